@@ -1,5 +1,5 @@
-//! Threads with a table of open files of their own. The limit is the whole process's: hence one test at a time, in a
-//! program of their own.
+//! Threads with their own table of open files. The limit applies to the whole process: hence one test at a time, in an
+//! executable of their own.
 
 use std::{
     io::Read,
@@ -105,7 +105,7 @@ fn what_a_thread_does_not_need_is_not_held_open_by_it() {
     thread.join().expect("a panic says why");
 }
 
-/// Accepts with all places it has, and counts.
+/// Accepts with all slots it has, and counts.
 #[derive(Default)]
 struct Keeper {
     open: usize,
@@ -189,7 +189,7 @@ fn a_full_table_of_files_neither_spins_nor_loses_peers() {
     lowered.send(()).expect("the thread runs");
     let open = is_full.recv_timeout(PATIENCE).expect("the thread says why not");
     assert!((30..40).contains(&open), "as many as fit: {open}");
-    // The first half goes, and those who waited are taken.
+    // The first half is closed, and those that waited are accepted.
     peers.drain(..PEERS / 2);
     closed.send(()).expect("the thread runs");
     thread.join().expect("a panic says why");
@@ -202,7 +202,7 @@ fn a_listener_is_shared_by_two_tables_and_ends_with_the_last() {
     let (release, released) = mpsc::channel::<()>();
     let thread = thread::spawn(move || {
         net::own_open_files(None).expect("this kernel has it");
-        // Not the lowest numbers: what lies below the door must go too.
+        // Not the lowest numbers: what lies below the listener must be closed too.
         let below: Vec<OwnedFd> =
             (0..5).map(|_| rustix::io::dup(std::io::stdout()).expect("descriptors are free")).collect();
         let mut io = epoll(2);
@@ -224,13 +224,13 @@ fn a_listener_is_shared_by_two_tables_and_ends_with_the_last() {
         is_ready.recv_timeout(PATIENCE).expect("the second stands");
         address.send(at).expect("the test waits");
         turn_until(&mut first, |keeper| keeper.open == 2);
-        // Ends its part; the other still listens.
+        // Ends its part; the other one still listens.
         first.parts().1.unlisten();
         second.join().expect("a panic says why");
         drop((first, below));
     });
     let at = is_at.recv_timeout(PATIENCE).expect("the shard listens");
-    // Two and three places: whoever comes first, no peer is stranded in a queue that nobody looks at.
+    // Two and three slots: in any order, no peer is stranded in a queue that nothing accepts from.
     let peers: Vec<TcpStream> = (0..5).map(|_| TcpStream::connect(at).expect("somebody listens")).collect();
     release.send(()).expect("the thread runs");
     thread.join().expect("a panic says why");

@@ -1,4 +1,4 @@
-//! The simulator itself: the same seed tells the same story, and each fault does what it says.
+//! The simulator itself: the same seed gives the same events, and each fault does what it says.
 
 use std::{cell::RefCell, net::SocketAddr, rc::Rc};
 
@@ -18,14 +18,14 @@ enum Event {
     Done,
 }
 
-/// When, on which side, at which place, and what.
+/// When, on which side, in which slot, and what.
 type Line = (Nanos, &'static str, u32, Event);
 
 #[derive(Debug, Default, PartialEq)]
 struct Story {
     lines: Vec<Line>,
     blocked_max: usize,
-    /// Network fingerprint: parcels carried.
+    /// Network fingerprint: segments carried.
     carried: u64,
 }
 
@@ -48,18 +48,18 @@ impl Story {
     }
 }
 
-/// Byte `at` of what every client says.
+/// Byte `at` of what every client sends.
 fn byte(at: usize) -> u8 {
     (at as u32).wrapping_mul(0x9e37_79b1).rotate_right(24) as u8
 }
 
-/// A client that says so much in each round, and begins the next when all of it has come back.
+/// A client that sends this much in each round, and begins the next when all of it has come back.
 #[derive(Clone, Copy)]
 struct Load {
     conns: usize,
     size: usize,
     rounds: usize,
-    /// The server takes peers.
+    /// The server accepts peers.
     accepts: bool,
 }
 
@@ -71,7 +71,7 @@ struct Side {
     /// Where the client dials; the server has none.
     to: Option<SocketAddr>,
     dialled: usize,
-    /// Bytes heard, by place.
+    /// Bytes received, by slot.
     heard: Vec<usize>,
     story: Rc<RefCell<Story>>,
 }
@@ -195,7 +195,7 @@ fn the_same_seed_reports_the_same_story() {
             let first = story(seed, faults, LOAD);
             assert!(first.lines.len() > 100, "seed {seed}: something happens");
             assert_eq!(first, story(seed, faults, LOAD), "seed {seed}");
-            // The neighbour, too: a seed loses no bit.
+            // The next one, too: no bit of a seed is lost.
             assert_ne!(first.lines, story(seed + 1, faults, LOAD).lines, "seeds {seed} and {}", seed + 1);
         }
     }
@@ -272,7 +272,7 @@ fn a_window_fills_and_loses_nothing() {
         story.blocked_max
     };
     assert_eq!(blocked(50_000), 0);
-    // Not all at once, for each waits a round trip only.
+    // Not all at once, for each waits for a round trip.
     assert!(blocked(49_999) > 1);
     assert_eq!(blocked(100), load.conns);
 }
@@ -286,7 +286,7 @@ fn a_full_backlog_drops_the_dial_until_it_gives_up() {
     // 1 + 2 + 4 + 8 + 16 + 32 + 64 s, as on Linux.
     let (first, last) = (Nanos::from_secs(127), alone.last());
     assert!(last > first && last < first + Nanos::from_millis(10), "{last:?}");
-    // Where there are places for all, the queue is not needed.
+    // Where there are slots for all, the queue is not needed.
     check_complete(&story(1, Faults { backlog: 0, ..faults }, LOAD), LOAD);
 }
 

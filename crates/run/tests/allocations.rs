@@ -60,12 +60,12 @@ fn note() {
     }
 }
 
-// SAFETY: every call is handed on to the system's allocator as it came; `note` touches nothing of it, and only
+// SAFETY: every call is passed on unchanged to the system's allocator; `note` does not touch its memory, and uses only
 // thread-locals that need no destructor before the thread's first allocation is long past.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note();
-        // SAFETY: the caller's promises are those that System asks for.
+        // SAFETY: the caller's promises are those that System requires.
         unsafe { System.alloc(layout) }
     }
 
@@ -98,37 +98,37 @@ fn paused<R>(f: impl FnOnce() -> R) -> R {
     switched(false, f)
 }
 
-/// What this thread allocated while it counted, since the last call; with where the first one came from.
+/// What this thread has allocated while counting since the last call, and where the first allocation was made.
 fn take_count() -> (u64, String) {
     let first = FIRST.take().map_or_else(String::new, |backtrace| backtrace.to_string());
     (COUNT.replace(0), first)
 }
 
-/// A load of one client shard, seen from the run.
+/// A load of one client shard, as the run sees it.
 struct Load {
     plan: &'static Plan,
     part: Part,
     schedule: Schedule<'static>,
     remote: engine::Remote,
     arrivals: engine::Arrivals,
-    /// Answers while it counts.
+    /// Responses while counting.
     answered: u64,
     ramped: bool,
     measuring: bool,
 }
 
 impl Load {
-    /// The load of the `nth` part of the plan that these words make; those of the probe follow the first.
+    /// The load of the `nth` part of the plan with these flags; the parts of the probe follow the first.
     fn new(
         at: SocketAddr,
         (scheme, path): (&str, &str),
-        words: &str,
+        flags: &str,
         seed: u64,
         nth: usize,
     ) -> (Load, engine::Link) {
-        // It ends when all has been seen.
-        let words = format!("duration=forever {words}");
-        let plan = &*Box::leak(Box::new(plan(&format!("{scheme}://{at}{path}"), &words, seed)));
+        // It ends when everything has been seen.
+        let flags = format!("duration=forever {flags}");
+        let plan = &*Box::leak(Box::new(plan(&format!("{scheme}://{at}{path}"), &flags, seed)));
         let part = plan.parts(|_| 1)[nth];
         let (mut pairs, arrivals) = links(1);
         let (link, remote) = pairs.remove(0);
@@ -139,13 +139,13 @@ impl Load {
         (load, link)
     }
 
-    /// Begins again with the next tick.
+    /// Starts again with the next tick.
     fn forget(&mut self) {
         (self.answered, self.measuring) = (0, false);
     }
 
-    /// Between turns: takes the ticks, and orders full load when all connections are there. Whether [`EXCHANGES`]
-    /// have been answered since the count began.
+    /// Between turns: takes the ticks, and orders full load when all connections are open. Returns whether [`EXCHANGES`]
+    /// have completed since counting began.
     fn step(&mut self, now: Nanos) -> bool {
         while let Ok((_, tick)) = self.arrivals.try_recv() {
             assert_eq!((tick.faults.total(), tick.counts.dropped), (0, 0), "{:?}", tick.counts);
@@ -154,7 +154,7 @@ impl Load {
                 self.ramped = true;
                 self.schedule.step(now, |_| Some(tick.until));
             } else if self.ramped && !self.measuring {
-                // The order has been obeyed in the tick that just ended.
+                // The order was applied in the tick that has just ended.
                 (self.measuring, self.answered) = (true, 0);
             }
             self.remote.used.try_send(tick).expect("two ticks go back and forth");
@@ -166,8 +166,8 @@ impl Load {
     }
 }
 
-/// What stays the same over all fills of [`Io`]: targets and think times.
-/// Scheme, then path; and the words.
+/// What is the same over all backends of [`Io`]: targets and think times.
+/// Scheme, path, and flags.
 const LOADS: [((&str, &str), &str); 7] = [
     (("http", "/"), "connections=500 think=20ms..60ms timeout=60s expect=status=200,length=12"),
     (("http", "/?length={rand 1 4096}"), "connections=500 think=20ms..60ms timeout=60s expect=length=$1"),
@@ -181,29 +181,29 @@ const OK_AND_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Le
 const EXCHANGES: u64 = 5_000;
 const PLACES: u32 = 1_000;
 
-/// A server shard of its own.
+/// A server shard.
 fn server<I: Io>(io: I) -> Shard<I, ServerShard<Http>> {
     Shard::new(io, PLACES, Http::shard(Arc::new(Counters::new(1)), 0, PLACES, &Knobs::default()))
 }
 
-fn assert_nothing_allocated(side: &str, path: (&str, &str), words: &str) {
+fn assert_nothing_allocated(side: &str, path: (&str, &str), flags: &str) {
     let (count, first) = take_count();
     assert_eq!(
         count, 0,
-        "allocations by the {side} in {EXCHANGES} exchanges of {path:?} {words}, the first at\n{first}"
+        "allocations by the {side} in {EXCHANGES} exchanges of {path:?} {flags}, the first at\n{first}"
     );
 }
 
-/// Over the kernel: client, server and what carries their bytes; in one ring, and in several.
+/// Over the kernel: client, server and what carries their bytes, over one ring and over several.
 #[test]
 fn a_held_shard_allocates_nothing_over_io_uring() {
     let all = net::raise_open_files().unwrap_or(1024);
     for slots in [all, 200] {
-        for (path, words) in LOADS {
+        for (path, flags) in LOADS {
             let clock = Clock::start();
             let ring = || Uring::new(uring::Settings::new(PLACES, slots), clock);
             match (ring(), ring()) {
-                (Ok(ours), Ok(theirs)) => over_the_kernel(clock, ours, theirs, path, words),
+                (Ok(ours), Ok(theirs)) => over_the_kernel(clock, ours, theirs, path, flags),
                 (Err(why), _) | (_, Err(why)) => {
                     return eprintln!("skipped: io_uring is not allowed here: {why}");
                 }
@@ -215,18 +215,18 @@ fn a_held_shard_allocates_nothing_over_io_uring() {
 #[test]
 fn a_held_shard_allocates_nothing_over_epoll() {
     let settings = epoll::Settings { connections: PLACES, by_millis: false };
-    for (path, words) in LOADS {
+    for (path, flags) in LOADS {
         let clock = Clock::start();
         let epoll = || Epoll::new(settings, clock).unwrap();
-        over_the_kernel(clock, epoll(), epoll(), path, words);
+        over_the_kernel(clock, epoll(), epoll(), path, flags);
     }
 }
 
-fn over_the_kernel<I: Io>(clock: Clock, mut ours: I, theirs: I, path: (&str, &str), words: &str) {
+fn over_the_kernel<I: Io>(clock: Clock, mut ours: I, theirs: I, path: (&str, &str), flags: &str) {
     let at = ours.listen("127.0.0.1:0".parse().unwrap()).unwrap();
-    // Local addresses follow from the seed here. Each load has its own: those of the last one are in TIME_WAIT.
+    // Local addresses follow from the seed here. Each load has its own: those of the previous one are in TIME_WAIT.
     let seed = u64::from(std::process::id()) * 1_000_000 + u64::from(at.port());
-    let (mut load, link) = Load::new(at, path, words, seed * 1_000, 0);
+    let (mut load, link) = Load::new(at, path, flags, seed * 1_000, 0);
     let mut server = server(ours);
     let mut client = client(theirs, load.plan, &load.part, link);
     for side in ["client", "server"] {
@@ -238,13 +238,13 @@ fn over_the_kernel<I: Io>(clock: Clock, mut ours: I, theirs: I, path: (&str, &st
             if load.step(clock.now()) {
                 break;
             }
-            assert!(clock.now() < Nanos::from_secs(60), "{path:?} {words}: too slow");
+            assert!(clock.now() < Nanos::from_secs(60), "{path:?} {flags}: too slow");
         }
-        assert_nothing_allocated(side, path, words);
+        assert_nothing_allocated(side, path, flags);
     }
 }
 
-/// The simulated network with its allocations left out: what remains is the loop and the program.
+/// The simulated network without its own allocations: what remains is the loop and the program.
 struct Aside(SimIo);
 
 #[rustfmt::skip]
@@ -288,34 +288,34 @@ impl<P: Program> Turn for Counted<'_, P> {
     }
 }
 
-/// Over the simulated network, where everything is done by the same thread in a known order.
+/// Over the simulated network, where one thread does everything in a known order.
 #[test]
 fn a_held_shard_allocates_nothing_by_itself() {
-    for (path, words) in LOADS {
-        over_sim(server, path, words, 0, &["client", "server"]);
+    for (path, flags) in LOADS {
+        over_sim(server, path, flags, 0, &["client", "server"]);
     }
     // The first of them dials all the time.
     let probed = "connections=500 think=20ms..60ms timeout=60s probe=400/s";
     for probe in [1, 2] {
         over_sim(server, ("http", "/"), probed, probe, &["client"]);
     }
-    // Each connection is closed with an announcement and dialled again. The scripted server keeps records.
-    let closing = |_| Act { say: OK_AND_CLOSE, then: Then::Close(Close::Graceful) };
+    // Each connection is closed with an announcement and dialled again. The scripted server's records allocate.
+    let closing = |_| Act { send: OK_AND_CLOSE, then: Then::Close(Close::Graceful) };
     over_sim(|io| Shard::new(io, PLACES, Scripted::new(closing)), ("http", "/"), LOADS[0].1, 0, &["client"]);
 }
 
 fn over_sim<P: Program>(
     server: impl FnOnce(Aside) -> Shard<Aside, P>,
     path: (&str, &str),
-    words: &str,
+    flags: &str,
     nth: usize,
     sides: &[&str],
 ) {
     let net = network(1, |_| {});
     let at = "127.0.0.1:8000".parse().unwrap();
-    let (mut load, link) = Load::new(at, path, words, 1, nth);
+    let (mut load, link) = Load::new(at, path, flags, 1, nth);
     let (client_counts, server_counts) = (Cell::new(false), Cell::new(false));
-    // Hosts are numbered as they come.
+    // Hosts are numbered in order of creation.
     let client = client(Aside(net.host()), load.plan, &load.part, link);
     let mut client = Counted { shard: client, counts: &client_counts, host: 0 };
     let mut ours = Aside(net.host());
@@ -332,12 +332,12 @@ fn over_sim<P: Program>(
             done
         });
         counts.set(false);
-        assert!(done, "{path:?} {words}: too slow");
-        assert_nothing_allocated(side, path, words);
+        assert!(done, "{path:?} {flags}: too slow");
+        assert_nothing_allocated(side, path, flags);
     }
 }
 
-/// The count itself: a test of zero that could not be anything else would be none.
+/// The counter itself: a test for zero proves nothing if it cannot count.
 #[test]
 fn what_is_allocated_is_counted() {
     let allocate = || drop(std::hint::black_box(vec![0u8; 100]));

@@ -1,5 +1,5 @@
-//! A million connections held for an hour, in virtual time: that the engine, the loop and the server keep their
-//! counts at full size. `cargo xtask sim` runs it; the ordinary test shows at a hundredth of the size that the seed
+//! A million connections held for an hour, in virtual time: the engine, the loop and the server count correctly
+//! at full size. `cargo xtask sim` runs it; the ordinary test shows at a hundredth of the size that the seed
 //! decides everything.
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
@@ -16,16 +16,16 @@ use std::{
 use net::io::sim::Turn;
 use units::{Count, Nanos};
 
-use stage::{Story, network, plan, play, servers};
+use stage::{RunResult, network, plan, play, servers};
 
 const SEED: u64 = 1_000_000;
 
 struct Run {
-    story: Story,
+    result: RunResult,
     server: serve::Stats,
-    /// Of every tick, of what the network carried, of the server's counts: repeats with the seed.
+    /// Of every tick, of what the network carried, of the server's counts: the same for the same seed.
     fingerprint: u64,
-    /// Most memory that the process had at the end of a minute, bytes.
+    /// Maximum memory of the process at the end of a minute, bytes.
     rss_bytes: u64,
 }
 
@@ -33,15 +33,15 @@ struct Run {
 fn hold(connections: u32, minutes: u32, seed: u64) -> Run {
     let net = network(seed, |_| {});
     let think = format!("{}s..{}s", 18 * minutes, 20 * minutes);
-    let words = format!(
+    let flags = format!(
         "connections={connections} think={think} duration={minutes}m ramp=20k/s expect=status=200,length=$1"
     );
-    let plan = plan("http://127.0.0.{1..30}:8000/?length={rand 1 4096}", &words, seed);
+    let plan = plan("http://127.0.0.{1..30}:8000/?length={rand 1 4096}", &flags, seed);
     let (mut servers, counters) = servers(&net, "0.0.0.0:8000".parse().unwrap(), 2, connections);
     let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
     let mut hasher = DefaultHasher::new();
     let (mut rss_bytes, mut minute) = (0, Nanos::ZERO);
-    let story = play(&net, &plan, 4, &mut turns, |shard, tick| {
+    let result = play(&net, &plan, 4, &mut turns, |shard, tick| {
         if tick.until >= minute {
             minute = minute + Nanos::from_secs(60);
             rss_bytes =
@@ -56,20 +56,20 @@ fn hold(connections: u32, minutes: u32, seed: u64) -> Run {
     });
     let server = counters.read();
     (net.carried(), net.now(), server.to_json()).hash(&mut hasher);
-    Run { story, server, fingerprint: hasher.finish(), rss_bytes }
+    Run { result, server, fingerprint: hasher.finish(), rss_bytes }
 }
 
 /// All connections are held, nothing went wrong, and both sides counted the same.
 fn check(run: &Run, n: u64) {
-    let Run { story, server, .. } = run;
-    let c = &story.whole.counts;
-    assert_eq!(story.faults(), []);
-    assert_eq!((c.opened, story.peak, story.held, server.open), (n, n, n, n));
+    let Run { result, server, .. } = run;
+    let c = &result.whole.counts;
+    assert_eq!(result.faults(), []);
+    assert_eq!((c.opened, result.peak, result.held, server.open), (n, n, n, n));
     assert_eq!((c.sent, c.answered), (server.requests, server.requests));
     assert_eq!((c.bytes_in, c.bytes_out), (server.bytes_out, server.bytes_in));
     // The first during the ramp, which takes less than a minute, then three.
-    assert_eq!((c.answered, story.whole.latency.count()), (4 * n, 3 * n));
-    assert!(story.whole.lag.quantiles().max == 0.0 && story.whole.latency.quantiles().max <= 400.0);
+    assert_eq!((c.answered, result.whole.latency.count()), (4 * n, 3 * n));
+    assert!(result.whole.lag.quantiles().max == 0.0 && result.whole.latency.quantiles().max <= 400.0);
 }
 
 #[test]
@@ -93,8 +93,8 @@ fn a_million_hold_for_an_hour() {
     println!(
         "{} connections, {} exchanges, {} virtual, {:.1} s wall, {} MiB resident, seed {SEED}, fingerprint {:016x}",
         Count(N.into()),
-        Count(run.story.whole.counts.answered),
-        run.story.hold_until.since(Nanos::ZERO).brief(),
+        Count(run.result.whole.counts.answered),
+        run.result.hold_until.since(Nanos::ZERO).brief(),
         wall.as_secs_f64(),
         run.rss_bytes >> 20,
         run.fingerprint,

@@ -1,5 +1,5 @@
 //! Ten million requests in virtual time, and the memory of a million: it grows with connections, never with requests.
-//! Alone in its program, so that the resident memory is that of this test.
+//! The only test of its executable, so that the resident memory is its own.
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
@@ -17,7 +17,7 @@ use stage::{network, plan, play, servers};
 const SEED: u64 = 10_000_000;
 const FIRST: u64 = 1_000_000;
 const ALL: u64 = 10_000_000;
-/// As much as the kernel's count may be off by; a byte for each ninth request would be more.
+/// The error of the kernel's count; a byte for each ninth request would be more.
 const AT_MOST_MORE_BYTES: u64 = 1 << 20;
 
 fn rss_bytes() -> u64 {
@@ -28,12 +28,12 @@ fn rss_bytes() -> u64 {
 fn ten_million_requests_take_the_memory_of_a_million() {
     let start = Instant::now();
     let net = network(SEED, |_| {});
-    let words = "connections=1000 duration=2200ms expect=status=200,length=$1";
-    let plan = plan("http://127.0.0.1:8000/?length={rand 1 64}", words, SEED);
+    let flags = "connections=1000 duration=2200ms expect=status=200,length=$1";
+    let plan = plan("http://127.0.0.1:8000/?length={rand 1 64}", flags, SEED);
     let (mut servers, _) = servers(&net, "0.0.0.0:8000".parse().unwrap(), 1, 1_000);
     let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
     let (mut answered, mut first, mut most) = (0, None, 0);
-    let story = play(&net, &plan, 1, &mut turns, |_, tick| {
+    let result = play(&net, &plan, 1, &mut turns, |_, tick| {
         answered += tick.counts.answered;
         if answered >= FIRST {
             most = rss_bytes().max(most);
@@ -43,13 +43,13 @@ fn ten_million_requests_take_the_memory_of_a_million() {
     let first = first.expect("a million have been answered");
     println!(
         "{} requests, {} KiB resident after {}, {} KiB at most since, {:.1} s wall",
-        Count(story.whole.counts.answered),
+        Count(result.whole.counts.answered),
         first >> 10,
         Count(FIRST),
         most >> 10,
         start.elapsed().as_secs_f64(),
     );
-    assert_eq!(story.faults(), []);
-    assert!(story.whole.counts.answered >= ALL, "{:?}", story.whole.counts);
+    assert_eq!(result.faults(), []);
+    assert!(result.whole.counts.answered >= ALL, "{:?}", result.whole.counts);
     assert!(most - first <= AT_MOST_MORE_BYTES, "{first} bytes, then {most}");
 }

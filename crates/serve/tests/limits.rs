@@ -1,4 +1,4 @@
-//! A server at its limits keeps what it has, takes nobody more, and loses nobody who waits.
+//! A server at its limits keeps its connections, accepts no more, and loses none that wait.
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
@@ -14,7 +14,7 @@ use serve::{Knobs, Server, Service, Settings};
 const BACKENDS: [Backend; 2] = [Backend::Uring, Backend::Epoll];
 
 fn server(io: Backend, connections: u32) -> Server {
-    // Rings of four slots; a table of files that has room for them all.
+    // Rings of four slots; a file table with room for them all.
     let slots = if io == Backend::Uring { 4 } else { 2_000 };
     start(io, connections, slots)
 }
@@ -32,7 +32,7 @@ fn dial(server: &Server) -> TcpStream {
     stream
 }
 
-/// Asks and says whether an answer came.
+/// Sends a request and returns whether a response came.
 fn ask(mut stream: &TcpStream) -> bool {
     stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     is_answered(stream)
@@ -97,7 +97,7 @@ fn a_paused_server_keeps_what_it_has_over(io: Backend) {
     let held = dial(&server);
     assert!(ask(&held));
     server.counters.set_accepting(false);
-    // Accepts that were waiting before the pause may still take someone: use them up.
+    // Accepts that were pending before the pause may still complete: use them up.
     let mut more: Vec<TcpStream> = Vec::new();
     wait_for("a dial that is not answered", || {
         more.push(dial(&server));
@@ -140,7 +140,7 @@ fn a_table_of_files_that_fills_up_is_followed_by_another() {
     }
     assert!(held.iter().all(ask), "all of them still are");
     let waiting = dial(&server);
-    // Four tables have room for 40: five more, and then nobody.
+    // Four tables have room for 40: five more, and then none.
     let more: Vec<TcpStream> = (0..4).map(|_| dial(&server)).collect();
     assert!(ask(&waiting) && more.iter().all(ask), "those fit too");
     let late = dial(&server);

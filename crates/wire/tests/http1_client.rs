@@ -1,4 +1,4 @@
-//! What a client hears, by RFC section. Each row is read whole and byte by byte, and must say the same.
+//! How a client reads responses, by RFC section. Each row is read whole and byte by byte, with the same result.
 
 use fuzz::http1::client;
 use wire::http1::{Client, Event, MAX_CHUNK_LINE, MAX_FIELDS, MAX_HEAD};
@@ -20,13 +20,13 @@ fn check_head(input: &str, expected: &str) {
 
 fn tell(input: &str, heads: fn(u32) -> bool, closes: bool, expected: &str) {
     assert_eq!(client(&[input.as_bytes()], heads, closes), expected, "whole: {input:?}");
-    // Byte by byte costs the square of the length: for the few long rows, by the thousand.
+    // Byte by byte takes quadratic time: the few long rows are read by the thousand.
     let size = if input.len() < 1000 { 1 } else { 1000 };
     let pieces: Vec<_> = input.as_bytes().chunks(size).collect();
     assert_eq!(client(&pieces, heads, closes), expected, "in pieces of {size}: {input:?}");
 }
 
-/// A chunked reply: its head, then `body` as it is.
+/// A chunked response: its head, then `body` as it is.
 fn chunked(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}")
 }
@@ -145,7 +145,7 @@ fn rfc9112_6_1_transfer_encoding() {
         &reply("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked"),
         "200 length=? keeps | body x | end",
     );
-    // With a length beside it, or in HTTP/1.0, it counts, but for this reply only.
+    // With a length beside it, or in HTTP/1.0, it counts, but for this response only.
     check(&reply("Content-Length: 3\r\nTransfer-Encoding: chunked"), "200 length=? closes | body x | end");
     check(
         "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",

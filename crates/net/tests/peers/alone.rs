@@ -22,7 +22,7 @@ use crate::{
 
 const QUIET: Conduct = Conduct::new(Say::Nothing, Take::All);
 
-/// Dials over one kernel stage; every dial must see what is expected of it.
+/// Dials over one kernel stage; every dial must have its expected result.
 fn check_dials(over: Over, dials: Vec<Dial>, expected: &[&[Event]]) {
     let log = SharedLog::default();
     let mut shard = Shard::new(over.io(8), 8, Ours::new(QUIET, log.clone()).dialling(dials));
@@ -30,7 +30,7 @@ fn check_dials(over: Over, dials: Vec<Dial>, expected: &[&[Event]]) {
     turn_until(&mut shard, None, &format!("dials over {over:?}"), all, || format!("{:?}", log.borrow().seen));
 }
 
-/// The same in the simulator, where somebody listens at `listening`.
+/// The same in the simulator, with a listener at `listening`.
 fn check_sim_dials(dials: impl Fn(std::net::SocketAddr) -> Vec<Dial>, expected: &[&[Event]]) {
     let net = Net::new(1, Faults::default());
     let (near, mut far) = (net.host(), net.host());
@@ -45,7 +45,7 @@ fn check_sim_dials(dials: impl Fn(std::net::SocketAddr) -> Vec<Dial>, expected: 
 #[test]
 fn a_dial_where_nobody_listens_is_refused() {
     let refused: &[Event] = &[GoneBy(Gone::Refused)];
-    // A bound socket that does not listen keeps everybody else off the port.
+    // A bound socket that does not listen keeps others off the port.
     let socket =
         rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
     let socket = socket.expect("a descriptor is free");
@@ -92,7 +92,7 @@ fn a_reset_before_we_look_at_the_dial() {
         let log = SharedLog::default();
         let ours = Ours::new(QUIET, log.clone()).dialling(vec![(local(), at)]);
         let mut shard = Shard::new(over.io(6), 6, ours);
-        // Until the dial is out, and no further: its answer is looked at after all this.
+        // Until the dial is sent, and no further: its result is read after all this.
         let turns = if matches!(over, Over::Epoll | Over::EpollByMillis) { 1 } else { 2 };
         (0..turns).for_each(|_| _ = shard.turn(Nanos::ZERO));
         let mut peer = accept(&listener);
@@ -159,14 +159,14 @@ fn a_turn_in_which_nothing_happens_ends_in_time() {
         shard.turn(Nanos::ZERO);
         let before = shard.io().now();
         let after = shard.turn(before + nap);
-        // Far from any plausible delay of the scheduler, and as far from sleeping for ever.
+        // Far above any plausible delay of the scheduler, and far below sleeping for ever.
         assert!(
             after >= before + nap && after < before + Nanos::from_secs(5),
             "{before:?} to {after:?} over {over:?}"
         );
     };
     for over in Over::KERNEL {
-        // In a thread of its own: the end of another stage's ring would interrupt its sleep.
+        // In its own thread: the end of another stage's ring would interrupt its sleep.
         std::thread::scope(|scope| scope.spawn(|| turn(over)).join()).expect("a panic says why");
     }
     let net = Net::new(1, Faults::default());
@@ -175,7 +175,7 @@ fn a_turn_in_which_nothing_happens_ends_in_time() {
     assert_eq!(net.now(), nap);
 }
 
-/// Sets timers on places that never dial, and gives each place back when its timer comes.
+/// Sets timers on slots that never dial, and frees each slot when its timer fires.
 struct Timers {
     at_ms: Vec<u64>,
     fired: Vec<(Nanos, Nanos)>,

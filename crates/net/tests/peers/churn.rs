@@ -1,4 +1,4 @@
-//! One place, used again and again: what belongs to a predecessor must neither reach nor harm its successor.
+//! One slot, used again and again: completions of an earlier connection must neither reach nor harm a later one.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -30,7 +30,7 @@ const ROUNDS: usize = 3_000;
 /// Bytes whose echo is awaited.
 const SPEECH: usize = 30_000;
 
-/// When a round gives its connection up.
+/// When a round gives up its connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Until {
     /// In the call that dialled.
@@ -40,11 +40,11 @@ enum Until {
     Opened,
     /// With a send in the same call.
     Said,
-    /// With most of the echo on its way.
+    /// With most of the echo sent.
     FirstByte,
-    /// Only when all has come back.
+    /// Only when all of the echo has arrived.
     Echoed,
-    /// A dial that nobody answers, given up by a timer.
+    /// A dial without a response, given up by a timer.
     Unanswered,
 }
 
@@ -153,7 +153,7 @@ impl Program for Churn {
             self.end(cx);
         }
         self.dial(cx);
-        // The turn after the dial comes at once.
+        // The turn after the dial follows at once.
         if self.until() == Until::NextTurn { Nanos::ZERO } else { Nanos::NEVER }
     }
 }
@@ -177,7 +177,7 @@ fn echo(listener: &TcpListener, over: &AtomicBool) {
     }
 }
 
-/// A listener whose queue is full already: its further dials stay unanswered.
+/// A listener whose queue is already full: further dials get no response.
 fn deaf() -> (OwnedFd, Vec<TcpStream>, SocketAddr) {
     let socket =
         rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
@@ -186,7 +186,7 @@ fn deaf() -> (OwnedFd, Vec<TcpStream>, SocketAddr) {
     rustix::net::listen(&socket, 0).expect("a bound socket may listen");
     let at = rustix::net::getsockname(&socket).expect("a bound socket has an address");
     let at = SocketAddr::try_from(at).expect("an inet socket");
-    // A queue of none holds one.
+    // A backlog of zero holds one.
     let within = std::time::Duration::from_millis(200);
     let fill = std::iter::from_fn(|| TcpStream::connect_timeout(&at, within).ok()).take(10).collect();
     (socket, fill, at)
@@ -209,12 +209,12 @@ fn check(over: Over) {
     assert_eq!(shard.program().echoed, ROUNDS / 3);
     assert_eq!((shard.parts().1.taken(), shard.parts().1.blocked()), (0, 0));
     stop.store(true, Ordering::Relaxed);
-    // Wakes the echo, unless it has seen the order behind its last connection and is gone already.
+    // Wakes the echo, unless it has seen the order after its last connection and has ended.
     let _ = TcpStream::connect(echo_at);
     turn_until(&mut shard, Some(peer), "the echo's end", || true, String::new);
 }
 
-/// Dials where nobody answers, and gives all its dials up in one call.
+/// Dials without a response, all given up in one call.
 struct GivesUp {
     deaf: SocketAddr,
     dialled: Vec<Key>,
@@ -260,7 +260,7 @@ fn unanswered_dials_are_given_up_together() {
         let mut shard = Shard::new(io, GIVEN_UP, GivesUp { deaf, dialled: Vec::new(), times: 0 });
         turn_until_given_up(&mut shard, 1);
         let before = shard.io().entered();
-        // The same places dial again, and give up again.
+        // The same slots dial again, and give up again.
         turn_until_given_up(&mut shard, 2);
         (0..3).for_each(|_| _ = shard.turn(shard.io().now() + Nanos::from_millis(1)));
         assert_eq!(shard.parts().1.taken(), 0);

@@ -1,4 +1,4 @@
-//! No connection may live at the cost of another.
+//! No connection may starve another.
 
 use std::{
     io::Write,
@@ -23,7 +23,7 @@ use crate::{
     threads::{PATIENCE, local, play},
 };
 
-/// Three connections with ten requests each, served one a call from the moment that all are there.
+/// Three connections with ten requests each, served one per call once all are open.
 #[derive(Default)]
 struct Patient {
     waiting: Vec<Key>,
@@ -79,7 +79,7 @@ fn who_asks_to_be_called_again_waits_for_all_others() {
     }
 }
 
-/// Dials until told to stop and writes as fast as it can.
+/// Dials until stopped, and writes as fast as it can.
 fn flood(at: std::net::SocketAddr, over: &AtomicBool) {
     let mut stream = TcpStream::connect_timeout(&at, PATIENCE).expect("our shard listens");
     stream.set_write_timeout(Some(PATIENCE)).expect("not zero");
@@ -89,7 +89,7 @@ fn flood(at: std::net::SocketAddr, over: &AtomicBool) {
     }
 }
 
-/// Sends back what begins with a byte that is not zero, and throws away the rest.
+/// Echoes what begins with a byte that is not zero, and discards the rest.
 #[derive(Default)]
 struct Sieve;
 
@@ -143,13 +143,13 @@ fn a_flood_starves_nobody() {
     }
 }
 
-/// Peers that ask for more than they read, and one that asks again and again.
+/// Peers that request more than they read, and one that keeps requesting.
 const SLOW: u32 = 200;
 const ROUNDS: u32 = 1_000;
-/// More than a rest and a window hold.
+/// More than the leftover limit and a window hold.
 const MUCH: usize = 100_000;
 
-/// Sends much to whoever says `s`, to be closed when that has left, and echoes to the others.
+/// Sends much to a peer that sends `s`, which is closed after that, and echoes to the others.
 #[derive(Default)]
 struct Closing {
     finishing: u32,
@@ -193,7 +193,7 @@ impl Program for Readers {
         if k.index < SLOW {
             return cx.send_static(k, b"s");
         }
-        // When all the others are stuck.
+        // When all the others are blocked.
         cx.wake_at(k, cx.now() + Nanos::from_millis(50));
     }
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
@@ -232,7 +232,7 @@ fn who_waits_for_a_slow_reader_costs_a_turn_nothing() {
     sim::run(&net, &mut [&mut near, &mut far], Nanos::from_secs(2), || false);
     assert_eq!((near.program().finishing, near.parts().1.blocked()), (SLOW, SLOW as usize));
     assert_eq!(far.program().rounds, ROUNDS);
-    // A few for each connection and each round, and not all for each round.
+    // A few for each connection and each round, not all in each round.
     let write_checks = near.io().write_checks();
     assert!(
         (1..10 * u64::from(SLOW + ROUNDS)).contains(&write_checks),

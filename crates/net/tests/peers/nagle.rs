@@ -1,4 +1,4 @@
-//! Two small writes do not wait for each other: TCP_NODELAY stands on what is dialled, and on what is accepted.
+//! Two small writes do not wait for each other: TCP_NODELAY is set on dialled and on accepted connections.
 
 use std::{
     io::{Read, Write},
@@ -14,9 +14,9 @@ use crate::{
     threads::{PATIENCE, accept, listener, local},
 };
 
-/// A receiver acknowledges its first segments at once (quick acknowledgements), and puts it off only later.
+/// A receiver acknowledges its first segments at once (quick acknowledgements), and delays only later ones.
 const ROUNDS: usize = 30;
-/// Half of the 40 ms by which Linux puts an acknowledgement off.
+/// Half of the 40 ms of Linux' delayed acknowledgement.
 const AT_ONCE: Nanos = Nanos::from_millis(20);
 
 /// Sends a request in two halves, the second in a later call, and times the response.
@@ -63,7 +63,7 @@ impl Program for Halves {
     }
 }
 
-/// Answers each `b`.
+/// Responds to each `b`.
 fn answer(mut peer: TcpStream) {
     peer.set_read_timeout(Some(PATIENCE)).expect("not zero");
     let mut answered = 0;

@@ -1,4 +1,4 @@
-//! Our side: a program that behaves as it is told and writes down what it sees.
+//! Our side: a program that follows its script and records what it sees.
 
 use std::{collections::HashMap, net::SocketAddr, sync::LazyLock};
 
@@ -7,9 +7,9 @@ use units::Nanos;
 
 use crate::script::{Conduct, Event, Reader, Say, SharedLog, Take, stream};
 
-/// The salt of what we say.
+/// The salt of what we send.
 const OUR_SALT: u8 = 7;
-/// More than any socket takes at once.
+/// More than any socket accepts at once.
 static SPEECH: LazyLock<Vec<u8>> = LazyLock::new(|| stream(OUR_SALT, 0, 4 << 20));
 
 /// From, to, and whether the local address is shared.
@@ -82,7 +82,7 @@ impl Ours {
             }),
             Say::Pieces(len) => {
                 for (nth, piece) in SPEECH[..len].chunks(len.div_ceil(6)).enumerate() {
-                    // Beginning with the one for the odd connections.
+                    // Starting with the one for the odd connections.
                     match (nth as u32 + k.index) % 2 {
                         0 => cx.send_static(k, piece),
                         _ => cx.send(k, piece.len() + 10, |out| {
@@ -95,7 +95,7 @@ impl Ours {
         }
     }
 
-    /// How much of the input is used, and what goes back.
+    /// How much of the input is used, and what is sent back.
     fn take<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let echo = |cx: &mut Cx<I>, bytes: &[u8]| {
             cx.send(k, bytes.len(), |out| {

@@ -1,4 +1,4 @@
-//! Peers of the simulator: a program that plays the same steps on another host of the net.
+//! Peers of the simulator: a program that plays the same steps on another host of the network.
 
 use std::{cell::Cell, collections::HashMap, net::SocketAddr, rc::Rc};
 
@@ -7,7 +7,7 @@ use units::Nanos;
 
 use crate::script::{Case, Reader, Step, Way, salt, stream};
 
-/// How often a blocked send looks whether it may go on.
+/// How often a blocked send checks whether it may continue.
 const LOOK: Nanos = Nanos::from_millis(1);
 
 pub(crate) struct Player {
@@ -22,12 +22,12 @@ pub(crate) struct Player {
 struct Peer {
     number: usize,
     at: usize,
-    /// Pieces of a trickle that are out.
+    /// Pieces of a trickle that were sent.
     pieces: usize,
     sent: usize,
-    /// Bytes of this `Expect` that came.
+    /// Bytes of this `Expect` that arrived.
     got: usize,
-    /// Bytes that came before they were expected.
+    /// Bytes that arrived before they were expected.
     ahead: usize,
     reader: Reader,
     pausing: bool,
@@ -72,7 +72,7 @@ impl Player {
                         return cx.wake_at(k, cx.now());
                     }
                 }
-                // What was left where it is is offered again.
+                // What was left unconsumed is offered again.
                 Step::Expect(len) if !peer.expect(len) => return cx.call_again(k),
                 Step::Expect(_) => {}
                 Step::Pause(ms) => {
@@ -95,7 +95,7 @@ impl Player {
 }
 
 impl Peer {
-    /// Whether all that this step expects has come.
+    /// Whether all that this step expects has arrived.
     fn expect(&mut self, len: usize) -> bool {
         let used = self.ahead.min(len - self.got);
         self.ahead -= used;
@@ -158,7 +158,7 @@ impl Program for Player {
                 }
                 used
             }
-            // What is left while a post is stuck would not come again before that is out.
+            // What is left unconsumed while a post is blocked would not be offered again before it is sent.
             _ if cx.is_write_blocked(k) => {
                 peer.hear(input);
                 input.len()

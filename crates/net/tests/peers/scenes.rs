@@ -40,7 +40,7 @@ fn what_we_say_first_arrives() {
 fn what_we_say_in_pieces_arrives_in_order() {
     let case = Case::new("pieces", ours(Pieces(1000), All), &[Expect(1000), Send(3), Close]);
     check(case, &[Opened, Bytes(3), ENDED]);
-    // More than the output buffer holds: it starts again in the middle of a call.
+    // More than the output buffer holds: it is submitted and reused in the middle of a call.
     let case = Case::new("many pieces", ours(Pieces(20_000), All), &[Expect(20_000), Close]);
     let case = Case { count: 120, places: 120, ..case };
     check(case, &[Opened, ENDED]);
@@ -76,7 +76,7 @@ fn a_reset() {
     check(Case::new("RST", ours(Nothing, All), &[Pause(20), Reset]), &[Opened, RESET]);
     let case = Case::new("bytes, RST", ours(Nothing, Echo), &[Send(10), Expect(10), Reset]);
     check(case, &[Opened, Bytes(10), RESET]);
-    // What arrived before the reset is still told.
+    // What arrived before the reset is still reported.
     let case = Case::new("bytes and RST at once", ours(Out(1), All), &[Expect(1), Send(10), Reset]);
     check(case, &[Opened, Bytes(10), RESET]);
     let case = Case::new("regions and RST", ours(Out(1), All), &[Expect(1), Send(20_000), Reset]);
@@ -95,7 +95,7 @@ fn we_close() {
         let conduct = Conduct { take: Echo, ..conduct };
         let steps: &'static [_] = match end {
             End => &[Send(10), Expect(10), End],
-            // A reset may overtake what was sent before it; the connection is cut all the same.
+            // A reset may overtake what was sent before it; the connection is lost in either case.
             _ => continue,
         };
         check(Case::new("we answer and close", conduct, steps), &[Opened, Bytes(10), Closed]);

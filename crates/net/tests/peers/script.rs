@@ -1,24 +1,24 @@
-//! What is played: the steps of a peer, how our own program behaves, and what it must see. All data, so that a
-//! thread with sockets and a program in the simulator read the same page.
+//! The script: the steps of a peer, how our own program behaves, and what it must see. All data, so that a
+//! thread with sockets and a program in the simulator follow the same script.
 
 use std::{cell::RefCell, rc::Rc};
 
 use net::{Close, Gone};
 
-/// One step of a peer. Each is a check too: a peer that gets less, more or something else panics.
+/// One step of a peer. Each is a check too: a peer that receives less, more or something else panics.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// Sends the next bytes of its stream, and waits until they are under way.
+    /// Sends the next bytes of its stream, and waits until they are sent.
     Send(usize),
-    /// Sends so many pieces of so many bytes, each a segment of its own.
+    /// Sends this many pieces of this many bytes, each a segment.
     Trickle(usize, usize),
     /// Sends in the background while the next steps are played.
     Post(usize),
-    /// Reads so many bytes, no matter in what pieces, and checks them.
+    /// Reads this many bytes, in any pieces, and checks them.
     Expect(usize),
-    /// Does nothing for so many milliseconds; does not read either.
+    /// Does nothing for this many milliseconds; does not read either.
     Pause(u64),
-    /// Waits for our FIN: nothing but the end may come.
+    /// Waits for our FIN: nothing else may arrive.
     End,
     /// Waits for our RST.
     Cut,
@@ -32,11 +32,11 @@ pub(crate) enum Step {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Say {
     Nothing,
-    /// Bytes that live for ever.
+    /// Static bytes.
     Static(usize),
     /// Bytes from the turn's output buffer.
     Out(usize),
-    /// So many bytes from either in turn, in six pieces of one call.
+    /// This many bytes from either in turn, in six pieces of one call.
     Pieces(usize),
 }
 
@@ -44,11 +44,11 @@ pub(crate) enum Say {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Take {
     All,
-    /// Sends everything back; leaves the input where it is while an earlier echo is stuck.
+    /// Echoes everything; leaves the input unconsumed while an earlier echo is blocked.
     Echo,
-    /// Takes one request of so many bytes a call, answers it by itself and asks to be called again.
+    /// Takes one request of this many bytes per call, responds, and asks to be called again.
     Requests(usize),
-    /// Takes nothing for 30 ms after so much has been offered, then everything.
+    /// Takes nothing for 30 ms after this much has been offered, then everything.
     Hoard(usize),
 }
 
@@ -56,10 +56,10 @@ pub(crate) enum Take {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conduct {
     pub(crate) say: Say,
-    /// Ends the connection once what it said has left.
+    /// Closes the connection once its output is sent.
     pub(crate) finish: bool,
     pub(crate) take: Take,
-    /// Closes by itself after so many bytes of input.
+    /// Closes on its own after this many bytes of input.
     pub(crate) close_after: Option<(usize, Close)>,
 }
 
@@ -69,7 +69,7 @@ impl Conduct {
     }
 }
 
-/// Who dials.
+/// Which side dials.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Way {
     WeDial,
@@ -91,9 +91,9 @@ pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) way: Way,
     pub(crate) order: Order,
-    /// Connections in all.
+    /// Connections in total.
     pub(crate) count: usize,
-    /// Places of our shard.
+    /// Slots of our shard.
     pub(crate) places: u32,
     pub(crate) ours: Conduct,
     pub(crate) peer: &'static [Step],
@@ -110,22 +110,22 @@ impl Case {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Event {
     Opened,
-    /// So many bytes, all of them right and in order.
+    /// This many bytes, all correct and in order.
     Bytes(usize),
     /// Input went wrong at this offset.
     Garbled(usize),
     Gone(Gone),
-    /// It closed by itself.
+    /// It closed on its own.
     Closed,
 }
 
-/// What our program saw in all.
+/// What our program saw in total.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) seen: Vec<Vec<Event>>,
-    /// Connections that are over.
+    /// Connections that have ended.
     pub(crate) over: usize,
-    /// Most connections with a send left over at once.
+    /// Maximum of connections with a blocked send at once.
     pub(crate) blocked_max: usize,
     /// Longest input offered at once.
     pub(crate) offered_max: usize,
@@ -150,7 +150,7 @@ pub(crate) fn stream(salt: u8, at: usize, len: usize) -> Vec<u8> {
     (at..at + len).map(|i| byte(salt, i)).collect()
 }
 
-/// Reads a stream and says where it goes wrong.
+/// Reads a stream and reports where it is wrong.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reader {
     salt: u8,

@@ -1,4 +1,4 @@
-//! The stages on which each scene is played.
+//! The backends on which each scene is played.
 
 use std::{cell::Cell, net::SocketAddr, rc::Rc, thread::JoinHandle, time::Instant};
 
@@ -56,7 +56,7 @@ impl Over {
         Over::Sim,
     ];
 
-    /// What carries the bytes of so many connections.
+    /// The backend for this many connections.
     pub(crate) fn io(self, places: u32) -> Kernel {
         let connections = places.max(8);
         let by_millis = self == Over::EpollByMillis;
@@ -83,8 +83,8 @@ impl Over {
     }
 }
 
-/// Plays the scene on each stage; every connection must see exactly `expected`. Returns the logs, for what else
-/// is to be checked.
+/// Plays the scene on each stage; every connection must see exactly `expected`. Returns the logs, for further
+/// checks.
 pub(crate) fn check(case: Case, expected: &[Event]) -> Vec<(Over, Log)> {
     Over::ALL.map(|over| (over, check_over(over, case, expected))).into()
 }
@@ -137,7 +137,7 @@ fn over_kernel(over: Over, case: Case) -> Log {
     taken(log)
 }
 
-/// Turns the shard until `over` says so and the peers have played all, but not for ever.
+/// Turns the shard until `over` returns true and the peers have played all, within bounds.
 pub(crate) fn turn_until<I: Io, P: Program>(
     shard: &mut Shard<I, P>,
     mut peers: Option<JoinHandle<()>>,

@@ -1,4 +1,4 @@
-//! Peers of flesh: a thread with blocking sockets on the loopback.
+//! Real peers: a thread with blocking sockets on loopback.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -11,9 +11,9 @@ use rustix::net::sockopt;
 
 use crate::script::{Case, Order, Reader, Step, Way, salt, stream};
 
-/// Nothing here waits longer.
+/// The timeout of everything here.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-/// A peer's receive buffer: small, so that a slow reader is felt.
+/// A peer's receive buffer: small, so that a slow reader blocks the sender.
 const RECEIVE_BUFFER: usize = 32 * 1024;
 const BACKLOG: i32 = 4096;
 
@@ -58,7 +58,7 @@ pub(crate) fn play(case: Case, at: SocketAddr, listener: Option<TcpListener>) ->
     })
 }
 
-/// Accepts, but not for ever.
+/// Accepts, within bounds.
 pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
     let ts = rustix::time::Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
     let mut fds = [rustix::event::PollFd::new(listener, rustix::event::PollFlags::IN)];

@@ -1,12 +1,12 @@
-//! What a server may do to a connection and to an answer: which of it is a loss, and which fault it is.
+//! What a server may do to a connection and to a response: what counts as a loss, and as which fault.
 
 use net::Close::{Graceful, Reset};
 use samples::{Kind, Stage};
 use units::Nanos;
 
 use crate::{
-    scripted::{Act, Command, Script, Scripted, Then},
-    stage::{Story, connections, listening, measured, network, plan, play},
+    scripted::{Act, Request, Script, Scripted, Then},
+    stage::{RunResult, connections, listening, measured, network, plan, play},
 };
 
 const N: u64 = 10;
@@ -15,48 +15,48 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const OK_FOR_5S: &[u8] = b"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=5\r\nContent-Length: 5\r\n\r\nhello";
 const OK_AND_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
 
-const fn act(say: &'static [u8], then: Then) -> Act {
-    Act { say, then }
+const fn act(send: &'static [u8], then: Then) -> Act {
+    Act { send, then }
 }
 
-/// A right answer, and the connection stays.
+/// A correct response; the connection stays open.
 const RIGHT: Act = act(OK, Then::Stay);
 const SOON: Nanos = Nanos::from_millis(300);
 
-/// What has become of a run.
+/// The outcome of a run.
 struct Outcome {
-    story: Story,
+    result: RunResult,
     server: Scripted,
 }
 
-/// Ten connections, or what `words` say, in two shards against a scripted server.
-fn run(words: &str, script: Script) -> Outcome {
-    let words =
-        format!("connections={N} think=1s duration=10s timeout=2s expect=status=200,length=5 {words}");
+/// Ten connections, or as `flags` say, in two shards against a scripted server.
+fn run(flags: &str, script: Script) -> Outcome {
+    let flags =
+        format!("connections={N} think=1s duration=10s timeout=2s expect=status=200,length=5 {flags}");
     let net = network(1, |_| {});
-    let plan = plan("http://127.0.0.1:80/", &words, 1);
+    let plan = plan("http://127.0.0.1:80/", &flags, 1);
     let at = plan.destinations()[0];
     let mut server = listening(&net, at, connections(&plan) + 64, Scripted::new(script));
-    let story = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+    let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
     let server = std::mem::replace(server.program(), Scripted::new(script));
-    assert_eq!(server.requests, story.whole.counts.sent, "all requests have arrived");
-    Outcome { story, server }
+    assert_eq!(server.requests, result.whole.counts.sent, "all requests have arrived");
+    Outcome { result, server }
 }
 
 /// Each connection meets the same fault once, and is lost by it or not.
 fn check(script: Script, fault: (Stage, Kind), lost: bool) {
-    let Outcome { story, server } = run("", script);
-    let c = &story.whole.counts;
-    assert_eq!(story.faults(), [(fault.0, fault.1, N)]);
+    let Outcome { result, server } = run("", script);
+    let c = &result.whole.counts;
+    assert_eq!(result.faults(), [(fault.0, fault.1, N)]);
     let dropped = if lost { N } else { 0 };
     assert_eq!((c.opened, c.dropped, c.closed, c.redialled), (N, dropped, 0, 0), "{fault:?}");
-    assert_eq!((story.whole.open, server.accepted_at.len() as u64), (N - dropped, N), "{fault:?}");
+    assert_eq!((result.whole.open, server.accepted_at.len() as u64), (N - dropped, N), "{fault:?}");
 }
 
-/// The second request is treated like this, all others well.
+/// The second request is treated like this, all others correctly.
 macro_rules! second {
-    ($say:expr, $then:expr) => {
-        |ask: Command| if ask.nth == 1 { act($say, $then) } else { RIGHT }
+    ($send:expr, $then:expr) => {
+        |request: Request| if request.nth == 1 { act($send, $then) } else { RIGHT }
     };
 }
 
@@ -85,7 +85,7 @@ fn wrong_responses_are_faults_and_the_connection_lasts() {
         false,
     );
     check(second!(b"HTTP/1.1 204 No Content\r\n\r\n", Then::Stay), exchange(WrongStatus), false);
-    // Both wrong is one wrong answer.
+    // Both wrong is one wrong response.
     check(
         second!(b"HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\nno", Then::Stay),
         exchange(WrongStatus),
@@ -142,20 +142,20 @@ fn unannounced_ends_lose_the_connection() {
     );
     check(second!(OK, Then::CloseAfter(SOON, Graceful)), hold(Kind::Closed), true);
     check(second!(OK, Then::CloseAfter(SOON, Reset)), hold(Kind::Reset), true);
-    check(second!(OK, Then::SayAfter(SOON, b"surprise")), hold(Kind::BadAnswer), true);
+    check(second!(OK, Then::SendAfter(SOON, b"surprise")), hold(Kind::BadAnswer), true);
     // Announced for five seconds on, not for now.
     check(second!(OK_FOR_5S, Then::CloseAfter(SOON, Graceful)), hold(Kind::Closed), true);
-    // Closed at once behind an answer that said nothing of it.
+    // Closed at once after a response that did not announce it.
     check(second!(OK, Then::Close(Graceful)), hold(Kind::Closed), true);
 }
 
 #[test]
 fn silence_counts_from_what_was_heard_last() {
     let check = |script: Script, expected: Option<Nanos>| {
-        let silence = run("", script).story.whole.silence;
+        let silence = run("", script).result.whole.silence;
         assert_eq!(silence.count(), if expected.is_some() { N } else { 0 });
         for q in [0.0, 1.0] {
-            // Told to 50 ms, and some of it is spent on the way.
+            // Announced for 50 ms, part of which the network takes.
             let (got, expected) = (silence.quantile(q), expected.unwrap_or_default());
             assert!(
                 got.since(expected).max(expected.since(got)) <= Nanos::from_millis(60),
@@ -165,9 +165,9 @@ fn silence_counts_from_what_was_heard_last() {
     };
     check(second!(OK, Then::CloseAfter(SOON, Graceful)), Some(SOON));
     check(second!(OK_FOR_5S, Then::CloseAfter(SOON, Reset)), Some(SOON));
-    // A request was just sent: that it was idle before is not why.
+    // A request had just been sent: the idle time before is not the reason.
     check(second!(b"", Then::Close(Reset)), Some(Nanos::ZERO));
-    // Given up by us, and not ended by the peer.
+    // Given up by us, not closed by the peer.
     check(second!(b"", Then::Stay), None);
 }
 
@@ -181,23 +181,23 @@ fn late_and_interim_responses_are_right() {
                 Then::Stay,
             )
         },
-        |_| act(b"HTTP/1.1 200 OK\r\nContent-Le", Then::SayAfter(SOON, b"ngth: 5\r\n\r\nhello")),
+        |_| act(b"HTTP/1.1 200 OK\r\nContent-Le", Then::SendAfter(SOON, b"ngth: 5\r\n\r\nhello")),
     ];
     for script in scripts {
-        let Outcome { story, .. } = run("", script);
-        let c = &story.whole.counts;
-        assert_eq!((story.faults(), c.answered, story.whole.open), (vec![], c.sent, N));
+        let Outcome { result, .. } = run("", script);
+        let c = &result.whole.counts;
+        assert_eq!((result.faults(), c.answered, result.whole.open), (vec![], c.sent, N));
         assert!(c.sent >= 8 * N);
     }
 }
 
 /// Announced closes: no fault, nothing dropped, dialled again for as long as requests are due. Returns the outcome.
-fn check_announced(words: &str, script: Script) -> Outcome {
-    let outcome = run(words, script);
-    let c = &outcome.story.whole.counts;
-    assert_eq!((outcome.story.faults(), c.dropped, c.failed, c.opened), (vec![], 0, 0, N), "{words}");
-    assert_eq!(c.answered + outcome.story.whole.counts.withdrawn, c.sent, "{words}");
-    assert_eq!(outcome.server.accepted_at.len() as u64, c.opened + c.redialled, "{words}");
+fn check_announced(flags: &str, script: Script) -> Outcome {
+    let outcome = run(flags, script);
+    let c = &outcome.result.whole.counts;
+    assert_eq!((outcome.result.faults(), c.dropped, c.failed, c.opened), (vec![], 0, 0, N), "{flags}");
+    assert_eq!(c.answered + outcome.result.whole.counts.withdrawn, c.sent, "{flags}");
+    assert_eq!(outcome.server.accepted_at.len() as u64, c.opened + c.redialled, "{flags}");
     outcome
 }
 
@@ -210,34 +210,34 @@ fn gaps(outcome: &Outcome) -> Vec<f64> {
 fn a_close_with_the_answer_is_dialled_again_when_the_next_request_is_due() {
     let scripts: [Script; 4] = [
         |_| act(OK_AND_CLOSE, Then::Close(Graceful)),
-        // Said, and left to us to do.
+        // Announced, and left to the client to do.
         |_| act(OK_AND_CLOSE, Then::Stay),
-        // The end of the connection is the end of the answer (RFC 9112, section 6.3).
+        // The end of the connection is the end of the response (RFC 9112, section 6.3).
         |_| act(b"HTTP/1.1 200 OK\r\n\r\nhello", Then::Close(Graceful)),
         |_| act(b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", Then::Close(Graceful)),
     ];
     for script in scripts {
         let outcome = check_announced("", script);
-        let c = &outcome.story.whole.counts;
+        let c = &outcome.result.whole.counts;
         assert_eq!(
-            (c.closed, c.redialled, outcome.story.whole.counts.withdrawn),
+            (c.closed, c.redialled, outcome.result.whole.counts.withdrawn),
             (c.answered, c.answered - N, 0)
         );
-        // A second each: at 0, 1, … 10 s.
+        // One per second: at 0, 1, … 10 s.
         assert!((10 * N..=11 * N).contains(&c.answered), "{}", c.answered);
-        assert_eq!(outcome.story.whole.open, 0);
+        assert_eq!(outcome.result.whole.open, 0);
     }
 }
 
 #[test]
 fn a_closed_loop_dials_again_at_once() {
     let outcome = check_announced("think=0s duration=1s", |_| act(OK_AND_CLOSE, Then::Close(Graceful)));
-    let c = &outcome.story.whole.counts;
+    let c = &outcome.result.whole.counts;
     // A dial and a request: two round trips of 220 µs each.
-    let expected = outcome.story.hold_until.secs_f64() / 440e-6 * N as f64;
+    let expected = outcome.result.hold_until.secs_f64() / 440e-6 * N as f64;
     assert!((c.answered as f64 / expected - 1.0).abs() < 0.05, "{} answers, {expected:.0}", c.answered);
     // The dial is part of the latency of each request but the first.
-    assert!(measured(&outcome.story.whole.latency).p50 > 400.0);
+    assert!(measured(&outcome.result.whole.latency).p50 > 400.0);
 }
 
 #[test]
@@ -245,14 +245,14 @@ fn the_end_of_a_keep_alive_timeout_is_announced() {
     let script: Script = |_| act(OK_FOR_5S, Then::CloseAfter(Nanos::from_secs(5), Graceful));
     // Idle for longer: closed, and dialled again after seven seconds each.
     let outcome = check_announced("connections=10 think=7s duration=30s", script);
-    let c = &outcome.story.whole.counts;
+    let c = &outcome.result.whole.counts;
     // At 0, 7, … 28 s; the last of these would be closed at 33 s.
     assert_eq!((c.answered, c.closed, c.redialled), (5 * N, 4 * N, 4 * N));
-    assert_eq!((outcome.story.whole.counts.withdrawn, outcome.story.whole.open), (0, N));
+    assert_eq!((outcome.result.whole.counts.withdrawn, outcome.result.whole.open), (0, N));
     // Idle for less: never.
     let outcome = check_announced("think=4s duration=30s", script);
-    let c = &outcome.story.whole.counts;
-    assert_eq!((c.answered, c.closed, outcome.story.whole.open), (8 * N, 0, N));
+    let c = &outcome.result.whole.counts;
+    assert_eq!((c.answered, c.closed, outcome.result.whole.open), (8 * N, 0, N));
 }
 
 #[test]
@@ -262,50 +262,50 @@ fn a_redial_is_made_when_the_request_is_due() {
         let plan = plan("http://127.0.0.1:80/", "connections=1 think=7s duration=60s", 1);
         let script: Script = |_| act(OK_FOR_5S, Then::CloseAfter(Nanos::from_secs(5), Graceful));
         let mut server = listening(&net, plan.destinations()[0], 128, Scripted::new(script));
-        let story = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
-        Outcome { story, server: std::mem::replace(server.program(), Scripted::new(script)) }
+        let result = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
+        Outcome { result, server: std::mem::replace(server.program(), Scripted::new(script)) }
     };
     let gaps = gaps(&outcome);
     assert_eq!(gaps.len(), 8);
-    // Seven seconds after the answer, on the next whole millisecond.
+    // Seven seconds after the response, on the next whole millisecond.
     assert!(gaps.iter().all(|gap| (7.0..7.003).contains(gap)), "{gaps:?}");
 }
 
 #[test]
 fn never_is_not_dialled_again() {
     let outcome = check_announced("reconnect=never", |_| act(OK_AND_CLOSE, Then::Close(Graceful)));
-    let c = &outcome.story.whole.counts;
-    assert_eq!((c.answered, c.closed, c.redialled, outcome.story.whole.open), (N, N, 0, 0));
+    let c = &outcome.result.whole.counts;
+    assert_eq!((c.answered, c.closed, c.redialled, outcome.result.whole.open), (N, N, 0, 0));
 }
 
-/// The second request on each connection meets a close that was announced by then: it is sent again, on a new one.
+/// The second request on each connection meets a close that was announced by then: it is retried on a new one.
 #[test]
 fn a_request_that_crosses_the_announced_close_is_sent_again() {
     let scripts: [Script; 2] = [
-        |ask| if ask.nth == 1 { act(b"", Then::Close(Graceful)) } else { act(OK_FOR_5S, Then::Stay) },
-        |ask| if ask.nth == 1 { act(b"", Then::Close(Reset)) } else { act(OK_FOR_5S, Then::Stay) },
+        |request| if request.nth == 1 { act(b"", Then::Close(Graceful)) } else { act(OK_FOR_5S, Then::Stay) },
+        |request| if request.nth == 1 { act(b"", Then::Close(Reset)) } else { act(OK_FOR_5S, Then::Stay) },
     ];
     for script in scripts {
         let outcome = check_announced("think=6s duration=20s", script);
-        let c = &outcome.story.whole.counts;
+        let c = &outcome.result.whole.counts;
         // At 0, 6, 12 and 18 s, each but the first twice.
-        assert_eq!((c.answered, outcome.story.whole.counts.withdrawn), (4 * N, 3 * N));
+        assert_eq!((c.answered, outcome.result.whole.counts.withdrawn), (4 * N, 3 * N));
         assert_eq!((c.closed, c.redialled), (3 * N, 3 * N));
-        // The request has been due since before it was sent for the first time.
-        assert!(measured(&outcome.story.whole.latency).p50 > 600.0);
+        // The request has been due since before it was first sent.
+        assert!(measured(&outcome.result.whole.latency).p50 > 600.0);
     }
 }
 
-/// What an earlier connection announced says nothing about the next one.
+/// An earlier connection's announcement does not apply to the next one.
 #[test]
 fn an_announcement_ends_with_its_connection() {
-    let script: Script = |ask| match (ask.conn < N, ask.nth) {
+    let script: Script = |request| match (request.conn < N, request.nth) {
         (true, 0) => act(OK_FOR_5S, Then::CloseAfter(Nanos::from_secs(5), Graceful)),
         _ => act(b"", Then::Close(Graceful)),
     };
-    let Outcome { story, .. } = run("think=6s duration=20s", script);
-    let c = &story.whole.counts;
-    assert_eq!(story.faults(), [(Stage::Exchange, Kind::Closed, N)]);
+    let Outcome { result, .. } = run("think=6s duration=20s", script);
+    let c = &result.whole.counts;
+    assert_eq!(result.faults(), [(Stage::Exchange, Kind::Closed, N)]);
     assert_eq!((c.sent, c.answered, c.closed, c.redialled, c.dropped), (2 * N, N, N, N, N));
 }
 
@@ -316,10 +316,10 @@ fn a_redial_that_is_refused_is_a_failed_dial() {
     let plan = plan("http://127.0.0.1:80/", "connections=200 think=1s duration=10s", 1);
     let script: Script = |_| act(OK_AND_CLOSE, Then::Close(Graceful));
     let mut server = listening(&net, plan.destinations()[0], 300, Scripted::new(script));
-    let story = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
-    let c = &story.whole.counts;
-    // Each is refused finally, as after ten tosses of a coin.
-    assert_eq!(story.faults(), [(Stage::Dial, Kind::Refused, c.failed)]);
+    let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+    let c = &result.whole.counts;
+    // Each is refused finally, after ten tosses of a coin.
+    assert_eq!(result.faults(), [(Stage::Dial, Kind::Refused, c.failed)]);
     assert!(c.failed >= 199 && c.redialled > 50 && c.opened < 150, "{c:?}");
-    assert_eq!((c.closed, c.dropped, story.whole.resolved), (c.opened + c.redialled, 0, 200));
+    assert_eq!((c.closed, c.dropped, result.whole.resolved), (c.opened + c.redialled, 0, 200));
 }

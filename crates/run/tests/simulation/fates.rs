@@ -1,4 +1,4 @@
-//! What may befall a process, without a fault of the network: it ends, is stopped for a while, or killed.
+//! What may happen to a process, without a fault of the network: it ends, is stopped for a while, or is killed.
 
 use engine::Client;
 use net::{
@@ -7,7 +7,7 @@ use net::{
 };
 use units::Nanos;
 
-/// A client shard as a thread runs it: not any more when it has finished.
+/// A client shard as a thread runs it: no longer once it has finished.
 pub(crate) struct Thread<'a> {
     shard: &'a mut Shard<SimIo, Client>,
     nobody: u16,
@@ -40,7 +40,7 @@ pub(crate) struct Frozen<'a> {
     shard: &'a mut dyn Turn,
     net: Net,
     span: (Nanos, Nanos),
-    /// A host for which nothing ever arrives.
+    /// A host at which nothing ever arrives.
     nobody: u16,
 }
 
@@ -69,7 +69,7 @@ impl Turn for Frozen<'_> {
     }
 }
 
-/// A shard whose process is killed: its connections are closed, and who dials later is refused.
+/// A shard whose process is killed: its connections are closed, and later dials are refused.
 pub(crate) struct Killed<'a> {
     shard: &'a mut dyn Turn,
     net: Net,

@@ -1,4 +1,4 @@
-//! A bad network: whatever it does, nothing panics, and every loss is counted, once and by its name. The laws of
+//! A bad network: whatever it does, nothing panics, and every loss is counted, once and under its name. The laws of
 //! counting themselves are checked at every tick, in `stage`.
 
 use net::{
@@ -9,8 +9,8 @@ use samples::{Destination, Kind, Stage};
 use units::Nanos;
 
 use crate::{
-    scripted::{Act, Command, Script, Scripted, Then},
-    stage::{Story, connections, listening, measured, network, plan, play, servers},
+    scripted::{Act, Request, Script, Scripted, Then},
+    stage::{RunResult, connections, listening, measured, network, plan, play, servers},
 };
 
 const N: u64 = 2_000;
@@ -18,7 +18,7 @@ const WORDS: &str =
     "connections=2k think=1s..3s duration=20s timeout=5s expect=status=200,length=$1 ramp=2k/s";
 
 struct Seen {
-    story: Story,
+    result: RunResult,
     server: serve::Stats,
 }
 
@@ -30,87 +30,89 @@ fn check(change: fn(&mut Faults), expected: fn(&Seen)) {
         let at = plan.destinations()[0];
         let (mut servers, counters) = servers(&net, at, 2, connections(&plan));
         let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
-        let story = play(&net, &plan, 3, &mut turns, |_, _| {});
-        let c = &story.whole.counts;
+        let result = play(&net, &plan, 3, &mut turns, |_, _| {});
+        let c = &result.whole.counts;
         assert_eq!(c.opened + c.failed, N, "each dial is decided, seed {seed}");
         assert_eq!(
-            (c.closed, c.redialled, story.whole.counts.withdrawn),
+            (c.closed, c.redialled, result.whole.counts.withdrawn),
             (0, 0, 0),
             "nothing is announced, seed {seed}"
         );
-        assert_eq!(story.whole.open, N - c.failed - c.dropped, "what is lost stays lost, seed {seed}");
-        expected(&Seen { story, server: counters.read() });
+        assert_eq!(result.whole.open, N - c.failed - c.dropped, "what is lost stays lost, seed {seed}");
+        expected(&Seen { result, server: counters.read() });
     }
 }
 
 /// Nothing is lost, and both sides have counted the same.
-fn all_is_well(Seen { story, server }: &Seen) {
-    let c = &story.whole.counts;
-    assert_eq!(story.faults(), []);
+fn all_is_well(Seen { result, server }: &Seen) {
+    let c = &result.whole.counts;
+    assert_eq!(result.faults(), []);
     assert_eq!((c.answered, c.sent, server.open), (server.requests, server.requests, N));
     assert_eq!((c.bytes_in, c.bytes_out), (server.bytes_out, server.bytes_in));
 }
 
-/// About so many of `of`: within five standard deviations of a binomial distribution.
+/// About this share of `of`: within five standard deviations of a binomial distribution.
 fn assert_about(n: u64, share: f64, of: u64) {
     let mean = share * of as f64;
     let sigma = (mean * (1.0 - share)).sqrt();
     assert!((n as f64 - mean).abs() < 5.0 * sigma, "{n} of {of}, {mean:.0} ± {sigma:.0} expected");
 }
 
-/// Three destinations; nobody listens at the second, and the third is reset for each fourth request.
+/// Three destinations; nothing listens at the second, and the third is reset at each fourth request.
 #[test]
 fn each_destination_is_counted_by_itself() {
-    const OK: Act = Act { say: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
-    let resets =
-        |ask: Command| if ask.nth == 3 { Act { say: b"", then: Then::Close(Close::Reset) } } else { OK };
+    const OK: Act = Act { send: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
+    let resets = |request: Request| {
+        if request.nth == 3 { Act { send: b"", then: Then::Close(Close::Reset) } } else { OK }
+    };
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.{1..3}:80/", "connections=90 think=100ms duration=2s", 1);
     let at = plan.destinations();
     let mut good = listening(&net, at[0], 128, Scripted::new(|_| OK));
     let mut bad = listening(&net, at[2], 128, Scripted::new(resets));
-    let story = play(&net, &plan, 2, &mut [&mut good, &mut bad], |_, _| {});
-    let each = |of: fn(&Destination) -> u64| story.whole.destinations.iter().map(of).collect::<Vec<_>>();
+    let result = play(&net, &plan, 2, &mut [&mut good, &mut bad], |_, _| {});
+    let each = |of: fn(&Destination) -> u64| result.whole.destinations.iter().map(of).collect::<Vec<_>>();
     assert_eq!((each(|own| own.opened), each(|own| own.failed)), (vec![30, 0, 30], vec![0, 30, 0]));
     assert_eq!((each(|own| own.dropped), each(Destination::open)), (vec![0, 0, 30], vec![30, 0, 0]));
     assert_eq!(each(|own| own.faults.total()), [0, 30, 30]);
     let answered = each(|own| own.answered);
     assert!(answered[0] > 30 * 15 && answered[1..] == [0, 90], "{answered:?}");
     assert!(each(|own| own.latency.count())[0] > 30 * 15);
-    // Who had no response at full load stands beside the percentiles of who had one.
-    assert_eq!((each(|own| own.latency.censored()), story.whole.latency.censored()), (vec![0, 0, 30], 30));
+    // Requests without a response at full load are reported beside the percentiles of the others.
+    assert_eq!((each(|own| own.latency.censored()), result.whole.latency.censored()), (vec![0, 0, 30], 30));
 }
 
-/// Two destinations, of which one never answers from its third request on: what it owes is not in its latency, and beside it.
+/// Two destinations, of which one stops responding at its third request: what is outstanding there is not in its latency, but beside it.
 #[test]
 fn what_a_destination_owes_stands_beside_its_latency() {
-    const OK: Act = Act { say: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
-    let falls_silent = |ask: Command| if ask.nth > 2 { Act { say: b"", then: Then::Stay } } else { OK };
+    const OK: Act = Act { send: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
+    let falls_silent =
+        |request: Request| if request.nth > 2 { Act { send: b"", then: Then::Stay } } else { OK };
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.{1..2}:80/", "connections=60 think=100ms duration=3s timeout=500ms", 1);
     let at = plan.destinations();
     let mut good = listening(&net, at[0], 128, Scripted::new(|_| OK));
     let mut silent = listening(&net, at[1], 128, Scripted::new(falls_silent));
-    let story = play(&net, &plan, 2, &mut [&mut good, &mut silent], |_, _| {});
-    let [good, silent] = &story.whole.destinations[..] else { panic!("two destinations") };
+    let result = play(&net, &plan, 2, &mut [&mut good, &mut silent], |_, _| {});
+    let [good, silent] = &result.whole.destinations[..] else { panic!("two destinations") };
     assert_eq!((good.opened, silent.opened, good.latency.censored()), (30, 30, 0));
     assert!(good.latency.count() > 30 * 15, "{}", good.latency.count());
     assert_eq!((silent.faults.total(), silent.latency.censored()), (30, 30), "each timed out once");
     assert!(silent.latency.count() > 0 && silent.latency.censored_share() > 0.0);
-    assert_eq!(story.whole.latency.censored(), 30);
+    assert_eq!(result.whole.latency.censored(), 30);
 }
 
-/// What servers that expect TLS answer to a request without: their own kind of fault.
+/// What servers that expect TLS send to a request without: a separate kind of fault.
 #[test]
 fn a_target_that_speaks_tls_is_recognised() {
-    const ALERT: Act = Act { say: b"\x15\x03\x01\x00\x02\x02\x46", then: Then::Close(Close::Graceful) };
+    const ALERT: Act = Act { send: b"\x15\x03\x01\x00\x02\x02\x46", then: Then::Close(Close::Graceful) };
     const PAGE: Act = Act {
-        say: b"HTTP/1.1 400 Bad Request\r\nContent-Length: 49\r\nConnection: close\r\n\r\n\
+        send: b"HTTP/1.1 400 Bad Request\r\nContent-Length: 49\r\nConnection: close\r\n\r\n\
                The plain HTTP request was sent to HTTPS port\r\n\r\n",
         then: Then::Close(Close::Graceful),
     };
     const GO: Act = Act {
-        say: b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
+        send: b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
         then: Then::Close(Close::Graceful),
     };
     for (act, target, stage) in [
@@ -124,18 +126,18 @@ fn a_target_that_speaks_tls_is_recognised() {
         let net = network(1, |_| {});
         let plan = plan(target, "connections=20 duration=1s", 1);
         let mut server = listening(&net, plan.destinations()[0], 128, Scripted::new(act));
-        let story = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
-        assert_eq!(story.faults(), [(stage, Kind::TlsExpected, 20)], "{target}");
-        assert_eq!(story.whole.counts.answered, 0, "{target}");
+        let result = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
+        assert_eq!(result.faults(), [(stage, Kind::TlsExpected, 20)], "{target}");
+        assert_eq!(result.whole.counts.answered, 0, "{target}");
     }
 }
 
-/// Who closes without a byte may expect TLS: nobody can ask it here, so that it is a guess; and none where a byte came.
+/// A server that closes without a byte may expect TLS: it cannot be probed here, so that it is a guess; none if any byte came.
 #[test]
 fn a_target_that_closes_without_a_byte_may_speak_tls() {
-    const CLOSE: Act = Act { say: b"", then: Then::Close(Close::Graceful) };
-    const OK: Act = Act { say: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
-    let at_last: Script = |ask| if ask.nth == 2 { CLOSE } else { OK };
+    const CLOSE: Act = Act { send: b"", then: Then::Close(Close::Graceful) };
+    const OK: Act = Act { send: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
+    let at_last: Script = |request| if request.nth == 2 { CLOSE } else { OK };
     for (target, script, fault, cause) in [
         ("http://127.0.0.1:80/", (|_| CLOSE) as Script, Stage::Exchange, Some("tls-expected")),
         ("ws://127.0.0.1:80/", |_| CLOSE, Stage::Handshake, Some("tls-expected")),
@@ -144,9 +146,9 @@ fn a_target_that_closes_without_a_byte_may_speak_tls() {
         let net = network(1, |_| {});
         let plan = plan(target, "connections=20 duration=1s", 1);
         let mut server = listening(&net, plan.destinations()[0], 128, Scripted::new(script));
-        let story = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
-        assert_eq!(story.faults(), [(fault, Kind::Closed, 20)], "{target}");
-        let limit = story.judge(&plan).limit;
+        let result = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
+        assert_eq!(result.faults(), [(fault, Kind::Closed, 20)], "{target}");
+        let limit = result.judge(&plan).limit;
         assert_eq!(limit.as_ref().map(|limit| limit.cause.name()), cause, "{target}: {limit:?}");
     }
 }
@@ -157,9 +159,9 @@ fn lost_segments_come_later() {
         |f| f.loss = 10_000,
         |seen| {
             all_is_well(seen);
-            // A segment is sent again after 200 ms, a SYN after 1 s: one answer in fifty is that late.
+            // A segment is retransmitted after 200 ms, a SYN after 1 s: one response in fifty is that late.
             let (latency, connect) =
-                (measured(&seen.story.whole.latency), measured(&seen.story.whole.connect));
+                (measured(&seen.result.whole.latency), measured(&seen.result.whole.connect));
             assert!(latency.p90 <= 400.0 && latency.p99 > 200e3 && latency.max < 1.1e6, "{latency:?}");
             assert!(connect.p50 < 400.0 && connect.p999 > 1e6, "{connect:?}");
         },
@@ -177,7 +179,7 @@ fn a_small_window_slows_and_loses_nothing() {
         |f| (f.window, f.split) = (500, true),
         |seen| {
             all_is_well(seen);
-            assert!(measured(&seen.story.whole.latency).p90 > 1_000.0, "several rounds for an answer");
+            assert!(measured(&seen.result.whole.latency).p90 > 1_000.0, "several rounds for an answer");
         },
     );
 }
@@ -187,13 +189,13 @@ fn resets_are_losses() {
     check(
         |f| f.reset = 2_000,
         |seen| {
-            let c = &seen.story.whole.counts;
-            // A request or its answer meets the reset, never an idle connection.
-            assert_eq!(seen.story.faults(), [(Stage::Exchange, Kind::Reset, c.dropped)]);
-            // A request that is reset has no answer that could be.
+            let c = &seen.result.whole.counts;
+            // The reset meets a request or its response, never an idle connection.
+            assert_eq!(seen.result.faults(), [(Stage::Exchange, Kind::Reset, c.dropped)]);
+            // A request that is reset has no response that could be.
             assert_about(c.dropped, 1.0 - 0.998f64.powi(2), c.sent);
             assert!(c.failed == 0 && c.dropped > 50);
-            assert_eq!(seen.server.open, seen.story.whole.open);
+            assert_eq!(seen.server.open, seen.result.whole.open);
         },
     );
 }
@@ -203,8 +205,8 @@ fn a_refused_dial_is_not_tried_again() {
     check(
         |f| f.refuse = 100_000,
         |seen| {
-            let c = &seen.story.whole.counts;
-            assert_eq!(seen.story.faults(), [(Stage::Dial, Kind::Refused, c.failed)]);
+            let c = &seen.result.whole.counts;
+            assert_eq!(seen.result.faults(), [(Stage::Dial, Kind::Refused, c.failed)]);
             assert_about(c.failed, 0.1, N);
             assert_eq!((c.dropped, seen.server.accepted), (0, c.opened));
         },
@@ -216,12 +218,12 @@ fn who_falls_silent_is_given_up_after_the_timeout() {
     check(
         |f| f.half_open = 50_000,
         |seen| {
-            let c = &seen.story.whole.counts;
-            assert_eq!(seen.story.faults(), [(Stage::Exchange, Kind::Timeout, c.dropped)]);
+            let c = &seen.result.whole.counts;
+            assert_eq!(seen.result.faults(), [(Stage::Exchange, Kind::Timeout, c.dropped)]);
             assert_about(c.dropped, 0.05, N);
             assert_eq!((c.failed, c.sent - c.answered), (0, c.dropped));
             // Five seconds after the last of them was opened, all of them are gone.
-            assert!(seen.story.held == seen.story.whole.open);
+            assert!(seen.result.held == seen.result.whole.open);
         },
     );
 }
@@ -231,10 +233,10 @@ fn a_dial_that_is_never_answered_times_out() {
     check(
         |f| f.loss = 900_000,
         |seen| {
-            let c = &seen.story.whole.counts;
-            let at = |s, k| seen.story.faults().iter().find(|f| (f.0, f.1) == (s, k)).map_or(0, |f| f.2);
+            let c = &seen.result.whole.counts;
+            let at = |s, k| seen.result.faults().iter().find(|f| (f.0, f.1) == (s, k)).map_or(0, |f| f.2);
             assert_eq!(at(Stage::Dial, Kind::Timeout), c.failed);
-            // SYNs at 0, 1 and 3 s, each lost at 90 %; and the answers of those that came are lost too.
+            // SYNs at 0, 1 and 3 s, each lost at 90 %; and the responses to those that arrived are lost too.
             assert!(c.failed as f64 > 0.7 * N as f64 && c.opened > 0, "{} failed", c.failed);
         },
     );
@@ -249,8 +251,8 @@ fn everything_at_once_keeps_the_laws() {
             (f.split, f.window, f.backlog) = (true, 3_000, 20);
         },
         |seen| {
-            let c = &seen.story.whole.counts;
-            let stages: Vec<_> = seen.story.faults().iter().map(|f| (f.0, f.1)).collect();
+            let c = &seen.result.whole.counts;
+            let stages: Vec<_> = seen.result.faults().iter().map(|f| (f.0, f.1)).collect();
             for expected in [
                 (Stage::Dial, Kind::Refused),
                 (Stage::Exchange, Kind::Reset),
@@ -264,6 +266,6 @@ fn everything_at_once_keeps_the_laws() {
 }
 
 /// What the client holds open, the server has.
-fn story_is_plausible(Seen { story, server }: &Seen) -> bool {
-    server.open >= story.whole.open && server.requests >= story.whole.counts.answered
+fn story_is_plausible(Seen { result, server }: &Seen) -> bool {
+    server.open >= result.whole.open && server.requests >= result.whole.counts.answered
 }

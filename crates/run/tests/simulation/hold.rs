@@ -1,36 +1,36 @@
-//! A load that is held over a good network: as many requests as the think time asks for, each answered right, each
+//! A load held over a good network: as many requests as the think time implies, each with a correct response, each
 //! counted on both sides; and the same from the same seed.
 
 use net::io::sim::Turn;
 use samples::Tick;
 use units::Nanos;
 
-use crate::stage::{Story, connections, measured, network, plan, play, servers};
+use crate::stage::{RunResult, connections, measured, network, plan, play, servers};
 
 const DRAWN: &str = "http://127.0.0.{1..3}:8000/?length={rand 1 4096}";
 
-/// One run against two shards of the reference server, and the parcels that the network carried.
-fn run(words: &str, seed: u64, see: impl FnMut(u32, &Tick)) -> (Story, serve::Stats, u64) {
+/// One run against two shards of the reference server, and the segments that the network carried.
+fn run(flags: &str, seed: u64, see: impl FnMut(u32, &Tick)) -> (RunResult, serve::Stats, u64) {
     let net = network(seed, |_| {});
-    let plan = plan(DRAWN, words, seed);
+    let plan = plan(DRAWN, flags, seed);
     let at = "0.0.0.0:8000".parse().unwrap();
     let (mut servers, counters) = servers(&net, at, 2, connections(&plan));
     let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
-    let story = play(&net, &plan, 4, &mut turns, see);
-    (story, counters.read(), net.carried())
+    let result = play(&net, &plan, 4, &mut turns, see);
+    (result, counters.read(), net.carried())
 }
 
 #[test]
 fn the_seed_decides_everything() {
-    let told = |seed| {
+    let run = |seed| {
         let mut ticks = Vec::new();
-        let words = "connections=2k think=500ms..3s duration=5s expect=status=200,length=$1";
-        let (story, stats, carried) = run(words, seed, |shard, tick| ticks.push((shard, tick.clone())));
-        assert!(story.faults().is_empty() && ticks.len() > 4 * 25, "{:?}", story.faults());
+        let flags = "connections=2k think=500ms..3s duration=5s expect=status=200,length=$1";
+        let (result, stats, carried) = run(flags, seed, |shard, tick| ticks.push((shard, tick.clone())));
+        assert!(result.faults().is_empty() && ticks.len() > 4 * 25, "{:?}", result.faults());
         (ticks, stats, carried)
     };
-    let (first, again, other) = (told(7), told(7), told(8));
-    // Not assert_eq: nobody wants to read two hundred ticks with their histograms.
+    let (first, again, other) = (run(7), run(7), run(8));
+    // Not assert_eq: two hundred ticks with their histograms are unreadable.
     assert!(first.0 == again.0, "the same seed gives the same ticks");
     assert_eq!((first.1, first.2), (again.1, again.2), "and the same on the other side and between");
     assert!(first.0 != other.0 && first.2 != other.2, "another seed gives others");
@@ -39,55 +39,55 @@ fn the_seed_decides_everything() {
 #[test]
 fn twenty_thousand_connections_ask_as_often_as_their_think_time_says() {
     const N: u64 = 20_000;
-    let words = "connections=20k think=5s..45s duration=3m expect=status=200,length=$1";
-    let (story, server, _) = run(words, 11, |_, _| {});
-    let c = &story.whole.counts;
-    assert!(story.faults().is_empty(), "{:?}", story.faults());
+    let flags = "connections=20k think=5s..45s duration=3m expect=status=200,length=$1";
+    let (result, server, _) = run(flags, 11, |_, _| {});
+    let c = &result.whole.counts;
+    assert!(result.faults().is_empty(), "{:?}", result.faults());
     assert_eq!((c.opened, c.failed, c.dropped, c.closed, c.redialled), (N, 0, 0, 0, 0));
-    assert_eq!((story.peak, story.held, story.whole.open, story.whole.resolved), (N, N, N, N));
+    assert_eq!((result.peak, result.held, result.whole.open, result.whole.resolved), (N, N, N, N));
 
     // Each connection is a renewal process with a request at its beginning. Think time is uniform in 5..45 s: mean
-    // 25 s, variance 40²/12 s². In time T it asks 1 + T/mean + (variance - mean²) / 2 mean² times (Feller 1971,
+    // 25 s, variance 40²/12 s². In time T it sends 1 + T/mean + (variance - mean²) / 2 mean² requests (Feller 1971,
     // section XI.3); the standard deviation over all connections is below 200 requests, a tenth of a percent.
     let (mean, variance) = (25.0, 40.0 * 40.0 / 12.0);
-    let time = story.hold_until.secs_f64();
+    let time = result.hold_until.secs_f64();
     let expected = N as f64 * (1.0 + time / mean + (variance - mean * mean) / (2.0 * mean * mean));
     assert!((c.sent as f64 / expected - 1.0).abs() < 0.006, "{} requests, {expected:.0} expected", c.sent);
-    assert!(story.ramped_at < Nanos::from_secs(1), "the time above counts from the first dial");
+    assert!(result.ramped_at < Nanos::from_secs(1), "the time above counts from the first dial");
 
     assert_eq!((c.sent, c.sent), (c.answered, server.requests));
     assert_eq!((c.bytes_in, c.bytes_out), (server.bytes_out, server.bytes_in));
     assert_eq!((server.open, server.accepted, server.closed, server.errors), (N, N, 0, 0));
-    assert_eq!(story.whole.status[200], c.answered);
-    // 1..=4096 characters, evenly.
+    assert_eq!(result.whole.status[200], c.answered);
+    // 1..=4096 characters, uniform.
     let body = c.body_bytes_in as f64 / c.answered as f64;
     assert!((body / 2048.5 - 1.0).abs() < 0.01, "{body:.1} bytes an answer");
 
     // The network takes 20 to 200 µs each way and the server no time. A timer of the wheel is due at the whole
-    // millisecond at which it comes: in virtual time nothing is ever late.
-    let (latency, connect) = (measured(&story.whole.latency), measured(&story.whole.connect));
+    // millisecond at which it fires: in virtual time nothing is ever late.
+    let (latency, connect) = (measured(&result.whole.latency), measured(&result.whole.connect));
     for (what, q) in [("latency", latency), ("connect", connect)] {
         assert!((q.mean / 220.0 - 1.0).abs() < 0.02, "{what} {q:?}");
         assert!(q.p50 > 200.0 && q.p50 < 240.0 && q.p999 > 380.0 && q.max <= 400.0, "{what} {q:?}");
     }
-    story.assert_on_time();
+    result.assert_on_time();
     // All first requests are due during the ramp, and none of the others: think time is longer.
-    assert_eq!(story.whole.ramp_latency.count(), N);
-    assert_eq!(story.whole.lag.count(), c.sent - N);
-    // A few answers were under way when full load ended.
+    assert_eq!(result.whole.ramp_latency.count(), N);
+    assert_eq!(result.whole.lag.count(), c.sent - N);
+    // A few requests were outstanding when full load ended.
     assert!(c.answered - N - c.answered_at_load < 20, "{c:?}");
 }
 
 #[test]
 fn a_closed_loop_never_rests() {
-    let (story, server, _) = run("connections=50 duration=2s expect=length=$1", 3, |_, _| {});
-    let c = &story.whole.counts;
-    assert!(story.faults().is_empty(), "{:?}", story.faults());
+    let (result, server, _) = run("connections=50 duration=2s expect=length=$1", 3, |_, _| {});
+    let c = &result.whole.counts;
+    assert!(result.faults().is_empty(), "{:?}", result.faults());
     assert_eq!((c.sent, c.answered), (server.requests, server.requests));
     // One request after the other, 220 µs each.
-    let per_s = c.answered_at_load as f64 / story.hold_until.since(story.hold_from).secs_f64();
+    let per_s = c.answered_at_load as f64 / result.hold_until.since(result.hold_from).secs_f64();
     assert!((per_s / (50.0 / 220e-6) - 1.0).abs() < 0.01, "{per_s:.0} requests a second");
-    story.assert_on_time();
+    result.assert_on_time();
 }
 
 #[test]
@@ -95,9 +95,9 @@ fn raw_tcp_is_opened_and_held() {
     let net = network(5, |_| {});
     let plan = plan("tcp://127.0.0.1:8000", "connections=500 duration=30s", 5);
     let (mut servers, counters) = servers(&net, plan.destinations()[0], 1, connections(&plan));
-    let story = play(&net, &plan, 2, &mut [&mut servers[0]], |_, _| {});
-    let c = &story.whole.counts;
-    assert_eq!((c.opened, c.sent, c.bytes_out, story.held, story.whole.open), (500, 0, 0, 500, 500));
+    let result = play(&net, &plan, 2, &mut [&mut servers[0]], |_, _| {});
+    let c = &result.whole.counts;
+    assert_eq!((c.opened, c.sent, c.bytes_out, result.held, result.whole.open), (500, 0, 0, 500, 500));
     assert_eq!((counters.read().open, counters.read().requests), (500, 0));
-    assert!(story.faults().is_empty());
+    assert!(result.faults().is_empty());
 }

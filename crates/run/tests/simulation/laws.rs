@@ -1,9 +1,9 @@
-//! What is true of any run's counts, at every tick.
+//! Invariants of any run's counts, at every tick.
 
 use plan::{Plan, Population, Reconnect, Scheme};
 use samples::{Kind, Stage, Tick};
 
-/// What is true of the sum of all ticks so far, whatever the network and the target do.
+/// Invariants of the sum of all ticks so far, whatever the network and the target do.
 pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     let (c, seed) = (&t.counts, plan.seed);
     let faults = |is: fn(Stage, Kind) -> bool| -> u64 {
@@ -11,7 +11,7 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     };
     let wrong = faults(|stage, kind| kind.is_wrong_answer() && stage == Stage::Exchange);
     let lost = faults(|stage, _| stage == Stage::Exchange) - wrong;
-    // A connection that came is open, or went in exactly one way.
+    // A connection that was opened is open, or ended in exactly one way.
     let ended = c.dropped + c.closed + c.finished + c.ended_after;
     assert_eq!(c.opened + c.redialled, t.open + ended, "connections, seed {seed}");
     // A loss has exactly one cause.
@@ -25,7 +25,7 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     let makes_up = matches!(population.reconnect, Reconnect::Backoff(_));
     let again = c.closed + c.finished + if makes_up { c.dropped + c.failed } else { 0 };
     assert!(c.redialled + (c.opened + c.failed - t.resolved) <= again, "redials, seed {seed}");
-    // A request is answered, waits, was lost with its connection, or crossed with a close that was announced.
+    // A request has a response, waits, was lost with its connection, or crossed an announced close.
     let ends = c.answered + t.waiting + lost + c.unanswered + c.withdrawn;
     assert_eq!(ends, c.sent, "each request has one end, seed {seed}: {c:?}");
     // One without a response is longer than all others, and so is one that was never sent.
@@ -37,8 +37,8 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
         (without..=without + c.failed).contains(&censored),
         "without a response, seed {seed}: {censored} {c:?}"
     );
-    // Each answer has one latency, and over HTTP one status; each connection has one connect time, and a handshake may
-    // fail behind it.
+    // Each response has one latency, and over HTTP one status; each connection has one connect time, and a handshake may
+    // fail after it.
     let is_http = population.target.scheme == Scheme::Http;
     assert_eq!(t.status.iter().sum::<u64>(), if is_http { c.answered } else { 0 }, "statuses, seed {seed}");
     assert_eq!(t.latency.count() + t.ramp_latency.count(), c.answered, "latencies, seed {seed}");
@@ -47,8 +47,8 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     assert!(connects == opened || (connects > opened && !is_http), "connect times, seed {seed}");
 }
 
-/// What is true of the latencies by step: where a population's steps are told apart, each answer that was due at full load
-/// is one of them, and no other's.
+/// Invariants of the latencies by step: where a population's steps are distinguished, each response that was due at full load
+/// counts for exactly one of them.
 pub(crate) fn obey_the_laws_of_steps(plan: &Plan, nth: u16, t: &Tick) {
     let told_apart = plan.populations[usize::from(nth)].step_names().len() > 1;
     let (mut own, mut others) = (0, 0);
@@ -59,7 +59,7 @@ pub(crate) fn obey_the_laws_of_steps(plan: &Plan, nth: u16, t: &Tick) {
     assert_eq!((own, others), (expected, 0), "steps of population {nth}, seed {}", plan.seed);
 }
 
-/// What is true of sizes, first bytes and handshakes.
+/// Invariants of sizes, first bytes and handshakes.
 pub(crate) fn obey_the_laws_of_answers(seed: u64, scheme: Scheme, t: &Tick) {
     let c = &t.counts;
     let heads = if scheme == Scheme::Http { c.answered } else { 0 };
@@ -70,7 +70,7 @@ pub(crate) fn obey_the_laws_of_answers(seed: u64, scheme: Scheme, t: &Tick) {
     if scheme == Scheme::Ws {
         assert_eq!((first_bytes, handshakes), (0, c.opened + c.redialled), "handshakes, seed {seed}");
     } else {
-        // An answer may have begun and never ended.
+        // A response may have begun and never ended.
         assert!((c.answered..=c.sent).contains(&first_bytes) && handshakes == 0, "first bytes, seed {seed}");
     }
 }

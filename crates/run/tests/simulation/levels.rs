@@ -6,38 +6,38 @@ use units::{Nanos, Rate};
 
 use crate::stage::{
     Level::{self, Connections},
-    Story, connections, network, plan, play_levels, servers,
+    RunResult, connections, network, plan, play_levels, servers,
 };
 
 const S: fn(u64) -> Nanos = Nanos::from_secs;
 
-/// What was open at the end of a second, over all shards.
-fn run(target: &str, words: &str, levels: &[(Nanos, Level)]) -> (Story, serve::Stats, Vec<(u64, u64)>) {
+/// Connections open at the end of a second, over all shards.
+fn run(target: &str, flags: &str, levels: &[(Nanos, Level)]) -> (RunResult, serve::Stats, Vec<(u64, u64)>) {
     const SHARDS: u32 = 3;
     let net = network(6, |_| {});
-    let plan = plan(target, words, 6);
+    let plan = plan(target, flags, 6);
     let (mut servers, counters) = servers(&net, plan.destinations()[0], 2, connections(&plan));
     let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
     let (mut open, mut seconds) = ([0; SHARDS as usize], Vec::new());
-    let story = play_levels(&net, &plan, SHARDS, &mut turns, levels, |shard, tick: &Tick| {
+    let result = play_levels(&net, &plan, SHARDS, &mut turns, levels, |shard, tick: &Tick| {
         open[shard as usize] = tick.open;
         if shard + 1 == SHARDS && tick.until.0.is_multiple_of(S(1).0) && tick.phase != Phase::Drain {
             seconds.push((tick.until.0 / S(1).0, open.iter().sum()));
         }
     });
-    (story, counters.read(), seconds)
+    (result, counters.read(), seconds)
 }
 
-/// Level by level: the seconds at whose end just so many are open.
-fn check(target: &str, words: &str) {
+/// For each level: the seconds at whose end exactly that number is open.
+fn check(target: &str, flags: &str) {
     let levels = [(S(0), Connections(1_000)), (S(10), Connections(3_000)), (S(30), Connections(500))];
-    let (story, server, seconds) = run(target, words, &levels);
-    let c = &story.whole.counts;
-    assert_eq!((c.opened, c.finished, story.held), (3_000, 2_500, 500), "{words}: {c:?}");
-    assert_eq!((c.dropped, c.closed, c.failed, c.redialled), (0, 0, 0, 0), "{words}: {c:?}");
-    assert_eq!((story.faults(), story.peak), (vec![], 3_000), "{words}");
-    assert_eq!((server.accepted, server.open, server.closed), (3_000, 500, 2_500), "{words}");
-    assert!(seconds.len() > 50, "{words}: every second was looked at");
+    let (result, server, seconds) = run(target, flags, &levels);
+    let c = &result.whole.counts;
+    assert_eq!((c.opened, c.finished, result.held), (3_000, 2_500, 500), "{flags}: {c:?}");
+    assert_eq!((c.dropped, c.closed, c.failed, c.redialled), (0, 0, 0, 0), "{flags}: {c:?}");
+    assert_eq!((result.faults(), result.peak), (vec![], 3_000), "{flags}");
+    assert_eq!((server.accepted, server.open, server.closed), (3_000, 500, 2_500), "{flags}");
+    assert!(seconds.len() > 50, "{flags}: every second was looked at");
     for (second, open) in seconds {
         let expected = match second {
             2..10 => 1_000,
@@ -45,7 +45,7 @@ fn check(target: &str, words: &str) {
             34.. => 500,
             _ => continue,
         };
-        assert_eq!(open, expected, "{words}: after {second} s");
+        assert_eq!(open, expected, "{flags}: after {second} s");
     }
 }
 
@@ -61,38 +61,38 @@ fn connections_come_and_go_as_they_are_wanted() {
 
 #[test]
 fn who_is_busy_goes_with_its_answer() {
-    // Answers take a second, and the loop is closed: nobody is ever idle.
+    // Responses take a second, and the loop is closed: no connection is ever idle.
     let target = "http://127.0.0.1:8000/delay?for=1s";
-    let (story, _, seconds) = run(target, "connections=300 duration=20s", &[(S(5), Connections(100))]);
-    let c = &story.whole.counts;
-    assert_eq!((c.opened, c.finished, c.dropped, story.held), (300, 200, 0, 100), "{c:?}");
-    assert_eq!((story.faults(), c.sent), (vec![], c.answered));
+    let (result, _, seconds) = run(target, "connections=300 duration=20s", &[(S(5), Connections(100))]);
+    let c = &result.whole.counts;
+    assert_eq!((c.opened, c.finished, c.dropped, result.held), (300, 200, 0, 100), "{c:?}");
+    assert_eq!((result.faults(), c.sent), (vec![], c.answered));
     assert!(seconds.iter().all(|(s, open)| *s < 7 || *open == 100), "{seconds:?}");
 }
 
 #[test]
 fn no_more_than_the_plan_has_and_again_after_less() {
     let levels = [(S(5), 50), (S(10), 99_000), (S(15), 10), (S(15), 200)].map(|(at, n)| (at, Connections(n)));
-    let (story, server, _) = run("http://127.0.0.1:8000/", "connections=200 think=1s duration=30s", &levels);
-    let c = &story.whole.counts;
-    assert_eq!((story.peak, story.held, server.open), (200, 200, 200), "{c:?}");
+    let (result, server, _) = run("http://127.0.0.1:8000/", "connections=200 think=1s duration=30s", &levels);
+    let c = &result.whole.counts;
+    assert_eq!((result.peak, result.held, server.open), (200, 200, 200), "{c:?}");
     assert_eq!((c.opened - c.finished, c.dropped + c.closed + c.failed), (200, 0), "{c:?}");
 }
 
 #[test]
 fn a_rate_changes_where_it_is_reported_to() {
     let levels = [(S(5), Level::Rate(Rate::per_s(1_000))), (S(10), Level::Rate(Rate::per_s(50)))];
-    let words = "connections=60 rate=200/s duration=20s";
-    let (story, server, _) = run("http://127.0.0.1:8000/", words, &levels);
-    let c = &story.whole.counts;
-    // Each begins 120 ms after its order; what was due in between, before the order was seen, is sent all the same.
-    let (from, until) = (story.hold_from.secs_f64(), story.hold_until.secs_f64());
+    let flags = "connections=60 rate=200/s duration=20s";
+    let (result, server, _) = run("http://127.0.0.1:8000/", flags, &levels);
+    let c = &result.whole.counts;
+    // Each level begins 120 ms after its order; what was due in between, before the shards had the order, is sent nevertheless.
+    let (from, until) = (result.hold_from.secs_f64(), result.hold_until.secs_f64());
     let least = 200.0 * (5.0 - from) + 1_000.0 * 5.0 + 50.0 * (until - 10.12);
     let sent = c.sent as f64;
     assert!(
         (least - 120.0..=least + 24.0 + 6.0).contains(&sent),
         "{sent} sent, {least} and a little expected"
     );
-    assert_eq!((c.missed, c.sent, story.faults()), (0, server.requests, vec![]), "{c:?}");
-    story.assert_on_time();
+    assert_eq!((c.missed, c.sent, result.faults()), (0, server.requests, vec![]), "{c:?}");
+    result.assert_on_time();
 }

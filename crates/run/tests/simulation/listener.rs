@@ -1,63 +1,63 @@
-//! A server that writes down all that it hears, and answers as its script says: HTTP, WebSocket or bytes.
+//! A server that records all it receives and responds as its script says: HTTP, WebSocket or bytes.
 
 use net::{Close, Cx, Gone, Io, Key, Program};
 use units::Nanos;
 use wire::websocket::{Event, Frames, Role, accept_key};
 
-/// Accepts waiting for a peer at once.
+/// Pending accepts.
 const ACCEPTS: u32 = 64;
-/// Between two pieces of an answer, so that each has a segment of its own.
+/// Between two pieces of a response, so that each is a segment of its own.
 const APART: Nanos = Nanos::from_millis(1);
 
-/// What a server speaks.
+/// The protocol of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speaks {
     Http,
     WebSocket,
-    /// Bytes: each segment is heard by itself.
+    /// Bytes: each segment is recorded separately.
     Bytes,
 }
 
-/// A request with its content, a message, or bytes; a closing handshake is heard as `close 1000`.
+/// A request with its content, a message, or bytes; a closing handshake is recorded as `close 1000`.
 #[derive(Clone, Debug)]
-pub(crate) struct Heard {
+pub(crate) struct Received {
     /// Counts the accepted connections, from 0.
     pub(crate) conn: usize,
-    /// Counts what was heard on it, from 0.
+    /// Counts what was received on it, from 0.
     pub(crate) nth: usize,
     pub(crate) at: Nanos,
     pub(crate) text: String,
 }
 
-impl Heard {
+impl Received {
     /// The request's method and path.
     pub(crate) fn line(&self) -> &str {
         self.text.split(" HTTP/").next().expect("there is a first part")
     }
 }
 
-/// What the server says or does upon it, one after the other.
+/// What the server sends or does in response, in order.
 #[derive(Clone, Debug)]
-pub(crate) enum Say {
+pub(crate) enum Reply {
     Bytes(Vec<u8>),
     End,
     Reset,
 }
 
-/// An answer with this status, these fields and this content.
-pub(crate) fn answer(status: u16, fields: &str, body: &str) -> Say {
+/// A response with this status, these fields and this content.
+pub(crate) fn response(status: u16, fields: &str, body: &str) -> Reply {
     let length = body.len();
-    Say::Bytes(
+    Reply::Bytes(
         format!("HTTP/1.1 {status} Word\r\n{fields}Content-Length: {length}\r\n\r\n{body}").into_bytes(),
     )
 }
 
-/// A right answer.
-pub(crate) fn ok() -> Vec<Say> {
-    vec![answer(200, "", "hello")]
+/// A correct response.
+pub(crate) fn ok() -> Vec<Reply> {
+    vec![response(200, "", "hello")]
 }
 
-/// The answer to the request for an upgrade.
+/// The response to an upgrade.
 pub(crate) fn welcome(head: &str) -> Vec<u8> {
     let key = head.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).expect("a key");
     let accept = accept_key(key.as_bytes());
@@ -76,16 +76,16 @@ pub(crate) fn frame(text: &str) -> Vec<u8> {
     [&[0x81, length], text.as_bytes()].concat()
 }
 
-type Script = Box<dyn Fn(&Heard) -> Vec<Say>>;
+type Script = Box<dyn Fn(&Received) -> Vec<Reply>>;
 
 struct Conn {
     number: usize,
-    heard: usize,
+    received: usize,
     frames: Option<Frames>,
-    /// The message that has come in part.
+    /// The message received so far, if incomplete.
     message: Vec<u8>,
-    /// What is still to be said, the next last.
-    to_say: Vec<Say>,
+    /// What is still to be sent, in reverse order.
+    to_send: Vec<Reply>,
 }
 
 /// The server.
@@ -96,49 +96,49 @@ pub(crate) struct Listener {
     conns: Vec<Conn>,
     /// When each connection was accepted.
     pub(crate) accepted_at: Vec<Nanos>,
-    pub(crate) heard: Vec<Heard>,
+    pub(crate) received: Vec<Received>,
 }
 
 impl Listener {
-    pub(crate) fn new(speaks: Speaks, script: impl Fn(&Heard) -> Vec<Say> + 'static) -> Listener {
+    pub(crate) fn new(speaks: Speaks, script: impl Fn(&Received) -> Vec<Reply> + 'static) -> Listener {
         let script = Box::new(script);
-        Listener { speaks, script, accepting: 0, conns: vec![], accepted_at: vec![], heard: vec![] }
+        Listener { speaks, script, accepting: 0, conns: vec![], accepted_at: vec![], received: vec![] }
     }
 
-    /// What each connection said, in its order.
-    pub(crate) fn by_connection(&self) -> Vec<Vec<&Heard>> {
+    /// What each connection sent, in order.
+    pub(crate) fn by_connection(&self) -> Vec<Vec<&Received>> {
         let mut all = vec![Vec::new(); self.accepted_at.len()];
-        self.heard.iter().for_each(|heard| all[heard.conn].push(heard));
+        self.received.iter().for_each(|received| all[received.conn].push(received));
         all
     }
 
-    /// One whole thing was heard.
-    fn hear<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, text: String) {
+    /// One complete request or message was received.
+    fn receive<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, text: String) {
         let conn = &mut self.conns[k.index as usize];
-        let heard = Heard { conn: conn.number, nth: conn.heard, at: cx.now(), text };
-        conn.heard += 1;
-        let mut says = (self.script)(&heard);
-        self.heard.push(heard);
-        says.reverse();
-        let was_silent = conn.to_say.is_empty();
-        conn.to_say.splice(0..0, says);
+        let received = Received { conn: conn.number, nth: conn.received, at: cx.now(), text };
+        conn.received += 1;
+        let mut replies = (self.script)(&received);
+        self.received.push(received);
+        replies.reverse();
+        let was_silent = conn.to_send.is_empty();
+        conn.to_send.splice(0..0, replies);
         if was_silent {
-            self.say(cx, k);
+            self.send(cx, k);
         }
     }
 
-    fn say<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+    fn send<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let conn = &mut self.conns[k.index as usize];
-        match conn.to_say.pop() {
-            Some(Say::Bytes(bytes)) => cx.send(k, bytes.len(), |out| {
+        match conn.to_send.pop() {
+            Some(Reply::Bytes(bytes)) => cx.send(k, bytes.len(), |out| {
                 out[..bytes.len()].copy_from_slice(&bytes);
                 bytes.len()
             }),
-            Some(Say::End) => return cx.finish(k),
-            Some(Say::Reset) => return cx.close(k, Close::Reset),
+            Some(Reply::End) => return cx.finish(k),
+            Some(Reply::Reset) => return cx.close(k, Close::Reset),
             None => {}
         }
-        if !self.conns[k.index as usize].to_say.is_empty() {
+        if !self.conns[k.index as usize].to_send.is_empty() {
             cx.wake_at(k, cx.now() + APART);
         }
     }
@@ -157,13 +157,13 @@ impl Listener {
                     conn.message.extend(data.payload.bytes());
                     if data.ends {
                         let text = String::from_utf8(std::mem::take(&mut conn.message)).expect("text");
-                        self.hear(cx, k, text);
+                        self.receive(cx, k, text);
                     }
                 }
                 Some(Event::Closing(closing)) => {
                     let text = format!("close {}", closing.code.unwrap_or_default());
-                    let (number, nth) = (conn.number, conn.heard);
-                    self.heard.push(Heard { conn: number, nth, at: cx.now(), text });
+                    let (number, nth) = (conn.number, conn.received);
+                    self.received.push(Received { conn: number, nth, at: cx.now(), text });
                     cx.close(k, Close::Graceful);
                     return input.len();
                 }
@@ -173,7 +173,7 @@ impl Listener {
     }
 }
 
-/// The length of the first whole request in it.
+/// The length of the first complete request in it.
 fn whole_request(input: &[u8]) -> Option<usize> {
     let head = input.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let text = str::from_utf8(&input[..head]).expect("a head is text");
@@ -186,14 +186,14 @@ impl Program for Listener {
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         self.accepting -= 1;
         let at = k.index as usize;
-        let conn = || Conn { number: 0, heard: 0, frames: None, message: vec![], to_say: vec![] };
+        let conn = || Conn { number: 0, received: 0, frames: None, message: vec![], to_send: vec![] };
         self.conns.resize_with(self.conns.len().max(at + 1), conn);
         self.conns[at] = Conn { number: self.accepted_at.len(), ..conn() };
         self.accepted_at.push(cx.now());
     }
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        self.say(cx, k);
+        self.send(cx, k);
     }
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
@@ -214,7 +214,7 @@ impl Program for Listener {
         if self.speaks == Speaks::WebSocket {
             self.conns[k.index as usize].frames = Some(Frames::new(Role::Server));
         }
-        self.hear(cx, k, String::from_utf8(input.to_vec()).expect("text"));
+        self.receive(cx, k, String::from_utf8(input.to_vec()).expect("text"));
         used
     }
 

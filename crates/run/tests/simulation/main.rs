@@ -1,5 +1,5 @@
-//! The whole client against whole servers, over the simulated network, in virtual time: what is counted, what is
-//! called a fault, and how fast it dials. A failure names the seed that repeats it.
+//! The whole client against whole servers, over the simulated network, in virtual time: what is counted, which faults
+//! there are, and how fast it dials. A failure names the seed that repeats it.
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 

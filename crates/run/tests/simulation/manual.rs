@@ -1,4 +1,4 @@
-//! Whoever watches pauses a run, and steps its load: on every kind of load.
+//! Manual control: a user pauses a run and steps its load, for every kind of load.
 
 use net::io::sim::Turn;
 use samples::{Command, Tick};
@@ -7,7 +7,7 @@ use units::Nanos;
 use crate::scripted::{Act, Scripted, Then};
 use crate::stage::{
     Level::{self, UserCommand},
-    Story, connections, listening, measured, network, plan, play_levels, servers,
+    RunResult, connections, listening, measured, network, plan, play_levels, servers,
 };
 
 const S: fn(u64) -> Nanos = Nanos::from_secs;
@@ -22,13 +22,13 @@ struct Second {
     open: u64,
 }
 
-fn run(target: &str, words: &str, asks: &[(Nanos, Level)]) -> (Story, Vec<Second>) {
+fn run(target: &str, flags: &str, commands: &[(Nanos, Level)]) -> (RunResult, Vec<Second>) {
     let net = network(8, |_| {});
-    let plan = plan(target, words, 8);
+    let plan = plan(target, flags, 8);
     let (mut servers, _) = servers(&net, plan.destinations()[0], 2, connections(&plan));
     let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
     let mut seconds = vec![Second::default(); 100];
-    let story = play_levels(&net, &plan, SHARDS, &mut turns, asks, |shard, tick: &Tick| {
+    let result = play_levels(&net, &plan, SHARDS, &mut turns, commands, |shard, tick: &Tick| {
         let Some(second) = seconds.get_mut((tick.until.0.saturating_sub(1) / S(1).0) as usize) else {
             return;
         };
@@ -37,26 +37,26 @@ fn run(target: &str, words: &str, asks: &[(Nanos, Level)]) -> (Story, Vec<Second
             second.open += if tick.until.0.is_multiple_of(S(1).0) { tick.open } else { 0 };
         }
     });
-    (story, seconds)
+    (result, seconds)
 }
 
 /// Paused from 5 s to 15 s of a run whose hold lasts 20 s.
-fn check_pause(target: &str, words: &str, per_s: u64) {
-    let asks = [(S(5), UserCommand(Command::Pause)), (S(15), UserCommand(Command::Resume))];
-    let (story, seconds) = run(target, &format!("{words} duration=20s"), &asks);
-    assert_eq!((story.faults(), story.whole.counts.missed), (vec![], 0), "{words}");
-    assert_eq!((story.held, story.whole.counts.finished), (100, 0), "{words}: everyone stays");
+fn check_pause(target: &str, flags: &str, per_s: u64) {
+    let commands = [(S(5), UserCommand(Command::Pause)), (S(15), UserCommand(Command::Resume))];
+    let (result, seconds) = run(target, &format!("{flags} duration=20s"), &commands);
+    assert_eq!((result.faults(), result.whole.counts.missed), (vec![], 0), "{flags}");
+    assert_eq!((result.held, result.whole.counts.finished), (100, 0), "{flags}: everyone stays");
     for (at, second) in seconds.iter().enumerate().take(30) {
         let expected = match at {
             2..5 | 17..29 => per_s * 8 / 10..=per_s * 12 / 10,
             7..15 => 0..=0,
             _ => continue,
         };
-        assert!(expected.contains(&second.sent), "{words}: {} in second {at}: {seconds:?}", second.sent);
+        assert!(expected.contains(&second.sent), "{flags}: {} in second {at}: {seconds:?}", second.sent);
     }
-    let ended = story.hold_until;
-    assert!((S(30)..S(31)).contains(&ended), "{words}: the pause is no part of the hold: {ended}");
-    assert!(measured(&story.whole.latency).max < 1e6, "{words}: nobody waited for the pause to end");
+    let ended = result.hold_until;
+    assert!((S(30)..S(31)).contains(&ended), "{flags}: the pause is no part of the hold: {ended}");
+    assert!(measured(&result.whole.latency).max < 1e6, "{flags}: nobody waited for the pause to end");
 }
 
 #[test]
@@ -69,97 +69,98 @@ fn a_pause_keeps_connections_and_sends_nothing() {
 
 #[test]
 fn a_closed_loop_goes_on_after_a_pause() {
-    let asks = [(S(2), UserCommand(Command::Pause)), (S(4), UserCommand(Command::Resume))];
-    let (story, seconds) = run("http://127.0.0.1:8000/", "connections=4 duration=5s timeout=1s", &asks);
+    let commands = [(S(2), UserCommand(Command::Pause)), (S(4), UserCommand(Command::Resume))];
+    let (result, seconds) = run("http://127.0.0.1:8000/", "connections=4 duration=5s timeout=1s", &commands);
     let before = seconds[1].sent;
     assert!(before > 1_000, "{seconds:?}");
-    assert_eq!((seconds[3].sent, story.faults(), story.held), (0, vec![], 4), "{seconds:?}");
+    assert_eq!((seconds[3].sent, result.faults(), result.held), (0, vec![], 4), "{seconds:?}");
     assert!(seconds[6].sent > before * 8 / 10, "{seconds:?}");
 }
 
 #[test]
 fn arrivals_pause_and_all_of_them_come() {
-    let asks = [(S(2), UserCommand(Command::Pause)), (S(6), UserCommand(Command::Resume))];
-    let words = "arrive=100/s total=500 calls=2";
-    let (story, seconds) = run("http://127.0.0.1:8000/", words, &asks);
-    let counts = &story.whole.counts;
+    let commands = [(S(2), UserCommand(Command::Pause)), (S(6), UserCommand(Command::Resume))];
+    let flags = "arrive=100/s total=500 calls=2";
+    let (result, seconds) = run("http://127.0.0.1:8000/", flags, &commands);
+    let counts = &result.whole.counts;
     assert_eq!((counts.opened, counts.finished, counts.answered), (500, 500, 1_000), "{seconds:?}");
-    assert_eq!((seconds[4].sent, story.faults()), (0, vec![]), "{seconds:?}");
-    // Nobody was due in the pause: none of them is late, and they do not all come at its end.
+    assert_eq!((seconds[4].sent, result.faults()), (0, vec![]), "{seconds:?}");
+    // Nothing was due in the pause: no request is late, and they do not all come at its end.
     assert!(
-        measured(&story.whole.connect).max < 1e6 && measured(&story.whole.lag).max < 1e6,
+        measured(&result.whole.connect).max < 1e6 && measured(&result.whole.lag).max < 1e6,
         "{:?}",
-        story.whole.connect.max()
+        result.whole.connect.max()
     );
     assert!(seconds[7].sent <= 240 && seconds[8].sent <= 240, "{seconds:?}");
 }
 
 #[test]
 fn a_rate_that_is_on_its_way_pauses_too() {
-    let asks = [
+    let commands = [
         (S(5), UserCommand(Command::Down)),
         (Nanos::from_millis(5_200), UserCommand(Command::Pause)),
         (S(12), UserCommand(Command::Resume)),
     ];
-    let words = "connections=100 rate=300/s ramp=2/s duration=20s";
-    // By then the connections of the first stage are there.
-    let (story, seconds) = run("http://127.0.0.1:8000/", words, &asks.map(|(at, ask)| (at + S(55), ask)));
-    assert_eq!((seconds[64].sent, story.faults()), (0, vec![]), "{:?}", &seconds[50..]);
-    assert_eq!(story.whole.counts.missed, 0);
+    let flags = "connections=100 rate=300/s ramp=2/s duration=20s";
+    // By then the connections of the first stage are open.
+    let (result, seconds) =
+        run("http://127.0.0.1:8000/", flags, &commands.map(|(at, command)| (at + S(55), command)));
+    assert_eq!((seconds[64].sent, result.faults()), (0, vec![]), "{:?}", &seconds[50..]);
+    assert_eq!(result.whole.counts.missed, 0);
 }
 
 #[test]
 fn a_server_that_closes_after_each_answer_is_left_in_peace_too() {
-    let asks = [(S(2), UserCommand(Command::Pause)), (S(6), UserCommand(Command::Resume))];
+    let commands = [(S(2), UserCommand(Command::Pause)), (S(6), UserCommand(Command::Resume))];
     let net = network(9, |_| {});
     let plan = plan("http://127.0.0.1:8000/", "connections=4 duration=4s timeout=1s", 9);
-    let closing = Scripted::new(|_| Act { say: OK_AND_CLOSE, then: Then::Close(net::Close::Graceful) });
+    let closing = Scripted::new(|_| Act { send: OK_AND_CLOSE, then: Then::Close(net::Close::Graceful) });
     let mut server = listening(&net, plan.destinations()[0], 50_000, closing);
     let mut sent = vec![0; 100];
-    let story = play_levels(&net, &plan, 1, &mut [&mut server], &asks, |_, tick: &Tick| {
+    let result = play_levels(&net, &plan, 1, &mut [&mut server], &commands, |_, tick: &Tick| {
         sent[(tick.until.0.saturating_sub(1) / S(1).0) as usize] += tick.counts.sent;
     });
     assert!(sent[1] > 10 && sent[3] == 0 && sent[4] == 0 && sent[7] > 10, "{sent:?}");
-    assert_eq!(story.faults(), vec![]);
+    assert_eq!(result.faults(), vec![]);
 }
 
 #[test]
 fn what_was_due_before_a_pause_is_latency_at_full_load() {
-    let asks = [(S(3), UserCommand(Command::Pause)), (S(6), UserCommand(Command::Resume))];
+    let commands = [(S(3), UserCommand(Command::Pause)), (S(6), UserCommand(Command::Resume))];
     let target = "http://127.0.0.1:8000/delay?for=2s";
-    let (story, _) = run(target, "connections=50 think=500ms duration=10s", &asks);
-    // Each of the fifty had asked before, and its answer came in the pause.
-    let late = story.whole.ramp_latency.count();
-    assert!(late <= 50 && story.whole.latency.count() >= 150, "{late} of {}", story.whole.latency.count());
-    assert_eq!(story.faults(), vec![]);
+    let (result, _) = run(target, "connections=50 think=500ms duration=10s", &commands);
+    // Each of the fifty had sent a request before, and its response came during the pause.
+    let late = result.whole.ramp_latency.count();
+    assert!(late <= 50 && result.whole.latency.count() >= 150, "{late} of {}", result.whole.latency.count());
+    assert_eq!(result.faults(), vec![]);
 }
 
 #[test]
 fn a_step_down_closes_a_tenth_and_a_step_up_dials_it_again() {
-    let asks = [
+    let commands = [
         (S(5), UserCommand(Command::Down)),
         (S(10), UserCommand(Command::Down)),
         (S(15), UserCommand(Command::Up)),
     ];
-    for (words, per_s) in [("connections=100 think=1s", 100), ("connections=100 rate=500/s", 500)] {
-        let (story, seconds) = run("http://127.0.0.1:8000/", &format!("{words} duration=20s"), &asks);
+    for (flags, per_s) in [("connections=100 think=1s", 100), ("connections=100 rate=500/s", 500)] {
+        let (result, seconds) = run("http://127.0.0.1:8000/", &format!("{flags} duration=20s"), &commands);
         let open = |at: usize| seconds[at].open;
-        assert_eq!((open(3), open(8), open(13), open(18)), (100, 90, 80, 90), "{words}: {seconds:?}");
+        assert_eq!((open(3), open(8), open(13), open(18)), (100, 90, 80, 90), "{flags}: {seconds:?}");
         let sent = [3, 8, 13, 18].map(|at| seconds[at].sent);
         let expected = [10, 9, 8, 9].map(|tenths| per_s * tenths / 10);
         let near = sent.iter().zip(expected).all(|(sent, n)| sent.abs_diff(n) <= n / 20 + 2);
-        assert!(near, "{words}: {sent:?} instead of {expected:?}");
-        assert_eq!((story.faults(), story.whole.counts.finished), (vec![], 20), "{words}");
+        assert!(near, "{flags}: {sent:?} instead of {expected:?}");
+        assert_eq!((result.faults(), result.whole.counts.finished), (vec![], 20), "{flags}");
     }
 }
 
 #[test]
 fn a_ramp_may_be_paused() {
-    let asks = [(S(2), UserCommand(Command::Pause)), (S(7), UserCommand(Command::Resume))];
-    let words = "connections=1k ramp=200/s think=1s duration=5s";
-    let (story, seconds) = run("http://127.0.0.1:8000/", words, &asks);
+    let commands = [(S(2), UserCommand(Command::Pause)), (S(7), UserCommand(Command::Resume))];
+    let flags = "connections=1k ramp=200/s think=1s duration=5s";
+    let (result, seconds) = run("http://127.0.0.1:8000/", flags, &commands);
     let (paused, later) = (seconds[4].open, seconds[8].open);
     assert!((380..=460).contains(&paused) && seconds[6].open == paused, "{seconds:?}");
     assert!((paused + 250..=paused + 400).contains(&later), "not all at once: {seconds:?}");
-    assert_eq!((story.held, story.faults()), (1_000, vec![]));
+    assert_eq!((result.held, result.faults()), (1_000, vec![]));
 }

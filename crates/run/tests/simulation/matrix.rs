@@ -1,5 +1,5 @@
 //! Silence is a failure: every load against every way in which a target stops responding, with and without thresholds, judged
-//! as any run is. No cell passes that should not, and each request that was sent has exactly one end. `black_box/silence.rs`
+//! like any run. No cell passes that should not, and each request has exactly one outcome. `black_box/silence.rs`
 //! has the same over real sockets; here each cell is exact, for no machine is late in virtual time.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use serve::{Counters, Http, Knobs, ServerShard};
 use units::Nanos;
 
 use crate::stage::{
-    Direction, Story, direct,
+    Direction, RunResult, direct,
     fates::{Frozen, Killed},
     listening, network, plan, scenario,
 };
@@ -25,7 +25,7 @@ const MS: fn(u64) -> Nanos = Nanos::from_millis;
 /// What the target does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Trouble {
-    /// Nothing is wrong: what passes here fails below for its trouble, and for nothing else.
+    /// Nothing is wrong: a load that passes here fails below because of its trouble, and for no other reason.
     None,
     NeverAnswers,
     StopsInTheMiddle,
@@ -43,13 +43,13 @@ const ALL: [Trouble; 7] =
 /// Full load lasts until 3 s and a little.
 const MIDDLE: Nanos = Nanos::from_millis(1_200);
 const LAST_SECOND: Nanos = Nanos::from_millis(2_500);
-/// When the one that goes on does so.
+/// When a stopped target continues, if it does.
 const AGAIN: Nanos = Nanos::from_millis(2_700);
 
-/// Longer than any right response takes, and shorter than the stop.
+/// Longer than any correct response takes, and shorter than the stop.
 const THRESHOLD: &str = "latency.max<500ms";
 
-/// A load: the target's path, and its words.
+/// A load: the target's path, and its flags.
 type Load = (&'static str, &'static str);
 
 const HTTP: &str = "http://127.0.0.1:8000/";
@@ -62,7 +62,7 @@ const ARRIVALS: Load = (HTTP, "arrive=100/s total=290 calls=2");
 const MESSAGES: Load = (ECHO, "connections=40 ramp=0s ping=100ms duration=2900ms");
 const LOADS: [Load; 5] = [CLOSED, THINK, RATE, ARRIVALS, MESSAGES];
 
-/// A target in trouble, on a network of its own.
+/// A target in trouble, on its own network.
 struct Target {
     net: Net,
     server: Shard<SimIo, ServerShard<Http>>,
@@ -85,7 +85,7 @@ impl Target {
         Target { net, server, counters, trouble }
     }
 
-    fn meet(&mut self, plan: &Plan, direction: Direction) -> Story {
+    fn meet(&mut self, plan: &Plan, direction: Direction) -> RunResult {
         let (net, server) = (&self.net, &mut self.server as &mut dyn Turn);
         let mut frozen = |from, until| {
             direct(net, plan, 2, &mut [&mut Frozen::new(net, server, (from, until))], direction, |_, _| {})
@@ -102,7 +102,7 @@ impl Target {
     }
 }
 
-/// A load, what befalls it, and how it is judged.
+/// A load, its trouble, and how it is judged.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     load: Load,
@@ -114,34 +114,34 @@ struct Cell {
 
 impl Cell {
     fn plan(&self) -> Plan {
-        let (target, words) = self.load;
-        // Who stops for a while is waited for.
+        let (target, flags) = self.load;
+        // A target that stops for a while is waited for.
         let timeout = if self.trouble == StopsAndGoesOn { "8s" } else { "700ms" };
         let threshold = self.threshold.map_or(String::new(), |text| format!("threshold={text}"));
-        plan(target, &format!("{words} timeout={timeout} {} {threshold}", self.more), self.seed)
+        plan(target, &format!("{flags} timeout={timeout} {} {threshold}", self.more), self.seed)
     }
 
-    /// Plays it and holds its counts against each other.
-    fn play(&self, direction: Direction) -> (Story, Summary) {
+    /// Runs it and checks that its counts add up.
+    fn play(&self, direction: Direction) -> (RunResult, Summary) {
         let (mut target, plan) = (Target::new(self.trouble, self.seed), self.plan());
-        let story = target.meet(&plan, direction);
-        let summary = story.judge(&plan);
-        self.check_counts(&story, &summary);
+        let result = target.meet(&plan, direction);
+        let summary = result.judge(&plan);
+        self.check_counts(&result, &summary);
         if matches!(self.trouble, None | StopsAndGoesOn) && plan.probe.is_none() {
-            let upgrades = if target_speaks_websocket(&plan) { story.whole.counts.opened } else { 0 };
+            let upgrades = if target_speaks_websocket(&plan) { result.whole.counts.opened } else { 0 };
             let here = summary.requests.sent + upgrades;
             assert_eq!(here, target.counters.read().requests, "both ends count the same: {self:?}");
         }
-        (story, summary)
+        (result, summary)
     }
 
-    fn check_counts(&self, story: &Story, s: &Summary) {
-        let (c, r) = (&story.whole.counts, &s.requests);
+    fn check_counts(&self, result: &RunResult, s: &Summary) {
+        let (c, r) = (&result.whole.counts, &s.requests);
         assert!(r.sent > 30 || self.trouble == NeverAnswers && r.sent > 3, "{self:?}: {r:?}");
         let lost: u64 = lost(&s.faults).map(|fault| fault.count).sum();
         assert_eq!(c.sent, c.answered + lost + c.withdrawn + c.unanswered, "{self:?}: {:?}", s.faults);
         assert_eq!(r.sent, r.answered + lost + r.unanswered, "{self:?}: {:?}", s.faults);
-        assert_eq!((r.unanswered, s.thresholds.len()), (story.cut, self.threshold.iter().len()), "{self:?}");
+        assert_eq!((r.unanswered, s.thresholds.len()), (result.cut, self.threshold.iter().len()), "{self:?}");
         let faults: u64 = s.faults.iter().map(|fault| fault.count).sum();
         assert_eq!(faults, s.connections.failed + s.connections.dropped, "{self:?}: {:?}", s.faults);
         if let Some(probe) = &s.probe {
@@ -153,7 +153,7 @@ impl Cell {
         }
     }
 
-    /// Whether this may be what went wrong.
+    /// Whether this may be the fault.
     fn is_of_the_trouble(&self, stage: Stage, kind: Kind) -> bool {
         let is_closed = matches!(kind, Kind::Closed | Kind::Reset);
         match self.trouble {
@@ -167,7 +167,7 @@ impl Cell {
         }
     }
 
-    /// The verdict that it must have; it is never invalid, for throng is never late here.
+    /// The verdict that it must have; never invalid, for throng is never late here.
     fn verdict(&self) -> Verdict {
         match (self.trouble, self.threshold) {
             (None, _) | (StopsAndGoesOn, Option::None) => Verdict::Pass,
@@ -175,12 +175,12 @@ impl Cell {
         }
     }
 
-    /// As the table says, and for the right reason.
+    /// The verdict of the table, for the right reason.
     fn check(&self) {
-        let (story, s) = self.play(Direction::default());
+        let (result, s) = self.play(Direction::default());
         let place = format!("{self:?}: {:#?}", s.reasons);
         assert_eq!(s.verdict, self.verdict(), "{place}");
-        assert_eq!(story.cut, 0, "who is waited for has an end: {place}");
+        assert_eq!(result.cut, 0, "who is waited for has an end: {place}");
         let (sent, answered) = (s.requests.sent, s.requests.answered);
         match self.trouble {
             None | StopsAndGoesOn => {
@@ -199,7 +199,7 @@ impl Cell {
     }
 }
 
-/// Requests that were lost under way; a wrong answer is an answer.
+/// Requests that were lost while outstanding; a wrong response is a response.
 fn lost(faults: &[FaultCount]) -> impl Iterator<Item = &FaultCount> {
     faults.iter().filter(|fault| fault.stage == Stage::Exchange && !fault.kind.is_wrong_answer())
 }
@@ -208,7 +208,7 @@ fn target_speaks_websocket(plan: &Plan) -> bool {
     plan.populations[0].target.scheme == plan::Scheme::Ws
 }
 
-/// Every trouble, judged and not, from so many seeds; how many cells there were.
+/// Every trouble, with and without thresholds, from this many seeds; returns the number of cells.
 fn check(load: Load, more: &'static str, seeds: u64) -> usize {
     let mut cells = 0;
     for trouble in ALL {
@@ -251,8 +251,8 @@ fn of_messages() {
 
 #[test]
 fn of_messages_over_bare_tcp_and_at_a_rate() {
-    let words = "connections=40 ramp=0s rate=300/s message=hello duration=2900ms";
-    assert_eq!(check((ECHO, words), "", 1), 14);
+    let flags = "connections=40 ramp=0s rate=300/s message=hello duration=2900ms";
+    assert_eq!(check((ECHO, flags), "", 1), 14);
 }
 
 /// What was lost comes back, or nothing does, not even what was closed with an announcement.
@@ -272,7 +272,7 @@ fn beside_a_probe() {
     }
 }
 
-/// Nothing is under way when the target dies, and all that was asked was answered in time: that is no pass.
+/// No request is outstanding when the target dies, and all responses came in time: that is no pass.
 #[test]
 fn who_dies_between_two_requests_has_not_passed() {
     for (load, threshold) in [
@@ -282,28 +282,28 @@ fn who_dies_between_two_requests_has_not_passed() {
     ] {
         let cell = Cell { load, more: "", trouble: IsKilled, threshold, seed: 1 };
         let plan = cell.plan();
-        let story = Target::new(IsKilled, 1).meet(&plan, Direction::default());
-        let s = story.judge(&plan);
-        assert_eq!(story.faults(), [(Stage::Hold, Kind::Closed, 40)], "{cell:?}");
+        let result = Target::new(IsKilled, 1).meet(&plan, Direction::default());
+        let s = result.judge(&plan);
+        assert_eq!(result.faults(), [(Stage::Hold, Kind::Closed, 40)], "{cell:?}");
         assert!(s.thresholds.iter().all(|result| result.pass), "{cell:?}: {:?}", s.thresholds);
         assert_eq!((s.connections.opened, s.connections.held, s.verdict), (40, 0, Verdict::Fail), "{cell:?}");
     }
 }
 
-/// What still waits when the drain is cut has neither a response nor a fault: such a run is no pass, whatever is judged.
+/// What still waits when the drain is cut short has neither a response nor a fault: such a run never passes.
 #[test]
 fn where_the_drain_is_cut() {
     let mut cells = 0;
-    for (path, words) in LOADS {
+    for (path, flags) in LOADS {
         for trouble in [NeverAnswers, StopsInTheMiddle, StopsInTheLastSecond] {
             for threshold in [Option::None, Some("latency.min<10s"), Some("sent>0")] {
-                // Connections that come go on until the last has gone, where no time is set.
-                let load = (path, words);
+                // Arriving connections continue until the last one has left, where no time is set.
+                let load = (path, flags);
                 let more =
-                    if words.starts_with("arrive") { "duration=2900ms timeout=8s" } else { "timeout=8s" };
+                    if flags.starts_with("arrive") { "duration=2900ms timeout=8s" } else { "timeout=8s" };
                 let cell = Cell { load, more, trouble, threshold, seed: 4 };
-                let (story, s) = cell.play(Direction { patience: Some(MS(50)), ..Direction::default() });
-                assert!(story.cut > 0 && s.requests.unanswered == story.cut, "{cell:?}: {:?}", s.requests);
+                let (result, s) = cell.play(Direction { patience: Some(MS(50)), ..Direction::default() });
+                assert!(result.cut > 0 && s.requests.unanswered == result.cut, "{cell:?}: {:?}", s.requests);
                 assert_eq!(s.verdict, Verdict::Fail, "{cell:?}: {:#?}", s.reasons);
                 assert!(s.reasons.iter().any(|reason| reason.contains("had no response")), "{:?}", s.reasons);
                 cells += 1;
@@ -328,7 +328,7 @@ connections = 20
 ping = "100ms"
 "#;
 
-/// Each population has its own sums, and one that goes without responses fails the run.
+/// Each population has its own sums, and one without responses fails the run.
 #[test]
 fn of_several_populations() {
     let mut cells = 0;
@@ -338,8 +338,8 @@ fn of_several_populations() {
             let judged = if threshold { "thresholds = [\"latency.max < 500ms\"]" } else { "" };
             let plan = scenario(&format!("timeout = \"{timeout}\"\n{judged}\n{POPULATIONS}"), seed);
             let mut target = Target::new(trouble, seed);
-            let story = target.meet(&plan, Direction::default());
-            let s = story.judge(&plan);
+            let result = target.meet(&plan, Direction::default());
+            let s = result.judge(&plan);
             let place = format!("{trouble:?} {threshold} {seed}: {:#?}", s.reasons);
             let passes = trouble == None || trouble == StopsAndGoesOn && !threshold;
             assert_eq!(s.verdict, if passes { Verdict::Pass } else { Verdict::Fail }, "{place}");
@@ -359,7 +359,7 @@ fn of_several_populations() {
     assert_eq!(cells, 28);
 }
 
-/// A step of a search ends without a drain; it does not pass where a response is owed, or came too late.
+/// A step of a search ends without a drain; it fails if a response is missing or came too late.
 #[test]
 fn in_a_step_of_a_search() {
     let dwell = MS(2_900);
@@ -375,8 +375,8 @@ fn in_a_step_of_a_search() {
                 let cell = Cell { load: on, more: "probe=20/s", trouble, threshold, seed: 5 };
                 let plan = by.plan(&cell.plan(), load, dwell);
                 let direction = Direction { goes_on: true, ..Direction::default() };
-                let story = Target::new(trouble, 5).meet(&plan, direction);
-                let (s, reasons) = story.judge_step(&plan, by, load);
+                let result = Target::new(trouble, 5).meet(&plan, direction);
+                let (s, reasons) = result.judge_step(&plan, by, load);
                 let place = format!("{cell:?}: {reasons:#?}");
                 assert!(s.requests.sent > 3 && s.probe.as_ref().unwrap().sent > 20, "{place}");
                 match (trouble, threshold) {
@@ -385,7 +385,7 @@ fn in_a_step_of_a_search() {
                     (StopsAndGoesOn, Option::None) => assert!(s.faults.is_empty(), "{place}"),
                     _ => assert!(!reasons.is_empty(), "{place}"),
                 }
-                assert_eq!(story.cut, 0, "what is owed is waited for: {place}");
+                assert_eq!(result.cut, 0, "what is owed is waited for: {place}");
                 cells += 1;
             }
         }

@@ -1,4 +1,4 @@
-//! The open loop: as many requests as the rate says, each at its time, whatever the target does; and what the target
+//! The open loop: as many requests as the rate implies, each at its time, whatever the target does; and what the target
 //! does shows in the latency.
 
 use net::io::sim::Turn;
@@ -6,38 +6,38 @@ use samples::{Kind, Stage};
 use units::Nanos;
 
 use crate::{
-    scripted::{Act, Command, Script, Scripted, Then},
-    stage::{Story, connections, fates::Frozen, listening, measured, network, plan, play, servers},
+    scripted::{Act, Request, Script, Scripted, Then},
+    stage::{RunResult, connections, fates::Frozen, listening, measured, network, plan, play, servers},
 };
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const OK_AND_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
-const RIGHT: Act = Act { say: OK, then: Then::Stay };
+const RIGHT: Act = Act { send: OK, then: Then::Stay };
 
 /// A run against a scripted server, which must have seen every request.
-fn run(words: &str, shards: u32, script: Script) -> (Story, Scripted) {
+fn run(flags: &str, shards: u32, script: Script) -> (RunResult, Scripted) {
     let net = network(1, |_| {});
-    let plan = plan("http://127.0.0.1:80/", words, 1);
+    let plan = plan("http://127.0.0.1:80/", flags, 1);
     let at = plan.destinations()[0];
     let mut server = listening(&net, at, connections(&plan) + 64, Scripted::new(script));
-    let story = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
+    let result = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
     let server = std::mem::replace(server.program(), Scripted::new(script));
-    assert_eq!(server.requests, story.whole.counts.sent, "all requests have arrived");
-    (story, server)
+    assert_eq!(server.requests, result.whole.counts.sent, "all requests have arrived");
+    (result, server)
 }
 
-/// As many slots as the rate says, all of them sent or missed, and none looked at late.
-fn check_slots(story: &Story, slots: u64, missed: u64) {
-    let c = &story.whole.counts;
+/// As many slots as the rate implies, all of them sent or missed, and none noticed late.
+fn check_slots(result: &RunResult, slots: u64, missed: u64) {
+    let c = &result.whole.counts;
     assert_eq!((c.sent, c.missed), (slots - missed, missed), "{c:?}");
     // In virtual time the generator is never late, and what waits for a connection is not lag.
-    assert_eq!((story.whole.lag.count(), measured(&story.whole.lag).max), (slots, 0.0));
-    assert_eq!(story.whole.ramp_latency.count(), 0, "nothing is asked before full load");
+    assert_eq!((result.whole.lag.count(), measured(&result.whole.lag).max), (slots, 0.0));
+    assert_eq!(result.whole.ramp_latency.count(), 0, "nothing is asked before full load");
 }
 
 #[test]
 fn the_rate_is_kept_exactly() {
-    for (words, shards, slots) in [
+    for (flags, shards, slots) in [
         ("connections=1k rate=20k/s duration=5s", 4, 100_000),
         ("connections=1k rate=20k/s duration=5s", 1, 100_000),
         ("connections=100 rate=777/s duration=7s", 3, 5_439),
@@ -45,37 +45,42 @@ fn the_rate_is_kept_exactly() {
         ("connections=3 rate=7/m duration=10m", 3, 70),
     ] {
         let net = network(3, |_| {});
-        let plan = plan("http://127.0.0.1:8000/", words, 3);
+        let plan = plan("http://127.0.0.1:8000/", flags, 3);
         let at = plan.destinations()[0];
         let (mut servers, counters) = servers(&net, at, 2, connections(&plan));
         let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
-        let story = play(&net, &plan, shards, &mut turns, |_, _| {});
-        check_slots(&story, slots, 0);
-        let c = &story.whole.counts;
-        assert_eq!((story.faults(), c.answered, counters.read().requests), (vec![], slots, slots), "{words}");
-        let time = story.hold_until.since(story.hold_from);
+        let result = play(&net, &plan, shards, &mut turns, |_, _| {});
+        check_slots(&result, slots, 0);
+        let c = &result.whole.counts;
+        assert_eq!(
+            (result.faults(), c.answered, counters.read().requests),
+            (vec![], slots, slots),
+            "{flags}"
+        );
+        let time = result.hold_until.since(result.hold_from);
         let plan::Hold::For(hold) = plan.stages[0].hold else { panic!("it has an end") };
-        assert_eq!(time, hold, "{words}: full load ends at its time");
-        // Those under way at the end are answered behind it.
-        assert!(slots - c.answered_at_load <= 20, "{words}: {c:?}");
-        let latency = measured(&story.whole.latency);
-        assert!((latency.mean / 220.0 - 1.0).abs() < 0.1 && latency.max <= 400.0, "{words}: {latency:?}");
+        assert_eq!(time, hold, "{flags}: full load ends at its time");
+        // Those outstanding at the end get their responses after it.
+        assert!(slots - c.answered_at_load <= 20, "{flags}: {c:?}");
+        let latency = measured(&result.whole.latency);
+        assert!((latency.mean / 220.0 - 1.0).abs() < 0.1 && latency.max <= 400.0, "{flags}: {latency:?}");
     }
 }
 
 #[test]
 fn connections_take_turns() {
-    // A hundred connections, a thousand requests: each is asked ten times, or some are asked more often.
-    let ten =
-        |ask: Command| if ask.nth < 10 { RIGHT } else { Act { say: b"HTTP/1.1 500 Oh\r\n\r\n", ..RIGHT } };
-    let (story, _) = run("connections=100 rate=100/s duration=10s", 1, ten);
-    check_slots(&story, 1_000, 0);
-    assert_eq!(story.faults(), []);
+    // A hundred connections, a thousand requests: ten on each, or more on some.
+    let ten = |request: Request| {
+        if request.nth < 10 { RIGHT } else { Act { send: b"HTTP/1.1 500 Oh\r\n\r\n", ..RIGHT } }
+    };
+    let (result, _) = run("connections=100 rate=100/s duration=10s", 1, ten);
+    check_slots(&result, 1_000, 0);
+    assert_eq!(result.faults(), []);
 }
 
-fn stalled(words: &str) -> Story {
+fn stalled(flags: &str) -> RunResult {
     let net = network(1, |_| {});
-    let plan = plan("http://127.0.0.1:8000/", words, 1);
+    let plan = plan("http://127.0.0.1:8000/", flags, 1);
     let (mut servers, _) = servers(&net, plan.destinations()[0], 1, connections(&plan));
     let span = (Nanos::from_secs(6), Nanos::from_secs(7));
     let mut stopped = Frozen::new(&net, &mut servers[0], span);
@@ -84,10 +89,10 @@ fn stalled(words: &str) -> Story {
 
 #[test]
 fn a_stall_of_the_target_shows_in_the_latency() {
-    let story = stalled("connections=1k rate=5k/s duration=12s");
-    check_slots(&story, 60_000, 0);
-    assert_eq!((story.faults(), story.whole.counts.answered), (vec![], 60_000));
-    let latency = measured(&story.whole.latency);
+    let result = stalled("connections=1k rate=5k/s duration=12s");
+    check_slots(&result, 60_000, 0);
+    assert_eq!((result.faults(), result.whole.counts.answered), (vec![], 60_000));
+    let latency = measured(&result.whole.latency);
     // 5,000 requests were due in that second, and waited for what was left of it: one in twelve.
     assert!(latency.p90 < 500.0, "{latency:?}");
     assert!((870e3..=890e3).contains(&latency.p99), "a hundredth of all is 12 % of them: {latency:?}");
@@ -95,7 +100,7 @@ fn a_stall_of_the_target_shows_in_the_latency() {
     let mean = (5_000.0 * 500e3 + 55_000.0 * 220.0) / 60_000.0;
     assert!((latency.mean / mean - 1.0).abs() < 0.01, "{latency:?}, {mean:.0} expected");
 
-    // A closed loop asks nothing meanwhile: the same stall is a few slow answers, one a connection.
+    // A closed loop sends nothing meanwhile: the same stall is a few slow responses, one per connection.
     let closed = measured(&stalled("connections=1k think=200ms duration=12s").whole.latency);
     assert!(closed.count > 50_000 && closed.p90 < 500.0 && closed.max > 900e3, "{closed:?}");
     assert!(latency.mean > 2.0 * closed.mean, "{latency:?} against {closed:?}");
@@ -103,71 +108,71 @@ fn a_stall_of_the_target_shows_in_the_latency() {
 
 #[test]
 fn what_no_connection_is_free_for_is_missed_and_said() {
-    // Ten connections, a tenth of a second an answer: a hundred a second of the two hundred that are due.
-    let later = |_| Act { say: b"", then: Then::SayAfter(Nanos::from_millis(100), OK) };
-    let (story, _) = run("connections=10 rate=200/s duration=10s timeout=2s", 1, later);
-    let c = &story.whole.counts;
-    assert_eq!((c.sent + c.missed, story.faults()), (2_000, vec![]), "{c:?}");
+    // Ten connections, a tenth of a second per response: a hundred of the two hundred a second that are due.
+    let later = |_| Act { send: b"", then: Then::SendAfter(Nanos::from_millis(100), OK) };
+    let (result, _) = run("connections=10 rate=200/s duration=10s timeout=2s", 1, later);
+    let c = &result.whole.counts;
+    assert_eq!((c.sent + c.missed, result.faults()), (2_000, vec![]), "{c:?}");
     assert!((985..=1_000).contains(&c.sent), "{c:?}");
-    let latency = measured(&story.whole.latency);
-    // Who waited for the timeout is given up, and the answer takes its time besides.
+    let latency = measured(&result.whole.latency);
+    // A request that waited for the timeout is given up, and the response takes its time besides.
     assert!(latency.max <= 2_102e3 && latency.max > 2_000e3 && latency.p50 > 1_000e3, "{latency:?}");
-    assert_eq!((story.whole.lag.count(), measured(&story.whole.lag).max), (2_000, 0.0));
+    assert_eq!((result.whole.lag.count(), measured(&result.whole.lag).max), (2_000, 0.0));
 }
 
 #[test]
 fn a_slot_dials_again_what_was_closed_by_announcement() {
-    let (story, server) =
-        run("connections=20 rate=50/s duration=10s", 2, |_| Act { say: OK_AND_CLOSE, then: Then::Stay });
-    check_slots(&story, 500, 0);
-    let c = &story.whole.counts;
+    let (result, server) =
+        run("connections=20 rate=50/s duration=10s", 2, |_| Act { send: OK_AND_CLOSE, then: Then::Stay });
+    check_slots(&result, 500, 0);
+    let c = &result.whole.counts;
     assert_eq!((c.opened, c.closed, c.redialled, c.dropped), (20, 500, 480, 0), "{c:?}");
-    assert_eq!((story.faults(), server.accepted_at.len()), (vec![], 500));
-    // Two rounds through the network, but for the first twenty.
-    let latency = measured(&story.whole.latency);
+    assert_eq!((result.faults(), server.accepted_at.len()), (vec![], 500));
+    // Two round trips, but for the first twenty.
+    let latency = measured(&result.whole.latency);
     let mean = (20.0 * 220.0 + 480.0 * 440.0) / 500.0;
     assert!((latency.mean / mean - 1.0).abs() < 0.05, "{latency:?}");
 }
 
 #[test]
 fn who_is_lost_is_not_free() {
-    let twice = |ask: Command| match ask.nth {
+    let twice = |request: Request| match request.nth {
         0 => RIGHT,
-        _ => Act { say: b"", then: Then::Close(net::Close::Reset) },
+        _ => Act { send: b"", then: Then::Close(net::Close::Reset) },
     };
-    let words = "connections=10 rate=10/s duration=10s timeout=1s";
-    let (story, _) = run(&format!("{words} reconnect=1h..2h"), 2, twice);
-    assert_eq!(story.faults(), [(Stage::Exchange, Kind::Reset, 10)]);
-    let c = &story.whole.counts;
-    assert_eq!((c.sent, c.answered, c.dropped, c.missed, story.held), (20, 10, 10, 80, 0), "{c:?}");
-    // Where nobody comes back the run ends with the last of them.
-    let (story, _) = run(words, 2, twice);
-    let c = &story.whole.counts;
-    assert_eq!((c.sent, c.answered, c.dropped, story.held), (20, 10, 10, 0), "{c:?}");
-    assert!(c.missed <= 3 && story.hold_until < Nanos::from_millis(2_500), "{c:?} {}", story.hold_until);
+    let flags = "connections=10 rate=10/s duration=10s timeout=1s";
+    let (result, _) = run(&format!("{flags} reconnect=1h..2h"), 2, twice);
+    assert_eq!(result.faults(), [(Stage::Exchange, Kind::Reset, 10)]);
+    let c = &result.whole.counts;
+    assert_eq!((c.sent, c.answered, c.dropped, c.missed, result.held), (20, 10, 10, 80, 0), "{c:?}");
+    // Where no connection comes back the run ends with the last of them.
+    let (result, _) = run(flags, 2, twice);
+    let c = &result.whole.counts;
+    assert_eq!((c.sent, c.answered, c.dropped, result.held), (20, 10, 10, 0), "{c:?}");
+    assert!(c.missed <= 3 && result.hold_until < Nanos::from_millis(2_500), "{c:?} {}", result.hold_until);
 }
 
 #[test]
 fn the_wait_for_a_lost_connection_is_part_of_the_latency() {
     // Each connection is lost once, at its second request, and comes back within the back-off.
-    let once = |ask: Command| match ask {
-        Command { conn: 0..10, nth: 1 } => Act { say: b"", then: Then::Close(net::Close::Reset) },
+    let once = |request: Request| match request {
+        Request { conn: 0..10, nth: 1 } => Act { send: b"", then: Then::Close(net::Close::Reset) },
         _ => RIGHT,
     };
-    let (story, server) = run("connections=10 rate=10/s duration=20s reconnect=500ms", 1, once);
-    let c = &story.whole.counts;
-    assert_eq!((c.sent, c.missed, c.dropped, c.redialled, story.held), (200, 0, 10, 10, 10), "{c:?}");
-    assert_eq!((story.faults(), server.accepted_at.len()), (vec![(Stage::Exchange, Kind::Reset, 10)], 20));
+    let (result, server) = run("connections=10 rate=10/s duration=20s reconnect=500ms", 1, once);
+    let c = &result.whole.counts;
+    assert_eq!((c.sent, c.missed, c.dropped, c.redialled, result.held), (200, 0, 10, 10, 10), "{c:?}");
+    assert_eq!((result.faults(), server.accepted_at.len()), (vec![(Stage::Exchange, Kind::Reset, 10)], 20));
 }
 
 #[test]
 fn messages_go_by_the_rate_too() {
     let net = network(2, |_| {});
-    let words = "connections=40 rate=200/s duration=5s message=hello";
-    let plan = plan("ws://127.0.0.1:8000/ws/echo", words, 2);
+    let flags = "connections=40 rate=200/s duration=5s message=hello";
+    let plan = plan("ws://127.0.0.1:8000/ws/echo", flags, 2);
     let (mut servers, counters) = servers(&net, plan.destinations()[0], 1, connections(&plan));
-    let story = play(&net, &plan, 2, &mut [&mut servers[0]], |_, _| {});
-    check_slots(&story, 1_000, 0);
-    assert_eq!((story.faults(), story.whole.counts.answered), (vec![], 1_000));
+    let result = play(&net, &plan, 2, &mut [&mut servers[0]], |_, _| {});
+    check_slots(&result, 1_000, 0);
+    assert_eq!((result.faults(), result.whole.counts.answered), (vec![], 1_000));
     assert_eq!(counters.read().open, 40);
 }

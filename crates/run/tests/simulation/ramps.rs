@@ -1,29 +1,29 @@
-//! How fast connections are dialled: exactly by the schedule, or as fast as the target accepts them.
+//! How fast connections are dialled: exactly on schedule, or as fast as the target accepts them.
 
 use samples::{Kind, Stage};
 use units::Nanos;
 
 use crate::{
-    scripted::{Act, Command, Script, Scripted, Then},
+    scripted::{Act, Request, Script, Scripted, Then},
     stage::{connections, listening, measured, network, plan, play},
 };
 
-const OK: Act = Act { say: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
+const OK: Act = Act { send: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
 
 /// A paced ramp over a network without delay, where a dial arrives when it is made: the n-th at n/rate.
-fn check_pace(words: &str, shards: u32, per_s: f64) {
+fn check_pace(flags: &str, shards: u32, per_s: f64) {
     let net = network(1, |f| f.delay = (Nanos::ZERO, Nanos::ZERO));
-    let plan = plan("http://127.0.0.1:80/", words, 1);
+    let plan = plan("http://127.0.0.1:80/", flags, 1);
     let at = plan.destinations()[0];
     let mut server = listening(&net, at, connections(&plan) + 64, Scripted::new(|_| OK));
-    let story = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
+    let result = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
     let accepted = &server.program().accepted_at;
-    assert_eq!((accepted.len() as u64, story.faults().len()), (connections(&plan).into(), 0));
+    assert_eq!((accepted.len() as u64, result.faults().len()), (connections(&plan).into(), 0));
     for (n, at) in accepted.iter().enumerate() {
         let due = n as f64 / per_s;
-        assert!((at.secs_f64() - due).abs() <= 1.0 / per_s, "{words}: dial {n} at {at}, due at {due} s");
+        assert!((at.secs_f64() - due).abs() <= 1.0 / per_s, "{flags}: dial {n} at {at}, due at {due} s");
     }
-    assert_eq!(story.ramped_at, *accepted.last().unwrap());
+    assert_eq!(result.ramped_at, *accepted.last().unwrap());
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_paced_ramp_follows_its_schedule() {
     check_pace("connections=20k think=1h duration=1s ramp=10s", 4, 2_000.0);
     check_pace("connections=1000 think=1h duration=1s ramp=100/s", 3, 100.0);
     check_pace("connections=7 think=1h duration=1s ramp=2/s", 4, 2.0);
-    // More than a turn dials at once.
+    // More are due at once than a turn dials.
     check_pace("connections=50k think=1h duration=1s ramp=1m/s", 2, 1e6);
 }
 
@@ -44,14 +44,14 @@ fn check_adaptive(backlog: usize, shards: u32) {
         let at = plan.destinations()[0];
         let slow = Scripted::accepting_each(Nanos::from_micros(500), |_| OK);
         let mut server = listening(&net, at, connections(&plan) + 64, slow);
-        let story = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
-        let c = &story.whole.counts;
-        assert_eq!((c.opened, c.failed, c.answered), (20_000, 0, 20_000), "{:?}", story.faults());
+        let result = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
+        let c = &result.whole.counts;
+        assert_eq!((c.opened, c.failed, c.answered), (20_000, 0, 20_000), "{:?}", result.faults());
         let per_s = c.opened as f64 / server.program().accepted_at.last().unwrap().secs_f64();
         assert!(per_s >= 0.9 * 2_000.0, "backlog {backlog}, {shards} shards, seed {seed}: {per_s:.0}/s");
         assert!(per_s <= 2_001.0, "the server is the one that is slow: {per_s:.0}/s");
-        // Hardly a SYN was sent in vain, and that is sent again after a second.
-        let connect = measured(&story.whole.connect);
+        // Hardly any SYN was dropped; a dropped one is retransmitted after a second.
+        let connect = measured(&result.whole.connect);
         assert!(
             connect.count > 0 && connect.p99 < 400.0,
             "backlog {backlog}, {shards} shards, seed {seed}: {connect:?}"
@@ -68,56 +68,59 @@ fn an_adaptive_ramp_is_as_fast_as_the_target_accepts() {
     }
 }
 
-/// First answers that take two seconds, however few there are, are no sign of pressure: the window doubles with each.
+/// First responses that take two seconds, however few, are no sign of pressure: the window doubles with each.
 #[test]
 fn an_adaptive_ramp_waits_for_first_answers_and_not_longer() {
-    const LATER: Act = Act { say: b"", then: Then::SayAfter(Nanos::from_secs(2), OK.say) };
+    const LATER: Act = Act { send: b"", then: Then::SendAfter(Nanos::from_secs(2), OK.send) };
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.1:80/", "connections=500 think=1h duration=1s", 1);
     let at = plan.destinations()[0];
     let mut server = listening(&net, at, connections(&plan) + 64, Scripted::new(|_| LATER));
-    let story = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
-    assert_eq!((story.whole.counts.opened, story.faults().len()), (500, 0));
+    let result = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
+    assert_eq!((result.whole.counts.opened, result.faults().len()), (500, 0));
     let accepted = &server.program().accepted_at;
     let by = |s| accepted.iter().filter(|at| **at < Nanos::from_secs(s)).count();
     assert_eq!([by(2), by(4), by(6), by(8), by(9)], [32, 32 + 64, 32 + 64 + 128, 480, 500]);
 }
 
-/// A target that takes connections and answers none of them, or none from some number on: the ramp ends within two
-/// timeouts and what its last connections wait.
+/// A target that accepts connections and responds to none, or to none beyond some number: the ramp ends within two
+/// timeouts and the wait of its last connections.
 fn check_silence(connections: u32, shards: u32, script: Script, answered: u64) {
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.1:80/", &format!("connections={connections} think=1h duration=1s"), 1);
     let at = plan.destinations()[0];
     let mut server = listening(&net, at, connections + 64, Scripted::new(script));
-    let story = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
-    let c = &story.whole.counts;
-    assert_eq!((c.opened, c.answered), (connections.into(), answered), "{:?}", story.faults());
+    let result = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
+    let c = &result.whole.counts;
+    assert_eq!((c.opened, c.answered), (connections.into(), answered), "{:?}", result.faults());
     assert!(c.forced > 0, "{c:?}");
     let last = *server.program().accepted_at.last().unwrap();
     assert!(last <= Nanos::from_secs(21), "{connections} connections, {shards} shards: {last}");
-    assert_eq!(story.faults(), [(Stage::Exchange, Kind::Timeout, u64::from(connections) - answered)]);
+    assert_eq!(result.faults(), [(Stage::Exchange, Kind::Timeout, u64::from(connections) - answered)]);
 }
 
 #[test]
 fn an_adaptive_ramp_ends_at_a_target_that_is_silent() {
-    const SILENT: Act = Act { say: b"", then: Then::Stay };
+    const SILENT: Act = Act { send: b"", then: Then::Stay };
     check_silence(200, 2, |_| SILENT, 0);
     check_silence(20_000, 4, |_| SILENT, 0);
-    // A server at its limit on open files: what came before is served.
-    check_silence(5_000, 2, |ask| if ask.conn < 1_000 { OK } else { SILENT }, 1_000);
+    // A server at its limit on open files: earlier connections are served.
+    check_silence(5_000, 2, |request| if request.conn < 1_000 { OK } else { SILENT }, 1_000);
 }
 
 #[test]
 fn an_adaptive_ramp_goes_on_at_a_target_that_is_back() {
-    // Whoever comes in the first twelve seconds is answered when those are over.
+    // Requests of the first twelve seconds get their responses when those are over.
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.1:80/", "connections=20k think=1h duration=1s timeout=15s", 1);
     let at = plan.destinations()[0];
-    const LATER: Act = Act { say: b"", then: Then::SayAfter(Nanos::from_secs(12), OK.say) };
-    let back = |ask: Command| if ask.conn < 128 { LATER } else { OK };
+    const LATER: Act = Act { send: b"", then: Then::SendAfter(Nanos::from_secs(12), OK.send) };
+    let back = |request: Request| if request.conn < 128 { LATER } else { OK };
     let mut server = listening(&net, at, connections(&plan) + 64, Scripted::new(back));
-    let story = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
-    assert_eq!((story.whole.counts.opened, story.whole.counts.forced, story.faults().len()), (20_000, 0, 0));
-    assert!(story.ramped_at < Nanos::from_secs(15), "{}", story.ramped_at);
+    let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+    assert_eq!(
+        (result.whole.counts.opened, result.whole.counts.forced, result.faults().len()),
+        (20_000, 0, 0)
+    );
+    assert!(result.ramped_at < Nanos::from_secs(15), "{}", result.ramped_at);
 }

@@ -1,39 +1,39 @@
-//! What was lost is dialled again, after a back-off, where that is asked for; and counted as lost all the same.
+//! Lost connections are dialled again after a back-off, if requested, and are counted as lost nevertheless.
 
 use net::{Close, io::sim::Faults};
 use samples::{Kind, Stage};
 use units::Nanos;
 
 use crate::{
-    scripted::{Act, Command, Script, Scripted, Then},
-    stage::{Story, connections, listening, measured, network, plan, play, play_frozen},
+    scripted::{Act, Request, Script, Scripted, Then},
+    stage::{RunResult, connections, listening, measured, network, plan, play, play_frozen},
 };
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
-const RIGHT: Act = Act { say: OK, then: Then::Stay };
-const RESET: Act = Act { say: b"", then: Then::Close(Close::Reset) };
+const RIGHT: Act = Act { send: OK, then: Then::Stay };
+const RESET: Act = Act { send: b"", then: Then::Close(Close::Reset) };
 
-fn run(words: &str, change: fn(&mut Faults), script: Script) -> (Story, Scripted) {
+fn run(flags: &str, change: fn(&mut Faults), script: Script) -> (RunResult, Scripted) {
     let net = network(1, change);
-    let plan = plan("http://127.0.0.1:80/", words, 1);
+    let plan = plan("http://127.0.0.1:80/", flags, 1);
     let at = plan.destinations()[0];
     let mut server = listening(&net, at, connections(&plan) + 64, Scripted::new(script));
-    let story = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
-    (story, std::mem::replace(server.program(), Scripted::new(script)))
+    let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+    (result, std::mem::replace(server.program(), Scripted::new(script)))
 }
 
 #[test]
 fn who_was_reset_comes_back_and_not_all_at_once() {
     const N: u64 = 500;
     // A fixed think time: all are reset within the same moment, a second after the ramp.
-    let once = |ask: Command| if ask.conn < N && ask.nth == 1 { RESET } else { RIGHT };
-    let words = "connections=500 ramp=0s think=1s duration=10s reconnect=2s..30s";
-    let (story, server) = run(words, |_| {}, once);
-    let c = &story.whole.counts;
-    assert_eq!(story.faults(), [(Stage::Exchange, Kind::Reset, N)]);
+    let once = |request: Request| if request.conn < N && request.nth == 1 { RESET } else { RIGHT };
+    let flags = "connections=500 ramp=0s think=1s duration=10s reconnect=2s..30s";
+    let (result, server) = run(flags, |_| {}, once);
+    let c = &result.whole.counts;
+    assert_eq!(result.faults(), [(Stage::Exchange, Kind::Reset, N)]);
     assert_eq!((c.opened, c.dropped, c.redialled, c.failed, c.closed), (N, N, N, 0, 0), "{c:?}");
-    assert_eq!((story.held, server.accepted_at.len() as u64), (N, 2 * N));
-    // Full jitter: anywhere in the two seconds after the loss, evenly.
+    assert_eq!((result.held, server.accepted_at.len() as u64), (N, 2 * N));
+    // Full jitter: uniform over the two seconds after the loss.
     let waits: Vec<f64> = server.accepted_at[500..].iter().map(|at| at.secs_f64() - 1.0).collect();
     assert!(waits.iter().all(|wait| (0.0..2.01).contains(wait)), "{waits:?}");
     for quarter in 0..4 {
@@ -45,11 +45,11 @@ fn who_was_reset_comes_back_and_not_all_at_once() {
 
 #[test]
 fn the_back_off_doubles_up_to_its_limit() {
-    // Nobody is ever answered: each failure is one more in a row.
-    let words = "connections=100 duration=60s reconnect=1s..8s";
-    let (story, server) = run(words, |_| {}, |_| RESET);
-    let c = &story.whole.counts;
-    assert_eq!(c.opened + c.redialled, c.dropped + story.whole.open);
+    // No request gets a response: each failure extends the series.
+    let flags = "connections=100 duration=60s reconnect=1s..8s";
+    let (result, server) = run(flags, |_| {}, |_| RESET);
+    let c = &result.whole.counts;
+    assert_eq!(c.opened + c.redialled, c.dropped + result.whole.open);
     // Waits of 0.5, 1, 2, 4, 4, … s on average: in 60 s a first dial and about 17 others; 60 s in steps of half a
     // second would be 120, in steps of four seconds 15.
     let each = server.accepted_at.len() as f64 / 100.0;
@@ -58,20 +58,20 @@ fn the_back_off_doubles_up_to_its_limit() {
 
 #[test]
 fn a_response_ends_a_row_of_failures() {
-    // Every second request is reset: each failure is the first in its row, and its wait half a second on average.
-    let words = "connections=100 think=100ms duration=30s reconnect=1s..30s";
-    let (_, server) = run(words, |_| {}, |ask| if ask.nth == 1 { RESET } else { RIGHT });
+    // Every second request is reset: each failure is the first of its series, and its back-off half a second on average.
+    let flags = "connections=100 think=100ms duration=30s reconnect=1s..30s";
+    let (_, server) = run(flags, |_| {}, |request| if request.nth == 1 { RESET } else { RIGHT });
     let each = server.accepted_at.len() as f64 / 100.0;
     assert!((45.0..55.0).contains(&each), "{each} dials each in 30 s of 0.6 s");
 }
 
 #[test]
 fn who_could_not_be_dialled_is_dialled_again() {
-    let words = "connections=300 think=1s duration=30s reconnect=500ms..2s";
-    let (story, server) = run(words, |f| f.refuse = 500_000, |_| RIGHT);
-    let c = &story.whole.counts;
-    assert_eq!((story.held, c.opened + c.redialled, c.dropped), (300, 300, 0), "{c:?}");
-    assert_eq!(story.faults(), [(Stage::Dial, Kind::Refused, c.failed)]);
+    let flags = "connections=300 think=1s duration=30s reconnect=500ms..2s";
+    let (result, server) = run(flags, |f| f.refuse = 500_000, |_| RIGHT);
+    let c = &result.whole.counts;
+    assert_eq!((result.held, c.opened + c.redialled, c.dropped), (300, 300, 0), "{c:?}");
+    assert_eq!(result.faults(), [(Stage::Dial, Kind::Refused, c.failed)]);
     assert_eq!(server.accepted_at.len(), 300);
     // Half of all dials fail: one more for each that succeeds.
     assert!((230..=370).contains(&c.failed) && c.opened > 110 && c.opened < 190, "{c:?}");
@@ -80,38 +80,38 @@ fn who_could_not_be_dialled_is_dialled_again() {
 #[test]
 fn without_it_what_is_lost_stays_lost() {
     for reconnect in ["planned", "never"] {
-        let words = format!("connections=50 think=1s duration=10s reconnect={reconnect}");
-        let (story, _) = run(&words, |_| {}, |ask| if ask.nth == 1 { RESET } else { RIGHT });
-        let c = &story.whole.counts;
-        assert_eq!((c.dropped, c.redialled, story.held), (50, 0, 0), "{c:?}");
+        let flags = format!("connections=50 think=1s duration=10s reconnect={reconnect}");
+        let (result, _) = run(&flags, |_| {}, |request| if request.nth == 1 { RESET } else { RIGHT });
+        let c = &result.whole.counts;
+        assert_eq!((c.dropped, c.redialled, result.held), (50, 0, 0), "{c:?}");
     }
 }
 
 #[test]
 fn raw_connections_come_back_too() {
     let net = network(4, |_| {});
-    let words = "connections=20 duration=20s reconnect=1s";
-    let plan = plan("tcp://127.0.0.1:8000", words, 4);
+    let flags = "connections=20 duration=20s reconnect=1s";
+    let plan = plan("tcp://127.0.0.1:8000", flags, 4);
     let at = plan.destinations()[0];
     let knobs = serve::Knobs { reset_after: Some(Nanos::from_secs(5)), ..serve::Knobs::default() };
     let counters = std::sync::Arc::new(serve::Counters::new(1));
     let mut server = listening(&net, at, 300, serve::Http::shard(counters.clone(), 0, 300, &knobs));
-    let story = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
-    let c = &story.whole.counts;
-    // Each is reset after five seconds and away for half a second on average: three times in twenty seconds.
+    let result = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
+    let c = &result.whole.counts;
+    // Each is reset after five seconds and gone for half a second on average: three times in twenty seconds.
     assert!((50..=80).contains(&c.dropped) && c.redialled >= c.dropped - 20, "{c:?}");
-    assert_eq!(story.faults(), [(Stage::Hold, Kind::Reset, c.dropped)]);
+    assert_eq!(result.faults(), [(Stage::Hold, Kind::Reset, c.dropped)]);
 }
 
 /// Twenty connections, each closed with an announcement after its first response, of a client that stalls from 0.5 s to
 /// 2.5 s.
-fn frozen(words: &str) -> Story {
+fn frozen(flags: &str) -> RunResult {
     const CLOSES: Act =
-        Act { say: b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", then: Then::Stay };
+        Act { send: b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", then: Then::Stay };
     let net = network(1, |_| {});
-    let plan = plan("http://127.0.0.1:80/", &format!("connections=20 ramp=0s {words}"), 1);
+    let plan = plan("http://127.0.0.1:80/", &format!("connections=20 ramp=0s {flags}"), 1);
     let at = plan.destinations()[0];
-    let script = Scripted::new(|ask| if ask.conn < 20 { CLOSES } else { RIGHT });
+    let script = Scripted::new(|request| if request.conn < 20 { CLOSES } else { RIGHT });
     let mut server = listening(&net, at, 128, script);
     let frozen = (Nanos::from_millis(500), Nanos::from_millis(2_500));
     play_frozen(&net, &plan, 1, &mut [&mut server], frozen)
@@ -119,17 +119,17 @@ fn frozen(words: &str) -> Story {
 
 #[test]
 fn a_dial_made_too_late_counts_from_when_it_was_due() {
-    // Dialled again for requests that were due at 1 s, and sent at 2.5 s.
-    let story = frozen("think=1s duration=4s");
-    let (whole, connect) = (&story.whole, measured(&story.whole.connect));
+    // Dialled again for requests that were due at 1 s and were sent at 2.5 s.
+    let result = frozen("think=1s duration=4s");
+    let (whole, connect) = (&result.whole, measured(&result.whole.connect));
     assert_eq!((whole.counts.opened, whole.counts.redialled), (20, 20), "{:?}", whole.counts);
     assert!(connect.p50 < 10_000.0 && connect.p75 > 1_400_000.0, "dials due at about 1 s: {connect:?}");
     assert!(connect.max < 1_600_000.0, "{connect:?}");
     let late = measured(&whole.lag);
     assert!(late.count >= 20 && late.max > 1_400_000.0, "and the requests are late: {late:?}");
-    // Of an open loop, for slots that were due between 0.5 s and 2.5 s.
-    let story = frozen("rate=20/s duration=4s");
-    let (whole, connect) = (&story.whole, measured(&story.whole.connect));
+    // In an open loop, for slots that were due between 0.5 s and 2.5 s.
+    let result = frozen("rate=20/s duration=4s");
+    let (whole, connect) = (&result.whole, measured(&result.whole.connect));
     assert_eq!((whole.counts.opened, whole.counts.redialled), (20, 20), "{:?}", whole.counts);
     assert!(connect.max > 900_000.0 && connect.max < 2_100_000.0, "{connect:?}");
 }

@@ -4,8 +4,8 @@ use net::{Shard, io::sim::SimIo};
 use units::Nanos;
 
 use crate::{
-    listener::{Heard, Listener, Say, Speaks},
-    stage::{Story, listening, network, play, scenario},
+    listener::{Listener, Received, Reply, Speaks},
+    stage::{RunResult, listening, network, play, scenario},
 };
 
 mod blocked;
@@ -17,33 +17,33 @@ mod steps;
 const S: fn(u64) -> Nanos = Nanos::from_secs;
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
 
-/// One way through the network, always: an answer takes two of them.
+/// A constant one-way delay: a response takes two of them.
 const WAY: Nanos = Nanos::from_micros(50);
-/// Timers come up to so much late.
+/// Timers fire up to this much late.
 const TIMER: Nanos = Nanos::from_millis(1);
 
-/// A run of a scenario whose target is `127.0.0.1:80`, against what is scripted; the server and what it heard.
+/// A run of a scenario whose target is `127.0.0.1:80`, against a script; returns what the server received.
 fn run(
     text: &str,
     shards: u32,
     speaks: Speaks,
-    script: impl Fn(&Heard) -> Vec<Say> + 'static,
-) -> (Story, Listener) {
+    script: impl Fn(&Received) -> Vec<Reply> + 'static,
+) -> (RunResult, Listener) {
     let net = network(1, |f| f.delay = (WAY, WAY));
     let plan = scenario(text, 1);
     let at = plan.destinations()[0];
     let mut server: Shard<SimIo, Listener> = listening(&net, at, 20_000, Listener::new(speaks, script));
-    let story = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
+    let result = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
     let empty = Listener::new(speaks, |_| vec![]);
-    (story, std::mem::replace(server.program(), empty))
+    (result, std::mem::replace(server.program(), empty))
 }
 
-/// What came in, thing by thing, where that is so long behind what came before; `first` may be anything.
-fn lines<'a>(heard: &[&'a Heard]) -> Vec<&'a str> {
-    heard.iter().map(|heard| heard.line()).collect()
+/// What was received, one by one, if it came this long after the previous one; `first` may be anything.
+fn lines<'a>(received: &[&'a Received]) -> Vec<&'a str> {
+    received.iter().map(|received| received.line()).collect()
 }
 
-/// Asserts that `later` follows `earlier` by a time, and what the timers add.
+/// Asserts that `later` follows `earlier` by a time plus the delay of timers.
 fn check_gap(earlier: Nanos, later: Nanos, time: Nanos) {
     let gap = later.since(earlier);
     assert!((time..=time + TIMER).contains(&gap), "{gap} instead of {time}");

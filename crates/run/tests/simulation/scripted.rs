@@ -1,14 +1,14 @@
-//! A server that does as it is told: the script is asked at every request.
+//! A scripted server: the script decides on every request.
 
 use net::{Close, Cx, Gone, Io, Key, Program};
 use units::Nanos;
 
-/// Accepts waiting for a peer at once, where nothing slows them.
+/// Pending accepts, where nothing slows them.
 const ACCEPTS: u32 = 64;
 
-/// Which request is asked about.
+/// Which request the script decides on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Command {
+pub(crate) struct Request {
     /// Counts the accepted connections, from 0.
     pub(crate) conn: u64,
     /// Counts the requests on this one, from 0.
@@ -18,8 +18,8 @@ pub(crate) struct Command {
 /// What the server does.
 #[derive(Clone, Copy)]
 pub(crate) struct Act {
-    /// Says this at once.
-    pub(crate) say: &'static [u8],
+    /// Sends this at once.
+    pub(crate) send: &'static [u8],
     pub(crate) then: Then,
 }
 
@@ -28,21 +28,21 @@ pub(crate) struct Act {
 pub(crate) enum Then {
     Stay,
     Close(Close),
-    /// Unless another request comes first.
+    /// Unless another request arrives first.
     CloseAfter(Nanos, Close),
-    SayAfter(Nanos, &'static [u8]),
+    SendAfter(Nanos, &'static [u8]),
 }
 
-pub(crate) type Script = fn(Command) -> Act;
+pub(crate) type Script = fn(Request) -> Act;
 
 struct Conn {
-    ask: Command,
+    request: Request,
     later: Then,
 }
 
 pub(crate) struct Scripted {
     script: Script,
-    /// Least time between two accepts.
+    /// Minimum time between two accepts.
     every: Nanos,
     accepting: u32,
     accepts_from: Nanos,
@@ -65,52 +65,52 @@ impl Scripted {
         }
     }
 
-    /// Accepts one connection each `every`, saving nothing up while nobody comes.
+    /// Accepts one connection per `every`, without catching up after idle times.
     pub(crate) fn accepting_each(every: Nanos, script: Script) -> Scripted {
         Scripted { every, ..Scripted::new(script) }
     }
 
-    fn act<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, Act { say, then }: Act) {
-        if !say.is_empty() {
-            cx.send_static(k, say);
+    fn act<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, Act { send, then }: Act) {
+        if !send.is_empty() {
+            cx.send_static(k, send);
         }
         self.conns[k.index as usize].later = then;
         match then {
             Then::Stay => cx.let_sleep(k),
             Then::Close(how) => cx.close(k, how),
-            Then::CloseAfter(after, _) | Then::SayAfter(after, _) => cx.wake_at(k, cx.now() + after),
+            Then::CloseAfter(after, _) | Then::SendAfter(after, _) => cx.wake_at(k, cx.now() + after),
         }
     }
 }
 
 impl Program for Scripted {
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let ask = Command { conn: self.accepted_at.len() as u64, nth: 0 };
+        let request = Request { conn: self.accepted_at.len() as u64, nth: 0 };
         self.accepted_at.push(cx.now());
         self.accepting -= 1;
         self.accepts_from = cx.now() + self.every;
         let at = k.index as usize;
-        self.conns.resize_with(self.conns.len().max(at + 1), || Conn { ask, later: Then::Stay });
-        self.conns[at] = Conn { ask, later: Then::Stay };
+        self.conns.resize_with(self.conns.len().max(at + 1), || Conn { request, later: Then::Stay });
+        self.conns[at] = Conn { request, later: Then::Stay };
     }
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         match self.conns[k.index as usize].later {
             Then::CloseAfter(_, how) => cx.close(k, how),
-            Then::SayAfter(_, say) => cx.send_static(k, say),
+            Then::SendAfter(_, send) => cx.send_static(k, send),
             Then::Stay | Then::Close(_) => unreachable!("no timer was set"),
         }
     }
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
-        // A client sends one request at a time, and none with content.
+        // A client sends one request at a time, without content.
         let Some(at) = input.windows(4).position(|four| four == b"\r\n\r\n") else { return 0 };
         assert_eq!(at + 4, input.len(), "one request at a time");
         self.requests += 1;
         let conn = &mut self.conns[k.index as usize];
-        let ask = conn.ask;
-        conn.ask.nth += 1;
-        self.act(cx, k, (self.script)(ask));
+        let request = conn.request;
+        conn.request.nth += 1;
+        self.act(cx, k, (self.script)(request));
         at + 4
     }
 

@@ -1,4 +1,4 @@
-//! A whole run in one thread and virtual time: client shards on parts of one plan, led by the conductor that leads threads,
+//! A whole run in one thread and virtual time: client shards on the parts of one plan, led by the same conductor as threads,
 //! and the laws of counting, checked at every tick.
 
 use std::{
@@ -30,21 +30,21 @@ use fates::{Frozen, Thread};
 use sums::Sums;
 use workers::Shards;
 
-/// A plan from words: `plan("http://127.0.0.1:80/", "connections=20k think=5s..45s", 7)`.
-pub(crate) fn plan(target: &str, words: &str, seed: u64) -> Plan {
-    let mut flags = Flags::new(target);
-    for word in words.split_whitespace() {
-        let (name, value) = word.split_once('=').expect("a word is name=value");
+/// A plan from flags: `plan("http://127.0.0.1:80/", "connections=20k think=5s..45s", 7)`.
+pub(crate) fn plan(target: &str, flags: &str, seed: u64) -> Plan {
+    let mut parsed = Flags::new(target);
+    for item in flags.split_whitespace() {
+        let (name, value) = item.split_once('=').expect("NAME=VALUE");
         let flag = Flag::named(&format!("--{name}")).unwrap_or_else(|| panic!("no such flag: {name}"));
-        // Of two values the later one holds.
-        flags = if flag.takes == Takes::Many { flags } else { flags.without(flag) }.with(flag, value);
+        // Of two values the later one applies.
+        parsed = if flag.takes == Takes::Many { parsed } else { parsed.without(flag) }.with(flag, value);
     }
-    let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("nobody to ask".to_owned()) };
-    plan::from_flags(&flags, &Environment { cores: 1, seed, resolve: &resolve })
+    let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("no name service".to_owned()) };
+    plan::from_flags(&parsed, &Environment { cores: 1, seed, resolve: &resolve })
         .expect("a plan without mistakes")
 }
 
-/// A plan from the text of a scenario file, beside which there is a table of three users.
+/// A plan from the text of a scenario file, with a table of three users beside it.
 pub(crate) fn scenario(text: &str, seed: u64) -> Plan {
     let open = |file: &str| match file {
         "users.csv" => Ok("id,name\n1,Ada\n2,Grace\n3,Edsger\n".to_owned()),
@@ -53,9 +53,9 @@ pub(crate) fn scenario(text: &str, seed: u64) -> Plan {
     scenario_with(text, &open, seed)
 }
 
-/// The same where `open` gives the text of the files that it names.
+/// The same with `open` to read the files that it names.
 pub(crate) fn scenario_with(text: &str, open: &dyn Fn(&str) -> Result<String, String>, seed: u64) -> Plan {
-    let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("nobody to ask".to_owned()) };
+    let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("no name service".to_owned()) };
     let around = Environment { cores: 1, seed, resolve: &resolve };
     plan::scenario::read("load.toml", text, &Flags::default(), &around, open).unwrap_or_else(|mistakes| {
         let mistakes: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
@@ -71,7 +71,7 @@ pub(crate) fn servers(
     connections: u32,
 ) -> (Vec<Shard<SimIo, ServerShard<Http>>>, Arc<Counters>) {
     let counters = Arc::new(Counters::new(shards));
-    // Accepts that wait for a peer take places too.
+    // Pending accepts take slots too.
     let places = connections + 256;
     let http = |n| Http::shard(counters.clone(), n, places, &Knobs::default());
     let shard = |n| listening(net, at, places, http(n));
@@ -99,43 +99,43 @@ pub(crate) fn connections(plan: &Plan) -> u32 {
     plan.populations[0].load.connections()
 }
 
-/// How a run went.
-pub(crate) struct Story {
-    /// As the conductor measured it.
+/// The result of a run.
+pub(crate) struct RunResult {
+    /// As measured by the conductor.
     pub(crate) record: Record,
-    /// Requests that were waited for in vain, for the drain was cut.
+    /// Requests without a response because the drain was cut short.
     pub(crate) cut: u64,
     /// Everything that the shards handed over.
     pub(crate) whole: Tick,
     /// Of each population.
     pub(crate) populations: Vec<Tick>,
-    /// Connections open at the end of the hold, and most at once at the end of any tick.
+    /// Connections open at the end of the hold, and the maximum at the end of any tick.
     pub(crate) held: u64,
     pub(crate) peak: u64,
     /// When the last first dial was decided, and from when until when full load lasted.
     pub(crate) ramped_at: Nanos,
     pub(crate) hold_from: Nanos,
     pub(crate) hold_until: Nanos,
-    /// When each stage of the plan began, and from when its load held; never, where it did not come to that.
+    /// When each stage of the plan began, and when its load was reached; never, if it was not.
     pub(crate) stages: Vec<(Nanos, Nanos)>,
     /// How long each population was at full load.
     pub(crate) at_load: Vec<Nanos>,
 }
 
-impl Story {
+impl RunResult {
     /// The summary, with its verdict.
     pub(crate) fn judge(&self, plan: &Plan) -> Summary {
         run::judge(plan, &self.record)
     }
 
-    /// The same for a step of a search with this load; and why it does not pass, if so.
+    /// The same for a step of a search with this load, and why it fails, if so.
     pub(crate) fn judge_step(&self, plan: &Plan, by: By, load: u64) -> (Summary, Vec<String>) {
         let summary = self.judge(plan);
         let reasons = run::reasons(by, load, &summary, None);
         (summary, reasons)
     }
 
-    /// Requests were sent at full load, and none of them late: in virtual time there is no reason to.
+    /// Requests were sent at full load, and none of them late: in virtual time there is no reason to be.
     pub(crate) fn assert_on_time(&self) {
         assert_eq!(measured(&self.whole.lag).max, 0.0);
     }
@@ -146,7 +146,7 @@ impl Story {
     }
 }
 
-/// Times of which there are some: where nothing was measured all of them are 0, and any bound would hold.
+/// Non-empty times: where nothing was measured all of them are 0, and any bound would hold.
 pub(crate) fn measured(times: &Latency) -> Quantiles {
     assert!(times.count() > 0, "nothing was measured");
     times.quantiles()
@@ -155,22 +155,22 @@ pub(crate) fn measured(times: &Latency) -> Quantiles {
 /// How a run is led.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Direction<'a> {
-    /// A level from each of these times on.
+    /// Levels, each from its time on.
     pub(crate) levels: &'a [(Nanos, Level)],
-    /// No client shard runs from the first time until the second, as in a process that is stopped.
+    /// No client shard runs between these times, as in a stopped process.
     pub(crate) frozen: Option<(Nanos, Nanos)>,
-    /// Responses may come for so long when the load has ended, where that is not the plan's longest timeout.
+    /// Responses may arrive for this long after the load has ended, if not the plan's longest timeout.
     pub(crate) patience: Option<Nanos>,
-    /// It is a step of a search: its connections stay, and go on.
+    /// It is a step of a search: its connections stay open and continue.
     pub(crate) goes_on: bool,
 }
 
-/// How much there shall be from some time on, over all shards.
+/// The load from some time on, over all shards.
 #[derive(Clone, Copy)]
 pub(crate) enum Level {
     Connections(u32),
     Rate(Rate),
-    /// Of the plan's, manually.
+    /// A share of the plan's, by manual control.
     UserCommand(Command),
 }
 
@@ -181,23 +181,23 @@ pub(crate) fn play(
     shards: u32,
     servers: &mut [&mut dyn Turn],
     see: impl FnMut(u32, &Tick),
-) -> Story {
+) -> RunResult {
     direct(net, plan, shards, servers, Direction::default(), see)
 }
 
-/// The same where no client shard runs from the first time until the second, as in a process that is stopped.
+/// The same where no client shard runs between these times, as in a stopped process.
 pub(crate) fn play_frozen(
     net: &Net,
     plan: &Plan,
     shards: u32,
     servers: &mut [&mut dyn Turn],
     frozen: (Nanos, Nanos),
-) -> Story {
+) -> RunResult {
     let direction = Direction { frozen: Some(frozen), ..Direction::default() };
     direct(net, plan, shards, servers, direction, |_, _| {})
 }
 
-/// The same, with a level from each of these times on.
+/// The same, with levels, each from its time on.
 pub(crate) fn play_levels(
     net: &Net,
     plan: &Plan,
@@ -205,7 +205,7 @@ pub(crate) fn play_levels(
     servers: &mut [&mut dyn Turn],
     levels: &[(Nanos, Level)],
     see: impl FnMut(u32, &Tick),
-) -> Story {
+) -> RunResult {
     direct(net, plan, shards, servers, Direction { levels, ..Direction::default() }, see)
 }
 
@@ -217,7 +217,7 @@ pub(crate) fn direct(
     servers: &mut [&mut dyn Turn],
     direction: Direction,
     see: impl FnMut(u32, &Tick),
-) -> Story {
+) -> RunResult {
     let parts = plan.parts(|_| shards);
     let (links, arrivals) = links(parts.len() as u32);
     let (links, remotes): (Vec<_>, Vec<_>) = links.into_iter().unzip();
@@ -243,12 +243,12 @@ pub(crate) fn direct(
         commands: Vec::new(),
         stopped: Nanos::NEVER,
     };
-    let story = conduct(plan, workers, direction);
+    let result = conduct(plan, workers, direction);
     assert!(clients.iter_mut().all(|c| c.program().is_finished()), "every shard has obeyed");
-    story
+    result
 }
 
-fn conduct(plan: &Plan, mut workers: Shards<impl FnMut(u32, &Tick)>, direction: Direction) -> Story {
+fn conduct(plan: &Plan, mut workers: Shards<impl FnMut(u32, &Tick)>, direction: Direction) -> RunResult {
     let goes_on = direction.goes_on;
     let conductor = match goes_on {
         true => Conductor::going_on(plan, &workers, &vec![0; plan.populations.len()]),
@@ -263,8 +263,8 @@ fn conduct(plan: &Plan, mut workers: Shards<impl FnMut(u32, &Tick)>, direction: 
     loop {
         assert!(conductor.gather(&mut workers).is_some(), "no shard ends without its order");
         let now = workers.now();
-        for ask in workers.commands.drain(..) {
-            assert!(conductor.handle_command(ask, now), "{ask:?} changes nothing");
+        for command in workers.commands.drain(..) {
+            assert!(conductor.handle_command(command, now), "{command:?} changes nothing");
         }
         conductor.poll_line(now).iter().for_each(|line| workers.sums.take_line(line));
         let ends = conductor.schedule().acts_at();
@@ -278,7 +278,7 @@ fn conduct(plan: &Plan, mut workers: Shards<impl FnMut(u32, &Tick)>, direction: 
     }
     let cut = conductor.awaited();
     let at_load = at_load(plan, conductor.schedule(), workers.sums.hold_until);
-    // A step of a search is judged without what comes after it.
+    // A step of a search is judged without what follows it.
     if !goes_on {
         run::stop(&mut workers, |worker, tick| conductor.handle_tick(worker, tick));
     }
@@ -290,10 +290,22 @@ fn conduct(plan: &Plan, mut workers: Shards<impl FnMut(u32, &Tick)>, direction: 
         workers.sums.obey_the_law_of_lines();
     }
     let Sums { whole, populations, held, hold_until, peak, ramped_at, .. } = workers.sums;
-    Story { record, cut, whole, populations, held, peak, ramped_at, hold_from, hold_until, stages, at_load }
+    RunResult {
+        record,
+        cut,
+        whole,
+        populations,
+        held,
+        peak,
+        ramped_at,
+        hold_from,
+        hold_until,
+        stages,
+        at_load,
+    }
 }
 
-/// Notes that a stage has begun, at `ends`, or that its load holds.
+/// Notes that a stage has begun, at `ends`, or that its load is reached.
 fn note_stage(
     stages: &mut Vec<(Nanos, Nanos)>,
     plan: &Plan,
@@ -314,7 +326,7 @@ fn at_load(plan: &Plan, schedule: &Schedule, until: Nanos) -> Vec<Nanos> {
     (0..plan.populations.len() as u16).map(of).collect()
 }
 
-/// A good network but for what `change` does to it.
+/// A good network except for `change`.
 pub(crate) fn network(seed: u64, change: impl FnOnce(&mut Faults)) -> Net {
     let mut faults = Faults::default();
     change(&mut faults);

@@ -1,4 +1,4 @@
-//! What the shards of a simulated run have handed over, summed up, and held against the laws of counting at every tick.
+//! The sum of what the shards of a simulated run have handed over, checked against the laws of counting at every tick.
 
 use plan::{Part, Plan, Role};
 use samples::{Destination, Phase, Tick};
@@ -20,12 +20,12 @@ struct Report {
 pub(super) struct Sums<'a> {
     plan: &'a Plan,
     reports: Vec<Report>,
-    /// Everything, and of each population.
+    /// The total, and each population.
     pub(super) whole: Tick,
     pub(super) populations: Vec<Tick>,
-    /// Everything in the lines.
+    /// The total of the lines.
     lines: Tick,
-    /// Connections open when the load had ended in all shards, and when that was; and most at once at the end of any tick.
+    /// Connections open when the load had ended in all shards, the time of that, and the maximum at the end of any tick.
     pub(super) held: u64,
     pub(super) hold_until: Nanos,
     pub(super) peak: u64,
@@ -56,14 +56,14 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// The shards that hold the load: all but the probe's.
+    /// The shards that carry the load: all but the probe's.
     fn of_load(&self) -> impl Iterator<Item = &Report> {
         self.reports.iter().filter(|report| matches!(report.role, Role::Population(_)))
     }
 
     pub(super) fn take(&mut self, shard: u32, tick: &Tick) {
         let tick = &*run::filed(self.reports[shard as usize].role, tick);
-        // What it has given up waits no longer.
+        // What it has given up is no longer waiting.
         let waiting = tick.waiting - tick.counts.unanswered;
         let report = &mut self.reports[shard as usize];
         let &Tick { open, resolved, ramped_at, phase, .. } = tick;
@@ -85,7 +85,7 @@ impl<'a> Sums<'a> {
         self.obey_the_law_of_destinations();
     }
 
-    /// Of each population by itself, for they may speak different protocols.
+    /// Of each population separately, for their protocols may differ.
     fn obey_the_laws_of_populations(&mut self) {
         for (nth, population) in (0..).zip(&self.plan.populations) {
             let own = self.reports.iter().filter(|report| report.role == Role::Population(nth));
@@ -98,7 +98,7 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// The destinations together are the whole, where they are counted each by itself.
+    /// The destinations add up to the total, where they are counted separately.
     fn obey_the_law_of_destinations(&self) {
         let t = &self.whole;
         if t.destinations.is_empty() {
@@ -113,7 +113,7 @@ impl<'a> Sums<'a> {
         assert_eq!((sum.latency.count(), sum.open()), (t.latency.count(), t.open));
     }
 
-    /// The populations together are the whole: the probe's figures are its own.
+    /// The populations add up to the total: the probe has its own counts.
     fn obey_the_law_of_the_whole(&self) {
         let Sums { whole, populations, .. } = self;
         if populations.len() < 2 {
@@ -124,20 +124,20 @@ impl<'a> Sums<'a> {
         assert_eq!(essence(&sum), essence(whole), "the sum, seed {}", self.plan.seed);
     }
 
-    /// A line that the conductor made of them: no time lies between it and the one before.
+    /// A line that the conductor made of them: there is no gap between it and the previous one.
     pub(super) fn take_line(&mut self, line: &Tick) {
         assert!(line.from <= self.lines.until, "seed {}", self.plan.seed);
         self.lines.extend(line);
     }
 
-    /// The lines are the whole.
+    /// The lines add up to the total.
     pub(super) fn obey_the_law_of_lines(&self) {
         assert_eq!(essence(&self.lines), essence(&self.whole), "the lines, seed {}", self.plan.seed);
         assert_eq!(self.lines.open, self.whole.open, "seed {}", self.plan.seed);
     }
 }
 
-/// What sums have in common whatever they are made of.
+/// What all sums have in common.
 fn essence(t: &Tick) -> impl PartialEq + std::fmt::Debug + use<> {
     let latencies = [&t.latency, &t.ramp_latency, &t.connect].map(|latency| (latency.count(), latency.max()));
     let counts = samples::Counts { addresses_skipped: 0, ..t.counts.clone() };

@@ -1,34 +1,34 @@
-//! Connections that come at a rate, ask a number of times and go.
+//! Connections that arrive at a rate, make a number of requests, and leave.
 
 use net::io::sim::Faults;
 use samples::{Kind, Stage};
 use units::Nanos;
 
 use crate::{
-    scripted::{Act, Command, Script, Scripted, Then},
-    stage::{Story, connections, listening, measured, network, plan, play},
+    scripted::{Act, Request, Script, Scripted, Then},
+    stage::{RunResult, connections, listening, measured, network, plan, play},
 };
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const OK_AND_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
-const RIGHT: Act = Act { say: OK, then: Then::Stay };
+const RIGHT: Act = Act { send: OK, then: Then::Stay };
 
-fn run(words: &str, shards: u32, change: fn(&mut Faults), script: Script) -> (Story, Scripted) {
+fn run(flags: &str, shards: u32, change: fn(&mut Faults), script: Script) -> (RunResult, Scripted) {
     let net = network(1, change);
-    let plan = plan("http://127.0.0.1:80/", words, 1);
+    let plan = plan("http://127.0.0.1:80/", flags, 1);
     let at = plan.destinations()[0];
     let mut server = listening(&net, at, connections(&plan) + 64, Scripted::new(script));
-    let story = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
-    (story, std::mem::replace(server.program(), Scripted::new(script)))
+    let result = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
+    (result, std::mem::replace(server.program(), Scripted::new(script)))
 }
 
 #[test]
 fn each_comes_at_its_time_asks_and_goes() {
     let still = |f: &mut Faults| f.delay = (Nanos::from_micros(50), Nanos::from_micros(50));
     for (shards, calls) in [(1, 10), (4, 10), (3, 1)] {
-        let words = format!("arrive=200/s total=2k calls={calls}");
-        let (story, server) = run(&words, shards, still, |_| RIGHT);
-        let c = &story.whole.counts;
+        let flags = format!("arrive=200/s total=2k calls={calls}");
+        let (result, server) = run(&flags, shards, still, |_| RIGHT);
+        let c = &result.whole.counts;
         assert_eq!(
             (c.opened, c.finished, c.failed, c.dropped, c.closed, c.redialled),
             (2_000, 2_000, 0, 0, 0, 0)
@@ -37,77 +37,78 @@ fn each_comes_at_its_time_asks_and_goes() {
             (c.sent, c.answered, c.answered_at_load, server.requests),
             (2_000 * calls, c.sent, c.sent, c.sent)
         );
-        assert_eq!((story.faults(), story.held, story.whole.open), (vec![], 0, 0));
+        assert_eq!((result.faults(), result.held, result.whole.open), (vec![], 0, 0));
         for (n, at) in server.accepted_at.iter().enumerate() {
             let due = Nanos::from_millis(5 * n as u64) + Nanos::from_micros(50);
             assert_eq!(*at, due, "arrival {n}");
         }
-        // A call and its answer take 100 µs, and so does the dial: nobody meets another.
-        assert!(story.peak <= 1, "{}", story.peak);
-        let whole = &story.whole;
+        // A request and its response take 100 µs, and so does the dial: connections do not overlap.
+        assert!(result.peak <= 1, "{}", result.peak);
+        let whole = &result.whole;
         assert_eq!(
             (whole.connect.count(), whole.latency.count(), whole.ramp_latency.count()),
             (2_000, c.sent, 0)
         );
         assert_eq!((measured(&whole.connect).max, measured(&whole.latency).max), (100.0, 100.0));
-        // How late each came; a call that follows at once cannot be late.
+        // How late each arrived; a request that follows at once cannot be late.
         assert_eq!((whole.lag.count(), measured(&whole.lag).max), (2_000, 0.0));
-        // The last one came at 9.995 s and took a hundred microseconds for the dial and each of its calls.
+        // The last one arrived at 9.995 s and took a hundred microseconds for the dial and for each request.
         let end = Nanos::from_millis(9_995) + Nanos::from_micros(100 * (calls + 1));
-        assert_eq!(story.hold_until, end, "the run ends with its last connection");
+        assert_eq!(result.hold_until, end, "the run ends with its last connection");
     }
 }
 
 #[test]
 fn think_time_lies_between_calls_and_nowhere_else() {
-    let (story, server) = run("arrive=100/s total=500 calls=3 think=1s", 2, |_| {}, |_| RIGHT);
-    let c = &story.whole.counts;
+    let (result, server) = run("arrive=100/s total=500 calls=3 think=1s", 2, |_| {}, |_| RIGHT);
+    let c = &result.whole.counts;
     assert_eq!((c.finished, c.sent, server.requests), (500, 1_500, 1_500));
-    // Two pauses of a second: two hundred are there at once.
-    assert!((198..=203).contains(&story.peak), "{}", story.peak);
-    assert!(story.hold_until < Nanos::from_millis(4_990 + 2_010), "{}", story.hold_until);
+    // Two pauses of a second: two hundred are open at once.
+    assert!((198..=203).contains(&result.peak), "{}", result.peak);
+    assert!(result.hold_until < Nanos::from_millis(4_990 + 2_010), "{}", result.hold_until);
 }
 
 #[test]
 fn who_is_sent_away_early_has_lost_its_calls() {
-    let thrice =
-        |ask: Command| if ask.nth == 2 { Act { say: OK_AND_CLOSE, then: Then::Stay } } else { RIGHT };
-    let (story, _) = run("arrive=100/s total=300 calls=10", 2, |_| {}, thrice);
-    let c = &story.whole.counts;
-    assert_eq!(story.faults(), [(Stage::Hold, Kind::Closed, 300)]);
+    let thrice = |request: Request| {
+        if request.nth == 2 { Act { send: OK_AND_CLOSE, then: Then::Stay } } else { RIGHT }
+    };
+    let (result, _) = run("arrive=100/s total=300 calls=10", 2, |_| {}, thrice);
+    let c = &result.whole.counts;
+    assert_eq!(result.faults(), [(Stage::Hold, Kind::Closed, 300)]);
     assert_eq!((c.sent, c.answered, c.dropped, c.closed, c.finished), (900, 900, 300, 0, 0), "{c:?}");
-    // With its last call it may be: it goes anyway.
-    let (story, _) = run("arrive=100/s total=300 calls=3", 2, |_| {}, thrice);
-    assert_eq!((story.faults(), story.whole.counts.finished), (vec![], 300));
+    // It may have sent its last request: it closes nevertheless.
+    let (result, _) = run("arrive=100/s total=300 calls=3", 2, |_| {}, thrice);
+    assert_eq!((result.faults(), result.whole.counts.finished), (vec![], 300));
 }
 
 #[test]
 fn who_fails_is_counted_and_not_replaced() {
-    let words = "arrive=500/s total=2k calls=5 timeout=2s";
-    let (story, server) = run(words, 3, |f| (f.refuse, f.reset) = (100_000, 10_000), |_| RIGHT);
-    let c = &story.whole.counts;
+    let flags = "arrive=500/s total=2k calls=5 timeout=2s";
+    let (result, server) = run(flags, 3, |f| (f.refuse, f.reset) = (100_000, 10_000), |_| RIGHT);
+    let c = &result.whole.counts;
     assert_eq!((c.opened + c.failed, c.finished + c.dropped), (2_000, c.opened), "{c:?}");
     assert!(c.failed > 150 && c.dropped > 50 && c.redialled == 0, "{c:?}");
-    assert_eq!((server.accepted_at.len() as u64, story.held), (c.opened, 0));
-    let kinds: Vec<_> = story.faults().iter().map(|f| (f.0, f.1)).collect();
+    assert_eq!((server.accepted_at.len() as u64, result.held), (c.opened, 0));
+    let kinds: Vec<_> = result.faults().iter().map(|f| (f.0, f.1)).collect();
     assert_eq!(kinds, [(Stage::Dial, Kind::Refused), (Stage::Exchange, Kind::Reset)]);
 }
 
 #[test]
 fn a_duration_limits_the_whole() {
-    let (story, _) = run("arrive=100/s total=1k calls=2 duration=2s", 4, |_| {}, |_| RIGHT);
-    let c = &story.whole.counts;
-    assert_eq!((c.opened, c.finished, story.hold_until), (200, 200, Nanos::from_secs(2)), "{c:?}");
+    let (result, _) = run("arrive=100/s total=1k calls=2 duration=2s", 4, |_| {}, |_| RIGHT);
+    let c = &result.whole.counts;
+    assert_eq!((c.opened, c.finished, result.hold_until), (200, 200, Nanos::from_secs(2)), "{c:?}");
 }
 
-/// A target that takes long has more connections at once than the plan could foresee from its rate alone, and none
-/// beyond the places that were made for them.
+/// A slow target has more connections at once than the plan could foresee from the rate alone, and no more than the
+/// slots that were reserved for them.
 #[test]
 fn a_slow_target_is_met_by_all_who_arrive() {
-    let slow = |_| Act { say: b"", then: Then::SayAfter(Nanos::from_millis(900), OK) };
-    let (story, _) = run("arrive=100/s total=1k calls=2 timeout=1s", 2, |_| {}, slow);
-    let c = &story.whole.counts;
-    assert_eq!((c.finished, c.sent, story.faults()), (1_000, 2_000, vec![]));
-    assert!((178..=182).contains(&story.peak), "{}", story.peak);
-    story.assert_on_time();
+    let slow = |_| Act { send: b"", then: Then::SendAfter(Nanos::from_millis(900), OK) };
+    let (result, _) = run("arrive=100/s total=1k calls=2 timeout=1s", 2, |_| {}, slow);
+    let c = &result.whole.counts;
+    assert_eq!((c.finished, c.sent, result.faults()), (1_000, 2_000, vec![]));
+    assert!((178..=182).contains(&result.peak), "{}", result.peak);
+    result.assert_on_time();
 }

@@ -1,4 +1,4 @@
-//! Client shards on a simulated network as the workers of a run: what `run` gives to threads they get in virtual time.
+//! Client shards on a simulated network as the workers of a run: in virtual time instead of in threads.
 
 use engine::{Arrivals, Control, Job, RateProfile, Remote};
 use net::io::sim::{self, Net, Turn};
@@ -9,11 +9,11 @@ use units::Nanos;
 
 use super::{Level, sums::Sums};
 
-/// Every shard looks at its orders several times a second.
+/// Every shard checks for orders several times a second.
 const NOTICE: Nanos = Nanos::from_millis(120);
-/// So long after the last order every shard has handed over its last tick.
+/// This long after the last order every shard has handed over its last tick.
 const STOPPED: Nanos = Nanos::from_millis(250);
-/// A run that has not come to its end by then never will.
+/// A run that has not ended by then never will.
 const TOO_LONG: Nanos = Nanos::from_secs(2 * 3600);
 
 pub(super) struct Shards<'a, F> {
@@ -24,15 +24,15 @@ pub(super) struct Shards<'a, F> {
     pub(super) turns: Vec<&'a mut dyn Turn>,
     pub(super) arrivals: Arrivals,
     pub(super) remotes: Vec<Remote>,
-    /// The tick that was read last, and whose it is.
+    /// The tick that was read last, and its shard.
     pub(super) read: Option<(u32, Box<Tick>)>,
     pub(super) sums: Sums<'a>,
     pub(super) see: F,
     /// Those not ordered yet.
     pub(super) levels: &'a [(Nanos, Level)],
-    /// Those of them that the conductor is to hear of.
+    /// Those that are reported to the conductor.
     pub(super) commands: Vec<Command>,
-    /// When the last order was given; never, before that.
+    /// When the last order was given; never, before the first.
     pub(super) stopped: Nanos,
 }
 
@@ -80,7 +80,7 @@ impl<F: FnMut(u32, &Tick)> Workers for Shards<'_, F> {
 }
 
 impl<F: FnMut(u32, &Tick)> Shards<'_, F> {
-    /// Until the next tick comes, or until something is to be ordered.
+    /// Until the next tick arrives, or an order is due.
     fn run(&mut self, until: Nanos) -> Option<(u32, Box<Tick>)> {
         assert!(self.now() < TOO_LONG, "the run comes to its end, seed {}", self.plan.seed);
         let level_at = self.levels.first().map_or(Nanos::NEVER, |(at, _)| *at);
@@ -97,7 +97,7 @@ impl<F: FnMut(u32, &Tick)> Shards<'_, F> {
         if self.stopped == Nanos::NEVER { Nanos::NEVER } else { self.stopped + STOPPED }
     }
 
-    /// Orders the next level when its time has come: each shard has its share of it.
+    /// Orders the next level when it is due: each shard gets its share.
     fn order_level(&mut self) {
         let Some((&(at, level), rest)) = self.levels.split_first() else { return };
         let now = self.now();
@@ -110,7 +110,7 @@ impl<F: FnMut(u32, &Tick)> Shards<'_, F> {
             _ => None,
         };
         self.order(match level {
-            Level::UserCommand(ask) => return self.commands.push(ask),
+            Level::UserCommand(command) => return self.commands.push(command),
             Level::Connections(n) => Order::Load(0, n, profile, now),
             Level::Rate(rate) => {
                 Order::Population(0, Control::RateProfile(RateProfile::Steady(rate), at + NOTICE))

@@ -4,7 +4,7 @@ use crate::endpoint::{answers, close, continuation, echoes, fails, frame, ping, 
 
 const HELLO: &str = "Hello World!";
 
-/// The answer is a close with this code, and not a failure.
+/// The response is a close with this code, and not a failure.
 fn closes(case: &str, code: u16, reason: &str) {
     answers(case, &[close(code, reason)], &[close(code, "")], false);
 }
@@ -56,7 +56,7 @@ fn autobahn_7_9_invalid_codes() {
     }
 }
 
-/// The suite only records what becomes of these; here they are no codes that a peer may send.
+/// The suite only records the outcome of these; here they are no codes that a peer may send.
 #[test]
 fn autobahn_7_13_codes_beyond_the_ranges() {
     fails("7.13.1", &[close(5000, "")], &[], 1002);

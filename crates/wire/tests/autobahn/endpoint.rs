@@ -1,8 +1,8 @@
-//! What all cases need: frames written manually, the endpoint under test, and the comparison of its answer.
+//! What all cases need: frames built manually, the endpoint under test, and the comparison of its output.
 
 use wire::websocket::{Closing, Event, Frames, Opcode, Payload, Role, write_close, write_frame};
 
-/// A frame as the suite's fuzzer sends or expects it, put together here and not by the crate under test.
+/// A frame as the suite's fuzzer sends or expects it, built here and not by the crate under test.
 #[derive(Clone)]
 pub(crate) struct Frame {
     opcode: u8,
@@ -76,7 +76,7 @@ impl Frame {
 const THEIRS: [u8; 4] = [0x37, 0xFA, 0x21, 0x3D];
 const OURS: [u8; 4] = [0xC0, 0x01, 0x7F, 0x99];
 
-/// An endpoint that echoes messages, answers pings and closes, and fails the connection as it must.
+/// An endpoint that echoes messages, replies to pings and closes, and fails the connection when it must.
 pub(crate) struct Endpoint {
     role: Role,
     frames: Frames,
@@ -96,7 +96,7 @@ impl Endpoint {
         Self { role, frames: Frames::new(role), rest, message, out, failed: false }
     }
 
-    /// What the peer of this endpoint masks with.
+    /// The mask of the peer of this endpoint.
     pub(crate) fn mask_in(&self) -> Option<[u8; 4]> {
         (self.role == Role::Server).then_some(THEIRS)
     }
@@ -169,7 +169,7 @@ pub(crate) fn echoes(case: &str, sent: &[Frame], expected: &[Frame]) {
     answers(case, &with_close(sent), &with_close(expected), false);
 }
 
-/// A case in which the endpoint must fail the connection with `code`, after it has said what is `expected`.
+/// A case in which the endpoint must fail the connection with `code`, after it has sent `expected`.
 pub(crate) fn fails(case: &str, sent: &[Frame], expected: &[Frame], code: u16) {
     answers(case, sent, &[expected, &[close(code, "")]].concat(), true);
 }
@@ -207,7 +207,7 @@ pub(crate) fn fails_fast(case: &str, first: &[u8], second: &[u8], role: Role) {
     assert!(endpoint.failed && endpoint.out == expected, "case {case}, {role:?}: {}", shown(&endpoint.out));
 }
 
-/// The beginning of an answer: some are hundreds of kilobytes long.
+/// The beginning of the output: some are hundreds of kilobytes long.
 fn shown(bytes: &[u8]) -> String {
     let head = &bytes[..bytes.len().min(200)];
     format!("{} ({} bytes)", head.escape_ascii(), bytes.len())

@@ -1,7 +1,7 @@
 //! The cases of the Autobahn test suite for WebSocket, chapters 1 to 7, by their numbers: the bytes of each
-//! against an echo endpoint made of `wire::websocket`, and what it must answer. A failure names its case.
+//! against an echo endpoint made of `wire::websocket`, and its required response. A failure names its case.
 //!
-//! Where a case says how its bytes are chopped, that is one of the ways in which each case is fed here.
+//! Where a case defines how its bytes are split, that is one of the ways in which each case is fed here.
 
 mod closes;
 mod endpoint;

@@ -1,4 +1,4 @@
-//! Chapter 3: reserved bits that no extension gave a meaning.
+//! Chapter 3: reserved bits without an extension.
 
 use crate::endpoint::{binary, close, fails, ping, text};
 

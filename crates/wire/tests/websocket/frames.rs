@@ -1,4 +1,4 @@
-//! What frames say, by RFC section. Each row is read whole and byte by byte, and must say the same.
+//! How frames are read, by RFC section. Each row is read whole and byte by byte, with the same result.
 
 use fuzz::websocket::{frames, masked};
 use wire::Breach;
@@ -18,7 +18,7 @@ fn client(input: &[u8], expected: &str) {
     check(Role::Client, MOST, input, expected);
 }
 
-/// A client's frames, given plain behind their masks, as a server reads them.
+/// A client's frames, given without their masks, as a server reads them.
 fn server(input: &[u8], expected: &str) {
     check(Role::Server, MOST, &masked(input.to_vec()), expected);
 }
@@ -45,7 +45,7 @@ fn rfc6455_5_1_masks_by_role() {
     server(b"\x81\x00", "breach bad-frame");
     server(b"\x81\x80\x01\x02\x03\x04", "text");
     server(b"\x89\x00", "breach bad-frame");
-    // A mask of zeros is one.
+    // A mask of zeros is valid.
     server(b"\x81\x82\0\0\0\0ok", "text ok");
 }
 
@@ -57,7 +57,7 @@ fn rfc6455_5_2_first_bytes_that_are_none() {
             (false, 1 | 2, _) | (false, 8..=10, true) => "rest 1",
             _ => "breach bad-frame",
         };
-        // It is judged before the second byte comes.
+        // It is rejected before the second byte arrives.
         client(&[first], expected);
         server(&[first], expected);
     }
@@ -98,7 +98,7 @@ fn rfc6455_5_4_fragments() {
 #[test]
 fn rfc6455_5_5_control_frames() {
     client(&[b"\x89\x7D", &[b'x'; 125][..]].concat(), &format!("ping {}", "x".repeat(125)));
-    // They are taken whole, and refused by their second byte.
+    // They are consumed whole, and rejected by their second byte.
     client(&[b"\x89\x7D", &[b'x'; 124][..]].concat(), "rest 126");
     server(&[b"\x8A\xFD\x01\x02\x03\x04", &[b'x'; 124][..]].concat(), "rest 130");
     client(b"\x89\x7E", "breach bad-frame");
@@ -116,7 +116,7 @@ fn rfc6455_5_5_1_closes() {
     client(b"\x88\x03\x03\xE8\xC3", "breach bad-utf8");
     client(b"\x88\x04\x03\xE8\xC3\x28", "breach bad-utf8");
     client(b"\x88\x04\x03\xEC\xC3\x28", "breach bad-close");
-    // Nothing behind it means anything, and a message that was begun is over.
+    // Nothing after it has a meaning, and an incomplete message is discarded.
     client(b"\x88\x02\x03\xE8\x81\x01a\xFF\xFF\x88", "close 1000");
     client(b"\x01\x01a\x88\x00\x80\x01b", "close");
 }
@@ -137,17 +137,17 @@ fn rfc6455_7_4_close_codes() {
 
 #[test]
 fn rfc6455_8_1_text() {
-    // A character over two frames, and one that never ends.
+    // A character over two frames, and one that is never completed.
     client(b"\x01\x02\xE2\x82\x80\x01\xAC", "text \\xe2\\x82\\xac");
     client(b"\x81\x02\xE2\x82", "breach bad-utf8");
     client(b"\x01\x02\xE2\x82\x80\x00", "breach bad-utf8");
     client(b"\x01\x02\xE2\x82\x89\x01\xFF\x80\x01\xAC", "ping \\xff | text \\xe2\\x82\\xac");
     client(b"\x82\x02\xE2\x82", "binary \\xe2\\x82");
-    // The next message starts again.
+    // The next message starts anew.
     client(b"\x01\x01a\x80\x01b\x82\x01\xFF\x81\x01c", "text ab | binary \\xff | text c");
 }
 
-/// Masked text is unmasked by the block: a character may lie over its end, and a wrong byte anywhere.
+/// Masked text is unmasked in blocks: a character may cross a block's end, and a wrong byte may be anywhere.
 #[test]
 fn long_text_with_characters_anywhere() {
     for front in 240..270usize {
@@ -175,11 +175,11 @@ fn rfc6455_10_4_messages_have_a_limit() {
     check(0, b"\x89\x01p\x81\x00\x82\x01", "ping p | text | breach message-too-long");
     let huge = b"\x01\x01a\x00\x7F\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF";
     check(1 << 62, huge, "breach message-too-long");
-    // The header is judged first.
+    // The header is checked first.
     check(0, b"\x81\x85", "breach bad-frame");
 }
 
-/// A message is heard of as soon as its header has come, and its bytes as they come.
+/// A message is reported as soon as its header has arrived, and its bytes as they arrive.
 #[test]
 fn pieces_come_as_they_arrive() {
     let mut machine = Frames::new(Role::Server);

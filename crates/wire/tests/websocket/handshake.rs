@@ -59,7 +59,7 @@ fn both_ends_agree() {
         let Ok((_, Some(Event::Head(head)))) = server.handle_bytes(&request[..n]) else { panic!("no head") };
         let offer = head.websocket.expect("an offer");
         assert!(offer.is_valid() && offer.key == key.as_bytes() && offer.version == 13, "{offer:?}");
-        // The machine goes on as for any other request.
+        // The machine continues as for any other request.
         assert_eq!(server.handle_bytes(b""), Ok((0, Some(Event::End))));
         let n = write_accept(&mut reply, offer.key).expect("it fits");
         assert_eq!(read_response(&reply[..n], &key), Ok(Some((n, Response::Accepted))));
@@ -229,7 +229,7 @@ fn responses_have_a_limit() {
     check(&padded(MAX_HEAD + 1), "breach head-too-long");
     check(&format!("{interim}{}", padded(MAX_HEAD - interim.len())), "accepted");
     check(&format!("{interim}{}", padded(MAX_HEAD - interim.len() + 1)), "breach head-too-long");
-    // Interim responses that leave no byte for a final one, and those without end, are none.
+    // Interim responses that leave no byte for a final one, and endless ones, are rejected.
     let last =
         format!("HTTP/1.1 100 Continue\r\nA: {}\r\n\r\n", "x".repeat(MAX_HEAD - 2 * interim.len() - 5));
     check(&format!("{interim}{last}"), "breach head-too-long");

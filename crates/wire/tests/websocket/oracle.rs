@@ -1,5 +1,4 @@
-//! tungstenite, another reading of the RFC: it reads what this crate writes, and this crate reads what it
-//! writes.
+//! tungstenite, an independent implementation of the RFC: each reads what the other one writes.
 
 use crate::script::{Script, Sent, config, cut, line, places, role, script};
 use fuzz::websocket::frames;
@@ -41,7 +40,7 @@ fn socket(role: Role, input: Vec<u8>) -> WebSocket<Wire> {
     WebSocket::from_raw_socket(Wire { input: Cursor::new(input), output: Vec::new() }, role, None)
 }
 
-/// What tungstenite says of a stream, as a trace.
+/// What tungstenite reads from a stream, as a trace.
 fn read_by_tungstenite(role: Role, stream: Vec<u8>) -> String {
     let mut socket = socket(role, stream);
     let mut said = Vec::new();

@@ -1,4 +1,4 @@
-//! Generated conversations: frames that make sense, and what a reader must tell of them.
+//! Generated conversations: valid frames, and what a reader must report for them.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -112,7 +112,7 @@ impl Script {
     }
 }
 
-/// Cuts `stream` at these places, taken modulo its length.
+/// Splits `stream` at these places, modulo its length.
 pub(crate) fn cut<'a>(stream: &'a [u8], places: &[usize]) -> Vec<&'a [u8]> {
     let mut places: Vec<_> = places.iter().map(|p| p % (stream.len() + 1)).collect();
     places.extend([0, stream.len()]);
@@ -120,7 +120,7 @@ pub(crate) fn cut<'a>(stream: &'a [u8], places: &[usize]) -> Vec<&'a [u8]> {
     places.windows(2).map(|pair| &stream[pair[0]..pair[1]]).collect()
 }
 
-/// Places to cut at.
+/// Places to split at.
 pub(crate) fn places() -> impl Strategy<Value = Vec<usize>> {
     vec(any::<usize>(), 0..12)
 }
@@ -129,7 +129,7 @@ pub(crate) fn role() -> impl Strategy<Value = Role> {
     prop_oneof![Just(Role::Client), Just(Role::Server)]
 }
 
-/// So many cases a property, and no file of those that failed: a failure is told with its input.
+/// The number of cases per property, and no file of failed ones: a failure prints its input.
 pub(crate) fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }

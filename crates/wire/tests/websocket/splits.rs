@@ -1,4 +1,4 @@
-//! Generated streams, right and broken: each says the same however it is cut.
+//! Generated streams, right and broken: each gives the same events wherever it is split.
 
 use crate::script::{config, cut, places, role, script};
 use fuzz::websocket::{frames, masked, response};
@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use wire::websocket::{Frames, Role, mask};
 
-/// Any bytes, but more often than chance would have it frames and halves of frames. Masked ones are given
+/// Any bytes, biased towards frames and halves of frames. Masked ones are given
 /// plain.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let words: [&[u8]; 26] = [
@@ -83,7 +83,7 @@ proptest! {
         }
     }
 
-    /// A wrong byte, or a few, anywhere in what was right.
+    /// A wrong byte, or a few, anywhere in a correct stream.
     #[test]
     fn a_broken_stream_says_the_same_however_it_is_cut(
         script in script(),
@@ -94,7 +94,7 @@ proptest! {
     ) {
         let mut stream = script.written(role, seed);
         for (at, byte) in changes {
-            // Most of what can go wrong stands at the beginning, before a long payload.
+            // Most of what can be wrong is at the beginning, before a long payload.
             let end = stream.len().min(400);
             if let Some(place) = stream.get_mut(at % end.max(1)) {
                 *place = byte;
@@ -123,7 +123,7 @@ proptest! {
         prop_assert_eq!(response(&cut(&stream, &places)), response(&[&stream]));
     }
 
-    /// The standard library tells which beginning of a text may go on; the machine must fail with the next
+    /// The standard library determines which prefix of a text is valid; the machine must fail at the next
     /// byte.
     #[test]
     fn text_fails_at_the_first_byte_that_cannot_be_right(
@@ -137,7 +137,7 @@ proptest! {
         let (good, bad) = match str::from_utf8(&text) {
             Ok(_) => (text.len(), None),
             Err(error) if error.error_len().is_none() => (text.len(), None),
-            // Of the bytes that are wrong together, the last one makes them so, or the one behind them.
+            // Of bytes that are wrong together, the last one makes them so, or the one after them.
             Err(error) => {
                 let start = error.valid_up_to();
                 let may_go_on = |end: &usize| {

@@ -1,5 +1,5 @@
-//! The files in `scenarios/`, each a hundredth or so of its load in its full time, against the server that it names. What
-//! a source text tells in rates is a matter of its numbers: so many connections that ask once in so long.
+//! The files in `scenarios/`, each at about a hundredth of its load and for its full time, against the server that it names.
+//! Rates of a source text follow from its numbers: this many connections with a request every so often.
 
 use std::{collections::BTreeSet, fs, path::PathBuf, sync::Arc};
 
@@ -10,7 +10,7 @@ use serve::{Counters, Delay, Knobs, Stats};
 use units::Nanos;
 
 use super::{MS, S};
-use crate::stage::{Story, listening, measured, network, play, scenario_with, servers};
+use crate::stage::{RunResult, listening, measured, network, play, scenario_with, servers};
 
 const SEED: u64 = 11;
 
@@ -25,14 +25,14 @@ fn plan(name: &str, share: &str) -> Plan {
     whole.scaled(Share::parse(share).unwrap())
 }
 
-/// What came of it.
+/// The result.
 struct Ran {
     plan: Plan,
-    story: Story,
+    result: RunResult,
     server: Stats,
 }
 
-/// Against the reference server, at the port that the file says.
+/// Against the reference server, at the port of the file.
 fn run(name: &str, share: &str) -> Ran {
     let plan = plan(name, share);
     let net = network(SEED, |_| {});
@@ -40,24 +40,24 @@ fn run(name: &str, share: &str) -> Ran {
     at.set_ip("0.0.0.0".parse().unwrap());
     let (mut servers, counters) = servers(&net, at, 2, plan.places());
     let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
-    let story = play(&net, &plan, 2, &mut turns, |_, _| {});
-    let ran = Ran { plan, story, server: counters.read() };
-    let c = &ran.story.whole.counts;
-    assert_eq!((ran.story.faults(), c.failed, c.dropped, c.closed), (vec![], 0, 0, 0), "{name}");
+    let result = play(&net, &plan, 2, &mut turns, |_, _| {});
+    let ran = Ran { plan, result, server: counters.read() };
+    let c = &ran.result.whole.counts;
+    assert_eq!((ran.result.faults(), c.failed, c.dropped, c.closed), (vec![], 0, 0, 0), "{name}");
     assert_eq!(c.answered, c.sent, "{name}: every request has its answer, and none is wrong");
     ran
 }
 
 impl Ran {
-    /// Answers a second of a population at its full load.
+    /// Responses per second of a population at its full load.
     fn per_s(&self, population: usize) -> f64 {
-        let answered = self.story.populations[population].counts.answered_at_load;
-        answered as f64 / self.story.at_load[population].secs_f64()
+        let answered = self.result.populations[population].counts.answered_at_load;
+        answered as f64 / self.result.at_load[population].secs_f64()
     }
 
-    /// Asserts that full load lasted for so long.
+    /// Asserts that full load lasted for this long.
     fn check_time(&self, population: usize, time: Nanos) {
-        let at_load = self.story.at_load[population];
+        let at_load = self.result.at_load[population];
         assert!((time..=time + MS(5)).contains(&at_load), "{at_load} instead of {time}");
     }
 
@@ -67,7 +67,7 @@ impl Ran {
     }
 
     fn body_bytes(&self, population: usize) -> f64 {
-        let c = &self.story.populations[population].counts;
+        let c = &self.result.populations[population].counts;
         c.body_bytes_in as f64 / c.answered as f64
     }
 }
@@ -80,13 +80,13 @@ fn check_http_kit(
     (idle_s, length): (f64, f64),
 ) -> Ran {
     let ran = run(name, "1%");
-    let story = &ran.story;
+    let result = &ran.result;
     // The probe keeps one too.
     let open = connections + u64::from(ran.plan.probe.is_some());
-    assert_eq!((story.held, story.peak, ran.server.open), (connections, connections, open), "{name}");
-    ran.check(name, story.ramped_at.secs_f64(), ramp_s as f64, 0.01);
+    assert_eq!((result.held, result.peak, ran.server.open), (connections, connections, open), "{name}");
+    ran.check(name, result.ramped_at.secs_f64(), ramp_s as f64, 0.01);
     ran.check_time(0, S(hold_s));
-    // A connection asks once in its mean idle time: tens of thousands of requests deviate by less than a hundredth.
+    // A connection sends a request once per mean idle time: tens of thousands of requests deviate by less than a hundredth.
     ran.check(name, ran.per_s(0), connections as f64 / idle_s, 0.01);
     ran.check(name, ran.body_bytes(0), length, 0.01);
     ran
@@ -105,9 +105,9 @@ fn http_kit_400k_as_its_code_has_it() {
 #[test]
 fn http_kit_600k() {
     let ran = check_http_kit("http-kit-600k.toml", 6_000, (150, 750), (25.0, 2_048.5));
-    // The probe is no less for the smaller load.
-    let seen = ran.story.whole.probe.as_ref().unwrap();
-    ran.check("probes", seen.sent as f64, 10.0 * ran.story.hold_until.secs_f64(), 0.001);
+    // The probe's rate is not scaled down with the load.
+    let seen = ran.result.whole.probe.as_ref().unwrap();
+    ran.check("probes", seen.sent as f64, 10.0 * ran.result.hold_until.secs_f64(), 0.001);
     assert_eq!((seen.failed, seen.answered), (0, seen.sent));
 }
 
@@ -119,10 +119,10 @@ fn http_kit_600k_as_its_code_has_it() {
 #[test]
 fn http_kit_600k_with_ab_beside_it() {
     let ran = run("http-kit-600k-ab.toml", "1%");
-    let Ran { story, server, .. } = &ran;
-    let [desktop, ab] = [0, 1].map(|population| &story.populations[population]);
-    // Ten minutes alone, ten seconds with ab, a minute after it, and what the ways between them take.
-    let [(_, up), (beside, full), (after, gone)] = story.stages[..] else { panic!("three stages") };
+    let Ran { result, server, .. } = &ran;
+    let [desktop, ab] = [0, 1].map(|population| &result.populations[population]);
+    // Ten minutes alone, ten seconds with ab, a minute after it, and the moves between them.
+    let [(_, up), (beside, full), (after, gone)] = result.stages[..] else { panic!("three stages") };
     assert_eq!((beside.since(up), after.since(full)), (S(600), S(10)));
     ran.check_time(1, S(10));
     ran.check_time(0, Nanos(S(670).0 + full.since(beside).0 + gone.since(after).0));
@@ -142,23 +142,23 @@ fn http_kit_600k_with_ab_beside_it() {
 fn express_with_wrk() {
     let ran = run("express-wrk.toml", "1%");
     ran.check_time(0, S(30));
-    let latency = measured(&ran.story.whole.latency);
+    let latency = measured(&ran.result.whole.latency);
     ran.check("closed loop", ran.per_s(0), 4.0 / (latency.mean / 1e6), 0.01);
-    assert_eq!((ran.story.held, ran.body_bytes(0)), (4, 12.0));
-    assert_eq!(ran.server.requests, ran.story.whole.counts.sent);
+    assert_eq!((ran.result.held, ran.body_bytes(0)), (4, 12.0));
+    assert_eq!(ran.server.requests, ran.result.whole.counts.sent);
 }
 
 #[test]
 fn express_with_fortio() {
     let ran = run("express-fortio.toml", "25%");
     ran.check_time(0, S(30));
-    let latency = measured(&ran.story.whole.latency);
+    let latency = measured(&ran.result.whole.latency);
     ran.check("closed loop", ran.per_s(0), 3.0 / (latency.mean / 1e6), 0.01);
-    assert_eq!((ran.story.held, ran.body_bytes(0)), (3, 12.0));
-    let status = &ran.story.whole.status;
+    assert_eq!((ran.result.held, ran.body_bytes(0)), (3, 12.0));
+    let status = &ran.result.whole.status;
     assert_eq!(
         (status[200], status.iter().sum()),
-        (ran.story.whole.counts.answered, status[200]),
+        (ran.result.whole.counts.answered, status[200]),
         "all are 200"
     );
 }
@@ -166,41 +166,41 @@ fn express_with_fortio() {
 #[test]
 fn play_with_100k_websockets() {
     let ran = run("play-c100k.toml", "1%");
-    assert_eq!((ran.story.held, ran.server.open), (1_000, 1_000));
+    assert_eq!((ran.result.held, ran.server.open), (1_000, 1_000));
     ran.check_time(0, S(600));
-    // Each says something each thirty seconds, exactly.
+    // Each sends one every thirty seconds, exactly.
     ran.check("pings", ran.per_s(0), 1_000.0 / 30.0, 0.002);
-    let c = &ran.story.whole.counts;
+    let c = &ran.result.whole.counts;
     assert_eq!((c.body_bytes_in, ran.server.requests), (4 * c.answered, c.answered + 1_000));
 }
 
 #[test]
 fn play_with_200k_websockets_half_of_them_on_top() {
     let ran = run("play-c200k.toml", "1%");
-    let [(began, half), (more, all)] = ran.story.stages[..] else { panic!("two stages") };
-    assert_eq!((began, more.since(half), ran.story.hold_until.since(all)), (Nanos::ZERO, S(300), S(600)));
-    assert_eq!((ran.story.held, ran.story.whole.counts.opened, ran.server.open), (2_000, 2_000, 2_000));
+    let [(began, half), (more, all)] = ran.result.stages[..] else { panic!("two stages") };
+    assert_eq!((began, more.since(half), ran.result.hold_until.since(all)), (Nanos::ZERO, S(300), S(600)));
+    assert_eq!((ran.result.held, ran.result.whole.counts.opened, ran.server.open), (2_000, 2_000, 2_000));
     let expected = (1_000.0 * 300.0 + 2_000.0 * 600.0) / 30.0;
-    ran.check("pings", ran.story.whole.counts.answered_at_load as f64, expected, 0.005);
+    ran.check("pings", ran.result.whole.counts.answered_at_load as f64, expected, 0.005);
 }
 
 #[test]
 fn mixed() {
     let ran = run("mixed.toml", "10%");
-    let Ran { story, .. } = &ran;
-    let [idle, users] = [0, 1].map(|population| &story.populations[population]);
+    let Ran { result, .. } = &ran;
+    let [idle, users] = [0, 1].map(|population| &result.populations[population]);
     assert_eq!((idle.open, users.open, idle.counts.opened, users.counts.opened), (2_000, 20, 2_000, 20));
-    let [(_, there), (then, full)] = story.stages[..] else { panic!("two stages") };
+    let [(_, there), (then, full)] = result.stages[..] else { panic!("two stages") };
     assert!((S(4)..S(5)).contains(&there) && then == there, "{there}");
     assert!((S(9)..MS(10_400)).contains(&full.since(then)), "{}", full.since(then));
     ran.check_time(1, S(60));
-    // Pings: each thirty seconds. Users: a look each three seconds in the mean; their logins were before.
+    // Pings: one per thirty seconds. Users: a lookup per three seconds on average; their logins were before.
     ran.check("idle", ran.per_s(0), 2_000.0 / 30.0, 0.02);
     ran.check("users", ran.per_s(1), 20.0 / 3.0, 0.1);
-    let steps: Vec<u64> = story.whole.steps.iter().map(|step| step.count()).collect();
+    let steps: Vec<u64> = result.whole.steps.iter().map(|step| step.count()).collect();
     assert_eq!((steps[1], steps[2]), (0, users.latency.count()), "{:?}", ran.plan.program.steps);
     ran.check("looks", ran.body_bytes(1), 2_048.5, 0.2);
-    assert_eq!(story.whole.probe.as_ref().unwrap().failed, 0);
+    assert_eq!(result.whole.probe.as_ref().unwrap().failed, 0);
 }
 
 #[test]
@@ -210,20 +210,20 @@ fn cl_async_and_its_second_calls() {
     let counters = Arc::new(Counters::new(1));
     let delay = Delay::shard(counters.clone(), 0, S(5), &Knobs::default());
     let mut server = listening(&net, "0.0.0.0:9009".parse().unwrap(), 4_000, delay);
-    let story = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
-    let c = &story.whole.counts;
-    // 2,000 come at 300 a second, each is answered once, five seconds later, and finds the connection closed.
+    let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+    let c = &result.whole.counts;
+    // 2,000 arrive at 300 a second, each gets one response five seconds later, and then finds the connection closed.
     assert_eq!((c.opened, c.answered, c.failed, c.finished, c.closed), (2_000, 2_000, 0, 0, 0), "{c:?}");
     assert_eq!((c.dropped, counters.read().requests), (2_000, 2_000));
-    let kinds: BTreeSet<(Stage, Kind)> = story.faults().iter().map(|fault| (fault.0, fault.1)).collect();
+    let kinds: BTreeSet<(Stage, Kind)> = result.faults().iter().map(|fault| (fault.0, fault.1)).collect();
     let ends = [(Stage::Exchange, Kind::Closed), (Stage::Exchange, Kind::Reset)];
     assert!(kinds.iter().all(|kind| ends.contains(kind)), "{kinds:?}");
-    let latency = measured(&story.whole.latency);
+    let latency = measured(&result.whole.latency);
     assert!(latency.min >= 5e6 && latency.max < 5.003e6, "{latency:?}");
-    // 12,645 were open with 6,000 a second over two seconds of dials; with all on time five seconds' worth.
-    assert!((1_498..=1_503).contains(&story.peak), "{}", story.peak);
+    // 12,645 were open at 6,000 a second with two seconds of dials; with all on time five seconds' worth.
+    assert!((1_498..=1_503).contains(&result.peak), "{}", result.peak);
     let end = S(5) + MS(6_663);
-    assert!((end..end + MS(10)).contains(&story.hold_until), "{}", story.hold_until);
+    assert!((end..end + MS(10)).contains(&result.hold_until), "{}", result.hold_until);
 }
 
 #[test]

@@ -1,38 +1,38 @@
-//! Messages step by step, over WebSocket and over bare TCP.
+//! Messages step by step, over WebSocket and over raw TCP.
 
 use samples::{Kind, Stage};
 use units::Nanos;
 
 use super::{MS, S, WAY, check_gap, lines, run};
 use crate::{
-    listener::{Heard, Listener, Say, Speaks, frame, welcome},
-    stage::Story,
+    listener::{Listener, Received, Reply, Speaks, frame, welcome},
+    stage::RunResult,
 };
 
 const ROUND: Nanos = Nanos(2 * WAY.0);
 
-/// Answers each message by `says`, WebSockets after their upgrade.
-fn against(speaks: Speaks, text: &str, says: fn(&Heard) -> Vec<Say>) -> (Story, Listener) {
-    run(text, 2, speaks, move |heard| match (speaks, heard.nth) {
-        (Speaks::WebSocket, 0) => vec![Say::Bytes(welcome(&heard.text))],
-        _ => says(heard),
+/// Replies to each message by `reply`, on WebSockets after their upgrade.
+fn against(speaks: Speaks, text: &str, replies: fn(&Received) -> Vec<Reply>) -> (RunResult, Listener) {
+    run(text, 2, speaks, move |received| match (speaks, received.nth) {
+        (Speaks::WebSocket, 0) => vec![Reply::Bytes(welcome(&received.text))],
+        _ => replies(received),
     })
 }
 
-fn ws(text: &str, says: fn(&Heard) -> Vec<Say>) -> (Story, Listener) {
-    against(Speaks::WebSocket, &format!("target = \"ws://127.0.0.1:80/chat\"\n{text}"), says)
+fn ws(text: &str, replies: fn(&Received) -> Vec<Reply>) -> (RunResult, Listener) {
+    against(Speaks::WebSocket, &format!("target = \"ws://127.0.0.1:80/chat\"\n{text}"), replies)
 }
 
-fn tcp(text: &str, says: fn(&Heard) -> Vec<Say>) -> (Story, Listener) {
-    against(Speaks::Bytes, &format!("target = \"tcp://127.0.0.1:80\"\n{text}"), says)
+fn tcp(text: &str, replies: fn(&Received) -> Vec<Reply>) -> (RunResult, Listener) {
+    against(Speaks::Bytes, &format!("target = \"tcp://127.0.0.1:80\"\n{text}"), replies)
 }
 
-fn text(text: &str) -> Say {
-    Say::Bytes(frame(text))
+fn text(text: &str) -> Reply {
+    Reply::Bytes(frame(text))
 }
 
-fn bytes(text: &str) -> Say {
-    Say::Bytes(text.as_bytes().to_vec())
+fn bytes(text: &str) -> Reply {
+    Reply::Bytes(text.as_bytes().to_vec())
 }
 
 const CHAT: &str = r#"
@@ -63,45 +63,45 @@ close = true
 
 #[test]
 fn a_conversation_from_its_upgrade_to_its_close() {
-    let (story, server) = ws(CHAT, |heard| match heard.nth {
+    let (result, server) = ws(CHAT, |received| match received.nth {
         // In two frames, and in pieces.
-        1 => vec![bytes("\x01\x06who jo"), Say::Bytes(vec![0x80, 5]), bytes("ine"), bytes("d?")],
-        2 => vec![text(&heard.text)],
+        1 => vec![bytes("\x01\x06who jo"), Reply::Bytes(vec![0x80, 5]), bytes("ine"), bytes("d?")],
+        2 => vec![text(&received.text)],
         _ => vec![],
     });
-    let c = &story.whole.counts;
-    assert_eq!((story.faults(), c.sent, c.answered, c.told), (vec![], 12, 12, 6), "{c:?}");
-    assert_eq!((c.opened, c.finished, c.done, c.redialled, story.held), (6, 6, 6, 0, 0), "{c:?}");
-    for heard in server.by_connection() {
-        let said = lines(&heard);
+    let c = &result.whole.counts;
+    assert_eq!((result.faults(), c.sent, c.answered, c.told), (vec![], 12, 12, 6), "{c:?}");
+    assert_eq!((c.opened, c.finished, c.done, c.redialled, result.held), (6, 6, 6, 0, 0), "{c:?}");
+    for received in server.by_connection() {
+        let text = lines(&received);
         assert!(
-            said[0] == "GET /chat" && said[1].starts_with("join ") && said[2].starts_with("hello "),
-            "{said:?}"
+            text[0] == "GET /chat" && text[1].starts_with("join ") && text[2].starts_with("hello "),
+            "{text:?}"
         );
-        assert_eq!(said[3..], ["bye", "close 1000"]);
-        // The answer's last piece comes 3 ms behind its first.
-        let wait = heard[2].at.since(heard[1].at + ROUND + MS(3));
+        assert_eq!(text[3..], ["bye", "close 1000"]);
+        // The reply's last piece arrives 3 ms after its first.
+        let wait = received[2].at.since(received[1].at + ROUND + MS(3));
         assert!((S(1)..=S(2) + MS(1)).contains(&wait), "{wait}");
-        check_gap(heard[2].at, heard[3].at, MS(500) + ROUND);
+        check_gap(received[2].at, received[3].at, MS(500) + ROUND);
     }
     let joins: std::collections::HashSet<&str> =
-        server.heard.iter().filter(|h| h.nth == 1).map(Heard::line).collect();
+        server.received.iter().filter(|h| h.nth == 1).map(Received::line).collect();
     assert_eq!(joins.len(), 6, "each has a number of its own: {joins:?}");
 }
 
-/// Two seconds of this step, a second apart, on three connections: what its answers are called.
-fn check(speaks: Speaks, step: &str, says: fn(&Heard) -> Vec<Say>, expected: Option<Kind>) {
+/// Two seconds of this step, a second apart, on three connections; expects these faults.
+fn check(speaks: Speaks, step: &str, replies: fn(&Received) -> Vec<Reply>, expected: Option<Kind>) {
     let text = format!(
         "duration = \"3s\"\n[[population]]\nname = \"a\"\nconnections = 3\nthink = \"1s\"\n[[population.step]]\n{step}\n"
     );
-    let (story, _) = match speaks {
-        Speaks::WebSocket => ws(&text, says),
-        _ => tcp(&text, says),
+    let (result, _) = match speaks {
+        Speaks::WebSocket => ws(&text, replies),
+        _ => tcp(&text, replies),
     };
-    let c = &story.whole.counts;
+    let c = &result.whole.counts;
     let faults: Vec<_> = expected.into_iter().map(|kind| (Stage::Exchange, kind, c.answered)).collect();
-    assert_eq!(story.faults(), faults, "{step}");
-    assert!(c.answered >= 9 && c.answered == c.sent && story.held == 3, "{step}: {c:?}");
+    assert_eq!(result.faults(), faults, "{step}");
+    assert!(c.answered >= 9 && c.answered == c.sent && result.held == 3, "{step}: {c:?}");
 }
 
 #[test]
@@ -110,9 +110,9 @@ fn what_a_message_is_held_against() {
     const SHORT: &str = "send = \"hi {rand 3 3}\"\nexpect = { length = \"$1\" }";
     const FOUND: &str = "send = \"hi\"\nexpect = { body = \"wel\", length = 7 }";
     let is_ws = Speaks::WebSocket;
-    check(is_ws, ECHO, |heard| vec![text(&heard.text)], None);
-    check(is_ws, ECHO, |heard| vec![text(&heard.text.replace("n ", "m "))], Some(Kind::WrongEcho));
-    check(is_ws, ECHO, |heard| vec![text(&format!("{}!", heard.text))], Some(Kind::WrongEcho));
+    check(is_ws, ECHO, |received| vec![text(&received.text)], None);
+    check(is_ws, ECHO, |received| vec![text(&received.text.replace("n ", "m "))], Some(Kind::WrongEcho));
+    check(is_ws, ECHO, |received| vec![text(&format!("{}!", received.text))], Some(Kind::WrongEcho));
     check(is_ws, SHORT, |_| vec![text("abc")], None);
     check(is_ws, SHORT, |_| vec![text("abcd")], Some(Kind::WrongLength));
     check(is_ws, FOUND, |_| vec![text("welcome")], None);
@@ -121,12 +121,12 @@ fn what_a_message_is_held_against() {
     check(is_ws, "send = \"hi\"\nexpect = {}", |_| vec![text("")], None);
 
     let tcp = Speaks::Bytes;
-    check(tcp, ECHO, |heard| heard.text.split_inclusive(' ').map(bytes).collect(), None);
-    check(tcp, ECHO, |heard| vec![bytes(&heard.text.replace("n ", "m "))], Some(Kind::WrongEcho));
+    check(tcp, ECHO, |received| received.text.split_inclusive(' ').map(bytes).collect(), None);
+    check(tcp, ECHO, |received| vec![bytes(&received.text.replace("n ", "m "))], Some(Kind::WrongEcho));
     check(tcp, SHORT, |_| vec![bytes("a"), bytes("bc")], None);
     check(tcp, FOUND, |_| vec![bytes("we"), bytes("lco"), bytes("me")], None);
     check(tcp, FOUND, |_| vec![bytes("goo"), bytes("dbye")], Some(Kind::WrongBody));
-    // Without a length it is right as soon as it is found, and what comes behind it is forgotten.
+    // Without a length it is right as soon as the text is found, and the bytes after it are discarded.
     const SOON: &str = "send = \"hi\"\nexpect = { body = \"ok\" }";
     check(tcp, SOON, |_| vec![bytes("well, o"), bytes("k then"), bytes(" and more")], None);
     check(tcp, "send = \"hi\"\nexpect = {}", |_| vec![bytes("x")], None);
@@ -134,23 +134,24 @@ fn what_a_message_is_held_against() {
 
 #[test]
 fn what_never_comes_is_given_up() {
-    // Found nowhere, over TCP: nobody can say that it will not come.
+    // Found nowhere, over TCP: it might still arrive.
     let step = "timeout = \"1s\"\nduration = \"10s\"\n[[population]]\nname = \"a\"\nconnections = 3\n[[population.step]]\nsend = \"hi\"\nexpect = { body = \"ok\" }";
-    let (story, _) = tcp(step, |_| vec![bytes("no")]);
-    assert_eq!((story.faults(), story.held), (vec![(Stage::Exchange, Kind::Timeout, 3)], 0));
+    let (result, _) = tcp(step, |_| vec![bytes("no")]);
+    assert_eq!((result.faults(), result.held), (vec![(Stage::Exchange, Kind::Timeout, 3)], 0));
 }
 
-/// Whoever says something that nobody answers, and then asks without a pause, is given up too when no answer comes.
+/// A connection that sends a fire-and-forget message and at once one with a reply is given up too if there is no reply.
 #[test]
 fn a_silent_server_is_given_up_behind_a_message_that_asks_nothing() {
     let steps = "timeout = \"1s\"\nduration = \"10s\"\n[[population]]\nname = \"a\"\nconnections = 3\n\
                  [[population.step]]\nsend = \"tell\"\n[[population.step]]\nsend = \"ask\"\nexpect = { echo = true }";
-    let (story, server) = ws(steps, |heard| if heard.nth < 5 { vec![text(&heard.text)] } else { vec![] });
+    let (result, server) =
+        ws(steps, |received| if received.nth < 5 { vec![text(&received.text)] } else { vec![] });
     assert_eq!(
-        (story.faults(), story.held),
+        (result.faults(), result.held),
         (vec![(Stage::Exchange, Kind::Timeout, 3)], 0),
         "{:?}",
-        server.heard.len()
+        server.received.len()
     );
 }
 
@@ -161,21 +162,24 @@ fn messages_that_ask_nothing_are_reported() {
                  [[population.step]]\nwait = \"0s\"\n[[population.step]]\nsend = \"three.\"\nthink = \"100ms\"";
     let over_websocket = ws(steps, |_| vec![]);
     let over_tcp = tcp(steps, |_| vec![bytes("what?")]);
-    for ((story, server), upgrades) in [(over_websocket, 1), (over_tcp, 0)] {
-        let c = &story.whole.counts;
-        assert_eq!((story.faults(), c.sent, c.answered, story.held), (vec![], 0, 0, 4));
-        // Three each hundred milliseconds, and a timer or two.
+    for ((result, server), upgrades) in [(over_websocket, 1), (over_tcp, 0)] {
+        let c = &result.whole.counts;
+        assert_eq!((result.faults(), c.sent, c.answered, result.held), (vec![], 0, 0, 4));
+        // Three every hundred milliseconds, and a timer or two.
         assert!((c.told as i64 - 4 * 3 * 50).abs() < 40, "{}", c.told);
-        let mut told = 0;
-        for heard in server.by_connection() {
-            let said: String = lines(&heard[upgrades..]).concat();
-            let said: Vec<&str> = said.replace(" a", " b").leak().split_terminator('.').collect();
-            told += said.len() as u64;
+        let mut fire_and_forget = 0;
+        for received in server.by_connection() {
+            let text: String = lines(&received[upgrades..]).concat();
+            let text: Vec<&str> = text.replace(" a", " b").leak().split_terminator('.').collect();
+            fire_and_forget += text.len() as u64;
             assert!(
-                said.iter().zip(["one", "two b", "three"].iter().cycle()).all(|(said, step)| said == step)
+                text
+                    .iter()
+                    .zip(["one", "two b", "three"].iter().cycle())
+                    .all(|(text, step)| text == step)
             );
         }
-        assert_eq!(told, c.told);
+        assert_eq!(fire_and_forget, c.told);
     }
 }
 
@@ -187,28 +191,28 @@ fn what_the_server_says_of_itself_can_be_expected() {
                  [[population.step]]\nname = \"push\"\nexpect = { length = 6 }\n\
                  [[population.step]]\nname = \"late\"\nexpect = { body = \"late\" }\nthink = \"1s\"\n\
                  [[population.step]]\nsend = \"again\"\n";
-    // In one segment with the 101, in one with the answer before it, and a while later; then in the midst of a pause.
-    let (story, server) =
-        run(&format!("target = \"ws://127.0.0.1:80/\"\n{steps}"), 2, Speaks::WebSocket, |heard| {
-            match (heard.nth, heard.text.as_str()) {
-                (0, head) => vec![Say::Bytes([welcome(head), frame("no news")].concat())],
+    // In one segment with the 101, in one with the previous reply, and a while later; then during a pause.
+    let (result, server) =
+        run(&format!("target = \"ws://127.0.0.1:80/\"\n{steps}"), 2, Speaks::WebSocket, |received| {
+            match (received.nth, received.text.as_str()) {
+                (0, head) => vec![Reply::Bytes([welcome(head), frame("no news")].concat())],
                 (_, "ask") => vec![
-                    Say::Bytes([frame("ask"), frame("pushed")].concat()),
+                    Reply::Bytes([frame("ask"), frame("pushed")].concat()),
                     text("later"),
                     text("forgotten"),
                 ],
                 _ => vec![text("news at ten")],
             }
         });
-    let c = &story.whole.counts;
-    // "later" holds "late".
-    assert_eq!((story.faults(), c.dropped, story.held), (vec![], 0, 4));
-    assert_eq!((c.sent, c.answered - story.whole.waiting), (c.answered, c.answered));
-    let rounds = server.heard.iter().filter(|heard| heard.text == "again").count() as u64;
+    let c = &result.whole.counts;
+    // "later" contains "late".
+    assert_eq!((result.faults(), c.dropped, result.held), (vec![], 0, 4));
+    assert_eq!((c.sent, c.answered - result.whole.waiting), (c.answered, c.answered));
+    let rounds = server.received.iter().filter(|received| received.text == "again").count() as u64;
     assert!(rounds >= 16 && c.told == rounds, "{rounds}");
     assert!(c.answered >= 4 * rounds, "{} in {rounds}", c.answered);
-    for heard in server.by_connection() {
-        assert_eq!(lines(&heard)[1..4], ["ask", "again", "ask"]);
+    for received in server.by_connection() {
+        assert_eq!(lines(&received)[1..4], ["ask", "again", "ask"]);
     }
 }
 
@@ -218,15 +222,15 @@ fn bytes_that_the_server_says_of_itself_can_be_expected() {
                  [[population.step]]\nsend = \"hello\"\nexpect = { length = 2 }\n\
                  [[population.step]]\nexpect = { body = \"ready\" }\n\
                  [[population.step]]\nexpect = {}\nthink = \"1s\"\n";
-    let (story, server) =
+    let (result, server) =
         tcp(steps, |_| vec![bytes("okrea"), bytes("dy"), bytes("go"), bytes("nobody listens")]);
-    let c = &story.whole.counts;
-    assert_eq!((story.faults(), story.held, c.answered), (vec![], 4, c.sent), "{c:?}");
-    let rounds = server.heard.len() as u64;
+    let c = &result.whole.counts;
+    assert_eq!((result.faults(), result.held, c.answered), (vec![], 4, c.sent), "{c:?}");
+    let rounds = server.received.len() as u64;
     assert!((20..=24).contains(&rounds) && c.answered == 3 * rounds, "{rounds}: {c:?}");
-    // Whatever comes next must come: with the segment behind "ready", not at once.
-    for heard in server.by_connection() {
-        let gap = heard[1].at.since(heard[0].at);
+    // The next step must wait: for the segment after "ready".
+    for received in server.by_connection() {
+        let gap = received[1].at.since(received[0].at);
         assert!((S(1) + ROUND + MS(2)..=S(1) + ROUND + MS(5)).contains(&gap), "{gap}");
     }
 }
@@ -236,14 +240,14 @@ fn a_pong_does_not_get_in_the_way_of_a_response() {
     let steps = "duration = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 4\n\
                  [[population.step]]\nsend = \"ask\"\nexpect = { echo = true }\n\
                  [[population.step]]\nsend = \"tell\"\nthink = \"1s\"\n";
-    let (story, server) = ws(steps, |heard| match heard.text.as_str() {
-        "ask" => vec![Say::Bytes([&b"\x89\x02hi"[..], &frame("ask")].concat())],
+    let (result, server) = ws(steps, |received| match received.text.as_str() {
+        "ask" => vec![Reply::Bytes([&b"\x89\x02hi"[..], &frame("ask")].concat())],
         _ => vec![],
     });
-    let c = &story.whole.counts;
-    assert_eq!((story.faults(), story.held), (vec![], 4));
+    let c = &result.whole.counts;
+    assert_eq!((result.faults(), result.held), (vec![], 4));
     assert!(c.answered >= 20 && c.told == c.answered, "{c:?}");
-    assert!(server.by_connection().iter().all(|heard| lines(heard)[1..3] == ["ask", "tell"]));
+    assert!(server.by_connection().iter().all(|received| lines(received)[1..3] == ["ask", "tell"]));
 }
 
 #[test]
@@ -253,15 +257,15 @@ fn after_a_close_the_next_step_dials_again() {
                  [[population.step]]\nclose = true\n\
                  [[population.step]]\nwait = \"1s\"\n\
                  [[population.step]]\nsend = \"two\"\n";
-    let (story, server) = ws(steps, |heard| vec![text(&heard.text)]);
-    let c = &story.whole.counts;
-    assert_eq!((story.faults(), story.held, c.closed, c.dropped, c.done), (vec![], 3, 0, 0, 0), "{c:?}");
+    let (result, server) = ws(steps, |received| vec![text(&received.text)]);
+    let c = &result.whole.counts;
+    assert_eq!((result.faults(), result.held, c.closed, c.dropped, c.done), (vec![], 3, 0, 0, 0), "{c:?}");
     assert!(c.redialled >= 24 && c.redialled == c.finished && c.opened == 3, "{c:?}");
     let (first, later): (Vec<_>, Vec<_>) =
-        server.by_connection().into_iter().partition(|heard| heard[0].conn < 3);
-    assert!(first.iter().all(|heard| lines(heard)[1..] == ["one", "close 1000"]));
-    for heard in later.iter().filter(|heard| heard.len() == 4) {
-        assert_eq!(lines(heard)[1..], ["two", "one", "close 1000"]);
+        server.by_connection().into_iter().partition(|received| received[0].conn < 3);
+    assert!(first.iter().all(|received| lines(received)[1..] == ["one", "close 1000"]));
+    for received in later.iter().filter(|received| received.len() == 4) {
+        assert_eq!(lines(received)[1..], ["two", "one", "close 1000"]);
     }
 }
 
@@ -270,10 +274,16 @@ fn who_arrives_talks_and_goes() {
     let steps = "duration = \"10s\"\n[[population]]\nname = \"a\"\narrive = \"50/s\"\ntotal = 200\n\
                  [[population.step]]\nsend = \"one\"\nexpect = { echo = true }\n\
                  [[population.step]]\nsend = \"bye\"\n";
-    let (story, server) = ws(steps, |heard| vec![text(&heard.text)]);
-    let c = &story.whole.counts;
-    assert_eq!((story.faults(), c.opened, c.finished, c.sent, c.told), (vec![], 200, 200, 200, 200), "{c:?}");
-    assert!(server.by_connection().iter().all(|heard| lines(heard)[1..] == ["one", "bye", "close 1000"]));
+    let (result, server) = ws(steps, |received| vec![text(&received.text)]);
+    let c = &result.whole.counts;
+    assert_eq!(
+        (result.faults(), c.opened, c.finished, c.sent, c.told),
+        (vec![], 200, 200, 200, 200),
+        "{c:?}"
+    );
+    assert!(
+        server.by_connection().iter().all(|received| lines(received)[1..] == ["one", "bye", "close 1000"])
+    );
 }
 
 #[test]
@@ -281,11 +291,11 @@ fn a_rate_loses_no_slot_to_what_is_reported_first() {
     let steps = "duration = \"10s\"\n[[population]]\nname = \"a\"\nconnections = 6\nrate = \"20/s\"\n\
         [[population.step]]\nsend = \"ask\"\nexpect = { echo = true }\n\
         [[population.step]]\nclose = true\n[[population.step]]\nsend = \"hi\"\n";
-    let (story, server) =
-        tcp(steps, |heard| if heard.text.contains("ask") { vec![bytes("ask")] } else { vec![] });
-    let c = &story.whole.counts;
-    // Each connection asks, leaves, comes back, greets, and asks again.
-    assert_eq!((c.sent, c.answered, c.missed, story.faults()), (200, 200, 0, vec![]), "{c:?}");
+    let (result, server) =
+        tcp(steps, |received| if received.text.contains("ask") { vec![bytes("ask")] } else { vec![] });
+    let c = &result.whole.counts;
+    // Each connection sends, leaves, comes back, greets, and sends again.
+    assert_eq!((c.sent, c.answered, c.missed, result.faults()), (200, 200, 0, vec![]), "{c:?}");
     assert_eq!((c.finished, c.redialled, c.told), (200, 200, 200), "{c:?}");
     assert_eq!(server.accepted_at.len(), 206);
 }

@@ -1,11 +1,11 @@
-//! Stages: the load goes where each says, as fast as it says, and stays there for so long.
+//! Stages: the load moves to where each says, as fast as it says, and stays for as long as it says.
 
 use net::io::sim::Turn;
 use samples::Tick;
 use units::Nanos;
 
 use super::{MS, S};
-use crate::stage::{Story, measured, network, play, scenario, servers};
+use crate::stage::{RunResult, measured, network, play, scenario, servers};
 
 /// What a population did in a fifth of a second.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,16 +17,16 @@ struct Fifth {
     answered_at_load: u64,
 }
 
-/// A run, and what happened in its course.
+/// A run, and its course.
 struct Schedule {
-    story: Story,
-    /// Of each population, fifth by fifth.
+    result: RunResult,
+    /// Of each population, by fifths of a second.
     fifths: Vec<Vec<Fifth>>,
     server: serve::Stats,
 }
 
 const FIFTH: Nanos = Nanos::from_millis(200);
-/// Everyone is told before a stage sets out, and before full load begins, and a tick is on its way between.
+/// The notice before a stage moves the load, and before full load begins; meanwhile a tick is on its way.
 const SOON: Nanos = Nanos::from_millis(450);
 
 /// A scenario, whose targets are all the reference server at `127.0.0.1:8000`.
@@ -36,7 +36,7 @@ fn run(text: &str, shards: u32) -> Schedule {
     let (mut servers, counters) = servers(&net, "0.0.0.0:8000".parse().unwrap(), 2, 5_000);
     let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
     let mut fifths = vec![vec![Fifth::default(); 5 * 1_000]; plan.populations.len()];
-    let story = play(&net, &plan, shards, &mut turns, |shard, tick: &Tick| {
+    let result = play(&net, &plan, shards, &mut turns, |shard, tick: &Tick| {
         // The probe's shard is the last.
         let Some(own) = fifths.get_mut((shard / shards) as usize) else { return };
         let fifth = &mut own[tick.until.0.saturating_sub(1) as usize / FIFTH.0 as usize];
@@ -47,24 +47,24 @@ fn run(text: &str, shards: u32) -> Schedule {
             fifth.open += tick.open;
         }
     });
-    assert_eq!((story.faults(), story.whole.counts.dropped), (vec![], 0));
-    Schedule { story, fifths, server: counters.read() }
+    assert_eq!((result.faults(), result.whole.counts.dropped), (vec![], 0));
+    Schedule { result, fifths, server: counters.read() }
 }
 
 impl Schedule {
     /// Connections of a population at a time after the beginning of a stage, to the fifth of a second below.
     fn open(&self, population: usize, stage: usize, after: Nanos) -> u64 {
-        let at = self.story.stages[stage].0 + after;
+        let at = self.result.stages[stage].0 + after;
         self.fifths[population][(at.0 / FIFTH.0) as usize - 1].open
     }
 
-    /// Requests sent in the fifths that lie between two times.
+    /// Requests sent in the fifths between two times.
     fn sent(&self, population: usize, from: Nanos, until: Nanos) -> u64 {
         let (first, last) = (from.0.div_ceil(FIFTH.0) as usize, (until.0 / FIFTH.0) as usize);
         self.fifths[population][first..last].iter().map(|fifth| fifth.sent).sum()
     }
 
-    /// Asserts that from the first second of a stage to the last so many connections come or go in a second.
+    /// Asserts that from the first to the last second of a stage this many connections are opened or closed per second.
     fn check_slope(&self, population: usize, stage: usize, (from, to): (u64, u64), seconds: u64) {
         for second in 1..seconds {
             let level = from as f64 + (to as f64 - from as f64) * second as f64 / seconds as f64;
@@ -102,9 +102,9 @@ fn a_rate_of_dials_is_shared_by_those_who_come_up() {
         );
         schedule.check_slope(0, 0, (0, 300), 10);
         schedule.check_slope(1, 0, (0, 100), 10);
-        let (_, held) = schedule.story.stages[0];
+        let (_, held) = schedule.result.stages[0];
         assert!((MS(9_970)..S(10) + SOON).contains(&held), "{ramp}: {held}");
-        assert_eq!((schedule.story.held, schedule.story.hold_until), (400, held + S(2)), "{ramp}");
+        assert_eq!((schedule.result.held, schedule.result.hold_until), (400, held + S(2)), "{ramp}");
     }
 }
 
@@ -153,26 +153,26 @@ ping = "2s"
 #[test]
 fn up_hold_step_down_and_each_only_its_own() {
     let schedule = run(COURSE, 2);
-    let stages = &schedule.story.stages;
+    let stages = &schedule.result.stages;
     assert_eq!(stages.len(), 7);
     schedule.check_slope(0, 0, (0, 100), 10);
     schedule.check_slope(1, 1, (0, 50), 5);
     schedule.check_slope(0, 2, (100, 50), 5);
     schedule.check_slope(1, 4, (50, 0), 5);
-    // How long each takes on its way, and the time at its end.
+    // The duration of each move, and the time at its end.
     for (stage, way, holds) in [(0, 10, 5), (1, 5, 5), (2, 5, 5), (3, 0, 5), (4, 5, 2), (5, 0, 3), (6, 0, 4)]
     {
         let (began, held) = stages[stage];
         let took = held.since(began);
         assert!(took + MS(110) >= S(way) && took <= S(way) + SOON, "stage {stage} took {took}");
-        let ended = stages.get(stage + 1).map_or(schedule.story.hold_until, |next| next.0);
+        let ended = stages.get(stage + 1).map_or(schedule.result.hold_until, |next| next.0);
         assert!(
             (S(holds)..S(holds) + MS(2)).contains(&ended.since(held)),
             "stage {stage} held {}",
             ended.since(held)
         );
     }
-    // What each population has once it is there; the other is not touched.
+    // Each population's load once it is reached; the other one is unaffected.
     for (stage, a, b) in
         [(0, 100, 0), (1, 100, 50), (2, 50, 50), (3, 100, 50), (4, 100, 0), (5, 10, 5), (6, 10, 5)]
     {
@@ -183,40 +183,40 @@ fn up_hold_step_down_and_each_only_its_own() {
             "in stage {stage}"
         );
     }
-    let [a, b] = [0, 1].map(|nth| &schedule.story.populations[nth].counts);
+    let [a, b] = [0, 1].map(|nth| &schedule.result.populations[nth].counts);
     assert_eq!((a.opened, a.finished, b.opened, b.finished), (150, 140, 55, 50));
     assert_eq!((a.closed + b.closed, a.redialled + b.redialled), (0, 0), "nobody is lost on the way down");
-    assert_eq!((schedule.server.accepted, schedule.server.closed, schedule.story.held), (205, 190, 15));
+    assert_eq!((schedule.server.accepted, schedule.server.closed, schedule.result.held), (205, 190, 15));
 }
 
 #[test]
 fn only_what_is_due_at_full_load_counts_for_it() {
     let schedule = run(COURSE, 2);
-    let Schedule { story, fifths, .. } = &schedule;
+    let Schedule { result, fifths, .. } = &schedule;
     for (population, per_s) in [(0, 1.0), (1, 0.5)] {
-        let t = &story.populations[population];
+        let t = &result.populations[population];
         let (mut at_load, mut requests) = (Nanos::ZERO, 0.0);
-        // A population's full load lasts from when it is there until a stage moves it again.
+        // A population's full load lasts from when it is reached until a stage moves it again.
         let levels: &[(usize, usize, f64)] = match population {
             0 => &[(0, 2, 100.0), (2, 3, 50.0), (3, 5, 100.0), (5, 7, 10.0)],
-            // Of nothing there is no full load.
+            // Zero is no full load.
             _ => &[(1, 4, 50.0), (5, 7, 5.0)],
         };
         for &(from, until, connections) in levels {
-            let until = story.stages.get(until).map_or(story.hold_until, |stage| stage.0);
-            let time = until.since(story.stages[from].1);
+            let until = result.stages.get(until).map_or(result.hold_until, |stage| stage.0);
+            let time = until.since(result.stages[from].1);
             at_load = at_load + time;
             requests += time.secs_f64() * connections * per_s;
         }
-        let own = story.at_load[population];
+        let own = result.at_load[population];
         assert!(own.since(at_load).max(at_load.since(own)) < MS(10), "{own} instead of {at_load}");
         let answered = t.counts.answered_at_load as f64;
         assert!((answered / requests - 1.0).abs() < 0.01, "{answered} instead of {requests:.0}");
         assert!(t.latency.count().abs_diff(t.counts.answered_at_load) < 40, "{}", t.latency.count());
         assert_eq!(t.ramp_latency.count(), t.counts.answered - t.latency.count());
-        // Nothing of it on the way: the whole second stage and more of b, the fifth one's ramp.
+        // Nothing of it during moves: the whole second stage and more of b, the fifth one's ramp.
         let on_the_way = &fifths[population];
-        let (began, held) = story.stages[if population == 0 { 2 } else { 4 }];
+        let (began, held) = result.stages[if population == 0 { 2 } else { 4 }];
         let inside = (began + MS(250)).0 / FIFTH.0..held.0 / FIFTH.0;
         assert!(
             inside.clone().count() > 20
@@ -252,13 +252,13 @@ rate = "100/s"
 fn a_rate_begins_with_its_connections_and_then_goes_evenly() {
     for shards in [1, 3] {
         let schedule = run(RATES, shards);
-        let Schedule { story, .. } = &schedule;
-        let c = &story.whole.counts;
+        let Schedule { result, .. } = &schedule;
+        let c = &result.whole.counts;
         assert_eq!((c.missed, c.answered), (0, c.sent));
-        let [(_, up), (down, half), (step, all), (drop, tenth)] = story.stages[..] else {
+        let [(_, up), (down, half), (step, all), (drop, tenth)] = result.stages[..] else {
             panic!("four stages")
         };
-        // While the connections come up nothing is asked.
+        // While the connections are opened no requests are sent.
         assert_eq!(schedule.sent(0, Nanos::ZERO, up), 0);
         assert!(down.since(up) >= S(5) && half.since(down) >= S(10));
         // Area by area, to the fifth of a second at either end.
@@ -278,12 +278,12 @@ fn a_rate_begins_with_its_connections_and_then_goes_evenly() {
                 "on the way down",
             );
         }
-        // From the end of the ramp on, with no break before full load begins.
+        // From the end of the ramp on, without a break before full load begins.
         check(down + S(10), step, &|_| 50.0, "half");
         check(step, drop, &|_| 100.0, "full again, at once");
-        check(drop, story.hold_until, &|_| 10.0, "a tenth, at once");
+        check(drop, result.hold_until, &|_| 10.0, "a tenth, at once");
         assert!(all.since(step) < SOON && tenth.since(drop) < SOON);
-        story.assert_on_time();
+        result.assert_on_time();
     }
 }
 
@@ -311,12 +311,12 @@ fn arrivals_go_evenly_from_nothing_and_end_with_the_stages() {
         think = "1s"
     "#;
     let schedule = run(text, 2);
-    let c = &schedule.story.populations[0].counts;
+    let c = &schedule.result.populations[0].counts;
     // Two triangles, what lies between, and the notice of the second change.
     assert!((1_510..=1_515).contains(&c.opened), "{c:?}");
     assert_eq!((c.finished, c.sent, c.answered_at_load), (c.opened, 2 * c.opened, c.sent));
     // They are full load from the first one on.
-    assert_eq!(schedule.story.populations[0].ramp_latency.count(), 0);
+    assert_eq!(schedule.result.populations[0].ramp_latency.count(), 0);
     let opened: Vec<u64> =
         schedule.fifths[0].chunks(5).map(|second| second.iter().map(|fifth| fifth.opened).sum()).collect();
     for (second, opened) in opened.iter().enumerate() {
@@ -328,8 +328,8 @@ fn arrivals_go_evenly_from_nothing_and_end_with_the_stages() {
         };
         assert!(opened.abs_diff(expected) <= 3, "{opened} instead of {expected} in second {second}");
     }
-    assert_eq!(schedule.story.held, 7);
-    assert!(schedule.story.hold_until <= S(28) + SOON, "{}", schedule.story.hold_until);
+    assert_eq!(schedule.result.held, 7);
+    assert!(schedule.result.hold_until <= S(28) + SOON, "{}", schedule.result.hold_until);
 }
 
 #[test]
@@ -354,12 +354,13 @@ fn who_begins_in_a_later_stage_is_not_late() {
         think = "1h"
     "#;
     let schedule = run(text, 2);
-    let story = &schedule.story;
-    story.assert_on_time();
-    // From when a dial was due: two ways through the network.
-    assert!(measured(&story.whole.connect).max <= 400.0, "{:?}", measured(&story.whole.connect));
+    let result = &schedule.result;
+    result.assert_on_time();
+    // From when a dial was due: two one-way delays.
+    assert!(measured(&result.whole.connect).max <= 400.0, "{:?}", measured(&result.whole.connect));
     assert!(
-        (95..=115).contains(&story.populations[1].counts.opened) && story.populations[2].counts.opened == 20
+        (95..=115).contains(&result.populations[1].counts.opened)
+            && result.populations[2].counts.opened == 20
     );
 }
 
@@ -378,10 +379,10 @@ fn arrivals_have_a_rate_of_their_own_in_each_stage_and_a_total_over_all() {
         total = 300
     "#;
     let schedule = run(text, 2);
-    let c = &schedule.story.whole.counts;
+    let c = &schedule.result.whole.counts;
     assert_eq!((c.opened, c.finished), (300, 300));
     // Ten a second for five seconds and the notice of the next stage, and then fifty.
-    let end = schedule.story.hold_until;
+    let end = schedule.result.hold_until;
     assert!((MS(10_000)..=MS(10_120)).contains(&end), "{end}");
 }
 
@@ -405,12 +406,12 @@ fn a_stage_that_stays_no_time_is_only_a_way() {
         connections = 100
     "#;
     let schedule = run(text, 2);
-    let [(_, half), (began, all)] = schedule.story.stages[..] else { panic!("two stages") };
+    let [(_, half), (began, all)] = schedule.result.stages[..] else { panic!("two stages") };
     assert_eq!(half, began, "the next one begins when the first is there");
     schedule.check_slope(1, 1, (50, 100), 10);
     schedule.check_slope(0, 1, (20, 40), 10);
     assert!((S(10)..S(10) + SOON).contains(&all.since(began)));
-    // The rate goes from half to all with the connections.
+    // The rate moves from half to all with the connections.
     for second in 0..9 {
         let sent = schedule.sent(0, began + S(second), began + S(second + 1));
         let expected = 52.5 + 5.0 * second as f64;
@@ -419,10 +420,10 @@ fn a_stage_that_stays_no_time_is_only_a_way() {
             "{sent} instead of {expected} in second {second}"
         );
     }
-    let c = &schedule.story.populations[0].counts;
-    // It sets out when everyone has heard of it, and so long it is as it was.
+    let c = &schedule.result.populations[0].counts;
+    // It starts to move after the notice; until then it is unchanged.
     let notice = 0.12;
-    let full = schedule.story.hold_until.since(began + S(10)).secs_f64() - notice;
+    let full = schedule.result.hold_until.since(began + S(10)).secs_f64() - notice;
     let expected = 50.0 * notice + 750.0 + 100.0 * full;
     assert!((c.sent as f64 - expected).abs() < 5.0, "{} instead of {expected}", c.sent);
 }
@@ -431,13 +432,13 @@ fn a_stage_that_stays_no_time_is_only_a_way() {
 fn the_probe_goes_on_beside_the_stages() {
     let text = format!("probe = \"10/s\"\n{COURSE}");
     let schedule = run(&text, 1);
-    let seen = schedule.story.whole.probe.as_ref().unwrap();
-    let expected = schedule.story.hold_until.secs_f64() * 10.0;
+    let seen = schedule.result.whole.probe.as_ref().unwrap();
+    let expected = schedule.result.hold_until.secs_f64() * 10.0;
     assert!((seen.sent as f64 - expected).abs() < 3.0, "{} instead of {expected}", seen.sent);
     assert_eq!((seen.answered + 2 >= seen.sent, seen.failed), (true, 0));
-    // It is nobody's load.
-    let c = &schedule.story.whole.counts;
-    assert_eq!((c.opened, schedule.story.held), (205, 15));
+    // It is no population's load.
+    let c = &schedule.result.whole.counts;
+    assert_eq!((c.opened, schedule.result.held), (205, 15));
     let fresh = seen.fresh.count();
     assert!(fresh.abs_diff(seen.kept.count()) <= 1, "{fresh} fresh ones");
 }

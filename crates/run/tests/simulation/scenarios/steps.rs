@@ -1,4 +1,4 @@
-//! Requests step by step: what goes out in which order, when, and what is held against the answers.
+//! Requests step by step: what is sent in which order, when, and what the responses are checked for.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -6,20 +6,20 @@ use samples::{Kind, Stage};
 use units::Nanos;
 
 use super::{MS, S, WAY, check_gap, lines, run};
-use crate::listener::{Heard, Listener, Say, Speaks, answer, ok};
+use crate::listener::{Listener, Received, Reply, Speaks, ok, response};
 
 const HTTP: Speaks = Speaks::Http;
-/// A request's way and its answer's.
+/// A one-way delay each for the request and its response.
 const ROUND: Nanos = Nanos(2 * WAY.0);
 
-/// A table of the numbers that stand behind `key` in what was heard.
+/// A table of the numbers after `key` in the recorded requests.
 fn numbers(server: &Listener, key: &str) -> Vec<u64> {
-    let number = |heard: &Heard| {
-        let (_, rest) = heard.text.split_once(key)?;
+    let number = |received: &Received| {
+        let (_, rest) = received.text.split_once(key)?;
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         rest[..end].parse().ok()
     };
-    server.heard.iter().filter_map(number).collect()
+    server.received.iter().filter_map(number).collect()
 }
 
 const VISIT: &str = r#"
@@ -58,39 +58,39 @@ file = "users.csv"
 
 #[test]
 fn steps_come_in_their_order_and_the_loop_goes_back_to_its_step() {
-    let script = |heard: &Heard| match heard.line() {
-        "POST /login" => vec![answer(302, "Location: /home\r\n", "")],
+    let script = |received: &Received| match received.line() {
+        "POST /login" => vec![response(302, "Location: /home\r\n", "")],
         _ => ok(),
     };
-    let (story, server) = run(VISIT, 2, HTTP, script);
-    assert_eq!((story.faults(), story.held, server.accepted_at.len()), (vec![], 5, 5));
-    for (at, heard) in server.accepted_at.iter().zip(server.by_connection()) {
+    let (result, server) = run(VISIT, 2, HTTP, script);
+    assert_eq!((result.faults(), result.held, server.accepted_at.len()), (vec![], 5, 5));
+    for (at, received) in server.accepted_at.iter().zip(server.by_connection()) {
         assert_eq!(
-            lines(&heard)[..5],
+            lines(&received)[..5],
             ["POST /login", "GET /start", "DELETE /cart?all", "GET /start", "DELETE /cart?all"]
         );
-        assert!(lines(&heard)[5..].chunks(2).all(|pair| pair[0] == "GET /start"));
-        check_gap(*at, heard[0].at, ROUND);
-        check_gap(heard[0].at, heard[1].at, S(3) + ROUND);
-        check_gap(heard[1].at, heard[2].at, MS(500) + ROUND);
-        check_gap(heard[2].at, heard[3].at, ROUND);
-        // From the third second on, two each half second and two rounds.
-        assert!((107..=110).contains(&heard.len()), "{}", heard.len());
+        assert!(lines(&received)[5..].chunks(2).all(|pair| pair[0] == "GET /start"));
+        check_gap(*at, received[0].at, ROUND);
+        check_gap(received[0].at, received[1].at, S(3) + ROUND);
+        check_gap(received[1].at, received[2].at, MS(500) + ROUND);
+        check_gap(received[2].at, received[3].at, ROUND);
+        // From the third second on, two per half second and two round trips.
+        assert!((107..=110).contains(&received.len()), "{}", received.len());
     }
-    let first = server.heard.iter().find(|heard| heard.text.contains("X-Try: 0")).unwrap();
+    let first = server.received.iter().find(|received| received.text.contains("X-Try: 0")).unwrap();
     assert_eq!(
         first.text,
         "POST /login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nX-Try: 0\r\n\
          Content-Length: 30\r\n\r\n{\"user\": \"Ada\", \"again\": true}"
     );
-    // What is due at full load is told step by step; the login is not.
-    let counts: Vec<u64> = story.whole.steps.iter().map(|step| step.count()).collect();
+    // What is due at full load is counted by step; the login is not.
+    let counts: Vec<u64> = result.whole.steps.iter().map(|step| step.count()).collect();
     assert_eq!(counts[..2], [0, 0]);
-    assert_eq!(counts[2] + counts[3] + 5, story.whole.counts.answered);
+    assert_eq!(counts[2] + counts[3] + 5, result.whole.counts.answered);
     assert!(counts[2].abs_diff(counts[3]) <= 5 && counts[3] > 260, "{counts:?}");
 }
 
-/// Two populations that are to have numbers of their own.
+/// Two populations that must have separate numbers.
 const WORDS: &str = r#"
 target = "http://127.0.0.1:80/"
 duration = "20s"
@@ -118,60 +118,62 @@ file = "users.csv"
 
 #[test]
 fn variables_are_filled_as_the_reference_says() {
-    // As many octets as the second number of the request, in the order of path, headers and body, says; every ninth
-    // answer is the last of its connection.
-    let script = |heard: &Heard| {
-        let body = heard.text.split("\r\n\r\n").nth(1).unwrap();
+    // As many octets as the second number of the request, in the order path, headers, body; every ninth response is the
+    // last of its connection.
+    let script = |received: &Received| {
+        let body = received.text.split("\r\n\r\n").nth(1).unwrap();
         let length = body.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0);
-        let fields = if heard.nth == 8 { "Connection: close\r\n" } else { "" };
-        vec![answer(200, fields, &"x".repeat(length))]
+        let fields = if received.nth == 8 { "Connection: close\r\n" } else { "" };
+        vec![response(200, fields, &"x".repeat(length))]
     };
-    let (story, server) = run(WORDS, 3, HTTP, script);
-    assert_eq!(story.faults(), []);
+    let (result, server) = run(WORDS, 3, HTTP, script);
+    assert_eq!(result.faults(), []);
     for (key, population) in [("?n=", 0), ("?m=", 1)] {
         let found = numbers(&server, key);
-        let sent = story.populations[population].counts.sent;
+        let sent = result.populations[population].counts.sent;
         let once: HashSet<u64> = found.iter().copied().collect();
         assert_eq!((found.len(), once.len()), (sent as usize, sent as usize), "each number once, {key}");
-        // Shards count on by themselves, each its own.
+        // Each shard counts separately.
         let most = *found.iter().max().unwrap();
         assert!(once.contains(&0) && most < sent * 7 / 5, "{most} of {sent}, {key}");
     }
-    let sent = story.populations[0].counts.sent;
+    let sent = result.populations[0].counts.sent;
     assert!(sent > 1_300, "{sent}");
-    let mut words: BTreeMap<&str, u64> = BTreeMap::new();
-    for heard in server.heard.iter().filter(|heard| heard.line().contains("/first")) {
-        *words.entry(heard.line().split("word=").nth(1).unwrap()).or_default() += 1;
+    let mut flags: BTreeMap<&str, u64> = BTreeMap::new();
+    for received in server.received.iter().filter(|received| received.line().contains("/first")) {
+        *flags.entry(received.line().split("word=").nth(1).unwrap()).or_default() += 1;
     }
-    assert_eq!(words.keys().copied().collect::<Vec<_>>(), ["blue", "green", "red"]);
+    assert_eq!(flags.keys().copied().collect::<Vec<_>>(), ["blue", "green", "red"]);
     // A third, within four deviations.
     let expected = sent as f64 / 3.0;
     assert!(
-        words.values().all(|n| (*n as f64 - expected).abs() < 4.0 * (expected * 2.0 / 3.0).sqrt()),
-        "{words:?}"
+        flags.values().all(|n| (*n as f64 - expected).abs() < 4.0 * (expected * 2.0 / 3.0).sqrt()),
+        "{flags:?}"
     );
     let drawn = numbers(&server, "length=");
     assert_eq!(drawn.iter().copied().collect::<HashSet<_>>(), HashSet::from([1, 2, 3]));
     check_rows(&server);
-    assert!(story.whole.counts.redialled > 100, "{:?}", story.whole.counts);
+    assert!(result.whole.counts.redialled > 100, "{:?}", result.whole.counts);
 }
 
-/// A connection keeps its row, in all columns and places, also when it is dialled again.
+/// A connection keeps its row, in all columns and fields, also after a redial.
 fn check_rows(server: &Listener) {
     const NAMES: [&str; 3] = ["Ada", "Grace", "Edsger"];
     let mut of_row: HashMap<u64, HashSet<usize>> = HashMap::new();
-    for heard in server.by_connection().into_iter().filter(|heard| heard[0].line().contains("/first")) {
-        let row = |heard: &Heard| {
-            let id = heard.text.split("X-User: ").nth(1).unwrap()[..1].parse::<u64>().unwrap();
+    for received in
+        server.by_connection().into_iter().filter(|received| received[0].line().contains("/first"))
+    {
+        let row = |received: &Received| {
+            let id = received.text.split("X-User: ").nth(1).unwrap()[..1].parse::<u64>().unwrap();
             let name = NAMES[id as usize - 1];
-            assert!(heard.text.ends_with(&format!(" {id} {name}")), "{}", heard.text);
+            assert!(received.text.ends_with(&format!(" {id} {name}")), "{}", received.text);
             id
         };
-        let rows: HashSet<u64> = heard.iter().map(|heard| row(heard)).collect();
+        let rows: HashSet<u64> = received.iter().map(|received| row(received)).collect();
         assert_eq!(rows.len(), 1, "a connection has one row");
-        of_row.entry(rows.into_iter().next().unwrap()).or_default().insert(heard[0].conn);
+        of_row.entry(rows.into_iter().next().unwrap()).or_default().insert(received[0].conn);
     }
-    // Seven connections, of three, two and two rows, dialled again as often as one another.
+    // Seven connections with three, two and two rows, redialled equally often.
     let mut share: Vec<usize> = of_row.values().map(HashSet::len).collect();
     share.sort_unstable();
     assert!(share.len() == 3 && share[2] * 2 > share[1] * 3 - 6 && share[1] - share[0] <= 3, "{share:?}");
@@ -187,27 +189,28 @@ fn who_arrives_takes_the_next_row() {
         csv.users.file = "users.csv"
     "#;
     for shards in [1, 2] {
-        let (story, server) = run(text, shards, HTTP, |_| ok());
-        assert_eq!((story.faults(), story.whole.counts.finished), (vec![], 30));
+        let (result, server) = run(text, shards, HTTP, |_| ok());
+        assert_eq!((result.faults(), result.whole.counts.finished), (vec![], 30));
         let expected: Vec<u64> = (0..30).map(|n| n % 3 + 1).collect();
         assert_eq!(numbers(&server, "user="), expected, "{shards} shards");
     }
 }
 
-/// What one answer is called that `expect` is held against.
-fn check_answer(expect: &str, says: &[&str], wrong: Option<Kind>) {
+/// The fault of one response that is checked against `expect`.
+fn check_response(expect: &str, replies: &[&str], wrong: Option<Kind>) {
     let text = format!(
         "target = \"http://127.0.0.1:80/\"\nconnections = 3\nthink = \"1s\"\nduration = \"3s\"\n\
          [expect]\n{expect}\n"
     );
-    let says: Vec<Say> = says.iter().map(|says| Say::Bytes(says.as_bytes().to_vec())).collect();
-    let (story, _) = run(&text, 2, HTTP, move |_| says.clone());
-    let c = &story.whole.counts;
+    let replies: Vec<Reply> =
+        replies.iter().map(|replies| Reply::Bytes(replies.as_bytes().to_vec())).collect();
+    let (result, _) = run(&text, 2, HTTP, move |_| replies.clone());
+    let c = &result.whole.counts;
     let faults: Vec<_> = wrong.into_iter().map(|kind| (Stage::Exchange, kind, c.answered)).collect();
-    assert_eq!(story.faults(), faults, "{expect}");
-    // A wrong answer is an answer all the same, and its connection stays.
+    assert_eq!(result.faults(), faults, "{expect}");
+    // A wrong response is still a response, and its connection stays open.
     assert!(c.answered >= 9 && c.answered == c.sent, "{expect}: {c:?}");
-    assert_eq!((c.dropped, c.closed, story.held), (0, 0, 3), "{expect}");
+    assert_eq!((c.dropped, c.closed, result.held), (0, 0, 3), "{expect}");
 }
 
 #[test]
@@ -224,7 +227,7 @@ fn what_a_response_is_held_against() {
     ];
     let chunks = chunks.map(|piece| piece.replace("2\r\nwel", "3\r\nwel"));
     let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
-    for (expect, says, wrong) in [
+    for (expect, replies, wrong) in [
         ("status = 200", &[plain][..], None),
         ("status = 201", &[plain], Some(Kind::WrongStatus)),
         ("length = 11", &[moved], Some(Kind::WrongStatus)),
@@ -243,12 +246,12 @@ fn what_a_response_is_held_against() {
         ("body = \"welcome\"\nlength = 12", &chunks, Some(Kind::WrongLength)),
         ("body = \"nowhere\"\nstatus = 404", &[plain], Some(Kind::WrongStatus)),
     ] {
-        check_answer(expect, says, wrong);
+        check_response(expect, replies, wrong);
     }
     // One octet a segment.
     let single: Vec<String> = plain.chars().map(String::from).collect();
     let single: Vec<&str> = single.iter().map(String::as_str).collect();
-    check_answer(
+    check_response(
         "status = 200\nlength = 11\nbody = \"welcome you\"\nheaders = { Content-Type = \"8\" }",
         &single,
         None,
@@ -277,14 +280,14 @@ fn a_step_without_an_expectation_has_that_of_its_population_or_of_the_file() {
         [[population.step]]
         request = "/file"
     "#;
-    let script = |heard: &Heard| match heard.line() {
-        "GET /own" => vec![answer(500, "", "")],
+    let script = |received: &Received| match received.line() {
+        "GET /own" => vec![response(500, "", "")],
         "GET /population" => ok(),
-        _ => vec![answer(404, "", "")],
+        _ => vec![response(404, "", "")],
     };
-    let (story, _) = run(text, 1, HTTP, script);
-    assert_eq!((story.faults(), story.whole.counts.dropped), (vec![], 0));
-    assert_eq!(story.whole.status.iter().sum::<u64>(), story.whole.counts.answered);
+    let (result, _) = run(text, 1, HTTP, script);
+    assert_eq!((result.faults(), result.whole.counts.dropped), (vec![], 0));
+    assert_eq!(result.whole.status.iter().sum::<u64>(), result.whole.counts.answered);
 }
 
 const CALLS: &str = r#"
@@ -297,26 +300,32 @@ duration = "20s"
 
 #[test]
 fn who_has_made_its_calls_is_closed_and_dialled_again() {
-    let (story, server) = run(CALLS, 2, HTTP, |_| ok());
-    let c = &story.whole.counts;
-    assert_eq!((story.faults(), story.held, c.opened, c.closed, c.dropped, c.done), (vec![], 4, 4, 0, 0, 0));
+    let (result, server) = run(CALLS, 2, HTTP, |_| ok());
+    let c = &result.whole.counts;
+    assert_eq!(
+        (result.faults(), result.held, c.opened, c.closed, c.dropped, c.done),
+        (vec![], 4, 4, 0, 0, 0)
+    );
     assert_eq!((c.finished, c.redialled), (c.redialled, c.finished));
     // A call a second of each.
     assert!((76..=84).contains(&c.sent) && c.redialled >= 24, "{c:?}");
     let by_connection = server.by_connection();
-    let of_three = by_connection.iter().filter(|heard| heard.len() == 3).count();
+    let of_three = by_connection.iter().filter(|received| received.len() == 3).count();
     assert_eq!((by_connection.len(), of_three >= c.finished as usize), (4 + c.redialled as usize, true));
-    assert!(by_connection.iter().all(|heard| heard.len() <= 3));
-    for heard in by_connection.iter().filter(|heard| heard.len() == 3) {
-        check_gap(heard[1].at, heard[2].at, S(1) + ROUND);
+    assert!(by_connection.iter().all(|received| received.len() <= 3));
+    for received in by_connection.iter().filter(|received| received.len() == 3) {
+        check_gap(received[1].at, received[2].at, S(1) + ROUND);
     }
 }
 
 #[test]
 fn never_is_never() {
-    let (story, server) = run(&format!("{CALLS}reconnect = \"never\"\n"), 2, HTTP, |_| ok());
-    let c = &story.whole.counts;
-    assert_eq!((story.faults(), story.held, c.opened, c.finished, c.done, c.sent), (vec![], 0, 4, 4, 4, 12));
+    let (result, server) = run(&format!("{CALLS}reconnect = \"never\"\n"), 2, HTTP, |_| ok());
+    let c = &result.whole.counts;
+    assert_eq!(
+        (result.faults(), result.held, c.opened, c.finished, c.done, c.sent),
+        (vec![], 0, 4, 4, 4, 12)
+    );
     assert_eq!((c.redialled, c.dropped, server.accepted_at.len()), (0, 0, 4));
 }
 
@@ -337,17 +346,21 @@ fn calls_may_end_amid_the_steps_and_the_next_connection_goes_on_there() {
         [[population.step]]
         request = "/c"
     "#;
-    let (story, server) = run(text, 1, HTTP, |_| ok());
-    assert_eq!(story.faults(), []);
-    let kinds: HashSet<Vec<&str>> =
-        server.by_connection().iter().map(|heard| lines(heard)).filter(|lines| lines.len() == 2).collect();
+    let (result, server) = run(text, 1, HTTP, |_| ok());
+    assert_eq!(result.faults(), []);
+    let kinds: HashSet<Vec<&str>> = server
+        .by_connection()
+        .iter()
+        .map(|received| lines(received))
+        .filter(|lines| lines.len() == 2)
+        .collect();
     assert_eq!(
         kinds,
         HashSet::from([vec!["GET /a", "GET /b"], vec!["GET /c", "GET /a"], vec!["GET /b", "GET /c"]])
     );
 }
 
-/// With what the file's top and the population say besides.
+/// With further keys at the top of the file and of the population.
 fn coming(top: &str, own: &str) -> String {
     format!(
         r#"
@@ -368,25 +381,29 @@ request = "/b"
 
 #[test]
 fn who_arrives_goes_through_its_steps_once() {
-    // Without a total they come as long as the stages last, and who is there at the end may go on.
-    let (story, server) = run(&coming("duration = \"10s\"", ""), 2, HTTP, |_| ok());
-    let c = &story.whole.counts;
-    assert_eq!((story.faults(), c.opened, story.hold_until), (vec![], 200, S(10)), "{c:?}");
-    // A second between the two: twenty are under way, and the idle time behind the second one too is theirs.
+    // Without a total they arrive as long as the stages last, and those open at the end may continue.
+    let (result, server) = run(&coming("duration = \"10s\"", ""), 2, HTTP, |_| ok());
+    let c = &result.whole.counts;
+    assert_eq!((result.faults(), c.opened, result.hold_until), (vec![], 200, S(10)), "{c:?}");
+    // A second between the two: twenty are outstanding, and the idle time after the second one counts too.
     assert!((20..=42).contains(&(c.opened - c.finished)), "{c:?}");
-    assert!(server.by_connection().iter().filter(|heard| heard.len() == 2).count() as u64 >= c.finished);
-    assert!(server.by_connection().iter().all(|heard| heard.len() <= 2 && heard[0].line() == "GET /a"));
-    story.assert_on_time();
+    assert!(
+        server.by_connection().iter().filter(|received| received.len() == 2).count() as u64 >= c.finished
+    );
+    assert!(
+        server.by_connection().iter().all(|received| received.len() <= 2 && received[0].line() == "GET /a")
+    );
+    result.assert_on_time();
 
     let text = coming(
         "duration = \"1m\"",
         "total = 40
 calls = 3",
     );
-    let (story, server) = run(&text, 2, HTTP, |_| ok());
-    let c = &story.whole.counts;
-    assert_eq!((story.faults(), c.opened, c.finished, c.sent), (vec![], 40, 40, 120), "{c:?}");
-    assert!(server.by_connection().iter().all(|heard| lines(heard) == ["GET /a", "GET /b", "GET /a"]));
+    let (result, server) = run(&text, 2, HTTP, |_| ok());
+    let c = &result.whole.counts;
+    assert_eq!((result.faults(), c.opened, c.finished, c.sent), (vec![], 40, 40, 120), "{c:?}");
+    assert!(server.by_connection().iter().all(|received| lines(received) == ["GET /a", "GET /b", "GET /a"]));
 }
 
 const BACK: &str = r#"
@@ -409,26 +426,26 @@ request = "/c"
 
 #[test]
 fn after_a_loss_it_begins_again_and_after_an_announced_close_it_goes_on() {
-    let lost = |heard: &Heard| if heard.line() == "GET /c" { vec![Say::Reset] } else { ok() };
-    let (story, server) = run(BACK, 2, HTTP, lost);
-    let c = &story.whole.counts;
-    assert_eq!(story.faults(), [(Stage::Exchange, Kind::Reset, c.dropped)]);
+    let lost = |received: &Received| if received.line() == "GET /c" { vec![Reply::Reset] } else { ok() };
+    let (result, server) = run(BACK, 2, HTTP, lost);
+    let c = &result.whole.counts;
+    assert_eq!(result.faults(), [(Stage::Exchange, Kind::Reset, c.dropped)]);
     assert!(c.dropped >= 30 && c.redialled >= c.dropped - 6, "{c:?}");
-    let whole = server.by_connection().into_iter().filter(|heard| heard.len() == 3);
-    assert!(whole.map(|heard| lines(&heard)).all(|lines| lines == ["GET /a", "GET /b", "GET /c"]));
+    let whole = server.by_connection().into_iter().filter(|received| received.len() == 3);
+    assert!(whole.map(|received| lines(&received)).all(|lines| lines == ["GET /a", "GET /b", "GET /c"]));
 
-    let closed = |heard: &Heard| match heard.line() {
-        "GET /c" => vec![answer(200, "Connection: close\r\n", ""), Say::End],
+    let closed = |received: &Received| match received.line() {
+        "GET /c" => vec![response(200, "Connection: close\r\n", ""), Reply::End],
         _ => ok(),
     };
-    let (story, server) = run(BACK, 2, HTTP, closed);
-    let c = &story.whole.counts;
-    assert_eq!((story.faults(), c.dropped, story.held + c.closed - c.redialled), (vec![], 0, 6));
+    let (result, server) = run(BACK, 2, HTTP, closed);
+    let c = &result.whole.counts;
+    assert_eq!((result.faults(), c.dropped, result.held + c.closed - c.redialled), (vec![], 0, 6));
     let (first, later): (Vec<_>, Vec<_>) =
-        server.by_connection().into_iter().partition(|heard| heard[0].conn < 6);
-    assert!(first.iter().all(|heard| lines(heard) == ["GET /a", "GET /b", "GET /c"]));
-    assert!(later.len() > 30 && later.iter().all(|heard| heard[0].line() == "GET /b"));
-    // Dialled again when the next request is due: the think time lies between the two connections.
+        server.by_connection().into_iter().partition(|received| received[0].conn < 6);
+    assert!(first.iter().all(|received| lines(received) == ["GET /a", "GET /b", "GET /c"]));
+    assert!(later.len() > 30 && later.iter().all(|received| received[0].line() == "GET /b"));
+    // Redialled when the next request is due: the think time lies between the two connections.
     check_gap(first[0][2].at, later[0][0].at, S(1) + ROUND + ROUND);
 }
 
@@ -448,15 +465,20 @@ fn a_close_of_its_own_is_dialled_again_at_the_next_step() {
         request = "/b"
         think = "2s"
     "#;
-    let (story, server) = run(text, 1, HTTP, |_| ok());
-    let c = &story.whole.counts;
-    assert_eq!((story.faults(), c.closed, c.dropped, story.held), (vec![], 0, 0, 3));
+    let (result, server) = run(text, 1, HTTP, |_| ok());
+    let c = &result.whole.counts;
+    assert_eq!((result.faults(), c.closed, c.dropped, result.held), (vec![], 0, 0, 3));
     assert_eq!((c.redialled, c.finished), (c.sent / 2, c.sent / 2), "{c:?}");
     let (first, later): (Vec<_>, Vec<_>) =
-        server.by_connection().into_iter().partition(|heard| heard[0].conn < 3);
-    assert!(first.iter().all(|heard| lines(heard) == ["GET /a"]));
-    assert!(later.len() >= 27 && later.iter().all(|heard| lines(heard)[0] == "GET /b"));
-    assert!(later.iter().filter(|heard| heard.len() == 2).all(|heard| lines(heard) == ["GET /b", "GET /a"]));
+        server.by_connection().into_iter().partition(|received| received[0].conn < 3);
+    assert!(first.iter().all(|received| lines(received) == ["GET /a"]));
+    assert!(later.len() >= 27 && later.iter().all(|received| lines(received)[0] == "GET /b"));
+    assert!(
+        later
+            .iter()
+            .filter(|received| received.len() == 2)
+            .all(|received| lines(received) == ["GET /b", "GET /a"])
+    );
 }
 
 #[test]
@@ -475,11 +497,11 @@ fn behind_the_last_step_it_stays() {
         expect = { status = 200 }
         think = "1s"
     "#;
-    let (story, server) = run(text, 1, HTTP, |_| ok());
-    let c = &story.whole.counts;
-    assert_eq!((c.sent, c.done, c.finished, story.held, server.accepted_at.len()), (6, 0, 0, 3, 3), "{c:?}");
-    // And with a close as the last step it is done.
-    let (story, _) = run(&format!("{text}\n[[population.step]]\nclose = true\n"), 1, HTTP, |_| ok());
-    let c = &story.whole.counts;
-    assert_eq!((c.sent, c.done, c.finished, c.redialled, story.held), (6, 3, 3, 0, 0), "{c:?}");
+    let (result, server) = run(text, 1, HTTP, |_| ok());
+    let c = &result.whole.counts;
+    assert_eq!((c.sent, c.done, c.finished, result.held, server.accepted_at.len()), (6, 0, 0, 3, 3), "{c:?}");
+    // And with a close as the last step it is complete.
+    let (result, _) = run(&format!("{text}\n[[population.step]]\nclose = true\n"), 1, HTTP, |_| ok());
+    let c = &result.whole.counts;
+    assert_eq!((c.sent, c.done, c.finished, c.redialled, result.held), (6, 3, 3, 0, 0), "{c:?}");
 }
