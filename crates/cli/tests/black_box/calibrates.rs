@@ -1,4 +1,4 @@
-//! `throng calibrate`: figures that are stored, and what later runs make of them.
+//! `throng calibrate`: figures that are stored, and how later runs use them.
 
 use std::fs;
 
@@ -12,25 +12,25 @@ use crate::{
 
 fn calibrate(data: &Data, args: &[&str]) -> Value {
     let calibrate = || data.end(&[&["calibrate", "-d", "1s"], args].concat());
-    // While others keep the machine busy, it says so and measures nothing.
+    // If other programs keep the machine busy, it says so and measures nothing.
     let mut tries = (0..6).map(|_| calibrate());
     let ended =
         tries.find(|ended| ended.status != Some(4)).expect("this machine is free at one of six times");
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let json = if args.contains(&"-") { &ended.stdout } else { "null" };
-    let words =
+    let parts =
         ["opened ", " connections/s", "answered ", " requests/s", "would fit ", "shared this machine"];
     let table = if args.contains(&"-") { &ended.stderr } else { &ended.stdout };
-    assert!(words.iter().all(|word| table.contains(word)), "{ended:?}");
+    assert!(parts.iter().all(|part| table.contains(part)), "{ended:?}");
     serde_json::from_str(json).unwrap()
 }
 
-/// A short run, its summary and what people read.
+/// A short run, its summary and its text output.
 fn run(data: &Data, url: &str, args: &[&str]) -> (Summary, String) {
     let json = data.0.join("summary.json");
     fs::create_dir_all(&data.0).unwrap();
-    let words = ["run", url, "-c", "10", "-d", "1s", "--live", "off", "--json", json.to_str().unwrap()];
-    let ended = Program::from(data.throng(&[&words, args].concat())).end();
+    let run = ["run", url, "-c", "10", "-d", "1s", "--live", "off", "--json", json.to_str().unwrap()];
+    let ended = Program::from(data.throng(&[&run, args].concat())).end();
     ended.assert_status(0);
     (Summary(serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap()), ended.stdout)
 }
@@ -43,7 +43,7 @@ fn later_runs_say_how_near_they_came() {
 
     let c = calibrate(&data, &["--json", "-"]);
     assert_eq!(c["schema"], "throng.calibration/1");
-    assert_eq!(c["io"], before.word("io"), "auto is the same for both");
+    assert_eq!(c["io"], before.text("io"), "auto is the same for both");
     for figure in ["open_per_s", "requests_per_s", "connections"] {
         assert!(c[figure]["value"].as_f64() > Some(100.0), "{figure}: {c:#}");
         assert!(!c[figure]["limited_by"].as_str().unwrap().is_empty(), "{c:#}");
@@ -58,10 +58,10 @@ fn later_runs_say_how_near_they_came() {
     assert!((s.number("rig.connections") / share - 1.0).abs() < 1e-9, "{share}: {:#}", s.at("rig"));
     assert!(s.at("rig.open_per_s").is_null(), "ten connections are no rate");
     let day = &c["calibrated_at"].as_str().unwrap()[..10];
-    let said = format!(
+    let output = format!(
         "of this machine's calibration against throng's own server, a lower bound (calibrated {day})"
     );
-    assert!(text.contains("  rig ") && text.contains(&said), "{text}");
+    assert!(text.contains("  rig ") && text.contains(&output), "{text}");
     // What is stored is what was shown, and a calibration is no run.
     assert_eq!(data.runs().len(), 2);
 }
@@ -73,7 +73,7 @@ fn each_interface_of_the_kernel_is_measured_by_itself() {
     let (epoll, _) = run(&data, &server.url("/"), &["--io", "epoll"]);
     assert!(epoll.number("rig.requests_per_s") > 0.0);
     if let (other, _) = run(&data, &server.url("/"), &[])
-        && other.word("io") == "uring"
+        && other.text("io") == "uring"
     {
         assert!(other.at("rig").is_null(), "{:#}", other.at("rig"));
     }
@@ -81,7 +81,7 @@ fn each_interface_of_the_kernel_is_measured_by_itself() {
 
 #[test]
 fn all_usage_errors_are_reported_before_anything_starts() {
-    let data = Data::new("calibrate-words");
+    let data = Data::new("calibrate-run");
     let ended = data.end(&["calibrate", "-d", "soon", "--io", "magic"]);
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
     assert!(ended.stderr.contains("--duration: ") && ended.stderr.contains("--io: "), "{ended:?}");

@@ -1,4 +1,4 @@
-//! A client that sends exactly what it is told and reads one answer at a time.
+//! A client that sends exactly what the test gives it and reads one response at a time.
 
 use std::{
     io::{Read, Write},
@@ -12,15 +12,15 @@ pub(crate) struct Caller {
     unread: Vec<u8>,
 }
 
-/// One answer.
+/// One response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     /// The value of a field.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let fields = self.head.lines().filter_map(|line| line.split_once(": "));
@@ -48,7 +48,7 @@ impl Caller {
         self.stream.write_all(bytes).unwrap();
     }
 
-    /// The next so many bytes.
+    /// The next bytes, this many.
     pub(crate) fn take(&mut self, length: usize) -> Vec<u8> {
         while self.unread.len() < length {
             assert!(self.receive(), "ended too early: {:?}", self.unread);
@@ -56,18 +56,18 @@ impl Caller {
         self.unread.drain(..length).collect()
     }
 
-    /// Asks for a path and waits for the answer; the connection is kept.
-    pub(crate) fn get(&mut self, path: &str) -> Answer {
+    /// Requests a path and waits for the response; the connection is kept.
+    pub(crate) fn get(&mut self, path: &str) -> Response {
         self.send(&get(path));
-        self.answer()
+        self.response()
     }
 
-    /// The next answer, its body by its length.
-    pub(crate) fn answer(&mut self) -> Answer {
+    /// The next response, its body by its length.
+    pub(crate) fn response(&mut self) -> Response {
         let head = self.head();
-        let answer = Answer { status: head[9..12].parse().unwrap(), head, body: Vec::new() };
-        let length = answer.field("content-length").expect("a length").parse().unwrap();
-        Answer { body: self.take(length), ..answer }
+        let response = Response { status: head[9..12].parse().unwrap(), head, body: Vec::new() };
+        let length = response.field("content-length").expect("a length").parse().unwrap();
+        Response { body: self.take(length), ..response }
     }
 
     /// The next head; what follows is not read.
@@ -88,7 +88,7 @@ impl Caller {
         n > 0
     }
 
-    /// Whether nothing more comes, and then the end of the connection.
+    /// Whether the connection ends without further bytes.
     pub(crate) fn is_over(&mut self) -> bool {
         let mut piece = [0; 64];
         self.unread.is_empty() && self.stream.read(&mut piece).is_ok_and(|n| n == 0)

@@ -1,4 +1,4 @@
-//! Servers crippled on purpose: `run` names whose doing it was, the cause, at how many connections, and a fix.
+//! Servers crippled on purpose: `run` names the side, the cause, the number of connections, and a fix.
 
 use std::{
     fs,
@@ -15,30 +15,30 @@ use crate::{
     summary::{Summary, run},
 };
 
-/// What `limit` should say.
+/// The expected `limit`.
 struct Cause<'a> {
     side: &'a str,
     cause: &'a str,
     /// Connections at which it showed.
     at: std::ops::RangeInclusive<u64>,
     /// A part of the detail, and one of the fix.
-    words: [&'a str; 2],
+    parts: [&'a str; 2],
 }
 
 impl Cause<'_> {
     fn check(&self, target: &str, args: &[&str]) -> Summary {
         let (ended, s) = run(target, args);
         assert!(!s.at("limit").is_null(), "nothing named: {:#}", s.0);
-        let limit = (s.word("limit.side"), s.word("limit.cause"));
+        let limit = (s.text("limit.side"), s.text("limit.cause"));
         assert_eq!(limit, (self.side, self.cause), "{:#}", s.0);
         assert!(self.at.contains(&s.count("limit.at_connections")), "{}", s.at("limit"));
-        let said = [s.word("limit.detail"), s.word("limit.cure")];
-        assert!(said.iter().zip(self.words).all(|(said, words)| said.contains(words)), "{said:?}");
-        // The last line of what people read is one sentence with all of it.
+        let texts = [s.text("limit.detail"), s.text("limit.cure")];
+        assert!(texts.iter().zip(self.parts).all(|(text, part)| text.contains(part)), "{texts:?}");
+        // The last line of the text output is one sentence with all of it.
         let last = ended.stderr.trim_end().lines().last().unwrap_or_default();
         let cause = self.cause.replace('-', " ");
-        assert!(["seen", "inferred", "guess"].contains(&s.word("limit.certainty")), "{}", s.at("limit"));
-        assert!(last.contains(&format!("{cause} at ")) && last.ends_with(said[1]), "{last}");
+        assert!(["seen", "inferred", "guess"].contains(&s.text("limit.certainty")), "{}", s.at("limit"));
+        assert!(last.contains(&format!("{cause} at ")) && last.ends_with(texts[1]), "{last}");
         s
     }
 }
@@ -62,17 +62,17 @@ fn the_targets_open_files() {
         side: "target",
         cause: "open-files",
         at: 250..=300,
-        words: ["300 files open", "prlimit --pid "],
+        parts: ["300 files open", "prlimit --pid "],
     };
     let s = cause.check(
         &server.url("/"),
         &["-c", "600", "--ramp", "5k/s", "--think", "1m", "-d", "3s", "--timeout", "2s"],
     );
-    let cure = s.word("limit.cure");
+    let cure = s.text("limit.cure");
     assert!(cure.contains(&format!("--pid {} ", server.program.pid())), "{cure}");
 }
 
-/// Accepts five connections and answers them, and no more; 2.5 s later it uses up its files.
+/// Accepts and serves five connections, and no more; 2.5 s later it uses up its files.
 const TWO_FAULTS: &str = r#"
 import socket, sys, time
 server = socket.create_server(("127.0.0.1", 0), backlog=8)
@@ -100,14 +100,14 @@ fn the_first_of_two_faults() {
         side: "target",
         cause: "accept-queue",
         at: 1..=14,
-        words: ["accept queue of 8 was full", "max-connections"],
+        parts: ["accept queue of 8 was full", "max-connections"],
     };
     let s = cause.check(
         &server.url("/"),
         &["-c", "60", "--ramp", "1k/s", "--think", "1m", "-d", "4s", "--timeout", "1500ms"],
     );
     assert!((0.0..=2.0).contains(&s.number("limit.first_seen_s")), "{}", s.at("limit"));
-    let (detail, files) = (s.word("limit.detail"), s.at("observed.target.open_files"));
+    let (detail, files) = (s.text("limit.detail"), s.at("observed.target.open_files"));
     assert!(detail.contains("followed by: open files (second "), "{detail}: {files}");
 }
 
@@ -115,7 +115,7 @@ fn the_first_of_two_faults() {
 fn the_open_files_of_throng_itself_over_epoll() {
     let server = Walls::of_one_table(256).serve(&["--io", "epoll", "--threads", "1"]);
     let cause =
-        Cause { side: "target", cause: "open-files", at: 200..=256, words: ["256 files open", "--nofile="] };
+        Cause { side: "target", cause: "open-files", at: 200..=256, parts: ["256 files open", "--nofile="] };
     cause.check(
         &server.url("/"),
         &["-c", "400", "--ramp", "5k/s", "--think", "1m", "-d", "3s", "--timeout", "2s"],
@@ -128,7 +128,7 @@ fn a_limit_on_connections() {
         side: "target",
         cause: "connection-limit",
         at: 500..=500,
-        words: ["beyond 500 open ones", "maxconn"],
+        parts: ["beyond 500 open ones", "maxconn"],
     };
     for (scheme, think) in [("http", &["--think", "1m"][..]), ("tcp", &[])] {
         let server = Serving::start(&["--threads", "2", "--max-open", "500"]);
@@ -144,7 +144,7 @@ fn a_short_accept_queue() {
         side: "target",
         cause: "accept-queue",
         at: 1..=200,
-        words: ["accept queue of 8", "somaxconn"],
+        parts: ["accept queue of 8", "somaxconn"],
     };
     cause.check(
         &server.url("/"),
@@ -159,11 +159,11 @@ fn slow_accepts() {
         side: "target",
         cause: "slow-accept",
         at: 100..=250,
-        words: ["it accepts a steady ", "--ramp "],
+        parts: ["it accepts a steady ", "--ramp "],
     };
     let args = ["-c", "400", "--ramp", "5k/s", "--think", "1m", "-d", "4s", "--timeout", "3s"];
     let s = cause.check(&server.url("/"), &args);
-    let detail = s.word("limit.detail");
+    let detail = s.text("limit.detail");
     let rate = detail.split_whitespace().find_map(|word| word.strip_suffix("/s,")).expect("a rate");
     assert!((40..=60).contains(&rate.parse::<u32>().expect("a number")), "{detail}");
 }
@@ -172,9 +172,9 @@ fn slow_accepts() {
 fn an_idle_timeout() {
     let server = Serving::start(&["--idle-cut", "2s"]);
     let cause =
-        Cause { side: "target", cause: "idle-cut", at: 50..=50, words: ["closed after 2", "idle timeout"] };
+        Cause { side: "target", cause: "idle-cut", at: 50..=50, parts: ["closed after 2", "idle timeout"] };
     let s = cause.check(&server.url("/"), &["-c", "50", "--think", "5s..20s", "-d", "3s"]);
-    assert!(s.word("limit.detail").ends_with(" s of inactivity"), "{}", s.word("limit.detail"));
+    assert!(s.text("limit.detail").ends_with(" s of inactivity"), "{}", s.text("limit.detail"));
 }
 
 #[test]
@@ -184,10 +184,10 @@ fn a_limit_on_the_age_of_connections() {
         side: "target",
         cause: "reset-after",
         at: 50..=50,
-        words: ["after they were opened", "maximum connection age"],
+        parts: ["after they were opened", "maximum connection age"],
     };
     let s = cause.check(&server.url("/"), &["-c", "50", "--think", "50ms..150ms", "-d", "3s"]);
-    let detail = s.word("limit.detail");
+    let detail = s.text("limit.detail");
     let age = detail.split_whitespace().find_map(|word| word.parse::<f64>().ok().filter(|n| *n < 50.0));
     assert!(age.is_some_and(|s| (1.7..=2.4).contains(&s)), "{detail}");
 }
@@ -198,17 +198,17 @@ fn a_target_that_ends() {
     let url = server.as_ref().map(|server| server.url("/")).unwrap();
     let args = ["run", &url, "-c", "20", "--think", "50ms..150ms", "-d", "2s", "--json", "-"];
     let mut running = Program::start(&args);
-    running.says("open 20 of 20");
+    running.wait_for("open 20 of 20");
     drop(server.take());
     let ended = running.end();
     let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
-    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "ended"), "{}", s.at("limit"));
+    assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", "ended"), "{}", s.at("limit"));
     assert_eq!(s.count("limit.at_connections"), 20);
 }
 
 #[test]
 fn our_own_ports() {
-    // More than one source has for one destination: said before the run.
+    // More connections than one source can have to one destination: reported before the run.
     let server = Serving::start(&["--threads", "1"]);
     let ended =
         Program::start(&["run", &server.url("/"), "-c", "70000", "--sources", "127.0.0.9", "-d", "1s"]).end();
@@ -219,12 +219,12 @@ fn our_own_ports() {
 #[test]
 fn the_targets_cpu() {
     let server = python(&[], ["512", "0", "0.005", "0"]);
-    let cause = Cause { side: "target", cause: "cpu", at: 20..=20, words: ["busiest thread", "processors"] };
+    let cause = Cause { side: "target", cause: "cpu", at: 20..=20, parts: ["busiest thread", "processors"] };
     let s = cause.check(&server.url("/"), &["-c", "20", "-d", "3s", "--threshold", "latency.p50 < 5ms"]);
-    assert_eq!((s.word("verdict"), s.at("thresholds")[0]["pass"].as_bool()), ("fail", Some(false)));
+    assert_eq!((s.text("verdict"), s.at("thresholds")[0]["pass"].as_bool()), ("fail", Some(false)));
 }
 
-/// Bounded, should nobody end it.
+/// Bounded, in case it is not stopped.
 const SPIN: &str = "import time\nend = time.monotonic() + 300\nwhile time.monotonic() < end: pass";
 
 /// Spins on the first processor until it is dropped.
@@ -241,8 +241,8 @@ impl Busy {
     }
 }
 
-/// The binary with next to no processor, to its end: the most polite has a hundredth of one, less than it takes to keep a
-/// server busy. None where there is but one.
+/// The binary with almost no processor, to its end: the lowest priority gets a hundredth of one, less than it takes to keep a
+/// server busy. None with only one processor.
 pub(crate) fn starved(verb: &str, target: &str, args: &[&str]) -> Option<Ended> {
     if fs::read_to_string("/proc/self/status").unwrap().contains("Cpus_allowed_list:\t0\n") {
         skip("it takes two processors");
@@ -260,8 +260,8 @@ fn our_own_cpu() {
     let load = ["-c", "50", "--threads", "1", "-d", "2s", "--threshold", "latency.p99 < 10s"];
     let Some(ended) = starved("run", &server.url("/"), &load) else { return };
     let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
-    assert_eq!((ended.status, s.word("verdict")), (Some(4), "invalid"), "{:#}", s.0);
-    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("host", "cpu"), "{:#}", s.0);
+    assert_eq!((ended.status, s.text("verdict")), (Some(4), "invalid"), "{:#}", s.0);
+    assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("host", "cpu"), "{:#}", s.0);
     assert!(s.at("reasons")[0].as_str().unwrap().starts_with("throng was "), "{}", s.at("reasons"));
     assert_eq!(s.at("requests.lower_bound").as_bool(), Some(true));
     assert!(ended.stderr.contains("at least ") && ended.stderr.contains("lower bound"), "{}", ended.stderr);
@@ -272,7 +272,7 @@ fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
-/// A control group with so much memory, and no swap.
+/// A control group with this much memory, and no swap.
 pub(crate) struct Group(PathBuf);
 
 impl Group {
@@ -304,8 +304,8 @@ impl Drop for Group {
     }
 }
 
-/// A server in a control group that has 64 MiB, of which it takes so much for each connection. None where there cannot be
-/// one; that is said.
+/// A server in a control group with 64 MiB, which takes this much for each connection. None, with a message, if there cannot
+/// be one.
 pub(crate) fn short_of_memory(bytes: &str) -> Option<(Group, Serving)> {
     let group = Group::new(64 << 20)?;
     let procs = group.0.join("cgroup.procs");
@@ -317,6 +317,6 @@ pub(crate) fn short_of_memory(bytes: &str) -> Option<(Group, Serving)> {
 #[test]
 fn the_targets_memory() {
     let Some((_group, server)) = short_of_memory("1000000") else { return };
-    let cause = Cause { side: "target", cause: "memory", at: 10..=150, words: ["OOM killer", "MemoryMax"] };
+    let cause = Cause { side: "target", cause: "memory", at: 10..=150, parts: ["OOM killer", "MemoryMax"] };
     cause.check(&server.url("/"), &["-c", "200", "--ramp", "100/s", "--think", "1m", "-d", "1s"]);
 }

@@ -1,4 +1,4 @@
-//! How connections end: by announcement, without an announcement, in the middle, or not at all.
+//! How connections end: with an announcement, without one, in the middle, or not at all.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::{
 fn check(script: impl Fn(&mut Peer) + Send + Sync + 'static, args: &[&str], expected: &Expected) -> Summary {
     let server = Scripted::start(script);
     let s = expected.check(&server.url("/"), &[&["-c", "4"], args].concat());
-    let dialled = s.count("connections.opened") + s.count("connections.redialled") + s.asked_for_tls();
+    let dialled = s.count("connections.opened") + s.count("connections.redialled") + s.tls_probes();
     assert_eq!(server.log.accepted(), dialled, "both ends count the same connections");
     s
 }
@@ -28,14 +28,14 @@ fn check_lost(script: impl Fn(&mut Peer) + Send + Sync + 'static, args: &[&str],
     let s =
         check(script, args, &Expected { status: 1, verdict: "fail", faults: &[(fault, 4)], counts: &counts });
     assert_eq!(s.count("connections.redialled"), 0, "nothing is refilled silently");
-    assert_eq!(s.word("limit.side"), "target");
+    assert_eq!(s.text("limit.side"), "target");
     s
 }
 
-/// Answers, promises to keep the connection for a second, and does.
+/// Responds, announces that it keeps the connection for a second, and does.
 fn keeps_for_a_second(peer: &mut Peer) {
-    let answer = ok("x").replace("\r\n\r\n", "\r\nKeep-Alive: timeout=1\r\n\r\n");
-    while peer.request().is_some() && peer.answer(&answer) {
+    let response = ok("x").replace("\r\n\r\n", "\r\nKeep-Alive: timeout=1\r\n\r\n");
+    while peer.request().is_some() && peer.send(&response) {
         if peer.is_silent_for(Duration::from_secs(1)) {
             return;
         }
@@ -73,11 +73,11 @@ fn never_means_not_even_after_an_announcement() {
 #[test]
 fn a_close_without_announcement_is_a_loss() {
     let closes_idle = |peer: &mut Peer| {
-        let _ = peer.request().is_some_and(|_| peer.answer(&ok("x")));
+        let _ = peer.request().is_some_and(|_| peer.send(&ok("x")));
     };
     let s = check_lost(closes_idle, &["-d", "300ms", "--think", "1m"], "target·hold·closed");
     assert_eq!((s.count("requests.sent"), s.count("requests.answered")), (4, 4));
-    let limit = (s.word("limit.cause"), s.word("limit.detail"));
+    let limit = (s.text("limit.cause"), s.text("limit.detail"));
     let detail = "it closes each connection after its response without announcing it";
     assert_eq!(limit, ("requests-per-connection", detail));
     let hangs_up = |peer: &mut Peer| drop(peer.request());
@@ -85,30 +85,30 @@ fn a_close_without_announcement_is_a_loss() {
     assert_eq!((s.count("requests.sent"), s.count("requests.answered")), (4, 0));
 }
 
-/// As `openssl s_server` and many load balancers: whoever begins without TLS is closed without a byte.
+/// As `openssl s_server` and many load balancers: a connection that begins without TLS is closed without a byte.
 #[test]
 fn who_closes_without_a_byte_is_asked_whether_it_speaks_tls() {
     let tls = |peer: &mut Peer| {
         if peer.wait_for_more() && peer.has("\x16\x03") {
-            peer.answer("\x15\x03\x03\0\x02\x02\x28");
+            peer.send("\x15\x03\x03\0\x02\x02\x28");
         }
     };
     let s = check_lost(tls, &["-d", "300ms"], "target·exchange·closed");
-    let limit = (s.word("limit.cause"), s.word("limit.certainty"));
+    let limit = (s.text("limit.cause"), s.text("limit.certainty"));
     assert_eq!((limit, s.count("requests.bytes_in")), (("tls-expected", "seen"), 0), "{:#}", s.at("limit"));
-    // One that closes whatever comes is none.
+    // A server that closes every connection does not count as one.
     let hangs_up = |peer: &mut Peer| assert!(peer.wait_for_more());
     let s = check_lost(hangs_up, &["-d", "300ms"], "target·exchange·closed");
-    assert_eq!(s.word("limit.cause"), "closed", "{:#}", s.at("limit"));
+    assert_eq!(s.text("limit.cause"), "closed", "{:#}", s.at("limit"));
 }
 
-/// Answers after a while, takes no second request, and resets after a while: as an event loop that is busy closes what it has
-/// answered (cl-async).
+/// Responds after a while, reads no second request, and resets after a while: as a busy event loop closes finished
+/// connections (cl-async).
 fn closes_when_it_gets_to_it(after: Duration, linger: Duration) -> impl Fn(&mut Peer) + Send + Sync {
     move |peer| {
         peer.request();
         peer.is_silent_for(after);
-        peer.answer(&ok("x"));
+        peer.send(&ok("x"));
         std::thread::sleep(linger);
         peer.reset();
     }
@@ -122,7 +122,7 @@ fn a_close_after_each_response_is_no_age_limit() {
         let (ended, s) = run(&server.url("/"), args);
         assert!(s.count("connections.dropped") >= 20, "{}", ended.stderr);
         assert!(!s.at("limit").is_null(), "{}", ended.stderr);
-        let (cause, detail) = (s.word("limit.cause"), s.word("limit.detail"));
+        let (cause, detail) = (s.text("limit.cause"), s.text("limit.detail"));
         let expected = "it closes each connection after its response without announcing it";
         assert_eq!((cause, detail), ("requests-per-connection", expected), "{}", s.at("limit"));
     };
@@ -146,7 +146,7 @@ fn a_reset_is_distinguished_from_a_close() {
     };
     check_lost(resets, &["-d", "300ms"], "target·exchange·reset");
     let resets_idle = |peer: &mut Peer| {
-        let _ = peer.request().is_some_and(|_| peer.answer(&ok("x")));
+        let _ = peer.request().is_some_and(|_| peer.send(&ok("x")));
         // A reset overtakes what was not read yet: let it be read.
         peer.is_silent_for(Duration::from_millis(400));
         peer.reset();
@@ -156,14 +156,14 @@ fn a_reset_is_distinguished_from_a_close() {
 
 #[test]
 fn half_a_response_is_truncated() {
-    let half = |answer: &'static str| {
+    let half = |response: &'static str| {
         move |peer: &mut Peer| {
-            let _ = peer.request().is_some_and(|_| peer.answer(answer));
+            let _ = peer.request().is_some_and(|_| peer.send(response));
         }
     };
     let fault = "target·exchange·truncated";
     let s = check_lost(half("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nHello"), &["-d", "300ms"], fault);
-    assert_eq!((s.count("requests.answered"), s.word("limit.cause")), (0, "wrong-answer"));
+    assert_eq!((s.count("requests.answered"), s.text("limit.cause")), (0, "wrong-answer"));
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n";
     check_lost(half(chunked), &["-d", "300ms"], fault);
 }
@@ -181,9 +181,9 @@ fn check_gives_up(while_waiting: fn(&mut Peer)) {
     let faults = [("target·exchange·timeout", 4)];
     let fail = Expected { status: 1, verdict: "fail", faults: &faults, counts: &counts };
     let s = fail.check(&server.url("/"), &["-c", "4", "-d", "3s", "--timeout", "1s"]);
-    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "timeout"));
+    assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", "timeout"));
     let times = server.log.times.lock().unwrap().clone();
-    // Well before the end of the run, which would end them too.
+    // Well before the end of the run, which would close them too.
     let in_time = |time: &Duration| (Duration::from_millis(900)..Duration::from_millis(2500)).contains(time);
     assert!(times.len() == 4 && times.iter().all(in_time), "given up after {times:?}");
 }
@@ -196,17 +196,17 @@ fn no_answer_is_waited_for_until_the_timeout() {
 #[test]
 fn the_timeout_is_for_the_whole_answer() {
     check_gives_up(|peer| {
-        peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
-        while peer.is_silent_for(Duration::from_millis(50)) && peer.answer("x") {}
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
+        while peer.is_silent_for(Duration::from_millis(50)) && peer.send("x") {}
     });
 }
 
 #[test]
 fn what_nobody_asked_for_is_a_fault() {
     let talks = |peer: &mut Peer| {
-        let _ = peer.request().is_some_and(|_| peer.answer(&ok("x")));
+        let _ = peer.request().is_some_and(|_| peer.send(&ok("x")));
         peer.is_silent_for(Duration::from_millis(300));
-        peer.answer(&ok("by the way"));
+        peer.send(&ok("by the way"));
         peer.wait_gone();
     };
     check_lost(talks, &["-d", "1s", "--think", "1m"], "target·hold·bad-answer");
@@ -217,26 +217,26 @@ fn answers_under_way_at_the_end_are_waited_for() {
     let slow = |peer: &mut Peer| {
         while peer.request().is_some() {
             std::thread::sleep(Duration::from_millis(600));
-            peer.answer(&ok("x"));
+            peer.send(&ok("x"));
         }
     };
     let counts = [("requests.sent", 8), ("requests.answered", 8), ("connections.held", 4)];
     let pass = Expected { status: 0, verdict: "pass", faults: &[], counts: &counts };
-    // The second answers are due at 0.6 s, and here at 1.2 s.
+    // The second responses are due at 0.6 s, and here at 1.2 s.
     check(slow, &["-d", "850ms"], &pass);
 }
 
-/// A server that goes while the last responses are waited for: what was held was held.
+/// A server that ends while the last responses are outstanding: what was held counts as held.
 #[test]
 fn losses_after_the_load_are_not_of_those_held() {
     let (server, json) = (Serving::start(&["--threads", "1"]), file("after-the-load.json"));
     let (url, path) = (server.url("/delay?for=4s"), json.to_str().unwrap());
     let mut run = Program::start(&["run", &url, "-c", "5", "-d", "600ms", "--timeout", "9s", "--json", path]);
-    run.says(" drain ");
+    run.wait_for(" drain ");
     drop(server);
     let ended = run.end();
     let s = Summary(serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap());
-    assert_eq!((ended.status, s.word("verdict")), (Some(1), "fail"), "{ended:?}");
+    assert_eq!((ended.status, s.text("verdict")), (Some(1), "fail"), "{ended:?}");
     let count = |name: &str| s.count(&format!("connections.{name}"));
     assert_eq!((count("held"), count("dropped"), count("dropped_in_drain")), (5, 5, 5), "{:#}", s.0);
     assert!(

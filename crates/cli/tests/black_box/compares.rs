@@ -1,4 +1,4 @@
-//! Runs against runs: real ones, tagged, repeated, and one made worse.
+//! Runs compared with runs: real ones, tagged, repeated, and one made worse.
 
 use std::fs;
 
@@ -9,19 +9,19 @@ use crate::{
     stores::Data,
 };
 
-/// One run of 200 connections to a path that takes its time, under a tag.
+/// One run of 200 connections to a path that takes its time, with a tag.
 fn run(url: &str, tag: &str) -> Vec<String> {
-    let words = ["run", url, "-c", "200", "--think", "50ms", "-d", "2s", "--live", "off", "--tag", tag];
-    words.map(str::to_owned).to_vec()
+    let args = ["run", url, "-c", "200", "--think", "50ms", "-d", "2s", "--live", "off", "--tag", tag];
+    args.map(str::to_owned).to_vec()
 }
 
 /// Three repetitions each, in turn: `slow` waits five times as long as `fast` does.
 fn repeated(data: &Data, server: &Serving) {
     let [fast, slow] = ["/delay?for=10ms", "/delay?for=50ms"].map(|path| server.url(path));
     for _ in 0..3 {
-        let both = [run(&fast, "fast"), run(&slow, "slow")].map(|words| {
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            Program::from(data.throng(&words))
+        let both = [run(&fast, "fast"), run(&slow, "slow")].map(|args| {
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            Program::from(data.throng(&args))
         });
         both.into_iter().for_each(|program| program.end().assert_status(0));
     }
@@ -70,11 +70,11 @@ fn repetitions_tell_a_difference_from_noise() {
         ["compare", "tag:fast", "tag:slow", "--fail-if", "latency.p50 +10%", "--fail-if", "per_s -5%"];
     let ended = data.end(&failing);
     assert_eq!(ended.status, Some(1), "{ended:?}");
-    let told: Vec<&str> = ended.stderr.lines().collect();
+    let lines: Vec<&str> = ended.stderr.lines().collect();
     assert!(
-        told.len() == 2
-            && told[0].starts_with("throng: --fail-if latency.p50 +10%: tag:slow 5")
-            && told[1].starts_with("throng: --fail-if per_s -5%: tag:slow "),
+        lines.len() == 2
+            && lines[0].starts_with("throng: --fail-if latency.p50 +10%: tag:slow 5")
+            && lines[1].starts_with("throng: --fail-if per_s -5%: tag:slow "),
         "{ended:?}"
     );
     // The other way round nothing is worse.
@@ -92,8 +92,8 @@ fn one_run_alone_has_no_noise_and_faults_are_counted() {
         (Serving::start(&["--threads", "1"]), Serving::start(&["--threads", "1", "--stall", "5%"]));
     for server in [&right, &stalling] {
         let url = server.url("/");
-        let words = ["run", &url, "-c", "20", "--think", "50ms", "-d", "1s", "--timeout", "200ms"];
-        data.end(&[&words[..], &["--live", "off"]].concat());
+        let args = ["run", &url, "-c", "20", "--think", "50ms", "-d", "1s", "--timeout", "200ms"];
+        data.end(&[&args[..], &["--live", "off"]].concat());
     }
     let runs = data.runs();
     let [base, other] = [&runs[0]["id"], &runs[1]["id"]].map(|id| id.as_str().unwrap());
@@ -115,10 +115,10 @@ fn one_run_alone_has_no_noise_and_faults_are_counted() {
 #[test]
 fn usage_errors_are_reported_at_once() {
     let data = Data::new("compared-wrong");
-    let check = |args: &[&str], told: &[&str]| {
+    let check = |args: &[&str], expected: &[&str]| {
         let ended = data.end(&[&["compare"], args].concat());
         assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
-        assert!(told.iter().all(|told| ended.stderr.contains(told)), "{told:?}: {ended:?}");
+        assert!(expected.iter().all(|expected| ended.stderr.contains(expected)), "{expected:?}: {ended:?}");
     };
     check(&[], &["<RUN> <RUN>"]);
     check(&["latest"], &["2 values required"]);

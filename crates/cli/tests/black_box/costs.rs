@@ -18,10 +18,10 @@ fn fit(s: &Summary, name: &str) -> (f64, f64) {
 #[test]
 fn a_connection_of_the_reference_server_has_a_price() {
     let server = Serving::start(&["--threads", "1"]);
-    // What comes in at once touches the server's buffers, more of them the busier this machine is: let it be done.
+    // Connections that arrive at once touch the server's buffers, more of them on a busy machine: let them complete first.
     run(&server.url("/"), &["-c", "2000", "-d", "500ms"]);
     let args = ["-c", "20000", "--ramp", "4s", "-d", "2s", "--think", "1m", "--threads", "1"];
-    // Others on this machine take and give memory meanwhile: then a figure is not measured, and its line is kept. They may
+    // Other programs take and free memory meanwhile: then a figure is not measured, and its line is kept. They may
     // take the processor too, so that the server cannot accept in time.
     let mut was_known = false;
     for _ in 0..6 {

@@ -1,10 +1,10 @@
-//! `throng demo`: what is this, in one command; and nothing of it is left behind.
+//! `throng demo`: an introduction in one command; nothing of it is left running.
 
 use std::{fs, os::unix::process::CommandExt, time::Duration};
 
 use crate::program::{Program, Signal, throng, until};
 
-/// A demo that leads a process group of its own, as a shell starts it, and its server's process.
+/// A demo that leads its own process group, as a shell starts it, and its server's process.
 fn start() -> (Program, u32) {
     let mut command = throng(&["demo"]);
     command.process_group(0);
@@ -25,8 +25,8 @@ fn child_of(pid: u32) -> Option<u32> {
 }
 
 fn is_serving(pid: u32) -> bool {
-    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    words.split(|byte| *byte == 0).nth(1) == Some(b"serve")
+    let args = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    args.split(|byte| *byte == 0).nth(1) == Some(b"serve")
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn the_server_does_not_outlive_the_demo() {
 #[test]
 fn interrupted_it_says_so_and_blames_nobody() {
     let (mut demo, server) = start();
-    demo.says("open ");
+    demo.wait_for("open ");
     // A terminal's Ctrl-C goes to the whole group.
     demo.signal_group(Signal::INT);
     let ended = demo.end();
@@ -52,7 +52,7 @@ fn interrupted_it_says_so_and_blames_nobody() {
     until("the end of the server", || !is_serving(server));
 }
 
-/// Its time is what it is: only for the binary that users get.
+/// The time limit is for the binary that users get.
 #[test]
 fn it_passes_in_half_a_minute() {
     if std::env::var_os("THRONG_BIN").is_none() {

@@ -1,4 +1,4 @@
-//! Targets that take nobody, and targets that are only to be held.
+//! Targets that accept nothing, and targets whose connections are only held.
 
 use crate::{
     scripted::{Peer, Scripted, taken_port},
@@ -23,8 +23,8 @@ fn a_refusal_is_the_targets_doing() {
     let faults = [("target·dial·refused", 7)];
     let fail = Expected { status: 1, verdict: "fail", faults: &faults, counts: &counts };
     let s = fail.check(&format!("http://{address}/"), &["-c", "7", "-d", "200ms"]);
-    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "refused"));
-    assert!(s.word("limit.detail").contains('7') && !s.word("limit.cure").is_empty());
+    assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", "refused"));
+    assert!(s.text("limit.detail").contains('7') && !s.text("limit.cure").is_empty());
     let reasons = s.at("reasons").to_string();
     assert!(reasons.contains("0 of 7 connections held"), "{reasons}");
     assert!(reasons.contains("target · dial · refused: 7"), "{reasons}");
@@ -32,26 +32,26 @@ fn a_refusal_is_the_targets_doing() {
 
 #[test]
 fn a_full_accept_queue_shows_as_dial_timeouts() {
-    // It lets two wait, one more than its backlog; nobody is ever accepted.
+    // It lets two wait, one more than its backlog; none is ever accepted.
     let (_socket, address) = taken_port(Some(1));
     let target = format!("http://{address}/");
     let (ended, s) = run(&target, &["-c", "6", "-d", "500ms", "--timeout", "1s", "--threads", "1"]);
     let faults = s.faults();
-    let count = |fault: &str| faults.iter().find(|(words, _)| words == fault).map_or(0, |(_, n)| *n);
-    let (dials, answers) = (count("target·dial·timeout"), count("target·exchange·timeout"));
-    assert_eq!((dials, answers, faults.len()), (4, 2, 2), "{}", ended.stderr);
+    let count = |fault: &str| faults.iter().find(|(kind, _)| kind == fault).map_or(0, |(_, n)| *n);
+    let (dials, responses) = (count("target·dial·timeout"), count("target·exchange·timeout"));
+    assert_eq!((dials, responses, faults.len()), (4, 2, 2), "{}", ended.stderr);
     assert_eq!((s.count("connections.failed"), s.count("connections.dropped")), (4, 2));
-    // This process is the target: where a thread of another test ends just then, that is named first.
-    let cause = s.word("limit.cause");
+    // This process is the target: if a thread of another test ends just then, that is named first.
+    let cause = s.text("limit.cause");
     assert!(
-        s.word("limit.side") == "target" && ["accept-queue", "thread"].contains(&cause),
+        s.text("limit.side") == "target" && ["accept-queue", "thread"].contains(&cause),
         "{}",
         s.at("limit")
     );
-    let cure = s.word("limit.cure");
+    let cure = s.text("limit.cure");
     assert!(cause == "thread" || cure.contains("backlog"), "{cure}");
     assert!(s.number("ramp_s") > 0.9, "the ramp ends with the last outcome: {}", s.number("ramp_s"));
-    assert_eq!((s.word("verdict"), ended.status), ("fail", Some(1)));
+    assert_eq!((s.text("verdict"), ended.status), ("fail", Some(1)));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn raw_tcp_is_opened_and_held_in_silence() {
 #[test]
 fn raw_tcp_takes_a_greeting_and_notices_a_loss() {
     let server = Scripted::start(|peer| {
-        peer.answer("220 hello\r\n");
+        peer.send("220 hello\r\n");
     });
     let counts = [
         ("connections.dropped", 3),

@@ -1,5 +1,5 @@
-//! What doctor finds, mends and takes back. Changes are made only in a network namespace that the test made itself;
-//! without root those tests are skipped, and say so.
+//! What doctor finds, fixes and undoes. Changes are made only in a network namespace that the test made itself;
+//! without root those tests are skipped, with a message.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     program::{Ended, Program, Serving, file, throng},
-    words::check,
+    usage::check,
 };
 
 const URL: &str = "http://127.0.0.1:9/";
@@ -52,10 +52,10 @@ fn what_fits_and_what_does_not() {
     let large = Program::start(&["doctor", "-c", "4000m"]).end();
     assert_eq!(large.status, Some(3), "{large:?}");
     let last = large.stdout.lines().last().unwrap();
-    let words = "4,000,000,000 connections do not fit: this machine can hold about ";
-    assert!(last.starts_with(words) && last.contains(", limited by "), "{last}");
+    let beginning = "4,000,000,000 connections do not fit: this machine can hold about ";
+    assert!(last.starts_with(beginning) && last.contains(", limited by "), "{last}");
     assert!(large.stdout.lines().any(|line| line.starts_with("no    memory ")), "{}", large.stdout);
-    // run refuses with the same words.
+    // run refuses with the same text.
     let run = Program::start(&["run", URL, "-c", "4000m"]).end();
     let doctor = Program::start(&["doctor", URL, "-c", "4000m", "--json"]).end();
     let report = findings(&doctor);
@@ -73,7 +73,7 @@ fn without_a_number_the_last_line_has_it() {
     let number = last.strip_prefix("this machine can hold about ").and_then(|rest| rest.split_once(' '));
     let number: u64 = number.unwrap_or_else(|| panic!("{last}")).0.replace(',', "").parse().unwrap();
     assert!(number > 1_000 && last.contains(" connections, limited by "), "{last}");
-    // What it says it can hold, it does not refuse. Half of it: others take memory meanwhile.
+    // It does not refuse what it reports as possible. Half of it: other programs take memory meanwhile.
     let half = Program::start(&["doctor", "-c", &(number / 2).to_string()]).end();
     assert_eq!(half.status, Some(0), "{half:?}");
 }
@@ -99,20 +99,20 @@ fn the_target_on_this_machine_is_looked_at() {
     assert!(nobody.stdout.contains("no listener on this machine: not started yet"), "{}", nobody.stdout);
 }
 
-/// Said past the test's captured output, so that it is seen.
+/// Printed past the test's captured output, so that it is seen.
 fn skip(test: &str, why: &str) {
     let mut uncaptured = std::io::stderr();
     writeln!(uncaptured, "skipped: {test}: {why}").unwrap();
 }
 
-/// A network namespace of this test's own, and a place for doctor's note. Gone when dropped.
+/// A network namespace for one test, and a place for doctor's state file. Removed when dropped.
 struct Namespace {
     holder: std::process::Child,
     state: PathBuf,
 }
 
 impl Namespace {
-    /// `None`, and a word about it, where the rights are missing.
+    /// `None`, with a message, without the rights.
     fn new(test: &str) -> Option<Namespace> {
         if !getuid().is_root() {
             skip(test, "it needs root, to make a network namespace of its own");
@@ -126,8 +126,8 @@ impl Namespace {
         holder.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
         let mut holder = holder.spawn().unwrap();
         let mut up = [0; 3];
-        let said = std::io::Read::read_exact(holder.stdout.as_mut().unwrap(), &mut up);
-        if said.is_err() {
+        let output = std::io::Read::read_exact(holder.stdout.as_mut().unwrap(), &mut up);
+        if output.is_err() {
             skip(test, "no network namespace can be made here");
             let _ = holder.wait();
             return None;
@@ -181,8 +181,8 @@ fn settings_are_fixed_and_undone() {
     );
     let bad = "16\n40000\t40100";
     assert_eq!(namespace.settings(), bad);
-    let ask = ["doctor", "-c", "500", "--json"];
-    let before = namespace.throng(&ask);
+    let args = ["doctor", "-c", "500", "--json"];
+    let before = namespace.throng(&args);
     let report = findings(&before);
     assert_eq!((before.status, report["verdict"].as_str()), (Some(0), Some("warn")), "{report}");
     let queue = ["warn", "at most 16 waiting", "sysctl -w net.core.somaxconn=4096"];
@@ -202,12 +202,12 @@ fn settings_are_fixed_and_undone() {
     assert!(fixed.stdout.contains("ok    accept queue "), "{}", fixed.stdout);
     assert_eq!(namespace.settings(), "4096\n32768\t60999");
     assert!(namespace.note().exists());
-    let report = findings(&namespace.throng(&ask));
+    let report = findings(&namespace.throng(&args));
     assert_eq!([one(&report, "accept queue")[0], one(&report, "local port range")[0]], ["ok", "ok"]);
     let again = namespace.throng(&["doctor", "-c", "500", "--fix"]);
     assert!(again.stderr.contains("nothing to fix"), "{again:?}");
 
-    // Elsewhere the note is not acted upon.
+    // Elsewhere the state file is not used.
     let mut elsewhere = throng(&["doctor", "--undo"]);
     elsewhere.env("XDG_STATE_HOME", &namespace.state);
     let elsewhere = Program::from(elsewhere).end();
@@ -262,15 +262,15 @@ fn sources_are_added_dialled_from_and_removed() {
     let server = Serving::from(namespace.inside(&server), &[]);
     let target = format!("http://127.0.0.1:{}/", server.address.port());
     let sources = "10.77.0.0/24,10.78.0.0/16";
-    let ask = ["doctor", target.as_str(), "-c", "300", "--sources", sources];
-    let refused = namespace.throng(&ask);
+    let args = ["doctor", target.as_str(), "-c", "300", "--sources", sources];
+    let refused = namespace.throng(&args);
     assert_eq!(refused.status, Some(3), "{refused:?}");
     let value = "10.77.0.1 and 65,787 more are not local addresses";
     assert!(refused.stdout.contains(value), "{}", refused.stdout);
     assert!(refused.stdout.trim_end().ends_with("300 connections do not fit: sources"), "{}", refused.stdout);
     assert_eq!(places(&namespace), (0, String::new()));
 
-    let fixed = namespace.throng(&[&ask[..], &["--fix"]].concat());
+    let fixed = namespace.throng(&[&args[..], &["--fix"]].concat());
     assert_eq!(fixed.status, Some(0), "{fixed:?}");
     let (listed, route) = places(&namespace);
     assert_eq!((listed, route.contains("10.78.0.0/16 dev lo")), (254, true), "{route}");
@@ -284,10 +284,10 @@ fn sources_are_added_dialled_from_and_removed() {
     let undone = namespace.throng(&["doctor", "--undo"]);
     assert_eq!(undone.status, Some(0), "{undone:?}");
     assert_eq!(places(&namespace), (0, String::new()));
-    assert_eq!(namespace.throng(&ask).status, Some(3));
+    assert_eq!(namespace.throng(&args).status, Some(3));
 }
 
-/// Towards another machine the addresses belong on the device that leads there, and nothing is dialled.
+/// Towards another machine the addresses belong on the device with the route, and nothing is dialled.
 #[test]
 fn addresses_go_to_the_device_that_routes_to_the_target() {
     let name = "addresses_go_to_the_device_that_routes_to_the_target";
@@ -296,18 +296,18 @@ fn addresses_go_to_the_device_that_routes_to_the_target() {
         "ip link add near type veth peer name far && ip addr add 192.0.2.1/24 dev near && ip link set near up",
     );
     let listed = || namespace.shell("ip -o -4 addr show dev near | awk '{ print $4 }' | xargs");
-    let ask = ["doctor", "http://192.0.2.7/", "-c", "5", "--sources", "192.0.2.64/30"];
-    let fixed = namespace.throng(&[&ask[..], &["--fix"]].concat());
+    let args = ["doctor", "http://192.0.2.7/", "-c", "5", "--sources", "192.0.2.64/30"];
+    let fixed = namespace.throng(&[&args[..], &["--fix"]].concat());
     assert_eq!(fixed.status, Some(0), "{fixed:?}");
     assert_eq!(listed(), "192.0.2.1/24 192.0.2.65/32 192.0.2.66/32");
-    // One of them goes in another way meanwhile: the others are still taken back.
+    // One of them is removed otherwise meanwhile: the others are still undone.
     namespace.shell("ip addr del 192.0.2.66/32 dev near");
     let undone = namespace.throng(&["doctor", "--undo"]);
     assert_eq!((undone.status, listed().as_str()), (Some(0), "192.0.2.1/24"), "{undone:?}");
     assert_eq!(undone.stderr, "undone: ip addr del 192.0.2.65/32 dev near\n");
 }
 
-/// Somebody without rights is told which commands need them, and nothing happens.
+/// A user without rights is shown which commands need them, and nothing happens.
 #[test]
 fn without_root_nothing_is_changed() {
     let state = file("state-without-root");
@@ -315,7 +315,7 @@ fn without_root_nothing_is_changed() {
     let mut fix = throng(&["doctor", "-c", "5", "--sources", "192.0.2.1", "--fix"]);
     let copy = getuid().is_root().then(|| readable_copy(Path::new(fix.get_program())));
     if let Some(binary) = &copy {
-        // An administrator looks at it with the eyes of nobody.
+        // An administrator runs it as the user nobody.
         let mut nobody = Command::new("setpriv");
         nobody.args([
             "--reuid=65534",
@@ -331,12 +331,12 @@ fn without_root_nothing_is_changed() {
     let ended = Program::from(fix).end();
     copy.iter().for_each(|copy| fs::remove_file(copy).unwrap());
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(3), ""), "{ended:?}");
-    let words = ["nothing was changed; these require root:", "ip addr add 192.0.2.1/32 dev lo"];
-    assert!(words.iter().all(|word| ended.stderr.contains(word)), "{}", ended.stderr);
+    let parts = ["nothing was changed; these require root:", "ip addr add 192.0.2.1/32 dev lo"];
+    assert!(parts.iter().all(|part| ended.stderr.contains(part)), "{}", ended.stderr);
     assert!(!state.exists());
 }
 
-/// Where everybody may read and run it; a checkout may be closed to nobody.
+/// A folder that everyone may read and execute; a checkout may be closed to the user nobody.
 fn readable_copy(binary: &Path) -> PathBuf {
     use std::os::unix::fs::PermissionsExt;
     let copy = std::env::temp_dir().join(format!("throng-for-nobody-{}", std::process::id()));

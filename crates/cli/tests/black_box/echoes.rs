@@ -1,4 +1,4 @@
-//! WebSocket, both ends ours and each end alone; and the server of delayed answers.
+//! WebSocket, with both ends ours and with each end alone; and the server of delayed responses.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ fn echoes_are_right_timed_and_counted_on_both_sides() {
             Expected { status: 0, verdict: "pass", faults: &[], counts: &[("connections.held", 50)] };
         let summary = expected.check(&ws(&server), &args);
         let answered = summary.count("requests.answered");
-        // One each 200 ms on each, of which a busy machine has less; the first after up to 200 ms.
+        // One per 200 ms on each, fewer on a busy machine; the first after up to 200 ms.
         let most = 50.0 * (summary.number("elapsed_s") / 0.2 + 1.0);
         assert!(
             answered >= 100 && answered as f64 <= most,
@@ -44,10 +44,10 @@ fn echoes_are_right_timed_and_counted_on_both_sides() {
                 && summary.at("requests.status").as_object().unwrap().is_empty()
         );
         let after = Caller::dial(server.address).get("/stats");
-        let requests = |answer: &crate::caller::Answer| {
-            serde_json::from_str::<serde_json::Value>(answer.text()).unwrap()["requests"].as_u64().unwrap()
+        let requests = |response: &crate::caller::Response| {
+            serde_json::from_str::<serde_json::Value>(response.text()).unwrap()["requests"].as_u64().unwrap()
         };
-        // The upgrades, the messages, and the question itself.
+        // The upgrades, the messages, and the request itself.
         assert_eq!(requests(&after) - requests(&before), 50 + answered + 1);
     }
 }
@@ -92,7 +92,7 @@ fn what_is_no_upgrade_is_reported_so() {
     assert!(required.contains("Sec-WebSocket-Version: 13\r\n"), "{required}");
     check(&UPGRADE.replace("Version: 13", "Version: 8"), "426");
     check(&UPGRADE.replace("dGhlIHNhbXBsZSBub25jZQ==", "short"), "400");
-    // An upgrade that nobody offers there is a plain request (RFC 9110 section 7.8).
+    // An upgrade that the server does not offer is a plain request (RFC 9110 section 7.8).
     check(&UPGRADE.replace("/ws/echo", "/"), "200");
 }
 
@@ -109,7 +109,7 @@ fn a_server_that_stops_says_goodbye() {
 
 #[test]
 fn what_refuses_an_upgrade_is_a_fault_of_the_handshake() {
-    let server = Scripted::answering("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
+    let server = Scripted::responding("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
     let counts = &[("connections.failed", 3), ("connections.opened", 0), ("requests.sent", 0)];
     let faults = &[("target·handshake·wrong-status", 3)];
     Expected { status: 1, verdict: "fail", faults, counts }
@@ -125,9 +125,9 @@ fn delayed_answers_come_late_and_once() {
     let mut caller = Caller::dial(address.parse().unwrap());
     let begun = Instant::now();
     caller.send("anything");
-    let answer = caller.answer();
+    let response = caller.response();
     assert!(begun.elapsed() >= Duration::from_millis(300), "{:?}", begun.elapsed());
-    assert_eq!((answer.status, answer.text()), (200, "omglolwtf"));
+    assert_eq!((response.status, response.text()), (200, "omglolwtf"));
     assert!(caller.is_over());
     until("its second line of figures", || server.stdout().contains("finished: 1\n"));
     assert!(server.stdout().contains("incoming: 0\noutgoing: 0\nfinished: 1\nrate: "), "{}", server.stdout());

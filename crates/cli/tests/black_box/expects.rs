@@ -1,4 +1,4 @@
-//! `--expect`: right answers pass, each wrong one is a fault.
+//! `--expect`: correct responses pass, each wrong one is a fault.
 
 use crate::{
     program::Serving,
@@ -6,27 +6,27 @@ use crate::{
     summary::run,
 };
 
-/// All answers are right, or all have this fault.
+/// All responses are correct, or all have this fault.
 fn check(target: &str, expect: &str, fault: Option<&str>) {
     let args = ["-c", "3", "-d", "100ms", "--expect", expect];
     let (ended, s) = run(target, &args[..if expect.is_empty() { 4 } else { 6 }]);
     let answered = s.count("requests.answered");
     assert!(answered >= 3, "{expect}: {}", ended.stderr);
-    let faults: Vec<_> = fault.iter().map(|words| (format!("target·exchange·{words}"), answered)).collect();
+    let faults: Vec<_> = fault.iter().map(|kind| (format!("target·exchange·{kind}"), answered)).collect();
     assert_eq!(s.faults(), faults, "{target} {expect}");
     let (verdict, status) = if fault.is_some() { ("fail", 1) } else { ("pass", 0) };
     ended.assert_status(status);
     let verdict = if ended.status == Some(4) { "invalid" } else { verdict };
-    assert_eq!(s.word("verdict"), verdict, "{target} {expect}");
+    assert_eq!(s.text("verdict"), verdict, "{target} {expect}");
     assert_eq!(s.count("connections.held"), 3, "a wrong answer is no reason to hang up");
     if fault.is_some() {
-        assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "wrong-answer"));
+        assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", "wrong-answer"));
     }
 }
 
 #[test]
 fn status_and_length_are_checked() {
-    let server = Scripted::answering(ok("12345"));
+    let server = Scripted::responding(ok("12345"));
     let url = server.url("/");
     check(&url, "", None);
     check(&url, "status=200,length=5", None);
@@ -37,7 +37,7 @@ fn status_and_length_are_checked() {
 
 #[test]
 fn another_status_may_be_the_right_one() {
-    let server = Scripted::answering(ok("gone").replace("200 OK", "404 Not Found"));
+    let server = Scripted::responding(ok("gone").replace("200 OK", "404 Not Found"));
     let url = server.url("/");
     check(&url, "", Some("wrong-status"));
     check(&url, "length=4", Some("wrong-status"));
@@ -59,13 +59,13 @@ fn wrong_and_right_responses_are_distinguished() {
     let server = Scripted::start(|peer| {
         while let Some(head) = peer.request() {
             let even = head.split(' ').nth(1).unwrap().ends_with(['0', '2', '4', '6', '8']);
-            peer.answer(&ok(if even { "even" } else { "uneven" }));
+            peer.send(&ok(if even { "even" } else { "uneven" }));
         }
     });
     let args = ["-c", "4", "-d", "100ms", "--expect", "length=4"];
     let (ended, s) = run(&server.url("/{rand 1 1000}"), &args);
     let uneven = server.log.targets().iter().filter(|t| t.ends_with(['1', '3', '5', '7', '9'])).count();
     assert!(uneven > 5 && (uneven as u64) < s.count("requests.answered"), "{uneven} of {}", ended.stderr);
-    assert_eq!((ended.status, s.word("verdict")), (Some(1), "fail"));
+    assert_eq!((ended.status, s.text("verdict")), (Some(1), "fail"));
     assert_eq!(s.faults(), [("target·exchange·wrong-length".to_owned(), uneven as u64)]);
 }

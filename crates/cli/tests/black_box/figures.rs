@@ -1,4 +1,4 @@
-//! The summary's figures: each is there, has its type, and agrees with the others and with what the server counted.
+//! The summary's figures: each exists, has its type, and agrees with the others and with what the server counted.
 
 use serde_json::Value;
 
@@ -141,19 +141,19 @@ fn check_schema(ended: &Ended, s: &Summary) {
     let top = s.0.as_object().unwrap();
     let known = |key: &str| SCHEMA.iter().any(|(path, _)| *path == key);
     assert!(top.keys().all(|key| known(key)), "a field that the schema does not name: {:#}", s.0);
-    // A command line has one population: it is all there is.
+    // A command line has one population: it is the whole load.
     let main = s.at("populations.main").as_object().unwrap();
     let differs = ["connections", "steps", "elapsed_s"];
     for (key, own) in main.iter().filter(|(key, _)| !differs.contains(&key.as_str())) {
         let expected = if key == "requests" { lower_bound_unsaid(s.at(key)) } else { s.at(key).clone() };
         assert_eq!(*own, expected, "{key}");
     }
-    // The run begins a notice before its first dial.
+    // The run begins one notice before its first dial.
     let (all, main) = (s.number("elapsed_s"), s.number("populations.main.elapsed_s"));
     assert!(main <= all && all <= ended.took_s, "{main} s of {all} s, {} s by our clock", ended.took_s);
 }
 
-/// Whether throng was the limit is said of the whole run only.
+/// Whether throng was the limit is stated for the whole run only.
 fn lower_bound_unsaid(requests: &Value) -> Value {
     let mut requests = requests.clone();
     requests["lower_bound"] = false.into();
@@ -173,7 +173,7 @@ fn check_order(s: &Summary, name: &str) {
     assert!(mean >= median * 0.499, "{name}: mean {mean}, median {median}");
 }
 
-/// What agrees with what in a run of `n` connections without faults in closed loop.
+/// Which figures agree in a run of `n` connections without faults in closed loop.
 fn check_sums(s: &Summary, n: u64) {
     let count = |path: &str| s.count(path);
     let answered = count("requests.answered");
@@ -189,11 +189,11 @@ fn check_sums(s: &Summary, n: u64) {
     assert_eq!(count("connect_us.count"), n);
     assert_eq!(count("latency_us.count") + count("ramp_latency_us.count"), answered);
     assert!(count("connections.seen_by_target") >= n, "both ends count the same: {:#}", s.0);
-    // First requests follow the connect and lag behind nothing; those of full load all do.
-    // Each request's, and once more where throng stalled while its response was there.
+    // First requests follow the connect and have no lag; those of full load all have one.
+    // Each request's, and once more if throng stalled while its response was waiting.
     let stalled = s.at("latency_us.stalled")["count"].as_u64().unwrap_or(0);
     assert_eq!(count("lag_us.count"), count("latency_us.count") + stalled);
-    // Each answer has a first byte, and it does not come after the last one.
+    // Each response has a first byte, not later than its last one.
     assert_eq!(count("first_byte_us.count"), count("latency_us.count"));
     assert!(s.number("first_byte_us.mean") <= s.number("latency_us.mean"), "{:#}", s.0);
     assert_eq!(count("handshake_us.count"), 0, "no WebSocket, no handshake");
@@ -202,7 +202,7 @@ fn check_sums(s: &Summary, n: u64) {
     assert!(s.number("generator.system_s") <= s.number("generator.cpu_s"), "{:#}", s.0);
     let (ramp_s, opened_per_s) = (s.number("ramp_s"), s.number("connections.open_per_s"));
     assert!(ramp_s > 0.0 && (opened_per_s * ramp_s - n as f64).abs() < 1e-6, "{opened_per_s}/s, {ramp_s} s");
-    // Answers at full load: those due in it, give or take what was under way at its ends.
+    // Responses at full load: those due in it, give or take those outstanding at its ends.
     let at_load = s.number("requests.per_s") * s.number("duration_s");
     assert!((at_load - at_load.round()).abs() < 1e-3, "a whole number of answers: {at_load}");
     assert!((at_load - count("latency_us.count") as f64).abs() <= 2.0 * n as f64, "{at_load}: {:#}", s.0);
@@ -216,7 +216,7 @@ fn figures_agree_with_each_other_and_with_the_server() {
     let head_len = asking.get("/?length=77").head.len() as u64;
     let stats_request = get("/stats").len() as u64;
     let mut stats = || serde_json::from_str::<Value>(asking.get("/stats").text()).unwrap();
-    // The second look has counted the first one's answer.
+    // The second query has counted the first one's response.
     let (_, before) = (stats(), stats());
     let target = server.url("/?length=77");
     let args = ["-c", "20", "-d", "1s", "--threads", "2", "--seed", "7", "--expect", "status=200,length=77"];
@@ -237,7 +237,7 @@ fn figures_agree_with_each_other_and_with_the_server() {
     for (path, text) in
         [("schema", "throng.summary/1"), ("verdict", "pass"), ("io", "uring"), ("target", target.as_str())]
     {
-        assert_eq!(s.word(path), text);
+        assert_eq!(s.text(path), text);
     }
     assert_eq!((s.count("seed"), s.count("threads")), (7, 2));
     assert_eq!(s.count("target_cost.pid"), u64::from(server.program.pid()));
@@ -275,12 +275,12 @@ fn latency_is_the_servers() {
     let (ended, s) = run(&server.url("/delay?for=50ms"), &["-c", "8", "-d", "1s"]);
     check_sums(&s, 8);
     for name in ["latency_us", "ramp_latency_us"] {
-        // A busy machine adds to most of them, and not to the fastest; of which it may take off what throng stalled.
+        // A busy machine adds to most of them, and not to the fastest; of which it may subtract throng's own stalls.
         let (min, p50) = (s.number(&format!("{name}.min")), s.number(&format!("{name}.p50")));
         assert!(min < 90_000.0 && p50 >= 49_900.0, "{name}: {min}, {p50}");
     }
     assert!(s.number("connect_us.min") < 50_000.0, "no request in it: {}", s.number("connect_us.min"));
-    // 8 connections, each with an answer every 50 ms.
+    // 8 connections, each with a response every 50 ms.
     let per_s = s.number("requests.per_s");
     assert!(per_s <= 168.0, "{per_s}/s: {}", ended.stderr);
     let closed_loop = 8.0 / (s.number("latency_us.mean") / 1e6);
@@ -291,7 +291,7 @@ fn latency_is_the_servers() {
 fn status_and_bodies_of_different_answers() {
     let server = Scripted::start(|peer| {
         for length in (0..10).cycle() {
-            if peer.request().is_none() || !peer.answer(&ok(&"x".repeat(length))) {
+            if peer.request().is_none() || !peer.send(&ok(&"x".repeat(length))) {
                 return;
             }
         }

@@ -21,16 +21,16 @@ fn find(target: &str, args: &[&str], status: i32) -> Value {
 
 #[test]
 fn a_limit_on_connections_is_found_and_named() {
-    // No number that is known for something else. The probe has places of its own.
+    // Not a known limit. The probe has ports of its own.
     let server = Serving::start(&["--threads", "1", "--max-open", "700"]);
-    // Judged by this alone: how late throng is on a busy machine is no matter here.
+    // Judged by this alone: how late throng is on a busy machine does not matter here.
     let args = ["--max", "4000", "-d", "1s", "--threshold", "held >= 99.9%"];
     let found = find(&server.url("/"), &args, 0);
     assert_eq!((&found["schema"], &found["by"]), (&"throng.find/1".into(), &"connections".into()));
     assert_eq!(found["outcome"], "found", "{found:#}");
     let (max, error) = (found["max"].as_u64().unwrap(), found["error"].as_u64().unwrap());
     assert!((665..=700).contains(&max) && error <= 15, "{max} ± {error}: {found:#}");
-    // On a busy machine losses come too late after the dials to be known for a limit; `causes` has the cause.
+    // On a busy machine losses come too late after the dials to be attributed to a limit; `causes` has the cause.
     assert_eq!(found["limit"]["side"], "target", "{found:#}");
     assert_eq!(found["thresholds"][0]["pass"], true, "{found:#}");
     let curve = found["curve"].as_array().unwrap();
@@ -69,7 +69,7 @@ fn check_limit(found: &Value, outcome: &str, [side, cause, detail, cure]: [&str;
     assert!(limit("detail").contains(detail) && limit("cure").contains(cure), "{}", found["limit"]);
 }
 
-/// How late throng is on a busy machine is no matter here.
+/// How late throng is on a busy machine does not matter here.
 const HELD: [&str; 2] = ["--threshold", "held >= 99.9%"];
 
 #[test]
@@ -88,7 +88,7 @@ fn a_short_accept_queue() {
     let args = [&["--by", "burst", "--max", "300", "-d", "1s", "--timeout", "1s"], &HELD[..]].concat();
     let found = find(&server.url("/"), &args, 0);
     check_limit(&found, "found", ["target", "accept-queue", "accept queue of 8 was full", "somaxconn"]);
-    // Nine stand in a queue of eight; what is accepted meanwhile makes room.
+    // Nine are in a queue of eight; what is accepted meanwhile makes room.
     let max = found["max"].as_u64().unwrap();
     assert!((8..=30).contains(&max), "{found:#}");
 }
@@ -111,7 +111,7 @@ fn an_idle_timeout() {
 
 #[test]
 fn the_targets_cpu() {
-    // 100 requests a second, those of the probe among them; fewer where others keep the machine busy.
+    // 100 requests a second, those of the probe among them; fewer if other programs keep the machine busy.
     let server = python(&[], ["512", "0", "0.01", "0"]);
     let args = ["--by", "rate", "--max", "200", "--probe", "5/s", "-d", "3s"];
     let found = find(&server.url("/"), &args, 0);

@@ -1,11 +1,11 @@
-//! The help texts, word for word: a change of them is a change that users see. The reference in `docs/` is made of them.
+//! The help texts, word for word: users see every change of them. The reference in `docs/` is generated from them.
 //! `UPDATE_GOLDEN=1` rewrites both.
 
 use std::{fmt::Write, fs, path::Path};
 
 use crate::program::Program;
 
-/// Holds a text against a file of the repository.
+/// Compares a text with a file of the repository.
 fn check(text: &str, file: &Path) {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(file, text).unwrap();

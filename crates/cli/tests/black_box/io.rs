@@ -1,4 +1,4 @@
-//! io_uring or epoll: who chooses, what is said, and how many connections the open-file limit leaves.
+//! io_uring or epoll: which is chosen, what is reported, and how many connections the open-file limit allows.
 
 use std::process::Command;
 
@@ -14,7 +14,7 @@ const CLOSE_RANGE: u32 = 436;
 const EPOLL_PWAIT2: u32 = 441;
 const UNSHARE: u32 = if cfg!(target_arch = "x86_64") { 272 } else { 97 };
 
-/// What surrounds a program: so many open files, and system calls that are refused.
+/// Limits on a program: open files, and system calls that are refused.
 #[derive(Clone, Copy)]
 pub(crate) struct Walls {
     files: u32,
@@ -24,7 +24,7 @@ pub(crate) struct Walls {
 const SANDBOX: Walls = Walls { files: 1024, refused: &[IO_URING_SETUP] };
 
 impl Walls {
-    /// All threads of a program share one table of so many open files.
+    /// All threads of a program share one table of this many open files.
     pub(crate) const fn of_one_table(files: u32) -> Walls {
         Walls { files, refused: &[IO_URING_SETUP, UNSHARE, CLOSE_RANGE] }
     }
@@ -55,7 +55,7 @@ fn summary(ended: &Ended) -> Summary {
     Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:#?}")))
 }
 
-/// Both ends hold so many at once, none is lost, and all are answered.
+/// Both ends hold this many at once, none is lost, and each gets a response.
 fn check_held(walls: Walls, args: &[&str], connections: u64) -> (Ended, Summary) {
     let args = [args, &["--threads", "2"]].concat();
     let server = walls.serve(&args);
@@ -64,7 +64,7 @@ fn check_held(walls: Walls, args: &[&str], connections: u64) -> (Ended, Summary)
     let ended = walls.run(&server.url("/?length=7"), &[&load[..], &args].concat());
     let s = summary(&ended);
     ended.assert_status(0);
-    assert_eq!(s.word("io"), "epoll");
+    assert_eq!(s.text("io"), "epoll");
     assert!(s.faults().is_empty(), "{ended:#?}");
     for (path, count) in
         [("wanted", connections), ("held", connections), ("peak", connections), ("dropped", 0)]
@@ -90,21 +90,21 @@ fn epoll_holds_more_than_the_limit_of_open_files() {
 
 #[test]
 fn a_sandbox_without_io_uring_is_reported_and_held() {
-    let said = "throng: io_uring is not available (Operation not permitted (os error 1)), using epoll\n";
-    // What Docker's default profile refuses; and an old one, which knows neither close_range nor epoll_pwait2.
+    let output = "throng: io_uring is not available (Operation not permitted (os error 1)), using epoll\n";
+    // What Docker's default profile refuses; and an old one, which has neither close_range nor epoll_pwait2.
     let profiles: [&[u32]; 2] = [&[IO_URING_SETUP, UNSHARE], &[IO_URING_SETUP, CLOSE_RANGE, EPOLL_PWAIT2]];
     for refused in profiles {
         let (ended, s) = check_held(Walls { files: 256, refused }, &[], 600);
-        assert_eq!(ended.stderr.matches(said).count(), 1, "{}", ended.stderr);
+        assert_eq!(ended.stderr.matches(output).count(), 1, "{}", ended.stderr);
         assert_eq!(s.count("threads"), 3, "{}", ended.stderr);
     }
     let server = SANDBOX.serve(&[]);
-    assert_eq!(server.program.stderr(), said);
+    assert_eq!(server.program.stderr(), output);
     // A closed loop, which is never late.
     let ended = SANDBOX.run(&server.url("/"), &["-c", "20", "-d", "300ms"]);
     let s = summary(&ended);
-    assert_eq!((ended.status, s.word("verdict"), s.word("io")), (Some(0), "pass", "epoll"), "{ended:#?}");
-    assert!(ended.stderr.starts_with(said), "{}", ended.stderr);
+    assert_eq!((ended.status, s.text("verdict"), s.text("io")), (Some(0), "pass", "epoll"), "{ended:#?}");
+    assert!(ended.stderr.starts_with(output), "{}", ended.stderr);
     assert!(server.program.stdout().ends_with(" threads, epoll\n"), "{}", server.program.stdout());
 }
 
@@ -115,8 +115,8 @@ fn one_table_for_all_threads_has_its_limit() {
     assert_eq!(s.count("threads"), 2);
     let ended = walls.run("tcp://127.0.0.1:9", &["-c", "300"]);
     assert_eq!(ended.status, Some(3), "{ended:#?}");
-    let words = ["open files: 256 allowed, ", "ulimit -n ", "close_range"];
-    assert!(words.iter().all(|word| ended.stderr.contains(word)), "{}", ended.stderr);
+    let parts = ["open files: 256 allowed, ", "ulimit -n ", "close_range"];
+    assert!(parts.iter().all(|part| ended.stderr.contains(part)), "{}", ended.stderr);
 }
 
 #[test]
@@ -126,8 +126,8 @@ fn io_uring_by_name_is_refused_with_the_fix() {
             if verb == "run" { &["run", "tcp://127.0.0.1:9"] } else { &["serve", "--listen", "127.0.0.1:0"] };
         let ended = Program::from(SANDBOX.around(&[args, &["--io", "uring"]].concat())).end();
         assert_eq!((ended.status, ended.stdout.as_str()), (Some(3), ""), "{ended:#?}");
-        let words = ["throng: io_uring: not available (Operation not permitted", "--io epoll"];
-        assert!(words.iter().all(|word| ended.stderr.contains(word)), "{}", ended.stderr);
+        let parts = ["throng: io_uring: not available (Operation not permitted", "--io epoll"];
+        assert!(parts.iter().all(|part| ended.stderr.contains(part)), "{}", ended.stderr);
     }
 }
 
@@ -143,11 +143,11 @@ fn epoll_serves_as_io_uring_does() {
         ("/delay?for=20ms&length=5", 200, 5),
         ("/nothing", 404, 0),
     ] {
-        let answer = caller.get(path);
-        assert_eq!((answer.status, answer.body.len()), (status, length), "{path}");
+        let response = caller.get(path);
+        assert_eq!((response.status, response.body.len()), (status, length), "{path}");
     }
     caller.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-    assert_eq!(caller.answer().status, 200);
+    assert_eq!(caller.response().status, 200);
     assert!(caller.is_over());
     server.program.signal(crate::program::Signal::TERM);
     assert_eq!(server.program.end().status, Some(0));

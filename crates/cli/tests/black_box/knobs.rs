@@ -1,4 +1,4 @@
-//! `serve` misbehaves when told to, and `run` says how.
+//! `serve` misbehaves on request, and `run` reports how.
 
 use crate::{
     caller::Caller,
@@ -31,7 +31,7 @@ fn the_silent_are_cut() {
         &[("target·hold·closed", 5)],
         &[("connections.held", 0), ("connections.dropped", 5), ("requests.answered", 5)],
     );
-    // Who says something in time is kept.
+    // A connection that sends something in time is kept.
     let server = Serving::start(&["--idle-cut", "1s"]);
     run(&server.url("/"), &["-c", "5", "--think", "100ms", "-d", "1500ms"]).0.assert_status(0);
 }

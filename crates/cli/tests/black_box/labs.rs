@@ -1,4 +1,4 @@
-//! Labs: a server is built, started, loaded and stopped, and then stands beside now.
+//! Labs: a server is built, started, loaded and stopped, and its figures of before are compared with those of now.
 
 use std::{
     fs,
@@ -87,13 +87,13 @@ impl Labs {
         Program::from(self.throng(args)).end()
     }
 
-    /// What was kept of trials.
+    /// The stored trials.
     fn kept(&self) -> Vec<serde_json::Value> {
         let text = fs::read_to_string(self.data.0.join("throng/labs.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Servers that were left behind: no other test has our folder's name in its words.
+    /// Servers left running: no other test has this folder's name in its arguments.
     fn left(&self) -> usize {
         let mark = self.folder.join("cache").to_string_lossy().into_owned();
         let all = fs::read_dir("/proc").unwrap().flatten();
@@ -157,7 +157,7 @@ fn several_clients_are_reported_as_one() {
     let kept = labs.kept();
     let summary = &kept[0]["summary"];
     assert_eq!(summary["connections"]["peak"], 90.0, "{summary}");
-    // 30 requests a second of each of 90 connections, and each has been counted once among the latencies.
+    // 30 requests a second on each of 90 connections, and each counted once among the latencies.
     let (runs, count) = (labs.data.runs(), summary["latency_us"]["count"].as_u64().unwrap());
     assert_eq!(runs.len(), 3);
     assert!((2_000..3_000).contains(&count), "{summary}");
@@ -221,7 +221,7 @@ fn what_is_stored_is_compared() {
     assert!(damaged.stderr.contains("labs.jsonl: line 3: not throng.lab/1"), "{damaged:?}");
 }
 
-/// What is in the repository: figures that nobody wrote manually.
+/// What is in the repository: generated figures.
 #[test]
 fn the_page_of_experiments_is_made_of_what_is_stored() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
@@ -240,7 +240,7 @@ fn the_page_of_experiments_is_made_of_what_is_stored() {
         made
     };
     let text = is_as_made(Path::new("experiments.md"));
-    // Nothing that the findings speak of was left out.
+    // Nothing that the findings mention was left out.
     let prose = |line: &&str| !line.starts_with('|');
     assert!(!text.lines().filter(prose).any(|line| line.contains('–')), "a figure that is not there: {text}");
     for picture in fs::read_dir(labs.folder.join("experiments")).unwrap().flatten() {
@@ -325,7 +325,7 @@ fn a_server_is_ready_when_its_files_and_sources_are_there() {
     };
     assert_eq!(run(), "built\n");
     assert_eq!(labs.kept()[0]["server_version"], "kit 1.2");
-    // Another version of the source is built anew.
+    // Another version of the source is built again.
     fs::write(source.join("kit/src/version"), "kit 1.3\n").unwrap();
     assert_eq!(run(), "built\nbuilt\n");
     assert_eq!(labs.kept()[1]["server_version"], "kit 1.3");
@@ -334,10 +334,10 @@ fn a_server_is_ready_when_its_files_and_sources_are_there() {
 #[test]
 fn what_cannot_run_is_reported() {
     let labs = Labs::new("wrong");
-    let check = |args: &[&str], status: i32, told: &str| {
+    let check = |args: &[&str], status: i32, expected: &str| {
         let ended = labs.end(args);
         assert_eq!(ended.status, Some(status), "{args:?}: {ended:?}");
-        assert!(format!("{}{}", ended.stdout, ended.stderr).contains(told), "{args:?}: {ended:?}");
+        assert!(format!("{}{}", ended.stdout, ended.stderr).contains(expected), "{args:?}: {ended:?}");
     };
     check(&["list"], 0, "no-such-program: apt-get install none");
     check(&["run", "others"], 2, "no such lab; use own: others");

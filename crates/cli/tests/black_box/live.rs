@@ -1,11 +1,11 @@
-//! What a run says while it runs: on standard error, a line a second.
+//! What a run prints while it runs: on standard error, a line a second.
 
 use crate::{
     program::{Ended, Program, Serving, file},
     summary::Summary,
 };
 
-/// Whether a line fits a pattern, word by word: in it `#` stands for a number, `@` for a unit.
+/// Whether a line matches a pattern, word by word: in it `#` stands for a number, `@` for a unit.
 fn fits(line: &str, pattern: &str) -> bool {
     let fits = |(word, pattern): (&str, &str)| match pattern.split_once('#') {
         _ if pattern == "@" => word.chars().all(char::is_alphabetic),
@@ -33,7 +33,7 @@ fn patterns_fit_what_they_should() {
     }
 }
 
-/// Two and a half seconds with a live view; what was said, warnings about this machine apart, and the summary.
+/// Two and a half seconds with a live view; its output, apart from warnings about this machine, and the summary.
 fn watch(live: &[&str], name: &str) -> (Ended, Vec<String>, Summary) {
     let (server, json) = (Serving::start(&["--threads", "1"]), file(name));
     let (url, path) = (server.url("/?length=500"), json.to_str().unwrap());
@@ -49,7 +49,7 @@ fn watch(live: &[&str], name: &str) -> (Ended, Vec<String>, Summary) {
 #[test]
 fn line_is_one_a_second_with_everything() {
     let (ended, lines, s) = watch(&["--live", "line"], "line.json");
-    let head = format!("{}: 10 connections, 2 threads, uring, seed 9", s.word("target"));
+    let head = format!("{}: 10 connections, 2 threads, uring, seed 9", s.text("target"));
     let threads = format!("{} threads", s.count("threads"));
     assert_eq!(lines[0], head.replace("2 threads", &threads));
     let pattern = "#s hold open # of # +#/s requests #/s # MiB/s p50 # @ p99 # @ faults # cpu # % memory # @";
@@ -63,7 +63,7 @@ fn line_is_one_a_second_with_everything() {
     let seconds = |line: &String| line.trim_start().split('s').next().unwrap().parse::<u64>().unwrap();
     let seconds: Vec<u64> = lines[1..].iter().map(seconds).collect();
     assert!(seconds.is_sorted_by(|a, b| a < b) && seconds[0] <= 1, "{seconds:?}");
-    // Ten connections, each 20 ms and an answer: hundreds a second, as the summary has it.
+    // Ten connections, each with a response per 20 ms: hundreds a second, as in the summary.
     let rate = |line: &String| {
         let word = line.split("requests ").nth(1).unwrap().split('/').next().unwrap();
         word.replace(',', "").parse::<f64>().unwrap()

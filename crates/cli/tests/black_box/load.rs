@@ -1,4 +1,4 @@
-//! Load models: the open loop, connections that come and go, the probe, and dialling again what was lost.
+//! Load models: the open loop, connections that arrive and leave, the probe, and redials of lost connections.
 
 use serde_json::Value;
 
@@ -29,14 +29,14 @@ fn an_open_loop_sends_what_its_rate_says() {
     let (s, took_s) = expected.check_timed(&server.url("/"), &["-c", "20", "--rate", "500/s", "-d", "2s"]);
     let duration_s = s.number("duration_s");
     assert!((1.99..took_s).contains(&duration_s), "{duration_s} of {took_s} s");
-    // Of the thousand all but those that a busy machine answered after the end.
+    // The thousand except for responses that a busy machine sent after the end.
     let answered = s.number("requests.per_s") * duration_s;
     assert!((800.0..1_000.5).contains(&answered), "{answered} at full load");
 }
 
 #[test]
 fn what_the_schedule_could_not_send_is_said() {
-    // One connection, 50 ms an answer: twenty a second of a hundred.
+    // One connection, 50 ms per response: twenty of the hundred a second.
     let server = Serving::start(&["--threads", "1"]);
     let target = server.url("/delay?for=50ms");
     let (ended, s) = run(&target, &["-c", "1", "--rate", "100/s", "-d", "1s", "--timeout", "300ms"]);
@@ -44,8 +44,8 @@ fn what_the_schedule_could_not_send_is_said() {
     assert!(sent + missed == 100 && missed >= 75, "{sent} sent, {missed} missed");
     // Waiting for the connection is latency.
     assert!(s.number("latency_us.max") > 100e3, "{:#}", s.0);
-    let said = s.at("reasons").to_string();
-    assert!(said.contains("requests were due but not sent"), "{said}");
+    let output = s.at("reasons").to_string();
+    assert!(output.contains("requests were due but not sent"), "{output}");
     ended.assert_status(1);
     let text =
         Program::start(&["run", &target, "-c", "1", "--rate", "100/s", "-d", "1s", "--timeout", "300ms"])
@@ -76,7 +76,7 @@ fn connections_come_make_their_calls_and_go() {
     // The hundredth comes after 99 times 5 ms.
     assert!((0.495..took_s).contains(&s.number("duration_s")), "{} of {took_s} s", s.number("duration_s"));
     let stats: Value = serde_json::from_str(asking.get("/stats").text()).unwrap();
-    // The asking connection and its question included.
+    // The connection and request of the query included.
     assert_eq!((stats["accepted"].as_u64(), stats["requests"].as_u64()), (Some(101), Some(301)), "{stats}");
     let ended = Program::start(&[&["run", &server.url("/")], &args[..]].concat()).end();
     assert!(ended.stdout.contains("100 closed by throng as planned"), "{}", ended.stdout);
@@ -86,7 +86,7 @@ fn connections_come_make_their_calls_and_go() {
 fn arrivals_end_with_their_duration_too() {
     let server = Serving::start(&["--threads", "1"]);
     let (ended, s) = run(&server.url("/"), &["--arrive", "100/s", "--total", "1k", "-d", "500ms"]);
-    // Those due in that time; a busy machine has not opened all of them at its end, and may see it late.
+    // Those due in that time; a busy machine has not opened all of them at its end, and may notice the end late.
     let (opened, most) = (s.count("connections.opened"), 100.0 * s.number("elapsed_s") + 2.0);
     assert!(opened >= 20 && opened as f64 <= most, "{opened}: {:#}", s.0);
     assert!(
@@ -119,7 +119,7 @@ fn the_probe_asks_beside_the_load() {
     assert_eq!(last["connections"].as_u64(), Some(30), "{curve:?}");
     assert!(last["latency_p99_us"].as_f64() >= last["latency_p50_us"].as_f64());
     assert!(last["connect_p99_us"].as_f64() > Some(0.0));
-    // Neither its connections nor its requests are the population's.
+    // Neither its connections nor its requests count for the population.
     assert_eq!((s.count("connections.opened"), s.count("connections.peak")), (30, 30));
     let stats: Value = serde_json::from_str(asking.get("/stats").text()).unwrap();
     assert_eq!(
@@ -134,7 +134,7 @@ fn the_probe_asks_beside_the_load() {
     }
 }
 
-/// The load ends by itself, when the last connection has gone, with probes under way: they are waited for.
+/// The load ends on its own, when the last connection has left, with probes outstanding: they are waited for.
 #[test]
 fn a_probe_is_waited_for_where_the_load_ends_by_itself() {
     let server = Serving::start(&["--threads", "1"]);
@@ -154,7 +154,7 @@ fn what_was_lost_is_dialled_again_after_a_back_off() {
             peer.request();
             return peer.reset();
         }
-        while peer.request().is_some() && peer.answer(&ok("x")) {}
+        while peer.request().is_some() && peer.send(&ok("x")) {}
     });
     // The ramp dials the ten at once, well before the first of them comes back.
     let expected = Expected {

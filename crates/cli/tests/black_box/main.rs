@@ -1,11 +1,10 @@
-//! The real binary as a user meets it: real processes, real sockets, what they print and how they end.
+//! The real binary as a user runs it: real processes, real sockets, what they print and how they end.
 //!
-//! `THRONG_BIN` names the binary where it is another than the one that cargo built for this test. Targets are either
+//! `THRONG_BIN` names the binary if it is not the one that cargo built for this test. Targets are either
 //! `throng serve` or a scripted server ([`scripted`]) that does on purpose what servers do by mistake.
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
-mod answers;
 mod calibrates;
 mod caller;
 mod causes;
@@ -19,7 +18,7 @@ mod echoes;
 mod expects;
 mod figures;
 mod finds;
-mod forms;
+mod formats;
 mod help;
 mod io;
 mod knobs;
@@ -34,6 +33,7 @@ mod places;
 mod program;
 mod replays;
 mod reports;
+mod responses;
 mod scenarios;
 mod schedule;
 mod scripted;
@@ -48,5 +48,5 @@ mod summary;
 mod terminal;
 mod thresholds;
 mod unread;
+mod usage;
 mod watching;
-mod words;

@@ -1,4 +1,4 @@
-//! The metrics of a run: what is written each second, against the summary.
+//! The metrics of a run: what is written each second, compared with the summary.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +18,7 @@ use crate::{
 /// The last line of a CSV file, by column.
 fn last_line(csv: &Path) -> BTreeMap<String, String> {
     let text = fs::read_to_string(csv).unwrap();
-    // No cell has a quote of which it does not have two: outside of them, an even number stands before a comma.
+    // No cell has a single quote mark: outside of quoted cells, an even number of them precedes a comma.
     let cells = |line: &str| -> Vec<String> {
         let mut quotes = 0;
         let is_end = |c: char| {
@@ -115,7 +115,7 @@ fn a_search_has_no_metrics() {
     assert!(
         ["--csv: not supported by `throng find`", "--jsonl: ", "--tag: a search is not stored"]
             .iter()
-            .all(|told| ended.stderr.contains(told)),
+            .all(|line| ended.stderr.contains(line)),
         "{ended:?}"
     );
 }
@@ -133,13 +133,13 @@ fn scrape(at: SocketAddr) -> io::Result<Scrape> {
     Ok(values.map(|(series, value)| (series.to_owned(), value.parse().unwrap())).collect())
 }
 
-/// Scrapes again and again until the run is over: the most that each series had, which of a counter is its last value,
+/// Scrapes again and again until the run is over: the maximum of each series, which for a counter is its last value,
 /// and the summary.
 fn scraped(target: &str, args: &[&str]) -> (Scrape, Summary) {
     let mut run = Program::start(&[&["run", target, "--json", "-", "--prometheus", "0"], args].concat());
-    run.says("/metrics\n");
-    let said = run.stderr();
-    let at = said.split("metrics at http://").nth(1).and_then(|rest| rest.split('/').next()).unwrap();
+    run.wait_for("/metrics\n");
+    let output = run.stderr();
+    let at = output.split("metrics at http://").nth(1).and_then(|rest| rest.split('/').next()).unwrap();
     let (at, mut most) = (at.parse().unwrap(), Scrape::new());
     until("the end of the run", || {
         for (series, value) in scrape(at).into_iter().flatten() {
@@ -214,7 +214,7 @@ fn a_port_in_use_stops_the_run_before_it_starts() {
 #[test]
 fn an_unreachable_influxdb_costs_two_lines() {
     let server = Serving::start(&["--threads", "1"]);
-    // The discard port: nobody listens there.
+    // The discard port: nothing listens there.
     let influx = "http://127.0.0.1:9/write?db=throng";
     let (ended, s) = run(&server.url("/"), &["-c", "5", "--think", "20ms", "-d", "2s", "--influx", influx]);
     ended.assert_status(0);

@@ -1,6 +1,6 @@
 //! A server that misbehaves, for each kind of fault: side, stage, kind and count, and that `limit` names it.
 //!
-//! Dials that fail are in `dials`, wrong lengths and statuses in `expects`; what a network does wrong is in the interop
+//! Dials that fail are in `dials`, wrong lengths and statuses in `expects`; faults of the network are in the interop
 //! tests, between namespaces.
 
 use std::{
@@ -16,7 +16,7 @@ use crate::{
 
 const CONNECTIONS: u64 = 6;
 
-/// What becomes of each connection, and how `limit` words it.
+/// The fault of each connection, and the text of `limit`.
 struct Misdeed {
     fault: &'static str,
     cause: &'static str,
@@ -71,23 +71,23 @@ impl Misdeed {
         let fail = Expected { status: 1, verdict: "fail", faults: &faults, counts: &counts };
         let args = [&["-c", "6", "-d", "800ms", "--ramp", "10k/s"], args].concat();
         let s = fail.check(&server.url("/"), &args);
-        assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", self.cause));
-        assert_eq!(s.word("limit.detail"), self.detail);
+        assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", self.cause));
+        assert_eq!(s.text("limit.detail"), self.detail);
         // On a busy machine some are lost before others are connected.
         assert!((1..=CONNECTIONS).contains(&s.count("limit.at_connections")), "{:#}", s.at("limit"));
-        assert!(s.word("limit.cure").contains(self.cure), "{}", s.word("limit.cure"));
-        assert_eq!(server.log.accepted(), CONNECTIONS + s.asked_for_tls(), "nothing is dialled again");
+        assert!(s.text("limit.cure").contains(self.cure), "{}", s.text("limit.cure"));
+        assert_eq!(server.log.accepted(), CONNECTIONS + s.tls_probes(), "nothing is dialled again");
         s
     }
 
-    /// The same for servers that answer with these, and leave; all at the same time.
-    fn check_answers(&self, answers: &[&'static str]) {
+    /// The same for servers that send these responses, and close; all at the same time.
+    fn check_responses(&self, responses: &[&'static str]) {
         std::thread::scope(|all| {
-            for &answer in answers {
+            for &response in responses {
                 let says = move |peer: &mut Peer| {
                     peer.request();
                     wait_for_all(peer);
-                    peer.answer(answer);
+                    peer.send(response);
                 };
                 all.spawn(move || self.check(says, &[]));
             }
@@ -105,7 +105,7 @@ const WHILE_READ: Duration = Duration::from_millis(400);
 
 #[test]
 fn a_response_may_end_anywhere() {
-    TRUNCATED.check_answers(&[
+    TRUNCATED.check_responses(&[
         "H",
         "HTTP/1.1 200 OK\r\nContent-Le",
         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n",
@@ -114,16 +114,16 @@ fn a_response_may_end_anywhere() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n0\r\n",
     ]);
-    // A promise is no answer.
-    CLOSED.check_answers(&["HTTP/1.1 100 Continue\r\n\r\n", ""]);
+    // An announcement is no response.
+    CLOSED.check_responses(&["HTTP/1.1 100 Continue\r\n\r\n", ""]);
 }
 
 #[test]
 fn a_reset_may_come_anywhere() {
-    for answer in ["", "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nHello"] {
+    for response in ["", "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nHello"] {
         let resets = move |peer: &mut Peer| {
             peer.request();
-            peer.answer(answer);
+            peer.send(response);
             wait_for_all(peer);
             peer.is_silent_for(WHILE_READ);
             peer.reset();
@@ -134,7 +134,7 @@ fn a_reset_may_come_anywhere() {
 
 #[test]
 fn what_other_protocols_say_is_no_answer() {
-    BAD.check_answers(&[
+    BAD.check_responses(&[
         "220 mail.example ESMTP\r\n",
         "-ERR unknown command\r\n",
         // HTTP/2's first frame, SETTINGS.
@@ -145,7 +145,7 @@ fn what_other_protocols_say_is_no_answer() {
 
 #[test]
 fn what_has_two_meanings_is_no_answer() {
-    BAD.check_answers(&[
+    BAD.check_responses(&[
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nHello!",
         "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n",
@@ -161,10 +161,10 @@ fn a_head_has_an_end() {
     let endless = |peer: &mut Peer| {
         peer.request();
         wait_for_all(peer);
-        let mut goes_on = peer.answer("HTTP/1.1 200 OK\r\n");
-        // A megabyte, should nobody stop it.
+        let mut goes_on = peer.send("HTTP/1.1 200 OK\r\n");
+        // A megabyte, unless it is stopped.
         for _ in 0..10_000 {
-            goes_on = goes_on && peer.answer(&format!("X-Filler: {}\r\n", "x".repeat(90)));
+            goes_on = goes_on && peer.send(&format!("X-Filler: {}\r\n", "x".repeat(90)));
         }
     };
     BAD.check(endless, &[]);
@@ -176,7 +176,7 @@ fn what_trickles_is_given_up_in_time() {
         move |peer: &mut Peer| {
             peer.request();
             for byte in text.chars().cycle() {
-                if !peer.is_silent_for(Duration::from_millis(40)) || !peer.answer(&byte.to_string()) {
+                if !peer.is_silent_for(Duration::from_millis(40)) || !peer.send(&byte.to_string()) {
                     return;
                 }
             }
@@ -186,9 +186,7 @@ fn what_trickles_is_given_up_in_time() {
     TIMEOUT.check(trickles("HTTP/1.1 200 OK, and this is only the beginning of it"), &args);
     let interim = |peer: &mut Peer| {
         peer.request();
-        while peer.is_silent_for(Duration::from_millis(40)) && peer.answer("HTTP/1.1 102 Processing\r\n\r\n")
-        {
-        }
+        while peer.is_silent_for(Duration::from_millis(40)) && peer.send("HTTP/1.1 102 Processing\r\n\r\n") {}
     };
     TIMEOUT.check(interim, &args);
 }
@@ -197,7 +195,7 @@ fn what_trickles_is_given_up_in_time() {
 fn idle_connections_are_lost_in_three_ways() {
     let after_the_answer = |then: fn(&mut Peer)| {
         move |peer: &mut Peer| {
-            let _ = peer.request().is_some_and(|_| peer.answer(&ok("x")));
+            let _ = peer.request().is_some_and(|_| peer.send(&ok("x")));
             wait_for_all(peer);
             peer.is_silent_for(WHILE_READ);
             then(peer);
@@ -209,9 +207,9 @@ fn idle_connections_are_lost_in_three_ways() {
     let reset = Misdeed { fault: "target·hold·reset", ..RESET };
     reset.check(after_the_answer(Peer::reset), &args);
     let bad = Misdeed { fault: "target·hold·bad-answer", ..BAD };
-    // The usual one: a timeout, told to whom it does not concern.
+    // The usual one: a timeout, sent to a client that has no request.
     let tells = |peer: &mut Peer| {
-        peer.answer("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+        peer.send("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
         peer.wait_gone();
     };
     bad.check(after_the_answer(tells), &args);
@@ -219,21 +217,21 @@ fn idle_connections_are_lost_in_three_ways() {
 
 #[test]
 fn the_limit_is_the_most_frequent_fault() {
-    // Of each three connections one is reset, two have half an answer.
+    // Of each three connections one is reset, two have half a response.
     let server = Scripted::start(|peer| {
         peer.request();
         let at = peer.log.times.lock().map(|mut times| (times.push(Duration::ZERO), times.len()).1).unwrap();
         if at % 3 == 0 {
             peer.reset();
         } else {
-            peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHell");
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHell");
         }
     });
     let (ended, s) = run(&server.url("/"), &["-c", "9", "-d", "800ms"]);
     let expected = [("target·exchange·reset", 3), ("target·exchange·truncated", 6)];
-    assert_eq!(s.faults(), expected.map(|(words, n)| (words.to_owned(), n)), "{}", ended.stderr);
-    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "wrong-answer"));
-    assert!(s.word("limit.detail").starts_with("6 responses"), "{}", s.word("limit.detail"));
+    assert_eq!(s.faults(), expected.map(|(kind, n)| (kind.to_owned(), n)), "{}", ended.stderr);
+    assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", "wrong-answer"));
+    assert!(s.text("limit.detail").starts_with("6 responses"), "{}", s.text("limit.detail"));
     assert_eq!(ended.status, Some(1));
 }
 
@@ -246,7 +244,7 @@ fn one_bad_server_among_good_ones_is_counted_alone() {
             if bad {
                 return;
             }
-            peer.answer(&ok("Hello"));
+            peer.send(&ok("Hello"));
         }
     });
     let args = ["-c", "8", "-d", "500ms", "--think", "20ms", "--ramp", "100/s", "--threads", "1"];

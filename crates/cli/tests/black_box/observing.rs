@@ -1,4 +1,4 @@
-//! `throng observe`, asked manually and by a run.
+//! `throng observe`, queried manually and by a run.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
@@ -10,7 +10,7 @@ use crate::{
     summary::run,
 };
 
-/// A file with a token, its owner's alone.
+/// A file with a token, readable for its owner only.
 fn secret(name: &str) -> PathBuf {
     let path = file(name);
     fs::write(&path, "0123456789abcdef\n").unwrap();
@@ -25,8 +25,8 @@ fn observer(args: &[&str]) -> Serving {
 fn ask(observer: &Serving, path: &str, fields: &str) -> (u16, String) {
     let mut caller = Caller::dial(observer.address);
     caller.send(&format!("GET {path} HTTP/1.1\r\nHost: x\r\n{fields}\r\n"));
-    let answer = caller.answer();
-    (answer.status, answer.text().to_owned())
+    let response = caller.response();
+    (response.status, response.text().to_owned())
 }
 
 #[test]
@@ -102,9 +102,9 @@ fn a_run_asks_it_each_second() {
     let (ended, s) = run(&server.url("/"), &args);
     ended.assert_status(0);
     assert_eq!(s.count("observed.observer.failures"), 0, "{ended:?}");
-    let answers = s.count("observed.observer.answers");
+    let responses = s.count("observed.observer.answers");
     let most = 3 + ended.took_s as u64;
-    assert!((3..=most).contains(&answers), "before the run and each second of it: {answers}");
+    assert!((3..=most).contains(&responses), "before the run and each second of it: {responses}");
     assert_eq!(s.count("observed.target.pid"), u64::from(server.program.pid()));
     assert_eq!(s.count("target_cost.pid"), u64::from(server.program.pid()));
     let only = &s.at("target_cost.processes").as_array().unwrap()[..];
@@ -112,7 +112,7 @@ fn a_run_asks_it_each_second() {
     assert!(s.number("target_cost.cpu_s") > 0.0 && s.number("observed.target.process.cores_used.max") > 0.0);
     assert!(s.count("observed.target_host.memory_available.min") > 1 << 20);
     assert!(
-        ended.stderr.contains(&format!("{}: {answers} responses\n", observer.address)),
+        ended.stderr.contains(&format!("{}: {responses} responses\n", observer.address)),
         "{}",
         ended.stderr
     );
@@ -128,7 +128,7 @@ fn one_that_fails_is_counted_and_the_run_goes_on() {
     ended.assert_status(0);
     assert!(s.count("observed.observer.failures") >= 2, "{ended:?}");
     assert_eq!(s.count("observed.observer.answers"), 0);
-    assert!(s.word("observed.observer.last_failure").contains("--observe-token-file"));
+    assert!(s.text("observed.observer.last_failure").contains("--observe-token-file"));
     assert!(s.at("target_cost").is_null(), "whom nobody tells of is not guessed at");
     assert!(ended.stderr.contains(" failures, the last: it requires a token"), "{}", ended.stderr);
 }

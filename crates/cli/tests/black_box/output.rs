@@ -53,12 +53,12 @@ fn an_unwritable_file_does_not_lose_the_summary() {
 #[test]
 fn an_output_that_cannot_be_written_costs_no_run() {
     let folder = "/no/such/folder/of-it";
-    let check = |words: &[&str], flag: &str, place: &str| {
-        let ended = Program::start(&[words, &[flag, place]].concat()).end();
-        assert_eq!(ended.status, Some(3), "{words:?} {flag}: {ended:?}");
-        let told: Vec<&str> = ended.stderr.lines().collect();
-        assert!(told.len() == 1 && told[0].starts_with(&format!("throng: {flag} {place}: ")), "{told:?}");
-        assert_eq!(ended.stdout, "", "{words:?} {flag}");
+    let check = |args: &[&str], flag: &str, place: &str| {
+        let ended = Program::start(&[args, &[flag, place]].concat()).end();
+        assert_eq!(ended.status, Some(3), "{args:?} {flag}: {ended:?}");
+        let lines: Vec<&str> = ended.stderr.lines().collect();
+        assert!(lines.len() == 1 && lines[0].starts_with(&format!("throng: {flag} {place}: ")), "{lines:?}");
+        assert_eq!(ended.stdout, "", "{args:?} {flag}");
     };
     let report = format!("{folder}.html");
     for (flag, place) in [
@@ -76,7 +76,7 @@ fn an_output_that_cannot_be_written_costs_no_run() {
     check(&["calibrate"], "--json", folder);
 }
 
-/// A run that is refused by this machine: no place to dial from.
+/// A run that is refused by this machine: no local address to dial from.
 const REFUSED: [&str; 6] = ["run", "http://127.0.0.1:9/", "-c", "5", "--sources", "192.0.2.77"];
 
 #[test]
@@ -85,18 +85,18 @@ fn a_refused_run_changes_no_file_and_leaves_none() {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(folder.join("empty")).unwrap();
     let place = |name: &str| folder.join(name).to_str().unwrap().to_owned();
-    // What was there before stays, in a folder that the bundle was to fill too.
+    // Existing files stay, in a folder that the bundle was to fill too.
     for name in ["old.csv", "old.jsonl", "old.hlog", "old.json", "old.html"] {
         std::fs::write(place(name), "old").unwrap();
     }
     let flags = ["--csv", "--jsonl", "--hlog", "--json", "--report"];
     for (kind, out) in [("old", "empty"), ("new", "made/for/it")] {
         let files: Vec<String> = flags.map(|flag| place(&format!("{kind}.{}", ending(flag)))).into();
-        let mut words: Vec<&str> = REFUSED.to_vec();
-        words.extend(flags.iter().zip(&files).flat_map(|(flag, file)| [*flag, file.as_str()]));
+        let mut args: Vec<&str> = REFUSED.to_vec();
+        args.extend(flags.iter().zip(&files).flat_map(|(flag, file)| [*flag, file.as_str()]));
         let out = place(out);
-        words.extend(["--out", &out]);
-        let ended = Program::start(&words).end();
+        args.extend(["--out", &out]);
+        let ended = Program::start(&args).end();
         assert_eq!(ended.status, Some(3), "{ended:?}");
     }
     let mut there: Vec<String> = std::fs::read_dir(&folder)
@@ -123,17 +123,17 @@ fn a_refused_bundle_keeps_what_others_put_there() {
     let folder = file("refused-bundle");
     let _ = std::fs::remove_dir_all(&folder);
     let out = folder.to_str().unwrap();
-    // Another output of the same run, which is there before, and a name of the bundle's.
+    // Another output of the same run, which exists before, and a name of the bundle's.
     std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
-    let mut words: Vec<&str> = REFUSED.to_vec();
+    let mut args: Vec<&str> = REFUSED.to_vec();
     let inside = folder.join("own.jsonl");
-    words.extend(["--out", out, "--jsonl", inside.to_str().unwrap()]);
-    let ended = Program::start(&words).end();
+    args.extend(["--out", out, "--jsonl", inside.to_str().unwrap()]);
+    let ended = Program::start(&args).end();
     assert_eq!(ended.status, Some(3), "{ended:?}");
     assert!(!folder.exists(), "all of it was the run's own");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("metrics.csv"), "precious").unwrap();
-    let ended = Program::start(&words).end();
+    let ended = Program::start(&args).end();
     assert_eq!(ended.status, Some(2), "{ended:?}");
     assert_eq!(std::fs::read_to_string(folder.join("metrics.csv")).unwrap(), "precious");
     assert!(!inside.exists());
@@ -143,8 +143,8 @@ fn a_refused_bundle_keeps_what_others_put_there() {
 fn two_flags_do_not_write_one_file() {
     let both = file("both-of-them");
     let path = both.to_str().unwrap();
-    let words = ["run", "http://127.0.0.1:9/", "--csv", path, "--json", path, "-d", "1s"];
-    let ended = Program::start(&words).end();
+    let args = ["run", "http://127.0.0.1:9/", "--csv", path, "--json", path, "-d", "1s"];
+    let ended = Program::start(&args).end();
     assert_eq!(ended.status, Some(2), "{ended:?}");
     assert!(ended.stderr.contains("--json writes the same file; use another name: "), "{ended:?}");
     assert!(!both.exists());
@@ -152,8 +152,8 @@ fn two_flags_do_not_write_one_file() {
 
 #[test]
 fn a_search_refuses_what_it_would_not_do() {
-    let words = ["find", "http://127.0.0.1:9/", "--hlog", "x.hlog", "--format", "wrk", "--live", "classic"];
-    let ended = Program::start(&words).end();
+    let args = ["find", "http://127.0.0.1:9/", "--hlog", "x.hlog", "--format", "wrk", "--live", "classic"];
+    let ended = Program::start(&args).end();
     assert_eq!(ended.status, Some(2), "{ended:?}");
     for flag in ["--hlog: ", "--format: ", "--live: "] {
         assert!(ended.stderr.contains(flag), "{ended:?}");
@@ -170,11 +170,11 @@ fn a_broken_standard_output_is_an_error_and_no_panic() {
         let _ = std::fs::remove_file(&json);
         let mut command = throng(&[&["run", &url, "--json", json.to_str().unwrap()], &SHORT[..]].concat());
         let mut child = command.stdout(broken).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = String::new();
-        std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut said).unwrap();
+        let mut output = String::new();
+        std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut output).unwrap();
         let status = child.wait().unwrap();
-        assert_eq!(status.code(), Some(3), "{how}: {status}: {said}");
-        assert!(said.contains("standard output: ") && !said.contains("panicked"), "{how}: {said}");
+        assert_eq!(status.code(), Some(3), "{how}: {status}: {output}");
+        assert!(output.contains("standard output: ") && !output.contains("panicked"), "{how}: {output}");
         assert!(json.exists(), "{how}: the file is written all the same");
     }
 }

@@ -13,11 +13,11 @@ use crate::{
     summary::{Expected, run},
 };
 
-fn answer_all(peer: &mut Peer) {
-    while peer.request().is_some() && peer.answer(&ok("x")) {}
+fn respond_to_all(peer: &mut Peer) {
+    while peer.request().is_some() && peer.send(&ok("x")) {}
 }
 
-/// Servers on places that must all be free: the first port is the kernel's choice, the others follow from it.
+/// Servers on addresses that must all be free: the first port is the kernel's choice, the others follow from it.
 fn servers<const N: usize>(place: impl Fn(usize, u16) -> (String, u16)) -> [Scripted; N] {
     for _ in 0..100 {
         let first = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -26,14 +26,14 @@ fn servers<const N: usize>(place: impl Fn(usize, u16) -> (String, u16)) -> [Scri
         let all: Result<Vec<TcpListener>, _> = [Ok(first)].into_iter().chain(others).collect();
         if let Ok(all) = all {
             let all: Vec<Scripted> =
-                all.into_iter().map(|listener| Scripted::at(listener, answer_all)).collect();
+                all.into_iter().map(|listener| Scripted::at(listener, respond_to_all)).collect();
             return all.try_into().ok().unwrap();
         }
     }
     panic!("no free places");
 }
 
-/// Each destination has its share, and is called by its own name.
+/// Each destination has its share, and is named by its own address.
 fn check_shares(servers: &[Scripted], target: &str, connections: u64) {
     let counts = [("connections.held", connections)];
     let pass = Expected { status: 0, verdict: "pass", faults: &[], counts: &counts };
@@ -62,7 +62,7 @@ fn addresses_of_a_range_have_their_shares() {
 
 #[test]
 fn names_and_ipv6_are_reached() {
-    let server = Scripted::start(answer_all);
+    let server = Scripted::start(respond_to_all);
     let pass = Expected { status: 0, verdict: "pass", faults: &[], counts: &[("connections.held", 2)] };
     let args = ["-c", "2", "-d", "50ms", "--think", "1m"];
     let port = server.address.port();
@@ -71,7 +71,7 @@ fn names_and_ipv6_are_reached() {
     assert!(hosts.contains(&format!("Host: localhost:{port}\r\n")), "the name as typed: {hosts}");
     // Where the machine has no IPv6 there is nothing to reach.
     let Ok(six) = TcpListener::bind("[::1]:0") else { return };
-    let six = Scripted::at(six, answer_all);
+    let six = Scripted::at(six, respond_to_all);
     pass.check(&six.url("/"), &args);
     assert_eq!(six.log.accepted(), 2);
 }
@@ -116,7 +116,7 @@ fn ports_are_outside_the_kernels_own_range() {
 fn others_can_still_dial_while_thousands_are_held() {
     let server = Serving::start(&[]);
     let mut run = Program::start(&["run", &server.url("/"), "-c", "5000", "-d", "forever", "--think", "1h"]);
-    run.says("open 5,000 of 5,000");
+    run.wait_for("open 5,000 of 5,000");
     let mut others: Vec<Caller> = (0..50).map(|_| Caller::dial(server.address)).collect();
     for caller in &mut others {
         assert_eq!(caller.get("/").status, 200);

@@ -1,4 +1,4 @@
-//! A process of ours: what it prints, how it ends; never left behind.
+//! A process of a test: what it prints, how it ends; never left running.
 
 use std::{
     ffi::OsStr,
@@ -14,29 +14,29 @@ use std::{
 pub(crate) use rustix::process::Signal;
 use rustix::process::{Pid, kill_process, kill_process_group};
 
-/// Nothing here takes longer, however slow the machine; the demo apart.
+/// The timeout of everything here, however slow the machine; except for the demo.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The variable that says where runs are kept.
+/// The variable with the folder of stored runs.
 pub(crate) const DATA: &str = "XDG_DATA_HOME";
 
-/// Waits for a condition; a panic with `what` if it does not come.
+/// Waits for a condition; panics with `what` on a timeout.
 pub(crate) fn until(what: &str, condition: impl FnMut() -> bool) {
     until_within(PATIENCE, what, condition);
 }
 
-/// The same with another patience.
+/// The same with another timeout.
 pub(crate) fn until_within(patience: Duration, what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
         assert!(start.elapsed() < patience, "not within {patience:?}: {what}");
-        // Between two looks; yielding alone would take a core from those who are waited for.
+        // Between two checks; yielding alone would take a core from the processes that are waited for.
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// The binary under test, not started; its output is kept, and nobody types. A run goes [`ahead`]; other verbs start programs, which
-/// would too.
+/// The binary under test, not started; its output is captured, and its standard input is empty. A run goes [`ahead`]; other
+/// commands start programs, which would inherit that.
 pub(crate) fn throng(args: &[&str]) -> Command {
     let before = if args.first() == Some(&"run") { ahead() } else { &[] };
     throng_behind(before, args)
@@ -52,8 +52,8 @@ pub(crate) fn throng_behind(before: &[&str], args: &[&str]) -> Command {
     command
 }
 
-/// What puts a program ahead of everything else that wants a processor, where this user may have that: what a test asserts of a run
-/// is about its target then, not about who else is busy on this machine. Empty where the user may not.
+/// The command that gives a program a higher priority than everything else, if this user may set that: what a test asserts of a
+/// run is about its target then, not about what else keeps this machine busy. Empty if the user may not.
 fn ahead() -> &'static [&'static str] {
     static MAY: LazyLock<bool> = LazyLock::new(|| {
         let tried = Command::new("chrt").args(["--rr", "1", "true"]).stderr(Stdio::null()).status();
@@ -62,18 +62,18 @@ fn ahead() -> &'static [&'static str] {
     if *MAY { &["chrt", "--rr", "1"] } else { &[] }
 }
 
-/// What a stream has said so far.
+/// The output of a stream so far.
 #[derive(Clone, Default)]
 struct Said(Arc<Mutex<Vec<u8>>>);
 
 impl Said {
-    /// Reads a stream to its end, beside everything else: a full pipe would stop who writes.
+    /// Reads a stream to its end, in the background: a full pipe would block the writer.
     fn listen(&self, mut stream: impl Read + Send + 'static) -> JoinHandle<()> {
-        let said = self.0.clone();
+        let output = self.0.clone();
         std::thread::spawn(move || {
             let mut piece = [0; 4096];
             while let Ok(n @ 1..) = stream.read(&mut piece) {
-                said.lock().unwrap().extend_from_slice(&piece[..n]);
+                output.lock().unwrap().extend_from_slice(&piece[..n]);
             }
         })
     }
@@ -95,18 +95,18 @@ pub(crate) struct Program {
 /// A process that has ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// None where a signal ended it.
+    /// None if a signal ended it.
     pub(crate) status: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// By the test's clock, from before its start until its end was seen, seconds: no time that it tells is longer, however
-    /// busy this machine is.
+    /// By the test's clock, from before its start until its end was seen, seconds: an upper bound of every duration that it
+    /// reports, however busy this machine is.
     pub(crate) took_s: f64,
 }
 
 impl Ended {
-    /// The exit status of a run. A machine that others keep busy makes throng late; then it says that it cannot
-    /// judge (exit 4), and that is right too. Closed loops are never late: those tests take no excuse.
+    /// The exit status of a run. A busy machine makes throng late; then it reports that it cannot
+    /// judge (exit 4), which is right too. Closed loops are never late: those tests make no exception.
     pub(crate) fn assert_status(&self, expected: i32) {
         let late = self.status == Some(4) && self.stdout.contains("throng was late: lag p99 ");
         assert!(self.status == Some(expected) || late, "exit {expected} expected: {self:#?}");
@@ -118,10 +118,10 @@ impl Program {
         Program::from(throng(args))
     }
 
-    /// Starts a command and keeps what it says.
+    /// Starts a command and captures its output.
     pub(crate) fn from(mut command: Command) -> Program {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Nothing of a test comes into the store of who runs it.
+        // No run of a test is stored in the user's own store.
         if !command.get_envs().any(|(name, _)| name == DATA) {
             command.env(DATA, Path::new(env!("CARGO_TARGET_TMPDIR")).join("data"));
         }
@@ -148,21 +148,21 @@ impl Program {
     }
 
     /// Waits until standard error has a text.
-    pub(crate) fn says(&mut self, text: &str) {
+    pub(crate) fn wait_for(&mut self, text: &str) {
         until(&format!("{text:?} on standard error: {:?}", self.stderr()), || {
-            let said = self.stderr().contains(text);
-            assert!(said || !self.is_ended(), "ended without {text:?}: {:?}", self.stderr());
-            said
+            let output = self.stderr().contains(text);
+            assert!(output || !self.is_ended(), "ended without {text:?}: {:?}", self.stderr());
+            output
         });
     }
 
     /// Waits until a line of this second of a run is there, or of a later one: a busy machine leaves lines out.
-    pub(crate) fn says_second(&mut self, second: u64) {
+    pub(crate) fn wait_for_second(&mut self, second: u64) {
         let of = |line: &str| line.trim_start().split_once("s ")?.0.parse::<u64>().ok();
         until(&format!("second {second}: {:?}", self.stderr()), || {
-            let said = self.stderr().lines().any(|line| of(line) >= Some(second));
-            assert!(said || !self.is_ended(), "ended before second {second}: {:?}", self.stderr());
-            said
+            let output = self.stderr().lines().any(|line| of(line) >= Some(second));
+            assert!(output || !self.is_ended(), "ended before second {second}: {:?}", self.stderr());
+            output
         });
     }
 
@@ -170,7 +170,7 @@ impl Program {
         kill_process(Pid::from_child(&self.child), signal).expect("it runs");
     }
 
-    /// To the process and its children, as a terminal does it. It must lead a group of its own.
+    /// To the process and its children, as a terminal does it. It must lead its own process group.
     pub(crate) fn signal_group(&self, signal: Signal) {
         kill_process_group(Pid::from_child(&self.child), signal).expect("it runs");
     }
@@ -207,7 +207,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Both fail where it has ended, and that is the aim.
+        // Both fail if it has ended, and that is the aim.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -220,7 +220,7 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// The standard input is kept open: should this test be killed, the server ends with it.
+    /// The standard input is kept open: if this test is killed, the server ends with it.
     pub(crate) fn start(args: &[&str]) -> Serving {
         Serving::from(throng(&["serve", "--listen", "127.0.0.1:0", "--until-stdin-ends"]), args)
     }

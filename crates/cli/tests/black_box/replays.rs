@@ -1,4 +1,4 @@
-//! Stored runs again: replayed as they ran, found by what they are, named, deleted.
+//! Stored runs: replayed as they ran, found by their properties, tagged, deleted.
 
 use std::{fs, path::PathBuf};
 
@@ -14,7 +14,7 @@ fn files(name: &str) -> [PathBuf; 4] {
     ["csv", "jsonl", "hlog", "json"].map(|kind| file(&format!("{name}.{kind}")))
 }
 
-fn words(files: &[PathBuf; 4]) -> Vec<&str> {
+fn outputs(files: &[PathBuf; 4]) -> Vec<&str> {
     let flags = ["--csv", "--jsonl", "--hlog", "--json"];
     flags.into_iter().zip(files).flat_map(|(flag, file)| [flag, file.to_str().unwrap()]).collect()
 }
@@ -25,9 +25,9 @@ fn a_replay_shows_and_writes_what_the_run_did() {
     let (first, second) = (files("ran"), files("replayed"));
     let url = server.url("/?length={rand 1 4096}");
     let run = ["run", &url, "-c", "20", "--think", "10ms..50ms", "-d", "3s", "--probe", "20/s"];
-    let ran = data.end(&[&run[..], &words(&first)].concat());
+    let ran = data.end(&[&run[..], &outputs(&first)].concat());
     ran.assert_status(0);
-    let replayed = data.end(&[&["replay", "latest"][..], &words(&second)].concat());
+    let replayed = data.end(&[&["replay", "latest"][..], &outputs(&second)].concat());
     assert_eq!((replayed.status, replayed.stdout.as_str()), (Some(0), ""), "{replayed:?}");
     let read = |file: &PathBuf| fs::read_to_string(file).unwrap();
     assert_eq!(read(&first[0]), read(&second[0]), "CSV");
@@ -37,8 +37,8 @@ fn a_replay_shows_and_writes_what_the_run_did() {
     assert!(read(&first[2]).contains("\nTag=latency,"), "{}", read(&first[2]));
     let json = |file: &PathBuf| serde_json::from_str::<Value>(&read(file)).unwrap();
     assert_eq!(json(&first[3]), json(&second[3]), "the summary");
-    let lines = |said: &str| -> Vec<String> {
-        said.lines().filter(|line| !line.starts_with("throng: ")).map(str::to_owned).collect()
+    let lines = |output: &str| -> Vec<String> {
+        output.lines().filter(|line| !line.starts_with("throng: ")).map(str::to_owned).collect()
     };
     assert_eq!(lines(&ran.stderr), lines(&replayed.stderr));
     assert!(lines(&ran.stderr).len() >= 4, "{ran:?}");
@@ -47,10 +47,10 @@ fn a_replay_shows_and_writes_what_the_run_did() {
 #[test]
 fn what_cannot_be_replayed_is_reported() {
     let data = Data::new("not-replayed");
-    let check = |args: &[&str], status: i32, told: &[&str]| {
+    let check = |args: &[&str], status: i32, expected: &[&str]| {
         let ended = data.end(&[&["replay"], args].concat());
         assert_eq!(ended.status, Some(status), "{ended:?}");
-        assert!(told.iter().all(|told| ended.stderr.contains(told)), "{ended:?}");
+        assert!(expected.iter().all(|expected| ended.stderr.contains(expected)), "{ended:?}");
     };
     check(&["latest"], 2, &["no run latest; list runs with `throng runs`"]);
     let wrong = ["latest", "--live", "tui", "--influx", "http://127.0.0.1:9/"];
@@ -66,7 +66,7 @@ fn what_cannot_be_replayed_is_reported() {
     let server = Serving::start(&["--threads", "1"]);
     let mut run =
         Program::from(data.throng(&["run", &server.url("/"), "-c", "3", "-d", "forever", "--think", "1s"]));
-    run.says(" 2s hold ");
+    run.wait_for(" 2s hold ");
     let refused = data.end(&["runs", "latest", "--delete"]);
     assert_eq!(refused.status, Some(2), "{refused:?}");
     assert!(refused.stderr.contains("is in progress; stop it first"), "{refused:?}");

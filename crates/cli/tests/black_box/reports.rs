@@ -1,4 +1,4 @@
-//! What explains a run to others: reports, bundles, the live page; and what becomes of them where they cannot be had.
+//! Reports, bundles and the live page; and what happens if they cannot be written or served.
 
 use std::{
     fs,
@@ -24,7 +24,7 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
 }
 
-/// What is in a page.
+/// The data in a page.
 fn data_of(page: &str) -> Value {
     let (_, data) =
         page.split_once(r#"<script id="data" type="application/json">"#).expect("a place for data");
@@ -32,7 +32,7 @@ fn data_of(page: &str) -> Value {
     serde_json::from_reader(GzDecoder::new(packed.as_slice())).expect("gzip of JSON")
 }
 
-/// What happened in all of a run's ticks.
+/// The sum of a run's ticks.
 fn sum(run: &Value, path: &str) -> u64 {
     let ticks = run["ticks"].as_array().expect("ticks");
     ticks.iter().map(|tick| tick.pointer(path).and_then(Value::as_u64).unwrap_or_default()).sum()
@@ -49,11 +49,11 @@ fn a_report_has_the_figures_of_the_run_now_and_later() {
     let (data, server) = (Data::new("reported"), Serving::start(&["--threads", "1"]));
     let [now, later, summary] = ["now.html", "later.json", "reported.json"].map(file);
     let url = server.url("/?a=</script>");
-    let words = ["run", &url, "-c", "20", "--think", "10ms..50ms", "-d", "3s", "--seed", "7"];
+    let args = ["run", &url, "-c", "20", "--think", "10ms..50ms", "-d", "3s", "--seed", "7"];
     let outputs = ["--report", now.to_str().unwrap(), "--json", summary.to_str().unwrap()];
-    data.end(&[&words[..], &outputs].concat()).assert_status(0);
-    let told = data.end(&["report", "latest", "-o", later.to_str().unwrap()]);
-    assert!(told.status == Some(0) && told.stderr.contains("throng: report of run "), "{told:?}");
+    data.end(&[&args[..], &outputs].concat()).assert_status(0);
+    let ended = data.end(&["report", "latest", "-o", later.to_str().unwrap()]);
+    assert!(ended.status == Some(0) && ended.stderr.contains("throng: report of run "), "{ended:?}");
     let (report, again) = (data_of(&read(&now)), json(&read(&later)));
     assert_eq!(report, again, "live and from the store");
     assert_eq!(report["schema"], "throng.report/1");
@@ -85,7 +85,7 @@ fn a_killed_run_has_a_report_up_to_its_last_second() {
         "--think",
         "100ms",
     ]));
-    run.says(" 4s hold ");
+    run.wait_for(" 4s hold ");
     run.signal(Signal::KILL);
     run.end();
     let text = data.end(&["report", "latest", "-o", "-", "--format", "json"]).stdout;
@@ -103,8 +103,8 @@ fn a_bundle_has_all_of_it() {
     let (folder, own) = (new_folder("bundle/of/a-run"), file("own.hlog"));
     let out = folder.to_str().unwrap();
     let url = server.url("/");
-    let words = ["run", &url, "-c", "5", "--think", "20ms", "-d", "2s", "--out", out];
-    data.end(&[&words[..], &["--hlog", own.to_str().unwrap()]].concat()).assert_status(0);
+    let args = ["run", &url, "-c", "5", "--think", "20ms", "-d", "2s", "--out", out];
+    data.end(&[&args[..], &["--hlog", own.to_str().unwrap()]].concat()).assert_status(0);
     let names = ["histograms.hlog", "metrics.csv", "report.html", "report.json", "report.md", "summary.json"];
     let mut there: Vec<String> = fs::read_dir(&folder)
         .unwrap()
@@ -116,8 +116,8 @@ fn a_bundle_has_all_of_it() {
     assert_eq!(log, read(&own));
     assert!(csv.lines().count() >= 3 && text.starts_with("# "), "{csv} {text}");
     assert_eq!((data_of(&page), &json(&report)["runs"][0]["summary"]), (json(&report), &json(&summary)));
-    // What is in it is not lost.
-    let refused = data.end(&words);
+    // Its content is not lost.
+    let refused = data.end(&args);
     assert_eq!(refused.status, Some(2), "{refused:?}");
     assert!(refused.stderr.contains("--out: the folder is not empty; use a new one: "), "{refused:?}");
 }
@@ -126,10 +126,10 @@ fn a_bundle_has_all_of_it() {
 fn what_cannot_be_shown_is_reported_before_the_run() {
     let (data, taken) = (Data::new("not-shown"), TcpListener::bind("127.0.0.1:0").unwrap());
     let port = taken.local_addr().unwrap().port().to_string();
-    let check = |words: &[&str], status: i32, told: &[&str]| {
-        let ended = data.end(words);
-        assert_eq!(ended.status, Some(status), "{words:?}: {ended:?}");
-        assert!(told.iter().all(|told| ended.stderr.contains(told)), "{words:?}: {ended:?}");
+    let check = |args: &[&str], status: i32, expected: &[&str]| {
+        let ended = data.end(args);
+        assert_eq!(ended.status, Some(status), "{args:?}: {ended:?}");
+        assert!(expected.iter().all(|expected| ended.stderr.contains(expected)), "{args:?}: {ended:?}");
         assert!(!ended.stderr.contains(" connections, "), "it did not run: {ended:?}");
     };
     const NOBODY: &str = "http://127.0.0.1:9/";
@@ -158,7 +158,7 @@ fn what_cannot_be_shown_is_reported_before_the_run() {
         &["--otlp: does not start with http://; use http://HOST:4318"],
     );
     check(&["find", NOBODY, "--report", "r.html"], 2, &["--report: not supported by `throng find`"]);
-    // A binary that is named is built without features.
+    // A binary given by name is built without features.
     if std::env::var_os("THRONG_BIN").is_some() || !cfg!(feature = "parquet") {
         check(&["run", NOBODY, "--parquet", "m.parquet"], 2, &["--parquet: not in this build; use --csv"]);
     }
@@ -170,7 +170,7 @@ fn what_cannot_be_shown_is_reported_before_the_run() {
     );
 }
 
-/// Takes one POST, and answers that it is taken.
+/// Accepts one POST, and responds with success.
 fn collector() -> (String, std::thread::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -197,7 +197,7 @@ fn a_collector_is_reported_in_its_own_protocol() {
     let (url, taken) = collector();
     let target = server.url("/");
     let ended = data.end(&["run", &target, "-c", "7", "--think", "50ms", "-d", "2s", "--otlp", &url]);
-    // The first second arrives; nobody takes the others, and that is told.
+    // The first second arrives; the others are not accepted, and that is reported.
     ended.assert_status(0);
     assert!(ended.stderr.contains("throng: --otlp 127.0.0.1:"), "{ended:?}");
     let text = taken.join().unwrap();

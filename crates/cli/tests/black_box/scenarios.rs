@@ -1,4 +1,4 @@
-//! `throng run X.toml`: the file is read, with all that it names, its mistakes are told, and it is run.
+//! `throng run X.toml`: the file and all that it names are read, mistakes are reported, and it is run.
 
 use std::{fs, path::PathBuf};
 
@@ -6,10 +6,10 @@ use crate::{
     program::{Program, Serving, Signal, until},
     scripted::Scripted,
     summary::{Summary, run},
-    words::check,
+    usage::check,
 };
 
-/// A file of this test's own, gone with it.
+/// A file of one test, removed with it.
 struct File(PathBuf);
 
 impl File {
@@ -102,7 +102,7 @@ file = "{}"
     )
 }
 
-/// A figure of a population is all that its parts of the summary say; their sum is the whole.
+/// A figure of a population has the same value in all parts of the summary; the populations add up to the total.
 fn check_sums(s: &Summary) {
     for path in [
         "connections.opened",
@@ -129,7 +129,7 @@ fn populations_run_beside_each_other_and_are_distinguished() {
     let file = File::new("three.toml", &three(&server));
     let (ended, s) = run(file.path(), &["--seed", "42", "--threads", "2", "--live", "line"]);
     ended.assert_status(0);
-    assert_eq!((s.word("target"), s.count("seed"), s.faults()), (file.path(), 42, vec![]));
+    assert_eq!((s.text("target"), s.count("seed"), s.faults()), (file.path(), 42, vec![]));
     assert!(ended.stderr.contains(" open ") && ended.stderr.contains("seed 42"), "{}", ended.stderr);
     let of = |name: &str| {
         ["wanted", "opened", "held", "finished"]
@@ -138,7 +138,7 @@ fn populations_run_beside_each_other_and_are_distinguished() {
     assert_eq!((of("idle"), of("users"), of("guests")), ([30, 30, 30, 0], [4, 4, 4, 0], [20, 20, 0, 20]));
     check_sums(&s);
     assert_eq!(s.count("populations.guests.requests.sent"), 40);
-    // An upgrade has no status of a request; the probe's are its own.
+    // An upgrade is not counted among the statuses of requests; the probe has its own.
     let of_http = s.count("populations.users.requests.answered") + 40;
     assert_eq!(s.count("requests.status.200"), of_http);
     let steps = s.at("populations.users.steps").as_object().expect("by name");
@@ -147,8 +147,8 @@ fn populations_run_beside_each_other_and_are_distinguished() {
         s.count("populations.users.steps.look.latency_us.count"),
         s.count("populations.users.latency_us.count")
     );
-    // Full load of the users lasts as the stage says, that of the idle ones from before it, that of the guests until
-    // they are gone: twenty in 380 ms, and 50 ms between their two calls.
+    // Full load of the users lasts as long as the stage, that of the idle ones begins before it, that of the guests lasts until
+    // they have left: twenty in 380 ms, and 50 ms between their two requests.
     let time = |name: &str| s.number(&format!("populations.{name}.duration_s"));
     assert!(time("idle") >= time("users") && time("users") >= 1.9 && time("guests") >= 0.4);
     assert!(time("guests") < s.number("elapsed_s"), "{:#}", s.0);
@@ -190,7 +190,7 @@ fn thresholds_of_the_file_and_of_the_flags_are_judged_together() {
             ("wanted == 54", Some(true)),
             ("users.look.latency.count > 20", Some(true)),
             ("users.held >= 200%", Some(false)),
-            // At full load nobody logged in.
+            // At full load there was no login.
             ("users.login.latency.p99 < 1s", Some(false)),
             ("idle.faults == 0", Some(true)),
         ]
@@ -233,7 +233,7 @@ fn mistakes_of_the_file_and_of_the_flags_are_reported_at_once() {
     let flags = ["--calls", "5", "--think", "1s", "--seed", "x", "--threshold", "hold > 1", "--probe", "5/s"];
     let ended = Program::start(&[&["run", path], &flags[..]].concat()).end();
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
-    let told: Vec<&str> = ended.stderr.lines().collect();
+    let lines: Vec<&str> = ended.stderr.lines().collect();
     let begins = [
         format!("throng: {path}:2:9: think: \"5\" is not a time"),
         format!("throng: {path}:3:15: thresholds: "),
@@ -243,8 +243,8 @@ fn mistakes_of_the_file_and_of_the_flags_are_reported_at_once() {
         "throng: --seed: \"x\" is not ".to_owned(),
         "throng: --threshold: \"hold\" is not a figure of the summary".to_owned(),
     ];
-    assert_eq!(told.len(), begins.len(), "{told:#?}");
-    assert!(told.iter().zip(&begins).all(|(line, begin)| line.starts_with(begin.as_str())), "{told:#?}");
+    assert_eq!(lines.len(), begins.len(), "{lines:#?}");
+    assert!(lines.iter().zip(&begins).all(|(line, begin)| line.starts_with(begin.as_str())), "{lines:#?}");
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn a_signal_amid_a_later_stage_ends_it_with_a_summary() {
     let ended = run.end();
     assert_eq!(ended.status, Some(130), "{ended:?}");
     let s = Summary(serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap());
-    assert_eq!((s.word("verdict"), s.faults()), ("interrupted", vec![]));
+    assert_eq!((s.text("verdict"), s.faults()), ("interrupted", vec![]));
     let users = |path: &str| s.number(&format!("populations.users.{path}"));
     let more = |path: &str| s.number(&format!("populations.more.{path}"));
     assert_eq!(
@@ -348,10 +348,10 @@ fn a_file_that_is_not_there_or_no_text() {
     check(&["run", file.path()], 2, &[":3:8: csv.a.file: \"no-such-file.csv\" cannot be read: No such file"]);
 }
 
-/// A receiver puts its acknowledgement of the first write off by 40 ms: the second does not wait for it.
+/// A receiver delays its acknowledgement of the first write by 40 ms: the second write does not wait for it.
 #[test]
 fn two_small_writes_do_not_wait_for_each_other() {
-    let server = Scripted::start(|peer| while peer.line("b\n") && peer.answer("ok\n") {});
+    let server = Scripted::start(|peer| while peer.line("b\n") && peer.send("ok\n") {});
     for io in ["uring", "epoll"] {
         let text = format!(
             r#"
@@ -378,7 +378,7 @@ expect = {{ body = "ok" }}
     }
 }
 
-/// What is opened in a second is all that was opened in the time of the ramps, whichever they are of: rates are not summed.
+/// The connection rate covers all that was opened during ramps, of any population: rates are not summed.
 #[test]
 fn the_rate_of_several_ramps_is_that_of_all_connections() {
     let check = |name: &str, of_all: &str, stages: &str| {
@@ -392,7 +392,7 @@ fn the_rate_of_several_ramps_is_that_of_all_connections() {
         let (ended, s) = run(file.path(), &[]);
         assert_eq!((ended.status, s.count("connections.held")), (Some(0), 500), "{ended:?}");
         let (all, ramp_s) = (s.number("connections.open_per_s"), s.number("ramp_s"));
-        // 400/s was asked for; a machine that others keep busy may be slower, and is never faster.
+        // 400/s was the target; a busy machine may be slower, and is never faster.
         assert!((100.0..=420.0).contains(&all), "{all} over {ramp_s} s");
         let of = |name: &str| s.number(&format!("populations.{name}.connections.open_per_s"));
         (all, of("long") + of("short"))

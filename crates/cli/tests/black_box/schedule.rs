@@ -10,13 +10,13 @@ use crate::{
     summary::run,
 };
 
-/// A server that logs, for each connection, the time from an answer to the next request.
+/// A server that logs, for each connection, the time from a response to the next request.
 fn watching() -> Scripted {
     Scripted::start(|peer| {
         while peer.request().is_some() {
-            // Before the answer is sent: so the time is a little longer than the client's, never shorter.
+            // Before the response is sent: so the time is a little longer than the client's, never shorter.
             let answered = Instant::now();
-            peer.answer(&ok("x"));
+            peer.send(&ok("x"));
             if peer.wait_for_more() {
                 peer.log.times.lock().unwrap().push(answered.elapsed());
             }
@@ -33,7 +33,7 @@ fn think_time_is_kept() {
     assert!(*least >= Duration::from_millis(200), "never early: {least:?}");
     let whole_s = s.number("ramp_s") + s.number("duration_s");
     let sent = s.count("requests.sent");
-    // Each: one at once, then one each 200 ms at most; and no slower than an answer's time allows.
+    // Each: one at once, then one per 200 ms at most; and no slower than a response's time allows.
     let most = 20 * (1 + ((whole_s + 0.2) / 0.2) as u64);
     let each_s = 0.2 + s.number("latency_us.mean") / 1e6 + s.number("lag_us.mean") / 1e6 + 0.005;
     let fewest = (20.0 * s.number("duration_s") / each_s * 0.9) as u64;
@@ -53,7 +53,7 @@ fn think_time_is_drawn_from_its_range() {
         (ms(gaps.iter().min().unwrap()), gaps.iter().map(ms).sum::<f64>() / gaps.len() as f64);
     assert!(gaps.len() > 100 && least >= 50.0, "{} gaps, the least {least} ms", gaps.len());
     // Uniform: a mean of 150 ms, and each fifth has its share of a fifth; the run's end cuts long ones off.
-    // What a busy machine adds it counts: how late throng was, and how long an answer was on its way.
+    // What a busy machine adds is counted: how late throng was, and how long a response was under way.
     let late = (s.number("lag_us.mean") + s.number("latency_us.mean")) / 1e3;
     assert!((130.0..170.0 + 2.0 * late).contains(&mean), "{mean} ms, {late} ms late");
     let within = |from: f64, to: f64| gaps.iter().filter(|gap| (from..to).contains(&ms(gap))).count();
@@ -67,7 +67,7 @@ fn without_think_time_the_loop_is_closed() {
     let server = watching();
     let (_, s) = run(&server.url("/"), &["-c", "2", "-d", "500ms", "--think", "0"]);
     let gaps = server.log.times.lock().unwrap().clone();
-    // As soon as this machine gives both ends a processor.
+    // As soon as both ends get a processor.
     let at_once = gaps.iter().filter(|gap| **gap < Duration::from_millis(5)).count();
     assert!(gaps.len() > 100 && at_once > gaps.len() / 2, "{at_once} of {} at once", gaps.len());
     assert!(s.count("requests.sent") > gaps.len() as u64 / 2, "{} gaps: {:#}", gaps.len(), s.0);
@@ -75,11 +75,11 @@ fn without_think_time_the_loop_is_closed() {
 
 #[test]
 fn latency_counts_from_the_end_of_the_think_time() {
-    // The server takes 100 ms, the client thinks for 300: neither is counted as the other.
+    // The server takes 100 ms, the client thinks for 300: neither counts as the other.
     let server = Scripted::start(|peer| {
         while peer.request().is_some() {
             std::thread::sleep(Duration::from_millis(100));
-            peer.answer(&ok("x"));
+            peer.send(&ok("x"));
         }
     });
     let (ended, s) = run(&server.url("/"), &["-c", "10", "-d", "1500ms", "--think", "300ms"]);

@@ -1,4 +1,4 @@
-//! A server that does what its script says, right or wrong: a thread for each connection, and a log.
+//! A server that follows its script, right or wrong: a thread for each connection, and a log.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -14,10 +14,10 @@ use std::{
 
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 
-/// A peer that says nothing for so long will say nothing more: no thread waits for ever.
+/// A peer that has sent nothing for this long will send nothing more: no thread waits for ever.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// What was seen of all connections.
+/// The log of all connections.
 #[derive(Default)]
 pub(crate) struct Log {
     pub(crate) peers: Mutex<Vec<SocketAddr>>,
@@ -25,7 +25,7 @@ pub(crate) struct Log {
     pub(crate) heads: Mutex<Vec<String>>,
     /// Times that scripts have taken.
     pub(crate) times: Mutex<Vec<Duration>>,
-    /// All that came.
+    /// All bytes received.
     bytes: Mutex<Vec<u8>>,
 }
 
@@ -62,10 +62,10 @@ impl Scripted {
         Scripted::at(TcpListener::bind("127.0.0.1:0").unwrap(), script)
     }
 
-    /// Answers each request with the same text.
-    pub(crate) fn answering(answer: impl Into<String>) -> Scripted {
-        let answer = answer.into();
-        Scripted::start(move |peer| while peer.request().is_some() && peer.answer(&answer) {})
+    /// Sends the same response to each request.
+    pub(crate) fn responding(response: impl Into<String>) -> Scripted {
+        let response = response.into();
+        Scripted::start(move |peer| while peer.request().is_some() && peer.send(&response) {})
     }
 
     pub(crate) fn at(listener: TcpListener, script: impl Fn(&mut Peer) + Send + Sync + 'static) -> Scripted {
@@ -113,7 +113,7 @@ impl Peer {
         Peer { stream, unread: Vec::new(), log }
     }
 
-    /// The next request's head; none where the peer has gone.
+    /// The next request's head; none if the peer has closed.
     pub(crate) fn request(&mut self) -> Option<String> {
         let end = loop {
             match self.unread.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -128,7 +128,7 @@ impl Peer {
         Some(head)
     }
 
-    /// Takes all up to these words; false where the peer has gone.
+    /// Consumes input up to this text; false if the peer has closed.
     pub(crate) fn line(&mut self, end: &str) -> bool {
         loop {
             match self.unread.windows(end.len()).position(|bytes| bytes == end.as_bytes()) {
@@ -142,7 +142,7 @@ impl Peer {
         }
     }
 
-    /// Takes what has come; false at the end.
+    /// Consumes the input so far; false at the end.
     fn receive(&mut self) -> bool {
         let mut piece = [0; 4096];
         let n = self.stream.read(&mut piece).unwrap_or(0);
@@ -151,27 +151,27 @@ impl Peer {
         n > 0
     }
 
-    /// Says something; false where the peer has gone.
-    pub(crate) fn answer(&mut self, text: &str) -> bool {
+    /// Sends something; false if the peer has closed.
+    pub(crate) fn send(&mut self, text: &str) -> bool {
         self.stream.write_all(text.as_bytes()).is_ok()
     }
 
-    /// Listens until the peer has gone.
+    /// Reads until the peer closes.
     pub(crate) fn wait_gone(&mut self) {
         while self.receive() {}
     }
 
-    /// Whether the peer says something more, rather than to go.
+    /// Whether the peer sends something more, instead of closing.
     pub(crate) fn wait_for_more(&mut self) -> bool {
         !self.unread.is_empty() || self.receive()
     }
 
-    /// Whether what has come and was not taken begins like this.
+    /// Whether the unconsumed input begins like this.
     pub(crate) fn has(&self, begin: &str) -> bool {
         self.unread.starts_with(begin.as_bytes())
     }
 
-    /// Whether the peer neither speaks nor goes for a time. What it says is kept.
+    /// Whether the peer neither sends nor closes for a time. Its input is kept.
     pub(crate) fn is_silent_for(&mut self, time: Duration) -> bool {
         self.stream.set_read_timeout(Some(time)).unwrap();
         let mut piece = [0; 4096];
@@ -187,12 +187,12 @@ impl Peer {
     }
 }
 
-/// A whole answer.
+/// A complete response.
 pub(crate) fn ok(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }
 
-/// A port that is taken by a socket that accepts nobody: with a backlog it lets so many wait, without one it
+/// A port whose socket accepts no connection: with a backlog it lets this many wait, without one it
 /// refuses them all.
 pub(crate) fn taken_port(backlog: Option<i32>) -> (OwnedFd, SocketAddr) {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();

@@ -5,9 +5,9 @@ use crate::{
     summary::run,
 };
 
-/// The targets that one connection asked for in turn, and the summary's seed.
+/// The targets that one connection requested in turn, and the summary's seed.
 fn drawn(seed: Option<&str>) -> (Vec<String>, String) {
-    let server = Scripted::answering(ok("x"));
+    let server = Scripted::responding(ok("x"));
     let args = ["-c", "1", "-d", "250ms", "--think", "1ms..3ms"];
     let seed: Vec<&str> = seed.map(|seed| ["--seed", seed]).into_iter().flatten().collect();
     let (ended, s) = run(&server.url("/?length={rand 1 4096}&x={rand 1 9}"), &[&args[..], &seed].concat());

@@ -20,9 +20,9 @@ fn routes_answer() {
     let server = Serving::start(&["--threads", "1"]);
     let mut caller = Caller::dial(server.address);
     let mut check = |path: &str, status: u16, length: usize| {
-        let answer = caller.get(path);
-        assert_eq!((answer.status, answer.body.len()), (status, length), "{path}: {answer:?}");
-        answer
+        let response = caller.get(path);
+        assert_eq!((response.status, response.body.len()), (status, length), "{path}: {response:?}");
+        response
     };
     let hello = check("/", 200, 12);
     assert_eq!((hello.text(), hello.field("content-type")), ("Hello World!", Some("text/plain")));
@@ -65,11 +65,11 @@ fn stats(caller: &mut Caller) -> Value {
 fn stats_are_exact() {
     let server = Serving::start(&["--threads", "1"]);
     let (mut first, mut second) = (Caller::dial(server.address), Caller::dial(server.address));
-    let answer = first.get("/");
-    let answer_len = (answer.head.len() + answer.body.len()) as u64;
+    let response = first.get("/");
+    let response_len = (response.head.len() + response.body.len()) as u64;
     second.get("/nothing").body.is_empty().then_some(()).expect("no body");
     second.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nabcde");
-    second.answer();
+    second.response();
     let third = Caller::dial(server.address);
     until("three accepted", || stats(&mut first)["accepted"] == 3);
     drop(third);
@@ -89,13 +89,13 @@ fn stats_are_exact() {
     for _ in 0..10 {
         first.get("/");
     }
-    let asked = first.get("/stats");
-    let after: Value = serde_json::from_str(asked.text()).unwrap();
+    let queried = first.get("/stats");
+    let after: Value = serde_json::from_str(queried.text()).unwrap();
     let grown = |field: &str| after[field].as_u64().unwrap() - before[field].as_u64().unwrap();
     assert_eq!(grown("requests"), 11, "ten, and the one that asks");
-    // What asks is counted as it is answered, its bytes when all of it is done: those are of the question before.
+    // A request for the counters counts as soon as it is handled, its bytes once it is complete: they are the previous one's.
     assert_eq!(grown("bytes_in"), 10 * ours + get("/stats").len() as u64);
-    let stats_len = grown("bytes_out") - 10 * answer_len;
+    let stats_len = grown("bytes_out") - 10 * response_len;
     assert!((100..400).contains(&stats_len), "the answer before: {stats_len} bytes");
 }
 
@@ -107,11 +107,11 @@ fn stats_are_those_of_all_threads() {
         assert_eq!(caller.get("/").status, 200);
     }
     let mut asking = Caller::dial(server.address);
-    let mut asked = 0;
+    let mut requests = 0;
     until("20 and the one that asks", || {
-        asked += 1;
+        requests += 1;
         let s = stats(&mut asking);
-        s["open"] == 21 && s["peak"] == 21 && s["accepted"] == 21 && s["requests"] == 20 + asked
+        s["open"] == 21 && s["peak"] == 21 && s["accepted"] == 21 && s["requests"] == 20 + requests
     });
 }
 
@@ -140,8 +140,8 @@ fn bodies_are_read_and_left() {
     ];
     for post in posts {
         caller.send(&format!("POST /?length=3 HTTP/1.1\r\nHost: x\r\n{post}"));
-        let answer = caller.answer();
-        assert_eq!((answer.status, answer.body.len()), (200, 3), "{post:.60}");
+        let response = caller.response();
+        assert_eq!((response.status, response.body.len()), (200, 3), "{post:.60}");
         assert_eq!(caller.get("/").text(), "Hello World!", "the body was left there: {post:.60}");
     }
 }
@@ -153,7 +153,7 @@ fn a_body_is_asked_for() {
     caller.send("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
     assert_eq!(caller.head(), "HTTP/1.1 100 Continue\r\n\r\n", "before the body");
     caller.send("abcde");
-    assert_eq!(caller.answer().text(), "Hello World!");
+    assert_eq!(caller.response().text(), "Hello World!");
     assert_eq!(caller.get("/?length=2").body.len(), 2);
 }
 
@@ -163,13 +163,13 @@ fn requests_in_one_segment_are_answered_in_order() {
     let mut caller = Caller::dial(server.address);
     caller.send(&["/?length=3", "/", "/?length=1"].map(get).concat());
     for length in [3, 12, 1] {
-        assert_eq!(caller.answer().body.len(), length);
+        assert_eq!(caller.response().body.len(), length);
     }
     // Also where the first one takes its time.
     caller.send(&["/delay?for=200ms&length=3", "/", "/nothing", "/delay?for=50ms"].map(get).concat());
     for (status, length) in [(200, 3), (200, 12), (404, 0), (200, 12)] {
-        let answer = caller.answer();
-        assert_eq!((answer.status, answer.body.len()), (status, length));
+        let response = caller.response();
+        assert_eq!((response.status, response.body.len()), (status, length));
     }
 }
 
@@ -179,10 +179,10 @@ fn a_request_may_come_in_pieces() {
     let (mut slow, mut other) = (Caller::dial(server.address), Caller::dial(server.address));
     for piece in get("/?length=44").as_bytes().chunks(3) {
         slow.send(std::str::from_utf8(piece).unwrap());
-        // Another one's answer: by then the piece has been looked at.
+        // Another request's response: by then the piece has been read.
         assert_eq!(other.get("/").status, 200);
     }
-    assert_eq!(slow.answer().body.len(), 44);
+    assert_eq!(slow.response().body.len(), 44);
 }
 
 #[test]
@@ -196,14 +196,18 @@ fn delay_takes_its_time() {
     assert!((299..3000).contains(&took), "{took} ms");
 }
 
-/// Sends `request`; the answer has this status and field, and then the connection ends, or does not.
+/// Sends `request`; the response has this status and field, and then the connection is closed, or not.
 fn check_end(request: &str, status: u16, connection: Option<&str>, ends: bool) {
     let server = Serving::start(&["--threads", "1"]);
     let mut caller = Caller::dial(server.address);
     caller.send(request);
-    let answer = caller.answer();
-    assert_eq!(answer.status, status, "{request:?}: {answer:?}");
-    assert_eq!(answer.field("connection").map(str::to_ascii_lowercase).as_deref(), connection, "{request:?}");
+    let response = caller.response();
+    assert_eq!(response.status, status, "{request:?}: {response:?}");
+    assert_eq!(
+        response.field("connection").map(str::to_ascii_lowercase).as_deref(),
+        connection,
+        "{request:?}"
+    );
     if ends {
         assert!(caller.is_over(), "{request:?}: the connection goes on");
     } else {
@@ -212,7 +216,7 @@ fn check_end(request: &str, status: u16, connection: Option<&str>, ends: bool) {
     let mut other = Caller::dial(server.address);
     let stats = stats(&mut other);
     assert_eq!(stats["errors"], u64::from(status == 400), "{request:?}");
-    // The one that asks, and the other as long as it goes on.
+    // The one with the request, and the other one while it is open.
     let (open, closed) = if ends { (1, 1) } else { (2, 0) };
     assert_eq!((&stats["open"], &stats["closed"]), (&open.into(), &closed.into()), "{request:?}: {stats}");
 }

@@ -1,4 +1,4 @@
-//! How `throng serve` ends: it takes nobody more, finishes what it owes, and says 0.
+//! How `throng serve` ends: it accepts no more, completes outstanding responses, and exits with 0.
 
 use std::{
     net::TcpStream,
@@ -31,20 +31,20 @@ fn what_is_owed_is_finished() {
     let (mut owed, mut other) = (Caller::dial(server.address), Caller::dial(server.address));
     let start = Instant::now();
     owed.send(&get("/delay?for=1500ms&length=77"));
-    // The request has arrived when its bytes are counted: a first question's, its own, and those of each look.
-    let (question, request) = (get("/stats").len(), get("/delay?for=1500ms&length=77").len());
-    let mut looks = 0;
+    // The request has arrived when its bytes are counted: those of the first query, its own, and those of each check.
+    let (query, request) = (get("/stats").len(), get("/delay?for=1500ms&length=77").len());
+    let mut checks = 0;
     until("the request has arrived", || {
-        looks += 1;
+        checks += 1;
         let stats: serde_json::Value = serde_json::from_str(other.get("/stats").text()).unwrap();
-        stats["bytes_in"] == (looks - 1) * question + request
+        stats["bytes_in"] == (checks - 1) * query + request
     });
     server.program.signal(Signal::TERM);
     let address = server.address;
     until("nobody is accepted any more", || TcpStream::connect(address).is_err());
     assert!(!server.program.is_ended(), "it owes an answer");
-    let answer = owed.answer();
-    assert_eq!((answer.status, answer.body.len()), (200, 77));
+    let response = owed.response();
+    assert_eq!((response.status, response.body.len()), (200, 77));
     assert!(start.elapsed() >= Duration::from_millis(1499), "not before its time");
     assert_eq!(server.program.end_within(SOON).status, Some(0));
 }

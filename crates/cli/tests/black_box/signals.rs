@@ -13,10 +13,10 @@ fn written(json: &Path) -> Summary {
     Summary(serde_json::from_str(&text).unwrap())
 }
 
-/// What a signal at full load, or in the ramp, must lead to.
+/// The result of a signal at full load, or in the ramp.
 fn check_interrupted(ended: &Ended, s: &Summary) {
     assert_eq!(ended.status, Some(130), "{ended:?}");
-    assert_eq!(s.word("verdict"), "interrupted");
+    assert_eq!(s.text("verdict"), "interrupted");
     assert_eq!(s.at("reasons")[0], "interrupted by a signal");
     assert!(ended.stdout.ends_with("interrupted\n"), "the last word: {}", ended.stdout);
     assert!(s.faults().is_empty(), "{:?}", s.faults());
@@ -29,7 +29,7 @@ fn at_full_load(command: impl FnOnce(&[&str]) -> Command, name: &str, signal: Si
     let (url, path) = (server.url("/"), json.to_str().unwrap());
     let args = ["run", &url, "-c", "5", "-d", "forever", "--think", "50ms", "--json", path];
     let mut run = Program::from(command(&args));
-    run.says(" hold ");
+    run.wait_for(" hold ");
     run.signal(signal);
     let (ended, s) = (run.end_within(Duration::from_secs(5)), written(&json));
     check_interrupted(&ended, &s);
@@ -68,7 +68,7 @@ fn a_signal_ends_the_ramp() {
     let (url, path) = (server.url("/"), json.to_str().unwrap());
     let mut run =
         Program::start(&["run", &url, "-c", "10k", "--ramp", "100/s", "--think", "1m", "--json", path]);
-    run.says(" ramp ");
+    run.wait_for(" ramp ");
     run.signal(Signal::INT);
     let (ended, s) = (run.end_within(Duration::from_secs(5)), written(&json));
     check_interrupted(&ended, &s);
@@ -76,26 +76,26 @@ fn a_signal_ends_the_ramp() {
     assert!((1..1000).contains(&opened) && held == opened, "{held} held of {opened} opened");
     assert_eq!((s.number("duration_s"), s.number("requests.per_s")), (0.0, 0.0), "full load never came");
     let (ramp_s, rate) = (s.number("ramp_s"), s.number("connections.open_per_s"));
-    // No faster than asked for, and slower where this machine was busy as it ended.
+    // No faster than the rate, and slower if this machine was busy at the end.
     assert!((50.0..110.0).contains(&rate), "{opened} in {ramp_s} s are {rate}/s");
 }
 
 #[test]
 fn a_second_signal_does_not_wait() {
-    // Nothing is answered, and 5 s are granted to what is under way.
+    // No request gets a response, and outstanding ones have 5 s.
     let (server, json) = (Scripted::start(Peer::wait_gone), file("twice.json"));
     let (url, path) = (server.url("/"), json.to_str().unwrap());
     let mut run = Program::start(&["run", &url, "-c", "2", "-d", "forever", "--json", path]);
-    run.says(" hold ");
+    run.wait_for(" hold ");
     run.signal(Signal::INT);
-    run.says(" drain ");
+    run.wait_for(" drain ");
     run.signal(Signal::INT);
     let ended = run.end_within(Duration::from_secs(2));
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(130), ""), "at once, without a summary");
     assert!(!json.exists());
 }
 
-/// The masks of blocked signals of the threads whose names begin so.
+/// The masks of blocked signals of the threads whose names begin like this.
 fn blocked(program: &Program, name: &str) -> Vec<u64> {
     let tasks = fs::read_dir(format!("/proc/{}/task", program.pid())).expect("the program runs");
     let of = |task: &Path| {
@@ -113,7 +113,7 @@ fn blocked(program: &Program, name: &str) -> Vec<u64> {
     tasks.filter_map(|task| of(&task.expect("an entry").path())).collect()
 }
 
-/// A handler writes to a pipe by its number, which in a shard's own table of files may be a connection.
+/// A handler writes to a pipe by its number, which in a shard's own file table may be a connection.
 #[test]
 fn shards_take_no_signals() {
     for io in ["uring", "epoll"] {
@@ -121,7 +121,7 @@ fn shards_take_no_signals() {
         let args =
             ["-c", "5", "-d", "forever", "--think", "50ms", "--io", io, "--threads", "2", "--probe", "5/s"];
         let mut run = Program::start(&[&["run", &server.url("/")], &args[..]].concat());
-        run.says(" hold ");
+        run.wait_for(" hold ");
         let ends = [Signal::INT, Signal::TERM].map(|signal| 1u64 << (signal.as_raw() - 1));
         for (program, name, count) in [(&run, "run-", 4), (&server.program, "serve-", 2)] {
             let masks = blocked(program, name);

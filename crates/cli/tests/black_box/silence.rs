@@ -1,5 +1,5 @@
-//! Silence is a failure: every load model against every way in which a server stops answering, with and without thresholds. No
-//! run passes that should not, and each request that was sent has exactly one end.
+//! Silence is a failure: every load model against every way in which a server stops responding, with and without thresholds. No
+//! run passes that should not, and each request has exactly one outcome.
 
 use std::{thread, time::Duration};
 
@@ -26,7 +26,7 @@ use Trouble::*;
 const ALL: [Trouble; 6] =
     [NeverAnswers, StopsInTheMiddle, StopsInTheLastSecond, LosesSome, IsKilled, StopsAndGoesOn];
 
-/// Longer than any right response here takes, and shorter than any stop of the server.
+/// Longer than any correct response here takes, and shorter than any stop of the server.
 const THRESHOLD: &str = "latency.max < 500ms";
 
 struct Cell<'a> {
@@ -52,15 +52,15 @@ impl Cell<'_> {
         let faults = summary.at("faults").as_array().unwrap().iter().filter(under_way);
         let lost: u64 = faults.map(|fault| fault["count"].as_u64().unwrap()).sum();
         assert_eq!(sent, answered + lost + unanswered, "{place}");
-        let headline = summary.word("headline");
+        let headline = summary.text("headline");
         if trouble == StopsAndGoesOn && !judged {
-            // Late, and nothing else: what was sent was answered. On a busy machine it goes on after the load's end, when the
+            // Late, and nothing else: all responses came. On a busy machine it continues after the load's end, when the
             // slots that waited for a connection have missed it.
             assert!(status == 0 || status == 4 || count("missed") > 0, "{place}");
             assert_eq!(sent, answered, "{place}");
             return;
         }
-        // A machine that others keep busy makes throng late, and then it judges nothing.
+        // A busy machine makes throng late, and then it judges nothing.
         assert!(status == 1 || status == 4, "exit {status}: {place}");
         assert!(!headline.contains("every"), "{headline}: {place}");
         if trouble != StopsAndGoesOn {
@@ -90,13 +90,13 @@ impl Cell<'_> {
             NeverAnswers | LosesSome => None,
         };
         if let Some(second) = second {
-            run.says_second(second);
+            run.wait_for_second(second);
             let signal = if self.trouble == IsKilled { Signal::KILL } else { Signal::STOP };
             server.program.signal(signal);
         }
         if self.trouble == StopsAndGoesOn {
             // The next line but one: it stalled for a second or more.
-            run.says_second(3);
+            run.wait_for_second(3);
             server.program.signal(Signal::CONT);
         }
         let ended = run.end();
@@ -105,7 +105,7 @@ impl Cell<'_> {
     }
 }
 
-/// All that can befall a load, at the same time: most of it is waiting.
+/// All troubles of a load, at the same time: most of it is waiting.
 fn check(path: &str, load: &[&str]) {
     thread::scope(|scope| {
         for (trouble, judged) in ALL.into_iter().flat_map(|trouble| [(trouble, false), (trouble, true)]) {
@@ -114,7 +114,7 @@ fn check(path: &str, load: &[&str]) {
     });
 }
 
-/// A stop of throng itself is its own lateness, and not the target's latency.
+/// A stop of throng itself is its own lag, and not the target's latency.
 #[test]
 fn where_throng_stands_still_it_is_late() {
     const STOP: Duration = Duration::from_millis(600);
@@ -123,9 +123,9 @@ fn where_throng_stands_still_it_is_late() {
     let run = |load: &[&str]| {
         let args = ["run", &target, "--json", "-", "--live", "line", "-d", "3s", "--ramp", "0s"];
         let mut run = Program::start(&[&args, load].concat());
-        run.says_second(1);
+        run.wait_for_second(1);
         run.signal(Signal::STOP);
-        // The experiment itself: for so long it is stopped.
+        // The experiment itself: it is stopped for this long.
         thread::sleep(STOP);
         run.signal(Signal::CONT);
         let ended = run.end();
@@ -135,15 +135,15 @@ fn where_throng_stands_still_it_is_late() {
     let (latency, lag) = (s.number("latency_us.max"), s.number("lag_us.max"));
     assert!(lag >= 550e3, "lag {lag} us");
     assert!(latency < 300e3 && s.count("latency_us.count") > 100, "latency {latency} us");
-    // What is told of those that were under way is the least.
+    // For outstanding requests the reported latency is a lower bound.
     let (bounds, most) = (s.count("latency_us.stalled.count"), s.number("latency_us.stalled.most"));
     assert!((1..100).contains(&bounds) && most >= 550e3, "{bounds}, {most} us");
     assert_eq!(s.count("requests.sent"), s.count("requests.answered"));
-    // Judged by the longest, such a run says nothing; nor do those in which it was long for one in a hundred.
+    // Judged by the maximum, such a run has no result; nor has one in which it was long for one in a hundred.
     let s = run(&["-c", "8", "--threshold", "latency.max < 100ms"]);
-    assert_eq!(s.word("verdict"), "invalid", "{:#}", s.0["reasons"]);
+    assert_eq!(s.text("verdict"), "invalid", "{:#}", s.0["reasons"]);
     let s = run(&["-c", "8", "--rate", "200/s", "--threshold", "latency.p99 < 100ms"]);
-    assert_eq!(s.word("verdict"), "invalid", "{:#}", s.0["reasons"]);
+    assert_eq!(s.text("verdict"), "invalid", "{:#}", s.0["reasons"]);
     assert!(s.number("lag_us.p99") > 300e3, "{:#}", s.0["lag_us"]);
 }
 

@@ -1,5 +1,5 @@
 //! Targets that go silent, are stopped, or have limits that show only in their accept queue and in how they close: what `run`
-//! says of them.
+//! reports.
 
 use std::{path::Path, process::Command};
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 fn limit(s: &Summary) -> (&str, &str, &str) {
-    (s.word("limit.side"), s.word("limit.cause"), s.word("limit.certainty"))
+    (s.text("limit.side"), s.text("limit.cause"), s.text("limit.certainty"))
 }
 
 /// A server with a limit of its own; see `limited.py`.
@@ -22,14 +22,14 @@ fn limited(kind: &str, most: &str) -> Serving {
     Serving::from(command, &[])
 }
 
-/// Runs to its end; the target is stopped for as long as it takes until a second of the run has passed without a response.
+/// Runs to its end; the target is stopped until a second of the run has passed without a response.
 fn run_stopped(server: &Serving, args: &[&str]) -> Summary {
     let url = server.url("/");
-    let words = [&["run", &url, "-c", "20", "--json", "-"], args].concat();
-    let mut running = Program::start(&words);
-    running.says("open 20 of 20");
+    let args = [&["run", &url, "-c", "20", "--json", "-"], args].concat();
+    let mut running = Program::start(&args);
+    running.wait_for("open 20 of 20");
     server.program.signal(Signal::STOP);
-    running.says("requests 0/s");
+    running.wait_for("requests 0/s");
     server.program.signal(Signal::CONT);
     let ended = running.end();
     Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")))
@@ -41,7 +41,7 @@ fn a_target_that_is_stopped_for_a_while_is_named() {
     let s = run_stopped(&server, &["-d", "4s", "--threshold", "latency.max < 300ms"]);
     assert_eq!(limit(&s), ("target", "stall", "seen"), "{:#}", s.at("limit"));
     assert_eq!(s.count("limit.at_connections"), 20);
-    let detail = s.word("limit.detail");
+    let detail = s.text("limit.detail");
     assert!(detail.contains("was stopped (process ") && detail.contains("state T"), "{detail}");
 }
 
@@ -49,13 +49,13 @@ fn a_target_that_is_stopped_for_a_while_is_named() {
 fn a_silence_is_a_warning_on_a_pass() {
     let server = Serving::start(&["--threads", "1"]);
     let s = run_stopped(&server, &["-d", "4s"]);
-    assert!(s.at("limit").is_null() || s.word("verdict") != "pass", "{:#}", s.at("limit"));
+    assert!(s.at("limit").is_null() || s.text("verdict") != "pass", "{:#}", s.at("limit"));
     let reasons = s.at("reasons").as_array().unwrap();
     let warned =
         |reason: &&serde_json::Value| reason.as_str().unwrap().contains("no connection received a response");
     assert_eq!(
         reasons.iter().filter(warned).count(),
-        usize::from(s.word("verdict") == "pass"),
+        usize::from(s.text("verdict") == "pass"),
         "{reasons:?}"
     );
 }
@@ -73,8 +73,8 @@ fn who_stands_in_the_queue_of_a_stopped_process_is_not_held() {
     let (_, s) = run(&server.url("").replace("http", "tcp"), &["-c", "100", "-d", "1s"]);
     let counts =
         ["connections.opened", "connections.held", "connections.unaccepted"].map(|path| s.count(path));
-    assert_eq!((counts, s.word("verdict")), ([100, 100, 0], "pass"), "{:#}", s.at("connections"));
-    assert!(s.word("headline").contains("no requests sent"), "{}", s.word("headline"));
+    assert_eq!((counts, s.text("verdict")), ([100, 100, 0], "pass"), "{:#}", s.at("connections"));
+    assert!(s.text("headline").contains("no requests sent"), "{}", s.text("headline"));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_queue_in_which_some_stand_is_named_though_it_never_overflowed() {
     let (_, s) = run(&server.url("/"), &args);
     assert_eq!(limit(&s), ("target", "accept-queue", "seen"), "{:#}", s.at("limit"));
     assert_eq!((s.count("limit.at_connections"), s.count("connections.held")), (40, 40), "{:#}", s.0);
-    let detail = s.word("limit.detail");
+    let detail = s.text("limit.detail");
     assert!(detail.starts_with("20 connections were in its accept queue of 500"), "{detail}");
 }
 
@@ -96,7 +96,7 @@ fn a_number_of_responses_is_recognised() {
         let (_, s) = run(&server.url("/"), &load);
         let expected = ("target", "requests-per-connection", "inferred");
         assert_eq!(limit(&s), expected, "{args:?} {:#}", s.at("limit"));
-        assert!(s.word("limit.detail").contains("after 10 responses"), "{}", s.word("limit.detail"));
+        assert!(s.text("limit.detail").contains("after 10 responses"), "{}", s.text("limit.detail"));
     }
 }
 
@@ -106,7 +106,7 @@ fn a_server_that_makes_room_has_no_idle_timeout() {
     let (ended, s) = run(&server.url("/"), &["-c", "120", "--ramp", "100/s", "--think", "1m", "-d", "2s"]);
     assert_eq!(limit(&s), ("target", "connection-limit", "inferred"), "{:#}", s.at("limit"));
     assert_eq!(s.count("limit.at_connections"), 100);
-    assert!(s.word("limit.detail").contains("as others opened"), "{}", s.word("limit.detail"));
+    assert!(s.text("limit.detail").contains("as others opened"), "{}", s.text("limit.detail"));
     let last = ended.stderr.trim_end().lines().last().unwrap_or_default();
     assert!(last.contains("probably limited by the target's connection limit at 100: "), "{last}");
 }
@@ -124,12 +124,12 @@ fn both_ends_on_one_processor_share_the_limit() {
     };
     let serve = throng(&["serve", "--listen", "127.0.0.1:0", "--until-stdin-ends", "--threads", "1"]);
     let server = Serving::from(pinned(serve), &[]);
-    let words =
+    let args =
         ["run", &server.url("/"), "-c", "50", "-d", "2s", "--json", "-", "--threshold", "latency.p50 < 1us"];
-    let ended = Program::from(pinned(throng(&words))).end();
+    let ended = Program::from(pinned(throng(&args))).end();
     let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
-    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("host", "cpu"), "{:#}", s.at("limit"));
-    // Where other programs have that processor too, throng is starved; else both ends use all of it.
-    let detail = s.word("limit.detail");
+    assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("host", "cpu"), "{:#}", s.at("limit"));
+    // If other programs use that processor too, throng is starved; else both ends use all of it.
+    let detail = s.text("limit.detail");
     assert!(detail.contains("the same processors (0)") || detail.starts_with("throng was "), "{detail}");
 }

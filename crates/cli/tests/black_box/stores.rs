@@ -1,4 +1,4 @@
-//! The run store: what is kept of a run, also of one that is killed, and what a store that cannot be used costs: nothing.
+//! The run store: what is stored of a run, also of one that is killed, and what an unusable store costs: nothing.
 
 use std::{fs, path::PathBuf, process::Command, time::Duration};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::program::{DATA, Ended, Program, Serving, Signal, file, throng};
 
-/// A place for a store of a test's own.
+/// A store for one test.
 pub(crate) struct Data(pub(crate) PathBuf);
 
 impl Data {
@@ -79,13 +79,13 @@ fn a_run_is_found_again() {
     assert!(unknown.stderr.contains("no run 0000000; list runs with `throng runs`"), "{unknown:?}");
 }
 
-/// Nothing is handed over at the end: what there was a second before is there.
+/// Nothing is handed over at the end: what there was a second before is stored.
 #[test]
 fn a_killed_run_is_there_up_to_the_last_second() {
     let (data, server) = (Data::new("killed"), Serving::start(&["--threads", "1"]));
     let args = ["run", &server.url("/"), "-c", "20", "--think", "50ms", "-d", "forever"];
     let mut run = Program::from(data.throng(&args));
-    run.says(" 4s hold ");
+    run.wait_for(" 4s hold ");
     let under_way = data.runs();
     assert_eq!((under_way.len(), &under_way[0]["verdict"]), (1, &Value::Null), "{under_way:?}");
     run.signal(Signal::KILL);
@@ -121,29 +121,29 @@ fn two_at_once_share_the_store() {
     assert!(runs[0]["id"] != runs[1]["id"] && runs.iter().all(|run| !run["verdict"].is_null()), "{runs:?}");
 }
 
-/// The run goes on; one line says what is wrong.
-fn check_not_kept(data: &Data, run: Command, said: &str) {
+/// The run continues; one line says what is wrong.
+fn check_not_kept(data: &Data, run: Command, output: &str) {
     let ended = Program::from(run).end();
     ended.assert_status(0);
-    let told: Vec<&str> = ended.stderr.lines().filter(|line| line.contains(" not stored")).collect();
-    assert!(told.len() == 1 && told[0].contains(said), "{said}: {}", ended.stderr);
-    assert!(told[0].contains(&*data.0.to_string_lossy()), "with its place: {}", told[0]);
+    let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.contains(" not stored")).collect();
+    assert!(lines.len() == 1 && lines[0].contains(output), "{output}: {}", ended.stderr);
+    assert!(lines[0].contains(&*data.0.to_string_lossy()), "with its place: {}", lines[0]);
 }
 
 #[test]
 fn a_store_that_cannot_be_used_costs_one_line() {
     let server = Serving::start(&["--threads", "1"]);
     let url = server.url("/");
-    let check = |name: &str, prepare: &dyn Fn(&Data), said: &str| {
+    let check = |name: &str, prepare: &dyn Fn(&Data), output: &str| {
         let data = Data::new(name);
         fs::create_dir_all(data.0.join("throng")).unwrap();
         prepare(&data);
         let before = fs::read(data.store()).ok();
-        check_not_kept(&data, data.throng(&short(&url)), said);
+        check_not_kept(&data, data.throng(&short(&url)), output);
         assert_eq!(fs::read(data.store()).ok(), before, "{name}: it is left as it was");
         let listed = data.end(&["runs", "--json"]);
         assert_eq!((listed.status, listed.stdout.as_str()), (Some(3), ""), "{listed:?}");
-        assert!(listed.stderr.contains(said), "{listed:?}");
+        assert!(listed.stderr.contains(output), "{listed:?}");
     };
     check("damaged", &|data| fs::write(data.store(), [7; 9000]).unwrap(), "move it away");
     let later = |data: &Data| {
@@ -164,18 +164,18 @@ fn a_store_that_cannot_be_used_costs_one_line() {
 #[test]
 fn no_place_for_a_store_costs_one_line() {
     let (data, server) = (Data::new("no-place"), Serving::start(&["--threads", "1"]));
-    // What not even root can write into.
+    // Not even root can write to this.
     fs::write(&data.0, "").unwrap();
     check_not_kept(&data, data.throng(&short(&server.url("/"))), "");
     let mut homeless = throng(&short(&server.url("/")));
-    // A relative one counts as none.
+    // A relative path counts as none.
     homeless.env(DATA, "here").env_remove("HOME");
     let ended = Program::from(homeless).end();
     ended.assert_status(0);
     assert!(ended.stderr.contains("no folder for the run store; set HOME or XDG_DATA_HOME"), "{ended:?}");
 }
 
-/// No file may grow beyond 80 KiB, as on a disk that is full.
+/// No file may grow beyond 80 KiB, as on a full disk.
 #[test]
 fn a_full_disk_is_reported_once_and_what_was_stored_stays() {
     let (data, server) = (Data::new("full"), Serving::start(&["--threads", "1"]));
@@ -185,8 +185,8 @@ fn a_full_disk_is_reported_once_and_what_was_stored_stays() {
     command.args(bare.get_args()).env(DATA, &data.0);
     let ended = Program::from(command).end_within(Duration::from_secs(60));
     ended.assert_status(0);
-    let told = ended.stderr.matches("this run is not stored completely: ").count();
-    assert!(told == 1 && ended.stderr.contains("throng: stored as run "), "{}", ended.stderr);
+    let reported = ended.stderr.matches("this run is not stored completely: ").count();
+    assert!(reported == 1 && ended.stderr.contains("throng: stored as run "), "{}", ended.stderr);
     let runs = data.runs();
     assert!(runs.len() == 1 && runs[0]["elapsed_s"].as_f64() >= Some(0.5), "{runs:?}");
 }

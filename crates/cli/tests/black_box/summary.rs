@@ -8,7 +8,7 @@ use crate::program::{Ended, Program};
 #[derive(Debug)]
 pub(crate) struct Summary(pub(crate) Value);
 
-/// Runs to the end; the summary is what standard output holds, and nothing else.
+/// Runs to the end; standard output holds the summary, and nothing else.
 pub(crate) fn run(target: &str, args: &[&str]) -> (Ended, Summary) {
     let ended = Program::start(&[&["run", target, "--json", "-"], args].concat()).end();
     let json = serde_json::from_str(&ended.stdout);
@@ -27,7 +27,7 @@ impl Summary {
         self.at(path).as_u64().unwrap_or_else(|| panic!("{path}: no count: {:#}", self.0))
     }
 
-    /// A number that stands for something: of a distribution without samples all times are 0, and any bound would hold.
+    /// A measured number: in a distribution without samples all times are 0, and any bound would hold.
     pub(crate) fn number(&self, path: &str) -> f64 {
         if let Some((of, figure)) = path.rsplit_once('.')
             && figure != "count"
@@ -38,12 +38,12 @@ impl Summary {
         self.at(path).as_f64().unwrap_or_else(|| panic!("{path}: no number: {:#}", self.0))
     }
 
-    pub(crate) fn word(&self, path: &str) -> &str {
+    pub(crate) fn text(&self, path: &str) -> &str {
         self.at(path).as_str().unwrap_or_else(|| panic!("{path}: no text: {:#}", self.0))
     }
 
-    /// Connections that are no part of the load: one, where a target that closed without a byte is asked whether it speaks TLS.
-    pub(crate) fn asked_for_tls(&self) -> u64 {
+    /// Connections that are not part of the load: one, if a target that closed without a byte is probed for TLS.
+    pub(crate) fn tls_probes(&self) -> u64 {
         let closes = ["target·exchange·closed", "target·exchange·reset"];
         let is_mute = self.count("requests.bytes_in") == 0;
         u64::from(is_mute && self.faults().iter().any(|(fault, _)| closes.contains(&fault.as_str())))
@@ -51,16 +51,16 @@ impl Summary {
 
     /// Each as `side·stage·kind` with its count.
     pub(crate) fn faults(&self) -> Vec<(String, u64)> {
-        let word = |fault: &Value, key: &str| fault[key].as_str().expect("a word").to_owned();
+        let text = |fault: &Value, key: &str| fault[key].as_str().expect("a string").to_owned();
         let one = |fault: &Value| {
-            let words = ["side", "stage", "kind"].map(|key| word(fault, key)).join("·");
-            (words, fault["count"].as_u64().expect("a count"))
+            let name = ["side", "stage", "kind"].map(|key| text(fault, key)).join("·");
+            (name, fault["count"].as_u64().expect("a count"))
         };
         self.at("faults").as_array().expect("a list").iter().map(one).collect()
     }
 }
 
-/// What a run should have come to.
+/// The expected result of a run.
 pub(crate) struct Expected<'a> {
     pub(crate) status: i32,
     pub(crate) verdict: &'a str,
@@ -70,7 +70,7 @@ pub(crate) struct Expected<'a> {
 }
 
 impl Expected<'_> {
-    /// Runs and compares; the summary for what else is to be said of it.
+    /// Runs and compares; returns the summary for further checks.
     pub(crate) fn check(&self, target: &str, args: &[&str]) -> Summary {
         self.check_timed(target, args).0
     }
@@ -79,17 +79,17 @@ impl Expected<'_> {
     pub(crate) fn check_timed(&self, target: &str, args: &[&str]) -> (Summary, f64) {
         let (ended, summary) = run(target, args);
         let faults = summary.faults();
-        let faults: Vec<(&str, u64)> = faults.iter().map(|(words, n)| (words.as_str(), *n)).collect();
+        let faults: Vec<(&str, u64)> = faults.iter().map(|(name, n)| (name.as_str(), *n)).collect();
         assert_eq!(faults, self.faults, "{}", ended.stderr);
         for (path, n) in self.counts {
             assert_eq!(summary.count(path), *n, "{path}: {}", ended.stderr);
         }
         ended.assert_status(self.status);
-        // What passes, or has no fault, has done something.
+        // A run that passes, or has no fault, has done something.
         let opened = summary.count("connections.opened");
         assert!(opened > 0 || !self.faults.is_empty(), "nothing was opened: {}", ended.stderr);
         let verdict = if ended.status == Some(4) { "invalid" } else { self.verdict };
-        assert_eq!(summary.word("verdict"), verdict, "{}", ended.stderr);
+        assert_eq!(summary.text("verdict"), verdict, "{}", ended.stderr);
         (summary, ended.took_s)
     }
 }

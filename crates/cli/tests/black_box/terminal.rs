@@ -21,9 +21,9 @@ struct InTerminal {
 }
 
 impl InTerminal {
-    fn start(size: [&str; 2], words: &[&str], json: &str, term: &str) -> InTerminal {
+    fn start(size: [&str; 2], args: &[&str], json: &str, term: &str) -> InTerminal {
         let json = file(json);
-        let command = throng(&[&["run"], words, &["--json", json.to_str().unwrap()]].concat());
+        let command = throng(&[&["run"], args, &["--json", json.to_str().unwrap()]].concat());
         let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/black_box/terminal.py");
         let mut terminal = Command::new("python3");
         terminal.arg(driver).args(size).arg(command.get_program()).args(command.get_args());
@@ -47,8 +47,8 @@ impl InTerminal {
     }
 
     fn signal(&self, signal: Signal) {
-        let said = self.program.stdout();
-        let pid = said.split_once("pid ").unwrap().1.split('\u{c}').next().unwrap().trim().parse().unwrap();
+        let output = self.program.stdout();
+        let pid = output.split_once("pid ").unwrap().1.split('\u{c}').next().unwrap().trim().parse().unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), signal).expect("it runs");
     }
 
@@ -63,7 +63,7 @@ impl InTerminal {
 
 const USUAL: [&str; 2] = ["80", "24"];
 
-/// The plain lines are there before the summary, and the terminal is as it was.
+/// The plain lines precede the summary, and the terminal is restored.
 fn check_left_behind(screen: &str) {
     let at =
         |text: &str| screen.find(text).unwrap_or_else(|| panic!("{text:?} is not left behind:\n{screen}"));
@@ -77,8 +77,8 @@ fn check_left_behind(screen: &str) {
 fn keys_change_the_load_and_end_it() {
     let server = Serving::start(&["--threads", "1"]);
     let url = server.url("/?length=500");
-    let words = [&url[..], "-c", "10", "-d", "1h", "--think", "20ms", "--seed", "9", "--prometheus", "0"];
-    let mut run = InTerminal::start(USUAL, &words, "keys.json", "xterm");
+    let args = [&url[..], "-c", "10", "-d", "1h", "--think", "20ms", "--seed", "9", "--prometheus", "0"];
+    let mut run = InTerminal::start(USUAL, &args, "keys.json", "xterm");
     run.shows(&[" hold ", "open 10 of 10", "seed 9", "of 1h left", "faults   none", "p pause"]);
     assert!(run.screen().contains(&url), "{}", run.screen());
     run.program.types("p");
@@ -95,11 +95,11 @@ fn keys_change_the_load_and_end_it() {
     let (ended, screen, summary) = run.end();
     assert_eq!(ended.status, Some(130), "{ended:?}");
     check_left_behind(&screen);
-    // It came before the view, and nothing of the view is there.
+    // It precedes the view, and nothing of the view is left.
     assert!(screen.contains("throng: metrics at http://") && !screen.contains("press d"), "{screen}");
     let summary = summary.expect("it is written");
     assert_eq!(
-        (summary.word("verdict"), summary.at("reasons")[0].as_str()),
+        (summary.text("verdict"), summary.at("reasons")[0].as_str()),
         ("interrupted", Some("interrupted by hand"))
     );
     let asks = summary.at("asks").as_array().unwrap();
@@ -111,10 +111,10 @@ fn keys_change_the_load_and_end_it() {
 
 #[test]
 fn ctrl_c_drains_and_then_stops() {
-    // Nothing is answered, and 5 s are granted to what is under way.
+    // No request gets a response, and outstanding ones have 5 s.
     let server = Scripted::start(Peer::wait_gone);
-    let words = [&server.url("/")[..], "-c", "10", "-d", "forever", "--live", "tui"];
-    let mut run = InTerminal::start(USUAL, &words, "ctrl-c.json", "xterm");
+    let args = [&server.url("/")[..], "-c", "10", "-d", "forever", "--live", "tui"];
+    let mut run = InTerminal::start(USUAL, &args, "ctrl-c.json", "xterm");
     run.shows(&[" hold "]);
     run.program.types("\u{3}");
     run.shows(&["waiting for outstanding responses", "q stop immediately"]);
@@ -128,8 +128,8 @@ fn ctrl_c_drains_and_then_stops() {
 #[test]
 fn signals_leave_the_terminal_as_it_was() {
     let server = Serving::start(&["--threads", "1"]);
-    let words = [&server.url("/")[..], "-c", "10", "-d", "forever", "--think", "20ms"];
-    let mut run = InTerminal::start(USUAL, &words, "sigterm-view.json", "xterm");
+    let args = [&server.url("/")[..], "-c", "10", "-d", "forever", "--think", "20ms"];
+    let mut run = InTerminal::start(USUAL, &args, "sigterm-view.json", "xterm");
     run.shows(&[" hold "]);
     run.signal(Signal::TERM);
     let (ended, screen, summary) = run.end();
@@ -137,10 +137,10 @@ fn signals_leave_the_terminal_as_it_was() {
     check_left_behind(&screen);
     assert_eq!(summary.expect("it is written").at("reasons")[0], "interrupted by a signal");
 
-    // Nothing is answered, and 5 s are granted to what is under way.
+    // No request gets a response, and outstanding ones have 5 s.
     let server = Scripted::start(Peer::wait_gone);
-    let words = [&server.url("/")[..], "-c", "10", "-d", "forever"];
-    let mut run = InTerminal::start(USUAL, &words, "sigint-view.json", "xterm");
+    let args = [&server.url("/")[..], "-c", "10", "-d", "forever"];
+    let mut run = InTerminal::start(USUAL, &args, "sigint-view.json", "xterm");
     run.shows(&[" hold "]);
     run.signal(Signal::INT);
     run.shows(&["waiting for outstanding responses"]);
@@ -153,8 +153,8 @@ fn signals_leave_the_terminal_as_it_was() {
 #[test]
 fn q_stops_although_answers_may_not_take_long() {
     let server = Serving::start(&["--threads", "1"]);
-    let words = [&server.url("/")[..], "-c", "10", "-d", "forever", "--think", "20ms", "--timeout", "100ms"];
-    let mut run = InTerminal::start(["160", "50"], &words, "q.json", "xterm");
+    let args = [&server.url("/")[..], "-c", "10", "-d", "forever", "--think", "20ms", "--timeout", "100ms"];
+    let mut run = InTerminal::start(["160", "50"], &args, "q.json", "xterm");
     run.shows(&[" hold ", "open 10 of 10", "waiting"]);
     run.program.types("q");
     run.shows(&["press q again to stop"]);
@@ -165,11 +165,11 @@ fn q_stops_although_answers_may_not_take_long() {
     assert_eq!(summary.expect("it is written").at("asks")[0]["what"], "stopped");
 }
 
-/// Plain lines, though there is a terminal.
+/// Plain lines, even in a terminal.
 fn check_plain(size: [&str; 2], term: &str, name: &str) {
     let server = Serving::start(&["--threads", "1"]);
-    let words = [&server.url("/")[..], "-c", "10", "-d", "1200ms", "--think", "20ms"];
-    let (ended, screen, _) = InTerminal::start(size, &words, name, term).end();
+    let args = [&server.url("/")[..], "-c", "10", "-d", "1200ms", "--think", "20ms"];
+    let (ended, screen, _) = InTerminal::start(size, &args, name, term).end();
     ended.assert_status(0);
     assert!(!ended.stdout.contains("p pause"), "no view: {ended:?}");
     check_left_behind(&screen);
@@ -184,8 +184,8 @@ fn auto_is_plain_where_a_view_has_no_place() {
 
 #[test]
 fn tui_has_to_have_a_terminal() {
-    let words = ["http://127.0.0.1:9/", "--live", "tui"];
-    let (ended, screen, _) = InTerminal::start(USUAL, &words, "no-view.json", "dumb").end();
+    let args = ["http://127.0.0.1:9/", "--live", "tui"];
+    let (ended, screen, _) = InTerminal::start(USUAL, &args, "no-view.json", "dumb").end();
     assert_eq!(ended.status, Some(2), "{screen}");
     assert!(
         screen.contains("throng: --live tui: this terminal is not supported (TERM); use line"),

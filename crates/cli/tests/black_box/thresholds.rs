@@ -1,4 +1,4 @@
-//! `--threshold`: what the run is judged by, and how that is told.
+//! `--threshold`: what the run is judged by, and how that is reported.
 
 use crate::{
     program::{Program, Serving},
@@ -24,9 +24,9 @@ fn check(target: &str, args: &[&str], thresholds: &[&str], status: i32, expected
         assert!(ended.stderr.contains(&line), "{line}: {}", ended.stderr);
     }
     let met = expected.iter().filter(|(_, pass)| *pass).count();
-    let last = format!("{}: {met} of {} thresholds met", s.word("verdict"), expected.len());
-    let said = ended.stderr.trim_end().lines().last().unwrap_or_default();
-    assert!(said.starts_with(&last), "{last}: {said}");
+    let last = format!("{}: {met} of {} thresholds met", s.text("verdict"), expected.len());
+    let output = ended.stderr.trim_end().lines().last().unwrap_or_default();
+    assert!(output.starts_with(&last), "{last}: {output}");
     let missed = s.at("reasons").to_string().matches("threshold ").count();
     assert_eq!(missed, expected.len() - met, "{}", s.at("reasons"));
 }
@@ -41,7 +41,7 @@ fn they_are_judged_each_and_all() {
     check(&server.url("/"), &HELD, &met, 0, &values);
     let mixed = ["held >= 6", "connections.peak == 5", "dropped > 0"];
     check(&server.url("/"), &HELD, &mixed, 1, &[(Some(5.0), false), (Some(5.0), true), (Some(0.0), false)]);
-    // Each asked once, in the ramp: at full load nothing was measured.
+    // One request each, in the ramp: at full load nothing was measured.
     check(&server.url("/"), &HELD, &["latency.p99 < 10s"], 1, &[(None, false)]);
 }
 
@@ -93,25 +93,25 @@ fn all_mistakes_are_reported_at_once() {
     ])
     .end();
     assert_eq!(ended.status, Some(2), "{ended:?}");
-    for words in [
+    for text in [
         "--threshold: \"latncy.p99\" is not a figure of the summary; use latency.p99",
         "--threshold: \"200\" is not a time; use 200ms",
         "--threshold: \"held\" is not a threshold; use latency.p99 < 200ms",
         "--connections: ",
     ] {
-        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+        assert!(ended.stderr.contains(text), "{text}: {}", ended.stderr);
     }
     assert_eq!(ended.stderr.matches("--threshold: ").count(), 3, "{}", ended.stderr);
 }
 
-/// Losses that a threshold allows: what caused them did not limit a run that passed.
+/// Losses that a threshold allows: their cause did not limit a run that passed.
 #[test]
 fn a_pass_is_limited_by_nothing() {
     let server = Serving::start(&["--threads", "1", "--reset-after", "200ms"]);
     let flags = ["-c", "20", "-d", "600ms", "--think", "50ms", "--threshold", "faults >= 0"];
     let (ended, s) = run(&server.url("/"), &flags);
-    assert_eq!((s.word("verdict"), ended.status), ("pass", Some(0)), "{ended:?}");
+    assert_eq!((s.text("verdict"), ended.status), ("pass", Some(0)), "{ended:?}");
     assert!(!s.faults().is_empty() && s.at("limit").is_object(), "{:#}", s.0);
-    assert_eq!(s.word("headline"), "pass: 1 of 1 thresholds met");
+    assert_eq!(s.text("headline"), "pass: 1 of 1 thresholds met");
     assert!(!ended.stderr.contains("limited by"), "{}", ended.stderr);
 }

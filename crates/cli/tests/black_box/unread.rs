@@ -1,4 +1,4 @@
-//! Streams that nobody reads: a pager that waits, a stuck collector of logs. A run goes on, and ends.
+//! Streams without a reader: a pager that waits, a stuck log collector. A run continues, and ends.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -23,7 +23,7 @@ use crate::{
 /// More than any pipe holds by default.
 const FILL: usize = 1 << 20;
 
-/// Fills a pipe: whoever writes to it waits until it is read.
+/// Fills a pipe: a writer blocks until it is read.
 fn fill(mut pipe: impl Write + AsFd) {
     let flags = fcntl_getfl(&pipe).unwrap();
     fcntl_setfl(&pipe, flags | OFlags::NONBLOCK).unwrap();
@@ -39,7 +39,7 @@ fn full() -> (PipeReader, PipeWriter) {
     (reader, writer)
 }
 
-/// A process whose end is waited for, and that is never left behind.
+/// A process that is waited for, and never left running.
 struct Stuck(Child);
 
 impl Stuck {
@@ -65,7 +65,7 @@ impl Drop for Stuck {
     }
 }
 
-/// Connections to the server, the one that asks included.
+/// Connections to the server, that of the request included.
 fn open(server: &Serving) -> u64 {
     let stats = Caller::dial(server.address).get("/stats");
     serde_json::from_str::<serde_json::Value>(stats.text()).unwrap()["open"].as_u64().unwrap()
@@ -107,7 +107,7 @@ fn a_signal_ends_a_run_whose_standard_error_nobody_reads() {
     run.signal(Signal::INT);
     assert_eq!(run.end_within(Duration::from_secs(8)).code(), Some(130));
     let s = read(&json);
-    assert_eq!((s.word("verdict"), s.count("connections.held")), ("interrupted", 3));
+    assert_eq!((s.text("verdict"), s.count("connections.held")), ("interrupted", 3));
     assert!(s.count("requests.answered") > 0, "{:#}", s.0);
 }
 
@@ -119,9 +119,9 @@ fn a_second_signal_ends_a_run_whose_result_nobody_reads() {
     let mut command = throng(&["run", &url, "-c", "3", "-d", "100ms", "--json", path]);
     command.stdout(out).stderr(err);
     let mut run = Stuck::start(command);
-    // The file does not wait for who reads the text.
+    // The file does not wait for the reader of the text.
     until("the summary", || fs::read(&json).is_ok_and(|text| text.ends_with(b"}\n")));
-    assert_eq!(read(&json).word("verdict"), "pass");
+    assert_eq!(read(&json).text("verdict"), "pass");
     run.signal(Signal::INT);
     run.signal(Signal::TERM);
     assert_eq!(run.end_within(Duration::from_secs(3)).code(), Some(130));
@@ -146,12 +146,12 @@ fn a_histogram_log_that_takes_nothing_does_not_stop_a_run() {
     let mut command = throng(&args);
     let (mut err, writer) = pipe().unwrap();
     command.stdout(Stdio::null()).stderr(writer);
-    // Five seconds are granted to it at the end.
+    // It has five seconds at the end.
     let status = Stuck::start(command).end_within(Duration::from_secs(12));
-    let mut said = String::new();
-    err.read_to_string(&mut said).unwrap();
-    assert_eq!(status.code(), Some(3), "{said}");
-    assert!(said.contains(&format!("--hlog {fifo}: no progress for 5s")), "{said}");
+    let mut output = String::new();
+    err.read_to_string(&mut output).unwrap();
+    assert_eq!(status.code(), Some(3), "{output}");
+    assert!(output.contains(&format!("--hlog {fifo}: no progress for 5s")), "{output}");
     let s = read(&json);
     assert!(s.number("duration_s") < 4.0 && s.count("requests.answered") > 0, "{:#}", s.0);
 }
@@ -165,10 +165,10 @@ fn what_was_not_written_is_counted_once_it_is_read_again() {
     command.stdout(Stdio::null()).stderr(writer);
     let mut run = Stuck::start(command);
     until("three connections", || open(&server) > 3);
-    let mut said = Vec::new();
-    reader.read_to_end(&mut said).unwrap();
+    let mut output = Vec::new();
+    reader.read_to_end(&mut output).unwrap();
     assert!(matches!(run.end_within(Duration::from_secs(8)).code(), Some(0 | 4)));
-    let said = String::from_utf8(said).unwrap();
-    assert!(said.contains(": 3 connections, "), "what waited is written: {said}");
-    assert!(said.contains(" hold "), "and what came later: {said}");
+    let output = String::from_utf8(output).unwrap();
+    assert!(output.contains(": 3 connections, "), "what waited is written: {output}");
+    assert!(output.contains(" hold "), "and what came later: {output}");
 }

@@ -1,4 +1,4 @@
-//! What a run sees of a target on this machine: its queue, its files, its threads, its end.
+//! What a run observes of a target on this machine: its queue, its files, its threads, its end.
 
 use std::{
     net::TcpListener,
@@ -20,12 +20,12 @@ fn a_full_accept_queue_is_seen() {
     let target = |path: &str| s.count(&format!("observed.target.{path}"));
     assert_eq!(target("pid"), u64::from(std::process::id()), "this test listens");
     assert_eq!(target("accept_backlog"), 4);
-    // The kernel lets one more wait than the program asked for, and another where two processors look at the queue at once.
+    // The kernel lets one more wait than the backlog, and another if two processors check the queue at once.
     assert_eq!(target("accept_queue.first"), 0);
     assert!((5..=6).contains(&target("accept_queue.max")), "{}", target("accept_queue.max"));
     assert!(target("accept_queue_full") >= 1);
     let tcp = |event: &str| s.count(&format!("observed.host.tcp_{event}"));
-    // Others in this network namespace count too; but each of the 35 dials that found no room does.
+    // Other programs in this network namespace count too; but each of the 35 dials that found no room does.
     let overflows = tcp("ramp.listen_overflows") + tcp("hold.listen_overflows");
     assert!(
         overflows >= 35 && tcp("ramp.listen_drops") + tcp("hold.listen_drops") >= overflows,
@@ -51,7 +51,7 @@ fn a_target_that_ended_has_no_processes_left() {
     let target = server.url("/");
     let mut run =
         Program::start(&["run", &target, "-c", "20", "-d", "2500ms", "--think", "1h", "--json", "-"]);
-    run.says("hold  open 20 of 20");
+    run.wait_for("hold  open 20 of 20");
     server.program.signal(Signal::KILL);
     let ended = run.end();
     let s = Summary(serde_json::from_str(&ended.stdout).unwrap());
@@ -62,22 +62,22 @@ fn a_target_that_ended_has_no_processes_left() {
 
 #[test]
 fn a_busy_thread_stands_out() {
-    let server = Scripted::start(|peer| while peer.request().is_some() && peer.answer(&ok("x")) {});
+    let server = Scripted::start(|peer| while peer.request().is_some() && peer.send(&ok("x")) {});
     let done = Arc::new(AtomicBool::new(false));
     let other = done.clone();
     let busy = std::thread::spawn(move || while !other.load(Relaxed) {});
     let (_, s) = run(&server.url("/"), &["-c", "1", "-d", "3s", "--think", "1s"]);
     done.store(true, Relaxed);
     busy.join().unwrap();
-    // This process is the target; its thread gets what the other tests leave of two processors.
+    // This process is the target; its thread gets the time that the other tests leave of two processors.
     let process = |path: &str| s.number(&format!("observed.target.process.{path}"));
     let (thread, all) = (process("busiest_thread_hold.max"), process("cores_used_hold.max"));
     assert!((0.02..1.05).contains(&thread) && all >= thread * 0.8, "{thread} of {all}");
-    // Whatever they leave, it is never idle; the wait of a thread is told when it is over, in this second or the next.
+    // Whatever they leave, it is never idle; a thread's wait is counted when it is over, in this second or the next.
     assert!(process("busiest_wanted_hold.max") > 0.9 && process("threads_full.max") >= 1.0);
     let used_s = process("cpu_user_ns.hold") / 1e9;
     assert!((0.05..30.0).contains(&used_s), "{used_s} s");
-    // throng has next to nothing to do.
+    // throng has almost nothing to do.
     let own_ns = s.count("observed.own.cpu_user_ns.hold") + s.count("observed.own.cpu_system_ns.hold");
     assert!(own_ns > 0 && s.number("observed.own.cores_used_hold.max") < 0.5, "{own_ns} ns");
 }

@@ -1,4 +1,4 @@
-//! What goes wrong on the way: a cable pulled, nobody at the address, a router that knows no way.
+//! Failures of the path: a cable pulled, no host at the address, a router without a route.
 
 use crate::{
     namespace::Pair,
@@ -7,18 +7,18 @@ use crate::{
     summary::Summary,
 };
 
-/// Runs on the client's side; all dials fail by this fault, and `limit` names it.
+/// Runs on the client's side; all dials fail with this fault, and `limit` names it.
 fn check_dials(pair: &Pair, target: &str, args: &[&str], fault: &str, cause: &str) -> Summary {
     let (ended, s) = run(pair, target, &[&["-c", "5", "-d", "100ms"], args].concat());
     assert_eq!(s.faults(), [(fault.to_owned(), 5)], "{}", ended.stderr);
     assert_eq!((s.count("connections.failed"), s.count("connections.opened")), (5, 0));
-    // Where nothing at all comes back, not even a reset, it is the way, or nobody is there.
+    // If nothing at all comes back, not even a reset, the path is broken or there is no host.
     let side = if cause == "no-syn-ack" { "path" } else { fault.split('·').next().unwrap() };
-    // Messages of ICMP are counted for the whole namespace: those of the other runs in it are among them.
-    let by_icmp = cause == "no-syn-ack" && s.word("limit.cause") == "unreachable";
-    assert_eq!(s.word("limit.side"), side, "{:#}", s.at("limit"));
-    assert!(by_icmp || s.word("limit.cause") == cause, "{:#}", s.at("limit"));
-    assert!(!s.word("limit.cure").is_empty());
+    // ICMP messages are counted for the whole namespace: those of its other runs are included.
+    let by_icmp = cause == "no-syn-ack" && s.text("limit.cause") == "unreachable";
+    assert_eq!(s.text("limit.side"), side, "{:#}", s.at("limit"));
+    assert!(by_icmp || s.text("limit.cause") == cause, "{:#}", s.at("limit"));
+    assert!(!s.text("limit.cure").is_empty());
     s
 }
 
@@ -30,10 +30,10 @@ fn url(serving: &Serving, host: &str) -> String {
 fn a_cable_pulled_in_mid_run_shows_as_timeouts() {
     let Some(pair) = Pair::new() else { return };
     let serving = serve(&pair, "0.0.0.0");
-    let words = ["run", &url(&serving, "10.77.0.1"), "-c", "20", "-d", "6s", "--think", "100ms..300ms"];
-    let words = [&words[..], &["--timeout", "2500ms", "--json", "-"]].concat();
-    let mut running = Program::from(pair.client.enter(&throng(&words)));
-    running.says("open 20 of 20");
+    let args = ["run", &url(&serving, "10.77.0.1"), "-c", "20", "-d", "6s", "--think", "100ms..300ms"];
+    let args = [&args[..], &["--timeout", "2500ms", "--json", "-"]].concat();
+    let mut running = Program::from(pair.client.enter(&throng(&args)));
+    running.wait_for("open 20 of 20");
     pair.server.run("ip link set cable down");
     let ended = running.end();
     let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
@@ -41,8 +41,8 @@ fn a_cable_pulled_in_mid_run_shows_as_timeouts() {
     let (sent, answered) = (s.count("requests.sent"), s.count("requests.answered"));
     assert_eq!(sent, answered + 20, "the last of each connection");
     assert_eq!((s.count("connections.held"), s.count("connections.dropped")), (0, 20));
-    // TCP knows that nothing of it was acknowledged: it is not the target that was silent.
-    let limit = (s.word("limit.side"), s.word("limit.cause"), s.word("limit.certainty"));
+    // TCP knows that nothing of it was acknowledged: the target is not the cause of the silence.
+    let limit = (s.text("limit.side"), s.text("limit.cause"), s.text("limit.certainty"));
     assert_eq!(limit, ("path", "unacknowledged", "inferred"), "{:#}", s.at("limit"));
     assert_eq!(s.count("limit.at_connections"), 20);
     ended.assert_status(1);
@@ -52,13 +52,13 @@ fn a_cable_pulled_in_mid_run_shows_as_timeouts() {
 fn a_cable_that_is_put_back_in_time_is_no_fault() {
     let Some(pair) = Pair::new() else { return };
     let serving = serve(&pair, "0.0.0.0");
-    let words = ["run", &url(&serving, "10.77.0.1"), "-c", "20", "-d", "4s", "--think", "100ms..300ms"];
-    let words = [&words[..], &["--json", "-"]].concat();
-    let mut running = Program::from(pair.client.enter(&throng(&words)));
-    running.says("open 20 of 20");
+    let args = ["run", &url(&serving, "10.77.0.1"), "-c", "20", "-d", "4s", "--think", "100ms..300ms"];
+    let args = [&args[..], &["--json", "-"]].concat();
+    let mut running = Program::from(pair.client.enter(&throng(&args)));
+    running.wait_for("open 20 of 20");
     pair.server.run("ip link set cable down");
-    // As long as it takes until the run has looked in vain for a second.
-    running.says("hold  open 20 of 20  +0/s  requests 0/s");
+    // Until the run has been without a response for a second.
+    running.wait_for("hold  open 20 of 20  +0/s  requests 0/s");
     pair.server.run("ip link set cable up");
     let ended = running.end();
     let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
@@ -71,7 +71,7 @@ fn a_cable_that_is_put_back_in_time_is_no_fault() {
 #[test]
 fn nobody_at_an_address_is_no_way_or_no_answer() {
     let Some(pair) = Pair::new() else { return };
-    // The kernel asks three times, a second each, before it gives up the neighbour.
+    // The kernel sends three requests, a second apart, before it gives up the neighbour.
     let unreachable = "path·dial·unreachable";
     let (patient, hasty) = (["--timeout", "8s"], ["--timeout", "500ms"]);
     std::thread::scope(|both| {
@@ -83,7 +83,7 @@ fn nobody_at_an_address_is_no_way_or_no_answer() {
     check_dials(&pair, "http://10.77.0.98:80/", &hasty, "target·dial·timeout", "no-syn-ack");
 }
 
-/// The server's side becomes a router for 10.90.0.0/16. It tells each sender of errors five times, then once a
+/// The server's side becomes a router for 10.90.0.0/16. It sends each sender five errors, then one a
 /// second: with 10.78.0.0/24 the client has enough senders.
 fn route_to_nowhere(pair: &Pair) {
     pair.server.set("net.ipv4.ip_forward", "1");
@@ -105,7 +105,7 @@ fn what_a_router_says_is_reported() {
     std::thread::scope(|all| {
         for (kind, third, fault, cause) in kinds {
             pair.server.run(&format!("ip route add {kind} 10.90.{third}.0/24"));
-            // What comes while the dial is still being made is believed when it comes again, a second later. Each
+            // An error during the dial is only believed when it comes again, a second later. Each
             // run has its own senders.
             let (pair, sources) = (&pair, format!("10.78.0.{}/28", third * 16));
             let target = format!("http://10.90.{third}.1:80/");
@@ -120,8 +120,8 @@ fn what_a_router_says_is_reported() {
 #[test]
 fn no_route_at_all_is_said_before_the_run() {
     let Some(pair) = Pair::new() else { return };
-    let words = ["run", "http://10.91.0.1/", "-c", "5"];
-    let ended = Program::from(pair.client.enter(&throng(&words))).end();
+    let args = ["run", "http://10.91.0.1/", "-c", "5"];
+    let ended = Program::from(pair.client.enter(&throng(&args))).end();
     assert_eq!(ended.status, Some(3), "{ended:?}");
     assert!(ended.stderr.contains("no route to 10.91.0.1:80"), "{ended:?}");
 }
@@ -137,6 +137,6 @@ fn one_of_two_destinations_that_cannot_be_reached_has_its_share_of_faults() {
     let (ended, s) = run(&pair, &url(&serving, "farm"), &args);
     assert_eq!(s.faults(), [("path·dial·unreachable".to_owned(), 10)], "{}", ended.stderr);
     assert_eq!((s.count("connections.held"), s.count("connections.failed")), (10, 10));
-    assert_eq!(s.word("limit.side"), "path");
+    assert_eq!(s.text("limit.side"), "path");
     ended.assert_status(1);
 }

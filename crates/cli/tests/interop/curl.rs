@@ -9,7 +9,7 @@ use crate::{
     server::{folder, program},
 };
 
-/// What `-w` tells of each transfer: status, bytes of content, new connections, seconds.
+/// What `-w` prints for each transfer: status, bytes of content, new connections, seconds.
 #[derive(Debug)]
 struct Transfer {
     status: u16,
@@ -18,28 +18,28 @@ struct Transfer {
     seconds: f64,
 }
 
-/// How curl is asked for a [`Transfer`]; once more after `--next`.
+/// The format of a [`Transfer`] for curl; once more after `--next`.
 const TELL: [&str; 4] =
     ["-sSv", "-m20", "-w", "\n@%{http_code} %{size_download} %{num_connects} %{time_total}\n"];
 
-/// curl with these words; what it told of its transfers, and of itself (`-v`).
+/// Runs curl with these arguments; returns its transfers, and what it printed (`-v`).
 fn curl(args: &[&str]) -> (Vec<Transfer>, String) {
     let args = [&TELL, args].concat();
     let ended = Program::from(program("curl", &args)).end();
     assert_eq!(ended.status, Some(0), "{ended:#?}");
     let transfers = ended.stdout.lines().filter_map(|line| line.strip_prefix('@')).map(|line| {
-        let words: Vec<&str> = line.split(' ').collect();
+        let fields: Vec<&str> = line.split(' ').collect();
         Transfer {
-            status: words[0].parse().unwrap(),
-            bytes: words[1].parse().unwrap(),
-            dials: words[2].parse().unwrap(),
-            seconds: words[3].parse().unwrap(),
+            status: fields[0].parse().unwrap(),
+            bytes: fields[1].parse().unwrap(),
+            dials: fields[2].parse().unwrap(),
+            seconds: fields[3].parse().unwrap(),
         }
     });
     (transfers.collect(), ended.stderr)
 }
 
-/// What the server counts of itself, this question included.
+/// The server's own counters, this request included.
 pub(crate) fn stats(server: &Serving) -> impl Fn(&str) -> u64 {
     let ended = Program::from(program("curl", &["-sS", &server.url("/stats")])).end();
     let stats: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
@@ -60,10 +60,10 @@ fn routes_are_served_on_one_connection() {
         ("/", 200, 12),
     ];
     let urls = routes.map(|(path, ..)| server.url(path));
-    let (transfers, said) = curl(&urls.each_ref().map(String::as_str));
+    let (transfers, output) = curl(&urls.each_ref().map(String::as_str));
     for (at, ((path, status, bytes), transfer)) in routes.iter().zip(&transfers).enumerate() {
-        assert_eq!((transfer.status, transfer.bytes), (*status, *bytes), "{path}: {said}");
-        assert_eq!(transfer.dials, u32::from(at == 0), "a connection for {path}: {said}");
+        assert_eq!((transfer.status, transfer.bytes), (*status, *bytes), "{path}: {output}");
+        assert_eq!(transfer.dials, u32::from(at == 0), "a connection for {path}: {output}");
     }
     assert_eq!(transfers.len(), routes.len());
     assert!((0.299..3.0).contains(&transfers[4].seconds), "{:?}", transfers[4]);
@@ -74,10 +74,10 @@ fn routes_are_served_on_one_connection() {
 #[test]
 fn head_has_no_body() {
     let server = Serving::start(&[]);
-    let (transfers, said) = curl(&["--head", &server.url("/?length=77"), &server.url("/")]);
-    assert!(said.to_lowercase().contains("< content-length: 77"), "{said}");
+    let (transfers, output) = curl(&["--head", &server.url("/?length=77"), &server.url("/")]);
+    assert!(output.to_lowercase().contains("< content-length: 77"), "{output}");
     let seen: Vec<_> = transfers.iter().map(|t| (t.status, t.bytes, t.dials)).collect();
-    assert_eq!(seen, [(200, 0, 1), (200, 0, 0)], "{said}");
+    assert_eq!(seen, [(200, 0, 1), (200, 0, 0)], "{output}");
     assert!(transfers.iter().all(|t| t.seconds < 2.0), "it waits for no body: {transfers:?}");
 }
 
@@ -95,11 +95,11 @@ fn bodies_are_taken_in_every_way() {
         (&["-H", "Transfer-Encoding: chunked", "-H", "Expect: 100-continue"][..], "< HTTP/1.1 100 Continue"),
     ] {
         let post = [fields, &["--data-binary", &file, "-H", "Content-Type: text/plain"]].concat();
-        // What follows on the connection is the next request, not a rest of the body.
-        let (transfers, said) = curl(&[&post[..], &[&url, "--next"], &TELL, &[&url]].concat());
-        assert!(said.contains(mark), "{mark}: {said}");
+        // What follows on the connection is the next request, not a remainder of the body.
+        let (transfers, output) = curl(&[&post[..], &[&url, "--next"], &TELL, &[&url]].concat());
+        assert!(output.contains(mark), "{mark}: {output}");
         let seen: Vec<_> = transfers.iter().map(|t| (t.status, t.bytes, t.dials)).collect();
-        assert_eq!(seen, [(200, 9, 1), (200, 9, 0)], "{mark}: {said}");
+        assert_eq!(seen, [(200, 9, 1), (200, 9, 0)], "{mark}: {output}");
         // curl waits a second for a 100 that does not come.
         assert!(transfers[0].seconds < 0.9, "{mark}: {transfers:?}");
     }
@@ -110,19 +110,27 @@ fn bodies_are_taken_in_every_way() {
 fn http_1_0_is_closed_after_its_answer() {
     let server = Serving::start(&[]);
     let url = server.url("/?length=5");
-    let (transfers, said) = curl(&["--http1.0", &url, &url]);
-    assert_eq!(transfers.iter().map(|t| (t.bytes, t.dials)).collect::<Vec<_>>(), [(5, 1), (5, 1)], "{said}");
+    let (transfers, output) = curl(&["--http1.0", &url, &url]);
+    assert_eq!(
+        transfers.iter().map(|t| (t.bytes, t.dials)).collect::<Vec<_>>(),
+        [(5, 1), (5, 1)],
+        "{output}"
+    );
     let keep = ["--http1.0", "-H", "Connection: keep-alive", &url, &url];
-    let (transfers, said) = curl(&keep);
-    assert_eq!(transfers.iter().map(|t| (t.bytes, t.dials)).collect::<Vec<_>>(), [(5, 1), (5, 0)], "{said}");
+    let (transfers, output) = curl(&keep);
+    assert_eq!(
+        transfers.iter().map(|t| (t.bytes, t.dials)).collect::<Vec<_>>(),
+        [(5, 1), (5, 0)],
+        "{output}"
+    );
 }
 
 #[test]
 fn an_upgrade_that_it_does_not_know_is_left() {
     let server = Serving::start(&[]);
-    let (transfers, said) = curl(&["--http2", &server.url("/"), &server.url("/")]);
-    assert!(said.contains("> Upgrade: h2c"), "{said}");
-    assert_eq!(transfers.iter().map(|t| (t.status, t.bytes)).collect::<Vec<_>>(), [(200, 12); 2], "{said}");
+    let (transfers, output) = curl(&["--http2", &server.url("/"), &server.url("/")]);
+    assert!(output.contains("> Upgrade: h2c"), "{output}");
+    assert_eq!(transfers.iter().map(|t| (t.status, t.bytes)).collect::<Vec<_>>(), [(200, 12); 2], "{output}");
     let first = Program::from(program("curl", &["-sS", "--http2-prior-knowledge", &server.url("/")])).end();
     assert_ne!(first.status, Some(0), "HTTP/2 is not spoken: {first:?}");
     until("it is hung up on, and only the one that asks is left", || stats(&server)("open") == 1);
@@ -132,10 +140,10 @@ fn an_upgrade_that_it_does_not_know_is_left() {
 fn many_at_once_are_each_answered() {
     let server = Serving::start(&[]);
     let urls = server.url("/delay?for=20ms&length=[1-300]");
-    let (transfers, said) = curl(&["--parallel", "--parallel-max", "50", &urls]);
+    let (transfers, output) = curl(&["--parallel", "--parallel-max", "50", &urls]);
     let mut bytes: Vec<usize> = transfers.iter().map(|t| t.bytes).collect();
     bytes.sort_unstable();
-    assert!(bytes.iter().copied().eq(1..=300), "{bytes:?} {said:.2000}");
+    assert!(bytes.iter().copied().eq(1..=300), "{bytes:?} {output:.2000}");
     assert!(transfers.iter().all(|t| t.status == 200));
     let stats = stats(&server);
     let dials: u32 = transfers.iter().map(|t| t.dials).sum();

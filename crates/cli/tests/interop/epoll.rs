@@ -1,4 +1,4 @@
-//! `--io epoll` against the same strangers.
+//! `--io epoll` against the same third-party servers and clients.
 
 use crate::{namespace::Pair, nginx::nginx, off_loopback, program::Serving, right, server::program};
 
@@ -9,7 +9,7 @@ fn nginx_sees_no_difference() {
     let server = nginx("epoll", &format!("keepalive_requests 7; {HELLO}"));
     for args in right::LOOPS {
         let s = right::check(&server.url("/"), &[args, &["--io", "epoll"]].concat());
-        assert_eq!(s.word("io"), "epoll");
+        assert_eq!(s.text("io"), "epoll");
         assert!(s.count("connections.closed") > 0, "announced after seven answers");
         assert_eq!(s.count("requests.sent"), s.count("requests.answered"));
     }
@@ -40,6 +40,6 @@ fn across_a_cable() {
     let url = format!("http://[fd77::1]:{}/", serving.address.port());
     let (ended, s) = off_loopback::run(&pair, &url, &["-c", "50", "-d", "500ms", "--io", "epoll"]);
     assert_eq!((ended.status, s.faults()), (Some(0), vec![]), "{ended:?}");
-    assert_eq!((s.word("io"), s.count("connections.held")), ("epoll", 50));
+    assert_eq!((s.text("io"), s.count("connections.held")), ("epoll", 50));
     assert!(s.count("requests.answered") > 100, "{ended:?}");
 }

@@ -1,4 +1,4 @@
-//! Firewalls that reject or drop dials, on a router and on the client's own host: what is said of them.
+//! Firewalls that reject or drop dials, on a router and on the client's own host: what is reported.
 
 use crate::{
     namespace::{Namespace, Routed},
@@ -14,27 +14,27 @@ pub(crate) fn serve(at: &Namespace, any: &str) -> Serving {
 
 /// `throng run` in a namespace, to its end.
 pub(crate) fn run(at: &Namespace, target: &str, args: &[&str]) -> (Ended, Summary) {
-    let words = [&["run", target, "--json", "-"], args].concat();
-    let ended = Program::from(at.enter(&throng(&words))).end();
+    let args = [&["run", target, "--json", "-"], args].concat();
+    let ended = Program::from(at.enter(&throng(&args))).end();
     let json = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
     (ended, Summary(json))
 }
 
-/// What stopped a run: side, cause, how sure, at how many; and that all of this is in its detail and its fix.
-pub(crate) fn check_limit(s: &Summary, expected: (&str, &str, &str), at: u64, said: &[&str]) {
-    let limit = (s.word("limit.side"), s.word("limit.cause"), s.word("limit.certainty"));
+/// The limit of a run: side, cause, certainty, number; its detail and its fix contain all of this.
+pub(crate) fn check_limit(s: &Summary, expected: (&str, &str, &str), at: u64, parts: &[&str]) {
+    let limit = (s.text("limit.side"), s.text("limit.cause"), s.text("limit.certainty"));
     assert_eq!(limit, expected, "{:#}", s.at("limit"));
     assert_eq!(s.count("limit.at_connections"), at, "{:#}", s.at("limit"));
-    let words = format!("{}\n{}", s.word("limit.detail"), s.word("limit.cure"));
-    assert!(said.iter().all(|part| words.contains(part)), "{said:?}: {words}");
-    assert!(!words.contains("open files"), "{words}");
+    let text = format!("{}\n{}", s.text("limit.detail"), s.text("limit.cure"));
+    assert!(parts.iter().all(|part| text.contains(part)), "{parts:?}: {text}");
+    assert!(!text.contains("open files"), "{text}");
 }
 
 const SYN: &str = "tcp flags & (syn|ack) == syn";
 
-/// A router that lets 1,000 connections pass, and rejects all others like this; `rate`: its own on messages of ICMP (0:
-/// each SYN is answered).
-fn check_rejected(family: &str, how: &str, rate: &str, (limit, said): ((&str, &str, &str), &[&str])) {
+/// A router that lets 1,000 connections pass, and rejects all others like this; `rate`: its own limit on ICMP messages (0:
+/// each SYN gets one).
+fn check_rejected(family: &str, how: &str, rate: &str, (limit, parts): ((&str, &str, &str), &[&str])) {
     let Some(net) = Routed::new() else { return };
     net.router.set("net.ipv4.icmp_ratelimit", rate);
     net.router.set("net.ipv6.icmp.ratelimit", rate);
@@ -46,47 +46,47 @@ fn check_rejected(family: &str, how: &str, rate: &str, (limit, said): ((&str, &s
     let (ended, s) = run(&net.client, &target, &args);
     ended.assert_status(1);
     assert_eq!(s.count("connections.held"), 1_000, "{}", ended.stderr);
-    check_limit(&s, limit, 1_000, said);
+    check_limit(&s, limit, 1_000, parts);
 }
 
 const REJECTED: (&str, &str, &str) = ("path", "unreachable", "seen");
 
 #[test]
 fn a_router_that_prohibits_is_named() {
-    let said = ["10.88.1.1 rejects with ICMP administratively prohibited: the 1,001st and all after it"];
-    let said = [&said[..], &["limit on connections (ct count, connlimit)"]].concat();
+    let parts = ["10.88.1.1 rejects with ICMP administratively prohibited: the 1,001st and all after it"];
+    let parts = [&parts[..], &["limit on connections (ct count, connlimit)"]].concat();
     for rate in ["0", "1000"] {
-        check_rejected("icmp", "icmp type admin-prohibited", rate, (REJECTED, &said));
+        check_rejected("icmp", "icmp type admin-prohibited", rate, (REJECTED, &parts));
     }
 }
 
 #[test]
 fn a_router_that_rejects_as_firewalls_do_by_default_is_named() {
-    // errno says *refused*, as if the target had done it.
-    let said = ["10.88.1.1 rejects with ICMP port unreachable: the 1,001st and all after it"];
-    check_rejected("icmp", "icmp type port-unreachable", "0", (REJECTED, &said));
+    // errno is *refused*, as if the target had done it.
+    let parts = ["10.88.1.1 rejects with ICMP port unreachable: the 1,001st and all after it"];
+    check_rejected("icmp", "icmp type port-unreachable", "0", (REJECTED, &parts));
 }
 
 #[test]
 fn a_router_that_claims_to_know_no_way_is_named() {
-    let said = ["10.88.1.1 rejects with ICMP host unreachable: the 1,001st", "its routes"];
-    check_rejected("icmp", "icmp type host-unreachable", "0", (REJECTED, &said));
+    let parts = ["10.88.1.1 rejects with ICMP host unreachable: the 1,001st", "its routes"];
+    check_rejected("icmp", "icmp type host-unreachable", "0", (REJECTED, &parts));
 }
 
 #[test]
 fn a_router_of_ipv6_that_prohibits_is_named() {
-    // errno says *permission denied*, as if this machine had done it.
-    let said = ["fd88:1::1 rejects with ICMP administratively prohibited: the 1,001st and all after it"];
-    check_rejected("icmpv6", "icmpv6 type admin-prohibited", "0", (REJECTED, &said));
-    let said = ["fd88:1::1 rejects with ICMP port unreachable: the 1,001st and all after it"];
-    check_rejected("icmpv6", "icmpv6 type port-unreachable", "0", (REJECTED, &said));
+    // errno is *permission denied*, as if this machine had done it.
+    let parts = ["fd88:1::1 rejects with ICMP administratively prohibited: the 1,001st and all after it"];
+    check_rejected("icmpv6", "icmpv6 type admin-prohibited", "0", (REJECTED, &parts));
+    let parts = ["fd88:1::1 rejects with ICMP port unreachable: the 1,001st and all after it"];
+    check_rejected("icmpv6", "icmpv6 type port-unreachable", "0", (REJECTED, &parts));
 }
 
 #[test]
 fn a_reset_is_not_more_than_a_reset() {
-    let said = ["200 dials were refused after 1,000 had been accepted: the 1,001st and all after it"];
-    let said = [&said[..], &["a firewall that sends resets looks the same"]].concat();
-    check_rejected("icmp", "tcp reset", "0", (("target", "refused", "seen"), &said));
+    let parts = ["200 dials were refused after 1,000 had been accepted: the 1,001st and all after it"];
+    let parts = [&parts[..], &["a firewall that sends resets looks the same"]].concat();
+    check_rejected("icmp", "tcp reset", "0", (("target", "refused", "seen"), &parts));
 }
 
 #[test]
@@ -98,12 +98,12 @@ fn a_limit_that_drops_in_silence_is_the_path_too() {
     let args = ["-c", "1200", "-d", "1s", "--think", "1m", "--timeout", "3s"];
     let (ended, s) = run(&net.client, &target, &args);
     ended.assert_status(1);
-    let said = ["200 dials got no SYN-ACK, no reset and no ICMP: the 1,001st and all after it", "ct count"];
-    check_limit(&s, ("path", "no-syn-ack", "inferred"), 1_000, &said);
+    let parts = ["200 dials got no SYN-ACK, no reset and no ICMP: the 1,001st and all after it", "ct count"];
+    check_limit(&s, ("path", "no-syn-ack", "inferred"), 1_000, &parts);
 }
 
 /// A firewall on throng's own host.
-fn check_own(rule: &str, said: &str, certainty: &str) {
+fn check_own(rule: &str, parts: &str, certainty: &str) {
     let Some(net) = Routed::new() else { return };
     let serving = serve(&net.server, "0.0.0.0");
     net.client.filter("output", &format!("{SYN} {rule}"));
@@ -111,7 +111,7 @@ fn check_own(rule: &str, said: &str, certainty: &str) {
     let (ended, s) = run(&net.client, &target, &["-c", "20", "-d", "500ms", "--timeout", "2500ms"]);
     assert_ne!(ended.status, Some(0), "{ended:?}");
     assert_eq!(s.count("connections.opened"), 0);
-    check_limit(&s, ("host", "denied", certainty), 0, &[said, "nft list ruleset"]);
+    check_limit(&s, ("host", "denied", certainty), 0, &[parts, "nft list ruleset"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `--format` beside the tools themselves: both against one nginx, and the same fields in the same order.
+//! `--format` beside the tools themselves: both against one nginx, with the same fields in the same order.
 
 use crate::{
     nginx::nginx,
@@ -6,7 +6,7 @@ use crate::{
     server::{Server, program},
 };
 
-/// Text of which only the words count: each number, with the unit behind it, becomes N, and blanks become one.
+/// The shape of a text: each number, with the unit after it, becomes N, and runs of spaces become one.
 fn shape(line: &str) -> String {
     let mut shape = String::new();
     let mut number = false;
@@ -31,14 +31,14 @@ fn shapes(out: &str, from: &str) -> Vec<String> {
     lines
 }
 
-/// What ab says of a median that is far from its mean.
+/// What ab prints for a median that is far from its mean.
 fn is_left_out(line: &str) -> bool {
     ["WARNING: The median", "ERROR: The median", "These results are"]
         .iter()
-        .any(|words| line.starts_with(words))
+        .any(|prefix| line.starts_with(prefix))
 }
 
-/// `own`: the tool's words for about the same load.
+/// `own`: the tool's arguments for about the same load.
 fn check(tool: &str, own: &[&str], from: &str, server: &Server, args: &[&str], path: &str) {
     let theirs = Program::from(program(tool, own)).end();
     assert_eq!(theirs.status, Some(0), "{theirs:#?}");
@@ -47,7 +47,7 @@ fn check(tool: &str, own: &[&str], from: &str, server: &Server, args: &[&str], p
     let ours = Program::from(ours).end();
     let of = |out: &str| -> Vec<String> {
         let lines = shapes(out, from).into_iter().filter(|line| !is_left_out(line));
-        // throng does not look for the server's name.
+        // throng does not read the server's name.
         let name = "Server Software:";
         lines.map(|line| if line.starts_with(name) { name.to_owned() } else { line }).collect()
     };

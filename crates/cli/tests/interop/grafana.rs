@@ -1,5 +1,5 @@
-//! Grafana's dashboards, without Grafana: every query of both, with the variables put in as Grafana does it, answered by
-//! Debian's InfluxDB and Prometheus, which real runs have filled.
+//! Grafana's dashboards, without Grafana: every query of both, with the variables inserted as Grafana does it, is run against
+//! Debian's InfluxDB and Prometheus, filled by real runs.
 
 mod board;
 mod made_up;
@@ -21,7 +21,7 @@ use crate::{
 };
 use board::{Board, Chosen, Line};
 
-/// A run under way, scraped and pushing.
+/// A run in progress, scraped and pushing.
 struct Run {
     program: Program,
     rows: std::path::PathBuf,
@@ -30,7 +30,7 @@ struct Run {
 /// A run that has ended.
 struct Done {
     summary: Summary,
-    /// `--jsonl`: what the exporters had, second by second.
+    /// `--jsonl`: what the exporters got, second by second.
     rows: Vec<Value>,
 }
 
@@ -38,8 +38,8 @@ impl Run {
     fn start(name: &str, target: &str, args: &[&str], scraped: &str, influx: &str) -> Run {
         let rows = file(&format!("grafana-{name}.jsonl"));
         let ours = ["--jsonl", rows.to_str().unwrap(), "--prometheus", scraped, "--influx", influx];
-        let words = [&["run", target, "--json", "-"], args, &ours].concat();
-        Run { program: Program::start(&words), rows }
+        let args = [&["run", target, "--json", "-"], args, &ours].concat();
+        Run { program: Program::start(&args), rows }
     }
 
     fn end(self) -> Done {
@@ -53,7 +53,7 @@ impl Run {
 }
 
 impl Done {
-    /// A number of each second, where it was there.
+    /// A number of each second, where it exists.
     fn each(&self, key: &str) -> Vec<f64> {
         self.rows.iter().filter_map(|row| row[key].as_f64()).collect()
     }
@@ -67,22 +67,22 @@ fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64
 }
 
-/// Both databases, with all that the dashboards ask for.
+/// Both databases, with all that the dashboards query.
 struct Filled {
     influxdb: Server,
     prometheus: Server,
-    /// Milliseconds since 1970: all of it happened between.
+    /// Milliseconds since 1970: everything happened between these.
     time: (u64, u64),
     target: String,
-    /// Requests with a probe; its target's name has all that a regular expression could take for its own.
+    /// Requests with a probe; its target's name contains everything that has a meaning in a regular expression.
     http: Done,
     /// WebSockets with pings.
     pings: Done,
-    /// Every answer is a fault.
+    /// Every response is a fault.
     wrong: Done,
 }
 
-/// Prometheus listens first: it takes seconds to begin, and whatever happens before is not in it.
+/// Prometheus is started first: it takes seconds, and sees nothing of what happens before.
 fn fill() -> Filled {
     let began = now_ms();
     let (server, influxdb, by_hand) =
@@ -94,7 +94,7 @@ fn fill() -> Filled {
     let url = influxdb.url("/write?db=throng");
     let target = server.url("/?length={rand 1 4096}");
     let held = ["-c", "40", "--ramp", "20/s", "--think", "50ms", "-d", "4s", "--probe", "20/s"];
-    // Prometheus sees growth between two scrapes alone: what opens connections lasts several seconds.
+    // Prometheus sees growth only between two scrapes: opening connections takes several seconds.
     let pings = ["-c", "10", "--ramp", "4/s", "--ping", "200ms", "-d", "4s"];
     let wrong = ["-c", "5", "--think", "100ms", "-d", "5s", "--expect", "status=404"];
     let http = Run::start("http", &target, &held, first, &url);
@@ -107,7 +107,7 @@ fn fill() -> Filled {
     Filled { influxdb, prometheus, time: (began, now_ms() + 1000), target, http, pings, wrong }
 }
 
-/// As much as two scrapes may lie apart from the end of a run: the last second may be missing.
+/// The distance of two scrapes at the end of a run: the last second may be missing.
 fn is_among_the_last(n: f64, seconds: &[f64]) {
     let last = &seconds[seconds.len().saturating_sub(3)..];
     assert!(last.contains(&n), "{n}: {seconds:?}");
@@ -185,11 +185,11 @@ fn prometheus_answers(filled: &Filled) {
     });
 }
 
-/// One kind, of one run, named as the summary names it.
+/// One kind, of one run, named as in the summary.
 fn check_faults(wrong: &Done, found: &board::Found) {
     let [(labels, _)] = &found.0[..] else { panic!("{found:?}") };
-    let words = ["side", "stage", "kind"].map(|label| labels[label].as_str()).join("·");
-    assert_eq!((words.as_str(), &*labels["seed"]), ("target·exchange·wrong-status", &*wrong.seed()));
+    let name = ["side", "stage", "kind"].map(|label| labels[label].as_str()).join("·");
+    assert_eq!((name.as_str(), &*labels["seed"]), ("target·exchange·wrong-status", &*wrong.seed()));
     let seconds: Vec<f64> = wrong
         .rows
         .iter()
@@ -201,29 +201,29 @@ fn check_faults(wrong: &Done, found: &board::Found) {
     is_among_the_last(found.last(), &seconds);
 }
 
-/// Sums over populations, and growth a second of what is counted at uneven times.
-fn check_made_up(board: &Board, ask: impl Fn(&Line) -> board::Found) {
-    assert_eq!(ask(board.query("Most connections on the target's side", 0)).most(), made_up::CONNECTIONS);
-    assert_eq!(ask(board.query("JVM heap", 0)).most(), made_up::HEAP);
-    let open = ask(board.query("Connections, client and server", 1));
+/// Sums over populations, and growth per second of what is counted at uneven times.
+fn check_made_up(board: &Board, find: impl Fn(&Line) -> board::Found) {
+    assert_eq!(find(board.query("Most connections on the target's side", 0)).most(), made_up::CONNECTIONS);
+    assert_eq!(find(board.query("JVM heap", 0)).most(), made_up::HEAP);
+    let open = find(board.query("Connections, client and server", 1));
     assert!(open.0.len() == 1 && open.most() == made_up::OPEN, "{open:?}");
     if board.is_influx {
-        for (labels, points) in ask(board.query("Requests a second", 0)).0 {
+        for (labels, points) in find(board.query("Requests a second", 0)).0 {
             let uneven: Vec<_> =
                 points.iter().filter(|n| (*n - made_up::REQUESTS_A_SECOND).abs() > 0.01).collect();
             assert!(points.len() >= 5 && uneven.is_empty(), "{labels:?} {points:?}");
         }
-        let paused = ask(board.query("JVM garbage collection, time", 0));
+        let paused = find(board.query("JVM garbage collection, time", 0));
         assert!((paused.most() - made_up::PAUSED).abs() < 1e-3, "{paused:?}");
     }
-    // Prometheus' quantiles are those of its buckets, of the whole run and of a while.
+    // Prometheus' quantiles are those of its buckets, of the whole run and of a period.
     for (panel, n, expected) in [
         ("p99 latency at full load", 0, made_up::P99),
         ("Request or ping latency, at full load", 0, made_up::P50),
         ("Request or ping latency, at full load", 1, made_up::P99),
         ("Request or ping latency, at full load", 2, made_up::MAX),
     ] {
-        let found = ask(board.query(panel, n));
+        let found = find(board.query(panel, n));
         assert!((found.last() - expected).abs() < 1e-9, "{panel} {n} {expected}: {found:?}");
     }
 }

@@ -14,7 +14,7 @@ const HELLO: &str = "keepalive_requests 1000000; location / { return 200 'Hello 
 /// HAProxy in front of a backend, with these further lines in its defaults.
 fn haproxy(name: &str, backend: &str, lines: &str) -> Server {
     let path = folder(&format!("haproxy-{name}")).join("haproxy.cfg");
-    Server::told(|address| {
+    Server::at(|address| {
         let text = format!(
             "global\n maxconn 1000\n\
              defaults\n mode http\n timeout connect 2s\n timeout client 20s\n timeout server 20s\n {lines}\n\
@@ -45,7 +45,7 @@ fn both_ends_count_the_same() {
         let before = names.map(|name| counted(&server, name));
         let s = right::check_kept(&server.url("/"), args, 12);
         let after = names.map(|name| counted(&server, name));
-        // Two questions lie between each two readings of a counter, and what asks is counted.
+        // Two requests lie between two readings of a counter, and the requests themselves are counted.
         let (requests, connections) = (after[0] - before[0] - 2, after[1] - before[1] - 2);
         assert_eq!(requests, s.count("requests.sent"), "{args:?}");
         assert_eq!(connections, s.count("connections.opened"), "{args:?}");
@@ -74,7 +74,7 @@ fn its_idle_timeout_comes_without_announcement() {
 
 #[test]
 fn nobody_behind_it_is_a_wrong_status() {
-    // The discard port: nobody listens there.
+    // The discard port: nothing listens there.
     let server = haproxy("down", "127.200.0.1:9", "retries 0");
     let args = ["-c", "5", "-d", "300ms", "--think", "20ms"];
     let s = right::check_wrong(&server.url("/"), &args, "wrong-status");
@@ -89,21 +89,24 @@ fn a_response_that_it_waits_for_in_vain_is_a_wrong_status() {
     assert_eq!(s.count("requests.status.504"), s.count("requests.answered"));
 }
 
-/// 260 connections to one that takes 200 at once, and leaves the others in its accept queue.
+/// 260 connections to a proxy that serves 200 at once, and leaves the others in its accept queue.
 fn check_full(lines: &str, args: &[&str]) {
     let behind = Serving::start(&["--threads", "1"]);
     let server = haproxy("full", &behind.address.to_string(), lines);
     let (ended, s) = crate::summary::run(&server.url("/"), &[&["-c", "260"], args].concat());
     ended.assert_status(1);
-    let limit = ["side", "cause", "certainty"].map(|key| s.word(&format!("limit.{key}")));
+    let limit = ["side", "cause", "certainty"].map(|key| s.text(&format!("limit.{key}")));
     assert_eq!(limit, ["target", "accept-queue", "seen"], "{:#}", s.at("limit"));
-    // Those that it serves; on a busy machine it may be short of that when it is looked at.
+    // Those that it serves; on a busy machine a few may be missing at the time of the sample.
     assert!((180..=200).contains(&s.count("limit.at_connections")), "{:#}", s.at("limit"));
-    let said = format!("{} {}", s.word("limit.detail"), s.word("limit.cure"));
-    // Of the 60 some may have been given up before the look at the end.
-    let waited: u64 = said.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0);
-    assert!((1..=60).contains(&waited) && said.contains("connections") && said.contains("maxconn"), "{said}");
-    assert!(!said.contains("CPU") && !said.contains("open files"), "{said}");
+    let output = format!("{} {}", s.text("limit.detail"), s.text("limit.cure"));
+    // Of the 60 some may have been given up before the final sample.
+    let waited: u64 = output.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0);
+    assert!(
+        (1..=60).contains(&waited) && output.contains("connections") && output.contains("maxconn"),
+        "{output}"
+    );
+    assert!(!output.contains("CPU") && !output.contains("open files"), "{output}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A run pushed to Debian's InfluxDB: its queries answer with the summary's figures.
+//! A run pushed to Debian's InfluxDB: queries return the summary's figures.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use crate::{
 /// InfluxDB 1, with a database of ours.
 pub(crate) fn influxdb(name: &str) -> Server {
     let folder = folder(&format!("influxdb-{name}"));
-    let server = Server::told(|address| {
+    let server = Server::at(|address| {
         let (config, folder) = (folder.join("influxdb.conf"), folder.display());
         let text = format!(
             "reporting-disabled = true\nbind-address = \"{}:0\"\n[meta]\n dir = \"{folder}/meta\"\n\
@@ -24,21 +24,23 @@ pub(crate) fn influxdb(name: &str) -> Server {
         fs::write(&config, text).unwrap();
         program("influxd", &["-config", config.to_str().unwrap()])
     });
-    assert_eq!(ask(&server, "CREATE DATABASE throng")["results"][0].get("error"), None);
+    assert_eq!(run_query(&server, "CREATE DATABASE throng")["results"][0].get("error"), None);
     server
 }
 
-pub(crate) fn ask(server: &Server, query: &str) -> Value {
+pub(crate) fn run_query(server: &Server, query: &str) -> Value {
     let (url, query) = (server.url("/query?db=throng"), format!("q={query}"));
-    let asked = program("curl", &["-sS", "--max-time", "10", "-XPOST", &url, "--data-urlencode", &query]);
-    let Ended { stdout, stderr, .. } = Program::from(asked).end();
+    let command = program("curl", &["-sS", "--max-time", "10", "-XPOST", &url, "--data-urlencode", &query]);
+    let Ended { stdout, stderr, .. } = Program::from(command).end();
     serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{e}: {stdout}{stderr}"))
 }
 
 /// The one value that a query has.
 fn value(server: &Server, query: &str) -> f64 {
-    let answer = ask(server, query);
-    answer["results"][0]["series"][0]["values"][0][1].as_f64().unwrap_or_else(|| panic!("{query}: {answer}"))
+    let response = run_query(server, query);
+    response["results"][0]["series"][0]["values"][0][1]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{query}: {response}"))
 }
 
 #[test]
@@ -69,7 +71,7 @@ fn check(influxdb: &Server, s: &Summary) {
     assert_eq!(value(influxdb, &seed), s.number("requests.sent"));
 }
 
-/// Without the database that the URL names nothing is taken, and the run is none the worse for it.
+/// Without the database of the URL nothing is stored, and the run is unaffected.
 #[test]
 fn a_database_that_is_not_there_costs_the_run_nothing() {
     let (server, influxdb) = (Serving::start(&["--threads", "1"]), influxdb("none"));
@@ -78,14 +80,14 @@ fn a_database_that_is_not_there_costs_the_run_nothing() {
     ended.assert_status(0);
     assert_eq!(s.count("connections.held"), 5);
     let host = url.split('/').nth(2).unwrap();
-    let told = format!("throng: --influx {host}: retrying, the run continues: rejected: 404 ");
-    assert_eq!(ended.stderr.matches(&told).count(), 1, "{}", ended.stderr);
+    let message = format!("throng: --influx {host}: retrying, the run continues: rejected: 404 ");
+    assert_eq!(ended.stderr.matches(&message).count(), 1, "{}", ended.stderr);
     assert!(
         ended.stderr.contains("database not found")
             && ended.stderr.contains("seconds of the run are missing")
     );
-    // Once it is there, the stored run goes into it.
-    ask(&influxdb, "CREATE DATABASE other");
+    // Once it exists, the stored run is written to it.
+    run_query(&influxdb, "CREATE DATABASE other");
     let id =
         ended.stderr.split("stored as run ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap();
     let replayed = Program::start(&["replay", id, "--live", "off", "--influx", &url]).end();

@@ -12,7 +12,7 @@ use crate::{
 /// JDK's own `HttpServer`, from source (JEP 330), with a heap so small that it has to be collected.
 fn hello() -> Server {
     let file = format!("{}/Hello.java", source("java"));
-    Server::saying("listening on 127.0.0.1:", program("java", &["-Xmx64m", "-XX:+UseSerialGC", &file]))
+    Server::announcing("listening on 127.0.0.1:", program("java", &["-Xmx64m", "-XX:+UseSerialGC", &file]))
 }
 
 /// A metric of each second, where it is known.
@@ -36,7 +36,7 @@ fn heap_and_pauses_of_a_virtual_machine_are_seen() {
         "throng_target_jvm_gc_pause_seconds_total",
     ]
     .map(|name| series(&text, name));
-    // Each answer leaves 64 KiB, and no more than 64 MiB fit.
+    // Each response leaves 64 KiB, and no more than 64 MiB fit.
     let collected = collections.last().unwrap() - collections.first().unwrap();
     assert!(
         collected >= (answered as f64 * 65_536.0 / 67_108_864.0).floor() - 1.0,
@@ -52,35 +52,35 @@ fn heap_and_pauses_of_a_virtual_machine_are_seen() {
     }
 }
 
-/// A server on one source file, with standard error in a plain file, as a service's is that logs to one. None where there is no
-/// JDK; that is said.
-fn logging(name: &str, options: &[&str], words: &[&str]) -> Option<(Server, String)> {
+/// A server in one source file, with standard error in a plain file, as a service has that logs to one. None without a
+/// JDK, with a message.
+fn logging(name: &str, options: &[&str], args: &[&str]) -> Option<(Server, String)> {
     let has_jdk = program("javac", &["-version"]).stderr(Stdio::null()).stdout(Stdio::null()).status();
     if !has_jdk.is_ok_and(|status| status.success()) {
         // Past the test harness, which shows what is printed only of a test that fails.
         let _ = writeln!(std::io::stderr(), "skipped: there is no JDK here");
         return None;
     }
-    let folder = folder(&format!("jvm-{}", words.join("-")));
+    let folder = folder(&format!("jvm-{}", args.join("-")));
     let class = format!("{name}.java");
     let place = folder.to_str().expect("a name in ASCII");
-    // Compiled beside, since a compiler has no room in a small heap.
+    // Compiled separately, since a compiler has no room in a small heap.
     let compiled = program("javac", &["-d", place, &source(&format!("java/{class}"))]).status();
     assert!(compiled.is_ok_and(|status| status.success()), "{class}");
     let log = format!("{place}/error.log");
     let script = format!("exec java \"$@\" 2> '{log}'");
-    let all = [&["-c", &script, "sh"], options, &["-cp", place, name], words].concat();
-    Some((Server::saying("listening on 127.0.0.1:", program("sh", &all)), log))
+    let all = [&["-c", &script, "sh"], options, &["-cp", place, name], args].concat();
+    Some((Server::announcing("listening on 127.0.0.1:", program("sh", &all)), log))
 }
 
-/// What the run says of it: the cause, its detail with these words, as sure as seen.
-fn check_cause(server: &Server, args: &[&str], cause: &str, words: &[&str]) -> Summary {
+/// The limit of the run: its cause, a detail with these parts, and certainty `seen`.
+fn check_cause(server: &Server, args: &[&str], cause: &str, parts: &[&str]) -> Summary {
     let (ended, s) = run(&server.url("/"), args);
     assert!(!s.at("limit").is_null(), "nothing named: {}", ended.stderr);
-    let limit = (s.word("limit.side"), s.word("limit.cause"), s.word("limit.certainty"));
+    let limit = (s.text("limit.side"), s.text("limit.cause"), s.text("limit.certainty"));
     assert_eq!(limit, ("target", cause, "seen"), "{}", s.at("limit"));
-    let detail = s.word("limit.detail");
-    assert!(words.iter().all(|words| detail.contains(words)), "{detail}");
+    let detail = s.text("limit.detail");
+    assert!(parts.iter().all(|part| detail.contains(part)), "{detail}");
     s
 }
 
@@ -88,15 +88,15 @@ const LOAD: &[&str] = &["-c", "200", "--ramp", "100/s", "--think", "300ms", "-d"
 
 #[test]
 fn a_heap_that_is_full_is_the_cause_of_what_follows() {
-    // 256 KiB of 16 MiB for each connection: less than 64 find room, and the accept thread dies of the next.
+    // 256 KiB of 16 MiB for each connection: less than 64 fit, and the accept thread dies of the next one.
     let Some((server, log)) = logging("Accepts", &["-Xmx16m", "-XX:+UseSerialGC"], &["hoard", "262144"])
     else {
         return;
     };
-    let words = ["its log: Exception in thread \"my-acceptor\" java.lang.OutOfMemoryError", &log];
-    let s = check_cause(&server, LOAD, "heap", &words);
+    let parts = ["its log: Exception in thread \"my-acceptor\" java.lang.OutOfMemoryError", &log];
+    let s = check_cause(&server, LOAD, "heap", &parts);
     assert!((20..=64).contains(&s.count("limit.at_connections")), "{}", s.at("limit"));
-    assert!(s.word("limit.cure").contains("-Xmx"), "{}", s.word("limit.cure"));
+    assert!(s.text("limit.cure").contains("-Xmx"), "{}", s.text("limit.cure"));
     assert!(s.number("observed.target.jvm_heap_max_bytes") > 15e6, "{}", s.at("observed.target"));
     let at = s.number("limit.first_seen_s");
     assert!((0.2..=s.number("elapsed_s")).contains(&at), "{at}");
@@ -106,14 +106,14 @@ fn a_heap_that_is_full_is_the_cause_of_what_follows() {
 #[test]
 fn an_accept_thread_that_has_died_is_named() {
     let Some((server, log)) = logging("Accepts", &["-Xmx64m"], &["throw", "60"]) else { return };
-    let words = [
+    let parts = [
         "thread \"my-acceptor\" of process ",
         "connections in its accept queue are not accepted",
         "its log: Exception in thread \"my-acceptor\" java.lang.IllegalStateException: no place for",
         &log,
     ];
-    let s = check_cause(&server, LOAD, "thread", &words);
-    // With the one of the server's own.
+    let s = check_cause(&server, LOAD, "thread", &parts);
+    // One more, by the server itself.
     assert!((55..=60).contains(&s.count("limit.at_connections")), "{}", s.at("limit"));
 }
 
@@ -123,7 +123,7 @@ fn while_it_collects(server: &Server) -> Summary {
     let load = ["-c", "20", "--think", "20ms", "-d", "5s", "--timeout", "10s"];
     let judged = ["--json", "-", "--threshold", "latency.max < 500ms"];
     let mut running = Program::start(&[&["run", &url], &load[..], &judged].concat());
-    running.says("open 20 of 20");
+    running.wait_for("open 20 of 20");
     fetch(&server.url("/collect"));
     let ended = running.end();
     Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")))
@@ -133,13 +133,13 @@ fn while_it_collects(server: &Server) -> Summary {
 fn a_long_collection_is_what_a_silence_is() {
     let options = ["-Xmx3g", "-XX:+UseSerialGC"];
     let Some((server, _)) = logging("Pauses", &options, &["1200"]) else { return };
-    // A machine that others keep busy may leave throng itself without a processor, and then it says so: again.
+    // Where other programs keep the machine busy throng itself may get no processor, and reports that: try again.
     let mut tries = (0..3).map(|_| while_it_collects(&server));
     let s = tries
-        .find(|s| s.word("limit.side") != "host")
+        .find(|s| s.text("limit.side") != "host")
         .expect("throng itself had a processor in one of three runs");
-    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "stall"), "{:#}", s.at("limit"));
-    let detail = s.word("limit.detail");
+    assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", "stall"), "{:#}", s.at("limit"));
+    let detail = s.text("limit.detail");
     assert!(detail.contains("the target was collecting garbage"), "{detail}");
     assert!(s.number("latency_us.max") > 1e6, "{}", s.at("latency_us"));
 }

@@ -1,4 +1,4 @@
-//! Limits of throng's own host, each in a network namespace where it is small: what a run says of them, and a search.
+//! Limits of throng's own host, each in a network namespace where it is small: the reports of a run and of a search.
 
 use std::io::Write;
 
@@ -12,8 +12,8 @@ use crate::{
 
 /// `throng find` on the client's side, to its end.
 fn find(pair: &Pair, target: &str, args: &[&str]) -> Value {
-    let words = [&["find", target, "--json", "-"], args].concat();
-    let ended = Program::from(pair.client.enter(&throng(&words))).end();
+    let args = [&["find", target, "--json", "-"], args].concat();
+    let ended = Program::from(pair.client.enter(&throng(&args))).end();
     serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"))
 }
 
@@ -21,10 +21,10 @@ fn find(pair: &Pair, target: &str, args: &[&str]) -> Value {
 fn our_own_ports() {
     let Some(pair) = Pair::new() else { return };
     let serving = serve(&pair, "10.77.0.1");
-    // 1,100 outside the range that the kernel takes ports from, which is left to others. The probe has 402 of them.
+    // 1,100 outside the kernel's port range, which is left to other programs. The probe has 402 of them.
     pair.client.set("net.ipv4.ip_local_reserved_ports", "1024-60899,62100-65535");
-    let words = ["run", &serving.url("/"), "-c", "1200", "-d", "1s"];
-    let refused = Program::from(pair.client.enter(&throng(&words))).end();
+    let args = ["run", &serving.url("/"), "-c", "1200", "-d", "1s"];
+    let refused = Program::from(pair.client.enter(&throng(&args))).end();
     assert_eq!(refused.status, Some(3), "{refused:?}");
     assert!(refused.stderr.contains("ports: 1,100 free 4-tuples") && refused.stderr.contains("--sources"));
     let args = ["--max", "1200", "-d", "1s", "--threshold", "held >= 99.9%"];
@@ -41,15 +41,15 @@ fn our_own_ports() {
 fn tracked_connections() {
     let Some(pair) = Pair::new() else { return };
     let serving = serve(&pair, "10.77.0.1");
-    // A kernel that has one limit for the whole machine refuses it in a namespace; then it is not a test's to change.
+    // A kernel with one limit for the whole machine refuses the change in a namespace; a test must not make it.
     for line in [
         "sysctl -q -w net.netfilter.nf_conntrack_max=300",
         "grep -qx 300 /proc/sys/net/netfilter/nf_conntrack_max",
         "iptables -A OUTPUT -m conntrack --ctstate NEW -j ACCEPT",
     ] {
-        let mut words = line.split(' ');
-        let mut command = pair.client.command(words.next().unwrap());
-        command.args(words);
+        let mut args = line.split(' ');
+        let mut command = pair.client.command(args.next().unwrap());
+        command.args(args);
         if Program::from(command).end().status != Some(0) {
             // Past the test harness, which shows what is printed only of a test that fails.
             let _ = writeln!(
@@ -61,7 +61,7 @@ fn tracked_connections() {
     }
     let load = ["-d", "2s", "--timeout", "1s", "--threshold", "held >= 99.9%"];
     let (_, s) = run(&pair, &serving.url("/"), &[&["-c", "500", "--think", "1m"], &load[..]].concat());
-    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("host", "conntrack"), "{:#}", s.at("limit"));
+    assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("host", "conntrack"), "{:#}", s.at("limit"));
     let found = find(&pair, &serving.url("/"), &[&["--max", "500"], &load[..]].concat());
     assert_eq!(found["limit"]["cause"], "conntrack", "{found:#}");
 }

@@ -1,7 +1,7 @@
-//! The real binary against servers and clients that other people wrote, and between network namespaces.
+//! The real binary against third-party servers and clients, and between network namespaces.
 //!
-//! On loopback nothing is kept behind: each server is a process that dies with the test that started it. The programs
-//! come with `cargo xtask test`. `THRONG_BIN` names the binary where it is another than the one that cargo built.
+//! On loopback nothing is left running: each server is a process that ends with the test that started it. The programs
+//! come with `cargo xtask test`. `THRONG_BIN` names the binary if it is not the one that cargo built.
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 

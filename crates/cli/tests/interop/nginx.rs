@@ -13,7 +13,7 @@ pub(crate) fn nginx(name: &str, directives: &str) -> Server {
     let folder = folder(&format!("nginx-{name}"));
     fs::write(folder.join("page.html"), PAGE).unwrap();
     fs::write(folder.join("big"), "x".repeat(4000)).unwrap();
-    Server::told(|address| {
+    Server::at(|address| {
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
         let temporary = temporary.map(|of| format!("{of}_temp_path temporary;")).concat();
         let text = format!(
@@ -32,10 +32,10 @@ pub(crate) fn nginx(name: &str, directives: &str) -> Server {
 
 const PAGE: &str = "<!--# echo var=\"arg_x\" default=\"Hello World!\" -->";
 const HELLO: &str = "location / { return 200 'Hello World!'; }";
-/// By default it closes, by announcement, after 1,000 requests.
+/// By default it closes, with an announcement, after 1,000 requests.
 const FOR_EVER: &str = "keepalive_requests 1000000;";
 
-/// What nginx itself has counted.
+/// The counters of nginx.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     connections: u64,
@@ -44,13 +44,13 @@ struct Counted {
 
 fn counted(server: &Server) -> Counted {
     let text = fetch(&server.url("/status"));
-    // A line of three numbers below the words: accepts, handled, requests.
+    // A line of three numbers below their names: accepts, handled, requests.
     let line = text.lines().skip_while(|line| !line.starts_with("server accepts")).nth(1).expect("counters");
     let numbers: Vec<u64> = line.split_whitespace().map(|n| n.parse().unwrap()).collect();
     Counted { connections: numbers[0], requests: numbers[2] }
 }
 
-/// What nginx has counted while `f` ran, without the question that ends it.
+/// What nginx has counted while `f` ran, without the request that reads the counters.
 fn counted_while<T>(server: &Server, f: impl FnOnce() -> T) -> (T, Counted) {
     let before = counted(server);
     let result = f();
@@ -75,7 +75,7 @@ fn a_timeout_that_it_announces_is_no_fault() {
     assert!(fetch(&server.url("/")).contains("Keep-Alive: timeout=1"));
     let args = ["-c", "20", "-d", "2s", "--think", "1200ms..1500ms"];
     let (s, seen) = counted_while(&server, || right::check(&server.url("/"), &args));
-    // Each connection is closed after each of its answers, the last ones perhaps after the end: the next dials again.
+    // Each connection is closed after each of its responses, the last ones perhaps after the end: the next dials again.
     let (sent, closed) = (s.count("requests.sent"), s.count("connections.closed"));
     assert!((sent - 20..=sent).contains(&closed) && sent >= 40, "{closed} closed, {sent} requests");
     assert_eq!((s.count("connections.redialled"), s.count("requests.answered")), (sent - 20, sent));
@@ -166,10 +166,10 @@ fn its_worker_connections_are_no_idle_timeout() {
             let args = ["-c", connections, "-d", "4s", "--think", think];
             let (ended, s) = crate::summary::run(&server.url("/"), &args);
             ended.assert_status(1);
-            let limit = ["side", "cause", "certainty"].map(|key| s.word(&format!("limit.{key}")));
+            let limit = ["side", "cause", "certainty"].map(|key| s.text(&format!("limit.{key}")));
             let all = format!("{connections}, {think}: {:#}", s.at("limit"));
             assert_eq!(limit, ["target", "connection-limit", "inferred"], "{all}");
-            assert!(s.word("limit.cure").contains("worker_connections"), "{all}");
+            assert!(s.text("limit.cure").contains("worker_connections"), "{all}");
             assert!(!all.contains("idle timeout"), "{all}");
             let at = s.count("limit.at_connections");
             assert!((450..=512).contains(&at), "{all}");

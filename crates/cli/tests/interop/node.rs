@@ -8,10 +8,10 @@ use crate::{
 };
 
 fn node() -> Server {
-    Server::saying("listening on ", program("node", &[&source("node/http_server.js")]))
+    Server::announcing("listening on ", program("node", &[&source("node/http_server.js")]))
 }
 
-/// What the server has seen: connections and requests, without the question itself.
+/// The server's counters: connections and requests, without the request that reads them.
 pub(crate) fn counted(server: &Server) -> (u64, u64) {
     let text = fetch(&server.url("/counts"));
     let body = text.rsplit("\r\n\r\n").next().unwrap();
@@ -76,7 +76,7 @@ fn idle_beyond_its_timeout_is_closed_and_dialled_again() {
     assert!(fetch(&server.url("/")).contains("Keep-Alive: timeout=5"));
     let args = ["-c", "30", "-d", "7s", "--think", "6300ms..6800ms"];
     let s = right::check(&server.url("/"), &args);
-    // At once, and after the think; the next would be due after the end.
+    // At once, and after the think time; the next would be due after the end.
     assert_eq!((s.count("requests.sent"), s.count("requests.answered")), (60, 60));
     assert_eq!((s.count("connections.closed"), s.count("connections.redialled")), (30, 30));
     assert_eq!(counted(&server).0, 1 + 60, "the one that asked before, and each of ours twice");

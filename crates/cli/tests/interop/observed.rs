@@ -1,4 +1,4 @@
-//! The target seen while it is loaded: workers of one server, and another host's.
+//! The target observed under load: workers of one server, and another host's.
 
 use std::{fs, io::Write, os::unix::fs::PermissionsExt, process::Command};
 
@@ -20,7 +20,7 @@ fn with_workers() -> Option<Server> {
         return None;
     }
     let folder = folder("nginx-workers");
-    Some(Server::told(|address| {
+    Some(Server::at(|address| {
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
         let temporary = temporary.map(|of| format!("{of}_temp_path temporary;")).concat();
         let text = format!(
@@ -31,8 +31,8 @@ fn with_workers() -> Option<Server> {
             }} }}"
         );
         fs::write(folder.join("nginx.conf"), text).unwrap();
-        let words = ["--pid", "--fork", "--kill-child", "nginx", "-c", "nginx.conf", "-e", "stderr", "-p"];
-        let mut command: Command = program("unshare", &words);
+        let args = ["--pid", "--fork", "--kill-child", "nginx", "-c", "nginx.conf", "-e", "stderr", "-p"];
+        let mut command: Command = program("unshare", &args);
         command.arg(&folder).current_dir(&folder);
         command
     }))
@@ -50,7 +50,7 @@ fn all_workers_of_a_server_count() {
     let each = &s.at("target_cost.processes").as_array().unwrap()[..];
     assert!(each.len() == 3 && each[0]["pid"] == *s.at("target_cost.pid"), "{each:?}");
     assert!(ended.stderr.contains(&format!("(process {} and others: ", each[0]["pid"])), "{ended:?}");
-    // Each has about half of the connections; the fuller one is told of.
+    // Each has about half of the connections; the fuller one is reported.
     let files = seen("open_files.max");
     assert!((10_000..16_000).contains(&files), "{files} open");
     assert_eq!(seen("open_files_limit"), 16_000, "what the workers have set themselves");
@@ -63,17 +63,17 @@ fn all_workers_of_a_server_count() {
     assert!(by_looks > 0.05 && by_looks <= cpu + 0.05, "{by_looks} s of {cpu} s");
 }
 
-/// `throng run` on the client's side while `throng observe` tells of the server's.
+/// `throng run` on the client's side while `throng observe` reports the server's.
 fn run_observed(pair: &Pair, name: &str, target: &str, args: &[&str]) -> (Ended, Summary) {
     let secret = file(name);
     fs::write(&secret, "a-b-c\n").unwrap();
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
     let secret = secret.to_str().unwrap();
-    let words = ["observe", "--listen", "10.77.0.1:0", "--until-stdin-ends", "--token-file", secret];
-    let observer = Serving::from(pair.server.enter(&throng(&words)), &[]);
+    let observe = ["observe", "--listen", "10.77.0.1:0", "--until-stdin-ends", "--token-file", secret];
+    let observer = Serving::from(pair.server.enter(&throng(&observe)), &[]);
     let at = format!("http://{}", observer.address);
-    let asked = ["--observe", &at, "--observe-token-file", secret];
-    off_loopback::run(pair, target, &[args, &asked].concat())
+    let flags = ["--observe", &at, "--observe-token-file", secret];
+    off_loopback::run(pair, target, &[args, &flags].concat())
 }
 
 #[test]
@@ -81,14 +81,14 @@ fn another_host_reports_of_its_target() {
     let Some(pair) = Pair::new() else { return };
     let serving = off_loopback::serve(&pair, "10.77.0.1");
     let args = ["-c", "500", "-d", "2s", "--think", "100ms"];
-    // It is throng's own server, which is asked how many it has: on a busy machine it may not say so in time.
+    // throng's own server, which is asked how many connections it has: on a busy machine it may not respond in time.
     let mut runs = (0..3).map(|_| run_observed(&pair, "observed-secret", &serving.url("/"), &args));
     let (ended, s) =
         runs.find(|(_, s)| !s.at("connections.seen_by_target").is_null()).expect("one was in time");
     ended.assert_status(0);
     assert_eq!(s.count("observed.observer.failures"), 0, "{ended:?}");
     assert_eq!(s.count("observed.target.pid"), u64::from(serving.program.pid()));
-    // The sockets of that namespace, not of this one or of the machine: 500 connections, a listener each, and the question.
+    // The sockets of that namespace, not of this one or of the machine: 500 connections, a listener each, and the request.
     let there = s.count("observed.target_host.tcp_sockets.max");
     assert!((501..=510).contains(&there), "{there}");
     assert_eq!(s.count("connections.seen_by_target"), 500);
@@ -96,7 +96,7 @@ fn another_host_reports_of_its_target() {
     assert!(s.at("cost.target_bytes").is_null(), "500 are too few for a slope");
 }
 
-/// A server with faults on the server's side, and what stopped a run against it.
+/// A server with faults on the server's side, and the limit of a run against it.
 fn check_cause(name: &str, around: &[&str], backlog: &str, pause: &str, expected: (&str, [&str; 2])) {
     let Some(pair) = Pair::new() else { return };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/black_box/crippled.py");
@@ -106,21 +106,21 @@ fn check_cause(name: &str, around: &[&str], backlog: &str, pause: &str, expected
     let load = ["-c", "600", "--ramp", "5k/s", "--think", "1m", "-d", "3s", "--timeout", "2s"];
     let (ended, s) = run_observed(&pair, name, &server.url("/"), &load);
     ended.assert_status(1);
-    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", expected.0), "{:#}", s.0);
-    let said = [s.word("limit.detail"), s.word("limit.cure")];
-    assert!(said.iter().zip(expected.1).all(|(said, words)| said.contains(words)), "{said:?}");
+    assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", expected.0), "{:#}", s.0);
+    let texts = [s.text("limit.detail"), s.text("limit.cure")];
+    assert!(texts.iter().zip(expected.1).all(|(text, part)| text.contains(part)), "{texts:?}");
 }
 
 #[test]
 fn another_hosts_open_files_are_reported() {
-    let words = ["300 of 300 files open", "prlimit --pid "];
-    check_cause("observed-files", &["prlimit", "--nofile=300"], "512", "0", ("open-files", words));
+    let parts = ["300 of 300 files open", "prlimit --pid "];
+    check_cause("observed-files", &["prlimit", "--nofile=300"], "512", "0", ("open-files", parts));
 }
 
 #[test]
 fn another_hosts_accept_queue_is_reported() {
-    let words = ["accept queue of 8 was full: it overflowed ", "somaxconn"];
-    check_cause("observed-queue", &[], "8", "0.05", ("accept-queue", words));
+    let parts = ["accept queue of 8 was full: it overflowed ", "somaxconn"];
+    check_cause("observed-queue", &[], "8", "0.05", ("accept-queue", parts));
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn connections_at_the_targets_side_are_what_its_kernel_counts() {
     let here = ["serve", "--listen", "127.0.0.1:0", "--until-stdin-ends", "--threads", "1"];
     let server = Serving::from(pair.server.enter(&throng(&here)), &[]);
     let lines = file("side.jsonl");
-    let words = [
+    let args = [
         "run",
         &server.url("/"),
         "-c",
@@ -142,7 +142,7 @@ fn connections_at_the_targets_side_are_what_its_kernel_counts() {
         "--jsonl",
         lines.to_str().unwrap(),
     ];
-    let ended = Program::from(pair.server.enter(&throng(&words))).end();
+    let ended = Program::from(pair.server.enter(&throng(&args))).end();
     ended.assert_status(0);
     let text = fs::read_to_string(&lines).unwrap();
     let seconds = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));

@@ -20,21 +20,21 @@ pub(crate) fn serve(pair: &Pair, any: &str) -> Serving {
 
 /// `throng run` on the client's side, to its end.
 pub(crate) fn run(pair: &Pair, target: &str, args: &[&str]) -> (Ended, Summary) {
-    let words = [&["run", target, "--json", "-"], args].concat();
-    let ended = Program::from(pair.client.enter(&throng(&words))).end();
+    let args = [&["run", target, "--json", "-"], args].concat();
+    let ended = Program::from(pair.client.enter(&throng(&args))).end();
     let json = serde_json::from_str(&ended.stdout);
     let json = json.unwrap_or_else(|e| panic!("{e}: {ended:?}"));
     (ended, Summary(json))
 }
 
-/// Holds `connections` from the client's side until the server's side has seen them all; their other ends.
+/// Holds `connections` from the client's side until the server's side has seen them all; returns their other ends.
 fn hold(pair: &Pair, serving: &Serving, to: &str, connections: usize, args: &[&str]) -> Vec<SocketAddr> {
     let port = serving.address.port();
     let (target, count) = (format!("http://{to}:{port}/"), connections.to_string());
-    let words = ["run", &target, "-c", &count, "-d", "forever", "--think", "1h", "--json", "-"];
-    let mut run = Program::from(pair.client.enter(&throng(&[&words, args].concat())));
+    let load = ["run", &target, "-c", &count, "-d", "forever", "--think", "1h", "--json", "-"];
+    let mut run = Program::from(pair.client.enter(&throng(&[&load, args].concat())));
     let all = format!("open {} of {}", thousands(connections), thousands(connections));
-    run.says(&all);
+    run.wait_for(&all);
     let peers = pair.peers(port);
     run.signal(Signal::INT);
     let ended = run.end();
@@ -65,7 +65,7 @@ fn the_address_of_the_way_there_is_taken() {
     let serving = serve(&pair, "0.0.0.0");
     let peers = hold(&pair, &serving, "10.77.0.1", 200, &[]);
     assert!(peers.iter().all(|peer| peer.ip().to_string() == "10.77.0.2"), "{peers:?}");
-    // The range of the kernel's own choice, in a new namespace.
+    // The range from which the kernel chooses, in a new namespace.
     let range = pair.client.run("sysctl -n net.ipv4.ip_local_port_range");
     let range: Vec<u16> = range.split_whitespace().map(|n| n.parse().unwrap()).collect();
     let outside = |peer: &SocketAddr| peer.port() >= 1024 && !(range[0]..=range[1]).contains(&peer.port());
@@ -101,8 +101,8 @@ fn a_whole_network_is_dialled_from_once_doctor_has_made_it_local() {
     {
         let serving = serve(&pair, any);
         let (url, sources) = (serving_url(&serving, to), ["--sources", network]);
-        let words = [&["run", &url, "-c", "3000", "-d", "100ms"], &sources[..]].concat();
-        let ended = Program::from(pair.client.enter(&throng(&words))).end();
+        let args = [&["run", &url, "-c", "3000", "-d", "100ms"], &sources[..]].concat();
+        let ended = Program::from(pair.client.enter(&throng(&args))).end();
         assert_eq!(ended.status, Some(3), "{ended:?}");
         assert!(ended.stderr.contains(" are not local addresses"), "{ended:?}");
         let fixed = doctor(&[&[&url, "-c", "3000", "--fix"], &sources[..]].concat());
@@ -118,8 +118,8 @@ fn a_whole_network_is_dialled_from_once_doctor_has_made_it_local() {
 #[test]
 fn a_source_that_is_not_ours_is_refused_with_a_fix() {
     let Some(pair) = Pair::new() else { return };
-    let words = ["run", "http://10.77.0.1:9/", "-c", "5", "--sources", "10.79.0.5"];
-    let ended = Program::from(pair.client.enter(&throng(&words))).end();
+    let args = ["run", "http://10.77.0.1:9/", "-c", "5", "--sources", "10.79.0.5"];
+    let ended = Program::from(pair.client.enter(&throng(&args))).end();
     assert_eq!(ended.status, Some(3), "{ended:?}");
     assert!(ended.stderr.contains("10.79.0.5 is not a local address"), "{ended:?}");
     assert!(ended.stderr.contains("ip addr add 10.79.0.5/32"), "{ended:?}");
@@ -142,7 +142,7 @@ fn serving_url(serving: &Serving, host: &str) -> String {
     format!("http://{host}:{}/", serving.address.port())
 }
 
-/// Connections on the server's side by the address that they go to.
+/// Connections on the server's side by their local address.
 fn destinations(pair: &Pair, port: u16) -> HashMap<String, usize> {
     let text = pair.server.run(&format!("ss -Htn state established sport = {port}"));
     let mut counts = HashMap::new();
@@ -162,9 +162,9 @@ fn all_addresses_of_a_name_have_their_shares() {
     pair.client.replace("/etc/hosts", "10.77.0.1 farm\n10.77.0.5 farm\n10.77.0.6 farm\n");
     let serving = serve(&pair, "0.0.0.0");
     let port = serving.address.port();
-    let words = ["run", &format!("http://farm:{port}/"), "-c", "90", "-d", "forever", "--think", "1h"];
-    let mut run = Program::from(pair.client.enter(&throng(&words)));
-    run.says("open 90 of 90");
+    let args = ["run", &format!("http://farm:{port}/"), "-c", "90", "-d", "forever", "--think", "1h"];
+    let mut run = Program::from(pair.client.enter(&throng(&args)));
+    run.wait_for("open 90 of 90");
     let shares = destinations(&pair, port);
     let expected = ["10.77.0.1", "10.77.0.5", "10.77.0.6"].map(|address| (address.to_owned(), 30));
     assert_eq!(shares, HashMap::from(expected));
@@ -183,8 +183,8 @@ fn further_sources_give_further_ports() {
     leave_500_ports(&pair);
     let serving = serve(&pair, "0.0.0.0");
     let url = serving_url(&serving, "10.77.0.1");
-    let words = ["run", &url, "-c", "1200", "-d", "300ms", "--think", "1m"];
-    let ended = Program::from(pair.client.enter(&throng(&words))).end();
+    let args = ["run", &url, "-c", "1200", "-d", "300ms", "--think", "1m"];
+    let ended = Program::from(pair.client.enter(&throng(&args))).end();
     assert_eq!(ended.status, Some(3), "{ended:?}");
     assert!(ended.stderr.contains("ports: 500 free 4-tuples"), "{ended:?}");
     assert!(ended.stderr.contains("--sources with 3 addresses (now 1)"), "{ended:?}");

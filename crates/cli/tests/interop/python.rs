@@ -1,4 +1,4 @@
-//! `throng run` against servers of the Python world: `http.server` and uvicorn.
+//! `throng run` against Python servers: `http.server` and uvicorn.
 
 use std::fs;
 
@@ -14,40 +14,40 @@ fn http_server(name: &str) -> Server {
     fs::write(folder.join("hello"), "Hello World!").unwrap();
     let folder = folder.to_str().unwrap();
     let args = ["-u", "-m", "http.server", "--bind", "127.0.0.1", "--directory", folder, "0"];
-    Server::saying("on 127.0.0.1 port ", program(PYTHON, &args))
+    Server::announcing("on 127.0.0.1 port ", program(PYTHON, &args))
 }
 
-/// uvicorn with these further words.
+/// uvicorn with these further arguments.
 pub(crate) fn uvicorn(args: &[&str]) -> Server {
     let folder = source("python");
     let begin = ["-B", "-u", "-m", "uvicorn", "application:app", "--port", "0", "--app-dir", &folder];
-    Server::saying("running on http://127.0.0.1:", program(PYTHON, &[&begin, args].concat()))
+    Server::announcing("running on http://127.0.0.1:", program(PYTHON, &[&begin, args].concat()))
 }
 
-/// Waits until the server's log has as many right answers as the run has.
-fn check_log(server: &Server, said: impl Fn() -> String, mark: &str, answers: u64) {
-    let count = || said().matches(mark).count() as u64;
-    until(&format!("{answers} times {mark:?}"), || count() >= answers);
-    assert_eq!(count(), answers, "{}", server.address);
+/// Waits until the server's log has as many correct responses as the run has.
+fn check_log(server: &Server, output: impl Fn() -> String, mark: &str, responses: u64) {
+    let count = || output().matches(mark).count() as u64;
+    until(&format!("{responses} times {mark:?}"), || count() >= responses);
+    assert_eq!(count(), responses, "{}", server.address);
 }
 
 #[test]
 fn http_server_closes_after_each_answer() {
     let server = http_server("closing");
     assert!(fetch(&server.url("/hello")).starts_with("HTTP/1.0 200 OK"));
-    let mut answers = 1;
+    let mut responses = 1;
     // Its accept queue has five places.
     for args in [&["-c", "4", "-d", "300ms"][..], &["-c", "4", "-d", "1s", "--think", "20ms..60ms"]] {
         let s = right::check(&server.url("/hello"), args);
         let (sent, redialled) = (s.count("requests.sent"), s.count("connections.redialled"));
         assert_eq!((s.count("connections.closed"), s.count("requests.answered")), (sent, sent), "{args:?}");
         assert_eq!(s.count("requests.body_bytes_in"), sent * 12, "{args:?}");
-        // What was dialled as the end came has no request.
+        // A connection dialled just before the end has no request.
         let dialled = s.count("connections.opened") + redialled;
         assert!(redialled > 4 && (sent..=sent + 4).contains(&dialled), "{dialled} dials, {sent} requests");
-        answers += sent;
+        responses += sent;
     }
-    check_log(&server, || server.program.stderr(), "\"GET /hello HTTP/1.1\" 200 -", answers);
+    check_log(&server, || server.program.stderr(), "\"GET /hello HTTP/1.1\" 200 -", responses);
 }
 
 #[test]
@@ -64,11 +64,11 @@ fn uvicorn_answers_in_all_its_ways() {
     let server = uvicorn(&[]);
     assert!(fetch(&server.url("/chunked")).to_lowercase().contains("transfer-encoding: chunked"));
     for path in ["/", "/chunked"] {
-        let mut answers = u64::from(path == "/chunked");
+        let mut responses = u64::from(path == "/chunked");
         for args in LOOPS {
-            answers += right::check_kept(&server.url(path), args, 12).count("requests.sent");
+            responses += right::check_kept(&server.url(path), args, 12).count("requests.sent");
         }
-        check_log(&server, || server.program.stdout(), &format!("\"GET {path} HTTP/1.1\" 200 OK"), answers);
+        check_log(&server, || server.program.stdout(), &format!("\"GET {path} HTTP/1.1\" 200 OK"), responses);
     }
     let s = right::check(&server.url("/slow"), &["-c", "5", "-d", "500ms"]);
     assert_eq!((s.count("requests.answered"), s.count("requests.body_bytes_in")), (5, 60));

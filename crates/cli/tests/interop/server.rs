@@ -1,4 +1,4 @@
-//! Programs that other people wrote: started, found on their port, ended with the test.
+//! Third-party programs: started, found on their port, ended with the test.
 
 use std::{
     fs,
@@ -9,10 +9,10 @@ use std::{
 
 use crate::program::{Program, until};
 
-/// Debian's own interpreter: another on the path would not have Debian's packages.
+/// Debian's own interpreter: another one on the path would not have Debian's packages.
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
 
-/// A program that the kernel ends with the thread that started it, however that ends: servers here know no
+/// A program that the kernel ends with the thread that started it, however that ends: third-party servers have no
 /// `--until-stdin-ends`.
 pub(crate) fn program(name: &str, args: &[&str]) -> Command {
     let folders = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
@@ -36,7 +36,7 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// What `curl` gets from there.
+/// The response that `curl` gets.
 pub(crate) fn fetch(url: &str) -> String {
     let ended = Program::from(program("curl", &["-sS", "-i", "--max-time", "10", url])).end();
     assert_eq!(ended.status, Some(0), "{url}: {ended:?}");
@@ -50,22 +50,22 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// One that takes port 0 and says which it got: the number after `before`, on either of its streams.
-    pub(crate) fn saying(before: &str, command: Command) -> Server {
+    /// A server that takes port 0 and prints which it got: the number after `before`, on either of its streams.
+    pub(crate) fn announcing(before: &str, command: Command) -> Server {
         let mut program = Program::from(command);
         let mut port = None;
         until(&format!("{before:?} and a port"), || {
-            let said = program.stdout() + &program.stderr();
-            port = port_after(&said, before);
-            assert!(port.is_some() || !program.is_ended(), "ended: {said}");
+            let output = program.stdout() + &program.stderr();
+            port = port_after(&output, before);
+            assert!(port.is_some() || !program.is_ended(), "ended: {output}");
             port.is_some()
         });
         Server { program, address: SocketAddr::from(([127, 0, 0, 1], port.unwrap())) }
     }
 
-    /// One that must be told where to listen. Between the choice and its bind another may have taken the place; then
-    /// it ends, and gets another.
-    pub(crate) fn told(command: impl Fn(SocketAddr) -> Command) -> Server {
+    /// A server that needs a given address. Between the choice and its bind another program may have taken the port; then
+    /// it ends, and is started with another one.
+    pub(crate) fn at(command: impl Fn(SocketAddr) -> Command) -> Server {
         let mut last_words = String::new();
         for _ in 0..10 {
             let address = free_place();
@@ -88,22 +88,22 @@ impl Server {
     }
 }
 
-/// An address of loopback that nobody else uses, and a port that is free there.
+/// A loopback address that no other test uses, and a port that is free there.
 pub(crate) fn free_place() -> SocketAddr {
     let [.., high, low] = std::process::id().to_be_bytes();
     TcpListener::bind(SocketAddr::from(([127, 200, high, low], 0))).unwrap().local_addr().unwrap()
 }
 
-/// `8000`, from `… on port 8000 (…` after `on port `, once the number is whole.
-fn port_after(said: &str, before: &str) -> Option<u16> {
-    let rest = &said[said.find(before)? + before.len()..];
+/// `8000`, from `… on port 8000 (…` after `on port `, once the number is complete.
+fn port_after(output: &str, before: &str) -> Option<u16> {
+    let rest = &output[output.find(before)? + before.len()..];
     let end = rest.find(|c: char| !c.is_ascii_digit())?;
     rest[..end].parse().ok()
 }
 
 #[test]
 fn ports_are_read_when_they_are_whole() {
-    for (said, port) in [
+    for (output, port) in [
         ("", None),
         ("on port ", None),
         ("on port 80", None),
@@ -111,6 +111,6 @@ fn ports_are_read_when_they_are_whole() {
         ("listening on port 8000 (http)", Some(8000)),
         ("on port x\n", None),
     ] {
-        assert_eq!(port_after(said, "on port "), port, "{said:?}");
+        assert_eq!(port_after(output, "on port "), port, "{output:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! A way that goes silent while connections are held: what is said of it, asked or not.
+//! A path that goes silent while connections are held: what is reported, with and without requests.
 
 use crate::{
     firewall::{check_limit, serve},
@@ -9,9 +9,9 @@ use crate::{
 
 /// A run in a namespace during which something happens once all connections are open.
 fn run_while(at: &Namespace, target: &str, args: &[&str], all: &str, act: impl FnOnce()) -> (Ended, Summary) {
-    let words = [&["run", target, "--json", "-"], args].concat();
-    let mut running = Program::from(at.enter(&throng(&words)));
-    running.says(&format!("open {all} of {all}"));
+    let args = [&["run", target, "--json", "-"], args].concat();
+    let mut running = Program::from(at.enter(&throng(&args)));
+    running.wait_for(&format!("open {all} of {all}"));
     act();
     let ended = running.end();
     let json = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
@@ -20,7 +20,7 @@ fn run_while(at: &Namespace, target: &str, args: &[&str], all: &str, act: impl F
 
 const DARK: (&str, &str, &str) = ("path", "unacknowledged", "inferred");
 
-/// Requests of which none comes through from some moment on.
+/// Requests of which none comes through from some time on.
 fn check_dark(before: &[&str], act: impl FnOnce(&Routed)) {
     let Some(net) = Routed::new() else { return };
     before.iter().for_each(|rule| net.router.forbid(rule));
@@ -45,7 +45,7 @@ fn a_router_that_drops_what_is_established_is_the_path() {
 
 #[test]
 fn a_router_that_has_forgotten_its_connections_is_the_path() {
-    // As after a restart, or a timeout shorter than the pause between two requests.
+    // As after a restart, or with a timeout shorter than the pause between two requests.
     let rules = ["ct state invalid drop", "tcp flags & (syn|ack) != syn ct state new drop"];
     check_dark(&rules, |net| {
         net.router.run("conntrack -D");
@@ -62,8 +62,8 @@ fn dials_that_get_no_syn_ack_are_the_path() {
         let args = ["-c", "20", "-d", "500ms", "--timeout", "2500ms"];
         let (ended, s) = crate::firewall::run(&net.client, &target, &args);
         ended.assert_status(1);
-        let said = ["20 dials got no SYN-ACK, no reset and no ICMP", "SYN retransmissions"];
-        check_limit(&s, ("path", "no-syn-ack", "inferred"), 0, &said);
+        let parts = ["20 dials got no SYN-ACK, no reset and no ICMP", "SYN retransmissions"];
+        check_limit(&s, ("path", "no-syn-ack", "inferred"), 0, &parts);
         net.router.allow();
     }
 }
@@ -77,6 +77,6 @@ fn connections_that_are_held_over_a_dead_way_say_for_how_long_nothing_came() {
         run_while(&net.client, &target, &["-c", "30", "-d", "5s"], "30", || net.router.forbid("drop"));
     let quiet_s = s.number("connections.quiet_s");
     assert!((4.0..ended.took_s).contains(&quiet_s), "{quiet_s}: {}", ended.stderr);
-    let headline = s.word("headline");
+    let headline = s.text("headline");
     assert!(headline.contains("nothing") && headline.contains(&format!("{quiet_s:.0} s")), "{headline}");
 }

@@ -1,4 +1,4 @@
-//! `throng run` against OpenSSL's own server, which expects TLS and says nothing to whoever begins without.
+//! `throng run` against OpenSSL's own server, which expects TLS and sends nothing to a client that begins without.
 
 use crate::{
     program::Program,
@@ -29,7 +29,7 @@ fn a_port_that_closes_plain_connections_without_a_byte_is_recognised() {
     ));
     let made = made.end();
     assert_eq!(made.status, Some(0), "{made:?}");
-    let server = Server::told(|address| {
+    let server = Server::at(|address| {
         program(
             "openssl",
             &["s_server", "-www", "-accept", &address.to_string(), "-key", &key, "-cert", &cert],
@@ -39,8 +39,8 @@ fn a_port_that_closes_plain_connections_without_a_byte_is_recognised() {
         let (ended, s) = run(&format!("{scheme}://{}/", server.address), &["-c", "5", "-d", "300ms"]);
         assert_eq!(ended.status, Some(1), "{ended:?}");
         assert_eq!(s.count("requests.bytes_in"), 0, "it says nothing to plain text: {ended:?}");
-        let limit = (s.word("limit.cause"), s.word("limit.certainty"));
+        let limit = (s.text("limit.cause"), s.text("limit.certainty"));
         assert_eq!(limit, ("tls-expected", "seen"), "{:#}", s.at("limit"));
-        assert!(s.word("limit.detail").contains("a TLS ClientHello received a reply"), "{:#}", s.at("limit"));
+        assert!(s.text("limit.detail").contains("a TLS ClientHello received a reply"), "{:#}", s.at("limit"));
     }
 }

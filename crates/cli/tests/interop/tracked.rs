@@ -1,4 +1,4 @@
-//! Tables of tracked connections where client, router and target are hosts of their own: whose was read.
+//! Connection-tracking tables where client, router and target are different hosts: which host's was read.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -26,13 +26,13 @@ fn each_table_is_that_of_its_host() {
     let own = format!("http://127.0.0.1:{}/", serving.address.port());
     let own = ["run", &own, "-c", "70", "-d", "forever", "--think", "1h"];
     let mut others = Program::from(net.server.enter(&throng(&own)));
-    others.says("open 70 of 70");
+    others.wait_for("open 70 of 70");
     let secret = file("tracked-secret");
     fs::write(&secret, "a-b-c\n").unwrap();
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
     let secret = secret.to_str().unwrap();
-    let words = ["observe", "--listen", "10.88.2.2:0", "--until-stdin-ends", "--token-file", secret];
-    let observer = Serving::from(net.server.enter(&throng(&words)), &[]);
+    let args = ["observe", "--listen", "10.88.2.2:0", "--until-stdin-ends", "--token-file", secret];
+    let observer = Serving::from(net.server.enter(&throng(&args)), &[]);
     let at = format!("http://{}", observer.address);
     let target = format!("http://10.88.2.2:{}/", serving.address.port());
     let args =
@@ -40,7 +40,7 @@ fn each_table_is_that_of_its_host() {
     let (ended, s) = run(&net.client, &target, &args);
     ended.assert_status(0);
     let tracked = |host: &str| s.count(&format!("observed.{host}.conntrack.max"));
-    // And the question of throng observe, perhaps asked anew.
+    // And the request of throng observe, perhaps repeated.
     let (here, there) = (tracked("host"), tracked("target_host"));
     assert!((100..=110).contains(&here), "{here} here, {there} there");
     assert!((170..=185).contains(&there), "{here} here, {there} there");

@@ -1,5 +1,5 @@
 //! A target whose address is translated, as a container's published port is: its ends of the connections are in another
-//! network namespace, whatever listens at the address that is dialled.
+//! network namespace, whatever listens at the dialled address.
 
 use std::process::Command;
 
@@ -37,11 +37,11 @@ impl Published {
         Some(Published { pair, container, port })
     }
 
-    /// What listens at the published port on the host itself, and never gets a connection: a container engine's proxy.
+    /// A listener at the published port on the host itself that never gets a connection: a container engine's proxy.
     fn proxy(&self) -> Serving {
         let listen = format!("0.0.0.0:{}", self.port);
-        let words = ["serve", "--listen", &listen, "--until-stdin-ends", "--threads", "1"];
-        Serving::from(self.pair.client.enter(&throng(&words)), &[])
+        let args = ["serve", "--listen", &listen, "--until-stdin-ends", "--threads", "1"];
+        Serving::from(self.pair.client.enter(&throng(&args)), &[])
     }
 
     fn url(&self, scheme: &str, address: &str) -> String {
@@ -49,7 +49,7 @@ impl Published {
     }
 }
 
-/// Nothing is said of the target's process, and no end disagrees.
+/// Nothing is reported of the target's process, and no end disagrees.
 fn check_unseen(s: &Summary) {
     for path in ["target_cost", "connections.seen_by_target", "connections.unaccepted", "observed.target"] {
         assert!(s.at(path).is_null(), "{path}: {:#}", s.at(path));
@@ -73,9 +73,9 @@ fn both_ends_of_a_published_port_agree() {
     }
 }
 
-/// Somebody else's connection at the published port's number, to what really listens there.
+/// Another program's connection at the published port's number, to the real listener.
 fn stray(published: &Published) -> Program {
-    let words = [
+    let args = [
         "run",
         &format!("http://127.0.0.2:{}/", published.port),
         "-c",
@@ -85,8 +85,8 @@ fn stray(published: &Published) -> Program {
         "--think",
         "1h",
     ];
-    let mut stray = Program::from(published.pair.client.enter(&throng(&words)));
-    stray.says("open 1 of 1");
+    let mut stray = Program::from(published.pair.client.enter(&throng(&args)));
+    stray.wait_for("open 1 of 1");
     stray
 }
 
@@ -100,7 +100,7 @@ fn a_stray_connection_is_not_the_other_end_of_ours() {
     ended.assert_status(0);
     assert_eq!(s.count("connections.held"), 60);
     check_unseen(&s);
-    assert!(s.word("headline").contains("is not known"), "{}", s.word("headline"));
+    assert!(s.text("headline").contains("is not known"), "{}", s.text("headline"));
     stray.signal(Signal::INT);
     stray.end();
 }
@@ -113,15 +113,15 @@ fn a_container_that_stops_is_not_the_proxy_in_front_of_it() {
     let url = published.url("http", "10.77.0.2");
     let mut running =
         Program::from(published.pair.client.enter(&throng(&[&["run", &url], &args[..]].concat())));
-    running.says("open 30 of 30");
+    running.wait_for("open 30 of 30");
     published.container.program.signal(Signal::STOP);
     let ended = running.end();
     let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
     ended.assert_status(1);
     check_unseen(&s);
-    let limit = (s.word("limit.side"), s.word("limit.cause"));
+    let limit = (s.text("limit.side"), s.text("limit.cause"));
     assert_eq!(limit, ("target", "timeout"), "{:#}", s.at("limit"));
-    assert!(s.word("limit.detail").contains("acknowledged them"), "{:#}", s.at("limit"));
+    assert!(s.text("limit.detail").contains("acknowledged them"), "{:#}", s.at("limit"));
     assert!(s.at("reasons").to_string().contains("not in this network namespace"), "{:#}", s.at("reasons"));
 }
 

@@ -39,7 +39,7 @@ fn python_websockets_has_its_echoes() {
     assert_eq!(ended.stdout, "10 of 10, closed with 1000\n", "{ended:?}");
 }
 
-/// The page calls the echo server, and then its own one with what came of it.
+/// The page connects to the echo server, and reports the result to its own server.
 const PAGE: &str = r#"<!doctype html><title>echo</title><script>
 const tell = (what) => fetch('/outcome/' + encodeURIComponent(what));
 const socket = new WebSocket(decodeURIComponent(location.search.slice(1)));
@@ -61,9 +61,9 @@ struct Browser(Program);
 impl Browser {
     fn open(url: &str) -> Browser {
         let profile = format!("--user-data-dir={}", folder("chromium").display());
-        let words =
+        let args =
             ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"];
-        let mut command: Command = program("chromium", &words);
+        let mut command: Command = program("chromium", &args);
         command.args([&profile, "--remote-debugging-port=0", "--disable-background-networking", url]);
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         Browser(Program::from(command))
@@ -81,7 +81,7 @@ impl Drop for Browser {
 #[test]
 fn chromium_has_its_echoes() {
     let server = Serving::start(&[]);
-    let pages = Scripted::answering(
+    let pages = Scripted::responding(
         ok(PAGE).replace("\r\n\r\n", "\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"),
     );
     let mut browser = Browser::open(&pages.url(&format!("/?{}", url(&server))));

@@ -10,7 +10,7 @@ use crate::{
 };
 
 fn ws() -> Server {
-    Server::saying("listening on ", program("node", &[&source("node/ws_server.js")]))
+    Server::announcing("listening on ", program("node", &[&source("node/ws_server.js")]))
 }
 
 /// A counter of [`ws`].
@@ -95,7 +95,7 @@ fn its_close_handshake_is_an_announcement() {
     let (closed, redialled) = (s.count("connections.closed"), s.count("connections.redialled"));
     assert!(closed >= 20 && redialled >= 10, "{closed} closed, {redialled} dialled again");
     until("all handshakes", || counted(&server, "connections") == 10 + redialled);
-    // Both ends have said goodbye; those that were open at the end of the run may have, too.
+    // Both ends have sent a close; those that were open at the end of the run may have, too.
     until("as many goodbyes there", || counted(&server, "goodbyes") >= closed);
 }
 
@@ -104,7 +104,7 @@ fn misdeed(server: &Server, path: &str) -> Summary {
     let args = ["-c", "10", "-d", "1s", "--ping", "150ms", "--message", "hello", "--timeout", "600ms"];
     let (ended, s) = run(&url(server, path), &args);
     ended.assert_status(1);
-    assert_eq!(s.word("limit.side"), "target", "{path}: {}", ended.stderr);
+    assert_eq!(s.text("limit.side"), "target", "{path}: {}", ended.stderr);
     assert_eq!(s.count("connections.redialled"), 0, "{path}: {}", ended.stderr);
     s
 }
@@ -115,7 +115,7 @@ fn its_misdeeds_have_their_faults() {
     let s = misdeed(&server, "/wrong");
     let answered = s.count("requests.answered");
     assert_eq!(s.faults(), [("target·exchange·wrong-echo".to_owned(), answered)]);
-    assert_eq!((s.count("connections.held"), s.word("limit.cause")), (10, "wrong-answer"));
+    assert_eq!((s.count("connections.held"), s.text("limit.cause")), (10, "wrong-answer"));
     let lost = [
         ("/silent", "target·exchange·timeout", "timeout"),
         ("/nothing", "target·handshake·wrong-status", "wrong-answer"),
@@ -126,16 +126,16 @@ fn its_misdeeds_have_their_faults() {
             both.spawn(move || {
                 let s = misdeed(server, path);
                 assert_eq!(s.faults(), [(fault.to_owned(), 10)]);
-                assert_eq!((s.count("connections.held"), s.word("limit.cause")), (0, cause), "{path}");
+                assert_eq!((s.count("connections.held"), s.text("limit.cause")), (0, cause), "{path}");
             });
         }
     });
     // Without a close frame, between two messages or in the middle of one.
     let s = misdeed(&server, "/cut");
     let faults = s.faults();
-    // Reset where it had not read yet what came.
-    let is_closed = |words: &str| words.ends_with("·closed") || words.ends_with("·reset");
-    let all_closed = |(words, _): &(String, u64)| words.starts_with("target·") && is_closed(words);
+    // Reset if it had unread input.
+    let is_closed = |kind: &str| kind.ends_with("·closed") || kind.ends_with("·reset");
+    let all_closed = |(kind, _): &(String, u64)| kind.starts_with("target·") && is_closed(kind);
     assert!(faults.iter().all(all_closed), "{faults:?}");
     assert_eq!(faults.iter().map(|(_, n)| n).sum::<u64>(), 10, "{faults:?}");
     assert_eq!((s.count("connections.dropped"), s.count("connections.closed")), (10, 0));
@@ -143,8 +143,8 @@ fn its_misdeeds_have_their_faults() {
 
 #[test]
 fn python_websockets_echoes() {
-    // It pings ten times a second, and hangs up on who does not answer within that time.
-    let server = Server::saying("listening on ", program(PYTHON, &[&source("python/echo.py"), "0.1"]));
+    // It pings ten times a second, and closes a connection without a pong within that time.
+    let server = Server::announcing("listening on ", program(PYTHON, &[&source("python/echo.py"), "0.1"]));
     check_messages(&url(&server, "/"), &["hello", "", &"x".repeat(65_536)]);
 }
 

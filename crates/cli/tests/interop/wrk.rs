@@ -6,7 +6,7 @@ use crate::{
     server::program,
 };
 
-/// Requests that wrk has had answered; it saw no error.
+/// Requests with a response according to wrk, which saw no error.
 fn wrk(args: &[&str]) -> u64 {
     let ended: Ended = Program::from(program("wrk", args)).end();
     assert_eq!(ended.status, Some(0), "{ended:#?}");
@@ -25,10 +25,10 @@ fn connections_are_kept_and_counters_agree() {
         let before = stats(&server);
         let answered = wrk(&["-t2", "-c50", "-d1s", &server.url(path)]);
         let after = stats(&server);
-        // wrk ends with a request under way on each connection, and the question before is one more.
+        // wrk ends with a request outstanding on each connection, and the request for the counters is one more.
         let seen = after("requests") - before("requests") - 1;
         assert!((answered..=answered + CONNECTIONS).contains(&seen), "{seen} here, {answered} at wrk");
-        // Before it begins it tries the address, with a connection more.
+        // Before it begins it tries the address, with one more connection.
         let dialled = after("accepted") - before("accepted") - 1;
         assert!((CONNECTIONS..=CONNECTIONS + 1).contains(&dialled), "{dialled} connections");
         assert!(answered > 10 * CONNECTIONS, "hardly kept: {answered}");
@@ -49,7 +49,7 @@ fn pipelined_requests_are_answered_in_order() {
     let server = Serving::start(&[]);
     let script = crate::server::source("pipeline.lua");
     let answered = wrk(&["-t1", "-c1", "-d1s", "-s", &script, &server.url("/")]);
-    // Were the second answer to wait for the acknowledgement of the first, there were 75: three each 40 ms.
+    // If the second response waited for the acknowledgement of the first, there would be 75: three every 40 ms.
     assert!(answered > 500, "{answered}");
     assert_eq!(stats(&server)("errors"), 0);
 }

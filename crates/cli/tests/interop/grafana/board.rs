@@ -1,11 +1,11 @@
-//! A dashboard's queries, asked as Grafana asks them.
+//! A dashboard's queries, sent as Grafana sends them.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use serde_json::Value;
 
 use crate::{
-    influxdb::ask,
+    influxdb::run_query,
     program::Program,
     server::{Server, program},
 };
@@ -16,7 +16,7 @@ pub(crate) struct Line {
     title: String,
     query: String,
     legend: String,
-    /// How a panel of one number makes it of many.
+    /// How a panel of one number reduces many to it.
     calc: Option<String>,
 }
 
@@ -32,22 +32,22 @@ impl Board {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/grafana/dashboards");
         let text = fs::read_to_string(folder.join(name).with_extension("json")).unwrap();
         let board: Value = serde_json::from_str(&text).unwrap();
-        let word = |value: &Value| value.as_str().unwrap_or_else(|| panic!("a word: {value}")).to_owned();
+        let string = |value: &Value| value.as_str().unwrap_or_else(|| panic!("a string: {value}")).to_owned();
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let mut lines = Vec::new();
         for panel in list(&board["panels"]) {
             for target in list(&panel["targets"]) {
                 let first = |keys: [&str; 2]| {
-                    word(keys.iter().map(|key| &target[key]).find(|v| v.is_string()).unwrap())
+                    string(keys.iter().map(|key| &target[key]).find(|v| v.is_string()).unwrap())
                 };
                 let (query, legend) = (first(["query", "expr"]), first(["alias", "legendFormat"]));
                 let calc = panel["options"]["reduceOptions"]["calcs"][0].as_str().map(str::to_owned);
-                lines.push(Line { title: word(&panel["title"]), query, legend, calc });
+                lines.push(Line { title: string(&panel["title"]), query, legend, calc });
             }
         }
         let variables = list(&board["templating"]["list"]);
         let variables = variables.iter().filter(|variable| variable["type"] == "query");
-        let variables = variables.map(|v| (word(&v["name"]), word(&v["definition"]))).collect();
+        let variables = variables.map(|v| (string(&v["name"]), string(&v["definition"]))).collect();
         assert!(lines.len() > 40, "{lines:?}");
         Board { is_influx: name.ends_with("influxdb"), lines, variables }
     }
@@ -70,7 +70,7 @@ impl Board {
     }
 }
 
-/// What stands in the variables, and the time that is shown.
+/// The values of the variables, and the time range.
 pub(crate) struct Chosen {
     /// None: all.
     run: Option<(String, String)>,
@@ -87,8 +87,8 @@ impl Chosen {
         Chosen { run: Some((target.to_owned(), seed.to_owned())), ..*self }
     }
 
-    /// Grafana's documentation, "Global variables" and "Variable syntax": `:regex` escapes what a regular expression
-    /// would take for its own, and the slash. A custom value for "all", here `.*`, is put in as it is.
+    /// Grafana's documentation, "Global variables" and "Variable syntax": `:regex` escapes what has a meaning in a regular
+    /// expression, and the slash. A custom value for "all", here `.*`, is inserted as it is.
     fn influx(&self, query: &str) -> String {
         let escaped = |text: &str| escape(text, r"\^$*+?.()|[]{}/", r"\");
         let (target, seed) = match &self.run {
@@ -126,7 +126,7 @@ fn escape(text: &str, special: &str, by: &str) -> String {
     text.chars().map(one).collect()
 }
 
-/// What tells a series from the others, and its numbers in time's order.
+/// The labels that distinguish a series from the others, and its numbers in order of time.
 type Series = (BTreeMap<String, String>, Vec<f64>);
 
 #[derive(Debug)]
@@ -141,7 +141,7 @@ impl Found {
         self.numbers().reduce(f64::max).expect("numbers")
     }
 
-    /// The last of the one series that there is.
+    /// The last number of the only series.
     pub(crate) fn last(&self) -> f64 {
         assert_eq!(self.0.len(), 1, "{self:?}");
         self.numbers().last().expect("numbers")
@@ -156,82 +156,82 @@ impl Found {
         }
     }
 
-    /// There are points, and each series has what the legend names it by.
+    /// There are points, and each series has the labels of the legend.
     pub(crate) fn assert_some(&self, line: &Line) {
         assert!(self.numbers().next().is_some(), "no data: {line:#?}");
-        let words = line.legend.split(" · ");
-        let label = |word: &str| {
-            let of_prometheus = word.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
-            word.strip_prefix("$tag_").or(of_prometheus).map(str::to_owned)
+        let parts = line.legend.split(" · ");
+        let label = |part: &str| {
+            let of_prometheus = part.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
+            part.strip_prefix("$tag_").or(of_prometheus).map(str::to_owned)
         };
-        for label in words.filter_map(label) {
-            let named = |(labels, _): &Series| labels.get(&label).is_some_and(|says| !says.is_empty());
+        for label in parts.filter_map(label) {
+            let named = |(labels, _): &Series| labels.get(&label).is_some_and(|value| !value.is_empty());
             assert!(self.0.iter().all(named), "{label}: {line:#?} {:#?}", self.0);
         }
     }
 }
 
-fn words(labels: &Value) -> BTreeMap<String, String> {
+fn strings(labels: &Value) -> BTreeMap<String, String> {
     let labels = labels.as_object().cloned().unwrap_or_default();
-    labels.into_iter().map(|(name, says)| (name, says.as_str().unwrap_or_default().to_owned())).collect()
+    labels.into_iter().map(|(name, value)| (name, value.as_str().unwrap_or_default().to_owned())).collect()
 }
 
 pub(crate) fn influx(server: &Server, line: &Line, chosen: &Chosen) -> Found {
     let query = chosen.influx(&line.query);
-    let answer = ask(server, &query);
-    let result = &answer["results"][0];
-    assert!(result.get("error").is_none() && answer.get("error").is_none(), "{query}: {answer}");
+    let response = run_query(server, &query);
+    let result = &response["results"][0];
+    assert!(result.get("error").is_none() && response.get("error").is_none(), "{query}: {response}");
     let series = result["series"].as_array().cloned().unwrap_or_default();
     let numbers = |series: &Value| {
         let points = series["values"].as_array().cloned().unwrap_or_default();
         points.iter().filter_map(|point| point[1].as_f64()).collect()
     };
-    Found(series.iter().map(|series| (words(&series["tags"]), numbers(series))).collect())
+    Found(series.iter().map(|series| (strings(&series["tags"]), numbers(series))).collect())
 }
 
 /// What the variable offers, in order.
 pub(crate) fn influx_variable(server: &Server, query: &str, chosen: &Chosen) -> Vec<String> {
-    let answer = ask(server, &chosen.influx(query));
-    let values = answer["results"][0]["series"][0]["values"].as_array().cloned().unwrap_or_default();
+    let response = run_query(server, &chosen.influx(query));
+    let values = response["results"][0]["series"][0]["values"].as_array().cloned().unwrap_or_default();
     let mut values: Vec<String> =
         values.iter().filter_map(|pair| Some(pair[1].as_str()?.to_owned())).collect();
     values.sort();
     values
 }
 
-/// What Prometheus' API gives to this.
+/// The response of Prometheus' API.
 fn get(server: &Server, path: &str, fields: &[(&str, &str)]) -> Value {
     let url = server.url(path);
     let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let mut args = vec!["-sS", "--max-time", "10", "-G", &url];
     args.extend(fields.iter().flat_map(|field| ["--data-urlencode", field]));
     let text = Program::from(program("curl", &args)).end().stdout;
-    let answer: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
-    assert_eq!(answer["status"], "success", "{fields:?}: {answer}");
-    answer["data"].clone()
+    let response: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+    assert_eq!(response["status"], "success", "{fields:?}: {response}");
+    response["data"].clone()
 }
 
 pub(crate) fn prometheus(server: &Server, line: &Line, chosen: &Chosen) -> Found {
     let (from, to) = (chosen.time.0 as f64 / 1e3, chosen.time.1 as f64 / 1e3);
     let (query, from, to) = (chosen.prometheus(&line.query), from.to_string(), to.to_string());
     let fields = [("query", &*query), ("start", &from), ("end", &to), ("step", "1")];
-    let answer = get(server, "/api/v1/query_range", &fields);
+    let response = get(server, "/api/v1/query_range", &fields);
     let numbers = |series: &Value| {
         let points = series["values"].as_array().cloned().unwrap_or_default();
         let numbers = points.iter().filter_map(|point| point[1].as_str()?.parse().ok());
-        // Of nothing a quantile is NaN; Grafana shows a gap.
+        // A quantile of nothing is NaN; Grafana shows a gap.
         numbers.filter(|n: &f64| n.is_finite()).collect()
     };
-    let series = answer["result"].as_array().cloned().unwrap_or_default();
-    Found(series.iter().map(|series| (words(&series["metric"]), numbers(series))).collect())
+    let series = response["result"].as_array().cloned().unwrap_or_default();
+    Found(series.iter().map(|series| (strings(&series["metric"]), numbers(series))).collect())
 }
 
-/// What the variable offers: `label_values(SERIES, LABEL)` is a question to the label's own address.
+/// The values of a variable: `label_values(SERIES, LABEL)` is a request to the label's own address.
 pub(crate) fn prometheus_variable(server: &Server, query: &str, chosen: &Chosen) -> Vec<String> {
     let query = chosen.prometheus(query);
     let inner =
         query.strip_prefix("label_values(").and_then(|rest| rest.strip_suffix(')')).expect("label_values(…)");
-    let (series, label) = inner.rsplit_once(", ").expect("two words");
+    let (series, label) = inner.rsplit_once(", ").expect("two parts");
     let values = get(server, &format!("/api/v1/label/{label}/values"), &[("match[]", series)]);
     values.as_array().unwrap().iter().map(|value| value.as_str().unwrap().to_owned()).collect()
 }

@@ -1,4 +1,4 @@
-//! Figures that no run here makes, written manually: those of a JVM, of a target that counts its connections, and
+//! Figures that no run here produces, written manually: those of a JVM, of a target that counts its connections, and
 //! Telegraf's. A real run against such a target is tested elsewhere.
 
 use std::{
@@ -15,7 +15,7 @@ use crate::{
 
 pub(super) const TARGET: &str = "by hand";
 pub(super) const SEED: &str = "1";
-/// What Telegraf calls its machine.
+/// The host name in Telegraf's points.
 pub(super) const HOST: &str = "box";
 pub(super) const CONNECTIONS: f64 = 1234.0;
 pub(super) const HEAP: f64 = 5e8;
@@ -23,7 +23,7 @@ pub(super) const HEAP: f64 = 5e8;
 pub(super) const OPEN: f64 = 12.0;
 pub(super) const REQUESTS_A_SECOND: f64 = 150.0;
 pub(super) const PAUSED: f64 = 0.25;
-/// Of latency: half within 2.5 ms, 48 % within 5 ms, 2 % within 10 ms. Prometheus supposes that they lie evenly between the
+/// Latency: half within 2.5 ms, 48 % within 5 ms, 2 % within 10 ms. Prometheus assumes that they lie evenly between the
 /// bounds; InfluxDB is given what it would.
 pub(super) const P50: f64 = 0.0025;
 pub(super) const P99: f64 = 0.0075;
@@ -33,7 +33,7 @@ pub(super) const MAX: f64 = 0.01;
 pub(super) fn write(influxdb: &Server, until_ms: u64) {
     let mut text = String::new();
     for second in 0..10 {
-        // Now a little before its second, now a little after it: in one second there are two points, in the next none.
+        // Now a little before its second, now a little after it: one second has two points, the next none.
         let ms = (until_ms / 1000 - 10 + second) * 1000 + if second % 2 == 0 { 1 } else { 0 } - second % 3;
         text += &throngs(second, ms * 1_000_000, ms - (until_ms / 1000 - 11) * 1000);
         text += &telegrafs(second, ms * 1_000_000);
@@ -47,8 +47,8 @@ pub(super) fn write(influxdb: &Server, until_ms: u64) {
     assert_eq!(ended.status, Some(0), "{ended:?}");
 }
 
-/// A measurement for each metric, its field `value`, tags `target` and `seed` (`docs/reference/metrics.md`). What
-/// counts grows evenly with `since`, milliseconds.
+/// A measurement for each metric, its field `value`, tags `target` and `seed` (`docs/reference/metrics.md`). Counters
+/// grow evenly with `since`, milliseconds.
 fn throngs(second: u64, ns: u64, since: u64) -> String {
     let mut text = String::new();
     let mut point = |name: &str, tags: &str, value: f64| {
@@ -87,11 +87,11 @@ fn telegrafs(second: u64, ns: u64) -> String {
     points.map(|point| format!("{point} {ns}\n")).concat()
 }
 
-/// The same for Prometheus, in its text format: each scrape sees more counted.
+/// The same for Prometheus, in its text format: counters are higher in each scrape.
 pub(super) fn endpoint() -> Scripted {
     let scrapes = AtomicU64::new(0);
     Scripted::start(move |peer| {
-        while peer.request().is_some() && peer.answer(&ok(&scraped(scrapes.fetch_add(1, Relaxed)))) {}
+        while peer.request().is_some() && peer.send(&ok(&scraped(scrapes.fetch_add(1, Relaxed)))) {}
     })
 }
 

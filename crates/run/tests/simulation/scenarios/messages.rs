@@ -173,10 +173,7 @@ fn messages_that_ask_nothing_are_reported() {
             let text: Vec<&str> = text.replace(" a", " b").leak().split_terminator('.').collect();
             fire_and_forget += text.len() as u64;
             assert!(
-                text
-                    .iter()
-                    .zip(["one", "two b", "three"].iter().cycle())
-                    .all(|(text, step)| text == step)
+                text.iter().zip(["one", "two b", "three"].iter().cycle()).all(|(text, step)| text == step)
             );
         }
         assert_eq!(fire_and_forget, c.told);

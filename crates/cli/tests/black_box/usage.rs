@@ -1,15 +1,15 @@
-//! What the user typed and throng cannot do: the exit status, and each word of help.
+//! Usage errors: the exit status, and the messages of each.
 
 use std::net::TcpListener;
 
 use crate::program::Program;
 
-/// Ends with the status and names every one of `words` on standard error, and nothing on standard output.
-pub(crate) fn check(args: &[&str], status: i32, words: &[&str]) {
+/// Ends with the status, prints every one of `parts` to standard error, and nothing to standard output.
+pub(crate) fn check(args: &[&str], status: i32, parts: &[&str]) {
     let ended = Program::start(args).end();
     assert_eq!(ended.status, Some(status), "{args:?}: {ended:?}");
-    for word in words {
-        assert!(ended.stderr.contains(word), "{args:?}: no {word:?} in {}", ended.stderr);
+    for part in parts {
+        assert!(ended.stderr.contains(part), "{args:?}: no {part:?} in {}", ended.stderr);
     }
     assert!(!ended.stderr.contains("panicked"), "{args:?}: {}", ended.stderr);
     assert_eq!(ended.stdout, "", "{args:?}");
@@ -74,7 +74,7 @@ fn all_mistakes_are_named_at_once() {
         "--reconnect", "always", "--sources", "here", "--threads", "0", "--seed", "x", "--io", "magic", "--live", "loud",
         "--format", "gold",
     ];
-    let words = [
+    let parts = [
         "target: \"gopher\"",
         "--connections: \"0\"",
         "--ramp: \"fast\"",
@@ -90,9 +90,9 @@ fn all_mistakes_are_named_at_once() {
         "--live: \"loud\"",
         "--format: \"gold\"",
     ];
-    check(&args, 2, &words);
+    check(&args, 2, &parts);
     let ended = Program::start(&args).end();
-    assert_eq!(ended.stderr.lines().count(), words.len(), "a line for each: {}", ended.stderr);
+    assert_eq!(ended.stderr.lines().count(), parts.len(), "a line for each: {}", ended.stderr);
     check(
         &["serve", "ftp", "--listen", "nowhere", "--threads", "0", "--io", "magic"],
         2,
@@ -119,7 +119,7 @@ fn unknown_flags_and_verbs_are_usage_errors_too() {
 
 #[test]
 fn what_this_machine_cannot_do_is_said_before_the_run() {
-    // 192.0.2.0/24 is for documentation and nobody's address: RFC 5737.
+    // 192.0.2.0/24 is reserved for documentation: RFC 5737.
     check(&["run", URL, "--sources", "192.0.2.1"], 3, &["sources", "192.0.2.1", "ip addr add 192.0.2.1/32"]);
     check(&["run", URL, "-c", "4000m"], 3, &["memory: ", "TiB needed", "-c "]);
     let one = ["run", URL, "-c", "100k", "--sources", "127.9.9.9"];

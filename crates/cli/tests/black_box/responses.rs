@@ -1,4 +1,4 @@
-//! What servers answer, in all the ways that they may: RFC 9112 as found in the wild.
+//! What servers may send as a response: RFC 9112 as found in the wild.
 
 use std::time::Duration;
 
@@ -9,35 +9,35 @@ use crate::{
 
 const CONNECTIONS: u64 = 2;
 
-/// Right answers that keep the connection: nothing is closed, `body` bytes of each answer are content.
-fn check_kept(answer: &str, body: u64) {
-    let server = Scripted::answering(answer);
+/// Correct responses that keep the connection: nothing is closed, `body` bytes of each response are content.
+fn check_kept(response: &str, body: u64) {
+    let server = Scripted::responding(response);
     let s =
         pass(&server, &[("connections.closed", 0), ("connections.redialled", 0), ("connections.held", 2)]);
-    assert_eq!(server.log.accepted(), CONNECTIONS, "{answer:?}");
+    assert_eq!(server.log.accepted(), CONNECTIONS, "{response:?}");
     let (sent, answered) = (s.count("requests.sent"), s.count("requests.answered"));
-    assert!(answered > CONNECTIONS, "no second request on a kept connection: {answer:?}");
-    assert_eq!((sent, server.log.requests()), (answered, answered), "{answer:?}");
-    assert_eq!(s.count("requests.body_bytes_in"), answered * body, "{answer:?}");
-    assert_eq!(s.count("requests.bytes_in"), answered * answer.len() as u64, "{answer:?}");
-    assert_eq!(s.count("requests.bytes_out"), server.log.bytes().len() as u64, "{answer:?}");
+    assert!(answered > CONNECTIONS, "no second request on a kept connection: {response:?}");
+    assert_eq!((sent, server.log.requests()), (answered, answered), "{response:?}");
+    assert_eq!(s.count("requests.body_bytes_in"), answered * body, "{response:?}");
+    assert_eq!(s.count("requests.bytes_in"), answered * response.len() as u64, "{response:?}");
+    assert_eq!(s.count("requests.bytes_out"), server.log.bytes().len() as u64, "{response:?}");
 }
 
-/// Right answers after each of which the server closes: announced, so the connection is dialled again.
-fn check_closing(answer: &'static str, body: u64) {
+/// Correct responses after each of which the server closes: announced, so the connection is dialled again.
+fn check_closing(response: &'static str, body: u64) {
     let server = Scripted::start(move |peer| {
-        let _ = peer.request().is_some_and(|_| peer.answer(answer));
+        let _ = peer.request().is_some_and(|_| peer.send(response));
     });
     let s = pass(&server, &[]);
     let (sent, closed) = (s.count("requests.sent"), s.count("connections.closed"));
     let dialled = s.count("connections.opened") + s.count("connections.redialled");
-    assert!(s.count("connections.redialled") > 0, "never dialled again: {answer:?}");
-    assert_eq!((closed, s.count("requests.answered")), (sent, sent), "each answer closes: {answer:?}");
-    // What was dialled as the end came has no request.
-    assert!((sent..=sent + CONNECTIONS).contains(&dialled), "{dialled} dials, {sent} requests: {answer:?}");
-    assert_eq!(server.log.accepted(), dialled, "{answer:?}");
-    assert_eq!(s.count("requests.body_bytes_in"), sent * body, "{answer:?}");
-    assert!(s.count("connections.peak") <= CONNECTIONS, "{answer:?}");
+    assert!(s.count("connections.redialled") > 0, "never dialled again: {response:?}");
+    assert_eq!((closed, s.count("requests.answered")), (sent, sent), "each answer closes: {response:?}");
+    // A connection dialled just before the end has no request.
+    assert!((sent..=sent + CONNECTIONS).contains(&dialled), "{dialled} dials, {sent} requests: {response:?}");
+    assert_eq!(server.log.accepted(), dialled, "{response:?}");
+    assert_eq!(s.count("requests.body_bytes_in"), sent * body, "{response:?}");
+    assert!(s.count("connections.peak") <= CONNECTIONS, "{response:?}");
 }
 
 fn pass(server: &Scripted, counts: &[(&str, u64)]) -> Summary {
@@ -100,8 +100,8 @@ fn connection_close_is_an_announcement() {
 fn statuses_are_counted_each() {
     let server = Scripted::start(|peer| {
         for status in ["200 OK", "404 Not Found", "503 Busy", "200 OK"].iter().cycle() {
-            let answer = ok("x").replace("200 OK", status);
-            if peer.request().is_none() || !peer.answer(&answer) {
+            let response = ok("x").replace("200 OK", status);
+            if peer.request().is_none() || !peer.send(&response) {
                 return;
             }
         }
@@ -126,10 +126,10 @@ fn a_slow_body_is_no_fault() {
     const PIECES: u32 = 10;
     let server = Scripted::start(|peer| {
         while peer.request().is_some() {
-            peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
             for _ in 0..PIECES {
                 std::thread::sleep(Duration::from_secs(1) / PIECES);
-                peer.answer(&"x".repeat(10));
+                peer.send(&"x".repeat(10));
             }
         }
     });
@@ -140,17 +140,17 @@ fn a_slow_body_is_no_fault() {
 
 #[test]
 fn what_is_no_answer_is_named() {
-    let wrong = |answer: &str, faults: &[(&str, u64)]| {
-        let server = Scripted::answering(answer);
+    let wrong = |response: &str, faults: &[(&str, u64)]| {
+        let server = Scripted::responding(response);
         let counts = [("connections.dropped", CONNECTIONS), ("connections.held", 0)];
         let expected = Expected { status: 1, verdict: "fail", faults, counts: &counts };
         let s = expected.check(&server.url("/"), &["-c", "2", "-d", "200ms", "--think", "50ms"]);
-        assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "wrong-answer"));
+        assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", "wrong-answer"));
     };
     let bad = [("target·exchange·bad-answer", CONNECTIONS)];
     wrong("SSH-2.0-OpenSSH_9.2\r\n\r\n", &bad);
     wrong("HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", &bad);
     wrong("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nHello\r\n", &bad);
-    // Two answers to one request.
+    // Two responses to one request.
     wrong(&ok("one").repeat(2), &bad);
 }

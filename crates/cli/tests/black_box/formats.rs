@@ -1,4 +1,4 @@
-//! The summary in the form of other tools, and the histograms of each second.
+//! The summary in the formats of other tools, and the histograms of each second.
 
 use std::{fs, time::Duration};
 
@@ -6,10 +6,10 @@ use crate::{
     program::{Ended, Program, Serving, file},
     scripted::{Scripted, ok},
     summary::{Summary, run},
-    words::check,
+    usage::check,
 };
 
-/// A run in the form of another tool; what it printed, and the same run's own summary.
+/// A run in the format of another tool; what it printed, and the same run's own summary.
 fn form(tool: &str, target: &str, args: &[&str]) -> (Ended, Summary) {
     let json = file(&format!("form-{tool}.json"));
     let own = ["run", target, "--format", tool, "--live", "off", "--json", json.to_str().unwrap()];
@@ -25,7 +25,7 @@ fn number(text: &str, label: &str) -> f64 {
     behind[..end].parse().unwrap_or_else(|e| panic!("{label:?}: {e}: {text}"))
 }
 
-/// The form and, of what it says, the number of answers, its rate, and the mean and longest latency in milliseconds.
+/// The format and, of its figures, the number of responses, their rate, and the mean and longest latency in milliseconds.
 struct Figures {
     tool: &'static str,
     answered: f64,
@@ -101,9 +101,9 @@ fn every_format_reports_our_numbers() {
 
 #[test]
 fn sizes_are_those_of_the_answers() {
-    let answer = ok(&"x".repeat(70));
-    let (head, all) = (answer.len() - 70, answer.len());
-    let server = Scripted::answering(answer);
+    let response = ok(&"x".repeat(70));
+    let (head, all) = (response.len() - 70, response.len());
+    let server = Scripted::responding(response);
     let (ended, s) = form("fortio", &server.url("/"), &["-c", "2", "-d", "300ms", "--think", "10ms"]);
     let n = s.count("requests.answered");
     for (of, size) in [("Header", head), ("Body/Total", all)] {
@@ -121,20 +121,20 @@ fn sizes_are_those_of_the_answers() {
 
 #[test]
 fn what_went_wrong_is_there_too() {
-    let server = Scripted::answering("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    let server = Scripted::responding("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     let args = ["-c", "2", "-d", "300ms", "--think", "50ms"];
     let (ended, s) = form("wrk", &server.url("/"), &args);
     let n = s.count("requests.answered");
     let line = format!("  Non-2xx or 3xx responses: {n}\n");
     assert!(n > 2 && ended.stdout.contains(&line) && !ended.stdout.contains("Socket errors"), "{ended:?}");
-    // What it is worth is said beside it.
+    // A figure's limitation is printed beside it.
     assert!(ended.stderr.contains(&format!("target · exchange · wrong-status: {n}")), "{ended:?}");
     assert_eq!(ended.status, Some(1));
     let (ended, _) = form("ab", &server.url("/"), &args);
     assert_eq!(number(&ended.stdout, "Keep-Alive requests:"), 0.0, "each answer closed its connection");
 }
 
-/// Users that are held, and three connections of twenty requests each beside them.
+/// Held connections, and three connections of twenty requests each beside them.
 fn two(server: &Serving) -> String {
     let (users, calls) = (server.url("/?length=20"), server.url("/delay?for=5ms&length=1024"));
     format!(
@@ -174,7 +174,7 @@ fn a_population_may_have_the_format_for_itself() {
             ["populations.calls.requests.answered", "requests.answered"].map(|n| s.count(n));
         assert!(expected == 60 && all > 60, "{tool}: {expected} of {all} answers: {ended:?}");
         assert_eq!(answered, 60.0, "{tool}: {}", ended.stdout);
-        // They are done long before their stage is.
+        // They complete long before their stage ends.
         let elapsed_s = s.number("populations.calls.elapsed_s");
         assert!((0.1..s.number("elapsed_s")).contains(&elapsed_s), "{tool}: {elapsed_s} s");
         assert!((per_s * elapsed_s / 60.0 - 1.0).abs() < 0.01, "{tool}: {per_s}/s in {elapsed_s} s");
@@ -202,7 +202,7 @@ fn a_population_that_is_not_there_is_a_mistake() {
     fs::write(&scenario, &text).unwrap();
     let own = "--format: no such population; use ab:users or ab:calls: \"ab:call\"";
     check(&["run", path, "--format", "ab:call"], 2, &[own]);
-    // Whom a wrong file means is not known.
+    // The population that a wrong file means is not known.
     fs::write(&scenario, text.replace("name = \"calls\"\ntarget", "nmae = \"calls\"\ntarget")).unwrap();
     let ended = Program::start(&["run", path, "--format", "ab:calls", "--seed", "x"]).end();
     assert!(ended.stderr.contains("nmae") && ended.stderr.contains("--seed"), "{ended:?}");
@@ -222,9 +222,9 @@ fn beside_json_on_standard_output_the_form_is_for_people() {
 fn the_first_byte_is_not_the_last() {
     const PAUSE: Duration = Duration::from_millis(80);
     let server = Scripted::start(|peer| {
-        while peer.request().is_some() && peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n") {
+        while peer.request().is_some() && peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n") {
             peer.is_silent_for(PAUSE);
-            if !peer.answer("hello") {
+            if !peer.send("hello") {
                 return;
             }
         }
