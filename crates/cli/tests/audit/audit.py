@@ -1,8 +1,8 @@
-"""The audit of one run: `audit.py MODEL THRONG FOLDER`. In a network namespace of its own, as root.
+"""The audit of one run: `audit.py MODEL THRONG FOLDER`. In its own network namespace, as root.
 
-Starts the server, the capture and the kernel's looks, runs throng with every sink, and holds each figure of the summary (JSON and
-text), the report (JSON, Markdown, page), the live page's stream and the metrics (CSV, JSON lines, Prometheus) against the outside
-counts. FOLDER gets all of it and `audit.txt`, the table. Exit status 1 where a figure differs, or is in no table."""
+Starts the server, the capture and the samples of the kernel's counters, runs throng with every sink, and compares each figure of the
+summary (JSON and text), the report (JSON, Markdown, page), the live page's stream and the metrics (CSV, JSON lines, Prometheus) with
+the outside counts. All of it goes to FOLDER, with `audit.txt`, the table. Exit status 1 if a figure differs, or is in no table."""
 
 import contextlib
 import http.client
@@ -21,13 +21,13 @@ from compare import Table
 from context import Context
 from wire import Wire
 
-# From here on throng takes the time in which it stood still off its latencies (docs/decisions/0017), and nothing outside shows how.
+# From this length on throng subtracts its own stalls from latencies (docs/decisions/0017), and nothing outside shows how.
 STALL_US, TRIES = 10_000, 4
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def beside(script, *args, ready):
-    """A process of ours that ends with its standard input."""
+    """A process of the audit that ends with its standard input."""
     words = [sys.executable, os.path.join(HERE, script), *args]
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     line = process.stdout.readline()
@@ -43,7 +43,7 @@ def ended(process, name):
 
 
 class Live(threading.Thread):
-    """The page's stream, from when its address is known to its end; each event with its name."""
+    """The page's stream, from the time its address is known to its end; each event with its name."""
 
     def __init__(self, address):
         super().__init__(daemon=True)
@@ -64,7 +64,7 @@ class Live(threading.Thread):
 
 
 class Scrapes(threading.Thread):
-    """What Prometheus would have: the answers to its question, twice a second until there is none."""
+    """What Prometheus would store: a scrape twice a second, until there is no response."""
 
     def __init__(self, address):
         super().__init__(daemon=True)
@@ -83,7 +83,7 @@ class Scrapes(threading.Thread):
 
 
 def punctual():
-    """Ahead of whatever else keeps this machine busy: no figure outside shows for how long throng waited for a processor."""
+    """With priority over everything else on this machine: no outside figure shows for how long throng waited for a processor."""
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 
@@ -133,7 +133,7 @@ class Run:
 
 
 def measured(name, throng, folder):
-    """Runs it; the context of its outside counts, and what throng left."""
+    """Runs it; returns the context with its outside counts, and throng's output files."""
     model = models.MODELS[name]
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     capture = beside("capture.py", os.path.join(folder, "capture"), ready="capturing")
@@ -142,7 +142,7 @@ def measured(name, throng, folder):
     ports = {models.HTTP, models.WS, models.TCP}
     looks = kernel.Looks(server.pid, ports)
     looks.start()
-    # The first look is before the first dial, whatever the machine does.
+    # The first sample precedes the first dial, even on a busy machine.
     while not looks.all:
         time.sleep(0.01)
     run = Run(throng, name, model, folder)

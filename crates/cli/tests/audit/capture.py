@@ -1,7 +1,7 @@
-"""Every packet of the loopback, with the kernel's time of it: `capture.py FILE`, until standard input ends.
+"""Every packet on loopback, with the kernel's timestamp: `capture.py FILE`, until standard input ends.
 
-Written as records of time (ns, u64), length (u32) and the frame. It fails where the kernel had to drop one: a capture with
-holes counts nothing."""
+Written as records of time (ns, u64), length (u32) and the frame. Fails if the kernel dropped a packet: a capture with holes is
+worthless."""
 
 import select
 import socket
@@ -17,7 +17,7 @@ def opened():
     tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
     tap.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 256 << 20)
     tap.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-    # A packet passes the loopback twice; once is enough.
+    # A packet passes loopback twice; one is enough.
     tap.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
     tap.bind(("lo", 0))
     tap.setblocking(False)
@@ -25,7 +25,7 @@ def opened():
 
 
 def packets(tap):
-    """What has come; each with its time."""
+    """The packets that have arrived, each with its time."""
     while True:
         try:
             frame, more, _, _ = tap.recvmsg(1 << 17, 64)
@@ -41,7 +41,7 @@ def main():
     ended = False
     while not ended:
         ready, _, _ = select.select([tap, sys.stdin], [], [])
-        # What was sent before the end was asked for is in the socket by now.
+        # Packets sent before the order to end are in the socket by now.
         ended = sys.stdin in ready
         kept.extend(packets(tap))
     _, dropped = struct.unpack("II", tap.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))

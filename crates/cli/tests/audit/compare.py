@@ -1,11 +1,11 @@
-"""Figures against outside counts: every leaf of what throng wrote meets a rule, or the audit fails."""
+"""Figures compared with outside counts: every leaf of throng's output must have a rule, or the audit fails."""
 
 import math
 import re
 
 
 class Setting:
-    """A figure that nothing outside counts; why."""
+    """A figure without an outside count, and why."""
 
     def __init__(self, why):
         self.why = why
@@ -14,17 +14,17 @@ class Setting:
 class Rule:
     """`expect(context, groups)` gives a number (exact), (least, expected, most), None (null), or a text.
 
-    tolerance: a share of the expected, on top of that; reason: what is counted outside, and why the tolerance."""
+    tolerance: a share of the expected value, in addition; reason: what is counted outside, and why the tolerance."""
 
     def __init__(self, pattern, expect, reason, tolerance=0.0):
-        # A place is what is between two slashes; `**` is any number of them.
+        # A path element is what is between two slashes; `**` is any number of them.
         glob = re.escape(pattern).replace(r"\*\*", "(.+)").replace(r"\*", "([^/]+)")
         self.pattern, self.regex = pattern, re.compile(glob + r"\Z")
         self.expect, self.reason, self.tolerance = expect, reason, tolerance
 
 
 def leaves(value, path=""):
-    """(path, leaf) of JSON; lists go by what names their members, else by their place."""
+    """(path, leaf) of JSON; list members are named by their identifying field, else by their index."""
     if isinstance(value, dict):
         if not value:
             yield path, "empty"
@@ -48,7 +48,7 @@ def name(member, at):
 
 
 class Table:
-    """The rows of an audit: what was compared, with what, and what came of it."""
+    """The rows of an audit: what was compared, with what, and the result."""
 
     def __init__(self):
         self.rows, self.settings, self.failures = [], {}, []
@@ -81,11 +81,11 @@ class Table:
         numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
         if numeric and isinstance(middle, (int, float)) and not isinstance(middle, bool):
             extra = abs(middle) * tolerance if math.isfinite(middle) else 0.0
-            # What a double loses on its way through text.
+            # The rounding of a double printed as text.
             extra += 1e-6 * abs(middle) + 1e-9 if math.isfinite(middle) else 1e-9
             right = low - extra <= value <= high + extra
         else:
-            # A percentile that may lie among what has no time.
+            # A percentile that may lie among requests without a time.
             right = value == middle or value is None and high == math.inf
         self.rows.append((where, path, value, middle, low, high, right, reason))
         if not right:

@@ -1,4 +1,4 @@
-"""All that is known from outside of one run: the wire, the server's log, the kernel's counts; what the rules ask."""
+"""All outside data of one run: the wire, the server's log, the kernel's counters; the input of the rules."""
 
 import os
 import resource
@@ -9,12 +9,12 @@ from outside import EDGE, SLICE, Lag, Scope, Times, first_dials, schedule
 from compare import Setting
 
 TICKS = 2.0 / kernel.TICK
-# The kernel counts resident pages by processor and hands them over in batches (percpu_counter), for each of its three kinds.
+# The kernel counts resident pages per processor and adds them up in batches (percpu_counter), for each of three kinds.
 BATCH = 3 * max(32, 2 * os.cpu_count()) * os.cpu_count() * kernel.PAGE
 
 
 class Probe:
-    """The probe lane's requests; every second one on a fresh connection."""
+    """The probe's requests; every second one on a fresh connection."""
 
     def __init__(self, connections, rate, begin, end):
         self.connections, self.rate, self.begin, self.end = connections, rate, begin, end
@@ -22,7 +22,7 @@ class Probe:
         self.fresh = [x for x in self.exchanges if len(x.connection.exchanges) == 1 and x.asked - x.connection.syn < 0.1]
         self.kept = [x for x in self.exchanges if x not in self.fresh]
         self.begun = lambda x: x.connection.syn if x in self.fresh else x.asked
-        # Its slots, as those of an open loop.
+        # Its slots, like those of an open loop.
         self.exchanges.sort(key=self.begun)
         base = min(self.begun(x) - at / rate for at, x in enumerate(self.exchanges))
         for at, x in enumerate(self.exchanges):
@@ -43,7 +43,7 @@ class Probe:
 
     def outside(self, name):
         times = Times(self.times(name), [self.begun(x) - x.due for x in self.exchanges], exact=True)
-        # The first connection is kept from its first request on, and one that nothing more was asked on looks fresh.
+        # The first connection is kept from its first request on, and one with a single request looks fresh.
         times.edges = {"kept_us": 4, "fresh_us": 4, "held_us": 1}.get(name, 0)
         return times
 
@@ -62,7 +62,7 @@ class Probe:
 
 
 class Context:
-    """`summary` is only asked for what is a setting of the run, and for the length of its windows, which are audited by themselves."""
+    """`summary` is only used for settings of the run, and for the length of its windows, which are audited separately."""
 
     def __init__(self, model, wire, log, looks, run, summary):
         self.model, self.wire, self.log, self.looks, self.run, self.summary = model, wire, log, looks, run, summary
@@ -86,7 +86,7 @@ class Context:
             self.scopes[name] = Scope(mine, part, self.end - span, self.end, part.connections, first)
         first = [c for scope in self.scopes.values() for c in scope.first]
         self.begin = self.end - summary["duration_s"]
-        # Who wakes up may wait for one slice of each program that has work.
+        # A thread that wakes up may wait for one time slice of each runnable program.
         running = max(one["running"] for one in looks.all)
         Times.slice = SLICE * max(1.0, running / os.cpu_count())
         Times.turnarounds = sorted(x.asked - x.due for s in self.scopes.values() for x in s.exchanges)
@@ -112,10 +112,10 @@ class Context:
         return all(x.path.startswith(self.model.probe) for x in c.exchanges)
 
     def load_end(self, load):
-        """The end of full load, by the last request: of closed loops and schedules the next would have followed at once."""
+        """The end of full load, by the last request: in closed loops and schedules the next one would have followed at once."""
         if self.model.kind == "arrive":
             return max(c.over()[0] for c in load)
-        # By the figure, which `elapsed` holds against the last request.
+        # By the figure, which `elapsed` compares with the last request.
         return self.first_syn + self.summary["elapsed_s"]
 
     def elapsed(self):
@@ -148,7 +148,7 @@ class Context:
         return Lag(late, edges, all(s.exact for s in scopes))
 
     def step_at(self, at):
-        """The latency of a step by its place among those of all populations."""
+        """The latency of a step by its index among those of all populations."""
         places = [(population, step) for population in self.scopes for step in self.step_names(population)]
         return self.step(*places[at])
 
@@ -158,8 +158,8 @@ class Context:
         return sorted(named) or [""]
 
     def set_clock(self, lines, ticks):
-        """Puts throng's own clock on the wire's: the one number that makes its counts of requests (or of connections), second
-        by second, those of the wire. Everything else must then agree."""
+        """Determines the offset of throng's clock from the wire's: with it its counts of requests (or of connections) agree, second
+        by second, with those of the wire. Everything else must then agree."""
         key, moments = ("requests_total", self.asked) if self.asked else \
             ("connections_opened_total", sorted(c.synack for c in self.whole.succeeded()))
         fits = []
@@ -173,9 +173,9 @@ class Context:
         self.sealed = self.clock + ticks[-1]["tick"]["until"] / 1e9
 
     def ramped(self, s):
-        """When the last first dial had its outcome, by that clock, in nanoseconds."""
+        """When the last first dial had its result, by that clock, in nanoseconds."""
         at = (max(c.synack or c.refused for c in s.first) - self.clock) * 1e9
-        # A period is sealed with a turn, and so is what the lines count.
+        # A period is flushed with a turn of the loop, and so are the counts of the lines.
         return at - 3e7, at, at + 3e7
 
     def verdict(self):
@@ -191,7 +191,7 @@ class Context:
             return begun - sum(e["what"] == "end" and e["t"] <= time for e in self.log)
         counts = [open_at(self.end + shift) for shift in (-EDGE, 0.0, EDGE)]
         if self.model.kind == "arrive":
-            # All have come and gone.
+            # All have arrived and left.
             return None
         return min(counts), counts[1], max(counts)
 
@@ -201,10 +201,10 @@ class Context:
         if not heard:
             return None
         quiet = min(self.end - c.heard_before(self.end) for c in heard)
-        # throng asks the kernel when it has heard that the load is over.
+        # throng queries the kernel once its shards have reported the end of the load.
         return max(0.0, quiet - 0.010), quiet, quiet + 0.150
 
-    # Processes and hosts, by looks 50 ms apart
+    # Processes and hosts, by samples 50 ms apart
 
     def at(self, time, of, slack=0.3):
         """The range of a gauge within `slack` of a time."""
@@ -217,7 +217,7 @@ class Context:
         if key == "first":
             low, high = self.at(self.first_syn - 0.1, of)
         if key in ("first", "min") and own:
-            # It first looks at itself while it starts, within our period.
+            # Its first sample of itself is during its start, within our period.
             low = 0
         if key == "last":
             low, high = self.at(self.end, of)
@@ -226,11 +226,11 @@ class Context:
         return low - slack, high, high + slack
 
     def counter(self, phase, of, slack=0, own=False):
-        """Growth in a phase: its bounds are looks of throng's own, up to 0.3 s from ours."""
+        """Growth in a phase: its bounds are throng's own samples, up to 0.3 s from ours."""
         first, begin, end = (self.at(t, of) for t in (self.first_syn - 0.1, self.begin, self.end))
         (a_low, a_high), (b_low, b_high) = (first, begin) if phase == "ramp" else (begin, end)
         if own and phase == "ramp":
-            # It first looks at itself while it starts, which may be before we do.
+            # Its first sample of itself is during its start, which may be before ours.
             a_low = 0
         return max(0, b_low - a_high) - slack, b_high - a_low, b_high - a_low + slack
 
@@ -287,7 +287,7 @@ class Context:
         if name == "busiest_wanted_hold" or name == "busiest_wanted":
             # With the time for which the thread had none: not more than there is.
             return 0.0, self.cores_used(who), 1.05
-        # Shares of stretches that only throng knows, the shortest a tick: between none and all that the process used in 200 ms.
+        # Shares of periods that only throng knows, the shortest a tick: between none and all that the process used in 200 ms.
         return 0.0, self.cores_used(who), self.cores_used(who) + 0.35
 
     def cores_used(self, who):
@@ -315,7 +315,7 @@ class Context:
         return (c - b - TICKS) / span / threads, (d - a) / span / threads, (d - a + TICKS) / span / threads
 
     def stall(self):
-        """A turn that came late is seen as a stretch in which nothing was sent, and as lateness of what was due in it."""
+        """A late turn shows as a period in which nothing was sent, and as lateness of what was due in it."""
         late = max((x.asked - x.due for s in self.scopes.values() for x in s.exchanges), default=0.0)
         waits = max((c.syn - c.due for c in self.whole.connections), default=0.0)
         return 0.0, max(late, waits) * 1e6, (max(late, waits) + 0.020) * 1e6
@@ -345,7 +345,7 @@ class Context:
         return (c - b - TICKS) / n * 1e6 * 0.8 - error, (d - a) / n * 1e6, (d - a + TICKS) / n * 1e6 * 1.2 + error
 
     def queue(self):
-        """Between two of our looks all that were opened there may have waited."""
+        """Between two of our samples all connections opened in between may have waited."""
         opened = sorted(c.synack for c in self.whole.succeeded())
         burst = max((sum(t <= u < t + 0.05 for u in opened) for t in opened), default=0)
         seen = max(one["queue"] for one in self.looks.all)
@@ -356,7 +356,7 @@ class Context:
             else self.run["files_limit"]
 
     def tcp_mem(self):
-        # A namespace of its own has none.
+        # A network namespace has none.
         words = kernel.read("/proc/sys/net/ipv4/tcp_mem").split()
         return int(words[1]) if words else None
 

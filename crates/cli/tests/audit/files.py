@@ -1,4 +1,4 @@
-"""What throng left, file by file, to the table."""
+"""throng's output files, one by one, to the table."""
 
 import base64
 import csv
@@ -19,7 +19,7 @@ from wire import Wire
 
 
 def books(table, context):
-    """The outside counts among themselves: the server's log and the kernel's counters against the wire."""
+    """The outside counts compared with each other: the server's log and the kernel's counters with the wire."""
     wire, log = context.wire, context.log
     compare = lambda path, value, expected, reason: table.compare("outside", path, value, expected, 0.0, reason)
     accepted = sum(c.synack is not None for c in wire.connections)
@@ -44,7 +44,7 @@ def books(table, context):
 
 
 def summary(table, context, folder):
-    """The JSON, leaf by leaf; and that nothing that happened is lacking in it."""
+    """The JSON, leaf by leaf; and nothing that happened is missing in it."""
     told = context.summary
     table.audit("summary", SUMMARY, context, leaves(told))
     complete(table, "summary", context, told, context.whole)
@@ -111,7 +111,7 @@ def metrics(table, context, folder, scrapes):
 
 
 def histograms(table, context, folder):
-    """The histogram log: how many of each, and the longest."""
+    """The histogram log: the number of values in each, and the maximum."""
     counted = {}
     with open(os.path.join(folder, "bundle", "histograms.hlog")) as file:
         for line in file:
@@ -133,7 +133,7 @@ def histograms(table, context, folder):
 
 
 def rows(table, folder, lines):
-    """CSV has the very same numbers; what is open there is one sum."""
+    """CSV has the same numbers; its open connections are one sum."""
     with open(os.path.join(folder, "own.csv"), newline="") as file:
         table_rows = list(csv.DictReader(file))
     table.compare("csv", "rows", len(table_rows), len(lines), 0.0, "those of --jsonl")
@@ -154,7 +154,7 @@ def rows(table, folder, lines):
 
 
 def scraped(table, context, lines, scrapes):
-    """Each scrape is a line; its buckets are held against the wire."""
+    """Each scrape is a line; its buckets are compared with the wire."""
     found = [rules_metrics.prometheus(text) for text in scrapes]
     found = [one for one in found if one.get("throng_requests_total", sum(v for k, v in one.items() if k.startswith("throng_requests_total"))) or
              any(v for k, v in one.items() if k.startswith("throng_connections_opened_total"))]
@@ -204,10 +204,10 @@ def records(table, where, context, ticks):
 
 
 def page(table, context, events):
-    """The live page's stream: what came when it was opened, and each second since."""
+    """The live page's stream: the state when it was opened, and each second since."""
     names = [name for name, _ in events]
     table.compare("live page", "events", [names[0], names[-1], names.count("summary")], ["run", "end", 1], 0.0, "docs/reference/report.md")
-    # Who comes before the run begins has `run` again when it does.
+    # A page opened before the run begins gets `run` again when it does.
     begun = max(at for at, name in enumerate(names) if name == "run")
     ticks = events[begun][1]["ticks"] + [event for name, event in events[begun:] if name == "tick"]
     summary = next(event for name, event in events if name == "summary")

@@ -1,4 +1,4 @@
-"""HdrHistogram's V2 encoding, read from its specification: `decode` gives (value, count), values in the histogram's unit."""
+"""HdrHistogram's V2 encoding, read from its specification: `decode` gives (value, count), with values in the histogram's unit."""
 
 import base64
 import struct
@@ -44,7 +44,7 @@ def decode(text):
 
 
 def value_of(place, half, magnitude, unit):
-    """The lowest value of a place."""
+    """The lowest value of a bucket."""
     bucket, sub = (place >> (magnitude - 1)) - 1, (place & (half - 1)) + half
     if bucket < 0:
         bucket, sub = 0, sub - half

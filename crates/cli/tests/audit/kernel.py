@@ -1,4 +1,4 @@
-"""What the kernel counts, looked at every 50 ms beside the run: /proc/net, /proc/meminfo, and /proc/PID of both processes."""
+"""The kernel's counters, sampled every 50 ms during the run: /proc/net, /proc/meminfo, and /proc/PID of both processes."""
 
 import os
 import threading
@@ -30,7 +30,7 @@ def read(path):
 
 
 def pairs(text):
-    """The form of snmp and netstat: a line of names, a line of values."""
+    """The format of snmp and netstat: a line of names, a line of values."""
     found, lines = {}, text.splitlines()
     for names, values in zip(lines[::2], lines[1::2]):
         group, names = names.split(": ", 1)
@@ -49,7 +49,7 @@ def meminfo():
 
 
 def process(pid):
-    """CPU seconds, resident bytes, threads, descriptors; none where it has ended."""
+    """CPU seconds, resident bytes, threads, descriptors; none if it has ended."""
     stat = read(f"/proc/{pid}/stat")
     statm = read(f"/proc/{pid}/statm").split()
     if not stat or not statm or int(statm[1]) == 0:
@@ -77,7 +77,7 @@ def waits(pid):
 
 
 def switches(pid):
-    """Times that a thread of it was put off its processor."""
+    """Involuntary context switches of its threads."""
     total = 0
     try:
         threads = os.listdir(f"/proc/{pid}/task")
@@ -121,7 +121,7 @@ def look(server, throng, ports):
 
 
 class Looks(threading.Thread):
-    """Looks until it is stopped; `throng` is told when it is known."""
+    """Samples until it is stopped; `throng` is set once its process is known."""
 
     def __init__(self, server, ports):
         super().__init__(daemon=True)
@@ -139,12 +139,12 @@ class Looks(threading.Thread):
         self.all.append(look(self.server, self.throng, self.ports))
 
     def around(self, time):
-        """The last look before this time and the first after it."""
+        """The last sample before this time and the first after it."""
         before = [one for one in self.all if one["t"] <= time]
         after = [one for one in self.all if one["t"] > time]
         return (before[-1] if before else self.all[0]), (after[0] if after else self.all[-1])
 
     def within(self, begin, end):
-        """All looks of a stretch, with the one before and the one after it."""
+        """All samples of a period, with the one before and the one after it."""
         first, last = self.around(begin)[0], self.around(end)[1]
         return [one for one in self.all if first["t"] <= one["t"] <= last["t"]]

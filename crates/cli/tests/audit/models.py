@@ -1,12 +1,12 @@
-"""The load models that are audited: throng's words for each, and how the server behaves meanwhile.
+"""The load models that are audited: throng's arguments for each, and how the server behaves meanwhile.
 
-The server misbehaves on purpose, for known shares, so that figures other than zero are audited. What it is asked says what
-it does: each request has a number, drawn by throng (`{rand 1 1000}`), and the number's place in BEHAVIOUR decides."""
+The server misbehaves on purpose, for known shares, so that figures other than zero are audited. The request determines what
+it does: each has a number, drawn by throng (`{rand 1 1000}`), which is looked up in BEHAVIOUR."""
 
 HTTP, WS, TCP = 7001, 7002, 7003
 PATH = "/audit?n={rand 1 1000}"
 
-# Up to this number (of 1,000): what the server does. The last is what most requests meet.
+# Up to this number (of 1,000): what the server does. The last row applies to most requests.
 BEHAVIOUR = [
     (15, "missing"),  # 404
     (25, "broken"),  # 500
@@ -21,7 +21,7 @@ BEHAVIOUR = [
 # Seconds from the request to its response.
 DELAY = {"slow": 0.060, "never": None}
 BASE_DELAY = 0.010
-# Octets of content of a right response: by its number, so that sums are not multiples of one length.
+# Octets of content of a correct response: by its number, so that sums are not multiples of one length.
 LENGTH = lambda n: 20 + n % 50
 
 
@@ -30,7 +30,7 @@ def behaviour(n):
 
 
 class Model:
-    """One run: `words` behind `throng run`, and what the audit must know to read the wire.
+    """One run: `words` are the arguments of `throng run`; the other fields are what the audit needs to read the wire.
 
     kind: how requests become due (closed, think, rate, arrive, ping, none); each a `due` of outside.py.
     populations: name → server port, and its own kind."""

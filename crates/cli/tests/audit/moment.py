@@ -1,10 +1,10 @@
-"""The outside counts at a moment of the run: what the metrics of a second, and the last tick, are held against."""
+"""The outside counts at one time of the run, which the metrics of a second and the last tick are compared with."""
 
 from compare import Setting
 from context import TICKS
 from outside import Times
 
-# A shard seals its period with a turn of its loop, at most so much off the whole second as the line has it.
+# A shard flushes its period with a turn of its loop, at most this much off the whole second of the line.
 SEAL = 0.015
 
 
@@ -80,7 +80,7 @@ class Moment:
 
     def gauge(self, name, s):
         if name == "connections_open" and self.time >= self.context.sealed - 0.01:
-            # At the end throng has its own all the same, and closes them.
+            # At the end throng still has its own connections, and closes them.
             return s.left()
         if name == "connections_open":
             moments = [m for c in s.connections for m in (c.synack, c.over()[0]) if m and abs(m - self.time) <= SEAL]
@@ -94,7 +94,7 @@ class Moment:
             least = sum(x.asked <= self.time - SEAL and done(x) > self.time + SEAL for x in s.exchanges)
             most = sum(x.asked <= self.time + SEAL and done(x) > self.time - SEAL for x in s.exchanges)
             return least, waiting(self.time), most
-        # Wanted: what is dialled by now, of what is asked for in the end.
+        # Wanted: dialled by now, of the final number.
         dialled = sum(c.syn <= self.time + SEAL for c in s.first)
         return min(dialled, s.wanted), s.wanted, s.wanted
 
@@ -154,7 +154,7 @@ class Moment:
 
     def sum(self, samples, edges):
         low, middle, high = self.summed([(t, v) for t, v, _ in samples])
-        # As of the mean: differences cancel along a connection, and are at most the lateness.
+        # As for the mean: differences cancel along a connection, and are at most the lateness.
         late = sum(l for t, _, l in samples if t <= self.time) + 1e-4 * len(samples)
         longest = max((v for _, v, _ in samples), default=0.0)
         return low - late - edges * longest, middle, high + late + edges * longest
@@ -171,8 +171,8 @@ class Moment:
     # Processes and hosts
 
     def seen(self, of, slack=0):
-        """As it was about now: throng looks once a second, and shows the last look."""
-        # After the load's end throng does not look again.
+        """The value at about this time: throng samples once a second, and shows the last sample."""
+        # After the load's end throng takes no more samples.
         time = min(self.time, self.context.end + 0.2)
         values = [of(one) for one in self.context.looks.within(time - 1.2, time + 0.1)]
         values = [value for value in values if value is not None]

@@ -1,4 +1,4 @@
-"""What the figures should be, by the wire alone: of the whole run, of a population, a destination or a step.
+"""The expected figures, from the wire alone: of the whole run, of a population, a destination or a step.
 
 When a request was due cannot be seen, but follows from what can: in closed loop it is the response before it, with think time that
 and the time to think; the schedules of open loops and of messages are known but for where they begin, and that is the lower
@@ -8,8 +8,8 @@ throng's turnaround, which bounds how far any of its times may be from the wire'
 import bisect
 import math
 
-# Where an event lies so near to a bound of a window, either side of it may have counted it: the bounds come from throng's clock,
-# and its first dial left it so much earlier than the first SYN passed the tap.
+# An event this near to a bound of a window may be counted on either side of it: the bounds are by throng's clock, and its first
+# dial was made this much earlier than the first SYN passed the tap.
 EDGE = 0.006
 # The histograms': three significant digits, at least 64 ns.
 GRAIN, LEAST = 0.001, 64e-9
@@ -18,7 +18,7 @@ SLICE = 0.003
 
 
 class Times:
-    """A distribution seen outside, and how far throng's may be from it.
+    """A distribution measured outside, and how far throng's may be from it.
 
     throng reads a response a little after its packet passed (`rd`), and in closed loop and with think time the next request
     is due from there: the times differ by rd(i) - rd(i-1), where rd(i) is no longer than the turnaround to the next request, which is
@@ -26,14 +26,14 @@ class Times:
     lies between those at q - 2d and q + 2d, e around. Of schedules (rate, ping) due is exact, and rd(i) alone remains. d is
     small against 1 - q, so that each percentile is held against its own neighbourhood."""
 
-    # What throng takes off the latency of what was under way where it stood still for 10 ms or more; set by context.py.
+    # What throng subtracts from the latency of outstanding requests for its own stalls of 10 ms or more; set by context.py.
     stall = 0.0
 
     def __init__(self, values, late=(), edges=0, censored=0, chains=None, missing=0, exact=False, least=None):
         self.values, self.late = sorted(values), sorted(late)
         # From the request's packet to the response's: nothing that throng measures is shorter.
         self.shortest = sorted(least) if least is not None else None
-        # What is due by a schedule is known: throng's time is the longer one.
+        # What is due by a schedule is known exactly: throng's time is the longer one.
         self.exact = exact
         self.edges, self.censored, self.missing = edges, censored, missing
         self.chains = len(self.values) if chains is None else chains
@@ -47,22 +47,22 @@ class Times:
         rank = min(max(math.ceil(q * len(values) * (1 - 1e-12)), 1), len(values))
         return values[rank - 1]
 
-    # throng's turnarounds all over the run, where its reading of these shows in none of their own; set by context.py.
+    # throng's turnarounds of the whole run, for requests whose own turnaround does not show on the wire; set by context.py.
     turnarounds = ()
     slice = SLICE
 
     def slack(self, d):
-        # 0.1 ms: from the packet to the program at the least, and the clock read once a turn.
+        # 0.1 ms: at least from the packet to the program, and the clock is read once per turn.
         own = self.at(1 - d, self.late) if self.late else 0.0
         if self.exact and Times.turnarounds:
             own += self.at(1 - d, Times.turnarounds)
-            # A wake-up may wait for another program's slice of the processor, and of few one of them decides.
+            # A wake-up may wait for another program's time slice, and among few values one of them decides.
             own += Times.slice if d < 0.005 or self.n < 20 else 0.0
         return 1e-4 + own
 
     def before(self, d):
-        """By how much throng's time may be the shorter one."""
-        # 1 ms: a dial that takes the place of another slips so far into its slot.
+        """By how much throng's time may be shorter."""
+        # 1 ms: a dial that replaces another one is this late in its slot.
         return self.stall + (1e-3 if self.exact else self.slack(d))
 
     def low(self, q, n, d):
@@ -94,7 +94,7 @@ class Times:
         return near - LEAST, self.values[-1], self.values[-1] + self.slack(0.0)
 
     def mean(self):
-        """In a chain of requests, each due by the response before it, the differences cancel but at its ends."""
+        """In a chain of requests, each due with the response before it, the differences cancel except at its ends."""
         mean = sum(self.values) / self.n
         late = sum(self.late) / len(self.late) if self.late else 0.0
         if self.exact and Times.turnarounds:
@@ -118,8 +118,8 @@ class Times:
 
 
 class Lag(Times):
-    """How late throng was. Of a schedule it is what is seen. In closed loop, with think time and of messages, a request is due from
-    when throng has read what came before, and that is not seen: lag is at most the turnaround."""
+    """How late throng was. For a schedule it shows on the wire. In closed loop, with think time and for messages, a request is due once
+    throng has read the response before it, which does not show: lag is at most the turnaround."""
 
     def __init__(self, late, edges, exact):
         super().__init__(late, late, edges, exact=exact)
@@ -146,11 +146,11 @@ class Lag(Times):
 
 
 class Scope:
-    """The connections of one population (or destination) with the stretch of full load."""
+    """The connections of one population (or destination) with the period of full load."""
 
     def __init__(self, connections, model, begin, end, wanted, first=None, step=None):
         self.connections, self.model, self.begin, self.end, self.wanted = connections, model, begin, end, wanted
-        # Those that were dialled for the first time.
+        # First dials.
         self.first = connections[:wanted] if first is None else first
         exchanges = [x for c in connections for x in c.exchanges]
         self.exchanges = sorted((x for x in exchanges if step is None or step in (x.path or "")), key=lambda x: x.asked)
@@ -189,7 +189,7 @@ class Scope:
         return self.peak_seen(), most(0.0), most(EDGE)
 
     def peak_seen(self):
-        """throng looks at the ends of its periods of 0.2 s; the least that it may see, wherever these lie."""
+        """throng counts at the ends of its periods of 0.2 s; the minimum that it may see, wherever these lie."""
         events = sorted([(c.synack, 1) for c in self.succeeded()] + [(c.over()[0], -1) for c in self.succeeded() if c.over()[0]])
         times, levels, open_ = [], [], 0
         for time, change in events:
@@ -204,12 +204,12 @@ class Scope:
         return min(max(at(begin + offset + k * 0.2) for k in range(int((end - begin) / 0.2) + 1)) for offset in offsets)
 
     def fate(self, c):
-        """How a connection ended: closed (announced), dropped, finished, or still there (None)."""
+        """How a connection ended: closed (announced), dropped, finished, or still open (None)."""
         over, side = c.over()
         if over is None or c.synack is None:
             return None
         if self.model.calls and any(x.goodbye for x in c.exchanges):
-            # It came for so many calls: a server that announces its end before has broken it off.
+            # It had a number of requests to make: a server that announces a close before that has dropped it.
             return "finished" if len(c.exchanges) >= self.model.calls else "dropped"
         if any(x.goodbye for x in c.exchanges) or (c.server_close and not (c.client_close and c.client_close < c.server_close)):
             return "closed"
@@ -223,7 +223,7 @@ class Scope:
         return sum(self.fate(c) == fate for c in self.connections)
 
     def left(self):
-        """Those that throng itself ends when the run is over."""
+        """Those that throng itself closes when the run is over."""
         return len(self.succeeded()) - sum(self.fated(fate) for fate in ("dropped", "closed", "finished"))
 
     def dropped_in_drain(self):
@@ -232,20 +232,20 @@ class Scope:
         return sum(t > self.end + 0.25 for t in after), sum(t > self.end for t in after), len(after)
 
     def ramp(self):
-        """From the first dial to the outcome of the last one of those made for the first time."""
+        """From the first dial to the result of the last first dial."""
         outcomes = [c.synack or c.refused for c in self.first if c.synack or c.refused]
         return max(outcomes) - min(c.due for c in self.first)
 
     # Requests
 
     def cause(self, x):
-        """Why a request has no response: a kind of fault, or unanswered; None where it has one."""
+        """Why a request has no response: a kind of fault, or unanswered; None if it has one."""
         if x.answered is not None:
             return None
         c = x.connection
         over, side = c.over()
         if c.server_close and c.server_close >= x.asked and not (c.client_close and c.client_close < c.server_close):
-            # It crossed with an announced close, and was sent again.
+            # It crossed with an announced close, and was retried.
             return "withdrawn"
         if over is not None and side == "server":
             if c.into.rst == over:
@@ -256,7 +256,7 @@ class Scope:
         return "unanswered"
 
     def sent(self):
-        """Those that are to be answered."""
+        """Those that await a response."""
         return len(self.exchanges) - self.caused("withdrawn")
 
     def caused(self, kind):
@@ -289,7 +289,7 @@ class Scope:
             if c.synack is None and c.refused:
                 count("target·dial·refused")
             elif self.fate(c) == "dropped" and not any(self.cause(x) for x in c.exchanges):
-                # Nothing was under way.
+                # Nothing was outstanding.
                 count("target·hold·reset" if c.into.rst else "target·hold·closed")
         return counts
 
@@ -297,10 +297,10 @@ class Scope:
         return sum((c.into if way == "in" else c.out).octets for c in self.connections)
 
     def bodies(self):
-        """Of complete responses: what came of one that was cut off is no content of any."""
+        """Of complete responses: truncated ones do not count as content."""
         return sum(x.body for x in self.answered())
 
-    # Counted until a moment, for what comes each second
+    # Counted until a time, for the figures of each second
 
     def until(self, time, of):
         """(least, expected, most) of events up to `time`; `of`: their times."""
@@ -340,7 +340,7 @@ class Scope:
     def first_byte(self):
         """A WebSocket message is seen whole only."""
         times = self.times(lambda x: None if x.connection.handshake else x.first)
-        # Who had its first octet, and was cut off, had one all the same.
+        # A truncated response had a first octet too.
         times.censored = sum(x.first is None and self.cause(x) not in (None, "withdrawn") for x in self.exchanges
                              if self.at_load(x) and not x.connection.handshake)
         return times
@@ -355,7 +355,7 @@ class Scope:
     def lag(self):
         late = [x.asked - x.due for x in self.exchanges if self.at_load(x)]
         if self.model.kind == "arrive":
-            # The schedule is that of the connections; what follows an answer at once cannot be late.
+            # The schedule is that of the connections; a request that follows a response at once cannot be late.
             late = [c.syn - c.due for c in self.connections]
         return Lag(late, self.edges([x.due for x in self.exchanges]), self.model.kind in ("rate", "arrive"))
 
@@ -367,9 +367,9 @@ class Scope:
     def dial_late(self, c):
         """How late the dial was, and how long until throng had seen its SYN-ACK: what it sent first is behind that."""
         first = c.handshake or (c.exchanges[0] if c.exchanges and c.exchanges[0].path else None)
-        # Where nothing is sent at once nothing shows it: a turn that is late by more than that is a stall.
+        # If nothing is sent at once it does not show: a turn that is late by more than that is a stall.
         seen = first.asked - c.synack if first and c.synack else 0.010
-        # A dial that is due at a time of its own, not by the ramp's pace, waits for the timer's next millisecond.
+        # A dial that is due at its own time, not by the ramp's rate, waits for the timer's next millisecond.
         return c.syn - c.due + seen + (0.001 if c.due == c.syn else 0.0)
 
     def handshake(self):
@@ -378,7 +378,7 @@ class Scope:
 
 
 def schedule(connections, first, model, begin):
-    """Sets `due` of all connections and their exchanges; `first`: those that were dialled for the first time."""
+    """Sets `due` of all connections and their exchanges; `first`: the first dials."""
     new = set(map(id, first))
     for c in connections:
         if id(c) not in new:

@@ -80,7 +80,7 @@ RULES = [
 
 
 def there(moment, labels):
-    """The scope of a destination; without a label (CSV's columns before there are any) the whole."""
+    """The scope of a destination; without a label (CSV's columns before there are any) the total."""
     return moment.context.destinations[labels["destination"]]
 
 
@@ -126,7 +126,7 @@ def audit(table, where, moment, series):
             continue
         expect, reason, labels, groups = found
         expected = expect(moment, labels, *groups)
-        # A percentile of a second without any is not there.
+        # There is no percentile of a second without values.
         if expected is None:
             near = key.partition("{")[0].rsplit("_", 1)[1] in ("p50", "p90", "p99", "p999", "max")
             if not near or value not in (None, 0):

@@ -1,4 +1,4 @@
-"""`throng.summary/1`, leaf by leaf: what each figure is held against."""
+"""`throng.summary/1`, leaf by leaf: what each figure is compared with."""
 
 from compare import Rule, Setting
 
@@ -39,7 +39,7 @@ def censored(of, key):
         times = of(context, *groups)
         without = times.censored
         if key is None:
-            # Where there are some, there is no such leaf: it has members.
+            # If there are any, there is no such leaf: it has members.
             return None if without <= times.edges else "some"
         if key == "count":
             return around(without, times.edges)
@@ -75,7 +75,7 @@ WINDOW = "wire: those due at full load; either side of its bounds by 6 ms"
 
 
 def figures_of(prefix, scope):
-    """What a run and a population have alike."""
+    """The figures that a run and a population have in common."""
     def of(read):
         return lambda context, *groups: read(scope(context, *groups))
     whole = lambda path, read, reason, tolerance=0.0: Rule(f"{prefix}{path}", of(read), reason, tolerance)
@@ -130,10 +130,10 @@ def open_per_s(s):
 
 def duration(s):
     if s.model.duration is None:
-        # Until the last connection has gone; that is known with a tick.
+        # Until the last connection is closed; that is known with a tick.
         span = max(c.over()[0] for c in s.connections) - s.connections[0].syn
         return span - CLOCK, span, span + 0.4
-    # The order to begin, and the one to end, reach a shard with its next turn.
+    # A shard applies the orders to begin and to end in its next turn.
     return s.model.duration, s.model.duration, s.model.duration + 0.05
 
 
@@ -182,7 +182,7 @@ def destination(context, name, key):
     if key.startswith("latency_us/"):
         expected = figure(lambda c: s.latency(), key.split("/")[1])(context)
         if isinstance(expected, tuple) and key != "latency_us/count":
-            # Of a destination the histogram has two digits.
+            # A destination's histogram has two digits.
             low, middle, high = expected
             return low * 0.99, middle, high * 1.01
         return expected
@@ -199,7 +199,7 @@ def destination(context, name, key):
 
 
 def probe(context, key):
-    """The probe lane: its requests by their path; when one was due is known only to lie before its first packet."""
+    """The probe: its requests by their path; one was due at an unknown time before its first packet."""
     p = context.probe
     if key in ("sent", "answered", "failed", "unanswered", "rate"):
         return p.count(key)

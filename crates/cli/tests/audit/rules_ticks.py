@@ -1,10 +1,10 @@
-"""The records behind the page, live and as a report: all ticks of a run, folded, against the outside counts."""
+"""The records of the page, live and as a report: all ticks of a run, merged, compared with the outside counts."""
 
 import hdr
 from compare import Rule, Setting
 from rules_summary import PERCENTILES
 
-# What a record leaves out where it is nothing.
+# What a record omits if it is zero.
 HISTOGRAMS = ("latency", "ramp_latency", "connect", "handshake", "first_byte", "ramp_first_byte", "lag", "silence", "kept", "fresh",
               "held", "shard_rates")
 # As they are at the end of a period.
@@ -14,7 +14,7 @@ LEAST = ("from", "min")
 
 
 def fold(ticks):
-    """One tick of all: what happened adds up, what stands is the last one's."""
+    """All ticks merged into one: counters add up, gauges are the last one's."""
     total = None
     for tick in ticks:
         total = plus(total, tick, "")
@@ -56,7 +56,7 @@ def add_faults(a, b):
 
 
 def finish(value):
-    """Histograms become figures."""
+    """Replaces histograms by figures."""
     if isinstance(value, dict) and "counts" in value and "censored" in value:
         counts, figures = sorted(value.pop("counts").items()), dict(value)
         figures["count"] = n = sum(count for _, count in counts)
@@ -118,7 +118,7 @@ def counts(scope, key):
 
 
 def kept(scope, answered):
-    """Responses behind which the connection was not ended as announced; who ends it first is not seen in time at the run's end."""
+    """Responses after which the connection was not closed as announced; which side closes first does not show at the run's end."""
     calls = scope.model.calls
     last = lambda x: calls and x.number + 1 >= calls
     n = sum(not x.goodbye and not last(x) for x in answered)
@@ -140,11 +140,11 @@ def http_heads(context):
 
 
 def open_seconds(scope, until):
-    """Connections by the time that they were open: throng takes straight lines between the ends of its periods."""
+    """The time integral of open connections: throng interpolates linearly between the ends of its periods."""
     spans = [min(c.over()[0] or until, until) - c.synack for c in scope.succeeded()]
     total = sum(spans)
     if scope.model.kind == "arrive":
-        # Between two ends of a period of 0.2 s throng takes a straight line, and these live for less.
+        # throng interpolates linearly over periods of 0.2 s, and these connections are open for less.
         return total * 0.85e9, total * 1e9, total * 1.15e9
     return (total * 0.98 - 0.003 * len(spans)) * 1e9, total * 1e9, (total * 1.02 + 0.003 * len(spans)) * 1e9
 

@@ -1,7 +1,7 @@
-"""An HTTP/1.1, WebSocket and TCP echo server that keeps its own books: `server.py LOG [faulty-messages]`.
+"""An HTTP/1.1, WebSocket and TCP echo server with its own log: `server.py LOG [faulty-messages]`.
 
-It uses nothing but Python's library and epoll, and knows nothing of throng. Each accept, request, response, message and close
-goes into LOG (JSON lines) with its time (CLOCK_REALTIME, as the capture has it) when standard input ends."""
+It uses only Python's library and epoll, and shares nothing with throng. Each accept, request, response, message and close
+is written to LOG (JSON lines) with its time (CLOCK_REALTIME, as in the capture) when standard input ends."""
 
 import base64
 import hashlib
@@ -17,7 +17,7 @@ import time
 import models
 
 LOG = []
-# What ends a connection, and how long after the first accept it begins: when the ramps of all models are over.
+# What closes a connection, and how long after the first accept that begins: when the ramps of all models are over.
 ENDS, RAMP = ("never", "close", "reset", "truncated", "goodbye"), 1.1
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 REASONS = {200: b"OK", 404: b"Not Found", 500: b"Internal Server Error"}
@@ -43,7 +43,7 @@ class Connection:
         try:
             sent = self.sock.send(data)
         except (ConnectionResetError, BrokenPipeError):
-            # It has given up meanwhile.
+            # The client has given up meanwhile.
             return self.end("reset-by-peer")
         assert sent == len(data), "small messages fit into an empty buffer"
         self.bytes_out += sent
@@ -104,7 +104,7 @@ class Connection:
         number = re.search(r"n=(\d+)", path)
         does = models.behaviour(int(number[1])) if number else "right"
         if does in ENDS and time.time() - LOG[0]["t"] < RAMP:
-            # A connection that is dialled again between first dials cannot be told from them.
+            # A redial between first dials cannot be distinguished from them.
             does = "right"
         log("request", self, path=path, octets=octets, does=does)
         delay = models.DELAY.get(does, models.BASE_DELAY)
@@ -159,7 +159,7 @@ class Connection:
         if does == "close":
             return self.end("close")
         if does == "crossing":
-            # Announced while a message is under way: it is not answered, and owed on another connection.
+            # Announced while a message is outstanding: it gets no reply, and is sent again on another connection.
             self.leaving = True
             log("goodbye", self)
             return self.send(bytes([0x80 | 8, 2]) + struct.pack(">H", 1001))

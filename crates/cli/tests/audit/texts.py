@@ -52,7 +52,7 @@ def restated(table, where, told, row, text, paths):
         table.compare(where, f"{row}: {word}", right, True, 0.0, "a rounding of a figure of the JSON: " + ", ".join(paths))
 
 
-# Rows of the text, by their first word, and where their figures stand.
+# Rows of the text, by their first word, and the paths of their figures.
 SUMMARY_ROWS = {
     "connections": ["connections"], "destination": ["destinations"], "ramp": ["ramp_s", "connections/open_per_s"], "connect": ["connect_us"],
     "handshake": ["handshake_us"], "requests": ["requests", "duration_s"], "missed": ["requests/missed"], "latency": ["latency_us"],
@@ -65,7 +65,7 @@ SUMMARY_ROWS = {
 def summary(table, told, text):
     """Rows are two spaces, a name of 13 letters, a space, the figures."""
     rows = 0
-    # What was lost after the load's end is said by itself.
+    # Losses after the load's end are reported separately.
     lost = told["connections"]["dropped"] - told["connections"]["dropped_in_drain"]
     told = {**told, "connections": {**told["connections"], "dropped before the end": lost}}
     for line in text.splitlines():
@@ -139,7 +139,7 @@ def markdown(table, told, text):
     table.compare("markdown", "rows", rows, (10, 12, 60), 0.0, "the report's text is there")
 
 
-# What a record says of processes and hosts: as the metrics of the last second.
+# A record's figures of processes and hosts: like the metrics of the last second.
 
 
 def look(table, where, context, path, value):

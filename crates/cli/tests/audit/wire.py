@@ -1,4 +1,4 @@
-"""From a capture to connections and their exchanges: what went over the wire, when.
+"""From a capture to connections and their exchanges: what was sent when.
 
 Times are seconds (CLOCK_REALTIME) at which the packet passed the loopback. A request's is that of its last octet, a
 response has one for its first and one for its last."""
@@ -10,7 +10,7 @@ FIN, SYN, RST, ACK = 1, 2, 4, 16
 
 
 class Exchange:
-    """A request, or a message, and what became of it."""
+    """A request, or a message, and its outcome."""
 
     def __init__(self, connection, asked, octets, path, number):
         self.connection, self.asked, self.octets, self.path, self.number = connection, asked, octets, path, number
@@ -30,7 +30,7 @@ class Half:
         self.base = self.next = None
         self.octets = self.retransmitted = self.segments = 0
         self.buffer = b""
-        # When how much came.
+        # How much had arrived when.
         self.marks = []
         self.fin = self.rst = None
 
@@ -56,7 +56,7 @@ class Connection:
         return self.server[0]
 
     def heard_before(self, time):
-        """When anything came last from the server, up to a time."""
+        """When the server last sent anything, up to a time."""
         heard = [one for one in self.from_server if one <= time]
         return heard[-1] if heard else None
 
@@ -161,7 +161,7 @@ class Wire:
             responses(connection, half, time)
 
 
-# HTTP/1.1 (RFC 9112), as far as this server goes: Content-Length, no chunks.
+# HTTP/1.1 (RFC 9112), as far as this server uses it: Content-Length, no chunks.
 
 
 def requests(connection, half, time):
@@ -232,7 +232,7 @@ def frames(connection, half, side, time):
         elif connection.waiting:
             echoed(connection, time, end, text)
             if opcode == 10:
-                # What a pong carries is no content.
+                # A pong's payload is no content.
                 connection.exchanges[-1].body = 0
 
 
@@ -250,7 +250,7 @@ def echoed(connection, time, octets, text):
     exchange.right = text == exchange.payload
 
 
-# Raw TCP: messages of one length, and each comes back.
+# Raw TCP: messages of one length, and each is echoed.
 
 
 def lines(connection, half, side, time, length):

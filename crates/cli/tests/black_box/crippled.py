@@ -1,5 +1,5 @@
-"""A server with faults: `crippled.py BACKLOG PAUSE WORK BYTES [ADDRESS]`. It accepts one connection each PAUSE seconds,
-spins for WORK seconds a request, and keeps BYTES for each connection. Out of files it goes on with those that it has."""
+"""A server with faults: `crippled.py BACKLOG PAUSE WORK BYTES [ADDRESS]`. It accepts one connection every PAUSE seconds,
+spins for WORK seconds a request, and keeps BYTES for each connection. Out of files it continues with those that it has."""
 
 import selectors
 import socket

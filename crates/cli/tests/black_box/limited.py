@@ -1,5 +1,5 @@
-"""A server with a limit of its own: `limited.py KIND N`. `accepts N`: it has N connections at once, and leaves the others in its
-accept queue. `keeps N`: of more it closes the one that was silent for longest. `answers N`: it closes each connection after
+"""A server with a limit: `limited.py KIND N`. `accepts N`: it has N connections at once, and leaves the others in its
+accept queue. `keeps N`: beyond N it closes the one that was idle for longest. `answers N`: it closes each connection after
 N responses."""
 
 import selectors

@@ -1,7 +1,7 @@
-"""A command in a terminal of its own: terminal.py WIDTH HEIGHT COMMAND...
+"""Runs a command in its own terminal: terminal.py WIDTH HEIGHT COMMAND...
 
-Standard input is typed there. Whenever the screen changes, all of it is printed in ASCII, behind a form feed; first of all
-the command's process, as `pid N`. At the end, whether the terminal is as it was; the exit status is the command's.
+Standard input is typed there. Whenever the screen changes, all of it is printed in ASCII, after a form feed; first
+the command's process, as `pid N`. At the end, whether the terminal was restored; the exit status is the command's.
 """
 import codecs, fcntl, os, pty, re, select, struct, sys, termios
 

@@ -1,4 +1,4 @@
-"""The `websockets` package as a client of an echo server: `caller.py URL`. Prints how many messages came back right."""
+"""The `websockets` package as a client of an echo server: `caller.py URL`. Prints how many messages were echoed correctly."""
 
 import asyncio
 import sys
@@ -14,7 +14,7 @@ async def main(url):
         for message in MESSAGES:
             await socket.send(message)
             right += await socket.recv() == message
-        # An iterable goes out as one message of several frames.
+        # An iterable is sent as one message of several frames.
         await socket.send(["in ", "three ", "frames"])
         right += await socket.recv() == "in three frames"
         await (await socket.ping(b"there?"))
