@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_due_before_a_pause_counts() {
+    fn requests_due_before_a_pause_count() {
         let s = Nanos::from_secs;
         let mut load = FullLoad::NEVER;
         let check = |load: &FullLoad, expected: [bool; 5]| {

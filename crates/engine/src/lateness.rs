@@ -61,7 +61,7 @@ mod tests {
     const MS: fn(u64) -> Nanos = Nanos::from_millis;
 
     #[test]
-    fn what_is_queued_lags_until_it_has_left() {
+    fn queued_messages_lag_until_they_are_sent() {
         let (mut lateness, mut lag) = (Lateness::none(), Latency::default());
         lateness.leaves(MS(10));
         lateness.leaves(MS(10));
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_is_taken_off_what_was_under_way() {
+    fn a_stall_is_subtracted_from_outstanding_requests() {
         let mut lateness = Lateness::none();
         lateness.begin_turn(MS(1_000), MS(1_009));
         assert_eq!(lateness.stood_still(MS(900), MS(1_009)), Nanos::ZERO, "a turn somewhat late is no stall");

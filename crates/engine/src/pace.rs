@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_has_as_many_as_the_rate_says() {
+    fn a_period_has_as_many_slots_as_its_rate() {
         for (per_s, ms, all) in
             [(20_000, 30_000, 600_000), (10, 1_050, 11), (10, 1_000, 10), (3, 1_000, 3), (1, 0, 0)]
         {

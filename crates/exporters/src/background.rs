@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_finds_no_room_is_dropped_and_counted() {
+    fn samples_beyond_the_queue_are_dropped_and_counted() {
         check(Full::DropsOldest, &[0, 6, 7, 8]);
         check(Full::DropsNewest, &[0, 1, 2, 3]);
     }

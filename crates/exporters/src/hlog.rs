@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_back_is_what_was_recorded() {
+    fn a_log_read_back_equals_the_record() {
         let mut file = HlogFile::new(Vec::new());
         let mut log = file.begin(UNIX_EPOCH + Duration::from_secs(1_700_000_000)).unwrap();
         for second in 0..3 {

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_nothing_does_not_keep_the_next_one_out() {
+    fn a_silent_client_does_not_block_the_next_one() {
         let (_endpoint, at) = Endpoint::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         // More than there are places, half of them in the midst of a head.
         let mut silent: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(at).unwrap()).collect();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn who_hangs_up_does_not_keep_the_next_one_out() {
+    fn a_closed_client_does_not_block_the_next_one() {
         let (endpoint, at) = Endpoint::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         for _ in 0..100 {
             TcpStream::connect(at).unwrap().shutdown(Shutdown::Both).unwrap();

@@ -81,7 +81,7 @@ fn one_that_is_too_slow_misses_seconds_and_they_are_counted() {
 }
 
 #[test]
-fn without_anybody_there_is_nothing_to_do() {
+fn without_connections_there_is_nothing_to_do() {
     let mut exporters = Exporters::new(Date(0));
     run(&mut exporters, 3);
     assert_eq!(exporters.end().troubles, Vec::<String>::new());

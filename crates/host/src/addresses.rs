@@ -323,7 +323,7 @@ fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000
     proptest! {
         /// The same result as comparing the first bits one by one.
         #[test]
-        fn a_network_holds_what_shares_its_first_bits(base: u128, address: u128, same in 0u32..=128, length in 0u32..=128) {
+        fn a_network_contains_addresses_with_its_prefix(base: u128, address: u128, same in 0u32..=128, length in 0u32..=128) {
             // Make it likely that the two agree for about as long as it matters.
             let keep = u128::MAX.checked_shl(128 - same).unwrap_or(0);
             let address = (base & keep) | (address & !keep);

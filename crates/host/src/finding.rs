@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_does_not_suffice_is_trouble() {
+    fn only_insufficient_limits_are_findings() {
         let with = |cure| Finding::new("open files", String::new(), String::new(), cure);
         assert!(!with(None).is_trouble() && !Finding::unknown("open files", "hidden").is_trouble());
         for severity in [Severity::Refuse, Severity::Warn] {

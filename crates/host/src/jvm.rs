@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_file_is_none() {
+    fn a_file_of_another_kind_is_none() {
         let whole = written(COUNTERS, true);
         assert_eq!(counters(&whole).map(|counters| counters.sample()), Some(EXPECTED));
         for (at, byte) in [(0, 0), (5, 1), (7, 0)] {
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_live_heap_is_read_behind_a_collection() {
+    fn the_live_heap_is_read_after_a_collection() {
         use std::os::unix::fs::{PermissionsExt, symlink};
         let machine = Machine::with(&[("proc/70/status", "NSpid:\t70\n"), ("jdk/java", ""), ("tmp/x", "")]);
         let root = machine.root();

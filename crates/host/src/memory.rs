@@ -176,14 +176,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_an_error() {
+    fn an_unreadable_store_is_an_error() {
         check(&[], Err(io::ErrorKind::NotFound));
         check(&[("proc/meminfo", "MemTotal: 5 kB\n")], Err(io::ErrorKind::InvalidData));
         check(&[("proc/meminfo", "MemTotal: x kB\nMemAvailable: 5 kB\n")], Err(io::ErrorKind::InvalidData));
     }
 
     #[test]
-    fn the_kernels_is_all_that_nobody_else_has() {
+    fn kernel_memory_is_what_no_process_has() {
         let text = "MemTotal: 16000 kB\nMemFree: 9000 kB\nBuffers: 500 kB\nCached: 1500 kB\nAnonPages: 3000 kB\n\
             Slab: 77 kB\n";
         let machine = Machine::with(&[("proc/meminfo", text)]);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_group_on_the_way_up_counts() {
+    fn the_tightest_ancestor_group_counts() {
         let files = [
             ("sys/fs/cgroup/a/b/memory.max", "8192000"),
             ("sys/fs/cgroup/a/b/memory.current", "1024000"),

@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_stopped_or_blocked_says_so() {
+    fn a_stopped_or_blocked_process_is_reported() {
         let machine = two();
         let mut processes = Processes::new(&machine.root(), &[5, 6]);
         let first = processes.sample(Nanos(SECOND));

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_as_many_as_std_says() {
+    fn this_machine_has_as_many_processors_as_std_reports() {
         let expected = std::thread::available_parallelism().unwrap().get() as u64;
         assert_eq!(processors(&Root::real()), Some(expected));
     }

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_runtime_ends_or_replaces_is_not_gone() {
+    fn threads_that_a_runtime_ends_or_replaces_are_not_reported() {
         check(|machine| end(machine, 7), &[]);
         // Another has its name, or it has another name.
         let replaced = |machine: &Machine| {

@@ -162,7 +162,7 @@ mod tests {
     proptest! {
         /// Whatever comes: no panic, and an end.
         #[test]
-        fn any_answer_is_survived(bytes in proptest::collection::vec(0u8..24, 0..400)) {
+        fn any_reply_of_the_kernel_is_survived(bytes in proptest::collection::vec(0u8..24, 0..400)) {
             let _ = read(&bytes, &mut |body: &[u8]| info(body).is_none());
             let _ = info(&bytes);
         }

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_firewall_says_is_distinguished_from_what_a_network_says() {
+    fn firewall_messages_are_distinguished_from_network_messages() {
         let check = |is_v6, kind, code, expected: (bool, bool)| {
             let icmp = Icmp { by: None, is_v6, kind, code };
             assert_eq!((icmp.is_prohibition(), icmp.is_port_unreachable()), expected, "{icmp:?}");

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_nobody_has_accepted_are_counted() {
+    fn unaccepted_connections_are_counted() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let mut dialled: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();

@@ -90,7 +90,7 @@ mod tests {
     };
 
     #[test]
-    fn what_is_acknowledged_and_not_answered_is_the_process() {
+    fn acknowledged_requests_without_a_response_blame_the_process() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let mut dialled: Vec<TcpStream> = (0..9).map(|_| TcpStream::connect(address).unwrap()).collect();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_again_and_never_acknowledged_is_the_path() {
+    fn retransmissions_without_acknowledgement_blame_the_path() {
         let mut seen = Segments::default();
         let dark =
             [(UNACKED, 1), (LAST_DATA_SENT, 100), (LAST_DATA_RECEIVED, 9_000), (LAST_ACK_RECEIVED, 8_000)];

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_machine_refuses_is_its_own_errno() {
+    fn refusals_by_this_machine_have_their_errno() {
         // A documentation address, that no machine has.
         let from = Some([192, 0, 2, 1].into());
         let at = SocketAddr::from(([127, 0, 0, 1], 9));

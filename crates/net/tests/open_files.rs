@@ -85,7 +85,7 @@ fn the_limit_is_of_each_thread() {
 }
 
 #[test]
-fn what_a_thread_does_not_need_is_not_held_open_by_it() {
+fn a_thread_closes_descriptors_that_it_does_not_need() {
     let _limit = Limit::new(200);
     let (listener, at) = listener();
     let (mut reader, writer) = std::io::pipe().expect("descriptors are free");

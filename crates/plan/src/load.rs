@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_load_is_what_its_keys_say() {
+    fn a_load_follows_from_its_keys() {
         let rate = Rate::per_s(5);
         for load in [
             Load::Held { connections: 3 },

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_is_near_and_another_word_is_not() {
+    fn a_typo_is_near_and_another_name_is_not() {
         check("thnik", Some("think"));
         check("connection", Some("connections"));
         check("conections", Some("connections"));

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stays_in_the_queue_stands_there() {
+    fn connections_that_stay_in_the_queue_are_counted() {
         let mut accepts = Accepts::default();
         // A burst that is taken, and 500 that are not.
         for (ms, waiting) in
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waited_before_the_run_does_not_bend_the_line() {
+    fn connections_queued_before_the_run_do_not_bend_the_line() {
         let mut accepts = Accepts::default();
         for s in 0..6 {
             // 300 of a run before; 20 are dialled in a second, and 50 accepted.

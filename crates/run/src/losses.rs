@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_open_before_the_first_loss_is_kept() {
+    fn the_number_open_before_the_first_loss_is_kept() {
         let mut losses = Losses::default();
         for (index, opened, lost) in [(0, 100, 0), (1, 100, 0), (2, 100, 3), (3, 50, 60), (4, 100, 100)] {
             losses.take(&tick(index, opened, lost));

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn seconds_are_found_by_what_went_wrong_in_them() {
+    fn seconds_are_found_by_their_faults() {
         let timeouts = [0, 0, 0, 0, 0, 0, 0, 5, 0, 0];
         let all: Vec<Moment> = (0..).zip(timeouts).map(|(n, timeouts)| second(n, timeouts, 10 * n)).collect();
         let moments = Moments::of(&all);

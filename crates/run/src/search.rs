@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_stays_known_where_nothing_more_can_be() {
+    fn a_known_value_is_kept_if_it_cannot_be_read_again() {
         let mut search = Search::new(100, 100, 1_000, 0.02);
         [StepResult::Well, StepResult::Well].into_iter().for_each(|went| search.learn(went));
         search.fail_for_good();
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_had_passed_below_a_failed_confirmation_still_has() {
+    fn passes_below_a_failed_confirmation_remain() {
         // 100, 136 and 170 pass, and 170 is never confirmed.
         let mut search = Search::new(1, 100, 1_000, 0.02);
         while let Some(step) = search.step() {
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guess_just_below_what_failed_is_none() {
+    fn a_guess_just_below_a_failure_is_discarded() {
         // It reports nearly the requested load, whatever that was.
         let mut search = Search::new(1, 100, 1_000_000, 0.02);
         while let Some(step) = search.step() {

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn who_never_responded_or_was_not_asked_is_not_silent() {
+    fn targets_without_requests_or_responses_are_not_silent() {
         check(&[vec![SILENT; 20], vec![BUSY; 5]].concat(), None);
         check(&[vec![BUSY; 5], vec![(0, 0, 1); 10], vec![BUSY; 5]].concat(), None);
     }

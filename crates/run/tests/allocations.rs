@@ -339,7 +339,7 @@ fn over_sim<P: Program>(
 
 /// The counter itself: a test for zero proves nothing if it cannot count.
 #[test]
-fn what_is_allocated_is_counted() {
+fn allocations_are_counted() {
     let allocate = || drop(std::hint::black_box(vec![0u8; 100]));
     allocate();
     assert_eq!(take_count().0, 0, "not while it is off");
@@ -351,5 +351,5 @@ fn what_is_allocated_is_counted() {
     });
     let (count, first) = take_count();
     assert!((3..20).contains(&count), "{count}");
-    assert!(first.contains("what_is_allocated_is_counted"), "{first}");
+    assert!(first.contains("allocations_are_counted"), "{first}");
 }

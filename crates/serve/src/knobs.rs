@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_first_comes_first() {
+    fn the_earliest_timer_fires_first() {
         let knobs = Knobs { idle_cut: Some(at(500)), reset_after: Some(at(2000)), ..Knobs::default() };
         let mut watch = Watch::new(&knobs);
         assert!(watch.is_on());

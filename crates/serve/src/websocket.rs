@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_close_is_answered_and_a_breach_is_named() {
+    fn a_close_gets_a_close_and_a_breach_is_named() {
         let mut close = masked(&[(Opcode::Close, true, &[3, 232, b'o', b'k'])]);
         close.extend_from_slice(b"never read");
         assert_eq!(over(&close, close.len()), (b"\x88\x02\x03\xe8".to_vec(), 0, true, false));

@@ -52,7 +52,7 @@ fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
 }
 
 #[test]
-fn full_tables_lose_nobody() {
+fn full_tables_lose_no_connection() {
     BACKENDS.into_iter().for_each(full_tables_lose_nobody_over);
 }
 
@@ -72,7 +72,7 @@ fn full_tables_lose_nobody_over(io: Backend) {
 }
 
 #[test]
-fn what_the_server_closes_is_closed_in_its_counts() {
+fn closes_of_the_server_agree_with_its_counters() {
     let server = server(Backend::Uring, 6);
     for _ in 0..3 {
         let mut stream = dial(&server);
@@ -110,7 +110,7 @@ fn a_paused_server_keeps_what_it_has_over(io: Backend) {
 }
 
 #[test]
-fn what_is_owed_is_finished_before_the_end() {
+fn outstanding_responses_are_sent_before_the_end() {
     BACKENDS.into_iter().for_each(what_is_owed_is_finished_before_the_end_over);
 }
 

@@ -136,7 +136,7 @@ fn a_run_is_tagged_and_deleted_and_others_are_left_alone() {
 }
 
 #[test]
-fn a_run_is_under_way_until_nothing_comes_any_more() {
+fn a_run_is_in_progress_until_no_more_ticks_come() {
     let (folder, messages) = (Folder::new(), Messages::default());
     let kept = keep(messages.writer(folder.file(), run(1_700_000_000_000)), 3, false).unwrap();
     let store = Store::existing(&folder.file()).unwrap().unwrap();
@@ -228,7 +228,7 @@ fn with_version(file: &PathBuf, version: u32) {
 }
 
 #[test]
-fn what_is_no_store_is_left_alone() {
+fn a_file_that_is_no_store_is_left_alone() {
     check_refused(
         |file| fs::write(file, "dear diary, ".repeat(1000)).unwrap(),
         "not a run store; move it away",
@@ -252,7 +252,7 @@ fn what_is_no_store_is_left_alone() {
 }
 
 #[test]
-fn damage_within_is_reported_and_what_lies_beside_it_is_still_read() {
+fn damage_is_reported_and_undamaged_records_are_still_read() {
     let (folder, messages) = (Folder::new(), Messages::default());
     let ids: Vec<String> =
         (0..2).map(|n| keep(messages.writer(folder.file(), run(n * 1000)), 2, true).unwrap().id).collect();

@@ -129,7 +129,7 @@ Both ends shared this machine: with the target on another machine it can do at l
     }
 
     #[test]
-    fn a_share_says_of_what_and_never_more() {
+    fn a_share_names_its_total_and_never_exceeds_it() {
         let check = |open_per_s, requests_per_s, connections, expected: Option<&str>| {
             let calibrated_at = "2026-11-20T01:02:03Z".to_owned();
             let rig = CalibrationShare { calibrated_at, open_per_s, requests_per_s, connections };

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_is_on_one_line() {
+    fn a_summary_line_has_the_known_figures() {
         check(Cost::default(), None);
         check(
             Cost { target_cpu_us_per_request: fit(12.34, 0.9), ..Cost::default() },

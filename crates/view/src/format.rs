@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_population_speaks_of_itself_alone() {
+    fn the_format_of_a_population_covers_only_that() {
         let (summary, whole) = two();
         let (s, own) = whole.clone().of(&summary, Some(1));
         assert_eq!((s.target.as_str(), s.threads, s.elapsed_s), ("http://127.0.0.1:9/c", 1, 4.5));

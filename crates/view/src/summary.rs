@@ -230,7 +230,7 @@ mod tests {
     use samples::ProcessMemory;
 
     #[test]
-    fn what_percentiles_leave_out_stands_beside_them() {
+    fn requests_missing_from_percentiles_are_beside_them() {
         let check = |with: u64, without: u64, expected: &str| {
             let mut latency = samples::Latency::default();
             latency.record_n(Nanos::from_millis(2), with);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_have_taken_longer_is_a_lower_bound() {
+    fn censored_percentiles_are_lower_bounds() {
         let check = |stalled: u64, expected: &str| {
             let mut latency = samples::Latency::default();
             let took = |stalled| samples::Took { time: Nanos::from_millis(2), stalled };

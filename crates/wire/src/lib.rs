@@ -100,7 +100,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn every_breach_has_a_name_of_its_own() {
+    fn breaches_have_distinct_names() {
         let names: HashSet<_> = Breach::ALL.iter().map(|b| b.name()).collect();
         assert_eq!(names.len(), Breach::ALL.len());
         // Fieldless variants count from 0: one that is missing from ALL, or out of its order, shows here.

@@ -296,7 +296,7 @@ fn rfc9110_15_2_2_switching_protocols() {
 }
 
 #[test]
-fn rfc9112_9_2_bytes_that_nobody_asked_for() {
+fn rfc9112_9_2_unsolicited_bytes() {
     check(
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok!",
         "200 length=2 closes | body ok | end | breach unexpected-bytes",
@@ -335,7 +335,7 @@ fn a_second_order_is_our_bug() {
 }
 
 #[test]
-fn expected_fields_are_looked_for_in_the_head() {
+fn expected_fields_are_searched_for_in_the_head() {
     let check = |expected: &[(&str, &str)], has: bool| {
         let expected: Vec<_> =
             expected.iter().map(|(name, text)| (name.to_string(), text.to_string())).collect();

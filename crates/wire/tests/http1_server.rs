@@ -109,7 +109,7 @@ fn rfc9112_6_bodies() {
 }
 
 #[test]
-fn rfc9112_6_1_what_could_be_read_otherwise_is_refused() {
+fn rfc9112_6_1_ambiguous_framing_is_refused() {
     for fields in [
         "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n",
         "Transfer-Encoding: chunked\r\nContent-Length: 6\r\n",

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_arrives_as_it_was() {
+    fn typed_text_arrives_unchanged() {
         let line = "throng run http://h/ -c 5 --probe --tag a --tag=b --target-gc";
         let matches = command().try_get_matches_from(line.split(' ')).unwrap();
         let flags = typed(matches.subcommand().unwrap().1);

@@ -36,7 +36,7 @@ fn run(data: &Data, url: &str, args: &[&str]) -> (Summary, String) {
 }
 
 #[test]
-fn later_runs_say_how_near_they_came() {
+fn later_runs_report_their_share_of_the_calibration() {
     let (data, server) = (Data::new("calibrated"), Serving::start(&["--threads", "1"]));
     let (before, text) = run(&data, &server.url("/"), &[]);
     assert!(before.at("rig").is_null() && !text.contains("  rig "), "{text}");

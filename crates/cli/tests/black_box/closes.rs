@@ -87,7 +87,7 @@ fn a_close_without_announcement_is_a_loss() {
 
 /// As `openssl s_server` and many load balancers: a connection that begins without TLS is closed without a byte.
 #[test]
-fn who_closes_without_a_byte_is_asked_whether_it_speaks_tls() {
+fn a_target_that_closes_without_a_byte_is_probed_for_tls() {
     let tls = |peer: &mut Peer| {
         if peer.wait_for_more() && peer.has("\x16\x03") {
             peer.send("\x15\x03\x03\0\x02\x02\x28");
@@ -189,12 +189,12 @@ fn check_gives_up(while_waiting: fn(&mut Peer)) {
 }
 
 #[test]
-fn no_answer_is_waited_for_until_the_timeout() {
+fn a_missing_response_is_waited_for_until_the_timeout() {
     check_gives_up(Peer::wait_gone);
 }
 
 #[test]
-fn the_timeout_is_for_the_whole_answer() {
+fn the_timeout_covers_the_whole_response() {
     check_gives_up(|peer| {
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
         while peer.is_silent_for(Duration::from_millis(50)) && peer.send("x") {}
@@ -202,7 +202,7 @@ fn the_timeout_is_for_the_whole_answer() {
 }
 
 #[test]
-fn what_nobody_asked_for_is_a_fault() {
+fn an_unsolicited_response_is_a_fault() {
     let talks = |peer: &mut Peer| {
         let _ = peer.request().is_some_and(|_| peer.send(&ok("x")));
         peer.is_silent_for(Duration::from_millis(300));
@@ -213,7 +213,7 @@ fn what_nobody_asked_for_is_a_fault() {
 }
 
 #[test]
-fn answers_under_way_at_the_end_are_waited_for() {
+fn outstanding_responses_are_waited_for_at_the_end() {
     let slow = |peer: &mut Peer| {
         while peer.request().is_some() {
             std::thread::sleep(Duration::from_millis(600));

@@ -33,7 +33,7 @@ fn figure<'a>(document: &'a Value, path: &str) -> &'a Value {
 }
 
 #[test]
-fn repetitions_tell_a_difference_from_noise() {
+fn repetitions_distinguish_a_difference_from_noise() {
     let (data, server) = (Data::new("compared"), Serving::start(&["--threads", "1"]));
     repeated(&data, &server);
     let tags: Vec<Value> = data.runs().iter().map(|run| run["tags"].clone()).collect();

@@ -38,7 +38,7 @@ fn the_server_does_not_outlive_the_demo() {
 }
 
 #[test]
-fn interrupted_it_says_so_and_blames_nobody() {
+fn an_interrupted_demo_names_no_limit() {
     let (mut demo, server) = start();
     demo.wait_for("open ");
     // A terminal's Ctrl-C goes to the whole group.

@@ -42,7 +42,7 @@ fn usage_errors_are_named_all_at_once() {
 }
 
 #[test]
-fn what_fits_and_what_does_not() {
+fn fitting_and_exceeding_plans() {
     let small = Program::start(&["doctor", "-c", "5"]).end();
     assert_eq!((small.status, small.stderr.as_str()), (Some(0), ""), "{small:?}");
     let last = small.stdout.lines().last().unwrap();
@@ -79,7 +79,7 @@ fn without_a_number_the_last_line_has_it() {
 }
 
 #[test]
-fn the_target_on_this_machine_is_looked_at() {
+fn the_target_on_this_machine_is_checked() {
     let server = Serving::start(&[]);
     let ended = Program::start(&["doctor", &server.url("/"), "-c", "5", "--json"]).end();
     let report = findings(&ended);

@@ -61,7 +61,7 @@ fn a_closed_loop_of_messages() {
 }
 
 #[test]
-fn the_server_speaks_as_the_rfc_says() {
+fn the_server_follows_the_rfc() {
     let server = Serving::start(&["--threads", "1"]);
     let mut caller = Caller::dial(server.address);
     caller.send(UPGRADE);
@@ -79,7 +79,7 @@ fn the_server_speaks_as_the_rfc_says() {
 }
 
 #[test]
-fn what_is_no_upgrade_is_reported_so() {
+fn a_request_without_a_valid_upgrade_is_rejected() {
     let server = Serving::start(&["--threads", "1"]);
     let check = |request: &str, status: &str| {
         let mut caller = Caller::dial(server.address);
@@ -97,7 +97,7 @@ fn what_is_no_upgrade_is_reported_so() {
 }
 
 #[test]
-fn a_server_that_stops_says_goodbye() {
+fn a_stopping_server_sends_close_frames() {
     let server = Serving::start(&["--threads", "1"]);
     let mut caller = Caller::dial(server.address);
     caller.send(UPGRADE);
@@ -108,7 +108,7 @@ fn a_server_that_stops_says_goodbye() {
 }
 
 #[test]
-fn what_refuses_an_upgrade_is_a_fault_of_the_handshake() {
+fn a_refused_upgrade_is_a_fault_of_the_handshake() {
     let server = Scripted::responding("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
     let counts = &[("connections.failed", 3), ("connections.opened", 0), ("requests.sent", 0)];
     let faults = &[("target·handshake·wrong-status", 3)];
@@ -117,7 +117,7 @@ fn what_refuses_an_upgrade_is_a_fault_of_the_handshake() {
 }
 
 #[test]
-fn delayed_answers_come_late_and_once() {
+fn delayed_responses_come_late_and_once() {
     let server = Program::start(&["serve", "delay", "--after", "300ms", "--listen", "127.0.0.1:0"]);
     until("its address", || server.stdout().contains("listening on tcp://"));
     let line = server.stdout();

@@ -288,7 +288,7 @@ fn latency_is_the_servers() {
 }
 
 #[test]
-fn status_and_bodies_of_different_answers() {
+fn status_and_bodies_of_different_responses() {
     let server = Scripted::start(|peer| {
         for length in (0..10).cycle() {
             if peer.request().is_none() || !peer.send(&ok(&"x".repeat(length))) {

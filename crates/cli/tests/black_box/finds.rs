@@ -40,7 +40,7 @@ fn a_limit_on_connections_is_found_and_named() {
 }
 
 #[test]
-fn what_nobody_answers_is_impossible_and_what_is_allowed_may_pass() {
+fn a_silent_target_is_impossible_and_an_allowed_fault_may_pass() {
     let nobody = find("http://127.0.0.1:9/", &["--max", "1000", "-d", "1s"], 1);
     assert_eq!((&nobody["outcome"], &nobody["max"]), (&"impossible".into(), &0.into()), "{nobody:#}");
     assert_eq!(nobody["limit"]["cause"], "refused");
@@ -137,7 +137,7 @@ fn our_own_cpu() {
 }
 
 #[test]
-fn a_target_that_ended_out_of_memory_is_asked_no_more() {
+fn a_target_killed_by_the_oom_killer_ends_the_search() {
     // 64 MiB: enough for the 500 of the first step, with the interpreter's own 10.
     let Some((_group, server)) = short_of_memory("80000") else { return };
     let found = find(&server.url("/"), &[&["--max", "1000", "-d", "1s"], &HELD[..]].concat(), 0);

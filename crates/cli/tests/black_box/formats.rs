@@ -100,7 +100,7 @@ fn every_format_reports_our_numbers() {
 }
 
 #[test]
-fn sizes_are_those_of_the_answers() {
+fn sizes_are_those_of_the_responses() {
     let response = ok(&"x".repeat(70));
     let (head, all) = (response.len() - 70, response.len());
     let server = Scripted::responding(response);
@@ -120,7 +120,7 @@ fn sizes_are_those_of_the_answers() {
 }
 
 #[test]
-fn what_went_wrong_is_there_too() {
+fn faults_are_reported_too() {
     let server = Scripted::responding("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     let args = ["-c", "2", "-d", "300ms", "--think", "50ms"];
     let (ended, s) = form("wrk", &server.url("/"), &args);
@@ -266,7 +266,7 @@ fn the_histogram_log_has_a_line_for_each_second_and_figure() {
 }
 
 #[test]
-fn a_histogram_log_that_cannot_be_written_is_said() {
+fn a_histogram_log_that_cannot_be_written_is_reported() {
     let server = Serving::start(&["--threads", "1"]);
     let start = |path: &str| {
         Program::start(&["run", &server.url("/"), "-c", "2", "-d", "200ms", "--hlog", path]).end()

@@ -47,7 +47,7 @@ fn all_are_reset_in_time() {
 }
 
 #[test]
-fn some_are_never_answered() {
+fn some_never_get_a_response() {
     check(
         ["--stall", "100%"],
         &["-c", "5", "--timeout", "400ms", "-d", "1s"],
@@ -62,7 +62,7 @@ fn some_are_never_answered() {
 }
 
 #[test]
-fn accepts_are_as_slow_as_told() {
+fn accepts_are_as_slow_as_configured() {
     let server = Serving::start(&["--threads", "2", "--slow-accept", "20/s"]);
     let args = ["-c", "20", "--ramp", "1m/s", "--think", "1h", "-d", "2s"];
     let (ended, summary) = run(&server.url("/"), &args);

@@ -132,7 +132,7 @@ fn then_stands_beside_now() {
 }
 
 #[test]
-fn variants_and_limits_are_as_the_lab_says() {
+fn variants_and_limits_are_those_of_the_lab() {
     let labs = Labs::new("limits");
     let ended = labs.end(&["run", "own", "--variant", "limit"]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
@@ -166,7 +166,7 @@ fn several_clients_are_reported_as_one() {
 }
 
 #[test]
-fn a_soak_reports_how_things_stand() {
+fn a_soak_reports_its_progress() {
     let labs = Labs::new("soak");
     let ended = labs.end(&["soak", "own", "--for", "10s", "--scale", "0.2"]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
@@ -181,7 +181,7 @@ fn a_soak_reports_how_things_stand() {
 }
 
 #[test]
-fn what_is_stored_is_compared() {
+fn stored_runs_are_compared() {
     let labs = Labs::new("compare");
     let none = labs.end(&["compare"]);
     assert_eq!(none.status, Some(2), "{none:?}");
@@ -332,7 +332,7 @@ fn a_server_is_ready_when_its_files_and_sources_are_there() {
 }
 
 #[test]
-fn what_cannot_run_is_reported() {
+fn an_impossible_lab_is_reported() {
     let labs = Labs::new("wrong");
     let check = |args: &[&str], status: i32, expected: &str| {
         let ended = labs.end(args);

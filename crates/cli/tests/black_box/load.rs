@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[test]
-fn an_open_loop_sends_what_its_rate_says() {
+fn an_open_loop_sends_at_its_rate() {
     let server = Serving::start(&["--threads", "1"]);
     let expected = Expected {
         status: 0,
@@ -35,7 +35,7 @@ fn an_open_loop_sends_what_its_rate_says() {
 }
 
 #[test]
-fn what_the_schedule_could_not_send_is_said() {
+fn missed_slots_are_reported() {
     // One connection, 50 ms per response: twenty of the hundred a second.
     let server = Serving::start(&["--threads", "1"]);
     let target = server.url("/delay?for=50ms");
@@ -98,7 +98,7 @@ fn arrivals_end_with_their_duration_too() {
 }
 
 #[test]
-fn the_probe_asks_beside_the_load() {
+fn the_probe_runs_beside_the_load() {
     let server = Serving::start(&["--threads", "1"]);
     let mut asking = Caller::dial(server.address);
     let args = ["-c", "30", "--think", "500ms", "-d", "2s", "--probe", "50/s"];
@@ -136,7 +136,7 @@ fn the_probe_asks_beside_the_load() {
 
 /// The load ends on its own, when the last connection has left, with probes outstanding: they are waited for.
 #[test]
-fn a_probe_is_waited_for_where_the_load_ends_by_itself() {
+fn an_outstanding_probe_is_waited_for_when_the_load_ends_on_its_own() {
     let server = Serving::start(&["--threads", "1"]);
     let args = ["--arrive", "100/s", "--total", "50", "--probe", "100/s"];
     let (ended, s) = run(&server.url("/delay?for=100ms"), &args);
@@ -147,7 +147,7 @@ fn a_probe_is_waited_for_where_the_load_ends_by_itself() {
 }
 
 #[test]
-fn what_was_lost_is_dialled_again_after_a_back_off() {
+fn lost_connections_are_redialled_after_a_back_off() {
     let server = Scripted::start(|peer| {
         let first = peer.log.accepted() <= 10;
         if first {

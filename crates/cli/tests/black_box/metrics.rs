@@ -83,7 +83,7 @@ fn a_file_that_cannot_be_made_stops_the_run_before_it_starts() {
 }
 
 #[test]
-fn a_file_that_is_full_costs_nothing_but_itself() {
+fn a_full_file_affects_nothing_else() {
     let server = Serving::start(&["--threads", "1"]);
     let jsonl = file("beside-a-full-one.jsonl");
     let Ended { status, stdout, stderr, .. } = Program::start(&[

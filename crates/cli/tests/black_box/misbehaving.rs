@@ -133,7 +133,7 @@ fn a_reset_may_come_anywhere() {
 }
 
 #[test]
-fn what_other_protocols_say_is_no_answer() {
+fn other_protocols_are_no_response() {
     BAD.check_responses(&[
         "220 mail.example ESMTP\r\n",
         "-ERR unknown command\r\n",
@@ -144,7 +144,7 @@ fn what_other_protocols_say_is_no_answer() {
 }
 
 #[test]
-fn what_has_two_meanings_is_no_answer() {
+fn an_ambiguous_response_is_a_fault() {
     BAD.check_responses(&[
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nHello!",
         "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
@@ -171,7 +171,7 @@ fn a_head_has_an_end() {
 }
 
 #[test]
-fn what_trickles_is_given_up_in_time() {
+fn a_trickling_request_is_given_up_in_time() {
     let trickles = |text: &'static str| {
         move |peer: &mut Peer| {
             peer.request();
@@ -192,7 +192,7 @@ fn what_trickles_is_given_up_in_time() {
 }
 
 #[test]
-fn idle_connections_are_lost_in_three_ways() {
+fn three_patterns_of_losing_idle_connections() {
     let after_the_answer = |then: fn(&mut Peer)| {
         move |peer: &mut Peer| {
             let _ = peer.request().is_some_and(|_| peer.send(&ok("x")));

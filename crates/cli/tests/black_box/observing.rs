@@ -30,7 +30,7 @@ fn ask(observer: &Serving, path: &str, fields: &str) -> (u16, String) {
 }
 
 #[test]
-fn a_listener_is_shown_to_who_has_the_token() {
+fn a_listener_is_shown_only_with_the_token() {
     let server = Serving::start(&["--threads", "1"]);
     let secret = secret("observing-secret");
     let observer = observer(&["--token-file", secret.to_str().unwrap()]);
@@ -71,7 +71,7 @@ fn check_words(args: &[&str], mistakes: &[&str]) {
 }
 
 #[test]
-fn what_would_be_open_to_all_is_refused() {
+fn an_unprotected_public_listener_is_refused() {
     let open = secret("observing-open");
     fs::set_permissions(&open, fs::Permissions::from_mode(0o644)).unwrap();
     let open = open.to_str().unwrap();
@@ -92,7 +92,7 @@ fn what_would_be_open_to_all_is_refused() {
 }
 
 #[test]
-fn a_run_asks_it_each_second() {
+fn a_run_polls_it_each_second() {
     let server = Serving::start(&["--threads", "1"]);
     let secret = secret("observing-run");
     let secret = secret.to_str().unwrap();

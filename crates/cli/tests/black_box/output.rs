@@ -20,7 +20,7 @@ fn json_on_standard_output_is_alone_there() {
 }
 
 #[test]
-fn text_and_file_say_the_same() {
+fn text_and_file_agree() {
     let (server, json) = (Serving::start(&["--threads", "1"]), file("both.json"));
     std::fs::write(&json, "old".repeat(10_000)).unwrap();
     let url = server.url("/");
@@ -119,7 +119,7 @@ fn ending(flag: &str) -> &str {
 }
 
 #[test]
-fn a_refused_bundle_keeps_what_others_put_there() {
+fn a_refused_bundle_keeps_existing_files() {
     let folder = file("refused-bundle");
     let _ = std::fs::remove_dir_all(&folder);
     let out = folder.to_str().unwrap();
@@ -151,7 +151,7 @@ fn two_flags_do_not_write_one_file() {
 }
 
 #[test]
-fn a_search_refuses_what_it_would_not_do() {
+fn a_search_refuses_flags_that_it_ignores() {
     let args = ["find", "http://127.0.0.1:9/", "--hlog", "x.hlog", "--format", "wrk", "--live", "classic"];
     let ended = Program::start(&args).end();
     assert_eq!(ended.status, Some(2), "{ended:?}");

@@ -45,7 +45,7 @@ fn a_replay_shows_and_writes_what_the_run_did() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_reported() {
+fn an_impossible_replay_is_reported() {
     let data = Data::new("not-replayed");
     let check = |args: &[&str], status: i32, expected: &[&str]| {
         let ended = data.end(&[&["replay"], args].concat());
@@ -81,7 +81,7 @@ fn what_cannot_be_replayed_is_reported() {
 }
 
 #[test]
-fn runs_are_found_by_what_they_are() {
+fn runs_are_found_by_their_properties() {
     let (data, server) = (Data::new("filtered"), Serving::start(&["--threads", "1"]));
     let nobody = "http://127.0.0.1:9/";
     data.end(&["run", &server.url("/"), "-c", "3", "-d", "200ms", "--think", "50ms"]);

@@ -123,7 +123,7 @@ fn a_bundle_has_all_of_it() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_reported_before_the_run() {
+fn an_impossible_output_is_reported_before_the_run() {
     let (data, taken) = (Data::new("not-shown"), TcpListener::bind("127.0.0.1:0").unwrap());
     let port = taken.local_addr().unwrap().port().to_string();
     let check = |args: &[&str], status: i32, expected: &[&str]| {
@@ -192,7 +192,7 @@ fn collector() -> (String, std::thread::JoinHandle<String>) {
 }
 
 #[test]
-fn a_collector_is_reported_in_its_own_protocol() {
+fn a_collector_gets_its_own_protocol() {
     let (data, server) = (Data::new("collected"), Serving::start(&["--threads", "1"]));
     let (url, taken) = collector();
     let target = server.url("/");

@@ -63,7 +63,7 @@ fn a_response_is_framed_by_its_chunks() {
 }
 
 #[test]
-fn interim_answers_come_before_the_answer() {
+fn interim_responses_precede_the_response() {
     let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n";
     check_kept(&format!("HTTP/1.1 100 Continue\r\n\r\n{}", ok("Hello")), 5);
     check_kept(&format!("{hints}{hints}{}", ok("Hello")), 5);
@@ -76,13 +76,13 @@ fn a_response_without_content_is_whole() {
 }
 
 #[test]
-fn http_1_0_keeps_what_it_says_it_keeps() {
+fn http_1_0_keeps_the_connection_if_announced() {
     check_kept("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nHi", 2);
     check_closing("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nHi", 2);
 }
 
 #[test]
-fn the_close_may_be_the_end_of_the_answer() {
+fn the_close_may_end_the_response() {
     check_closing("HTTP/1.1 200 OK\r\n\r\nHello", 5);
     check_closing("HTTP/1.0 200 OK\r\n\r\nHello there", 11);
 }
@@ -139,7 +139,7 @@ fn a_slow_body_is_no_fault() {
 }
 
 #[test]
-fn what_is_no_answer_is_named() {
+fn an_invalid_response_is_named() {
     let wrong = |response: &str, faults: &[(&str, u64)]| {
         let server = Scripted::responding(response);
         let counts = [("connections.dropped", CONNECTIONS), ("connections.held", 0)];

@@ -25,7 +25,7 @@ fn assert_same((a, _): &(Vec<String>, String), (b, _): &(Vec<String>, String)) {
 }
 
 #[test]
-fn a_seed_repeats_what_was_drawn() {
+fn a_seed_repeats_the_random_values() {
     let (first, again, other) = (drawn(Some("42")), drawn(Some("42")), drawn(Some("43")));
     assert_eq!(first.1, "42");
     assert_same(&first, &again);

@@ -16,7 +16,7 @@ fn the_first_line_names_the_address() {
 }
 
 #[test]
-fn routes_answer() {
+fn routes_respond() {
     let server = Serving::start(&["--threads", "1"]);
     let mut caller = Caller::dial(server.address);
     let mut check = |path: &str, status: u16, length: usize| {
@@ -147,7 +147,7 @@ fn bodies_are_read_and_left() {
 }
 
 #[test]
-fn a_body_is_asked_for() {
+fn a_100_continue_is_sent_for_a_body() {
     let server = Serving::start(&["--threads", "1"]);
     let mut caller = Caller::dial(server.address);
     caller.send("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
@@ -158,7 +158,7 @@ fn a_body_is_asked_for() {
 }
 
 #[test]
-fn requests_in_one_segment_are_answered_in_order() {
+fn requests_in_one_segment_get_responses_in_order() {
     let server = Serving::start(&["--threads", "1"]);
     let mut caller = Caller::dial(server.address);
     caller.send(&["/?length=3", "/", "/?length=1"].map(get).concat());
@@ -231,7 +231,7 @@ fn connections_end_when_they_should() {
 }
 
 #[test]
-fn what_is_no_request_is_refused() {
+fn an_invalid_request_is_refused() {
     check_end("how do you do\r\n\r\n", 400, Some("close"), true);
     check_end("GET / HTTP/1.1\r\n\r\n", 400, Some("close"), true);
     check_end("GET / HTTP/3.0\r\nHost: x\r\n\r\n", 400, Some("close"), true);

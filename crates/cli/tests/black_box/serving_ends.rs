@@ -26,7 +26,7 @@ fn a_signal_ends_it_well() {
 }
 
 #[test]
-fn what_is_owed_is_finished() {
+fn outstanding_responses_are_sent() {
     let mut server = Serving::start(&["--threads", "2"]);
     let (mut owed, mut other) = (Caller::dial(server.address), Caller::dial(server.address));
     let start = Instant::now();

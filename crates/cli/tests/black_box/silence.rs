@@ -116,7 +116,7 @@ fn check(path: &str, load: &[&str]) {
 
 /// A stop of throng itself is its own lag, and not the target's latency.
 #[test]
-fn where_throng_stands_still_it_is_late() {
+fn a_stall_of_throng_is_lag() {
     const STOP: Duration = Duration::from_millis(600);
     let server = Serving::start(&["--threads", "1"]);
     let target = server.url("/");

@@ -61,7 +61,7 @@ fn a_silence_is_a_warning_on_a_pass() {
 }
 
 #[test]
-fn who_stands_in_the_queue_of_a_stopped_process_is_not_held() {
+fn connections_in_the_queue_of_a_stopped_process_are_not_held() {
     let server = Serving::start(&["--threads", "1"]);
     server.program.signal(Signal::STOP);
     let (ended, s) = run(&server.url("").replace("http", "tcp"), &["-c", "100", "-d", "1s"]);
@@ -78,7 +78,7 @@ fn who_stands_in_the_queue_of_a_stopped_process_is_not_held() {
 }
 
 #[test]
-fn a_queue_in_which_some_stand_is_named_though_it_never_overflowed() {
+fn a_standing_queue_is_named_even_without_overflows() {
     let server = limited("accepts", "40");
     let args = ["-c", "60", "--think", "1m", "-d", "3s", "--timeout", "2s"];
     let (_, s) = run(&server.url("/"), &args);

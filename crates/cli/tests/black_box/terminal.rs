@@ -151,7 +151,7 @@ fn signals_leave_the_terminal_as_it_was() {
 }
 
 #[test]
-fn q_stops_although_answers_may_not_take_long() {
+fn q_stops_despite_a_short_timeout() {
     let server = Serving::start(&["--threads", "1"]);
     let args = [&server.url("/")[..], "-c", "10", "-d", "forever", "--think", "20ms", "--timeout", "100ms"];
     let mut run = InTerminal::start(["160", "50"], &args, "q.json", "xterm");

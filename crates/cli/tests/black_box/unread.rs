@@ -76,7 +76,7 @@ fn read(json: &std::path::Path) -> Summary {
 }
 
 #[test]
-fn a_run_ends_in_time_though_nobody_reads_its_standard_error() {
+fn a_run_ends_in_time_with_a_blocked_standard_error() {
     let server = Serving::start(&["--threads", "1"]);
     let url = server.url("/");
     for live in ["line", "classic"] {
@@ -95,7 +95,7 @@ fn a_run_ends_in_time_though_nobody_reads_its_standard_error() {
 }
 
 #[test]
-fn a_signal_ends_a_run_whose_standard_error_nobody_reads() {
+fn a_signal_ends_a_run_with_a_blocked_standard_error() {
     let (server, json) = (Serving::start(&["--threads", "1"]), file("unread-signal.json"));
     let (url, path) = (server.url("/"), json.to_str().unwrap());
     let (_reader, writer) = full();
@@ -112,7 +112,7 @@ fn a_signal_ends_a_run_whose_standard_error_nobody_reads() {
 }
 
 #[test]
-fn a_second_signal_ends_a_run_whose_result_nobody_reads() {
+fn a_second_signal_ends_a_run_with_a_blocked_standard_output() {
     let (server, json) = (Serving::start(&["--threads", "1"]), file("unread-result.json"));
     let (url, path) = (server.url("/"), json.to_str().unwrap());
     let ((_out, out), (_err, err)) = (full(), full());
@@ -157,7 +157,7 @@ fn a_histogram_log_that_takes_nothing_does_not_stop_a_run() {
 }
 
 #[test]
-fn what_was_not_written_is_counted_once_it_is_read_again() {
+fn blocked_output_is_counted_once_it_is_read_again() {
     let server = Serving::start(&["--threads", "1"]);
     let url = server.url("/");
     let (mut reader, writer) = full();

@@ -118,7 +118,7 @@ fn unknown_flags_and_verbs_are_usage_errors_too() {
 }
 
 #[test]
-fn what_this_machine_cannot_do_is_said_before_the_run() {
+fn limits_of_this_machine_are_reported_before_the_run() {
     // 192.0.2.0/24 is reserved for documentation: RFC 5737.
     check(&["run", URL, "--sources", "192.0.2.1"], 3, &["sources", "192.0.2.1", "ip addr add 192.0.2.1/32"]);
     check(&["run", URL, "-c", "4000m"], 3, &["memory: ", "TiB needed", "-c "]);

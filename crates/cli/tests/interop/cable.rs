@@ -69,7 +69,7 @@ fn a_cable_that_is_put_back_in_time_is_no_fault() {
 }
 
 #[test]
-fn nobody_at_an_address_is_no_way_or_no_answer() {
+fn no_host_at_an_address_is_unreachable_or_silent() {
     let Some(pair) = Pair::new() else { return };
     // The kernel sends three requests, a second apart, before it gives up the neighbour.
     let unreachable = "path·dial·unreachable";
@@ -93,7 +93,7 @@ fn route_to_nowhere(pair: &Pair) {
 }
 
 #[test]
-fn what_a_router_says_is_reported() {
+fn router_messages_are_reported() {
     let Some(pair) = Pair::new() else { return };
     route_to_nowhere(&pair);
     let unreachable = "path·dial·unreachable";
@@ -118,7 +118,7 @@ fn what_a_router_says_is_reported() {
 }
 
 #[test]
-fn no_route_at_all_is_said_before_the_run() {
+fn a_missing_route_is_reported_before_the_run() {
     let Some(pair) = Pair::new() else { return };
     let args = ["run", "http://10.91.0.1/", "-c", "5"];
     let ended = Program::from(pair.client.enter(&throng(&args))).end();

@@ -82,7 +82,7 @@ fn head_has_no_body() {
 }
 
 #[test]
-fn bodies_are_taken_in_every_way() {
+fn bodies_are_read_in_all_framings() {
     let server = Serving::start(&[]);
     let file = folder("curl").join("two-megabytes");
     fs::write(&file, vec![b'x'; 2 << 20]).unwrap();
@@ -107,7 +107,7 @@ fn bodies_are_taken_in_every_way() {
 }
 
 #[test]
-fn http_1_0_is_closed_after_its_answer() {
+fn http_1_0_is_closed_after_its_response() {
     let server = Serving::start(&[]);
     let url = server.url("/?length=5");
     let (transfers, output) = curl(&["--http1.0", &url, &url]);
@@ -137,7 +137,7 @@ fn an_upgrade_that_it_does_not_know_is_left() {
 }
 
 #[test]
-fn many_at_once_are_each_answered() {
+fn many_at_once_each_get_a_response() {
     let server = Serving::start(&[]);
     let urls = server.url("/delay?for=20ms&length=[1-300]");
     let (transfers, output) = curl(&["--parallel", "--parallel-max", "50", &urls]);

@@ -68,7 +68,7 @@ fn a_router_that_rejects_as_firewalls_do_by_default_is_named() {
 }
 
 #[test]
-fn a_router_that_claims_to_know_no_way_is_named() {
+fn a_router_that_reports_no_route_is_named() {
     let parts = ["10.88.1.1 rejects with ICMP host unreachable: the 1,001st", "its routes"];
     check_rejected("icmp", "icmp type host-unreachable", "0", (REJECTED, &parts));
 }

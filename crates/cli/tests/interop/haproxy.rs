@@ -53,7 +53,7 @@ fn both_ends_count_the_same() {
 }
 
 #[test]
-fn a_proxy_that_keeps_no_connection_says_so() {
+fn a_proxy_without_keep_alive_is_reported() {
     let behind = nginx("closed-by-haproxy", HELLO);
     let server = haproxy("close", &behind.address.to_string(), "option httpclose");
     assert!(fetch(&server.url("/")).to_lowercase().contains("connection: close"));
@@ -73,7 +73,7 @@ fn its_idle_timeout_comes_without_announcement() {
 }
 
 #[test]
-fn nobody_behind_it_is_a_wrong_status() {
+fn a_proxy_without_a_backend_is_a_wrong_status() {
     // The discard port: nothing listens there.
     let server = haproxy("down", "127.200.0.1:9", "retries 0");
     let args = ["-c", "5", "-d", "300ms", "--think", "20ms"];

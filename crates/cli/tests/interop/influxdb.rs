@@ -44,7 +44,7 @@ fn value(server: &Server, query: &str) -> f64 {
 }
 
 #[test]
-fn its_queries_answer_with_the_summarys_figures() {
+fn queries_return_the_summarys_figures() {
     let (server, influxdb) = (Serving::start(&["--threads", "1"]), influxdb("figures"));
     let (url, rows) = (influxdb.url("/write?db=throng"), file("influxdb.jsonl"));
     let args =

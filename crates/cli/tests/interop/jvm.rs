@@ -87,7 +87,7 @@ fn check_cause(server: &Server, args: &[&str], cause: &str, parts: &[&str]) -> S
 const LOAD: &[&str] = &["-c", "200", "--ramp", "100/s", "--think", "300ms", "-d", "1s", "--timeout", "2s"];
 
 #[test]
-fn a_heap_that_is_full_is_the_cause_of_what_follows() {
+fn a_full_heap_is_the_cause_of_later_failures() {
     // 256 KiB of 16 MiB for each connection: less than 64 fit, and the accept thread dies of the next one.
     let Some((server, log)) = logging("Accepts", &["-Xmx16m", "-XX:+UseSerialGC"], &["hoard", "262144"])
     else {
@@ -130,7 +130,7 @@ fn while_it_collects(server: &Server) -> Summary {
 }
 
 #[test]
-fn a_long_collection_is_what_a_silence_is() {
+fn a_silence_during_a_long_collection_is_its_pause() {
     let options = ["-Xmx3g", "-XX:+UseSerialGC"];
     let Some((server, _)) = logging("Pauses", &options, &["1200"]) else { return };
     // Where other programs keep the machine busy throng itself may get no processor, and reports that: try again.
@@ -145,7 +145,7 @@ fn a_long_collection_is_what_a_silence_is() {
 }
 
 #[test]
-fn what_lives_in_the_heap_is_a_line_over_the_ramp() {
+fn the_live_heap_grows_linearly_over_the_ramp() {
     // 16 KiB kept for each connection, and what its thread and its readers need.
     let Some((server, _)) = logging("Accepts", &["-Xmx512m", "-XX:+UseSerialGC"], &["hoard", "16384"]) else {
         return;

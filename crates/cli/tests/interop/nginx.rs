@@ -91,7 +91,7 @@ fn a_timeout_that_it_keeps_to_itself_is_a_loss() {
 }
 
 #[test]
-fn its_last_answer_on_a_connection_announces_the_end() {
+fn its_last_response_on_a_connection_announces_the_close() {
     const MOST: u64 = 5;
     let server = nginx("requests", &format!("keepalive_requests {MOST}; {HELLO}"));
     for args in [&["-c", "10", "-d", "300ms"][..], &["-c", "10", "-d", "1s", "--think", "10ms..40ms"]] {
@@ -126,7 +126,7 @@ fn a_slow_body_is_no_fault() {
 }
 
 #[test]
-fn its_errors_are_wrong_answers() {
+fn its_errors_are_wrong_responses() {
     let server = nginx("errors", "location /busy { return 503; } location /moved { return 301 /; }");
     let check = |path: &str, status: u16| {
         let args = ["-c", "10", "-d", "200ms", "--think", "20ms"];

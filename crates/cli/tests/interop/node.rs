@@ -52,7 +52,7 @@ fn a_slow_body_is_no_fault() {
 }
 
 #[test]
-fn a_close_after_each_answer_is_announced() {
+fn a_close_after_each_response_is_announced() {
     let server = node();
     let s = right::check(&server.url("/close"), &["-c", "5", "-d", "500ms", "--think", "20ms"]);
     let (sent, redialled) = (s.count("requests.sent"), s.count("connections.redialled"));

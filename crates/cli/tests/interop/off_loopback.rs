@@ -60,7 +60,7 @@ fn addresses(peers: &[SocketAddr]) -> HashMap<IpAddr, usize> {
 }
 
 #[test]
-fn the_address_of_the_way_there_is_taken() {
+fn the_address_of_the_route_is_used() {
     let Some(pair) = Pair::new() else { return };
     let serving = serve(&pair, "0.0.0.0");
     let peers = hold(&pair, &serving, "10.77.0.1", 200, &[]);

@@ -34,7 +34,7 @@ fn query(server: &Server, query: &str) -> Option<f64> {
 }
 
 #[test]
-fn its_queries_answer_with_the_summarys_figures() {
+fn queries_return_the_summarys_figures() {
     let server = Serving::start(&["--threads", "1"]);
     let args = ["-c", "40", "--think", "1h", "-d", "forever", "--prometheus", "127.0.0.1:0", "--json", "-"];
     let mut run = Program::start(&[&["run", &server.url("/")], &args[..]].concat());

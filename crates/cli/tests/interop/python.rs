@@ -32,7 +32,7 @@ fn check_log(server: &Server, output: impl Fn() -> String, mark: &str, responses
 }
 
 #[test]
-fn http_server_closes_after_each_answer() {
+fn http_server_closes_after_each_response() {
     let server = http_server("closing");
     assert!(fetch(&server.url("/hello")).starts_with("HTTP/1.0 200 OK"));
     let mut responses = 1;
@@ -51,7 +51,7 @@ fn http_server_closes_after_each_answer() {
 }
 
 #[test]
-fn http_server_errors_are_wrong_answers() {
+fn http_server_errors_are_wrong_responses() {
     let server = http_server("errors");
     let args = ["-c", "4", "-d", "300ms", "--think", "20ms"];
     let s = right::check_wrong(&server.url("/nothing"), &args, "wrong-status");
@@ -60,7 +60,7 @@ fn http_server_errors_are_wrong_answers() {
 }
 
 #[test]
-fn uvicorn_answers_in_all_its_ways() {
+fn uvicorn_responds_in_all_framings() {
     let server = uvicorn(&[]);
     assert!(fetch(&server.url("/chunked")).to_lowercase().contains("transfer-encoding: chunked"));
     for path in ["/", "/chunked"] {
@@ -83,7 +83,7 @@ fn uvicorn_closes_idle_connections_without_announcement() {
 }
 
 #[test]
-fn uvicorn_beyond_its_limit_answers_busy() {
+fn uvicorn_beyond_its_limit_responds_busy() {
     let server = uvicorn(&["--limit-concurrency", "1"]);
     let s =
         right::check_wrong(&server.url("/"), &["-c", "4", "-d", "300ms", "--think", "20ms"], "wrong-status");

@@ -39,7 +39,7 @@ fn a_router_that_drops_everything_from_one_moment_on_is_the_path() {
 }
 
 #[test]
-fn a_router_that_drops_what_is_established_is_the_path() {
+fn a_router_that_drops_established_connections_is_the_path() {
     check_dark(&[], |net| net.router.forbid("tcp flags & syn == 0 drop"));
 }
 
@@ -69,7 +69,7 @@ fn dials_that_get_no_syn_ack_are_the_path() {
 }
 
 #[test]
-fn connections_that_are_held_over_a_dead_way_say_for_how_long_nothing_came() {
+fn held_connections_on_a_dead_path_report_the_silence() {
     let Some(net) = Routed::new() else { return };
     let serving = serve(&net.server, "0.0.0.0");
     let target = format!("tcp://10.88.2.2:{}", serving.address.port());

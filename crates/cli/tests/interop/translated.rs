@@ -126,7 +126,7 @@ fn a_container_that_stops_is_not_the_proxy_in_front_of_it() {
 }
 
 #[test]
-fn a_listener_that_cannot_be_seen_is_not_said_to_be_none() {
+fn an_invisible_listener_is_not_reported_as_missing() {
     let Some(published) = Published::new() else { return };
     let url = published.url("http", "10.77.0.2");
     let doctor: Command = published.pair.client.enter(&throng(&["doctor", &url, "-c", "100"]));

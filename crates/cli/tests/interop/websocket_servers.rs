@@ -81,7 +81,7 @@ fn an_echo_may_come_in_frames() {
 }
 
 #[test]
-fn its_pings_are_answered() {
+fn its_pings_get_pongs() {
     let server = ws();
     check_echoes(&url(&server, "/heartbeat"), &["--message", "hello"]);
     assert!(counted(&server, "pongs") >= 80, "of 20 connections, six a second each");

@@ -45,7 +45,7 @@ fn a_response_that_takes_its_time_is_no_error() {
 }
 
 #[test]
-fn pipelined_requests_are_answered_in_order() {
+fn pipelined_requests_get_responses_in_order() {
     let server = Serving::start(&[]);
     let script = crate::server::source("pipeline.lua");
     let answered = wrk(&["-t1", "-c1", "-d1s", "-s", &script, &server.url("/")]);

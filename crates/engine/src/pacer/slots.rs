@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_too_long_is_given_up_and_nobody_else() {
+    fn only_requests_beyond_the_timeout_are_given_up() {
         let (mut slots, mut lag) = (slots(u64::MAX), Latency::default());
         collect(&mut slots, MS(1_200), &mut lag);
         assert_eq!(slots.take(), Some(MS(1_000)));

@@ -55,7 +55,7 @@ fn load_models_differ_in_these_properties() {
 }
 
 #[test]
-fn what_comes_next_is_said_by_the_connection_or_by_a_slot() {
+fn the_next_request_is_due_by_connection_or_slot() {
     // (load, due before now, due now)
     for (load, late, at_once) in [
         (held(), Next::Due, Next::Due),
@@ -99,7 +99,7 @@ fn only_held_connections_are_replaced_and_too_many() {
 }
 
 #[test]
-fn an_order_dials_what_is_not_there() {
+fn an_order_dials_missing_connections() {
     // Of ten, seven are there: but those that come and go are other ones.
     for (load, expected) in [(held(), 3), (rate(), 3), (arrivals(), 10)] {
         let mut pacer = pacer(load, false);
@@ -114,7 +114,7 @@ fn an_order_dials_what_is_not_there() {
 }
 
 #[test]
-fn a_pause_puts_off_what_connections_say_themselves() {
+fn a_pause_postpones_the_connections_own_requests() {
     for (load, puts_off) in [(held(), true), (rate(), false), (arrivals(), true)] {
         let mut pacer = pacer(load, false);
         pacer.set_load(10, 0, Some(steady(100)), MS(0));
@@ -178,7 +178,7 @@ fn a_slot_without_a_connection_may_have_one_dialled() {
 }
 
 #[test]
-fn a_slot_takes_who_has_been_free_for_longest() {
+fn a_slot_takes_the_connection_that_was_idle_longest() {
     let mut pacer = pacer(rate(), false);
     pacer.set_profile(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
     assert_eq!((pacer.set_free(7), pacer.set_free(3), pacer.set_free(5)), (None, None, None));

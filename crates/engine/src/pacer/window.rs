@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_slow_dial_says_anything() {
+    fn only_a_slow_dial_shrinks_the_window() {
         let mut w = Window::default();
         for (took_ms, size) in [(0, FIRST), (499, FIRST), (1000, FIRST / 2), (3000, FIRST / 2)] {
             w.learn_dial(Nanos::from_millis(took_ms), Nanos::from_secs(10));

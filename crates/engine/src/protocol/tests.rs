@@ -74,7 +74,7 @@ fn a_response_of_http1_is_one_and_no_more() {
 }
 
 #[test]
-fn the_head_says_how_long_the_connection_is_kept() {
+fn the_head_announces_how_long_the_connection_is_kept() {
     // (fields, seconds, kept)
     for (fields, keep_alive_s, keeps_alive) in [
         ("", None, true),
@@ -112,7 +112,7 @@ fn the_end_of_the_connection_may_be_that_of_the_response() {
 }
 
 #[test]
-fn what_nobody_asked_for() {
+fn unsolicited_input() {
     assert_eq!(came(http1().handle_bytes(b"HTTP/1.1 200 OK\r\n\r\n", None)), Came::Wrong(Kind::BadAnswer));
     assert_eq!(came(Session::Tcp.handle_bytes(b"news", None)), Came::More(4));
     // A message, a ping, a close with its code: as they come.
@@ -161,7 +161,7 @@ fn bytes_of_tcp_are_counted() {
 }
 
 #[test]
-fn a_pong_amid_the_servers_own_message_brings_no_content() {
+fn a_pong_within_an_unsolicited_message_has_no_content() {
     let (mut session, mut exchange) = (websocket(), new_exchange());
     // The first frame of a message in two: text, not final, three bytes.
     assert_eq!(came(session.handle_bytes(b"\x01\x03abc", None)), Came::More(5));
@@ -187,7 +187,7 @@ fn the_remainder_of_an_earlier_message_is_no_reply() {
 }
 
 #[test]
-fn what_is_wrong_with_a_whole_response() {
+fn faults_of_a_complete_response() {
     let head = |status| Some(Head { status, bytes: 40, keep_alive_s: None });
     let any = Check::default();
     let teapot = Check { status: Some(418), ..Check::default() };
@@ -277,7 +277,7 @@ fn happens(mut session: Session, awaited: Awaited, input: &[u8], cuts: &[usize])
 
 proptest! {
     #[test]
-    fn what_happens_does_not_depend_on_where_input_is_cut(cuts in proptest::collection::vec(any::<usize>(), 0..12)) {
+    fn events_do_not_depend_on_where_input_is_split(cuts in proptest::collection::vec(any::<usize>(), 0..12)) {
         let echo = Check::echo();
         // An unsolicited message, a ping, the echo, one that differs in two frames with a ping between, and a close.
         let frames = b"\x81\x04news\x89\x01?\x81\x02hi\x01\x01h\x89\0\x80\x01o\x88\x02\x03\xe8";

@@ -15,7 +15,7 @@ fn value(snapshot: &Snapshot, series: &str) -> Option<f64> {
 const OTHER: &str = "population=\"a,\\\"b\\\" =c\\\\\"";
 
 #[test]
-fn each_name_is_there_once_and_says_what_it_is() {
+fn names_are_unique_and_follow_the_conventions() {
     for (at, metric) in TABLE.iter().enumerate() {
         let Metric { name, kind, help, .. } = metric;
         assert!(name.starts_with("throng_") && !help.is_empty(), "{name}");

@@ -157,7 +157,7 @@ fn all_seconds_arrive_where_it_takes_them() {
 }
 
 #[test]
-fn what_is_refused_for_a_while_is_sent_a_little_later() {
+fn points_rejected_temporarily_are_retried() {
     let (server, messages) = (Server::new(503), Messages::default());
     let (give, rows) = sync_channel::<Arc<Snapshot>>(9);
     let (to, own, missing) = (server.server(), messages.sink(), Missing::default());
@@ -203,7 +203,7 @@ fn points_that_it_will_never_take_are_not_sent_for_ever() {
 }
 
 #[test]
-fn what_it_missed_comes_from_the_store() {
+fn missed_points_come_from_the_store() {
     let file = std::env::temp_dir().join(format!("throng-influx-{}.db", std::process::id()));
     let (server, messages) = (Server::new(503), Messages::default());
     let mut exporters = exporters(server.server(), &messages);

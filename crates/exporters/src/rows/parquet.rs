@@ -102,7 +102,7 @@ mod tests {
     use crate::metrics::made_up::two_seconds;
 
     #[test]
-    fn what_is_read_back_is_what_csv_has() {
+    fn parquet_read_back_equals_csv() {
         let (blank, seconds) = two_seconds();
         let (give, rows) = channel();
         seconds.clone().into_iter().for_each(|second| give.send(Arc::new(second)).unwrap());

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asked_stays_and_the_first_silent_one_goes() {
+    fn clients_with_requests_stay_and_the_first_silent_one_is_evicted() {
         let places = Arc::new(Places::default());
         let mut own: Vec<Place> = (0..MAX_OF_ONE).map(|_| places.take(ip(1)).unwrap()).collect();
         own[0].secured().set();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn who_had_to_go_takes_nothing_from_who_came() {
+    fn an_evicted_client_takes_no_slot_from_its_successor() {
         let places = Arc::new(Places::default());
         let mut own: Vec<Place> = (0..MAX_OF_ONE).map(|_| places.take(ip(1)).unwrap()).collect();
         own[..MAX_OF_ONE - 1].iter().for_each(|place| place.secured().set());

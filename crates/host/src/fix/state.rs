@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_streams_are_read() {
         let setting = Repair::Setting { name: "net.ipv4.tcp_mem".into(), value: "5 6 7".into() };
         let address = Repair::Address { address: "fd00::1".parse().unwrap(), device: "eth0".into() };
         let state = State {

@@ -85,7 +85,7 @@ fn address(text: &str) -> Repair {
 }
 
 #[test]
-fn what_was_fixed_is_undone_in_reverse() {
+fn fixes_are_undone_in_reverse() {
     let mut scene = Scene::new();
     let memory = Repair::Setting { name: "net.ipv4.tcp_mem".into(), value: "5 6 7".into() };
     let route = Repair::Route(Network::parse("10.9.0.0/16").unwrap());
@@ -148,7 +148,7 @@ fn a_crash_between_note_and_change_is_survived() {
 }
 
 #[test]
-fn what_others_changed_since_is_left() {
+fn later_changes_by_others_are_left() {
     let mut scene = Scene::new();
     scene.fix(&[somaxconn("4096")]).unwrap();
     scene.machine.write("proc/sys/net/core/somaxconn", "9000\n");
@@ -269,7 +269,7 @@ fn without_rights_nothing_is_changed_or_noted() {
 
 /// In a container root may do much and not all: what it may is done.
 #[test]
-fn what_not_even_root_may_is_left() {
+fn changes_that_root_may_not_make_are_left() {
     let mut scene = Scene::new();
     scene.machine.write("proc/self/status", "Uid:\t0\t0\t0\t0\nCapEff:\t0000000000000000\n");
     let done = scene.fix(&[address("10.77.0.1"), somaxconn("4096")]).unwrap();
@@ -283,7 +283,7 @@ fn what_not_even_root_may_is_left() {
 
 /// An address that is gone, in a network made local by something else, does not count as present.
 #[test]
-fn only_what_is_there_is_removed() {
+fn only_existing_settings_are_undone() {
     let mut scene = Scene::new();
     scene.fix(&[address("10.77.0.1"), Repair::Route(Network::parse("10.9.8.0/22").unwrap())]).unwrap();
     scene.machine.write("proc/net/fib_trie", "Local:\n  |-- 10.0.0.0\n     /8 host LOCAL\n");

@@ -86,7 +86,7 @@ mod tests {
     use samples::LogKind;
 
     #[test]
-    fn what_is_logged_is_reported_and_nobody_waits_for_it() {
+    fn log_lines_are_reported_without_blocking() {
         let machine = Machine::with(&[("out", "")]);
         machine.link("proc/7/fd/1", machine.root().path("out").to_str().unwrap());
         machine.write("proc/7/fdinfo/1", "flags:\t0100001\n");

@@ -91,7 +91,7 @@ fn sources_must_be_ours() {
 }
 
 #[test]
-fn ports_say_how_many_addresses_would_do() {
+fn a_lack_of_ports_names_the_number_of_addresses_needed() {
     let with = |connections, sources, destinations, tuples| Need {
         sources,
         destinations,

@@ -73,7 +73,7 @@ fn both_ends_understand_each_other() {
 }
 
 #[test]
-fn who_may_not_ask_learns_nothing() {
+fn unauthorised_clients_learn_nothing() {
     let server = Running::start(Some("secret"), Some(8000));
     let with = |line: &str, fields: &str| server.raw(&format!("{line} HTTP/1.1\r\nHost: x\r\n{fields}\r\n"));
     let mut responses = Vec::new();
@@ -133,7 +133,7 @@ fn one_port_may_be_all_that_is_shown() {
 }
 
 #[test]
-fn those_that_say_nothing_hold_nobody_up() {
+fn silent_peers_do_not_delay_others() {
     let server = Running::start(None, None);
     // More peers than allowed, all of one address, half of them with a request begun.
     let mut silent: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(server.address).unwrap()).collect();
@@ -165,7 +165,7 @@ fn ask_on(stream: &mut TcpStream) -> String {
 }
 
 #[test]
-fn who_asks_keeps_the_place_that_silent_ones_want() {
+fn clients_with_requests_keep_their_slots() {
     let server = Running::start(None, None);
     let mut stream = TcpStream::connect(server.address).unwrap();
     assert_eq!(status(&ask_on(&mut stream)), "200");
@@ -176,7 +176,7 @@ fn who_asks_keeps_the_place_that_silent_ones_want() {
 }
 
 #[test]
-fn all_pollers_ask_on_one_connection_and_make_it_anew() {
+fn a_poller_keeps_one_connection_and_reconnects() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     // Two steps of a search, one after the other.
@@ -242,7 +242,7 @@ fn a_late_response_costs_a_sample_but_no_connection() {
 }
 
 #[test]
-fn a_poller_asks_again_and_counts_on_nothing() {
+fn a_poller_repeats_and_survives_failures() {
     let server = Running::start(None, None);
     let poller = Poller::start(server.address, &[7], None).unwrap();
     for _ in 0..2 {

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_reply_speaks_none_and_who_cannot_be_asked_says_nothing() {
+    fn no_reply_to_a_client_hello_means_no_tls() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         // The kernel accepts, but there is no reply.

@@ -43,7 +43,7 @@ fn check_sim_dials(dials: impl Fn(std::net::SocketAddr) -> Vec<Dial>, expected: 
 }
 
 #[test]
-fn a_dial_where_nobody_listens_is_refused() {
+fn a_dial_without_a_listener_is_refused() {
     let refused: &[Event] = &[GoneBy(Gone::Refused)];
     // A bound socket that does not listen keeps others off the port.
     let socket =
@@ -85,7 +85,7 @@ fn a_second_dial_from_the_same_address() {
 }
 
 #[test]
-fn a_reset_before_we_look_at_the_dial() {
+fn a_reset_before_the_dial_is_checked() {
     let expected: &[Event] = &[Opened, Bytes(10), GoneBy(Gone::Reset)];
     for over in Over::KERNEL {
         let (listener, at) = listener();
@@ -108,7 +108,7 @@ fn a_reset_before_we_look_at_the_dial() {
 }
 
 #[test]
-fn the_end_of_listening_answers_all_who_wait() {
+fn the_end_of_listening_completes_pending_accepts() {
     let waiting = vec![vec![GoneBy(Gone::Other(libc_einval()))]; 6];
     for over in Over::KERNEL {
         let mut io = over.io(6);

@@ -61,7 +61,7 @@ impl Program for Patient {
 }
 
 #[test]
-fn who_asks_to_be_called_again_waits_for_all_others() {
+fn repeated_calls_wait_for_all_others() {
     let net = Net::new(1, Faults::default());
     let (mut near, far) = (net.host(), net.host());
     let at = near.listen(local()).expect("the simulator has free ports");
@@ -223,7 +223,7 @@ impl Program for Readers {
 }
 
 #[test]
-fn who_waits_for_a_slow_reader_costs_a_turn_nothing() {
+fn waiting_for_a_slow_reader_costs_a_turn_nothing() {
     let net = Net::new(1, Faults { window: 8 * 1024, ..Faults::default() });
     let (mut near, far) = (net.host(), net.host());
     let to = near.listen(local()).expect("the simulator has free ports");

@@ -29,7 +29,7 @@ fn a_small_echo() {
 }
 
 #[test]
-fn what_we_say_first_arrives() {
+fn data_sent_at_the_opening_arrives() {
     let case = Case::new("static", ours(Static(1000), All), &[Expect(1000), Close]);
     check(case, &[Opened, ENDED]);
     let case = Case::new("out", ours(Out(1000), All), &[Expect(1000), Send(3), Close]);
@@ -37,7 +37,7 @@ fn what_we_say_first_arrives() {
 }
 
 #[test]
-fn what_we_say_in_pieces_arrives_in_order() {
+fn data_sent_in_pieces_arrives_in_order() {
     let case = Case::new("pieces", ours(Pieces(1000), All), &[Expect(1000), Send(3), Close]);
     check(case, &[Opened, Bytes(3), ENDED]);
     // More than the output buffer holds: it is submitted and reused in the middle of a call.
@@ -55,7 +55,7 @@ fn many_segments() {
 }
 
 #[test]
-fn the_end_right_behind_the_bytes() {
+fn the_end_right_after_the_bytes() {
     let case = Case::new("bytes and FIN", ours(Nothing, All), &[Send(10), Close]);
     check(case, &[Opened, Bytes(10), ENDED]);
     // More than a region, and exactly one.

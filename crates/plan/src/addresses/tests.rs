@@ -84,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn it_begins_again_with_its_own(case in cases(), shard: u32) {
+    fn it_repeats_its_own_tuples(case in cases(), shard: u32) {
         let mut tuples = case.tuples(shard % case.shards);
         let count = tuples.count() as usize;
         let all: HashSet<Tuple> = (0..count).map(|_| tuples.next()).collect();

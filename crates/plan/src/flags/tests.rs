@@ -120,7 +120,7 @@ fn check_message(line: &[&str], expected: Option<(&str, u64)>) {
 }
 
 #[test]
-fn websocket_sends_by_itself_and_tcp_what_it_is_reported() {
+fn websocket_sends_pings_and_tcp_its_message() {
     check_message(&["ws://127.0.0.1:9/ws/echo"], Some(("ping", 30)));
     check_message(&["ws://127.0.0.1:9", "--message", "", "--ping", "5s"], Some(("", 5)));
     check_message(&["ws://127.0.0.1:9", "--message", "hä", "--ping", "0"], Some(("hä", 0)));
@@ -213,7 +213,7 @@ fn mistakes_are_named_with_their_fix() {
 }
 
 #[test]
-fn what_one_protocol_has_and_another_has_not() {
+fn differences_between_protocols() {
     for target in ["ws://127.0.0.1:9/", "tcp://127.0.0.1:9"] {
         let scheme = target.split_inclusive("//").next().unwrap();
         check(
@@ -256,7 +256,7 @@ fn all_mistakes_come_at_once() {
 
 proptest! {
     #[test]
-    fn any_words_give_a_plan_or_printable_mistakes(
+    fn any_arguments_give_a_plan_or_printable_mistakes(
         target in "(http|tcp|x)?(://)?[a-z0-9{}\\[\\]:./?$ \\-]{0,20}(\\{rand [0-9]{1,20} [0-9]{1,20}\\})?\\PC{0,3}",
         values in proptest::collection::vec("[0-9a-z.,:/$=µ \u{1b}\n-]{0,12}|\\PC{0,6}", 16),
     ) {
@@ -401,7 +401,7 @@ fn a_flag_is_known_by_its_name_and_its_letter() {
 }
 
 #[test]
-fn what_a_verb_refuses_is_named_with_its_value() {
+fn refused_flags_are_named_with_their_values() {
     let flags = flags(&[URL, "--csv", "a", "--csv", "b", "-c", "5"]).with(&flag::TARGET_GC, "");
     let refused = flags.refused(|flag, _| {
         (flag.role.is_output() || flag.name == "target-gc").then(|| "remove it".to_owned())

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_a_mistake() {
+    fn a_missing_population_is_a_mistake() {
         let two = ["desktop", "ab"];
         let no_such = "no such population; use ";
         check("ab:main", &two, Err(&format!("{no_such}ab:desktop or ab:ab: \"ab:main\"")));

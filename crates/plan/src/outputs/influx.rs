@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_where_points_go() {
+    fn the_destination_of_points_is_printed() {
         check("http://10.0.0.7:8086/write?db=throng", Ok(("10.0.0.7:8086", "/write?db=throng")));
         check("http://[::1]:8086/a/write?u=x&p=y&db=t", Ok(("[::1]:8086", "/a/write?u=x&p=y&db=t")));
         let two = "/api/v2/write?org=o&bucket=b%2F1";

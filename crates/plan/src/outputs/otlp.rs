@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_where_metrics_go() {
+    fn the_destination_of_metrics_is_printed() {
         check("http://10.0.0.7:4318", Ok(("10.0.0.7:4318", PATH)));
         check("http://[::1]:4318/", Ok(("[::1]:4318", PATH)));
         check("http://10.0.0.7:4318/otlp/v1/metrics?a=b", Ok(("10.0.0.7:4318", "/otlp/v1/metrics?a=b")));

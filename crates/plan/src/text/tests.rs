@@ -74,7 +74,7 @@ fn wrong_variables_are_named_with_their_fix() {
 }
 
 #[test]
-fn what_cannot_stand_there() {
+fn misplaced_keys_are_mistakes() {
     check("/a b", Path, Err("' ' is not allowed in a path; use %20"));
     check("/é", Path, Err("'é' is not allowed in a path; use %C3%A9"));
     check("a\r\nb", Field, Err("'\\r' is not allowed in a header; remove it: \"a\\r\\nb\""));

@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_understood_and_stands_for_one_figure() {
+    fn every_name_denotes_one_figure() {
         let names = names();
         for name in &names {
             Figure::named(name, &Names::of(&[])).unwrap_or_else(|e| panic!("{e}"));

@@ -50,7 +50,7 @@ fn play(plan: &Plan, mut model: Model, mut commands: &[(Nanos, Command)]) -> Ran
 }
 
 #[test]
-fn a_run_is_the_same_whoever_makes_it() {
+fn a_run_is_the_same_with_any_number_of_workers() {
     let plan = scenario("connections = 10\nduration = \"5s\"");
     // More workers share the same load; those far away learn of an order later, and report less often.
     for (workers, notice, period) in [(1, 120, 200), (3, 120, 200), (3, 1_500, 200), (2, 700, 500)] {
@@ -144,7 +144,7 @@ fn commands_are_kept_with_their_times() {
 }
 
 #[test]
-fn a_signal_ends_the_run_whoever_else_does() {
+fn a_signal_ends_the_run_beside_other_commands() {
     let plan = scenario("connections = 10\nduration = \"8s\"");
     let model = Model::new(&plan, 1, MS(120), MS(200));
     let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(120));

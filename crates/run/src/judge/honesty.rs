@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saturated_generator_says_how() {
+    fn a_saturated_generator_is_explained() {
         let check = |cpu_share: f64, demand: f64, expected: Option<&str>| {
             let evidence = Evidence { own: Some(OwnSeen { cpu_share, demand }), ..Evidence::default() };
             let said = saturated(&evidence);

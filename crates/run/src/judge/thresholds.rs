@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_meets_nothing() {
+    fn an_unmeasured_figure_meets_no_threshold() {
         check("connect.p99 < 1s", (None, false));
         check("connect.p99 >= 0", (None, false));
         check("connect.count == 0", (Some(0.0), true));

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_became_of_is_never_a_pass() {
+    fn an_outstanding_request_never_passes() {
         let none = Evidence::default;
         let with = |sent, answered, unanswered| {
             let mut s = held();
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_dialled_is_invalid_whatever_is_judged() {
+    fn failed_dials_of_our_own_make_a_run_invalid() {
         let mut s = held();
         s.faults = vec![FaultCount::new(Fault::host(Stage::Dial, Kind::AddressInUse), 5)];
         let seen = ["5 connections could not be dialled", "host · dial · address-in-use: 5"];

@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_managed_runtime_holds_is_not_what_connections_need() {
+    fn memory_of_a_managed_runtime_is_not_the_cost_of_connections() {
         let mut costs = seen(40_000, |_| 0.0);
         costs.runs_on("JVM");
         let cost = costs.finish(true);
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_is_not_told() {
+    fn too_few_samples_give_no_cost() {
         let cost = seen(9_980, |_| 0.0).finish(true);
         assert_eq!((cost.target_bytes, cost.kernel_bytes, cost.ceiling_connections), (None, None, None));
         is(cost.target_cpu_us_per_open, 50.0);

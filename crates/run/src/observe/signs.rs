@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_its_log_says_is_a_sign() {
+    fn log_lines_are_signs() {
         let (mut signs, mut all) = (Signs::default(), Observation::default());
         let mut sample = target(0, 0);
         all.see_target(Phase::Hold, &sample);

@@ -192,7 +192,7 @@ fn a_rate_and_arrivals_go_with_the_stage() {
 }
 
 #[test]
-fn the_way_down_is_as_even_as_it_is_looked_at() {
+fn a_descent_is_as_even_as_its_steps() {
     for (ramp, per_s) in [("25/s", 25.0), ("4s", 25.0), ("0", f64::INFINITY)] {
         let stages = format!("[[stage]]\nramp = \"0\"\n[[stage]]\nto = \"50%\"\nramp = \"{ramp}\"\n");
         let plan = scenario(&format!("{stages}[[population]]\nname = \"a\"\nconnections = 200\n"));
@@ -238,7 +238,7 @@ fn the_time_of_a_population_is_its_own() {
 }
 
 #[test]
-fn who_was_there_before_the_order_is_not_there_after_it() {
+fn arrival_before_the_order_does_not_count() {
     let plan = scenario(&format!("[[stage]]\nto = \"50%\"\n[[stage]]\nto = \"100%\"\nfor = \"1s\"\n{TWO}"));
     let mut schedule = Schedule::new(&plan, Nanos::ZERO, NOTICE);
     schedule.step(MS(100), |_| Some(MS(90)));
@@ -359,7 +359,7 @@ fn a_pause_stops_the_schedule_of_a_rate() {
 }
 
 #[test]
-fn a_step_manually_is_a_tenth_of_the_plan() {
+fn a_manual_step_is_a_tenth_of_the_plan() {
     let text = "[[stage]]\nramp = \"31/s\"\nfor = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 300\n\
                 [[population]]\nname = \"r\"\nconnections = 10\nrate = \"100/s\"\n";
     let plan = scenario(text);

@@ -94,7 +94,7 @@ fn wrong_responses_are_faults_and_the_connection_lasts() {
 }
 
 #[test]
-fn broken_answers_lose_the_connection() {
+fn broken_responses_lose_the_connection() {
     use Kind::{BadAnswer, Truncated};
     let exchange = |kind| (Stage::Exchange, kind);
     check(second!(b"GARBAGE\r\n\r\n", Then::Stay), exchange(BadAnswer), true);
@@ -150,7 +150,7 @@ fn unannounced_ends_lose_the_connection() {
 }
 
 #[test]
-fn silence_counts_from_what_was_heard_last() {
+fn silence_counts_from_the_last_input() {
     let check = |script: Script, expected: Option<Nanos>| {
         let silence = run("", script).result.whole.silence;
         assert_eq!(silence.count(), if expected.is_some() { N } else { 0 });
@@ -207,7 +207,7 @@ fn gaps(outcome: &Outcome) -> Vec<f64> {
 }
 
 #[test]
-fn a_close_with_the_answer_is_dialled_again_when_the_next_request_is_due() {
+fn a_close_after_the_response_is_redialled_when_the_next_request_is_due() {
     let scripts: [Script; 4] = [
         |_| act(OK_AND_CLOSE, Then::Close(Graceful)),
         // Announced, and left to the client to do.

@@ -60,7 +60,7 @@ fn assert_about(n: u64, share: f64, of: u64) {
 
 /// Three destinations; nothing listens at the second, and the third is reset at each fourth request.
 #[test]
-fn each_destination_is_counted_by_itself() {
+fn each_destination_is_counted_separately() {
     const OK: Act = Act { send: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
     let resets = |request: Request| {
         if request.nth == 3 { Act { send: b"", then: Then::Close(Close::Reset) } } else { OK }
@@ -84,7 +84,7 @@ fn each_destination_is_counted_by_itself() {
 
 /// Two destinations, of which one stops responding at its third request: what is outstanding there is not in its latency, but beside it.
 #[test]
-fn what_a_destination_owes_stands_beside_its_latency() {
+fn a_destinations_outstanding_requests_are_beside_its_latency() {
     const OK: Act = Act { send: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
     let falls_silent =
         |request: Request| if request.nth > 2 { Act { send: b"", then: Then::Stay } } else { OK };
@@ -214,7 +214,7 @@ fn a_refused_dial_is_not_tried_again() {
 }
 
 #[test]
-fn who_falls_silent_is_given_up_after_the_timeout() {
+fn silent_connections_are_given_up_after_the_timeout() {
     check(
         |f| f.half_open = 50_000,
         |seen| {
@@ -229,7 +229,7 @@ fn who_falls_silent_is_given_up_after_the_timeout() {
 }
 
 #[test]
-fn a_dial_that_is_never_answered_times_out() {
+fn a_dial_without_a_syn_ack_times_out() {
     check(
         |f| f.loss = 900_000,
         |seen| {

@@ -37,7 +37,7 @@ fn the_seed_decides_everything() {
 }
 
 #[test]
-fn twenty_thousand_connections_ask_as_often_as_their_think_time_says() {
+fn twenty_thousand_connections_send_at_the_rate_of_their_think_time() {
     const N: u64 = 20_000;
     let flags = "connections=20k think=5s..45s duration=3m expect=status=200,length=$1";
     let (result, server, _) = run(flags, 11, |_, _| {});
@@ -79,7 +79,7 @@ fn twenty_thousand_connections_ask_as_often_as_their_think_time_says() {
 }
 
 #[test]
-fn a_closed_loop_never_rests() {
+fn a_closed_loop_is_never_idle() {
     let (result, server, _) = run("connections=50 duration=2s expect=length=$1", 3, |_, _| {});
     let c = &result.whole.counts;
     assert!(result.faults().is_empty(), "{:?}", result.faults());

@@ -60,7 +60,7 @@ fn connections_come_and_go_as_they_are_wanted() {
 }
 
 #[test]
-fn who_is_busy_goes_with_its_answer() {
+fn busy_connections_close_after_their_response() {
     // Responses take a second, and the loop is closed: no connection is ever idle.
     let target = "http://127.0.0.1:8000/delay?for=1s";
     let (result, _, seconds) = run(target, "connections=300 duration=20s", &[(S(5), Connections(100))]);
@@ -80,7 +80,7 @@ fn no_more_than_the_plan_has_and_again_after_less() {
 }
 
 #[test]
-fn a_rate_changes_where_it_is_reported_to() {
+fn a_rate_changes_with_its_order() {
     let levels = [(S(5), Level::Rate(Rate::per_s(1_000))), (S(10), Level::Rate(Rate::per_s(50)))];
     let flags = "connections=60 rate=200/s duration=20s";
     let (result, server, _) = run("http://127.0.0.1:8000/", flags, &levels);

@@ -95,7 +95,7 @@ fn arrivals_pause_and_all_of_them_come() {
 }
 
 #[test]
-fn a_rate_that_is_on_its_way_pauses_too() {
+fn a_changing_rate_pauses_too() {
     let commands = [
         (S(5), UserCommand(Command::Down)),
         (Nanos::from_millis(5_200), UserCommand(Command::Pause)),
@@ -110,7 +110,7 @@ fn a_rate_that_is_on_its_way_pauses_too() {
 }
 
 #[test]
-fn a_server_that_closes_after_each_answer_is_left_in_peace_too() {
+fn a_server_that_closes_after_each_response_is_paused_too() {
     let commands = [(S(2), UserCommand(Command::Pause)), (S(6), UserCommand(Command::Resume))];
     let net = network(9, |_| {});
     let plan = plan("http://127.0.0.1:8000/", "connections=4 duration=4s timeout=1s", 9);
@@ -125,7 +125,7 @@ fn a_server_that_closes_after_each_answer_is_left_in_peace_too() {
 }
 
 #[test]
-fn what_was_due_before_a_pause_is_latency_at_full_load() {
+fn requests_due_before_a_pause_are_at_full_load() {
     let commands = [(S(3), UserCommand(Command::Pause)), (S(6), UserCommand(Command::Resume))];
     let target = "http://127.0.0.1:8000/delay?for=2s";
     let (result, _) = run(target, "connections=50 think=500ms duration=10s", &commands);

@@ -257,7 +257,7 @@ fn of_messages_over_bare_tcp_and_at_a_rate() {
 
 /// What was lost comes back, or nothing does, not even what was closed with an announcement.
 #[test]
-fn whoever_dials_again() {
+fn every_way_of_dialling_again() {
     for load in [CLOSED, THINK, RATE, MESSAGES] {
         for more in ["reconnect=never", "reconnect=100ms..400ms"] {
             assert_eq!(check(load, more, 1), 14);
@@ -274,7 +274,7 @@ fn beside_a_probe() {
 
 /// No request is outstanding when the target dies, and all responses came in time: that is no pass.
 #[test]
-fn who_dies_between_two_requests_has_not_passed() {
+fn a_target_that_dies_between_two_requests_has_not_passed() {
     for (load, threshold) in [
         ((HTTP, "connections=40 ramp=0s think=2s duration=2900ms"), Option::None),
         ((HTTP, "connections=40 ramp=0s think=2s duration=2900ms"), Some("ramp_latency.max<500ms")),

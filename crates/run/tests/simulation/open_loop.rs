@@ -107,7 +107,7 @@ fn a_stall_of_the_target_shows_in_the_latency() {
 }
 
 #[test]
-fn what_no_connection_is_free_for_is_missed_and_said() {
+fn slots_without_an_idle_connection_are_missed_and_reported() {
     // Ten connections, a tenth of a second per response: a hundred of the two hundred a second that are due.
     let later = |_| Act { send: b"", then: Then::SendAfter(Nanos::from_millis(100), OK) };
     let (result, _) = run("connections=10 rate=200/s duration=10s timeout=2s", 1, later);
@@ -135,7 +135,7 @@ fn a_slot_dials_again_what_was_closed_by_announcement() {
 }
 
 #[test]
-fn who_is_lost_is_not_free() {
+fn lost_connections_are_not_idle() {
     let twice = |request: Request| match request.nth {
         0 => RIGHT,
         _ => Act { send: b"", then: Then::Close(net::Close::Reset) },

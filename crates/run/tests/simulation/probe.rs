@@ -21,7 +21,7 @@ fn probe(result: &RunResult) -> &Probe {
 }
 
 #[test]
-fn it_asks_beside_the_population_and_is_counted_apart() {
+fn the_probe_is_counted_apart_from_the_population() {
     for (target, flags) in [
         ("http://127.0.0.1:8000/?length={rand 1 900}", "think=1s..2s expect=length=$1"),
         ("ws://127.0.0.1:8000/ws/echo", "ping=1s message=hello"),
@@ -93,7 +93,7 @@ fn a_kept_connection_that_is_closed_by_announcement_is_dialled_again() {
 }
 
 #[test]
-fn what_is_not_answered_rightly_has_failed_and_is_no_fault_of_the_population() {
+fn wrong_responses_to_the_probe_are_no_faults_of_the_population() {
     // The population is served; later connections are not.
     let wrong = |request: Request| match request.conn {
         0..10 => Act { send: OK, then: Then::Stay },

@@ -70,7 +70,7 @@ fn an_adaptive_ramp_is_as_fast_as_the_target_accepts() {
 
 /// First responses that take two seconds, however few, are no sign of pressure: the window doubles with each.
 #[test]
-fn an_adaptive_ramp_waits_for_first_answers_and_not_longer() {
+fn an_adaptive_ramp_waits_for_first_responses_but_no_longer() {
     const LATER: Act = Act { send: b"", then: Then::SendAfter(Nanos::from_secs(2), OK.send) };
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.1:80/", "connections=500 think=1h duration=1s", 1);

@@ -23,7 +23,7 @@ fn run(flags: &str, change: fn(&mut Faults), script: Script) -> (RunResult, Scri
 }
 
 #[test]
-fn who_was_reset_comes_back_and_not_all_at_once() {
+fn reset_connections_come_back_spread_out() {
     const N: u64 = 500;
     // A fixed think time: all are reset within the same moment, a second after the ramp.
     let once = |request: Request| if request.conn < N && request.nth == 1 { RESET } else { RIGHT };
@@ -66,7 +66,7 @@ fn a_response_ends_a_row_of_failures() {
 }
 
 #[test]
-fn who_could_not_be_dialled_is_dialled_again() {
+fn failed_dials_are_repeated() {
     let flags = "connections=300 think=1s duration=30s reconnect=500ms..2s";
     let (result, server) = run(flags, |f| f.refuse = 500_000, |_| RIGHT);
     let c = &result.whole.counts;
@@ -78,7 +78,7 @@ fn who_could_not_be_dialled_is_dialled_again() {
 }
 
 #[test]
-fn without_it_what_is_lost_stays_lost() {
+fn without_it_lost_connections_stay_lost() {
     for reconnect in ["planned", "never"] {
         let flags = format!("connections=50 think=1s duration=10s reconnect={reconnect}");
         let (result, _) = run(&flags, |_| {}, |request| if request.nth == 1 { RESET } else { RIGHT });

@@ -23,7 +23,7 @@ fn run(flags: &str, shards: u32, change: fn(&mut Faults), script: Script) -> (Ru
 }
 
 #[test]
-fn each_comes_at_its_time_asks_and_goes() {
+fn each_arrives_in_time_sends_its_requests_and_leaves() {
     let still = |f: &mut Faults| f.delay = (Nanos::from_micros(50), Nanos::from_micros(50));
     for (shards, calls) in [(1, 10), (4, 10), (3, 1)] {
         let flags = format!("arrive=200/s total=2k calls={calls}");
@@ -69,7 +69,7 @@ fn think_time_lies_between_calls_and_nowhere_else() {
 }
 
 #[test]
-fn who_is_sent_away_early_has_lost_its_calls() {
+fn connections_closed_early_have_lost_their_calls() {
     let thrice = |request: Request| {
         if request.nth == 2 { Act { send: OK_AND_CLOSE, then: Then::Stay } } else { RIGHT }
     };
@@ -83,7 +83,7 @@ fn who_is_sent_away_early_has_lost_its_calls() {
 }
 
 #[test]
-fn who_fails_is_counted_and_not_replaced() {
+fn failed_connections_are_counted_and_not_replaced() {
     let flags = "arrive=500/s total=2k calls=5 timeout=2s";
     let (result, server) = run(flags, 3, |f| (f.refuse, f.reset) = (100_000, 10_000), |_| RIGHT);
     let c = &result.whole.counts;
@@ -104,7 +104,7 @@ fn a_duration_limits_the_whole() {
 /// A slow target has more connections at once than the plan could foresee from the rate alone, and no more than the
 /// slots that were reserved for them.
 #[test]
-fn a_slow_target_is_met_by_all_who_arrive() {
+fn all_arrivals_meet_a_slow_target() {
     let slow = |_| Act { send: b"", then: Then::SendAfter(Nanos::from_millis(900), OK) };
     let (result, _) = run("arrive=100/s total=1k calls=2 timeout=1s", 2, |_| {}, slow);
     let c = &result.whole.counts;

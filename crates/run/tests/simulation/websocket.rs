@@ -23,7 +23,7 @@ fn run(flags: &str, seed: u64) -> (RunResult, serve::Stats) {
 }
 
 #[test]
-fn echoes_come_as_often_as_the_schedule_says() {
+fn echoes_follow_the_schedule() {
     const N: u64 = 6_000;
     let (result, server) = run("connections=6k ping=10s message=hello duration=2m", 5);
     let c = &result.whole.counts;
@@ -197,7 +197,7 @@ fn check_right(what: &str, replies: fn(u64) -> &'static [u8]) -> Received {
 }
 
 #[test]
-fn what_a_server_may_do() {
+fn valid_server_behaviour() {
     check_right("an echo", |_| b"\x81\x04ping");
     check_right("a message of its own", |_| b"\x81\x04ping\x81\x03new");
     check_right("parts of one, around the echo of the next", |n| match n {
@@ -212,7 +212,7 @@ fn what_a_server_may_do() {
 /// A pong and the next message are sent in one call, in either order, and several pongs too: they leave as one segment,
 /// as the simulator asserts of every call.
 #[test]
-fn what_a_call_sends_leaves_as_one() {
+fn sends_of_one_call_leave_as_one_segment() {
     let orders: [fn(u64) -> &'static [u8]; 3] = [
         |_| b"\x89\x01x\x81\x04ping",
         |_| b"\x81\x04ping\x89\x01x",
@@ -245,7 +245,7 @@ fn check_wrong(what: &str, script: Script, stage: Stage, kind: Kind, (failed, dr
 }
 
 #[test]
-fn what_a_server_must_not_do() {
+fn invalid_server_behaviour() {
     let replies = |replies| Script { replies, ..GOOD };
     let welcomes = |welcome| Script { welcome, ..GOOD };
     let wrong = |what, script| check_wrong(what, script, Stage::Exchange, Kind::WrongEcho, (0, 0));

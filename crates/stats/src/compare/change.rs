@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_run_does_not_tell_its_noise() {
+    fn a_single_run_has_no_noise_estimate() {
         let change = Change::between(&[100.0], &[120.0, 121.0], 0.0).unwrap();
         assert_eq!((change.interval, change.standing), (None, Standing::Unknown));
         assert!((change.ratio.unwrap() - 1.204_99).abs() < 1e-4);
@@ -272,7 +272,7 @@ mod tests {
     /// 5 % of 2,000 are 100, with a standard deviation of 9.7. Welch's test is an approximation: of 200,000 trials with
     /// these groups it finds 4.4, 4.4, 5.4 and 6.1 %.
     #[test]
-    fn where_nothing_differs_one_in_twenty_is_reported_to() {
+    fn equal_groups_differ_in_one_of_twenty_trials() {
         for (sizes, spreads) in
             [([5, 5], [0.02, 0.02]), ([5, 5], [0.3, 0.3]), ([5, 5], [0.02, 0.1]), ([3, 12], [0.1, 0.02])]
         {

@@ -114,7 +114,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_not_known_of_a_run_is_none() {
+    fn unknown_figures_of_a_run_are_none() {
         let figures = json!({
             "latency_us": { "count": 5, "p99": 7.0 },
             "connect_us": { "count": 0, "p99": 0.0 },

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_beyond_what_is_allowed_is_seen() {
+    fn a_change_beyond_the_tolerance_fails() {
         check(true, 0.1, [100.0, 111.0], true);
         check(true, 0.1, [100.0, 110.0], false);
         check(true, 0.1, [100.0, 50.0], false);

@@ -70,7 +70,7 @@ impl Follower {
 }
 
 #[test]
-fn whoever_joins_has_what_one_has_who_was_there() {
+fn a_new_follower_gets_the_run_so_far() {
     let (mut dashboard, at) = start(None);
     let mut first = Follower::join(at);
     assert!(first.responses("run").is_empty());
@@ -101,7 +101,7 @@ fn whoever_joins_has_what_one_has_who_was_there() {
 }
 
 #[test]
-fn what_is_asked_reaches_the_run_in_its_order() {
+fn commands_reach_the_run_in_order() {
     let (mut dashboard, at) = start(None);
     let own = "X-Throng: 1\r\n";
     let commands = ["pause", "resume", "up", "down", "drain", "stop"];
@@ -195,7 +195,7 @@ fn the_page_alone_is_worth_no_place() {
 }
 
 #[test]
-fn an_end_waits_for_nobody_for_long() {
+fn an_end_does_not_wait_long_for_clients() {
     let (dashboard, at) = start(None);
     // A peer that does not read, and one that has not sent a request.
     let _silent = [TcpStream::connect(at).unwrap(), TcpStream::connect(at).unwrap()];

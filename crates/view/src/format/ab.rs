@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_unanswered_at_the_end_has_failed() {
+    fn requests_unanswered_at_the_end_have_failed() {
         let (summary, whole) = made_up::unanswered();
         let out = ab(&summary, &whole);
         let expected = "Failed requests:        3\n   (Connect: 0, Receive: 0, Length: 0, Exceptions: 3)\n";

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_had_no_answer_is_a_call_too() {
+    fn a_request_without_a_response_is_a_call_too() {
         let (summary, whole) = made_up::wrong();
         let out = fortio(&summary, &whole);
         // 960 of 200, 40 of 500, and 45 without a response.
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_unanswered_at_the_end_is_an_error() {
+    fn requests_unanswered_at_the_end_are_errors() {
         let (summary, whole) = made_up::unanswered();
         let out = fortio(&summary, &whole);
         for line in ["Code  -1 : 3 (25.0 %)", "Error cases : count 3 avg 0 +/- 0 min 0 max 0 sum 0"] {

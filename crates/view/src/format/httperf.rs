@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_unanswered_at_the_end_is_an_error() {
+    fn requests_unanswered_at_the_end_are_errors() {
         let (summary, whole) = made_up::unanswered();
         let out = httperf(&summary, &whole);
         let expected = "Errors: total 3 client-timo 3 socket-timo 0 connrefused 0 connreset 0\n";

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_unanswered_at_the_end_is_an_error() {
+    fn requests_unanswered_at_the_end_are_errors() {
         let (summary, whole) = made_up::unanswered();
         let out = wrk(&summary, &whole);
         assert!(out.contains("\n  Socket errors: connect 0, read 0, write 0, timeout 3\n"), "{out}");

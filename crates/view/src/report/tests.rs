@@ -89,7 +89,7 @@ fn the_markdown_is_as_it_was() {
 }
 
 #[test]
-fn a_run_without_an_end_says_so() {
+fn a_run_without_an_end_is_announced() {
     let text = report("http://t/").markdown();
     assert!(text.starts_with("# unfinished run of `http://t/`\n"), "{text}");
     assert!(text.contains("throng run http://t/ --message 'it'\\''s <b>' --seed 7\n"), "{text}");

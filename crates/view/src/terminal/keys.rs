@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_run_ends_by_itself_it_can_only_be_stopped() {
+    fn a_run_that_ends_on_its_own_can_only_be_stopped() {
         let mut keys = Keys::default();
         keys.see(Phase::Hold, Nanos::ZERO);
         assert_eq!(keys.press(Key::Pause, Nanos::ZERO), Some(Command::Pause));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_pressed_is_said_for_three_seconds() {
+    fn a_key_press_is_shown_for_three_seconds() {
         let (mut keys, at) = (Keys::default(), Nanos::from_secs);
         assert_eq!(keys.notice(at(1)), None);
         keys.press(Key::Less, at(1));

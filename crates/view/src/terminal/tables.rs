@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_shown_is_counted() {
+    fn hidden_rows_are_counted() {
         assert_eq!((shown(3, 3, 1), shown(4, 3, 1), shown(0, 0, 1)), (3, 2, 0));
         assert_eq!((shown(4, 2, 2), shown(5, 2, 2), shown(5, 0, 2)), (4, 2, 0));
         assert_eq!(time(None), "–");

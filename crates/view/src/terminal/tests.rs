@@ -177,7 +177,7 @@ fn full_load_with_faults_and_several_populations() {
 }
 
 #[test]
-fn what_had_no_response_stands_beside_the_percentiles() {
+fn requests_without_a_response_are_beside_the_percentiles() {
     let mut run = in_trouble(3);
     assert_eq!((run.second.no_response, run.second.no_connection), (None, None));
     let mut tick = second(20, Phase::Hold, 100_000, 3);

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_says_so() {
+    fn a_load_that_does_not_fit_is_reported() {
         for (text, width, expected) in [
             ("abc", 3, "abc"),
             ("abcd", 3, "ab…"),

@@ -10,7 +10,7 @@ fn closes(case: &str, code: u16, reason: &str) {
 }
 
 #[test]
-fn autobahn_7_1_what_comes_around_a_close() {
+fn autobahn_7_1_frames_around_a_close() {
     let normal = || close(1000, "");
     echoes("7.1.1", &[text(HELLO)], &[text(HELLO)]);
     answers("7.1.2", &[normal(), normal()], &[normal()], false);

@@ -14,7 +14,7 @@ fn autobahn_2_1_to_2_6_a_ping() {
 }
 
 #[test]
-fn autobahn_2_7_to_2_9_pongs_nobody_asked_for() {
+fn autobahn_2_7_to_2_9_unsolicited_pongs() {
     let payload = "unsolicited pong payload";
     echoes("2.7", &[pong("")], &[]);
     echoes("2.8", &[pong(payload)], &[]);

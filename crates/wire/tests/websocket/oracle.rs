@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn what_tungstenite_writes_is_read_here(script in script(), role in role(), places in places()) {
+    fn frames_written_by_tungstenite_are_read(script in script(), role in role(), places in places()) {
         let writer = if role == Role::Client { Role::Server } else { Role::Client };
         let stream = written_by_tungstenite(&script, writer);
         prop_assert_eq!(frames(role, u64::MAX, &cut(&stream, &places)), script.said);

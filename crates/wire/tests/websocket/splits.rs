@@ -85,7 +85,7 @@ proptest! {
 
     /// A wrong byte, or a few, anywhere in a correct stream.
     #[test]
-    fn a_broken_stream_says_the_same_however_it_is_cut(
+    fn a_broken_stream_gives_the_same_events_however_it_is_split(
         script in script(),
         role in role(),
         seed in any::<u32>(),

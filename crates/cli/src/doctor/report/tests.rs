@@ -141,7 +141,7 @@ fn check(is_requested: bool, capacity: u64, findings: &[Finding], expected: (&st
 }
 
 #[test]
-fn the_last_line_says_whether_it_fits() {
+fn the_last_line_tells_whether_it_fits() {
     let (fine, unknown) = (finding("cores", Severity::Fine), finding("memory", Severity::Unknown));
     let (warn, refuse) = (finding("hash", Severity::Warn), finding("sources", Severity::Refuse));
     check(true, 9_000, &[fine.clone(), unknown], ("5,000 connections fit", Verdict::Ok));

@@ -222,7 +222,7 @@ fn http_and_websocket_are_spoken_through_a_layer() {
 }
 
 #[test]
-fn what_a_call_sends_through_a_layer_leaves_as_one() {
+fn sends_through_a_layer_leave_as_one_segment() {
     let mut server = server(http);
     let text =
         "target = \"http://127.0.0.1:80/a-path-that-makes-a-long-head\"\nconnections = 1\nthink = \"1s\"\n";

@@ -232,7 +232,7 @@ fn one_times_out_while_the_others_go_on() {
 }
 
 #[test]
-fn all_that_is_under_way_fails_with_its_connection() {
+fn outstanding_requests_fail_with_their_connection() {
     let script = |request: Request| match request.nth {
         7 => Act::CloseAfter(MS(10)),
         _ => Act::EchoAfter(MS(100)),
@@ -245,7 +245,7 @@ fn all_that_is_under_way_fails_with_its_connection() {
 }
 
 #[test]
-fn a_message_that_nobody_asked_for_is_counted_as_one() {
+fn an_unsolicited_message_is_counted_as_one() {
     let mut server = Scripted::new(|_| Act::EchoAndPush);
     let outcome = against("connections = 2", Some(50), MS(1_000), &mut server);
     let c = &outcome.tick.counts;

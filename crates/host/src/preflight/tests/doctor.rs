@@ -35,7 +35,7 @@ fn here(connections: u64) -> Need {
 }
 
 #[test]
-fn what_suffices_is_shown_too() {
+fn sufficient_limits_are_shown_too() {
     let check = |what, expected: &str| assert_eq!(line(&[], &need(1_000), what), expected);
     check("sources", "ok sources: 1 address, automatic");
     check("memory", "ok memory: 23.3 GiB available, 4.3 MiB needed (4,528 bytes per connection)");
@@ -52,7 +52,7 @@ fn what_suffices_is_shown_too() {
 }
 
 #[test]
-fn what_is_hidden_is_not_judged() {
+fn hidden_processes_are_not_judged() {
     let machine = Machine::with(&[]);
     let listener =
         Listener { address: "127.0.0.1".parse().unwrap(), port: 80, inode: 7, backlog: None, waiting: None };

@@ -35,7 +35,7 @@ fn with_files(name: &str, text: &str) -> Plan {
 }
 
 #[test]
-fn every_file_reads_prints_and_says_where_it_comes_from() {
+fn every_file_is_valid_and_names_its_source() {
     let texts = texts();
     assert!(texts.len() >= 9, "{}", texts.len());
     for (name, text) in texts {

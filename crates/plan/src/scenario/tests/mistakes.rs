@@ -47,7 +47,7 @@ fn all_mistakes_come_at_once_in_the_order_of_the_file() {
 }
 
 #[test]
-fn what_is_no_toml_is_named_and_the_rest_read() {
+fn invalid_toml_is_reported_and_the_rest_is_read() {
     let text = "target = \"http://127.0.0.1:1/\nseed = 1\nthreads = 0\n";
     let found = listed(&scenario(text).unwrap_err());
     assert!(found[0].starts_with("load.toml:1:") && found[0].contains(": not valid TOML: "), "{found:?}");
@@ -124,7 +124,7 @@ fn keys_and_kinds() {
 }
 
 #[test]
-fn words_of_other_tools_and_of_other_tables() {
+fn keys_of_other_tools_and_other_tables() {
     check_http(
         "vus = 5\nof = 1\n[[stage]]\nduration = \"5s\"\ntarget = \"50%\"\nsources = \"::1\"\nfro = \"1s\"",
         &[
@@ -211,7 +211,7 @@ fn loads() {
 }
 
 #[test]
-fn what_one_protocol_has_and_another_has_not() {
+fn differences_between_protocols() {
     check_population(
         WS,
         "think = \"1s\"",
@@ -327,7 +327,7 @@ fn nothing_moves_the_cursor_of_a_terminal() {
 }
 
 #[test]
-fn what_all_take_over_is_said_once() {
+fn an_inherited_mistake_is_reported_once() {
     check_http(
         "think = 5\nexpect = \"length=$1\"\n[[population]]\nname = \"a\"\n[[population]]\nname = \"b\"\n",
         &[

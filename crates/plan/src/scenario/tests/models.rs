@@ -21,7 +21,7 @@ fn a_file_of_one_line_is_the_command_line() {
 }
 
 #[test]
-fn the_flags_words_mean_the_same_at_the_top() {
+fn keys_at_the_top_mean_the_same_as_flags() {
     let text = "target = \"http://127.0.0.1:1/\"\nconnections = \"1m\"\nramp = \"30s\"\nduration = \
         \"forever\"\n\
                 think = \"5s..45s\"\nexpect = \"status=204\"";
@@ -76,7 +76,7 @@ fn check(keys: &str, calls: Option<u64>, expected: &[&str]) {
 }
 
 #[test]
-fn what_is_done_without_steps() {
+fn programs_without_steps() {
     check("target = \"tcp://127.0.0.1:9\"", None, &["stay"]);
     check("target = \"tcp://127.0.0.1:9\"\nmessage = \"x\"", None, &["ping \"x\" each 30s"]);
     check("target = \"ws://127.0.0.1:9\"\nmessage = \"\"\nping = \"5s\"", None, &["ping \"\" each 5s"]);
@@ -99,7 +99,7 @@ fn an_arrival_goes_through_its_steps_once() {
 }
 
 #[test]
-fn a_population_takes_over_what_the_top_says() {
+fn a_population_inherits_the_keys_at_the_top() {
     let text = "target = \"http://127.0.0.1:9/top\"\nthink = \"2s\"\nexpect = { status = 204 }\nping = \
         \"7s\"\nmessage = \"hey\"\n\
                 [[population]]\nname = \"a\"\n\
@@ -118,7 +118,7 @@ fn a_population_takes_over_what_the_top_says() {
 }
 
 #[test]
-fn a_probe_asks_the_first_that_answers_requests() {
+fn the_probe_uses_the_first_http_target() {
     let text = "target = \"ws://127.0.0.1:9\"\nprobe = \"5/s\"\n[[population]]\nname = \"a\"\n\
                 [[population]]\nname = \"b\"\ntarget = \"http://127.0.0.1:9/b\"\n";
     assert_eq!(right(text).probe.unwrap().target().path.to_string(), "/b");

@@ -54,7 +54,7 @@ fn given<const N: usize>(pairs: [(&Flag, &str); N]) -> Flags {
 }
 
 #[test]
-fn one_population_takes_what_is_said() {
+fn an_override_applies_to_the_only_population() {
     let held = |connections| [Load::Held { connections }];
     let minutes = Hold::For(Nanos::from_secs(300));
     let own = Ramp::Rate(Rate::per_s(5_000));
@@ -90,7 +90,7 @@ fn several_populations_keep_their_proportions() {
 }
 
 #[test]
-fn what_cannot_be_changed_is_a_mistake() {
+fn overriding_a_fixed_key_is_a_mistake() {
     let check = |text: &str, flags: Flags, expected: &[&str]| {
         assert_eq!(with(text, flags).unwrap_err(), expected, "{text}");
     };

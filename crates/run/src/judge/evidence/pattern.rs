@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_cut_is_one_only_where_nobody_is_silent_for_longer() {
+    fn an_idle_timeout_requires_that_no_connection_was_idle_longer() {
         let check = |lost: &[(u64, u64)], others_ms: u64, expected: bool| {
             assert_eq!(pattern(lost, others_ms, 50).silence.is_some(), expected, "{others_ms}");
         };
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn who_makes_room_closes_the_silent_and_keeps_the_more_silent() {
+    fn eviction_closes_silent_connections_but_not_the_most_silent() {
         let seen = pattern(&spread(1_500, 1_700, 1), 9_000, 0);
         assert!(seen.evicted.is_some_and(|silence| (1_500..1_700).contains(&silence.millis())), "{seen:?}");
         // Long after the last one opened, or before any response: something else.

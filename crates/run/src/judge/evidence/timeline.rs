@@ -70,7 +70,7 @@ mod tests {
     use samples::{Kind, Stage};
 
     #[test]
-    fn a_sign_explains_what_fails_while_it_is_there() {
+    fn a_sign_explains_failures_while_it_lasts() {
         let s = Nanos::from_secs;
         let mut signs = Signs::default();
         // At seconds 2 to 3 and 8 to 9 of the run.

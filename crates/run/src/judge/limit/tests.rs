@@ -91,7 +91,7 @@ fn memory_of_sockets_is_reported() {
 }
 
 #[test]
-fn who_closes_without_a_byte_may_expect_tls() {
+fn a_server_that_closes_without_a_byte_may_expect_tls() {
     let e = |speaks_tls, silence_ms: Option<u64>| {
         let silence = silence_ms.map(Nanos::from_millis);
         Evidence { is_mute: true, speaks_tls, ..lost(Pattern { silence, ..Pattern::default() }) }
@@ -179,7 +179,7 @@ fn our_own_calls_name_their_errors() {
 }
 
 #[test]
-fn a_refusal_says_whether_anybody_was_taken() {
+fn a_refusal_depends_on_whether_any_dial_succeeded() {
     let mut none = stopped(0, of(Fault::target(Stage::Dial, Kind::Refused), 1_000));
     (none.connections.opened, none.connections.peak) = (0, 0);
     check(&none, &Evidence::default(), ("target", "refused", 0, "nothing is listening", "start the server"));
@@ -229,7 +229,7 @@ fn constant_times_are_reported() {
 }
 
 #[test]
-fn what_came_too_late_was_surplus() {
+fn late_dials_were_surplus() {
     let surplus = lost(Pattern { is_surplus: true, ..Pattern::default() });
     let expected =
         ("target", "connection-limit", 500, "beyond 500 open ones were closed immediately", "--max-open");
@@ -317,7 +317,7 @@ fn well_known_numbers_are_hints_and_no_causes() {
 }
 
 #[test]
-fn each_limit_says_how_sure_it_is() {
+fn each_limit_has_a_certainty() {
     let sure = |s: &Summary, e: &Evidence| limit(s, e).expect("something stopped it").certainty;
     let files = Some(Fill { used: 200, limit: 200 });
     let out_of_files = target(TargetSeen { open_files: files, ..TargetSeen::default() });
@@ -339,14 +339,14 @@ fn the_most_frequent_trouble_is_the_one() {
 }
 
 #[test]
-fn what_waits_when_the_run_ends_counts_as_what_did_not_come_in_time() {
+fn slots_waiting_at_the_end_count_as_missed() {
     let mut s = stopped(1_000, Vec::new());
     s.requests.unanswered = 40;
     check(&s, &Evidence::default(), ("target", "timeout", 800, "40 requests timed out", ""));
 }
 
 #[test]
-fn the_way_is_distinguished_from_its_ends() {
+fn the_path_is_distinguished_from_its_ends() {
     let unreachable = of(Fault { side: Side::Path, ..Fault::host(Stage::Dial, Kind::Unreachable) }, 4);
     check(
         &stopped(0, unreachable),
@@ -358,7 +358,7 @@ fn the_way_is_distinguished_from_its_ends() {
 }
 
 #[test]
-fn the_unknown_says_what_it_saw() {
+fn an_unknown_cause_reports_what_was_observed() {
     let other = of(Fault { side: Side::Unknown, ..Fault::host(Stage::Exchange, Kind::Other) }, 12);
     let seen = "12 unknown exchange other, 3 listen overflows in the whole network namespace";
     check(&stopped(5, other), &here(overflows(3)), ("unknown", "unknown", 5, seen, "strace"));
@@ -380,7 +380,7 @@ fn a_run_that_passes_has_a_suspect() {
 }
 
 #[test]
-fn what_was_seen_weighs_more_than_what_follows() {
+fn seen_causes_outweigh_inferred_ones() {
     let limit = |(side, cause)| Limit { side, cause, certainty: Certainty::Seen, ..Limit::default() };
     let ascending = [
         (Side::Unknown, Cause::Unknown),
@@ -404,7 +404,7 @@ fn what_was_seen_weighs_more_than_what_follows() {
 }
 
 #[test]
-fn what_is_refused_here_is_a_limit() {
+fn a_refusal_by_this_machine_is_a_limit() {
     let finding = |what, severity| Finding {
         what,
         value: "676 free 4-tuples".to_owned(),
@@ -422,7 +422,7 @@ fn what_is_refused_here_is_a_limit() {
 }
 
 #[test]
-fn a_generator_that_was_the_limit_says_so() {
+fn a_generator_that_was_the_limit_is_reported() {
     let mut s = stopped(1_000, Vec::new());
     s.verdict = Verdict::Invalid;
     s.reasons = vec!["throng was late: lag p99 20.0 ms > 10.0 ms".to_owned()];

@@ -80,7 +80,7 @@ fn messages_wait_for_a_target_that_does_not_read() {
 }
 
 #[test]
-fn a_question_behind_what_is_not_read_is_due_when_it_is() {
+fn a_message_after_a_blocked_one_is_due_when_that_is_sent() {
     let messages = format!(
         "[[population.step]]\nsend = \"{}\"\n[[population.step]]\nsend = \"ask\"\nexpect = {{ body = \"ok\" }}\n",
         "x".repeat(15 * MESSAGE)

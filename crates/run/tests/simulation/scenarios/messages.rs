@@ -105,7 +105,7 @@ fn check(speaks: Speaks, step: &str, replies: fn(&Received) -> Vec<Reply>, expec
 }
 
 #[test]
-fn what_a_message_is_held_against() {
+fn checks_of_a_message() {
     const ECHO: &str = "send = \"n {seq} {rand 1 9} {choice x yy} {csv u.id}\"\nexpect = { echo = true }\n[csv.u]\nfile = \"users.csv\"";
     const SHORT: &str = "send = \"hi {rand 3 3}\"\nexpect = { length = \"$1\" }";
     const FOUND: &str = "send = \"hi\"\nexpect = { body = \"wel\", length = 7 }";
@@ -133,7 +133,7 @@ fn what_a_message_is_held_against() {
 }
 
 #[test]
-fn what_never_comes_is_given_up() {
+fn a_head_that_never_arrives_is_given_up() {
     // Found nowhere, over TCP: it might still arrive.
     let step = "timeout = \"1s\"\nduration = \"10s\"\n[[population]]\nname = \"a\"\nconnections = 3\n[[population.step]]\nsend = \"hi\"\nexpect = { body = \"ok\" }";
     let (result, _) = tcp(step, |_| vec![bytes("no")]);
@@ -142,7 +142,7 @@ fn what_never_comes_is_given_up() {
 
 /// A connection that sends a fire-and-forget message and at once one with a reply is given up too if there is no reply.
 #[test]
-fn a_silent_server_is_given_up_behind_a_message_that_asks_nothing() {
+fn a_silent_server_is_given_up_after_a_fire_and_forget_message() {
     let steps = "timeout = \"1s\"\nduration = \"10s\"\n[[population]]\nname = \"a\"\nconnections = 3\n\
                  [[population.step]]\nsend = \"tell\"\n[[population.step]]\nsend = \"ask\"\nexpect = { echo = true }";
     let (result, server) =
@@ -156,7 +156,7 @@ fn a_silent_server_is_given_up_behind_a_message_that_asks_nothing() {
 }
 
 #[test]
-fn messages_that_ask_nothing_are_reported() {
+fn fire_and_forget_messages_are_counted() {
     let steps = "duration = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 4\n\
                  [[population.step]]\nsend = \"one.\"\n[[population.step]]\nsend = \"two {choice a b}.\"\n\
                  [[population.step]]\nwait = \"0s\"\n[[population.step]]\nsend = \"three.\"\nthink = \"100ms\"";
@@ -181,7 +181,7 @@ fn messages_that_ask_nothing_are_reported() {
 }
 
 #[test]
-fn what_the_server_says_of_itself_can_be_expected() {
+fn unsolicited_messages_can_be_expected() {
     let steps = "duration = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 4\n\
                  [[population.step]]\nexpect = { body = \"news\" }\n\
                  [[population.step]]\nsend = \"ask\"\nexpect = { echo = true }\n\
@@ -214,7 +214,7 @@ fn what_the_server_says_of_itself_can_be_expected() {
 }
 
 #[test]
-fn bytes_that_the_server_says_of_itself_can_be_expected() {
+fn unsolicited_bytes_can_be_expected() {
     let steps = "duration = \"5s\"\ntimeout = \"2s\"\n[[population]]\nname = \"a\"\nconnections = 4\n\
                  [[population.step]]\nsend = \"hello\"\nexpect = { length = 2 }\n\
                  [[population.step]]\nexpect = { body = \"ready\" }\n\
@@ -267,7 +267,7 @@ fn after_a_close_the_next_step_dials_again() {
 }
 
 #[test]
-fn who_arrives_talks_and_goes() {
+fn arrivals_exchange_messages_and_leave() {
     let steps = "duration = \"10s\"\n[[population]]\nname = \"a\"\narrive = \"50/s\"\ntotal = 200\n\
                  [[population.step]]\nsend = \"one\"\nexpect = { echo = true }\n\
                  [[population.step]]\nsend = \"bye\"\n";
@@ -284,7 +284,7 @@ fn who_arrives_talks_and_goes() {
 }
 
 #[test]
-fn a_rate_loses_no_slot_to_what_is_reported_first() {
+fn a_rate_loses_no_slot_to_a_fire_and_forget_message() {
     let steps = "duration = \"10s\"\n[[population]]\nname = \"a\"\nconnections = 6\nrate = \"20/s\"\n\
         [[population.step]]\nsend = \"ask\"\nexpect = { echo = true }\n\
         [[population.step]]\nclose = true\n[[population.step]]\nsend = \"hi\"\n";

@@ -79,7 +79,7 @@ impl Schedule {
 }
 
 #[test]
-fn a_rate_of_dials_is_shared_by_those_who_come_up() {
+fn a_rate_of_dials_is_shared_by_growing_populations() {
     for ramp in ["40/s", "10s"] {
         let schedule = run(
             &format!(
@@ -151,7 +151,7 @@ ping = "2s"
 "#;
 
 #[test]
-fn up_hold_step_down_and_each_only_its_own() {
+fn stages_move_only_their_own_populations() {
     let schedule = run(COURSE, 2);
     let stages = &schedule.result.stages;
     assert_eq!(stages.len(), 7);
@@ -333,7 +333,7 @@ fn arrivals_go_evenly_from_nothing_and_end_with_the_stages() {
 }
 
 #[test]
-fn who_begins_in_a_later_stage_is_not_late() {
+fn populations_of_later_stages_are_not_late() {
     let text = r#"
         [[stage]]
         of = ["first"]
@@ -387,7 +387,7 @@ fn arrivals_have_a_rate_of_their_own_in_each_stage_and_a_total_over_all() {
 }
 
 #[test]
-fn a_stage_that_stays_no_time_is_only_a_way() {
+fn a_stage_without_a_hold_is_only_a_ramp() {
     let text = r#"
         [[stage]]
         to = "50%"

@@ -117,7 +117,7 @@ file = "users.csv"
 "#;
 
 #[test]
-fn variables_are_filled_as_the_reference_says() {
+fn variables_are_filled_as_documented() {
     // As many octets as the second number of the request, in the order path, headers, body; every ninth response is the
     // last of its connection.
     let script = |received: &Received| {
@@ -180,7 +180,7 @@ fn check_rows(server: &Listener) {
 }
 
 #[test]
-fn who_arrives_takes_the_next_row() {
+fn each_arrival_takes_the_next_row() {
     let text = r#"
         target = "http://127.0.0.1:80/?user={csv users.id}"
         arrive = "10/s"
@@ -214,7 +214,7 @@ fn check_response(expect: &str, replies: &[&str], wrong: Option<Kind>) {
 }
 
 #[test]
-fn what_a_response_is_held_against() {
+fn checks_of_a_response() {
     let plain =
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 11\r\n\r\nwelcome you";
     let moved = "HTTP/1.1 302 Found\r\nLocation: /home\r\nContent-Length: 0\r\n\r\n";
@@ -299,7 +299,7 @@ duration = "20s"
 "#;
 
 #[test]
-fn who_has_made_its_calls_is_closed_and_dialled_again() {
+fn connections_that_made_their_calls_are_closed_and_redialled() {
     let (result, server) = run(CALLS, 2, HTTP, |_| ok());
     let c = &result.whole.counts;
     assert_eq!(
@@ -380,7 +380,7 @@ request = "/b"
 }
 
 #[test]
-fn who_arrives_goes_through_its_steps_once() {
+fn arrivals_take_their_steps_once() {
     // Without a total they arrive as long as the stages last, and those open at the end may continue.
     let (result, server) = run(&coming("duration = \"10s\"", ""), 2, HTTP, |_| ok());
     let c = &result.whole.counts;
@@ -450,7 +450,7 @@ fn after_a_loss_it_begins_again_and_after_an_announced_close_it_goes_on() {
 }
 
 #[test]
-fn a_close_of_its_own_is_dialled_again_at_the_next_step() {
+fn a_planned_close_is_redialled_at_the_next_step() {
     let text = r#"
         target = "http://127.0.0.1:80/"
         duration = "20s"
@@ -482,7 +482,7 @@ fn a_close_of_its_own_is_dialled_again_at_the_next_step() {
 }
 
 #[test]
-fn behind_the_last_step_it_stays() {
+fn after_the_last_step_it_stays_open() {
     let text = r#"
         target = "http://127.0.0.1:80/"
         duration = "20s"

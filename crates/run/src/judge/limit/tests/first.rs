@@ -46,7 +46,7 @@ fn of_two_that_are_as_sure_the_earlier_is_the_cause() {
 }
 
 #[test]
-fn what_was_over_before_things_failed_explains_nothing() {
+fn signs_that_ended_before_the_failures_explain_nothing() {
     // A burst at the beginning of the ramp; dials fail from second 10 on, that began in second 8.
     let (cause, at, _) = first_limit(&both(&[(Sign::Queue, 1, 2), (Sign::OpenFiles, 9, 20)], 11));
     assert_eq!((cause, at), ("open-files", Some(9.0)));
@@ -62,7 +62,7 @@ fn without_times_the_table_decides() {
 }
 
 #[test]
-fn what_is_less_sure_does_not_go_before() {
+fn a_less_certain_cause_does_not_come_first() {
     // The overflow alone is of all listeners together.
     let (mut evidence, full) = (both(&[(Sign::Queue, 2, 9), (Sign::OpenFiles, 5, 9)], 5), overflows(9));
     evidence.accept_queue = None;
@@ -93,7 +93,7 @@ fn symptoms_come_after_their_cause() {
 }
 
 #[test]
-fn a_process_that_ended_is_the_cause_of_what_failed_from_then_on() {
+fn a_process_that_ended_is_the_cause_of_later_failures() {
     let ended_at = |at, failed| {
         let mut evidence = both(&[(Sign::Queue, 2, 30), (Sign::Ended, at, 30)], failed);
         let seen = TargetSeen { ended: true, ..TargetSeen::default() };

@@ -38,7 +38,7 @@ fn a_full_heap_is_reported() {
 }
 
 #[test]
-fn a_dead_accept_thread_is_reported_where_connections_stand() {
+fn a_dead_accept_thread_is_reported_if_connections_wait() {
     let gone = |name: &str| Evidence { threads_gone: vec![name.to_owned()], ..seen() };
     let queue = Some(Fill { used: 51, limit: 50 });
     let expected = ("target", "thread", 300, "thread \"my-acceptor\" of process 81 has ended", "accept loop");
@@ -61,7 +61,7 @@ fn a_dead_accept_thread_is_reported_where_connections_stand() {
 }
 
 #[test]
-fn what_its_log_says_names_the_cause_or_makes_it_surer() {
+fn log_lines_name_or_confirm_the_cause() {
     let said = |kind, line| Evidence { log: log(kind, line), ..seen() };
     let check =
         |trouble: Vec<FaultCount>, evidence: &Evidence, cause: &str, certainty: Certainty, line: &str| {

@@ -115,7 +115,7 @@ fn processors_that_both_are_confined_to_are_shared() {
 }
 
 #[test]
-fn who_stands_in_the_queue_is_not_served() {
+fn connections_in_the_queue_are_not_served() {
     let queue = Some(Fill { used: 500, limit: 2_000 });
     let e = Evidence { accept_queue: queue, stood: 500, ..here(NetCounters::default()) };
     let mut s = stopped(2_000, vec![fault(Stage::Exchange, Kind::Timeout, 500)]);

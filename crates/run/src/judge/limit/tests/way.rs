@@ -46,7 +46,7 @@ fn no_syn_ack_ever_is_the_path() {
 }
 
 #[test]
-fn a_router_that_rejects_says_so_and_no_number_does() {
+fn a_rejecting_router_is_named_rather_than_a_known_limit() {
     let rejected = |n| of(Fault { side: Side::Path, ..Fault::target(Stage::Dial, Kind::Unreachable) }, n);
     let mut s = stopped(1_000, rejected(500));
     (s.connections.wanted, s.connections.opened, s.connections.peak, s.connections.failed) =
@@ -94,7 +94,7 @@ fn rejection(by: [u8; 4], code: u8, is_ours: bool, opened_by_then: u64) -> Evide
 }
 
 #[test]
-fn who_rejects_is_named() {
+fn the_sender_of_rejections_is_named() {
     const ROUTER: [u8; 4] = [10, 0, 0, 1];
     let path = |kind| Fault { side: Side::Path, ..Fault::target(Stage::Dial, kind) };
     let mut s = stopped(1_000, of(path(Kind::Unreachable), 500));
@@ -132,7 +132,7 @@ fn who_rejects_is_named() {
 }
 
 #[test]
-fn from_some_number_on_no_syn_is_answered() {
+fn beyond_some_number_syns_get_no_reply() {
     let mut s = stopped(1_000, vec![fault(Stage::Dial, Kind::Timeout, 200)]);
     (s.connections.wanted, s.connections.opened, s.connections.peak) = (1_200, 1_000, 1_000);
     (s.requests.sent, s.requests.answered) = (1_000, 1_000);
@@ -146,7 +146,7 @@ fn from_some_number_on_no_syn_is_answered() {
 }
 
 #[test]
-fn what_this_machine_itself_rejects_is_its_own() {
+fn rejections_by_this_machine_are_its_own() {
     let path = |kind| Fault { side: Side::Path, ..Fault::target(Stage::Dial, kind) };
     let mut s = stopped(0, of(path(Kind::Unreachable), 5));
     (s.connections.opened, s.connections.peak) = (0, 0);
@@ -190,7 +190,7 @@ fn a_number_of_responses_closes_a_connection() {
 }
 
 #[test]
-fn who_makes_room_is_no_idle_timeout() {
+fn eviction_is_no_idle_timeout() {
     let pattern = Pattern {
         evicted: Some(Nanos::from_millis(1_600)),
         others: Nanos::from_millis(9_800),
