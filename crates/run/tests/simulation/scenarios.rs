@@ -11,6 +11,7 @@ use crate::{
 mod blocked;
 mod files;
 mod messages;
+mod responses;
 mod stages;
 mod steps;
 
