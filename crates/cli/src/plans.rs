@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    hash::{BuildHasher, Hasher, RandomState},
     net::{IpAddr, ToSocketAddrs},
     path::Path,
 };
@@ -82,7 +81,7 @@ fn cores() -> u32 {
 
 /// A random number, short enough to be typed.
 fn seed() -> u64 {
-    RandomState::new().build_hasher().finish() >> 16
+    units::system_random() >> 16
 }
 
 /// Resolves a name.

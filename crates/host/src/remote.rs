@@ -2,7 +2,7 @@
 //! here, once a second.
 //!
 //! Plain HTTP/1.1 on a kept connection, read only: the response to `GET /observe?port=8000` with `Authorization: Bearer
-//! TOKEN` (RFC 6750 section 2.1) is a [`samples::Look`] as JSON. The token can be read on the network: across an untrusted
+//! TOKEN` (RFC 6750 section 2.1) is a [`samples::Sample`] as JSON. The token can be read on the network: across an untrusted
 //! one, use `ssh -L`.
 
 mod client;
@@ -11,7 +11,7 @@ mod tls;
 mod token;
 
 pub use client::{Poller, fetch, open_connections};
-pub use server::Server;
+pub use server::{MAX_PORTS, Server};
 pub use tls::speaks_tls;
 pub use token::Token;
 

@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use host::{
     Listener, Processes, Root, UsageSample, Watch, host_sample,
-    remote::{Poller, Token},
+    remote::{MAX_PORTS, Poller, Token},
 };
 use plan::Plan;
 use samples::{
@@ -35,8 +35,6 @@ const EVERY: Nanos = Nanos::from_secs(1);
 const FIRST_REPLY: Nanos = Nanos::from_secs(4);
 /// Connections queried at a time: some milliseconds.
 const MAX_SEGMENTS: u64 = 2_000;
-/// Maximum of ports that are queried.
-const MAX_PORTS: usize = 64;
 
 /// What throng does at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

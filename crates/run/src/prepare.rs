@@ -2,7 +2,6 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    hash::{BuildHasher, Hasher},
     net::SocketAddr,
 };
 
@@ -59,7 +58,7 @@ pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
         host::preflight(root, &need).into_iter().partition(|f| f.severity == Severity::Refuse);
     match shards(plan, backend, slots, net::probe_own_open_files) {
         Ok(shards) if refusals.is_empty() => {
-            Ok(Prepared { warnings, routes, salt: random(), backend, because, shards, slots })
+            Ok(Prepared { warnings, routes, salt: units::system_random(), backend, because, shards, slots })
         }
         Ok(_) => Err(Refusal::Findings(refusals)),
         Err(finding) => {
@@ -186,9 +185,4 @@ fn source_pool(plan: &Plan, to: SocketAddr) -> Result<SourcePool, Refusal> {
             Ok([from].into_iter().collect())
         }
     }
-}
-
-/// A number from the operating system's randomness.
-pub(crate) fn random() -> u64 {
-    std::hash::RandomState::new().build_hasher().finish()
 }

@@ -21,7 +21,7 @@ pub use count::Count;
 pub use date::Date;
 pub use parse_error::ParseError;
 pub use percent::percent;
-pub use random::{Random, nth_seed};
+pub use random::{Random, nth_seed, system_random};
 pub use rate::Rate;
 pub use span::Spans;
 pub use unit::Unit;

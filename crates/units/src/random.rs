@@ -1,5 +1,7 @@
 //! Seeded randomness: the same seed draws the same numbers, on every machine.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
+
 /// The golden ratio in 64 bits: splitmix64's step, odd and without pattern.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -40,6 +42,11 @@ impl Random {
             None => self.bits(),
         }
     }
+}
+
+/// A number from the operating system's randomness.
+pub fn system_random() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 /// A seed of its own for the `index`-th of several that share `seed`.

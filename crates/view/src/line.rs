@@ -7,8 +7,8 @@ use units::{Bytes, Count, Nanos, percent};
 
 use crate::summary::time;
 
-/// The rates of the short rest of a second at the end would be noise.
-const MIN_PERIOD: f64 = 0.5;
+/// The shortest period with rates: those of a fraction of a second at the end would be noise.
+pub(crate) const MIN_PERIOD: f64 = 0.5;
 
 /// Everything at a glance: connections, rates, latency, faults, own cost.
 pub struct Line<W> {

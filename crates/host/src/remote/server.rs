@@ -23,7 +23,7 @@ use peer::Peer;
 /// The most header fields in a head.
 const MAX_FIELDS: usize = 64;
 /// The most ports that one request may name.
-const MAX_PORTS: usize = 64;
+pub const MAX_PORTS: usize = 64;
 /// Maximum of peers, and of peers of one address: a further one replaces a peer that has sent no request yet.
 const MAX_PEERS: usize = 64;
 const MAX_OF_ONE: usize = 16;

@@ -12,7 +12,7 @@ use crate::{
 
 mod pattern;
 mod timeline;
-mod times;
+pub(super) mod times;
 
 pub(crate) use pattern::Pattern;
 pub(crate) use timeline::{Timeline, sign_of};

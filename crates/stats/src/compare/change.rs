@@ -35,7 +35,7 @@ pub enum Standing {
 /// Two-sided: the share of the distribution below the interval's upper end.
 const UPPER: f64 = 0.975;
 /// What repeated values may differ by after logarithms and sums.
-const ROUNDING: f64 = 1e-9;
+pub(super) const ROUNDING: f64 = 1e-9;
 
 impl Change {
     /// Of values above 0, by their logarithms; `grain` is the share by which the figure itself may be off. None where

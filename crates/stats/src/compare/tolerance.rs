@@ -1,8 +1,12 @@
-//! `--fail-if`: whether a group is worse than the base by more than is allowed.
+//! `--fail-if`: whether a group is worse than the base beyond a tolerance.
 
 use samples::censored_share;
 
-use super::{Change, Figure, Group, Run, Side, Standing, change, compared_by, names};
+use super::{
+    Change, Figure, Group, Run, Side, Standing,
+    change::{self, ROUNDING},
+    compared_by, names,
+};
 
 /// How far a figure may differ from the base's.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,9 +89,6 @@ fn verdict(tolerance: &FigureTolerance, [base, own]: [f64; 2], change: &Change) 
         (true, Standing::Same | Standing::Differs) => (true, "beyond the tolerance"),
     }
 }
-
-/// What went through logarithms comes back with an error in its last digits.
-const ROUNDING: f64 = 1e-9;
 
 fn is_beyond(tolerance: &FigureTolerance, base: f64, own: f64) -> bool {
     let grown = own - base;

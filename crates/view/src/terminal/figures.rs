@@ -3,8 +3,7 @@
 use samples::{Fault, Faults, Header, Latency, Phase, Samples, TargetSample, Tick};
 use units::Nanos;
 
-/// The rates of the short rest of a second at the end would be noise.
-const MIN_PERIOD: f64 = 0.5;
+use crate::line::MIN_PERIOD;
 
 /// All that is shown of one second.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -11,8 +11,8 @@ use crate::{
     silences::Silence,
 };
 
-/// A processor is used up from here on; the rest is the clock's grain.
-const USED_UP: f64 = 0.95;
+/// A processor is fully used from here on; the remainder is the clock's resolution.
+pub(crate) const USED_UP: f64 = 0.95;
 /// A collection that took this share of a silence explains it.
 const COLLECTED: f64 = 0.5;
 /// CPU over less than this says nothing.

@@ -8,9 +8,7 @@ use samples::{
 use units::Count;
 
 use super::{Case, Trouble, closes::SET, known_limit, path::since};
-
-/// A processor is used up from here on; the rest is the clock's grain.
-pub(crate) const USED_UP: f64 = 0.95;
+use crate::judge::evidence::times::USED_UP;
 
 /// Its process is gone.
 pub(super) fn ended(case: &Case) -> Option<Limit> {
