@@ -231,12 +231,12 @@ impl Executable {
 
 /// A verb of this very program, even if the build has replaced it.
 fn verb(name: &str) -> Result<Job> {
-    let program = "/proc/self/exe".into();
+    let (program, args) = ("/proc/self/exe".into(), vec![name.to_owned()]);
     Ok(Job {
         name: name.to_owned(),
         program,
-        args: vec![name.to_owned()],
-        folder: root()?,
+        args,
+        folder: root()?.join("xtask"),
         threads: 1,
         is_timed: true,
     })
