@@ -22,7 +22,7 @@ const CLOSED_LOOP: u64 = 100;
 /// Measures, prints and stores; returns the exit status.
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
     let duration = read_args(args)?;
-    // Before the work: without a store it would be in vain.
+    // Before the work: without a store it would be wasted.
     let file = runs::file().map_err(Failure::machine)?;
     let store = Store::open(&file).map_err(Failure::machine)?;
     Files::default().json(args.json.as_deref())?;

@@ -11,7 +11,7 @@ const CONNECTIONS: u64 = 100_000;
 /// Of what fits this machine's memory, the demo takes this share at most.
 const SHARE: u64 = 2;
 
-/// A server as a process of its own, and a run against it.
+/// Starts a server as a separate process, and runs against it.
 pub(crate) fn demo() -> Result<u8, Failure> {
     let interrupt = signals::interrupt()?;
     let server = OwnServer::start(&[])?;

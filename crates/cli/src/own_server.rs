@@ -1,4 +1,4 @@
-//! `throng serve` as a process of its own, for verbs that need both ends.
+//! `throng serve` as a separate process, for commands that need both ends.
 
 use std::{
     io::{BufRead, BufReader},

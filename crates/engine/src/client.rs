@@ -56,14 +56,14 @@ pub struct Client {
     source: ValueSource,
     link: Link,
     conns: Connections,
-    /// What stands between sockets and the protocol, if anything does.
+    /// The layer between sockets and the protocol, if any.
     layer: Option<Box<Layered>>,
     pacer: Pacer,
     /// Where connections come for a number of requests: how many each still has to send.
     calls_left: Vec<u32>,
     /// With a back-off: failures in a row, by index.
     failures: Vec<u8>,
-    /// Where the protocol has timeouts of its own: what else each connection's timer is for, by index.
+    /// If the protocol has its own timeouts: what else each connection's timer is for, by index.
     timers: Vec<Nanos>,
     lives: Lives,
     /// Surplus connections are still searched for below this index.
@@ -85,7 +85,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// The shard that takes `part` of a plan, for the job of whoever it works for, dialling from `tuples`. It does nothing
+    /// The shard that takes `part` of a plan, for the population or the probe, dialling from `tuples`. It does nothing
     /// before it is ordered to; its first tick begins at `start`.
     pub fn new(part: &Part, job: Job, tuples: impl Into<Dials>, link: Link, start: Nanos) -> Client {
         let period = job.period;
@@ -134,7 +134,7 @@ impl Client {
         self.conns.exchange_mut(k.index)
     }
 
-    /// The counts of a destination by itself, where there are several.
+    /// The separate counts of a destination, if there are several.
     fn at(&mut self, destination: u16) -> Option<&mut Destination> {
         let row = self.job.row(destination)?;
         self.tick.destinations.get_mut(row)

@@ -161,7 +161,7 @@ impl Connections {
         self[index].session != NOTHING && self.held(index).session.has_place()
     }
 
-    /// When the protocol of a connection has something to do by itself.
+    /// When the protocol's own timer of a connection is due.
     pub(crate) fn poll_timeout(&self, index: u32) -> Nanos {
         if self[index].session == NOTHING { Nanos::NEVER } else { self.held(index).session.poll_timeout() }
     }

@@ -30,7 +30,7 @@ pub(crate) struct Exchange {
     pub(crate) begun: bool,
     /// The first dial and the first request of a connection belong to the ramp's window.
     pub(crate) first: bool,
-    /// Whether a request is due for this dial, and goes out when the connection stands.
+    /// Whether a request is due for this dial, to be sent once connected.
     pub(crate) request: PendingRequest,
     /// The response lacks a field, or the echo is not what was sent.
     pub(crate) differs: bool,

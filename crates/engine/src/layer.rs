@@ -1,4 +1,4 @@
-//! What may stand between a socket and its protocol: TLS, when it comes. Without a layer bytes pass as they are, and nothing
+//! A layer between a socket and its protocol: the place for TLS. Without a layer bytes pass as they are, and nothing
 //! is kept of them.
 //!
 //! ```text
@@ -15,7 +15,7 @@ pub(crate) trait Layer {
     /// The transport is open.
     fn open(&mut self, index: u32);
 
-    /// Reads on, and unseals in place. What it does not use is left as it was, and comes again with more behind it.
+    /// Reads on, and unseals in place. What it does not use is left as it was, and is passed again with more bytes after it.
     ///
     /// # Errors
     /// What came is not right.

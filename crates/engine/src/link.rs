@@ -27,8 +27,8 @@ pub enum Control {
     Hold(Nanos),
     /// Full load ends at this time, while the connections stay.
     HoldUntil(Nanos),
-    /// Nothing is due from this time on: [`Control::Drain`] by itself; never takes that back. Its end is not left to an order, which would come a
-    /// little later to each shard.
+    /// Nothing is due from this time on: a scheduled [`Control::Drain`]; never takes that back. An order at that time would reach
+    /// each shard a little later.
     Until(Nanos),
     /// True: begin nothing new, neither dials nor requests, until false follows; what was due meanwhile is due later. The
     /// schedule of an open loop is stopped by a [`Control::RateProfile`].

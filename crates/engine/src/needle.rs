@@ -1,6 +1,6 @@
 //! Searches for a text in bytes that arrive in pieces.
 
-/// The text, with where to go on from after a mismatch (Knuth, Morris, Pratt, "Fast pattern matching in strings", 1977).
+/// The text, with where to continue after a mismatch (Knuth, Morris, Pratt, "Fast pattern matching in strings", 1977).
 /// What it has seen so far is one number, which the caller keeps: how many octets of the text match; all, once found.
 #[derive(Clone, Debug)]
 pub(crate) struct Needle {

@@ -60,7 +60,7 @@ impl<I: Io> Writer<'_, I> {
         }
     }
 
-    /// Sends bytes that live as long as the program; without a copy where nothing stands between.
+    /// Sends bytes that live as long as the program; without a copy if there is no layer.
     pub(crate) fn send_static(&mut self, bytes: &'static [u8]) {
         if self.layer.is_none() {
             self.cx.send_static(self.k, bytes);

@@ -64,7 +64,7 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// Nothing is due before an order comes. `waits`: a connection that has its response may have to wait before it goes on.
+    /// Nothing is due before an order comes. `waits`: a connection that has its response may have to wait before its next request.
     pub(crate) fn new(load: Load, waits: bool, part: &Part) -> Pacer {
         let model = match load {
             Load::Held { .. } => Model::Held,
@@ -125,7 +125,7 @@ impl Pacer {
         }
     }
 
-    /// Begin nothing new, or go on.
+    /// Begin nothing new, or continue.
     pub(crate) fn pause(&mut self, is_paused: bool) {
         self.is_paused = is_paused;
     }

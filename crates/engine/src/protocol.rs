@@ -7,7 +7,7 @@
 //!
 //! A request under way is an [`Exchange`], and its index is the *stream* by which protocol and client speak of it. HTTP/1.1,
 //! WebSocket and TCP have one at a time. A protocol with several says for which one input comes next ([`Session::reads`]),
-//! whether a further one may begin ([`Session::has_place`]), and gives one up while the others go on ([`Session::cancel`]).
+//! whether a further one may begin ([`Session::has_place`]), and gives one up while the others continue ([`Session::cancel`]).
 
 use net::Io;
 use plan::{Scheme, Target};
@@ -309,7 +309,7 @@ impl Session {
         }
     }
 
-    /// When the protocol has something to do by itself; never, where nothing is.
+    /// When the protocol's own timer is due; never, if it has none.
     pub(crate) fn poll_timeout(&self) -> Nanos {
         match self {
             Session::Http1(_) | Session::WebSocket(_) | Session::Tcp => Nanos::NEVER,

@@ -1,4 +1,4 @@
-//! Where the metrics of a run go, each way with a thread of its own: whatever becomes of it, the run goes on.
+//! The exporters of a run's metrics, each with its own thread: whatever happens to it, the run continues.
 
 pub mod background;
 mod hlog;

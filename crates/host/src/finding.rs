@@ -8,7 +8,7 @@ use std::fmt;
 pub enum Severity {
     /// The run cannot succeed here: say so and do not start.
     Refuse,
-    /// The run may suffer: say so and go on.
+    /// The run may suffer: a warning, and it continues.
     Warn,
     /// It suffices.
     Fine,

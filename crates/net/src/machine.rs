@@ -49,7 +49,7 @@ impl Listener {
     }
 }
 
-/// Blocks all signals in the calling thread, but those that a fault of its own raises: they are for the threads of the
+/// Blocks all signals in the calling thread, except those that its own faults raise: they are for the threads of the
 /// process that wait for them. To be called first in a thread that has connections.
 ///
 /// A handler writes to a descriptor (a self-pipe), by a number that is only valid in the file table of the thread that

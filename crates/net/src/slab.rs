@@ -92,7 +92,7 @@ impl Slab {
         self.taken == self.limit
     }
 
-    /// Whether the connection stands.
+    /// Whether it is connected.
     pub fn is_open(&self, k: Key) -> bool {
         self.is_live(k) && self.places[k.index as usize].state == State::Open
     }

@@ -35,7 +35,7 @@ pub enum DialOutcome {
 }
 
 /// Dials `at` once, from `from` where that is given, and closes at once. What is reported for a dial while it is being made
-/// counts too: the kernel itself then goes on, and sends the SYN again a second later.
+/// counts too: the kernel itself then continues, and sends the SYN again a second later.
 ///
 /// ICMP messages are available since Linux 5.18; before, a rejected dial is [`DialOutcome::Failed`].
 pub fn try_dial(at: SocketAddr, from: Option<IpAddr>, patience: Duration) -> DialOutcome {

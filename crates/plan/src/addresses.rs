@@ -73,7 +73,7 @@ pub struct Tuple {
 ///
 /// The pairs of a destination are dealt out to the shards in turn, like cards. What is left over when they do
 /// not divide evenly goes to the shards after those that the previous destination favoured: so the shares of equal
-/// deals differ by at most one in all, as do [`crate::Part`]s.
+/// shares differ by at most one in total, as do [`crate::Part`]s.
 #[derive(Clone, Debug)]
 pub struct Tuples {
     pool: Pool,
@@ -90,8 +90,8 @@ pub struct Tuples {
     /// The destination whose turn it is.
     turn: u32,
     /// One for each destination, or a single one where no pair serves two.
-    lanes: Vec<Cursor>,
-    /// Tuples not yet given out, over all lanes.
+    cursors: Vec<Cursor>,
+    /// Tuples not given out yet, of all cursors.
     fresh: u64,
 }
 
@@ -107,26 +107,26 @@ struct Cursor {
 }
 
 impl Tuples {
-    /// The share of a shard with this deal. `lanes` numbers its destinations: a destination that several shards have
+    /// The share of a shard with this tuple share. `numbers`: the numbers of its destinations: a destination that several shards have
     /// must have the same number in all of them. `start` is a salt that moves the first address and port:
     /// take it from the clock or the process, not from the run's seed, so that a run repeated at once does
     /// not meet its own TIME_WAITs; it must be the same for all shards.
     pub fn new(
         pool: SourcePool,
         ports: Ports,
-        lanes: impl IntoIterator<Item = u32>,
+        numbers: impl IntoIterator<Item = u32>,
         tuple_share: TupleShare,
         start: u64,
     ) -> Tuples {
-        let mut lanes: Vec<u32> = lanes.into_iter().collect();
-        let destinations = u32::try_from(lanes.len()).expect("a target has at most 65,536 destinations");
+        let mut numbers: Vec<u32> = numbers.into_iter().collect();
+        let destinations = u32::try_from(numbers.len()).expect("a target has at most 65,536 destinations");
         let TupleShare { from, width, of } = tuple_share;
         assert!(
             width > 0 && from + width <= of && destinations > 0,
             "{tuple_share:?}, {destinations} destinations"
         );
         if pool == SourcePool::Loopback4 {
-            lanes = vec![0];
+            numbers = vec![0];
         }
         let pairs = pool.count().saturating_mul(ports.list.len() as u64).min(MAX_PAIRS);
         let mut tuples = Tuples {
@@ -140,10 +140,10 @@ impl Tuples {
             destinations,
             // Spread, so that shards of a few connections each still reach all destinations.
             turn: (u64::from(from) * u64::from(destinations) / u64::from(of)) as u32,
-            lanes: Vec::new(),
+            cursors: Vec::new(),
             fresh: 0,
         };
-        tuples.lanes = lanes.into_iter().map(|lane| tuples.lane(lane)).collect();
+        tuples.cursors = numbers.into_iter().map(|number| tuples.cursor(number)).collect();
         tuples.fresh = tuples.count();
         tuples
     }
@@ -151,7 +151,7 @@ impl Tuples {
     /// How many different tuples there are that have not been given out yet; of a new sequence, all of this
     /// shard's.
     pub fn count(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.fresh).sum()
+        self.cursors.iter().map(|cursor| cursor.fresh).sum()
     }
 
     /// Whether there are tuples that have not been given out yet.
@@ -161,14 +161,8 @@ impl Tuples {
 
     /// Whether it has one for this destination; `fresh`: one that has not been given out yet.
     pub(crate) fn has(&self, destination: u32, fresh: bool) -> bool {
-        let lane = &self.lanes[self.lane_of(destination)];
-        if fresh { lane.fresh > 0 } else { lane.next < self.pairs }
-    }
-
-    /// Is the same (address, port) used towards several destinations, so that SO_REUSEADDR is needed to bind
-    /// it?
-    pub fn shares_ports(&self) -> bool {
-        self.lanes.len() > 1
+        let cursor = &self.cursors[self.cursor_of(destination)];
+        if fresh { cursor.fresh > 0 } else { cursor.next < self.pairs }
     }
 
     /// The next one; destinations take turns. While there are tuples that were never given out, it is one of
@@ -178,8 +172,8 @@ impl Tuples {
         for _ in 0..self.destinations {
             let destination = self.turn;
             self.turn = if destination + 1 == self.destinations { 0 } else { destination + 1 };
-            let lane = &self.lanes[self.lane_of(destination)];
-            if lane.fresh > 0 || self.fresh == 0 && lane.next < self.pairs {
+            let cursor = &self.cursors[self.cursor_of(destination)];
+            if cursor.fresh > 0 || self.fresh == 0 && cursor.next < self.pairs {
                 return Tuple { from: self.next_to(destination), destination };
             }
         }
@@ -189,20 +183,20 @@ impl Tuples {
     /// Another source for this destination: to dial again, or after EADDRINUSE or EADDRNOTAVAIL. Panics where
     /// this shard has no tuple towards it; after [`Tuples::next`] gave one, it has.
     pub fn next_to(&mut self, destination: u32) -> SocketAddr {
-        let index = self.lane_of(destination);
+        let index = self.cursor_of(destination);
         let TupleShare { width, of, .. } = self.tuple_share;
-        let lane = &mut self.lanes[index];
-        assert!(lane.next < self.pairs, "{:?} has no tuple to destination {destination}", self.tuple_share);
-        let moved = lane.next + self.start;
+        let cursor = &mut self.cursors[index];
+        assert!(cursor.next < self.pairs, "{:?} has no tuple to destination {destination}", self.tuple_share);
+        let moved = cursor.next + self.start;
         let pair = if moved < self.pairs { moved } else { moved - self.pairs };
-        let in_turn = lane.place(lane.next, of);
-        lane.next += if in_turn + 1 < u64::from(width) { 1 } else { u64::from(of - width) + 1 };
-        if lane.fresh > 0 {
-            lane.fresh -= 1;
+        let in_turn = cursor.place(cursor.next, of);
+        cursor.next += if in_turn + 1 < u64::from(width) { 1 } else { u64::from(of - width) + 1 };
+        if cursor.fresh > 0 {
+            cursor.fresh -= 1;
             self.fresh -= 1;
         }
-        if lane.next >= self.pairs {
-            lane.next = lane.beginning(self.tuple_share);
+        if cursor.next >= self.pairs {
+            cursor.next = cursor.beginning(self.tuple_share);
         }
         let (address, port) = self.split(pair);
         SocketAddr::new(self.pool.nth(address), self.ports[port as usize])
@@ -218,22 +212,22 @@ impl Tuples {
         }
     }
 
-    fn lane_of(&self, destination: u32) -> usize {
-        if self.lanes.len() == 1 { 0 } else { destination as usize }
+    fn cursor_of(&self, destination: u32) -> usize {
+        if self.cursors.len() == 1 { 0 } else { destination as usize }
     }
 
     /// The remainders of the previous destinations decide which shard comes first.
-    fn lane(&self, number: u32) -> Cursor {
+    fn cursor(&self, number: u32) -> Cursor {
         let (of, from) = (u64::from(self.tuple_share.of), u64::from(self.tuple_share.from));
         let leftover = self.pairs % of;
         let first = (from + of - u64::from(number) * leftover % of) % of;
-        let mut lane = Cursor { first, next: 0, fresh: 0 };
-        lane.next = lane.beginning(self.tuple_share);
+        let mut cursor = Cursor { first, next: 0, fresh: 0 };
+        cursor.next = cursor.beginning(self.tuple_share);
         let width = u64::from(self.tuple_share.width);
         let of_last_turn =
-            (0..self.pairs % of).filter(|pair| lane.place(*pair, self.tuple_share.of) < width).count();
-        lane.fresh = self.pairs / of * width + of_last_turn as u64;
-        lane
+            (0..self.pairs % of).filter(|pair| cursor.place(*pair, self.tuple_share.of) < width).count();
+        cursor.fresh = self.pairs / of * width + of_last_turn as u64;
+        cursor
     }
 }
 

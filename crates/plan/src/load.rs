@@ -95,7 +95,7 @@ impl Load {
         self.keys().arrive
     }
 
-    /// Whether requests are due at a rate over all connections, so that no connection has a pace of its own.
+    /// Whether requests are due at a rate over all connections, so that no connection has its own schedule.
     pub fn is_paced(self) -> bool {
         self.keys().rate.is_some()
     }

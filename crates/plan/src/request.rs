@@ -12,7 +12,7 @@ pub struct Request {
     pub method: String,
     /// The request target in origin form.
     pub path: Text,
-    /// Fields as typed, besides Content-Length; with a Host of its own or without.
+    /// Fields as typed, besides Content-Length; with or without a Host.
     pub headers: Vec<(String, Text)>,
     /// The content; none has no Content-Length either, unless the method calls for one.
     pub body: Option<Text>,
@@ -42,7 +42,7 @@ const LENGTH: &str = "Content-Length: ";
 const END: &str = "\r\n";
 
 impl Request {
-    /// For a path, without fields of its own.
+    /// For a path, without further fields.
     pub(crate) fn get(path: Text, expect: Expectation) -> Request {
         Request { method: "GET".to_owned(), path, headers: Vec::new(), body: None, expect }
     }

@@ -15,7 +15,7 @@ pub struct Route {
     /// Which of the target's destinations.
     pub destinations: Vec<u32>,
     /// The number of each among the destinations of the whole run.
-    pub lanes: Vec<u32>,
+    pub numbers: Vec<u32>,
 }
 
 /// The 4-tuples of one shard towards all its destinations, which take turns: [`Tuples`] for each of its routes.
@@ -35,17 +35,17 @@ impl From<Tuples> for Dials {
 }
 
 impl Dials {
-    /// The share of a shard with this deal; see [`Tuples::new`]. Each destination is in exactly one of the routes.
+    /// The share of a shard with this tuple share; see [`Tuples::new`]. Each destination is in exactly one of the routes.
     pub fn new(routes: impl IntoIterator<Item = Route>, tuple_share: TupleShare, start: u64) -> Dials {
         let mut places = Vec::new();
         let mut tuples = Vec::new();
-        for (number, Route { pool, ports, destinations, lanes }) in (0..).zip(routes) {
+        for (number, Route { pool, ports, destinations, numbers }) in (0..).zip(routes) {
             for (nth, destination) in (0..).zip(&destinations) {
                 let at = *destination as usize;
                 places.resize(places.len().max(at + 1), (0, 0));
                 places[at] = (number, nth);
             }
-            tuples.push(Tuples::new(pool, ports, lanes, tuple_share, start));
+            tuples.push(Tuples::new(pool, ports, numbers, tuple_share, start));
         }
         // Spread, so that shards of a few connections each still reach all destinations.
         let turn = u64::from(tuple_share.from) * places.len() as u64 / u64::from(tuple_share.of);
@@ -92,7 +92,7 @@ mod tests {
 
     fn route(pool: SourcePool, destinations: &[u32]) -> Route {
         let ports = Ports { list: (2_000..2_010).collect(), inside: 0 };
-        Route { pool, ports, destinations: destinations.to_vec(), lanes: destinations.to_vec() }
+        Route { pool, ports, destinations: destinations.to_vec(), numbers: destinations.to_vec() }
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Scheme {
         }
     }
 
-    /// Whether an empty message is a ping of its own.
+    /// Whether an empty message is a control ping.
     pub(crate) fn has_pings(self) -> bool {
         match self {
             Scheme::Ws => true,

@@ -93,7 +93,7 @@ mod tests {
             (0..5).map(|_| TcpStream::connect(at).expect("somebody listens")).collect();
         let of = |pool: SourcePool, list: Vec<u16>| {
             let ports = Ports { list, inside: 0 };
-            let route = Route { pool, ports, destinations: vec![0], lanes: vec![0] };
+            let route = Route { pool, ports, destinations: vec![0], numbers: vec![0] };
             Sources::new([&route].into_iter()).ends_there(&[at])
         };
         let port = |stream: &TcpStream| stream.local_addr().expect("it is bound").port();
@@ -112,7 +112,7 @@ mod tests {
             pool: here(),
             ports: Ports { list: ports, inside: 0 },
             destinations: vec![0],
-            lanes: vec![0],
+            numbers: vec![0],
         };
         assert_eq!(Sources::new([&route].into_iter()).ends_there(&[elsewhere]), Some(0));
     }

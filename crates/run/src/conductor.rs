@@ -292,7 +292,7 @@ impl<'a> Conductor<'a> {
         if drains {
             self.record.interrupted = ends_by;
             self.draining = Some(now);
-            // Where the load goes on, what was due so far is still waited for.
+            // If the load continues, requests due so far are still waited for.
             let end = if self.goes_on() { Control::Hold(Nanos::NEVER) } else { Control::Drain };
             self.orders.push(Order::All(end));
         }
@@ -312,7 +312,7 @@ impl<'a> Conductor<'a> {
     }
 
     /// Whether all workers have reported the end of the load. They end it by themselves at its time, or when all connections
-    /// have come and gone; where it goes on, they have reported all that was before.
+    /// have arrived and left; if it continues, they have reported everything before.
     fn end_is_reported(&self) -> bool {
         match (self.goes_on(), self.draining) {
             (false, _) => self.of_load().all(|report| report.phase == Phase::Drain),

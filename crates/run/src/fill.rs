@@ -13,7 +13,7 @@ pub(crate) struct Fill {
 }
 
 impl Fill {
-    /// Whether so many open files are as good as all.
+    /// Whether this many open files count as all.
     pub(crate) fn is_out_of_files(self) -> bool {
         self.used.min(self.limit) + FILES_KEPT.max(self.limit / 100) >= self.limit
     }

@@ -198,7 +198,7 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     summary.headline = summary.sentence();
 }
 
-/// Why nothing is said of the target's process.
+/// Why nothing is reported of the target's process.
 const TRANSLATED: &str = "note: the target's address is local, but its ends of the connections are not in \
 this network namespace (a published container port, or other address translation), so its process and \
 accept queue cannot be observed from here; run throng observe there";

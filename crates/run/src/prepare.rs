@@ -96,7 +96,7 @@ fn demand(plan: &Plan, root: &Root) -> Result<(Routes, Need), Refusal> {
         pools.insert(role, source_pools(plan, &plan.population(role).target)?);
     }
     // On loopback no (address, port) pair is ever used twice, so that destinations do not multiply.
-    let lanes = |pool: &SourcePool, destinations: &[u32]| match pool {
+    let cursors = |pool: &SourcePool, destinations: &[u32]| match pool {
         SourcePool::Loopback4 => 1,
         SourcePool::Listed(_) => destinations.len() as u64,
     };
@@ -104,17 +104,17 @@ fn demand(plan: &Plan, root: &Root) -> Result<(Routes, Need), Refusal> {
     let numbers: HashMap<SocketAddr, u32> = destinations.iter().copied().zip(0..).collect();
     let (mut routes, mut tuples) = (Routes::new(), u64::MAX);
     for (&role, own) in &pools {
-        let capacities = own.iter().map(|(pool, at)| capacity(pool.count(), lanes(pool, at), &facts));
+        let capacities = own.iter().map(|(pool, at)| capacity(pool.count(), cursors(pool, at), &facts));
         tuples = tuples.min(capacities.fold(0, u64::saturating_add));
         let route = |(pool, at): &(SourcePool, Vec<u32>)| {
             // Parts that share a pool share its ports, or the tuple shares would not belong together.
             let sharing = pools.values().flatten().filter(|(other, _)| other == pool);
-            let least = sharing.map(|(pool, at)| lanes(pool, at)).min().unwrap_or(1);
+            let least = sharing.map(|(pool, at)| cursors(pool, at)).min().unwrap_or(1);
             let target = &plan.population(role).target;
             Route {
                 ports: usable_ports(&facts, pool.count(), least, wanted),
                 pool: pool.clone(),
-                lanes: at.iter().map(|at| numbers[&target.destinations[*at as usize]]).collect(),
+                numbers: at.iter().map(|at| numbers[&target.destinations[*at as usize]]).collect(),
                 destinations: at.clone(),
             }
         };

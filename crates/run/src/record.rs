@@ -17,7 +17,7 @@ pub struct Record {
     pub(crate) populations: Vec<PopulationRecord>,
     pub(crate) io: &'static str,
     pub(crate) threads: u32,
-    /// When the first dial was due; of a run that goes on from another, when it began.
+    /// When the first dial was due; of a run that continues another one, when it began.
     pub(crate) started: Nanos,
     /// When the load ended.
     pub(crate) ended: Nanos,

@@ -29,7 +29,7 @@ pub trait Workers {
     /// The time, by the clock of the workers' ticks.
     fn now(&self) -> Nanos;
 
-    /// Gives an order to those whom it is for; each gets its share of a load.
+    /// Gives an order to its recipients; each gets its share of a load.
     fn order(&mut self, order: Order);
 
     /// Waits for the next tick of any worker, until then at most. A time that is over: takes what is there.

@@ -408,12 +408,6 @@ impl HostSeen {
         self.tcp_ramp.plus(&self.tcp_hold)
     }
 
-    /// Whether the conntrack table was full at some sample: within one percent, since entries come and go between two.
-    pub fn conntrack_full(&self) -> bool {
-        let full = |(tracked, most): (Gauge<u64>, u64)| most > 0 && tracked.max >= most - most / 100;
-        self.conntrack.zip(self.conntrack_max).is_some_and(full)
-    }
-
     fn new(look: &HostSample) -> HostSeen {
         HostSeen {
             tcp_sockets: Gauge::new(look.sockets.tcp_inuse),

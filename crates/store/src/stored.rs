@@ -13,7 +13,7 @@ pub struct StoredRun {
     pub record: RunRecord,
     /// Its summary (`throng.summary/1`); `None`: it did not come to its end, or has not yet.
     pub summary: Option<Summary>,
-    /// The same as it was written, by whichever version: for those who ask for figures by their paths, or hand it on; else null.
+    /// The same as it was written, by whichever version: for callers that read figures by their paths, or pass it on; else null.
     pub figures: Value,
     /// The last tick that is stored.
     pub last: Option<TickRecord<'static>>,

@@ -204,7 +204,7 @@ fn many_runs_at_once_share_a_store() {
     }
 }
 
-/// A writer goes on without a store that it cannot use; it says so once, and leaves the file as it is.
+/// A writer continues without a store that it cannot use; it reports that once, and leaves the file unchanged.
 fn check_refused(prepare: impl FnOnce(&PathBuf), expected: &str) {
     let (folder, messages) = (Folder::new(), Messages::default());
     let file = folder.file();

@@ -49,7 +49,7 @@ pub fn system_random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// A seed of its own for the `index`-th of several that share `seed`.
+/// The seed of the `index`-th of several streams that share `seed`.
 pub fn nth_seed(seed: u64, index: u32) -> u64 {
     mix(seed.wrapping_add(STEP.wrapping_mul(u64::from(index) + 1)))
 }

@@ -29,7 +29,7 @@ const REPLY_PERIOD: Nanos = Nanos::from_secs(5);
 pub struct Whole {
     totals: Tick,
     replies: Replies,
-    /// Of each population by itself, of a plan that has several, and the names of all.
+    /// Each population separately, if the plan has several, and the names of all.
     replies_of: Vec<Replies>,
     names: Vec<String>,
 }
@@ -165,7 +165,7 @@ impl<'a> Place<'a> {
         let (scheme, rest) = target.split_once("://").unwrap_or(("http", target));
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
         let known = if matches!(scheme, "https" | "wss") { "443" } else { "80" };
-        // An address of IPv6 has colons of its own, in brackets.
+        // An IPv6 address has colons too, in brackets.
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, port),
             _ => (authority, known),

@@ -1,4 +1,4 @@
-//! The live view: a thread of its own that draws the last second and reads keys. The run never waits for it.
+//! The live view: a separate thread that draws the last second and reads keys. The run never waits for it.
 
 mod curve;
 mod figures;

@@ -3,7 +3,7 @@
 //! Both roles are driven by the same loop. Call `handle_bytes` with all available bytes; it returns how many it consumed
 //! and at most one event, which borrows them. Call again with what is left, even if that is nothing (`End` needs no byte of
 //! its own), until it returns `(0, None)`; keep the rest and pass it again with the bytes that follow. `(n, None)` with n >
-//! 0 is possible (framing without a body byte behind it): call again.
+//! 0 is possible (framing without a body byte after it): call again.
 //!
 //! A head is parsed again each time it is passed, because nothing is stored; [`MAX_HEAD`] bounds what a slow peer can cost
 //! in memory and time.

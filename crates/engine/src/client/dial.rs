@@ -66,7 +66,7 @@ impl Client {
         Nanos(self.timer(cx, k).0.saturating_sub(self.job.timeout.0))
     }
 
-    /// The same connection from the next local address, at a key of its own: the old one is spent.
+    /// The same connection from the next local address, with a new key: the old one is stale.
     pub(super) fn dial_again<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         cx.close(k, Close::Reset);
         let index = k.index;

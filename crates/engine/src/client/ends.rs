@@ -108,7 +108,7 @@ impl Client {
         }
     }
 
-    /// A place for a connection that has no socket for now; `index` is the one it had, `at` the operation that it goes on
+    /// A place for a connection that has no socket for now; `index` is the one it had, `at` the operation that it continues
     /// with.
     fn disconnect<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, destination: u16, mut at: u16) -> Key {
         while let Op::Goto(to) = self.job.op(at) {

@@ -63,7 +63,7 @@ impl Client {
             match self.job.op(at) {
                 Op::Goto(to) => self.conns[k.index].at = *to,
                 op if self.awaits(k, op) => return,
-                // What a call sends leaves as one: each of the plan's messages leaves by itself.
+                // What a call sends leaves as one segment: each of the plan's messages leaves separately.
                 op if sent && op.sends() => return self.wake_at(cx, k, cx.now()),
                 op if self.pacer.puts_off() && (op.sends() || op.awaits_response()) => {
                     return self.put_off(cx, k);
@@ -148,7 +148,7 @@ impl Client {
         job.protocol.send(op, session, (stream, exchange), conn.destination.into(), out);
     }
 
-    /// Gives up a request of a connection that goes on without it; false where it cannot.
+    /// Gives up a request on a connection that continues without it; false if it cannot.
     pub(super) fn cancel<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) -> bool {
         let Client { conns, source, tick, layer, .. } = self;
         let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);

@@ -103,7 +103,7 @@ pub(super) fn plan(text: &str) -> Plan {
     })
 }
 
-/// What replaces the protocol of the plan, and what stands below it.
+/// The protocol instead of the plan's, and the layer below it.
 #[derive(Default)]
 pub(super) struct Instead {
     pub(super) protocol: Option<Protocol>,

@@ -49,7 +49,7 @@ impl Client {
         None
     }
 
-    /// What is under way for too long has failed; what is not goes on, where the protocol can give up the one without the other.
+    /// Requests outstanding for too long have failed; others continue, if the protocol can give up the one without the other.
     pub(super) fn timed_out<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let now = cx.now();
         let (mut next, mut late) = (Nanos::NEVER, None);

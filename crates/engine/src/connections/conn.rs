@@ -75,7 +75,7 @@ impl Conn {
         tries: 0,
     };
 
-    /// One that is to be dialled, or waits for that, and goes on with the operation `at`.
+    /// One that is to be dialled, or waits for that, and continues with the operation `at`.
     pub(crate) fn new(destination: u16, at: u16, state: State) -> Conn {
         Conn { destination, at, state, ..Conn::NONE }
     }

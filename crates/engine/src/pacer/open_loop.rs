@@ -12,7 +12,7 @@ use crate::{
     pace::{RateProfile, Schedule},
 };
 
-/// Schedules whose slots may still wait while a later one goes on.
+/// Schedules whose slots may still wait while a later one runs.
 const MAX_SCHEDULES: usize = 16;
 
 /// What the connections of the shard share.

@@ -202,7 +202,7 @@ fn a_connection_with_several_places_waits_once_and_comes_back_after_each_slot() 
     pacer.set_profile(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
     assert_eq!([7, 7, 3].map(|index| pacer.set_free(index)), [None; 3]);
     pacer.collect_due(MS(25), &mut |_| {});
-    // The one that takes a slot has a place left, and queues up behind the other.
+    // The one that takes a slot has a place left, and queues up after the other.
     assert_eq!(pacer.pair(), Some((7, MS(0))));
     assert_eq!(pacer.set_free(7), Some(MS(10)), "a slot that waits is taken at once");
     assert_eq!(pacer.pair(), Some((3, MS(20))));
@@ -226,7 +226,7 @@ fn fill(pacer: &mut Pacer, index: u32, under_way: &mut [Option<u32>; 4], taken: 
 }
 
 proptest! {
-    /// Connections of several places, held against a model: slots are taken in order, each once, and nobody has more than its
+    /// Connections of several places, compared with a model: slots are taken in order, each once, and none has more than its
     /// places; while one is free no slot waits.
     #[test]
     fn places_take_slots_in_order(steps in proptest::collection::vec((0u32..4, 0u8..3, 1u64..30), 1..150)) {

@@ -213,7 +213,7 @@ fn protocols_differ_in_these_properties() {
     let around = Environment { cores: 1, seed: 1, resolve: &resolve };
     let ping = Message::new(&Text::default(), Check::echo());
     assert!(ping.is_ping());
-    // (target, server may speak, known by its dial alone, and with a request behind it, may send again)
+    // (target, server may speak, known by its dial alone, and with a request after it, may send again)
     for (url, expected) in [
         ("http://127.0.0.1:1", [false, true, false, true]),
         ("ws://127.0.0.1:1", [true, false, false, false]),

@@ -202,7 +202,7 @@ fn key(nonce: u64) -> Key {
     Key::new(u128::from(nonce) << 64 | u128::from(!nonce))
 }
 
-/// The request that begins a WebSocket, with a key of its own each time.
+/// The upgrade request, with a new key each time.
 #[derive(Clone, Debug)]
 pub(crate) struct Upgrade {
     path: Text,

@@ -134,7 +134,7 @@ fn a_crash_between_note_and_change_is_survived() {
     // A setting that was noted and not yet made.
     std::fs::write(scene.file(), noted + "setting net.ipv4.tcp_mem = 5 6 7 was 1 2 3\n").unwrap();
 
-    // Undo itself is interrupted, too: called again it goes on.
+    // Undo itself is interrupted, too: called again it continues.
     scene.refuses = "del 10.77.0.1";
     assert!(scene.undo().unwrap_err().contains("No"));
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "4096");

@@ -290,7 +290,7 @@ impl Io for Epoll {
     fn unlisten(&mut self) {
         let Some(listener) = self.listener.take() else { return };
         if std::mem::take(&mut self.listening) {
-            // Others may hold the same listener: it would go on signalling here.
+            // Others may hold the same listener: it would continue to signal here.
             let _ = epoll::delete(self.poll.fd(), &listener);
         }
         while let Some(k) = self.waiting.pop_front() {

@@ -82,7 +82,7 @@ const ACCEPTING: u8 = 2;
 const NEAR: u8 = 4;
 /// A send of this batch is queued: it may go short, so that the next must wait for what becomes of it.
 const SENDING: u8 = 8;
-/// It stands in `readable`.
+/// It is in `readable`.
 const LISTED: u8 = 16;
 /// No further signal will come for what is left to read: read until nothing is.
 const OVER: u8 = 32;

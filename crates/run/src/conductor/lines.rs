@@ -116,7 +116,7 @@ impl Conductor<'_> {
         line
     }
 
-    /// How things stand with these workers.
+    /// The state of these workers.
     fn set_state(&self, tick: &mut Tick, is_theirs: impl Fn(Role) -> bool) {
         (tick.open, tick.resolved, tick.waiting, tick.owed, tick.ramped_at) = Default::default();
         for report in self.reports.iter().filter(|report| is_theirs(report.role)) {

@@ -14,7 +14,7 @@ use crate::{Interrupt, Refusal, both_sides::MAX_COUNTED, fitting, judge, load_st
 /// Between two steps, and for each connection that went: ten times what `throng serve` takes to close it.
 const SETTLE: Duration = Duration::from_millis(500);
 const SETTLE_EACH: Duration = Duration::from_micros(50);
-/// The target may take so many times as long.
+/// The target may take this many times as long.
 const MAX_WAITS: u32 = 20;
 /// This many surplus connections are the probe's.
 const OF_PROBES: u64 = 16;

@@ -1,4 +1,4 @@
-//! Each destination by itself, and which of them what went wrong belongs to.
+//! Each destination separately, and which of them the faults belong to.
 
 use plan::Plan;
 use samples::{Cause, DestinationSummary, Limit, Tick};

@@ -20,7 +20,7 @@ const ENDS_DIFFER_SHARE: f64 = 0.001;
 /// Tolerance between outstanding requests and rate × latency.
 const LITTLE: f64 = 0.05;
 
-/// Dials that we could not make: then nothing is said about the target.
+/// Dials that we could not make: then the target is not judged.
 pub(super) fn undialled(s: &Summary) -> Option<String> {
     let ours = s.faults.iter().filter(|f| f.side == Side::Host && f.stage == Stage::Dial);
     let n: u64 = ours.map(|f| f.count).sum();

@@ -63,7 +63,7 @@ impl Heap {
         self.left.get_or_insert(AT_FULL_LOAD);
     }
 
-    /// Takes a collection that has ended, and begins one that is due, on a thread of its own: the run goes on.
+    /// Takes a collection that has ended, and begins one that is due, on its own thread: the run continues.
     pub(super) fn mind(&mut self, root: &Root, pids: &[u32], open: u64) {
         self.open.store(open, Relaxed);
         if let Some(under_way) = &self.under_way {

@@ -311,7 +311,7 @@ fn a_pause_is_no_full_load_and_is_made_up_for() {
             "all: Pause(false)",
         ],
     );
-    // In the midst of a ramp: its schedule goes on from there, and what it missed is not made up for at once.
+    // During a ramp: its schedule continues from there, and what it missed is not made up for at once.
     check_manual(
         hold,
         &[(100, Command::Pause), (10_000, Command::Resume)],

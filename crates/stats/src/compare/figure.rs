@@ -74,7 +74,7 @@ impl Figure {
         }
     }
 
-    /// What a percentile is said to be, and what it becomes if those without a response count as longer than all others
+    /// The reported percentile, and its value if requests without a response count as longer than all others
     /// (none: it lies among them); none where that makes no difference.
     pub(super) fn survivors_only(&self, figures: &Value) -> Option<(f64, Option<f64>)> {
         let value = self.of(figures).filter(|_| self.path.contains("_us.p"))?;

@@ -18,7 +18,7 @@ pub(crate) fn nothing() -> Summary {
     Summary { figures, ..Summary::default() }
 }
 
-/// At full load for so many seconds, and up to then for as many.
+/// At full load for this many seconds, after a ramp of as many.
 fn lasted(duration_s: f64, elapsed_s: f64) -> Summary {
     let mut summary = nothing();
     (summary.duration_s, summary.elapsed_s) = (duration_s, elapsed_s);

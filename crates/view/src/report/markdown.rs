@@ -103,7 +103,7 @@ fn times_row(times: &Quantiles) -> String {
     format!("| {} | {p50} | {p90} | {p99} | {p999} | {max} | {without} |", Count(times.count))
 }
 
-/// Each population and each step by itself, where there are several of either.
+/// Each population and each step separately, if there are several of either.
 fn populations(s: &Summary, out: &mut String) {
     if s.populations.len() < 2 && s.populations.values().all(|own| own.steps.is_empty()) {
         return;

@@ -44,7 +44,7 @@ pub(crate) struct Second {
     pub(crate) own_memory: u64,
     /// The target's process, where it can be seen.
     pub(crate) target: Option<TargetFigures>,
-    /// Each by itself, where there are several.
+    /// Each separately, if there are several.
     pub(crate) populations: Vec<PopulationFigures>,
     /// Since the beginning, the most frequent first.
     pub(crate) faults: Vec<FaultFigures>,

@@ -1,4 +1,4 @@
-//! The view of a run that never was: whole frames against golden files, each figure by itself.
+//! The view of a made-up run: whole frames against golden files, and each figure separately.
 
 use std::{env, fs, path::Path};
 

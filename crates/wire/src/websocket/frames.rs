@@ -23,7 +23,7 @@ pub struct Frames {
 
 const _: () = assert!(size_of::<Frames>() <= 24, "a reader's state is kept per connection");
 
-/// The message that has begun and goes on.
+/// The incomplete message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Message {
     None,
@@ -144,7 +144,7 @@ impl Frames {
         Ok((at + n, piece.map(Event::Data)))
     }
 
-    /// Takes what there is of the current data frame.
+    /// Takes the available part of the current data frame.
     fn take<'a>(&mut self, input: &'a [u8], begins: bool) -> Result<(usize, Option<Data<'a>>), Breach> {
         let n = usize::try_from(self.left).map_or(input.len(), |left| left.min(input.len()));
         let payload = Payload::new(&input[..n], self.mask);

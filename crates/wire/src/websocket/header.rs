@@ -75,7 +75,7 @@ pub struct Header {
 }
 
 /// The header at the start of `input`, with its own length in bytes; `None` while it is incomplete. `open`: a
-/// message has begun and goes on.
+/// message is incomplete.
 ///
 /// The checks are in the order of the bytes they judge, so that the same stream breaks the same rule however it is split.
 pub(super) fn read(input: &[u8], role: Role, open: bool) -> Result<Option<(usize, Header)>, Breach> {

@@ -25,7 +25,7 @@ enum Act {
     /// An echo, and an unsolicited message.
     EchoAndPush,
     Ignore,
-    /// Closes the connection after so long.
+    /// Closes the connection after this time.
     CloseAfter(Nanos),
 }
 

@@ -199,7 +199,7 @@ impl World {
         }
     }
 
-    /// Resets a connection from the middle of the network. Nothing sent later may arrive behind the reset.
+    /// Resets a connection from the middle of the network. Nothing sent later may arrive after the reset.
     fn cut(&mut self, end: u32, peer: u32) {
         self.in_order(end, end, Segment::Rst);
         self.in_order(end, peer, Segment::Rst);

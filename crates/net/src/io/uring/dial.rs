@@ -37,7 +37,7 @@ impl Uring {
         let socket = opcode::Socket::new(family(to), libc::SOCK_STREAM, 0);
         let socket = step(socket.file_index(Some(self.slot(k))).build());
         // Not only to share the address among destinations: a server that starts later on the port, with the same
-        // option, would find it in use while our connection stands, and for the minute of its TIME_WAIT.
+        // option, would find it in use while our connection is open, and for the minute of its TIME_WAIT.
         let switch_on = |level: i32, name: i32| {
             let one = std::ptr::from_ref(&ONE).cast();
             step(opcode::SetSockOpt::new(fd, level as u32, name as u32, one, 4).build())

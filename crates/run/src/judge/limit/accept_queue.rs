@@ -90,7 +90,7 @@ fn unaccepted(case: &Case) -> Option<Limit> {
     case.limit(Seen, (Side::Target, Cause::AcceptQueue), case.summary.connections.held, detail, UNACCEPTED)
 }
 
-/// Connections that were in the queue, which was not full, as many as those that waited in vain.
+/// Connections that were in the queue, which was not full, as many as those that timed out.
 fn standing(case: &Case) -> Option<Limit> {
     let e = case.evidence;
     if e.stood == 0 || e.accepts_per_s.is_some() || 2 * e.stood < case.count {

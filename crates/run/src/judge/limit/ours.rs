@@ -124,7 +124,7 @@ pub(super) fn shared(case: &Case) -> Option<Limit> {
 
 /// Processors of which both ends together used this share were used up: the kernel's own work counts for neither.
 const SHARED: f64 = 0.85;
-/// And those that both would have used exceed what there is by this factor.
+/// And the processors that both would have used exceed the available ones by this factor.
 const WANTED: f64 = 1.2;
 /// The one that used less of them did not keep the other from running.
 const TAKES_PART: f64 = 0.05;
