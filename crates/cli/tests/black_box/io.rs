@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::{
     caller::Caller,
-    program::{Ended, Program, Serving, throng},
+    program::{Ended, Program, Serving, throng_behind},
     summary::Summary,
 };
 
@@ -30,16 +30,11 @@ impl Walls {
     }
 
     fn around(self, args: &[&str]) -> Command {
-        let bare = throng(args);
-        let mut command = Command::new("sh");
-        command.args(["-c", &format!("ulimit -n {}; exec \"$@\"", self.files), "sh"]);
-        if !self.refused.is_empty() {
-            let numbers: Vec<String> = self.refused.iter().map(u32::to_string).collect();
-            command.args(["python3", "-c", include_str!("refuse.py"), &numbers.join(",")]);
-        }
-        command.arg(bare.get_program()).args(bare.get_args()).stdin(std::process::Stdio::null());
-        command.env_remove("COLUMNS");
-        command
+        let limit = format!("ulimit -n {}; exec \"$@\"", self.files);
+        let numbers = self.refused.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        let refuse = ["python3", "-c", include_str!("refuse.py"), &numbers];
+        let refuse = if self.refused.is_empty() { &[][..] } else { &refuse };
+        throng_behind(&[&["sh", "-c", &limit, "sh"], refuse].concat(), args)
     }
 
     pub(crate) fn serve(self, args: &[&str]) -> Serving {

@@ -35,11 +35,11 @@ pub(crate) fn until_within(patience: Duration, what: &str, mut condition: impl F
     }
 }
 
-/// The binary under test, not started; its output is captured, and its standard input is empty. A run goes [`ahead`]; other
-/// commands start programs, which would inherit that.
+/// The binary under test, not started; its output is captured, and its standard input is empty. Commands that
+/// judge a target go [`ahead`].
 pub(crate) fn throng(args: &[&str]) -> Command {
-    let before = if args.first() == Some(&"run") { ahead() } else { &[] };
-    throng_behind(before, args)
+    let judges = args.first().is_some_and(|verb| ["run", "find", "lab"].contains(verb));
+    throng_behind(if judges { ahead() } else { &[] }, args)
 }
 
 /// The same as an argument of the program that `before` names, if it names one.
