@@ -6,7 +6,8 @@ use units::Date;
 use crate::{
     cost::{Cost, Fit},
     encode::json,
-    observation::{Growth, Observation},
+    gauge::Growth,
+    observation::Observation,
     record::HostFacts,
     share::CalibrationShare,
     summary::Summary,

@@ -10,6 +10,7 @@ mod errno;
 mod fault;
 mod figure;
 mod find;
+mod gauge;
 mod headline;
 mod latency;
 mod merge;
@@ -35,11 +36,10 @@ pub use errno::Errno;
 pub use fault::{Fault, FaultCount, Faults, Kind, Side, Stage};
 pub use figure::{at_most, censored_share, judged, measured};
 pub use find::{FindOutcome, FindSummary, Point};
+pub use gauge::{Gauge, Growth};
 pub use latency::{Latency, Took};
 pub use moments::{Moments, Rates};
-pub use observation::{
-    Gauge, Growth, HostSeen, Observation, ObserverSeen, ProcessSeen, RejectionSeen, Samples, TargetSeen,
-};
+pub use observation::{HostSeen, Observation, ObserverSeen, ProcessSeen, RejectionSeen, Samples, TargetSeen};
 pub use probe::{Probe, ProbePoint, ProbeSummary};
 pub use quantiles::{Censored, Quantiles, Stalled};
 pub use record::{HostFacts, RunRecord, SCHEMA, Setting, TickRecord};

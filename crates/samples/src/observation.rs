@@ -3,75 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    gauge::{Gauge, Growth},
     sample::{HostSample, LogLine, NetCounters, ProcessMemory, ProcessSample, Sample, TargetSample},
     tick::Phase,
 };
-
-/// A gauge, over all samples of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(default)]
-pub struct Gauge<N> {
-    /// At the first sample, before the first dial.
-    pub first: N,
-    /// Least.
-    pub min: N,
-    /// Most.
-    pub max: N,
-    /// At the last sample, at the end of the hold.
-    pub last: N,
-}
-
-impl<N: Copy + PartialOrd> Gauge<N> {
-    /// Seen once.
-    pub fn new(first: N) -> Gauge<N> {
-        Gauge { first, min: first, max: first, last: first }
-    }
-
-    /// Seen again.
-    pub fn see(&mut self, now: N) {
-        self.last = now;
-        self.min = if now < self.min { now } else { self.min };
-        self.max = if now > self.max { now } else { self.max };
-    }
-
-    /// A value that may be missing in a sample; its first one counts as the first sample.
-    fn see_some(gauge: &mut Option<Gauge<N>>, now: Option<N>) {
-        match (gauge.as_mut(), now) {
-            (Some(gauge), Some(now)) => gauge.see(now),
-            (None, Some(now)) => *gauge = Some(Gauge::new(now)),
-            (_, None) => {}
-        }
-    }
-}
-
-/// Something that is counted, by the phase in which it grew.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(default)]
-pub struct Growth {
-    /// While connections were dialled for the first time.
-    pub ramp: u64,
-    /// At full load.
-    pub hold: u64,
-}
-
-impl Growth {
-    /// Both.
-    pub const fn total(self) -> u64 {
-        self.ramp + self.hold
-    }
-
-    fn grow(&mut self, phase: Phase, before: u64, now: u64) {
-        let grown = now.saturating_sub(before);
-        match phase {
-            Phase::Ramp => self.ramp += grown,
-            Phase::Hold | Phase::Drain => self.hold += grown,
-            // Time outside ramp and hold.
-            Phase::Pause => {}
-        }
-    }
-}
 
 /// All that was seen, from before the first dial to the end of the hold, about once a second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

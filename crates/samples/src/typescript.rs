@@ -9,11 +9,10 @@ use crate::{
     cost::{Cost, Discarded, Fit},
     destination::{Destination, DestinationSummary},
     fault::FaultCount,
+    gauge::{Gauge, Growth},
     latency::Latency,
     moments::{Moments, Rates},
-    observation::{
-        Gauge, Growth, HostSeen, Observation, ObserverSeen, ProcessSeen, RejectionSeen, Samples, TargetSeen,
-    },
+    observation::{HostSeen, Observation, ObserverSeen, ProcessSeen, RejectionSeen, Samples, TargetSeen},
     probe::{Probe, ProbePoint, ProbeSummary},
     quantiles::{Censored, Quantiles, Stalled},
     record::{HostFacts, RunRecord, Setting, TickRecord},

@@ -1,22 +1,6 @@
 use super::*;
 use crate::sample::SockStat;
 
-#[test]
-fn a_gauge_keeps_its_ends() {
-    let mut gauge = Gauge::new(5);
-    for now in [9, 2, 4] {
-        gauge.see(now);
-    }
-    assert_eq!(gauge, Gauge { first: 5, min: 2, max: 9, last: 4 });
-    let mut absent = None;
-    Gauge::see_some(&mut absent, None);
-    assert_eq!(absent, None);
-    for now in [Some(3.5), None, Some(1.0)] {
-        Gauge::see_some(&mut absent, now);
-    }
-    assert_eq!(absent, Some(Gauge { first: 3.5, min: 1.0, max: 3.5, last: 1.0 }));
-}
-
 fn host(overflows: u64, tracked: Option<u64>, oom_kills: u64) -> HostSample {
     let mut look =
         HostSample { conntrack: tracked, conntrack_max: Some(1000), oom_kills, ..HostSample::default() };
