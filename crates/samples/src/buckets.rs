@@ -5,7 +5,10 @@ use std::ops::Range;
 
 use hdrhistogram::Histogram;
 
-use crate::sparse::{SparseCounts, WORD, hull};
+use crate::{
+    merge::Merge,
+    sparse::{SparseCounts, WORD, hull},
+};
 
 /// Significant digits that are measured.
 pub(crate) const DIGITS: u8 = 3;
@@ -132,38 +135,6 @@ impl Buckets {
         Some(())
     }
 
-    /// Adds another's, whose digits may be others.
-    pub(crate) fn merge(&mut self, other: &Buckets) {
-        if self.digits != other.digits {
-            other.iter().for_each(|bucket| self.record_n(bucket.lowest, bucket.count));
-            return;
-        }
-        let used = other.counts.used();
-        if used.is_empty() {
-            return;
-        }
-        let bits = self.word_bits();
-        let octave = |word: usize| other.first + (word >> bits);
-        self.make_room(octave(used.start)..octave(used.end - 1) + 1);
-        self.total += other.total;
-        self.counts.merge(
-            &other.counts,
-            ((other.first << bits) + used.start) - (self.first << bits),
-            used.start,
-        );
-    }
-
-    /// Back to zero, keeping the memory.
-    pub(crate) fn clear(&mut self) {
-        self.total = 0;
-        self.counts.clear();
-    }
-
-    /// Has room for every time from now on: nothing that is counted allocates any more.
-    pub(crate) fn reserve(&mut self) {
-        self.make_room(0..self.last() + 1);
-    }
-
     /// Numbers and counts of the buckets in which there is something, the shortest times first.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let from = self.first << self.octave_bits();
@@ -188,6 +159,45 @@ impl Buckets {
     pub(crate) fn count_within(&self, from: u64, to: u64) -> u64 {
         let within = |bucket: &Bucket| bucket.highest() >= from && bucket.lowest <= to;
         self.iter().filter(within).map(|bucket| bucket.count).sum()
+    }
+}
+
+impl Merge for Buckets {
+    /// The other's digits may be others.
+    fn merge(&mut self, other: &Buckets) {
+        if self.digits != other.digits {
+            other.iter().for_each(|bucket| self.record_n(bucket.lowest, bucket.count));
+            return;
+        }
+        let used = other.counts.used();
+        if used.is_empty() {
+            return;
+        }
+        let bits = self.word_bits();
+        let octave = |word: usize| other.first + (word >> bits);
+        self.make_room(octave(used.start)..octave(used.end - 1) + 1);
+        self.total += other.total;
+        self.counts.merge(
+            &other.counts,
+            ((other.first << bits) + used.start) - (self.first << bits),
+            used.start,
+        );
+    }
+
+    fn clear(&mut self) {
+        self.total = 0;
+        self.counts.clear();
+    }
+
+    /// A fifth of the memory, for charts.
+    fn coarsen(&mut self) {
+        let mut coarse = Buckets::new(COARSE);
+        coarse.merge(self);
+        *self = coarse;
+    }
+
+    fn reserve(&mut self) {
+        self.make_room(0..self.last() + 1);
     }
 }
 

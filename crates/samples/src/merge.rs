@@ -128,7 +128,7 @@ impl<T: Merge + Default> Merge for Option<Box<T>> {
 /// - `=> RULE`: its value by the end of the period; a later period's takes its place, and those of several shards merge by
 ///   the rule `sum`, `most`, `least`, `any` or `alone`: what is known of one alone is known of no two;
 /// - `=> always RULE`: that rule in either case;
-/// - `= VALUE`: what it begins with, where that is not its type's default.
+/// - `= VALUE`: what it begins with, also after it was cleared if it has a rule, where that is not its type's default.
 ///
 /// `times NAME { … }` are further fields, each a [`Latency`](crate::Latency), and an enum of their names that indexes them.
 /// `none { … }` is how a struct differs from its default that changes nothing when it is merged.
@@ -136,7 +136,7 @@ macro_rules! merged {
     (
         $(#[$meta:meta])*
         pub struct $name:ident {
-            $($(#[$field_meta:meta])* pub $field:ident: $type:ty $(= $default:expr)? $(=> $($rule:ident)+)?,)+
+            $($(#[$field_meta:meta])* $visible:vis $field:ident: $type:ty $(= $default:expr)? $(=> $($rule:ident)+)?,)+
         }
         $(
             $(#[$times_meta:meta])*
@@ -146,7 +146,7 @@ macro_rules! merged {
     ) => {
         $(#[$meta])*
         pub struct $name {
-            $($(#[$field_meta])* pub $field: $type,)+
+            $($(#[$field_meta])* $visible $field: $type,)+
             $($($(#[doc = $doc])+ pub $time_field: Latency,)+)?
         }
 
@@ -179,13 +179,13 @@ macro_rules! merged {
             }
 
             fn clear(&mut self) {
-                $($crate::merge::clear!(self.$field $(, $($rule)+)?);)+
-                $($(self.$time_field.clear();)+)?
+                $($crate::merge::clear!(self.$field, [$($default)?] $(, $($rule)+)?);)+
+                $($($crate::merge::Merge::clear(&mut self.$time_field);)+)?
             }
 
             fn coarsen(&mut self) {
                 $($crate::merge::timed!(coarsen, self.$field $(, $($rule)+)?);)+
-                $($(self.$time_field.coarsen();)+)?
+                $($($crate::merge::Merge::coarsen(&mut self.$time_field);)+)?
             }
 
             fn reserve(&mut self) {
@@ -276,11 +276,11 @@ macro_rules! extend {
 }
 
 macro_rules! clear {
-    ($own:expr) => {
+    ($own:expr, [$($value:expr)?]) => {
         $crate::merge::Merge::clear(&mut $own)
     };
-    ($own:expr, $($rule:ident)+) => {
-        $own = Default::default()
+    ($own:expr, [$($value:expr)?], $($rule:ident)+) => {
+        $own = $crate::merge::begin!($($value)?)
     };
 }
 

@@ -3,25 +3,25 @@
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::{encode, latency::Latency, merge::Merge};
+use crate::{
+    encode,
+    latency::Latency,
+    merge::{Merge, merged},
+};
 
-/// How many, their sum, their squares' sum and their extremes: enough for a mean and its deviation, exactly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(default)]
-pub struct Moments {
-    count: u64,
-    sum: u64,
-    squares: u128,
-    /// `u64::MAX` where nothing is recorded.
-    #[serde(skip_serializing_if = "encode::is_most")]
-    min: u64,
-    max: u64,
-}
-
-impl Default for Moments {
-    fn default() -> Self {
-        Moments { count: 0, sum: 0, squares: 0, min: u64::MAX, max: 0 }
+merged! {
+    /// How many, their sum, their squares' sum and their extremes: enough for a mean and its deviation, exactly.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(ts_rs::TS))]
+    #[serde(default)]
+    pub struct Moments {
+        count: u64,
+        sum: u64,
+        squares: u128,
+        /// `u64::MAX` where nothing is recorded.
+        #[serde(skip_serializing_if = "encode::is_most")]
+        min: u64 = u64::MAX => always least,
+        max: u64 => always most,
     }
 }
 
@@ -68,19 +68,6 @@ impl Moments {
             (Some(squares), Some(square)) => (squares.saturating_sub(square) as f64).sqrt() / n as f64,
             _ => (self.squares as f64 / n as f64 - self.mean().powi(2)).max(0.0).sqrt(),
         }
-    }
-}
-
-impl Merge for Moments {
-    fn merge(&mut self, other: &Moments) {
-        self.count += other.count;
-        self.sum += other.sum;
-        self.squares += other.squares;
-        (self.min, self.max) = (self.min.min(other.min), self.max.max(other.max));
-    }
-
-    fn clear(&mut self) {
-        *self = Moments::default();
     }
 }
 
@@ -136,7 +123,7 @@ impl Merge for Rates {
     }
 
     fn clear(&mut self) {
-        self.0.clear();
+        Merge::clear(&mut self.0);
     }
 }
 

@@ -217,7 +217,7 @@ impl Tick {
         Merge::extend(self, later);
     }
 
-    /// All its times to two significant digits, as [`Latency::coarsen`] has them.
+    /// All its times to two significant digits: a fifth of the memory, for charts. Sums, minima and maxima stay exact.
     pub fn coarsen(&mut self) {
         Merge::coarsen(self);
     }
