@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-/// The current full load, and the previous one: a load that was paused or changed manually was full until then, and its
+/// The current full load, and the previous one: a load that was paused or changed by the user was full until then, and its
 /// requests are still outstanding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FullLoad {

@@ -1,6 +1,6 @@
 //! The client: dials, holds and exercises connections, and counts what happens to them.
 //!
-//! [`Client`] is a [`net::Program`]; a shard of it takes a [`plan::Part`] of the load. [`pacer`] says when something is
+//! [`Client`] is a [`net::Program`]; a shard of it takes a [`plan::Part`] of the load. [`pacer`] determines when something is
 //! due, [`connections`] what a connection is between events, [`op`] what it does next, [`Job`] what is the same for all of them.
 
 mod check;

@@ -57,7 +57,7 @@ pub(crate) struct Pacer {
     part: Part,
     /// Requests follow responses at once.
     is_closed_loop: bool,
-    /// Connections that there shall be; of those that come and go, that come in all.
+    /// The wanted number of connections; for arrivals, the total.
     wanted: u32,
     /// By order, nothing new begins.
     is_paused: bool,
@@ -144,7 +144,7 @@ impl Pacer {
         self.open_loop().into_iter().for_each(|open_loop| open_loop.end(now, give_up));
     }
 
-    // Connections: how many there shall be, and when each is dialled first.
+    // Connections: how many are wanted, and when each is dialled first.
 
     /// Whether one of `there` connections less would still be enough.
     pub(crate) fn is_surplus(&self, there: u64) -> bool {

@@ -5,8 +5,8 @@
 //!  the transport is open ─► open ─► handle_bytes = Opened ─► send ─► handle_bytes = Responded ─► send ─► … ─► close
 //! ```
 //!
-//! A request under way is an [`Exchange`], and its index is the *stream* by which protocol and client speak of it. HTTP/1.1,
-//! WebSocket and TCP have one at a time. A protocol with several says for which one input comes next ([`Session::reads`]),
+//! A request under way is an [`Exchange`], and its index is the *stream* that protocol and client use for it. HTTP/1.1,
+//! WebSocket and TCP have one at a time. A protocol with several determines for which one input comes next ([`Session::reads`]),
 //! whether a further one may begin ([`Session::has_place`]), and gives one up while the others continue ([`Session::cancel`]).
 
 use net::Io;
@@ -22,7 +22,7 @@ pub(crate) mod streams;
 mod tcp;
 mod websocket;
 
-/// What the connections of a population speak, with what is the same for all of them.
+/// The protocol of a population's connections, with what all of them share.
 #[derive(Clone, Debug)]
 pub(crate) enum Protocol {
     Http1,
@@ -252,7 +252,7 @@ impl Protocol {
         }
     }
 
-    /// Sends a message; `exchange` awaits its answer.
+    /// Sends a message; `exchange` awaits its reply.
     pub(crate) fn send_message<I: Io>(
         &self,
         message: &Message,

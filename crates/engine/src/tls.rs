@@ -1,4 +1,4 @@
-//! Does the target speak TLS, where it was spoken to without?
+//! Recognises a target that expects TLS by its response to plain text.
 
 /// The plain-text responses of servers at a port that expects TLS: nginx, Apache, Go's net/http, Tomcat.
 const PAGES: [&[u8]; 4] = [

@@ -25,7 +25,7 @@ impl Tags {
     }
 }
 
-/// A tag with a comma before it; one that says nothing is none.
+/// A tag with a comma before it; an empty one is omitted.
 fn tag(name: &str, says: &str) -> String {
     // "Line protocol", special characters: a backslash at the end would escape what follows it.
     let says = says.replace(['\n', '\r'], " ");

@@ -113,7 +113,7 @@ impl Exporters {
     /// An endpoint for Prometheus, at once and as long as this lives; where it is, the port that it got included.
     ///
     /// # Errors
-    /// Another one listens there, or what else bind says.
+    /// The address is in use, or another error of bind.
     pub fn prometheus(&mut self, at: SocketAddr) -> io::Result<SocketAddr> {
         let (endpoint, at) = Endpoint::bind(at)?;
         self.endpoint = Some(endpoint);
@@ -210,12 +210,12 @@ impl ExporterThread {
     }
 
     fn give(&mut self, snapshot: &Arc<Snapshot>) {
-        // One that has ended says why at the end.
+        // One that has ended reports its reason at the end.
         let _ = self.queue.send(snapshot.clone());
     }
 
     fn offer(&mut self, snapshot: &Arc<Snapshot>) {
-        // One that has ended says why at the end.
+        // One that has ended reports its reason at the end.
         if let Err(TrySendError::Full(_)) = self.queue.try_send(snapshot.clone()) {
             lock(&self.missing).add(snapshot.elapsed, "it is too slow");
         }

@@ -30,7 +30,7 @@ pub(crate) struct Metric {
 /// What a value means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Only grows; since the run began, where the help does not say otherwise.
+    /// Only grows; since the run began, unless the help says otherwise.
     Counter,
     /// Now.
     Gauge,
@@ -49,7 +49,7 @@ impl Kind {
     }
 }
 
-/// A label's name and what it says.
+/// A label's name and value.
 pub(crate) type Label = (&'static str, String);
 
 /// One series and its value at a moment.
@@ -131,9 +131,9 @@ impl Sample {
         &TABLE[self.row]
     }
 
-    /// The series as Prometheus writes it, `name{label="says"}`, where the name ends in `ending`.
+    /// The series as Prometheus writes it, `name{label="value"}`, where the name ends in `ending`.
     pub(crate) fn series(&self, ending: &str) -> String {
-        series(self.metric().name, ending, self.labels.iter().map(|(name, says)| (*name, says.as_str())))
+        series(self.metric().name, ending, self.labels.iter().map(|(name, value)| (*name, value.as_str())))
     }
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn series<'a>(
     labels: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> String {
     let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-    let labels: Vec<String> = labels.map(|(name, says)| format!("{name}=\"{}\"", escaped(says))).collect();
+    let labels: Vec<String> = labels.map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
     if labels.is_empty() {
         format!("{name}{ending}")
     } else {
@@ -185,22 +185,22 @@ struct Series<'a> {
 }
 
 impl Series<'_> {
-    /// `says`: what the row's labels say; without the first, the population, where there is only one.
-    fn add(&mut self, says: &[&str], value: Value) {
+    /// `values`: of the row's labels; without the first, the population, if there is only one.
+    fn add(&mut self, values: &[&str], value: Value) {
         let names = TABLE[self.row].labels;
-        let names = &names[names.len() - says.len()..];
-        let labels = names.iter().zip(says).map(|(name, says)| (*name, (*says).to_owned())).collect();
+        let names = &names[names.len() - values.len()..];
+        let labels = names.iter().zip(values).map(|(name, value)| (*name, (*value).to_owned())).collect();
         self.samples.push(Sample { row: self.row, labels, value });
     }
 
-    fn number(&mut self, says: &[&str], n: Option<f64>) {
-        self.add(says, n.map_or(Value::Unknown, Value::Number));
+    fn number(&mut self, values: &[&str], n: Option<f64>) {
+        self.add(values, n.map_or(Value::Unknown, Value::Number));
     }
 
-    fn times(&mut self, says: &[&str], all: &Latency, last: &Latency) {
+    fn times(&mut self, values: &[&str], all: &Latency, last: &Latency) {
         let period = (last.count() > 0).then(|| last.quantiles());
         let (up_to, count, sum) = (all.counts_up_to(&BOUNDS), all.count(), all.sum_s());
-        self.add(says, Value::Times(Box::new(Times { up_to, count, sum, period })));
+        self.add(values, Value::Times(Box::new(Times { up_to, count, sum, period })));
     }
 }
 
@@ -208,7 +208,7 @@ impl Series<'_> {
 const POPULATION: &str = "population";
 
 impl Moment<'_> {
-    /// Goes over the populations, each with what its label says; without one where there is only one. `each` gets what happened
+    /// Goes over the populations, each with the value of its label; without one if there is only one. `each` gets what happened
     /// since the run began, and in the last period.
     fn populations(&self, mut each: impl FnMut(&[&str], &Tick, &Tick)) {
         if self.header.populations.len() < 2 {

@@ -27,7 +27,7 @@ impl Endpoint {
     /// Listens, and serves what was [shown](Endpoint::show) last. Also returns its address, with the port.
     ///
     /// # Errors
-    /// What bind says, or there can be no further thread.
+    /// The error of bind, or of starting the thread.
     pub(super) fn bind(address: SocketAddr) -> io::Result<(Endpoint, SocketAddr)> {
         let latest = Latest::default();
         let routes = Router::new().route("/metrics", get(metrics)).with_state(latest.clone());
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn a_silent_client_does_not_block_the_next_one() {
         let (_endpoint, at) = Endpoint::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        // More than there are places, half of them in the midst of a head.
+        // More than there are places, half of them in the middle of a head.
         let mut silent: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(at).unwrap()).collect();
         for stream in silent.iter_mut().step_by(2) {
             let _ = stream.write_all(b"GET /met");

@@ -51,7 +51,7 @@ impl Web {
     /// Listens, and serves `routes`, while `work` runs besides it; also returns its address, with the port.
     ///
     /// # Errors
-    /// What bind says, or there can be no further thread.
+    /// The error of bind, or of starting the thread.
     pub fn start(
         at: SocketAddr,
         routes: Router,

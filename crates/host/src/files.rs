@@ -1,4 +1,4 @@
-//! How many files may be open, and what else the kernel says about descriptors.
+//! Limits on open files, and other information of the kernel about descriptors.
 
 use crate::Root;
 use crate::root::unexpected;

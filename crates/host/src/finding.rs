@@ -6,7 +6,7 @@ use std::fmt;
 /// How much a finding matters. Refusals sort first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The run cannot succeed here: say so and do not start.
+    /// The run cannot succeed here: it is refused.
     Refuse,
     /// The run may suffer: a warning, and it continues.
     Warn,

@@ -44,7 +44,7 @@ const COLLECTION: Nanos = Nanos::from_secs(60);
 /// same user or root, then reads the counters. Stops them for that time.
 ///
 /// # Errors
-/// What `jcmd` says; or there was no collection, as with `-XX:+DisableExplicitGC`.
+/// The error of `jcmd`; or there was no collection, as with `-XX:+DisableExplicitGC`.
 pub fn live_heap(root: &Root, pids: &[u32]) -> Result<u64, String> {
     if pids.is_empty() {
         return Err("no Java virtual machine listens on that port".to_owned());

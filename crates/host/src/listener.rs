@@ -25,7 +25,7 @@ pub(crate) fn carriers(root: &Root, holders: &[u32]) -> Vec<u32> {
 /// All processes that hold one of these sockets, ascending. Those of other users are seen only by an
 /// administrator; a listener in a ring's table of direct descriptors is not seen at all.
 ///
-/// Threads that have unshared their tables are looked into only where no process has a socket in its main one.
+/// Threads that have unshared their tables are searched only if no process has a socket in its main one.
 pub fn listener_pids(root: &Root, listeners: &[Listener]) -> Vec<u32> {
     let sockets: Vec<String> = listeners.iter().map(|l| format!("socket:[{}]", l.inode)).collect();
     if sockets.is_empty() {

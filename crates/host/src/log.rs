@@ -27,7 +27,7 @@ const PIECE: u64 = 4 << 10;
 /// A line is cut off here.
 const MAX_LETTERS: usize = 200;
 
-/// What lines say of each kind; the first that fits. Case does not count.
+/// The patterns of each kind of line; the first match wins. Case does not matter.
 const SAID: &[(&str, LogKind)] = &[
     ("unable to create native thread", LogKind::Threads),
     ("unable to create new native thread", LogKind::Threads),
@@ -56,7 +56,7 @@ const SAID: &[(&str, LogKind)] = &[
 /// A plain file that is written to.
 #[derive(Debug)]
 struct Open {
-    /// `/proc/PID/fd/N`: what it was opened as, whatever has become of its name.
+    /// `/proc/PID/fd/N`: the name that it was opened with, even if it was renamed.
     link: PathBuf,
     name: String,
     /// Which file that was.

@@ -98,7 +98,7 @@ struct Hierarchy {
     usage: &'static str,
     /// Row of `memory.stat` with the page cache that the kernel drops before it refuses an allocation.
     reclaimable: &'static str,
-    /// Where the kernel counts whom it killed.
+    /// Where the kernel counts the processes it killed.
     events: &'static str,
 }
 

@@ -32,7 +32,7 @@ impl Root {
 
     /// The whole text of a file; an error names the file.
     pub(crate) fn read(&self, below: impl AsRef<Path>) -> io::Result<String> {
-        // The kernel's files say that they are empty: without room to begin with, reading feels its way in small steps.
+        // The kernel's files have a size of zero: without capacity to begin with, they would be read in small steps.
         const ROOM: usize = 8 << 10;
         let path = self.path(below);
         let mut text = String::with_capacity(ROOM);
@@ -47,7 +47,7 @@ impl Root {
     }
 }
 
-/// The kernel wrote something that this crate does not understand: says which file, and what is missing.
+/// The kernel wrote something that this crate does not understand: names the file, and what is missing.
 pub(crate) fn unexpected(file: &str, missing: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("/{file}: not found in it: {missing}"))
 }

@@ -21,7 +21,7 @@ pub struct Icmp {
 }
 
 impl Icmp {
-    /// What it says (RFC 792 and RFC 1812, section 5.2.7; RFC 4443, section 3).
+    /// Its meaning (RFC 792 and RFC 1812, section 5.2.7; RFC 4443, section 3).
     pub const fn meaning(&self) -> &'static str {
         match (self.is_v6, self.kind, self.code) {
             (false, 3, 0) | (true, 1, 0) => "network unreachable",

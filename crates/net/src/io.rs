@@ -42,7 +42,7 @@ pub const REGIONS: usize = 512;
 pub const OUT_BYTES: usize = 1024 * 1024;
 
 /// Where one turn's input lands: [`REGIONS`] regions of [`REGION`] bytes, shared by all connections of the shard,
-/// so that a connection which says nothing owns no buffer.
+/// so that an idle connection owns no buffer.
 pub struct Scratch(Box<[u8]>);
 
 impl Scratch {
@@ -51,7 +51,7 @@ impl Scratch {
         Scratch(vec![0; REGION * REGIONS].into_boxed_slice())
     }
 
-    /// The bytes that a [`What::Bytes`] of this turn speaks of.
+    /// The bytes of a [`What::Bytes`] of this turn.
     pub fn bytes(&mut self, region: u16, len: u32) -> &mut [u8] {
         &mut self.0[usize::from(region) * REGION..][..len as usize]
     }
@@ -159,7 +159,7 @@ pub trait Io {
     /// Listens; returns the address in use (port 0 is replaced). One listener a shard.
     ///
     /// # Errors
-    /// What `socket`, `bind` or `listen` say.
+    /// The error of `socket`, `bind` or `listen`.
     fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr>;
     /// Accepts one peer into the free slot of `k`. Completes with `Accepted` or `Gone`.
     fn accept(&mut self, k: Key);

@@ -18,7 +18,7 @@ const MAX_SLOTS: u64 = 1 << 20;
 /// a thread's own.
 ///
 /// # Errors
-/// What `setrlimit` says.
+/// The error of `setrlimit`.
 pub fn raise_open_files() -> io::Result<u32> {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
@@ -136,7 +136,7 @@ pub fn probe_own_open_files() -> io::Result<()> {
 /// looks up the route.
 ///
 /// # Errors
-/// What `connect` says: no route.
+/// The error of `connect`: no route.
 pub fn route_source(to: SocketAddr) -> io::Result<IpAddr> {
     let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = socket(family, SocketType::DGRAM, None)?;

@@ -18,7 +18,7 @@ const LOST_FOR_GOOD: u8 = 2;
 /// Connections and dials to some destinations, a bounded sample of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segments {
-    /// Established connections looked at.
+    /// Established connections examined.
     pub connections: u64,
     /// Of those: what was sent last is not acknowledged, and was sent again twice or more.
     pub unacknowledged: u64,

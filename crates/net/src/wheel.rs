@@ -34,7 +34,7 @@ pub struct Wheel {
     summary: [u64; (SLOTS / 64 / 64) as usize],
     /// Every timer due before this millisecond has been handed out, or waits in the expired list.
     cursor: u64,
-    /// The slots of all milliseconds before this one have been looked through for timers of their next passing.
+    /// The slots of all milliseconds before this one have been searched for timers of their next round.
     swept: u64,
     set: u32,
 }

@@ -9,7 +9,7 @@ use units::{Nanos, ParseError};
 
 use crate::{Csv, Hold, Observe, Population, Probe, Program, Share, Sources, Stage, Threshold};
 
-/// What shall happen in one run. No field means "default" any more. Prints as a scenario file that reads the same.
+/// What happens in one run, with all defaults filled in. Prints as a scenario file that reads the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// What the user named: a target, or a scenario file.

@@ -25,7 +25,7 @@ impl Scheme {
         }
     }
 
-    /// The port that goes without saying.
+    /// The default port.
     pub(crate) fn port(self) -> Option<u16> {
         match self {
             Scheme::Http | Scheme::Ws => Some(80),

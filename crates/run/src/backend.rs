@@ -15,7 +15,7 @@ use crate::refusal::Refusal;
 /// Most shards, as for `--threads`: each has its own buffers, wheel and histograms.
 const MAX_SHARDS: u32 = 1024;
 
-/// The kernel's interface that `choice` comes to on this machine, and what is to be said about it.
+/// The kernel interface that `choice` selects on this machine, and the message about it.
 ///
 /// # Errors
 /// [`Refusal::Findings`]: io_uring was requested by name and is refused.
@@ -50,7 +50,7 @@ pub(crate) struct Shards {
     pub(crate) own_files: bool,
 }
 
-/// As many shards as the plan says; on epoll at least one for each `limit` of open files.
+/// As many shards as the plan has threads; over epoll at least one for each `limit` of open files.
 pub(crate) fn shards(
     plan: &Plan,
     backend: Backend,

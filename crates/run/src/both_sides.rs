@@ -7,7 +7,7 @@ use std::{
 
 use plan::{Route, SourcePool};
 
-/// The kernel tells of this many connections in some hundred milliseconds; more are not counted.
+/// The kernel lists this many connections in some hundred milliseconds; more are not counted.
 pub(crate) const MAX_COUNTED: u64 = 200_000;
 
 /// The same connections counted at both ends.

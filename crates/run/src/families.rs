@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use plan::{Environment, Flags};
 
-    /// The destinations of `http://localhost:8000/` by a hosts file that has only 127.0.0.1, where these are served, and whether it was said.
+    /// The destinations of `http://localhost:8000/` by a hosts file that has only 127.0.0.1, where these are served, and whether that was reported.
     fn check(served: &[&str], expected: &str, is_said: bool) {
         let names = |_: &str| Ok(vec![[127, 0, 0, 1].into()]);
         let flags = Flags::new("http://localhost:8000/");

@@ -219,7 +219,7 @@ impl Known {
         let before = self.limit.take();
         let explains = |new: &Limit| judge::weight(new) >= before.as_ref().map_or(0, judge::weight);
         self.limit = limit.filter(explains).or(before);
-        // If throng was the limit before any load passed, smaller loads say nothing about the target.
+        // If throng was the limit before any load passed, smaller loads show nothing about the target.
         let is_ours = summary.verdict == Verdict::Invalid && self.search.passed().is_none();
         if is_gone || is_ours {
             self.search.fail_for_good()
@@ -299,7 +299,7 @@ pub fn reasons(by: By, load: u64, s: &Summary, unloaded_us: Option<f64>) -> Vec<
             reasons.push(s.verdict.name().to_owned());
         }
     }
-    // Whatever the thresholds say, a load that was not there was not borne.
+    // Whatever the thresholds, a load that was not reached was not sustained.
     let got = by.reached(s);
     if got < SHARE * load as f64 && reasons.is_empty() {
         reasons.push(format!("{} of {} {} {}", Count(got as u64), Count(load), by.unit(), by.done()));

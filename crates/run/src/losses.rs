@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use samples::{Phase, Tick};
 use units::Nanos;
 
-/// What a clock that is looked at twice a second, and the ticks, make of a constant time: up to a fifth of it.
+/// The error of a constant time with a server that checks its clock twice a second, and with ticks: up to a fifth.
 const SLOW_CLOCK: Nanos = Nanos::from_millis(800);
 /// Batches of openings that wait for their ends; what comes beyond that joins the last one.
 const MAX_BATCHES: usize = 4096;

@@ -202,7 +202,7 @@ impl Observer {
         }
     }
 
-    /// What listens here at the target's address is not the target: whatever was seen of it says nothing.
+    /// What listens here at the target's address is not the target: its samples mean nothing.
     pub(crate) fn lose_target(&mut self) {
         self.known.both_here = false;
         if self.poller.is_none() {
@@ -253,7 +253,7 @@ impl Observer {
         self.doing.take()
     }
 
-    /// Whether some connections wait and none receives anything: then it is worth looking more often.
+    /// Whether some connections wait and none receives anything: then it is worth sampling more often.
     pub(crate) fn set_silent(&mut self, is_silent: bool) {
         self.is_silent = is_silent;
     }
@@ -268,7 +268,7 @@ impl Observer {
         host::is_local(&self.root, address)
     }
 
-    /// Messages of ICMP so far that said that something could not be reached, or was prohibited.
+    /// ICMP messages so far that reported something as unreachable or prohibited.
     pub(crate) fn icmp_unreachable(&self) -> u64 {
         self.known.seen.host.as_ref().map_or(0, |host| host.tcp().icmp_unreachable)
     }

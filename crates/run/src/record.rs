@@ -24,7 +24,7 @@ pub struct Record {
     /// How long any population was in its ramp.
     pub(crate) ramp: Nanos,
     pub(crate) peak: u64,
-    /// By whom, where it did not go to its end.
+    /// What ended it early, if anything.
     pub(crate) interrupted: Option<&'static str>,
     /// Commands of the user that were carried out.
     pub(crate) commands: Vec<UserCommand>,
@@ -39,7 +39,7 @@ pub struct Record {
     pub(crate) unaccepted: Option<u64>,
     /// How long before that nothing had come from the target on any connection, where that can be seen.
     pub(crate) quiet: Option<Nanos>,
-    /// Whether the target speaks TLS, if that was tested because of [`Record::is_mute`].
+    /// Whether the target accepts TLS, if that was tested because of [`Record::is_mute`].
     pub(crate) speaks_tls: Option<bool>,
     /// The message of ICMP that rejects dials, where one was seen.
     pub(crate) rejection: Option<Rejection>,

@@ -189,7 +189,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// When something is to be ordered without any shard having said anything.
+    /// When an order is due even if no shard reports anything.
     pub fn acts_at(&self) -> Nanos {
         match self.state {
             _ if self.is_paused() => Nanos::NEVER,

@@ -174,7 +174,7 @@ impl Search {
         }
     }
 
-    /// The load of the current step has failed, and no further step can tell more. Earlier failures were real.
+    /// The load of the current step has failed, and further steps would show no more. Earlier failures were real.
     pub(crate) fn fail_for_good(&mut self) {
         if let (Some(Step { load, .. }), None) = (self.step(), self.failed) {
             self.failed = Some(load);
@@ -260,7 +260,7 @@ mod tests {
             prop_assert!(steps <= 23 + 23 + 2, "{steps} steps");
         }
 
-        /// What it says of itself is always an end.
+        /// It always ends.
         #[test]
         fn any_results_lead_to_an_end(results in proptest::collection::vec(any::<(bool, Option<u64>)>(), 300)) {
             let mut search = Search::new(1, 10, 1_000_000, 0.02);

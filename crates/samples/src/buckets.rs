@@ -47,7 +47,7 @@ impl Bucket {
         self.lowest + (self.width - 1)
     }
 
-    /// In its midst.
+    /// Its middle.
     pub(crate) fn middle(&self) -> u64 {
         self.lowest + self.width / 2
     }
@@ -72,7 +72,7 @@ impl Buckets {
         self.total == 0
     }
 
-    /// Of an octave there are so many buckets, as a power of two: the first that tells 2 · 10^digits apart, halved.
+    /// The number of buckets per octave, as a power of two: the first that distinguishes 2 · 10^digits values, halved.
     const fn octave_bits(&self) -> u32 {
         (2 * 10u32.pow(self.digits as u32)).next_power_of_two().trailing_zeros() - 1
     }

@@ -17,7 +17,7 @@ use crate::{
 const MIN_S: f64 = 0.5;
 /// Processors of which this share was used were the limit.
 const USED_UP: f64 = 0.9;
-/// Of this share or more it cannot be said who was in whose way: two ends wait for each other, too.
+/// At this share or more the limit cannot be attributed: two ends wait for each other, too.
 const LEFT: f64 = 0.75;
 
 /// One measurement of this machine, both ends on it: what is printed, stored, and later runs are held against. As the
@@ -37,7 +37,7 @@ pub struct Calibration {
     pub io: String,
     /// Bare TCP connections opened per second, as fast as the server took them.
     pub open_per_s: Measurement,
-    /// Requests answered per second in closed loop.
+    /// Responses per second in closed loop.
     pub requests_per_s: Measurement,
     /// The 99th percentile of their latency, microseconds.
     pub latency_p99_us: f64,
@@ -132,7 +132,7 @@ const STRAIGHT: f64 = 0.9;
 /// `None` where others' memory, or too few connections, left no straight line.
 pub fn bytes_per_pair(cost: &Cost) -> Option<f64> {
     let kernel = cost.kernel_bytes.filter(|kernel| kernel.r2 >= STRAIGHT)?;
-    // Both programs take little of it: where their slopes are lost among pages, that is nothing to speak of.
+    // Both programs take little of it: where their slopes are lost among pages, that is negligible.
     let own = [cost.target_bytes, cost.generator_bytes].into_iter().flatten().map(|fit| fit.value);
     Some(own.sum::<f64>() + kernel.value)
 }

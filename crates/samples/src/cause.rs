@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::fault::words;
 
 words! {
-    /// What stopped it. On whose side is told apart: `memory` is the target's, or this machine's.
+    /// What stopped it. The side is separate: `memory` is the target's, or this machine's.
     #[derive(Default)]
     Cause {
         /// A queue of connections that wait to be accepted.
@@ -24,19 +24,19 @@ words! {
         Ended = "ended",
         /// A managed heap.
         Heap = "heap",
-        /// Connections are closed that were silent for so long.
+        /// Connections are closed that were idle for a time.
         IdleCut = "idle-cut",
         /// Memory.
         Memory = "memory",
-        /// No SYN is answered.
+        /// SYNs get no reply.
         NoSynAck = "no-syn-ack",
         /// Open files.
         OpenFiles = "open-files",
         /// Local ports.
         Ports = "ports",
-        /// Nobody listens.
+        /// Nothing is listening.
         Refused = "refused",
-        /// Connections are closed that have not sent a whole request in so long.
+        /// Connections are closed that have not sent a complete request in a time.
         RequestTimeout = "request-timeout",
         /// Connections are closed after so many responses.
         RequestsPerConnection = "requests-per-connection",
@@ -52,11 +52,11 @@ words! {
         Threads = "threads",
         /// Nothing came in time.
         Timeout = "timeout",
-        /// It speaks TLS.
+        /// It expects TLS.
         TlsExpected = "tls-expected",
         /// What was sent is not acknowledged.
         Unacknowledged = "unacknowledged",
-        /// Nobody can tell.
+        /// Not known.
         #[default]
         Unknown = "unknown",
         /// Dials are rejected on the way.

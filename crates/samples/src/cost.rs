@@ -26,7 +26,7 @@ impl Fit {
         self.value > 0.0 && self.r2 >= Fit::MIN_R2 && self.error <= Fit::MAX_ERROR * self.value
     }
 
-    /// A line that explains less of the variance than this says nothing.
+    /// A line that explains less of the variance than this is discarded.
     pub const MIN_R2: f64 = 0.9;
     /// Nor does one whose slope may be off by more than this share of it, by its standard error.
     pub const MAX_ERROR: f64 = 0.1;

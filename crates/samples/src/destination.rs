@@ -62,7 +62,7 @@ impl Destination {
     }
 
     /// A response, with its latency where its request was due at full load.
-    pub fn answer(&mut self, latency: Option<Took>) {
+    pub fn response(&mut self, latency: Option<Took>) {
         self.answered += 1;
         latency.into_iter().for_each(|latency| self.latency.record_seen(latency));
     }

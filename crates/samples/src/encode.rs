@@ -25,7 +25,7 @@ macro_rules! json {
 
 pub(crate) use json;
 
-/// Left out where it says nothing.
+/// Omitted if empty.
 pub(crate) fn is_zero<N: Default + PartialEq>(n: &N) -> bool {
     *n == N::default()
 }

@@ -123,7 +123,7 @@ words! {
 
 impl Kind {
     /// Whether a complete response arrived and was not the expected one.
-    pub const fn is_wrong_answer(self) -> bool {
+    pub const fn is_wrong_response(self) -> bool {
         use Kind::{WrongBody, WrongEcho, WrongHeader, WrongLength, WrongStatus};
         matches!(self, WrongStatus | WrongLength | WrongEcho | WrongHeader | WrongBody)
     }

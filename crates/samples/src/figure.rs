@@ -9,7 +9,7 @@ use crate::quantiles::Stalled;
 pub fn measured(summary: &Value, path: &str) -> Option<f64> {
     let (of, name) = path.rsplit_once('.').unwrap_or(("", path));
     let within = of.split('.').filter(|key| !key.is_empty()).try_fold(summary, |value, key| value.get(key));
-    // A distribution of nothing says nothing but that.
+    // An empty distribution has no other figures.
     if name != "count" && within.is_some_and(|within| within["count"].as_u64() == Some(0)) {
         return None;
     }

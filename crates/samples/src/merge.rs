@@ -122,9 +122,9 @@ impl<T: Merge + Default> Merge for Option<Box<T>> {
     }
 }
 
-/// Makes a struct that merges from the list of its fields. What is said of a field beside its type:
+/// Makes a struct that merges from the list of its fields. After a field's type:
 ///
-/// - nothing: it is merged and extended as its type says ([`Merge`]);
+/// - nothing: it is merged and extended according to its type ([`Merge`]);
 /// - `=> RULE`: its value by the end of the period; a later period's takes its place, and those of several shards merge by
 ///   the rule `sum`, `most`, `least`, `any` or `alone`: what is known of one alone is known of no two;
 /// - `=> always RULE`: that rule in either case;

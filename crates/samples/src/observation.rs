@@ -203,7 +203,7 @@ impl TargetSeen {
         let gone = look.threads_gone.iter().filter(|name| !self.gone_before.contains(name));
         self.threads_gone = gone.cloned().collect();
         self.log.clone_from(&look.log);
-        // The kernel calls a queue full when one more waits than the backlog says, and refuses from there on.
+        // The kernel calls a queue full when one more waits than its backlog, and refuses from there on.
         let full = look.accept_queue.zip(look.accept_backlog).is_some_and(|(waiting, most)| waiting >= most);
         self.accept_queue_full += u64::from(full && look.accept_queue != Some(0));
         if phase == Phase::Hold || self.processes.0 != Phase::Hold {
@@ -394,7 +394,7 @@ pub struct RejectionSeen {
     pub by: Option<String>,
     /// Whether that is an address of throng's own host.
     pub own: bool,
-    /// What it says, as `administratively prohibited`.
+    /// Its meaning, as `administratively prohibited`.
     pub message: String,
     /// Its type and its code (RFC 792, RFC 1812), or those of ICMPv6 (RFC 4443).
     pub icmp_type: u8,

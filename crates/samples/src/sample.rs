@@ -89,7 +89,7 @@ pub struct LogLine {
     pub line: String,
 }
 
-/// What a line of a log says has happened.
+/// The event that a line of a log reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
@@ -296,7 +296,7 @@ counters! {
         pruned,
         /// Connections that skipped TIME_WAIT because `tcp_max_tw_buckets` was reached (`TCPTimeWaitOverflow`).
         time_wait_overflow,
-        /// ICMP and ICMPv6 messages that said: no way there, or not allowed (`InDestUnreachs`, `Icmp6InDestUnreachs`).
+        /// ICMP and ICMPv6 messages *unreachable* or *prohibited* (`InDestUnreachs`, `Icmp6InDestUnreachs`).
         icmp_unreachable,
         /// Segments that this machine itself did not let out when they were sent again (`TCPRetransFail`).
         retrans_fails,

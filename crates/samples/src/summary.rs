@@ -36,7 +36,7 @@ pub enum Verdict {
     Pass,
     /// It was not, or a threshold failed.
     Fail,
-    /// The generator was the limit: the figures do not speak of the target.
+    /// The generator was the limit: the figures do not describe the target.
     Invalid,
     /// Ended by a signal.
     Interrupted,
@@ -69,7 +69,7 @@ impl Verdict {
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Certainty {
-    /// One explanation of several; the fix says how to find out.
+    /// One explanation of several; the fix is how to find out.
     #[default]
     Guess,
     /// It follows from a pattern in what happened.
@@ -199,7 +199,7 @@ pub struct Figures {
     pub ramp_s: f64,
     /// How long full load lasted; of several populations the longest.
     pub duration_s: f64,
-    /// From the first dial to the end of full load; of one of several populations to its last answer, if that came before.
+    /// From the first dial to the end of full load; of one of several populations to its last response, if that came before.
     pub elapsed_s: f64,
     /// Connections.
     pub connections: Connections,

@@ -43,7 +43,7 @@ enum Body {
     Empty(u16),
 }
 
-/// What a connection speaks.
+/// The protocol of a connection.
 #[derive(Clone, Copy)]
 enum Wire {
     Http(http1::Server),

@@ -68,7 +68,7 @@ impl Server {
     /// Starts the shards. Returns when all of them listen.
     ///
     /// # Errors
-    /// What `io_uring_setup`, `epoll_create1`, `bind` or `listen` say.
+    /// The error of `io_uring_setup`, `epoll_create1`, `bind` or `listen`.
     pub fn start(settings: Settings) -> io::Result<Server> {
         let size = Size::of(&settings);
         let counters = Arc::new(Counters::growing(settings.threads, size.shards));

@@ -45,7 +45,7 @@ pub(crate) fn echo(frames: &mut Frames, input: &[u8], out: &mut [u8]) -> Echoed 
         match event {
             None | Some(Event::Pong(_)) => {}
             Some(Event::Data(data)) => {
-                // A piece without a byte says something only where a message begins or ends.
+                // An empty piece matters only where a message begins or ends.
                 if !data.payload.is_empty() || data.begins || data.ends {
                     let opcode = match (data.begins, data.text) {
                         (false, _) => Opcode::Continuation,

@@ -103,8 +103,8 @@ pub struct Side {
 }
 
 impl Comparison {
-    /// Compares: the first of `groups`, of which there are two or more, is the base. `load_args`: those of a command line that
-    /// say what the load is.
+    /// Compares: the first of `groups`, of which there are two or more, is the base. `load_args`: the arguments of a command line that
+    /// define the load.
     pub fn new(
         groups: Vec<Group>,
         load: Option<EqualLoad>,

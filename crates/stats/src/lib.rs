@@ -1,4 +1,4 @@
-//! What measurements say, and how sure that is: the change between repetitions, the slope of a cost, the trend of a figure.
+//! Statistics with their uncertainty: the change between repetitions, the slope of a cost, the trend of a figure.
 
 pub mod compare;
 mod median;

@@ -10,7 +10,7 @@ pub(crate) fn line(c: &Cost) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// Memory; the least R² of those shown says how far to believe them.
+/// Memory; the least R² of those shown is their reliability.
 fn bytes(c: &Cost) -> Option<String> {
     let all = [
         ("target", c.target_bytes),

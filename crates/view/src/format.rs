@@ -1,8 +1,8 @@
 //! The summary in the format of other tools, for users and scripts that expect theirs.
 //!
-//! Each form speaks of the whole run, from the first dial to the end of full load, as those tools do; our own
-//! summary's latency and rate are those of full load. Or it speaks of one population, as if nothing else had been. What a field means where it means something else than there is in
-//! `docs/reference/formats.md`.
+//! Each format covers the whole run, from the first dial to the end of full load, as those tools do; our own
+//! summary's latency and rate are those of full load. Or it covers one population, as if there were no other. Fields with another meaning than in
+//! those tools are described in `docs/reference/formats.md`.
 
 mod ab;
 mod fortio;
@@ -80,7 +80,7 @@ impl Replies {
 }
 
 impl Whole {
-    /// What a form is to speak of: the whole run, which goes where the first population does; or one population alone, by
+    /// What a format covers: the whole run, which goes where the first population does; or one population alone, by
     /// its place in the plan.
     pub fn of(self, summary: &Summary, population: Option<u16>) -> (Summary, Whole) {
         let nth = usize::from(population.unwrap_or(0));
@@ -94,7 +94,7 @@ impl Whole {
         };
         let alone = Summary {
             figures: own.figures.clone(),
-            // What of throng's was spent on whom is not known.
+            // throng's own cost is not known by population.
             generator: Generator::default(),
             ..summary.clone()
         };
@@ -134,8 +134,8 @@ fn together(a: &Latency, b: &Latency) -> Latency {
 }
 
 /// Whether there was a response, though not the correct one.
-fn is_wrong_answer(fault: Fault) -> bool {
-    fault.kind.is_wrong_answer()
+fn is_wrong_response(fault: Fault) -> bool {
+    fault.kind.is_wrong_response()
 }
 
 /// Whether there was to be a connection, and there was none.

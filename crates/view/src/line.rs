@@ -50,7 +50,7 @@ impl<W: Write> Sink for Line<W> {
         let per_s = |n: u64| Count((n as f64 / period).round() as u64);
         let at_load = tick.latency.count() + tick.latency.censored() > 0;
         let latency = if at_load { &tick.latency } else { &tick.ramp_latency };
-        // What the percentiles say nothing of.
+        // What the percentiles do not cover.
         let without = match latency.censored() {
             0 => String::new(),
             _ => format!("  no response {}", percent(latency.censored_share())),

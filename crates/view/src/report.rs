@@ -72,7 +72,7 @@ impl Report {
     }
 }
 
-/// Runs as JSON, on one line; with what `comparison` says of them against each other.
+/// Runs as JSON, on one line; with their `comparison`.
 pub fn report_json(runs: &[Report], comparison: Option<&Comparison>) -> String {
     let runs: Vec<String> = runs.iter().map(Report::run_json).collect();
     let comparison = json!(comparison.map(compare::as_text));

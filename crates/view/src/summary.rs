@@ -184,7 +184,7 @@ fn each(bytes: Option<f64>) -> String {
     bytes.map_or(String::new(), |bytes| format!(", {bytes:.0} bytes per connection"))
 }
 
-/// Percentiles, and what they say nothing of: those that had no `end`.
+/// Percentiles, and what they do not cover: those that had no `end`.
 fn quantiles(q: &Quantiles, end: &str) -> String {
     let without = q.censored.map(|c| format!("{} ({}) without a {end}", Count(c.count), percent(c.share)));
     if q.count == 0 {

@@ -651,7 +651,7 @@ file: string,
 line: string, };
 
 /**
- * What a line of a log says has happened.
+ * The event that a line of a log reports.
  */
 export type LogKind = "heap" | "memory" | "open-files" | "threads" | "connections" | "error";
 
@@ -873,7 +873,7 @@ pruned: number,
  */
 time_wait_overflow: number, 
 /**
- * ICMP and ICMPv6 messages that said: no way there, or not allowed (`InDestUnreachs`, `Icmp6InDestUnreachs`).
+ * ICMP and ICMPv6 messages *unreachable* or *prohibited* (`InDestUnreachs`, `Icmp6InDestUnreachs`).
  */
 icmp_unreachable: number, 
 /**
@@ -978,7 +978,7 @@ ramp_s: number,
  */
 duration_s: number, 
 /**
- * From the first dial to the end of full load; of one of several populations to its last answer, if that came before.
+ * From the first dial to the end of full load; of one of several populations to its last response, if that came before.
  */
 elapsed_s: number, 
 /**
@@ -1305,7 +1305,7 @@ ramp_s: number,
  */
 duration_s: number, 
 /**
- * From the first dial to the end of full load; of one of several populations to its last answer, if that came before.
+ * From the first dial to the end of full load; of one of several populations to its last response, if that came before.
  */
 elapsed_s: number, 
 /**
@@ -1366,7 +1366,7 @@ ramp_s: number,
  */
 duration_s: number, 
 /**
- * From the first dial to the end of full load; of one of several populations to its last answer, if that came before.
+ * From the first dial to the end of full load; of one of several populations to its last response, if that came before.
  */
 elapsed_s: number, 
 /**
@@ -1955,7 +1955,7 @@ by: string | null,
  */
 own: boolean, 
 /**
- * What it says, as `administratively prohibited`.
+ * Its meaning, as `administratively prohibited`.
  */
 message: string, 
 /**

@@ -1,4 +1,4 @@
-//! How many connections there shall be: it may change while they are held.
+//! The wanted number of connections: it may change while they are held.
 
 use net::{Close, Cx, Io, Key};
 use units::Nanos;

@@ -83,7 +83,7 @@ impl Client {
         let tick = &mut self.tick;
         tick.counts.answered += 1;
         let own = self.job.row(destination).map(|row| &mut tick.destinations[row]);
-        own.into_iter().for_each(|own| own.answer(at_load.then_some(took)));
+        own.into_iter().for_each(|own| own.response(at_load.then_some(took)));
         tick.counts.body_bytes_in += exchange.content();
         if at_load {
             tick.latency.record_seen(took);

@@ -1,4 +1,4 @@
-//! One shard against a server of the test's own, over the simulated network: protocols and layers that no plan can ask for.
+//! One shard against a test server, over the simulated network: protocols and layers that no plan can have.
 
 use std::net::IpAddr;
 
@@ -127,7 +127,7 @@ impl Outcome {
     pub(super) fn obey_the_laws(&self) {
         let c = &self.tick.counts;
         let is_lost =
-            |(stage, kind, _): &&(Stage, Kind, u64)| *stage == Stage::Exchange && !kind.is_wrong_answer();
+            |(stage, kind, _): &&(Stage, Kind, u64)| *stage == Stage::Exchange && !kind.is_wrong_response();
         let lost: u64 = self.faults().iter().filter(is_lost).map(|(_, _, n)| n).sum();
         assert_eq!(c.sent, c.answered + lost + c.unanswered + c.withdrawn, "{c:?}");
         let latency = [&self.tick.latency, &self.tick.ramp_latency];

@@ -1,5 +1,5 @@
 //! The one timer of a connection: for its next request, for the first of what is under way that takes too long, and for what its
-//! protocol does by itself, whichever comes first.
+//! protocol's own timer, whichever comes first.
 
 use net::{Cx, Io, Key};
 use samples::{Fault, Kind, Stage};

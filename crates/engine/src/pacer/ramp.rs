@@ -17,7 +17,7 @@ pub(crate) struct Dial {
     pub(crate) forced: bool,
 }
 
-/// What says when the next one is due.
+/// What determines when the next one is due.
 enum By {
     Schedule(Schedule),
     Window(Window),

@@ -45,7 +45,7 @@ impl Rotation {
         Some(first)
     }
 
-    /// Takes one out, wherever it is; nothing where it is not in.
+    /// Removes one, wherever it is; does nothing if it is absent.
     pub(super) fn remove(&mut self, index: u32) {
         if !self.has(index) {
             return;

@@ -71,7 +71,7 @@ pub(super) struct Window {
     pace: Option<Pace>,
 }
 
-/// What came of dials, in this second and in the one before.
+/// The results of dials, in this second and in the previous one.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     from: Nanos,

@@ -25,7 +25,7 @@ pub(crate) type Session = &'static RefCell<State>;
 
 #[derive(Debug)]
 pub(crate) struct State {
-    /// Streams under way, each with the number by which the server knows it.
+    /// Open streams, each with its number on the wire.
     under_way: Vec<(u32, u16)>,
     next: u16,
     /// The stream of the frame that has begun, and how much of it is to come.
@@ -68,7 +68,7 @@ impl State {
         self.asks_at
     }
 
-    /// A stream begins; the number by which the server knows it.
+    /// Opens a stream; returns its number on the wire.
     pub(crate) fn begin(&mut self, stream: u32) -> u16 {
         let number = self.next;
         self.next = self.next.wrapping_add(2);

@@ -17,7 +17,7 @@ fn new_exchange() -> Exchange {
     Exchange::new(Nanos::ZERO, Nanos::ZERO)
 }
 
-/// What came of some bytes, without their borrow.
+/// The progress made by some bytes, without their borrow.
 #[derive(Debug, PartialEq, Eq)]
 enum Came {
     More(usize),
@@ -44,7 +44,7 @@ fn came(read: Result<Progress<'_>, Kind>) -> Came {
     }
 }
 
-/// What comes of `pieces`, one after the other, where a response to a GET is awaited.
+/// The progress made by `pieces`, one after the other, while a response to a GET is awaited.
 fn check_http1(pieces: &[&[u8]], expected: Came, status: Option<u16>) {
     let (mut state, check) = (http1::State::new(), Check::default());
     state.order(false);
@@ -140,7 +140,7 @@ fn an_upgrade_that_is_refused() {
     }
 }
 
-/// What comes of input to a connection that has sent this text, and awaits its echo or anything.
+/// The progress made by input on a connection that has sent this text, and awaits its echo or anything.
 fn check_tcp(echo: bool, input: &[u8], expected: Came, differs: bool) {
     let check = if echo { Check::echo() } else { Check::default() };
     let mut exchange = new_exchange();

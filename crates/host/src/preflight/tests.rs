@@ -124,7 +124,7 @@ fn a_lack_of_ports_names_the_number_of_addresses_needed() {
     let six = Need { is_v4: false, ..here(with(70_000, 1, 1, 62_512)) };
     let found = preflight(&Machine::with(&[]).root(), &six);
     assert!(found[0].cure.contains(" -c 70000 --fix --sources fd77::/126  # "), "{}", found[0].cure);
-    // The network that is proposed has as many addresses as it says.
+    // The proposed network has as many addresses as stated.
     assert_eq!(Network::parse("10.128.0.0/29").unwrap().count(), 6);
     let machine = Machine::with(&[]);
     let found = preflight(&machine.root(), &with(u64::from(u32::MAX), 1, 1, 1));
@@ -257,7 +257,7 @@ fn tables_of_connections_only_warn() {
     let text = "warn connection hash: 1,024 buckets, 5,121 sockets with chains longer than 5: \
         sysctl -w net.ipv4.tcp_child_ehash_entries=2048 && unshare -n  # then run in that new network namespace";
     check(&chains("1024\n"), &need(5_121), &[text]);
-    // A namespace that shares the host's buckets says so by the sign.
+    // A namespace that shares the host's buckets is recognised by the sign.
     check(&chains("-1024\n"), &need(5_121), &[text]);
 }
 

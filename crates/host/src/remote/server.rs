@@ -48,7 +48,7 @@ impl Server {
     /// that may be sampled, and the default.
     ///
     /// # Errors
-    /// What bind says.
+    /// The error of bind.
     pub fn bind(address: SocketAddr, token: Option<Token>, only: Option<u16>) -> io::Result<Server> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -58,7 +58,7 @@ impl Server {
     /// Where it listens, the port that it got included.
     ///
     /// # Errors
-    /// What getsockname says.
+    /// The error of getsockname.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }

@@ -71,7 +71,7 @@ mod tests {
         });
         assert_eq!(speaks_tls(address), expected, "{reply:?}");
         let hello = server.join().unwrap();
-        // A record holds what its two lengths say.
+        // A record's two lengths agree with its content.
         assert_eq!(usize::from(u16::from_be_bytes([hello[3], hello[4]])), hello.len() - 5);
         assert_eq!(usize::from(u16::from_be_bytes([hello[7], hello[8]])), hello.len() - 9);
     }

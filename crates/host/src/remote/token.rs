@@ -58,7 +58,7 @@ impl Token {
         scheme.eq_ignore_ascii_case(b"Bearer ") && self.is(offered)
     }
 
-    /// Whether this is the secret, in the same time wherever it differs.
+    /// Whether this is the secret, in constant time.
     pub fn is(&self, offered: &[u8]) -> bool {
         let own = self.0.as_bytes();
         let difference = own.iter().zip(offered).fold(0, |sum, (a, b)| sum | (a ^ b));

@@ -123,7 +123,7 @@ impl Epoll {
     /// An instance without connections; memory is reserved, and touched only as they come.
     ///
     /// # Errors
-    /// What `epoll_create1` says.
+    /// The error of `epoll_create1`.
     pub fn new(settings: Settings, clock: Clock) -> io::Result<Epoll> {
         let connections = settings.connections as usize;
         Ok(Epoll {

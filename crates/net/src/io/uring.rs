@@ -80,7 +80,7 @@ const OPENING: u8 = 1;
 const ACCEPTING: u8 = 2;
 /// What it dials is on loopback.
 const NEAR: u8 = 4;
-/// A send of this batch is queued: it may go short, so that the next must wait for what becomes of it.
+/// A send of this batch is queued: it may be partial, so that the next must wait for its result.
 const SENDING: u8 = 8;
 /// It is in `readable`.
 const LISTED: u8 = 16;

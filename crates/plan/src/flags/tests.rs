@@ -372,7 +372,7 @@ fn thresholds_keep_their_order_and_all_their_mistakes_are_reported() {
     assert!(mistakes.iter().zip(beginnings).all(|(mistake, part)| mistake.contains(part)), "{mistakes:?}");
 }
 
-/// No plan comes of "?": each flag that is about the plan is named for it, or changes the plan.
+/// With the value "?" each flag of the plan is reported, or changes the plan.
 #[test]
 fn every_flag_of_a_plan_is_read_and_no_other() {
     let without = flags(&[URL]);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::flag::FLAGS;
 
-/// What comes of pairs of flag and value.
+/// The outputs of pairs of flag and value.
 fn outputs(flags: &[(&str, &str)]) -> Result<Outputs, Vec<String>> {
     let resolve = |_: &str| Err("no such host".to_owned());
     let named = |name: &str| Flag::named(name).unwrap_or_else(|| panic!("no flag {name}"));

@@ -1,4 +1,4 @@
-//! Whole files: what is right, what is wrong, and what comes of them.
+//! Whole files: valid ones and their plans, and invalid ones and their messages.
 
 mod files;
 mod missteps;

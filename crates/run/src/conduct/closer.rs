@@ -16,7 +16,7 @@ use crate::{
 /// Timeout of the target's own count.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What `throng serve` counts, if it says so soon: there is more to do.
+/// The counters of `throng serve`, if it responds quickly.
 fn counted_there(address: SocketAddr) -> Option<u64> {
     let (sender, receiver) = channel();
     let body = move || {
@@ -105,7 +105,7 @@ impl Environment<'_, '_> {
             return;
         }
         let seen = self.sources.has_an_end_there(self.observer.destinations());
-        // Where the kernel cannot say it now, it cannot later.
+        // If the kernel does not report it now, it will not later.
         self.ends_seen = seen != Some(false);
         if seen == Some(false) {
             self.both_ends_here = false;

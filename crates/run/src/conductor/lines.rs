@@ -109,7 +109,7 @@ impl Conductor<'_> {
         };
         line.until = until;
         self.record.totals.extend(&line);
-        // Of one alone the line says it all.
+        // With only one population its line is the total.
         if populations.len() > 1 {
             line.populations = populations;
         }

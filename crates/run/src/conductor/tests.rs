@@ -1,4 +1,4 @@
-//! What a conductor orders, and what becomes of ticks, in virtual time: workers that do as they are ordered, and ticks that
+//! The orders of a conductor, and what it makes of ticks, in virtual time: with workers that follow orders, and ticks that
 //! were made up.
 
 mod model;
@@ -138,7 +138,7 @@ fn commands_are_kept_with_their_times() {
         ran.record.commands.iter().map(|command| (command.at_s.round(), command.what.as_str())).collect();
     assert_eq!(recorded, [(2.0, "paused"), (3.0, "resumed"), (5.0, "load 90 %"), (7.0, "drained")]);
     assert_eq!(ran.record.interrupted, Some("hand"));
-    // All were open when the load was changed manually.
+    // All were open when the load was changed by a command.
     assert_eq!((ran.record.populations[0].held, ran.record.populations[0].peak), (10, 10));
     assert!(ran.lines.iter().any(|line| line.phase == Phase::Pause));
 }

@@ -52,7 +52,7 @@ pub(super) fn probes_per_s(plan: &Plan) -> u64 {
     plan.probe.as_ref().map_or(0, |probe| probe.rate.per_s_f64().round() as u64)
 }
 
-/// `n` dealt out in these proportions, at least one for each that has any; the sum is `n` wherever that can be.
+/// `n` split in these proportions, at least one for each that is not zero; the sum is `n` if possible.
 fn dealt(n: u64, weights: &[f64]) -> Vec<u32> {
     let all: f64 = weights.iter().sum();
     let (mut so_far, mut given) = (0.0, 0);

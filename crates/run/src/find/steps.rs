@@ -73,7 +73,7 @@ impl<'a> Steps<'a> {
         self.most
     }
 
-    /// A step; repeated once if throng itself was late, since that says nothing about the target and may be temporary.
+    /// A step; repeated once if throng itself was late, since that shows nothing about the target and may be temporary.
     ///
     /// # Errors
     /// This machine cannot do it.

@@ -53,7 +53,7 @@ pub(crate) struct Evidence {
     pub(crate) segments: net::Segments,
     /// Not one byte ever came, and connections were closed in reply to what was sent on them.
     pub(crate) is_mute: bool,
-    /// Whether the target speaks TLS, if that was tested.
+    /// Whether the target accepts TLS, if that was tested.
     pub(crate) speaks_tls: Option<bool>,
     /// The ICMP message that rejects dials, and its sender.
     pub(crate) rejection: Option<Rejection>,

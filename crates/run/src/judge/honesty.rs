@@ -177,7 +177,7 @@ mod tests {
         check(50.0, 1_000.0, 48.0, 60.0, false);
         check(50.0, 1_000.0, 40.0, 60.0, true);
         check(50.0, 1_200.0, 50.0, 60.0, true);
-        // Requests as long as the measurement: nothing to be said.
+        // Requests as long as the measurement: no statement is possible.
         check(50.0, 5.0, 4_000.0, 5_000.0, false);
         check(0.0, 0.0, 0.0, 0.0, false);
     }

@@ -7,7 +7,7 @@
 //! | memory | the target was killed by the OOM killer; the memory of all sockets was exhausted |
 //! | open-files | the target's files are near its limit |
 //! | heap | its managed heap is full |
-//! | open-files, threads, memory | its log says that it got none |
+//! | open-files, threads, memory | a line of its log |
 //! | conntrack | the table of tracked connections was full |
 //! | ports, memory, open-files | errors of our own system calls |
 //! | unreachable, denied | an ICMP message rejects dials, and its sender was determined |

@@ -64,7 +64,7 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     }
     let failed = match s.thresholds.is_empty() {
         true => short || !s.faults.is_empty() || probe_failed > 0 || silent.is_some(),
-        // What the figures that are judged say nothing of.
+        // What the judged figures do not cover.
         false => {
             let unanswered = s.requests.unanswered + s.probe.as_ref().map_or(0, |probe| probe.unanswered);
             missed || unanswered > 0 || is_deserted(facts)
@@ -242,7 +242,7 @@ mod tests {
         let seen = "1 of 500 requests had no response when the run ended";
         check(with(500, 499, 1), &[], none(), (Verdict::Fail, &[seen]));
         check(with(500, 499, 1), &["held == 100"], none(), (Verdict::Fail, &[seen]));
-        // Whatever else may have become of them.
+        // Whatever else may have happened to them.
         check(with(20, 0, 0), &[], none(), (Verdict::Fail, &["none of 20 requests had a response"]));
         check(
             with(20, 0, 0),

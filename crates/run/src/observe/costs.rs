@@ -258,7 +258,7 @@ mod tests {
     const SECOND: Nanos = Nanos::from_secs(1);
 
     /// A ramp to `n` connections in 20 steps: 300 bytes each in throng, 1,000 in the target, 2,500 in the kernel, 50 µs of
-    /// the target's CPU each; then five seconds with 8,000 answers each, 25 µs each.
+    /// the target's CPU each; then five seconds with 8,000 responses each, 25 µs each.
     fn seen(n: u64, wobble: impl Fn(u64) -> f64) -> Costs {
         let mut costs = Costs::default();
         for i in 0..=20 {

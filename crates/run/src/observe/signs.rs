@@ -12,7 +12,7 @@ const NEXT_LOOK: Nanos = Nanos::from_millis(2_500);
 /// A heap used to this share of its maximum is full, if most of the time is spent in collections.
 const NO_ROOM: f64 = 0.9;
 const COLLECTS: f64 = 0.5;
-/// The share of a shorter time says nothing.
+/// The share of a shorter time is meaningless.
 const MIN_TIME: Nanos = Nanos::from_millis(150);
 
 /// What may explain that something fails.
@@ -30,7 +30,7 @@ pub(crate) enum Sign {
     Heap,
     /// One of its threads has ended.
     Thread,
-    /// Its log says so.
+    /// A line of its log.
     NoMemory,
     NoThread,
     Connections,

@@ -10,7 +10,7 @@ use super::{Order, Schedule, State};
 /// Tenths of the planned load, between one and ten.
 const STEPS: u32 = 10;
 
-/// What was changed manually.
+/// The changes by commands.
 #[derive(Debug)]
 pub(super) struct ManualControl {
     /// Share of the load of the stages, in [`STEPS`].
@@ -144,7 +144,7 @@ impl Schedule<'_> {
         self.dial_on(population, now);
     }
 
-    /// What a population has to dial it dials as its stage says.
+    /// A population dials its missing connections at its stage's rate.
     fn dial_on(&mut self, population: u16, now: Nanos) {
         let progress = self.progress_mut(population);
         progress.moved_at = now;

@@ -81,12 +81,12 @@ impl Schedule<'_> {
         self.orders.push(Order::Population(population, Control::Hold(Nanos::NEVER)));
     }
 
-    /// Held connections become more or fewer, as fast as the stage says.
+    /// The number of held connections grows or shrinks at the stage's rate.
     pub(super) fn dial_or_close(&mut self, population: u16, (from, to): (u32, u32), all: u64, now: Nanos) {
         let changes = f64::from(from.abs_diff(to));
         let rate = match self.plan.stages[self.stage].ramp {
             Ramp::Adaptive => None,
-            // A rate of dials is of all whom the stage brings up.
+            // A rate of dials is shared by all populations that grow in this stage.
             Ramp::Rate(rate) if to > from => Some(rate.per_s_f64() * changes / all.max(1) as f64),
             Ramp::Rate(rate) => Some(rate.per_s_f64()),
             Ramp::Within(time) => Some(changes / time.max(AT_ONCE).secs_f64()),

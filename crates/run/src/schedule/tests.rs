@@ -10,7 +10,7 @@ use super::*;
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
 /// Every shard has received an order by then.
 const NOTICE: Nanos = Nanos::from_millis(120);
-/// How often the course is looked at.
+/// How often the schedule is sampled.
 const LOOK: u64 = 20;
 
 /// A plan from the lines of a scenario file below its target.
@@ -33,7 +33,7 @@ fn profile(profile: RateProfile) -> String {
     }
 }
 
-/// An order, as one would say it.
+/// An order as text.
 fn said(plan: &Plan, order: &Order) -> String {
     let name = |population: u16| plan.populations[usize::from(population)].name.clone();
     let control = |control: &Control| match control {

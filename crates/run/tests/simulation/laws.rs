@@ -9,7 +9,7 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     let faults = |is: fn(Stage, Kind) -> bool| -> u64 {
         t.faults.iter().filter(|(f, _)| is(f.stage, f.kind)).map(|(_, n)| n).sum()
     };
-    let wrong = faults(|stage, kind| kind.is_wrong_answer() && stage == Stage::Exchange);
+    let wrong = faults(|stage, kind| kind.is_wrong_response() && stage == Stage::Exchange);
     let lost = faults(|stage, _| stage == Stage::Exchange) - wrong;
     // A connection that was opened is open, or ended in exactly one way.
     let ended = c.dropped + c.closed + c.finished + c.ended_after;

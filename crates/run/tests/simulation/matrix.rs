@@ -201,7 +201,7 @@ impl Cell {
 
 /// Requests that were lost while outstanding; a wrong response is a response.
 fn lost(faults: &[FaultCount]) -> impl Iterator<Item = &FaultCount> {
-    faults.iter().filter(|fault| fault.stage == Stage::Exchange && !fault.kind.is_wrong_answer())
+    faults.iter().filter(|fault| fault.stage == Stage::Exchange && !fault.kind.is_wrong_response())
 }
 
 fn target_speaks_websocket(plan: &Plan) -> bool {

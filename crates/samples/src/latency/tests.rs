@@ -161,7 +161,7 @@ proptest! {
 }
 
 proptest! {
-    /// A quantile is off by no more than is said.
+    /// The error of a quantile is within its bound.
     #[test]
     fn a_time_is_as_exact_as_its_grain(ns in 1u64..crate::buckets::HIGHEST) {
         let mut l = Latency::default();

@@ -4,8 +4,8 @@ use samples::Verdict;
 
 use super::{Group, Run};
 
-/// What speaks against it: each once, with the runs that it is true of. `load_args`: those of a command line that say what the
-/// load is.
+/// Reasons against comparing: each once, with its runs. `load_args`: the arguments of a command line that define the
+/// load.
 pub(super) fn warnings(groups: &[Group], load_args: &dyn Fn(&[String]) -> Vec<String>) -> Vec<String> {
     let base = &groups[0].runs[0];
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();

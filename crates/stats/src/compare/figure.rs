@@ -99,7 +99,7 @@ impl Figure {
 }
 
 /// The share of a distribution that has no time: zero where each has one; none of a distribution of nothing, and of an
-/// earlier version's, which does not say.
+/// earlier version's, which does not have it.
 fn no_response(figures: &Value, times: &str) -> Option<f64> {
     let times = figures.pointer(&format!("/{}", times.replace('.', "/")))?;
     match times.get("censored")? {

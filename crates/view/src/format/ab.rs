@@ -44,7 +44,7 @@ fn failures(s: &Summary, whole: &Whole) -> String {
     let receive = of_requests(&|kind| matches!(kind, Kind::Reset | Kind::Closed | Kind::Truncated));
     let length = of_requests(&|kind| matches!(kind, Kind::WrongLength | Kind::WrongEcho));
     let right_or_counted =
-        |kind: Kind| kind.is_wrong_answer() || matches!(kind, Kind::Reset | Kind::Closed | Kind::Truncated);
+        |kind: Kind| kind.is_wrong_response() || matches!(kind, Kind::Reset | Kind::Closed | Kind::Truncated);
     let exceptions = of_requests(&|kind| !right_or_counted(kind)) + whole.unanswered();
     let failed = connect + receive + length + exceptions;
     let mut out = format!("Failed requests:        {failed}\n");

@@ -90,7 +90,7 @@ fn latencies(s: &Summary, out: &mut String) {
     out.push('\n');
 }
 
-/// The cells of a distribution: how many, the percentiles, and the share that these say nothing of.
+/// The cells of a distribution: how many, the percentiles, and the share that these do not cover.
 fn times_row(times: &Quantiles) -> String {
     let at = |(us, share): (f64, f64)| match times.count {
         0 => NONE.to_owned(),

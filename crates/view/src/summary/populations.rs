@@ -39,7 +39,7 @@ pub(super) fn table(s: &Summary) -> String {
     aligned(&rows)
 }
 
-/// p50, p99, and the share that neither says anything of.
+/// p50, p99, and the share that neither covers.
 fn times(q: &Quantiles) -> [String; 3] {
     let without = q.censored.map_or("-".to_owned(), |censored| percent(censored.share));
     let time = |us, share| if q.count == 0 { "-".to_owned() } else { super::time(us, q.is_at_least(share)) };

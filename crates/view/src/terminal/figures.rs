@@ -30,7 +30,7 @@ pub(crate) struct Second {
     pub(crate) waiting: u64,
     /// From due to the response; in the ramp, of the ramp.
     pub(crate) latency: Option<Percentiles>,
-    /// The share of those that had no response, of which the percentiles say nothing; none where each had one.
+    /// The share of those that had no response, which the percentiles do not cover; none if each had one.
     pub(crate) no_response: Option<f64>,
     /// From due to connected.
     pub(crate) connect: Option<Percentiles>,

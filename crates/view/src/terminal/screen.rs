@@ -133,14 +133,14 @@ pub(crate) fn give_back(first: &[&str]) {
     drop(pen);
 }
 
-/// Keeps a line for the end, where the live view has the terminal; else says no, and the line is to be printed.
+/// Keeps a line for the end while the live view has the terminal; otherwise returns false, and the line is to be printed.
 #[must_use]
 pub fn keep_for_later(line: &str) -> bool {
     let mut held_messages = held_messages();
     held_messages.as_mut().map(|held_messages| held_messages.add(line)).is_some()
 }
 
-/// Draws with what was said meanwhile, while the view has the terminal.
+/// Draws with the messages meanwhile, while the view has the terminal.
 pub(crate) fn with_pen(draw: impl FnOnce(&HeldMessages) -> io::Result<()>) -> io::Result<()> {
     let _pen = PEN.lock().unwrap_or_else(PoisonError::into_inner);
     let said = held_messages().clone();
@@ -148,7 +148,7 @@ pub(crate) fn with_pen(draw: impl FnOnce(&HeldMessages) -> io::Result<()>) -> io
 }
 
 /// What was typed, within this time; nothing more will come where it is an error. Read here, for crossterm's reader goes
-/// round in circles at the end of input, and waits in the midst of an escape sequence.
+/// round in circles at the end of input, and waits in the middle of an escape sequence.
 pub(crate) fn typed(within: Duration, bytes: &mut [u8]) -> io::Result<usize> {
     let (stdin, wait) = (stdin(), Timespec { tv_sec: 0, tv_nsec: i64::from(within.subsec_nanos()) });
     let mut ready = [PollFd::new(&stdin, PollFlags::IN)];

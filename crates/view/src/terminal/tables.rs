@@ -25,12 +25,12 @@ pub(crate) const LATENCY_WIDTH: u16 = (NAME + 4 * TIME + WITHOUT) as u16;
 const NO_RESPONSE: &str = "no response";
 /// What ought not to be.
 const BAD: Style = Style::new().fg(Color::Red);
-/// Columns of a fault, at the least: its count, and the three words that say what it is.
+/// The minimum columns of a fault: its count, side, stage and kind.
 const FAULT: usize = 39;
 /// Columns of a population's figures, and of its name at the least and at the most.
 const POPULATION: u16 = 56;
 const POPULATION_NAME: (usize, usize) = (16, 40);
-/// Its name's line, and fewer than two below it, would say nothing.
+/// Its name's line, and fewer than two below it, would show nothing.
 const MIN_POPULATIONS: u16 = 3;
 
 /// Times of the last second, four lines. Besides them, requests that they do not cover, if any.
@@ -117,7 +117,7 @@ impl Lists {
     }
 }
 
-/// How many of these are shown, where the last row is to say how many are not.
+/// How many of these are shown, if the last row has the number of the others.
 fn shown(all: usize, rows: usize, in_a_row: usize) -> usize {
     if all <= rows * in_a_row { all } else { rows.saturating_sub(1) * in_a_row }
 }

@@ -36,7 +36,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) history: &'a History,
     /// What the keys led to.
     pub(crate) message: Option<&'a str>,
-    /// What was said meanwhile, the last at the end.
+    /// The messages meanwhile, oldest first.
     pub(crate) held_messages: &'a [String],
     pub(crate) is_paused: bool,
     pub(crate) is_ending: bool,
@@ -198,7 +198,7 @@ fn rates(scene: &Scene, width: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-/// The last notices, and in the last line what the keys led to.
+/// The last messages, and in the last line the effect of keys.
 fn messages(scene: &Scene, rows: usize, width: usize) -> Vec<Line<'static>> {
     let message = scene.message.map(|message| Line::styled(message.to_owned(), STRONG.fg(Color::Yellow)));
     let held_messages = scene.held_messages.iter().rev().take(rows - usize::from(message.is_some())).rev();

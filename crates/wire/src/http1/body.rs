@@ -25,7 +25,7 @@ pub(super) enum Stage {
     Trailers,
     /// All is consumed, only `End` is left to report.
     Done,
-    /// This connection speaks HTTP no more: it is to be closed, or belongs to another protocol now.
+    /// This connection no longer carries HTTP: it is to be closed, or belongs to another protocol now.
     Left,
 }
 

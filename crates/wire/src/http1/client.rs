@@ -18,7 +18,7 @@ pub struct Client {
 
 const _: () = assert!(size_of::<Client>() <= 16, "a client's state is kept per request in flight");
 
-/// What the head of a final response says.
+/// The parsed head of a final response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The status code, 101 or 200 to 999.
@@ -58,7 +58,7 @@ impl Client {
     }
 
     /// Reads `input`: how many bytes are consumed, and the event. Call until `(0, None)`, see [the module](super).
-    /// `expected`: fields to look for in the head of the final response, each by its name and a text that its value
+    /// `expected`: fields to search for in the head of the final response, each by its name and a text that its value
     /// contains.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ pub(crate) fn window(input: &[u8]) -> &[u8] {
     &input[..input.len().min(MAX_HEAD)]
 }
 
-/// The head's length in bytes where it is complete, of the `seen` bytes that the parser looked at.
+/// The head's length in bytes where it is complete, of the `seen` bytes that the parser has read.
 pub(crate) fn complete(parsed: httparse::Result<usize>, seen: usize) -> Result<Option<usize>, Breach> {
     match parsed {
         Ok(httparse::Status::Complete(n)) => Ok(Some(n)),
@@ -74,7 +74,7 @@ pub(super) fn has_fields(headers: &[Header<'_>], expected: &[(String, String)]) 
     })
 }
 
-/// What `Transfer-Encoding` says of the framing.
+/// The framing by `Transfer-Encoding`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
     /// No such field.
@@ -153,12 +153,12 @@ impl<'a> Fields<'a> {
         Ok(f)
     }
 
-    /// Whether the connection lasts beyond this message, as far as the fields say (RFC 9112 section 9.3).
+    /// Whether the connection lasts beyond this message, according to the fields (RFC 9112 section 9.3).
     pub(super) fn keeps_alive(&self, http10: bool) -> bool {
         !self.close && (!http10 || self.keep_alive)
     }
 
-    /// The offer to speak WebSocket, where these fields make one.
+    /// The offered upgrade to WebSocket, if these fields make one.
     pub(super) fn websocket(&self) -> Option<Offer<'a>> {
         let Upgrade { connection: true, websocket: true, key: Some(key), version } = self.upgrade else {
             return None;
@@ -212,7 +212,7 @@ pub(crate) fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|b| *b == b',').map(<[u8]>::trim_ascii)
 }
 
-/// `timeout=N` of a `Keep-Alive` field (RFC 2068 section 19.7.1.1); what is no number says nothing.
+/// `timeout=N` of a `Keep-Alive` field (RFC 2068 section 19.7.1.1); what is not a number is ignored.
 fn timeout_s(item: &[u8]) -> Option<u32> {
     let (name, value) = item.split_at_checked(b"timeout".len())?;
     let value = value.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();

@@ -15,7 +15,7 @@ pub struct Server {
 
 const _: () = assert!(size_of::<Server>() <= 16, "a server's state is kept per connection");
 
-/// What the head of a request says.
+/// The parsed head of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
     /// The method as sent; any token (RFC 9110 section 9.1).

@@ -2,7 +2,7 @@
 
 use crate::out::Out;
 
-/// What the head of a response says.
+/// The contents of a response's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
     /// The status code, 100 to 999.
@@ -13,7 +13,7 @@ pub struct Response {
     pub content_length: u64,
     /// Whether the connection stays open after this response.
     pub keeps_alive: bool,
-    /// The request was HTTP/1.0, so that staying open must be said.
+    /// The request was HTTP/1.0, so that keep-alive must be announced.
     pub http10: bool,
 }
 

@@ -70,7 +70,7 @@ pub struct Data<'a> {
     pub ends: bool,
 }
 
-/// What a close says.
+/// The contents of a close.
 #[derive(Clone, Copy, Debug)]
 pub struct Closing<'a> {
     /// The status code (section 7.4), one that a peer may send; `None` where the close has no payload.
@@ -94,7 +94,7 @@ impl Frames {
         }
     }
 
-    /// Reads on: how many bytes of `input` are consumed, and what they say. To be called until `(0, None)`,
+    /// Reads on: how many bytes of `input` are consumed, and the event. To be called until `(0, None)`,
     /// see [the module](super). `most`: the largest message in bytes that is taken.
     ///
     /// # Errors

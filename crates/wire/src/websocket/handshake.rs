@@ -73,7 +73,7 @@ pub enum Response {
     Refused(u16),
 }
 
-/// Client: reads the response to the request with this `key`: its length in bytes and what it says; `None`
+/// Client: reads the response to the request with this `key`: its length in bytes and its result; `None`
 /// while it is incomplete, at most [`MAX_HEAD`] bytes with the interim responses before it.
 ///
 /// # Errors

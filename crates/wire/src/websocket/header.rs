@@ -61,7 +61,7 @@ impl Opcode {
     }
 }
 
-/// What the header of a frame says.
+/// The parsed header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// What the frame is.

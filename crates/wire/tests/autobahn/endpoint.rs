@@ -116,7 +116,7 @@ impl Endpoint {
             match self.frames.handle_bytes(&rest[at..], MOST) {
                 Ok((0, None)) => break,
                 Ok((n, event)) => {
-                    event.into_iter().for_each(|event| self.answer(event));
+                    event.into_iter().for_each(|event| self.reply_to(event));
                     at += n;
                 }
                 Err(breach) => {
@@ -129,7 +129,7 @@ impl Endpoint {
         self.rest = rest;
     }
 
-    fn answer(&mut self, event: Event<'_>) {
+    fn reply_to(&mut self, event: Event<'_>) {
         match event {
             Event::Data(data) => {
                 self.message.extend(data.payload.bytes());

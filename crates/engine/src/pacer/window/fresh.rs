@@ -1,4 +1,4 @@
-//! What comes of dials soon after they are made. A SYN that is lost is sent again after a second; that its dial is not
+//! The results of dials soon after they are made. A SYN that is lost is sent again after a second; that its dial is not
 //! through is known long before.
 
 use units::Nanos;
@@ -11,7 +11,7 @@ const SOONEST: Nanos = Nanos::from_millis(50);
 /// Periods that are not judged yet, and the one that lasts.
 const MOST: u64 = 4;
 
-/// What came of a period's dials.
+/// The results of a period's dials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Through {
     /// When it ended.

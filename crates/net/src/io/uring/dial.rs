@@ -90,7 +90,7 @@ impl Uring {
     /// (`io_connect`, Linux 6.18). The kernel continues to dial, EALREADY, and ends it later with that error, unless a
     /// reply arrives.
     pub(super) fn confirm(&mut self, k: Key) {
-        // Where it dials to was said the first time.
+        // The first connect has set the address.
         static AGAIN: libc::sockaddr = libc::sockaddr { sa_family: libc::AF_INET as u16, sa_data: [0; 14] };
         if self.is_current(k) {
             let (_, fd) = self.place(k);

@@ -25,7 +25,7 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// A ring with a table of direct descriptors, all empty. It may not have more slots than RLIMIT_NOFILE says; each
+    /// A ring with a table of direct descriptors, all empty. It may not have more slots than RLIMIT_NOFILE; each
     /// ring has a table of its own, so that several together may.
     pub(super) fn new(settings: &Settings, mode: Mode) -> io::Result<Ring> {
         // Few entries where there are many rings: 62 rings for a million connections at 64 KiB are 4 MiB.

@@ -15,7 +15,7 @@ pub(super) struct Model {
     target: Target,
 }
 
-/// What becomes of dials, connections and requests.
+/// The results of dials, connections and requests.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
     /// Time after an order until all connections are open.

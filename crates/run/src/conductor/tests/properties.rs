@@ -28,7 +28,7 @@ fn plan_of(stages: &[(u32, u64, u64)]) -> Plan {
     scenario(&text)
 }
 
-/// The time that an order names, with whom it is for and what it does; never is no time.
+/// The time of an order, its recipients and its effect; never is no time.
 fn effect(order: &Order) -> Option<((u16, &'static str), Nanos)> {
     let (role, control) = match *order {
         Order::Load(nth, _, _, from) => return Some(((nth, "load"), from)),

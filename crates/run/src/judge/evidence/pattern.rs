@@ -119,7 +119,7 @@ mod tests {
         check(&spread(2_000, 2_100, 1), 0, true);
         check(&spread(2_000, 2_100, 1), 2_200, true);
         check(&spread(2_000, 2_100, 1), 9_000, false);
-        // A clock that is looked at twice a second.
+        // A clock that is checked twice a second.
         check(&spread(3_000, 3_500, 1), 0, true);
         check(&spread(1_000, 1_600, 1), 0, false);
         check(&spread(2_000, 2_100, 1)[..2], 0, false);

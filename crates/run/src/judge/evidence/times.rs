@@ -15,7 +15,7 @@ use crate::{
 pub(crate) const USED_UP: f64 = 0.95;
 /// A collection that took this share of a silence explains it.
 const COLLECTED: f64 = 0.5;
-/// CPU over less than this says nothing.
+/// CPU over less than this means nothing.
 const LEAST: Nanos = Nanos::from_millis(500);
 const SECOND: Nanos = Nanos::from_secs(1);
 

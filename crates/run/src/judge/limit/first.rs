@@ -12,7 +12,7 @@ const MAX_NAMED: usize = 3;
 /// When a finding began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
-    /// Nothing says: its place in the table decides.
+    /// Unknown: its place in the table decides.
     Unknown,
     /// When this was seen.
     Seen(Sign),

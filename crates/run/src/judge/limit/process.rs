@@ -10,7 +10,7 @@ use units::Bytes;
 use super::{Case, Trouble, accept_queue::is_full, target::OUT_OF_MEMORY};
 use crate::judge::evidence::sign_of;
 
-/// Its heap is full: the log says so, or nearly all of it is used and collections take the time.
+/// Its heap is full: according to its log, or nearly all of it is used and collections take the time.
 pub(super) fn heap(case: &Case) -> Option<Limit> {
     let said = logged(case, LogKind::Heap);
     let full = case.evidence.heap.filter(|_| case.explains(sign_of(LogKind::Heap)));
@@ -55,7 +55,7 @@ pub(super) fn thread(case: &Case) -> Option<Limit> {
     case.limit(if is_named { Seen } else { Inferred }, (Side::Target, Cause::Thread), at, detail, cure)
 }
 
-/// Its log says that it could get no file, no memory or no thread.
+/// According to its log it could get no file, no memory or no thread.
 pub(super) fn short(case: &Case) -> Option<Limit> {
     if matches!(case.trouble, Trouble::Ours | Trouble::Path | Trouble::None) {
         return None;
@@ -83,7 +83,7 @@ pub(super) fn short(case: &Case) -> Option<Limit> {
     case.limit(Seen, (Side::Target, cause), case.served(), format!("process {pid} {what}"), cure)
 }
 
-/// Its log says that its own limit on connections was reached.
+/// According to its log its own limit on connections was reached.
 pub(super) fn connections(case: &Case) -> Option<Limit> {
     logged(case, LogKind::Connections).filter(|_| case.is_short())?;
     let held = case.summary.connections.held;
@@ -92,7 +92,7 @@ pub(super) fn connections(case: &Case) -> Option<Limit> {
     case.limit(Seen, (Side::Target, Cause::ConnectionLimit), held, detail, cure)
 }
 
-/// Adds what the target's log says of it, and is as sure as that makes it.
+/// Adds the target's log line for this cause, which makes it certain.
 pub(super) fn quote(case: &Case, mut limit: Limit) -> Limit {
     let kinds: &[LogKind] = match (limit.side, limit.cause) {
         (Side::Target, Cause::Heap) => &[LogKind::Heap],

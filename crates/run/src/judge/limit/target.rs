@@ -96,13 +96,13 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     )
 }
 
-/// Only on the target's host it can be seen whether there is a listener: resets look the same.
+/// Whether there is a listener can only be seen on the target's host: resets look the same.
 fn or_a_firewall(case: &Case) -> &'static str {
     let is_seen = case.evidence.there.is_some();
     if is_seen { "" } else { ", or a firewall on the path sent the resets" }
 }
 
-/// It expects TLS, which throng does not speak.
+/// It expects TLS, which throng does not support.
 pub(super) fn tls_expected(case: &Case) -> Option<Limit> {
     if case.kind != Some(Kind::TlsExpected) {
         return closed_for_tls(case);

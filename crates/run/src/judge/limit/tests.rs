@@ -106,7 +106,7 @@ fn a_server_that_closes_without_a_byte_may_expect_tls() {
         |evidence: &Evidence| limit(&stopped(0, at_once()), evidence).map(|limit| limit.certainty);
     use Certainty::{Guess, Seen};
     assert_eq!([e(Some(true), None), e(None, None)].map(|e| certainty(&e)), [Some(Seen), Some(Guess)]);
-    // It was tested and does not speak TLS; it waited; a byte arrived; idle ones were closed.
+    // It was tested and does not accept TLS; it waited; a byte arrived; idle ones were closed.
     let closed = ("target", "closed", 800, "closed by the peer", "and log");
     check(&stopped(0, at_once()), &e(Some(false), None), closed);
     check(&stopped(0, at_once()), &e(None, Some(3_000)), ("target", "request-timeout", 800, "", ""));
@@ -254,7 +254,7 @@ fn a_full_accept_queue_names_its_backlog() {
     check(&stopped(40, waiting()), &queue(0, overflows(200)), ("target", "accept-queue", 40, "of 8 ", ""));
     check(&stopped(40, reset()), &queue(9, overflows(1)), ("target", "accept-queue", 40, "", ""));
     check(&stopped(40, closed()), &queue(9, overflows(1)), ("target", "closed", 800, "", ""));
-    // Only our own counters: they say nothing about another host.
+    // Only our own counters: they show nothing about another host.
     let remote = Evidence { there: None, ..here(overflows(33)) };
     check(&stopped(40, waiting()), &remote, ("target", "timeout", 800, "", ""));
     let slow = Evidence { accepts_per_s: Some(500.4), ..queue(9, overflows(1)) };
