@@ -288,7 +288,7 @@ mod tests {
 
         /// Memory goes with the octaves that were seen, and what is kept of it is used again.
         #[test]
-        fn what_was_cleared_is_as_new(before in times(), after in times(), form in form()) {
+        fn a_cleared_histogram_is_as_new(before in times(), after in times(), form in form()) {
             let mut used = of(&before, 3, 2, form);
             used.clear();
             prop_assert_eq!(&used, &Buckets::new(2));

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_long_enough_has_no_share() {
+    fn short_measurements_have_no_share() {
         let all = [calibration("uring", 0, 80_000.0)];
         let mut short = summary("uring");
         (short.ramp_s, short.duration_s) = (0.4, 0.4);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_named_where_ours_waited_for_what_they_did_not_use() {
+    fn other_programs_are_named_if_ours_waited_for_processors() {
         // The ramp took 2 s, the hold 5 s; each end waited for so long.
         let seen = || waiting(1_400_000_000, 5_000_000_000);
         let expected = [("other programs", Some(0.6), Some(1.4)), ("other programs", Some(1.4), Some(2.0))];

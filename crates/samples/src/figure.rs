@@ -75,7 +75,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_was_taken_off_may_belong_there() {
+    fn subtracted_stalls_may_belong_to_the_figure() {
         let stalled = json!({ "count": 20, "share": 0.02, "most": 40.0 });
         let times = json!({ "count": 1_000, "mean": 3.0, "p90": 4.0, "p99": 5.0, "max": 9.0, "stalled": stalled.clone() });
         let summary = json!({ "a": { "connect_us": times }, "latency_us": { "count": 9, "p99": 1.0, "stalled": null } });
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_response_counts_in_what_is_judged() {
+    fn requests_without_a_response_count_in_judged_figures() {
         let censored = json!({ "count": 5, "share": 0.5, "p50": 9.0, "p99": null });
         let summary = json!({
             "latency_us": { "count": 5, "mean": 3.0, "min": 1.0, "p50": 3.0, "p99": 8.0, "max": 9.0, "censored": censored },

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_were_asked_nothing_are_open_and_no_more() {
+    fn connections_without_requests_are_only_reported_as_open() {
         let mut s = Summary::default();
         (s.connections.opened, s.connections.held) = (500, 500);
         let unseen = "(whether the target's process accepted them is not known), no faults, no requests sent";

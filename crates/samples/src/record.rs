@@ -128,7 +128,7 @@ mod tests {
     proptest! {
         /// Ticks, written and read, add up to the same totals: a stored run can be replayed.
         #[test]
-        fn what_is_read_back_has_the_same_totals(seeds in proptest::collection::vec(0u64..1000, 1..8)) {
+        fn a_record_read_back_has_the_same_totals(seeds in proptest::collection::vec(0u64..1000, 1..8)) {
             let mut direct = [tick(seeds[0]), tick(seeds[0])];
             let mut replayed = [(); 2].map(|()| again(&record(seeds[0])).tick.into_owned());
             prop_assert_eq!(&again(&record(seeds[0])), &record(seeds[0]));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_record_lacks_or_has_too_much_of_does_not_matter() {
+    fn missing_and_unknown_fields_of_a_record_are_accepted() {
         let check = |text: &str, open: u64| {
             let record = TickRecord::from_json(text).unwrap_or_else(|e| panic!("{text}: {e}"));
             assert_eq!(*record.tick, Tick { open, ..Tick::default() }, "{text}");
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_an_error() {
+    fn an_invalid_record_is_an_error() {
         for text in [
             "",
             "[1]",

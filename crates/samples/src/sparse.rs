@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_takes_room_for_what_is_there() {
+    fn a_packed_histogram_takes_room_for_its_buckets_only() {
         let counts = packed(&[3, 64, 70, 1_000]);
         assert_eq!((counts.counts.len(), counts.words(), counts.used()), (4, 16, 0..16));
         assert_eq!(counts.iter().collect::<Vec<_>>(), [(3, 4), (64, 65), (70, 71), (1_000, 1_001)]);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_added_to_others() {
+    fn packed_words_are_added() {
         let mut sum = SparseCounts::new(4);
         sum.add(70, 5);
         let some = packed(&[64, 127, 191]);

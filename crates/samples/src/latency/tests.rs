@@ -82,7 +82,7 @@ fn shares_sums_and_extremes_are_of_what_was_recorded() {
 }
 
 #[test]
-fn what_never_ended_is_longer_than_all_that_did() {
+fn censored_values_exceed_all_measured_ones() {
     // (with a time: 1 ms, 2 ms, …; without; quantile; milliseconds)
     let check = |n: u64, censored: u64, q: f64, expected: Option<u64>| {
         let mut l = Latency::default();

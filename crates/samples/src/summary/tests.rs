@@ -36,7 +36,7 @@ fn check_kept(path: &str, before: &Value, after: &Value) {
 
 /// Each measurement of `bench/` has kept the summaries of its runs, of many a version.
 #[test]
-fn what_earlier_versions_wrote_is_read() {
+fn summaries_of_earlier_versions_are_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/results");
     let mut read = 0;
     for entry in fs::read_dir(folder).unwrap() {
@@ -67,7 +67,7 @@ fn summary() -> Summary {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn a_summary_is_read_back() {
     for s in [Summary::default(), summary()] {
         assert_eq!(Summary::from_json(&json!(s)), Ok(s.clone()));
         assert_eq!(serde_json::from_str(&json!(s).to_string()).ok(), Some(s));
@@ -85,7 +85,7 @@ fn figures_stand_beside_the_rest() {
 }
 
 #[test]
-fn what_is_not_there_or_not_known_does_not_matter() {
+fn missing_and_unknown_fields_of_a_summary_are_accepted() {
     let text = json!({
         "verdict": "fail",
         "limit": { "side": "plan", "cause": "weather", "detail": "rain" },
