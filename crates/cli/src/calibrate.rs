@@ -8,8 +8,8 @@ use store::Store;
 use units::{Count, Date, Nanos};
 
 use crate::{
-    EXIT_MACHINE, Failure, args::CalibrateArgs, files::Files, message, own_server::OwnServer, plans, runs,
-    signals, tell,
+    EXIT_MACHINE, Failure, args::CalibrateArgs, files::Files, message, own_server::OwnServer, plans,
+    print_result, runs, signals,
 };
 
 /// Connections opened for each second of `--duration`: more than most machines open in one.
@@ -44,7 +44,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
     };
     store.add_calibration(&calibration).map_err(Failure::machine)?;
     let text = view::calibration_text(&calibration);
-    tell(&text, args.json.as_deref(), || view::calibration_json(&calibration))?;
+    print_result(&text, args.json.as_deref(), || view::calibration_json(&calibration))?;
     Ok(0)
 }
 
@@ -53,7 +53,7 @@ fn read_args(args: &CalibrateArgs) -> Result<Nanos, Failure> {
     let plan = plans::plan(&flags("tcp://127.0.0.1:1", &args.io).with(&flag::DURATION, &args.duration))?;
     match plan.stages[0].hold {
         Hold::For(time) if time > Nanos::ZERO => Ok(time),
-        _ => Err(Failure::words([format!("--duration: {:?} is not a time; use 8s", args.duration)])),
+        _ => Err(Failure::usage([format!("--duration: {:?} is not a time; use 8s", args.duration)])),
     }
 }
 

@@ -7,7 +7,7 @@ use stats::compare::{Comparison, Figure, FigureTolerance};
 use store::{Store, StoredRun};
 use view::Report;
 
-use crate::{Failure, args::CompareArgs, message, runs, tell};
+use crate::{Failure, args::CompareArgs, message, print_result, runs};
 
 /// Runs in one page.
 const MAX_DRAWN: usize = 16;
@@ -22,7 +22,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     let comparison = Comparison::new(groups, load, &tolerances, &plan::load_args);
     let text =
         if args.markdown { view::compare::markdown(&comparison) } else { view::compare::text(&comparison) };
-    tell(&text, args.json.as_deref(), || view::compare::json(&comparison))?;
+    print_result(&text, args.json.as_deref(), || view::compare::json(&comparison))?;
     if let Some((file, drawn)) = args.report.as_ref().zip(drawn) {
         let written = fs::write(file, view::report_html(&drawn, Some(&comparison)));
         written.map_err(|e| Failure::machine(format!("--report {file}: {e}")))?;
@@ -39,7 +39,7 @@ fn reports(store: &Store, groups: &Groups) -> Result<Vec<Report>, Failure> {
     let runs: Vec<&StoredRun> = groups.iter().flat_map(|(_, runs)| runs).collect();
     if runs.len() > MAX_DRAWN {
         let why = format!("--report: too many runs to overlay, at most {MAX_DRAWN}: {}", runs.len());
-        return Err(Failure::words([why]));
+        return Err(Failure::usage([why]));
     }
     let report = |run: &&StoredRun| {
         let mut report = Report::of(run);
@@ -75,7 +75,7 @@ fn read_args(args: &CompareArgs) -> Result<(Store, Groups, Vec<FigureTolerance>)
     }
     match store.filter(|_| mistakes.is_empty()) {
         Some(store) => Ok((store, groups, tolerances)),
-        None => Err(Failure::words(mistakes)),
+        None => Err(Failure::usage(mistakes)),
     }
 }
 

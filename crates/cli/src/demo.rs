@@ -5,7 +5,7 @@ use plan::{Flags, Live, flag};
 use run::Interrupt;
 use units::Count;
 
-use crate::{Failure, answer, apply::apply, own_server::OwnServer, plans, runs, say, signals};
+use crate::{Failure, apply::apply, own_server::OwnServer, plans, print_stderr, print_stdout, runs, signals};
 
 const CONNECTIONS: u64 = 100_000;
 /// Of what fits this machine's memory, the demo takes this share at most.
@@ -30,7 +30,7 @@ fn against(address: &str, interrupt: &Interrupt) -> Result<u8, Failure> {
     let full = plans::plan(&flags(CONNECTIONS * SHARE))?;
     let n = run::fitting(&full, &Root::real()).map_err(Failure::machine)? / SHARE;
     let n = n.clamp(1, CONNECTIONS);
-    say(&format!(
+    print_stderr(&format!(
         "{} keep-alive HTTP connections to a server on this machine, each requesting 1 to 4096 characters, \
         then idle for 5 to 15 s",
         Count(n)
@@ -43,6 +43,6 @@ fn against(address: &str, interrupt: &Interrupt) -> Result<u8, Failure> {
         &mut [],
     )?
     .summary;
-    answer(&view::text(&summary))?;
+    print_stdout(&view::text(&summary))?;
     Ok(summary.verdict.exit_status())
 }

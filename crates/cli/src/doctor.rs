@@ -6,7 +6,7 @@ mod report;
 use host::{Need, Repair, Root};
 use plan::{Flags, Plan, Sources, flag};
 
-use crate::{EXIT_MACHINE, Failure, answer, args::DoctorArgs, message, plans};
+use crate::{EXIT_MACHINE, Failure, args::DoctorArgs, message, plans, print_stdout};
 use report::{Report, Verdict};
 
 /// Checks, applies fixes with `--fix`, and reports; returns the exit status.
@@ -27,7 +27,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
             report = examine(&root, &plan, args, Some(report.connections))?;
         }
     }
-    answer(&if args.json { report.json() } else { report.text() })?;
+    print_stdout(&if args.json { report.json() } else { report.text() })?;
     Ok(if report.verdict() == Verdict::Refuse { EXIT_MACHINE } else { 0 })
 }
 

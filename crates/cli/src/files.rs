@@ -84,7 +84,7 @@ impl Files {
         }
         let is_used = || {
             let why = "the folder is not empty; use a new one";
-            Failure::words([format!("{flag}: {why}: {:?}", folder.display().to_string())])
+            Failure::usage([format!("{flag}: {why}: {:?}", folder.display().to_string())])
         };
         if fs::read_dir(folder).map_err(failed)?.next().is_some() {
             return Err(is_used());
@@ -122,7 +122,7 @@ impl Files {
         let Some(place) = fs::canonicalize(path).ok().or_else(named) else { return Ok(()) };
         match self.flags.insert(place, flag.to_owned()) {
             None => Ok(()),
-            Some(other) => Err(Failure::words([format!(
+            Some(other) => Err(Failure::usage([format!(
                 "{flag}: {other} writes the same file; use another name: \
                 {name:?}"
             )])),

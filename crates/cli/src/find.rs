@@ -9,7 +9,7 @@ use crate::{
     EXIT_INTERRUPTED, Failure,
     args::{FindArgs, refused_by_find},
     files::Files,
-    message, plans, say, signals,
+    message, plans, print_stderr, signals,
 };
 
 /// Default time at full load of each step (`--duration`).
@@ -31,13 +31,13 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
         Some(most) => most,
         None => run::most(by, &plan, &root).map_err(Failure::machine)?,
     };
-    say(&format!("{}: up to {} {}, {dwell} each", plan.text, Count(most), by.unit()));
-    let mut show = |point: &samples::Point| say(&view::find_line(point, by.unit()));
+    print_stderr(&format!("{}: up to {} {}, {dwell} each", plan.text, Count(most), by.unit()));
+    let mut show = |point: &samples::Point| print_stderr(&view::find_line(point, by.unit()));
     let how = Find { by, most, dwell: dwell.max(Nanos::from_secs(1)) };
     let found =
         run::find(how, &plan, &root, &interrupt, &mut message, &mut show).map_err(Failure::machine)?;
     let text = view::find_text(&found, by.unit());
-    crate::tell(&text, json.as_deref(), || view::find_json(&found))?;
+    crate::print_result(&text, json.as_deref(), || view::find_json(&found))?;
     Ok(if interrupt.is_set() { EXIT_INTERRUPTED } else { found.exit_status() })
 }
 
@@ -57,7 +57,7 @@ fn plan(flags: Flags, by: By) -> Result<(Plan, Nanos), Failure> {
     let plan = plans::plan(&flags)?;
     match Nanos::parse(&dwell) {
         Ok(dwell) => Ok((plan, dwell)),
-        Err(_) => Err(Failure::words([format!("--duration: a search step cannot last {dwell:?}; use 5s")])),
+        Err(_) => Err(Failure::usage([format!("--duration: a search step cannot last {dwell:?}; use 5s")])),
     }
 }
 
@@ -83,5 +83,5 @@ fn read_args(args: &FindArgs, flags: &Flags) -> Result<(By, Option<u64>), Failur
     });
     let refused = flags.refused(|flag, value| refused_by_find(flag, value).map(str::to_owned));
     mistakes.extend(refused.iter().map(ToString::to_string));
-    if mistakes.is_empty() { Ok((by, most)) } else { Err(Failure::words(mistakes)) }
+    if mistakes.is_empty() { Ok((by, most)) } else { Err(Failure::usage(mistakes)) }
 }

@@ -12,9 +12,9 @@ use lab::{Case, Environment, Error, Experiment, Lab, Outcome, Page, Runner, Soak
 use units::Nanos;
 
 use crate::{
-    EXIT_INTERRUPTED, Failure, answer,
+    EXIT_INTERRUPTED, Failure,
     args::{LabArgs, LabCompareArgs, LabRunArgs, LabSoakArgs, LabVerb},
-    folders, message, runs, signals, tell,
+    folders, message, print_result, print_stdout, runs, signals,
 };
 
 /// Executes the command; returns the exit status.
@@ -32,7 +32,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<u8, Failure> {
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         match error {
-            Error::Usage(lines) => Failure::words(lines),
+            Error::Usage(lines) => Failure::usage(lines),
             Error::Machine(what) => Failure::machine(what),
             Error::Interrupted => Failure { status: EXIT_INTERRUPTED, lines: Vec::new() },
         }
@@ -44,14 +44,14 @@ fn labs() -> Result<Vec<Lab>, Failure> {
     let folder = env::var_os("THRONG_LABS").map_or_else(|| PathBuf::from("labs"), PathBuf::from);
     let folder = folder.canonicalize().map_err(|e| {
         let cure = "change to throng's source folder, or set THRONG_LABS to the folder with the labs";
-        Failure::words([format!("no labs found; {cure}: {}: {e}", folder.display())])
+        Failure::usage([format!("no labs found; {cure}: {}: {e}", folder.display())])
     })?;
     Ok(lab::labs(&folder)?)
 }
 
 fn find<'a>(labs: &'a [Lab], name: &str) -> Result<&'a Lab, Failure> {
     let names = || labs.iter().map(|lab| lab.name.as_str()).collect::<Vec<_>>().join(", ");
-    let none = || Failure::words([format!("no such lab; use {}: {name}", names())]);
+    let none = || Failure::usage([format!("no such lab; use {}: {name}", names())]);
     labs.iter().find(|lab| lab.name == name).ok_or_else(none)
 }
 
@@ -64,7 +64,7 @@ fn folder() -> Result<PathBuf, Failure> {
 /// Runs what the lab has, each experiment at its own scale.
 fn runner(stop: &AtomicBool) -> Result<Runner<'_>, Failure> {
     let store = runs::file().ok();
-    Ok(Runner { folder: folder()?, store, scale: None, time: None, at: None, stop, tell: &message })
+    Ok(Runner { folder: folder()?, store, scale: None, time: None, at: None, stop, progress: &message })
 }
 
 /// Prints the labs, and what is missing for each server.
@@ -91,7 +91,7 @@ fn list(labs: &[Lab]) -> Result<u8, Failure> {
         lab.experiments.iter().for_each(|experiment| one("experiment", experiment));
         lab.soak.iter().for_each(|soak| one("soak", soak));
     }
-    answer(&text)?;
+    print_stdout(&text)?;
     Ok(0)
 }
 
@@ -101,7 +101,7 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
         None => &lab.servers[0],
         Some(name) => lab
             .server(name)
-            .ok_or_else(|| Failure::words([format!("--server: {} has no server {name}", lab.name)]))?,
+            .ok_or_else(|| Failure::usage([format!("--server: {} has no server {name}", lab.name)]))?,
     };
     let variable = |text: &String| {
         let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
@@ -109,11 +109,11 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
         Ok((name.to_owned(), value.to_owned()))
     };
     let variant = env.iter().map(variable).collect::<Result<Environment, String>>();
-    let variant = variant.map_err(|why| Failure::words([why]))?;
+    let variant = variant.map_err(|why| Failure::usage([why]))?;
     let stop = signals::order_to_stop(false)?;
     let runner = Runner { scale: Some(scale), ..runner(&stop)? };
     let mut running = runner.start(lab, server, &variant)?;
-    answer(&format!("{} listens at http://{}/\n", server.name, running.addresses[0]))?;
+    print_stdout(&format!("{} listens at http://{}/\n", server.name, running.addresses[0]))?;
     while !stop.load(Relaxed) {
         if let Some(ended) = running.ended() {
             return Err(Failure::machine(ended));
@@ -148,7 +148,7 @@ fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
         }
         ran += 1;
         let outcome = runner.run(case)?;
-        answer(&lab::trial_text(lab, &outcome))?;
+        print_stdout(&lab::trial_text(lab, &outcome))?;
         if stop.load(Relaxed) {
             return Ok(EXIT_INTERRUPTED);
         }
@@ -165,7 +165,7 @@ fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
 fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
     let time = time(&args.time)?;
     let experiment = lab.soak.as_ref().ok_or_else(|| {
-        Failure::words([format!("{} has no [soak] in its lab.toml: {}", lab.name, lab.folder.display())])
+        Failure::usage([format!("{} has no [soak] in its lab.toml: {}", lab.name, lab.folder.display())])
     })?;
     let results = results(args.results.as_deref())?;
     let case = Case::select(lab, [experiment], &args.variant)?[0];
@@ -173,7 +173,7 @@ fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
     let at = args.at.as_deref().map(host_and_port).transpose()?;
     let runner = Runner { scale: args.scale, at, ..runner(&stop)? };
     let Soak { outcome, text, drifts } = Soak::run(runner, &case, time)?;
-    answer(&text)?;
+    print_stdout(&text)?;
     if stop.load(Relaxed) {
         return Ok(EXIT_INTERRUPTED);
     }
@@ -188,19 +188,19 @@ fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Failure> {
     let file = results_file(args.results.as_deref())?;
     if !file.exists() {
         let cure = "run `throng lab run`, or select a file with --results";
-        return Err(Failure::words([format!("no results yet; {cure}: {}", file.display())]));
+        return Err(Failure::usage([format!("no results yet; {cure}: {}", file.display())]));
     }
     let mut outcomes = Outcome::all(&file)?;
     outcomes.retain(|outcome| labs.iter().any(|lab| lab.name == outcome.subject.lab));
     if outcomes.is_empty() {
-        return Err(Failure::words([format!("no results of this lab yet: {}", file.display())]));
+        return Err(Failure::usage([format!("no results of this lab yet: {}", file.display())]));
     }
     let text = lab::compare_text(labs, &outcomes);
     if let Some(file) = &args.markdown {
         let written = Page::of(labs, &outcomes)?.write(file);
         written.map_err(|e| Failure::machine(format!("--markdown {}: {e}", file.display())))?;
     }
-    tell(&text, args.json.as_deref(), || lab::compare_json(&outcomes))?;
+    print_result(&text, args.json.as_deref(), || lab::compare_json(&outcomes))?;
     Ok(0)
 }
 
@@ -209,18 +209,18 @@ fn host_and_port(url: &str) -> Result<String, Failure> {
     let host = url.strip_prefix("http://").map(|host| host.trim_end_matches('/'));
     let host = host.filter(|host| !host.is_empty() && !host.contains('/'));
     let why = "use http://HOST:PORT without a path, which comes from the experiment";
-    host.map(str::to_owned).ok_or_else(|| Failure::words([format!("--at: {why}: {url}")]))
+    host.map(str::to_owned).ok_or_else(|| Failure::usage([format!("--at: {why}: {url}")]))
 }
 
 /// Reads `--for`.
 fn time(text: &str) -> Result<Nanos, Failure> {
-    Nanos::parse(text).map_err(|e| Failure::words([format!("--for: {e}")]))
+    Nanos::parse(text).map_err(|e| Failure::usage([format!("--for: {e}")]))
 }
 
 /// The file that outcomes are appended to; checked before the work.
 fn results(file: Option<&Path>) -> Result<PathBuf, Failure> {
     let file = results_file(file)?;
-    Outcome::open(&file).map_err(|e| Failure::words([format!("--results {}: {e}", file.display())]))?;
+    Outcome::open(&file).map_err(|e| Failure::usage([format!("--results {}: {e}", file.display())]))?;
     Ok(file)
 }
 

@@ -69,7 +69,7 @@ struct Failure {
 }
 
 impl Failure {
-    fn words(lines: impl IntoIterator<Item = impl ToString>) -> Failure {
+    fn usage(lines: impl IntoIterator<Item = impl ToString>) -> Failure {
         Failure { status: EXIT_USAGE, lines: lines.into_iter().map(|l| l.to_string()).collect() }
     }
 
@@ -80,11 +80,11 @@ impl Failure {
 
 /// A message of throng to the person.
 fn message(line: &str) {
-    say(&format!("throng: {line}"));
+    print_stderr(&format!("throng: {line}"));
 }
 
 /// To the person, on standard error, or, while the live view has the terminal, there. It never waits for a reader.
-fn say(text: &str) {
+fn print_stderr(text: &str) {
     if !view::keep_for_later(text) {
         view::message(text);
     }
@@ -95,11 +95,11 @@ fn say(text: &str) {
 ///
 /// # Errors
 /// One of them could not be written.
-fn tell(text: &str, json_to: Option<&str>, json: impl FnOnce() -> String) -> Result<(), Failure> {
+fn print_result(text: &str, json_to: Option<&str>, json: impl FnOnce() -> String) -> Result<(), Failure> {
     match json_to {
         Some("-") => {
-            say(text.trim_end());
-            answer(&json())
+            print_stderr(text.trim_end());
+            print_stdout(&json())
         }
         to => {
             // The file first: it does not wait for the reader of standard output.
@@ -107,7 +107,7 @@ fn tell(text: &str, json_to: Option<&str>, json: impl FnOnce() -> String) -> Res
                 let written = std::fs::write(file, json());
                 written.map_err(|e| Failure::machine(format!("--json {file}: {e}")))
             });
-            answer(text).and(written)
+            print_stdout(text).and(written)
         }
     }
 }
@@ -116,7 +116,7 @@ fn tell(text: &str, json_to: Option<&str>, json: impl FnOnce() -> String) -> Res
 ///
 /// # Errors
 /// The reader is gone, or the disk is full.
-fn answer(text: &str) -> Result<(), Failure> {
+fn print_stdout(text: &str) -> Result<(), Failure> {
     // In order, where both are the same terminal.
     view::flush_messages();
     let mut out = stdout();

@@ -62,7 +62,7 @@ fn parquet(exporters: &mut Exporters, file: &str, files: &mut Files) -> Result<(
 #[cfg(not(feature = "parquet"))]
 fn parquet(_: &mut Exporters, file: &str, _: &mut Files) -> Result<(), Failure> {
     let fix = "not in this build; use --csv, or build with --features parquet";
-    Err(Failure::words([format!("--parquet: {fix}: {file:?}")]))
+    Err(Failure::usage([format!("--parquet: {fix}: {file:?}")]))
 }
 
 /// Where InfluxDB is, with the token that it wants.
@@ -71,7 +71,7 @@ pub(crate) fn influx_server(influx: &Influx) -> Result<PushServer, Failure> {
         None => env::var("INFLUX_TOKEN").ok().filter(|token| token.bytes().all(|b| b.is_ascii_graphic())),
         Some(file) => {
             let read = Token::read(file);
-            let token = read.map_err(|why| Failure::words([format!("--influx-token-file: {why}")]))?;
+            let token = read.map_err(|why| Failure::usage([format!("--influx-token-file: {why}")]))?;
             Some(token.secret().to_owned())
         }
     };

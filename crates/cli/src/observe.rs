@@ -9,7 +9,7 @@ use host::{
 use samples::Sample;
 use units::{Clock, Nanos};
 
-use crate::{Failure, answer, args::ObserveArgs, signals};
+use crate::{Failure, args::ObserveArgs, print_stdout, signals};
 
 /// Maximum of remembered targets; more are likely a mistake.
 const MAX_WATCHES: usize = 16;
@@ -25,7 +25,7 @@ pub(crate) fn observe(args: &ObserveArgs) -> Result<u8, Failure> {
     let server = Server::bind(listen, token, only).map_err(failed)?;
     let stop = signals::order_to_stop(args.until_stdin_ends)?;
     // Last: a reader of this line may send a signal immediately.
-    answer(&format!("observing at http://{}/\n", server.address().map_err(failed)?))?;
+    print_stdout(&format!("observing at http://{}/\n", server.address().map_err(failed)?))?;
     let mut watches = Watches::new(Root::real(), Clock::start());
     server.serve(&stop, |ports| watches.sample(ports)).map_err(failed)?;
     Ok(0)
@@ -60,7 +60,7 @@ fn read_args(args: &ObserveArgs) -> Result<Wanted, Failure> {
     }
     match (listen, token, only) {
         (Ok(listen), Ok(token), Ok(only)) if mistakes.is_empty() => Ok(Wanted { listen, token, only }),
-        _ => Err(Failure::words(mistakes)),
+        _ => Err(Failure::usage(mistakes)),
     }
 }
 

@@ -26,18 +26,18 @@ pub(crate) fn job(flags: &Flags) -> Result<Job, Failure> {
     let outputs = Outputs::from_flags(flags, populations, &resolve);
     match (read, outputs) {
         (Ok((plan, scenario)), Ok(outputs)) => Ok(Job { plan: settled(plan, true), outputs, scenario }),
-        (read, outputs) => Err(Failure::words([read.err(), outputs.err()].into_iter().flatten().flatten())),
+        (read, outputs) => Err(Failure::usage([read.err(), outputs.err()].into_iter().flatten().flatten())),
     }
 }
 
 /// A plan without outputs; all mistakes at once.
 pub(crate) fn plan(flags: &Flags) -> Result<Plan, Failure> {
-    read(flags).map(|(plan, _)| settled(plan, true)).map_err(Failure::words)
+    read(flags).map(|(plan, _)| settled(plan, true)).map_err(Failure::usage)
 }
 
 /// The same without a single dial, and without a scenario file.
 pub(crate) fn plan_unseen(flags: &Flags) -> Result<Plan, Failure> {
-    plan::from_flags(flags, &environment()).map(|plan| settled(plan, false)).map_err(Failure::words)
+    plan::from_flags(flags, &environment()).map(|plan| settled(plan, false)).map_err(Failure::usage)
 }
 
 /// The scenario file that the flags name.

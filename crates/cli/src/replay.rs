@@ -12,7 +12,7 @@ use samples::Sink;
 use store::{Store, StoredRun};
 use view::{Classic, Line};
 
-use crate::{Failure, answer, args::ReplayArgs, files::Files, message, metrics, plans, runs};
+use crate::{Failure, args::ReplayArgs, files::Files, message, metrics, plans, print_stdout, runs};
 
 /// Replays; returns the exit status.
 pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
@@ -54,7 +54,7 @@ fn summary(json_to: Option<&str>, stored: &StoredRun) -> Result<(), Failure> {
     match (json_to, json()) {
         (None, _) => Ok(()),
         (Some(_), None) => Err(Failure::machine(format!("--json: this run has no summary: {}", stored.id))),
-        (Some("-"), Some(json)) => answer(&json),
+        (Some("-"), Some(json)) => print_stdout(&json),
         (Some(file), Some(json)) => {
             fs::write(file, json).map_err(|e| Failure::machine(format!("--json {file}: {e}")))
         }
@@ -90,7 +90,7 @@ fn outputs(flags: Flags) -> Result<Outputs, Failure> {
         Ok(outputs) if mistakes.is_empty() => Ok(outputs),
         read => {
             mistakes.extend(read.err().into_iter().flatten());
-            Err(Failure::words(mistakes))
+            Err(Failure::usage(mistakes))
         }
     }
 }

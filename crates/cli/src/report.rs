@@ -4,11 +4,11 @@ use std::{fs, path::Path, slice};
 
 use view::Report;
 
-use crate::{Failure, answer, args::ReportArgs, files::Files, message, runs};
+use crate::{Failure, args::ReportArgs, files::Files, message, print_stdout, runs};
 
 /// Writes the report of a stored run; returns the exit status.
 pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
-    let form = args.format.as_deref().map(Form::parse).transpose().map_err(|why| Failure::words([why]))?;
+    let form = args.format.as_deref().map(Form::parse).transpose().map_err(|why| Failure::usage([why]))?;
     let (store, stored) = runs::find(&args.run)?;
     let file = args
         .file
@@ -17,13 +17,13 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
     let form = match (form, file.as_str()) {
         (Some(form), _) => form,
         (None, "-") => Form::Html,
-        (None, file) => Form::of(file).map_err(|why| Failure::words([format!("--report: {why}")]))?,
+        (None, file) => Form::of(file).map_err(|why| Failure::usage([format!("--report: {why}")]))?,
     };
     let mut report = Report::of(&stored);
     store.replay(&stored, &mut [&mut report]).map_err(Failure::machine)?;
     let text = form.text(&report);
     if file == "-" {
-        answer(&text)?;
+        print_stdout(&text)?;
         return Ok(0);
     }
     fs::write(&file, text).map_err(|e| Failure::machine(format!("--report {file}: {e}")))?;
@@ -48,7 +48,7 @@ impl ReportFile {
 
     /// Checks the name.
     pub(crate) fn named(file: &str) -> Result<ReportFile, Failure> {
-        let form = Form::of(file).map_err(|why| Failure::words([format!("--report: {why}")]))?;
+        let form = Form::of(file).map_err(|why| Failure::usage([format!("--report: {why}")]))?;
         Ok(ReportFile { file: file.to_owned(), form })
     }
 

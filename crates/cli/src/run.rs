@@ -20,18 +20,19 @@ use crate::{
     files::Files,
     message, metrics,
     plans::{self, Job},
+    print_result, print_stderr,
     report::ReportFile,
-    runs, say, signals, tell,
+    runs, signals,
 };
 
 /// Applies the load; returns the exit status.
 pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     let Job { plan, outputs, scenario } = plans::job(flags)?;
     if outputs.live == Live::Tui {
-        Terminal::can_be_shown().map_err(|why| Failure::words([format!("--live tui: {why}; use line")]))?;
+        Terminal::can_be_shown().map_err(|why| Failure::usage([format!("--live tui: {why}; use line")]))?;
     }
     if let Some(file) = plan.observe.as_ref().and_then(|observe| observe.token_file.as_ref()) {
-        Token::read(file).map_err(|why| Failure::words([format!("--observe-token-file: {why}")]))?;
+        Token::read(file).map_err(|why| Failure::usage([format!("--observe-token-file: {why}")]))?;
     }
     let interrupt = signals::interrupt()?;
     let mut whole = Whole::default();
@@ -65,10 +66,10 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
         message(&runs::make_up(behind, kept.as_ref()));
     }
     let text = text(outputs.format, &summary, whole);
-    tell(&text, outputs.json.as_deref(), || view::json(&summary))?;
+    print_result(&text, outputs.json.as_deref(), || view::json(&summary))?;
     if outputs.format.tool != Tool::Throng {
         // No other tool's form has a place for what the figures are worth.
-        say(view::verdict(&summary).trim_end());
+        print_stderr(view::verdict(&summary).trim_end());
     }
     logged?;
     reported?;
@@ -118,14 +119,14 @@ fn fill(bundle: &Bundle, log: Option<&str>, summary: &Summary) -> Result<(), Fai
 fn dashboard(page: &plan::Dashboard, record: &RunRecord) -> Result<Dashboard, Failure> {
     let at = page.at;
     let token = page.token_file.as_deref().map(Token::read).transpose();
-    let token = token.map_err(|why| Failure::words([format!("--dashboard-token-file: {why}")]))?;
+    let token = token.map_err(|why| Failure::usage([format!("--dashboard-token-file: {why}")]))?;
     // It goes through an address.
     let is_plain =
         |token: &Token| token.secret().bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b));
     if token.as_ref().is_some_and(|token| !is_plain(token)) {
         let why = "a token may have letters, digits, -, ., _ and ~ only; create one with openssl rand -hex \
         32";
-        return Err(Failure::words([format!("--dashboard-token-file: {why}")]));
+        return Err(Failure::usage([format!("--dashboard-token-file: {why}")]));
     }
     let opens = token.map(|token| Arc::new(move |offered: &[u8]| token.is(offered)) as Opens);
     let has_token = opens.is_some();

@@ -8,7 +8,7 @@ use samples::{Calibration, RunRecord};
 use store::{Store, StoreWriter, StoredAs, StoredRun};
 use units::{Date, Nanos};
 
-use crate::{Failure, answer, args::RunsArgs, folders, message};
+use crate::{Failure, args::RunsArgs, folders, message, print_stdout};
 
 /// Lists what is stored, or changes a run of it.
 pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
@@ -32,7 +32,7 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
             all.into_iter().filter(|run| wanted.has(run)).collect()
         }
     };
-    answer(&if args.json { view::runs_json(&runs) } else { view::runs_text(&runs) })?;
+    print_stdout(&if args.json { view::runs_json(&runs) } else { view::runs_text(&runs) })?;
     Ok(0)
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
 pub(crate) fn find(id: &str) -> Result<(Store, StoredRun), Failure> {
     let store = store()?;
     let found = store.as_ref().map(|store| store.run(id)).transpose().map_err(Failure::machine)?;
-    store.zip(found.flatten()).ok_or_else(|| Failure::words([no_such(id)]))
+    store.zip(found.flatten()).ok_or_else(|| Failure::usage([no_such(id)]))
 }
 
 /// The message for a missing run.
@@ -58,7 +58,7 @@ fn changed(args: &RunsArgs, store: &Store, run: StoredRun) -> Result<Option<Stor
     if args.delete {
         if run.is_under_way(units::date().into()) {
             let id = &run.id;
-            return Err(Failure::words([format!("--delete: run {id} is in progress; stop it first")]));
+            return Err(Failure::usage([format!("--delete: run {id} is in progress; stop it first")]));
         }
         store.delete(&run.id).map_err(Failure::machine)?;
         message(&format!("deleted run {}", run.id));
@@ -107,7 +107,7 @@ impl Wanted<'_> {
         }
         match since {
             Some(since) if mistakes.is_empty() => Ok(Wanted { args, since }),
-            _ => Err(Failure::words(mistakes)),
+            _ => Err(Failure::usage(mistakes)),
         }
     }
 

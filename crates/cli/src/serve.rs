@@ -15,7 +15,7 @@ use plan::IoChoice;
 use serve::{Knobs, Server, Service, Settings};
 use units::{Bytes, Clock, Count, Nanos, ParseError, Rate};
 
-use crate::{Failure, answer, args::ServeArgs, message, say, signals};
+use crate::{Failure, args::ServeArgs, message, print_stderr, print_stdout, signals};
 
 /// Memory that a server leaves to the machine: the larger of a share of all and a fixed amount.
 const MIN_MEMORY: u64 = 256 << 20;
@@ -44,7 +44,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
         Service::Delay(_) => format!("tcp://{}", server.address),
     };
     let io = if io == Backend::Uring { "io_uring" } else { "epoll" };
-    answer(&format!("listening on {url} with {threads} threads, {io}\n"))?;
+    print_stdout(&format!("listening on {url} with {threads} threads, {io}\n"))?;
     guard(&server, service, &stop);
     server.stop();
     Ok(0)
@@ -91,7 +91,7 @@ fn read_args(args: &ServeArgs) -> Result<Wanted, Failure> {
     let io = read(m, "--io", &Some(args.io.clone()), IoChoice::parse).unwrap_or(IoChoice::Auto);
     match mistakes.is_empty() {
         true => Ok(Wanted { service, knobs, listen, threads: threads.unwrap_or(cores), io }),
-        false => Err(Failure::words(mistakes)),
+        false => Err(Failure::usage(mistakes)),
     }
 }
 
@@ -162,7 +162,7 @@ fn guard(server: &Server, service: Service, stop: &AtomicBool) {
         }
         if let Some(why) = server.counters.take_failure() {
             let open = Count(server.counters.read().open);
-            say(&format!("accept failed ({why:?}), retrying: {open} connections open"));
+            print_stderr(&format!("accept failed ({why:?}), retrying: {open} connections open"));
         }
         let Ok(memory) = host::memory(&Root::real()) else { continue };
         let least = MIN_MEMORY.max(memory.total / MIN_SHARE);
@@ -175,7 +175,7 @@ fn guard(server: &Server, service: Service, stop: &AtomicBool) {
                 Bytes(memory.available).brief(),
                 if enough { "connections again" } else { "no new connections" },
             );
-            say(&format!("accepting {what}: {left} of memory left, {open} connections open"));
+            print_stderr(&format!("accepting {what}: {left} of memory left, {open} connections open"));
         }
     }
 }

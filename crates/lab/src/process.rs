@@ -82,7 +82,7 @@ impl Running {
         server: &Server,
         connections: u64,
         variant: &Environment,
-        tell: &dyn Fn(&str),
+        progress: &dyn Fn(&str),
     ) -> Result<Running, Error> {
         let missing = needs::missing(server);
         if !missing.is_empty() {
@@ -95,7 +95,7 @@ impl Running {
         let heap_mib = variant.get("HEAP").and_then(|mib| mib.parse().ok()).or(heap_mib);
         source::clone_missing(server, &workspace.work)?;
         for log in build(workspace, server, &values)? {
-            tell(&format!("{} was built: {}", server.name, log.display()));
+            progress(&format!("{} was built: {}", server.name, log.display()));
         }
         let port = free_port().map_err(|e| Error::Machine(e.to_string()))?;
         values.named.insert("port", port.to_string());
@@ -112,7 +112,7 @@ impl Running {
             running.addresses.push((address, port).into());
         }
         running.wait(server)?;
-        tell(&format!("{} logs to {}", server.name, workspace.log.display()));
+        progress(&format!("{} logs to {}", server.name, workspace.log.display()));
         Ok(running)
     }
 

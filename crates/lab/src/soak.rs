@@ -46,7 +46,7 @@ impl Soak {
                 let seconds = clients.seconds(printed.max(1) - 1);
                 let (before, since) = seconds.split_at(usize::from(printed > 0).min(seconds.len()));
                 if !since.is_empty() {
-                    (runner.tell)(&status(&Interval::of(before.last(), since)));
+                    (runner.progress)(&status(&Interval::of(before.last(), since)));
                 }
                 printed += since.len();
             }

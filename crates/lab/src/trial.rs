@@ -48,7 +48,7 @@ pub struct Runner<'a> {
     /// Becomes true when the user wants it to end.
     pub stop: &'a AtomicBool,
     /// Takes a line about the progress.
-    pub tell: &'a dyn Fn(&str),
+    pub progress: &'a dyn Fn(&str),
 }
 
 impl Runner<'_> {
@@ -64,7 +64,7 @@ impl Runner<'_> {
     pub fn start(&self, lab: &Lab, server: &Server, variant: &Environment) -> Result<Running, Error> {
         let values = Values { scale: self.scale.unwrap_or(1.0), share: 1.0, ..Values::default() };
         let workspace = Workspace::new(&self.folder, lab, values, &format!("up-{}", server.name))?;
-        Running::start(&workspace, server, 0, variant, self.tell)
+        Running::start(&workspace, server, 0, variant, self.progress)
     }
 
     /// Runs a case; again if throng itself was the limit.
@@ -79,7 +79,7 @@ impl Runner<'_> {
             if !is_invalid || repeats == REPEATS || self.stop.load(Relaxed) {
                 return Ok(outcome);
             }
-            (self.tell)(&format!("repeating: {}", outcome.headline()));
+            (self.progress)(&format!("repeating: {}", outcome.headline()));
             repeats += 1;
         }
     }
@@ -109,7 +109,7 @@ impl<'a> Trial<'a> {
         let size = (experiment.size(&lab.folder) as f64 * scale).round() as u64;
         let is_here = runner.at.is_none();
         let (none, own) = (Environment::new(), variant.map(|(_, environment)| environment));
-        let start = || Running::start(&workspace, server, size, own.unwrap_or(&none), runner.tell);
+        let start = || Running::start(&workspace, server, size, own.unwrap_or(&none), runner.progress);
         let running = is_here.then(start).transpose()?;
         if runner.stop.load(Relaxed) {
             return Err(Error::Interrupted);
@@ -135,7 +135,7 @@ impl<'a> Trial<'a> {
             heap_mib: running.as_ref().and_then(|running| running.heap_mib),
             ..Outcome::default()
         };
-        (runner.tell)(&outcome.title(lab));
+        (runner.progress)(&outcome.title(lab));
         let clients = Clients::start(&workspace, experiment, &outcome.subject, is_quiet)?;
         outcome.words = clients.args();
         Ok(Trial { runner, experiment, log: workspace.log, clients, running, outcome })

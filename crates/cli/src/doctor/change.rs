@@ -8,23 +8,23 @@ use std::{
 
 use host::{FixError, Repair, Root};
 
-use crate::{Failure, folders, message, say};
+use crate::{Failure, folders, message, print_stderr};
 
 /// Makes the changes, with a message for each.
 pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
     if repairs.iter().any(|repair| !matches!(repair, Repair::Setting { .. })) {
         ip(&["-V".to_owned()]).map_err(Failure::machine)?;
     }
-    let mut done = |repair: &Repair| say(&format!("done: {repair}"));
+    let mut done = |repair: &Repair| print_stderr(&format!("done: {repair}"));
     let left = host::fix(root, &state_file()?, repairs, &mut ip, &mut done).map_err(|why| match why {
-        why @ FixError::Untrusted(..) => Failure::words([why]),
+        why @ FixError::Untrusted(..) => Failure::usage([why]),
         FixError::Failed(why) => {
             Failure::machine(format!("{why}\nto undo the changes made before: throng doctor --undo"))
         }
         why => Failure::machine(why),
     })?;
     left.iter().for_each(|repair| {
-        say(&format!(
+        print_stderr(&format!(
             "not applied, requires root outside this container: \
     {repair}"
         ))
@@ -39,9 +39,9 @@ pub(super) fn undo(root: &Root) -> Result<(), Failure> {
         message("nothing to undo");
         return Ok(());
     }
-    let mut done = |undone: &host::Undone| say(&format!("undone: {undone}"));
+    let mut done = |undone: &host::Undone| print_stderr(&format!("undone: {undone}"));
     host::undo(root, &file, &mut ip, &mut done).map_err(|why| match why {
-        why @ FixError::Untrusted(..) => Failure::words([why]),
+        why @ FixError::Untrusted(..) => Failure::usage([why]),
         why => Failure::machine(why),
     })
 }
