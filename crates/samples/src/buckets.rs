@@ -1,14 +1,9 @@
 //! How often each time occurred, to so many significant digits: the buckets of an HDR histogram (Tene, HdrHistogram), from
 //! the shortest time that was counted to the longest.
 
-use std::ops::Range;
-
 use hdrhistogram::Histogram;
 
-use crate::{
-    merge::Merge,
-    sparse::{SparseCounts, WORD, hull},
-};
+use crate::{merge::Merge, sparse::SparseCounts};
 
 /// Significant digits that are measured.
 pub(crate) const DIGITS: u8 = 3;
@@ -29,8 +24,7 @@ const HIGHEST_BITS: u32 = u64::BITS - HIGHEST.leading_zeros();
 pub(crate) struct Buckets {
     digits: u8,
     total: u64,
-    /// Of octaves that follow each other, from this one on.
-    first: usize,
+    /// By the numbers of the buckets.
     counts: SparseCounts,
 }
 
@@ -56,7 +50,7 @@ impl Bucket {
 impl Buckets {
     /// Empty, with so many significant digits: 2 or 3.
     pub(crate) fn new(digits: u8) -> Buckets {
-        Buckets { digits, total: 0, first: 0, counts: SparseCounts::default() }
+        Buckets { digits, total: 0, counts: SparseCounts::default() }
     }
 
     pub(crate) const fn digits(&self) -> u8 {
@@ -77,14 +71,9 @@ impl Buckets {
         (2 * 10u32.pow(self.digits as u32)).next_power_of_two().trailing_zeros() - 1
     }
 
-    /// The octave of the longest times.
-    const fn last(&self) -> usize {
-        (HIGHEST_BITS - LOWEST_BITS - self.octave_bits()) as usize
-    }
-
-    /// Words of an octave's counts, as a power of two.
-    const fn word_bits(&self) -> u32 {
-        self.octave_bits() - WORD.trailing_zeros()
+    /// How many there can be.
+    const fn all(&self) -> usize {
+        ((HIGHEST_BITS - LOWEST_BITS - self.octave_bits() + 1) as usize) << self.octave_bits()
     }
 
     /// The number of a time's bucket. The first two octaves have buckets of the same width.
@@ -102,43 +91,22 @@ impl Buckets {
         Bucket { lowest: (unit as u64) << shift, width: 1 << shift, count }
     }
 
-    /// Has these octaves from now on, and is not packed.
-    fn make_room(&mut self, octaves: Range<usize>) {
-        let own = self.first..self.first + (self.counts.words() >> self.word_bits());
-        if own.start <= octaves.start && octaves.end <= own.end && !self.counts.is_packed() {
-            return;
-        }
-        let wanted = hull(own.clone(), octaves);
-        let mut counts = SparseCounts::new(wanted.len() << self.word_bits());
-        counts.merge(&self.counts, own.start.saturating_sub(wanted.start) << self.word_bits(), 0);
-        (self.first, self.counts) = (wanted.start, counts);
-    }
-
     /// `count` more of a time in nanoseconds.
     pub(crate) fn record_n(&mut self, time: u64, count: u64) {
-        let place = self.place(if time >> HIGHEST_BITS > 0 { HIGHEST } else { time });
-        let octave = place >> self.octave_bits();
-        self.make_room(octave..octave + 1);
         self.total += count;
-        self.counts.add(place - (self.first << self.octave_bits()), count);
+        self.counts.add(self.place(if time >> HIGHEST_BITS > 0 { HIGHEST } else { time }), count);
     }
 
     /// The count of a bucket beyond all others, by its number. None if there is no such bucket, or if that is too much.
     pub(crate) fn push(&mut self, (place, count): (usize, u64)) -> Option<()> {
-        let octave = Some(place >> self.octave_bits()).filter(|octave| *octave <= self.last())?;
-        if self.counts.words() == 0 {
-            self.first = octave;
-        }
-        self.total = self.total.checked_add(count)?;
-        let words = (octave + 1 - self.first) << self.word_bits();
-        self.counts.push(place - (self.first << self.octave_bits()), count, words);
+        self.total = self.total.checked_add(count).filter(|_| place < self.all())?;
+        self.counts.push(place, count);
         Some(())
     }
 
     /// Numbers and counts of the buckets in which there is something, the shortest times first.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let from = self.first << self.octave_bits();
-        self.counts.iter().map(move |(at, count)| (from + at, count))
+        self.counts.iter()
     }
 
     /// The same buckets.
@@ -169,19 +137,8 @@ impl Merge for Buckets {
             other.iter().for_each(|bucket| self.record_n(bucket.lowest, bucket.count));
             return;
         }
-        let used = other.counts.used();
-        if used.is_empty() {
-            return;
-        }
-        let bits = self.word_bits();
-        let octave = |word: usize| other.first + (word >> bits);
-        self.make_room(octave(used.start)..octave(used.end - 1) + 1);
         self.total += other.total;
-        self.counts.merge(
-            &other.counts,
-            ((other.first << bits) + used.start) - (self.first << bits),
-            used.start,
-        );
+        self.counts.merge(&other.counts);
     }
 
     fn clear(&mut self) {
@@ -197,7 +154,7 @@ impl Merge for Buckets {
     }
 
     fn reserve(&mut self) {
-        self.make_room(0..self.last() + 1);
+        self.counts.reserve(self.all());
     }
 }
 
@@ -326,34 +283,14 @@ mod tests {
 
     #[test]
     fn there_is_a_last_bucket() {
+        assert_eq!(Buckets::new(3).all(), 27_648, "as many as hdrhistogram has between these bounds");
         for digits in [2, 3] {
-            let last = Buckets::new(digits).place(HIGHEST);
-            let room = (Buckets::new(digits).last() + 1) << Buckets::new(digits).octave_bits();
-            assert!(last < room);
-            for (place, is_one) in [(last, true), (room - 1, true), (room, false), (usize::MAX, false)] {
+            let (last, all) = (Buckets::new(digits).place(HIGHEST), Buckets::new(digits).all());
+            for (place, is_one) in [(last, true), (all - 1, true), (all, false), (usize::MAX, false)] {
                 assert_eq!(Buckets::new(digits).push((place, 1)).is_some(), is_one, "{place}");
-                let mut further = of(&[0], digits, 1, Form::Packed);
-                assert_eq!(further.push((place, 1)).is_some(), is_one, "{place}");
             }
-            let mut all = of(&[0], digits, u64::MAX, Form::Packed);
-            assert!(all.push((last, 1)).is_none(), "they are too many");
+            let mut many = of(&[0], digits, u64::MAX, Form::Packed);
+            assert!(many.push((last, 1)).is_none(), "they are too many");
         }
-    }
-
-    #[test]
-    fn room_is_made_once() {
-        let mut buckets = Buckets::new(3);
-        buckets.reserve();
-        let room = buckets.counts.words();
-        assert_eq!(room * WORD, 27_648, "as many as hdrhistogram has between these bounds");
-        [0, 1, HIGHEST, u64::MAX].into_iter().for_each(|time| buckets.record_n(time, 1));
-        buckets.clear();
-        buckets.reserve();
-        assert_eq!((buckets.first, buckets.counts.words()), (0, room));
-        // What is merged takes no more octaves than there is something in.
-        let mut sum = Buckets::new(3);
-        buckets.record_n(1_000_000, 1);
-        sum.merge(&buckets);
-        assert_eq!(sum.counts.words() << 6, 1 << sum.octave_bits());
     }
 }

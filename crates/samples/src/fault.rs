@@ -2,11 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{
-    errno::Errno,
-    merge::Merge,
-    sparse::{SparseCounts, WORD},
-};
+use crate::{errno::Errno, merge::Merge, sparse::SparseCounts};
 
 /// Makes an enum whose variants are words to users and scripts.
 macro_rules! words {
@@ -220,7 +216,6 @@ impl Faults {
             return;
         }
         let place = fault.index();
-        self.reserve();
         self.places.add(place, count);
         if !fault.errno.is_none() {
             self.add_detail((place as u16, fault.errno), count);
@@ -266,16 +261,12 @@ impl Faults {
 
     /// Whether none occurred.
     pub fn is_empty(&self) -> bool {
-        self.places.iter().next().is_none()
+        self.places.is_empty()
     }
 
     /// Adds another's counts.
     pub fn merge(&mut self, other: &Faults) {
-        if other.is_empty() {
-            return;
-        }
-        self.reserve();
-        self.places.merge(&other.places, 0, 0);
+        self.places.merge(&other.places);
         for (place, errno, n) in &other.details {
             self.add_detail((*place, *errno), *n);
         }
@@ -293,10 +284,8 @@ impl Merge for Faults {
     }
 
     fn reserve(&mut self) {
-        if self.places.words() == 0 {
-            self.places = SparseCounts::new(PLACES.div_ceil(WORD));
-            self.details.reserve(MAX_DETAILS);
-        }
+        self.places.reserve(PLACES);
+        self.details.reserve(MAX_DETAILS);
     }
 }
 

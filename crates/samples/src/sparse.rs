@@ -3,13 +3,17 @@
 use std::{mem, ops::Range};
 
 /// Counts that share a word of bits.
-pub(crate) const WORD: usize = u64::BITS as usize;
+const WORD: usize = u64::BITS as usize;
+/// Memory is taken for so many words at once: 2 KiB.
+const GRAIN: usize = 4;
 
-/// A row of counts, in words.
+/// A row of counts, with memory from the first that is not zero to the last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SparseCounts {
     /// From the first word in which there is something to the last.
     used: Range<usize>,
+    /// The word that `seen` begins with.
+    first: usize,
     /// A bit for each, set where it is not zero.
     seen: Vec<u64>,
     /// Each of them; packed, only those whose bit is set, so that what was read takes little memory.
@@ -17,7 +21,7 @@ pub(crate) struct SparseCounts {
 }
 
 /// The least range that has both in it.
-pub(crate) fn hull(a: Range<usize>, b: Range<usize>) -> Range<usize> {
+fn hull(a: Range<usize>, b: Range<usize>) -> Range<usize> {
     match (a.is_empty(), b.is_empty()) {
         (true, _) => b,
         (_, true) => a,
@@ -26,48 +30,66 @@ pub(crate) fn hull(a: Range<usize>, b: Range<usize>) -> Range<usize> {
 }
 
 impl SparseCounts {
-    /// So many words of zeros.
-    pub(crate) fn new(words: usize) -> SparseCounts {
-        SparseCounts { used: 0..0, seen: vec![0; words], counts: vec![0; WORD * words] }
+    pub(crate) fn is_empty(&self) -> bool {
+        self.used.is_empty()
     }
 
-    pub(crate) fn words(&self) -> usize {
-        self.seen.len()
-    }
-
-    pub(crate) fn is_packed(&self) -> bool {
+    fn is_packed(&self) -> bool {
         self.counts.len() < WORD * self.seen.len()
     }
 
-    /// The words from the first to the last in which there is something.
-    pub(crate) fn used(&self) -> Range<usize> {
-        self.used.clone()
+    /// Has memory for these words from now on, and is not packed.
+    fn make_room(&mut self, words: Range<usize>) {
+        let own = self.first..self.first + self.seen.len();
+        if own.start <= words.start && words.end <= own.end && !self.is_packed() {
+            return;
+        }
+        let wanted = hull(own, words);
+        let first = wanted.start / GRAIN * GRAIN;
+        let n = wanted.end.next_multiple_of(GRAIN) - first;
+        let room = SparseCounts { used: 0..0, first, seen: vec![0; n], counts: vec![0; WORD * n] };
+        let before = mem::replace(self, room);
+        self.merge(&before);
     }
 
-    fn mark(&mut self, nth: usize, bits: u64) {
-        self.used = hull(self.used(), nth..nth + 1);
-        self.seen[nth] |= bits;
+    /// Takes memory for so many.
+    pub(crate) fn reserve(&mut self, counts: usize) {
+        self.make_room(0..counts.div_ceil(WORD));
     }
 
-    /// More of one, if they are not packed.
+    fn mark(&mut self, word: usize, bits: u64) {
+        self.used = hull(self.used.clone(), word..word + 1);
+        self.seen[word - self.first] |= bits;
+    }
+
+    /// More of one.
     pub(crate) fn add(&mut self, at: usize, count: u64) {
-        self.mark(at / WORD, 1 << (at % WORD));
-        self.counts[at] += count;
+        let word = at / WORD;
+        self.make_room(word..word + 1);
+        self.mark(word, 1 << (at % WORD));
+        self.counts[at - WORD * self.first] += count;
     }
 
-    /// The next that is not zero, packed, in this many words.
-    pub(crate) fn push(&mut self, at: usize, count: u64, words: usize) {
-        self.seen.resize(words, 0);
-        self.mark(at / WORD, 1 << (at % WORD));
+    /// The next that is not zero, packed.
+    pub(crate) fn push(&mut self, at: usize, count: u64) {
+        let word = at / WORD;
+        if self.seen.is_empty() {
+            self.first = word;
+        }
+        self.seen.resize(word + 1 - self.first, 0);
+        self.mark(word, 1 << (at % WORD));
         self.counts.push(count);
     }
 
-    /// Adds others, packed or not, to those that are not: their word `theirs` to the word `own`, and so on to their last.
-    pub(crate) fn merge(&mut self, other: &SparseCounts, own: usize, theirs: usize) {
+    /// Adds others, packed or not.
+    pub(crate) fn merge(&mut self, other: &SparseCounts) {
+        if other.is_empty() {
+            return;
+        }
+        self.make_room(other.used.clone());
         for word in other.iter_words() {
-            let at = own + word.nth - theirs;
-            self.mark(at, word.seen);
-            let own = &mut self.counts[WORD * at..WORD * (at + 1)];
+            self.mark(word.nth, word.seen);
+            let own = &mut self.counts[WORD * (word.nth - self.first)..][..WORD];
             match word.seen {
                 // All of them, whether packed or not.
                 u64::MAX => own.iter_mut().zip(word.counts).for_each(|(own, count)| *own += count),
@@ -81,9 +103,10 @@ impl SparseCounts {
         if self.is_packed() {
             *self = SparseCounts::default();
         }
-        for nth in mem::take(&mut self.used) {
-            if mem::take(&mut self.seen[nth]) != 0 {
-                self.counts[WORD * nth..WORD * (nth + 1)].fill(0);
+        for word in mem::take(&mut self.used) {
+            let at = word - self.first;
+            if mem::take(&mut self.seen[at]) != 0 {
+                self.counts[WORD * at..][..WORD].fill(0);
             }
         }
     }
@@ -97,10 +120,11 @@ impl SparseCounts {
     }
 
     fn iter_words(&self) -> impl Iterator<Item = Word<'_>> {
-        let is_packed = self.is_packed();
-        let mut counts = if is_packed { &self.counts[..] } else { &self.counts[WORD * self.used.start..] };
-        self.used().filter_map(move |nth| {
-            let seen = self.seen[nth];
+        let (is_packed, first) = (self.is_packed(), self.first);
+        let mut counts =
+            &self.counts[if is_packed { 0 } else { WORD * (self.used.start.max(first) - first) }..];
+        self.used.clone().filter_map(move |nth| {
+            let seen = self.seen[nth - first];
             let own = if is_packed { seen.count_ones() as usize } else { WORD };
             let counts = counts.split_off(..own)?;
             (seen != 0).then_some(Word { nth, seen, counts })
@@ -144,43 +168,54 @@ mod tests {
 
     fn packed(ats: &[usize]) -> SparseCounts {
         let mut packed = SparseCounts::default();
-        ats.iter().for_each(|at| packed.push(*at, 1 + *at as u64, at / WORD + 1));
+        ats.iter().for_each(|at| packed.push(*at, 1 + *at as u64));
         packed
     }
 
     #[test]
     fn a_packed_histogram_takes_room_for_its_buckets_only() {
-        let counts = packed(&[3, 64, 70, 1_000]);
-        assert_eq!((counts.counts.len(), counts.words(), counts.used()), (4, 16, 0..16));
-        assert_eq!(counts.iter().collect::<Vec<_>>(), [(3, 4), (64, 65), (70, 71), (1_000, 1_001)]);
-        assert_eq!((packed(&[]).used(), packed(&[130]).used()), (0..0, 2..3));
+        let counts = packed(&[131, 192, 198, 1_000]);
+        assert_eq!((counts.counts.len(), counts.seen.len(), counts.used.clone()), (4, 14, 2..16));
+        assert_eq!(counts.iter().collect::<Vec<_>>(), [(131, 132), (192, 193), (198, 199), (1_000, 1_001)]);
+        assert!(packed(&[]).is_empty() && !packed(&[130]).is_empty());
     }
 
     #[test]
-    fn packed_words_are_added() {
-        let mut sum = SparseCounts::new(4);
-        sum.add(70, 5);
-        let some = packed(&[64, 127, 191]);
-        sum.merge(&some, 0, 1);
-        sum.merge(&some, 1, 1);
-        let expected = [(0, 65), (63, 128), (64, 65), (70, 5), (127, 128 + 192), (191, 192)];
+    fn room_is_made_on_either_side() {
+        let mut sum = packed(&[1_000]);
+        for (at, first, words) in [(1_001, 12, 4), (3_000, 12, 36), (5, 0, 48)] {
+            sum.add(at, 1);
+            assert_eq!((sum.first, sum.seen.len(), sum.counts.len()), (first, words, WORD * words), "{at}");
+        }
+        sum.merge(&packed(&[5, 63, 4_000]));
+        let expected = [(5, 7), (63, 64), (1_000, 1_001), (1_001, 1), (3_000, 1), (4_000, 4_001)];
         assert_eq!(sum.iter().collect::<Vec<_>>(), expected);
         // A word that is full, packed or not.
-        let all: Vec<usize> = (0..64).collect();
-        let mut full = SparseCounts::new(1);
-        full.merge(&packed(&all), 0, 0);
-        full.merge(&full.clone(), 0, 0);
-        assert!(full.iter().eq(all.iter().map(|at| (*at, 2 + 2 * *at as u64))));
+        let all: Vec<usize> = (640..704).collect();
+        let mut full = packed(&[640]);
+        full.merge(&packed(&all));
+        full.merge(&full.clone());
+        assert!(
+            full.iter().eq(all.iter().map(|at| (*at, 2 + 2 * *at as u64 + 1_282 * u64::from(*at == 640))))
+        );
     }
 
     #[test]
     fn memory_is_kept() {
-        let mut counts = SparseCounts::new(2);
+        let mut counts = SparseCounts::default();
+        counts.reserve(100);
         let at = counts.counts.as_ptr();
         counts.add(100, 1);
         counts.clear();
-        assert_eq!((counts.iter().next(), counts.words()), (None, 2));
-        counts.add(100, 7);
-        assert_eq!((counts.iter().next(), counts.counts.as_ptr()), (Some((100, 7)), at));
+        assert!(counts.is_empty() && counts == SparseCounts::default());
+        counts.reserve(256);
+        counts.add(255, 7);
+        assert_eq!((counts.iter().next(), counts.counts.as_ptr()), (Some((255, 7)), at));
+        // Of what is reserved only what is used is merged.
+        let mut sum = SparseCounts::default();
+        sum.merge(&counts);
+        counts.reserve(10_000);
+        sum.merge(&counts);
+        assert_eq!((sum.seen.len(), sum.iter().next()), (GRAIN, Some((255, 14))));
     }
 }
