@@ -190,9 +190,7 @@ fn check_sums(s: &Summary, n: u64) {
     assert_eq!(count("latency_us.count") + count("ramp_latency_us.count"), answered);
     assert!(count("connections.seen_by_target") >= n, "both ends count the same: {:#}", s.0);
     // First requests follow the connect and have no lag; those of full load all have one.
-    // Each request's, and once more if throng stalled while its response was waiting.
-    let stalled = s.at("latency_us.stalled")["count"].as_u64().unwrap_or(0);
-    assert_eq!(count("lag_us.count"), count("latency_us.count") + stalled);
+    assert_eq!(count("lag_us.count"), count("latency_us.count") + s.stalled());
     // Each response has a first byte, not later than its last one.
     assert_eq!(count("first_byte_us.count"), count("latency_us.count"));
     assert!(s.number("first_byte_us.mean") <= s.number("latency_us.mean"), "{:#}", s.0);

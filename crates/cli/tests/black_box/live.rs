@@ -55,8 +55,9 @@ fn line_is_one_a_second_with_everything() {
     let pattern = "#s hold open # of # +#/s requests #/s # MiB/s p50 # @ p99 # @ faults # cpu # % memory # @";
     assert!((2..=1 + ended.took_s as usize).contains(&(lines.len() - 1)), "{lines:#?}");
     for line in &lines[1..] {
-        // The last may be of the drain.
-        assert!(fits(&line.replace(" drain ", " hold "), pattern), "{line}");
+        // The last may be of the drain, and a busy machine makes a percentile a lower bound.
+        let plain = line.replace(" drain ", " hold ").replace("≥ ", "");
+        assert!(fits(&plain, pattern), "{line}");
         assert!(line.contains("open 10 of 10 "), "{line}");
         assert!(line.contains("faults 0 "), "{line}");
     }

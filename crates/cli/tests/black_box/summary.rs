@@ -49,6 +49,11 @@ impl Summary {
         u64::from(is_mute && self.faults().iter().any(|(fault, _)| closes.contains(&fault.as_str())))
     }
 
+    /// Responses that waited while throng stalled: each has one more entry among the lags.
+    pub(crate) fn stalled(&self) -> u64 {
+        self.at("latency_us.stalled")["count"].as_u64().unwrap_or(0)
+    }
+
     /// Each as `side·stage·kind` with its count.
     pub(crate) fn faults(&self) -> Vec<(String, u64)> {
         let text = |fault: &Value, key: &str| fault[key].as_str().expect("a string").to_owned();

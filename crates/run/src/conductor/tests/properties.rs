@@ -6,7 +6,8 @@ use super::*;
 
 /// Stages: each with a share in percent, and milliseconds of ramp and hold.
 fn stages() -> impl Strategy<Value = Vec<(u32, u64, u64)>> {
-    vec((0..=100_u32, 0..3_000_u64, 0..4_000_u64), 1..5)
+    let stages = vec((0..=100_u32, 0..3_000_u64, 0..4_000_u64), 1..5);
+    stages.prop_filter("no stage starts a population", |stages| stages.iter().any(|(to, ..)| *to > 0))
 }
 
 /// A population of each load model, in these stages; one that would not move has no ramp.
