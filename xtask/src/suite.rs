@@ -11,8 +11,11 @@ use std::time::{Duration, Instant};
 type Lane = &'static [(&'static str, usize)];
 
 /// What mostly waits for sockets, timers and other processes. Lanes run side by side.
-const LANES: &[Lane] =
-    &[&[("cli/black_box", 2)], &[("cli/interop", 1), ("web", 1)], &[("labs", 1), ("cli/audit", 1)]];
+const LANES: &[Lane] = &[
+    &[("cli/black_box", 2)],
+    &[("cli/interop", 1), ("web", 1)],
+    &[("labs", 1), ("cli/audit", 1), ("net/peers", 1)],
+];
 /// Jobs in [`LANES`] that are verbs of this program.
 const VERBS: &[&str] = &["web", "labs"];
 /// Tests that mostly compute and take longest: they start first, so that none of them runs alone at the end.
@@ -194,11 +197,15 @@ fn run_lanes(lanes: Vec<Vec<Job>>, throng: Option<&Path>) -> Vec<Failed> {
 fn again(failed: Vec<Failed>, throng: Option<&Path>) -> Vec<Failed> {
     let count: usize = failed.iter().map(|failed| failed.tests.len().max(1)).sum();
     let passes_alone = |Failed { job, tests }: &Failed| {
-        let passes = job.is_timed && count <= AGAIN && finish(&job.name, job.command(tests, throng)).is_ok();
-        if passes {
-            println!("{}: failed beside others, passed alone: {}", job.name, tests.join(", "));
+        if !job.is_timed || count > AGAIN {
+            return false;
         }
-        passes
+        let alone = finish(&job.name, job.command(tests, throng));
+        match &alone {
+            Ok(()) => println!("{}: failed beside others, passed alone: {}", job.name, tests.join(", ")),
+            Err(error) => println!("{error:#}"),
+        }
+        alone.is_ok()
     };
     failed.into_iter().filter(|failed| !passes_alone(failed)).collect()
 }

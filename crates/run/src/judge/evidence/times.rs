@@ -1,6 +1,5 @@
 //! What was seen at the times that matter: when responses failed, were slow, or did not come at all.
 
-use stats::median;
 use units::Nanos;
 
 use super::{Evidence, Shared, Stall, State, Timeline};
@@ -44,10 +43,17 @@ impl Evidence {
         }
         let doing: Vec<Doing> = failed.iter().filter_map(|one| one.target).collect();
         if let Some(target) = &mut self.target {
-            target.cpu_thread = target.cpu_thread.and(median(doing.iter().map(|one| one.thread)));
-            target.cpu_share = median(doing.iter().map(|one| one.share)).unwrap_or(0.0);
+            target.cpu_thread = target.cpu_thread.and(half_reach(doing.iter().map(|one| one.thread)));
+            target.cpu_share = half_reach(doing.iter().map(|one| one.share)).unwrap_or(0.0);
         }
     }
+}
+
+/// The most that at least half of the seconds reach. Not their median: of two, the first began before the load did.
+fn half_reach(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }
 
 /// What the target did in a silence.
@@ -60,8 +66,8 @@ fn state(moments: &Moments, silence: &Silence) -> State {
     let collecting: Vec<u64> = around.filter_map(|one| one.target?.collecting_ns).collect();
     let collected_ns =
         collecting.last().zip(collecting.first()).map_or(0, |(last, first)| last.saturating_sub(*first));
-    let thread = median(inside.iter().map(|one| one.thread)).unwrap_or(0.0);
-    let share = median(inside.iter().map(|one| one.share)).unwrap_or(0.0);
+    let thread = half_reach(inside.iter().map(|one| one.thread)).unwrap_or(0.0);
+    let share = half_reach(inside.iter().map(|one| one.share)).unwrap_or(0.0);
     if all.is_stopped {
         State::Stopped
     } else if collected_ns as f64 >= COLLECTED * silence.length().0 as f64 {
@@ -174,5 +180,10 @@ mod tests {
         evidence.add_times(&record, Nanos::from_secs(3));
         assert_eq!(evidence.target.map(|target| target.cpu_thread), Some(Some(1.0)));
         assert_eq!((evidence.stopped, evidence.stall), (None, None));
+        // One of two.
+        record.moments = Moments::of(&[second(0, 0, idle), second(1, 0, busy)]);
+        let mut evidence = Evidence { target: Some(seen), ..Evidence::default() };
+        evidence.add_times(&record, Nanos::from_secs(3));
+        assert_eq!(evidence.target.map(|target| target.cpu_share), Some(0.9));
     }
 }
