@@ -19,7 +19,7 @@ const LANES: &[Lane] = &[
 /// Jobs in [`LANES`] that are verbs of this program.
 const VERBS: &[&str] = &["web", "labs"];
 /// Tests that mostly compute and take longest: they start first, so that none of them runs alone at the end.
-const LONG: &[&str] = &["run/simulation", "run/million", "run/ten_million"];
+const LONG: &[&str] = &["run/simulation", "run/million", "run/ten_million", "run/allocations"];
 /// No more timed tests than this are run again: more fail because of what was changed, not for want of a processor.
 const AGAIN: usize = 8;
 
