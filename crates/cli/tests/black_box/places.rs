@@ -80,7 +80,7 @@ fn names_and_ipv6_are_reached() {
 fn peers(args: &[&str], connections: usize) -> HashSet<SocketAddr> {
     let server = Scripted::start(Peer::wait_gone);
     let target = format!("tcp://{}", server.address);
-    let (ended, _) = run(&target, &[&["-d", "50ms", "-c", &connections.to_string()], args].concat());
+    let (ended, _) = run(&target, &[&["-d", "500ms", "-c", &connections.to_string()], args].concat());
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
     let peers: HashSet<SocketAddr> = server.log.peers.lock().unwrap().iter().copied().collect();
     assert_eq!(peers.len(), connections, "no pair of address and port twice");

@@ -133,5 +133,6 @@ fn a_limit_on_syns_is_met_at_its_rate() {
     let (rate, failed) = (s.number("connections.open_per_s"), s.count("connections.failed"));
     assert!((150.0..=520.0).contains(&rate), "{rate}/s, {failed} failed: {}", ended.stderr);
     assert!(failed <= 120, "{failed}: {}", ended.stderr);
-    assert!(s.number("ramp_s") < 30.0, "{}", s.number("ramp_s"));
+    // As the lowest of these rates says.
+    assert!(s.number("ramp_s") < 40.0, "{}", s.number("ramp_s"));
 }
