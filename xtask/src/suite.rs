@@ -146,12 +146,11 @@ pub(crate) fn run(built: Built) -> Result<()> {
     for lane in LANES {
         let mut jobs = Vec::new();
         for (name, threads) in *lane {
-            let mut job = match rest.iter().position(|test| test.name == *name) {
-                Some(at) => rest.swap_remove(at).job(),
+            let job = match rest.iter().position(|test| test.name == *name) {
+                Some(at) => rest.swap_remove(at).job(threads * processors),
                 None if VERBS.contains(name) => verb(name)?,
                 None => bail!("no such tests: {name}"),
             };
-            (job.threads, job.is_timed) = (threads * processors, true);
             jobs.push(job);
         }
         lanes.push(jobs);
@@ -173,7 +172,7 @@ pub(crate) fn run_quick(built: Built) -> Result<()> {
 /// Tests that mostly compute, long ones first.
 fn computing(mut tests: Vec<Executable>, threads: usize) -> Vec<Job> {
     tests.sort_by_key(|test| LONG.iter().position(|name| *name == test.name).unwrap_or(LONG.len()));
-    tests.into_iter().map(|test| test.job().nice(threads)).collect()
+    tests.into_iter().map(|test| test.job(threads).nice()).collect()
 }
 
 /// Each lane's jobs one after another, the lanes side by side; what failed.
@@ -202,6 +201,7 @@ fn again(failed: Vec<Failed>, throng: Option<&Path>) -> Vec<Failed> {
         }
         let alone = finish(&job.name, job.command(tests, throng));
         match &alone {
+            Ok(()) if tests.is_empty() => println!("{}: failed beside others, passed alone", job.name),
             Ok(()) => println!("{}: failed beside others, passed alone: {}", job.name, tests.join(", ")),
             Err(error) => println!("{error:#}"),
         }
@@ -217,48 +217,40 @@ fn names(failed: Vec<Failed>) -> Result<()> {
     }
 }
 
-/// The tests that failed, as the test harness names them.
+/// The tests that failed, as the test harness names them; none if it did not list as many as it counted, or crashed before it
+/// counted: the whole job has to run again then.
 fn failed_tests(output: &str) -> Vec<String> {
     let tests = output.lines().filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
-    tests.map(str::to_owned).collect()
+    // The harness appends " - should panic" to the name.
+    let tests = tests.filter_map(|test| test.split(' ').next().map(str::to_owned));
+    let tests: Vec<_> = tests.collect();
+    let counted = output.lines().find_map(|line| {
+        let (_, failed) = line.strip_prefix("test result: FAILED. ")?.split_once("passed; ")?;
+        failed.split(' ').next()?.parse().ok()
+    });
+    if counted == Some(tests.len()) { tests } else { vec![] }
 }
 
 impl Executable {
-    fn job(self) -> Job {
-        Job {
-            name: self.name,
-            program: self.path,
-            args: vec![],
-            folder: self.folder,
-            threads: 1,
-            is_timed: false,
-        }
+    fn job(self, threads: usize) -> Job {
+        let Executable { name, path: program, folder } = self;
+        Job { name, program, args: vec![], folder, threads, is_timed: true }
     }
 }
 
 /// A verb of this very program, even if the build has replaced it.
 fn verb(name: &str) -> Result<Job> {
-    let (program, args) = ("/proc/self/exe".into(), vec![name.to_owned()]);
-    Ok(Job {
-        name: name.to_owned(),
-        program,
-        args,
-        folder: root()?.join("xtask"),
-        threads: 1,
-        is_timed: true,
-    })
+    let test =
+        Executable { name: name.to_owned(), path: "/proc/self/exe".into(), folder: root()?.join("xtask") };
+    Ok(Job { args: vec![name.to_owned()], ..test.job(1) })
 }
 
 impl Job {
-    /// With what those leave that wait for sockets and timers, so that these are not late.
-    fn nice(self, threads: usize) -> Job {
+    /// It computes, on the processor time that the timed jobs leave, so that these are not late.
+    fn nice(self) -> Job {
         let program = self.program.into_os_string().into_string().expect("cargo prints UTF-8");
-        Job {
-            program: "nice".into(),
-            args: ["-n", "19", &program].map(str::to_owned).into(),
-            threads,
-            ..self
-        }
+        let args = ["-n", "19", &program].map(str::to_owned).into();
+        Job { program: "nice".into(), args, is_timed: false, ..self }
     }
 
     /// As cargo starts it: all of its tests, or `tests` one at a time.
@@ -351,9 +343,20 @@ mod tests {
         assert_eq!(names(failed).unwrap_err().to_string(), "failed: a, c");
     }
 
+    #[test]
+    fn a_job_that_did_not_name_each_failed_test_runs_again_as_a_whole() {
+        let result = |failed: &str| format!("test result: FAILED. 3 passed; {failed} failed; 0 ignored");
+        let tests = |lines: &[&str], result: &str| failed_tests(&[&lines.join("\n"), result].join("\n"));
+        let lines = ["test a ... ok", "test b ... FAILED", "test c::d - should panic ... FAILED"];
+        assert_eq!(tests(&lines, &result("2")), ["b", "c::d"]);
+        let none = Vec::<String>::new();
+        assert_eq!(tests(&lines, &result("3")), none);
+        assert_eq!(tests(&lines, "error: signal: 6, SIGABRT"), none);
+    }
+
     /// Fails unless it is run for certain tests alone.
-    const CROWDED: &str =
-        "[ $1 ] && [ $RUST_TEST_THREADS = 1 ] && exit; echo test a::b ... ok; echo test c ... FAILED; exit 1";
+    const CROWDED: &str = "[ $1 ] && [ $RUST_TEST_THREADS = 1 ] && exit; echo test a::b ... ok; \
+        echo test c ... FAILED; echo 'test result: FAILED. 1 passed; 1 failed;'; exit 1";
 
     #[test]
     fn a_timed_test_that_fails_runs_once_more_alone() {
@@ -363,7 +366,8 @@ mod tests {
             again(failed, None).len()
         };
         assert_eq!((run(CROWDED, true), run(CROWDED, false)), (0, 1));
-        assert_eq!(run("echo test c ... FAILED; exit 1", true), 1);
+        let never = "echo test c ... FAILED; echo 'test result: FAILED. 0 passed; 1 failed;'; exit 1";
+        assert_eq!(run(never, true), 1);
         let tests = |count: usize| vec!["c".to_owned(); count];
         let many =
             |count: usize| again(vec![Failed { job: shell("timed", "", true), tests: tests(count) }], None);

@@ -121,8 +121,9 @@ impl SparseCounts {
 
     fn iter_words(&self) -> impl Iterator<Item = Word<'_>> {
         let (is_packed, first) = (self.is_packed(), self.first);
-        let mut counts =
-            &self.counts[if is_packed { 0 } else { WORD * (self.used.start.max(first) - first) }..];
+        // Nothing is used before the first word, unless nothing is used at all.
+        let unused = if is_packed { 0 } else { WORD * self.used.start.saturating_sub(first) };
+        let mut counts = &self.counts[unused..];
         self.used.clone().filter_map(move |nth| {
             let seen = self.seen[nth - first];
             let own = if is_packed { seen.count_ones() as usize } else { WORD };

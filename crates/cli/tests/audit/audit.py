@@ -191,7 +191,8 @@ def main():
     files.page(table, context, run.live.events)
     with open(os.path.join(folder, "audit.txt"), "w") as file:
         file.write(table.text())
-    print("\n".join([f"{name}: {len(table.rows)} figures compared, {len(table.failures)} wrong", *table.failures]))
+    wrong = [f"wrong: {failure}" for failure in table.failures]
+    print("\n".join([f"{name}: {len(table.rows)} figures compared, {len(wrong)} wrong", *wrong]))
     sys.exit(1 if table.failures else 0)
 
 

@@ -135,7 +135,7 @@ def markdown(table, told, text):
             restated(table, "markdown", told["cost"], name, value, [name.replace(" ", "_")])
         else:
             failures += 1
-            table.failures.append(f"markdown: {name}: {value}: no figure of the JSON is known for it")
+            table.failures.append(f"markdown: {name} = {value}: no figure of the JSON is known for it")
     table.compare("markdown", "rows", rows, (10, 12, 60), 0.0, "the report's text is there")
 
 

@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     io::Walls,
-    program::{Ended, Program, Serving, throng_behind, until},
+    program::{Ended, Program, Serving, throng_under, until},
     summary::{Summary, run},
 };
 
@@ -250,7 +250,7 @@ pub(crate) fn starved(verb: &str, target: &str, args: &[&str]) -> Option<Ended> 
     }
     let _busy = Busy::on_the_first(1);
     let polite = ["nice", "-n", "19", "taskset", "-c", "0"];
-    let command = throng_behind(&polite, &[&[verb, target, "--json", "-"], args].concat());
+    let command = throng_under(&polite, &[&[verb, target, "--json", "-"], args].concat());
     Some(Program::from(command).end_within(Duration::from_secs(300)))
 }
 

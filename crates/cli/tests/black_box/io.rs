@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::{
     caller::Caller,
-    program::{Ended, Program, Serving, throng_behind},
+    program::{Ended, Program, Serving, throng_under},
     summary::Summary,
 };
 
@@ -34,7 +34,7 @@ impl Walls {
         let numbers = self.refused.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let refuse = ["python3", "-c", include_str!("refuse.py"), &numbers];
         let refuse = if self.refused.is_empty() { &[][..] } else { &refuse };
-        throng_behind(&[&["sh", "-c", &limit, "sh"], refuse].concat(), args)
+        throng_under(&[&["sh", "-c", &limit, "sh"], refuse].concat(), args)
     }
 
     pub(crate) fn serve(self, args: &[&str]) -> Serving {

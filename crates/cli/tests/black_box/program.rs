@@ -39,11 +39,11 @@ pub(crate) fn until_within(patience: Duration, what: &str, mut condition: impl F
 /// judge a target go [`ahead`].
 pub(crate) fn throng(args: &[&str]) -> Command {
     let judges = args.first().is_some_and(|verb| ["run", "find", "lab"].contains(verb));
-    throng_behind(if judges { ahead() } else { &[] }, args)
+    throng_under(if judges { ahead() } else { &[] }, args)
 }
 
 /// The same as an argument of the program that `before` names, if it names one.
-pub(crate) fn throng_behind(before: &[&str], args: &[&str]) -> Command {
+pub(crate) fn throng_under(before: &[&str], args: &[&str]) -> Command {
     let given = std::env::var_os("THRONG_BIN").filter(|path| !path.is_empty());
     let binary = given.unwrap_or_else(|| env!("CARGO_BIN_EXE_throng").into());
     let words: Vec<&OsStr> = before.iter().map(OsStr::new).chain([&*binary]).collect();

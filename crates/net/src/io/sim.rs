@@ -15,7 +15,7 @@ use std::{
 use units::Nanos;
 
 use self::{
-    ends::NOBODY,
+    ends::NO_PEER,
     transit::Payload,
     world::{Event, Room, World},
 };
@@ -181,13 +181,13 @@ impl SimIo {
     fn end(&self, k: Key) -> Option<u32> {
         self.ends
             .get(k.index as usize)
-            .filter(|(end, turn)| *end != NOBODY && *turn == k.turn)
+            .filter(|(end, turn)| *end != NO_PEER && *turn == k.turn)
             .map(|(end, _)| *end)
     }
 
     fn set_end(&mut self, k: Key, end: u32) {
         if k.index as usize >= self.ends.len() {
-            self.ends.resize(k.index as usize + 1, (NOBODY, 0));
+            self.ends.resize(k.index as usize + 1, (NO_PEER, 0));
         }
         self.ends[k.index as usize] = (end, k.turn);
     }
@@ -228,8 +228,8 @@ impl SimIo {
                 Room::For(room) if !blocked.send(&mut world, end, room) => return true,
                 Room::For(_) => What::Drained,
                 // A reader notices the end by reading.
-                Room::Nobody if world.will_report_end(end) => return true,
-                Room::Nobody => What::Gone(Gone::Reset),
+                Room::NoPeer if world.will_report_end(end) => return true,
+                Room::NoPeer => What::Gone(Gone::Reset),
             };
             self.done.push(Done { key: blocked.key, what });
             false
@@ -316,7 +316,7 @@ impl Io for SimIo {
         };
         self.blocked.remove(&end);
         self.world.borrow_mut().close(end, how);
-        self.ends[k.index as usize] = (NOBODY, 0);
+        self.ends[k.index as usize] = (NO_PEER, 0);
     }
 
     fn coalesce(&mut self, _by: Nanos) {}

@@ -11,13 +11,13 @@ use super::ports::Tuple;
 use crate::{io::Gone, slab::Key};
 
 /// Not the index of an end.
-pub(super) const NOBODY: u32 = u32::MAX;
+pub(super) const NO_PEER: u32 = u32::MAX;
 
 /// One side of a connection.
 pub(super) struct End {
     pub(super) host: u16,
     pub(super) key: Key,
-    /// The peer; `NOBODY` before it exists and after it is gone or cut off.
+    /// The peer; `NO_PEER` before it exists and after it is gone or cut off.
     pub(super) peer: u32,
     /// Nothing sent later may arrive earlier.
     pub(super) arrives_after: Nanos,

@@ -6,7 +6,7 @@ use units::{Nanos, Random};
 
 use super::{
     Faults,
-    ends::{Ends, NOBODY},
+    ends::{Ends, NO_PEER},
     ports::Ports,
     transit::{Arrival, Payload, Segment, Transit},
 };
@@ -33,7 +33,7 @@ pub(super) enum Room {
     /// This many bytes.
     For(usize),
     /// The other side is gone, and its FIN or RST is on the way here: what is sent now goes nowhere.
-    Nobody,
+    NoPeer,
 }
 
 #[derive(Default)]
@@ -98,7 +98,7 @@ impl World {
         let Some(at) = h.listening.take() else { return };
         let gone = What::Gone(Gone::Other(libc::EINVAL));
         h.events
-            .extend(h.accepting.drain(..).map(|key| Event { end: NOBODY, done: Done { key, what: gone } }));
+            .extend(h.accepting.drain(..).map(|key| Event { end: NO_PEER, done: Done { key, what: gone } }));
         let backlog = std::mem::take(&mut h.backlog);
         self.ports.unlisten(host, at);
         for end in backlog {
@@ -120,7 +120,7 @@ impl World {
         h.accepting.retain(|key| *key != k);
         if let Some(at) = h.events.iter().position(|event| event.done.key == k)
             && let Some(Event { end, .. }) = h.events.remove(at)
-            && end != NOBODY
+            && end != NO_PEER
         {
             self.close(end, Close::Graceful);
         }
@@ -130,7 +130,7 @@ impl World {
         let h = &mut self.hosts[usize::from(host)];
         if h.listening.is_none() {
             let gone = What::Gone(Gone::Other(libc::EINVAL));
-            return h.events.push_back(Event { end: NOBODY, done: Done { key: k, what: gone } });
+            return h.events.push_back(Event { end: NO_PEER, done: Done { key: k, what: gone } });
         }
         match h.backlog.pop_front() {
             Some(end) => self.report_accepted(host, k, end),
@@ -146,11 +146,11 @@ impl World {
 
     pub(super) fn dial(&mut self, host: u16, k: Key, from: SocketAddr, to: SocketAddr) -> u32 {
         let Some(tuple) = self.ports.take(from, to) else {
-            let end = self.ends.insert(host, k, NOBODY, (from, to), self.now);
+            let end = self.ends.insert(host, k, NO_PEER, (from, to), self.now);
             self.arrive_in(Nanos::ZERO, end, Segment::DialResult(Err(Gone::AddressInUse(libc::EADDRINUSE))));
             return end;
         };
-        let end = self.ends.insert(host, k, NOBODY, tuple, self.now);
+        let end = self.ends.insert(host, k, NO_PEER, tuple, self.now);
         self.ends[end].owner = true;
         let delay = self.delay();
         self.arrive_in(delay, end, Segment::Syn { retries: 0 });
@@ -169,7 +169,7 @@ impl World {
     /// How much the peer's window takes of a send on `end`.
     pub(super) fn room(&self, end: u32) -> Room {
         match self.ends[end].peer {
-            NOBODY => Room::Nobody,
+            NO_PEER => Room::NoPeer,
             peer => Room::For(self.faults.window.saturating_sub(self.ends[peer].unread as usize)),
         }
     }
@@ -177,7 +177,7 @@ impl World {
     /// Sends what there is [`Room`] for.
     pub(super) fn send(&mut self, end: u32, payload: Payload) {
         let (peer, len) = (self.ends[end].peer, payload.as_slice().len());
-        if peer == NOBODY || len == 0 {
+        if peer == NO_PEER || len == 0 {
             return;
         }
         // What is sent to a lost peer fills the window too: it is never read.
@@ -203,8 +203,8 @@ impl World {
     fn cut(&mut self, end: u32, peer: u32) {
         self.in_order(end, end, Segment::Rst);
         self.in_order(end, peer, Segment::Rst);
-        self.ends[end].peer = NOBODY;
-        self.ends[peer].peer = NOBODY;
+        self.ends[end].peer = NO_PEER;
+        self.ends[peer].peer = NO_PEER;
     }
 
     /// In transit to `to`, after whatever `from` has sent before.
@@ -236,13 +236,13 @@ impl World {
     pub(super) fn close(&mut self, end: u32, how: Close) {
         let e = &self.ends[end];
         let (peer, dead, unread) = (e.peer, e.dead, !e.inbox.is_empty());
-        if peer != NOBODY {
+        if peer != NO_PEER {
             // As Linux does: a close with unread input is a reset.
             let what = if how == Close::Reset || unread { Segment::Rst } else { Segment::Fin };
             if !dead {
                 self.in_order(end, peer, what);
             }
-            self.ends[peer].peer = NOBODY;
+            self.ends[peer].peer = NO_PEER;
         }
         self.free_end(end);
     }
@@ -309,7 +309,7 @@ impl World {
         e.unread -= len as u32;
         let peer = e.peer;
         self.queue_if_readable(end);
-        if peer != NOBODY {
+        if peer != NO_PEER {
             let host = self.ends[peer].host;
             self.hosts[usize::from(host)].may_send = true;
         }
