@@ -12,9 +12,9 @@ type Lane = &'static [(&'static str, usize)];
 
 /// What mostly waits for sockets, timers and other processes. Lanes run side by side.
 const LANES: &[Lane] = &[
-    &[("cli/black_box", 2), ("web", 1)],
-    &[("cli/interop", 1)],
-    &[("labs", 1), ("cli/audit", 1), ("net/peers", 1)],
+    &[("cli/black_box", 2), ("net/peers", 1)],
+    &[("cli/interop", 1), ("web", 1)],
+    &[("labs", 1), ("cli/audit", 1)],
 ];
 /// Jobs in [`LANES`] that are verbs of this program.
 const VERBS: &[&str] = &["web", "labs"];

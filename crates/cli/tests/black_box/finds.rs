@@ -111,9 +111,9 @@ fn an_idle_timeout() {
 
 #[test]
 fn the_targets_cpu() {
-    // 100 requests a second, those of the probe among them; fewer if other programs keep the machine busy.
-    let server = python(&[], ["512", "0", "0.01", "0"]);
-    let args = ["--by", "rate", "--max", "200", "--probe", "5/s", "-d", "3s"];
+    // 20 requests a second, those of the probe among them; fewer if other programs keep the machine busy.
+    let server = python(&[], ["512", "0", "0.05", "0"]);
+    let args = ["--by", "rate", "--max", "32", "--probe", "1/s", "-d", "2s"];
     let found = find(&server.url("/"), &args, 0);
     assert_eq!(
         (&found["outcome"], &found["limit"]["side"]),
@@ -122,14 +122,14 @@ fn the_targets_cpu() {
     );
     assert_eq!(found["limit"]["cause"], "cpu", "{found:#}");
     let (max, failed) = (found["max"].as_u64().unwrap(), found["failed"].as_u64().unwrap());
-    assert!((5..=101).contains(&max) && max < failed, "{found:#}");
+    assert!((2..=21).contains(&max) && max < failed, "{found:#}");
     assert!(found["criterion"].as_str().is_some_and(|why| !why.is_empty()), "{found:#}");
 }
 
 #[test]
 fn our_own_cpu() {
     let server = Serving::start(&[]);
-    let load = ["--max", "50", "--think", "0", "--threads", "1", "-d", "2s"];
+    let load = ["--max", "50", "--think", "0", "--threads", "1", "-d", "1s"];
     let judged = [&load[..], &["--threshold", "latency.p99 < 10s"]].concat();
     let Some(ended) = starved("find", &server.url("/"), &judged) else { return };
     let found = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));

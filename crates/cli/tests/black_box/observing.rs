@@ -98,7 +98,8 @@ fn a_run_polls_it_each_second() {
     let secret = secret.to_str().unwrap();
     let observer = observer(&["--token-file", secret, "--port", &server.address.port().to_string()]);
     let at = format!("http://{}", observer.address);
-    let args = ["-c", "20", "-d", "2500ms", "--observe", &at, "--observe-token-file", secret];
+    let args =
+        ["-c", "20", "--think", "5ms", "-d", "2500ms", "--observe", &at, "--observe-token-file", secret];
     let (ended, s) = run(&server.url("/"), &args);
     ended.assert_status(0);
     assert_eq!(s.count("observed.observer.failures"), 0, "{ended:?}");
@@ -124,7 +125,7 @@ fn one_that_fails_is_counted_and_the_run_goes_on() {
     let secret = secret("observing-fails");
     let observer = observer(&["--token-file", secret.to_str().unwrap()]);
     let at = format!("http://{}", observer.address);
-    let (ended, s) = run(&server.url("/"), &["-c", "5", "-d", "1200ms", "--observe", &at]);
+    let (ended, s) = run(&server.url("/"), &["-c", "5", "--think", "5ms", "-d", "1200ms", "--observe", &at]);
     ended.assert_status(0);
     assert!(s.count("observed.observer.failures") >= 2, "{ended:?}");
     assert_eq!(s.count("observed.observer.answers"), 0);

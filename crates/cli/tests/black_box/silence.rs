@@ -121,7 +121,7 @@ fn a_stall_of_throng_is_lag() {
     let server = Serving::start(&["--threads", "1"]);
     let target = server.url("/");
     let run = |load: &[&str]| {
-        let args = ["run", &target, "--json", "-", "--live", "line", "-d", "3s", "--ramp", "0s"];
+        let args = ["run", &target, "--json", "-", "--live", "line", "-d", "2s", "--ramp", "0s"];
         let mut run = Program::start(&[&args, load].concat());
         run.wait_for_second(1);
         run.signal(Signal::STOP);

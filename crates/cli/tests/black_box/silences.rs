@@ -25,7 +25,7 @@ fn limited(kind: &str, most: &str) -> Serving {
 /// Runs to its end; the target is stopped until a second of the run has passed without a response.
 fn run_stopped(server: &Serving, args: &[&str]) -> Summary {
     let url = server.url("/");
-    let args = [&["run", &url, "-c", "20", "--json", "-"], args].concat();
+    let args = [&["run", &url, "-c", "20", "--think", "5ms..15ms", "--json", "-"], args].concat();
     let mut running = Program::start(&args);
     running.wait_for("open 20 of 20");
     server.program.signal(Signal::STOP);

@@ -179,7 +179,7 @@ fn no_place_for_a_store_costs_one_line() {
 #[test]
 fn a_full_disk_is_reported_once_and_what_was_stored_stays() {
     let (data, server) = (Data::new("full"), Serving::start(&["--threads", "1"]));
-    let bare = data.throng(&["run", &server.url("/"), "-c", "20", "-d", "6s"]);
+    let bare = data.throng(&["run", &server.url("/"), "-c", "20", "--think", "2ms..6ms", "-d", "6s"]);
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' XFSZ; ulimit -f 160; exec \"$0\" \"$@\""]).arg(bare.get_program());
     command.args(bare.get_args()).env(DATA, &data.0);
