@@ -7,18 +7,11 @@ use std::sync::{
 
 use net::Gone;
 
-/// One shard's counts, written by that shard alone, once a turn.
-#[derive(Debug, Default)]
-struct Shard {
-    open: AtomicU64,
-    accepted: AtomicU64,
-    closed: AtomicU64,
-    requests: AtomicU64,
-    bytes_in: AtomicU64,
-    bytes_out: AtomicU64,
-    refused: AtomicU64,
-    errors: AtomicU64,
-}
+/// One shard's counts, in the order of [`Stats::counted`]; written by that shard alone, once a turn.
+type Shard = [AtomicU64; 8];
+
+/// Where a [`Shard`] has its open connections.
+const OPEN: usize = 0;
 
 /// The counts of all shards, and the two commands of a server.
 #[derive(Debug)]
@@ -94,20 +87,13 @@ impl Counters {
 
     /// Connections that one shard has.
     pub(crate) fn open(&self, shard: u32) -> u64 {
-        self.shards[shard as usize].open.load(Relaxed)
+        self.shards[shard as usize][OPEN].load(Relaxed)
     }
 
     pub(crate) fn publish(&self, shard: usize, s: &Stats) {
-        let to = &self.shards[shard];
-        to.open.store(s.open, Relaxed);
-        to.accepted.store(s.accepted, Relaxed);
-        to.closed.store(s.closed, Relaxed);
-        to.requests.store(s.requests, Relaxed);
-        to.bytes_in.store(s.bytes_in, Relaxed);
-        to.bytes_out.store(s.bytes_out, Relaxed);
-        to.refused.store(s.refused, Relaxed);
-        to.errors.store(s.errors, Relaxed);
-        let open = self.entered().map(|s| s.open.load(Relaxed)).sum();
+        let mut s = *s;
+        self.shards[shard].iter().zip(s.counted()).for_each(|(to, count)| to.store(*count, Relaxed));
+        let open = self.entered().map(|s| s[OPEN].load(Relaxed)).sum();
         if open > self.peak.load(Relaxed) {
             self.peak.fetch_max(open, Relaxed);
         }
@@ -115,18 +101,11 @@ impl Counters {
 
     /// The sum over all shards.
     pub fn read(&self) -> Stats {
-        let sum = |field: fn(&Shard) -> &AtomicU64| self.entered().map(|s| field(s).load(Relaxed)).sum();
-        Stats {
-            open: sum(|s| &s.open),
-            peak: self.peak.load(Relaxed),
-            accepted: sum(|s| &s.accepted),
-            closed: sum(|s| &s.closed),
-            requests: sum(|s| &s.requests),
-            bytes_in: sum(|s| &s.bytes_in),
-            bytes_out: sum(|s| &s.bytes_out),
-            refused: sum(|s| &s.refused),
-            errors: sum(|s| &s.errors),
+        let mut stats = Stats { peak: self.peak.load(Relaxed), ..Stats::default() };
+        for shard in self.entered() {
+            stats.counted().into_iter().zip(shard).for_each(|(sum, count)| *sum += count.load(Relaxed));
         }
+        stats
     }
 
     /// One more, unless `most` are in.
@@ -160,6 +139,12 @@ impl Counters {
 }
 
 impl Stats {
+    /// What each shard counts for itself. The peak is that of all shards together.
+    fn counted(&mut self) -> [&mut u64; 8] {
+        let Stats { open, peak: _, accepted, closed, requests, bytes_in, bytes_out, refused, errors } = self;
+        [open, accepted, closed, requests, bytes_in, bytes_out, refused, errors]
+    }
+
     /// The response of `/stats`.
     pub fn to_json(&self) -> String {
         let Stats { open, peak, accepted, closed, requests, bytes_in, bytes_out, refused, errors } = self;
