@@ -3,11 +3,11 @@
 mod change;
 mod report;
 
-use host::{Need, Repair, Root};
+use host::{Need, Repair, Root, Severity};
 use plan::{Flags, Plan, Sources, flag};
 
 use crate::{EXIT_MACHINE, Failure, args::DoctorArgs, message, plans, print_stdout};
-use report::{Report, Verdict};
+use report::Report;
 
 /// Checks, applies fixes with `--fix`, and reports; returns the exit status.
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
@@ -28,7 +28,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
         }
     }
     print_stdout(&if args.json { report.json() } else { report.text() })?;
-    Ok(if report.verdict() == Verdict::Refuse { EXIT_MACHINE } else { 0 })
+    Ok(if report.verdict() == Severity::Refuse { EXIT_MACHINE } else { 0 })
 }
 
 /// Without a target, loopback of the sources' family is assumed. Nothing is dialled.

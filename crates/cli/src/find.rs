@@ -9,7 +9,9 @@ use crate::{
     EXIT_INTERRUPTED, Failure,
     args::{FindArgs, refused_by_find},
     files::Files,
-    message, plans, print_stderr, signals,
+    message,
+    mistakes::Mistakes,
+    plans, print_stderr, signals,
 };
 
 /// Default time at full load of each step (`--duration`).
@@ -62,26 +64,19 @@ fn plan(flags: Flags, by: By) -> Result<(Plan, Nanos), Failure> {
 }
 
 fn read_args(args: &FindArgs, flags: &Flags) -> Result<(By, Option<u64>), Failure> {
-    let mut mistakes = Vec::new();
-    let by = match args.by.as_deref() {
-        None | Some("connections") => By::Connections,
-        Some("arrival") => By::Arrival,
-        Some("burst") => By::Burst,
-        Some("rate") => By::Rate,
-        Some(other) => {
-            mistakes
-                .push(format!("--by: {other:?} is not supported; use connections, arrival, burst or rate"));
-            By::Connections
-        }
-    };
-    let most = args.max.as_deref().map(|text| match Count::parse(text) {
-        Ok(Count(n @ 1..)) => n,
-        _ => {
-            mistakes.push(format!("--max: {text:?} is not a number; use 100k"));
-            0
-        }
+    let mut mistakes = Mistakes::default();
+    let by = mistakes.read("--by", args.by.as_deref(), |text| match text {
+        "connections" => Ok(By::Connections),
+        "arrival" => Ok(By::Arrival),
+        "burst" => Ok(By::Burst),
+        "rate" => Ok(By::Rate),
+        _ => Err(format!("{text:?} is not supported; use connections, arrival, burst or rate")),
+    });
+    let most = mistakes.read("--max", args.max.as_deref(), |text| match Count::parse(text) {
+        Ok(Count(n @ 1..)) => Ok(n),
+        _ => Err(format!("{text:?} is not a number; use 100k")),
     });
     let refused = flags.refused(|flag, value| refused_by_find(flag, value).map(str::to_owned));
-    mistakes.extend(refused.iter().map(ToString::to_string));
-    if mistakes.is_empty() { Ok((by, most)) } else { Err(Failure::usage(mistakes)) }
+    refused.iter().for_each(|mistake| mistakes.add(mistake));
+    mistakes.end((by.unwrap_or(By::Connections), most))
 }

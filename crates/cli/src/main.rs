@@ -12,6 +12,7 @@ mod find;
 mod folders;
 mod lab;
 mod metrics;
+mod mistakes;
 mod observe;
 mod own_server;
 mod plans;

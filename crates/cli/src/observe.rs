@@ -9,7 +9,7 @@ use host::{
 use samples::Sample;
 use units::{Clock, Nanos};
 
-use crate::{Failure, args::ObserveArgs, print_stdout, signals};
+use crate::{Failure, args::ObserveArgs, mistakes::Mistakes, print_stdout, signals};
 
 /// Maximum of remembered targets; more are likely a mistake.
 const MAX_WATCHES: usize = 16;
@@ -20,7 +20,7 @@ const SEARCH: Nanos = Nanos::from_secs(5);
 
 /// Serves until a signal; returns the exit status.
 pub(crate) fn observe(args: &ObserveArgs) -> Result<u8, Failure> {
-    let Wanted { listen, token, only } = read_args(args)?;
+    let (listen, token, only) = read_args(args)?;
     let failed = |e: std::io::Error| Failure::machine(format!("--listen {listen}: {e}"));
     let server = Server::bind(listen, token, only).map_err(failed)?;
     let stop = signals::order_to_stop(args.until_stdin_ends)?;
@@ -31,37 +31,22 @@ pub(crate) fn observe(args: &ObserveArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-struct Wanted {
-    listen: SocketAddr,
-    token: Option<Token>,
-    only: Option<u16>,
-}
-
-/// Checks the arguments; reports all mistakes at once.
-fn read_args(args: &ObserveArgs) -> Result<Wanted, Failure> {
-    let mut mistakes = Vec::new();
-    let listen = args.listen.parse::<SocketAddr>();
-    match &listen {
-        Err(_) => mistakes.push(format!("--listen: {:?} is not an address; use 127.0.0.1:9100", args.listen)),
-        Ok(listen) if args.token_file.is_none() && !listen.ip().is_loopback() => mistakes.push(format!(
-            "--listen: without --token-file only loopback is allowed; use 127.0.0.1:{}: {listen}",
-            listen.port()
-        )),
-        Ok(_) => {}
+/// Where to listen, the token that it requires, and the only port to sample; all mistakes at once.
+fn read_args(args: &ObserveArgs) -> Result<(SocketAddr, Option<Token>, Option<u16>), Failure> {
+    let mut mistakes = Mistakes::default();
+    let listen = mistakes.address("--listen", &args.listen, "127.0.0.1:9100");
+    if args.token_file.is_none() && !listen.ip().is_loopback() {
+        let port = listen.port();
+        mistakes.add(format!(
+            "--listen: without --token-file only loopback is allowed; use 127.0.0.1:{port}: {listen}"
+        ));
     }
-    let token = args.token_file.as_deref().map(Token::read).transpose();
-    if let Err(why) = &token {
-        mistakes.push(format!("--token-file: {why}"));
-    }
-    let only = args.port.as_deref().map(|text| text.parse::<u16>().ok().filter(|port| *port > 0).ok_or(text));
-    let only = only.transpose();
-    if let Err(text) = &only {
-        mistakes.push(format!("--port: {text:?} is not a port; use 8000"));
-    }
-    match (listen, token, only) {
-        (Ok(listen), Ok(token), Ok(only)) if mistakes.is_empty() => Ok(Wanted { listen, token, only }),
-        _ => Err(Failure::usage(mistakes)),
-    }
+    let token = mistakes.read("--token-file", args.token_file.as_deref(), Token::read);
+    let only = mistakes.read("--port", args.port.as_deref(), |text| match text.parse() {
+        Ok(port @ 1u16..) => Ok(port),
+        _ => Err(format!("{text:?} is not a port; use 8000")),
+    });
+    mistakes.end((listen, token, only))
 }
 
 /// The requested targets, by their ports.

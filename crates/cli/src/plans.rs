@@ -75,7 +75,7 @@ fn settled(mut plan: Plan, dials: bool) -> Plan {
 }
 
 /// Processors that this process may use.
-fn cores() -> u32 {
+pub(crate) fn cores() -> u32 {
     std::thread::available_parallelism().map_or(1, usize::from) as u32
 }
 

@@ -40,12 +40,12 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     let bundle = outputs.out.as_deref().map(|folder| Bundle::open(folder, &mut files)).transpose()?;
     let report_files = report_files(&outputs, bundle.as_ref(), &mut files)?;
     files.json(outputs.json.as_deref())?;
-    let log = outputs.hlog.clone().or_else(|| bundle.as_ref().map(Bundle::hlog));
+    let log = outputs.hlog.clone().or_else(|| bundle.as_ref().map(|bundle| bundle.hlog.clone()));
     let log = log.map(|file| log_file(file, outputs.hlog.is_some(), &mut files)).transpose()?;
     let record = runs::record(units::date().into(), scenario, &outputs.tags);
     let mut report = (!report_files.is_empty()).then(|| Report::new(record.clone()));
-    let bundled = bundle.as_ref().map(Bundle::csv);
-    let mut exporters = metrics::exporters(&outputs, bundled.as_deref(), record.began_ms, &mut files)?;
+    let bundled = bundle.as_ref().map(|bundle| bundle.csv.as_str());
+    let mut exporters = metrics::exporters(&outputs, bundled, record.began_ms, &mut files)?;
     let mut dashboard = outputs.dashboard.as_ref().map(|page| dashboard(page, &record)).transpose()?;
     // The files first: what was in them goes before others write.
     let mut sinks: Vec<&mut dyn Sink> = vec![&mut files, &mut whole, &mut exporters];
@@ -60,7 +60,7 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
         report.name(kept.as_ref().map_or_else(String::new, |kept| kept.id.clone()));
         report_files.into_iter().try_for_each(|file| file.write(&report))
     });
-    let bundled = bundle.map_or(Ok(()), |bundle| fill(&bundle, outputs.hlog.as_deref(), &summary));
+    let bundled = bundle.as_ref().map_or(Ok(()), |bundle| fill(bundle, outputs.hlog.as_deref(), &summary));
     let Leftover { troubles, behind } = exporters.end();
     for behind in behind {
         message(&runs::make_up(behind, kept.as_ref()));
@@ -87,10 +87,8 @@ fn report_files(
     bundle: Option<&Bundle>,
     files: &mut Files,
 ) -> Result<Vec<ReportFile>, Failure> {
-    let own = outputs.report.as_deref().map(|file| ReportFile::open(file, files)).transpose()?;
-    let of_bundle = bundle.map(Bundle::reports).unwrap_or_default();
-    let of_bundle = of_bundle.iter().map(|file| ReportFile::named(file)).collect::<Result<Vec<_>, _>>()?;
-    Ok(own.into_iter().chain(of_bundle).collect())
+    let own = outputs.report.iter().map(|file| ReportFile::open(file, files));
+    own.chain(bundle.iter().flat_map(|bundle| &bundle.reports).map(|file| ReportFile::named(file))).collect()
 }
 
 /// The histogram log: its name, and where it is written in the background.
@@ -107,12 +105,10 @@ fn log_file(name: String, is_own: bool, files: &mut Files) -> Result<Log, Failur
 
 /// What only the end of a run gives. `log`: the histogram log, where it was to go elsewhere.
 fn fill(bundle: &Bundle, log: Option<&str>, summary: &Summary) -> Result<(), Failure> {
-    let write = |file: String, written: io::Result<()>| {
-        written.map_err(|e| Failure::machine(format!("--out: {file}: {e}")))
-    };
-    write(bundle.summary(), fs::write(bundle.summary(), view::json(summary)))?;
-    let copied = log.map_or(Ok(()), |log| fs::copy(log, bundle.hlog()).map(|_| ()));
-    write(bundle.hlog(), copied)
+    let failed = |file: &str, e: io::Error| Failure::machine(format!("--out: {file}: {e}"));
+    let Bundle { summary: file, hlog, .. } = bundle;
+    fs::write(file, view::json(summary)).map_err(|e| failed(file, e))?;
+    log.map_or(Ok(()), |log| fs::copy(log, hlog).map(|_| ())).map_err(|e| failed(hlog, e))
 }
 
 /// The live page: a port in use stops the run before it starts.

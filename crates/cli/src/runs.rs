@@ -8,7 +8,7 @@ use samples::{Calibration, RunRecord};
 use store::{Store, StoreWriter, StoredAs, StoredRun};
 use units::{Date, Nanos};
 
-use crate::{Failure, args::RunsArgs, folders, message, print_stdout};
+use crate::{Failure, args::RunsArgs, folders, message, mistakes::Mistakes, print_stdout};
 
 /// Lists what is stored, or changes a run of it.
 pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
@@ -90,25 +90,18 @@ enum Since {
 impl Wanted<'_> {
     /// Checks the arguments; reports all mistakes at once.
     fn read(args: &RunsArgs, now: Date) -> Result<Wanted<'_>, Failure> {
-        let mut mistakes = Vec::new();
         const VERDICTS: [&str; 5] = ["pass", "fail", "invalid", "interrupted", UNFINISHED];
-        if let Some(verdict) = args.verdict.as_deref().filter(|verdict| !VERDICTS.contains(verdict)) {
-            mistakes.push(format!("--verdict: use {}: {verdict:?}", VERDICTS.join(", ")));
-        }
-        if let Some(Err(why)) = args.tag.as_deref().map(plan::tag) {
-            mistakes.push(format!("--tag: {why}"));
-        }
-        let since = args.since.as_deref().map_or(Some(Since::Ever), |text| since(text, now));
-        if since.is_none() {
-            mistakes.push(format!(
-                "--since: not a date or a time; use 2026-11-20 or 12h: {:?}",
-                args.since.as_deref().unwrap_or_default()
-            ));
-        }
-        match since {
-            Some(since) if mistakes.is_empty() => Ok(Wanted { args, since }),
-            _ => Err(Failure::usage(mistakes)),
-        }
+        let mut mistakes = Mistakes::default();
+        mistakes.read("--verdict", args.verdict.as_deref(), |verdict| {
+            let is_known = VERDICTS.contains(&verdict).then_some(());
+            is_known.ok_or_else(|| format!("use {}: {verdict:?}", VERDICTS.join(", ")))
+        });
+        mistakes.read("--tag", args.tag.as_deref(), plan::tag);
+        let since = mistakes.read("--since", args.since.as_deref(), |text| {
+            let why = || format!("not a date or a time; use 2026-11-20 or 12h: {text:?}");
+            since(text, now).ok_or_else(why)
+        });
+        mistakes.end(Wanted { args, since: since.unwrap_or(Since::Ever) })
     }
 
     fn has(&self, run: &StoredRun) -> bool {

@@ -1,7 +1,6 @@
 //! `throng serve`.
 
 use std::{
-    fmt::Display,
     io::{Write, stdout},
     net::SocketAddr,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -13,9 +12,11 @@ use host::Root;
 use net::Backend;
 use plan::IoChoice;
 use serve::{Knobs, Server, Service, Settings};
-use units::{Bytes, Clock, Count, Nanos, ParseError, Rate};
+use units::{Bytes, Clock, Count, Nanos, ParseError};
 
-use crate::{Failure, args::ServeArgs, message, print_stderr, print_stdout, signals};
+use crate::{
+    Failure, args::ServeArgs, message, mistakes::Mistakes, plans, print_stderr, print_stdout, signals,
+};
 
 /// Memory that a server leaves to the machine: the larger of a share of all and a fixed amount.
 const MIN_MEMORY: u64 = 256 << 20;
@@ -61,67 +62,37 @@ struct Wanted {
 
 /// Checks the arguments; reports all mistakes at once.
 fn read_args(args: &ServeArgs) -> Result<Wanted, Failure> {
-    let mut mistakes = Vec::new();
-    let m = &mut mistakes;
-    let after = read(m, "--after", &args.after, Nanos::parse);
+    let mut m = Mistakes::default();
+    let after = m.read("--after", args.after.as_deref(), Nanos::parse);
     let service = match args.what.as_str() {
         "http" => Service::Http,
         "delay" => Service::Delay(after.unwrap_or(Nanos::from_secs(5))),
         what => {
-            m.push(format!("{what:?} is not a server; use http or delay"));
+            m.add(format!("{what:?} is not a server; use http or delay"));
             Service::Http
         }
     };
     if let (Service::Http, Some(after)) = (service, &args.after) {
-        m.push(format!("--after: only for `serve delay`; remove it: {after:?}"));
+        m.add(format!("--after: only for `serve delay`; remove it: {after:?}"));
     }
-    let listen = args.listen.parse().unwrap_or_else(|_| {
-        m.push(format!("--listen: {:?} is not an address; use 127.0.0.1:8000", args.listen));
-        SocketAddr::from(([127, 0, 0, 1], 0))
-    });
-    let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32;
-    let threads = read(m, "--threads", &args.threads, threads);
+    let listen = m.address("--listen", &args.listen, "127.0.0.1:8000");
+    let threads = m.read("--threads", args.threads.as_deref(), plan::threads);
+    let some_rate = |text: &str| plan::a_rate(text, "2k/s");
     let knobs = Knobs {
-        most_open: read(m, "--max-open", &args.max_open, |text| Count::parse(text).map(|n| n.0)),
-        idle_cut: read(m, "--idle-cut", &args.idle_cut, some_time),
-        reset_after: read(m, "--reset-after", &args.reset_after, some_time),
-        stalls_of_million: read(m, "--stall", &args.stall, share).unwrap_or(0),
-        slow_accept: read(m, "--slow-accept", &args.slow_accept, some_rate),
+        most_open: m.read("--max-open", args.max_open.as_deref(), |text| Count::parse(text).map(|n| n.0)),
+        idle_cut: m.read("--idle-cut", args.idle_cut.as_deref(), some_time),
+        reset_after: m.read("--reset-after", args.reset_after.as_deref(), some_time),
+        stalls_of_million: m.read("--stall", args.stall.as_deref(), share).unwrap_or(0),
+        slow_accept: m.read("--slow-accept", args.slow_accept.as_deref(), some_rate),
     };
-    let io = read(m, "--io", &Some(args.io.clone()), IoChoice::parse).unwrap_or(IoChoice::Auto);
-    match mistakes.is_empty() {
-        true => Ok(Wanted { service, knobs, listen, threads: threads.unwrap_or(cores), io }),
-        false => Err(Failure::usage(mistakes)),
-    }
-}
-
-/// The value of a flag, if it was given and is right.
-fn read<T, E: Display>(
-    mistakes: &mut Vec<String>,
-    flag: &str,
-    text: &Option<String>,
-    parse: impl FnOnce(&str) -> Result<T, E>,
-) -> Option<T> {
-    let value = parse(text.as_deref()?);
-    value.map_err(|why| mistakes.push(format!("{flag}: {why}"))).ok()
-}
-
-fn threads(text: &str) -> Result<u32, ParseError> {
-    let n = Count::parse(text).ok().filter(|n| (1..=1024).contains(&n.0));
-    n.map(|n| n.0 as u32).ok_or_else(|| ParseError::new(text, "a number of threads", "1 to 1024"))
+    let io = m.read("--io", Some(&args.io), IoChoice::parse).unwrap_or(IoChoice::Auto);
+    m.end(Wanted { service, knobs, listen, threads: threads.unwrap_or_else(plans::cores), io })
 }
 
 fn some_time(text: &str) -> Result<Nanos, ParseError> {
     match Nanos::parse(text)? {
         Nanos::ZERO => Err(ParseError::new(text, "a time greater than 0", "30s")),
         time => Ok(time),
-    }
-}
-
-fn some_rate(text: &str) -> Result<Rate, ParseError> {
-    match Rate::parse(text)? {
-        rate if rate.is_zero() => Err(ParseError::new(text, "a rate greater than 0", "2k/s")),
-        rate => Ok(rate),
     }
 }
 

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use units::{Count, Nanos, ParseError, Rate, Spans};
 
 use self::load::Loaded;
-pub(crate) use self::load::a_rate;
+pub use self::load::a_rate;
 
 mod load;
 
@@ -304,7 +304,11 @@ pub(crate) fn connections(text: &str) -> Result<u32, ParseError> {
     within(text, u32::MAX, "a number of connections", "1 to 4,294,967,295, as 100k or 1m")
 }
 
-pub(crate) fn threads(text: &str) -> Result<u32, ParseError> {
+/// A number of shards.
+///
+/// # Errors
+/// It is not one from 1 to 1,024.
+pub fn threads(text: &str) -> Result<u32, ParseError> {
     within(text, MAX_THREADS, "a number of threads", "1 to 1024")
 }
 

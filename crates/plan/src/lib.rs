@@ -35,7 +35,7 @@ pub use addresses::{SourcePool, Tuple, Tuples};
 pub use csv::{Column, Csv};
 pub use expect::{Expect, ExpectedLength};
 pub use flag::Flag;
-pub use flags::{Environment, Flags, Mistake, from_flags, load_args};
+pub use flags::{Environment, Flags, Mistake, a_rate, from_flags, load_args, threads};
 pub use load::{Load, LoadKeys};
 pub use observe::Observe;
 pub use outputs::{Dashboard, Format, Influx, Live, Otlp, Outputs, Tool, tag};

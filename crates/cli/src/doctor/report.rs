@@ -21,21 +21,10 @@ pub(super) struct Report {
     pub(super) findings: Vec<Finding>,
 }
 
-/// The worst of the findings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Ok,
-    Warn,
-    Refuse,
-}
-
 impl Report {
-    pub(super) fn verdict(&self) -> Verdict {
-        match self.findings.iter().map(|finding| finding.severity).min() {
-            Some(Severity::Refuse) => Verdict::Refuse,
-            Some(Severity::Warn) => Verdict::Warn,
-            _ => Verdict::Ok,
-        }
+    /// The worst of the findings.
+    pub(super) fn verdict(&self) -> Severity {
+        self.findings.iter().map(|finding| finding.severity).min().unwrap_or(Severity::Fine)
     }
 
     /// A line for each finding, its fix below it, and whether it fits as the last line.
@@ -76,12 +65,12 @@ impl Report {
         let wanted = format!("{} connections", Count(self.connections));
         match self.verdict() {
             _ if !self.is_requested => most,
-            Verdict::Ok => format!("{wanted} fit"),
-            Verdict::Warn => format!("{wanted} fit, with warnings"),
-            Verdict::Refuse if self.capacity.connections < self.connections => {
+            Severity::Fine | Severity::Unknown => format!("{wanted} fit"),
+            Severity::Warn => format!("{wanted} fit, with warnings"),
+            Severity::Refuse if self.capacity.connections < self.connections => {
                 format!("{wanted} do not fit: {most}")
             }
-            Verdict::Refuse => {
+            Severity::Refuse => {
                 let refusing = self.findings.iter().filter(|f| f.severity == Severity::Refuse);
                 let names: Vec<&str> = refusing.map(|finding| finding.what).collect();
                 format!("{wanted} do not fit: {}", names.join(", "))
@@ -105,16 +94,11 @@ impl Report {
                 })
             })
             .collect();
-        let verdict = match self.verdict() {
-            Verdict::Ok => "ok",
-            Verdict::Warn => "warn",
-            Verdict::Refuse => "refuse",
-        };
         let whole = json!({
             "schema": "throng.doctor/1",
             "target": self.target,
             "connections": self.connections,
-            "verdict": verdict,
+            "verdict": severity(self.verdict()),
             "findings": findings,
         });
         format!("{whole}\n")

@@ -83,8 +83,11 @@ impl FlagReader<'_> {
     }
 }
 
-/// A rate above zero.
-pub(crate) fn a_rate(text: &str, fix: &str) -> Result<Rate, ParseError> {
+/// A rate above zero; `fix` is one.
+///
+/// # Errors
+/// It is no rate, or zero.
+pub fn a_rate(text: &str, fix: &str) -> Result<Rate, ParseError> {
     match Rate::parse(text)? {
         rate if rate.is_zero() => Err(ParseError::new(text, "a rate greater than 0", fix)),
         rate => Ok(rate),

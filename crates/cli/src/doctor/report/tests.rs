@@ -128,7 +128,7 @@ fn finding(what: &'static str, severity: Severity) -> Finding {
 }
 
 /// The last line, and the verdict.
-fn check(is_requested: bool, capacity: u64, findings: &[Finding], expected: (&str, Verdict)) {
+fn check(is_requested: bool, capacity: u64, findings: &[Finding], expected: (&str, Severity)) {
     let report = Report {
         target: None,
         connections: 5_000,
@@ -144,14 +144,14 @@ fn check(is_requested: bool, capacity: u64, findings: &[Finding], expected: (&st
 fn the_last_line_tells_whether_it_fits() {
     let (fine, unknown) = (finding("cores", Severity::Fine), finding("memory", Severity::Unknown));
     let (warn, refuse) = (finding("hash", Severity::Warn), finding("sources", Severity::Refuse));
-    check(true, 9_000, &[fine.clone(), unknown], ("5,000 connections fit", Verdict::Ok));
-    check(true, 9_000, &[warn.clone(), fine], ("5,000 connections fit, with warnings", Verdict::Warn));
+    check(true, 9_000, &[fine.clone(), unknown], ("5,000 connections fit", Severity::Fine));
+    check(true, 9_000, &[warn.clone(), fine], ("5,000 connections fit, with warnings", Severity::Warn));
     let no = "5,000 connections do not fit: sources, ports";
-    check(true, 9_000, &[warn, refuse.clone(), finding("ports", Severity::Refuse)], (no, Verdict::Refuse));
+    check(true, 9_000, &[warn, refuse.clone(), finding("ports", Severity::Refuse)], (no, Severity::Refuse));
     let most = "this machine can hold about 4,000 connections, limited by memory";
     let no = format!("5,000 connections do not fit: {most}");
-    check(true, 4_000, std::slice::from_ref(&refuse), (&no, Verdict::Refuse));
-    check(false, 4_000, &[refuse], (most, Verdict::Refuse));
-    check(false, 4_000, &[], (most, Verdict::Ok));
-    check(false, u64::MAX, &[], ("no known limit on the number of connections", Verdict::Ok));
+    check(true, 4_000, std::slice::from_ref(&refuse), (&no, Severity::Refuse));
+    check(false, 4_000, &[refuse], (most, Severity::Refuse));
+    check(false, 4_000, &[], (most, Severity::Fine));
+    check(false, u64::MAX, &[], ("no known limit on the number of connections", Severity::Fine));
 }
