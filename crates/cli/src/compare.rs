@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use plan::{Direction, Tolerance};
+use plan::Tolerance;
 use stats::compare::{Comparison, Figure, FigureTolerance};
 use store::{Store, StoredRun};
 use view::Report;
@@ -99,7 +99,7 @@ fn missing(name: &str) -> String {
 }
 
 fn of_figure(tolerance: Tolerance) -> FigureTolerance {
-    let Tolerance { text, name, figure, direction, share } = tolerance;
+    let Tolerance { text, name, figure, grows, share } = tolerance;
     let figure = Figure { name, path: figure.path, unit: figure.unit };
-    FigureTolerance { text, figure, grows: direction == Direction::Grows, share }
+    FigureTolerance { text, figure, grows, share }
 }

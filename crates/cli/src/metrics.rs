@@ -4,7 +4,7 @@ use std::{env, sync::Arc};
 
 use exporters::{Exporters, Form, PushServer};
 use host::remote::Token;
-use plan::{Influx, Live, Otlp, Outputs};
+use plan::{Influx, Live, Outputs, PostUrl};
 use units::Date;
 
 use crate::{Failure, files::Files, message};
@@ -21,8 +21,7 @@ pub(crate) fn exporters(
     if let Some(file) = bundled {
         csv(&mut exporters, file, files)?;
     }
-    let influx = outputs.influx.as_ref().map(influx_server).transpose()?;
-    for server in influx.into_iter().chain(outputs.otlp.as_ref().map(otlp_server)) {
+    for server in push_servers(outputs)? {
         exporters.push(server, Arc::new(message));
     }
     if let Some(at) = outputs.prometheus {
@@ -65,8 +64,20 @@ fn parquet(_: &mut Exporters, file: &str, _: &mut Files) -> Result<(), Failure> 
     Err(Failure::usage([format!("--parquet: {fix}: {file:?}")]))
 }
 
-/// Where InfluxDB is, with the token that it wants.
-pub(crate) fn influx_server(influx: &Influx) -> Result<PushServer, Failure> {
+/// Where metrics are pushed.
+pub(crate) fn push_servers(outputs: &Outputs) -> Result<Vec<PushServer>, Failure> {
+    let server = |form, url: &PostUrl, token| {
+        let PostUrl { at, host, path } = url.clone();
+        PushServer { form, at, host, path, token }
+    };
+    let influx = outputs.influx.as_ref();
+    let influx = influx.map(|influx| Ok(server(Form::Influx, &influx.url, influx_token(influx)?)));
+    let otlp = outputs.otlp.as_ref().map(|url| Ok(server(Form::Otlp, url, None)));
+    influx.into_iter().chain(otlp).collect()
+}
+
+/// The token that InfluxDB wants.
+fn influx_token(influx: &Influx) -> Result<Option<String>, Failure> {
     let token = match &influx.token_file {
         None => env::var("INFLUX_TOKEN").ok().filter(|token| token.bytes().all(|b| b.is_ascii_graphic())),
         Some(file) => {
@@ -75,12 +86,5 @@ pub(crate) fn influx_server(influx: &Influx) -> Result<PushServer, Failure> {
             Some(token.secret().to_owned())
         }
     };
-    let Influx { at, host, path, .. } = influx.clone();
-    Ok(PushServer { form: Form::Influx, at, host, path, token: token.filter(|token| !token.is_empty()) })
-}
-
-/// Where the collector is.
-pub(crate) fn otlp_server(otlp: &Otlp) -> PushServer {
-    let Otlp { at, host, path } = otlp.clone();
-    PushServer { form: Form::Otlp, at, host, path, token: None }
+    Ok(token.filter(|token| !token.is_empty()))
 }

@@ -38,8 +38,7 @@ pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
     if !troubles.is_empty() {
         return Err(Failure::machine(troubles.join("\n")));
     }
-    let influx = outputs.influx.as_ref().map(metrics::influx_server).transpose()?;
-    for server in influx.into_iter().chain(outputs.otlp.as_ref().map(metrics::otlp_server)) {
+    for server in metrics::push_servers(&outputs)? {
         let sent = server.send(&store, &stored);
         sent.map_err(|why| Failure::machine(format!("{}: {why}", server.name())))?;
     }

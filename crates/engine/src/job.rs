@@ -142,7 +142,7 @@ impl Job {
             Op::Request(request) => Awaited::Response(&request.check),
             Op::Expect(check) => Awaited::Message(check, b""),
             Op::Ping(message, _) if message.is_ping() => Awaited::Pong,
-            Op::Exchange(message) | Op::Ping(message, _) if message.check.echo => {
+            Op::Exchange(message) | Op::Ping(message, _) if message.check.expected.echo => {
                 Awaited::Message(&message.check, source.again(message, nth, index))
             }
             Op::Exchange(message) => Awaited::Message(&message.check, b""),

@@ -64,7 +64,7 @@ impl Awaited<'_> {
             Awaited::Message(check, _) => (check, Kind::WrongEcho),
             Awaited::Pong => return None,
         };
-        let right_status = head.is_none_or(|head| match check.status {
+        let right_status = head.is_none_or(|head| match check.expected.status {
             None => (200..300).contains(&head.status),
             Some(status) => status == head.status,
         });

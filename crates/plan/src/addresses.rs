@@ -5,7 +5,7 @@
 //! each source is named here. Pure arithmetic: a shard counts through its share of all (address, port) pairs
 //! and stores only where it is.
 
-use crate::{Network, Ports, TupleShare};
+use crate::{Network, Ports, TupleShare, part::greatest_common_divisor};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Blocks of 256 addresses in 127.0.0.0/8, without 127.0.0.0/24: there live the host's own services and their
@@ -35,9 +35,7 @@ impl SourcePool {
             SourcePool::Listed(networks) => networks.iter().map(Network::count).sum(),
         }
     }
-}
 
-impl SourcePool {
     /// Whether this address is one of them.
     pub fn has(&self, address: IpAddr) -> bool {
         match (self, address) {
@@ -245,11 +243,7 @@ impl Cursor {
 
 /// Saturates; of 0 and anything 0.
 fn least_common_multiple(a: u64, b: u64) -> u64 {
-    let (mut divisor, mut rest) = (a, b);
-    while rest > 0 {
-        (divisor, rest) = (rest, divisor % rest);
-    }
-    (a / divisor.max(1)).saturating_mul(b)
+    (a / greatest_common_divisor(a, b).max(1)).saturating_mul(b)
 }
 
 /// A [`SourcePool`] that finds its n-th address quickly.

@@ -1,18 +1,26 @@
 //! The check of a response: `status=200,length=$1`.
 
+use std::fmt;
+
 use crate::MAX_NUMBERS;
 use units::Count;
 
-/// What a response is checked for, in addition to complete framing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Expect {
-    /// This status code (200..=599); where none is given, any 2xx will do.
+/// What a response is checked for, in addition to complete framing; all of it must hold. Prints the check.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expectation {
+    /// HTTP: this status code (200..=599); where none is given, any 2xx will do.
     pub status: Option<u16>,
     /// This many octets of content (RFC 9110 section 6.4); where none is given, any number.
     pub length: Option<ExpectedLength>,
+    /// HTTP: fields, each with a text that its value contains.
+    pub headers: Vec<(String, String)>,
+    /// A text that the content, or the message, contains.
+    pub body: Option<String>,
+    /// WebSocket, TCP: the very message that was sent.
+    pub echo: bool,
 }
 
-/// The expected length of a response's content.
+/// The expected length of a response's content. Prints as one writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpectedLength {
     /// A fixed number of octets.
@@ -22,13 +30,13 @@ pub enum ExpectedLength {
 }
 
 impl ExpectedLength {
-    /// Whether it is known when the response arrives: only the first random numbers of a request are kept.
-    pub(crate) fn is_kept(self) -> Result<(), String> {
+    /// The same where it is known when the response arrives: only the first random numbers of a request are kept.
+    pub(crate) fn kept(self) -> Result<ExpectedLength, String> {
         match self {
-            ExpectedLength::Drawn(index @ MAX_NUMBERS..) => {
-                Err(format!("only the first {MAX_NUMBERS} numbers are available; use $1: \"${}\"", index + 1))
+            ExpectedLength::Drawn(MAX_NUMBERS..) => {
+                Err(format!("only the first {MAX_NUMBERS} numbers are available; use $1: \"{self}\""))
             }
-            _ => Ok(()),
+            _ => Ok(self),
         }
     }
 
@@ -41,11 +49,20 @@ impl ExpectedLength {
     }
 }
 
-impl Expect {
+impl fmt::Display for ExpectedLength {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExpectedLength::Fixed(length) => write!(f, "{length}"),
+            ExpectedLength::Drawn(index) => write!(f, "${}", index + 1),
+        }
+    }
+}
+
+impl Expectation {
     /// Reads `status=200`, `length=512`, `length=$1`, or both with a comma. `numbers` is how many the target
     /// draws; none where that is not known, because the target is a mistake itself.
-    pub fn parse(text: &str, numbers: Option<usize>) -> Result<Expect, String> {
-        let mut expect = Expect::default();
+    pub(crate) fn parse(text: &str, numbers: Option<usize>) -> Result<Expectation, String> {
+        let mut expect = Expectation::default();
         for item in text.split(',') {
             let unknown = || format!("unknown check {item:?}; use status=200,length=$1");
             let (key, value) = item.split_once('=').ok_or_else(unknown)?;
@@ -59,6 +76,19 @@ impl Expect {
             }
         }
         Ok(expect)
+    }
+}
+
+impl fmt::Display for Expectation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend(self.status.map(|status| format!("status {status}")));
+        parts.extend(self.length.map(|length| format!("length {length}")));
+        parts.extend(self.headers.iter().map(|(name, value)| format!("{name}: {value}")));
+        parts.extend(self.body.iter().map(|body| format!("body {body:?}")));
+        parts.extend(self.echo.then(|| "echo".to_owned()));
+        f.write_str(if parts.is_empty() { "any" } else { "" })?;
+        f.write_str(&parts.join(", "))
     }
 }
 
@@ -113,14 +143,14 @@ mod tests {
 
     /// Against a target that draws two numbers.
     fn check(text: &str, expected: Result<(Option<u16>, Option<ExpectedLength>), &str>) {
-        let read = Expect::parse(text, Some(2)).map(|expect| (expect.status, expect.length));
+        let read = Expectation::parse(text, Some(2)).map(|expect| (expect.status, expect.length));
         assert_eq!(read, expected.map_err(str::to_owned), "{text:?}");
     }
 
     #[test]
     fn a_number_needs_a_target_that_draws() {
-        assert!(Expect::parse("length=$1", Some(0)).unwrap_err().contains("no random number"));
-        assert_eq!(Expect::parse("length=$9", None).unwrap().length, Some(Drawn(8)));
+        assert!(Expectation::parse("length=$1", Some(0)).unwrap_err().contains("no random number"));
+        assert_eq!(Expectation::parse("length=$9", None).unwrap().length, Some(Drawn(8)));
         assert_eq!((Drawn(1).of(&[5, 7]), Fixed(3).of(&[5, 7])), (7, 3));
     }
 }

@@ -1,10 +1,11 @@
 //! From flags as typed to a [`Plan`], or to all that is wrong with them at once.
 
 use crate::flag::{self, FLAGS, Flag, Role, Takes};
+use crate::request::LONGEST_REQUEST;
 use crate::target::Resolve;
 use crate::{
-    Activity, Expect, Expectation, ExpectedLength, Hold, IoChoice, Observe, Plan, Population, Probe, Program,
-    Ramp, Reconnect, Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold,
+    Activity, Expectation, ExpectedLength, Hold, IoChoice, Observe, Plan, Population, Probe, Program, Ramp,
+    Reconnect, Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold,
 };
 use std::fmt;
 use std::net::IpAddr;
@@ -130,7 +131,7 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
     let think = r.read(&flag::THINK, Think::default(), |text| think(text, scheme));
     let message = r.message(scheme);
     let timeout = r.read(&flag::TIMEOUT, DEFAULT_TIMEOUT, timeout);
-    let expect = r.read(&flag::EXPECT, Expect::default(), |text| expect(text, target.as_ref()));
+    let expect = r.read(&flag::EXPECT, Expectation::default(), |text| expect(text, target.as_ref()));
     let reconnect = r.read(&flag::RECONNECT, Reconnect::Planned, reconnect);
     let main = target.map(|target| {
         let activity = activity(&target, think, expect, message);
@@ -158,12 +159,16 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
 }
 
 /// What each connection does: one request again and again, or one message, or nothing.
-fn activity(target: &Target, think: Think, expect: Expect, message: Option<(Nanos, String)>) -> Activity {
+fn activity(
+    target: &Target,
+    think: Think,
+    expect: Expectation,
+    message: Option<(Nanos, String)>,
+) -> Activity {
     match message {
         Some((every, text)) => Activity::Ping { every, text: Text::fixed(&text) },
         None if target.scheme.has_requests() => {
-            let expected = Expectation { basic: expect, ..Expectation::default() };
-            Activity::again(Request::get(target.path.clone(), expected), think)
+            Activity::again(Request::get(target.path.clone(), expect), think)
         }
         None => Activity::Idle,
     }
@@ -269,10 +274,7 @@ impl<'f> FlagReader<'f> {
             return None;
         }
         let every = self.read(&flag::PING, DEFAULT_PING, Nanos::parse);
-        let needs_message = scheme.filter(|scheme| scheme.needs_message());
-        if let (Some(scheme), None) = (needs_message, self.get(&flag::MESSAGE)) {
-            let why = format!("{scheme} sends nothing without a message; add --message ping");
-            self.refuse(&flag::PING, why);
+        if !self.has_message(&flag::PING, scheme) {
             return None;
         }
         let text = self.read(&flag::MESSAGE, "ping".to_owned(), |text| message(text, scheme));
@@ -341,16 +343,13 @@ fn think(text: &str, scheme: Option<Scheme>) -> Result<Think, String> {
     }
 }
 
-/// Octets of the longest message: the largest that is sent in one piece.
-const LONGEST_MESSAGE: usize = 65_536;
-
 fn message(text: &str, scheme: Option<Scheme>) -> Result<String, String> {
     match text.len() {
         0 if scheme.is_some_and(Scheme::needs_message) => {
             Err("an empty message has no echo; use a non-empty text: \"\"".to_owned())
         }
-        0..=LONGEST_MESSAGE => Ok(text.to_owned()),
-        length => Err(format!("at most {} octets: {}", Count(LONGEST_MESSAGE as u64), Count(length as u64))),
+        0..=LONGEST_REQUEST => Ok(text.to_owned()),
+        length => Err(format!("at most {} octets: {}", Count(LONGEST_REQUEST as u64), Count(length as u64))),
     }
 }
 
@@ -361,13 +360,14 @@ pub(crate) fn timeout(text: &str) -> Result<Nanos, ParseError> {
     }
 }
 
-fn expect(text: &str, target: Option<&Target>) -> Result<Expect, String> {
+fn expect(text: &str, target: Option<&Target>) -> Result<Expectation, String> {
     let scheme = target.map(|target| target.scheme);
     if let Some(scheme) = scheme.filter(|scheme| !scheme.has_requests()) {
         return Err(format!("{scheme} has no status or length; remove it: {text:?}"));
     }
-    let expect = Expect::parse(text, target.map(|target| target.path.numbers()))?;
-    expect.length.map_or(Ok(()), ExpectedLength::is_kept).map(|()| expect)
+    let expect = Expectation::parse(text, target.map(|target| target.path.numbers()))?;
+    expect.length.map(ExpectedLength::kept).transpose()?;
+    Ok(expect)
 }
 
 pub(crate) fn reconnect(text: &str) -> Result<Reconnect, ParseError> {

@@ -33,19 +33,19 @@ mod tolerance;
 
 pub use addresses::{SourcePool, Tuple, Tuples};
 pub use csv::{Column, Csv};
-pub use expect::{Expect, ExpectedLength};
+pub use expect::{Expectation, ExpectedLength};
 pub use flag::Flag;
 pub use flags::{Environment, Flags, Mistake, a_rate, from_flags, load_args, threads};
 pub use load::{Load, LoadKeys};
 pub use observe::Observe;
-pub use outputs::{Dashboard, Format, Influx, Live, Otlp, Outputs, Tool, tag};
+pub use outputs::{Dashboard, Format, Influx, Live, Outputs, PostUrl, Tool, tag};
 pub use part::{Part, Role, TupleShare, split};
 pub use plan::{IoChoice, Plan};
 pub use population::{Act, Activity, Population, Reconnect, Step, Then, Think};
 pub use ports::{PortFacts, Ports, capacity, usable_ports};
 pub use probe::{Probe, ProbeKind};
 pub use program::{Op, OpIndex, Program};
-pub use request::{Expectation, Request};
+pub use request::Request;
 pub use routes::{Dials, Route};
 pub use scheme::Scheme;
 pub use share::Share;
@@ -54,7 +54,7 @@ pub use stage::{Hold, Ramp, Stage};
 pub use target::Target;
 pub use text::{MAX_NUMBERS, Segment, Text, Values};
 pub use threshold::{Comparison, Figure, Threshold};
-pub use tolerance::{Direction, Tolerance};
+pub use tolerance::Tolerance;
 
 #[cfg(test)]
 mod tests {

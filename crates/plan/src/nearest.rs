@@ -1,11 +1,18 @@
 //! Suggestions for a mistyped name: the nearest one, or all of them.
 
+use strsim::osa_distance;
+
 /// The one of `known` that is nearest to `word`, at a distance of at most a third of its letters, or of one.
 pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let most = (word.chars().count() / 3).clamp(1, 3);
-    let near = known.map(|candidate| (distance(word, candidate, most), candidate));
+    let near = known.map(|candidate| (osa_distance(word, candidate), candidate));
     let (far, candidate) = near.min_by_key(|(far, _)| *far)?;
     (far <= most).then_some(candidate)
+}
+
+/// The one of `known` that is nearest to `word`; where none is near, all of them.
+pub(crate) fn nearest_or_all<'k>(word: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
+    nearest(word, known.clone()).map_or_else(|| one_of(known), str::to_owned)
 }
 
 /// `a, b or c`.
@@ -15,30 +22,6 @@ pub(crate) fn one_of<'k>(names: impl Iterator<Item = &'k str>) -> String {
         Some((last, before)) if !before.is_empty() => format!("{} or {last}", before.join(", ")),
         _ => names.concat(),
     }
-}
-
-/// The number of letters to insert, delete or replace, or of neighbours to swap, to turn `a` into `b` (optimal string
-/// alignment). Distances beyond `most` are returned as `most + 1`.
-fn distance(a: &str, b: &str, most: usize) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len().abs_diff(b.len()) > most {
-        return most + 1;
-    }
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut next = vec![i];
-        for j in 1..=b.len() {
-            let replaced = row[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut least = replaced.min(row[j] + 1).min(next[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(before[j - 2] + 1);
-            }
-            next.push(least);
-        }
-        before = std::mem::replace(&mut row, next);
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -68,7 +51,7 @@ mod tests {
     #[test]
     fn counts_letters() {
         for (a, b, expected) in [("", "", 0), ("ab", "ba", 1), ("kitten", "sitting", 3), ("abc", "", 3)] {
-            assert_eq!(distance(a, b, 9), expected, "{a} {b}");
+            assert_eq!(osa_distance(a, b), expected, "{a} {b}");
         }
     }
 }

@@ -16,7 +16,7 @@ mod post;
 
 pub use format::{Format, Tool};
 pub use influx::Influx;
-pub use otlp::Otlp;
+pub use post::PostUrl;
 
 /// What a run writes and shows. It is no part of the [`crate::Plan`]: the run is the same without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub struct Outputs {
     /// The InfluxDB to which metrics are pushed.
     pub influx: Option<Influx>,
     /// The collector to which metrics are pushed.
-    pub otlp: Option<Otlp>,
+    pub otlp: Option<PostUrl>,
     /// Tags of the stored run, each once.
     pub tags: Vec<String>,
 }
@@ -101,7 +101,7 @@ impl Outputs {
             prometheus: r.given(&flag::PROMETHEUS, endpoint),
             dashboard: r.dashboard(),
             influx: r.influx(resolve),
-            otlp: r.given(&flag::OTLP, |url| Otlp::parse(url, resolve)),
+            otlp: r.given(&flag::OTLP, |url| otlp::parse(url, resolve)),
             tags: r.tags(),
         };
         if reader.mistakes.is_empty() { Ok(outputs) } else { Err(reader.mistakes) }

@@ -106,7 +106,8 @@ fn tuple_share(parts: &mut [Part]) {
     let all = parts.iter().map(|part| part.tuple_share.width).max().unwrap_or(1);
     let width = |part: &Part| (u64::from(most(part.role)) * MAX_WIDTH).div_ceil(u64::from(all)) as u32;
     let widths: Vec<u32> = parts.iter().map(width).collect();
-    let shared = widths.iter().copied().fold(0, greatest_common_divisor);
+    let shared =
+        widths.iter().fold(0, |shared, width| greatest_common_divisor(shared, u64::from(*width))) as u32;
     let of = widths.iter().map(|width| width / shared).sum();
     let mut from = 0;
     for (part, width) in parts.iter_mut().zip(widths) {
@@ -115,7 +116,8 @@ fn tuple_share(parts: &mut [Part]) {
     }
 }
 
-fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
+/// Of 0 and another number: that one.
+pub(crate) fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b > 0 {
         (a, b) = (b, a % b);
     }

@@ -1,6 +1,5 @@
 //! A plan as a scenario file that reads the same: every default written out.
 
-use crate::request::written;
 use crate::{
     Act, Activity, Expectation, Hold, IoChoice, LoadKeys, Plan, Population, Ramp, Reconnect, Sources, Stage,
     Step, Then, Think,
@@ -34,9 +33,9 @@ fn listed<T: Display>(items: impl IntoIterator<Item = T>) -> String {
 }
 
 /// Pairs in TOML's braces.
-fn braced<K: Display, V: Display>(pairs: impl IntoIterator<Item = (K, V)>) -> String {
+fn braced<V: Display>(pairs: &[(String, V)]) -> String {
     let pairs: Vec<String> =
-        pairs.into_iter().map(|(name, value)| format!("{} = {}", Quoted(name), Quoted(value))).collect();
+        pairs.iter().map(|(name, value)| format!("{} = {}", Quoted(name), Quoted(value))).collect();
     format!("{{ {} }}", pairs.join(", "))
 }
 
@@ -88,12 +87,8 @@ impl Plan {
 
 impl Display for Population {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        writeln!(
-            f,
-            "\n[[population]]\nname = {}\ntarget = {}",
-            Quoted(&self.name),
-            Quoted(&self.target.text)
-        )?;
+        writeln!(f, "\n[[population]]\nname = {}", Quoted(&self.name))?;
+        writeln!(f, "target = {}", Quoted(&self.target.text))?;
         let LoadKeys { connections, rate, arrive, total } = self.load.keys();
         connections.iter().try_for_each(|connections| writeln!(f, "connections = {connections}"))?;
         rate.iter().try_for_each(|rate| writeln!(f, "rate = \"{rate}\""))?;
@@ -129,11 +124,7 @@ impl Display for Step {
             Act::Request { request, think } => {
                 writeln!(f, "request = {}", Quoted(format_args!("{} {}", request.method, request.path)))?;
                 if !request.headers.is_empty() {
-                    writeln!(
-                        f,
-                        "headers = {}",
-                        braced(request.headers.iter().map(|(name, value)| (name, value)))
-                    )?;
+                    writeln!(f, "headers = {}", braced(&request.headers))?;
                 }
                 request.body.iter().try_for_each(|body| writeln!(f, "body = {}", Quoted(body)))?;
                 writeln!(f, "expect = {}", table(&request.expect))?;
@@ -162,13 +153,10 @@ fn thinks(f: &mut Formatter<'_>, think: &Think) -> Result {
 /// What is expected, in one line.
 fn table(expected: &Expectation) -> impl fmt::Display {
     let mut keys: Vec<String> = Vec::new();
-    keys.extend(expected.basic.status.map(|status| format!("status = {status}")));
-    keys.extend(expected.basic.length.map(|length| format!("length = \"{}\"", written(length))));
+    keys.extend(expected.status.map(|status| format!("status = {status}")));
+    keys.extend(expected.length.map(|length| format!("length = \"{length}\"")));
     if !expected.headers.is_empty() {
-        keys.push(format!(
-            "headers = {}",
-            braced(expected.headers.iter().map(|(name, value)| (name, value)))
-        ));
+        keys.push(format!("headers = {}", braced(&expected.headers)));
     }
     keys.extend(expected.body.iter().map(|body| format!("body = {}", Quoted(body))));
     keys.extend(expected.echo.then(|| "echo = true".to_owned()));

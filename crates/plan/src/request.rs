@@ -1,8 +1,7 @@
 //! A request as it is sent, and the check of its response.
 
-use crate::text::copy;
-use crate::text::{digits, write_decimal};
-use crate::{Expect, ExpectedLength, Text, Values};
+use crate::text::{copy, digits, write_decimal};
+use crate::{Expectation, Text, Values};
 use std::fmt;
 
 /// A request of HTTP/1.1. Prints `POST /login`, and what follows.
@@ -18,19 +17,6 @@ pub struct Request {
     pub body: Option<Text>,
     /// The check of the response.
     pub expect: Expectation,
-}
-
-/// What a response is checked for, in addition to complete framing; all of it must hold. Prints the check.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Expectation {
-    /// HTTP: the status. Of a message only the length may be given.
-    pub basic: Expect,
-    /// HTTP: fields, each with a text that its value contains.
-    pub headers: Vec<(String, String)>,
-    /// A text that the content, or the message, contains.
-    pub body: Option<String>,
-    /// WebSocket, TCP: the very message that was sent.
-    pub echo: bool,
 }
 
 /// Octets of the longest request: the largest that is sent in one piece.
@@ -135,26 +121,5 @@ impl fmt::Display for Request {
         self.headers.iter().try_for_each(|(name, value)| write!(f, ", {name}: {value}"))?;
         self.body.iter().try_for_each(|body| write!(f, ", body {:?}", body.to_string()))?;
         write!(f, " -> {}", self.expect)
-    }
-}
-
-impl fmt::Display for Expectation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts: Vec<String> = Vec::new();
-        parts.extend(self.basic.status.map(|status| format!("status {status}")));
-        parts.extend(self.basic.length.map(|length| format!("length {}", written(length))));
-        parts.extend(self.headers.iter().map(|(name, value)| format!("{name}: {value}")));
-        parts.extend(self.body.iter().map(|body| format!("body {body:?}")));
-        parts.extend(self.echo.then(|| "echo".to_owned()));
-        f.write_str(if parts.is_empty() { "any" } else { "" })?;
-        f.write_str(&parts.join(", "))
-    }
-}
-
-/// A length as one writes it.
-pub(crate) fn written(length: ExpectedLength) -> String {
-    match length {
-        ExpectedLength::Fixed(length) => length.to_string(),
-        ExpectedLength::Drawn(index) => format!("${}", index + 1),
     }
 }

@@ -35,9 +35,7 @@ impl Share {
         // Not more than n, so that it fits.
         (part as u64).max(u64::from(n > 0 && self > Share::NONE))
     }
-}
 
-impl Share {
     /// `n` of `of` parts of this share.
     pub fn part(self, n: u32, of: u32) -> Share {
         Share { millionths: (u64::from(self.millionths) * u64::from(n) / u64::from(of)) as u32 }

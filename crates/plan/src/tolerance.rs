@@ -13,19 +13,10 @@ pub struct Tolerance {
     pub name: String,
     /// What is compared.
     pub figure: Figure,
-    /// The direction that is limited.
-    pub direction: Direction,
+    /// Whether it is limited how far it grows, and not how far it falls.
+    pub grows: bool,
     /// The allowed share: 0.1 for `10%`.
     pub share: f64,
-}
-
-/// Which way a figure changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// `+`
-    Grows,
-    /// `-`
-    Falls,
 }
 
 /// Figures that only a comparison has: those of the seconds at equal load.
@@ -42,39 +33,32 @@ impl Tolerance {
         let misread = || ParseError::new(text, "a change of a figure", "'latency.p99 +10%'");
         let at = text.rfind(['+', '-']).ok_or_else(misread)?;
         let (name, change) = (text[..at].trim(), &text[at + 1..]);
-        let direction = if text[at..].starts_with('+') { Direction::Grows } else { Direction::Falls };
+        let grows = text[at..].starts_with('+');
         let percent = change.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
         let percent = percent.filter(|n| n.is_finite() && *n >= 0.0).ok_or_else(misread)?;
         let figure = match at_equal_load(name) {
             Some(figure) => figure,
             None => Figure::named(name, &Names::listed(populations, steps))?,
         };
-        Ok(Tolerance {
-            text: text.to_owned(),
-            name: name.to_owned(),
-            figure,
-            direction,
-            share: percent / 100.0,
-        })
+        let (text, name) = (text.to_owned(), name.to_owned());
+        Ok(Tolerance { text, name, figure, grows, share: percent / 100.0 })
     }
 }
 
 fn at_equal_load(name: &str) -> Option<Figure> {
     let quantile = ["equal_load.", "equal_load_us."].iter().find_map(|of| name.strip_prefix(of))?;
-    AT_EQUAL_LOAD.contains(&quantile).then(|| Figure {
-        path: format!("equal_load_us.{quantile}"),
-        whole: None,
-        is_latency: true,
-        unit: Unit::Micros,
-        is_path: true,
-    })
+    let path = format!("equal_load_us.{quantile}");
+    let is_known = AT_EQUAL_LOAD.contains(&quantile);
+    is_known.then(|| Figure { is_latency: true, ..Figure::new(path, Unit::Micros) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Direction::{Falls, Grows};
     use proptest::prelude::*;
+
+    const GROWS: bool = true;
+    const FALLS: bool = false;
 
     fn read(text: &str) -> Result<Tolerance, String> {
         let [populations, steps] = [["read-only"], ["read-only.get"]].map(|names| names.map(str::to_owned));
@@ -83,20 +67,20 @@ mod tests {
 
     #[test]
     fn reads_what_people_write() {
-        let check = |text: &str, name: &str, path: &str, direction, share| {
+        let check = |text: &str, name: &str, path: &str, grows, share| {
             let read = read(text).unwrap_or_else(|e| panic!("{e}"));
-            let found = (read.name.as_str(), read.figure.path.as_str(), read.direction, read.share);
-            assert_eq!(found, (name, path, direction, share), "{text}");
+            let found = (read.name.as_str(), read.figure.path.as_str(), read.grows, read.share);
+            assert_eq!(found, (name, path, grows, share), "{text}");
         };
-        check("latency.p99 +10%", "latency.p99", "latency_us.p99", Grows, 0.1);
-        check("requests.per_s -2.5%", "requests.per_s", "requests.per_s", Falls, 0.025);
-        check("held-5 %", "held", "connections.held", Falls, 0.05);
-        check("faults +0%", "faults", "faults", Grows, 0.0);
-        check("equal_load.p99 +10%", "equal_load.p99", "equal_load_us.p99", Grows, 0.1);
+        check("latency.p99 +10%", "latency.p99", "latency_us.p99", GROWS, 0.1);
+        check("requests.per_s -2.5%", "requests.per_s", "requests.per_s", FALLS, 0.025);
+        check("held-5 %", "held", "connections.held", FALLS, 0.05);
+        check("faults +0%", "faults", "faults", GROWS, 0.0);
+        check("equal_load.p99 +10%", "equal_load.p99", "equal_load_us.p99", GROWS, 0.1);
         let of_population = "populations.read-only.latency_us.p99";
-        check("read-only.latency.p99 +1%", "read-only.latency.p99", of_population, Grows, 0.01);
+        check("read-only.latency.p99 +1%", "read-only.latency.p99", of_population, GROWS, 0.01);
         let of_step = "populations.read-only.steps.get.latency_us.p50";
-        check("read-only.get.latency.p50 +1%", "read-only.get.latency.p50", of_step, Grows, 0.01);
+        check("read-only.get.latency.p50 +1%", "read-only.get.latency.p50", of_step, GROWS, 0.01);
     }
 
     #[test]

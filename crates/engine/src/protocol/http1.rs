@@ -98,7 +98,7 @@ fn read<'a>(
 ) -> Result<Progress<'a>, Kind> {
     let mut used = 0;
     loop {
-        let came = state.client.handle_bytes(&input[used..], &check.fields);
+        let came = state.client.handle_bytes(&input[used..], &check.expected.headers);
         let (n, event) = came.map_err(|_| Kind::BadAnswer)?;
         used += n;
         match event {

@@ -155,10 +155,10 @@ pub(super) fn handle_bytes<'a>(
     }
     if let Some((exchange, Awaited::Message(check, sent))) = awaiting {
         let rest = sent.get(exchange.content as usize..).unwrap_or_default();
-        exchange.differs |= check.echo && rest.get(..n) != Some(&input[..n]);
+        exchange.differs |= check.expected.echo && rest.get(..n) != Some(&input[..n]);
         exchange.content += n as u64;
         if is_last {
-            exchange.differs |= check.echo && exchange.content != sent.len() as u64;
+            exchange.differs |= check.expected.echo && exchange.content != sent.len() as u64;
             state.under_way.retain(|(_, its)| *its != number);
             return Ok(Progress::Responded(n));
         }

@@ -32,7 +32,7 @@ pub(super) fn handle_bytes<'a>(
     }
     match read(exchange, input, check, sent) {
         // Without framing, surplus data cannot be distinguished from the next echo.
-        Progress::Responded(n) if n < input.len() && check.echo => Err(Kind::BadAnswer),
+        Progress::Responded(n) if n < input.len() && check.expected.echo => Err(Kind::BadAnswer),
         progress => Ok(progress),
     }
 }
@@ -40,13 +40,13 @@ pub(super) fn handle_bytes<'a>(
 /// An echo is complete with as many bytes as were sent; any other reply as soon as it is as expected, or, without an
 /// expectation, with its first bytes.
 fn read<'a>(exchange: &mut Exchange, input: &'a [u8], check: &Check, sent: &[u8]) -> Progress<'a> {
-    let wanted = match (check.echo, exchange.expected) {
+    let wanted = match (check.expected.echo, exchange.expected) {
         (true, _) => sent.len() as u64,
         (false, u64::MAX) => u64::MAX,
         (false, length) => length,
     };
     let n = usize::try_from(wanted - exchange.content).unwrap_or(usize::MAX).min(input.len());
-    if check.echo {
+    if check.expected.echo {
         let at = exchange.content as usize;
         exchange.differs |= sent[at..at + n] != input[..n];
     }

@@ -190,7 +190,7 @@ fn the_remainder_of_an_earlier_message_is_no_reply() {
 fn faults_of_a_complete_response() {
     let head = |status| Some(Head { status, bytes: 40, keep_alive_s: None });
     let any = Check::default();
-    let teapot = Check { status: Some(418), ..Check::default() };
+    let teapot = Check::new(&plan::Expectation { status: Some(418), ..Default::default() });
     for (check, head, expected) in [
         (&any, head(200), None),
         (&any, head(299), None),

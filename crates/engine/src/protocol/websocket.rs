@@ -184,7 +184,7 @@ fn take(exchange: &mut Exchange, data: &Data<'_>, check: &Check, sent: &[u8]) ->
     if data.begins {
         exchange.content = 0;
     }
-    if check.echo {
+    if check.expected.echo {
         let rest = sent.get(exchange.content as usize..).unwrap_or_default();
         let part = rest.get(..data.payload.len());
         exchange.differs |= !part.is_some_and(|part| data.payload.matches(part));
@@ -193,7 +193,7 @@ fn take(exchange: &mut Exchange, data: &Data<'_>, check: &Check, sent: &[u8]) ->
         exchange.found = needle.scan(exchange.found, data.payload.bytes());
     }
     exchange.content += data.payload.len() as u64;
-    exchange.differs |= check.echo && data.ends && exchange.content != sent.len() as u64;
+    exchange.differs |= check.expected.echo && data.ends && exchange.content != sent.len() as u64;
     data.ends
 }
 

@@ -36,7 +36,7 @@ impl FlagReader<'_> {
         let own = if scheme.is_none_or(Scheme::has_requests) { &flag::THINK } else { &flag::PING };
         self.refuse(own, "cannot be used with --rate, which sets when requests are due; remove it");
         let rate = self.given(&flag::RATE, |text| a_rate(text, "20k/s"));
-        self.needs_message(&flag::RATE, scheme);
+        self.has_message(&flag::RATE, scheme);
         rate
     }
 
@@ -66,7 +66,7 @@ impl FlagReader<'_> {
 
     pub(super) fn probe(&mut self, scheme: Option<Scheme>) -> Option<Rate> {
         let text = self.get(&flag::PROBE)?;
-        self.needs_message(&flag::PROBE, scheme);
+        self.has_message(&flag::PROBE, scheme);
         if text.contains("://") {
             self.refuse(&flag::PROBE, "the target was read as the value of --probe; use --probe 10/s");
             return None;
@@ -74,12 +74,13 @@ impl FlagReader<'_> {
         self.given(&flag::PROBE, |text| a_rate(text, "10/s"))
     }
 
-    /// Raw TCP sends no request without `--message`.
-    fn needs_message(&mut self, flag: &Flag, scheme: Option<Scheme>) {
-        let needs_message = scheme.filter(|scheme| scheme.needs_message());
-        if let (Some(scheme), None) = (needs_message, self.get(&flag::MESSAGE)) {
+    /// Whether there is something to send: raw TCP sends nothing without `--message`, and `flag` is a mistake then.
+    pub(super) fn has_message(&mut self, flag: &Flag, scheme: Option<Scheme>) -> bool {
+        let silent = scheme.filter(|scheme| scheme.needs_message() && self.get(&flag::MESSAGE).is_none());
+        if let Some(scheme) = silent {
             self.refuse(flag, format!("{scheme} sends nothing without a message; add --message ping"));
         }
+        silent.is_none()
     }
 }
 

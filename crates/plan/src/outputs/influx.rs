@@ -1,19 +1,13 @@
 //! Where InfluxDB takes points: `http://10.0.0.7:8086/write?db=throng`.
 
-use std::net::SocketAddr;
-
-use super::post::Post;
+use super::post::PostUrl;
 use crate::target::Resolve;
 
 /// An InfluxDB, version 1 or 2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Influx {
-    /// Where it listens.
-    pub at: SocketAddr,
-    /// Host and port as the user wrote them.
-    pub host: String,
-    /// Path and query of its writes.
-    pub path: String,
+    /// Where it takes writes.
+    pub url: PostUrl,
     /// The file with its token.
     pub token_file: Option<String>,
 }
@@ -27,9 +21,9 @@ impl Influx {
     /// # Errors
     /// It is no such URL, or the name has no address.
     pub fn parse(text: &str, token_file: Option<String>, resolve: Resolve) -> Result<Influx, String> {
-        let Post { at, host, path } = Post::parse(text, FIX, resolve)?;
+        let url = PostUrl::parse(text, FIX, resolve)?;
         let wrong = |why: &str| format!("{why}; {FIX}: {text:?}");
-        let (name, query) = path.split_once('?').unwrap_or((path, ""));
+        let (name, query) = url.path.split_once('?').unwrap_or((&url.path, ""));
         let has =
             |key: &str| query.split('&').any(|pair| pair.strip_prefix(key).is_some_and(|v| v.len() > 1));
         let key = if name.ends_with("/api/v2/write") { "bucket" } else { "db" };
@@ -39,7 +33,7 @@ impl Influx {
         if has("precision") {
             return Err(wrong("times are in nanoseconds; remove precision"));
         }
-        Ok(Influx { at, host: host.to_owned(), path: path.to_owned(), token_file })
+        Ok(Influx { url, token_file })
     }
 }
 
@@ -54,7 +48,7 @@ mod tests {
         };
         match (Influx::parse(text, None, &resolve), expected) {
             (Ok(influx), Ok((at, path))) => {
-                assert_eq!((influx.at.to_string().as_str(), influx.path.as_str()), (at, path), "{text}");
+                assert_eq!((&*influx.url.at.to_string(), &*influx.url.path), (at, path), "{text}");
             }
             (Err(why), Err(part)) => assert!(why.contains(part), "{text}: {why}"),
             (other, _) => panic!("{text}: {other:?}"),

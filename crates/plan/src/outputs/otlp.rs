@@ -1,35 +1,17 @@
-//! Where a collector of OpenTelemetry takes metrics: `http://10.0.0.7:4318`.
+//! Where a collector of OpenTelemetry takes metrics, as JSON over HTTP: `http://10.0.0.7:4318`.
 
-use std::net::SocketAddr;
-
-use super::post::Post;
+use super::post::PostUrl;
 use crate::target::Resolve;
-
-/// Takes OTLP over HTTP, as JSON.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Otlp {
-    /// Where it listens.
-    pub at: SocketAddr,
-    /// Host and port as the user wrote them.
-    pub host: String,
-    /// Where it takes metrics.
-    pub path: String,
-}
 
 const FIX: &str = "use http://HOST:4318, or with its path http://HOST:4318/v1/metrics";
 /// The one that the protocol has (OTLP/HTTP request).
 const PATH: &str = "/v1/metrics";
 
-impl Otlp {
-    /// Parses the URL; uses the first address of a name. The error has the fix.
-    ///
-    /// # Errors
-    /// It is no such URL, or the name has no address.
-    pub fn parse(text: &str, resolve: Resolve) -> Result<Otlp, String> {
-        let Post { at, host, path } = Post::parse(text, FIX, resolve)?;
-        let path = if ["", "/"].contains(&path) { PATH } else { path };
-        Ok(Otlp { at, host: host.to_owned(), path: path.to_owned() })
-    }
+/// Parses the URL; uses the first address of a name. The error has the fix.
+pub(super) fn parse(text: &str, resolve: Resolve) -> Result<PostUrl, String> {
+    let url = PostUrl::parse(text, FIX, resolve)?;
+    let path = if ["", "/"].contains(&&*url.path) { PATH.to_owned() } else { url.path };
+    Ok(PostUrl { path, ..url })
 }
 
 #[cfg(test)]
@@ -38,7 +20,7 @@ mod tests {
 
     fn check(text: &str, expected: Result<(&str, &str), &str>) {
         let resolve = |_: &str| Err("no such host".to_owned());
-        match (Otlp::parse(text, &resolve), expected) {
+        match (parse(text, &resolve), expected) {
             (Ok(otlp), Ok((at, path))) => {
                 assert_eq!((&*otlp.at.to_string(), &*otlp.path), (at, path), "{text}")
             }

@@ -5,18 +5,19 @@ use std::net::SocketAddr;
 use crate::{Target, target::Resolve};
 
 /// A URL, taken apart.
-pub(super) struct Post<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PostUrl {
     /// Where it listens: of a name's addresses the first.
-    pub(super) at: SocketAddr,
+    pub at: SocketAddr,
     /// Host and port as the user wrote them.
-    pub(super) host: &'a str,
+    pub host: String,
     /// Path and query; may be empty.
-    pub(super) path: &'a str,
+    pub path: String,
 }
 
-impl Post<'_> {
+impl PostUrl {
     /// Parses the URL; every error has the fix.
-    pub(super) fn parse<'a>(text: &'a str, fix: &str, resolve: Resolve) -> Result<Post<'a>, String> {
+    pub(super) fn parse(text: &str, fix: &str, resolve: Resolve) -> Result<PostUrl, String> {
         let wrong = |why: &str| format!("{why}; {fix}: {text:?}");
         let rest = text.strip_prefix("http://").ok_or_else(|| wrong("does not start with http://"))?;
         let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -27,6 +28,6 @@ impl Post<'_> {
             return Err(wrong("contains a character that is not allowed in a URL"));
         }
         let target = Target::parse(&format!("http://{host}/"), None, &[], resolve)?;
-        Ok(Post { at: target.destinations[0], host, path })
+        Ok(PostUrl { at: target.destinations[0], host: host.to_owned(), path: path.to_owned() })
     }
 }

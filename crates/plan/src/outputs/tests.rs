@@ -43,7 +43,7 @@ fn every_output_arrives() {
     let all = all.unwrap();
     assert_eq!((all.live, all.format), (Live::Classic, Format { tool: Tool::Httperf, of: None }));
     let influx = all.influx.expect("it was given");
-    assert_eq!((influx.host.as_str(), influx.token_file.as_deref()), ("127.0.0.1:8086", Some("other")));
+    assert_eq!((influx.url.host.as_str(), influx.token_file.as_deref()), ("127.0.0.1:8086", Some("other")));
     assert_eq!(all.tags, ["before", "v1.2"], "each once");
     let files = [all.hlog, all.csv, all.jsonl, all.parquet, all.json, all.out, all.report];
     assert_eq!(files.map(Option::unwrap), ["a", "b", "c", "d", "-", "e", "f.md"]);

@@ -1,13 +1,13 @@
 //! Checks of the whole file: references between its parts.
 
-use super::document::{Notes, Section, read};
+use super::document::{self, Notes, Section};
 use super::keys::SCENARIO;
 use super::load::{some_rate, stages};
 use super::overrides::overridden;
 use super::population::{Reader, name};
 use crate::flag;
 use crate::flags::{DEFAULT_TIMEOUT, FlagReader, MAX_THREADS, seed, threads};
-use crate::nearest::{nearest, one_of};
+use crate::nearest::nearest_or_all;
 use crate::{
     Activity, Csv, Environment, Expectation, Flags, IoChoice, Load, Mistake, Plan, Population, Probe,
     Program, Reconnect, Request, Share, Sources, Stage, Target, Think, Threshold,
@@ -20,8 +20,14 @@ type Open<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 /// Octets of the longest file: beyond that it is most likely the wrong one.
 const LONGEST_FILE: usize = 1 << 20;
 
-/// `flags` are those of the command line: they override what the file says of the run.
-pub(super) fn scenario(
+/// Reads the text of a scenario file. `file` is what mistakes call it, and `open` gives the text of another
+/// file that it names, from the folder of the first; its error is a short reason. What `flags` say of the run (its seed,
+/// its threads, …) goes before the file; of the load they may change how many connections there are, how fast they come and for how long
+/// they are held, and the rest is a mistake.
+///
+/// # Errors
+/// All mistakes, in the order of the file: `load.toml:12:9: population.users.think: "5" is not a time; use 5s`.
+pub fn read(
     file: &str,
     text: &str,
     flags: &Flags,
@@ -30,14 +36,11 @@ pub(super) fn scenario(
 ) -> Result<Plan, Vec<Mistake>> {
     let mut notes = Notes::new(file, text);
     if text.len() > LONGEST_FILE {
-        notes.add(
-            0,
-            "",
-            format!("a scenario file may have at most 1 MiB: {}", units::Bytes(text.len() as u64).brief()),
-        );
+        let size = units::Bytes(text.len() as u64).brief();
+        notes.add(0, "", format!("a scenario file may have at most 1 MiB: {size}"));
         return Err(notes.into_mistakes());
     }
-    let top = read(&mut notes, &SCENARIO);
+    let top = document::read(&mut notes, &SCENARIO);
     let tables = tables(&mut notes, &top, open);
     let sources = top.read(&mut notes, "sources", Sources::parse).unwrap_or(Sources::Automatic);
     let mut lead = FlagReader::beside_a_scenario(flags);
@@ -209,8 +212,7 @@ fn index(names: &[&str], text: &str) -> Result<u16, String> {
     // The last index is left out, so that their number has 16 bits too.
     let found = at.filter(|at| *at < u16::MAX);
     found.ok_or_else(|| {
-        let fix =
-            nearest(text, names.iter().copied()).map_or_else(|| one_of(names.iter().copied()), str::to_owned);
+        let fix = nearest_or_all(text, names.iter().copied());
         format!("no such population; use {fix}: {text:?}")
     })
 }

@@ -173,11 +173,8 @@ fn value(notes: &mut Notes, path: &str, key: &'static Key, found: &Spanned<DeVal
         _ => None,
     };
     if read.is_none() {
-        notes.add(
-            at,
-            path,
-            format!("{} is not allowed here; use {}", what(found.get_ref()), as_written(key)),
-        );
+        let what = what(found.get_ref());
+        notes.add(at, path, format!("{what} is not allowed here; use {}", as_written(key)));
     }
     read
 }
@@ -277,50 +274,36 @@ impl Section {
 
     /// A text or a number.
     pub(super) fn scalar(&self, name: &str) -> Option<&Scalar> {
-        match self.value(name) {
-            Some(Value::Scalar(scalar)) => Some(scalar),
-            _ => None,
-        }
+        let Value::Scalar(scalar) = self.value(name)? else { return None };
+        Some(scalar)
     }
 
     /// Texts in brackets; none where the key is absent.
     pub(super) fn scalars(&self, name: &str) -> Option<&[Scalar]> {
-        match self.value(name) {
-            Some(Value::Scalars(scalars)) => Some(scalars),
-            _ => None,
-        }
+        let Value::Scalars(scalars) = self.value(name)? else { return None };
+        Some(scalars)
     }
 
     /// `true` or `false`.
     pub(super) fn truth(&self, name: &str) -> Option<bool> {
-        match self.value(name) {
-            Some(Value::Truth(truth, _)) => Some(*truth),
-            _ => None,
-        }
+        let Value::Truth(truth, _) = self.value(name)? else { return None };
+        Some(*truth)
     }
 
     /// The user's own keys.
     pub(super) fn pairs(&self, name: &str) -> &[(Scalar, Scalar)] {
-        match self.value(name) {
-            Some(Value::Pairs(pairs)) => pairs,
-            _ => &[],
-        }
+        if let Some(Value::Pairs(pairs)) = self.value(name) { pairs } else { &[] }
     }
 
     /// A table.
     pub(super) fn section(&self, name: &str) -> Option<&Section> {
-        match self.value(name) {
-            Some(Value::Section(section)) => Some(section),
-            _ => None,
-        }
+        let Value::Section(section) = self.value(name)? else { return None };
+        Some(section)
     }
 
     /// An array of tables; none if the key is absent.
     pub(super) fn sections(&self, name: &str) -> &[Section] {
-        match self.value(name) {
-            Some(Value::Sections(sections)) => sections,
-            _ => &[],
-        }
+        if let Some(Value::Sections(sections)) = self.value(name) { sections } else { &[] }
     }
 
     /// Is it a list of tables, without any?
@@ -330,10 +313,7 @@ impl Section {
 
     /// Tables with names of the user.
     pub(super) fn named(&self, name: &str) -> &[(Scalar, Section)] {
-        match self.value(name) {
-            Some(Value::Named(sections)) => sections,
-            _ => &[],
-        }
+        if let Some(Value::Named(sections)) = self.value(name) { sections } else { &[] }
     }
 
     /// The place of a key's value; the section's start if it is absent.

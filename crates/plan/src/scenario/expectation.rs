@@ -2,7 +2,7 @@
 
 use super::document::{Notes, Scalar, Section};
 use crate::expect::{length, status};
-use crate::{Expect, Expectation, Scheme};
+use crate::{Expectation, ExpectedLength, Scheme};
 
 /// Octets of the longest text that is searched for in a response.
 const LONGEST_SOUGHT: usize = 8_192;
@@ -23,23 +23,15 @@ pub(super) fn read(notes: &mut Notes, section: &Section, context: Context) -> Op
     if let Some(table) = section.section("expect") {
         return Some(from_table(notes, table, context));
     }
-    let scalar = section.scalar("expect")?;
-    let read = if context.scheme.has_requests() {
-        Expect::parse(&scalar.text, context.numbers).and_then(|expect| match expect.length {
-            Some(length) => length.is_kept().map(|()| expect),
-            None => Ok(expect),
-        })
-    } else {
-        let (scheme, text) = (context.scheme, &scalar.text);
-        Err(format!("{scheme} has no status; use expect = {{ body = {text:?} }}"))
-    };
-    match read {
-        Ok(basic) => Some(Expectation { basic, ..Expectation::default() }),
-        Err(why) => {
-            section.note(notes, "expect", why);
-            None
+    section.read(notes, "expect", |text| {
+        let scheme = context.scheme;
+        if !scheme.has_requests() {
+            return Err(format!("{scheme} has no status; use expect = {{ body = {text:?} }}"));
         }
-    }
+        let expect = Expectation::parse(text, context.numbers)?;
+        expect.length.map(ExpectedLength::kept).transpose()?;
+        Ok(expect)
+    })
 }
 
 fn from_table(notes: &mut Notes, table: &Section, context: Context) -> Expectation {
@@ -57,14 +49,9 @@ fn from_table(notes: &mut Notes, table: &Section, context: Context) -> Expectati
         table.note(notes, "echo", "this step sends nothing; move it to the step that sends");
     }
     let headers = table.pairs("headers").iter().map(|pair| header(notes, table, pair)).collect();
-    let basic = Expect {
-        status: table.read(notes, "status", status),
-        length: table.read(notes, "length", |text| {
-            let length = length(text, context.numbers)?;
-            length.is_kept().map(|()| length)
-        }),
-    };
-    Expectation { basic, headers, body: table.read(notes, "body", sought), echo }
+    let status = table.read(notes, "status", status);
+    let length = table.read(notes, "length", |text| length(text, context.numbers)?.kept());
+    Expectation { status, length, headers, body: table.read(notes, "body", sought), echo }
 }
 
 /// A text to search for.

@@ -1,49 +1,47 @@
 //! What the command line may change of a scenario's load: how many connections, how fast, for how long.
 
+use super::load::some_rate;
 use crate::flag;
-use crate::flags::{FlagReader, a_rate, connections, hold, ramp};
+use crate::flags::{FlagReader, connections, hold, ramp};
 use crate::{Hold, Load, LoadKeys, Plan, Ramp, Stage};
+use std::error::Error;
 
 /// The plan with the load of the flags; a flag that cannot change it is a mistake.
 pub(super) fn overridden(mut plan: Plan, flags: &mut FlagReader) -> Plan {
-    if let Some(wanted) = flags.given(&flag::CONNECTIONS, connections) {
-        spread(&mut plan, wanted).unwrap_or_else(|why| flags.add(&flag::CONNECTIONS, why));
-    }
-    let rate = flags.given(&flag::RATE, |text| a_rate(text, "20k/s"));
-    if rate.is_some() {
-        change(&mut plan, "a rate", |keys| keys.rate, |keys| LoadKeys { rate, ..keys })
-            .unwrap_or_else(|why| flags.add(&flag::RATE, why));
-    }
-    let arrive = flags.given(&flag::ARRIVE, |text| a_rate(text, "20k/s"));
-    if arrive.is_some() {
-        change(&mut plan, "arrivals", |keys| keys.arrive, |keys| LoadKeys { arrive, ..keys })
-            .unwrap_or_else(|why| flags.add(&flag::ARRIVE, why));
-    }
-    let total = flags.given(&flag::TOTAL, connections);
-    if total.is_some() {
-        change(&mut plan, "arrivals", |keys| keys.arrive, |keys| LoadKeys { total, ..keys })
-            .unwrap_or_else(|why| flags.add(&flag::TOTAL, why));
-    }
-    if let Some(wanted) = flags.given(&flag::RAMP, ramp) {
-        let has = |stage: &Stage| stage.ramp != Ramp::Adaptive;
-        match the_one(&mut plan.stages, has, "ramp", "ramp") {
-            Ok(stage) => stage.ramp = wanted,
-            Err(why) => flags.add(&flag::RAMP, why),
-        }
-    }
-    if let Some(wanted) = flags.given(&flag::DURATION, hold) {
-        let has = |stage: &Stage| stage.hold != Hold::For(units::Nanos::ZERO);
+    flags.given(&flag::CONNECTIONS, |text| -> Changed { Ok(spread(&mut plan, connections(text)?)?) });
+    flags.given(&flag::RATE, |text| -> Changed {
+        let rate = Some(some_rate(text)?);
+        Ok(change(&mut plan, "a rate", |keys| keys.rate, |keys| LoadKeys { rate, ..keys })?)
+    });
+    flags.given(&flag::ARRIVE, |text| -> Changed {
+        let arrive = Some(some_rate(text)?);
+        Ok(change(&mut plan, "arrivals", |keys| keys.arrive, |keys| LoadKeys { arrive, ..keys })?)
+    });
+    flags.given(&flag::TOTAL, |text| -> Changed {
+        let total = Some(connections(text)?);
+        Ok(change(&mut plan, "arrivals", |keys| keys.arrive, |keys| LoadKeys { total, ..keys })?)
+    });
+    flags.given(&flag::RAMP, |text| -> Changed {
+        let wanted = ramp(text)?;
+        the_one(&mut plan.stages, |stage| stage.ramp != Ramp::Adaptive, "ramp", "ramp")?.ramp = wanted;
+        Ok(())
+    });
+    flags.given(&flag::DURATION, |text| -> Changed {
+        let wanted = hold(text)?;
         let last = plan.stages.last().map(|stage| stage.name.clone());
-        match the_one(&mut plan.stages, has, "hold", "for") {
-            Ok(stage) if wanted == Hold::Forever && last.as_ref() != Some(&stage.name) => {
-                flags.add(&flag::DURATION, format!("stages follow {:?}; use a time", stage.name));
-            }
-            Ok(stage) => stage.hold = wanted,
-            Err(why) => flags.add(&flag::DURATION, why),
+        let has = |stage: &Stage| stage.hold != Hold::For(units::Nanos::ZERO);
+        let stage = the_one(&mut plan.stages, has, "hold", "for")?;
+        if wanted == Hold::Forever && last.as_ref() != Some(&stage.name) {
+            return Err(format!("stages follow {:?}; use a time", stage.name).into());
         }
-    }
+        stage.hold = wanted;
+        Ok(())
+    });
     plan
 }
+
+/// Whether a flag could be read, and could change the plan.
+type Changed = Result<(), Box<dyn Error>>;
 
 /// The total of connections: those of one population, or of several in proportion, each at least one.
 fn spread(plan: &mut Plan, wanted: u32) -> Result<(), String> {

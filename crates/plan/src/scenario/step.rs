@@ -3,7 +3,7 @@
 use super::document::{Scalar, Section};
 use super::expectation::{self, Context, is_token, not_a_field};
 use super::population::{Reader, name};
-use crate::nearest::{nearest, one_of};
+use crate::nearest::nearest_or_all;
 use crate::request::LONGEST_REQUEST;
 use crate::text::{Place, path};
 use crate::{Act, Expectation, Request, Scheme, Step, Target, Text, Then, Think};
@@ -33,11 +33,11 @@ impl Reader<'_, '_> {
                 section.note(self.notes, "name", format!("duplicate step name: {name:?}"));
             }
         }
-        let mut taken = Taken { numbers: given.iter().flatten().map(|name| (name.clone(), 1)).collect() };
+        let mut taken = given.iter().flatten().map(|name| (name.clone(), 1)).collect();
         let mut steps = Vec::new();
         for (section, given) in sections.iter().zip(given) {
             let Some(act) = self.act(section, context) else { continue };
-            let name = given.unwrap_or_else(|| taken.name(&called(&act)));
+            let name = given.unwrap_or_else(|| unused(&mut taken, &called(&act)));
             steps.push(Step { name, act });
         }
         steps
@@ -210,9 +210,8 @@ impl Reader<'_, '_> {
             (None, Some(scalar)) => match steps.iter().position(|step| step.name == scalar.text) {
                 Some(at) => Then::Again(at as u16),
                 None => {
-                    let names = || steps.iter().map(|step| step.name.as_str());
-                    let near = nearest(&scalar.text, names()).map_or_else(|| one_of(names()), str::to_owned);
                     let text = &scalar.text;
+                    let near = nearest_or_all(text, steps.iter().map(|step| step.name.as_str()));
                     own.note(self.notes, "loop", format!("no such step; use {near}: {text:?}"));
                     return end;
                 }
@@ -303,21 +302,14 @@ fn called(act: &Act) -> String {
     name.chars().take(32).collect::<String>().to_ascii_lowercase()
 }
 
-/// The names in use, each with the last number appended to it.
-struct Taken {
-    numbers: HashMap<String, u32>,
-}
-
-impl Taken {
-    /// An unused name: this one, or with a number appended.
-    fn name(&mut self, name: &str) -> String {
-        let mut free = name.to_owned();
-        while self.numbers.contains_key(&free) {
-            let number = self.numbers.entry(name.to_owned()).or_insert(1);
-            *number += 1;
-            free = format!("{name}-{number}");
-        }
-        self.numbers.insert(free.clone(), 1);
-        free
+/// An unused name: this one, or with a number appended. `taken`: the names in use, each with the last number appended to it.
+fn unused(taken: &mut HashMap<String, u32>, name: &str) -> String {
+    let mut free = name.to_owned();
+    while taken.contains_key(&free) {
+        let number = taken.entry(name.to_owned()).or_insert(1);
+        *number += 1;
+        free = format!("{name}-{number}");
     }
+    taken.insert(free.clone(), 1);
+    free
 }

@@ -12,7 +12,8 @@ mod schemas;
 
 use super::*;
 use crate::{
-    Activity, Hold, IoChoice, Load, Op, OpIndex, Program, Ramp, Reconnect, Share, Sources, Stage, Values,
+    Activity, Environment, Flags, Hold, IoChoice, Load, Mistake, Op, OpIndex, Plan, Program, Ramp, Reconnect,
+    Share, Sources, Stage, Values,
 };
 use units::{Nanos, Random, Rate};
 

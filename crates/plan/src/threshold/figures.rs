@@ -92,6 +92,11 @@ const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
 const STATUS: [&str; 2] = ["requests.status.", "status."];
 
 impl Figure {
+    /// One that is named by its path.
+    pub(crate) fn new(path: String, unit: Unit) -> Figure {
+        Figure { path, whole: None, is_latency: false, unit, is_path: true }
+    }
+
     /// The figure of this name: of the whole run, of a population, or of a step.
     pub(crate) fn named(name: &str, names: &Names) -> Result<Figure, ParseError> {
         of_all(name).or_else(|| names.find(name)).ok_or_else(|| {
@@ -168,37 +173,24 @@ fn distribution(name: &str) -> Option<Figure> {
     let (of, quantile) = name.rsplit_once('.')?;
     let (path, _, is_latency) =
         DISTRIBUTIONS.iter().find(|(path, short, _)| [*path, *short].contains(&of))?;
-    QUANTILES.contains(&quantile).then(|| Figure {
-        path: format!("{path}.{quantile}"),
-        whole: None,
-        is_latency: *is_latency && quantile != "count",
-        unit: if quantile == "count" { Unit::Count } else { Unit::Micros },
-        is_path: of == *path,
-    })
+    let (is_count, is_path) = (quantile == "count", of == *path);
+    let figure = Figure::new(format!("{path}.{quantile}"), if is_count { Unit::Count } else { Unit::Micros });
+    let is_known = QUANTILES.contains(&quantile);
+    is_known.then_some(Figure { is_latency: *is_latency && !is_count, is_path, ..figure })
 }
 
 fn plain(name: &str) -> Option<Figure> {
     let (path, _, unit, whole) =
         PLAIN.iter().find(|(path, short, ..)| *path == name || !short.is_empty() && *short == name)?;
-    Some(Figure {
-        path: (*path).to_owned(),
-        whole: whole.map(str::to_owned),
-        is_latency: false,
-        unit: *unit,
-        is_path: *path == name,
-    })
+    let (whole, is_path) = (whole.map(str::to_owned), *path == name);
+    Some(Figure { whole, is_path, ..Figure::new((*path).to_owned(), *unit) })
 }
 
 fn status(name: &str) -> Option<Figure> {
     let digits = STATUS.iter().find_map(|prefix| name.strip_prefix(prefix))?;
     let code: u16 = digits.parse().ok().filter(|code| (100..1000).contains(code))?;
-    Some(Figure {
-        path: format!("requests.status.{code}"),
-        whole: Some("requests.answered".to_owned()),
-        is_latency: false,
-        unit: Unit::Count,
-        is_path: true,
-    })
+    let whole = Some("requests.answered".to_owned());
+    Some(Figure { whole, ..Figure::new(format!("requests.status.{code}"), Unit::Count) })
 }
 
 /// Samples of the hosts and costs, by their path only: which exist depends on the host, and a missing name is reported as
@@ -208,13 +200,7 @@ fn seen(name: &str) -> Option<Figure> {
     let is_path = rest.split('.').all(|key| {
         !key.is_empty() && key.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
     });
-    is_path.then(|| Figure {
-        path: name.to_owned(),
-        whole: None,
-        is_latency: false,
-        unit: Unit::Number,
-        is_path: true,
-    })
+    is_path.then(|| Figure::new(name.to_owned(), Unit::Number))
 }
 
 /// All names that are understood; statuses by one of them.

@@ -51,7 +51,7 @@ fn numbers_are_drawn_in_the_order_in_which_they_stand() {
     let length = request.write("h", &mut values, &mut out);
     assert_eq!(out[..length].split_at(length - 1).1, b"3");
     assert_eq!((request.numbers(), values.numbers()), (3, &[1, 2, 3][..]));
-    assert_eq!(request.expect.basic.length.unwrap().of(values.numbers()), 3);
+    assert_eq!(request.expect.length.unwrap().of(values.numbers()), 3);
 }
 
 proptest::proptest! {
