@@ -10,7 +10,7 @@
 
 use net::{Cx, Gone, Io, Key, Program};
 use plan::{Dials, Part};
-use samples::{Destination, Fault, Latency, Stage, Tick};
+use samples::{Destination, Fault, Latency, Tick};
 use units::Nanos;
 
 use crate::{
@@ -196,8 +196,6 @@ impl Program for Client {
                 self.dial_again(cx, k);
             }
             State::Dialling => self.dial_failed(cx, k, self.fault_of_dial(k, why)),
-            State::Securing => self.dial_failed(cx, k, ends::fault_of(Stage::Tls, why)),
-            State::Upgrading => self.dial_failed(cx, k, ends::fault_of(Stage::Handshake, why)),
             State::Busy => self.gone_busy(cx, k, why),
             State::Idle if conn.is_announced(cx.now()) => {
                 let due = self.idle_until(cx, k);
@@ -205,7 +203,9 @@ impl Program for Client {
             }
             // It was held for as long as it was to be.
             State::Idle if self.draining => self.end(cx, k, ends::End::EndedAfter),
-            State::Idle => self.lost(cx, k, ends::fault_of(Stage::Hold, why)),
+            state @ (State::Securing | State::Upgrading | State::Idle) => {
+                self.fail(cx, k, ends::fault_of(state.stage(), why));
+            }
             State::Disconnected | State::None => unreachable!("no socket, no end of one"),
         }
     }

@@ -51,7 +51,7 @@ impl Op {
 /// The operations of a population of the plan, and the step of the plan that each belongs to.
 pub(crate) fn compile(plan: &Plan, nth: u16) -> (Vec<Op>, Vec<u16>) {
     let program = &plan.program;
-    let place = |nth: usize| program.starts.get(nth).map_or(program.ops.len(), |start| usize::from(start.0));
+    let place = |nth: usize| program.starts.get(nth).map_or(program.ops.len(), |start| usize::from(*start));
     let range = place(usize::from(nth))..place(usize::from(nth) + 1);
     let population = &plan.populations[usize::from(nth)];
     compiled(population, &program.ops[range.clone()], &program.step_of[range.clone()], range.start)
@@ -92,7 +92,7 @@ fn compiled(
             Planned::Wait(think) => Op::Wait(*think),
             Planned::Ping { every, text } => Op::Ping(Message::new(text, Check::echo()), *every),
             Planned::Close => Op::Close,
-            Planned::Goto(to) => Op::Goto(to.0 - start as u16),
+            Planned::Goto(to) => Op::Goto(to - start as u16),
             Planned::Stay => Op::Stay,
         });
         steps.push(step_of[at]);

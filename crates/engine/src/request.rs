@@ -65,6 +65,15 @@ impl ValueSource {
         Values::new(&mut self.random, seq, row)
     }
 
+    /// A text with the next values for the connection at this index.
+    pub(crate) fn text(&mut self, text: &Text, index: u32) -> &str {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.resize(scratch.len().max(text.max_len()), 0);
+        let length = text.write(&mut self.values(index), &mut scratch);
+        self.scratch = scratch;
+        str::from_utf8(&self.scratch[..length]).expect("its segments are texts")
+    }
+
     /// Writes the `nth` message of the shard; also the numbers that it drew.
     fn message<'a>(&'a mut self, message: &'a Message, nth: u64, index: u32) -> (&'a [u8], u64) {
         if let Some(bytes) = message.fixed {

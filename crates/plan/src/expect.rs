@@ -5,7 +5,7 @@ use std::fmt;
 use crate::MAX_NUMBERS;
 use units::Count;
 
-/// What a response is checked for, in addition to complete framing; all of it must hold. Prints the check.
+/// What a response is checked for, in addition to complete framing; all of it must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expectation {
     /// HTTP: this status code (200..=599); where none is given, any 2xx will do.
@@ -76,19 +76,6 @@ impl Expectation {
             }
         }
         Ok(expect)
-    }
-}
-
-impl fmt::Display for Expectation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parts: Vec<String> = Vec::new();
-        parts.extend(self.status.map(|status| format!("status {status}")));
-        parts.extend(self.length.map(|length| format!("length {length}")));
-        parts.extend(self.headers.iter().map(|(name, value)| format!("{name}: {value}")));
-        parts.extend(self.body.iter().map(|body| format!("body {body:?}")));
-        parts.extend(self.echo.then(|| "echo".to_owned()));
-        f.write_str(if parts.is_empty() { "any" } else { "" })?;
-        f.write_str(&parts.join(", "))
     }
 }
 

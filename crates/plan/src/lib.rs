@@ -44,7 +44,7 @@ pub use plan::{IoChoice, Plan};
 pub use population::{Act, Activity, Population, Reconnect, Step, Then, Think};
 pub use ports::{PortFacts, Ports, capacity, usable_ports};
 pub use probe::{Probe, ProbeKind};
-pub use program::{Op, OpIndex, Program};
+pub use program::{Op, Program};
 pub use request::Request;
 pub use routes::{Dials, Route};
 pub use scheme::Scheme;

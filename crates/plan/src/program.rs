@@ -1,7 +1,6 @@
 //! What connections do, as one list of operations for all populations: a connection keeps its place in it.
 
 use crate::{Act, Activity, Expectation, Population, Request, Text, Then, Think};
-use std::fmt;
 use units::Nanos;
 
 /// The steps of all populations, compiled. Shared by all connections; nothing in it changes during a run.
@@ -14,15 +13,8 @@ pub struct Program {
     /// Population and name of each step, for the figures per step.
     pub steps: Vec<(u16, String)>,
     /// Where a connection of each population begins.
-    pub starts: Vec<OpIndex>,
+    pub starts: Vec<u16>,
 }
-
-/// A place in a [`Program`]: all that a connection keeps of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OpIndex(pub u16);
-
-// A million connections keep one each.
-const _: () = assert!(size_of::<OpIndex>() == 2);
 
 /// One thing to do. After it comes the next one, but for [`Op::Goto`], [`Op::Ping`] and [`Op::Stay`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,8 +38,8 @@ pub enum Op {
     },
     /// Close; if there is more to do, the next operation dials again first.
     Close,
-    /// Go on there.
-    Goto(OpIndex),
+    /// Go on at the operation of this index.
+    Goto(u16),
     /// Nothing more: stay open.
     Stay,
 }
@@ -87,8 +79,8 @@ impl Program {
     }
 
     /// Where the next operation comes.
-    fn next(&self) -> Option<OpIndex> {
-        u16::try_from(self.ops.len()).ok().map(OpIndex)
+    fn next(&self) -> Option<u16> {
+        self.ops.len().try_into().ok()
     }
 
     fn push(&mut self, population: usize, name: &str, ops: impl IntoIterator<Item = Op>) {
@@ -99,15 +91,6 @@ impl Program {
             self.ops.push(op);
             self.step_of.push(step);
         }
-    }
-
-    /// What is to be done at a place.
-    ///
-    /// # Panics
-    /// The place is not of this program.
-    #[inline]
-    pub fn op(&self, at: OpIndex) -> &Op {
-        &self.ops[usize::from(at.0)]
     }
 }
 
@@ -127,35 +110,5 @@ fn operations(act: &Act) -> Vec<Op> {
         }
         Act::Wait(time) => vec![Op::Wait(*time)],
         Act::Close => vec![Op::Close],
-    }
-}
-
-impl fmt::Display for Program {
-    /// One operation a line, numbered, with its step where one begins.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut before = None;
-        for (i, (op, step)) in self.ops.iter().zip(&self.step_of).enumerate() {
-            let (population, name) = &self.steps[usize::from(*step)];
-            if before.replace(step) != Some(step) {
-                writeln!(f, "{population}.{name}:")?;
-            }
-            writeln!(f, "{i:>5}  {op}")?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Op {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Op::Request(request) => write!(f, "request {request}"),
-            Op::Send(text) => write!(f, "send {:?}", text.to_string()),
-            Op::Expect(expected) => write!(f, "expect {expected}"),
-            Op::Wait(time) => write!(f, "wait {time}"),
-            Op::Ping { every, text } => write!(f, "ping {:?} each {every}", text.to_string()),
-            Op::Close => f.write_str("close"),
-            Op::Goto(OpIndex(at)) => write!(f, "goto {at}"),
-            Op::Stay => f.write_str("stay"),
-        }
     }
 }

@@ -2,9 +2,8 @@
 
 use crate::text::{copy, digits, write_decimal};
 use crate::{Expectation, Text, Values};
-use std::fmt;
 
-/// A request of HTTP/1.1. Prints `POST /login`, and what follows.
+/// A request of HTTP/1.1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// RFC 9110 section 9.1.
@@ -112,14 +111,5 @@ impl Request {
     pub fn numbers(&self) -> usize {
         let fields: usize = self.headers.iter().map(|(_, value)| value.numbers()).sum();
         self.path.numbers() + fields + self.body.as_ref().map_or(0, Text::numbers)
-    }
-}
-
-impl fmt::Display for Request {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.method, self.path)?;
-        self.headers.iter().try_for_each(|(name, value)| write!(f, ", {name}: {value}"))?;
-        self.body.iter().try_for_each(|body| write!(f, ", body {:?}", body.to_string()))?;
-        write!(f, " -> {}", self.expect)
     }
 }

@@ -212,13 +212,8 @@ pub(crate) fn digits(number: u64) -> usize {
 }
 
 /// Writes `number` to the front of `out` and returns how many digits it has.
-pub(crate) fn write_decimal(mut number: u64, out: &mut [u8]) -> usize {
-    let length = digits(number);
-    for digit in out[..length].iter_mut().rev() {
-        *digit = b'0' + (number % 10) as u8;
-        number /= 10;
-    }
-    length
+pub(crate) fn write_decimal(number: u64, out: &mut [u8]) -> usize {
+    copy(itoa::Buffer::new().format(number), out)
 }
 
 /// Does a variable begin here? `{"a": 1}` and `{}` are JSON.

@@ -24,16 +24,7 @@ impl<'a> Out<'a> {
     }
 
     /// Writes `n` as decimal digits.
-    pub(crate) fn number(&mut self, mut n: u64) -> Option<()> {
-        let mut digits = [0; 20]; // u64::MAX has 20
-        let mut at = digits.len();
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (n % 10) as u8;
-            n /= 10;
-            if n == 0 {
-                return self.put(&digits[at..]);
-            }
-        }
+    pub(crate) fn number(&mut self, n: u64) -> Option<()> {
+        self.put(itoa::Buffer::new().format(n).as_bytes())
     }
 }

@@ -59,7 +59,7 @@ impl Client {
     pub(super) fn closed_as_announced<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         if self.pacer.comes_and_goes() && !self.draining {
             // It came for more calls than the server lets it have.
-            let stage = if self.conn(k).state() == State::Busy { Stage::Exchange } else { Stage::Hold };
+            let stage = self.conn(k).state().stage();
             return self.lost(cx, k, Fault::target(stage, Kind::Closed));
         }
         let conn = *self.conn(k);
@@ -94,13 +94,8 @@ impl Client {
             if self.full_load.has(due) {
                 self.lateness.leaves(cx.now());
             }
-            self.redial(
-                cx,
-                k,
-                cx.now(),
-                due,
-                if crossed { PendingRequest::Retry } else { PendingRequest::Yes },
-            );
+            let request = if crossed { PendingRequest::Retry } else { PendingRequest::Yes };
+            self.redial(cx, k, cx.now(), due, request);
         } else if self.pacer.is_open_loop() {
             self.await_slot(cx, k);
         } else {
@@ -122,6 +117,12 @@ impl Client {
             *left = calls;
         }
         k
+    }
+
+    /// A connection has failed: its dial, where it was not open yet.
+    pub(super) fn fail<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
+        let is_opening = self.conn(k).state().is_opening();
+        if is_opening { self.dial_failed(cx, k, fault) } else { self.lost(cx, k, fault) }
     }
 
     pub(super) fn lost<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {

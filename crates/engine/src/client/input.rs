@@ -1,7 +1,7 @@
 //! Input: responses, unsolicited messages, and the end of a session.
 
 use net::{Cx, Io, Key};
-use samples::{Fault, Kind, Stage};
+use samples::{Fault, Kind};
 
 use super::Client;
 use crate::{
@@ -89,12 +89,7 @@ impl Client {
 
     /// Something came that is not right.
     pub(super) fn misread<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, kind: Kind) {
-        match self.conn(k).state() {
-            State::Securing => self.dial_failed(cx, k, Fault::target(Stage::Tls, kind)),
-            State::Upgrading => self.dial_failed(cx, k, Fault::target(Stage::Handshake, kind)),
-            State::Busy => self.lost(cx, k, Fault::target(Stage::Exchange, kind)),
-            _ => self.lost(cx, k, Fault::target(Stage::Hold, kind)),
-        }
+        self.fail(cx, k, Fault::target(self.conns[k.index].state().stage(), kind));
     }
 
     /// Gives an idle connection's session back once no message is under way.

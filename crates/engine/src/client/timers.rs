@@ -2,7 +2,7 @@
 //! protocol's own timer, whichever comes first.
 
 use net::{Cx, Io, Key};
-use samples::{Fault, Kind, Stage};
+use samples::{Fault, Kind};
 use units::Nanos;
 
 use super::Client;
@@ -61,18 +61,14 @@ impl Client {
             }
         }
         let Some(late) = late else { return self.wake_at(cx, k, next) };
-        match self.conn(k).state() {
-            State::Dialling => self.dial_failed(cx, k, Fault::target(Stage::Dial, Kind::Timeout)),
-            State::Securing => self.dial_failed(cx, k, Fault::target(Stage::Tls, Kind::Timeout)),
-            State::Upgrading => self.dial_failed(cx, k, Fault::target(Stage::Handshake, Kind::Timeout)),
-            _ if self.cancel(cx, k, late) => {
-                self.go_on_beside(cx, k);
-                if cx.is_open(k) && self.conn(k).state() == State::Busy {
-                    // The next one may be late too; and the timer is set for the first that is not.
-                    self.timed_out(cx, k);
-                }
-            }
-            _ => self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Timeout)),
+        let state = self.conn(k).state();
+        if state.is_opening() || !self.cancel(cx, k, late) {
+            return self.fail(cx, k, Fault::target(state.stage(), Kind::Timeout));
+        }
+        self.go_on_beside(cx, k);
+        if cx.is_open(k) && self.conn(k).state() == State::Busy {
+            // The next one may be late too; and the timer is set for the first that is not.
+            self.timed_out(cx, k);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a connection is between two events. A million of these are held: 16 bytes each.
 
+use samples::Stage;
 use units::Nanos;
 
 /// The state of a connection.
@@ -32,6 +33,17 @@ impl State {
     /// Whether it is not open yet.
     pub(crate) fn is_opening(self) -> bool {
         State::OPENING.contains(&self)
+    }
+
+    /// The stage that a fault belongs to.
+    pub(crate) fn stage(self) -> Stage {
+        match self {
+            State::Dialling => Stage::Dial,
+            State::Securing => Stage::Tls,
+            State::Upgrading => Stage::Handshake,
+            State::Busy => Stage::Exchange,
+            State::Idle | State::Disconnected | State::None => Stage::Hold,
+        }
     }
 
     /// Whether its exchanges are what it does.

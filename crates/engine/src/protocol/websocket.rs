@@ -206,53 +206,26 @@ fn key(nonce: u64) -> Key {
 #[derive(Clone, Debug)]
 pub(crate) struct Upgrade {
     path: Text,
-    /// For each destination, the text before and after the path.
-    around: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Where the key begins, from the end of the request.
-    key_from_end: usize,
+    /// For each destination, the value of its Host field.
+    hosts: Vec<String>,
 }
 
-/// Placeholder for the path in a head that is split.
-const PLACEHOLDER: &str = "/";
+/// Octets of an upgrade request beside path and host, rounded up.
+const UPGRADE_ROOM: usize = 256;
 
 impl Upgrade {
     pub(super) fn new(target: &Target) -> Upgrade {
-        let key = key(0);
-        let head = |at| {
-            let host = target.host_header(at);
-            let mut head = vec![0; host.len() + 256];
-            let length = websocket::write_upgrade(&mut head, PLACEHOLDER, &host, &key);
-            head.truncate(length.expect("256 bytes hold all but the host"));
-            around(&head)
-        };
-        let around: Vec<_> = (0..target.destinations.len()).map(head).collect();
-        let behind = &around[0].1;
-        let at = behind.windows(key.as_bytes().len()).position(|part| part == key.as_bytes());
-        let key_from_end = behind.len() - at.expect("the upgrade carries its key");
-        Upgrade { path: target.path.clone(), around, key_from_end }
+        let hosts = (0..target.destinations.len()).map(|at| target.host_header(at)).collect();
+        Upgrade { path: target.path.clone(), hosts }
     }
 
     /// Sends it on a connection in this state.
     pub(super) fn send<I: Io>(&self, state: &State, destination: usize, out: &mut Out<'_, I>) {
         let State::Upgrading(nonce) = *state else { unreachable!("dialled with a nonce") };
-        let (before, behind) = &self.around[destination];
         let Out { to, source } = out;
-        let index = to.index();
-        to.send(before.len() + self.path.max_len() + behind.len(), |out| {
-            out[..before.len()].copy_from_slice(before);
-            let path = self.path.write(&mut source.values(index), &mut out[before.len()..]);
-            let written = before.len() + path + behind.len();
-            out[before.len() + path..written].copy_from_slice(behind);
-            let key = key(nonce);
-            let at = written - self.key_from_end;
-            out[at..at + key.as_bytes().len()].copy_from_slice(key.as_bytes());
-            written
+        let (path, host) = (source.text(&self.path, to.index()), &self.hosts[destination]);
+        to.send(UPGRADE_ROOM + path.len() + host.len(), |out| {
+            websocket::write_upgrade(out, path, host, &key(nonce)).expect("there is room for the request")
         });
     }
-}
-
-/// The text before and after the path.
-fn around(head: &[u8]) -> (Vec<u8>, Vec<u8>) {
-    let at = head.iter().position(|&b| b == b' ').expect("a blank stands before the path") + 1;
-    (head[..at].to_vec(), head[at + PLACEHOLDER.len()..].to_vec())
 }

@@ -9,11 +9,12 @@ mod overrides;
 mod programs;
 mod round;
 mod schemas;
+mod written;
 
 use super::*;
 use crate::{
-    Activity, Environment, Flags, Hold, IoChoice, Load, Mistake, Op, OpIndex, Plan, Program, Ramp, Reconnect,
-    Share, Sources, Stage, Values,
+    Activity, Environment, Flags, Hold, IoChoice, Load, Mistake, Op, Plan, Program, Ramp, Reconnect, Share,
+    Sources, Stage, Values,
 };
 use units::{Nanos, Random, Rate};
 

@@ -13,21 +13,21 @@ pub enum Role {
     Server,
 }
 
-/// What a frame is (section 11.8).
+/// What a frame is, by its number (section 11.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opcode {
     /// A further fragment of a message.
-    Continuation,
+    Continuation = 0x0,
     /// A text message, or its first fragment.
-    Text,
+    Text = 0x1,
     /// A binary message, or its first fragment.
-    Binary,
+    Binary = 0x2,
     /// The end of what the peer sends.
-    Close,
+    Close = 0x8,
     /// The reply is a pong with the same payload.
-    Ping,
+    Ping = 0x9,
     /// The reply to a ping, or a keep-alive.
-    Pong,
+    Pong = 0xA,
 }
 
 impl Opcode {
@@ -40,17 +40,6 @@ impl Opcode {
             0x9 => Some(Self::Ping),
             0xA => Some(Self::Pong),
             _ => None,
-        }
-    }
-
-    pub(super) fn number(self) -> u8 {
-        match self {
-            Self::Continuation => 0x0,
-            Self::Text => 0x1,
-            Self::Binary => 0x2,
-            Self::Close => 0x8,
-            Self::Ping => 0x9,
-            Self::Pong => 0xA,
         }
     }
 

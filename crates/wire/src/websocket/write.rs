@@ -17,7 +17,7 @@ pub fn write_header(out: &mut [u8], header: &Header) -> Option<usize> {
     );
     let masked = if header.mask.is_some() { 0x80 } else { 0 };
     let mut bytes = [0; MAX_HEADER];
-    bytes[0] = opcode.number() | if ends { 0x80 } else { 0 };
+    bytes[0] = opcode as u8 | if ends { 0x80 } else { 0 };
     let mut at = match len {
         0..126 => {
             bytes[1] = masked | len as u8;

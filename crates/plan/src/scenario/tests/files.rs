@@ -51,7 +51,7 @@ fn check(name: &str, load: Load, destinations: usize, ops: &str) {
     let scenario = file(name);
     let population = &scenario.populations[0];
     assert_eq!((population.load, population.target.destinations.len()), (load, destinations), "{name}");
-    let end = scenario.program.starts.get(1).map_or(scenario.program.ops.len(), |start| usize::from(start.0));
+    let end = scenario.program.starts.get(1).map_or(scenario.program.ops.len(), |start| usize::from(*start));
     let found: Vec<String> = scenario.program.ops[..end].iter().map(ToString::to_string).collect();
     assert_eq!(found.join("; "), ops, "{name}");
 }

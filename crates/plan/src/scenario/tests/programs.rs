@@ -39,8 +39,8 @@ fn all_populations_share_one_program() {
    19  stay
 "#;
     assert_eq!(scenario.program.to_string(), expected);
-    assert_eq!(scenario.program.starts, [0, 1, 9, 11, 13, 19].map(OpIndex));
-    assert!(matches!(scenario.program.op(OpIndex(16)), Op::Wait(time) if time.min == Nanos::from_secs(1)));
+    assert_eq!(scenario.program.starts, [0, 1, 9, 11, 13, 19]);
+    assert!(matches!(scenario.program.ops[16], Op::Wait(time) if time.min == Nanos::from_secs(1)));
 }
 
 #[test]
