@@ -133,6 +133,12 @@ impl Act {
         }
     }
 
+    /// Whether it waits for anything.
+    pub(crate) fn takes_time(&self) -> bool {
+        let (awaits, idle) = self.awaits_and_idles();
+        awaits || idle > Nanos::ZERO
+    }
+
     /// Whether a response is awaited, and the maximum think time after it.
     fn awaits_and_idles(&self) -> (bool, Nanos) {
         match self {

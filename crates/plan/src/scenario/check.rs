@@ -129,18 +129,13 @@ impl Reader<'_, '_> {
         if top.is_empty_list("population") {
             top.note(self.notes, "population", "empty; remove it, or use [[population]]");
         }
-        for key in ["connections", "rate", "arrive", "total", "calls"].into_iter().filter(|key| top.has(key))
-        {
-            top.note(self.notes, key, "set per population; move it to a [[population]]");
-        }
+        let own = ["connections", "rate", "arrive", "total", "calls"];
+        top.refuse(self.notes, &own, "set per population; move it to a [[population]]");
         let mut seen = HashSet::new();
         for scalar in sections.iter().filter_map(|own| own.scalar("name")) {
             if !seen.insert(&scalar.text) {
-                self.notes.add(
-                    scalar.at,
-                    "population",
-                    format!("duplicate population name: {:?}", scalar.text),
-                );
+                let why = format!("duplicate population name: {:?}", scalar.text);
+                self.notes.add(scalar.at, "population", why);
             }
         }
         sections.iter().filter_map(|own| self.population(own, false)).collect()
@@ -182,11 +177,8 @@ impl Reader<'_, '_> {
         };
         if !target.scheme.has_requests() {
             let section = own.unwrap_or(top);
-            section.note(
-                self.notes,
-                "target",
-                format!("the probe sends HTTP requests; use http://host:port/: {:?}", target.text),
-            );
+            let why = format!("the probe sends HTTP requests; use http://host:port/: {:?}", target.text);
+            section.note(self.notes, "target", why);
         }
         Some(Probe::new(rate?, probe_population(target)))
     }

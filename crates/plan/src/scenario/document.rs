@@ -341,6 +341,11 @@ impl Section {
         parse(&scalar.text).map_err(|why| notes.add(scalar.at, &self.key(name), why)).ok()
     }
 
+    /// Notes a mistake at each of these keys that is present.
+    pub(super) fn refuse(&self, notes: &mut Notes, keys: &[&str], why: impl fmt::Display) {
+        keys.iter().filter(|key| self.has(key)).for_each(|key| self.note(notes, key, &why));
+    }
+
     /// Notes a mistake at a key's value.
     pub(super) fn note(&self, notes: &mut Notes, name: &str, why: impl fmt::Display) {
         notes.add(self.at(name), &self.key(name), why);

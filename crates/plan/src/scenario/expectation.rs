@@ -36,13 +36,11 @@ pub(super) fn read(notes: &mut Notes, section: &Section, context: Context) -> Op
 
 fn from_table(notes: &mut Notes, table: &Section, context: Context) -> Expectation {
     let scheme = context.scheme;
-    if scheme.has_requests() && table.has("echo") {
-        table.note(notes, "echo", "http:// has no echo; remove it, or use body = \"…\"");
-    }
-    if !scheme.has_requests() {
-        for key in ["status", "headers"].into_iter().filter(|key| table.has(key)) {
-            table.note(notes, key, format!("not for {scheme}; remove it, or use body = \"…\""));
-        }
+    if scheme.has_requests() {
+        table.refuse(notes, &["echo"], "http:// has no echo; remove it, or use body = \"…\"");
+    } else {
+        let why = format!("not for {scheme}; remove it, or use body = \"…\"");
+        table.refuse(notes, &["status", "headers"], why);
     }
     let echo = table.truth("echo").unwrap_or(false);
     if echo && !context.sent {

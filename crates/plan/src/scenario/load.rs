@@ -16,11 +16,10 @@ pub(super) fn read(notes: &mut Notes, own: &Section) -> (Load, Option<u64>) {
     };
     let calls = own.read(notes, "calls", at_least_one).map(u64::from);
     if own.has("arrive") {
-        for key in ["connections", "rate"].into_iter().filter(|key| own.has(key)) {
-            own.note(notes, key, "cannot be used with arrive; remove one of the two");
-        }
-    } else if own.has("total") {
-        own.note(notes, "total", "requires arrive; use arrive = \"100/s\", or remove it");
+        let why = "cannot be used with arrive; remove one of the two";
+        own.refuse(notes, &["connections", "rate"], why);
+    } else {
+        own.refuse(notes, &["total"], "requires arrive; use arrive = \"100/s\", or remove it");
     }
     (keys.load(), calls)
 }
@@ -48,9 +47,8 @@ pub(super) fn stages(
         let hold = top.read(notes, "duration", hold).unwrap_or(DEFAULT_HOLD);
         return vec![Stage { name: "up".to_owned(), of: all, to: Share::ALL, ramp, hold }];
     }
-    for key in ["ramp", "duration"].into_iter().filter(|key| top.has(key)) {
-        let inside = if key == "ramp" { "ramp" } else { "for" };
-        top.note(notes, key, format!("cannot be used with stages; use {inside} in a [[stage]]"));
+    for (key, inside) in [("ramp", "ramp"), ("duration", "for")] {
+        top.refuse(notes, &[key], format!("cannot be used with stages; use {inside} in a [[stage]]"));
     }
     let sections = top.sections("stage");
     if top.is_empty_list("stage") {

@@ -149,20 +149,13 @@ impl Reader<'_, '_> {
     fn think(&mut self, own: &Section, target: &Target, load: Load) -> Think {
         let pings = !target.scheme.has_requests() && !own.has("step");
         let rated = load.is_paced();
-        if pings && own.has("think") {
+        if pings {
             let scheme = target.scheme;
-            own.note(
-                self.notes,
-                "think",
-                format!("not for {scheme}, which sends a message per ping; use ping = \"30s\""),
-            );
-        } else if rated && own.has("think") {
-            own.note(
-                self.notes,
-                "think",
-                "cannot be used with rate, which sets when requests are due; \
-            remove one of the two",
-            );
+            let why = format!("not for {scheme}, which sends a message per ping; use ping = \"30s\"");
+            own.refuse(self.notes, &["think"], why);
+        } else if rated {
+            let why = "cannot be used with rate, which sets when requests are due; remove one of the two";
+            own.refuse(self.notes, &["think"], why);
         }
         let think = self.inherited(own, "think", Think::parse).unwrap_or_default();
         if pings || rated { Think::default() } else { think }
@@ -176,19 +169,12 @@ impl Reader<'_, '_> {
         if own.has("step") {
             return (self.in_steps(context, arrives, calls), calls);
         }
-        if own.has("loop") {
-            own.note(self.notes, "loop", "no steps; remove it, or use [[population.step]]");
-        }
+        own.refuse(self.notes, &["loop"], "no steps; remove it, or use [[population.step]]");
         if !context.target.scheme.has_requests() {
             return (self.messages(context, calls), calls);
         }
-        for key in ["ping", "message"].into_iter().filter(|key| own.has(key)) {
-            own.note(
-                self.notes,
-                key,
-                "not for http://; remove it, or use think for the time between requests",
-            );
-        }
+        let why = "not for http://; remove it, or use think for the time between requests";
+        own.refuse(self.notes, &["ping", "message"], why);
         let steps = vec![self.only_request(context)];
         (Activity::Steps { steps, then: Then::Again(0) }, calls.or(arrives.then_some(1)))
     }
@@ -198,20 +184,15 @@ impl Reader<'_, '_> {
         let scheme = context.target.scheme;
         if scheme.has_requests() {
             expectation::read(self.notes, context.own, Context { scheme, numbers: None, sent: true });
-        } else if context.own.has("expect") {
-            context.own.note(
-                self.notes,
-                "expect",
-                format!("for {scheme} it is set per step; move it to a [[population.step]]"),
-            );
+        } else {
+            let why = format!("for {scheme} it is set per step; move it to a [[population.step]]");
+            context.own.refuse(self.notes, &["expect"], why);
         }
     }
 
     fn in_steps(&mut self, context: &StepContext, arrives: bool, calls: Option<u64>) -> Activity {
         let own = context.own;
-        for key in ["ping", "message"].into_iter().filter(|key| own.has(key)) {
-            own.note(self.notes, key, "the steps define what is sent; remove it");
-        }
+        own.refuse(self.notes, &["ping", "message"], "the steps define what is sent; remove it");
         let before = self.notes.len();
         let steps = self.steps(context);
         let end = if arrives { Then::Close } else { Then::Stay };
@@ -234,25 +215,14 @@ impl Reader<'_, '_> {
         let counted = context.rated || calls.is_some();
         let given = own.has("message") || self.top.has("message");
         if scheme.needs_message() && !given {
-            for key in ["ping", "rate", "calls"].into_iter().filter(|key| own.has(key)) {
-                own.note(
-                    self.notes,
-                    key,
-                    format!("{scheme} sends nothing without a message; add message = \"ping\""),
-                );
-            }
+            let why = format!("{scheme} sends nothing without a message; add message = \"ping\"");
+            own.refuse(self.notes, &["ping", "rate", "calls"], why);
             return Activity::Idle;
         }
-        if counted && own.has("ping") {
+        if counted {
             let other = if context.rated { "rate" } else { "calls" };
-            own.note(
-                self.notes,
-                "ping",
-                format!(
-                    "cannot be used with {other}, which sends messages one after the other; remove one \
-                of the two"
-                ),
-            );
+            let why = "which sends messages one after the other; remove one of the two";
+            own.refuse(self.notes, &["ping"], format!("cannot be used with {other}, {why}"));
         }
         let every = self.inherited(own, "ping", Nanos::parse).unwrap_or(DEFAULT_PING);
         let tables = self.tables;
@@ -261,10 +231,7 @@ impl Reader<'_, '_> {
             "" if scheme.has_pings() && !counted => Ok(Text::default()),
             text => message(text, content),
         });
-        let text = match text {
-            None => Text::fixed("ping"),
-            Some(text) => text,
-        };
+        let text = text.unwrap_or_else(|| Text::fixed("ping"));
         if !counted {
             return Activity::Ping { every, text };
         }

@@ -8,7 +8,10 @@ use crate::request::LONGEST_REQUEST;
 use crate::text::{Place, path};
 use crate::{Act, Expectation, Request, Scheme, Step, Target, Text, Then, Think};
 use std::collections::{HashMap, HashSet};
-use units::{Bytes, Nanos};
+use units::Bytes;
+
+/// Where a rate paces the steps.
+const NOT_BY_RATE: &str = "cannot be used with rate, which sets when requests are due; remove it";
 
 /// What the steps of a population share.
 pub(super) struct StepContext<'g> {
@@ -57,11 +60,8 @@ impl Reader<'_, '_> {
             }
             [verb] => verb,
             [first, second, ..] => {
-                section.note(
-                    self.notes,
-                    second,
-                    format!("a step has one action, and this one also has {first}; use another step"),
-                );
+                let why = format!("a step has one action, and this one also has {first}; use another step");
+                section.note(self.notes, second, why);
                 return None;
             }
         };
@@ -71,12 +71,7 @@ impl Reader<'_, '_> {
             "wait" => {
                 let wait = section.read(self.notes, "wait", Think::parse)?;
                 if context.rated {
-                    section.note(
-                        self.notes,
-                        "wait",
-                        "cannot be used with rate, which sets when requests \
-                    are due; remove it",
-                    );
+                    section.note(self.notes, "wait", NOT_BY_RATE);
                 }
                 Some(Act::Wait(wait))
             }
@@ -97,13 +92,8 @@ impl Reader<'_, '_> {
             "send" | "expect" => &["headers", "body"],
             _ => &["headers", "body", "expect", "think"],
         };
-        for key in wrong.iter().filter(|key| section.has(key)) {
-            section.note(
-                self.notes,
-                key,
-                format!("cannot be used with {verb}; remove it, or use another step"),
-            );
-        }
+        let why = format!("cannot be used with {verb}; remove it, or use another step");
+        section.refuse(self.notes, wrong, why);
         match (verb, scheme.has_requests()) {
             ("request", false) => {
                 section.note(self.notes, verb, format!("{scheme} sends messages; use send = \"hello\""));
@@ -116,13 +106,8 @@ impl Reader<'_, '_> {
     }
 
     fn step_think(&mut self, section: &Section, context: &StepContext) -> Think {
-        if context.rated && section.has("think") {
-            section.note(
-                self.notes,
-                "think",
-                "cannot be used with rate, which sets when requests are due; \
-            remove it",
-            );
+        if context.rated {
+            section.refuse(self.notes, &["think"], NOT_BY_RATE);
         }
         section.read(self.notes, "think", Think::parse).unwrap_or(context.think)
     }
@@ -141,11 +126,8 @@ impl Reader<'_, '_> {
         let longest = request.max_len(context.target.host_header(0).len());
         if longest > LONGEST_REQUEST {
             let key = if section.has("body") { "body" } else { "headers" };
-            section.note(
-                self.notes,
-                key,
-                format!("a request may have at most 64 KiB in total: {}", Bytes(longest as u64).brief()),
-            );
+            let size = Bytes(longest as u64).brief();
+            section.note(self.notes, key, format!("a request may have at most 64 KiB in total: {size}"));
         }
         Some(Act::Request { request, think })
     }
@@ -172,11 +154,8 @@ impl Reader<'_, '_> {
         if !is_token(&name.text) {
             self.notes.add(name.at, &key, not_a_field(&name.text));
         } else if ours.iter().any(|ours| name.text.eq_ignore_ascii_case(ours)) {
-            self.notes.add(
-                name.at,
-                &key,
-                format!("throng sets this header itself; remove it: {}", name.text),
-            );
+            let why = format!("throng sets this header itself; remove it: {}", name.text);
+            self.notes.add(name.at, &key, why);
         }
         let text = Text::parse(value.text.trim(), Place::Field, self.tables);
         let text = text.map_err(|why| self.notes.add(value.at, &format!("{key}.{}", name.text), why));
@@ -219,25 +198,12 @@ impl Reader<'_, '_> {
         };
         if let Then::Again(from) = then
             && !steps.is_empty()
-            && !steps.iter().skip(usize::from(from)).any(|step| takes_time(&step.act))
+            && !steps.iter().skip(usize::from(from)).any(|step| step.act.takes_time())
         {
-            own.note(
-                self.notes,
-                "loop",
-                "infinite loop without a pause; let a step expect a response, or use wait = \"1s\"",
-            );
+            let why = "infinite loop without a pause; let a step expect a response, or use wait = \"1s\"";
+            own.note(self.notes, "loop", why);
         }
         then
-    }
-}
-
-/// Does it wait for anything?
-fn takes_time(act: &Act) -> bool {
-    match act {
-        Act::Request { .. } | Act::Expect { .. } => true,
-        Act::Send { expected, think, .. } => expected.is_some() || think.max > Nanos::ZERO,
-        Act::Wait(time) => time.max > Nanos::ZERO,
-        Act::Close => false,
     }
 }
 
@@ -260,10 +226,8 @@ fn request_line(
     }
     let path = match path {
         Some(path) if !path.starts_with('/') => {
-            return Err(format!(
-                "a path starts with /, and the host is that of the target; use {method} /: \
-            {path:?}"
-            ));
+            let why = "a path starts with /, and the host is that of the target";
+            return Err(format!("{why}; use {method} /: {path:?}"));
         }
         Some(path) => read(path)?,
         None => target.clone(),
