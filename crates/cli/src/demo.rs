@@ -2,10 +2,14 @@
 
 use host::Root;
 use plan::{Flags, Live, flag};
-use run::Interrupt;
 use units::Count;
 
-use crate::{Failure, apply::apply, own_server::OwnServer, plans, print_stderr, print_stdout, runs, signals};
+use crate::{
+    Failure,
+    apply::{Applied, apply},
+    own_server::OwnServer,
+    plans, print_stderr, print_stdout, runs, signals,
+};
 
 const CONNECTIONS: u64 = 100_000;
 /// Of what fits this machine's memory, the demo takes this share at most.
@@ -15,10 +19,7 @@ const SHARE: u64 = 2;
 pub(crate) fn demo() -> Result<u8, Failure> {
     let interrupt = signals::interrupt()?;
     let server = OwnServer::start(&[])?;
-    against(&server.address, &interrupt)
-}
-
-fn against(address: &str, interrupt: &Interrupt) -> Result<u8, Failure> {
+    let address = &server.address;
     let flags = |n: u64| {
         Flags::new(format!("http://{address}/?length={{rand 1 4096}}"))
             .with(&flag::CONNECTIONS, n)
@@ -35,14 +36,8 @@ fn against(address: &str, interrupt: &Interrupt) -> Result<u8, Failure> {
         then idle for 5 to 15 s",
         Count(n)
     ));
-    let summary = apply(
-        &plans::plan(&flags(n))?,
-        Live::Auto,
-        runs::record(units::date().into(), None, &[]),
-        interrupt,
-        &mut [],
-    )?
-    .summary;
+    let (plan, record) = (plans::plan(&flags(n))?, runs::record(units::date().into(), None, &[]));
+    let Applied { summary, .. } = apply(&plan, Live::Auto, record, &interrupt, &mut [])?;
     print_stdout(&view::text(&summary))?;
     Ok(summary.verdict.exit_status())
 }

@@ -17,10 +17,7 @@ pub(crate) fn exporters(
     files: &mut Files,
 ) -> Result<Exporters, Failure> {
     let mut exporters = Exporters::new(began);
-    add_files(&mut exporters, outputs, files)?;
-    if let Some(file) = bundled {
-        csv(&mut exporters, file, files)?;
-    }
+    add_files(&mut exporters, outputs, bundled, files)?;
     for server in push_servers(outputs)? {
         exporters.push(server, Arc::new(message));
     }
@@ -34,22 +31,20 @@ pub(crate) fn exporters(
     Ok(exporters)
 }
 
-/// Files of metrics.
+/// Files of metrics; `bundled`: that of a bundle.
 pub(crate) fn add_files(
     exporters: &mut Exporters,
     outputs: &Outputs,
+    bundled: Option<&str>,
     files: &mut Files,
 ) -> Result<(), Failure> {
-    outputs.csv.as_deref().map_or(Ok(()), |file| csv(exporters, file, files))?;
+    for file in outputs.csv.as_deref().into_iter().chain(bundled) {
+        exporters.csv(format!("--csv {file}"), files.stream("--csv", file)?);
+    }
     if let Some(file) = &outputs.jsonl {
         exporters.jsonl(format!("--jsonl {file}"), files.stream("--jsonl", file)?);
     }
     outputs.parquet.as_deref().map_or(Ok(()), |file| parquet(exporters, file, files))
-}
-
-fn csv(exporters: &mut Exporters, file: &str, files: &mut Files) -> Result<(), Failure> {
-    exporters.csv(format!("--csv {file}"), files.stream("--csv", file)?);
-    Ok(())
 }
 
 #[cfg(feature = "parquet")]

@@ -26,7 +26,7 @@ pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
     };
     let mut exporters = Exporters::patient(stored.record.began_ms);
     let mut files = Files::default();
-    metrics::add_files(&mut exporters, &outputs, &mut files)?;
+    metrics::add_files(&mut exporters, &outputs, None, &mut files)?;
     files.json(outputs.json.as_deref())?;
     let mut sinks: Vec<&mut dyn Sink> = vec![&mut files, &mut exporters];
     sinks.extend(live);

@@ -8,26 +8,23 @@ use crate::{Failure, args::ReportArgs, files::Files, message, print_stdout, runs
 
 /// Writes the report of a stored run; returns the exit status.
 pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
-    let form = args.format.as_deref().map(Form::parse).transpose().map_err(|why| Failure::usage([why]))?;
+    let ending = args.format.as_deref().unwrap_or("html");
+    let form = Form::with_ending(ending).ok_or_else(|| {
+        Failure::usage([format!("--format: {ending:?} is not a format; use html, md or json")])
+    })?;
     let (store, stored) = runs::find(&args.run)?;
-    let file = args
-        .file
-        .clone()
-        .unwrap_or_else(|| format!("throng-{}.{}", stored.id, form.unwrap_or(Form::Html).ending()));
-    let form = match (form, file.as_str()) {
-        (Some(form), _) => form,
-        (None, "-") => Form::Html,
-        (None, file) => Form::of(file).map_err(|why| Failure::usage([format!("--report: {why}")]))?,
-    };
+    let own_name = || format!("throng-{}.{ending}", stored.id);
+    let file = args.file.clone().unwrap_or_else(own_name);
+    let form = if args.format.is_some() || file == "-" { form } else { ReportFile::named(&file)?.form };
     let mut report = Report::of(&stored);
     store.replay(&stored, &mut [&mut report]).map_err(Failure::machine)?;
-    let text = form.text(&report);
     if file == "-" {
-        print_stdout(&text)?;
+        print_stdout(&form.text(&report))?;
         return Ok(0);
     }
-    fs::write(&file, text).map_err(|e| Failure::machine(format!("--report {file}: {e}")))?;
-    message(&format!("report of run {} in {file}", stored.id));
+    let done = format!("report of run {} in {file}", stored.id);
+    ReportFile { file, form }.write(&report)?;
+    message(&done);
     Ok(0)
 }
 
@@ -46,9 +43,12 @@ impl ReportFile {
         Ok(report)
     }
 
-    /// Checks the name.
+    /// Checks the name, whose ending says the form.
     pub(crate) fn named(file: &str) -> Result<ReportFile, Failure> {
-        let form = Form::of(file).map_err(|why| Failure::usage([format!("--report: {why}")]))?;
+        let ending = Path::new(file).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let form = Form::with_ending(ending).ok_or_else(|| {
+            Failure::usage([format!("--report: unknown file extension; use .html, .md or .json: {file:?}")])
+        })?;
         Ok(ReportFile { file: file.to_owned(), form })
     }
 
@@ -68,26 +68,13 @@ enum Form {
 }
 
 impl Form {
-    const ALL: [Form; 3] = [Form::Html, Form::Markdown, Form::Json];
-
-    const fn ending(self) -> &'static str {
-        match self {
-            Form::Html => "html",
-            Form::Markdown => "md",
-            Form::Json => "json",
+    fn with_ending(ending: &str) -> Option<Form> {
+        match ending {
+            "html" => Some(Form::Html),
+            "md" => Some(Form::Markdown),
+            "json" => Some(Form::Json),
+            _ => None,
         }
-    }
-
-    fn parse(word: &str) -> Result<Form, String> {
-        let known = Form::ALL.into_iter().find(|form| form.ending() == word);
-        known.ok_or_else(|| format!("--format: {word:?} is not a format; use html, md or json"))
-    }
-
-    /// By the ending of its name.
-    fn of(file: &str) -> Result<Form, String> {
-        let ending = Path::new(file).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        let known = Form::ALL.into_iter().find(|form| form.ending() == ending);
-        known.ok_or_else(|| format!("unknown file extension; use .html, .md or .json: {file:?}"))
     }
 
     fn text(self, report: &Report) -> String {

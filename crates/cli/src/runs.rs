@@ -159,13 +159,13 @@ pub(crate) fn store_writer(run: &RunRecord) -> Option<StoreWriter> {
 
 /// The calibrations of this machine, the latest first. None if the store cannot be read: the store writer reports that.
 pub(crate) fn calibrations() -> Vec<Calibration> {
-    let store = file().ok().and_then(|file| Store::existing(&file).ok()?);
+    let store = store().ok().flatten();
     store.and_then(|store| store.calibrations(&host::facts(&Root::real())).ok()).unwrap_or_default()
 }
 
 /// Sends from the store what InfluxDB did not take; what became of it.
 pub(crate) fn make_up(behind: Backlog, kept: Option<&StoredAs>) -> String {
-    let store = file().ok().and_then(|file| Store::existing(&file).ok()?);
+    let store = store().ok().flatten();
     let run = store.as_ref().zip(kept).and_then(|(store, kept)| store.run(&kept.id).ok()?);
     behind.make_up(store.as_ref().zip(run.as_ref()))
 }
