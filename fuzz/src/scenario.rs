@@ -1,7 +1,7 @@
 //! Scenario files: any text is a scenario that prints as it reads, or mistakes that a terminal can show.
 
 use plan::scenario::read;
-use plan::{Environment, Flags, Mistake, Op, Plan, Values};
+use plan::{Act, Activity, Environment, Flags, Mistake, Plan, Values};
 use units::Random;
 
 /// Reads a text with a machine of two cores, one name and one file of values.
@@ -38,8 +38,12 @@ fn scenario(text: &str) -> Result<Plan, Vec<Mistake>> {
 /// Each request fits into the room that it asks for.
 fn requests_fit(scenario: &Plan) {
     let mut random = Random::new(1);
-    for op in &scenario.program.ops {
-        if let Op::Request(request) = op {
+    let steps = scenario.populations.iter().filter_map(|population| match &population.activity {
+        Activity::Steps { steps, .. } => Some(steps),
+        _ => None,
+    });
+    for step in steps.flatten() {
+        if let Act::Request { request, .. } = &step.act {
             let mut out = vec![0; request.max_len(1)];
             request.write("h", &mut Values::new(&mut random, u64::MAX, 1), &mut out);
         }

@@ -54,18 +54,17 @@ impl Job {
             Role::Population(nth) => {
                 let population = &plan.populations[usize::from(nth)];
                 let is_told_apart = population.step_names().len() > 1;
-                let steps = if is_told_apart { plan.program.steps.len() } else { 0 };
+                let steps = if is_told_apart { plan.steps().count() } else { 0 };
+                let first_step = plan.steps().take_while(|(of, _)| *of < nth).count();
                 let (rows, rows_of_plan) = rows(plan, population);
-                Job { steps, rows, rows_of_plan, ..Job::of(population, op::compile(plan, nth)) }
+                Job { steps, rows, rows_of_plan, ..Job::of(population, first_step as u16) }
             }
-            Role::Probe(_) => {
-                let population = plan.population(role);
-                Job { only_right: true, ..Job::of(population, op::compile_alone(population)) }
-            }
+            Role::Probe(_) => Job { only_right: true, ..Job::of(plan.population(role), 0) },
         }
     }
 
-    fn of(population: &Population, (ops, step_of): (Vec<Op>, Vec<u16>)) -> Job {
+    fn of(population: &Population, first_step: u16) -> Job {
+        let (ops, step_of) = op::compile(population, first_step);
         let target = &population.target;
         let at_once = |op: &Op| match op {
             // After a fire-and-forget message, the connection's timer is that of the next operation.

@@ -1,6 +1,6 @@
 //! What the connections of a population do, one operation after the other; each keeps its place among them.
 
-use plan::{Op as Planned, Plan, Population, Think};
+use plan::{Act, Activity, Population, Then, Think};
 use units::Nanos;
 
 use crate::{
@@ -48,59 +48,42 @@ impl Op {
     }
 }
 
-/// The operations of a population of the plan, and the step of the plan that each belongs to.
-pub(crate) fn compile(plan: &Plan, nth: u16) -> (Vec<Op>, Vec<u16>) {
-    let program = &plan.program;
-    let place = |nth: usize| program.starts.get(nth).map_or(program.ops.len(), |start| usize::from(*start));
-    let range = place(usize::from(nth))..place(usize::from(nth) + 1);
-    let population = &plan.populations[usize::from(nth)];
-    compiled(population, &program.ops[range.clone()], &program.step_of[range.clone()], range.start)
-}
-
-/// The same for one that is not among the plan's: the probe's.
-pub(crate) fn compile_alone(population: &Population) -> (Vec<Op>, Vec<u16>) {
-    let program = plan::Program::compile(std::slice::from_ref(population)).expect("a population alone fits");
-    compiled(population, &program.ops, &program.step_of, 0)
-}
-
-fn compiled(
-    population: &Population,
-    planned: &[Planned],
-    step_of: &[u16],
-    start: usize,
-) -> (Vec<Op>, Vec<u16>) {
-    // An expectation that is the reply to the preceding message becomes part of that operation.
-    let reply_at = |at: usize| match (at.checked_sub(1).map(|before| &planned[before]), planned.get(at)) {
-        (Some(Planned::Send(_)), Some(Planned::Expect(reply))) if step_of[at - 1] == step_of[at] => {
-            Some(reply)
+/// The operations of a population, and the step that each belongs to: its own first one has the number `first_step`.
+pub(crate) fn compile(population: &Population, first_step: u16) -> (Vec<Op>, Vec<u16>) {
+    let (steps, then) = match &population.activity {
+        Activity::Idle => return (vec![Op::Stay], vec![first_step]),
+        Activity::Ping { every, text } => {
+            return (vec![Op::Ping(Message::new(text, Check::echo()), *every)], vec![first_step]);
         }
-        _ => None,
+        Activity::Steps { steps, then } => (steps, then),
     };
-    let (mut ops, mut steps, mut places) = (Vec::new(), Vec::new(), Vec::new());
-    for (at, op) in planned.iter().enumerate() {
+    let (mut ops, mut step_of, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    for (nth, step) in (first_step..).zip(steps) {
         places.push(ops.len() as u16);
-        if reply_at(at).is_some() {
-            continue;
-        }
-        ops.push(match op {
-            Planned::Request(request) => Op::Request(Request::new((**request).clone(), &population.target)),
-            Planned::Send(text) => match reply_at(at + 1) {
-                Some(reply) => Op::Exchange(Message::new(text, Check::new(reply))),
-                None => Op::Send(Message::new(text, Check::default())),
-            },
-            Planned::Expect(reply) => Op::Expect(Check::new(reply)),
-            Planned::Wait(think) => Op::Wait(*think),
-            Planned::Ping { every, text } => Op::Ping(Message::new(text, Check::echo()), *every),
-            Planned::Close => Op::Close,
-            Planned::Goto(to) => Op::Goto(to - start as u16),
-            Planned::Stay => Op::Stay,
-        });
-        steps.push(step_of[at]);
+        let (op, think) = match &step.act {
+            Act::Request { request, think } => {
+                (Op::Request(Request::new(request.clone(), &population.target)), *think)
+            }
+            Act::Send { text, expected: Some(reply), think } => {
+                (Op::Exchange(Message::new(text, Check::new(reply))), *think)
+            }
+            Act::Send { text, expected: None, think } => {
+                (Op::Send(Message::new(text, Check::default())), *think)
+            }
+            Act::Expect { expected, think } => (Op::Expect(Check::new(expected)), *think),
+            Act::Wait(time) => (Op::Wait(*time), Think::default()),
+            Act::Close => (Op::Close, Think::default()),
+        };
+        ops.push(op);
+        // A think time of zero is nothing to do.
+        ops.extend((think.max > Nanos::ZERO).then_some(Op::Wait(think)));
+        step_of.resize(ops.len(), nth);
     }
-    for op in &mut ops {
-        if let Op::Goto(to) = op {
-            *to = places[usize::from(*to)];
-        }
-    }
-    (ops, steps)
+    ops.push(match then {
+        Then::Again(step) => Op::Goto(places[usize::from(*step)]),
+        Then::Stay => Op::Stay,
+        Then::Close => Op::Close,
+    });
+    step_of.extend(step_of.last().copied());
+    (ops, step_of)
 }

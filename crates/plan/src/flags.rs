@@ -4,8 +4,8 @@ use crate::flag::{self, FLAGS, Flag, Role, Takes};
 use crate::request::LONGEST_REQUEST;
 use crate::target::Resolve;
 use crate::{
-    Activity, Expectation, ExpectedLength, Hold, IoChoice, Observe, Plan, Population, Probe, Program, Ramp,
-    Reconnect, Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold,
+    Activity, Expectation, ExpectedLength, Hold, IoChoice, Observe, Plan, Population, Probe, Ramp, Reconnect,
+    Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold,
 };
 use std::fmt;
 use std::net::IpAddr;
@@ -141,7 +141,6 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
     let populations: Vec<Population> = main.into_iter().collect();
     let plan = Plan {
         text: flags.get(&flag::TARGET).unwrap_or_default().to_owned(),
-        program: Program::compile(&populations).expect("one step is not too much"),
         populations,
         stages: vec![Stage { name: "up".to_owned(), of: vec![0], to: Share::ALL, ramp, hold }],
         probe,

@@ -7,7 +7,7 @@ use std::{
 
 use units::{Nanos, ParseError};
 
-use crate::{Csv, Hold, Observe, Population, Probe, Program, Share, Sources, Stage, Threshold};
+use crate::{Csv, Hold, Observe, Population, Probe, Share, Sources, Stage, Threshold};
 
 /// What happens in one run, with all defaults filled in. Prints as a scenario file that reads the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,8 +16,6 @@ pub struct Plan {
     pub text: String,
     /// At least one; no two of one name.
     pub populations: Vec<Population>,
-    /// What all connections do, from the populations' steps.
-    pub program: Program,
     /// The stages of the load: at least one.
     pub stages: Vec<Stage>,
     /// The probe, where there is one.
@@ -45,6 +43,12 @@ impl Plan {
     pub fn places(&self) -> u32 {
         let probes = self.probe.as_ref().map_or(0, Probe::places);
         self.populations.iter().map(Population::most_open).fold(probes, u32::saturating_add)
+    }
+
+    /// All steps, each as its population and its name.
+    pub fn steps(&self) -> impl Iterator<Item = (u16, &str)> {
+        let named = |(nth, own)| Population::step_names(own).into_iter().map(move |name| (nth, name));
+        (0..).zip(&self.populations).flat_map(named)
     }
 
     /// Where everyone dials to, each destination once.

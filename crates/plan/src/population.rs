@@ -133,6 +133,14 @@ impl Act {
         }
     }
 
+    /// How many operations a client makes of it: a reply and a think time are one each.
+    fn operations(&self) -> usize {
+        let (awaits, idle) = self.awaits_and_idles();
+        let has_reply = awaits && matches!(self, Act::Send { .. });
+        let thinks = idle > Nanos::ZERO && !matches!(self, Act::Wait(_));
+        1 + usize::from(has_reply) + usize::from(thinks)
+    }
+
     /// Whether it waits for anything.
     pub(crate) fn takes_time(&self) -> bool {
         let (awaits, idle) = self.awaits_and_idles();
@@ -177,6 +185,16 @@ impl Population {
             Activity::Steps { steps, .. } => steps.iter().map(|step| step.name.as_str()).collect(),
             Activity::Idle => vec!["hold"],
             Activity::Ping { .. } => vec!["ping"],
+        }
+    }
+
+    /// How many operations its steps are for a client, with what follows the last.
+    pub(crate) fn operations(&self) -> usize {
+        match &self.activity {
+            Activity::Steps { steps, .. } => {
+                steps.iter().map(|step| step.act.operations()).sum::<usize>() + 1
+            }
+            Activity::Idle | Activity::Ping { .. } => 1,
         }
     }
 

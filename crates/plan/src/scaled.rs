@@ -88,7 +88,9 @@ mod tests {
         assert_eq!(ramps, [Ramp::Rate(units::Rate::per_s(40)), Ramp::Within(Nanos::from_secs(10))]);
         let stages = plan.stages.iter().zip(&small.stages);
         assert!(stages.into_iter().all(|(was, is)| (was.to, was.hold) == (is.to, is.hold)));
-        assert_eq!((&small.program, &small.probe), (&plan.program, &plan.probe));
+        let activities =
+            |plan: &Plan| plan.populations.iter().map(|p| p.activity.clone()).collect::<Vec<_>>();
+        assert_eq!((activities(&small), &small.probe), (activities(&plan), &plan.probe));
         assert_eq!(plan.scaled(Share::ALL), plan);
     }
 

@@ -150,10 +150,10 @@ fn requests(totals: &Tick, at_load: Nanos) -> Requests {
 
 /// Latency by step, where there are several.
 fn steps(plan: &Plan, nth: u16, population: &Population, totals: &Tick) -> BTreeMap<String, StepSummary> {
-    let own = plan.program.steps.iter().zip(&totals.steps).filter(|((of, _), _)| *of == nth);
+    let own = plan.steps().zip(&totals.steps).filter(|((of, _), _)| *of == nth);
     let that_began = own.filter(|(_, latency)| !latency.is_empty());
-    let step = |((_, name), latency): (&(u16, String), &Latency)| {
-        (name.clone(), StepSummary { latency_us: latency.quantiles() })
+    let step = |((_, name), latency): ((u16, &str), &Latency)| {
+        (name.to_owned(), StepSummary { latency_us: latency.quantiles() })
     };
     if population.step_names().len() > 1 { that_began.map(step).collect() } else { BTreeMap::new() }
 }

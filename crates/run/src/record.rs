@@ -79,7 +79,7 @@ impl Record {
     /// What is known of it before the first tick.
     pub(crate) fn header(&self, plan: &Plan) -> Header {
         let name = |population: u16| &plan.populations[usize::from(population)].name;
-        let steps = plan.program.steps.iter();
+        let steps = plan.steps();
         Header {
             target: plan.text.clone(),
             connections: self.populations.iter().map(|measured| measured.wanted).sum(),
@@ -88,7 +88,7 @@ impl Record {
             io: self.io.into(),
             threads: self.threads,
             populations: plan.populations.iter().map(|population| population.name.clone()).collect(),
-            steps: steps.map(|(of, step)| format!("{}.{step}", name(*of))).collect(),
+            steps: steps.map(|(of, step)| format!("{}.{step}", name(of))).collect(),
             destinations: destinations::names(plan),
         }
     }

@@ -10,7 +10,7 @@ use crate::flags::{DEFAULT_TIMEOUT, FlagReader, MAX_THREADS, seed, threads};
 use crate::nearest::nearest_or_all;
 use crate::{
     Activity, Csv, Environment, Expectation, Flags, IoChoice, Load, Mistake, Plan, Population, Probe,
-    Program, Reconnect, Request, Share, Sources, Stage, Target, Think, Threshold,
+    Reconnect, Request, Share, Sources, Stage, Target, Think, Threshold,
 };
 use std::collections::HashSet;
 
@@ -53,16 +53,13 @@ pub fn read(
     let seed = top.read(&mut notes, "seed", seed).unwrap_or(around.seed);
     let threads = top.read(&mut notes, "threads", threads).unwrap_or(around.cores.clamp(1, MAX_THREADS));
     let io = top.read(&mut notes, "io", IoChoice::parse).unwrap_or(IoChoice::Auto);
-    // Steps that were left out for a mistake may be all that a population has.
-    let program = if notes.is_empty() { Program::compile(&populations) } else { None };
-    if program.is_none() && notes.is_empty() {
+    if notes.is_empty() && !have_places(&populations) {
         let why = "all steps together compile to more than 65,536 operations; use fewer";
         top.note(&mut notes, "population", why);
     }
     let plan = Plan {
         text: file.to_owned(),
         populations,
-        program: program.unwrap_or_default(),
         stages,
         probe,
         tables,
@@ -79,6 +76,11 @@ pub fn read(
     let plan = lead.over(plan, around, notes.is_empty());
     let mistakes = [notes.into_mistakes(), lead.mistakes].concat();
     if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
+}
+
+/// Whether each operation of all populations can have a place of 16 bits: that is all that a connection keeps of it.
+pub(super) fn have_places(populations: &[Population]) -> bool {
+    populations.iter().map(Population::operations).sum::<usize>() <= 1 << 16
 }
 
 /// The stages, which refer to populations by name.

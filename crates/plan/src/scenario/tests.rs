@@ -13,8 +13,8 @@ mod written;
 
 use super::*;
 use crate::{
-    Activity, Environment, Flags, Hold, IoChoice, Load, Mistake, Op, Plan, Program, Ramp, Reconnect, Share,
-    Sources, Stage, Values,
+    Activity, Environment, Flags, Hold, IoChoice, Load, Mistake, Plan, Ramp, Reconnect, Share, Sources,
+    Stage, Values,
 };
 use units::{Nanos, Random, Rate};
 

@@ -52,8 +52,8 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
 pub(crate) fn obey_the_laws_of_steps(plan: &Plan, nth: u16, t: &Tick) {
     let told_apart = plan.populations[usize::from(nth)].step_names().len() > 1;
     let (mut own, mut others) = (0, 0);
-    for ((population, _), latency) in plan.program.steps.iter().zip(&t.steps) {
-        *if *population == nth { &mut own } else { &mut others } += latency.count();
+    for ((population, _), latency) in plan.steps().zip(&t.steps) {
+        *if population == nth { &mut own } else { &mut others } += latency.count();
     }
     let expected = if told_apart { t.latency.count() } else { 0 };
     assert_eq!((own, others), (expected, 0), "steps of population {nth}, seed {}", plan.seed);

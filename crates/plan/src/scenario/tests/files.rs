@@ -1,5 +1,6 @@
 //! The files in `scenarios/`: each can be read, and describes its experiment.
 
+use super::written::operations;
 use super::*;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,8 +52,7 @@ fn check(name: &str, load: Load, destinations: usize, ops: &str) {
     let scenario = file(name);
     let population = &scenario.populations[0];
     assert_eq!((population.load, population.target.destinations.len()), (load, destinations), "{name}");
-    let end = scenario.program.starts.get(1).map_or(scenario.program.ops.len(), |start| usize::from(*start));
-    let found: Vec<String> = scenario.program.ops[..end].iter().map(ToString::to_string).collect();
+    let found: Vec<String> = operations(&scenario).into_iter().take(population.operations()).collect();
     assert_eq!(found.join("; "), ops, "{name}");
 }
 

@@ -1,5 +1,6 @@
 //! Defaults, load models and stages.
 
+use super::written::{operations, program};
 use super::*;
 
 #[test]
@@ -17,7 +18,7 @@ fn a_file_of_one_line_is_the_command_line() {
     let [main] = &scenario.populations[..] else { panic!("one population") };
     assert_eq!((main.name.as_str(), main.load, main.calls), ("main", Load::Held { connections: 50 }, None));
     assert_eq!((main.timeout, main.reconnect), (Nanos::from_secs(10), Reconnect::Planned));
-    assert_eq!(scenario.program.to_string(), "0.get:\n    0  request GET / -> any\n    1  goto 0\n");
+    assert_eq!(program(&scenario), "0.get:\n    0  request GET / -> any\n    1  goto 0\n");
 }
 
 #[test]
@@ -29,8 +30,8 @@ fn keys_at_the_top_mean_the_same_as_flags() {
     assert_eq!(scenario.populations[0].load, Load::Held { connections: 1_000_000 });
     let stage = &scenario.stages[0];
     assert_eq!((stage.ramp, stage.hold), (Ramp::Within(Nanos::from_secs(30)), Hold::Forever));
-    let program = "0.get:\n    0  request GET / -> status 204\n    1  wait 5s..45s\n    2  goto 0\n";
-    assert_eq!(scenario.program.to_string(), program);
+    let expected = "0.get:\n    0  request GET / -> status 204\n    1  wait 5s..45s\n    2  goto 0\n";
+    assert_eq!(program(&scenario), expected);
 }
 
 /// (of the file, each stage as one line)
@@ -71,7 +72,7 @@ fn stages_follow_one_another() {
 fn check(keys: &str, calls: Option<u64>, expected: &[&str]) {
     let scenario = right(keys);
     assert_eq!(scenario.populations[0].calls, calls, "{keys}");
-    let ops: Vec<String> = scenario.program.ops.iter().map(ToString::to_string).collect();
+    let ops = operations(&scenario);
     assert_eq!(ops, expected, "{keys}");
 }
 
@@ -106,7 +107,7 @@ fn a_population_inherits_the_keys_at_the_top() {
                 [[population]]\nname = \"b\"\nthink = \"1s\"\nexpect = { body = \"x\" }\n\
                 [[population]]\nname = \"c\"\nrate = \"5/s\"\n\
                 [[population]]\nname = \"d\"\ntarget = \"ws://127.0.0.1:9\"\n";
-    let ops: Vec<String> = right(text).program.ops.iter().map(ToString::to_string).collect();
+    let ops = operations(&right(text));
     #[rustfmt::skip]
     let expected = [
         "request GET /top -> status 204", "wait 2s", "goto 0",

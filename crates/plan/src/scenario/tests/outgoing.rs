@@ -1,5 +1,6 @@
 //! Requests as they go out.
 
+use super::written::request;
 use super::*;
 
 /// The first request of a population with one step, filled for the 5th time in row 1.
@@ -9,7 +10,7 @@ fn check(step: &str, expected: &str) {
          [csv.users]\nfile = \"users.csv\"\n"
     );
     let scenario = right(&text);
-    let Op::Request(request) = &scenario.program.ops[0] else { panic!("a request") };
+    let request = request(&scenario);
     let host = scenario.populations[0].target.host_header(0);
     let mut out = vec![b'#'; request.max_len(host.len())];
     let mut random = Random::new(1);
@@ -45,7 +46,7 @@ fn numbers_are_drawn_in_the_order_in_which_they_stand() {
                 request = \"POST /{rand 1 1}\"\nheaders = { A = \"{rand 2 2}\" }\nbody = \"{rand 3 \
                 3}\"\nexpect = { length = \"$3\" }\n";
     let scenario = right(text);
-    let Op::Request(request) = &scenario.program.ops[0] else { panic!("a request") };
+    let request = request(&scenario);
     let (mut random, mut out) = (Random::new(1), vec![0; request.max_len(1)]);
     let mut values = Values::new(&mut random, 0, 0);
     let length = request.write("h", &mut values, &mut out);
@@ -65,7 +66,7 @@ proptest::proptest! {
              {high}}},{{seq}},{{csv users.word}}\"\n"
         );
         let scenario = right(&text);
-        let Op::Request(request) = &scenario.program.ops[0] else { panic!("a request") };
+        let request = request(&scenario);
         let (mut random, mut out) = (Random::new(seed), vec![0; request.max_len(host.len())]);
         let length = request.write(&host, &mut Values::new(&mut random, seq, row), &mut out);
         let written = std::str::from_utf8(&out[..length]).unwrap();

@@ -1,6 +1,9 @@
 //! What the steps compile to.
 
+use super::check::have_places;
+use super::written::program;
 use super::*;
+use crate::Population;
 
 #[test]
 fn all_populations_share_one_program() {
@@ -38,9 +41,9 @@ fn all_populations_share_one_program() {
 5.hold:
    19  stay
 "#;
-    assert_eq!(scenario.program.to_string(), expected);
-    assert_eq!(scenario.program.starts, [0, 1, 9, 11, 13, 19]);
-    assert!(matches!(scenario.program.ops[16], Op::Wait(time) if time.min == Nanos::from_secs(1)));
+    assert_eq!(program(&scenario), expected);
+    let counts: Vec<usize> = scenario.populations.iter().map(Population::operations).collect();
+    assert_eq!(counts, [1, 8, 2, 2, 6, 1]);
 }
 
 #[test]
@@ -51,15 +54,15 @@ fn an_operation_has_a_place_or_the_program_is_refused() {
     };
     // As many as there is room for in a file of the longest size.
     let scenario = right(&steps(27_000));
-    assert_eq!(scenario.program.ops.len(), 27_001);
+    assert_eq!(scenario.populations[0].operations(), 27_001);
     let mut population = scenario.populations[0].clone();
     let Activity::Steps { steps, .. } = &mut population.activity else { panic!("it has steps") };
     let step = steps[0].clone();
     steps.resize(65_535, step.clone());
-    let most = Program::compile(&[population.clone()]).unwrap();
-    assert_eq!((most.ops.len(), most.step_of.len(), most.steps.len()), (65_536, 65_536, 65_535));
+    assert_eq!((population.operations(), population.step_names().len()), (65_536, 65_535));
+    assert!(have_places(std::slice::from_ref(&population)));
     let Activity::Steps { steps, .. } = &mut population.activity else { panic!("it has steps") };
     steps.push(step);
-    assert_eq!(Program::compile(&[population.clone()]), None);
-    assert_eq!(Program::compile(&[population.clone(), population]), None);
+    assert!(!have_places(std::slice::from_ref(&population)));
+    assert!(!have_places(&[population.clone(), population]));
 }

@@ -1,37 +1,80 @@
-//! Programs as texts, to be compared.
+//! What connections do, as text, to be compared.
 
 use super::*;
-use crate::{Expectation, Request};
+use crate::{Act, Expectation, Population, Request, Then, Think};
 use std::fmt;
 
-impl fmt::Display for Program {
-    /// One operation a line, numbered, with its step where one begins.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut before = None;
-        for (i, (op, step)) in self.ops.iter().zip(&self.step_of).enumerate() {
-            let (population, name) = &self.steps[usize::from(*step)];
-            if before.replace(step) != Some(step) {
-                writeln!(f, "{population}.{name}:")?;
+/// All operations, numbered, with their steps.
+pub(super) fn program(plan: &Plan) -> String {
+    let mut all = String::new();
+    let mut nth = 0;
+    for (of, population) in plan.populations.iter().enumerate() {
+        for (name, ops) in population.step_names().iter().zip(steps(population, nth)) {
+            all += &format!("{of}.{name}:\n");
+            for op in ops {
+                all += &format!("{nth:>5}  {op}\n");
+                nth += 1;
             }
-            writeln!(f, "{i:>5}  {op}")?;
         }
-        Ok(())
+    }
+    all
+}
+
+/// The operations of all populations.
+pub(super) fn operations(plan: &Plan) -> Vec<String> {
+    let mut all = Vec::new();
+    for population in &plan.populations {
+        let ops = steps(population, all.len());
+        all.extend(ops.into_iter().flatten());
+    }
+    all
+}
+
+/// The operations of each step, the first of which has the number `start`.
+fn steps(population: &Population, start: usize) -> Vec<Vec<String>> {
+    let (steps, then) = match &population.activity {
+        Activity::Idle => return vec![vec!["stay".to_owned()]],
+        Activity::Ping { every, text } => {
+            return vec![vec![format!("ping {:?} each {every}", text.to_string())]];
+        }
+        Activity::Steps { steps, then } => (steps, then),
+    };
+    let mut all: Vec<Vec<String>> = steps.iter().map(|step| act(&step.act)).collect();
+    let last = match then {
+        Then::Again(at) => {
+            let before: usize = all[..usize::from(*at)].iter().map(Vec::len).sum();
+            format!("goto {}", start + before)
+        }
+        Then::Stay => "stay".to_owned(),
+        Then::Close => "close".to_owned(),
+    };
+    all.last_mut().expect("at least one step").push(last);
+    assert_eq!(all.iter().map(Vec::len).sum::<usize>(), population.operations());
+    all
+}
+
+fn act(act: &Act) -> Vec<String> {
+    let thinks = |think: &Think| (think.max > Nanos::ZERO).then(|| format!("wait {think}"));
+    let expects = |expected: &Expectation| format!("expect {expected}");
+    match act {
+        Act::Request { request, think } => {
+            [format!("request {request}")].into_iter().chain(thinks(think)).collect()
+        }
+        Act::Send { text, expected, think } => {
+            let send = format!("send {:?}", text.to_string());
+            [send].into_iter().chain(expected.as_ref().map(expects)).chain(thinks(think)).collect()
+        }
+        Act::Expect { expected, think } => [expects(expected)].into_iter().chain(thinks(think)).collect(),
+        Act::Wait(time) => vec![format!("wait {time}")],
+        Act::Close => vec!["close".to_owned()],
     }
 }
 
-impl fmt::Display for Op {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Op::Request(request) => write!(f, "request {request}"),
-            Op::Send(text) => write!(f, "send {:?}", text.to_string()),
-            Op::Expect(expected) => write!(f, "expect {expected}"),
-            Op::Wait(time) => write!(f, "wait {time}"),
-            Op::Ping { every, text } => write!(f, "ping {:?} each {every}", text.to_string()),
-            Op::Close => f.write_str("close"),
-            Op::Goto(at) => write!(f, "goto {at}"),
-            Op::Stay => f.write_str("stay"),
-        }
-    }
+/// The request of the first step.
+pub(super) fn request(plan: &Plan) -> &Request {
+    let Activity::Steps { steps, .. } = &plan.populations[0].activity else { panic!("it has steps") };
+    let Act::Request { request, .. } = &steps[0].act else { panic!("a request") };
+    request
 }
 
 impl fmt::Display for Request {

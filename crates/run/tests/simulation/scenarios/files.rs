@@ -198,7 +198,12 @@ fn mixed() {
     ran.check("idle", ran.per_s(0), 2_000.0 / 30.0, 0.02);
     ran.check("users", ran.per_s(1), 20.0 / 3.0, 0.1);
     let steps: Vec<u64> = result.whole.steps.iter().map(|step| step.count()).collect();
-    assert_eq!((steps[1], steps[2]), (0, users.latency.count()), "{:?}", ran.plan.program.steps);
+    assert_eq!(
+        (steps[1], steps[2]),
+        (0, users.latency.count()),
+        "{:?}",
+        ran.plan.steps().collect::<Vec<_>>()
+    );
     ran.check("looks", ran.body_bytes(1), 2_048.5, 0.2);
     assert_eq!(result.whole.probe.as_ref().unwrap().failed, 0);
 }
