@@ -7,7 +7,7 @@ use stats::compare::{Comparison, Figure, FigureTolerance};
 use store::{Store, StoredRun};
 use view::Report;
 
-use crate::{Failure, args::CompareArgs, message, print_result, runs};
+use crate::{Failure, args::CompareArgs, message, mistakes::Mistakes, print_result, runs};
 
 /// Runs in one page.
 const MAX_DRAWN: usize = 16;
@@ -53,30 +53,28 @@ type Groups = Vec<(String, Vec<StoredRun>)>;
 /// Checks the arguments; reports all mistakes at once.
 fn read_args(args: &CompareArgs) -> Result<(Store, Groups, Vec<FigureTolerance>), Failure> {
     let store = runs::store()?;
-    let (mut groups, mut mistakes) = (Groups::new(), Vec::new());
+    let (mut groups, mut mistakes) = (Groups::new(), Mistakes::default());
     for name in &args.runs {
         match group(store.as_ref(), name)? {
-            found if found.is_empty() => mistakes.push(missing(name)),
+            found if found.is_empty() => mistakes.add(missing(name)),
             found => groups.push((name.clone(), found)),
         }
     }
     let runs = || groups.iter().flat_map(|(_, runs)| runs).map(|run| &run.record.header);
     let populations: Vec<String> = runs().flat_map(|header| header.populations.clone()).collect();
     let steps: Vec<String> = runs().flat_map(|header| header.steps.clone()).collect();
-    let is_missing = !mistakes.is_empty();
+    let is_missing = groups.len() < args.runs.len();
     let mut tolerances = Vec::new();
     for text in &args.fail_if {
         match Tolerance::parse(text, &populations, &steps) {
             Ok(tolerance) => tolerances.push(of_figure(tolerance)),
             // A name that is not known may be that of a population, of a run that is missing.
             Err(why) if is_missing && why.text != *text && why.text.contains('.') => {}
-            Err(why) => mistakes.push(format!("--fail-if: {why}")),
+            Err(why) => mistakes.add(format!("--fail-if: {why}")),
         }
     }
-    match store.filter(|_| mistakes.is_empty()) {
-        Some(store) => Ok((store, groups, tolerances)),
-        None => Err(Failure::usage(mistakes)),
-    }
+    mistakes.end(())?;
+    Ok((store.expect("what was found is in it"), groups, tolerances))
 }
 
 /// All runs of a tag, or one run.

@@ -122,10 +122,10 @@ impl Files {
         let Some(place) = fs::canonicalize(path).ok().or_else(named) else { return Ok(()) };
         match self.flags.insert(place, flag.to_owned()) {
             None => Ok(()),
-            Some(other) => Err(Failure::usage([format!(
-                "{flag}: {other} writes the same file; use another name: \
-                {name:?}"
-            )])),
+            Some(other) => {
+                let why = format!("{flag}: {other} writes the same file; use another name: {name:?}");
+                Err(Failure::usage([why]))
+            }
         }
     }
 }

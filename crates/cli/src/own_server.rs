@@ -18,12 +18,8 @@ pub(crate) struct OwnServer {
 impl OwnServer {
     /// Starts one with these further arguments; it listens when this returns.
     pub(crate) fn start(args: &[&str]) -> Result<OwnServer, Failure> {
-        let failed = |e: &dyn std::fmt::Display| {
-            Failure::machine(format!(
-                "the built-in server did not \
-        start: {e}"
-            ))
-        };
+        let failed =
+            |e: &dyn std::fmt::Display| Failure::machine(format!("the built-in server did not start: {e}"));
         let program = std::env::current_exe().map_err(|e| failed(&e))?;
         let child = Command::new(program)
             .args(["serve", "http", "--listen", "127.0.0.1:0", "--until-stdin-ends"])

@@ -120,7 +120,7 @@ impl Pacer {
         match &mut self.model {
             Model::Rate(open_loop) => open_loop.begin(&self.part, profile, from, now, give_up),
             // The schedule so far is not made up for.
-            _ if self.is_paused => self.ramp.begin_again(profile, &self.part, from),
+            _ if self.is_paused => self.ramp.begin(profile, &self.part, from),
             _ => self.ramp.set_profile(profile, from),
         }
     }

@@ -135,12 +135,8 @@ impl Records<'_> {
         };
         let (mut field, line) = (String::new(), self.line);
         loop {
-            let quote = rest.find('"').ok_or_else(|| {
-                format!(
-                    "line {line}: unterminated quote; use \"\" for a quote inside a \
-                field"
-                )
-            })?;
+            let open = || format!("line {line}: unterminated quote; use \"\" for a quote inside a field");
+            let quote = rest.find('"').ok_or_else(open)?;
             field.push_str(&rest[..quote]);
             rest = &rest[quote + 1..];
             match rest.strip_prefix('"') {

@@ -94,10 +94,9 @@ pub(crate) fn length(text: &str, numbers: Option<usize>) -> Result<ExpectedLengt
     let index = index.ok_or_else(|| format!("{text:?} is not a number of the request; use $1"))?;
     match numbers {
         Some(0) => Err(format!("the target has no random number; add {{rand 1 4096}} to it: {text:?}")),
-        Some(n) if index >= n => Err(format!(
-            "the target has {n} random numbers, the last is ${n}: \
-        {text:?}"
-        )),
+        Some(n) if index >= n => {
+            Err(format!("the target has {n} random numbers, the last is ${n}: {text:?}"))
+        }
         _ => Ok(ExpectedLength::Drawn(index)),
     }
 }

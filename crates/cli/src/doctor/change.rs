@@ -17,18 +17,14 @@ pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
     }
     let mut done = |repair: &Repair| print_stderr(&format!("done: {repair}"));
     let left = host::fix(root, &state_file()?, repairs, &mut ip, &mut done).map_err(|why| match why {
-        why @ FixError::Untrusted(..) => Failure::usage([why]),
         FixError::Failed(why) => {
             Failure::machine(format!("{why}\nto undo the changes made before: throng doctor --undo"))
         }
-        why => Failure::machine(why),
+        why => failure(why),
     })?;
-    left.iter().for_each(|repair| {
-        print_stderr(&format!(
-            "not applied, requires root outside this container: \
-    {repair}"
-        ))
-    });
+    for repair in left {
+        print_stderr(&format!("not applied, requires root outside this container: {repair}"));
+    }
     Ok(())
 }
 
@@ -40,10 +36,11 @@ pub(super) fn undo(root: &Root) -> Result<(), Failure> {
         return Ok(());
     }
     let mut done = |undone: &host::Undone| print_stderr(&format!("undone: {undone}"));
-    host::undo(root, &file, &mut ip, &mut done).map_err(|why| match why {
-        why @ FixError::Untrusted(..) => Failure::usage([why]),
-        why => Failure::machine(why),
-    })
+    host::undo(root, &file, &mut ip, &mut done).map_err(failure)
+}
+
+fn failure(why: FixError) -> Failure {
+    if let FixError::Untrusted(..) = why { Failure::usage([why]) } else { Failure::machine(why) }
 }
 
 /// `$XDG_STATE_HOME/throng/doctor.state`, by default below `~/.local/state`.
@@ -59,10 +56,10 @@ fn ip(args: &[String]) -> io::Result<()> {
     let mut command = Command::new("ip");
     command.args(args).env("PATH", format!("{path}:/usr/sbin:/sbin")).stdin(Stdio::null());
     let output = command.output().map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound => io::Error::other(
-            "adding addresses requires ip, which is not installed: apt-get install \
-            iproute2",
-        ),
+        io::ErrorKind::NotFound => {
+            let fix = "apt-get install iproute2";
+            io::Error::other(format!("adding addresses requires ip, which is not installed: {fix}"))
+        }
         _ => io::Error::new(e.kind(), format!("ip: {e}")),
     })?;
     if output.status.success() {

@@ -63,7 +63,7 @@ impl Client {
 
     /// When a connection that is not open yet was dialled: its timeout counts from there.
     pub(super) fn dialled_at<I: Io>(&self, cx: &Cx<I>, k: Key) -> Nanos {
-        Nanos(self.timer(cx, k).0.saturating_sub(self.job.timeout.0))
+        self.timer(cx, k).since(self.job.timeout)
     }
 
     /// The same connection from the next local address, with a new key: the old one is stale.

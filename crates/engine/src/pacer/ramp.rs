@@ -77,19 +77,13 @@ impl Ramp {
             By::Window(_) => false,
         };
         if !is_behind {
-            self.next = None;
             self.begin(profile, part, from);
         }
     }
 
     /// Connections still to be dialled at that time follow this rate profile, and none before.
-    pub(super) fn begin_again(&mut self, profile: RateProfile, part: &Part, from: Nanos) {
-        self.next = None;
-        self.begin(profile, part, from);
-    }
-
-    fn begin(&mut self, profile: RateProfile, part: &Part, from: Nanos) {
-        (self.from, self.dialled) = (from, 0);
+    pub(super) fn begin(&mut self, profile: RateProfile, part: &Part, from: Nanos) {
+        (self.from, self.dialled, self.next) = (from, 0, None);
         let schedule = Schedule::share(profile, self.to_dial.into(), part.shard, part.shards);
         self.by = By::Schedule(schedule);
     }

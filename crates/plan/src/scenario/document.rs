@@ -4,6 +4,7 @@ use super::keys::{SYNONYMS, TABLES};
 use crate::Mistake;
 use crate::key::{Key, Kind, Table};
 use crate::nearest::{nearest, one_of};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 use toml::Spanned;
@@ -151,11 +152,8 @@ fn instead(text: &str, table: &Table) -> String {
 fn value(notes: &mut Notes, path: &str, key: &'static Key, found: &Spanned<DeValue>) -> Option<Value> {
     let at = found.span().start;
     let read = match (key.kind, found.get_ref()) {
-        (Kind::Text | Kind::OneOf(_) | Kind::TextOrTable(_), DeValue::String(_)) => {
-            scalar(found).map(Value::Scalar)
-        }
-        (Kind::Number | Kind::TruthOrText, DeValue::String(_)) => scalar(found).map(Value::Scalar),
-        (Kind::Number, DeValue::Integer(_)) => scalar(found).map(Value::Scalar),
+        (Kind::Text | Kind::OneOf(_) | Kind::TextOrTable(_) | Kind::TruthOrText, DeValue::String(_))
+        | (Kind::Number, DeValue::String(_) | DeValue::Integer(_)) => scalar(found).map(Value::Scalar),
         (Kind::Truth | Kind::TruthOrText, DeValue::Boolean(truth)) => Some(Value::Truth(*truth, at)),
         (Kind::Texts, DeValue::Array(items)) => items
             .iter()
@@ -210,11 +208,13 @@ fn scalar(found: &Spanned<DeValue>) -> Option<Scalar> {
     Some(Scalar { text, at: found.span().start })
 }
 
+/// A key of the user's.
+fn named_by(name: &Spanned<Cow<str>>) -> Scalar {
+    Scalar { text: name.get_ref().to_string(), at: name.span().start }
+}
+
 fn pairs(table: &DeTable) -> Option<Vec<(Scalar, Scalar)>> {
-    let pair = |(name, value): (&Spanned<_>, &Spanned<DeValue>)| {
-        let name: &Spanned<std::borrow::Cow<str>> = name;
-        Some((Scalar { text: name.get_ref().to_string(), at: name.span().start }, scalar(value)?))
-    };
+    let pair = |(name, value)| Some((named_by(name), scalar(value)?));
     let mut pairs = table.iter().map(pair).collect::<Option<Vec<_>>>()?;
     pairs.sort_by_key(|(name, _)| name.at);
     Some(pairs)
@@ -248,10 +248,10 @@ fn named(
 ) -> Option<Vec<(Scalar, Section)>> {
     let mut read = Vec::new();
     for (name, found) in table.iter() {
-        let scalar = Scalar { text: name.get_ref().to_string(), at: name.span().start };
-        let path = format!("{path}.{}", scalar.text);
+        let name = named_by(name);
+        let path = format!("{path}.{}", name.text);
         let section = section(notes, path, found.span().start, found.get_ref().as_table()?, inner);
-        read.push((scalar, section));
+        read.push((name, section));
     }
     read.sort_by_key(|(name, _)| name.at);
     Some(read)
