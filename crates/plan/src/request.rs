@@ -43,14 +43,8 @@ impl Request {
         let fields: usize = self.headers.iter().map(|(name, value)| name.len() + value.max_len() + 4).sum();
         let line = self.method.len() + 1 + self.path.max_len() + VERSION.len();
         let body = self.max_body();
-        line + HOST.len()
-            + host
-            + END.len()
-            + fields
-            + LENGTH.len()
-            + digits(body as u64)
-            + 2 * END.len()
-            + body
+        let names = HOST.len() + LENGTH.len() + 3 * END.len();
+        line + names + host + fields + digits(body as u64) + body
     }
 
     /// Writes one request to the front of `out`, which must have room for [`Request::max_len`] octets, and

@@ -129,12 +129,12 @@ fn width(address: IpAddr) -> u8 {
 fn first_of(address: IpAddr, prefix: u8) -> IpAddr {
     match address {
         IpAddr::V4(v4) => {
-            Ipv4Addr::from_bits(v4.to_bits() & u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0))
-                .into()
+            let mask = u32::MAX.unbounded_shl(32 - u32::from(prefix));
+            Ipv4Addr::from_bits(v4.to_bits() & mask).into()
         }
         IpAddr::V6(v6) => {
-            Ipv6Addr::from_bits(v6.to_bits() & u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0))
-                .into()
+            let mask = u128::MAX.unbounded_shl(128 - u32::from(prefix));
+            Ipv6Addr::from_bits(v6.to_bits() & mask).into()
         }
     }
 }

@@ -1,6 +1,9 @@
 //! How much: `512`, `64KiB`, `10MB`.
 
-use crate::{ParseError, decimal::Decimal};
+use crate::{
+    ParseError,
+    decimal::{Decimal, rounded},
+};
 use std::fmt;
 
 /// The binary units, smallest first (IEC 80000-13).
@@ -30,16 +33,10 @@ impl Bytes {
 
     /// Rounded, for people: `512 B`, `12.3 MiB`, `640 KiB`.
     pub fn brief(self) -> impl fmt::Display {
-        let bytes = u128::from(self.0);
         for (name, unit) in BINARY {
-            let unit = u128::from(unit);
-            let (whole, tenths) = ((bytes + unit / 2) / unit, (bytes * 10 + unit / 2) / unit);
+            let (whole, text) = rounded(self.0, unit, 100);
             if whole < 1_024 || name == "TiB" {
-                return if unit > 1 && tenths < 1_000 {
-                    format!("{}.{} {name}", tenths / 10, tenths % 10)
-                } else {
-                    format!("{whole} {name}")
-                };
+                return format!("{text} {name}");
             }
         }
         unreachable!("the last unit takes everything")

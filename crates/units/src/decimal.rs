@@ -32,6 +32,14 @@ impl Decimal {
     }
 }
 
+/// `n` in units of `unit`, rounded to a whole number; and as text, with one decimal place below `most`.
+pub(crate) fn rounded(n: u64, unit: u64, most: u128) -> (u128, String) {
+    let (n, unit) = (u128::from(n), u128::from(unit));
+    let (whole, tenths) = ((n + unit / 2) / unit, (n * 10 + unit / 2) / unit);
+    let has_tenths = unit > 1 && tenths < most * 10;
+    (whole, if has_tenths { format!("{}.{}", tenths / 10, tenths % 10) } else { whole.to_string() })
+}
+
 /// `whole` without its separators; `None` if they are misplaced.
 fn ungrouped(whole: &str) -> Option<String> {
     let groups: Vec<&str> = whole.split([',', '_']).collect();

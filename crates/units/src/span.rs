@@ -1,6 +1,9 @@
 //! How long: `5s`, `1500ms`, `1m30s`; and from how long to how long: `5s..45s`.
 
-use crate::{Nanos, ParseError, decimal::Decimal};
+use crate::{
+    Nanos, ParseError,
+    decimal::{Decimal, rounded},
+};
 use std::fmt;
 
 /// The units of time and their nanoseconds, longest first. `us` and `µs` are one; the first is what we print.
@@ -32,18 +35,11 @@ impl Nanos {
     /// Rounded, for people: `350 µs`, `1.2 ms`, `12 s`, `1m30s`.
     pub fn brief(self) -> impl fmt::Display {
         const STEPS: [(&str, u64); 4] = [("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
-        let ns = u128::from(self.0);
         for (name, unit) in STEPS {
-            let unit = u128::from(unit);
-            let (whole, tenths) = ((ns + unit / 2) / unit, (ns * 10 + unit / 2) / unit);
-            if whole >= if name == "s" { 60 } else { 1_000 } {
-                continue;
+            let (whole, text) = rounded(self.0, unit, 10);
+            if whole < if name == "s" { 60 } else { 1_000 } {
+                return format!("{text} {name}");
             }
-            return if unit > 1 && tenths < 100 {
-                format!("{}.{} {name}", tenths / 10, tenths % 10)
-            } else {
-                format!("{whole} {name}")
-            };
         }
         let seconds = self.0.saturating_add(500_000_000) / 1_000_000_000;
         Nanos(seconds * 1_000_000_000).to_string()

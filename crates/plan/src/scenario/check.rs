@@ -7,7 +7,6 @@ use super::overrides::overridden;
 use super::population::{Reader, name};
 use crate::flag;
 use crate::flags::{DEFAULT_TIMEOUT, FlagReader, MAX_THREADS, seed, threads};
-use crate::nearest::nearest_or_all;
 use crate::{
     Activity, Csv, Environment, Expectation, Flags, IoChoice, Load, Mistake, Plan, Population, Probe,
     Reconnect, Request, Share, Sources, Stage, Target, Think, Threshold,
@@ -86,7 +85,7 @@ pub(super) fn have_places(populations: &[Population]) -> bool {
 /// The stages, which refer to populations by name.
 fn stages_of(notes: &mut Notes, top: &Section) -> Vec<Stage> {
     // Without a wrong one their indices are those of the file.
-    let names: Vec<&str> = match top.has("population") {
+    let mut names: Vec<&str> = match top.has("population") {
         true => top
             .sections("population")
             .iter()
@@ -94,8 +93,9 @@ fn stages_of(notes: &mut Notes, top: &Section) -> Vec<Stage> {
             .collect(),
         false => vec!["main"],
     };
-    let index = |text: &str| index(&names, text);
-    let stages = stages(notes, top, names.len().min(usize::from(u16::MAX)) as u16, &index);
+    // So that their number has 16 bits too.
+    names.truncate(u16::MAX.into());
+    let stages = stages(notes, top, &names);
     all_come_up(notes, top, &names, &stages);
     stages
 }
@@ -198,17 +198,6 @@ fn probe_population(target: Target) -> Population {
         reconnect: Reconnect::Planned,
         activity: Activity::again(request, Think::default()),
     }
-}
-
-/// The population of this name, by its place in the file.
-fn index(names: &[&str], text: &str) -> Result<u16, String> {
-    let at = names.iter().position(|name| *name == text).and_then(|at| u16::try_from(at).ok());
-    // The last index is left out, so that their number has 16 bits too.
-    let found = at.filter(|at| *at < u16::MAX);
-    found.ok_or_else(|| {
-        let fix = nearest_or_all(text, names.iter().copied());
-        format!("no such population; use {fix}: {text:?}")
-    })
 }
 
 /// A population that no stage moves would do nothing.

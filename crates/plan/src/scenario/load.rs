@@ -2,6 +2,7 @@
 
 use super::document::{Notes, Section};
 use crate::flags::{DEFAULT_HOLD, a_rate, connections, hold, ramp, within};
+use crate::nearest::nearest_or_all;
 use crate::{Hold, Load, LoadKeys, Ramp, Share, Stage};
 use std::fmt::Display;
 use units::{Nanos, ParseError, Rate};
@@ -33,19 +34,12 @@ fn at_least_one(text: &str) -> Result<u32, ParseError> {
     within(text, u32::MAX, "a number of at least 1", "10 or 40k")
 }
 
-/// The stages, in order; without any, the two given by `ramp` and `duration`. `index` finds a population by its name; its
-/// error is the fix.
-pub(super) fn stages(
-    notes: &mut Notes,
-    top: &Section,
-    populations: u16,
-    index: &dyn Fn(&str) -> Result<u16, String>,
-) -> Vec<Stage> {
-    let all: Vec<u16> = (0..populations).collect();
+/// The stages, in order; without any, the two given by `ramp` and `duration`. `names`: those of the populations.
+pub(super) fn stages(notes: &mut Notes, top: &Section, names: &[&str]) -> Vec<Stage> {
     if !top.has("stage") {
         let ramp = top.read(notes, "ramp", ramp).unwrap_or(Ramp::Adaptive);
         let hold = top.read(notes, "duration", hold).unwrap_or(DEFAULT_HOLD);
-        return vec![Stage { name: "up".to_owned(), of: all, to: Share::ALL, ramp, hold }];
+        return vec![Stage { name: "up".to_owned(), of: all(names), to: Share::ALL, ramp, hold }];
     }
     for (key, inside) in [("ramp", "ramp"), ("duration", "for")] {
         top.refuse(notes, &[key], format!("cannot be used with stages; use {inside} in a [[stage]]"));
@@ -55,10 +49,10 @@ pub(super) fn stages(
         top.note(notes, "stage", "empty; remove it, or use [[stage]]");
     }
     // The level of each population at the end of the stages so far.
-    let mut shares = vec![Share::NONE; usize::from(populations)];
+    let mut shares = vec![Share::NONE; names.len()];
     let mut stages = Vec::with_capacity(sections.len());
     for (i, section) in sections.iter().enumerate() {
-        let stage = stage(notes, section, &all, &mut shares, index);
+        let stage = stage(notes, section, names, &mut shares);
         if stage.hold == Hold::Forever && i + 1 < sections.len() {
             section.note(notes, "for", "later stages would never start; use a time, as 5m");
         }
@@ -68,14 +62,8 @@ pub(super) fn stages(
 }
 
 /// Reads a stage, and moves `shares` to where it ends.
-fn stage(
-    notes: &mut Notes,
-    section: &Section,
-    all: &[u16],
-    shares: &mut [Share],
-    index: &dyn Fn(&str) -> Result<u16, String>,
-) -> Stage {
-    let of = of(notes, section, all, index);
+fn stage(notes: &mut Notes, section: &Section, names: &[&str], shares: &mut [Share]) -> Stage {
+    let of = of(notes, section, names);
     let before = of.iter().map(|population| shares[usize::from(*population)]).max().unwrap_or(Share::NONE);
     let stays = if before == Share::NONE { Share::ALL } else { before };
     let to = section.read(notes, "to", Share::parse).unwrap_or(stays);
@@ -96,20 +84,15 @@ fn stage(
 }
 
 /// The populations that a stage moves.
-fn of(
-    notes: &mut Notes,
-    section: &Section,
-    all: &[u16],
-    index: &dyn Fn(&str) -> Result<u16, String>,
-) -> Vec<u16> {
-    let Some(scalars) = section.scalars("of") else { return all.to_vec() };
+fn of(notes: &mut Notes, section: &Section, names: &[&str]) -> Vec<u16> {
+    let Some(scalars) = section.scalars("of") else { return all(names) };
     if scalars.is_empty() {
         section.note(notes, "of", "empty; remove it to apply the stage to all populations");
     }
     let mut of = Vec::with_capacity(scalars.len());
     for scalar in scalars {
         let mut wrong = |why: &dyn Display| notes.add(scalar.at, &section.key("of"), why);
-        match index(&scalar.text) {
+        match index(names, &scalar.text) {
             Ok(population) if of.contains(&population) => wrong(&format!("given twice: {:?}", scalar.text)),
             Ok(population) => of.push(population),
             Err(why) => wrong(&why),
@@ -117,6 +100,20 @@ fn of(
     }
     of.sort_unstable();
     of
+}
+
+/// All populations, by their places in the file.
+fn all(names: &[&str]) -> Vec<u16> {
+    (0..names.len() as u16).collect()
+}
+
+/// The population of this name, by its place in the file.
+fn index(names: &[&str], text: &str) -> Result<u16, String> {
+    let at = names.iter().position(|name| *name == text).map(|at| at as u16);
+    at.ok_or_else(|| {
+        let fix = nearest_or_all(text, names.iter().copied());
+        format!("no such population; use {fix}: {text:?}")
+    })
 }
 
 /// Octets of the longest label.
