@@ -35,7 +35,7 @@ impl Network {
 
 /// The single local addresses of this machine, ascending, without duplicates, including loopback. Networks that are local
 /// as a whole (127.0.0.0/8, AnyIP routes) are not listed here; [`is_local`] recognises them.
-pub fn local_addresses(root: &Root) -> Vec<IpAddr> {
+pub(crate) fn local_addresses(root: &Root) -> Vec<IpAddr> {
     local_networks(root).iter().filter_map(Network::single).collect()
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn is_taken_in(root: &Root, network: &plan::Network) -> bool {
 }
 
 /// Those of `addresses` that are not this machine's, in the order given. Reads the routes once.
-pub fn foreign(root: &Root, addresses: &[IpAddr]) -> Vec<IpAddr> {
+pub(crate) fn foreign(root: &Root, addresses: &[IpAddr]) -> Vec<IpAddr> {
     let local = local_networks(root);
     let here = |address: IpAddr| local.iter().any(|network| network.contains(address));
     addresses.iter().copied().filter(|address| !here(address.to_canonical())).collect()

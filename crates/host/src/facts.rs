@@ -41,7 +41,7 @@ const SETTINGS: &[&str] = &[
 
 /// Limits and settings that connections may meet.
 pub fn settings(root: &Root) -> Vec<Setting> {
-    let limit = open_files(root).ok().map(|files| Setting {
+    let limit = open_files(root).map(|files| Setting {
         name: "open files (soft, hard)".to_owned(),
         value: format!("{} {}", files.soft, files.hard),
     });

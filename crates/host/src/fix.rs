@@ -6,8 +6,8 @@
 mod note;
 mod state;
 
+use crate::rights::{has_capability, is_root};
 use crate::root::unexpected;
-use crate::usage::has_capability;
 use crate::{Repair, Root};
 use state::{State, Step};
 use std::fmt;
@@ -166,13 +166,6 @@ fn may(root: &Root, repair: &Repair) -> bool {
     }
 }
 
-/// Whether the effective user of this process is root, be it of a container only.
-fn is_root(root: &Root) -> bool {
-    let status = root.read("proc/self/status").unwrap_or_default();
-    let row = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-    row.and_then(|row| row.split_whitespace().nth(1)) == Some("0")
-}
-
 fn file_of(name: &str) -> String {
     format!("proc/sys/{}", name.replace('.', "/"))
 }
@@ -219,7 +212,7 @@ fn take_back(root: &Root, step: &Step, ip: RunIp) -> io::Result<Option<Undone>> 
 fn is_there(root: &Root, repair: &Repair) -> bool {
     match repair {
         Repair::Setting { .. } => true,
-        Repair::Address { address, .. } => crate::local_addresses(root).contains(address),
+        Repair::Address { address, .. } => crate::addresses::local_addresses(root).contains(address),
         Repair::Route(network) => crate::addresses::is_routed_here(root, network),
     }
 }

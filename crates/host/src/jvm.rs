@@ -113,8 +113,8 @@ fn is_trusted(file: &Path) -> bool {
 /// The file is in the process' own `/tmp`, in a folder with its user's name, and has the number that the process has for
 /// itself.
 fn file(root: &Root, pid: u32) -> Option<Vec<u8>> {
-    let status = root.read(format!("proc/{pid}/status")).ok()?;
-    let own = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace().next_back()?;
+    let numbers: String = root.field(format!("proc/{pid}/status"), "NSpid:")?;
+    let own = numbers.split_whitespace().next_back()?;
     let folders = std::fs::read_dir(root.path(format!("proc/{pid}")).join("root").join("tmp")).ok()?;
     let of_java = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("hsperfdata_");
     let folders = folders.flatten().filter(|entry| of_java(&entry.file_name()));

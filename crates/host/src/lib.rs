@@ -10,6 +10,7 @@ mod fake;
 mod files;
 mod finding;
 mod fix;
+mod groups;
 mod jvm;
 mod listener;
 mod log;
@@ -21,29 +22,24 @@ mod processes;
 mod processors;
 pub mod remote;
 mod repair;
+mod rights;
 mod root;
 mod threads;
-mod usage;
 mod watch;
 
-pub use addresses::{foreign, is_local, local_addresses, route_device};
+pub use addresses::{is_local, route_device};
 pub use facts::{facts, settings};
-pub use files::{OpenFiles, io_uring_disabled, open_files};
+pub use files::{OpenFiles, open_files};
 pub use finding::{Finding, Severity};
 pub use fix::{FixError, RunIp, Undone, fix, undo};
 pub use jvm::live_heap;
-pub use listener::{listener_pid, listener_pids};
 pub use memory::{Memory, kernel_memory, memory, slab_reclaimable};
-pub use network::{net_counters, sock_stat};
 pub use ports::{Listener, listeners, port_facts};
 pub use preflight::{
-    Capacity, KERNEL_BYTES_PER_SOCKET, Need, USER_BYTES_PER_CONNECTION, capacity, capacity_beside_memory,
-    examine, open_files_refused, preflight, uring_refused,
+    Capacity, Need, capacity, capacity_beside_memory, examine, open_files_refused, preflight, uring_refused,
 };
 pub use processes::{Processes, UsageSample};
 pub use processors::{processor_set, processors_online};
 pub use repair::Repair;
 pub use root::Root;
-pub use samples::{NetCounters, SockStat};
-pub use usage::{SelfUsage, usage};
 pub use watch::{Watch, host_sample};

@@ -4,18 +4,8 @@ use crate::{Listener, Root};
 use std::fs;
 use std::path::Path;
 
-/// The process to measure for the target that listens on `port` of this machine; `None` without a listener.
-///
-/// Where several share the socket, as a server with workers does, it is the first whose parent holds the
-/// socket too: the worker carries the connections, its master none.
-pub fn listener_pid(root: &Root, listeners: &[Listener], port: u16) -> Option<u32> {
-    let here: Vec<Listener> = listeners.iter().filter(|l| l.port == port).copied().collect();
-    let holders = listener_pids(root, &here);
-    carriers(root, &holders).first().or(holders.first()).copied()
-}
-
 /// Those of `holders` that carry the connections: the workers, where a master and its workers share the
-/// socket, else all.
+/// socket, else all. A worker is one whose parent holds the socket too.
 pub(crate) fn carriers(root: &Root, holders: &[u32]) -> Vec<u32> {
     let is_worker = |pid: &u32| parent(root, *pid).is_some_and(|parent| holders.contains(&parent));
     let workers: Vec<u32> = holders.iter().copied().filter(is_worker).collect();
@@ -26,7 +16,7 @@ pub(crate) fn carriers(root: &Root, holders: &[u32]) -> Vec<u32> {
 /// administrator; a listener in a ring's table of direct descriptors is not seen at all.
 ///
 /// Threads that have unshared their tables are searched only if no process has a socket in its main one.
-pub fn listener_pids(root: &Root, listeners: &[Listener]) -> Vec<u32> {
+pub(crate) fn listener_pids(root: &Root, listeners: &[Listener]) -> Vec<u32> {
     let sockets: Vec<String> = listeners.iter().map(|l| format!("socket:[{}]", l.inode)).collect();
     if sockets.is_empty() {
         return Vec::new();
@@ -107,7 +97,7 @@ mod tests {
         let listeners = crate::listeners(&root);
         let here: Vec<Listener> = listeners.iter().filter(|l| l.port == port).copied().collect();
         assert_eq!(listener_pids(&root, &here), all, "{processes:?}");
-        assert_eq!(listener_pid(&root, &listeners, port), one, "{processes:?}");
+        assert_eq!(carriers(&root, all).first().copied(), one, "{processes:?}");
     }
 
     #[test]
@@ -152,7 +142,8 @@ mod tests {
     fn our_own_listener_is_ours() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let listeners = crate::listeners(&Root::real());
-        assert_eq!(listener_pid(&Root::real(), &listeners, port), Some(std::process::id()));
+        let ours: Vec<Listener> =
+            crate::listeners(&Root::real()).into_iter().filter(|l| l.port == port).collect();
+        assert_eq!(listener_pids(&Root::real(), &ours), [std::process::id()]);
     }
 }

@@ -100,9 +100,8 @@ impl Logs {
 
     /// Opened for writing alone: a database is read too.
     fn is_written(&self, pid: u32, fd: u32) -> bool {
-        let text = self.root.read(format!("proc/{pid}/fdinfo/{fd}")).unwrap_or_default();
-        let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
-        let flags = flags.and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok());
+        let octal: Option<String> = self.root.field(format!("proc/{pid}/fdinfo/{fd}"), "flags:");
+        let flags = octal.and_then(|octal| u32::from_str_radix(&octal, 8).ok());
         // A terminal's redirection of a shell may be open for both.
         flags.is_some_and(|flags| flags & 0b11 == OFlags::WRONLY.bits() || fd <= 2 && flags & 0b11 != 0)
     }

@@ -1,6 +1,7 @@
 //! How much memory there is, and how much of it a run may still take.
 
 use crate::Root;
+use crate::groups::{Version, groups};
 use crate::root::unexpected;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,17 +39,11 @@ pub(crate) fn memory_left_to(root: &Root, pid: u32) -> Option<u64> {
 /// Processes in the control group of `pid` that the OOM killer killed (`memory.events`, kernel document
 /// `admin-guide/cgroup-v2`; version 1: `memory.oom_control`).
 pub(crate) fn group_oom_kills(root: &Root, pid: u32) -> u64 {
-    let text = root.read(format!("proc/{pid}/cgroup")).unwrap_or_default();
-    let kills = |(hierarchy, group): (&Hierarchy, &str)| {
-        let group = Path::new(hierarchy.mount).join(group.trim_start_matches('/'));
-        row(&root.read(group.join(hierarchy.events)).ok()?, "oom_kill")
+    let kills = |(version, group): (Version, PathBuf)| {
+        let Hierarchy { mount, events, .. } = Hierarchy::of(version);
+        root.field(Path::new(mount).join(group).join(events), "oom_kill ")
     };
-    text.lines().filter_map(memory_group).filter_map(kills).max().unwrap_or(0)
-}
-
-/// The number after a name, in a file of such rows.
-pub(crate) fn row(text: &str, name: &str) -> Option<u64> {
-    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+    groups(root, &pid.to_string(), CONTROLLER).into_iter().filter_map(kills).max().unwrap_or(0)
 }
 
 /// The machine's own figures, whatever the control groups leave.
@@ -64,14 +59,12 @@ pub(crate) fn memory_of_all(root: &Root) -> io::Result<Memory> {
 /// Memory that the kernel holds for itself, bytes: all but what is free, the page cache, and the anonymous memory of
 /// all processes, so that what others on this machine take and give does not count. Unlike `MemAvailable` it does not
 /// call half of the reclaimable slabs free: the kernel puts the inodes of sockets there.
-///
-/// # Errors
-/// As [`memory`].
-pub fn kernel_memory(root: &Root) -> io::Result<u64> {
-    let text = root.read("proc/meminfo")?;
-    let field = |name: &str| kib_field(&text, name).ok_or_else(|| unexpected("proc/meminfo", name));
+/// `None` where it cannot be read.
+pub fn kernel_memory(root: &Root) -> Option<u64> {
+    let text = root.read("proc/meminfo").ok()?;
+    let field = |name: &str| kib_field(&text, name);
     let other = field("MemFree")? + field("Buffers")? + field("Cached")? + field("AnonPages")?;
-    Ok(field("MemTotal")?.saturating_sub(other))
+    Some(field("MemTotal")?.saturating_sub(other))
 }
 
 /// The slabs that the kernel calls reclaimable, bytes. `MemAvailable` has nearly all of them, also the inodes of sockets that are open.
@@ -91,6 +84,9 @@ pub(crate) fn kib_field(text: &str, name: &str) -> Option<u64> {
     rest.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
+/// What limits memory, among the controllers of control groups.
+const CONTROLLER: &str = "memory";
+
 /// The file names of one control-group version.
 struct Hierarchy {
     mount: &'static str,
@@ -106,50 +102,42 @@ const V1: Hierarchy = Hierarchy {
     mount: "sys/fs/cgroup/memory",
     limit: "memory.limit_in_bytes",
     usage: "memory.usage_in_bytes",
-    reclaimable: "total_inactive_file",
+    reclaimable: "total_inactive_file ",
     events: "memory.oom_control",
 };
 const V2: Hierarchy = Hierarchy {
     mount: "sys/fs/cgroup",
     limit: "memory.max",
     usage: "memory.current",
-    reclaimable: "inactive_file",
+    reclaimable: "inactive_file ",
     events: "memory.events",
 };
 
 /// Each limit that binds a process: its own group's, and those of all groups above it. A container may
 /// see its own group as the root of the mount, where only the last of these paths exists.
 fn group_limits(root: &Root, process: &str) -> Vec<Memory> {
-    let text = root.read(format!("proc/{process}/cgroup")).unwrap_or_default();
     let mut limits = Vec::new();
-    for (hierarchy, group) in text.lines().filter_map(memory_group) {
-        for above in Path::new(group.trim_start_matches('/')).ancestors() {
-            limits.extend(hierarchy.limit_of(root, above));
-        }
+    for (version, group) in groups(root, process, CONTROLLER) {
+        limits.extend(group.ancestors().filter_map(|above| Hierarchy::of(version).limit_of(root, above)));
     }
     limits
 }
 
-/// `0::/path` is version 2, `4:memory:/path` version 1; other controllers do not matter here.
-fn memory_group(line: &str) -> Option<(&'static Hierarchy, &str)> {
-    let mut fields = line.splitn(3, ':').skip(1);
-    let (controllers, path) = (fields.next()?, fields.next()?);
-    match controllers {
-        "" => Some((&V2, path)),
-        list if list.split(',').any(|c| c == "memory") => Some((&V1, path)),
-        _ => None,
-    }
-}
-
 impl Hierarchy {
+    const fn of(version: Version) -> &'static Hierarchy {
+        match version {
+            Version::One => &V1,
+            Version::Two => &V2,
+        }
+    }
+
     /// `None` where the group has no limit (version 2 writes `max`; version 1 a number so large that it
     /// lowers nothing).
     fn limit_of(&self, root: &Root, group: &Path) -> Option<Memory> {
         let directory: PathBuf = Path::new(self.mount).join(group);
         let total: u64 = root.number(directory.join(self.limit))?;
         let used: u64 = root.number(directory.join(self.usage))?;
-        let stat = root.read(directory.join("memory.stat")).unwrap_or_default();
-        let reclaimable = row(&stat, self.reclaimable).unwrap_or(0);
+        let reclaimable = root.field(directory.join("memory.stat"), self.reclaimable).unwrap_or(0);
         Some(Memory { total, available: total.saturating_sub(used.saturating_sub(reclaimable)) })
     }
 }
@@ -188,7 +176,7 @@ mod tests {
             Slab: 77 kB\n";
         let machine = Machine::with(&[("proc/meminfo", text)]);
         assert_eq!(kernel_memory(&machine.root()).unwrap(), 2000 * KIB);
-        assert!(kernel_memory(&Machine::with(&[("proc/meminfo", MEMINFO)]).root()).is_err());
+        assert!(kernel_memory(&Machine::with(&[("proc/meminfo", MEMINFO)]).root()).is_none());
     }
 
     fn with_group(group: &str, files: &[(&str, &str)], expected: (u64, u64)) {

@@ -8,17 +8,18 @@ mod process;
 mod stack;
 mod target;
 
-use crate::{Finding, Listener, Root, memory, open_files, sock_stat};
+use crate::network::sock_stat;
+use crate::{Finding, Listener, Root, memory, open_files};
 use plan::Network;
 pub use process::{open_files_refused, uring_refused};
 
 /// Kernel memory of one end of an idle connection, in bytes. Measured on Linux 6.18: socket, inode, file
 /// and security blob 3,900, slot in a ring's table 23, armed poll 256; together 4,179. The rest, 5 %, is
 /// for what grows with the ports in use (bind buckets and their hash).
-pub const KERNEL_BYTES_PER_SOCKET: u64 = 4_400;
+const KERNEL_BYTES_PER_SOCKET: u64 = 4_400;
 
 /// Our own memory for one end, in bytes: a record of 40 and its share of slab, wheel and tables.
-pub const USER_BYTES_PER_CONNECTION: u64 = 128;
+const USER_BYTES_PER_CONNECTION: u64 = 128;
 
 /// Descriptors that are no connections: standard streams, listeners, event descriptors, exporters, store.
 const OTHER_FILES: u64 = 32;
@@ -148,7 +149,7 @@ pub fn capacity(root: &Root, need: &Need) -> Capacity {
 /// The same were there always enough memory.
 pub fn capacity_beside_memory(root: &Root, need: &Need) -> Capacity {
     let by_files = match open_files(root) {
-        Ok(files) if !process::may_exceed_file_max(root) => {
+        Some(files) if !process::may_exceed_file_max(root) => {
             files.free().saturating_sub(OTHER_FILES) / need.ends_here()
         }
         _ => u64::MAX,

@@ -235,7 +235,8 @@ impl Processes {
     /// `/proc/PID/task/TID/schedstat` has nanoseconds; a kernel without it has clock ticks in `stat`.
     fn times(&self, pid: u32, tid: u32) -> Option<Times> {
         let task = format!("proc/{pid}/task/{tid}");
-        let switches = if self.counts_switches { switches(&self.root, &task) } else { 0 };
+        let switches = || self.root.field(format!("{task}/status"), "nonvoluntary_ctxt_switches:");
+        let switches = self.counts_switches.then(switches).flatten().unwrap_or(0);
         let Ok(text) = self.root.read(format!("{task}/schedstat")) else {
             let stat = Stat::parse(&self.root.read(format!("{task}/stat")).ok()?)?;
             return Some(Times { cpu_ns: stat.user_ns + stat.system_ns, wait_ns: 0, switches });
@@ -243,12 +244,6 @@ impl Processes {
         let mut fields = text.split_whitespace().map(|field| field.parse().ok());
         Some(Times { cpu_ns: fields.next()??, wait_ns: fields.next()??, switches })
     }
-}
-
-fn switches(root: &Root, task: &str) -> u64 {
-    let text = root.read(format!("{task}/status")).unwrap_or_default();
-    let row = text.lines().find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"));
-    row.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
 }
 
 /// Of proc_pid_stat(5).

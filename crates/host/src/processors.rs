@@ -1,6 +1,7 @@
 //! How many processors this process may use.
 
 use crate::Root;
+use crate::groups::{Version, groups};
 use std::{collections::BTreeSet, path::Path};
 
 /// Those that its affinity allows, or as many as the tightest control group above it leaves time for: whole
@@ -20,9 +21,7 @@ pub(crate) fn processors_of(root: &Root, process: &str) -> Option<u64> {
 
 /// Those that a process may run on, as the kernel writes them: `0-3,8`.
 pub(crate) fn allowed(root: &Root, process: &str) -> Option<String> {
-    let status = root.read(format!("proc/{process}/status")).ok()?;
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    Some(list.trim().to_owned())
+    root.field(format!("proc/{process}/status"), "Cpus_allowed_list:")
 }
 
 /// `0-3,8` are five.
@@ -52,18 +51,12 @@ pub fn processors_online(root: &Root) -> Option<u64> {
 
 /// Whole processors that each group above a process leaves, rounded down.
 fn quotas(root: &Root, process: &str) -> Vec<u64> {
-    let text = root.read(format!("proc/{process}/cgroup")).unwrap_or_default();
     let mut quotas = Vec::new();
-    for line in text.lines() {
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(group)) = (fields.next(), fields.next()) else { continue };
-        for above in Path::new(group.trim_start_matches('/')).ancestors() {
-            quotas.extend(match controllers {
-                "" => version_2(root, above),
-                list if list.split(',').any(|c| c == "cpu") => version_1(root, above),
-                _ => None,
-            });
-        }
+    for (version, group) in groups(root, process, "cpu") {
+        quotas.extend(group.ancestors().filter_map(|above| match version {
+            Version::One => version_1(root, above),
+            Version::Two => version_2(root, above),
+        }));
     }
     quotas
 }

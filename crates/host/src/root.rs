@@ -45,6 +45,12 @@ impl Root {
     pub(crate) fn number<N: std::str::FromStr>(&self, below: impl AsRef<Path>) -> Option<N> {
         self.read(below).ok()?.split_whitespace().next()?.parse().ok()
     }
+
+    /// What follows `name` where a line of a file begins with it; `None` where none does, or it is no `T`.
+    pub(crate) fn field<T: std::str::FromStr>(&self, below: impl AsRef<Path>, name: &str) -> Option<T> {
+        let text = self.read(below).ok()?;
+        text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
+    }
 }
 
 /// The kernel wrote something that this crate does not understand: names the file, and what is missing.

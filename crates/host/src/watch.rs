@@ -4,13 +4,14 @@ use samples::{HostSample, JvmSample, ProcessMemory, TargetSample};
 use units::Nanos;
 
 use crate::{
-    Listener, Processes, Root, UsageSample, files, jvm,
+    Listener, Processes, Root, UsageSample,
+    files::{limits, table_count, table_size},
+    jvm,
     listener::{carriers, holds_in_main_table, listener_pids, numbers},
     log::LogReader,
-    memory::{group_oom_kills, kernel_memory, memory, memory_left_to, row, slab_reclaimable},
+    memory::{group_oom_kills, kernel_memory, memory, memory_left_to, slab_reclaimable},
     network::{conntrack_drops, net_counters, sock_stat},
     threads::Threads,
-    usage::{table_count, table_size},
 };
 
 /// The interval of searching for children.
@@ -107,7 +108,8 @@ impl Watch {
             accept_queue: here().filter_map(|l| l.waiting).max(),
             accept_backlog: here().filter_map(|l| l.backlog).min(),
             open_files: self.fullest_table(now),
-            open_files_limit: self.open_files_limit(pid),
+            // A server may raise its own limit, and prlimit(1) that of any process.
+            open_files_limit: limits(&self.root, &pid.to_string()).map(|(soft, _)| soft),
             memory_available: memory_left_to(&self.root, pid),
             group_oom_kills: group_oom_kills(&self.root, pid),
             jvm: self.jvm(),
@@ -152,12 +154,6 @@ impl Watch {
         if let Some(logs) = &mut self.logs {
             logs.open(self.processes.pids().collect());
         }
-    }
-
-    /// A server may raise its own limit, and prlimit(1) that of any process.
-    fn open_files_limit(&self, pid: u32) -> Option<u64> {
-        let text = self.root.read(format!("proc/{pid}/limits")).ok()?;
-        files::limits(&text).map(|(soft, _)| soft)
     }
 
     fn fullest_table(&mut self, now: Nanos) -> Option<u64> {
@@ -218,7 +214,7 @@ pub fn host_sample(root: &Root) -> HostSample {
         memory_available: memory(root).map_or(0, |memory| memory.available),
         kernel_bytes: kernel_memory(root).unwrap_or(0),
         slab_reclaimable_bytes: slab_reclaimable(root).unwrap_or(0),
-        oom_kills: root.read("proc/vmstat").ok().and_then(|text| row(&text, "oom_kill")).unwrap_or(0),
+        oom_kills: root.field("proc/vmstat", "oom_kill ").unwrap_or(0),
     }
 }
 

@@ -183,7 +183,7 @@ impl Observer {
             }
         }
         let target = self.usage_sample();
-        let kernel = host::kernel_memory(&self.root).ok();
+        let kernel = host::kernel_memory(&self.root);
         self.costs.here(now, phase, load, usage(&self.own_usage), kernel);
         if let Some(target) = target {
             self.costs.target(phase, load, usage(&target));

@@ -44,8 +44,8 @@ fn hold(connections: u32, minutes: u32, seed: u64) -> Run {
     let result = play(&net, &plan, 4, &mut turns, |shard, tick| {
         if tick.until >= minute {
             minute = minute + Nanos::from_secs(60);
-            rss_bytes =
-                host::usage(&host::Root::real(), None).map_or(0, |usage| usage.rss_bytes).max(rss_bytes);
+            let usage = host::Processes::own(&host::Root::real()).usage_sample();
+            rss_bytes = usage.rss_bytes.max(rss_bytes);
         }
         let c = &tick.counts;
         (shard, tick.index, tick.until, tick.open, tick.waiting, tick.faults.total()).hash(&mut hasher);

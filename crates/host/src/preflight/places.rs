@@ -1,10 +1,11 @@
 //! Where connections come from: addresses and ports.
 
 use super::Need;
-use crate::addresses::is_taken_in;
+use crate::addresses::{foreign, is_taken_in};
 use crate::finding::Fix;
+use crate::network::sock_stat;
 use crate::ports::local_range;
-use crate::{Finding, Repair, Root, Severity, foreign, sock_stat};
+use crate::{Finding, Repair, Root, Severity};
 use plan::Network;
 use std::net::IpAddr;
 use units::Count;

@@ -1,10 +1,12 @@
 //! What a process may take: memory, files, rings, processors.
 
 use super::{Need, OTHER_FILES};
+use crate::files::io_uring_disabled;
 use crate::finding::Fix;
 use crate::memory::memory_of_all;
 use crate::processors::processors;
-use crate::{Finding, Root, Severity, io_uring_disabled, memory, open_files};
+use crate::rights::has_capability;
+use crate::{Finding, Root, Severity, memory, open_files};
 use units::{Bytes, Count};
 
 pub(super) fn memory_room(root: &Root, need: &Need) -> Option<Finding> {
@@ -43,7 +45,7 @@ pub(super) fn memory_room(root: &Root, need: &Need) -> Option<Finding> {
 /// Each socket is a file, also one that is only a direct descriptor of a ring.
 pub(super) fn file_table(root: &Root, need: &Need) -> Option<Finding> {
     const WHAT: &str = "file table";
-    let Ok(files) = open_files(root) else {
+    let Some(files) = open_files(root) else {
         return Some(Finding::unknown(WHAT, "/proc/sys/fs cannot be read"));
     };
     let needed = need.sockets().saturating_add(OTHER_FILES);
@@ -59,7 +61,7 @@ pub(super) fn file_table(root: &Root, need: &Need) -> Option<Finding> {
 /// user namespace the bit may be set and not count, hence still a warning.
 pub(super) fn may_exceed_file_max(root: &Root) -> bool {
     const CAP_SYS_ADMIN: u32 = 21;
-    crate::usage::has_capability(root, CAP_SYS_ADMIN)
+    has_capability(root, CAP_SYS_ADMIN)
 }
 
 /// Descriptors that one process needs.
@@ -80,7 +82,7 @@ fn round_limit(files: u64) -> u64 {
 /// pass it with two descriptors each (ring and event), and threads with a table each do without rings.
 pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
     const WHAT: &str = "open files";
-    let Ok(files) = open_files(root) else {
+    let Some(files) = open_files(root) else {
         return Some(Finding::unknown(WHAT, "/proc/self/limits cannot be read"));
     };
     let needed = files_needed(need, files.hard);
@@ -110,7 +112,7 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
 /// `fs.nr_open`: the maximum for the limit of any process.
 pub(super) fn open_files_ceiling(root: &Root, need: &Need) -> Option<Finding> {
     // Where it cannot be read, the line of the limit says so.
-    let files = open_files(root).ok()?;
+    let files = open_files(root)?;
     let needed = files_needed(need, files.hard);
     let limit = if needed > files.hard { round_limit(needed) } else { needed };
     let cure = (limit > files.nr_open).then(|| Fix::setting(Severity::Warn, "fs.nr_open", limit));

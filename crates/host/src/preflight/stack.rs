@@ -2,7 +2,8 @@
 
 use super::Need;
 use crate::finding::Fix;
-use crate::{Finding, Root, Severity, sock_stat};
+use crate::network::sock_stat;
+use crate::{Finding, Root, Severity};
 use units::Count;
 
 /// Maximum of outstanding dials of a shard (docs/decisions/0004): this many may wait to be accepted.

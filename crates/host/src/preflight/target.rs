@@ -2,9 +2,10 @@
 
 use super::stack::DIALS_AT_ONCE;
 use super::{Need, OTHER_FILES};
+use crate::files::{limits, open_descriptors};
 use crate::finding::Fix;
 use crate::listener::{carriers, holds_in_main_table, listener_pids};
-use crate::{Finding, Root, Severity, usage};
+use crate::{Finding, Root, Severity};
 use std::fs;
 use std::path::Path;
 use units::Count;
@@ -68,10 +69,9 @@ impl Server {
 }
 
 fn server(root: &Root, pid: u32, need: &Need) -> Option<Server> {
-    let limits = root.read(format!("proc/{pid}/limits")).ok()?;
-    let (limit, _) = crate::files::limits(&limits)?;
+    let (limit, _) = limits(root, &pid.to_string())?;
     let name = root.read(format!("proc/{pid}/comm")).unwrap_or_default();
-    let open = usage(root, Some(pid)).ok().and_then(|usage| usage.open_files)?;
+    let open = open_descriptors(root, &pid.to_string())?;
     let passes_by = if has_rings(root, pid) {
         Some("tables of io_uring")
     } else if !holds_in_main_table(root, pid, &need.listeners) {

@@ -2,7 +2,7 @@
 //! what may be mended.
 
 use super::*;
-use crate::{Listener, foreign};
+use crate::{Listener, addresses::foreign};
 use proptest::prelude::*;
 
 /// The line of the limit `what`, as `ok …`, `warn …`, `no …` or `? …`.
