@@ -12,18 +12,13 @@ struct Network {
 
 impl Network {
     fn contains(&self, address: IpAddr) -> bool {
+        let (width, differing) = match (self.base, address) {
+            (IpAddr::V4(base), IpAddr::V4(address)) => (32, (base.to_bits() ^ address.to_bits()).into()),
+            (IpAddr::V6(base), IpAddr::V6(address)) => (128, base.to_bits() ^ address.to_bits()),
+            _ => return false,
+        };
         // A shift by the full width, for length 0, is none that the processor has: nothing to compare then.
-        match (self.base, address) {
-            (IpAddr::V4(base), IpAddr::V4(address)) => {
-                let differing = base.to_bits() ^ address.to_bits();
-                differing.checked_shr(32 - self.length).unwrap_or(0) == 0
-            }
-            (IpAddr::V6(base), IpAddr::V6(address)) => {
-                let differing = base.to_bits() ^ address.to_bits();
-                differing.checked_shr(128 - self.length).unwrap_or(0) == 0
-            }
-            _ => false,
-        }
+        differing.checked_shr(width - self.length).unwrap_or(0_u128) == 0
     }
 
     /// The address, where the network is just one.

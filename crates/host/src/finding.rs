@@ -61,9 +61,9 @@ impl Finding {
     }
 
     /// A limit that cannot be read.
-    pub(crate) fn unknown(what: &'static str, why: impl Into<String>) -> Finding {
+    pub(crate) fn unknown(what: &'static str, why: &str) -> Finding {
         let unread = Fix::manual(Severity::Unknown, "");
-        Finding::new(what, why.into(), "not judged".to_owned(), Some(unread))
+        Finding::new(what, why.to_owned(), "not judged".to_owned(), Some(unread))
     }
 
     /// Whether `run` reports it.

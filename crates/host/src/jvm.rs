@@ -24,10 +24,6 @@ const LITTLE: u8 = 1;
 const LONG: u8 = b'J';
 /// Files are 32 KiB as a rule; of a larger one no more is read.
 const MOST: u64 = 1 << 20;
-/// The young and the old; what else older machines count as a generation is not heap.
-const GENERATIONS: std::ops::Range<usize> = 0..2;
-const SPACES: std::ops::Range<usize> = 0..4;
-const COLLECTORS: std::ops::Range<usize> = 0..4;
 /// Where each generation of this policy may grow to the whole heap (G1).
 const POLICY: &str = "sun.gc.policy.name";
 const ONE_SPACE: &str = "GarbageFirst";
@@ -185,29 +181,24 @@ impl Counters<'_> {
 
     fn sample(&self) -> JvmSample {
         let (mut sample, mut ticks, mut ticks_per_s) = (JvmSample::default(), 0, 0);
-        let (mut most, mut is_one_space) = ([0; GENERATIONS.end], false);
-        let spaces: Vec<String> = GENERATIONS
-            .flat_map(|g| SPACES.map(move |s| format!("sun.gc.generation.{g}.space.{s}.used")))
-            .collect();
-        let capacities: Vec<String> =
-            GENERATIONS.map(|g| format!("sun.gc.generation.{g}.capacity")).collect();
-        let collectors = |what: &str| -> Vec<String> {
-            COLLECTORS.map(|collector| format!("sun.gc.collector.{collector}.{what}")).collect()
-        };
-        let (collections, times) = (collectors("invocations"), collectors("time"));
-        let has = |names: &[String], name: &str| names.iter().any(|known| known == name);
+        let (mut most, mut is_one_space) = ([0; 2], false);
         // What cannot be read any further has ended: it was being written.
-        let _ = self.each(|name, kind, at| match (name, self.long(at).filter(|_| kind == LONG)) {
-            (POLICY, _) => is_one_space = self.text(at) == Some(ONE_SPACE),
-            (_, None) => {}
-            ("sun.os.hrt.frequency", Some(value)) => ticks_per_s = value,
-            ("sun.gc.generation.0.maxCapacity", Some(value)) => most[0] = value,
-            ("sun.gc.generation.1.maxCapacity", Some(value)) => most[1] = value,
-            (name, Some(value)) if has(&spaces, name) => sample.heap_used_bytes += value,
-            (name, Some(value)) if has(&capacities, name) => sample.heap_committed_bytes += value,
-            (name, Some(value)) if has(&collections, name) => sample.gc_count += value,
-            (name, Some(value)) if has(&times, name) => ticks += value,
-            _ => {}
+        let _ = self.each(|name, kind, at| {
+            is_one_space |= name == POLICY && self.text(at) == Some(ONE_SPACE);
+            let Some(value) = self.long(at).filter(|_| kind == LONG) else { return };
+            // The young generation and the old; what else older machines count as one is not heap.
+            match name.split('.').collect::<Vec<_>>()[..] {
+                ["sun", "os", "hrt", "frequency"] => ticks_per_s = value,
+                ["sun", "gc", "generation", "0", "maxCapacity"] => most[0] = value,
+                ["sun", "gc", "generation", "1", "maxCapacity"] => most[1] = value,
+                ["sun", "gc", "generation", "0" | "1", "capacity"] => sample.heap_committed_bytes += value,
+                ["sun", "gc", "generation", "0" | "1", "space", "0" | "1" | "2" | "3", "used"] => {
+                    sample.heap_used_bytes += value;
+                }
+                ["sun", "gc", "collector", "0" | "1" | "2" | "3", "invocations"] => sample.gc_count += value,
+                ["sun", "gc", "collector", "0" | "1" | "2" | "3", "time"] => ticks += value,
+                _ => {}
+            }
         });
         sample.heap_max_bytes =
             if is_one_space { most[1].min(most[0]) } else { most[0].saturating_add(most[1]) };

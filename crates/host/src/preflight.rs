@@ -8,6 +8,7 @@ mod process;
 mod stack;
 mod target;
 
+use crate::finding::Fix;
 use crate::network::sock_stat;
 use crate::{Finding, Listener, Root, memory, open_files};
 use plan::Network;
@@ -91,34 +92,56 @@ fn quoted(arg: &str) -> String {
     }
 }
 
-/// A check; `None` where its limit has no part in this run.
-type Check = fn(&Root, &Need) -> Option<Finding>;
+/// The value of a limit, what the run needs of it, and the fix if that is not enough.
+type Checked = Result<(String, String, Option<Fix>), Skip>;
 
-const CHECKS: &[Check] = &[
-    places::sources,
-    places::ports,
-    places::local_ports,
-    process::memory_room,
-    process::file_table,
-    process::open_files_room,
-    process::open_files_ceiling,
-    process::uring,
-    process::cores,
-    stack::tcp_memory,
-    stack::receive_buffer,
-    stack::send_buffer,
-    stack::accept_queue,
-    stack::half_open_queue,
-    stack::conntrack,
-    stack::time_wait,
-    stack::hash,
-    target::open_files_room,
-    target::backlog,
+/// Why a limit is not judged.
+enum Skip {
+    /// It has no part in this run.
+    Irrelevant,
+    /// It cannot be read.
+    Unread(&'static str),
+}
+
+impl From<&'static str> for Skip {
+    fn from(why: &'static str) -> Skip {
+        Skip::Unread(why)
+    }
+}
+
+type Check = fn(&Root, &Need) -> Checked;
+
+/// The limits by their names.
+const CHECKS: &[(&str, Check)] = &[
+    ("sources", places::sources),
+    ("ports", places::ports),
+    ("local port range", places::local_ports),
+    ("memory", process::memory_room),
+    ("file table", process::file_table),
+    ("open files", process::open_files_room),
+    ("open files ceiling", process::open_files_ceiling),
+    ("io_uring", process::uring),
+    ("cores", process::cores),
+    ("tcp memory", stack::tcp_memory),
+    ("receive buffer", stack::receive_buffer),
+    ("send buffer", stack::send_buffer),
+    ("accept queue", stack::accept_queue),
+    ("half-open queue", stack::half_open_queue),
+    ("conntrack", stack::conntrack),
+    ("time wait", stack::time_wait),
+    ("connection hash", stack::hash),
+    ("target's open files", target::open_files_room),
+    ("target's backlog", target::backlog),
 ];
 
 /// Each limit of this machine against `need`, also those that suffice and those that cannot be read.
 pub fn examine(root: &Root, need: &Need) -> Vec<Finding> {
-    CHECKS.iter().filter_map(|check| check(root, need)).collect()
+    let examined = CHECKS.iter().filter_map(|(what, check)| match check(root, need) {
+        Ok((value, needed, cure)) => Some(Finding::new(what, value, needed, cure)),
+        Err(Skip::Unread(why)) => Some(Finding::unknown(what, why)),
+        Err(Skip::Irrelevant) => None,
+    });
+    examined.collect()
 }
 
 /// All limits of this machine that are insufficient for `need`, refusals first.

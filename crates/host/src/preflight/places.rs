@@ -1,11 +1,11 @@
 //! Where connections come from: addresses and ports.
 
-use super::Need;
+use super::{Checked, Need};
 use crate::addresses::{foreign, is_taken_in};
 use crate::finding::Fix;
 use crate::network::sock_stat;
 use crate::ports::local_range;
-use crate::{Finding, Repair, Root, Severity};
+use crate::{Repair, Root, Severity};
 use plan::Network;
 use std::net::IpAddr;
 use units::Count;
@@ -14,8 +14,7 @@ use units::Count;
 /// slow to list, and adding each takes time.
 const MAX_LISTED: u64 = 256;
 
-pub(super) fn sources(root: &Root, need: &Need) -> Option<Finding> {
-    const WHAT: &str = "sources";
+pub(super) fn sources(root: &Root, need: &Need) -> Checked {
     let missing: Vec<(Network, Vec<IpAddr>)> =
         need.networks.iter().map(|n| (*n, missing(root, n))).filter(|(_, m)| !m.is_empty()).collect();
     let all = match need.sources {
@@ -24,7 +23,7 @@ pub(super) fn sources(root: &Root, need: &Need) -> Option<Finding> {
     };
     let Some(first) = missing.iter().find_map(|(_, missing)| missing.first()) else {
         let chosen = if need.networks.is_empty() { "automatic" } else { "all local to this machine" };
-        return Some(Finding::new(WHAT, all, chosen.to_owned(), None));
+        return Ok((all, chosen.to_owned(), None));
     };
     let value = match missing.iter().map(|(network, missing)| lacking(network, missing)).sum::<u64>() - 1 {
         0 => format!("{first} is not a local address"),
@@ -38,8 +37,7 @@ pub(super) fn sources(root: &Root, need: &Need) -> Option<Finding> {
             need.doctor(&format!("--fix --sources {}", list.join(",")))
         }
     };
-    let cure = Fix { severity: Severity::Refuse, command, repairs };
-    Some(Finding::new(WHAT, value, String::new(), Some(cure)))
+    Ok((value, String::new(), Some(Fix { severity: Severity::Refuse, command, repairs })))
 }
 
 /// Its addresses that are not local; of a large network only the first and last are checked.
@@ -81,7 +79,7 @@ fn repairs(root: &Root, need: &Need, network: &Network, missing: &[IpAddr]) -> V
 }
 
 /// 4-tuples: sources × ports × destinations. Too few refuse; too few for now, because some are in TIME_WAIT, only warn.
-pub(super) fn ports(root: &Root, need: &Need) -> Option<Finding> {
+pub(super) fn ports(root: &Root, need: &Need) -> Checked {
     let waiting = sock_stat(root).map_or(0, |stat| stat.tcp_tw);
     let closing = match waiting {
         0 => String::new(),
@@ -94,12 +92,8 @@ pub(super) fn ports(root: &Root, need: &Need) -> Option<Finding> {
     } else {
         None
     };
-    Some(Finding::new(
-        "ports",
-        format!("{} free 4-tuples{closing}", Count(need.tuples)),
-        format!("{} needed", Count(need.connections)),
-        cure,
-    ))
+    let value = format!("{} free 4-tuples{closing}", Count(need.tuples));
+    Ok((value, format!("{} needed", Count(need.connections)), cure))
 }
 
 fn more_tuples(need: &Need) -> Fix {
@@ -137,15 +131,12 @@ fn roomy_network(need: &Need, addresses: u64) -> Option<Network> {
 }
 
 /// What the other programs of this machine dial from: throng leaves them 2,000 ports, if there are as many.
-pub(super) fn local_ports(root: &Root, _: &Need) -> Option<Finding> {
-    const WHAT: &str = "local port range";
+pub(super) fn local_ports(root: &Root, _: &Need) -> Checked {
     const LEAST: u64 = 2_000;
     const DEFAULT: &str = "32768 60999";
-    let Some((first, last)) = local_range(root) else {
-        return Some(Finding::unknown(WHAT, "ip_local_port_range cannot be read"));
-    };
+    let (first, last) = local_range(root).ok_or("ip_local_port_range cannot be read")?;
     let ports = u64::from(last.saturating_sub(first)) + 1;
     let cure = (ports < LEAST).then(|| Fix::setting(Severity::Warn, "net.ipv4.ip_local_port_range", DEFAULT));
     let value = format!("{first} to {last}: {} ports", Count(ports));
-    Some(Finding::new(WHAT, value, format!("{} for other programs", Count(LEAST)), cure))
+    Ok((value, format!("{} for other programs", Count(LEAST)), cure))
 }

@@ -1,6 +1,6 @@
 //! What a process may take: memory, files, rings, processors.
 
-use super::{Need, OTHER_FILES};
+use super::{Checked, Need, OTHER_FILES, Skip};
 use crate::files::io_uring_disabled;
 use crate::finding::Fix;
 use crate::memory::memory_of_all;
@@ -9,11 +9,9 @@ use crate::rights::has_capability;
 use crate::{Finding, Root, Severity, memory, open_files};
 use units::{Bytes, Count};
 
-pub(super) fn memory_room(root: &Root, need: &Need) -> Option<Finding> {
-    const WHAT: &str = "memory";
-    let (Ok(memory), Ok(all)) = (memory(root), memory_of_all(root)) else {
-        return Some(Finding::unknown(WHAT, "/proc/meminfo cannot be read"));
-    };
+pub(super) fn memory_room(root: &Root, need: &Need) -> Checked {
+    let unread = |_| "/proc/meminfo cannot be read";
+    let (memory, all) = (memory(root).map_err(unread)?, memory_of_all(root).map_err(unread)?);
     let in_group = memory.available < all.available;
     let (owner, more) = if in_group {
         (" in the control group", "raise the group's memory limit")
@@ -30,31 +28,21 @@ pub(super) fn memory_room(root: &Root, need: &Need) -> Option<Finding> {
         };
         Fix::manual(Severity::Refuse, command)
     });
-    Some(Finding::new(
-        WHAT,
-        format!("{} available{owner}", Bytes(memory.available).brief()),
-        format!(
-            "{} needed ({} bytes per connection{ends})",
-            Bytes(needed).brief(),
-            Count(need.bytes_per_connection())
-        ),
-        cure,
-    ))
+    let value = format!("{} available{owner}", Bytes(memory.available).brief());
+    let (needed, each) = (Bytes(needed).brief(), Count(need.bytes_per_connection()));
+    Ok((value, format!("{needed} needed ({each} bytes per connection{ends})"), cure))
 }
 
 /// Each socket is a file, also one that is only a direct descriptor of a ring.
-pub(super) fn file_table(root: &Root, need: &Need) -> Option<Finding> {
-    const WHAT: &str = "file table";
-    let Some(files) = open_files(root) else {
-        return Some(Finding::unknown(WHAT, "/proc/sys/fs cannot be read"));
-    };
+pub(super) fn file_table(root: &Root, need: &Need) -> Checked {
+    let files = open_files(root).ok_or("/proc/sys/fs cannot be read")?;
     let needed = need.sockets().saturating_add(OTHER_FILES);
     let cure = (files.free() < needed).then(|| {
         let severity = if may_exceed_file_max(root) { Severity::Warn } else { Severity::Refuse };
         Fix::setting(severity, "fs.file-max", files.file_used.saturating_add(needed))
     });
     let value = format!("{} free on this machine", Count(files.free()));
-    Some(Finding::new(WHAT, value, format!("{} needed", Count(needed)), cure))
+    Ok((value, format!("{} needed", Count(needed)), cure))
 }
 
 /// The kernel lets a process with `CAP_SYS_ADMIN` open files beyond `fs.file-max` (alloc_empty_file). In a
@@ -80,11 +68,8 @@ fn round_limit(files: u64) -> u64 {
 
 /// The limit holds for each table, not for their sum, so it refuses nothing: rings of direct descriptors
 /// pass it with two descriptors each (ring and event), and threads with a table each do without rings.
-pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
-    const WHAT: &str = "open files";
-    let Some(files) = open_files(root) else {
-        return Some(Finding::unknown(WHAT, "/proc/self/limits cannot be read"));
-    };
+pub(super) fn open_files_room(root: &Root, need: &Need) -> Checked {
+    let files = open_files(root).ok_or("/proc/self/limits cannot be read")?;
     let needed = files_needed(need, files.hard);
     let cure = (needed > files.hard).then(|| {
         let limit = round_limit(needed);
@@ -106,29 +91,26 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
         _ => String::new(),
     };
     let value = format!("{} allowed", Count(files.hard));
-    Some(Finding::new(WHAT, value, format!("{} needed{passed}", Count(needed)), cure))
+    Ok((value, format!("{} needed{passed}", Count(needed)), cure))
 }
 
 /// `fs.nr_open`: the maximum for the limit of any process.
-pub(super) fn open_files_ceiling(root: &Root, need: &Need) -> Option<Finding> {
+pub(super) fn open_files_ceiling(root: &Root, need: &Need) -> Checked {
     // Where it cannot be read, the line of the limit says so.
-    let files = open_files(root)?;
+    let files = open_files(root).ok_or(Skip::Irrelevant)?;
     let needed = files_needed(need, files.hard);
     let limit = if needed > files.hard { round_limit(needed) } else { needed };
     let cure = (limit > files.nr_open).then(|| Fix::setting(Severity::Warn, "fs.nr_open", limit));
     let value = format!("{} at most", Count(files.nr_open));
-    Some(Finding::new("open files ceiling", value, format!("{} needed", Count(limit)), cure))
+    Ok((value, format!("{} needed", Count(limit)), cure))
 }
 
-pub(super) fn uring(root: &Root, need: &Need) -> Option<Finding> {
-    const WHAT: &str = "io_uring";
-    let Err(reason) = &need.uring else {
-        return Some(Finding::new(WHAT, "allowed".to_owned(), String::new(), None));
-    };
+pub(super) fn uring(root: &Root, need: &Need) -> Checked {
+    let Err(reason) = &need.uring else { return Ok(("allowed".to_owned(), String::new(), None)) };
     let mut cure = allow_uring(root);
     cure.command += if cure.command.contains('#') { "; " } else { "  # " };
     cure.command += "epoll is used instead";
-    Some(Finding::new(WHAT, format!("not available ({reason})"), String::new(), Some(cure)))
+    Ok((format!("not available ({reason})"), String::new(), Some(cure)))
 }
 
 fn allow_uring(root: &Root) -> Fix {
@@ -157,15 +139,12 @@ pub fn open_files_refused(limit: u64, needed: u64, cure: String) -> Finding {
 }
 
 /// A thread without a processor of its own makes the others late.
-pub(super) fn cores(root: &Root, need: &Need) -> Option<Finding> {
-    const WHAT: &str = "cores";
-    let Some(cores) = processors(root) else {
-        return Some(Finding::unknown(WHAT, "Cpus_allowed_list cannot be read"));
-    };
+pub(super) fn cores(root: &Root, need: &Need) -> Checked {
+    let cores = processors(root).ok_or("Cpus_allowed_list cannot be read")?;
     let cure = (need.threads > cores).then(|| {
         Fix::manual(Severity::Warn, need.run(&format!("-c {} --threads {cores}", need.connections)))
     });
     let value = format!("{} for this process", Count(cores));
     let threads = if need.threads == 1 { "thread" } else { "threads" };
-    Some(Finding::new(WHAT, value, format!("{} {threads}", Count(need.threads)), cure))
+    Ok((value, format!("{} {threads}", Count(need.threads)), cure))
 }

@@ -1,9 +1,9 @@
 //! What the kernel's TCP may take: tables, queues, buffers.
 
-use super::Need;
+use super::{Checked, Need, Skip};
 use crate::finding::Fix;
 use crate::network::sock_stat;
-use crate::{Finding, Root, Severity};
+use crate::{Root, Severity};
 use units::Count;
 
 /// Maximum of outstanding dials of a shard (docs/decisions/0004): this many may wait to be accepted.
@@ -24,12 +24,10 @@ fn raised(now: [u64; 3], wanted: [u64; 3]) -> String {
 
 /// Idle connections hold no buffer, so only those with data in flight take a page per end. One in sixteen follows from a
 /// think time of 5 s and responses within 0.3 s (0.3 / 5.3, by Little's law).
-pub(super) fn tcp_memory(root: &Root, need: &Need) -> Option<Finding> {
-    const WHAT: &str = "tcp memory";
+pub(super) fn tcp_memory(root: &Root, need: &Need) -> Checked {
     const IDLE_FOR_EACH_BUSY: u64 = 16;
-    let Some(now @ [_, _, limit]) = numbers(root, "proc/sys/net/ipv4/tcp_mem") else {
-        return Some(Finding::unknown(WHAT, "tcp_mem cannot be read here"));
-    };
+    let now = numbers(root, "proc/sys/net/ipv4/tcp_mem").ok_or("tcp_mem cannot be read here")?;
+    let [_, _, limit] = now;
     let used = sock_stat(root).map_or(0, |stat| stat.tcp_mem_pages);
     let needed = need.sockets().div_ceil(IDLE_FOR_EACH_BUSY);
     let pages = used.saturating_add(needed);
@@ -37,121 +35,98 @@ pub(super) fn tcp_memory(root: &Root, need: &Need) -> Option<Finding> {
         let value = raised(now, [pages / 4 * 3, pages, pages.saturating_mul(2)]);
         Fix::setting(Severity::Warn, "net.ipv4.tcp_mem", value)
     });
-    Some(Finding::new(
-        WHAT,
-        format!("{} pages free", Count(limit.saturating_sub(used))),
-        format!("{} needed if one socket in {IDLE_FOR_EACH_BUSY} is busy", Count(needed)),
-        cure,
-    ))
+    let value = format!("{} pages free", Count(limit.saturating_sub(used)));
+    let needed = format!("{} needed if one socket in {IDLE_FOR_EACH_BUSY} is busy", Count(needed));
+    Ok((value, needed, cure))
 }
 
-pub(super) fn receive_buffer(root: &Root, _: &Need) -> Option<Finding> {
-    let default = [4_096, 131_072, 6_291_456];
-    Some(buffer(root, "receive buffer", "net.ipv4.tcp_rmem", "proc/sys/net/ipv4/tcp_rmem", default))
+pub(super) fn receive_buffer(root: &Root, _: &Need) -> Checked {
+    let now = numbers(root, "proc/sys/net/ipv4/tcp_rmem").ok_or("net.ipv4.tcp_rmem cannot be read")?;
+    buffer(now, "net.ipv4.tcp_rmem", [4_096, 131_072, 6_291_456])
 }
 
-pub(super) fn send_buffer(root: &Root, _: &Need) -> Option<Finding> {
-    let default = [4_096, 16_384, 4_194_304];
-    Some(buffer(root, "send buffer", "net.ipv4.tcp_wmem", "proc/sys/net/ipv4/tcp_wmem", default))
+pub(super) fn send_buffer(root: &Root, _: &Need) -> Checked {
+    let now = numbers(root, "proc/sys/net/ipv4/tcp_wmem").ok_or("net.ipv4.tcp_wmem cannot be read")?;
+    buffer(now, "net.ipv4.tcp_wmem", [4_096, 16_384, 4_194_304])
 }
 
 /// A connection begins with the second number and may grow to the third. Less than a page, or than a window
 /// without scaling (64 KiB, RFC 9293), and the connection is slow for this machine's sake. `default` is what
 /// Linux starts with.
-fn buffer(root: &Root, what: &'static str, name: &'static str, file: &str, default: [u64; 3]) -> Finding {
+fn buffer(now: [u64; 3], name: &'static str, default: [u64; 3]) -> Checked {
     const FIRST: u64 = 4_096;
     const MOST: u64 = 65_536;
-    let Some(now @ [_, first, most]) = numbers(root, file) else {
-        return Finding::unknown(what, format!("{name} cannot be read"));
-    };
+    let [_, first, most] = now;
     let cure =
         (first < FIRST || most < MOST).then(|| Fix::setting(Severity::Warn, name, raised(now, default)));
     let value = format!("{} bytes initially, {} at most", Count(first), Count(most));
-    Finding::new(what, value, format!("{} and {} at least", Count(FIRST), Count(MOST)), cure)
+    Ok((value, format!("{} and {} at least", Count(FIRST), Count(MOST)), cure))
 }
 
 /// `net.core.somaxconn` cuts the backlog of each listener that starts after it was set.
-pub(super) fn accept_queue(root: &Root, need: &Need) -> Option<Finding> {
-    const WHAT: &str = "accept queue";
+pub(super) fn accept_queue(root: &Root, need: &Need) -> Checked {
     /// What Linux starts with since 5.4.
     const USUAL: u64 = 4_096;
     if !need.both_ends_here {
-        return None;
+        return Err(Skip::Irrelevant);
     }
-    let Some(most) = root.number::<u64>("proc/sys/net/core/somaxconn") else {
-        return Some(Finding::unknown(WHAT, "somaxconn cannot be read"));
-    };
+    let most: u64 = root.number("proc/sys/net/core/somaxconn").ok_or("somaxconn cannot be read")?;
     let needed = need.connections.min(DIALS_AT_ONCE);
     let cure = (most < needed).then(|| Fix::setting(Severity::Warn, "net.core.somaxconn", USUAL));
     let value = format!("at most {} waiting", Count(most));
-    Some(Finding::new(WHAT, value, format!("{} simultaneous dials", Count(needed)), cure))
+    Ok((value, format!("{} simultaneous dials", Count(needed)), cure))
 }
 
 /// Beyond three quarters of it the kernel drops SYNs of unknown peers, unless it may reply with SYN cookies
 /// (tcp_conn_request).
-pub(super) fn half_open_queue(root: &Root, need: &Need) -> Option<Finding> {
-    const WHAT: &str = "half-open queue";
+pub(super) fn half_open_queue(root: &Root, need: &Need) -> Checked {
+    const UNREAD: &str = "tcp_max_syn_backlog cannot be read";
     if !need.both_ends_here {
-        return None;
+        return Err(Skip::Irrelevant);
     }
-    let (most, cookies) = (
-        root.number::<u64>("proc/sys/net/ipv4/tcp_max_syn_backlog"),
-        root.number::<u64>("proc/sys/net/ipv4/tcp_syncookies"),
-    );
-    let (Some(most), Some(cookies)) = (most, cookies) else {
-        return Some(Finding::unknown(WHAT, "tcp_max_syn_backlog cannot be read"));
-    };
+    let most: u64 = root.number("proc/sys/net/ipv4/tcp_max_syn_backlog").ok_or(UNREAD)?;
+    let cookies: u64 = root.number("proc/sys/net/ipv4/tcp_syncookies").ok_or(UNREAD)?;
     let needed = need.connections.min(DIALS_AT_ONCE);
     let cure = (cookies == 0 && most - most / 4 < needed).then(|| {
         Fix::setting(Severity::Warn, "net.ipv4.tcp_max_syn_backlog", needed.next_power_of_two() * 2)
     });
     let with = if cookies == 0 { "no SYN cookies" } else { "then SYN cookies" };
     let value = format!("{} at most, {with}", Count(most));
-    Some(Finding::new(WHAT, value, format!("{} simultaneous dials", Count(needed)), cure))
+    Ok((value, format!("{} simultaneous dials", Count(needed)), cure))
 }
 
 /// One entry a connection, also with both ends here. Only a warning: whether packets are tracked at all
 /// depends on the firewall's rules.
-pub(super) fn conntrack(root: &Root, need: &Need) -> Option<Finding> {
-    const WHAT: &str = "conntrack";
+pub(super) fn conntrack(root: &Root, need: &Need) -> Checked {
     let limit: Option<u64> = root.number("proc/sys/net/netfilter/nf_conntrack_max");
     let Some(limit) = limit.filter(|limit| *limit > 0) else {
-        return Some(Finding::new(WHAT, "not loaded".to_owned(), String::new(), None));
+        return Ok(("not loaded".to_owned(), String::new(), None));
     };
     let used: u64 = root.number("proc/sys/net/netfilter/nf_conntrack_count").unwrap_or(0);
     let needed = used.saturating_add(need.connections);
     let cure =
         (needed > limit).then(|| Fix::setting(Severity::Warn, "net.netfilter.nf_conntrack_max", needed));
-    Some(Finding::new(
-        WHAT,
-        format!("{} entries free", Count(limit.saturating_sub(used))),
-        format!("{} needed if conntrack tracks this traffic", Count(need.connections)),
-        cure,
-    ))
+    let value = format!("{} entries free", Count(limit.saturating_sub(used)));
+    Ok((value, format!("{} needed if conntrack tracks this traffic", Count(need.connections)), cure))
 }
 
 /// Beyond it closed connections skip TIME_WAIT, and a late packet may meet the next one on its ports
 /// (RFC 9293, 3.6.1): untidy, not wrong.
-pub(super) fn time_wait(root: &Root, need: &Need) -> Option<Finding> {
-    const WHAT: &str = "time wait";
-    let Some(limit) = root.number::<u64>("proc/sys/net/ipv4/tcp_max_tw_buckets") else {
-        return Some(Finding::unknown(WHAT, "tcp_max_tw_buckets cannot be read"));
-    };
+pub(super) fn time_wait(root: &Root, need: &Need) -> Checked {
+    let limit: Option<u64> = root.number("proc/sys/net/ipv4/tcp_max_tw_buckets");
+    let limit = limit.ok_or("tcp_max_tw_buckets cannot be read")?;
     let cure = (need.connections > limit)
         .then(|| Fix::setting(Severity::Warn, "net.ipv4.tcp_max_tw_buckets", need.connections));
     let value = format!("{} allowed", Count(limit));
-    Some(Finding::new(WHAT, value, format!("{} if all close at once", Count(need.connections)), cure))
+    Ok((value, format!("{} if all close at once", Count(need.connections)), cure))
 }
 
 /// Each packet walks a chain of the hash of connections. Up to 4.6 sockets a bucket, no cost was measured
 /// (1.2 million in 262,144 buckets); at 7.6, some. Negative: the buckets are shared with the host's.
-pub(super) fn hash(root: &Root, need: &Need) -> Option<Finding> {
-    const WHAT: &str = "connection hash";
+pub(super) fn hash(root: &Root, need: &Need) -> Checked {
     const SOCKETS_PER_BUCKET: u64 = 5;
-    let Some(entries) = root.number::<i64>("proc/sys/net/ipv4/tcp_ehash_entries") else {
-        return Some(Finding::unknown(WHAT, "tcp_ehash_entries cannot be read"));
-    };
-    let buckets = entries.unsigned_abs();
+    let entries: Option<i64> = root.number("proc/sys/net/ipv4/tcp_ehash_entries");
+    let buckets = entries.ok_or("tcp_ehash_entries cannot be read")?.unsigned_abs();
     let cure = (need.sockets() > buckets.saturating_mul(SOCKETS_PER_BUCKET)).then(|| {
         // The kernel makes a namespace's own hash when the namespace is made, and at most 2^24 buckets.
         let enough = need.sockets().div_ceil(SOCKETS_PER_BUCKET).min(1 << 24).next_power_of_two();
@@ -163,6 +138,5 @@ pub(super) fn hash(root: &Root, need: &Need) -> Option<Finding> {
     });
     let value = format!("{} buckets", Count(buckets));
     let longer = if cure.is_some() { "with chains longer than" } else { "with chains of at most" };
-    let needed = format!("{} sockets {longer} {SOCKETS_PER_BUCKET}", Count(need.sockets()));
-    Some(Finding::new(WHAT, value, needed, cure))
+    Ok((value, format!("{} sockets {longer} {SOCKETS_PER_BUCKET}", Count(need.sockets())), cure))
 }

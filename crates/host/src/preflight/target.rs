@@ -1,11 +1,11 @@
 //! The other end, where it is on this machine too.
 
 use super::stack::DIALS_AT_ONCE;
-use super::{Need, OTHER_FILES};
+use super::{Checked, Need, OTHER_FILES, Skip};
 use crate::files::{limits, open_descriptors};
 use crate::finding::Fix;
 use crate::listener::{carriers, holds_in_main_table, listener_pids};
-use crate::{Finding, Root, Severity};
+use crate::{Root, Severity};
 use std::fs;
 use std::path::Path;
 use units::Count;
@@ -26,18 +26,17 @@ struct Server {
 }
 
 /// The limit of the accepting processes: the most frequent obstacle.
-pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
-    const WHAT: &str = "target's open files";
-    need.target.as_ref().filter(|_| need.both_ends_here)?;
+pub(super) fn open_files_room(root: &Root, need: &Need) -> Checked {
+    if need.target.is_none() || !need.both_ends_here {
+        return Err(Skip::Irrelevant);
+    }
     if need.listeners.is_empty() {
-        return Some(Finding::unknown(WHAT, NOBODY));
+        return Err(Skip::Unread(NOBODY));
     }
     let holders = listener_pids(root, &need.listeners);
     let servers: Vec<Server> =
         carriers(root, &holders).iter().filter_map(|pid| server(root, *pid, need)).collect();
-    let Some(first) = servers.first() else {
-        return Some(Finding::unknown(WHAT, "its process belongs to another user; run as root"));
-    };
+    let first = servers.first().ok_or("its process belongs to another user; run as root")?;
     let room: u64 = servers.iter().map(Server::room).fold(0, u64::saturating_add);
     let cure = (room < need.connections).then(|| {
         let each =
@@ -58,7 +57,7 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
         Count(first.limit),
         Count(first.open)
     );
-    Some(Finding::new(WHAT, value, format!("{} needed", Count(need.connections)), cure))
+    Ok((value, format!("{} needed", Count(need.connections)), cure))
 }
 
 impl Server {
@@ -91,13 +90,12 @@ fn has_rings(root: &Root, pid: u32) -> bool {
 }
 
 /// How many may wait at the target's listeners to be accepted.
-pub(super) fn backlog(root: &Root, need: &Need) -> Option<Finding> {
-    const WHAT: &str = "target's backlog";
-    need.target.as_ref().filter(|_| need.both_ends_here && !need.listeners.is_empty())?;
+pub(super) fn backlog(root: &Root, need: &Need) -> Checked {
+    if need.target.is_none() || !need.both_ends_here || need.listeners.is_empty() {
+        return Err(Skip::Irrelevant);
+    }
     let queues: Option<Vec<u64>> = need.listeners.iter().map(|l| l.backlog).collect();
-    let Some(queues) = queues else {
-        return Some(Finding::unknown(WHAT, "cannot be read (netlink is not permitted)"));
-    };
+    let queues = queues.ok_or("cannot be read (netlink is not permitted)")?;
     let all = queues.iter().copied().fold(0, u64::saturating_add);
     let needed = need.connections.min(DIALS_AT_ONCE);
     let most: u64 = root.number("proc/sys/net/core/somaxconn").unwrap_or(u64::MAX);
@@ -110,5 +108,5 @@ pub(super) fn backlog(root: &Root, need: &Need) -> Option<Finding> {
         Fix::manual(Severity::Warn, command)
     });
     let value = format!("at most {} waiting", Count(all));
-    Some(Finding::new(WHAT, value, format!("{} simultaneous dials", Count(needed)), cure))
+    Ok((value, format!("{} simultaneous dials", Count(needed)), cure))
 }

@@ -77,7 +77,7 @@ impl Server {
                 peer.go_on(now, &mut |head: &[u8]| self.reply(head, &mut sample));
             }
             peers.iter_mut().for_each(|peer| peer.pass(now));
-            peers.retain(|peer| !peer.is_gone());
+            peers.retain(|peer| !peer.is_gone);
             if ready[0] {
                 self.accept(&mut peers, now);
             }
@@ -87,7 +87,7 @@ impl Server {
 
     /// Whether there is something to do: at the listener, then for each peer.
     fn wait(&self, peers: &[Peer]) -> io::Result<Vec<bool>> {
-        let of_peers = peers.iter().map(|peer| PollFd::new(peer.stream(), peer.waits_for()));
+        let of_peers = peers.iter().map(|peer| PollFd::new(&peer.stream, peer.waits_for()));
         let mut all: Vec<PollFd> =
             [PollFd::new(&self.listener, PollFlags::IN)].into_iter().chain(of_peers).collect();
         match poll(&mut all, Some(&LOOK)) {
@@ -130,11 +130,8 @@ impl Server {
                 _ => return (403, String::new()),
             }
         }
-        let (path, query) = request
-            .path
-            .unwrap_or_default()
-            .split_once('?')
-            .unwrap_or((request.path.unwrap_or_default(), ""));
+        let path = request.path.unwrap_or_default();
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
         if path != "/observe" {
             return (404, "not found; use /observe?port=8000\n".to_owned());
         }
@@ -170,9 +167,9 @@ fn ports(query: &str) -> Result<Vec<u16>, String> {
 /// Closes a peer if there is no room for another, of its address or in total: the oldest that has sent no request yet,
 /// otherwise the one idle for longest.
 fn make_room(peers: &mut Vec<Peer>, new: &Peer) {
-    let of = |peer: &Peer| peers.iter().filter(|other| other.from() == peer.from()).count();
+    let of = |peer: &Peer| peers.iter().filter(|other| other.from == peer.from).count();
     let is_candidate: Vec<bool> = if of(new) >= MAX_OF_ONE {
-        peers.iter().map(|peer| peer.from() == new.from()).collect()
+        peers.iter().map(|peer| peer.from == new.from).collect()
     } else if peers.len() >= MAX_PEERS {
         let most = peers.iter().map(of).max().unwrap_or_default();
         peers.iter().map(|peer| of(peer) == most).collect()
@@ -180,7 +177,7 @@ fn make_room(peers: &mut Vec<Peer>, new: &Peer) {
         return;
     };
     let candidates = (0..peers.len()).filter(|nth| is_candidate[*nth]);
-    if let Some(nth) = candidates.min_by_key(|nth| (peers[*nth].has_asked(), peers[*nth].since())) {
+    if let Some(nth) = candidates.min_by_key(|nth| (peers[*nth].has_asked, peers[*nth].since)) {
         peers.remove(nth);
     }
 }

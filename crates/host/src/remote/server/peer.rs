@@ -16,19 +16,19 @@ const MAX_HEAD: usize = 8 << 10;
 
 #[derive(Debug)]
 pub(super) struct Peer {
-    stream: TcpStream,
-    from: IpAddr,
+    pub(super) stream: TcpStream,
+    pub(super) from: IpAddr,
     input: Vec<u8>,
     /// What it has not taken yet.
     output: Vec<u8>,
     /// Since when we wait for its request head, or for it to read a response; and until when.
-    since: Nanos,
+    pub(super) since: Nanos,
     until: Nanos,
     /// One of its requests was right.
-    has_asked: bool,
+    pub(super) has_asked: bool,
     /// After what is in `output` it ends.
     ends: bool,
-    is_gone: bool,
+    pub(super) is_gone: bool,
 }
 
 impl Peer {
@@ -46,26 +46,6 @@ impl Peer {
             ends: false,
             is_gone: false,
         })
-    }
-
-    pub(super) fn stream(&self) -> &TcpStream {
-        &self.stream
-    }
-
-    pub(super) fn from(&self) -> IpAddr {
-        self.from
-    }
-
-    pub(super) fn has_asked(&self) -> bool {
-        self.has_asked
-    }
-
-    pub(super) fn since(&self) -> Nanos {
-        self.since
-    }
-
-    pub(super) fn is_gone(&self) -> bool {
-        self.is_gone
     }
 
     pub(super) fn waits_for(&self) -> PollFlags {
