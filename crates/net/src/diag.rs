@@ -1,6 +1,10 @@
 //! Queries the kernel about sockets (sock_diag(7)).
 
-use std::{io, net::IpAddr, net::Ipv4Addr, net::Ipv6Addr, time::Duration};
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
 
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
@@ -130,7 +134,15 @@ pub(crate) fn info(body: &[u8]) -> Option<&[u8]> {
     None
 }
 
-/// The address of 16 bytes in a message, by its family.
+/// Near and far end of a socket (`struct inet_diag_sockid`).
+pub(crate) fn ends(body: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
+    let body = body.get(..MESSAGE)?;
+    let port = |at: usize| u16::from_be_bytes([body[at], body[at + 1]]);
+    let near = SocketAddr::new(address(body[0], &body[8..24])?, port(4));
+    Some((near, SocketAddr::new(address(body[0], &body[24..40])?, port(6))))
+}
+
+/// An address by its family, from 4 or 16 bytes; for IPv4 more may follow.
 pub(crate) fn address(family: u8, bytes: &[u8]) -> Option<IpAddr> {
     match family {
         AF_INET => Some(Ipv4Addr::from(<[u8; 4]>::try_from(bytes.get(..4)?).ok()?).into()),

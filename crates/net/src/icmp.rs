@@ -1,6 +1,8 @@
 //! ICMP messages from a socket's error queue (ip(7), `IP_RECVERR`): meaning and sender.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
+
+use crate::diag;
 
 /// `struct cmsghdr`: a length, then level and type.
 const HEADER: usize = size_of::<libc::cmsghdr>();
@@ -85,20 +87,15 @@ fn extended(value: &[u8]) -> Option<Icmp> {
 
 /// `struct sockaddr_in` or `sockaddr_in6`.
 fn offender(address: &[u8]) -> Option<IpAddr> {
-    let family = u16::from_ne_bytes([*address.first()?, *address.get(1)?]);
-    match i32::from(family) {
-        libc::AF_INET => Some(Ipv4Addr::from(<[u8; 4]>::try_from(address.get(4..8)?).ok()?).into()),
-        libc::AF_INET6 => {
-            let bytes = <[u8; 16]>::try_from(address.get(8..24)?).ok()?;
-            Some(Ipv6Addr::from(bytes).to_canonical())
-        }
-        _ => None,
-    }
+    let family = u16::from_ne_bytes([*address.first()?, *address.get(1)?]).try_into().ok()?;
+    let place = if family == diag::AF_INET { 4..8 } else { 8..24 };
+    diag::address(family, address.get(place)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv6Addr;
     use proptest::prelude::*;
 
     /// A control message with an error of this origin, type and code, from this address.

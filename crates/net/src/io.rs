@@ -138,6 +138,13 @@ pub enum What {
     Gone(Gone),
 }
 
+impl What {
+    /// It ended by this error, or never came to be.
+    pub(crate) fn failed(e: &io::Error) -> What {
+        What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO)))
+    }
+}
+
 /// One completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {

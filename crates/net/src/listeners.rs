@@ -5,7 +5,7 @@
 
 use std::{io, net::SocketAddr};
 
-use crate::diag::{ESTABLISHED, LISTEN, MESSAGE, Query, address, for_each_socket, u32_at};
+use crate::diag::{ESTABLISHED, LISTEN, MESSAGE, Query, ends, for_each_socket, u32_at};
 
 /// A TCP socket of this network namespace that listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub fn listening() -> io::Result<Vec<Listening>> {
 /// # Errors
 /// As [`listening`].
 pub fn established_at(port: u16) -> io::Result<u64> {
-    Ok(count_established(port)?.0)
+    count_established(port, |_| true)
 }
 
 /// The same connections, each with its near and its far end, until `take` has had enough: then it returns false. Of an IPv4
@@ -48,11 +48,7 @@ pub fn established_at(port: u16) -> io::Result<u64> {
 /// # Errors
 /// As [`listening`].
 pub fn established(port: u16, mut take: impl FnMut(SocketAddr, SocketAddr) -> bool) -> io::Result<()> {
-    let query = Query { states: 1 << ESTABLISHED, near: port, ..Query::default() };
-    for_each_socket(query, |body| {
-        let ends = if is_established_at(body, port) { ends(body) } else { None };
-        ends.is_none_or(|(near, far)| take(near, far))
-    })
+    for_each_established(port, |body| ends(body).is_none_or(|(near, far)| take(near, far)))
 }
 
 /// How many of those no program has accepted: they are in the listener's accept queue.
@@ -60,31 +56,26 @@ pub fn established(port: u16, mut take: impl FnMut(SocketAddr, SocketAddr) -> bo
 /// # Errors
 /// As [`listening`].
 pub fn unaccepted_at(port: u16) -> io::Result<u64> {
-    Ok(count_established(port)?.1)
+    // They belong to no file: the kernel gives them one when they are accepted.
+    count_established(port, |body| u32_at(body, 68) == 0)
 }
 
-/// All of them, and those that belong to no file: the kernel gives them one when they are accepted.
-fn count_established(port: u16) -> io::Result<(u64, u64)> {
-    let (mut all, mut unaccepted) = (0, 0);
-    let query = Query { states: 1 << ESTABLISHED, near: port, ..Query::default() };
-    for_each_socket(query, |body| {
-        let counts = is_established_at(body, port);
-        all += u64::from(counts);
-        unaccepted += u64::from(counts && u32_at(body, 68) == 0);
+fn count_established(port: u16, counts: impl Fn(&[u8]) -> bool) -> io::Result<u64> {
+    let mut count = 0;
+    for_each_established(port, |body| {
+        count += u64::from(counts(body));
         true
     })?;
-    Ok((all, unaccepted))
+    Ok(count)
+}
+
+fn for_each_established(port: u16, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
+    let query = Query { states: 1 << ESTABLISHED, near: port, ..Query::default() };
+    for_each_socket(query, |body| !is_established_at(body, port) || take(body))
 }
 
 fn is_established_at(body: &[u8], port: u16) -> bool {
     body.len() >= MESSAGE && body[1] == ESTABLISHED && body[4..6] == port.to_be_bytes()
-}
-
-/// Near and far end of a socket (`struct inet_diag_sockid`).
-fn ends(body: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
-    let port = |at: usize| u16::from_be_bytes([body[at], body[at + 1]]);
-    let near = SocketAddr::new(address(body[0], &body[8..24])?, port(4));
-    Some((near, SocketAddr::new(address(body[0], &body[24..40])?, port(6))))
 }
 
 fn listener(body: &[u8]) -> Option<Listening> {

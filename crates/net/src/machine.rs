@@ -9,7 +9,9 @@ use std::{
 use rustix::{
     net::{AddressFamily, SocketType, connect, getsockname, socket},
     process::{Resource, getrlimit, setrlimit},
+    time::Timespec,
 };
+use units::Nanos;
 
 /// Most slots that io_uring takes in one table (IORING_MAX_FIXED_FILES).
 const MAX_SLOTS: u64 = 1 << 20;
@@ -144,6 +146,11 @@ pub fn route_source(to: SocketAddr) -> io::Result<IpAddr> {
     let from =
         SocketAddr::try_from(getsockname(&socket)?).map_err(|_| io::Error::other("not an inet socket"))?;
     Ok(from.ip())
+}
+
+/// As the kernel has a length of time.
+pub(crate) fn timespec(t: Nanos) -> Timespec {
+    Timespec { tv_sec: (t.0 / 1_000_000_000) as i64, tv_nsec: (t.0 % 1_000_000_000) as _ }
 }
 
 /// Lets this thread's timers fire when they are due: by default Linux puts them off by up to 50 µs

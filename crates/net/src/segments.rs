@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, io, net::SocketAddr, time::Duration};
 
-use crate::diag::{ESTABLISHED, MESSAGE, Query, SYN_SENT, address, for_each_socket, info, u32_at};
+use crate::diag::{ESTABLISHED, Query, SYN_SENT, ends, for_each_socket, info, u32_at};
 
 /// Places in `struct tcp_info` (linux/tcp.h).
 const RETRANSMITS: usize = 2;
@@ -45,7 +45,7 @@ pub fn segments_to(destinations: &[SocketAddr], most: u64) -> io::Result<Segment
         let query =
             Query { states: 1 << ESTABLISHED | 1 << SYN_SENT, far: port, info: true, ..Query::default() };
         for_each_socket(query, |body| {
-            if peer(body).is_some_and(|peer| wanted.contains(&peer)) {
+            if ends(body).is_some_and(|(_, far)| wanted.contains(&far)) {
                 seen.add(body);
                 left = left.saturating_sub(1);
             }
@@ -53,12 +53,6 @@ pub fn segments_to(destinations: &[SocketAddr], most: u64) -> io::Result<Segment
         })?;
     }
     Ok(seen)
-}
-
-fn peer(body: &[u8]) -> Option<SocketAddr> {
-    let bytes = body.get(..MESSAGE)?;
-    let port = u16::from_be_bytes([bytes[6], bytes[7]]);
-    Some(SocketAddr::new(address(bytes[0], &bytes[24..40])?.to_canonical(), port))
 }
 
 impl Segments {
@@ -84,6 +78,7 @@ impl Segments {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diag::MESSAGE;
     use std::{
         io::Write,
         net::{TcpListener, TcpStream},

@@ -8,7 +8,7 @@ use std::{
 };
 
 use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
+    event::{PollFd, PollFlags, poll},
     io::Errno,
     net::{SocketFlags, connect, sockopt},
 };
@@ -17,6 +17,7 @@ use units::{Clock, Nanos};
 use crate::{
     icmp::{self, Icmp},
     io::socket::bound,
+    machine::timespec,
 };
 
 /// The result of a dial.
@@ -85,8 +86,7 @@ fn any(at: SocketAddr) -> IpAddr {
 /// What happened, until then; empty where nothing did.
 fn ready(socket: &OwnedFd, left: Nanos) -> io::Result<PollFlags> {
     let mut wanted = [PollFd::new(socket, PollFlags::OUT)];
-    let left = Timespec { tv_sec: (left.0 / 1_000_000_000) as i64, tv_nsec: (left.0 % 1_000_000_000) as i64 };
-    match poll(&mut wanted, Some(&left)) {
+    match poll(&mut wanted, Some(&timespec(left))) {
         Ok(_) | Err(Errno::INTR) => Ok(wanted[0].revents()),
         Err(e) => Err(e.into()),
     }

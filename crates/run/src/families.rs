@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use host::{Listener, Root};
+use net::DialOutcome;
 use plan::{Plan, Target};
 
 use crate::prepare::listeners_at;
@@ -17,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// `say`, a line each.
 pub fn settle(plan: &mut Plan, root: &Root, dials: bool, say: &mut dyn FnMut(&str)) {
     let listeners = std::cell::LazyCell::new(|| crate::listeners(root));
-    let serves = |at: &SocketAddr| is_served(&listeners, *at) || dials && net::accepts(*at, PATIENCE).is_ok();
+    let serves = |at: &SocketAddr| is_served(&listeners, *at) || dials && accepts(*at);
     let mut said: Vec<String> = Vec::new();
     let probes = plan.probe.iter_mut().flat_map(|probe| &mut probe.populations);
     for population in plan.populations.iter_mut().chain(probes) {
@@ -25,6 +26,10 @@ pub fn settle(plan: &mut Plan, root: &Root, dials: bool, say: &mut dyn FnMut(&st
         said.extend(line.filter(|line| !said.contains(line)));
     }
     said.iter().for_each(|line| say(line));
+}
+
+fn accepts(at: SocketAddr) -> bool {
+    net::try_dial(at, None, PATIENCE) == DialOutcome::Accepted
 }
 
 fn is_served(listeners: &[Listener], at: SocketAddr) -> bool {

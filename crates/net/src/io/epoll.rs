@@ -99,8 +99,7 @@ pub struct Epoll {
     accept_paused_until: Nanos,
     readable: VecDeque<Key>,
     blocked: HashMap<Key, BlockedSend>,
-    done: Vec<Done>,
-    taken: usize,
+    done: VecDeque<Done>,
     out: Box<[u8]>,
     gather: Nanos,
     /// With this many readable, do not wait for more.
@@ -113,10 +112,6 @@ fn data(k: Key) -> u64 {
 
 fn key(data: u64) -> Key {
     Key { index: data as u32, turn: (data >> 32) as u8 }
-}
-
-fn gone(e: &io::Error) -> What {
-    What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO)))
 }
 
 impl Epoll {
@@ -136,8 +131,7 @@ impl Epoll {
             accept_paused_until: Nanos::ZERO,
             readable: VecDeque::with_capacity(2 * REGIONS),
             blocked: HashMap::new(),
-            done: Vec::with_capacity(2 * REGIONS),
-            taken: 0,
+            done: VecDeque::with_capacity(2 * REGIONS),
             out: vec![0; OUT_BYTES].into_boxed_slice(),
             gather: Nanos::ZERO,
             // Half of the connections, so that few do not wait for many.
@@ -177,7 +171,7 @@ impl Epoll {
     }
 
     fn report(&mut self, key: Key, what: What) {
-        self.done.push(Done { key, what });
+        self.done.push_back(Done { key, what });
     }
 
     /// One batch of signals.
@@ -247,7 +241,7 @@ impl Epoll {
             }
             Err(rustix::io::Errno::AGAIN) => self.place(k).flags &= !OVER,
             Err(rustix::io::Errno::INTR) => self.list(k, false),
-            Err(e) => self.report(k, gone(&e.into())),
+            Err(e) => self.report(k, What::failed(&e.into())),
         }
     }
 
@@ -268,7 +262,7 @@ impl Io for Epoll {
     fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
         if let Err(e) = self.begin_dial(k, from, to) {
             self.begin(k, None, 0);
-            self.report(k, gone(&e));
+            self.report(k, What::failed(&e));
         }
     }
 
@@ -367,9 +361,8 @@ impl Io for Epoll {
     }
 
     fn wait(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos {
-        // What was reported after the loop had taken all is still here.
-        self.done.drain(..std::mem::take(&mut self.taken));
         self.update_listener();
+        // What was reported after the loop had taken all is still here.
         if self.readable.is_empty() && self.done.is_empty() {
             self.sleep(until);
         } else {
@@ -381,9 +374,7 @@ impl Io for Epoll {
     }
 
     fn next(&mut self) -> Option<Done> {
-        let done = self.done.get(self.taken).copied();
-        self.taken += usize::from(done.is_some());
-        done
+        self.done.pop_front()
     }
 
     fn now(&self) -> Nanos {

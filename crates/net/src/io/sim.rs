@@ -6,7 +6,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     io,
     net::SocketAddr,
     rc::Rc,
@@ -79,8 +79,7 @@ impl Net {
         SimIo {
             world: self.0.clone(),
             host,
-            done: Vec::new(),
-            taken: 0,
+            done: VecDeque::new(),
             out: Vec::new(),
             ends: Vec::new(),
             calls: 0,
@@ -142,8 +141,7 @@ pub fn run(net: &Net, shards: &mut [&mut dyn Turn], until: Nanos, mut stop: impl
 pub struct SimIo {
     world: Rc<RefCell<World>>,
     host: u16,
-    done: Vec<Done>,
-    taken: usize,
+    done: VecDeque<Done>,
     out: Vec<u8>,
     /// For each connection of the shard, its end in the world (with the turn it belongs to).
     ends: Vec<(u32, u8)>,
@@ -204,12 +202,12 @@ impl SimIo {
                 blocked.bytes.len() - blocked.sent < MAX_BEHIND,
                 "sends pile up where nobody reads: {k:?}"
             );
-            return blocked.bytes.extend_from_slice(payload.as_slice());
+            return blocked.bytes.extend_from_slice(&payload);
         }
         let mut world = self.world.borrow_mut();
         match world.room(end) {
-            Room::For(room) if room < payload.as_slice().len() => {
-                let mut blocked = BlockedSend { key: k, bytes: payload.into_vec(), sent: 0 };
+            Room::For(room) if room < payload.len() => {
+                let mut blocked = BlockedSend { key: k, bytes: payload.into_owned(), sent: 0 };
                 blocked.send(&mut world, end, room);
                 self.blocked.insert(end, blocked);
             }
@@ -231,7 +229,7 @@ impl SimIo {
                 Room::NoPeer if world.will_report_end(end) => return true,
                 Room::NoPeer => What::Gone(Gone::Reset),
             };
-            self.done.push(Done { key: blocked.key, what });
+            self.done.push_back(Done { key: blocked.key, what });
             false
         });
     }
@@ -243,7 +241,7 @@ impl BlockedSend {
         let part = &self.bytes[self.sent..];
         let part = &part[..room.min(part.len())];
         self.sent += part.len();
-        world.send(end, Payload::Owned(part.to_vec()));
+        world.send(end, part.to_vec().into());
         self.sent == self.bytes.len()
     }
 }
@@ -284,11 +282,11 @@ impl Io for SimIo {
 
     fn send_out(&mut self, k: Key, len: usize) {
         let bytes = self.out[..len].to_vec();
-        self.send(k, Payload::Owned(bytes));
+        self.send(k, bytes.into());
     }
 
     fn send_static(&mut self, k: Key, bytes: &'static [u8]) {
-        self.send(k, Payload::Static(bytes));
+        self.send(k, bytes.into());
     }
 
     fn is_write_blocked(&self, k: Key) -> bool {
@@ -322,8 +320,6 @@ impl Io for SimIo {
     fn coalesce(&mut self, _by: Nanos) {}
 
     fn wait(&mut self, _until: Nanos, scratch: &mut Scratch) -> Nanos {
-        self.done.clear();
-        self.taken = 0;
         self.send_blocked();
         // One region per connection and turn, as with the kernel.
         let regions = REGIONS.min(self.world.borrow().readable(self.host)) as u16;
@@ -341,15 +337,13 @@ impl Io for SimIo {
                 What::Bytes { .. } => region += 1,
                 _ => {}
             }
-            self.done.push(Done { key, what });
+            self.done.push_back(Done { key, what });
         }
         self.world.borrow().now
     }
 
     fn next(&mut self) -> Option<Done> {
-        let done = self.done.get(self.taken).copied();
-        self.taken += usize::from(done.is_some());
-        done
+        self.done.pop_front()
     }
 
     fn now(&self) -> Nanos {

@@ -104,8 +104,7 @@ pub struct Uring {
     places: Vec<Place>,
     eventfd: OwnedFd,
     listener: Option<OwnedFd>,
-    done: Vec<Done>,
-    taken: usize,
+    done: VecDeque<Done>,
     /// Connections to receive from, each once.
     readable: VecDeque<Key>,
     /// Receives of which the completions have not been read: they own their regions of the scratch.
@@ -163,8 +162,7 @@ impl Uring {
             places: Vec::with_capacity(settings.connections as usize),
             eventfd,
             listener: None,
-            done: Vec::with_capacity(BATCH),
-            taken: 0,
+            done: VecDeque::with_capacity(BATCH),
             readable: VecDeque::with_capacity(REGIONS),
             receiving: 0,
             out: vec![0; OUT_BYTES].into_boxed_slice(),
@@ -292,7 +290,7 @@ impl Io for Uring {
             self.settle();
         }
         if let Err(e) = self.begin(k) {
-            return self.report(k, What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))));
+            return self.report(k, What::failed(&e));
         }
         self.prepare(k, from, to);
     }
@@ -306,7 +304,7 @@ impl Io for Uring {
 
     fn accept(&mut self, k: Key) {
         if let Err(e) = self.begin(k) {
-            return self.report(k, What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))));
+            return self.report(k, What::failed(&e));
         }
         let Some(listener) = &self.listener else {
             return self.report(k, What::Gone(Gone::Other(libc::EINVAL)));
@@ -400,9 +398,8 @@ impl Io for Uring {
     }
 
     fn wait(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos {
-        // What was reported after the loop had taken all is still here.
-        self.done.drain(..std::mem::take(&mut self.taken));
         self.connect_prepared();
+        // What was reported after the loop had taken all is still here.
         if !self.readable.is_empty() || !self.done.is_empty() {
             // Not even a flood may starve what is deferred.
             self.sleep(Nanos::ZERO);
@@ -421,9 +418,7 @@ impl Io for Uring {
     }
 
     fn next(&mut self) -> Option<Done> {
-        let done = self.done.get(self.taken).copied();
-        self.taken += usize::from(done.is_some());
-        done
+        self.done.pop_front()
     }
 
     fn now(&self) -> Nanos {

@@ -9,7 +9,7 @@ use rustix::{
 };
 use units::Nanos;
 
-use super::{ACCEPT_PAUSE, Epoll, LISTENER, OPENING, READ, READ_AND_WRITE, RESET, WRITES, data, gone};
+use super::{ACCEPT_PAUSE, Epoll, LISTENER, OPENING, READ, READ_AND_WRITE, RESET, WRITES, data};
 use crate::{
     io::{Gone, What, socket},
     slab::Key,
@@ -49,7 +49,7 @@ impl Epoll {
             // there; the query has consumed the error, so that its end would look like a FIN.
             Err(Errno::CONNRESET | Errno::PIPE) => self.place(k).flags |= RESET,
             Err(e) => {
-                self.report(k, gone(&e.into()));
+                self.report(k, What::failed(&e.into()));
                 return false;
             }
         }
@@ -86,7 +86,7 @@ impl Epoll {
                     self.waiting.pop_front();
                     let registered = self.register(&socket, k, READ);
                     self.begin(k, Some(socket), 0);
-                    self.report(k, registered.map_or_else(|e| gone(&e), |()| What::Accepted));
+                    self.report(k, registered.map_or_else(|e| What::failed(&e), |()| What::Accepted));
                 }
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
@@ -100,8 +100,9 @@ impl Epoll {
     fn fail_accept(&mut self, e: &io::Error) {
         let Some(k) = self.waiting.pop_front() else { return };
         self.begin(k, None, 0);
-        self.report(k, gone(e));
-        if let What::Gone(Gone::OpenFiles(_) | Gone::NoMemory(_) | Gone::Other(libc::ENOSPC)) = gone(e) {
+        let what = What::failed(e);
+        self.report(k, what);
+        if let What::Gone(Gone::OpenFiles(_) | Gone::NoMemory(_) | Gone::Other(libc::ENOSPC)) = what {
             self.accept_paused_until = self.clock.now() + ACCEPT_PAUSE;
         }
     }

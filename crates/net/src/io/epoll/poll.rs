@@ -5,13 +5,10 @@ use std::{
     os::fd::{AsRawFd, OwnedFd},
 };
 
-use rustix::{
-    event::epoll::{self, CreateFlags, Event, EventData, EventFlags},
-    time::Timespec,
-};
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use units::Nanos;
 
-use crate::io::REGIONS;
+use crate::{io::REGIONS, machine::timespec};
 
 /// Longest sleep in whole milliseconds: what fits the old call's argument.
 const MAX_MILLIS: u64 = i32::MAX as u64;
@@ -29,10 +26,6 @@ pub(super) struct Poll {
 struct KernelTime {
     secs: i64,
     nanos: i64,
-}
-
-fn timespec(t: Nanos) -> Timespec {
-    Timespec { tv_sec: (t.0 / 1_000_000_000) as i64, tv_nsec: (t.0 % 1_000_000_000) as _ }
 }
 
 impl Poll {

@@ -7,7 +7,7 @@ use rustix::{
     net::{SendFlags, send},
 };
 
-use super::{Epoll, READ_AND_WRITE, WRITES, data, gone};
+use super::{Epoll, READ_AND_WRITE, WRITES, data};
 use crate::{io::What, slab::Key};
 
 /// What a slow peer has not taken yet.
@@ -38,7 +38,7 @@ impl Epoll {
         match send_now(socket, bytes) {
             Ok(went) if went == bytes.len() => {}
             Ok(went) => self.block(k, &bytes[went..]),
-            Err(e) => self.report(k, gone(&e)),
+            Err(e) => self.report(k, What::failed(&e)),
         }
     }
 
@@ -50,7 +50,7 @@ impl Epoll {
             // Registering again reports immediately if the socket has become writable in the meantime.
             match epoll::modify(self.poll.fd(), socket, EventData::new_u64(data(k)), READ_AND_WRITE) {
                 Ok(()) => self.place(k).flags |= WRITES,
-                Err(e) => self.report(k, gone(&e.into())),
+                Err(e) => self.report(k, What::failed(&e.into())),
             }
         }
     }
@@ -64,7 +64,7 @@ impl Epoll {
                 blocked.sent += went;
                 self.blocked.insert(k, blocked);
             }
-            Err(e) => self.report(k, gone(&e)),
+            Err(e) => self.report(k, What::failed(&e)),
         }
     }
 }

@@ -1,32 +1,13 @@
 //! What is under way in the simulated network, by the time at which it arrives.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::{borrow::Cow, cmp::Reverse, collections::BinaryHeap};
 
 use units::Nanos;
 
 use crate::io::Gone;
 
 /// Bytes to send.
-pub(super) enum Payload {
-    Static(&'static [u8]),
-    Owned(Vec<u8>),
-}
-
-impl Payload {
-    pub(super) fn as_slice(&self) -> &[u8] {
-        match self {
-            Payload::Static(bytes) => bytes,
-            Payload::Owned(bytes) => bytes,
-        }
-    }
-
-    pub(super) fn into_vec(self) -> Vec<u8> {
-        match self {
-            Payload::Static(bytes) => bytes.to_vec(),
-            Payload::Owned(bytes) => bytes,
-        }
-    }
-}
+pub(super) type Payload = Cow<'static, [u8]>;
 
 /// A segment in transit.
 pub(super) enum Segment {

@@ -176,7 +176,7 @@ impl World {
 
     /// Sends what there is [`Room`] for.
     pub(super) fn send(&mut self, end: u32, payload: Payload) {
-        let (peer, len) = (self.ends[end].peer, payload.as_slice().len());
+        let (peer, len) = (self.ends[end].peer, payload.len());
         if peer == NO_PEER || len == 0 {
             return;
         }
@@ -190,10 +190,10 @@ impl World {
         }
         if self.faults.split && len > 1 {
             let at = self.random.between(1, len as u64 - 1) as usize;
-            let mut first = payload.into_vec();
+            let mut first = payload.into_owned();
             let second = first.split_off(at);
-            self.in_order(end, peer, Segment::Data(Payload::Owned(first)));
-            self.in_order(end, peer, Segment::Data(Payload::Owned(second)));
+            self.in_order(end, peer, Segment::Data(first.into()));
+            self.in_order(end, peer, Segment::Data(second.into()));
         } else {
             self.in_order(end, peer, Segment::Data(payload));
         }
@@ -349,7 +349,7 @@ impl World {
             }
             Segment::Data(payload) => {
                 let e = &mut self.ends[end];
-                e.inbox.extend(payload.as_slice());
+                e.inbox.extend(payload.iter());
                 self.queue_if_readable(end);
             }
             Segment::Fin => self.ended(end, Gone::Ended),

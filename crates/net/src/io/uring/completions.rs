@@ -52,14 +52,14 @@ impl Uring {
             _ => {}
         }
         match op {
-            Op::Prepare => self.report(k, What::Gone(Gone::from_errno(-result))),
+            Op::Prepare => self.report_failed(k, result),
             Op::Connect if result == 0 => self.report(k, What::Dialled),
             // Since the last check, or before.
             Op::Confirm if matches!(-result, 0 | libc::EISCONN) => self.report(k, What::Dialled),
-            Op::Connect | Op::Confirm | Op::Pause => self.report(k, What::Gone(Gone::from_errno(-result))),
-            Op::Accept if result < 0 => self.report(k, What::Gone(Gone::from_errno(-result))),
+            Op::Connect | Op::Confirm | Op::Pause => self.report_failed(k, result),
+            Op::Accept if result < 0 => self.report_failed(k, result),
             Op::Accept => self.report(k, What::Accepted),
-            Op::Poll if result < 0 => self.report(k, What::Gone(Gone::from_errno(-result))),
+            Op::Poll if result < 0 => self.report_failed(k, result),
             Op::Poll => {
                 if result & OVER_SIGNALS != 0 {
                     self.set(k, OVER);
@@ -71,14 +71,19 @@ impl Uring {
             }
             Op::Receive => self.handle_received(k, extra, result),
             Op::Send if result == -libc::EAGAIN => self.short.push((extra, k, 0)),
-            Op::Send if result < 0 => self.report(k, What::Gone(Gone::from_errno(-result))),
+            Op::Send if result < 0 => self.report_failed(k, result),
             Op::Send => self.short.push((extra, k, result)),
             Op::SendBlocked | Op::Quiet => unreachable!("handled above"),
         }
     }
 
     pub(super) fn report(&mut self, key: Key, what: What) {
-        self.done.push(Done { key, what });
+        self.done.push_back(Done { key, what });
+    }
+
+    /// `result`: the negative errno of a completion.
+    fn report_failed(&mut self, k: Key, result: i32) {
+        self.report(k, What::Gone(Gone::from_errno(-result)));
     }
 
     fn handle_received(&mut self, k: Key, region: u16, result: i32) {
@@ -92,7 +97,7 @@ impl Uring {
             }
             0 => self.report(k, What::Gone(Gone::Ended)),
             _ if -result == libc::EAGAIN => self.unset(k, OVER),
-            _ => self.report(k, What::Gone(Gone::from_errno(-result))),
+            _ => self.report_failed(k, result),
         }
     }
 
@@ -102,7 +107,7 @@ impl Uring {
             return;
         }
         match usize::try_from(result) {
-            Err(_) => self.report(k, What::Gone(Gone::from_errno(-result))),
+            Err(_) => self.report_failed(k, result),
             Ok(went) if went < unsent.len() => {
                 unsent.drain(..went);
                 self.unsent.push((k, unsent));

@@ -10,7 +10,7 @@ use rustix::net::SocketFlags;
 
 use super::{Address, NEAR, ONE, OPENING, Op, SKIP, Uring, address::family, user_data};
 use crate::{
-    io::{Gone, What, socket},
+    io::{What, socket},
     slab::Key,
 };
 
@@ -19,7 +19,7 @@ impl Uring {
     pub(super) fn prepare(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
         if self.without_chain {
             if let Err(e) = self.prepare_without_chain(k, from, to) {
-                return self.report(k, What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))));
+                return self.report(k, What::failed(&e));
             }
         } else {
             self.prepare_in_ring(k, from, to);

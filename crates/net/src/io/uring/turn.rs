@@ -4,7 +4,10 @@ use io_uring::opcode;
 use units::Nanos;
 
 use super::{HELD, LISTED, Mode, Op, Uring, ring::Ring, user_data};
-use crate::io::{REGION, REGIONS, Scratch};
+use crate::{
+    io::{REGION, REGIONS, Scratch},
+    machine::timespec,
+};
 
 /// How long to wait for a receive that was not over when its submission returned.
 const MOMENT: Nanos = Nanos::from_micros(50);
@@ -68,13 +71,9 @@ impl Uring {
     }
 
     fn sleep_on_eventfd(&self, at_most: Nanos) {
-        let ts = rustix::time::Timespec {
-            tv_sec: (at_most.0 / 1_000_000_000) as i64,
-            tv_nsec: (at_most.0 % 1_000_000_000) as i64,
-        };
         let mut fds = [rustix::event::PollFd::new(&self.eventfd, rustix::event::PollFlags::IN)];
         // A signal or the timeout: the loop continues in either case.
-        if rustix::event::poll(&mut fds, Some(&ts)).is_ok_and(|n| n > 0) {
+        if rustix::event::poll(&mut fds, Some(&timespec(at_most))).is_ok_and(|n| n > 0) {
             let _ = rustix::io::read(&self.eventfd, &mut [0u8; 8]);
         }
     }
