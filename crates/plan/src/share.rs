@@ -4,7 +4,7 @@ use std::fmt;
 use units::{ParseError, Rate};
 
 /// A share from 0 to all, exact to a ten-thousandth of a percent. Prints `12.5%`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Share {
     /// In millionths.
     millionths: u32,

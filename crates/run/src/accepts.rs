@@ -21,13 +21,16 @@ pub(crate) struct Accepts {
     samples: Vec<(f64, f64)>,
     /// Those that waited at the first sample: not of this run.
     before: Option<u64>,
-    fullest: Option<Fill>,
-    is_queueing: bool,
+    /// The queue that was fullest, when it was.
+    pub(crate) fullest: Option<Fill>,
+    /// Whether any waited at the last sample: then it is worth sampling more often.
+    pub(crate) is_queueing: bool,
     /// The minimum that waited during this second, the number of samples, and the maximum of the minima over all seconds.
     second: (u64, u64, u32),
     /// At the latest samples.
     latest: [u64; SAMPLES_A_SECOND as usize],
-    stood: u64,
+    /// Connections that were in the queue for a good part of a second or longer: more than a burst being accepted.
+    pub(crate) stood: u64,
 }
 
 impl Accepts {
@@ -64,21 +67,6 @@ impl Accepts {
     /// Those stuck there now: the minimum of the latest samples.
     pub(crate) fn stands(&self) -> u64 {
         self.latest.iter().copied().min().unwrap_or(0)
-    }
-
-    /// Connections that were in the queue for a good part of a second or longer: more than a burst being accepted.
-    pub(crate) fn stood(&self) -> u64 {
-        self.stood
-    }
-
-    /// Whether any waited at the last sample: then it is worth sampling more often.
-    pub(crate) fn is_queueing(&self) -> bool {
-        self.is_queueing
-    }
-
-    /// The queue that was fullest, when it was.
-    pub(crate) fn fullest(&self) -> Option<Fill> {
-        self.fullest
     }
 
     /// Accepted in a second while others waited, if that was steady: what a line explains. A queue that nothing is taken
@@ -124,11 +112,11 @@ mod tests {
         for s in 0..9 {
             accepts.see(Nanos::from_secs(s), 100 * s, 0, Fill { used: 0, limit: 8 });
         }
-        assert_eq!((accepts.per_s(), accepts.is_queueing()), (None, false));
+        assert_eq!((accepts.per_s(), accepts.is_queueing), (None, false));
         accepts.see(Nanos::from_secs(9), 900, 14, Fill { used: 9, limit: 8 });
-        assert!(accepts.is_queueing());
+        assert!(accepts.is_queueing);
         accepts.see(Nanos::from_secs(10), 900, 1, Fill { used: 1, limit: 9 });
-        assert_eq!(accepts.fullest(), Some(Fill { used: 9, limit: 8 }));
+        assert_eq!(accepts.fullest, Some(Fill { used: 9, limit: 8 }));
     }
 
     #[test]
@@ -140,9 +128,9 @@ mod tests {
         {
             accepts.see(Nanos::from_millis(ms), 2_500, waiting, QUEUE);
         }
-        assert_eq!((accepts.stood(), accepts.stands()), (500, 500));
+        assert_eq!((accepts.stood, accepts.stands()), (500, 500));
         accepts.see(Nanos::from_millis(2_200), 2_500, 3, QUEUE);
-        assert_eq!((accepts.stood(), accepts.stands()), (500, 3));
+        assert_eq!((accepts.stood, accepts.stands()), (500, 3));
     }
 
     #[test]

@@ -25,7 +25,6 @@ use crate::{
 /// Runs the stages until the end of the last one, and ends the load.
 pub(crate) fn conduct(
     plan: &Plan,
-    root: &Root,
     observer: Observer,
     mut workers: Threads,
     sinks: &mut [&mut dyn Sink],
@@ -34,7 +33,7 @@ pub(crate) fn conduct(
     let first_dial = workers.now() + workers.notice();
     let mut conductor = Conductor::new(plan, &workers, workers.start, first_dial);
     conductor.record.io = workers.io;
-    let mut around = Environment::new(plan, root, observer, &workers, sinks, interrupt);
+    let mut around = Environment::new(plan, observer, &workers, sinks, interrupt);
     around.play(&mut conductor, &mut workers);
     stop(&mut workers, |worker, tick| conductor.handle_tick(worker, tick));
     let record = around.finish(conductor, &workers);
@@ -56,7 +55,7 @@ pub(crate) fn conduct_on(
     let mut conductor = Conductor::going_on(plan, workers, held);
     (conductor.record.io, conductor.record.losses) = (workers.io, losses);
     let sinks: &mut [&mut dyn Sink] = &mut [];
-    let mut around = Environment::new(plan, root, observer, workers, sinks, interrupt);
+    let mut around = Environment::new(plan, observer, workers, sinks, interrupt);
     around.play(&mut conductor, workers);
     around.finish(conductor, workers)
 }
@@ -70,7 +69,6 @@ struct Environment<'a, 's> {
     sources: Arc<Sources>,
     rejections: Rejections,
     moments: Moments,
-    both_ends_here: bool,
     /// The target's ends of our connections were seen on this host, or cannot be.
     ends_seen: bool,
 }
@@ -78,7 +76,6 @@ struct Environment<'a, 's> {
 impl<'a, 's> Environment<'a, 's> {
     fn new(
         plan: &'a Plan,
-        root: &Root,
         observer: Observer,
         workers: &Threads,
         sinks: &'a mut [&'s mut dyn Sink],
@@ -92,7 +89,6 @@ impl<'a, 's> Environment<'a, 's> {
             sources: workers.sources.clone(),
             rejections: Rejections::default(),
             moments: Moments::default(),
-            both_ends_here: plan.destinations().iter().all(|d| host::is_local(root, d.ip())),
             ends_seen: false,
         }
     }

@@ -39,19 +39,10 @@ struct Report {
 }
 
 impl Report {
-    /// Of a worker that has not reported yet.
-    fn none(role: Role) -> Report {
-        Report {
-            role,
-            open: 0,
-            resolved: 0,
-            waiting: 0,
-            owed: 0,
-            ramped_at: Nanos::NEVER,
-            until: Nanos::ZERO,
-            phase: Phase::Ramp,
-            drained_at: Nanos::NEVER,
-        }
+    /// Of a worker whose last tick this is.
+    fn of(role: Role, tick: &Tick, drained_at: Nanos) -> Report {
+        let &Tick { open, resolved, waiting, owed, ramped_at, until, phase, .. } = tick;
+        Report { role, open, resolved, waiting, owed, ramped_at, until, phase, drained_at }
     }
 }
 
@@ -121,10 +112,11 @@ impl<'a> Conductor<'a> {
         };
         let populations: Vec<PopulationRecord> = populations.map(measured).collect();
         let threads = populations.iter().map(|measured| measured.shards).sum();
+        let before = Tick { ramped_at: Nanos::NEVER, ..Tick::default() };
         Conductor {
             plan,
             schedule,
-            reports: role.into_iter().map(Report::none).collect(),
+            reports: role.into_iter().map(|role| Report::of(role, &before, Nanos::NEVER)).collect(),
             probe: Tick::starting(start),
             line_ends: lines::end_after(start),
             record: Record { threads, populations, started, ..Record::empty(plan) },
@@ -203,9 +195,9 @@ impl<'a> Conductor<'a> {
         self.reports.iter().filter(move |report| report.role == Role::Population(population))
     }
 
-    /// Connections open now.
+    /// Connections open now; of the probe's none counts.
     pub fn open(&self) -> u64 {
-        self.reports.iter().map(|report| report.open).sum()
+        self.record.populations.iter().map(|measured| measured.open).sum()
     }
 
     /// Requests that wait for a response, and of those the probe's.
@@ -234,6 +226,9 @@ impl<'a> Conductor<'a> {
     fn handle_lost(&mut self, worker: u32) {
         let report = &mut self.reports[worker as usize];
         let drained_at = report.drained_at.min(report.until);
+        if let Role::Population(nth) = report.role {
+            self.record.populations[usize::from(nth)].open -= report.open;
+        }
         *report = Report { drained_at, phase: Phase::Drain, open: 0, waiting: 0, owed: 0, ..*report };
         self.ends_by = Some("a lost worker");
     }
@@ -349,9 +344,8 @@ impl<'a> Conductor<'a> {
 
     /// Connections open now, of the populations that are at their largest load.
     fn held(&self) -> Vec<Option<u64>> {
-        let open = |nth| self.of(nth).map(|report| report.open).sum();
-        let populations = 0..self.record.populations.len() as u16;
-        populations.map(|nth| self.schedule.is_at_peak(nth).then(|| open(nth))).collect()
+        let populations = (0..).zip(&self.record.populations);
+        populations.map(|(nth, measured)| self.schedule.is_at_peak(nth).then_some(measured.open)).collect()
     }
 
     fn keep_held(&mut self, held: &[Option<u64>]) {
@@ -364,10 +358,9 @@ impl<'a> Conductor<'a> {
     fn end_load(&mut self) {
         self.keep_held(&self.held());
         // One that never came to its largest load has held what it has now.
-        let left = (0..)
-            .zip(&self.record.populations)
-            .map(|(nth, measured)| (!measured.is_kept).then(|| self.of(nth).map(|report| report.open).sum()));
-        self.keep_held(&left.collect::<Vec<_>>());
+        for measured in self.record.populations.iter_mut().filter(|measured| !measured.is_kept) {
+            measured.keep_held(measured.open);
+        }
         let ended = match self.draining {
             Some(since) if self.goes_on() => since.min(self.schedule.ends_at()),
             _ => self.of_load().map(|report| report.drained_at).max().unwrap_or_default(),

@@ -19,7 +19,7 @@ pub(crate) fn rows(plan: &Plan) -> impl Iterator<Item = (String, String)> {
 }
 
 /// The first of `n` destinations that is counted in this row, or in a later one.
-fn first_of(row: usize, n: usize) -> usize {
+pub(crate) fn first_of(row: usize, n: usize) -> usize {
     (0..n).find(|at| row_of(*at, n) >= row).unwrap_or(n)
 }
 

@@ -13,6 +13,16 @@ pub(crate) struct Fill {
 }
 
 impl Fill {
+    /// None where one of the two is not known.
+    pub(crate) fn of(used: Option<u64>, limit: Option<u64>) -> Option<Fill> {
+        Some(Fill { used: used?, limit: limit? })
+    }
+
+    /// Whether a queue takes no more; one without a limit always does.
+    pub(crate) fn is_full(self) -> bool {
+        self.limit > 0 && self.used >= self.limit
+    }
+
     /// Whether this many open files count as all.
     pub(crate) fn is_out_of_files(self) -> bool {
         self.used.min(self.limit) + FILES_KEPT.max(self.limit / 100) >= self.limit

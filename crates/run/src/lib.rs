@@ -87,7 +87,7 @@ pub fn run(
     prepared.print_notices(say);
     let observer = observe::Observer::start(plan, root);
     let workers = workers::Threads::start(plan, &prepared)?;
-    let record = conduct::conduct(plan, root, observer, workers, sinks, interrupt);
+    let record = conduct::conduct(plan, observer, workers, sinks, interrupt);
     let mut summary = judge::judge(plan, &record);
     summary.rig = CalibrationShare::of(calibrations, &summary);
     for sink in sinks {

@@ -13,13 +13,14 @@ use host::{
 use plan::Plan;
 use samples::{
     Cost, Fit, Generator, KernelCost, Observation, ObserverSeen, Phase, ProcessCost, Sample, Samples,
-    TargetSample, TargetSeen, row_of,
+    TargetSample, TargetSeen,
 };
 use units::Nanos;
 
 use crate::{
     accepts::Accepts,
     both_sides::MAX_COUNTED,
+    destinations::first_of,
     fill::Fill,
     listeners::{listeners, queues},
     moments::Doing,
@@ -100,8 +101,8 @@ pub(crate) struct Observer {
     next_sample: Nanos,
     /// The target's activity since the last call.
     doing: Option<Doing>,
-    /// Connections wait, and none receives anything: each sample covers everything.
-    is_silent: bool,
+    /// Connections wait, and none receives anything: each sample covers everything, and there are more of them.
+    pub(crate) is_silent: bool,
     destinations: Vec<SocketAddr>,
 }
 
@@ -253,14 +254,14 @@ impl Observer {
         self.doing.take()
     }
 
-    /// Whether some connections wait and none receives anything: then it is worth sampling more often.
-    pub(crate) fn set_silent(&mut self, is_silent: bool) {
-        self.is_silent = is_silent;
-    }
-
     /// Whether an additional check is worth its cost: of a silence, or a queue.
     pub(crate) fn is_curious(&self) -> bool {
-        self.is_silent || self.accepts.is_queueing()
+        self.is_silent || self.accepts.is_queueing
+    }
+
+    /// Whether both ends of the connections are on this host, as far as is known.
+    pub(crate) fn has_both_ends(&self) -> bool {
+        self.known.both_here
     }
 
     /// Whether this address is this machine's.
@@ -275,8 +276,7 @@ impl Observer {
 
     /// The first destination that is counted in this row.
     pub(crate) fn destination(&self, row: usize) -> Option<SocketAddr> {
-        let n = self.destinations.len();
-        (0..n).find(|at| row_of(*at, n) >= row).map(|at| self.destinations[at])
+        self.destinations.get(first_of(row, self.destinations.len())).copied()
     }
 
     /// Queries TCP's state of a sample of the connections; returns the current state.
@@ -313,8 +313,7 @@ impl Observer {
     }
 
     fn see_queues(&mut self, now: Nanos, load: Load, queues: &[Listener]) {
-        let fills: Vec<Fill> =
-            queues.iter().filter_map(|l| Some(Fill { used: l.waiting?, limit: l.backlog? })).collect();
+        let fills: Vec<Fill> = queues.iter().filter_map(|l| Fill::of(l.waiting, l.backlog)).collect();
         let waiting = fills.iter().map(|queue| queue.used).sum();
         if let Some(fullest) = fills.into_iter().max_by_key(|queue| queue.used) {
             self.accepts.see(now, load.opened + load.probed, waiting, fullest);
@@ -349,10 +348,10 @@ impl Observer {
     pub(crate) fn finish(mut self) -> Observed {
         self.usage_sample();
         if let Some(runtime) = self.known.seen.target.as_ref().and_then(TargetSeen::runtime) {
-            self.costs.runs_on(runtime);
+            self.costs.runtime = Some(runtime);
         }
         if let Some(heap) = self.heap.take() {
-            self.costs.live(heap.finish());
+            self.costs.live = Some(heap.finish());
         }
         let cost = self.costs.finish(self.known.both_here);
         let bytes = |fit: Option<Fit>| fit.map(|fit| fit.value);
@@ -379,9 +378,9 @@ impl Observer {
                 user_bytes_per_connection: bytes(cost.generator_bytes),
                 ..Generator::default()
             },
-            accept_queue: self.accepts.fullest(),
+            accept_queue: self.accepts.fullest,
             accepts_per_s: self.accepts.per_s(),
-            stood: self.accepts.stood(),
+            stood: self.accepts.stood,
             processors: host::processors_online(&self.root),
             cost,
             ..self.known
@@ -413,13 +412,10 @@ impl Observer {
         self.known.seen.see_there(phase, &sample);
         let Some(target) = &sample.target else { return };
         self.see_doing(target);
-        let fullest =
-            target.accept_queue.zip(target.accept_backlog).map(|(used, limit)| Fill { used, limit });
+        let fullest = Fill::of(target.accept_queue, target.accept_backlog);
         self.known.signs.see(now, &self.known.seen, self.known.both_here, fullest);
-        if let (Some(used), Some(limit), false) =
-            (target.accept_queue, target.accept_backlog, self.known.both_here)
-        {
-            self.accepts.see(now, load.opened + load.probed, used, Fill { used, limit });
+        if let Some(fullest) = fullest.filter(|_| !self.known.both_here) {
+            self.accepts.see(now, load.opened + load.probed, fullest.used, fullest);
         }
         let process = &target.process;
         let (rss_bytes, cpu_ns) = (process.rss_bytes, process.cpu_user_ns + process.cpu_system_ns);

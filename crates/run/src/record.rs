@@ -104,6 +104,8 @@ pub(crate) struct PopulationRecord {
     pub(crate) silences: Silences,
     /// The maximum of planned connections.
     pub(crate) wanted: u64,
+    /// Connections open now, and the most that ever were.
+    pub(crate) open: u64,
     pub(crate) peak: u64,
     /// Open at the end of the last stage with that maximum, or at the end of a run in its middle.
     pub(crate) held: u64,
@@ -140,12 +142,16 @@ impl PopulationRecord {
         PopulationRecord { wanted, shards, silences: Silences::new(period), ..PopulationRecord::default() }
     }
 
-    /// Takes a tick of one of its shards, at whose end all of them have `open` connections; all have reported until
-    /// `complete`, and full load began at `hold_from`.
-    pub(crate) fn take(&mut self, tick: &Tick, open: u64, complete: Nanos, hold_from: Nanos) {
+    /// Takes a tick of one of its shards, which had `before` connections open; all have reported until `complete`, and full
+    /// load began at `hold_from`.
+    pub(crate) fn take(&mut self, tick: &Tick, before: u64, complete: Nanos, hold_from: Nanos) {
         self.line.extend(tick);
+        // A worker ends a tick where its ramp ends: between two ends their mean is good enough.
+        let period = u128::from(tick.until.since(tick.from).0);
+        self.line.open_ns += u128::from(before + tick.open) * period / 2;
         self.silences.take(tick, complete);
-        self.peak = self.peak.max(open);
+        self.open = self.open + tick.open - before;
+        self.peak = self.peak.max(self.open);
         if !tick.is_idle() {
             self.last_seen = self.last_seen.max(tick.until);
         }

@@ -51,7 +51,7 @@ enum State {
 }
 
 /// The progress of a population.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     /// The ordered share of its load, and the connections that this means.
     level: Share,
@@ -127,19 +127,7 @@ impl<'a> Schedule<'a> {
     }
 
     fn inactive(plan: &'a Plan, start: Nanos, notice: Nanos) -> Schedule<'a> {
-        let still = Progress {
-            level: Share::NONE,
-            connections: 0,
-            planned: Share::NONE,
-            dials: None,
-            slope: None,
-            ramping: Nanos::ZERO,
-            holding: Nanos::ZERO,
-            hold_from: Nanos::NEVER,
-            moved_at: start,
-            is_moving: false,
-            has_held: false,
-        };
+        let still = Progress { hold_from: Nanos::NEVER, moved_at: start, ..Progress::default() };
         Schedule {
             plan,
             notice,

@@ -77,19 +77,7 @@ impl Search {
     pub(crate) fn new(least: u64, first: u64, most: u64, tolerance: f64) -> Search {
         let least = least.clamp(1, most.max(1));
         let most = most.max(least);
-        Search {
-            least,
-            first: first.clamp(least, most),
-            most,
-            tolerance,
-            passed: None,
-            failed: None,
-            all_passed: Vec::new(),
-            guess: None,
-            is_below_guess: false,
-            steps: 0,
-            outcome: None,
-        }
+        Search { least, first: first.clamp(least, most), most, tolerance, ..Search::default() }
     }
 
     /// What to try next; none at the end.

@@ -32,7 +32,7 @@ impl Environment<'_, '_> {
     pub(super) fn mind_silence(&mut self, conductor: &Conductor) {
         let is_silent =
             conductor.record.populations.iter().any(|measured| measured.silences.lasting().is_some());
-        self.observer.set_silent(is_silent);
+        self.observer.is_silent = is_silent;
     }
 
     /// Once a second: if some wait and none receives anything, or something failed, queries TCP's state of them.
@@ -97,7 +97,7 @@ impl Environment<'_, '_> {
     /// translated, as a published container port is, they are in another network namespace. What listens here at that
     /// address is not the target then.
     pub(super) fn look_for_the_other_ends(&mut self, conductor: &mut Conductor) {
-        if self.ends_seen || !self.both_ends_here || conductor.open() == 0 {
+        if self.ends_seen || !self.observer.has_both_ends() || conductor.open() == 0 {
             return;
         }
         // Those that come and go may all just have gone.
@@ -108,7 +108,6 @@ impl Environment<'_, '_> {
         // If the kernel does not report it now, it will not later.
         self.ends_seen = seen != Some(false);
         if seen == Some(false) {
-            self.both_ends_here = false;
             conductor.record.is_translated = true;
             self.observer.lose_target();
         }
@@ -116,7 +115,7 @@ impl Environment<'_, '_> {
 
     /// The other ends of our connections in this network namespace, if they are expected there and not too many to count.
     fn ends_there(&self, open: u64) -> Option<u64> {
-        let is_cheap = self.both_ends_here && (1..=MAX_COUNTED).contains(&open);
+        let is_cheap = self.observer.has_both_ends() && (1..=MAX_COUNTED).contains(&open);
         if is_cheap { self.sources.ends_there(self.observer.destinations()) } else { None }
     }
 

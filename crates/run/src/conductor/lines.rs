@@ -28,30 +28,16 @@ pub fn filed(role: Role, tick: &Tick) -> Cow<'_, Tick> {
 impl Conductor<'_> {
     /// A tick of a worker came.
     pub fn handle_tick(&mut self, worker: u32, tick: &Tick) {
-        let report = &mut self.reports[worker as usize];
-        let tick = &*filed(report.role, tick);
-        let period = tick.until.since(tick.from);
-        // A worker ends a tick where its ramp ends: between two ends their mean is good enough.
-        let open = report.open + tick.open;
-        let is_after = report.drained_at != Nanos::NEVER;
+        let before = self.reports[worker as usize];
+        let tick = &*filed(before.role, tick);
+        let is_after = before.drained_at != Nanos::NEVER;
         let ended = tick.phase == Phase::Drain && !is_after;
-        *report = Report {
-            role: report.role,
-            drained_at: if ended { tick.until } else { report.drained_at },
-            open: tick.open,
-            resolved: tick.resolved,
-            waiting: tick.waiting,
-            owed: tick.owed,
-            ramped_at: tick.ramped_at,
-            until: tick.until,
-            phase: tick.phase,
-        };
-        let role = report.role;
-        let open_ns = u128::from(open) * u128::from(period.0) / 2;
+        let drained_at = if ended { tick.until } else { before.drained_at };
+        self.reports[worker as usize] = Report::of(before.role, tick, drained_at);
         self.record.losses.take(tick);
-        match role {
+        match before.role {
             Role::Population(nth) => {
-                self.take_of(nth, tick, open_ns);
+                self.take_of(nth, tick, before.open);
                 // The tick in which its load ended is not among them.
                 if is_after {
                     self.record.populations[usize::from(nth)].dropped_in_drain += tick.counts.dropped;
@@ -65,14 +51,13 @@ impl Conductor<'_> {
         }
     }
 
-    /// What a population's worker has reported. Its histograms are added up here, once; what follows adds up lines.
-    fn take_of(&mut self, nth: u16, tick: &Tick, open_ns: u128) {
-        let open = self.of(nth).map(|report| report.open).sum();
+    /// What a population's worker has reported, which had `before` connections open. Its histograms are added up here, once;
+    /// what follows adds up lines.
+    fn take_of(&mut self, nth: u16, tick: &Tick, before: u64) {
         let complete = self.of(nth).map(|report| report.until).min().unwrap_or_default();
         let hold_from = self.schedule.progress(nth).hold_from;
         let measured = &mut self.record.populations[usize::from(nth)];
-        measured.take(tick, open, complete, hold_from);
-        measured.line.open_ns += open_ns;
+        measured.take(tick, before, complete, hold_from);
         let period = tick.until.since(tick.from);
         // The rate of a short tick is noise.
         if tick.phase == Phase::Hold && period >= Nanos(self.period.0 / 2) {

@@ -152,7 +152,8 @@ impl Evidence {
     pub(super) fn seen(observed: &Observed, threads: u32) -> Evidence {
         let Observation { target, host, target_host, own, .. } = &observed.seen;
         let here = host.as_ref().map(Host::seen).unwrap_or_default();
-        let queue = target.as_ref().and_then(|t| fill(t.accept_queue?.max, t.accept_backlog));
+        let queue =
+            target.as_ref().and_then(|t| Fill::of(t.accept_queue.map(|queue| queue.max), t.accept_backlog));
         Evidence {
             here,
             there: target_host.as_ref().map(Host::seen).or(observed.both_here.then_some(here)),
@@ -163,7 +164,7 @@ impl Evidence {
             stood: observed.stood,
             segments: observed.segments,
             shared: Shared::seen(observed),
-            heap: observed.signs.heap(),
+            heap: observed.signs.heap,
             threads_gone: target.as_ref().map_or(Vec::new(), |target| target.threads_gone.clone()),
             log: target.as_ref().map_or(Vec::new(), |target| target.log.clone()),
             ..Evidence::default()
@@ -171,16 +172,12 @@ impl Evidence {
     }
 }
 
-fn fill(used: u64, limit: Option<u64>) -> Option<Fill> {
-    Some(Fill { used, limit: limit? })
-}
-
 impl Host {
     fn seen(host: &HostSeen) -> Host {
         Host {
             net: host.tcp(),
             oom_kills: host.oom_kills.total(),
-            conntrack: host.conntrack.and_then(|tracked| fill(tracked.max, host.conntrack_max)),
+            conntrack: Fill::of(host.conntrack.map(|tracked| tracked.max), host.conntrack_max),
             conntrack_drops: host.conntrack_drops.map(|drops| drops.total()),
         }
     }
@@ -194,7 +191,7 @@ impl TargetSeen {
             pid: target.pid,
             ended: process.processes.last == 0,
             oom_kills: target.group_oom_kills.total(),
-            open_files: target.open_files.and_then(|files| fill(files.max, target.open_files_limit)),
+            open_files: Fill::of(target.open_files.map(|files| files.max), target.open_files_limit),
             // A wait is reported when it is over: it may belong to the previous second.
             cpu_thread: process.busiest_wanted_hold.map(|wanted| wanted.max.min(1.0)),
             cpu_share: process.cores.map_or(0.0, |cores| cores_used / cores.max(1) as f64),

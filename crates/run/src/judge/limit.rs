@@ -30,7 +30,9 @@
 //!
 //! Of findings that are equally sure the one goes before that was there first, where that is known ([`first`]).
 
-use samples::{Cause, Certainty, Errno, FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
+use std::cmp::Reverse;
+
+use samples::{Cause, Certainty, Errno, Fault, FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
 use units::Count;
 
 use super::{evidence::Evidence, honesty};
@@ -49,8 +51,8 @@ mod target;
 
 use Certainty::Guess;
 
-/// What went wrong most of all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What went wrong most of all. Of equals the first: our own doing before others', what is refused before what is only slow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Trouble {
     /// Nothing did, and yet the run is not as it should be.
     None,
@@ -176,35 +178,20 @@ impl<'a> Case<'a> {
     }
 
     fn of(summary: &'a Summary, evidence: &'a Evidence) -> Case<'a> {
-        // The first of equals: our own doing before others', what is refused before what is only slow.
-        const ORDER: [Trouble; 7] = [
-            Trouble::Ours,
-            Trouble::Refused,
-            Trouble::Waiting,
-            Trouble::Lost,
-            Trouble::WrongAnswer,
-            Trouble::Path,
-            Trouble::Other,
-        ];
         // What waits still when the run ends waits as what ran into its timeout.
-        let unanswered = Some(summary.requests.unanswered).filter(|n| *n > 0).map(|count| FaultCount {
-            side: Side::Target,
-            stage: Stage::Exchange,
-            kind: Kind::Timeout,
-            count,
-            detail: Errno::NONE,
-        });
-        let faults: Vec<&FaultCount> = summary.faults.iter().chain(&unanswered).collect();
-        let of = |trouble: Trouble| faults.iter().filter(move |f| trouble_of(f) == trouble);
+        let unanswered =
+            FaultCount::new(Fault::target(Stage::Exchange, Kind::Timeout), summary.requests.unanswered);
+        let faults = || summary.faults.iter().chain([&unanswered]).filter(|f| f.count > 0);
+        let of = |trouble: Trouble| faults().filter(move |f| trouble_of(f) == trouble);
         let count = |trouble: Trouble| of(trouble).map(|f| f.count).sum::<u64>();
-        let most = ORDER.map(count).into_iter().max().unwrap_or(0);
-        let trouble = ORDER.into_iter().find(|t| most > 0 && count(*t) == most).unwrap_or(Trouble::None);
+        let most = faults().map(trouble_of).max_by_key(|trouble| (count(*trouble), Reverse(*trouble)));
+        let trouble = most.unwrap_or(Trouble::None);
         let worst = of(trouble).max_by_key(|f| f.count);
         Case {
             summary,
             evidence,
             trouble,
-            count: most,
+            count: count(trouble),
             kind: worst.map(|f| f.kind),
             stage: worst.map(|f| f.stage),
             errno: worst.map_or(Errno::NONE, |f| f.detail),
@@ -226,9 +213,14 @@ impl<'a> Case<'a> {
         if c.held > 0 { c.held.min(c.peak) } else { c.peak }
     }
 
+    /// The most connections that ever were open.
+    fn peak(&self) -> u64 {
+        self.summary.connections.peak
+    }
+
     /// Those that the target served: without connections in its accept queue.
     fn served(&self) -> u64 {
-        let served = self.summary.connections.peak.saturating_sub(self.evidence.stood);
+        let served = self.peak().saturating_sub(self.evidence.stood);
         if served > 0 { self.left().min(served) } else { self.left() }
     }
 

@@ -70,10 +70,11 @@ pub(super) struct Costs {
     answered_in_hold: u64,
     /// Memory of the target's host at first, and connections open and memory when last seen under load.
     room: Option<(Room, u64, Room)>,
-    /// Connections, and bytes that lived in the target's managed heap then, or why they are not known.
-    live: Option<Result<Points, String>>,
+    /// Connections, and bytes that lived in the target's managed heap then: without connections, with some, and with all of
+    /// them; or why they are not known.
+    pub(super) live: Option<Result<Points, String>>,
     /// The managed runtime that the target was seen to be on.
-    runtime: Option<&'static str>,
+    pub(super) runtime: Option<&'static str>,
 }
 
 /// Memory of the target's host.
@@ -124,16 +125,6 @@ impl Costs {
         }
     }
 
-    /// The target runs on this managed runtime.
-    pub(super) fn runs_on(&mut self, runtime: &'static str) {
-        self.runtime = Some(runtime);
-    }
-
-    /// What lived in its heap without connections, with some, and with all of them.
-    pub(super) fn live(&mut self, live: Result<Points, String>) {
-        self.live = Some(live);
-    }
-
     /// What was taken for the target is not.
     pub(super) fn lose_target(&mut self) {
         (self.target, self.room, self.runtime, self.live) = (Spent::default(), None, None, None);
@@ -142,35 +133,32 @@ impl Costs {
     /// The result. `both_here`: throng's own memory comes from the same machine.
     pub(super) fn finish(&self, both_here: bool) -> Cost {
         let memory = self.memory();
-        let bytes = |which: usize| memory[which].1.filter(Fit::is_carried);
+        let [target_bytes, generator_bytes, kernel_bytes, target_kernel_bytes] =
+            memory.map(|(_, fit)| fit.filter(Fit::is_carried));
         let is_idle = self.answered_in_hold as f64 * IDLE_EVERY_S < self.open_s;
         let idle = |of: &Spent| us(&of.us_by_second).filter(|_| is_idle);
         let per_request = |of: &Spent| us(&of.us_by_answered).filter(|_| self.answered_in_hold > 0);
         let mut cost = Cost {
-            target_bytes: bytes(TARGET),
-            generator_bytes: bytes(GENERATOR),
-            kernel_bytes: bytes(KERNEL),
-            target_kernel_bytes: bytes(KERNEL_THERE),
+            target_bytes,
+            generator_bytes,
+            kernel_bytes,
+            target_kernel_bytes,
             target_cpu_us_per_open: us(&self.target.us_by_opened),
             generator_cpu_us_per_open: us(&self.own.us_by_opened),
             target_cpu_us_per_request: per_request(&self.target),
             generator_cpu_us_per_request: per_request(&self.own),
             target_cpu_us_per_idle_second: idle(&self.target),
             generator_cpu_us_per_idle_second: idle(&self.own),
-            ceiling_connections: None,
             target_runtime: self.runtime.map(str::to_owned),
-            target_live_bytes: None,
-            target_live_fit: None,
-            target_live_points: Vec::new(),
-            target_live_failure: None,
             discarded: discarded(&memory),
+            ..Cost::default()
         };
         self.report_live(&mut cost);
         cost.ceiling_connections = self.ceiling(&cost, &memory, both_here);
         cost
     }
 
-    /// Slopes of memory as they were fitted, by the names of their figures.
+    /// As they were fitted.
     fn memory(&self) -> Memory {
         let from = self.peak / RAMP_FROM;
         let fit = |of: &Octaves| {
@@ -214,10 +202,11 @@ impl Costs {
 
     fn ceiling(&self, cost: &Cost, memory: &Memory, both_here: bool) -> Option<u64> {
         let (first, open, last) = self.room?;
+        let [(_, target), (_, own), ..] = *memory;
         // Resident memory of a managed runtime is what it was given, not what connections need.
-        let target = if self.runtime.is_some() { cost.target_live_fit? } else { memory[TARGET].1? };
+        let target = if self.runtime.is_some() { cost.target_live_fit? } else { target? };
         let kernel = if both_here { cost.kernel_bytes? } else { cost.target_kernel_bytes? };
-        let own = if both_here { Some(memory[GENERATOR].1?) } else { None };
+        let own = if both_here { Some(own?) } else { None };
         // What is lost among pages is small, and counts with what it may be at most.
         let most = |fit: Fit| if fit.is_carried() { fit.value } else { fit.value.max(0.0) + 2.0 * fit.error };
         let parts = [Some(target), Some(kernel), own];
@@ -230,12 +219,9 @@ impl Costs {
     }
 }
 
+/// Slopes of the target, of throng, of this machine's kernel and of the one of the target's host, with the names of their
+/// figures.
 type Memory = [(&'static str, Option<Fit>); 4];
-
-const TARGET: usize = 0;
-const GENERATOR: usize = 1;
-const KERNEL: usize = 2;
-const KERNEL_THERE: usize = 3;
 
 /// Those that the points do not carry.
 fn discarded(memory: &Memory) -> Vec<Discarded> {
@@ -351,20 +337,20 @@ mod tests {
     #[test]
     fn memory_of_a_managed_runtime_is_not_the_cost_of_connections() {
         let mut costs = seen(40_000, |_| 0.0);
-        costs.runs_on("JVM");
+        costs.runtime = Some("JVM");
         let cost = costs.finish(true);
         is(cost.target_bytes, 1_000.0);
         assert_eq!((cost.target_runtime.as_deref(), cost.ceiling_connections), (Some("JVM"), None));
         // 200 bytes each live: 3,000 with the kernel's and throng's.
         let points = [0, 10_000, 20_000, 30_000, 40_000, 40_000].map(|open| (open, 3_000_000 + 200 * open));
-        costs.live(Ok(points.to_vec()));
+        costs.live = Some(Ok(points.to_vec()));
         let cost = costs.finish(true);
         assert_eq!(
             (cost.target_live_bytes, cost.ceiling_connections),
             (Some(200.0), Some(40_000 + 3_610_000 / 3_000))
         );
         assert_eq!((cost.target_live_failure.as_deref(), &cost.target_live_points[..]), (None, &points[..]));
-        costs.live(Err("jcmd: not found".to_owned()));
+        costs.live = Some(Err("jcmd: not found".to_owned()));
         let cost = costs.finish(true);
         assert_eq!(
             (cost.target_live_bytes, cost.target_live_failure.as_deref()),
@@ -376,7 +362,7 @@ mod tests {
     fn a_live_heap_needs_points_that_carry_a_line() {
         let check = |points: &[(u64, u64)], failure: &str| {
             let mut costs = seen(40_000, |_| 0.0);
-            costs.live(Ok(points.to_vec()));
+            costs.live = Some(Ok(points.to_vec()));
             let cost = costs.finish(true);
             assert_eq!((cost.target_live_bytes, cost.target_live_fit), (None, None), "{points:?}");
             let why = cost.target_live_failure.expect("why not");

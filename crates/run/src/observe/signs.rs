@@ -60,8 +60,8 @@ pub(crate) struct Signs {
     totals: [u64; 3],
     /// Time in collections at an earlier sample.
     collected: Option<(Nanos, u64)>,
-    /// The heap at its worst sample.
-    heap: Option<FullHeap>,
+    /// The heap of the JVM at its worst sample, where it had no room left.
+    pub(crate) heap: Option<FullHeap>,
 }
 
 impl Signs {
@@ -88,15 +88,14 @@ impl Signs {
 
     /// The target's fullest queue at this moment, and whether any has overflown since the last one.
     pub(crate) fn see_queue(&mut self, now: Nanos, fullest: Option<Fill>, has_overflown: bool) {
-        let is_full = fullest.is_some_and(|queue| queue.limit > 0 && queue.used >= queue.limit);
-        self.note(Sign::Queue, now, is_full || has_overflown);
+        self.note(Sign::Queue, now, fullest.is_some_and(Fill::is_full) || has_overflown);
     }
 
     fn see_target(&mut self, now: Nanos, target: &TargetSeen) {
         let sample = target.latest();
         let says = |kind: LogKind| target.log.iter().any(|line| line.kind == kind);
-        let files = sample.open_files.zip(sample.open_files_limit);
-        let is_out = files.is_some_and(|(used, limit)| Fill { used, limit }.is_out_of_files());
+        let files = Fill::of(sample.open_files, sample.open_files_limit);
+        let is_out = files.is_some_and(Fill::is_out_of_files);
         self.note(Sign::Ended, now, target.process.processes.last == 0);
         self.note(Sign::OpenFiles, now, is_out || says(LogKind::OpenFiles));
         self.note(Sign::Thread, now, !target.threads_gone.is_empty());
@@ -125,11 +124,6 @@ impl Signs {
             self.heap = Some(heap);
         }
         is_full
-    }
-
-    /// Of the JVM, where it had no room left.
-    pub(crate) const fn heap(&self) -> Option<FullHeap> {
-        self.heap
     }
 
     /// A sign was there now, or not.
@@ -205,7 +199,7 @@ mod tests {
                 all.see_target(Phase::Hold, &target(*collected_ms, *used));
                 signs.see(at(s), &all, true, None);
             }
-            assert_eq!(signs.heap().map(|heap| (heap.used, heap.collecting)), expected, "{samples:?}");
+            assert_eq!(signs.heap.map(|heap| (heap.used, heap.collecting)), expected, "{samples:?}");
             assert_eq!(signs.times(Sign::Heap).is_empty(), expected.is_none());
         };
         check(&[(0, 950), (600, 960), (1_500, 990)], Some((990, 0.9)));
@@ -224,7 +218,7 @@ mod tests {
         sample.log = vec![LogLine { kind: LogKind::Heap, ..LogLine::default() }];
         all.see_target(Phase::Hold, &sample);
         signs.see(at(2), &all, true, None);
-        assert_eq!((signs.times(Sign::Heap), signs.heap()), (&[(at(2), at(2))][..], None));
+        assert_eq!((signs.times(Sign::Heap), signs.heap), (&[(at(2), at(2))][..], None));
     }
 
     #[test]

@@ -104,7 +104,8 @@ impl Threads {
         let parts = plan.parts(|population| prepared.shards.counts[usize::from(population)]);
         let clock = Clock::start();
         let (links, arrivals) = engine::links(parts.len() as u32);
-        let io = prepared.backend.name();
+        let Prepared { backend, slots, shards: Shards { own_files, .. }, .. } = *prepared;
+        let io = backend.name();
         let mut workers = Threads {
             clock,
             start: Nanos::ZERO,
@@ -123,13 +124,18 @@ impl Threads {
             let (ready, is_ready) = mpsc::channel();
             let (starter, start) = mpsc::channel();
             let job = Job::new(plan, part.role);
-            let io_config = IoConfig::of(prepared, &part, clock);
             let client = move |start| Client::new(&part, job, tuples, link, start);
+            // Rings and file tables belong to the thread that creates them.
             let body = move || {
                 net::block_signals();
-                match io_config.backend {
-                    Backend::Uring => work(io_config.uring(), &part, &ready, &start, client),
-                    Backend::Epoll => work(io_config.epoll(), &part, &ready, &start, client),
+                match backend {
+                    Backend::Uring => {
+                        let settings = uring::Settings::new(part.places, slots);
+                        work(Uring::new(settings, clock), &part, &ready, &start, client);
+                    }
+                    Backend::Epoll => {
+                        work(epoll(part.places, own_files, clock), &part, &ready, &start, client);
+                    }
                 }
             };
             let thread = std::thread::Builder::new().name(name(&part)).spawn(body);
@@ -166,33 +172,12 @@ fn name(part: &Part) -> String {
     }
 }
 
-/// The configuration of a shard thread's I/O; rings and file tables belong to the thread that creates them.
-#[derive(Clone, Copy)]
-struct IoConfig {
-    backend: Backend,
-    places: u32,
-    slots: u32,
-    own_files: bool,
-    clock: Clock,
-}
-
-impl IoConfig {
-    fn of(prepared: &Prepared, part: &Part, clock: Clock) -> IoConfig {
-        let Prepared { backend, slots, shards: Shards { own_files, .. }, .. } = *prepared;
-        IoConfig { backend, places: part.places, slots, own_files, clock }
+/// For this many connections, with a file table of this thread's own or the one of the process.
+fn epoll(connections: u32, own_files: bool, clock: Clock) -> io::Result<Epoll> {
+    if own_files {
+        net::own_open_files(None)?;
     }
-
-    fn uring(self) -> io::Result<Uring> {
-        let IoConfig { places, slots, .. } = self;
-        Uring::new(uring::Settings::new(places, slots), self.clock)
-    }
-
-    fn epoll(self) -> io::Result<Epoll> {
-        if self.own_files {
-            net::own_open_files(None)?;
-        }
-        Epoll::new(epoll::Settings { connections: self.places, by_millis: false }, self.clock)
-    }
+    Epoll::new(epoll::Settings { connections, by_millis: false }, clock)
 }
 
 /// A shard's thread: reports whether its I/O is ready, waits for the start, runs to the end.

@@ -8,7 +8,7 @@ use samples::{
 use units::Count;
 
 use super::{Case, Trouble};
-use crate::judge::evidence::Evidence;
+use crate::{fill::Fill, judge::evidence::Evidence};
 
 const BACKLOG: &str = "check whether its own limit on connections (max-connections) keeps it from \
 accepting; otherwise raise its listen() backlog, and sysctl -w net.core.somaxconn=65535";
@@ -38,7 +38,7 @@ pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
 }
 
 pub(super) fn is_full(e: &Evidence) -> bool {
-    e.accept_queue.is_some_and(|queue| queue.limit > 0 && queue.used >= queue.limit)
+    e.accept_queue.is_some_and(Fill::is_full)
 }
 
 /// ` of 511`, where that is known.

@@ -13,7 +13,7 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
     if case.trouble != Trouble::Lost {
         return None;
     }
-    let (n, peak) = (case.faults(), case.summary.connections.peak);
+    let (n, peak) = (case.faults(), case.peak());
     let pattern = case.evidence.losses;
     let silence = pattern.silence.filter(|time| *time >= SET);
     let age = pattern.age.filter(|time| *time >= SET);
@@ -49,13 +49,7 @@ pub(super) fn responses(case: &Case) -> Option<Limit> {
     let detail = format!("it closes each connection after {responses} without announcing it");
     let cure = "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), or \
     make it announce the close (Connection: close)";
-    case.limit(
-        Inferred,
-        (Side::Target, Cause::RequestsPerConnection),
-        case.summary.connections.peak,
-        detail,
-        cure,
-    )
+    case.limit(Inferred, (Side::Target, Cause::RequestsPerConnection), case.peak(), detail, cure)
 }
 
 /// It closes idle connections to make room for new ones, and others that are silent for longer stay.

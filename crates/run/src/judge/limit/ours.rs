@@ -87,7 +87,7 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
         _ => return None,
     };
     let certainty = if cause == Cause::Unknown { Guess } else { Seen };
-    case.limit(certainty, (Side::Host, cause), case.summary.connections.peak, detail, cure)
+    case.limit(certainty, (Side::Host, cause), case.peak(), detail, cure)
 }
 
 /// Throng itself was too slow. That does not explain closes, resets or wrong responses; and a little lag does not explain

@@ -41,7 +41,7 @@ fn rejected_in_part(case: &Case) -> Option<Limit> {
         Count(messages),
         since(case),
     );
-    case.limit(Inferred, (Side::Path, Cause::Unreachable), case.summary.connections.peak, detail, FIREWALLS)
+    case.limit(Inferred, (Side::Path, Cause::Unreachable), case.peak(), detail, FIREWALLS)
 }
 
 /// A message of ICMP rejects dials, and its sender is known.
@@ -95,13 +95,7 @@ pub(super) fn rejected(case: &Case) -> Option<Limit> {
             (Side::Path, Cause::Unreachable, format!("{who} rejects with ICMP {said}"), cure)
         }
     };
-    case.limit(
-        Seen,
-        (side, cause),
-        case.summary.connections.peak,
-        format!("{n} dials {what}: {how}{since}"),
-        cure,
-    )
+    case.limit(Seen, (side, cause), case.peak(), format!("{n} dials {what}: {how}{since}"), cure)
 }
 
 /// Whether it is a policy, and not a missing route.
@@ -141,7 +135,7 @@ fn unacknowledged(case: &Case) -> Option<Limit> {
         Count(seen.unacknowledged),
         Count(seen.connections),
     );
-    case.limit(Inferred, (Side::Path, Cause::Unacknowledged), case.summary.connections.peak, detail, WAY)
+    case.limit(Inferred, (Side::Path, Cause::Unacknowledged), case.peak(), detail, WAY)
 }
 
 fn never_opened(case: &Case) -> Option<Limit> {

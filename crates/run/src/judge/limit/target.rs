@@ -13,7 +13,7 @@ use crate::judge::evidence::times::USED_UP;
 /// Its process is gone.
 pub(super) fn ended(case: &Case) -> Option<Limit> {
     let target = case.evidence.target.filter(|t| t.ended && case.is_short())?;
-    let (pid, peak) = (target.pid, case.summary.connections.peak);
+    let (pid, peak) = (target.pid, case.peak());
     // The host's counter has those of all its control groups.
     let killed = case.evidence.there.map_or(0, |host| host.oom_kills).max(target.oom_kills);
     if killed > 0 {
@@ -174,7 +174,7 @@ fn of_them(case: &Case, kind: Kind) -> String {
 
 /// Nothing but the kind of fault is known, and perhaps a number at which things are known to stop.
 pub(super) fn fault(case: &Case) -> Option<Limit> {
-    let (n, peak) = (case.faults(), case.summary.connections.peak);
+    let (n, peak) = (case.faults(), case.peak());
     let kind = case.kind?;
     let (certainty, cause, detail, cure) = match (case.trouble, case.stage?) {
         (Trouble::Waiting, Stage::Dial) => (
