@@ -92,12 +92,8 @@ fn fetch_on(connection: &Connection, ports: &[u16], token: Option<&Token>) -> Re
         403 => return Err("it rejected the token: 403".to_owned()),
         status => return Err(format!("unexpected response: {status}")),
     }
-    Sample::from_json(&text).map_err(|e| {
-        format!(
-            "the response is not a sample; is it another version of \
-    throng? {e}"
-        )
-    })
+    Sample::from_json(&text)
+        .map_err(|e| format!("the response is not a sample; is it another version of throng? {e}"))
 }
 
 /// Connections that `throng serve` has open, by its own count at `/stats`, without the one of this request; takes at most

@@ -35,8 +35,7 @@ impl Token {
         let token = text.lines().next().unwrap_or_default().trim();
         if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(format!(
-                "no token in this file; create one with openssl rand -hex 32 > {path}: \
-            {path:?}"
+                "no token in this file; create one with openssl rand -hex 32 > {path}: {path:?}"
             ));
         }
         Ok(Token(token.to_owned()))

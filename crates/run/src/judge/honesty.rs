@@ -64,8 +64,7 @@ pub(super) fn saturated(e: &Evidence) -> Option<String> {
         format!("throng's threads used {:.0} % of their processors", cpu_share * 100.0)
     } else {
         format!(
-            "throng was short of CPU: its threads were runnable for {:.0} % of the time, and ran for {:.0} \
-            %",
+            "throng was short of CPU: its threads were runnable for {:.0} % of the time, and ran for {:.0} %",
             demand * 100.0,
             cpu_share * 100.0
         )

@@ -71,8 +71,7 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
         (Trouble::Ours, Kind::NoMemory) => (
             Cause::Memory,
             format!("{n} sockets could not be created: out of memory"),
-            "hold fewer connections on this machine, or \
-            free memory",
+            "hold fewer connections on this machine, or free memory",
         ),
         (Trouble::Ours, Kind::OpenFiles) => (
             Cause::OpenFiles,

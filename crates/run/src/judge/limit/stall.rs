@@ -78,13 +78,8 @@ pub(super) fn stall(case: &Case) -> Option<Limit> {
     if case.trouble == Trouble::Waiting && !may_explain(case, length_us(&stall)) {
         return None;
     }
-    case.limit(
-        Seen,
-        (Side::Target, Cause::Stall),
-        case.left(),
-        describe(case.summary, &stall),
-        advice(stall.state),
-    )
+    let detail = describe(case.summary, &stall);
+    case.limit(Seen, (Side::Target, Cause::Stall), case.left(), detail, advice(stall.state))
 }
 
 /// The same as a warning, of a run that passes.
@@ -137,8 +132,7 @@ const fn advice(state: State) -> &'static str {
         State::Stopped => "find what stops it (SIGSTOP, Ctrl-Z, a debugger, a paused container or machine)",
         State::Blocked => "check its disks and network file systems (iostat -x, /proc/PID/stack)",
         State::Collecting => {
-            "increase its heap or use another collector, and check its garbage collection \
-        log"
+            "increase its heap or use another collector, and check its garbage collection log"
         }
         State::Cpu => "find what it computes at that time (perf top -p PID)",
         State::Idle | State::Unseen => {

@@ -62,44 +62,28 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     if case.trouble != Trouble::Refused {
         return None;
     }
-    let (n, c) = (case.faults(), &case.summary.connections);
-    if c.opened == 0 && case.evidence.there.is_some() && case.evidence.accept_queue.is_some() {
+    let (n, opened) = (case.faults(), case.summary.connections.opened);
+    // Whether there is a listener can only be seen on the target's host: resets look the same.
+    let is_seen = case.evidence.there.is_some();
+    let (certainty, at, detail, cure) = if opened > 0 {
+        (
+            Seen,
+            case.left(),
+            format!("{n} dials were refused after {} had been accepted{}", Count(opened), since(case)),
+            "check whether it stopped listening, and its log; a firewall that sends resets looks the same",
+        )
+    } else if is_seen && case.evidence.accept_queue.is_some() {
         let detail = format!(
             "{n} dials were refused although there is a listener: perhaps a firewall sent the resets, or \
             the target was started later"
         );
-        return case.limit(
-            Inferred,
-            (Side::Target, Cause::Refused),
-            0,
-            detail,
-            "check that host's firewall (nft list ruleset)",
-        );
-    }
-    if c.opened == 0 {
-        let detail = format!("{n} dials were refused: nothing is listening there{}", or_a_firewall(case));
-        return case.limit(
-            Seen,
-            (Side::Target, Cause::Refused),
-            0,
-            detail,
-            "start the server, or check the address and port",
-        );
-    }
-    let detail = format!("{n} dials were refused after {} had been accepted{}", Count(c.opened), since(case));
-    case.limit(
-        Seen,
-        (Side::Target, Cause::Refused),
-        case.left(),
-        detail,
-        "check whether it stopped listening, and its log; a firewall that sends resets looks the same",
-    )
-}
-
-/// Whether there is a listener can only be seen on the target's host: resets look the same.
-fn or_a_firewall(case: &Case) -> &'static str {
-    let is_seen = case.evidence.there.is_some();
-    if is_seen { "" } else { ", or a firewall on the path sent the resets" }
+        (Inferred, 0, detail, "check that host's firewall (nft list ruleset)")
+    } else {
+        let or = if is_seen { "" } else { ", or a firewall on the path sent the resets" };
+        let detail = format!("{n} dials were refused: nothing is listening there{or}");
+        (Seen, 0, detail, "start the server, or check the address and port")
+    };
+    case.limit(certainty, (Side::Target, Cause::Refused), at, detail, cure)
 }
 
 /// It expects TLS, which throng does not support.
