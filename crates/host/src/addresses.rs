@@ -70,8 +70,9 @@ pub fn route_device(root: &Root, to: IpAddr) -> Option<String> {
     }
     let routes = match to {
         IpAddr::V4(_) => root.read("proc/net/route").ok()?.lines().filter_map(parse_route4).collect(),
+        // The kernel's own "unreachable" rows belong to lo.
         IpAddr::V6(_) => {
-            root.read("proc/net/ipv6_route").ok()?.lines().filter_map(parse_gateway6).collect::<Vec<_>>()
+            routes6(root).map(|(route, _)| route).filter(|route| route.device != "lo").collect::<Vec<_>>()
         }
     };
     let fitting = routes.into_iter().filter(|route| route.network.contains(to));
@@ -95,15 +96,13 @@ fn parse_route4(line: &str) -> Option<Route> {
     Some(Route { network, metric: fields[6].parse().ok()?, device: fields[0].to_owned() })
 }
 
-/// As [`parse_route6`], with the metric in the sixth field and the device in the last.
-fn parse_gateway6(line: &str) -> Option<Route> {
+/// Destination, prefix length, three more fields, metric, two more, flags, device; also the flags (linux/ipv6_route.h).
+fn parse_route6(line: &str) -> Option<(Route, u32)> {
     let fields: Vec<&str> = line.split_whitespace().collect();
-    let base = parse_hex6(fields.first()?)?;
-    let length = u32::from_str_radix(fields.get(1)?, 16).ok().filter(|length| *length <= 128)?;
-    let metric = u32::from_str_radix(fields.get(5)?, 16).ok()?;
-    let device = (*fields.get(9)?).to_owned();
-    // The kernel's own "unreachable" rows belong to lo.
-    (device != "lo").then_some(Route { network: Network { base, length }, metric, device })
+    let number = |at: usize| u32::from_str_radix(fields.get(at)?, 16).ok();
+    let length = number(1).filter(|length| *length <= 128)?;
+    let network = Network { base: parse_hex6(fields[0])?, length };
+    Some((Route { network, metric: number(5)?, device: (*fields.get(9)?).to_owned() }, number(8)?))
 }
 
 /// Ascending, each once. The two loopbacks are local on every machine, whatever can be read of it.
@@ -115,20 +114,27 @@ fn local_networks(root: &Root) -> Vec<Network> {
     networks.extend(parse_trie(&root.read("proc/net/fib_trie").unwrap_or_default()));
     networks.extend(root.read("proc/net/if_inet6").unwrap_or_default().lines().filter_map(parse_interface6));
     if root.read("proc/sys/net/ipv6/ip_nonlocal_bind").is_ok_and(|text| text.trim() == "1") {
-        networks.extend(routes6(root));
+        networks.extend(local_routes6(root));
     }
     networks.sort_unstable();
     networks.dedup();
     networks
 }
 
-fn routes6(root: &Root) -> Vec<Network> {
-    root.read("proc/net/ipv6_route").unwrap_or_default().lines().filter_map(parse_route6).collect()
+fn routes6(root: &Root) -> impl Iterator<Item = (Route, u32)> {
+    let text = root.read("proc/net/ipv6_route").unwrap_or_default();
+    text.lines().filter_map(parse_route6).collect::<Vec<_>>().into_iter()
+}
+
+fn local_routes6(root: &Root) -> Vec<Network> {
+    const RTF_LOCAL: u32 = 0x8000_0000;
+    let local = routes6(root).filter(|(_, flags)| flags & RTF_LOCAL != 0);
+    local.map(|(route, _)| route.network).collect()
 }
 
 /// Those, and what only incoming packets may use.
 fn local_routes(root: &Root) -> Vec<Network> {
-    [local_networks(root), routes6(root)].concat()
+    [local_networks(root), local_routes6(root)].concat()
 }
 
 /// A leaf `|-- 192.0.2.2` is followed by its prefixes, one a line: `/32 host LOCAL`.
@@ -152,17 +158,6 @@ fn parse_trie(text: &str) -> Vec<Network> {
 /// `fe8000000000000000fc00fffe000001 04 40 20 80 eth0`: the first field is the address.
 fn parse_interface6(line: &str) -> Option<Network> {
     Some(Network { base: parse_hex6(line.split_whitespace().next()?)?, length: 128 })
-}
-
-/// Destination, prefix length, six more fields, flags, interface; a local route has `RTF_LOCAL`
-/// (linux/ipv6_route.h).
-fn parse_route6(line: &str) -> Option<Network> {
-    const RTF_LOCAL: u32 = 0x8000_0000;
-    let mut fields = line.split_whitespace();
-    let base = parse_hex6(fields.next()?)?;
-    let length = u32::from_str_radix(fields.next()?, 16).ok().filter(|length| *length <= 128)?;
-    let flags = u32::from_str_radix(fields.nth(6)?, 16).ok()?;
-    (flags & RTF_LOCAL != 0).then_some(Network { base, length })
 }
 
 fn parse_hex6(text: &str) -> Option<IpAddr> {

@@ -15,28 +15,28 @@ pub fn facts(root: &Root) -> HostFacts {
 
 /// What limits connections on most machines, as the kernel writes it; what is not there is left out.
 const SETTINGS: &[&str] = &[
-    "fs/file-max",
-    "fs/nr_open",
-    "kernel/io_uring_disabled",
-    "net/core/netdev_max_backlog",
-    "net/core/rmem_max",
-    "net/core/somaxconn",
-    "net/core/wmem_max",
-    "net/ipv4/ip_local_port_range",
-    "net/ipv4/ip_local_reserved_ports",
-    "net/ipv4/tcp_congestion_control",
-    "net/ipv4/tcp_fin_timeout",
-    "net/ipv4/tcp_max_orphans",
-    "net/ipv4/tcp_max_syn_backlog",
-    "net/ipv4/tcp_max_tw_buckets",
-    "net/ipv4/tcp_mem",
-    "net/ipv4/tcp_rmem",
-    "net/ipv4/tcp_syncookies",
-    "net/ipv4/tcp_tw_reuse",
-    "net/ipv4/tcp_wmem",
-    "net/netfilter/nf_conntrack_max",
-    "vm/max_map_count",
-    "vm/overcommit_memory",
+    "fs.file-max",
+    "fs.nr_open",
+    "kernel.io_uring_disabled",
+    "net.core.netdev_max_backlog",
+    "net.core.rmem_max",
+    "net.core.somaxconn",
+    "net.core.wmem_max",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.ip_local_reserved_ports",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_max_orphans",
+    "net.ipv4.tcp_max_syn_backlog",
+    "net.ipv4.tcp_max_tw_buckets",
+    "net.ipv4.tcp_mem",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_syncookies",
+    "net.ipv4.tcp_tw_reuse",
+    "net.ipv4.tcp_wmem",
+    "net.netfilter.nf_conntrack_max",
+    "vm.max_map_count",
+    "vm.overcommit_memory",
 ];
 
 /// Limits and settings that connections may meet.
@@ -45,11 +45,7 @@ pub fn settings(root: &Root) -> Vec<Setting> {
         name: "open files (soft, hard)".to_owned(),
         value: format!("{} {}", files.soft, files.hard),
     });
-    let sysctl = |path: &&str| {
-        let value = root.read(format!("proc/sys/{path}")).ok()?;
-        let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
-        Some(Setting { name: path.replace('/', "."), value })
-    };
+    let sysctl = |name: &&str| Some(Setting { name: (*name).to_owned(), value: root.setting(name).ok()? });
     limit.into_iter().chain(SETTINGS.iter().filter_map(sysctl)).collect()
 }
 

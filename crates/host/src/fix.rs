@@ -7,7 +7,7 @@ mod note;
 mod state;
 
 use crate::rights::{has_capability, is_root};
-use crate::root::unexpected;
+use crate::root::{setting_file, unexpected};
 use crate::{Repair, Root};
 use state::{State, Step};
 use std::fmt;
@@ -87,7 +87,7 @@ pub fn fix(
     }
     for repair in &allowed {
         let former = match repair {
-            Repair::Setting { name, value } => match setting(root, name).map_err(failed)? {
+            Repair::Setting { name, value } => match root.setting(name).map_err(failed)? {
                 same if same == *value => continue,
                 former => former,
             },
@@ -116,7 +116,7 @@ impl fmt::Display for Undone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Undone::Restored(repair) => write!(f, "{repair}"),
-            Undone::Removed(repair) => write!(f, "ip {}", repair.ip_undo().unwrap_or_default().join(" ")),
+            Undone::Removed(repair) => write!(f, "ip {}", repair.ip("del").unwrap_or_default().join(" ")),
             Undone::Left(repair, now) => {
                 write!(f, "not undone, changed by something else since: {repair} is {now} now")
             }
@@ -161,24 +161,17 @@ fn failed(error: io::Error) -> FixError {
 fn may(root: &Root, repair: &Repair) -> bool {
     const CAP_NET_ADMIN: u32 = 12;
     match repair {
-        Repair::Setting { name, .. } => OpenOptions::new().write(true).open(root.path(file_of(name))).is_ok(),
+        Repair::Setting { name, .. } => {
+            OpenOptions::new().write(true).open(root.path(setting_file(name))).is_ok()
+        }
         _ => has_capability(root, CAP_NET_ADMIN),
     }
 }
 
-fn file_of(name: &str) -> String {
-    format!("proc/sys/{}", name.replace('.', "/"))
-}
-
-/// The value of a setting, with one blank between its numbers.
-fn setting(root: &Root, name: &str) -> io::Result<String> {
-    Ok(root.read(file_of(name))?.split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
 fn set(root: &Root, name: &str, value: &str) -> io::Result<()> {
-    let file = file_of(name);
+    let file = setting_file(name);
     OpenOptions::new().write(true).truncate(true).open(root.path(&file))?.write_all(value.as_bytes())?;
-    match setting(root, name)? {
+    match root.setting(name)? {
         taken if taken == value => Ok(()),
         taken => Err(unexpected(&file, &format!("{value}, but the kernel set {taken}"))),
     }
@@ -187,13 +180,13 @@ fn set(root: &Root, name: &str, value: &str) -> io::Result<()> {
 fn apply(root: &Root, repair: &Repair, ip: RunIp) -> io::Result<()> {
     match repair {
         Repair::Setting { name, value } => set(root, name, value),
-        _ => ip(&repair.ip().expect("all but settings are made by ip")),
+        _ => ip(&repair.ip("add").expect("all but settings are made by ip")),
     }
 }
 
 fn take_back(root: &Root, step: &Step, ip: RunIp) -> io::Result<Option<Undone>> {
     match &step.repair {
-        Repair::Setting { name, value } => match setting(root, name)? {
+        Repair::Setting { name, value } => match root.setting(name)? {
             now if now == step.former => Ok(None),
             now if now == *value => {
                 set(root, name, &step.former)?;
@@ -202,7 +195,7 @@ fn take_back(root: &Root, step: &Step, ip: RunIp) -> io::Result<Option<Undone>> 
             now => Ok(Some(Undone::Left(step.repair.clone(), now))),
         },
         repair if is_there(root, repair) => {
-            ip(&repair.ip_undo().expect("all but settings are made by ip"))?;
+            ip(&repair.ip("del").expect("all but settings are made by ip"))?;
             Ok(Some(Undone::Removed(repair.clone())))
         }
         _ => Ok(None),

@@ -21,13 +21,9 @@ pub fn port_facts(root: &Root, listeners: &[Listener]) -> PortFacts {
 
 /// `net.ipv4.ip_local_port_range`, first and last.
 pub(crate) fn local_range(root: &Root) -> Option<(u16, u16)> {
-    parse_range(&root.read("proc/sys/net/ipv4/ip_local_port_range").ok()?)
-}
-
-/// `32768   60999`
-fn parse_range(text: &str) -> Option<(u16, u16)> {
-    let mut fields = text.split_whitespace();
-    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+    let range = root.setting("net.ipv4.ip_local_port_range").ok()?;
+    let (first, last) = range.split_once(' ')?;
+    Some((first.parse().ok()?, last.parse().ok()?))
 }
 
 /// `8080` or `9148-9200`

@@ -61,17 +61,8 @@ impl Repair {
         }
     }
 
-    /// The arguments of ip(8) that make the change; `None` where it is none of addresses.
-    pub(crate) fn ip(&self) -> Option<Vec<String>> {
-        self.ip_args("add")
-    }
-
-    /// The arguments of ip(8) that take it back.
-    pub(crate) fn ip_undo(&self) -> Option<Vec<String>> {
-        self.ip_args("del")
-    }
-
-    fn ip_args(&self, verb: &str) -> Option<Vec<String>> {
+    /// The arguments of ip(8) that make the change (`add`) or take it back (`del`); `None` where it is none of addresses.
+    pub(crate) fn ip(&self, verb: &str) -> Option<Vec<String>> {
         let args = match self {
             Repair::Setting { .. } => return None,
             Repair::Address { address: IpAddr::V4(address), device } => {
@@ -93,7 +84,7 @@ impl fmt::Display for Repair {
         match self {
             Repair::Setting { name, value } if value.contains(' ') => write!(f, "sysctl -w {name}='{value}'"),
             Repair::Setting { name, value } => write!(f, "sysctl -w {name}={value}"),
-            _ => write!(f, "ip {}", self.ip().unwrap_or_default().join(" ")),
+            _ => write!(f, "ip {}", self.ip("add").unwrap_or_default().join(" ")),
         }
     }
 }
@@ -124,10 +115,10 @@ mod tests {
         ] {
             assert_eq!(repair.to_string(), expected);
         }
-        let undo = |repair: Repair| repair.ip_undo().unwrap().join(" ");
+        let undo = |repair: Repair| repair.ip("del").unwrap().join(" ");
         assert_eq!(undo(address("10.77.0.1", "lo")), "addr del 10.77.0.1/32 dev lo");
         assert_eq!(undo(address("fd00::1", "eth0")), "addr del fd00::1/128 dev eth0");
         assert_eq!(undo(route("10.9.0.0/16")), "route del local 10.9.0.0/16 dev lo");
-        assert_eq!(setting("5").ip(), None);
+        assert_eq!(setting("5").ip("add"), None);
     }
 }

@@ -46,11 +46,21 @@ impl Root {
         self.read(below).ok()?.split_whitespace().next()?.parse().ok()
     }
 
+    /// The value of a kernel setting, with one blank between its numbers.
+    pub(crate) fn setting(&self, name: &str) -> io::Result<String> {
+        Ok(self.read(setting_file(name))?.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
     /// What follows `name` where a line of a file begins with it; `None` where none does, or it is no `T`.
     pub(crate) fn field<T: std::str::FromStr>(&self, below: impl AsRef<Path>, name: &str) -> Option<T> {
         let text = self.read(below).ok()?;
         text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
     }
+}
+
+/// Where a kernel setting is, by its name with dots.
+pub(crate) fn setting_file(name: &str) -> String {
+    format!("proc/sys/{}", name.replace('.', "/"))
 }
 
 /// The kernel wrote something that this crate does not understand: names the file, and what is missing.

@@ -95,8 +95,8 @@ fn offender(address: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv6Addr;
     use proptest::prelude::*;
+    use std::net::Ipv6Addr;
 
     /// A control message with an error of this origin, type and code, from this address.
     fn control(level: i32, name: i32, error: [u8; 3], address: &[u8]) -> Vec<u8> {

@@ -50,21 +50,20 @@ fn dial(at: SocketAddr, from: Option<IpAddr>, patience: Duration) -> io::Result<
     let begun = connect(&socket, &at);
     let clock = Clock::start();
     let until = clock.now() + Nanos(patience.as_nanos() as u64);
+    let rejected = || reports.then(|| queued(&socket)).flatten().map(DialOutcome::Icmp);
+    match (rejected(), begun) {
+        (Some(icmp), _) => return Ok(icmp),
+        (None, Ok(())) => return Ok(DialOutcome::Accepted),
+        (None, Err(Errno::INPROGRESS)) => {}
+        (None, Err(e)) => return Ok(failed(e)),
+    }
     loop {
-        if let Some(icmp) = reports.then(|| queued(&socket)).flatten() {
-            return Ok(DialOutcome::Icmp(icmp));
-        }
-        match begun {
-            Ok(()) => return Ok(DialOutcome::Accepted),
-            Err(Errno::INPROGRESS) => {}
-            Err(e) => return Ok(failed(e)),
-        }
         let events = ready(&socket, until.since(clock.now()))?;
         if events.is_empty() {
             return Ok(DialOutcome::Silence);
         }
-        if let Some(icmp) = reports.then(|| queued(&socket)).flatten() {
-            return Ok(DialOutcome::Icmp(icmp));
+        if let Some(icmp) = rejected() {
+            return Ok(icmp);
         }
         if let Err(e) = sockopt::socket_error(&socket)? {
             return Ok(failed(e));

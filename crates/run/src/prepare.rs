@@ -56,15 +56,13 @@ pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
     let need = Need { uring: Ok(()), ..need };
     let (mut refusals, warnings): (Vec<_>, Vec<_>) =
         host::preflight(root, &need).into_iter().partition(|f| f.severity == Severity::Refuse);
-    match shards(plan, backend, slots, net::probe_own_open_files) {
+    let shards = shards(plan, backend, slots, net::probe_own_open_files);
+    refusals.extend(shards.as_ref().err().cloned());
+    match shards {
         Ok(shards) if refusals.is_empty() => {
             Ok(Prepared { warnings, routes, salt: units::system_random(), backend, because, shards, slots })
         }
-        Ok(_) => Err(Refusal::Findings(refusals)),
-        Err(finding) => {
-            refusals.push(finding);
-            Err(Refusal::Findings(refusals))
-        }
+        _ => Err(Refusal::Findings(refusals)),
     }
 }
 

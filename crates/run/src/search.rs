@@ -14,22 +14,11 @@ const MAX_STEPS: u32 = 200;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// `max` passed twice, and `max + error` did not.
-    Found {
-        /// The largest load that passed.
-        max: u64,
-        /// To the smallest that did not.
-        error: u64,
-    },
+    Found { max: u64, error: u64 },
     /// Even the largest load allowed passed.
-    NotReached {
-        /// That load.
-        most: u64,
-    },
+    NotReached { most: u64 },
     /// Not even the smallest load passed.
-    Impossible {
-        /// That load.
-        least: u64,
-    },
+    Impossible { least: u64 },
 }
 
 /// What to try next.
@@ -59,11 +48,10 @@ pub(crate) struct Search {
     most: u64,
     /// The result may be this much too low, as a share of it.
     tolerance: f64,
-    /// The largest that passed, and the smallest that did not.
-    passed: Option<u64>,
-    failed: Option<u64>,
-    /// All that have passed: where one is not confirmed, those below it still have.
+    /// All that have passed, ascending: where one is not confirmed, those below it still have.
     all_passed: Vec<u64>,
+    /// The smallest that did not pass.
+    failed: Option<u64>,
     /// A guess that was not tried yet.
     guess: Option<u64>,
     /// A guess has failed, and what is right below it was, or is, the next.
@@ -85,10 +73,10 @@ impl Search {
         if self.outcome.is_some() {
             return None;
         }
-        let load = match (self.passed, self.failed) {
+        let load = match (self.passed(), self.failed) {
             (None, None) => self.first,
             (Some(passed), None) => passed.saturating_mul(GROWTH).min(self.most),
-            (_, Some(failed)) => return Some(self.between(self.passed.unwrap_or(0), failed)),
+            (_, Some(failed)) => return Some(self.between(self.passed().unwrap_or(0), failed)),
         };
         Some(Step { load, confirms: false })
     }
@@ -101,7 +89,7 @@ impl Search {
         if let Some(guess) = self.guess.filter(|guess| passed < *guess && *guess < failed) {
             return Step { load: guess, confirms: false };
         }
-        if self.passed.is_none() {
+        if self.all_passed.is_empty() {
             return Step { load: (failed / SHRINK).max(self.least), confirms: false };
         }
         // A guess that passed is close to the result: try right above it before bisecting.
@@ -129,7 +117,6 @@ impl Search {
                 self.outcome = Some(Outcome::Found { max: load, error: failed - load });
             }
             StepResult::Well => {
-                self.passed = Some(load);
                 self.all_passed.push(load);
                 if load == self.most {
                     self.outcome = Some(Outcome::NotReached { most: load });
@@ -148,7 +135,6 @@ impl Search {
                 // It passed once and not again: only what is clearly less is believed.
                 let below = if confirms { load - self.tolerance(load).min(load) } else { load - 1 };
                 self.all_passed.retain(|passed| *passed <= below);
-                self.passed = self.all_passed.iter().copied().max();
                 if confirms {
                     self.guess = Some(below);
                 }
@@ -167,7 +153,6 @@ impl Search {
         if let (Some(Step { load, .. }), None) = (self.step(), self.failed) {
             self.failed = Some(load);
             self.all_passed.retain(|passed| *passed < load);
-            self.passed = self.all_passed.iter().copied().max();
         }
         self.give_up();
     }
@@ -175,7 +160,7 @@ impl Search {
     /// Ends with what is known.
     fn give_up(&mut self) {
         let (failed, least) = (self.failed.unwrap_or(self.most), self.least);
-        self.outcome = Some(match self.passed {
+        self.outcome = Some(match self.passed() {
             Some(max) => Outcome::Found { max, error: failed - max },
             None => Outcome::Impossible { least },
         });
@@ -193,7 +178,7 @@ impl Search {
 
     /// The largest load that has passed.
     pub(crate) fn passed(&self) -> Option<u64> {
-        self.passed
+        self.all_passed.last().copied()
     }
 }
 

@@ -51,13 +51,6 @@ fn missing(root: &Root, network: &Network) -> Vec<IpAddr> {
     foreign(root, &all)
 }
 
-/// IPv6 takes a route for local when packets come in, but not in bind(2), unless this is set.
-const NONLOCAL_BIND: &str = "net.ipv6.ip_nonlocal_bind";
-
-fn may_not_bind(root: &Root, network: &Network) -> bool {
-    !network.is_v4() && root.number::<u8>("proc/sys/net/ipv6/ip_nonlocal_bind") == Some(0)
-}
-
 /// How many addresses of the network are missing, as far as it is known.
 fn lacking(network: &Network, missing: &[IpAddr]) -> u64 {
     if network.count() > MAX_LISTED { network.count() } else { missing.len() as u64 }
@@ -69,8 +62,9 @@ fn repairs(root: &Root, need: &Need, network: &Network, missing: &[IpAddr]) -> V
         return missing.iter().map(add).collect();
     }
     let mut repairs = Vec::new();
-    if may_not_bind(root, network) {
-        repairs.push(Repair::setting(NONLOCAL_BIND, 1));
+    // IPv6 takes a route for local when packets come in, but not in bind(2), unless this is set.
+    if !network.is_v4() && root.number::<u8>("proc/sys/net/ipv6/ip_nonlocal_bind") == Some(0) {
+        repairs.push(Repair::setting("net.ipv6.ip_nonlocal_bind", 1));
     }
     if !is_taken_in(root, network) {
         repairs.push(Repair::Route(*network));

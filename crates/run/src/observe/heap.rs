@@ -123,10 +123,7 @@ impl Heap {
             let late = (0, Err("the collection at full load did not end".to_owned()));
             self.take(under_way.recv_timeout(PATIENCE).unwrap_or(late));
         }
-        match self.failure {
-            Some(why) => Err(why),
-            None => Ok(self.points),
-        }
+        self.failure.map_or(Ok(self.points), Err)
     }
 }
 
