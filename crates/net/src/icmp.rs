@@ -62,10 +62,8 @@ pub(crate) fn first(mut control: &[u8]) -> Option<Icmp> {
         let number = |at: usize| control[at..at + 4].try_into().map(i32::from_ne_bytes);
         let (level, kind) = (number(HEADER - 8).ok()?, number(HEADER - 4).ok()?);
         let value = control.get(HEADER..length)?;
-        if matches!(
-            (level, kind),
-            (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
-        ) && let Some(icmp) = extended(value)
+        if let (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) = (level, kind)
+            && let Some(icmp) = extended(value)
         {
             return Some(icmp);
         }

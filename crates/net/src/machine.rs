@@ -41,16 +41,6 @@ impl SharedListener {
     }
 }
 
-/// A listener shared with the thread that started this one; it stays open until both have closed it.
-#[derive(Debug)]
-pub struct Listener(OwnedFd);
-
-impl Listener {
-    pub(crate) fn into_inner(self) -> OwnedFd {
-        self.0
-    }
-}
-
 /// Blocks all signals in the calling thread, except those that its own faults raise: they are for the threads of the
 /// process that wait for them. To be called first in a thread that has connections.
 ///
@@ -81,9 +71,11 @@ pub fn block_signals() {
 ///
 /// The thread blocks all signals from here on: see [`block_signals`].
 ///
+/// Returns the shared listener, as a descriptor of this thread: it stays open until both have closed it.
+///
 /// # Errors
 /// Neither is allowed: the threads share a table and a limit. EBADF: `shared_listener` is not open.
-pub fn own_open_files(shared_listener: Option<SharedListener>) -> io::Result<Option<Listener>> {
+pub fn own_open_files(shared_listener: Option<SharedListener>) -> io::Result<Option<OwnedFd>> {
     block_signals();
     let kept = shared_listener.map_or(STREAMS - 1, |SharedListener(fd)| fd);
     if close_range(kept + 1, RawFd::MAX, libc::CLOSE_RANGE_UNSHARE).is_err() {
@@ -105,7 +97,7 @@ pub fn own_open_files(shared_listener: Option<SharedListener>) -> io::Result<Opt
             }
             // SAFETY: the descriptor is open, as just checked, in a table that only this thread has; nothing else closes this
             // copy of it.
-            Ok(Listener(unsafe { OwnedFd::from_raw_fd(fd) }))
+            Ok(unsafe { OwnedFd::from_raw_fd(fd) })
         })
         .transpose()
 }

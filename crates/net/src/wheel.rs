@@ -26,7 +26,7 @@ struct Node {
 }
 
 /// The timers of one shard.
-pub struct Wheel {
+pub(crate) struct Wheel {
     nodes: Vec<Node>,
     /// One bit a slot: it may hold a timer for its next passing.
     filled: Box<[u64; (SLOTS / 64) as usize]>,
@@ -36,12 +36,13 @@ pub struct Wheel {
     cursor: u64,
     /// The slots of all milliseconds before this one have been searched for timers of their next round.
     swept: u64,
+    /// Timers set.
     set: u32,
 }
 
 impl Wheel {
     /// A wheel for connections with an index below `limit`. Memory is touched as indices are first used.
-    pub fn new(limit: u32) -> Wheel {
+    pub(crate) fn new(limit: u32) -> Wheel {
         let mut nodes = Vec::with_capacity((FIRST + limit) as usize);
         nodes.extend((0..FIRST).map(|i| Node { next: i, prev: i, at: 0 }));
         Wheel {
@@ -54,18 +55,8 @@ impl Wheel {
         }
     }
 
-    /// Timers set.
-    pub fn len(&self) -> u32 {
-        self.set
-    }
-
-    /// Whether no timer is set.
-    pub fn is_empty(&self) -> bool {
-        self.set == 0
-    }
-
     /// Sets (or moves) the timer of connection `index` to the first whole millisecond not before `at`.
-    pub fn set(&mut self, index: u32, at: Nanos) {
+    pub(crate) fn set(&mut self, index: u32, at: Nanos) {
         let node = FIRST + index;
         if node as usize >= self.nodes.len() {
             self.nodes.resize(node as usize + 1, Node { next: NONE, prev: NONE, at: 0 });
@@ -83,7 +74,7 @@ impl Wheel {
     }
 
     /// Unsets the timer of connection `index`, if one is set.
-    pub fn clear(&mut self, index: u32) {
+    pub(crate) fn clear(&mut self, index: u32) {
         let node = FIRST + index;
         if self.nodes.get(node as usize).is_some_and(|n| n.next != NONE) {
             self.unlink(node);
@@ -92,13 +83,13 @@ impl Wheel {
     }
 
     /// When the timer of connection `index` was last set for; right for 24 days around now.
-    pub fn at(&self, index: u32) -> Nanos {
+    pub(crate) fn at(&self, index: u32) -> Nanos {
         let ago = (self.cursor as u32).wrapping_sub(self.nodes[(FIRST + index) as usize].at) as i32;
         Nanos::from_millis((self.cursor as i64 - i64::from(ago)) as u64)
     }
 
     /// Takes one timer that is due at `now`, earliest millisecond first.
-    pub fn pop(&mut self, now: Nanos) -> Option<u32> {
+    pub(crate) fn pop(&mut self, now: Nanos) -> Option<u32> {
         if self.nodes[EXPIRED as usize].next == EXPIRED {
             self.advance(now.millis());
         }
@@ -111,7 +102,7 @@ impl Wheel {
     }
 
     /// When to check again: no timer is due before. [`Nanos::NEVER`] if none is set.
-    pub fn next(&self) -> Nanos {
+    pub(crate) fn next(&self) -> Nanos {
         if self.set == 0 {
             return Nanos::NEVER;
         }
@@ -248,7 +239,7 @@ mod tests {
                     }
                     _ => { wheel.set(index, Nanos::from_millis(now + ms)); list.insert(index, (now + ms).max(unseen)); }
                 }
-                prop_assert_eq!(wheel.len() as usize, list.len());
+                prop_assert_eq!(wheel.set as usize, list.len());
                 let earliest = list.values().min().copied();
                 match earliest {
                     None => prop_assert_eq!(wheel.next(), Nanos::NEVER),
@@ -264,7 +255,7 @@ mod tests {
         wheel.set(0, Nanos(1_000_001));
         assert_eq!(wheel.pop(Nanos(1_999_999)), None);
         assert_eq!(wheel.pop(Nanos(2_000_000)), Some(0));
-        assert!(wheel.is_empty());
+        assert_eq!(wheel.set, 0);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The probe's times by the number of connections open at that time.
 
+use std::collections::BTreeMap;
+
 use samples::{Latency, Probe, ProbePoint, ProbeSummary};
 use units::Rate;
 
@@ -19,13 +21,13 @@ struct Bucket {
 #[derive(Debug, Default)]
 pub(crate) struct Curve {
     most: u64,
-    buckets: Vec<Option<Box<Bucket>>>,
+    buckets: BTreeMap<u64, Bucket>,
 }
 
 impl Curve {
     /// For up to `most` connections (at least 1).
     pub(crate) fn new(most: u64) -> Curve {
-        Curve { most: most.max(1), buckets: (0..BUCKETS).map(|_| None).collect() }
+        Curve { most: most.max(1), ..Curve::default() }
     }
 
     /// The probe while `open` connections were open.
@@ -37,7 +39,7 @@ impl Curve {
         }
         let at =
             (u128::from(open) * u128::from(BUCKETS) / u128::from(self.most)).min(u128::from(BUCKETS - 1));
-        let bucket = self.buckets[at as usize].get_or_insert_default();
+        let bucket = self.buckets.entry(at as u64).or_default();
         bucket.latency.merge(&probe.kept);
         bucket.latency.merge(&probe.fresh);
         bucket.connect.merge(&probe.connect);
@@ -77,7 +79,7 @@ impl Curve {
                 connect_p99_us: bucket.connect.quantiles().p99,
             })
         };
-        self.buckets.iter().flatten().filter_map(|bucket| point(bucket)).collect()
+        self.buckets.values().filter_map(point).collect()
     }
 }
 

@@ -78,15 +78,20 @@ impl By {
         }
     }
 
-    /// How much of a load was reached. Connections closed with an announcement that are to be dialled again count.
-    fn reached(self, s: &Summary) -> f64 {
-        let c = &s.connections;
+    /// How much of a load was sustained.
+    fn sustained(self, s: &Summary) -> f64 {
         match self {
-            By::Connections => (c.held + c.closed.saturating_sub(c.redialled)) as f64,
-            By::Burst => c.opened as f64,
-            By::Arrival => c.open_per_s,
+            By::Connections => s.connections.held as f64,
+            By::Burst => s.connections.opened as f64,
+            By::Arrival => s.connections.open_per_s,
             By::Rate => answered_per_s(s),
         }
+    }
+
+    /// How much of it was reached: connections closed with an announcement that are to be dialled again count too.
+    fn reached(self, s: &Summary) -> f64 {
+        let again = s.connections.closed.saturating_sub(s.connections.redialled);
+        self.sustained(s) + if self == By::Connections { again as f64 } else { 0.0 }
     }
 
     /// What became of it.
@@ -96,17 +101,6 @@ impl By {
             By::Arrival | By::Burst => "opened",
             By::Rate => "answered",
         }
-    }
-
-    /// Part of a failed load that was sustained.
-    fn sustained(self, s: &Summary) -> Option<u64> {
-        let n = match self {
-            By::Connections => s.connections.held,
-            By::Burst => s.connections.opened,
-            By::Arrival => s.connections.open_per_s as u64,
-            By::Rate => answered_per_s(s) as u64,
-        };
-        (n > 0).then_some(n)
     }
 }
 
@@ -151,7 +145,7 @@ pub fn find(
     let least = find.by.least(plan).min(find.most);
     let mut steps = Steps::new(find, least, plan, root, interrupt, say)?;
     let first = find.by.first().max(least);
-    let mut known = Known { search: Search::new(least, first, steps.most(), TOLERANCE), ..Known::default() };
+    let mut known = Known { search: Search::new(least, first, steps.most, TOLERANCE), ..Known::default() };
     while let Some(Step { load, confirms }) = known.search.step() {
         let dwell = Nanos(find.dwell.0 * if confirms { CONFIRM } else { 1 });
         match steps.step(load, dwell) {
@@ -174,7 +168,7 @@ pub fn find(
     if let (Some(Outcome::Found { max, .. }), true, false) =
         (known.search.outcome(), is_unknown, interrupt.is_set())
     {
-        let twice = steps.step(max.saturating_mul(2).min(steps.most().max(max)), find.dwell);
+        let twice = steps.step(max.saturating_mul(2).min(steps.most.max(max)), find.dwell);
         let limit = twice.ok().and_then(|summary| summary.limit.or(summary.suspect));
         known.limit = limit.filter(|limit| judge::weight(limit) > 0).or(known.limit);
     }
@@ -212,7 +206,7 @@ impl Known {
             self.thresholds.push((load, summary.thresholds));
             return self.search.learn(StepResult::Well);
         }
-        let sustained = by.sustained(&summary);
+        let sustained = Some(by.sustained(&summary) as u64).filter(|n| *n > 0);
         // The closer to the result, the better; but just above it too few are lost to determine the cause.
         let limit = summary.limit.or(summary.suspect);
         let is_gone = limit.as_ref().is_some_and(judge::is_nobody);
@@ -318,12 +312,10 @@ pub fn reasons(by: By, load: u64, s: &Summary, unloaded_us: Option<f64>) -> Vec<
     if let (Some(now), Some(before)) = (judged, unloaded_us) {
         let allowed = (before * PROBE_TIMES).max(before + PROBE_MORE_US);
         if now > allowed {
-            let ms = |us: f64| us / 1e3;
+            let [now, before, allowed] = [now, before, allowed].map(|us| us / 1e3);
             reasons.push(format!(
-                "a probe took {:.1} ms at the 99th percentile, {:.1} ms without load, {:.1} ms allowed",
-                ms(now),
-                ms(before),
-                ms(allowed)
+                "a probe took {now:.1} ms at the 99th percentile, {before:.1} ms without load, {allowed:.1} ms \
+                allowed"
             ));
         }
     }

@@ -23,10 +23,7 @@ use units::{Clock, Nanos};
 
 use self::{poll::Poll, send::BlockedSend};
 use super::{Close, Done, Gone, Io, OUT_BYTES, REGION, REGIONS, Scratch, What, socket};
-use crate::{
-    machine::{Listener, SharedListener},
-    slab::Key,
-};
+use crate::{machine::SharedListener, slab::Key};
 
 mod open;
 mod poll;
@@ -145,8 +142,8 @@ impl Epoll {
     }
 
     /// Accepts from another thread's listener.
-    pub fn share(&mut self, listener: Listener) {
-        self.listener = Some(listener.into_inner());
+    pub fn share(&mut self, listener: OwnedFd) {
+        self.listener = Some(listener);
     }
 
     fn place(&mut self, k: Key) -> &mut Place {

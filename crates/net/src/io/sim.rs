@@ -327,17 +327,16 @@ impl Io for SimIo {
         loop {
             let into = (region < regions).then(|| scratch.region(region));
             let event = self.world.borrow_mut().next_event(self.host, into);
-            let Some(Event { end, done: Done { key, what } }) = event else { break };
-            let what = match what {
-                What::Bytes { len, .. } => What::Bytes { region, len },
-                other => other,
-            };
-            match what {
-                What::Accepted => self.set_end(key, end),
-                What::Bytes { .. } => region += 1,
+            let Some(Event { end, mut done }) = event else { break };
+            match &mut done.what {
+                What::Accepted => self.set_end(done.key, end),
+                What::Bytes { region: into, .. } => {
+                    *into = region;
+                    region += 1;
+                }
                 _ => {}
             }
-            self.done.push_back(Done { key, what });
+            self.done.push_back(done);
         }
         self.world.borrow().now
     }

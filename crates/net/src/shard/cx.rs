@@ -211,11 +211,8 @@ impl<I: Io> Cx<I> {
 
     /// Bytes of input that wait to be used, those of a partial head; none for a stale key.
     pub fn leftover_len(&self, k: Key) -> usize {
-        let leftover = if self.slab.is_live(k) && self.slab.is(k, slab::LEFTOVER) {
-            self.leftovers.get(&k.index)
-        } else {
-            None
-        };
+        let is_there = self.slab.is_live(k) && self.slab.is(k, slab::LEFTOVER);
+        let leftover = is_there.then(|| self.leftovers.get(&k.index)).flatten();
         leftover.map_or(0, |leftover| leftover.bytes.len())
     }
 

@@ -26,8 +26,8 @@ pub(super) struct Steps<'a> {
     root: &'a Root,
     interrupt: &'a Interrupt,
     say: &'a mut dyn FnMut(&str),
-    /// The largest load that this machine can do, and why not more.
-    most: u64,
+    /// The largest load that there is to be: what this machine can do, and why not more.
+    pub(super) most: u64,
     refused: Option<Limit>,
     load_steps: Option<LoadSteps>,
     /// Connections at the target's ports before the search.
@@ -66,11 +66,6 @@ impl<'a> Steps<'a> {
         };
         let before = standing(plan);
         Ok(Steps { find, plan, root, interrupt, say, most, refused, load_steps, before })
-    }
-
-    /// The largest load that there is to be.
-    pub(super) fn most(&self) -> u64 {
-        self.most
     }
 
     /// A step; repeated once if throng itself was late, since that shows nothing about the target and may be temporary.

@@ -28,12 +28,10 @@ pub(super) fn name(limit: &mut Limit, all: &[DestinationSummary]) {
     let total: u64 = all.iter().map(DestinationSummary::fault_count).sum();
     let serves: u64 = rest.iter().map(|own| own.opened).sum();
     if limit.cause == Cause::Refused && bad.iter().all(|own| own.opened == 0) {
-        limit.detail = format!(
-            "{} dials to {names} were refused: nothing is listening there; the other destinations accepted \
-            {}",
-            Count(faults),
-            Count(serves)
-        );
+        let (faults, serves) = (Count(faults), Count(serves));
+        let others = format!("the other destinations accepted {serves}");
+        limit.detail =
+            format!("{faults} dials to {names} were refused: nothing is listening there; {others}");
         limit.cure = format!("start the server at {names}, or check the address and port");
         return;
     }

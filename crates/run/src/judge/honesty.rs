@@ -63,10 +63,10 @@ pub(super) fn saturated(e: &Evidence) -> Option<String> {
     Some(if cpu_share >= SATURATED {
         format!("throng's threads used {:.0} % of their processors", cpu_share * 100.0)
     } else {
+        let (ready, ran) = (demand * 100.0, cpu_share * 100.0);
         format!(
-            "throng was short of CPU: its threads were runnable for {:.0} % of the time, and ran for {:.0} %",
-            demand * 100.0,
-            cpu_share * 100.0
+            "throng was short of CPU: its threads were runnable for {ready:.0} % of the time, and ran for \
+            {ran:.0} %"
         )
     })
 }
@@ -81,11 +81,11 @@ pub(super) fn half_open(both: Option<BothSides>) -> Option<String> {
     let BothSides { here, there } = both?;
     let missing = here.saturating_sub(there);
     let allowed = ENDS_DIFFER.max((here as f64 * ENDS_DIFFER_SHARE) as u64);
+    let (here, there) = (Count(here), Count(there));
     (missing > allowed).then(|| {
         format!(
-            "the two ends disagree: {} connections open on this machine, {} according to the target's host",
-            Count(here),
-            Count(there)
+            "the two ends disagree: {here} connections open on this machine, {there} according to the \
+            target's host"
         )
     })
 }

@@ -5,7 +5,7 @@ use samples::{Summary, Verdict};
 use serde_json::Value;
 use units::Count;
 
-use super::{evidence::Evidence, honesty};
+use super::{evidence::Evidence, honesty, limit::ours::describe_errno};
 use crate::record::PopulationRecord;
 
 /// What is to be judged, besides the summary.
@@ -38,8 +38,7 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     }
     for f in &s.faults {
         let words = format!("{} · {} · {}", f.side.name(), f.stage.name(), f.kind.name());
-        let detail = if f.detail.is_none() { String::new() } else { format!(" ({})", f.detail.name()) };
-        reasons.push(format!("{words}{detail}: {}", Count(f.count)));
+        reasons.push(format!("{words}{}: {}", describe_errno(f.detail), Count(f.count)));
     }
     // Where the server closes by announcement, some come and go between the two counts.
     let is_held = c.closed == 0 && c.finished == 0;

@@ -63,20 +63,10 @@ impl Poll {
         let ts = timespec(at_most);
         let ts = KernelTime { secs: ts.tv_sec, nanos: ts.tv_nsec };
         let (fd, most) = (self.epoll.as_raw_fd(), REGIONS as libc::c_int);
-        let no_mask = std::ptr::null::<libc::sigset_t>();
+        let (events, no_mask) = (self.events.as_mut_ptr(), std::ptr::null::<libc::sigset_t>());
         // SAFETY: the kernel writes at most `most` events into our array of as many, which has its layout, and reads
         // the time; both outlive the call.
-        let n = unsafe {
-            libc::syscall(
-                libc::SYS_epoll_pwait2,
-                fd,
-                self.events.as_mut_ptr(),
-                most,
-                &raw const ts,
-                no_mask,
-                0,
-            )
-        };
+        let n = unsafe { libc::syscall(libc::SYS_epoll_pwait2, fd, events, most, &raw const ts, no_mask, 0) };
         usize::try_from(n).map_err(|_| io::Error::last_os_error())
     }
 

@@ -8,13 +8,8 @@ use crate::{io::Io, slab::Key};
 /// What a send of this batch pointed to.
 #[derive(Clone, Copy)]
 pub(super) enum Sent {
-    /// A part of the output buffer.
-    Out {
-        /// Where it begins.
-        at: usize,
-        /// Its length.
-        len: usize,
-    },
+    /// A part of the output buffer: where it begins, and its length.
+    Out { at: usize, len: usize },
     /// Bytes that are never freed.
     Static(&'static [u8]),
 }

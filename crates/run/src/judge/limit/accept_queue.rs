@@ -70,22 +70,20 @@ pub(super) fn overflow_warning(s: &Summary, e: &Evidence) -> Option<String> {
     let lost =
         seen.or_else(|| Some(net.listen_overflows).filter(|n| *n > 0 && s.connect_us.max >= SENT_AGAIN_US))?;
     let (p99, max) = (s.connect_us.p99 / 1e6, s.connect_us.max / 1e6);
+    let lost = Count(lost);
     Some(format!(
-        "warning: the target's accept queue overflowed {} times: dials took up to {max:.1} s (p99 {p99:.1} \
-        s), because a dropped SYN is retransmitted after 1 s; raise its listen() backlog, and sysctl -w \
-        net.core.somaxconn=65535",
-        Count(lost)
+        "warning: the target's accept queue overflowed {lost} times: dials took up to {max:.1} s (p99 \
+        {p99:.1} s), because a dropped SYN is retransmitted after 1 s; raise its listen() backlog, and \
+        sysctl -w net.core.somaxconn=65535"
     ))
 }
 
 /// Connections that only the kernel has accepted.
 fn unaccepted(case: &Case) -> Option<Limit> {
-    let n = case.evidence.unaccepted;
+    let (n, of) = (Count(case.evidence.unaccepted), backlog(case));
     let detail = format!(
-        "{} connections were accepted by the kernel only: they are in the target's accept queue{}, and its \
-        process has not accepted them",
-        Count(n),
-        backlog(case)
+        "{n} connections were accepted by the kernel only: they are in the target's accept queue{of}, and \
+        its process has not accepted them"
     );
     case.limit(Seen, (Side::Target, Cause::AcceptQueue), case.summary.connections.held, detail, UNACCEPTED)
 }
@@ -96,12 +94,10 @@ fn standing(case: &Case) -> Option<Limit> {
     if e.stood == 0 || e.accepts_per_s.is_some() || 2 * e.stood < case.count {
         return None;
     }
+    let (n, of, served) = (Count(e.stood), backlog(case), Count(case.served()));
     let detail = format!(
-        "{} connections were in its accept queue{} and were not accepted although it was not full: the \
-        target serves {} at a time",
-        Count(e.stood),
-        backlog(case),
-        Count(case.served()),
+        "{n} connections were in its accept queue{of} and were not accepted although it was not full: the \
+        target serves {served} at a time"
     );
     case.limit(Seen, (Side::Target, Cause::AcceptQueue), case.served(), detail, UNACCEPTED)
 }

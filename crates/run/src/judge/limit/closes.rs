@@ -58,12 +58,10 @@ pub(super) fn evicted(case: &Case) -> Option<Limit> {
     let silence =
         losses.evicted.filter(|_| case.trouble == Trouble::Lost && case.kind == Some(Kind::Closed))?;
     let (n, c) = (case.faults(), &case.summary.connections);
+    let (silence, others, held) = (tenths(silence), tenths(losses.others), Count(c.held));
     let detail = format!(
-        "{n} connections were closed as others opened, after {} of inactivity, while others were inactive \
-        for {}: the target makes room for new ones, and keeps about {}",
-        tenths(silence),
-        tenths(losses.others),
-        Count(c.held),
+        "{n} connections were closed as others opened, after {silence} of inactivity, while others were \
+        inactive for {others}: the target makes room for new ones, and keeps about {held}"
     );
     let cure = "raise its limit on connections (worker_connections, maxconn)";
     case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, detail, cure)

@@ -50,7 +50,7 @@ fn is_full(host: &Host) -> bool {
 const NOT_OURS: Errno = Errno::new(99);
 
 /// ` (EINVAL)`
-fn describe_errno(errno: Errno) -> String {
+pub(in crate::judge) fn describe_errno(errno: Errno) -> String {
     if errno.is_none() { String::new() } else { format!(" ({})", errno.name()) }
 }
 
@@ -110,12 +110,10 @@ pub(super) fn shared(case: &Case) -> Option<Limit> {
     if !is_slow || !is_used_up || shared.own.min(shared.target) < TAKES_PART {
         return None;
     }
+    let (list, own, target) = (&shared.list, shared.own * 100.0, shared.target * 100.0);
     let detail = format!(
-        "throng and the target share the same processors ({}) and compete for them: throng used {:.0} %, \
-        the target {:.0} %; the figures describe both together",
-        shared.list,
-        shared.own * 100.0,
-        shared.target * 100.0,
+        "throng and the target share the same processors ({list}) and compete for them: throng used \
+        {own:.0} %, the target {target:.0} %; the figures describe both together"
     );
     let cure = "assign separate processors to each (taskset -c), or run throng on another machine";
     case.limit(Seen, (Side::Host, Cause::Cpu), case.left(), detail, cure)

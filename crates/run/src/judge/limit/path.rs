@@ -35,11 +35,9 @@ fn rejected_in_part(case: &Case) -> Option<Limit> {
     if messages == 0 || !is_silent || case.stage != Some(Stage::Dial) {
         return None;
     }
+    let (n, messages, since) = (case.faults(), Count(messages), since(case));
     let detail = format!(
-        "{} dials got no SYN-ACK, and {} ICMP messages arrived (unreachable or prohibited){}",
-        case.faults(),
-        Count(messages),
-        since(case),
+        "{n} dials got no SYN-ACK, and {messages} ICMP messages arrived (unreachable or prohibited){since}"
     );
     case.limit(Inferred, (Side::Path, Cause::Unreachable), case.peak(), detail, FIREWALLS)
 }
@@ -129,11 +127,10 @@ fn unacknowledged(case: &Case) -> Option<Limit> {
     if seen.unacknowledged < few.max(1) || seen.unacknowledged * 10 < waiting * 9 || quiet_s < QUIET {
         return None;
     }
+    let (n, all) = (Count(seen.unacknowledged), Count(seen.connections));
     let detail = format!(
-        "data sent on {} of {} connections was never acknowledged, and nothing was received on any of them \
-        for {quiet_s:.1} s: the path is interrupted, or the target's host is gone",
-        Count(seen.unacknowledged),
-        Count(seen.connections),
+        "data sent on {n} of {all} connections was never acknowledged, and nothing was received on any of \
+        them for {quiet_s:.1} s: the path is interrupted, or the target's host is gone"
     );
     case.limit(Inferred, (Side::Path, Cause::Unacknowledged), case.peak(), detail, WAY)
 }
@@ -150,10 +147,10 @@ fn never_opened(case: &Case) -> Option<Limit> {
         0 => String::new(),
         n => format!(" ({} SYN retransmissions)", Count(n)),
     };
+    let n = case.faults();
     let detail = format!(
-        "{} dials got no SYN-ACK, no reset and no ICMP{again}: packets are dropped on the path, or no host \
-        has that address",
-        case.faults()
+        "{n} dials got no SYN-ACK, no reset and no ICMP{again}: packets are dropped on the path, or no host \
+        has that address"
     );
     case.limit(Inferred, (Side::Path, Cause::NoSynAck), 0, detail, WAY)
 }
@@ -167,10 +164,9 @@ fn cut_off(case: &Case) -> Option<Limit> {
     if since.is_empty() || case.stage != Some(Stage::Dial) || !is_served {
         return None;
     }
+    let (n, held) = (case.faults(), Count(c.held));
     let detail = format!(
-        "{} dials got no SYN-ACK, no reset and no ICMP{since}; the {} open connections are served",
-        case.faults(),
-        Count(c.held)
+        "{n} dials got no SYN-ACK, no reset and no ICMP{since}; the {held} open connections are served"
     );
     let cure = "check the firewalls on the path for a limit on connections (ct count, connlimit), and \
     their conntrack tables (nf_conntrack_count and nf_conntrack_max there)";

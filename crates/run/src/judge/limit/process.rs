@@ -94,31 +94,25 @@ pub(super) fn connections(case: &Case) -> Option<Limit> {
 
 /// Adds the target's log line for this cause, which makes it certain.
 pub(super) fn quote(case: &Case, mut limit: Limit) -> Limit {
-    let kinds: &[LogKind] = match (limit.side, limit.cause) {
-        (Side::Target, Cause::Heap) => &[LogKind::Heap],
-        (Side::Target, Cause::OpenFiles) => &[LogKind::OpenFiles],
-        (Side::Target, Cause::Threads) => &[LogKind::Threads],
-        (Side::Target, Cause::ConnectionLimit) => &[LogKind::Connections],
-        (Side::Target, Cause::Memory) => &[LogKind::Memory, LogKind::Heap],
-        (
-            Side::Target,
-            Cause::Ended
-            | Cause::Thread
-            | Cause::Closed
-            | Cause::Timeout
-            | Cause::Refused
-            | Cause::AcceptQueue
-            | Cause::Stall,
-        ) => &[LogKind::Heap, LogKind::Error, LogKind::Memory],
+    use Cause::{AcceptQueue, Closed, Ended, Refused, Stall, Thread, Timeout};
+    let kinds: &[LogKind] = match limit.cause {
+        _ if limit.side != Side::Target => &[],
+        Cause::Heap => &[LogKind::Heap],
+        Cause::OpenFiles => &[LogKind::OpenFiles],
+        Cause::Threads => &[LogKind::Threads],
+        Cause::ConnectionLimit => &[LogKind::Connections],
+        Cause::Memory => &[LogKind::Memory, LogKind::Heap],
+        Ended | Thread | Closed | Timeout | Refused | AcceptQueue | Stall => {
+            &[LogKind::Heap, LogKind::Error, LogKind::Memory]
+        }
         _ => &[],
     };
     let Some(line) = kinds.iter().find_map(|kind| logged(case, *kind)) else { return limit };
     limit.detail += &format!("; its log: {} ({})", line.line, line.file);
     limit.certainty = match line.kind {
         // An error of any kind, at the time: one explanation of several no more.
-        LogKind::Error => {
-            limit.certainty.max(if limit.certainty == Guess { Inferred } else { limit.certainty })
-        }
+        LogKind::Error if limit.certainty == Guess => Inferred,
+        LogKind::Error => limit.certainty,
         _ => Seen,
     };
     limit
