@@ -89,17 +89,14 @@ pub fn own_open_files(shared_listener: Option<SharedListener>) -> io::Result<Opt
     if kept > STREAMS && close_range(STREAMS, kept - 1, 0).is_err() {
         close_each(STREAMS, kept);
     }
-    shared_listener
-        .map(|SharedListener(fd)| {
-            // SAFETY: a query.
-            if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            // SAFETY: the descriptor is open, as just checked, in a table that only this thread has; nothing else closes this
-            // copy of it.
-            Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-        })
-        .transpose()
+    let Some(SharedListener(fd)) = shared_listener else { return Ok(None) };
+    // SAFETY: a query.
+    if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is open, as just checked, in a table that only this thread has; nothing else closes this
+    // copy of it.
+    Ok(Some(unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 
 /// Closes `first..=last`, in a table of this thread's own with CLOSE_RANGE_UNSHARE.

@@ -15,7 +15,7 @@ const SECOND: Nanos = Nanos::from_secs(1);
 const SAMPLES_A_SECOND: u32 = 3;
 
 /// What was seen so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Accepts {
     /// Seconds, and connections accepted by then, while others waited.
     samples: Vec<(f64, f64)>,

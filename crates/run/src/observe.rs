@@ -62,12 +62,8 @@ pub(crate) struct Observed {
     pub(crate) both_here: bool,
     /// From the first to the last sample at full load, pauses not counted.
     pub(crate) held_for: Nanos,
-    /// The target's accept queue when it was fullest.
-    pub(crate) accept_queue: Option<Fill>,
-    /// Connections that the target accepted in a second while others waited, if that was steady.
-    pub(crate) accepts_per_s: Option<f64>,
-    /// Connections that were in its accept queue for a good part of a second or longer.
-    pub(crate) stood: u64,
+    /// How the target accepts.
+    pub(crate) accepts: Accepts,
     /// What TCP knew of connections that waited, when most of them did.
     pub(crate) segments: net::Segments,
     /// Processors of this machine.
@@ -87,7 +83,6 @@ pub(crate) struct Observer {
     known: Observed,
     /// The target's, each once.
     ports: Vec<u16>,
-    accepts: Accepts,
     /// When the last sample was taken, if at full load.
     held: Option<Nanos>,
     has_held: bool,
@@ -121,7 +116,6 @@ impl Observer {
                 .then(|| Watch::new(root, &ports, &listeners_at(listeners(root), &destinations)).with_logs()),
             poller: None,
             known: Observed { both_here, ..Observed::default() },
-            accepts: Accepts::default(),
             held: None,
             has_held: false,
             costs: Costs::default(),
@@ -208,7 +202,7 @@ impl Observer {
         self.known.both_here = false;
         if self.poller.is_none() {
             (self.watch, self.heap, self.target_usage, self.doing) = (None, None, None, None);
-            (self.known.seen.target, self.accepts) = (None, Accepts::default());
+            (self.known.seen.target, self.known.accepts) = (None, Accepts::default());
             self.costs.lose_target();
         }
     }
@@ -256,7 +250,7 @@ impl Observer {
 
     /// Whether an additional check is worth its cost: of a silence, or a queue.
     pub(crate) fn is_curious(&self) -> bool {
-        self.is_silent || self.accepts.is_queueing
+        self.is_silent || self.known.accepts.is_queueing
     }
 
     /// Whether both ends of the connections are on this host, as far as is known.
@@ -292,7 +286,7 @@ impl Observer {
     /// Connections at one of these ports that are in the target's accept queue, of `open` ones; `None` if that cannot be
     /// read. Those counted by `dropped` may still be in it.
     pub(crate) fn unaccepted(&self, ports: &[u16], open: u64, dropped: u64) -> Option<u64> {
-        let stands = self.accepts.stands();
+        let stands = self.known.accepts.stands();
         if !self.known.both_here {
             let queue = self.known.seen.target.as_ref().and_then(|target| target.latest().accept_queue);
             return queue.map(|queue| queue.min(stands).saturating_sub(dropped).min(open));
@@ -316,7 +310,7 @@ impl Observer {
         let fills: Vec<Fill> = queues.iter().filter_map(|l| Fill::of(l.waiting, l.backlog)).collect();
         let waiting = fills.iter().map(|queue| queue.used).sum();
         if let Some(fullest) = fills.into_iter().max_by_key(|queue| queue.used) {
-            self.accepts.see(now, load.opened + load.probed, waiting, fullest);
+            self.known.accepts.see(now, load.opened + load.probed, waiting, fullest);
             self.known.signs.see_queue(now, Some(fullest), false);
         }
     }
@@ -378,9 +372,6 @@ impl Observer {
                 user_bytes_per_connection: bytes(cost.generator_bytes),
                 ..Generator::default()
             },
-            accept_queue: self.accepts.fullest,
-            accepts_per_s: self.accepts.per_s(),
-            stood: self.accepts.stood,
             processors: host::processors_online(&self.root),
             cost,
             ..self.known
@@ -415,7 +406,7 @@ impl Observer {
         let fullest = Fill::of(target.accept_queue, target.accept_backlog);
         self.known.signs.see(now, &self.known.seen, self.known.both_here, fullest);
         if let Some(fullest) = fullest.filter(|_| !self.known.both_here) {
-            self.accepts.see(now, load.opened + load.probed, fullest.used, fullest);
+            self.known.accepts.see(now, load.opened + load.probed, fullest.used, fullest);
         }
         let process = &target.process;
         let (rss_bytes, cpu_ns) = (process.rss_bytes, process.cpu_user_ns + process.cpu_system_ns);

@@ -60,12 +60,9 @@ fn check(about: &Metadata) -> Result<(), String> {
     if owner != me {
         return Err(format!("it is owned by user {owner}, but throng runs as user {me}"));
     }
-    if about.nlink() != 1 || about.mode() & 0o022 != 0 {
-        return Err(format!(
-            "other users can write it: mode {:04o}, {} names",
-            about.mode() & 0o7777,
-            about.nlink()
-        ));
+    let (mode, names) = (about.mode() & 0o7777, about.nlink());
+    if names != 1 || mode & 0o022 != 0 {
+        return Err(format!("other users can write it: mode {mode:04o}, {names} names"));
     }
     Ok(())
 }

@@ -49,8 +49,8 @@ impl LogReader {
             }
         };
         let begun = thread::Builder::new().name("target-logs".to_owned()).spawn(reads);
-        let mut reader = LogReader { thread: None, is_waiting: true, latest: Vec::new() };
-        reader.thread = begun.ok().map(|_| (requests, receiver));
+        let thread = begun.ok().map(|_| (requests, receiver));
+        let mut reader = LogReader { thread, is_waiting: true, latest: Vec::new() };
         reader.take(FIRST);
         reader
     }

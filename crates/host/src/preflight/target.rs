@@ -50,13 +50,8 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Checked {
         1 => String::new(),
         n => format!(", and so on: {} processes", Count(n as u64)),
     };
-    let value = format!(
-        "{} ({}): {} allowed, {} open{passed}{others}",
-        first.name,
-        first.pid,
-        Count(first.limit),
-        Count(first.open)
-    );
+    let (Server { name, pid, .. }, limit, open) = (first, Count(first.limit), Count(first.open));
+    let value = format!("{name} ({pid}): {limit} allowed, {open} open{passed}{others}");
     Ok((value, format!("{} needed", Count(need.connections)), cure))
 }
 

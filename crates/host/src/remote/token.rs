@@ -23,12 +23,9 @@ impl Token {
     pub fn read(path: &str) -> Result<Token, String> {
         let file = File::open(path).map_err(|e| format!("{path}: {e}"))?;
         // Checked on the open file, not on its name: it cannot be replaced in between.
-        let mode = file.metadata().map_err(|e| format!("{path}: {e}"))?.permissions().mode();
+        let mode = file.metadata().map_err(|e| format!("{path}: {e}"))?.permissions().mode() & 0o7777;
         if mode & 0o077 != 0 {
-            return Err(format!(
-                "other users can access this file; run chmod 600 {path}: mode {:04o}",
-                mode & 0o7777
-            ));
+            return Err(format!("other users can access this file; run chmod 600 {path}: mode {mode:04o}"));
         }
         let mut text = String::new();
         file.take(MOST).read_to_string(&mut text).map_err(|e| format!("{path}: {e}"))?;

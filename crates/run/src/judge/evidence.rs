@@ -15,7 +15,7 @@ mod timeline;
 pub(super) mod times;
 
 pub(crate) use pattern::Pattern;
-pub(crate) use timeline::{Timeline, sign_of};
+pub(crate) use timeline::Timeline;
 
 /// CPU time over less than this is meaningless: its resolution is 10 ms.
 const CPU_OVER: Nanos = Nanos::from_millis(500);
@@ -151,17 +151,17 @@ impl Evidence {
     /// From the samples of a run with this many shards.
     pub(super) fn seen(observed: &Observed, threads: u32) -> Evidence {
         let Observation { target, host, target_host, own, .. } = &observed.seen;
-        let here = host.as_ref().map(Host::seen).unwrap_or_default();
+        let (here, accepts) = (host.as_ref().map(Host::seen).unwrap_or_default(), &observed.accepts);
         let queue =
             target.as_ref().and_then(|t| Fill::of(t.accept_queue.map(|queue| queue.max), t.accept_backlog));
         Evidence {
             here,
             there: target_host.as_ref().map(Host::seen).or(observed.both_here.then_some(here)),
-            accept_queue: [queue, observed.accept_queue].into_iter().flatten().max_by_key(|queue| queue.used),
-            accepts_per_s: observed.accepts_per_s,
+            accept_queue: [queue, accepts.fullest].into_iter().flatten().max_by_key(|queue| queue.used),
+            accepts_per_s: accepts.per_s(),
             target: target.as_ref().map(TargetSeen::seen),
             own: own.as_ref().and_then(|own| OwnSeen::seen(own, observed.held_for, threads)),
-            stood: observed.stood,
+            stood: accepts.stood,
             segments: observed.segments,
             shared: Shared::seen(observed),
             heap: observed.signs.heap,
@@ -302,13 +302,13 @@ mod tests {
     #[test]
     fn where_both_ends_are_here_this_host_is_the_targets_too() {
         let mut observed = Observed { both_here: true, ..Observed::default() };
-        observed.accept_queue = Some(Fill { used: 12, limit: 11 });
+        observed.accepts.fullest = Some(Fill { used: 12, limit: 11 });
         let (own, sample) = (ProcessSample::default(), strained());
         observed.seen.see_here(Phase::Ramp, &HostSample::default(), &own);
         observed.seen.see_here(Phase::Hold, &sample.host, &own);
         observed.seen.see_target(Phase::Hold, &sample.target.unwrap());
         let evidence = Evidence::seen(&observed, 1);
         assert_eq!((evidence.there, evidence.here.oom_kills), (Some(evidence.here), 3));
-        assert_eq!(evidence.accept_queue, observed.accept_queue, "the fuller of both");
+        assert_eq!(evidence.accept_queue, observed.accepts.fullest, "the fuller of both");
     }
 }

@@ -30,8 +30,7 @@ pub(super) type Points = Vec<(u64, u64)>;
 /// The collections of a run.
 pub(super) struct Heap {
     collect: fn(&Root, &[u32]) -> Live,
-    points: Points,
-    failure: Option<String>,
+    points: Result<Points, String>,
     under_way: Option<Receiver<(u64, Live)>>,
     /// Connections open now: a collection happens at the end of its request.
     open: Arc<AtomicU64>,
@@ -50,12 +49,9 @@ impl Heap {
 
     fn with(collect: fn(&Root, &[u32]) -> Live, root: &Root, pids: &[u32], wanted: u64) -> Heap {
         let part = if wanted >= PARTS * MIN_OF_PART { wanted / PARTS } else { u64::MAX };
-        let (points, failure) = match collect(root, pids) {
-            Ok(live) => (vec![(0, live)], None),
-            Err(why) => (Vec::new(), Some(why)),
-        };
+        let points = collect(root, pids).map(|live| vec![(0, live)]);
         let open = Arc::default();
-        Heap { collect, points, failure, under_way: None, open, part, next: part, left: None }
+        Heap { collect, points, under_way: None, open, part, next: part, left: None }
     }
 
     /// Full load has begun.
@@ -83,16 +79,17 @@ impl Heap {
             Some(_) => false,
             None => open >= self.next,
         };
-        if self.failure.is_none() && is_due {
+        if self.points.is_ok() && is_due {
             self.next = (open / self.part + 1).saturating_mul(self.part);
             self.begin(root, pids);
         }
     }
 
     fn take(&mut self, (open, live): (u64, Live)) {
-        match live {
-            Ok(live) => self.points.push((open, live)),
-            Err(why) => self.failure = Some(why),
+        match (live, &mut self.points) {
+            (Ok(live), Ok(points)) => points.push((open, live)),
+            (Err(why), _) => self.points = Err(why),
+            (Ok(_), Err(_)) => {}
         }
     }
 
@@ -105,7 +102,7 @@ impl Heap {
         });
         match begun {
             Ok(_) => self.under_way = Some(under_way),
-            Err(e) => self.failure = Some(e.to_string()),
+            Err(e) => self.points = Err(e.to_string()),
         }
     }
 
@@ -123,7 +120,7 @@ impl Heap {
             let late = (0, Err("the collection at full load did not end".to_owned()));
             self.take(under_way.recv_timeout(PATIENCE).unwrap_or(late));
         }
-        self.failure.map_or(Ok(self.points), Err)
+        self.points
     }
 }
 

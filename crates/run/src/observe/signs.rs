@@ -37,6 +37,20 @@ pub(crate) enum Sign {
     Error,
 }
 
+impl From<LogKind> for Sign {
+    /// The sign that a line of its log is.
+    fn from(kind: LogKind) -> Sign {
+        match kind {
+            LogKind::Heap => Sign::Heap,
+            LogKind::Memory => Sign::NoMemory,
+            LogKind::OpenFiles => Sign::OpenFiles,
+            LogKind::Threads => Sign::NoThread,
+            LogKind::Connections => Sign::Connections,
+            LogKind::Error => Sign::Error,
+        }
+    }
+}
+
 const SIGNS: usize = Sign::Error as usize + 1;
 
 /// A managed heap that has no room left.
@@ -93,18 +107,14 @@ impl Signs {
 
     fn see_target(&mut self, now: Nanos, target: &TargetSeen) {
         let sample = target.latest();
-        let says = |kind: LogKind| target.log.iter().any(|line| line.kind == kind);
         let files = Fill::of(sample.open_files, sample.open_files_limit);
         let is_out = files.is_some_and(Fill::is_out_of_files);
         self.note(Sign::Ended, now, target.process.processes.last == 0);
-        self.note(Sign::OpenFiles, now, is_out || says(LogKind::OpenFiles));
+        self.note(Sign::OpenFiles, now, is_out);
         self.note(Sign::Thread, now, !target.threads_gone.is_empty());
-        self.note(Sign::NoMemory, now, says(LogKind::Memory));
-        self.note(Sign::NoThread, now, says(LogKind::Threads));
-        self.note(Sign::Connections, now, says(LogKind::Connections));
-        self.note(Sign::Error, now, says(LogKind::Error));
         let is_full = self.see_heap(now, target);
-        self.note(Sign::Heap, now, is_full || says(LogKind::Heap));
+        self.note(Sign::Heap, now, is_full);
+        target.log.iter().for_each(|line| self.note(line.kind.into(), now, true));
     }
 
     /// Whether nearly all of it is used, and most of the time since an earlier sample was spent in collections.

@@ -1,6 +1,6 @@
 //! When things began: what may explain a failure, and what failed. Seconds of the run.
 
-use samples::{FaultCount, LogKind};
+use samples::FaultCount;
 use units::Nanos;
 
 use crate::observe::{Sign, Signs};
@@ -48,18 +48,6 @@ impl Timeline {
         };
         let explains = times().find(was_there).map(|(from, _)| (from, true));
         explains.or_else(|| times().next().map(|(from, _)| (from, false)))
-    }
-}
-
-/// The sign that a line of its log is.
-pub(crate) const fn sign_of(kind: LogKind) -> Sign {
-    match kind {
-        LogKind::Heap => Sign::Heap,
-        LogKind::Memory => Sign::NoMemory,
-        LogKind::OpenFiles => Sign::OpenFiles,
-        LogKind::Threads => Sign::NoThread,
-        LogKind::Connections => Sign::Connections,
-        LogKind::Error => Sign::Error,
     }
 }
 

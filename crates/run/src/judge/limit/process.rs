@@ -8,24 +8,20 @@ use samples::{
 use units::Bytes;
 
 use super::{Case, Trouble, accept_queue::is_full, target::OUT_OF_MEMORY};
-use crate::judge::evidence::sign_of;
+use crate::observe::Sign;
 
 /// Its heap is full: according to its log, or nearly all of it is used and collections take the time.
 pub(super) fn heap(case: &Case) -> Option<Limit> {
     let said = logged(case, LogKind::Heap);
-    let full = case.evidence.heap.filter(|_| case.explains(sign_of(LogKind::Heap)));
+    let full = case.evidence.heap.filter(|_| case.explains(Sign::Heap));
     if matches!(case.trouble, Trouble::Ours | Trouble::Path) || said.is_none() && full.is_none() {
         return None;
     }
     let pid = case.evidence.target?.pid;
     let used = full.map(|heap| {
-        format!(
-            "process {pid} used {} of its maximum heap of {}, and spent {:.0} % of the time in garbage \
-            collections",
-            Bytes(heap.used).brief(),
-            Bytes(heap.limit).brief(),
-            heap.collecting * 100.0,
-        )
+        let (used, limit) = (Bytes(heap.used).brief(), Bytes(heap.limit).brief());
+        let spent = format!("{:.0} % of the time in garbage collections", heap.collecting * 100.0);
+        format!("process {pid} used {used} of its maximum heap of {limit}, and spent {spent}")
     });
     let detail = used.unwrap_or_else(|| format!("the heap of process {pid} is full"));
     let cure = "increase its heap (JVM -Xmx, Node.js --max-old-space-size, SBCL --dynamic-space-size), or \
@@ -40,7 +36,7 @@ pub(super) fn thread(case: &Case) -> Option<Limit> {
     let name = e.threads_gone.first().filter(|_| is_waiting || case.kind == Some(Kind::Reset))?;
     let stands = e.unaccepted > 0 || e.stood > 0 || is_full(e);
     // Where it accepts still, another thread does.
-    if !stands || e.accepts_per_s.is_some() || !case.explains(crate::observe::Sign::Thread) {
+    if !stands || e.accepts_per_s.is_some() || !case.explains(Sign::Thread) {
         return None;
     }
     let pid = e.target.map_or(0, |target| target.pid);
@@ -121,5 +117,5 @@ pub(super) fn quote(case: &Case, mut limit: Limit) -> Limit {
 /// A line of this kind that was there when things began to fail.
 fn logged<'a>(case: &Case<'a>, kind: LogKind) -> Option<&'a LogLine> {
     let line = case.evidence.log.iter().find(|line| line.kind == kind)?;
-    case.explains(sign_of(kind)).then_some(line)
+    case.explains(kind.into()).then_some(line)
 }

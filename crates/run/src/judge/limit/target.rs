@@ -8,7 +8,7 @@ use samples::{
 use units::Count;
 
 use super::{Case, Trouble, closes::SET, known_limit, path::since};
-use crate::judge::evidence::times::USED_UP;
+use crate::judge::evidence::{TargetSeen, times::USED_UP};
 
 /// Its process is gone.
 pub(super) fn ended(case: &Case) -> Option<Limit> {
@@ -43,16 +43,14 @@ pub(super) fn memory(case: &Case) -> Option<Limit> {
 
 /// Its files are used up.
 pub(super) fn open_files(case: &Case) -> Option<Limit> {
-    let target = case.evidence.target.filter(|_| case.is_short())?;
-    let files = target.open_files?;
+    let TargetSeen { pid, open_files, .. } = case.evidence.target.filter(|_| case.is_short())?;
+    let files = open_files?;
     // The kernel counts one that is about to be opened.
     let used = files.used.min(files.limit);
-    let detail = format!("process {} has {} of {} files open", target.pid, Count(used), Count(files.limit));
+    let detail = format!("process {pid} has {} of {} files open", Count(used), Count(files.limit));
     let most = (files.limit.saturating_mul(2)).max(1 << 20);
-    let cure = format!(
-        "raise its limit: prlimit --pid {} --nofile={most}, or LimitNOFILE={most} in its unit",
-        target.pid
-    );
+    let cure =
+        format!("raise its limit: prlimit --pid {pid} --nofile={most}, or LimitNOFILE={most} in its unit");
     let at = case.left().min(used);
     files.is_out_of_files().then(|| case.limit(Seen, (Side::Target, Cause::OpenFiles), at, detail, cure))?
 }
@@ -133,16 +131,11 @@ fn closed_for_tls(case: &Case) -> Option<Limit> {
 /// It has no CPU left.
 pub(super) fn cpu(case: &Case) -> Option<Limit> {
     let is_slow = matches!(case.trouble, Trouble::None | Trouble::Waiting);
-    let target = case.evidence.target.filter(|_| is_slow)?;
-    let thread = target.cpu_thread.filter(|share| *share >= USED_UP);
-    let detail = if let Some(share) = thread {
-        format!(
-            "the busiest thread of process {} was runnable for {:.0} % of the time",
-            target.pid,
-            share * 100.0
-        )
-    } else if target.cpu_share >= USED_UP {
-        format!("process {} used {:.0} % of its processors", target.pid, target.cpu_share * 100.0)
+    let TargetSeen { pid, cpu_thread, cpu_share, .. } = case.evidence.target.filter(|_| is_slow)?;
+    let detail = if let Some(share) = cpu_thread.filter(|share| *share >= USED_UP) {
+        format!("the busiest thread of process {pid} was runnable for {:.0} % of the time", share * 100.0)
+    } else if cpu_share >= USED_UP {
+        format!("process {pid} used {:.0} % of its processors", cpu_share * 100.0)
     } else {
         return None;
     };
