@@ -13,6 +13,7 @@ use crate::network::sock_stat;
 use crate::{Finding, Listener, Root, memory, open_files};
 use plan::Network;
 pub use process::{open_files_refused, uring_refused};
+use units::shell_word;
 
 /// Kernel memory of one end of an idle connection, in bytes. Measured on Linux 6.18: socket, inode, file
 /// and security blob 3,900, slot in a ring's table 23, armed poll 256; together 4,179. The rest, 5 %, is
@@ -70,25 +71,15 @@ impl Need {
     /// The run as a command line, with other arguments: `throng run 'http://127.0.0.{1..3}/' -c 5`.
     fn run(&self, args: &str) -> String {
         match &self.target {
-            Some(target) => format!("throng run {} {args}", quoted(target)),
+            Some(target) => format!("throng run {} {args}", shell_word(target)),
             None => format!("throng doctor {args}"),
         }
     }
 
     /// The same question to doctor.
     fn doctor(&self, args: &str) -> String {
-        let target = self.target.as_deref().map(|target| format!("{} ", quoted(target)));
+        let target = self.target.as_deref().map(|target| format!("{} ", shell_word(target)));
         format!("throng doctor {}{args}", target.unwrap_or_default())
-    }
-}
-
-/// An argument, quoted for the shell if necessary.
-fn quoted(arg: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+[]".contains(c);
-    if !arg.contains(['[', ']']) && arg.chars().all(plain) {
-        arg.to_owned()
-    } else {
-        format!("'{}'", arg.replace('\'', "'\\''"))
     }
 }
 

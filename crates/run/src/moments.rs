@@ -76,14 +76,12 @@ impl Moments {
     /// Takes the next line of a run.
     pub(crate) fn take(&mut self, line: &Tick, target: Option<Doing>) {
         let timeouts = line.faults.iter().filter(|(fault, _)| fault.kind == Kind::Timeout);
-        let p99 =
-            |times: &samples::Latency| if times.count() > 0 { times.quantile(0.99) } else { Nanos::ZERO };
         let moment = Moment {
             from: line.from,
             until: line.until,
             timeouts: timeouts.map(|(_, n)| n).sum::<u64>() + line.counts.unanswered,
             answered: line.counts.answered,
-            slow: p99(&line.latency).max(p99(&line.ramp_latency)),
+            slow: line.latency.quantile(0.99).max(line.ramp_latency.quantile(0.99)),
             target,
         };
         self.take_firsts(line);

@@ -12,6 +12,7 @@ mod parse_error;
 mod percent;
 mod random;
 mod rate;
+mod shell;
 mod span;
 mod unit;
 
@@ -23,5 +24,6 @@ pub use parse_error::ParseError;
 pub use percent::percent;
 pub use random::{Random, nth_seed, system_random};
 pub use rate::Rate;
+pub use shell::shell_word;
 pub use span::Spans;
 pub use unit::Unit;

@@ -158,7 +158,7 @@ impl Costs {
         cost
     }
 
-    /// As they were fitted.
+    /// Slopes of memory as they were fitted, by the names of their figures.
     fn memory(&self) -> Memory {
         let from = self.peak / RAMP_FROM;
         let fit = |of: &Octaves| {

@@ -190,12 +190,7 @@ fn plan(id: &str, run: &RunRecord, out: &mut String) {
 
 /// The command that repeats the run, its seed included.
 fn command(run: &RunRecord) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    let quoted = |arg: &String| match !arg.is_empty() && arg.chars().all(is_plain) {
-        true => arg.clone(),
-        false => format!("'{}'", arg.replace('\'', r"'\''")),
-    };
-    let args: Vec<String> = run.words.iter().map(quoted).collect();
+    let args: Vec<String> = run.words.iter().map(|arg| units::shell_word(arg)).collect();
     let has_seed = run.words.iter().any(|arg| arg == "--seed" || arg.starts_with("--seed="));
     let seed = if has_seed { String::new() } else { format!(" --seed {}", run.header.seed) };
     format!("throng {}{seed}", args.join(" "))

@@ -73,8 +73,7 @@ impl Pattern {
 
 /// How soon after its last response a connection is closed that is closed for it.
 fn soon(r: &Record, responses: u64) -> Nanos {
-    let median = |times: &samples::Latency| if times.count() > 0 { times.quantile(0.5) } else { Nanos::ZERO };
-    let response = median(&r.totals.latency).max(median(&r.totals.ramp_latency));
+    let response = r.totals.latency.quantile(0.5).max(r.totals.ramp_latency.quantile(0.5));
     let part = if responses == 1 { OF_ONE } else { OF_SEVERAL };
     AT_ONCE.max(SOON.min(Nanos(response.0 / part)))
 }
