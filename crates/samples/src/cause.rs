@@ -1,6 +1,6 @@
 //! What stops a load, in a word.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::fault::words;
 

@@ -1,6 +1,6 @@
 //! What went wrong with a connection or a request: data, never an error of ours.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::{errno::Errno, merge::Merge, sparse::SparseCounts};
 
@@ -8,9 +8,9 @@ use crate::{errno::Errno, merge::Merge, sparse::SparseCounts};
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[repr(u8)]
-        pub enum $name { $($(#[$vdoc])* $variant,)* }
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant,)* }
 
         impl $name {
             /// All of them, in order.
@@ -19,21 +19,6 @@ macro_rules! words {
             /// The word that users and scripts read.
             pub const fn name(self) -> &'static str {
                 match self { $($name::$variant => $word,)* }
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-                s.serialize_str(self.name())
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<$name, D::Error> {
-                let word = String::deserialize(d)?;
-                let known = $name::ALL.iter().find(|known| known.name() == word);
-                let none = || serde::de::Error::custom(format!("no such word: {word}"));
-                known.copied().ok_or_else(none)
             }
         }
     };

@@ -38,23 +38,13 @@ macro_rules! numbers {
             }
 
             fn clear(&mut self) {
-                *self = 0;
+                *self = Self::default();
             }
         }
     )+};
 }
 
-numbers!(u64, u128);
-
-impl Merge for f64 {
-    fn merge(&mut self, other: &f64) {
-        *self += other;
-    }
-
-    fn clear(&mut self) {
-        *self = 0.0;
-    }
-}
+numbers!(u64, u128, f64);
 
 impl Merge for Option<u64> {
     fn merge(&mut self, other: &Option<u64>) {

@@ -177,16 +177,14 @@ impl TargetSeen {
             open_files_limit: look.open_files_limit,
             accept_queue: look.accept_queue.map(Gauge::new),
             accept_backlog: look.accept_backlog,
-            accept_queue_full: 0,
             memory_available: look.memory_available.map(Gauge::new),
-            group_oom_kills: Growth::default(),
             jvm_heap_used_bytes: look.jvm.map(|jvm| Gauge::new(jvm.heap_used_bytes)),
             jvm_heap_max_bytes: look.jvm.map(|jvm| jvm.heap_max_bytes).filter(|most| *most > 0),
-            threads_gone: Vec::new(),
             gone_before: look.threads_gone.clone(),
             log: look.log.clone(),
             processes: (Phase::Ramp, look.processes.clone()),
             latest: look.clone(),
+            ..TargetSeen::default()
         }
     }
 
@@ -264,19 +262,10 @@ impl ProcessSeen {
             processes: Gauge::new(look.processes),
             threads: Gauge::new(look.threads),
             rss_bytes: Gauge::new(look.rss_bytes),
-            cpu_user_ns: Growth::default(),
-            cpu_system_ns: Growth::default(),
-            cores_used: None,
-            cores_used_hold: None,
             cores: look.cores,
-            busiest_thread: None,
-            busiest_thread_hold: None,
-            busiest_wanted_hold: None,
             threads_full: Gauge::new(look.threads_full),
-            run_queue_wait_ns: Growth::default(),
-            involuntary_switches: Growth::default(),
             latest: look.clone(),
-            latest_phase: Phase::Ramp,
+            ..ProcessSeen::default()
         }
     }
 
@@ -350,14 +339,12 @@ impl HostSeen {
             tcp_time_wait: Gauge::new(look.sockets.tcp_tw),
             tcp_mem_pages: Gauge::new(look.sockets.tcp_mem_pages),
             tcp_mem_pressure_pages: look.tcp_mem_pressure_pages,
-            tcp_ramp: NetCounters::default(),
-            tcp_hold: NetCounters::default(),
             conntrack: look.conntrack.map(Gauge::new),
             conntrack_max: look.conntrack_max,
             conntrack_drops: look.conntrack_drops.map(|_| Growth::default()),
             memory_available: Gauge::new(look.memory_available),
-            oom_kills: Growth::default(),
             latest: look.clone(),
+            ..HostSeen::default()
         }
     }
 

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::encode::json;
+
 /// A sample of the target's host: the response of `throng observe`, or taken by the run itself if the target is on this
 /// machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -14,19 +16,8 @@ pub struct Sample {
     pub host: HostSample,
 }
 
-impl Sample {
-    /// As JSON, on one line.
-    pub fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("a look has only plain fields")
-    }
-
-    /// Parses what [`Sample::to_json`] wrote.
-    ///
-    /// # Errors
-    /// It is not JSON, or a field is missing.
-    pub fn from_json(text: &str) -> Result<Sample, String> {
-        serde_json::from_str(text).map_err(|e| e.to_string())
-    }
+json! {
+    Sample => Sample,
 }
 
 /// The target's processes: those that hold its listener, and their children that run the same program.

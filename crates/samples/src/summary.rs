@@ -16,7 +16,7 @@ use crate::{
     cause::Cause,
     cost::Cost,
     destination::DestinationSummary,
-    fault::{FaultCount, Faults, Side},
+    fault::{FaultCount, Faults, Side, words},
     merge::{Merge, merged},
     observation::Observation,
     probe::ProbeSummary,
@@ -26,20 +26,21 @@ use crate::{
     tick::Tick,
 };
 
-/// What a run means.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// The load was reached and held, every threshold met.
-    #[default]
-    Pass,
-    /// It was not, or a threshold failed.
-    Fail,
-    /// The generator was the limit: the figures do not describe the target.
-    Invalid,
-    /// Ended by a signal.
-    Interrupted,
+words! {
+    /// What a run means.
+    #[derive(Default)]
+    #[cfg_attr(test, derive(ts_rs::TS))]
+    Verdict {
+        /// The load was reached and held, every threshold met.
+        #[default]
+        Pass = "pass",
+        /// It was not, or a threshold failed.
+        Fail = "fail",
+        /// The generator was the limit: the figures do not describe the target.
+        Invalid = "invalid",
+        /// Ended by a signal.
+        Interrupted = "interrupted",
+    }
 }
 
 impl Verdict {
@@ -52,40 +53,20 @@ impl Verdict {
             Verdict::Interrupted => 130,
         }
     }
-
-    /// The word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Verdict::Pass => "pass",
-            Verdict::Fail => "fail",
-            Verdict::Invalid => "invalid",
-            Verdict::Interrupted => "interrupted",
-        }
-    }
 }
 
-/// How sure a limit is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "lowercase")]
-pub enum Certainty {
-    /// One explanation of several; the fix is how to find out.
-    #[default]
-    Guess,
-    /// It follows from a pattern in what happened.
-    Inferred,
-    /// The cause itself was seen: a counter, a state, an error.
-    Seen,
-}
-
-impl Certainty {
-    /// The word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Certainty::Guess => "guess",
-            Certainty::Inferred => "inferred",
-            Certainty::Seen => "seen",
-        }
+words! {
+    /// How sure a limit is.
+    #[derive(Default)]
+    #[cfg_attr(test, derive(ts_rs::TS))]
+    Certainty {
+        /// One explanation of several; the fix is how to find out.
+        #[default]
+        Guess = "guess",
+        /// It follows from a pattern in what happened.
+        Inferred = "inferred",
+        /// The cause itself was seen: a counter, a state, an error.
+        Seen = "seen",
     }
 }
 

@@ -6,46 +6,34 @@ use units::Nanos;
 use crate::{
     destination::Destination,
     encode::{self, STATUSES},
-    fault::{Faults, Stage},
+    fault::{Faults, Stage, words},
     latency::Latency,
     merge::{Merge, merged},
     moments::{Moments, Rates},
     probe::Probe,
 };
 
-/// The phase of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(rename_all = "lowercase")]
-pub enum Phase {
-    /// Connections are being dialled for the first time.
-    #[default]
-    Ramp,
-    /// Nothing new begins, by someone's wish.
-    Pause,
-    /// Full load.
-    Hold,
-    /// Nothing new is sent; what is under way may end.
-    Drain,
+words! {
+    /// The phase of a run.
+    #[derive(Default)]
+    #[cfg_attr(test, derive(ts_rs::TS))]
+    Phase {
+        /// Connections are being dialled for the first time.
+        #[default]
+        Ramp = "ramp",
+        /// Nothing new begins, by someone's wish.
+        Pause = "pause",
+        /// Full load.
+        Hold = "hold",
+        /// Nothing new is sent; what is under way may end.
+        Drain = "drain",
+    }
 }
 
 impl Phase {
-    /// All of them, in order.
-    pub const ALL: [Phase; 4] = [Phase::Ramp, Phase::Pause, Phase::Hold, Phase::Drain];
-
     /// What happens in a pause of the hold happens in the hold.
     pub(crate) const fn or_hold(self) -> Phase {
         if matches!(self, Phase::Pause) { Phase::Hold } else { self }
-    }
-
-    /// The word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Phase::Ramp => "ramp",
-            Phase::Pause => "pause",
-            Phase::Hold => "hold",
-            Phase::Drain => "drain",
-        }
     }
 }
 

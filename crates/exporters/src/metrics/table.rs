@@ -48,7 +48,7 @@ pub(crate) const TABLE: &[Metric] = &[
     ),
     gauge("throng_phase", &["phase"], "1 for the current phase", |m, s| {
         for phase in Phase::ALL {
-            s.number(&[phase.name()], Some(f64::from(u8::from(m.last.phase == phase))));
+            s.number(&[phase.name()], Some(f64::from(u8::from(m.last.phase == *phase))));
         }
     }),
     gauge("throng_connections_open", EACH, "open connections", |m, s| now(m, s, |t| t.open)),
