@@ -11,6 +11,8 @@ mod tests;
 use samples::{Destination, Header, Latency, Quantiles, Samples, Tick};
 use units::{Date, Nanos};
 
+use table::Read;
+
 pub(crate) use table::TABLE;
 
 /// A row of the table.
@@ -18,13 +20,18 @@ pub(crate) struct Metric {
     /// Begins with `throng_`; the unit last.
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// By which its series differ, in the order in which they are written; the population first.
-    pub(crate) labels: &'static [&'static str],
     /// Whether series appear dynamically, so that they are not known in advance.
     pub(crate) is_open: bool,
     pub(crate) help: &'static str,
     /// Its series at a point in time; those of a closed metric are always the same, [`Value::Unknown`] if not known.
-    read: fn(&Moment, &mut Series),
+    read: Read,
+}
+
+impl Metric {
+    /// By which its series differ, in the order in which they are written; the population first.
+    pub(crate) const fn labels(&self) -> &'static [&'static str] {
+        self.read.labels()
+    }
 }
 
 /// What a value means.
@@ -187,7 +194,7 @@ struct Series<'a> {
 impl Series<'_> {
     /// `values`: of the row's labels; without the first, the population, if there is only one.
     fn add(&mut self, values: &[&str], value: Value) {
-        let names = TABLE[self.row].labels;
+        let names = TABLE[self.row].labels();
         let names = &names[names.len() - values.len()..];
         let labels = names.iter().zip(values).map(|(name, value)| (*name, (*value).to_owned())).collect();
         self.samples.push(Sample { row: self.row, labels, value });
@@ -276,7 +283,7 @@ impl MetricsState {
         let moment = Moment { header, total, last, samples };
         let mut samples = Vec::new();
         for (row, metric) in TABLE.iter().enumerate() {
-            (metric.read)(&moment, &mut Series { row, samples: &mut samples });
+            metric.read.series(&moment, &mut Series { row, samples: &mut samples });
         }
         Snapshot { at: Date(self.began.0 + elapsed.0 / 1_000_000), elapsed, samples }
     }

@@ -73,7 +73,7 @@ Over http only.
 fn page() -> String {
     let mut page = HEAD.to_owned();
     for metric in TABLE {
-        let labels = metric.labels.join(", ");
+        let labels = metric.labels().join(", ");
         page += &format!("| `{}` | {} | {labels} | {} |\n", metric.name, metric.kind.name(), metric.help);
     }
     let bounds: Vec<String> = BOUNDS.iter().map(|bound| bound.secs_f64().to_string()).collect();

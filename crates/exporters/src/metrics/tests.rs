@@ -31,7 +31,7 @@ fn a_series_has_the_labels_of_its_row() {
     let (blank, [_, last]) = two_seconds();
     for sample in blank.samples.iter().chain(&last.samples) {
         let metric = sample.metric();
-        assert!(sample.labels.iter().map(|(name, _)| name).eq(metric.labels), "{}", sample.series(""));
+        assert!(sample.labels.iter().map(|(name, _)| name).eq(metric.labels()), "{}", sample.series(""));
         let is_times = matches!(sample.value, Value::Times(_));
         assert_eq!(is_times, metric.kind == Kind::Histogram, "{}", metric.name);
     }
