@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::{observation::Samples, summary::Summary, tick::Tick};
 
 /// A command of a user who watches a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Command {
     /// Keep connections open, start nothing new; the probe continues.
     Pause,

@@ -204,24 +204,15 @@ async fn events(State(room): State<Arc<Room>>) -> Sse<impl Stream<Item = Result<
 /// A request of the page.
 #[derive(Deserialize)]
 struct ControlRequest {
-    ask: String,
+    ask: Command,
 }
 
 async fn control(State(room): State<Arc<Room>>, body: Bytes) -> Response {
-    let name = serde_json::from_slice(&body).map_or(String::new(), |ControlRequest { ask }| ask);
-    let command = match name.as_str() {
-        "pause" => Command::Pause,
-        "resume" => Command::Resume,
-        "up" => Command::Up,
-        "down" => Command::Down,
-        "drain" => Command::Drain,
-        "stop" => Command::Stop,
-        _ => {
-            let fix = "use {\"ask\": \"pause\"}, or resume, up, down, drain, stop\n";
-            return (StatusCode::BAD_REQUEST, fix).into_response();
-        }
+    let Ok(ControlRequest { ask }) = serde_json::from_slice(&body) else {
+        let fix = "use {\"ask\": \"pause\"}, or resume, up, down, drain, stop\n";
+        return (StatusCode::BAD_REQUEST, fix).into_response();
     };
-    match room.commands.try_send(command) {
+    match room.commands.try_send(ask) {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),
         Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "the run has ended\n").into_response(),
     }
