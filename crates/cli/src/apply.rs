@@ -26,7 +26,7 @@ pub(crate) fn apply(
 ) -> Result<Applied, Failure> {
     let mut line = Line::new(Messages::default());
     let mut classic = Classic::new(Messages::default());
-    let mut terminal = Terminal::new();
+    let mut terminal = Terminal::default();
     let view: Option<&mut dyn Sink> = match live {
         Live::Tui => Some(&mut terminal),
         Live::Auto if Terminal::has_room() => Some(&mut terminal),

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use samples::{Header, Samples, Sink, Tick};
+use samples::{Header, Latency, Samples, Sink, Tick};
 use units::{Bytes, Count, Nanos, percent};
 
 use crate::summary::time;
@@ -11,11 +11,17 @@ use crate::summary::time;
 pub(crate) const MIN_PERIOD: f64 = 0.5;
 
 /// Everything at a glance: connections, rates, latency, faults, own cost.
+#[derive(Default)]
 pub struct Line<W> {
     out: W,
     wanted: u64,
     cpu_s: f64,
     start: Option<Nanos>,
+}
+
+/// The latency to show: of full load; of the ramp, where that has not begun.
+pub(crate) fn latency(tick: &Tick) -> &Latency {
+    if tick.latency.is_empty() { &tick.ramp_latency } else { &tick.latency }
 }
 
 impl<W: Write> Line<W> {
@@ -48,8 +54,7 @@ impl<W: Write> Sink for Line<W> {
         }
         let start = *self.start.get_or_insert(tick.from);
         let per_s = |n: u64| Count((n as f64 / period).round() as u64);
-        let at_load = tick.latency.count() + tick.latency.censored() > 0;
-        let latency = if at_load { &tick.latency } else { &tick.ramp_latency };
+        let latency = latency(tick);
         // What the percentiles do not cover.
         let without = match latency.censored() {
             0 => String::new(),

@@ -42,7 +42,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// A frame goes out as one write.
 const FRAME_BYTES: usize = 64 << 10;
 
-/// The full-screen sink. After the run only its first and its last plain line, and the messages of the run, remain.
+/// The full-screen sink; takes the terminal when the run begins. After the run only its first and its last plain line, and the
+/// messages of the run, remain.
+#[derive(Default)]
 pub struct Terminal {
     line: Line<Vec<u8>>,
     first_line: String,
@@ -59,25 +61,7 @@ struct Thread {
     done: Receiver<()>,
 }
 
-impl Default for Terminal {
-    fn default() -> Terminal {
-        Terminal::new()
-    }
-}
-
 impl Terminal {
-    /// Takes the terminal when the run begins.
-    pub fn new() -> Terminal {
-        Terminal {
-            line: Line::new(Vec::new()),
-            first_line: String::new(),
-            last_line: String::new(),
-            figures: Figures::default(),
-            thread: None,
-            missed: 0,
-        }
-    }
-
     /// Whether there is a terminal for it.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use samples::{Fault, Faults, Header, Latency, Phase, Samples, TargetSample, Tick};
 use units::Nanos;
 
-use crate::line::MIN_PERIOD;
+use crate::line::{MIN_PERIOD, latency};
 
 /// All that is shown of one second.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,7 +43,7 @@ pub(crate) struct Second {
     /// throng's memory, bytes.
     pub(crate) own_memory: u64,
     /// The target's process, where it can be seen.
-    pub(crate) target: Option<TargetFigures>,
+    pub(crate) target: Option<TargetSample>,
     /// Each separately, if there are several.
     pub(crate) populations: Vec<PopulationFigures>,
     /// Since the beginning, the most frequent first.
@@ -69,30 +69,6 @@ impl Percentiles {
             p99: at(0.99),
             max: latency.max(),
         })
-    }
-}
-
-/// What the target's processes use.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct TargetFigures {
-    /// As a share of one core.
-    pub(crate) cpu: f64,
-    /// Bytes.
-    pub(crate) memory: u64,
-    /// Now, and at the most.
-    pub(crate) open_files: (Option<u64>, Option<u64>),
-    /// The same of the fullest accept queue.
-    pub(crate) accept_queue: (Option<u64>, Option<u64>),
-}
-
-impl TargetFigures {
-    fn of(sample: &TargetSample) -> TargetFigures {
-        TargetFigures {
-            cpu: sample.process.cores_used,
-            memory: sample.process.rss_bytes,
-            open_files: (sample.open_files, sample.open_files_limit),
-            accept_queue: (sample.accept_queue, sample.accept_backlog),
-        }
     }
 }
 
@@ -179,7 +155,7 @@ impl Figures {
             lag: Percentiles::of(&tick.lag),
             own_cpu,
             own_memory,
-            target: samples.target.as_ref().map(TargetFigures::of),
+            target: samples.target.clone(),
             populations: self.populations(tick, period),
             faults: self.faults(tick),
         })
@@ -215,12 +191,6 @@ impl Figures {
         faults.sort_by_key(|fault| std::cmp::Reverse(fault.count));
         faults
     }
-}
-
-/// Of full load; of the ramp, where that has not begun.
-fn latency(tick: &Tick) -> &Latency {
-    let at_load = tick.latency.count() + tick.latency.censored() > 0;
-    if at_load { &tick.latency } else { &tick.ramp_latency }
 }
 
 /// The share that has no time; none where each has one.

@@ -61,10 +61,10 @@ pub(crate) fn costs(second: &Second) -> Vec<Line<'static>> {
         |name: &str, figures: String| Line::from(vec![quiet(format!("{name:<NAME$}")), plain(figures)]);
     let target = match &second.target {
         Some(target) => columns(
-            &percent(target.cpu),
-            &bytes(target.memory),
-            &of(target.open_files),
-            &of(target.accept_queue),
+            &percent(target.process.cores_used),
+            &bytes(target.process.rss_bytes),
+            &of(target.open_files, target.open_files_limit),
+            &of(target.accept_queue, target.accept_backlog),
         ),
         None => "  not available: on another host; run `throng observe` there".to_owned(),
     };
@@ -137,7 +137,7 @@ fn populations(names: &[String], populations: &[PopulationFigures], area: Rect) 
     let shown = shown(populations.len(), rows.saturating_sub(1), 1);
     let head = Line::from(quiet(columns("population", "open", "requests", "p99", NO_RESPONSE, "faults")));
     let line = |(name, own): (&String, &PopulationFigures)| {
-        let open = of((Some(own.open), Some(own.wanted).filter(|wanted| *wanted > 0)));
+        let open = of(Some(own.open), Some(own.wanted).filter(|wanted| *wanted > 0));
         let requests = per_s(own.requests_per_s);
         let faults = Count(own.faults).to_string();
         let share = own.no_response.map_or(String::new(), exactly);

@@ -53,7 +53,7 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// `5 of 20`; what is not known is left out.
-pub(crate) fn of((now, most): (Option<u64>, Option<u64>)) -> String {
+pub(crate) fn of(now: Option<u64>, most: Option<u64>) -> String {
     match (now, most) {
         (Some(now), Some(most)) => format!("{} of {}", Count(now), Count(most)),
         (Some(now), None) => Count(now).to_string(),
@@ -99,7 +99,7 @@ mod tests {
             ("1,235/s".to_owned(), "1.5 MiB/s".to_owned())
         );
         assert_eq!((percent(1.234), percent(0.0)), ("123 %".to_owned(), "0 %".to_owned()));
-        assert_eq!(of((Some(5_000), Some(20_000))), "5,000 of 20,000");
-        assert_eq!((of((Some(5), None)), of((None, Some(5)))), ("5".to_owned(), NOTHING.to_owned()));
+        assert_eq!(of(Some(5_000), Some(20_000)), "5,000 of 20,000");
+        assert_eq!((of(Some(5), None), of(None, Some(5))), ("5".to_owned(), NOTHING.to_owned()));
     }
 }
