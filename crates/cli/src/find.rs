@@ -39,7 +39,7 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
     let found =
         run::find(how, &plan, &root, &interrupt, &mut message, &mut show).map_err(Failure::machine)?;
     let text = view::find_text(&found, by.unit());
-    crate::print_result(&text, json.as_deref(), || view::find_json(&found))?;
+    crate::print_result(&text, json.as_deref(), || view::json(&found))?;
     Ok(if interrupt.is_set() { EXIT_INTERRUPTED } else { found.exit_status() })
 }
 

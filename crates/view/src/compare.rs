@@ -4,40 +4,34 @@ mod json;
 #[cfg(test)]
 mod tests;
 
-use std::fmt::Write;
+use std::iter;
 
 use stats::compare::{ComparedFigure, Comparison, Group, Side, interval, names, percent};
 use units::Count;
 
+use crate::table::aligned;
+
 pub use json::json;
 
-/// One group against the base, as text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
-    /// The title of each column; the first has none.
-    pub head: [String; COLUMNS],
-    /// A row for each figure that was measured.
-    pub rows: Vec<[String; COLUMNS]>,
-}
-
 /// Figure, base, group, change, interval, what it is worth.
-const COLUMNS: usize = 6;
+type Row = [String; 6];
 
 /// Where there is nothing to show.
 const NONE: &str = "–";
 
-/// A table for each group but the base.
-pub fn tables(comparison: &Comparison) -> Vec<Table> {
+/// A table for each group but the base: the titles of the columns, and a row for each figure that was measured.
+fn tables(comparison: &Comparison) -> Vec<Vec<Row>> {
     let names = names(&comparison.groups);
-    let table = |nth: usize| Table {
-        head: ["", &*names[0], &*names[nth], "change", "95 % interval", "difference"].map(str::to_owned),
-        rows: comparison.figures.iter().filter_map(|compared| row(compared, nth)).collect(),
+    let table = |nth: usize| {
+        let head = ["", &*names[0], &*names[nth], "change", "95 % interval", "difference"].map(str::to_owned);
+        let rows = comparison.figures.iter().filter_map(|compared| row(compared, nth));
+        [head].into_iter().chain(rows).collect()
     };
     (1..comparison.groups.len()).map(table).collect()
 }
 
 /// What is compared: a name, and its meaning.
-pub fn facts(comparison: &Comparison) -> Vec<[String; 2]> {
+fn facts(comparison: &Comparison) -> Vec<[String; 2]> {
     let names = names(&comparison.groups);
     let of = |(name, group): (&String, &Group)| [name.clone(), runs(group)];
     let mut facts: Vec<_> = names.iter().zip(&comparison.groups).map(of).collect();
@@ -50,7 +44,7 @@ pub fn facts(comparison: &Comparison) -> Vec<[String; 2]> {
 }
 
 /// Remarks: warnings, what is not known, results of `--fail-if`.
-pub fn remarks(comparison: &Comparison) -> Vec<String> {
+fn remarks(comparison: &Comparison) -> Vec<String> {
     let judged = comparison.judged.iter().map(|judged| {
         let how = if judged.failed { "failed" } else { "not failed" };
         format!("fail-if {}: {how}: {}", judged.text, judged.detail)
@@ -61,54 +55,38 @@ pub fn remarks(comparison: &Comparison) -> Vec<String> {
 
 /// For a page: `Comparison` of `web/src/model/report.ts`.
 pub(crate) fn as_text(comparison: &Comparison) -> serde_json::Value {
-    let tables = tables(comparison)
-        .into_iter()
-        .map(|Table { head, rows }| serde_json::json!({ "head": head, "rows": rows }));
+    let tables = tables(comparison);
+    let tables = tables.iter().map(|rows| serde_json::json!({ "head": rows[0], "rows": rows[1..] }));
     serde_json::json!({ "facts": facts(comparison), "tables": tables.collect::<Vec<_>>(), "remarks": remarks(comparison) })
 }
 
 /// For a terminal.
 pub fn text(comparison: &Comparison) -> String {
-    let mut out = String::new();
-    let facts = facts(comparison);
-    let width = facts.iter().map(|[name, _]| name.chars().count()).max().unwrap_or(0);
-    for [name, what] in &facts {
-        let _ = writeln!(out, "{name:<width$}  {what}");
-    }
-    for table in tables(comparison) {
-        out.push('\n');
-        aligned(&table, &mut out);
-    }
-    let remarks = remarks(comparison);
-    if !remarks.is_empty() {
-        out.push('\n');
-    }
-    remarks.iter().for_each(|remark| out += &format!("{remark}\n"));
-    out
+    let tables = tables(comparison).into_iter().map(|rows| aligned(&rows, &[0, 5]));
+    page(aligned(&facts(comparison), &[0, 1]), tables, remarks(comparison))
 }
 
 /// For GitHub and others that read its Markdown.
 pub fn markdown(comparison: &Comparison) -> String {
-    let mut out = String::new();
-    let list = |out: &mut String, lines: &mut dyn Iterator<Item = String>| {
-        lines.for_each(|line| *out += &format!("- {line}\n"));
+    let fact = |[name, what]: [String; 2]| format!("- **{name}**: {what}");
+    let table = |rows: Vec<Row>| {
+        let mut lines: Vec<String> = rows.iter().map(|row| format!("| {} |", row.join(" | "))).collect();
+        lines.insert(1, "| --- | ---: | ---: | ---: | ---: | --- |".to_owned());
+        lines
     };
-    list(&mut out, &mut facts(comparison).iter().map(|[name, what]| format!("**{name}**: {what}")));
-    for table in tables(comparison) {
-        let cells = |row: &[String; COLUMNS]| format!("| {} |\n", row.join(" | "));
-        out += &format!("\n{}| --- | ---: | ---: | ---: | ---: | --- |\n", cells(&table.head));
-        table.rows.iter().for_each(|row| out += &cells(row));
-    }
-    let remarks = remarks(comparison);
-    if !remarks.is_empty() {
-        out.push('\n');
-    }
-    list(&mut out, &mut remarks.into_iter());
-    out
+    let facts = facts(comparison).into_iter().map(fact).collect();
+    let remarks = remarks(comparison).iter().map(|remark| format!("- {remark}")).collect();
+    page(facts, tables(comparison).into_iter().map(table), remarks)
+}
+
+/// Lines, with a blank one between facts, tables and remarks.
+fn page(facts: Vec<String>, tables: impl Iterator<Item = Vec<String>>, remarks: Vec<String>) -> String {
+    let parts = iter::once(facts).chain(tables).chain([remarks]).filter(|lines| !lines.is_empty());
+    parts.map(|lines| lines.join("\n") + "\n").collect::<Vec<_>>().join("\n")
 }
 
 /// None where neither has it.
-fn row(compared: &ComparedFigure, nth: usize) -> Option<[String; COLUMNS]> {
+fn row(compared: &ComparedFigure, nth: usize) -> Option<Row> {
     let (base, side) = (&compared.sides[0], &compared.sides[nth]);
     (base.mean.is_some() || side.mean.is_some()).then(|| {
         let unit = compared.figure.unit;
@@ -135,21 +113,5 @@ fn runs(group: &Group) -> String {
     match group.runs.len() {
         1 => format!("run {}", ids[0]),
         n => format!("{} runs {}{more}", Count(n as u64), ids.join(", ")),
-    }
-}
-
-/// Columns as wide as they must be: words to the left, numbers to the right.
-fn aligned(table: &Table, out: &mut String) {
-    let all = || std::iter::once(&table.head).chain(&table.rows);
-    let widths: Vec<usize> =
-        (0..COLUMNS).map(|column| all().map(|row| row[column].chars().count()).max().unwrap_or(0)).collect();
-    for row in all() {
-        let mut line = format!("{:<width$}", row[0], width = widths[0]);
-        for column in 1..COLUMNS - 1 {
-            let _ = write!(line, "  {:>width$}", row[column], width = widths[column]);
-        }
-        let _ = write!(line, "  {}", row[COLUMNS - 1]);
-        *out += line.trim_end();
-        out.push('\n');
     }
 }

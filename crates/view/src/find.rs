@@ -1,24 +1,26 @@
 //! A search as text: a line for each load that was tried, and the result.
 
 use samples::{FindOutcome, FindSummary, Point, Side};
-use units::{Count, Nanos, percent};
+use units::{Count, percent};
+
+use crate::summary::time;
 
 /// One load that was tried: `  32,000 connections   pass  latency p99 1.2 ms  probe p99 340 µs`.
 pub fn find_line(point: &Point, unit: &str) -> String {
     // Where nothing was measured there is no time, rather than one of 0.
-    let time = |us: f64| if us > 0.0 { Nanos((us * 1e3) as u64).brief().to_string() } else { "-".to_owned() };
+    let shown = |us: f64| if us > 0.0 { time(us, false) } else { "-".to_owned() };
     let without = |share: f64, end| match share {
         0.0 => String::new(),
         share => format!(" ({} without a {end})", percent(share)),
     };
     let verdict = if point.pass { "pass" } else { "fail" };
     let mut line = format!("  {:>10} {unit}  {verdict}", Count(point.load).to_string());
-    line += &format!("  latency p50 {} p99 {}", time(point.latency_p50_us), time(point.latency_p99_us));
+    line += &format!("  latency p50 {} p99 {}", shown(point.latency_p50_us), shown(point.latency_p99_us));
     line += &without(point.no_response, "response");
-    line += &format!("  connect p99 {}", time(point.connect_p99_us));
+    line += &format!("  connect p99 {}", shown(point.connect_p99_us));
     line += &without(point.connect_no_response, "connection");
     if point.probe_p99_us.is_some() || point.probe_no_response > 0.0 {
-        line += &format!("  probe p99 {}", time(point.probe_p99_us.unwrap_or(0.0)));
+        line += &format!("  probe p99 {}", shown(point.probe_p99_us.unwrap_or(0.0)));
         line += &without(point.probe_no_response, "response");
     }
     if let Some(why) = point.reasons.first() {
@@ -59,13 +61,6 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
         }
         FindOutcome::Impossible => format!("impossible: not even the smallest load passes{why}{limited}\n"),
     }
-}
-
-/// The search as one JSON document with a line end.
-pub fn find_json(found: &FindSummary) -> String {
-    let mut text = serde_json::to_string_pretty(found).expect("a search has only plain fields");
-    text.push('\n');
-    text
 }
 
 #[cfg(test)]

@@ -12,11 +12,12 @@ mod messages;
 mod report;
 mod runs;
 mod summary;
+mod table;
 mod terminal;
 
 pub use calibration::{calibration_json, calibration_text};
 pub use dashboard::{Dashboard, Opens};
-pub use find::{find_json, find_line, find_text};
+pub use find::{find_line, find_text};
 pub use line::{Classic, Line};
 pub use messages::{Messages, flush_messages, message};
 pub use report::{Report, report_html, report_json};

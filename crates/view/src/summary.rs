@@ -5,13 +5,12 @@ mod populations;
 use std::fmt::Write;
 
 use samples::{DestinationSummary, ProcessCost, Quantiles, Summary};
+use serde::Serialize;
 use units::{Bytes, Count, Nanos, percent};
 
-/// The summary as one JSON document with a line end.
-pub fn json(summary: &Summary) -> String {
-    let mut text = serde_json::to_string_pretty(summary).expect("a summary has only plain fields");
-    text.push('\n');
-    text
+/// A summary, of a run or of a search, as one JSON document with a line end.
+pub fn json(summary: &impl Serialize) -> String {
+    serde_json::to_string_pretty(summary).expect("a summary has only plain fields") + "\n"
 }
 
 /// The summary that a tired person understands.

@@ -1,9 +1,9 @@
 //! The populations of a run, and their steps, as a table.
 
-use std::fmt::Write;
-
 use samples::{Quantiles, Summary};
 use units::{Count, percent};
+
+use crate::table::aligned;
 
 /// A line for each population and each step; nothing where there is only one of both.
 pub(super) fn table(s: &Summary) -> String {
@@ -36,7 +36,7 @@ pub(super) fn table(s: &Summary) -> String {
             rows.push([format!("  {step}"), none(), none(), none(), none(), p50, p99, without, none()]);
         }
     }
-    aligned(&rows)
+    aligned(&rows, &[0]).iter().map(|line| format!("  {line}\n")).collect()
 }
 
 /// p50, p99, and the share that neither covers.
@@ -44,62 +44,4 @@ fn times(q: &Quantiles) -> [String; 3] {
     let without = q.censored.map_or("-".to_owned(), |censored| percent(censored.share));
     let time = |us, share| if q.count == 0 { "-".to_owned() } else { super::time(us, q.is_at_least(share)) };
     [time(q.p50, 0.5), time(q.p99, 0.99), without]
-}
-
-/// The first column to the left, the others to the right.
-fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    let mut out = String::new();
-    for row in rows {
-        let mut line = format!("  {:<width$}", row[0], width = widths[0]);
-        for (cell, width) in row.iter().zip(&widths).skip(1) {
-            write!(line, "  {cell:>width$}").expect("a String takes it");
-        }
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use samples::{
-        Censored, Connections, Fault, FaultCount, Figures, Kind, PopulationSummary, Requests, Stage,
-        StepSummary,
-    };
-
-    fn latency(p50: f64, p99: f64) -> Quantiles {
-        Quantiles { count: 9, p50, p99, ..Quantiles::default() }
-    }
-
-    #[test]
-    fn populations_and_steps_stand_in_columns() {
-        let mut s = Summary::default();
-        let main = PopulationSummary::default();
-        s.populations = [("main".to_owned(), main.clone())].into();
-        assert_eq!(table(&s), "", "one that does one thing is the whole run");
-        let fault = |count| FaultCount::new(Fault::target(Stage::Exchange, Kind::Reset), count);
-        let figures = Figures {
-            connections: Connections { held: 199, wanted: 200, open_per_s: 99.6, ..Connections::default() },
-            requests: Requests { per_s: 1_234.5, ..Requests::default() },
-            latency_us: Quantiles {
-                censored: Some(Censored { share: 0.031, ..Censored::default() }),
-                ..latency(95.0, 18_200.0)
-            },
-            faults: vec![fault(2), fault(3)],
-            ..Figures::default()
-        };
-        let login = StepSummary { latency_us: latency(1_500.0, 20_000.0) };
-        let users = PopulationSummary { figures, steps: [("login".to_owned(), login)].into() };
-        s.populations = [("idle".to_owned(), main), ("users".to_owned(), users)].into();
-        let expected = "  \
-  population  held  wanted  connects/s  requests/s     p50    p99  no response  faults
-  idle           0       0           0           0       -      -            -       0
-  users        199     200         100       1,235   95 µs  18 ms        3.1 %       5
-    login                                           1.5 ms  20 ms            -
-";
-        assert_eq!(table(&s), expected.trim_start_matches("  ").replacen("population", "  population", 1));
-    }
 }

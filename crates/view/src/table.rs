@@ -1,0 +1,14 @@
+//! Tables for a terminal. The first row is the head, if there is one.
+
+/// Lines with columns as wide as they must be: those in `left` aligned to the left, the others, which are figures, to the
+/// right.
+pub(crate) fn aligned<const N: usize>(rows: &[[String; N]], left: &[usize]) -> Vec<String> {
+    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let cell = |(at, text): (usize, &String)| match left.contains(&at) {
+        true => format!("{text:<0$}", widths[at]),
+        false => format!("{text:>0$}", widths[at]),
+    };
+    let line = |row: &[String; N]| row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ");
+    rows.iter().map(|row| line(row).trim_end().to_owned()).collect()
+}
