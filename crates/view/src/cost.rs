@@ -5,7 +5,10 @@ use units::Count;
 
 /// The line, if there is something to show: what is lost in its scatter is only in the JSON.
 pub(crate) fn line(c: &Cost) -> Option<String> {
-    let parts = [bytes(c), live(c), cpu("target", target_cpu(c)), cpu("throng", own_cpu(c)), ceiling(c)];
+    let target = [c.target_cpu_us_per_open, c.target_cpu_us_per_request, c.target_cpu_us_per_idle_second];
+    let own =
+        [c.generator_cpu_us_per_open, c.generator_cpu_us_per_request, c.generator_cpu_us_per_idle_second];
+    let parts = [bytes(c), live(c), cpu("target", target), cpu("throng", own), ceiling(c)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
@@ -13,12 +16,12 @@ pub(crate) fn line(c: &Cost) -> Option<String> {
 /// Memory; the least R² of those shown is their reliability.
 fn bytes(c: &Cost) -> Option<String> {
     let all = [
-        ("target", c.target_bytes),
-        ("throng", c.generator_bytes),
-        ("kernel", c.kernel_bytes),
-        ("kernel there", c.target_kernel_bytes),
+        ("target", "target_bytes", c.target_bytes),
+        ("throng", "generator_bytes", c.generator_bytes),
+        ("kernel", "kernel_bytes", c.kernel_bytes),
+        ("kernel there", "target_kernel_bytes", c.target_kernel_bytes),
     ];
-    let shown: Vec<(&str, Fit)> = all.into_iter().filter_map(|(name, fit)| Some((name, fit?))).collect();
+    let shown: Vec<(&str, Fit)> = all.into_iter().filter_map(|(name, _, fit)| Some((name, fit?))).collect();
     let mut each: Vec<String> =
         shown.iter().map(|(name, fit)| format!("{name} {:.0} ± {:.0}", fit.value, fit.error)).collect();
     if let (Some(runtime), Some(target)) =
@@ -30,8 +33,7 @@ fn bytes(c: &Cost) -> Option<String> {
         let r2 = shown.iter().map(|(_, fit)| fit.r2).fold(1.0, f64::min);
         *last += &format!(" (R² {r2:.3})");
     }
-    let figures = ["target_bytes", "generator_bytes", "kernel_bytes", "target_kernel_bytes"];
-    for (figure, (name, _)) in figures.into_iter().zip(all) {
+    for (name, figure, _) in all {
         let own = c.discarded.iter().find(|discarded| discarded.figure == figure);
         each.extend(own.map(|own| format!("{name} not measured: {}", why_not(own.fit))));
     }
@@ -56,29 +58,11 @@ fn live(c: &Cost) -> Option<String> {
     live.or(failed)
 }
 
-type Cpu = [(&'static str, Option<Fit>); 3];
-
-fn target_cpu(c: &Cost) -> Cpu {
-    [
-        ("per connection opened", c.target_cpu_us_per_open),
-        ("per response", c.target_cpu_us_per_request),
-        ("per idle second", c.target_cpu_us_per_idle_second),
-    ]
-}
-
-fn own_cpu(c: &Cost) -> Cpu {
-    [
-        ("per connection opened", c.generator_cpu_us_per_open),
-        ("per response", c.generator_cpu_us_per_request),
-        ("per idle second", c.generator_cpu_us_per_idle_second),
-    ]
-}
-
-fn cpu(who: &str, costs: Cpu) -> Option<String> {
-    let known = |(what, fit): (&str, Option<Fit>)| {
-        fit.filter(Fit::is_known).map(|fit| format!("{:.1} µs {what}", fit.value))
-    };
-    let each: Vec<String> = costs.into_iter().filter_map(known).collect();
+/// CPU per connection opened, per response, and per second that a connection is idle.
+fn cpu(who: &str, costs: [Option<Fit>; 3]) -> Option<String> {
+    let of = ["connection opened", "response", "idle second"].into_iter().zip(costs);
+    let known = of.filter_map(|(what, fit)| Some((what, fit.filter(Fit::is_known)?.value)));
+    let each: Vec<String> = known.map(|(what, us)| format!("{us:.1} µs per {what}")).collect();
     (!each.is_empty()).then(|| format!("CPU of {who}: {}", each.join(", ")))
 }
 

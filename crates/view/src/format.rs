@@ -133,11 +133,6 @@ fn together(a: &Latency, b: &Latency) -> Latency {
     both
 }
 
-/// Whether there was a response, though not the correct one.
-fn is_wrong_response(fault: Fault) -> bool {
-    fault.kind.is_wrong_response()
-}
-
 /// Whether there was to be a connection, and there was none.
 fn is_of_connect(fault: Fault) -> bool {
     matches!(fault.stage, Stage::Dial | Stage::Tls | Stage::Handshake)

@@ -1,8 +1,8 @@
 //! In the form of httperf 0.9.
 
-use samples::{Fault, Kind, Moments, Summary};
+use samples::{Kind, Moments, Summary};
 
-use super::{Place, Whole, is_wrong_response, per_s, percent};
+use super::{Place, Whole, per_s, percent};
 
 /// httperf's report.
 pub fn httperf(s: &Summary, whole: &Whole) -> String {
@@ -100,7 +100,7 @@ fn errors(whole: &Whole) -> String {
     let files = of(&[Kind::OpenFiles]);
     let addresses = of(&[Kind::AddressInUse]);
     // httperf does not judge responses.
-    let total = whole.faults(|f: Fault| !is_wrong_response(f)) + whole.unanswered();
+    let total = whole.faults(|f| !f.kind.is_wrong_response()) + whole.unanswered();
     let other = total - timeouts - refused - lost - files - addresses;
     format!(
         "Errors: total {total} client-timo {timeouts} socket-timo 0 connrefused {refused} connreset {lost}\n\

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use samples::{Kind, Latency, Rates, Summary};
 
-use super::{Whole, is_of_connect, is_wrong_response, per_s, percent};
+use super::{Whole, is_of_connect, per_s, percent};
 
 /// wrk's report. A thread is a shard, a sample of its rate is one tick of 200 ms.
 pub fn wrk(s: &Summary, whole: &Whole) -> String {
@@ -41,7 +41,7 @@ pub fn wrk(s: &Summary, whole: &Whole) -> String {
 fn errors(s: &Summary, whole: &Whole) -> String {
     let timeout = whole.faults(|f| f.kind == Kind::Timeout) + whole.unanswered();
     let connect = whole.faults(|f| is_of_connect(f) && f.kind != Kind::Timeout);
-    let read = whole.faults(|f| !is_of_connect(f) && !is_wrong_response(f) && f.kind != Kind::Timeout);
+    let read = whole.faults(|f| !is_of_connect(f) && !f.kind.is_wrong_response() && f.kind != Kind::Timeout);
     let mut out = String::new();
     if connect + read + timeout > 0 {
         // A send that fails is seen as the loss of its connection, which is of reading.
