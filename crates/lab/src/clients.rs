@@ -58,6 +58,7 @@ impl Clients {
         subject: &Subject,
         is_quiet: bool,
     ) -> Result<Clients, Error> {
+        workspace.make_log()?;
         let Subject { lab, experiment: name, server, elsewhere, .. } = subject;
         let tag = format!("lab-{}-{}", std::process::id(), Date::from(units::date()).0);
         let tags = [format!("lab.{lab}.{name}.{server}"), tag.clone()];

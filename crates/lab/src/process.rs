@@ -93,10 +93,12 @@ impl Running {
         values.named.extend(heap_mib.map(|mib| ("heap", mib.to_string())));
         // A variant may have its own.
         let heap_mib = variant.get("HEAP").and_then(|mib| mib.parse().ok()).or(heap_mib);
+        fs::create_dir_all(&workspace.work).map_err(Error::at(&workspace.work))?;
         source::clone_missing(server, &workspace.work)?;
         for log in build(workspace, server, &values)? {
             progress(&format!("{} was built: {}", server.name, log.display()));
         }
+        workspace.make_log()?;
         let port = free_port().map_err(|e| Error::Machine(e.to_string()))?;
         values.named.insert("port", port.to_string());
         let mut running = Running { processes: Vec::new(), addresses: Vec::new(), heap_mib };

@@ -188,6 +188,44 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn a_server_that_cannot_run_leaves_no_log_folder() {
+        let root = std::env::temp_dir().join(format!("throng-lab-trial-{}", std::process::id()));
+        let lab: Lab = toml::from_str(
+            r#"
+            title = "t"
+            soak = { name = "soak", title = "t", words = ["tcp://{address}"] }
+            experiment = []
+            server = [
+                { name = "missing", start = "true", needs = [{ program = "no-such-program", package = "p" }] },
+                { name = "unbuilt", start = "true", build = ["exit 7"] },
+            ]
+            "#,
+        )
+        .unwrap();
+        let lab = Lab { name: "l".to_owned(), folder: root.join("source"), ..lab };
+        std::fs::create_dir_all(&lab.folder).unwrap();
+        let (stop, folder) = (AtomicBool::new(false), root.join("labs"));
+        let (work, at) = (folder.join("l"), None);
+        let runner =
+            Runner { folder, store: None, scale: None, time: None, at, stop: &stop, progress: &|_| {} };
+        let check = |server: &Server, expected: &str| {
+            let case = Case { lab: &lab, experiment: lab.soak.as_ref().unwrap(), server, variant: None };
+            let up = runner.start(&lab, server, &Environment::new()).err();
+            let soak = Trial::start(&runner, &case, true).err();
+            for error in [up, soak] {
+                assert!(matches!(&error, Some(Error::Machine(why)) if why.contains(expected)), "{error:?}");
+            }
+            let left =
+                std::fs::read_dir(&work).into_iter().flatten().flatten().map(|entry| entry.file_name());
+            left.map(|name| name.into_string().unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(check(&lab.servers[0], "no-such-program: apt-get install p"), [""; 0]);
+        assert!(!work.exists());
+        assert_eq!(check(&lab.servers[1], "build failed: exit status 7"), ["build-unbuilt-1.log"]);
+        std::fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
     fn an_experiment_ends_as_it_is_meant_to() {
         let check = |limit: Option<&str>, summary: Value, expected: bool| {
             let mut experiment: Experiment = toml::from_str("name = \"n\"\ntitle = \"t\"").unwrap();

@@ -25,14 +25,14 @@ pub(crate) struct Workspace<'a> {
     pub(crate) values: Values,
     /// Builds stay here.
     pub(crate) work: PathBuf,
-    /// The logs of one trial.
+    /// The logs of one trial; made when something is about to be written there.
     pub(crate) log: PathBuf,
     /// This program.
     pub(crate) throng: PathBuf,
 }
 
 impl<'a> Workspace<'a> {
-    /// Makes the folders, the lab's own in `root`, and adds them to the values. `purpose`: part of the log folder's name.
+    /// Names the folders, the lab's own in `root`, and adds them to the values. `purpose`: part of the log folder's name.
     pub(crate) fn new(
         root: &Path,
         lab: &'a Lab,
@@ -43,7 +43,6 @@ impl<'a> Workspace<'a> {
         remove_old_logs(&work);
         let now = Date::from(units::date()).to_string().replace([':', '-'], "");
         let log = work.join(format!("log-{now}-{}-{purpose}", std::process::id()));
-        fs::create_dir_all(&log).map_err(Error::at(&log))?;
         let path = |path: &Path| path.to_string_lossy().into_owned();
         values.named.extend([
             ("folder", path(&lab.folder)),
@@ -54,6 +53,11 @@ impl<'a> Workspace<'a> {
         ]);
         let throng = env::current_exe().map_err(|e| Error::Machine(e.to_string()))?;
         Ok(Workspace { lab, values, work, log, throng })
+    }
+
+    /// Makes the log folder.
+    pub(crate) fn make_log(&self) -> Result<(), Error> {
+        fs::create_dir_all(&self.log).map_err(Error::at(&self.log))
     }
 
     /// The addresses of the server, for the placeholders of its URLs.
