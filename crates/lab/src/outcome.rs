@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use samples::{Fit, HostFacts};
+use samples::{Fit, HostFacts, at};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::{Count, Nanos};
@@ -110,21 +110,16 @@ impl Outcome {
         .collect()
     }
 
-    /// The value at a path of the summary: `limit.cause`.
-    fn at(&self, path: &str) -> Option<&Value> {
-        self.summary.pointer(&format!("/{}", path.replace('.', "/")))
-    }
-
     /// A text of the summary by its path.
     pub(crate) fn text(&self, path: &str) -> Option<&str> {
-        self.at(path)?.as_str()
+        at(&self.summary, path)?.as_str()
     }
 
     /// A number of the summary by its path. Of several processes `target_cost.processes.least` and `most` are the memory of the
     /// smallest and the largest; `pauses.longest_ms` is the longest pause of a garbage collector.
     pub(crate) fn figure(&self, path: &str) -> Option<f64> {
         if let Some(which) = path.strip_prefix("target_cost.processes.") {
-            let each = self.at("target_cost.processes")?.as_array()?;
+            let each = at(&self.summary, "target_cost.processes")?.as_array()?;
             let sizes =
                 each.iter().filter(|_| each.len() > 1).filter_map(|process| process["rss_bytes"].as_f64());
             return match which {
@@ -135,14 +130,14 @@ impl Outcome {
         if path == "pauses.longest_ms" {
             return self.pauses.iter().map(|pause| pause.ms).reduce(f64::max);
         }
-        let figure = self.at(path)?.as_f64();
+        let figure = at(&self.summary, path)?.as_f64();
         let is_slope = path == "target_cost.user_bytes_per_connection";
         figure.filter(|n| !is_slope || *n > 0.0 && self.carries_memory())
     }
 
     /// Whether the slope of the target's memory is a figure: older versions stored any slope.
     fn carries_memory(&self) -> bool {
-        let fit = self.at("cost.target_bytes").and_then(|fit| Fit::deserialize(fit).ok());
+        let fit = at(&self.summary, "cost.target_bytes").and_then(|fit| Fit::deserialize(fit).ok());
         fit.is_none_or(|fit| fit.is_carried())
     }
 

@@ -82,21 +82,15 @@ impl Measurement {
 
     /// The connection rate of this run, with a server on this machine.
     pub fn of_opening(s: &Summary, cores: u64) -> Measurement {
-        let Cost { target_cpu_us_per_open, generator_cpu_us_per_open, .. } = s.cost;
         let waited = waited(&s.observed, |wait| wait.ramp, s.ramp_s);
-        Measurement::rate(
-            s.connections.open_per_s,
-            [target_cpu_us_per_open, generator_cpu_us_per_open],
-            waited,
-            cores,
-        )
+        let cpu_us = [s.cost.target_cpu_us_per_open, s.cost.generator_cpu_us_per_open];
+        Measurement::rate(s.connections.open_per_s, cpu_us, waited, cores)
     }
 
     /// The response rate of this run, with a server on this machine.
     pub fn of_requests(s: &Summary, cores: u64) -> Measurement {
-        let Cost { target_cpu_us_per_request, generator_cpu_us_per_request, .. } = s.cost;
         let waited = waited(&s.observed, |wait| wait.hold, s.duration_s);
-        let cpu_us = [target_cpu_us_per_request, generator_cpu_us_per_request];
+        let cpu_us = [s.cost.target_cpu_us_per_request, s.cost.generator_cpu_us_per_request];
         Measurement::rate(s.requests.per_s, cpu_us, waited, cores)
     }
 }

@@ -4,11 +4,16 @@ use serde_json::Value;
 
 use crate::quantiles::Stalled;
 
+/// What a summary's JSON has at a path, `latency_us.censored`.
+pub fn at<'a>(summary: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').filter(|key| !key.is_empty()).try_fold(summary, |value, key| value.get(key))
+}
+
 /// A number of a summary's JSON, `latency_us.p99`; none if there was nothing to measure. For a list of counts, their sum; a
 /// status that no response had counts 0.
 pub fn measured(summary: &Value, path: &str) -> Option<f64> {
     let (of, name) = path.rsplit_once('.').unwrap_or(("", path));
-    let within = of.split('.').filter(|key| !key.is_empty()).try_fold(summary, |value, key| value.get(key));
+    let within = at(summary, of);
     // An empty distribution has no other figures.
     if name != "count" && within.is_some_and(|within| within["count"].as_u64() == Some(0)) {
         return None;
@@ -45,7 +50,7 @@ pub fn censored_share(summary: &Value, path: &str) -> Option<f64> {
 /// was subtracted added again. None if the time is exact.
 pub fn at_most(summary: &Value, path: &str) -> Option<f64> {
     let (of, name) = path.rsplit_once('.')?;
-    let times = summary.pointer(&format!("/{}", of.replace('.', "/")))?;
+    let times = at(summary, of)?;
     let (stalled, count) = (times["stalled"]["count"].as_u64()?, times["count"].as_u64()?);
     let censored = times["censored"]["count"].as_u64().unwrap_or(0);
     let share = match name {
@@ -65,7 +70,7 @@ pub fn at_most(summary: &Value, path: &str) -> Option<f64> {
 
 fn censored<'a>(summary: &'a Value, path: &'a str) -> Option<(&'a Value, &'a str)> {
     let (of, name) = path.rsplit_once('.')?;
-    let censored = summary.pointer(&format!("/{}/censored", of.replace('.', "/")))?;
+    let censored = at(summary, of)?.get("censored")?;
     (!censored.is_null()).then_some((censored, name))
 }
 

@@ -34,7 +34,7 @@ pub use cost::{Cost, Discarded, Fit};
 pub use destination::{Destination, DestinationSummary, MAX_DESTINATIONS, name_of, row_of};
 pub use errno::Errno;
 pub use fault::{Fault, FaultCount, Faults, Kind, Side, Stage};
-pub use figure::{at_most, censored_share, judged, measured};
+pub use figure::{at, at_most, censored_share, judged, measured};
 pub use find::{FindOutcome, FindSummary, Point};
 pub use gauge::{Gauge, Growth};
 pub use latency::{Latency, Took};

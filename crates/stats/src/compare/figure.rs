@@ -1,6 +1,6 @@
 //! What is compared.
 
-use samples::{Latency, censored_share, judged, measured};
+use samples::{Latency, at, censored_share, judged, measured};
 use serde_json::Value;
 use units::Unit;
 
@@ -101,7 +101,7 @@ impl Figure {
 /// The share of a distribution that has no time: zero where each has one; none of a distribution of nothing, and of an
 /// earlier version's, which does not have it.
 fn no_response(figures: &Value, times: &str) -> Option<f64> {
-    let times = figures.pointer(&format!("/{}", times.replace('.', "/")))?;
+    let times = at(figures, times)?;
     match times.get("censored")? {
         Value::Null => times["count"].as_u64().filter(|count| *count > 0).map(|_| 0.0),
         censored => censored["share"].as_f64(),
