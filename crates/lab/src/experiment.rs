@@ -82,6 +82,11 @@ impl From<f64> for Then {
     }
 }
 
+/// Whether a trial can be of this fraction of the published size.
+pub fn is_scale(scale: f64) -> bool {
+    scale > 0.0 && scale <= 100.0
+}
+
 fn one() -> u8 {
     1
 }
@@ -110,7 +115,7 @@ impl Experiment {
                 mistakes.extend(unread.map(|why| format!("scenario {why}")));
             }
         }
-        if !(self.scale > 0.0 && self.scale <= 100.0) {
+        if !is_scale(self.scale) {
             mistakes.push(format!("scale: must be greater than 0 and at most 100: {}", self.scale));
         }
         if !(1..=100).contains(&self.clients) || self.clients > 1 && !self.find.is_empty() {

@@ -31,7 +31,7 @@ mod workspace;
 pub use case::Case;
 pub use document::Page;
 pub use error::Error;
-pub use experiment::Experiment;
+pub use experiment::{Experiment, is_scale};
 pub use file::{Lab, Server, Source, labs};
 pub use needs::missing;
 pub use outcome::{Outcome, Subject};

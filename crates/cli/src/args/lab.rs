@@ -46,7 +46,7 @@ pub(crate) enum LabVerb {
 
 /// Of `--scale`.
 fn scale(text: &str) -> Result<f64, String> {
-    let scale: Option<f64> = text.parse().ok().filter(|scale| *scale > 0.0 && *scale <= 100.0);
+    let scale: Option<f64> = text.parse().ok().filter(|scale| lab::is_scale(*scale));
     scale.ok_or_else(|| "must be greater than 0 and at most 100; 0.1 is a tenth".to_owned())
 }
 
