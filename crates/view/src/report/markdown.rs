@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use samples::{Cost, Fit, Quantiles, RunRecord, Summary};
+use samples::{Cost, FaultCount, Fit, Quantiles, RunRecord, StepSummary, Summary, ThresholdResult};
 use units::{Bytes, Count, percent};
 
 use crate::summary::time;
@@ -39,7 +39,6 @@ fn verdict(s: &Summary, out: &mut String) {
 }
 
 fn figures(s: &Summary, out: &mut String) {
-    line(out, format_args!("| figure | value |\n|---|---:|"));
     let count = |n: u64| Count(n).to_string();
     let rate = |per_s: f64| count(per_s.round() as u64);
     let bytes = |slope: Option<f64>| match slope {
@@ -48,7 +47,7 @@ fn figures(s: &Summary, out: &mut String) {
     };
     let target = s.target_cost.as_ref().and_then(|cost| cost.user_bytes_per_connection);
     let kernel = s.kernel_bytes_per_connection.as_ref().map(|cost| cost.value);
-    let rows = [
+    let figures = [
         ("connections wanted", count(s.connections.wanted)),
         ("connections held", count(s.connections.held)),
         ("peak connections", count(s.connections.peak)),
@@ -60,21 +59,25 @@ fn figures(s: &Summary, out: &mut String) {
         ("memory of the target per connection", bytes(target)),
         ("memory of the kernel per connection", bytes(kernel)),
     ];
-    for (name, value) in rows {
-        line(out, format_args!("| {name} | {value} |"));
-    }
+    let rows = figures.map(|(name, value)| format!("{name} | {value}"));
+    table("figure | value", "|---|---:|", rows, out);
+}
+
+/// A table; its head and its rows without the bars at their ends.
+fn table(head: &str, rule: &str, rows: impl IntoIterator<Item = String>, out: &mut String) {
+    line(out, format_args!("| {head} |\n{rule}"));
+    rows.into_iter().for_each(|row| line(out, format_args!("| {row} |")));
     out.push('\n');
 }
 
+/// The columns of a distribution.
+const TIMES: &str = "count | p50 | p90 | p99 | p99.9 | max | no response";
+/// How a name and a distribution are aligned.
+const TIMES_RULE: &str = "|---|---:|---:|---:|---:|---:|---:|---:|";
+
 fn latencies(s: &Summary, out: &mut String) {
-    line(
-        out,
-        format_args!(
-            "| time | count | p50 | p90 | p99 | p99.9 | max | no response |\n|---|---:|---:|---:|---:|---:|---:|---:|"
-        ),
-    );
     let probe = s.probe.as_ref().map(|probe| probe.latency_us).unwrap_or_default();
-    let rows = [
+    let times = [
         ("latency", s.latency_us),
         ("latency during the ramp", s.ramp_latency_us),
         ("time to first byte", s.first_byte_us),
@@ -84,14 +87,12 @@ fn latencies(s: &Summary, out: &mut String) {
         ("lag (how late throng sent)", s.lag_us),
     ];
     // Where anything had a time, or should have had one.
-    for (name, times) in rows.iter().filter(|(_, times)| times.count > 0 || times.censored.is_some()) {
-        line(out, format_args!("| {name} {}", times_row(times)));
-    }
-    out.push('\n');
+    let seen = times.iter().filter(|(_, times)| times.count > 0 || times.censored.is_some());
+    table(&format!("time | {TIMES}"), TIMES_RULE, seen.map(|(name, times)| times_row(name, times)), out);
 }
 
-/// The cells of a distribution: how many, the percentiles, and the share that these do not cover.
-fn times_row(times: &Quantiles) -> String {
+/// A name, and a distribution: how many, the percentiles, and the share that these do not cover.
+fn times_row(name: &str, times: &Quantiles) -> String {
     let at = |(us, share): (f64, f64)| match times.count {
         0 => NONE.to_owned(),
         _ => time(us, times.is_at_least(share)),
@@ -100,7 +101,7 @@ fn times_row(times: &Quantiles) -> String {
         [(times.p50, 0.5), (times.p90, 0.9), (times.p99, 0.99), (times.p999, 0.999), (times.max, 1.0)];
     let [p50, p90, p99, p999, max] = shares.map(at);
     let without = times.censored.map_or(NONE.to_owned(), |censored| percent(censored.share));
-    format!("| {} | {p50} | {p90} | {p99} | {p999} | {max} | {without} |", Count(times.count))
+    format!("{name} | {} | {p50} | {p90} | {p99} | {p999} | {max} | {without}", Count(times.count))
 }
 
 /// Each population and each step separately, if there are several of either.
@@ -108,67 +109,53 @@ fn populations(s: &Summary, out: &mut String) {
     if s.populations.len() < 2 && s.populations.values().all(|own| own.steps.is_empty()) {
         return;
     }
-    line(
-        out,
-        format_args!(
-            "| latency of | count | p50 | p90 | p99 | p99.9 | max | no response |\n|---|---:|---:|---:|---:|---:|---:|---:|"
-        ),
-    );
+    let mut rows = Vec::new();
     for (name, own) in &s.populations {
-        line(out, format_args!("| {} {}", code(name), times_row(&own.latency_us)));
-        for (step, figures) in &own.steps {
-            let name = code(&format!("{name}.{step}"));
-            line(out, format_args!("| {name} {}", times_row(&figures.latency_us)));
-        }
+        rows.push(times_row(&code(name), &own.latency_us));
+        let step = |(step, own): (&String, &StepSummary)| {
+            times_row(&code(&format!("{name}.{step}")), &own.latency_us)
+        };
+        rows.extend(own.steps.iter().map(step));
     }
-    out.push('\n');
+    table(&format!("latency of | {TIMES}"), TIMES_RULE, rows, out);
 }
 
 fn faults(s: &Summary, out: &mut String) {
     if s.faults.is_empty() {
         return;
     }
-    line(out, format_args!("| side | stage | fault | count |\n|---|---|---|---:|"));
-    for fault in &s.faults {
+    let row = |fault: &FaultCount| {
         let [side, stage, kind] = [fault.side.name(), fault.stage.name(), fault.kind.name()];
-        line(out, format_args!("| {side} | {stage} | {kind} | {} |", Count(fault.count)));
-    }
-    out.push('\n');
+        format!("{side} | {stage} | {kind} | {}", Count(fault.count))
+    };
+    table("side | stage | fault | count", "|---|---|---|---:|", s.faults.iter().map(row), out);
 }
 
 fn thresholds(s: &Summary, out: &mut String) {
     if s.thresholds.is_empty() {
         return;
     }
-    line(out, format_args!("| threshold | measured | |\n|---|---:|---|"));
-    for threshold in &s.thresholds {
+    let row = |threshold: &ThresholdResult| {
         let value = threshold.value.map_or(NONE.to_owned(), |n| ((n * 1e3).round() / 1e3).to_string());
         let met = if threshold.pass { "met" } else { "**failed**" };
-        line(out, format_args!("| {} | {value} | {met} |", code(&threshold.expr).replace('|', "\\|")));
-    }
-    out.push('\n');
+        format!("{} | {value} | {met}", code(&threshold.expr).replace('|', "\\|"))
+    };
+    table("threshold | measured |", "|---|---:|---|", s.thresholds.iter().map(row), out);
 }
 
 fn costs(cost: &Cost, out: &mut String) {
-    let rows: Vec<String> = (cost.fits())
-        .map(|(name, Fit { value, error, r2 })| {
-            format!("| {} | {value:.1} ± {error:.1} | {r2:.3} |", name.replace('_', " "))
-        })
-        .collect();
+    let row = |(name, Fit { value, error, r2 }): (&str, Fit)| {
+        format!("{} | {value:.1} ± {error:.1} | {r2:.3}", name.replace('_', " "))
+    };
+    let rows: Vec<String> = cost.fits().map(row).collect();
     if rows.is_empty() {
         return;
     }
-    line(out, format_args!("| cost, by regression | value | R² |\n|---|---:|---:|\n{}", rows.join("\n")));
+    table("cost, by regression | value | R²", "|---|---:|---:|", rows, out);
     if let Some(ceiling) = cost.ceiling_connections {
-        line(
-            out,
-            format_args!(
-                "\nAt these costs, the memory of the target's host is exhausted at {} connections.",
-                Count(ceiling)
-            ),
-        );
+        let what = "At these costs, the memory of the target's host is exhausted at";
+        line(out, format_args!("{what} {} connections.\n", Count(ceiling)));
     }
-    out.push('\n');
 }
 
 fn plan(id: &str, run: &RunRecord, out: &mut String) {
