@@ -73,16 +73,14 @@ type Work = Box<dyn FnOnce(&Header, &Snapshot, &Receiver<Arc<Snapshot>>) -> io::
 impl Exporters {
     /// Without exporters; of a run that began then.
     pub fn new(began: Date) -> Exporters {
-        let (ready, threads, troubles) = (Vec::new(), Vec::new(), Vec::new());
-        let (endpoint, pushes, is_patient) = (None, Vec::new(), false);
         Exporters {
             metrics_state: MetricsState::new(began),
-            ready,
-            threads,
-            endpoint,
-            pushes,
-            is_patient,
-            troubles,
+            ready: Vec::new(),
+            threads: Vec::new(),
+            endpoint: None,
+            pushes: Vec::new(),
+            is_patient: false,
+            troubles: Vec::new(),
         }
     }
 
@@ -122,11 +120,11 @@ impl Exporters {
 
     /// A POST each second; reports the first that fails.
     pub fn push(&mut self, server: PushServer, report: Tell) {
-        let (to, missing) = (server.clone(), Missing::default());
-        self.pushes.push((server, missing.clone()));
-        let (name, count) = (to.name(), missing.clone());
+        let (name, missing) = (server.name(), Missing::default());
+        self.pushes.push((server.clone(), missing.clone()));
+        let count = missing.clone();
         let work: Work = Box::new(move |header, _, rows| {
-            push::push(&to, header, rows, &count, &report);
+            push::push(&server, header, rows, &count, &report);
             Ok(())
         });
         self.ready.push(Ready { name, work, missing: Some(missing) });
@@ -136,7 +134,7 @@ impl Exporters {
     pub fn end(self) -> Leftover {
         let Exporters { threads, mut troubles, pushes, .. } = self;
         // All learn of the end at once, and one patience is for all of them.
-        let ending: Vec<Ending> = threads.into_iter().map(ExporterThread::end).collect();
+        let ending: Vec<Ending> = threads.into_iter().map(|thread| thread.ending).collect();
         let clock = Clock::start();
         troubles.extend(ending.into_iter().filter_map(|thread| thread.wait(PATIENCE.since(clock.now()))));
         let behind = |(server, missing): (PushServer, Missing)| {
@@ -186,8 +184,14 @@ fn lock(missing: &Missing) -> MutexGuard<'_, Missed> {
 
 /// An exporter's thread, behind a queue that never blocks the run.
 struct ExporterThread {
-    name: String,
+    /// Dropped, nothing more comes.
     queue: SyncSender<Arc<Snapshot>>,
+    ending: Ending,
+}
+
+/// An exporter that may still have to write the rest.
+struct Ending {
+    name: String,
     done: Receiver<io::Result<()>>,
     missing: Missing,
     /// Whether it reports missing seconds itself.
@@ -204,7 +208,7 @@ impl ExporterThread {
         };
         let (makes_up, missing) = (missing.is_some(), missing.unwrap_or_default());
         match thread::Builder::new().name("exporter".to_owned()).spawn(work) {
-            Ok(_) => Ok(ExporterThread { name, queue, done, missing, makes_up }),
+            Ok(_) => Ok(ExporterThread { queue, ending: Ending { name, done, missing, makes_up } }),
             Err(e) => Err(format!("{name}: cannot start its thread: {e}")),
         }
     }
@@ -217,23 +221,9 @@ impl ExporterThread {
     fn offer(&mut self, snapshot: &Arc<Snapshot>) {
         // One that has ended reports its reason at the end.
         if let Err(TrySendError::Full(_)) = self.queue.try_send(snapshot.clone()) {
-            lock(&self.missing).add(snapshot.elapsed, "it is too slow");
+            lock(&self.ending.missing).add(snapshot.elapsed, "it is too slow");
         }
     }
-
-    /// Nothing more comes.
-    fn end(self) -> Ending {
-        let ExporterThread { name, queue: _, done, missing, makes_up } = self;
-        Ending { name, done, missing, makes_up }
-    }
-}
-
-/// An exporter that writes the rest.
-struct Ending {
-    name: String,
-    done: Receiver<io::Result<()>>,
-    missing: Missing,
-    makes_up: bool,
 }
 
 impl Ending {
