@@ -16,9 +16,6 @@ pub const MAX_DESTINATIONS: usize = 64;
 merged! {
     /// What happened at a destination in a period, or at a group of neighbouring ones where there are more than
     /// [`MAX_DESTINATIONS`]; merges as a tick does.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(ts_rs::TS))]
-    #[serde(default)]
     pub struct Destination {
         /// Dials that led to a connection for the first time.
         #[serde(skip_serializing_if = "encode::is_zero")]

@@ -1,7 +1,6 @@
 //! Times as HDR histograms: constant memory whatever their number.
 
 use hdrhistogram::Histogram;
-use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::{
@@ -19,9 +18,6 @@ merged! {
     /// The distribution of one time, of what came to its end; what never did is counted beside it as [censored](Latency::censor).
     /// 8 KiB for each factor of two that the times span, 220 KiB at the most (a bucket of 32 bits would be full after a day and
     /// a half at 30,000 a second); one a shard, never one a connection.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(ts_rs::TS))]
-    #[serde(default)]
     pub struct Latency {
         #[serde(with = "encode::hdr", skip_serializing_if = "Buckets::is_empty")]
         #[cfg_attr(test, ts(type = "string"))]

@@ -112,7 +112,7 @@ impl<T: Merge + Default> Merge for Option<Box<T>> {
     }
 }
 
-/// Makes a struct that merges from the list of its fields. After a field's type:
+/// Makes a struct that merges, and is written and read, from the list of its fields. After a field's type:
 ///
 /// - nothing: it is merged and extended according to its type ([`Merge`]);
 /// - `=> RULE`: its value by the end of the period; a later period's takes its place, and those of several shards merge by
@@ -135,6 +135,9 @@ macro_rules! merged {
         $(none { $($empty:ident: $none:expr),+ })?
     ) => {
         $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(test, derive(ts_rs::TS))]
+        #[serde(default)]
         pub struct $name {
             $($(#[$field_meta])* $visible $field: $type,)+
             $($($(#[doc = $doc])+ pub $time_field: Latency,)+)?

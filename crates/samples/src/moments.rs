@@ -11,9 +11,7 @@ use crate::{
 
 merged! {
     /// How many, their sum, their squares' sum and their extremes: enough for a mean and its deviation, exactly.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(ts_rs::TS))]
-    #[serde(default)]
+    #[derive(Copy, Eq)]
     pub struct Moments {
         count: u64,
         sum: u64,

@@ -6,9 +6,6 @@ use crate::{latency::Latency, merge::merged, quantiles::Quantiles};
 
 merged! {
     /// Counts and times of the probe in a period; merges like a tick.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(ts_rs::TS))]
-    #[serde(default)]
     pub struct Probe {
         /// Requests that were sent, or given up before.
         pub sent: u64,

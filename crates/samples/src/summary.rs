@@ -97,9 +97,6 @@ pub struct Limit {
 
 merged! {
     /// Connections over the whole run.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(ts_rs::TS))]
-    #[serde(default)]
     pub struct Connections {
         /// Planned.
         pub wanted: u64,
@@ -136,9 +133,6 @@ merged! {
 
 merged! {
     /// Requests over the whole run; `per_s` at full load.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(ts_rs::TS))]
-    #[serde(default)]
     pub struct Requests {
         /// Sent.
         pub sent: u64,
@@ -247,9 +241,6 @@ pub struct StepSummary {
 
 merged! {
     /// What throng itself cost on a machine; of several, what is known of one alone is none.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(ts_rs::TS))]
-    #[serde(default)]
     pub struct Generator {
         /// CPU time, seconds.
         pub cpu_s: f64,

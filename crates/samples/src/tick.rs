@@ -39,9 +39,7 @@ impl Phase {
 
 merged! {
     /// Things counted in a period.
-    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(ts_rs::TS))]
-    #[serde(default)]
+    #[derive(Eq)]
     pub struct Counts {
         /// Dials that led to a connection for the first time.
         pub opened: u64,
@@ -93,9 +91,6 @@ merged! {
 
 merged! {
     /// One period of one shard, or of several merged.
-    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-    #[cfg_attr(test, derive(ts_rs::TS))]
-    #[serde(default)]
     pub struct Tick {
         /// Which period, counted from the start of the run.
         pub index: u64 => most,
