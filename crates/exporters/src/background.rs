@@ -3,11 +3,12 @@
 use std::{
     collections::VecDeque,
     io::{self, Write},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     thread,
     time::Duration,
 };
 
+use parking_lot::{Condvar, Mutex};
 use units::Clock;
 
 /// What is dropped when the queue is full.
@@ -70,7 +71,7 @@ impl Background {
 
     /// Queues a piece, to be written as one.
     pub fn push(&self, piece: Vec<u8>) {
-        let (mut state, Shared { full, limit, .. }) = (self.shared.state(), &*self.shared);
+        let (mut state, Shared { full, limit, .. }) = (self.shared.state.lock(), &*self.shared);
         // One that is larger than the queue goes into an empty one.
         while state.bytes + piece.len() > *limit && !state.waiting.is_empty() {
             state.dropped += 1;
@@ -87,14 +88,11 @@ impl Background {
     /// Waits until all is written, or nothing was written for this time; at most ten times as long.
     pub fn flush(&self, patience: Duration) -> Flushed {
         let clock = Clock::start();
-        let mut state = self.shared.state();
+        let mut state = self.shared.state.lock();
         while !state.is_idle() && clock.now().0 < 10 * patience.as_nanos() as u64 {
             let before = state.done;
             let stuck = |state: &mut State| !state.is_idle() && state.done == before;
-            let waited = self.shared.changed.wait_timeout_while(state, patience, stuck);
-            let (next, ended) = waited.unwrap_or_else(PoisonError::into_inner);
-            state = next;
-            if ended.timed_out() {
+            if self.shared.changed.wait_while_for(&mut state, stuck, patience).timed_out() {
                 break;
             }
         }
@@ -108,7 +106,7 @@ impl Background {
 
 impl Drop for Background {
     fn drop(&mut self) {
-        self.shared.state().is_closed = true;
+        self.shared.state.lock().is_closed = true;
         self.shared.changed.notify_all();
     }
 }
@@ -120,18 +118,12 @@ impl State {
 }
 
 impl Shared {
-    /// No code panics while holding it.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The thread: until the sending end is gone and nothing waits.
     fn write_all(&self, mut out: impl Write) {
         let mut is_broken = false;
         loop {
-            let state = self.state();
-            let nothing = |state: &mut State| state.waiting.is_empty() && !state.is_closed;
-            let mut state = self.changed.wait_while(state, nothing).unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.state.lock();
+            self.changed.wait_while(&mut state, |state| state.waiting.is_empty() && !state.is_closed);
             let Some(piece) = state.waiting.pop_front() else { return };
             (state.bytes, state.is_writing) = (state.bytes - piece.len(), true);
             drop(state);
@@ -139,7 +131,7 @@ impl Shared {
                 true => Ok(()),
                 false => out.write_all(&piece).and_then(|()| out.flush()),
             };
-            let mut state = self.state();
+            let mut state = self.state.lock();
             if let Err(e) = written {
                 is_broken = self.full == Full::DropsNewest;
                 state.failed.get_or_insert(e);
@@ -225,7 +217,7 @@ mod tests {
         let out = Background::start(Slow { may, took }, full, 3).unwrap();
         out.push(vec![0]);
         // The first is being written, and no more in the queue.
-        while !out.shared.state().is_writing {
+        while !out.shared.state.lock().is_writing {
             thread::yield_now();
         }
         (1..9).for_each(|n| out.push(vec![n]));

@@ -16,7 +16,7 @@ use std::{
     io::{self, Write},
     net::SocketAddr,
     sync::{
-        Arc, MutexGuard, PoisonError,
+        Arc,
         mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     },
     thread,
@@ -28,7 +28,7 @@ use units::{Clock, Date, Nanos};
 
 use metrics::{MetricsState, Snapshot};
 use prometheus::Endpoint;
-use push::{Missed, Missing};
+use push::Missing;
 
 pub use hlog::{Hlog, HlogFile};
 pub use push::{Backlog, Form, PushServer};
@@ -138,7 +138,7 @@ impl Exporters {
         let clock = Clock::start();
         troubles.extend(ending.into_iter().filter_map(|thread| thread.wait(PATIENCE.since(clock.now()))));
         let behind = |(server, missing): (PushServer, Missing)| {
-            let missed = std::mem::take(&mut *lock(&missing));
+            let missed = std::mem::take(&mut *missing.lock());
             Backlog::new(server, missed)
         };
         let behind = pushes.into_iter().filter_map(behind).collect();
@@ -175,11 +175,6 @@ impl Sink for Exporters {
             }
         }
     }
-}
-
-/// Nobody panics while holding it.
-fn lock(missing: &Missing) -> MutexGuard<'_, Missed> {
-    missing.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// An exporter's thread, behind a queue that never blocks the run.
@@ -221,7 +216,7 @@ impl ExporterThread {
     fn offer(&mut self, snapshot: &Arc<Snapshot>) {
         // One that has ended reports its reason at the end.
         if let Err(TrySendError::Full(_)) = self.queue.try_send(snapshot.clone()) {
-            lock(&self.ending.missing).add(snapshot.elapsed, "it is too slow");
+            self.ending.missing.lock().add(snapshot.elapsed, "it is too slow");
         }
     }
 }
@@ -231,7 +226,7 @@ impl Ending {
     fn wait(self, patience: Nanos) -> Option<String> {
         let Ending { name, done, missing, makes_up } = self;
         let ended = done.recv_timeout(Duration::from_nanos(patience.0));
-        let missed = lock(&missing).seconds;
+        let missed = missing.lock().seconds;
         match ended {
             Ok(Err(e)) => Some(format!("{name}: {e}")),
             Ok(Ok(())) if missed > 0 && !makes_up => {

@@ -1,13 +1,9 @@
 //! An endpoint that Prometheus scrapes: its text format 0.0.4.
 
-use std::{
-    fmt::Write as _,
-    future, io,
-    net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{fmt::Write as _, future, io, net::SocketAddr, sync::Arc};
 
 use axum::{Router, extract::State, http::header::CONTENT_TYPE, response::IntoResponse, routing::get};
+use parking_lot::Mutex;
 
 use crate::{
     metrics::{BOUNDS, Sample, Snapshot, Times, Value, plain, series},
@@ -38,12 +34,12 @@ impl Endpoint {
     /// What the next scrape sees.
     pub(super) fn show(&self, snapshot: &Arc<Snapshot>) {
         // The lock is held for the time of a copied pointer, here and there.
-        *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = snapshot.clone();
+        *self.latest.lock() = snapshot.clone();
     }
 }
 
 async fn metrics(State(latest): State<Latest>) -> impl IntoResponse {
-    let snapshot = latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let snapshot = latest.lock().clone();
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text(&snapshot))
 }
 

@@ -7,12 +7,13 @@ use std::{
     io::{self, Read, Write},
     net::{SocketAddr, TcpStream},
     sync::{
-        Arc, Mutex,
+        Arc,
         mpsc::{Receiver, TryRecvError},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use samples::{Header, Tell};
 use store::{Store, StoredRun};
 use units::{Clock, Nanos};
@@ -134,7 +135,7 @@ pub(super) fn push(
                     report(&format!("{}: retrying, the run continues: {why}", server.name()));
                 }
                 let kept = if is_over || for_good { 0 } else { WAITING };
-                let mut missed = crate::lock(missing);
+                let mut missed = missing.lock();
                 let oldest = pending.len().saturating_sub(kept);
                 pending.drain(..oldest).for_each(|row| missed.add(row.elapsed, &why));
             }

@@ -16,7 +16,7 @@ use std::{
     io,
     net::SocketAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         mpsc::{Receiver, SyncSender, sync_channel},
     },
 };
@@ -35,6 +35,7 @@ use axum::{
 };
 use exporters::web::Web;
 use futures_util::{Stream, StreamExt, stream};
+use parking_lot::Mutex;
 use samples::{Command, Header, RunRecord, Samples, Sink, Summary, Tick, TickRecord};
 use serde::Deserialize;
 use tokio::sync::{broadcast, mpsc};
@@ -79,13 +80,6 @@ struct Room {
 struct Stage {
     report: Report,
     followers: Option<broadcast::Sender<SseEvent>>,
-}
-
-impl Room {
-    /// No code panics while holding it.
-    fn stage(&self) -> MutexGuard<'_, Stage> {
-        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Dashboard {
@@ -150,7 +144,7 @@ impl Sink for Dashboard {
 /// Takes events of the run until the end, and forwards them.
 async fn forward(room: Arc<Room>, mut events: mpsc::Receiver<RunEvent>) {
     while let Some(event) = events.recv().await {
-        let mut stage = room.stage();
+        let mut stage = room.stage.lock();
         let message = match event {
             RunEvent::Begun(header) => {
                 stage.report.begin(&header);
@@ -168,7 +162,7 @@ async fn forward(room: Arc<Room>, mut events: mpsc::Receiver<RunEvent>) {
         };
         stage.send(message);
     }
-    let mut stage = room.stage();
+    let mut stage = room.stage.lock();
     stage.send(("end", NOTHING.to_owned()));
     stage.followers = None;
 }
@@ -185,7 +179,7 @@ impl Stage {
 /// All until now, and then whatever comes.
 async fn events(State(room): State<Arc<Room>>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let (now, receiver) = {
-        let stage = room.stage();
+        let stage = room.stage.lock();
         let now: SseEvent = ("run", stage.report.run_json().into());
         (now, stage.followers.as_ref().map(broadcast::Sender::subscribe))
     };

@@ -52,9 +52,9 @@ impl Server {
                 let response = format!("HTTP/1.1 {status} So\r\nContent-Length: 4\r\n\r\nwhy\n");
                 stream.write_all(response.as_bytes()).unwrap();
                 let (head, body) = text.split_once("\r\n\r\n").unwrap();
-                own.heads.lock().unwrap().push(head.to_owned());
+                own.heads.lock().push(head.to_owned());
                 if status == 204 {
-                    own.taken.lock().unwrap().push_str(body);
+                    own.taken.lock().push_str(body);
                 }
             }
         };
@@ -66,12 +66,12 @@ impl Server {
     }
 
     fn requests(&self) -> usize {
-        self.state.heads.lock().unwrap().len()
+        self.state.heads.lock().len()
     }
 
     /// What it took, the last value of each series and time.
     fn points(&self) -> BTreeMap<String, String> {
-        let taken = self.state.taken.lock().unwrap();
+        let taken = self.state.taken.lock();
         let points = taken.lines().map(|line| {
             let (rest, time) = line.rsplit_once(' ').unwrap();
             let (series, fields) = rest.rsplit_once(' ').unwrap();
@@ -109,11 +109,11 @@ struct Messages(Arc<Mutex<Vec<String>>>);
 impl Messages {
     fn sink(&self) -> Tell {
         let messages = self.0.clone();
-        Arc::new(move |line: &str| messages.lock().unwrap().push(line.to_owned()))
+        Arc::new(move |line: &str| messages.lock().push(line.to_owned()))
     }
 
     fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().clone()
     }
 }
 
@@ -148,7 +148,7 @@ fn all_seconds_arrive_where_it_takes_them() {
     let points = server.points();
     let opens = points.keys().filter(|series| series.starts_with("throng_connections_wanted,"));
     assert_eq!(opens.count(), 10, "two populations, five seconds: {points:?}");
-    let heads = server.state.heads.lock().unwrap();
+    let heads = server.state.heads.lock();
     let head = &heads[0];
     assert!(
         head.starts_with("POST /write?db=t HTTP/1.1\r\nHost: influx:1\r\nAuthorization: Token secret\r\n"),
@@ -172,7 +172,7 @@ fn points_rejected_temporarily_are_retried() {
     give.send(Arc::new(last)).unwrap();
     drop(give);
     pushing.join().unwrap();
-    assert_eq!(*missing.lock().unwrap(), Missed::default());
+    assert_eq!(*missing.lock(), Missed::default());
     assert_eq!(messages.lines(), ["--influx influx:1: retrying, the run continues: rejected: 503 why"]);
     let times = server.points().into_keys().filter(|series| series.starts_with("throng_run_info,"));
     assert_eq!(times.count(), 2, "both seconds");

@@ -3,11 +3,12 @@
 use std::{
     net::IpAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
 
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// Peers at once.
@@ -55,15 +56,10 @@ pub(super) struct Place {
 }
 
 impl Places {
-    /// No code panics while holding it.
-    fn taken(&self) -> MutexGuard<'_, Vec<Taken>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A slot for a peer of this address. If there is none, the first peer without a request is evicted, of this address if
     /// it has its share, else of the one with most; none, if all of those have requests.
     pub(super) fn take(self: &Arc<Self>, from: IpAddr) -> Option<Place> {
-        let mut taken = self.taken();
+        let mut taken = self.taken.lock();
         let of = |from: IpAddr| taken.iter().filter(|one| one.from == from).count();
         let least = match of(from) {
             n if n >= MAX_OF_ONE => Some(None),
@@ -99,7 +95,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.all.taken().retain(|one| one.number != self.number);
+        self.all.taken.lock().retain(|one| one.number != self.number);
     }
 }
 
@@ -141,7 +137,7 @@ mod tests {
         assert!(has_to_go(&mut evicted));
         drop(evicted);
         assert!(!has_to_go(&mut newest));
-        assert_eq!(places.taken().len(), MAX_OF_ONE);
+        assert_eq!(places.taken.lock().len(), MAX_OF_ONE);
     }
 
     #[test]
@@ -152,13 +148,13 @@ mod tests {
         let (mut few, mut many) = (take(1, 10), take(2, MAX_OF_ONE));
         let others: Vec<Vec<Place>> = (3..)
             .map_while(|last: u8| {
-                let room = MAX_PEERS - places.taken().len();
+                let room = MAX_PEERS - places.taken.lock().len();
                 (room > 0).then(|| take(last, room.min(10)))
             })
             .collect();
         assert!(!others.is_empty());
         let _new = places.take(ip(99)).unwrap();
-        assert_eq!(places.taken().len(), MAX_PEERS);
+        assert_eq!(places.taken.lock().len(), MAX_PEERS);
         assert!(has_to_go(&mut many[0]) && !few.iter_mut().any(has_to_go));
     }
 }

@@ -4,11 +4,11 @@ use std::{
     env,
     io::{self, IsTerminal, Write, stderr, stdin},
     panic,
-    sync::{Mutex, MutexGuard, Once, PoisonError},
-    thread,
+    sync::Once,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use ratatui::crossterm::{
     cursor::{Hide, Show},
     execute, terminal,
@@ -53,10 +53,6 @@ static HELD_MESSAGES: Mutex<Option<HeldMessages>> = Mutex::new(None);
 /// Held while writing to the terminal.
 static PEN: Mutex<()> = Mutex::new(());
 
-fn held_messages() -> MutexGuard<'static, Option<HeldMessages>> {
-    HELD_MESSAGES.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Whether there is a terminal for a view.
 ///
 /// # Errors
@@ -94,7 +90,7 @@ pub(crate) fn enter() -> io::Result<()> {
         }));
     });
     terminal::enable_raw_mode()?;
-    *held_messages() = Some(HeldMessages::default());
+    *HELD_MESSAGES.lock() = Some(HeldMessages::default());
     messages::write(sequence(|out| execute!(out, terminal::EnterAlternateScreen, Hide)));
     Ok(())
 }
@@ -114,15 +110,8 @@ fn sequence(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Vec<u8> {
 /// The same; these lines come first. A terminal that takes nothing is not waited for.
 pub(crate) fn give_back(first: &[&str]) {
     // A second call has nothing to do.
-    let Some(kept) = held_messages().take() else { return };
-    let pause = FRAME / 40;
-    let pen = (0..40).find_map(|_| {
-        let pen = PEN.try_lock().ok();
-        pen.or_else(|| {
-            thread::sleep(pause);
-            None
-        })
-    });
+    let Some(kept) = HELD_MESSAGES.lock().take() else { return };
+    let pen = PEN.try_lock_for(FRAME);
     let _ = terminal::disable_raw_mode();
     messages::write(sequence(|out| {
         execute!(out, terminal::LeaveAlternateScreen, Show)?;
@@ -136,14 +125,14 @@ pub(crate) fn give_back(first: &[&str]) {
 /// Keeps a line for the end while the live view has the terminal; otherwise returns false, and the line is to be printed.
 #[must_use]
 pub fn keep_for_later(line: &str) -> bool {
-    let mut held_messages = held_messages();
+    let mut held_messages = HELD_MESSAGES.lock();
     held_messages.as_mut().map(|held_messages| held_messages.add(line)).is_some()
 }
 
 /// Draws with the messages meanwhile, while the view has the terminal.
 pub(crate) fn with_pen(draw: impl FnOnce(&HeldMessages) -> io::Result<()>) -> io::Result<()> {
-    let _pen = PEN.lock().unwrap_or_else(PoisonError::into_inner);
-    let said = held_messages().clone();
+    let _pen = PEN.lock();
+    let said = HELD_MESSAGES.lock().clone();
     said.map_or(Ok(()), |said| draw(&said))
 }
 
