@@ -73,7 +73,7 @@ impl Accepts {
     /// from has no rate.
     pub(crate) fn per_s(&self) -> Option<f64> {
         let line = slope(&self.samples).filter(|_| self.samples.len() >= MIN_SAMPLES)?;
-        (line.r2 > 0.98 && line.slope >= 1.0).then_some(line.slope)
+        (line.r2 > 0.98 && line.value >= 1.0).then_some(line.value)
     }
 }
 

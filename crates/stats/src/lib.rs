@@ -6,5 +6,5 @@ mod slope;
 mod trend;
 
 pub use median::median;
-pub use slope::{Line, Moments, Octaves, slope};
+pub use slope::{Moments, Octaves, slope};
 pub use trend::Trend;

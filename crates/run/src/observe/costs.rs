@@ -161,10 +161,7 @@ impl Costs {
     /// Slopes of memory as they were fitted, by the names of their figures.
     fn memory(&self) -> Memory {
         let from = self.peak / RAMP_FROM;
-        let fit = |of: &Octaves| {
-            let line = of.from(from).line().filter(|_| self.peak >= MIN_CONNECTIONS)?;
-            Some(line.fit())
-        };
+        let fit = |of: &Octaves| of.from(from).line().filter(|_| self.peak >= MIN_CONNECTIONS);
         [
             ("target_bytes", fit(&self.target.bytes)),
             ("generator_bytes", fit(&self.own.bytes)),
@@ -182,7 +179,7 @@ impl Costs {
         };
         let most = points.iter().map(|(open, _)| *open).max().unwrap_or(0);
         let line = slope(&points.iter().map(|(open, live)| (*open as f64, *live as f64)).collect::<Vec<_>>());
-        let fit = line.filter(|_| most >= MIN_LIVE).map(|line| line.fit());
+        let fit = line.filter(|_| most >= MIN_LIVE);
         cost.target_live_points.clone_from(points);
         cost.target_live_fit = fit.filter(Fit::is_carried);
         cost.target_live_bytes = cost.target_live_fit.map(|fit| fit.value);
@@ -233,8 +230,7 @@ fn discarded(memory: &Memory) -> Vec<Discarded> {
 }
 
 fn us(of: &Moments) -> Option<Fit> {
-    let line = of.line().filter(|_| of.span_y() >= MIN_CPU_US)?;
-    Some(line.fit())
+    of.line().filter(|_| of.span_y() >= MIN_CPU_US)
 }
 
 #[cfg(test)]
