@@ -226,9 +226,7 @@ impl Moment<'_> {
             each(&[name], total, last);
         }
     }
-}
 
-impl Moment<'_> {
     /// Goes over the destinations of a plan that has several. `each` gets what happened there since the run began, and in the
     /// last period.
     fn destinations(&self, mut each: impl FnMut(&str, &Destination, &Destination)) {

@@ -8,6 +8,9 @@ use crate::{
     summary::{Certainty, Limit, Summary, Verdict},
 };
 
+/// Silence of the target that is mentioned, seconds.
+const QUIET_S: f64 = 3.0;
+
 impl Summary {
     /// Verdict and limit: side, cause, number of connections, fix. Derived from the rest of the summary.
     pub fn sentence(&self) -> String {
@@ -52,12 +55,7 @@ impl Summary {
             _ => "no faults",
         }
     }
-}
 
-/// Silence of the target that is mentioned, seconds.
-const QUIET_S: f64 = 3.0;
-
-impl Summary {
     /// What is known of connections on which nothing was sent.
     fn unasked(&self) -> String {
         let c = &self.connections;

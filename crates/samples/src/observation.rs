@@ -166,9 +166,7 @@ impl TargetSeen {
     pub fn processes(&self) -> &[ProcessMemory] {
         &self.processes.1
     }
-}
 
-impl TargetSeen {
     fn new(look: &TargetSample) -> TargetSeen {
         TargetSeen {
             pid: look.pid,

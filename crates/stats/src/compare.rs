@@ -117,7 +117,8 @@ impl Comparison {
                 wanted.push(tolerance.figure.clone());
             }
         }
-        let figures: Vec<_> = wanted.into_iter().map(|figure| compared(figure, &groups)).collect();
+        let compared = |figure| compared(figure, &groups, Figure::of);
+        let figures: Vec<_> = wanted.into_iter().map(compared).collect();
         let judged = tolerance::judge(tolerances, &groups);
         let mut warnings = alike::warnings(&groups, load_args);
         warnings.extend(survivors::warnings(&figures, &groups));
@@ -126,15 +127,7 @@ impl Comparison {
     }
 }
 
-fn compared(figure: Figure, groups: &[Group]) -> ComparedFigure {
-    compared_by(figure, groups, Figure::of)
-}
-
-fn compared_by(
-    figure: Figure,
-    groups: &[Group],
-    value: fn(&Figure, &Value) -> Option<f64>,
-) -> ComparedFigure {
+fn compared(figure: Figure, groups: &[Group], value: fn(&Figure, &Value) -> Option<f64>) -> ComparedFigure {
     let of = |group: &Group| group.runs.iter().map(|run| value(&figure, &run.figures)).collect();
     let values: Vec<Vec<Option<f64>>> = groups.iter().map(of).collect();
     let known = |values: &[Option<f64>]| values.iter().flatten().copied().collect::<Vec<f64>>();

@@ -92,21 +92,15 @@ fn destinations(s: &Summary, out: &mut String) {
 
 fn requests(s: &Summary, out: &mut String) {
     let r = &s.requests;
-    row(
-        out,
-        "requests",
-        format!(
-            "{} answered of {} sent{}, {}{}/s at full load ({:.1} s), {} received{}",
-            Count(r.answered),
-            Count(r.sent),
-            unanswered(r.unanswered),
-            if r.lower_bound { "at least " } else { "" },
-            Count(r.per_s.round() as u64),
-            s.duration_s,
-            Bytes(r.bytes_in).brief(),
-            if r.lower_bound { " (lower bound: throng had no CPU left)" } else { "" },
-        ),
-    );
+    let (at_least, why) = match r.lower_bound {
+        true => ("at least ", " (lower bound: throng had no CPU left)"),
+        false => ("", ""),
+    };
+    let answered =
+        format!("{} answered of {} sent{}", Count(r.answered), Count(r.sent), unanswered(r.unanswered));
+    let per_s = Count(r.per_s.round() as u64);
+    let rate = format!("{at_least}{per_s}/s at full load ({:.1} s)", s.duration_s);
+    row(out, "requests", format!("{answered}, {rate}, {} received{why}", Bytes(r.bytes_in).brief()));
     if r.missed > 0 {
         row(out, "missed", format!("{} requests due, but no connection free in time", Count(r.missed)));
     }
@@ -127,29 +121,11 @@ fn is_there(q: &Quantiles) -> bool {
 }
 
 fn costs(s: &Summary, out: &mut String) {
-    row(
-        out,
-        "throng",
-        format!(
-            "{:.1} s of CPU, {} of memory{}",
-            s.generator.cpu_s,
-            Bytes(s.generator.rss_bytes).brief(),
-            each(s.generator.user_bytes_per_connection),
-        ),
-    );
+    let g = &s.generator;
+    row(out, "throng", used(g.cpu_s, g.rss_bytes, g.user_bytes_per_connection));
     if let Some(t) = &s.target_cost {
-        row(
-            out,
-            "target",
-            format!(
-                "{:.1} s of CPU, {} of memory{} (process {}{})",
-                t.cpu_s,
-                Bytes(t.rss_bytes).brief(),
-                each(t.user_bytes_per_connection),
-                t.pid,
-                others(t),
-            ),
-        );
+        let used = used(t.cpu_s, t.rss_bytes, t.user_bytes_per_connection);
+        row(out, "target", format!("{used} (process {}{})", t.pid, others(t)));
     }
     if let Some(k) = &s.kernel_bytes_per_connection {
         let ends = if k.both_ends { "both ends" } else { "this end" };
@@ -178,9 +154,10 @@ fn others(t: &ProcessCost) -> String {
     }
 }
 
-/// A slope, where there were enough connections for one.
-fn each(bytes: Option<f64>) -> String {
-    bytes.map_or(String::new(), |bytes| format!(", {bytes:.0} bytes per connection"))
+/// CPU and memory, with the slope of the memory where there were enough connections for one.
+fn used(cpu_s: f64, rss_bytes: u64, each: Option<f64>) -> String {
+    let each = each.map_or(String::new(), |bytes| format!(", {bytes:.0} bytes per connection"));
+    format!("{cpu_s:.1} s of CPU, {} of memory{each}", Bytes(rss_bytes).brief())
 }
 
 /// Percentiles, and what they do not cover: those that had no `end`.

@@ -5,7 +5,7 @@ use samples::censored_share;
 use super::{
     Change, Figure, Group, Run, Side, Standing,
     change::{self, ROUNDING},
-    compared_by, names,
+    compared, names,
 };
 
 /// How far a figure may differ from the base's.
@@ -39,19 +39,15 @@ pub(super) fn judge(tolerances: &[FigureTolerance], groups: &[Group]) -> Vec<Jud
     let names = names(groups);
     let mut judged = Vec::new();
     for tolerance in tolerances {
-        let compared = compared_by(tolerance.figure.clone(), groups, Figure::judged);
+        let compared = compared(tolerance.figure.clone(), groups, Figure::judged);
         for nth in 1..groups.len() {
             let [base, own] = [0, nth].map(|at| (names[at].as_str(), &groups[at], &compared.sides[at]));
             let unbound =
                 [base, own].iter().find_map(|(_, group, _)| without_bound(&tolerance.figure, group));
             let (failed, detail) = match (unbound, base.2.mean, own.2.mean, own.2.change) {
-                (Some(run), ..) => (
-                    true,
-                    format!(
-                        "it falls among the requests without a response in run \
-                {run}"
-                    ),
-                ),
+                (Some(run), ..) => {
+                    (true, format!("it falls among the requests without a response in run {run}"))
+                }
                 (None, Some(before), Some(after), Some(change)) => {
                     let verdict = verdict(tolerance, [before, after], &change);
                     (verdict.0, detail(tolerance, [base.0, own.0], [before, after], &change, verdict.1))

@@ -32,24 +32,18 @@ pub(super) async fn guard(State(opens): State<Option<Opens>>, request: Request, 
     let headers = request.headers();
     match &opens {
         // Without a secret it is for this machine: a name that only now leads here belongs to another page.
-        None if !is_local(headers) => {
-            return refused(StatusCode::FORBIDDEN, "use 127.0.0.1 or localhost as the host\n");
-        }
-        Some(opens) => {
-            match in_address(&request) {
-                Some(secret) if opens(secret.as_bytes()) => return moved(secret),
-                // The page itself is the same for everybody; what it shows comes by the other paths.
-                None if request.uri().path() == "/" => {}
-                _ if is_shown(headers, opens) => {}
-                _ => {
-                    return refused(
-                        StatusCode::UNAUTHORIZED,
-                        "open /#token=… with the token from the token file\n",
-                    );
-                }
+        None if is_local(headers) => {}
+        None => return refused(StatusCode::FORBIDDEN, "use 127.0.0.1 or localhost as the host\n"),
+        Some(opens) => match in_address(&request) {
+            Some(secret) if opens(secret.as_bytes()) => return moved(secret),
+            // The page itself is the same for everybody; what it shows comes by the other paths.
+            None if request.uri().path() == "/" => {}
+            _ if is_shown(headers, opens) => {}
+            _ => {
+                let fix = "open /#token=… with the token from the token file\n";
+                return refused(StatusCode::UNAUTHORIZED, fix);
             }
-        }
-        None => {}
+        },
     }
     if request.method() == Method::POST && !headers.contains_key(OWN) {
         return refused(StatusCode::FORBIDDEN, "missing header X-Throng: 1\n");
