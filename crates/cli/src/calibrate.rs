@@ -69,10 +69,8 @@ fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary,
     let full = plans::plan(&flags(wanted * SHARE))?;
     let n = (run::fitting(&full, &root).map_err(Failure::machine)? / SHARE).clamp(1, wanted);
     // Before they are open: the kernel gives memory back late.
-    let (available, need) = (
-        host::memory(&root).map(|memory| memory.available),
-        run::need(&full, &root).map_err(Failure::machine)?,
-    );
+    let available = host::memory(&root).map(|memory| memory.available);
+    let need = run::need(&full, &root).map_err(Failure::machine)?;
     let beside = host::capacity_beside_memory(&root, &need);
     message(&format!("opening {} connections to a server on this machine", Count(n)));
     let summary = apply(&flags(n), interrupt)?;
@@ -87,10 +85,8 @@ fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary,
             (capacity.connections, capacity.limited_by)
         }
     };
-    Ok((
-        summary,
-        Measurement { value: fit as f64, limited_by: limited_by.to_owned(), ..Measurement::default() },
-    ))
+    let (value, limited_by) = (fit as f64, limited_by.to_owned());
+    Ok((summary, Measurement { value, limited_by, ..Measurement::default() }))
 }
 
 /// Requests, each as soon as the response to the previous one on its connection has arrived.

@@ -142,10 +142,8 @@ fn guard(server: &Server, service: Service, stop: &AtomicBool) {
             accepting = enough;
             server.counters.set_accepting(accepting);
             let open = Count(server.counters.read().open);
-            let (left, what) = (
-                Bytes(memory.available).brief(),
-                if enough { "connections again" } else { "no new connections" },
-            );
+            let left = Bytes(memory.available).brief();
+            let what = if enough { "connections again" } else { "no new connections" };
             print_stderr(&format!("accepting {what}: {left} of memory left, {open} connections open"));
         }
     }

@@ -267,18 +267,12 @@ impl Pacer {
 
     /// When the next slot is due.
     pub(crate) fn next_slot(&self) -> Nanos {
-        match &self.model {
-            Model::Rate(open_loop) => open_loop.next(),
-            Model::Held | Model::Arrivals => Nanos::NEVER,
-        }
+        if let Model::Rate(open_loop) = &self.model { open_loop.next() } else { Nanos::NEVER }
     }
 
     /// Requests that wait for a connection and were due at a full load that is over.
     pub(crate) fn owed(&self, full_load: &FullLoad) -> u64 {
-        match &self.model {
-            Model::Rate(open_loop) => open_loop.owed(full_load),
-            Model::Held | Model::Arrivals => 0,
-        }
+        if let Model::Rate(open_loop) = &self.model { open_loop.owed(full_load) } else { 0 }
     }
 
     fn open_loop(&mut self) -> Option<&mut OpenLoop> {

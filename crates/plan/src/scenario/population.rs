@@ -88,16 +88,11 @@ pub(super) fn population_name(text: &str) -> Result<String, String> {
 impl Reader<'_, '_> {
     /// Reads a population; none if its target is missing or wrong. `alone` is the one that the top level defines.
     pub(super) fn population(&mut self, own: &Section, alone: bool) -> Option<Population> {
-        let name = match own.scalar("name") {
-            _ if alone => Some("main".to_owned()),
-            None => {
-                if !own.has("name") {
-                    self.notes.add(own.at, &own.path, "missing name; use name = \"users\"");
-                }
-                None
-            }
-            Some(_) => own.read(self.notes, "name", population_name),
-        };
+        if !alone && !own.has("name") {
+            self.notes.add(own.at, &own.path, "missing name; use name = \"users\"");
+        }
+        let name =
+            if alone { Some("main".to_owned()) } else { own.read(self.notes, "name", population_name) };
         let (load, calls) = load::read(self.notes, own);
         let timeout = self.inherited(own, "timeout", timeout).unwrap_or(DEFAULT_TIMEOUT);
         let reconnect = self.inherited(own, "reconnect", reconnect).unwrap_or(Reconnect::Planned);

@@ -206,7 +206,7 @@ fn pieces_come_as_they_arrive() {
 #[test]
 fn rfc6455_7_4_1_each_breach_has_a_close_code() {
     for breach in Breach::ALL {
-        let expected = match breach.name() {
+        let expected = match breach.to_string().as_str() {
             "bad-utf8" => 1007,
             "message-too-long" => 1009,
             _ => 1002,
