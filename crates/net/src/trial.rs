@@ -44,7 +44,8 @@ pub fn try_dial(at: SocketAddr, from: Option<IpAddr>, patience: Duration) -> Dia
 }
 
 fn dial(at: SocketAddr, from: Option<IpAddr>, patience: Duration) -> io::Result<DialOutcome> {
-    let from = SocketAddr::new(from.unwrap_or_else(|| any(at)), 0);
+    let any = if at.is_ipv4() { IpAddr::from([0; 4]) } else { IpAddr::from([0u16; 8]) };
+    let from = SocketAddr::new(from.unwrap_or(any), 0);
     let socket = bound(from, at, SocketFlags::NONBLOCK)?;
     let reports = receive_errors(&socket, at);
     let begun = connect(&socket, &at);
@@ -76,10 +77,6 @@ fn dial(at: SocketAddr, from: Option<IpAddr>, patience: Duration) -> io::Result<
 
 fn failed(errno: Errno) -> DialOutcome {
     if errno == Errno::CONNREFUSED { DialOutcome::Reset } else { DialOutcome::Failed(errno.raw_os_error()) }
-}
-
-fn any(at: SocketAddr) -> IpAddr {
-    if at.is_ipv4() { IpAddr::from([0; 4]) } else { IpAddr::from([0u16; 8]) }
 }
 
 /// What happened, until then; empty where nothing did.

@@ -54,17 +54,8 @@ impl Sources {
 
     /// How many of our connections end at these destinations in this network namespace, according to the kernel; none if it
     /// does not report them. A target behind address translation has its ends elsewhere: that is 0. Other connections at
-    /// its port, to or from other addresses, are not counted.
-    pub(crate) fn ends_there(&self, destinations: &[SocketAddr]) -> Option<u64> {
-        self.ends_up_to(u64::MAX, destinations)
-    }
-
-    /// Whether there is one: the query stops at the first.
-    pub(crate) fn has_an_end_there(&self, destinations: &[SocketAddr]) -> Option<bool> {
-        self.ends_up_to(1, destinations).map(|ends| ends > 0)
-    }
-
-    fn ends_up_to(&self, most: u64, destinations: &[SocketAddr]) -> Option<u64> {
+    /// its port, to or from other addresses, are not counted. The query stops at `most`.
+    pub(crate) fn ends_there(&self, most: u64, destinations: &[SocketAddr]) -> Option<u64> {
         let destinations: HashSet<SocketAddr> = destinations.iter().copied().collect();
         let ports: HashSet<u16> = destinations.iter().map(SocketAddr::port).collect();
         let mut count = 0;
@@ -94,7 +85,7 @@ mod tests {
         let of = |pool: SourcePool, list: Vec<u16>| {
             let ports = Ports { list, inside: 0 };
             let route = Route { pool, ports, destinations: vec![0], numbers: vec![0] };
-            Sources::new([&route].into_iter()).ends_there(&[at])
+            Sources::new([&route].into_iter()).ends_there(u64::MAX, &[at])
         };
         let port = |stream: &TcpStream| stream.local_addr().expect("it is bound").port();
         let ports: Vec<u16> = dialled.iter().map(port).collect();
@@ -114,6 +105,6 @@ mod tests {
             destinations: vec![0],
             numbers: vec![0],
         };
-        assert_eq!(Sources::new([&route].into_iter()).ends_there(&[elsewhere]), Some(0));
+        assert_eq!(Sources::new([&route].into_iter()).ends_there(u64::MAX, &[elsewhere]), Some(0));
     }
 }

@@ -273,7 +273,7 @@ impl<'a> Conductor<'a> {
                 own.map(|report| report.ramped_at).max().filter(|at| *at != Nanos::NEVER)
             };
             // Those held are counted before a stage moves them.
-            let held = self.held();
+            let held = self.held(|_| true);
             if self.schedule.step(now, ramped) {
                 self.keep_held(&held);
             }
@@ -342,10 +342,11 @@ impl<'a> Conductor<'a> {
         self.schedule.is_last() && !self.schedule.is_moving() && self.open() == 0 && populations.all(gone)
     }
 
-    /// Connections open now, of the populations that are at their largest load.
-    fn held(&self) -> Vec<Option<u64>> {
+    /// Connections open now, of the populations that are at their largest load and for which it `counts`.
+    fn held(&self, counts: impl Fn(u16) -> bool) -> Vec<Option<u64>> {
+        let is_held = |nth| self.schedule.is_at_peak(nth) && counts(nth);
         let populations = (0..).zip(&self.record.populations);
-        populations.map(|(nth, measured)| self.schedule.is_at_peak(nth).then_some(measured.open)).collect()
+        populations.map(|(nth, measured)| is_held(nth).then_some(measured.open)).collect()
     }
 
     fn keep_held(&mut self, held: &[Option<u64>]) {
@@ -356,7 +357,7 @@ impl<'a> Conductor<'a> {
 
     /// The load has ended in all workers.
     fn end_load(&mut self) {
-        self.keep_held(&self.held());
+        self.keep_held(&self.held(|_| true));
         // One that never came to its largest load has held what it has now.
         for measured in self.record.populations.iter_mut().filter(|measured| !measured.is_kept) {
             measured.keep_held(measured.open);

@@ -18,7 +18,7 @@ impl Fill {
         Some(Fill { used: used?, limit: limit? })
     }
 
-    /// Whether a queue takes no more; one without a limit always does.
+    /// Whether a queue takes no more; one without a limit is never full.
     pub(crate) fn is_full(self) -> bool {
         self.limit > 0 && self.used >= self.limit
     }

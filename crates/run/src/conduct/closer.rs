@@ -104,10 +104,10 @@ impl Environment<'_, '_> {
         if self.plan.populations.iter().all(|population| population.comes_and_goes()) {
             return;
         }
-        let seen = self.sources.has_an_end_there(self.observer.destinations());
+        let seen = self.sources.ends_there(1, self.observer.destinations());
         // If the kernel does not report it now, it will not later.
-        self.ends_seen = seen != Some(false);
-        if seen == Some(false) {
+        self.ends_seen = seen != Some(0);
+        if seen == Some(0) {
             conductor.record.is_translated = true;
             self.observer.lose_target();
         }
@@ -116,7 +116,7 @@ impl Environment<'_, '_> {
     /// The other ends of our connections in this network namespace, if they are expected there and not too many to count.
     fn ends_there(&self, open: u64) -> Option<u64> {
         let is_cheap = self.observer.has_both_ends() && (1..=MAX_COUNTED).contains(&open);
-        if is_cheap { self.sources.ends_there(self.observer.destinations()) } else { None }
+        if is_cheap { self.sources.ends_there(u64::MAX, self.observer.destinations()) } else { None }
     }
 
     /// How many connections the target's side counts: the kernel, if it is on this host and they are not too many; else the

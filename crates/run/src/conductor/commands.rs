@@ -27,13 +27,7 @@ impl Conductor<'_> {
             }
             command if self.ends_by.is_none() && self.draining.is_none() => {
                 // Those held are counted before the load is moved, where it has been reached.
-                let arrived = (0..).map(|nth| self.schedule.has_arrived(nth));
-                let held: Vec<Option<u64>> = self
-                    .held()
-                    .into_iter()
-                    .zip(arrived)
-                    .map(|(held, arrived)| held.filter(|_| arrived))
-                    .collect();
+                let held = self.held(|nth| self.schedule.has_arrived(nth));
                 self.schedule.apply(command, now).inspect(|_| self.keep_held(&held))
             }
             _ => None,
