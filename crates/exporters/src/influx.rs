@@ -11,18 +11,13 @@ use crate::metrics::{Kind, Snapshot, plain};
 
 /// These seconds of a run as points.
 pub(super) fn body(header: &Header, rows: &[Arc<Snapshot>]) -> String {
-    let tags = Tags::of(header);
+    let tags = tags(header);
     rows.iter().map(|row| points(row, &tags)).collect()
 }
 
-/// The tags that identify the points of a run, as line protocol.
-#[derive(Clone, Debug, Default)]
-struct Tags(String);
-
-impl Tags {
-    fn of(header: &Header) -> Tags {
-        Tags(tag("target", &header.target) + &tag("seed", &header.seed.to_string()))
-    }
+/// The tags that identify the points of a run.
+fn tags(header: &Header) -> String {
+    tag("target", &header.target) + &tag("seed", &header.seed.to_string())
 }
 
 /// A tag with a comma before it; an empty one is omitted.
@@ -34,7 +29,7 @@ fn tag(name: &str, says: &str) -> String {
 }
 
 /// All of a second: a measurement for each metric, its field `value`; of a histogram the fields are its parts.
-fn points(snapshot: &Snapshot, tags: &Tags) -> String {
+fn points(snapshot: &Snapshot, tags: &str) -> String {
     let mut points = String::new();
     for sample in &snapshot.samples {
         let metric = sample.metric();
@@ -49,7 +44,7 @@ fn points(snapshot: &Snapshot, tags: &Tags) -> String {
         let own = sample.labels.iter().filter(|(name, _)| !matches!(*name, "target" | "seed"));
         let own: String = own.map(|(name, says)| tag(name, says)).collect();
         let (name, fields, ns) = (metric.name, fields.join(","), u128::from(snapshot.at.0) * 1_000_000);
-        writeln!(points, "{name}{}{own} {fields} {ns}", tags.0).expect("a String takes it");
+        writeln!(points, "{name}{tags}{own} {fields} {ns}").expect("a String takes it");
     }
     points
 }

@@ -7,7 +7,7 @@ use std::{
     io,
     net::{SocketAddr, TcpListener},
     pin::pin,
-    sync::Arc,
+    sync::{Arc, atomic::Ordering::Relaxed},
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -114,14 +114,14 @@ async fn accept(listener: net::TcpListener, routes: Router, end: watch::Receiver
 
 /// Serves one peer, until it leaves, is evicted, or the server ends.
 async fn serve_peer(stream: net::TcpStream, mut place: Place, routes: Router, mut end: watch::Receiver<()>) {
-    let secured = place.secured();
+    let secured = place.secured.clone();
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let (routes, secured) = (routes.clone(), secured.clone());
         async move {
             let response = handle(routes, request.map(Body::new)).await;
             // An unauthorised or public request does not count.
             if response.status().is_success() && response.extensions().get::<Public>().is_none() {
-                secured.set();
+                secured.store(true, Relaxed);
             }
             Ok::<_, std::convert::Infallible>(response)
         }

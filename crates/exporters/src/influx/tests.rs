@@ -5,7 +5,7 @@ use fixtures::header;
 #[test]
 fn points_are_line_protocol() {
     let (_, [_, last]) = two_seconds();
-    let text = points(&last, &Tags::of(&header()));
+    let text = points(&last, &tags(&header()));
     let check = |line: &str| assert!(text.lines().any(|one| one == line), "no {line} in {text}");
     let run = "target=http://t/ü?a\\=\"1\",seed=7";
     let ns = "1700000002250000000";

@@ -28,30 +28,18 @@ struct Taken {
     from: IpAddr,
     /// Those that came earlier have smaller ones.
     number: u64,
-    secured: Secured,
+    /// Whether it had a response that secures its slot.
+    secured: Arc<AtomicBool>,
     /// Dropped, it lets its owner go.
     _stays: oneshot::Sender<()>,
-}
-
-/// Whether a peer had a response that secures its slot.
-#[derive(Clone, Default)]
-pub(super) struct Secured(Arc<AtomicBool>);
-
-impl Secured {
-    pub(super) fn set(&self) {
-        self.0.store(true, Relaxed);
-    }
-
-    fn get(&self) -> bool {
-        self.0.load(Relaxed)
-    }
 }
 
 /// One's place: given back when this is dropped.
 pub(super) struct Place {
     all: Arc<Places>,
     number: u64,
-    secured: Secured,
+    /// Set by a response that secures the slot.
+    pub(super) secured: Arc<AtomicBool>,
     goes: oneshot::Receiver<()>,
 }
 
@@ -71,22 +59,18 @@ impl Places {
                 None => one.from == from,
                 Some(most) => of(one.from) == most,
             };
-            let goes = taken.iter().position(|one| !one.secured.get() && may_go(one))?;
+            let goes = taken.iter().position(|one| !one.secured.load(Relaxed) && may_go(one))?;
             taken.remove(goes);
         }
         let (_stays, goes) = oneshot::channel();
         // Never an earlier one: an evicted peer returns its own.
-        let (number, secured) = (self.next.fetch_add(1, Relaxed), Secured::default());
+        let (number, secured) = (self.next.fetch_add(1, Relaxed), Arc::<AtomicBool>::default());
         taken.push(Taken { from, number, secured: secured.clone(), _stays });
         Some(Place { all: self.clone(), number, secured, goes })
     }
 }
 
 impl Place {
-    pub(super) fn secured(&self) -> Secured {
-        self.secured.clone()
-    }
-
     /// Completes when another peer needs the slot.
     pub(super) async fn must_go(&mut self) {
         let _ = (&mut self.goes).await;
@@ -115,13 +99,13 @@ mod tests {
     fn clients_with_requests_stay_and_the_first_silent_one_is_evicted() {
         let places = Arc::new(Places::default());
         let mut own: Vec<Place> = (0..MAX_OF_ONE).map(|_| places.take(ip(1)).unwrap()).collect();
-        own[0].secured().set();
+        own[0].secured.store(true, Relaxed);
         let mut newest = places.take(ip(1)).unwrap();
         let gone: Vec<usize> = (0..own.len()).filter(|nth| has_to_go(&mut own[*nth])).collect();
         assert_eq!((gone, has_to_go(&mut newest)), (vec![1], false));
         // Another address has its own share.
         assert!(places.take(ip(2)).is_some());
-        own.iter().chain([&newest]).for_each(|place| place.secured().set());
+        own.iter().chain([&newest]).for_each(|place| place.secured.store(true, Relaxed));
         assert!(places.take(ip(1)).is_none(), "all of them are secured");
         drop(newest);
         assert!(places.take(ip(1)).is_some(), "a place that is given back is there again");
@@ -131,7 +115,7 @@ mod tests {
     fn an_evicted_client_takes_no_slot_from_its_successor() {
         let places = Arc::new(Places::default());
         let mut own: Vec<Place> = (0..MAX_OF_ONE).map(|_| places.take(ip(1)).unwrap()).collect();
-        own[..MAX_OF_ONE - 1].iter().for_each(|place| place.secured().set());
+        own[..MAX_OF_ONE - 1].iter().for_each(|place| place.secured.store(true, Relaxed));
         let mut newest = places.take(ip(1)).unwrap();
         let mut evicted = own.pop().unwrap();
         assert!(has_to_go(&mut evicted));
