@@ -79,25 +79,19 @@ fn line(text: &mut String, what: std::fmt::Arguments) {
 #[cfg(test)]
 mod tests {
     use std::{
-        fs,
         io::{Read, Write},
         net::{Shutdown, TcpStream},
-        path::Path,
     };
 
     use super::*;
     use crate::metrics::made_up::two_seconds;
+    use fixtures::check_golden;
     use units::{Clock, Nanos};
 
     #[test]
     fn the_text_is_as_it_was() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/metrics.txt");
         let (_, [_, last]) = two_seconds();
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            fs::write(&file, text(&last)).unwrap();
-        }
-        let golden = fs::read_to_string(&file).unwrap_or_default();
-        assert_eq!(text(&last), golden, "not what {} has: UPDATE_GOLDEN=1 writes it", file.display());
+        check_golden(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/metrics.txt"), &text(&last));
     }
 
     #[test]

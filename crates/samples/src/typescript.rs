@@ -4,30 +4,7 @@ use std::{fs, path::Path};
 
 use ts_rs::{Config, TS};
 
-use crate::{
-    calibration::Measurement,
-    cost::{Cost, Discarded, Fit},
-    destination::{Destination, DestinationSummary},
-    fault::FaultCount,
-    gauge::{Gauge, Growth},
-    latency::Latency,
-    moments::{Moments, Rates},
-    observation::{HostSeen, Observation, ObserverSeen, ProcessSeen, RejectionSeen, Samples, TargetSeen},
-    probe::{Probe, ProbePoint, ProbeSummary},
-    quantiles::{Censored, Quantiles, Stalled},
-    record::{HostFacts, RunRecord, Setting, TickRecord},
-    sample::{
-        HostSample, JvmSample, LogKind, LogLine, NetCounters, ProcessMemory, ProcessSample, SockStat,
-        TargetSample,
-    },
-    share::CalibrationShare,
-    sink::Header,
-    summary::{
-        Certainty, Connections, Figures, Generator, KernelCost, Limit, PopulationSummary, ProcessCost,
-        Requests, StepSummary, Summary, ThresholdResult, UserCommand, Verdict,
-    },
-    tick::{Counts, Phase, Tick},
-};
+use crate::*;
 
 fn one<T: TS + 'static>(config: &Config) -> String {
     let docs = T::docs().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The page of the documentation that lists the metrics, made of the table: `UPDATE_GOLDEN=1` writes it.
 
-use std::{fs, path::Path};
+use fixtures::check_golden;
 
 use super::{BOUNDS, TABLE};
 
@@ -82,10 +82,5 @@ fn page() -> String {
 
 #[test]
 fn the_page_lists_the_table() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/metrics.md");
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&file, page()).unwrap();
-    }
-    let written = fs::read_to_string(&file).unwrap_or_default();
-    assert_eq!(page(), written, "UPDATE_GOLDEN=1 writes it");
+    check_golden(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/metrics.md"), &page());
 }

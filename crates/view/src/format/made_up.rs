@@ -1,7 +1,5 @@
 //! Runs that never were, for the tests of all forms.
 
-use std::{fs, path::Path};
-
 use samples::{Connections, Fault, Figures, Generator, Kind, Phase, Samples, Sink, Stage, Summary, Tick};
 use units::Nanos;
 
@@ -110,13 +108,8 @@ pub(super) fn unanswered() -> (Summary, Whole) {
     (lasted(1.0, 1.0), whole)
 }
 
-/// Compares with the golden file of this name; `UPDATE_GOLDEN=1` rewrites it.
+/// Compares with the golden file of this name, whatever the version.
 pub(crate) fn check_golden(name: &str, text: &str) {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name).with_extension("txt");
-    let text = text.replace(env!("CARGO_PKG_VERSION"), "VERSION");
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&golden, &text).expect("the golden file can be written");
-    }
-    let expected = fs::read_to_string(&golden).unwrap_or_default();
-    assert_eq!(text, expected, "{name}: UPDATE_GOLDEN=1 writes it anew");
+    let file = format!("{}/tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    fixtures::check_golden(&file, &text.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
 }

@@ -1,7 +1,5 @@
-use std::{fs, path::Path};
-
 use super::*;
-use fixtures::{header, seen};
+use fixtures::{check_golden, header, seen};
 use samples::{
     Censored, Figures, Limit, PopulationSummary, Quantiles, StepSummary, ThresholdResult, Verdict,
 };
@@ -80,12 +78,7 @@ fn the_markdown_is_as_it_was() {
     let mut report = report("http://t/a|b");
     report.name("gq18ppt".to_owned());
     report.finish(&summary());
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/report.md");
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&file, report.markdown()).unwrap();
-    }
-    let golden = fs::read_to_string(&file).unwrap_or_default();
-    assert_eq!(report.markdown(), golden, "not what {} has: UPDATE_GOLDEN=1 writes it", file.display());
+    check_golden(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/report.md"), &report.markdown());
 }
 
 #[test]

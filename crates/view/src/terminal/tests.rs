@@ -1,7 +1,5 @@
 //! The view of a made-up run: whole frames against golden files, and each figure separately.
 
-use std::{env, fs, path::Path};
-
 use ratatui::backend::TestBackend;
 use samples::{Fault, Kind, Phase, ProcessSample, Side, Stage, TargetSample};
 use units::Nanos;
@@ -17,14 +15,9 @@ fn frame(scene: &Scene, width: u16, height: u16) -> String {
     rows.collect()
 }
 
-/// Compares with the golden file of this name; `UPDATE_GOLDEN=1` rewrites it.
+/// Compares with the golden file of this name.
 fn check(name: &str, text: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
-    if env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&file, text).unwrap();
-    }
-    let expected = fs::read_to_string(&file).unwrap_or_default();
-    assert_eq!(text, expected, "{name}: UPDATE_GOLDEN=1 writes it anew");
+    fixtures::check_golden(&format!("{}/tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR")), text);
 }
 
 /// A run as the thread sees it.
