@@ -168,26 +168,27 @@ impl TargetSeen {
     }
 
     fn new(look: &TargetSample) -> TargetSeen {
-        TargetSeen {
+        let mut seen = TargetSeen {
             pid: look.pid,
             process: ProcessSeen::new(&look.process),
-            open_files: look.open_files.map(Gauge::new),
-            open_files_limit: look.open_files_limit,
-            accept_queue: look.accept_queue.map(Gauge::new),
-            accept_backlog: look.accept_backlog,
-            memory_available: look.memory_available.map(Gauge::new),
-            jvm_heap_used_bytes: look.jvm.map(|jvm| Gauge::new(jvm.heap_used_bytes)),
-            jvm_heap_max_bytes: look.jvm.map(|jvm| jvm.heap_max_bytes).filter(|most| *most > 0),
             gone_before: look.threads_gone.clone(),
-            log: look.log.clone(),
-            processes: (Phase::Ramp, look.processes.clone()),
-            latest: look.clone(),
             ..TargetSeen::default()
-        }
+        };
+        seen.see_state(Phase::Ramp, look);
+        seen
     }
 
     fn see(&mut self, phase: Phase, look: &TargetSample) {
         self.process.see(phase, &look.process);
+        // The kernel calls a queue full when one more waits than its backlog, and refuses from there on.
+        let full = look.accept_queue.zip(look.accept_backlog).is_some_and(|(waiting, most)| waiting >= most);
+        self.accept_queue_full += u64::from(full && look.accept_queue != Some(0));
+        self.group_oom_kills.grow(phase.or_hold(), self.latest.group_oom_kills, look.group_oom_kills);
+        self.see_state(phase, look);
+    }
+
+    /// What needs no sample before this one.
+    fn see_state(&mut self, phase: Phase, look: &TargetSample) {
         Gauge::see_some(&mut self.open_files, look.open_files);
         Gauge::see_some(&mut self.accept_queue, look.accept_queue);
         Gauge::see_some(&mut self.memory_available, look.memory_available);
@@ -199,13 +200,9 @@ impl TargetSeen {
         let gone = look.threads_gone.iter().filter(|name| !self.gone_before.contains(name));
         self.threads_gone = gone.cloned().collect();
         self.log.clone_from(&look.log);
-        // The kernel calls a queue full when one more waits than its backlog, and refuses from there on.
-        let full = look.accept_queue.zip(look.accept_backlog).is_some_and(|(waiting, most)| waiting >= most);
-        self.accept_queue_full += u64::from(full && look.accept_queue != Some(0));
         if phase == Phase::Hold || self.processes.0 != Phase::Hold {
             self.processes = (phase, look.processes.clone());
         }
-        self.group_oom_kills.grow(phase.or_hold(), self.latest.group_oom_kills, look.group_oom_kills);
         self.latest = look.clone();
     }
 }
