@@ -189,19 +189,13 @@ impl Outcome {
         let damaged =
             |what: String| Error::usage(format!("{}: {what}; remove the damaged line", file.display()));
         let text = fs::read_to_string(file).map_err(|e| damaged(e.to_string()))?;
-        let read = |(nth, line): (usize, &str)| {
-            let outcome = serde_json::from_str(line).map_err(|e| e.to_string()).and_then(is_ours);
-            outcome.map_err(|e| damaged(format!("line {}: {e}", nth + 1)))
+        let read = |(nth, line): (usize, &str)| match serde_json::from_str::<Outcome>(line) {
+            Ok(outcome) if outcome.schema == SCHEMA => Ok(outcome),
+            Ok(Outcome { schema, .. }) => Err(damaged(format!("line {}: not {SCHEMA}: {schema:?}", nth + 1))),
+            Err(e) => Err(damaged(format!("line {}: {e}", nth + 1))),
         };
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         lines.map(read).collect()
-    }
-}
-
-fn is_ours(outcome: Outcome) -> Result<Outcome, String> {
-    match outcome.schema.as_str() {
-        SCHEMA => Ok(outcome),
-        other => Err(format!("not {SCHEMA}: {other:?}")),
     }
 }
 

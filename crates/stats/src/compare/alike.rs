@@ -6,36 +6,26 @@ use super::{Group, Run};
 
 /// Reasons against comparing: each once, with its runs. `load_args`: the arguments of a command line that define the
 /// load.
-pub(super) fn warnings(groups: &[Group], load_args: &dyn Fn(&[String]) -> Vec<String>) -> Vec<String> {
+pub(super) fn warnings<'a>(groups: &'a [Group], load_args: &dyn Fn(&[String]) -> Vec<String>) -> Vec<String> {
+    let runs = || groups.iter().flat_map(|group| &group.runs);
     let base = &groups[0].runs[0];
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
-    for run in groups.iter().flat_map(|group| &group.runs) {
-        for what in against(base, run, load_args).into_iter().chain(of(run)) {
-            match found.iter_mut().find(|(known, _)| *known == what) {
-                Some((_, runs)) if runs.contains(&run.id.as_str()) => {}
-                Some((_, runs)) => runs.push(&run.id),
-                None => found.push((what, vec![&run.id])),
-            }
-        }
+    let mut add = |what: String, run: &'a Run| match found.iter_mut().find(|(known, _)| *known == what) {
+        Some((_, runs)) if runs.contains(&run.id.as_str()) => {}
+        Some((_, runs)) => runs.push(&run.id),
+        None => found.push((what, vec![&run.id])),
+    };
+    for run in runs() {
+        against(base, run, load_args).into_iter().chain(of(run)).for_each(|what| add(what, run));
     }
-    found.extend(shared(groups));
+    let is_in = |group: &Group, run: &Run| group.runs.iter().any(|own| own.id == run.id);
+    for run in runs().filter(|run| groups.iter().filter(|group| is_in(group, run)).count() > 1) {
+        add("in more than one group".to_owned(), run);
+    }
     let line = |(what, runs): (String, Vec<&str>)| {
         format!("{what}: {} {}", if runs.len() == 1 { "run" } else { "runs" }, runs.join(", "))
     };
     found.into_iter().map(line).collect()
-}
-
-/// A run of one group that is in another one too.
-fn shared(groups: &[Group]) -> Option<(String, Vec<&str>)> {
-    let is_in = |group: &Group, run: &Run| group.runs.iter().any(|own| own.id == run.id);
-    let times = |run: &Run| groups.iter().filter(|group| is_in(group, run)).count();
-    let mut twice: Vec<&str> = Vec::new();
-    for run in groups.iter().flat_map(|group| &group.runs).filter(|run| times(run) > 1) {
-        if !twice.contains(&run.id.as_str()) {
-            twice.push(&run.id);
-        }
-    }
-    (!twice.is_empty()).then(|| ("in more than one group".to_owned(), twice))
 }
 
 /// What differs from the base.
