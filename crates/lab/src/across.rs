@@ -25,30 +25,20 @@ pub(crate) fn across(outcomes: &[Outcome]) -> Vec<Row> {
             names.push(name(outcome));
         }
     }
+    let text = |path: &str, n: Option<f64>| n.map_or(NONE.to_owned(), |n| shown(path, n));
     let row = |server: String| {
-        let own: Vec<&Outcome> =
-            outcomes.iter().filter(|outcome| name(outcome) == server && outcome.is_valid()).collect();
-        let most = |path: &str, of: &[&Outcome]| {
-            of.iter().filter_map(|outcome| outcome.figure(path)).reduce(f64::max)
-        };
-        let many: Vec<&Outcome> = own
-            .iter()
-            .copied()
-            .filter(|outcome| outcome.figure("connections.opened").is_some_and(|opened| opened >= MANY))
-            .collect();
+        let own = || outcomes.iter().filter(|outcome| name(outcome) == server && outcome.is_valid());
+        let is_many = |outcome: &&Outcome| outcome.figure("connections.opened").is_some_and(|n| n >= MANY);
+        let connects = own().filter(is_many).filter_map(|one| one.figure("connections.open_per_s"));
+        let connects = text("", connects.reduce(f64::max));
+        let responses = own().filter_map(|one| one.figure("requests.per_s")).reduce(f64::max);
         let held = |outcome: &Outcome| outcome.figure("connections.held").unwrap_or(0.0);
-        let fullest = own.iter().filter(|one| held(one) > 0.0).max_by(|a, b| held(a).total_cmp(&held(b)));
-        let memory = |outcome: &&&Outcome| outcome.figure("target_cost.rss_bytes").filter(|rss| *rss > 0.0);
-        let per_gb = fullest.and_then(|fullest| Some(held(fullest) / memory(&fullest)? * GB));
-        let p99 = fullest.and_then(|fullest| fullest.figure("latency_us.p99")).filter(|p99| *p99 > 0.0);
-        let text = |path: &str, n: Option<f64>| n.map_or(NONE.to_owned(), |n| shown(path, n));
-        [
-            server,
-            text("", per_gb),
-            text("", most("connections.open_per_s", &many)),
-            text("", most("requests.per_s", &own)),
-            text("latency_us.p99", p99),
-        ]
+        let fullest = own().max_by(|a, b| held(a).total_cmp(&held(b))).filter(|one| held(one) > 0.0);
+        let figure = |path: &str| fullest.and_then(|one| one.figure(path)).filter(|n| *n > 0.0);
+        let per_gb = figure("connections.held").zip(figure("target_cost.rss_bytes"));
+        let per_gb = text("", per_gb.map(|(held, bytes)| held / bytes * GB));
+        let p99 = "latency_us.p99";
+        [server, per_gb, connects, text("", responses), text(p99, figure(p99))]
     };
     let rows = [HEAD.map(str::to_owned)].into_iter().chain(names.into_iter().map(row));
     rows.map(Row::from).collect()
