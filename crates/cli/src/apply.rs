@@ -1,5 +1,6 @@
 //! A plan is applied: seen live, kept in the run store.
 
+use fleet::Fleet;
 use host::Root;
 use plan::{Live, Plan};
 use run::Interrupt;
@@ -16,9 +17,10 @@ pub(crate) struct Applied {
     pub(crate) kept: Option<StoredAs>,
 }
 
-/// Runs a plan with its live view, and keeps it in the store; `sinks` see it too.
+/// Runs a plan, on this machine or on a fleet, with its live view, and keeps it in the store; `sinks` see it too.
 pub(crate) fn apply(
     plan: &Plan,
+    fleet: Option<&mut Fleet>,
     live: Live,
     record: RunRecord,
     interrupt: &Interrupt,
@@ -38,8 +40,11 @@ pub(crate) fn apply(
     let kept = store_writer.as_mut().map(|store_writer| store_writer as &mut dyn Sink);
     let others = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink);
     let mut sinks: Vec<&mut dyn Sink> = view.into_iter().chain(kept).chain(others).collect();
-    let (root, calibrations) = (Root::real(), runs::calibrations());
-    let summary = run::run(plan, &root, &mut sinks, interrupt, &calibrations, &mut message);
+    let root = Root::real();
+    let summary = match fleet {
+        None => run::run(plan, &root, &mut sinks, interrupt, &runs::calibrations(), &mut message),
+        Some(fleet) => Ok(fleet.run(plan, &root, &mut sinks, interrupt)),
+    };
     let kept = store_writer.and_then(StoreWriter::end);
     if let Some(kept) = kept.as_ref().filter(|_| live != Live::Off) {
         message(&runs::kept(kept));

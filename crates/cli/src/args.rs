@@ -65,8 +65,21 @@ pub(crate) enum Verb {
     Lab(LabArgs),
     /// Check the limits of this machine against a run, with fixes
     Doctor(DoctorArgs),
+    /// Take part in the runs of a fleet: `throng run --fleet`
+    Agent(AgentArgs),
     /// Serve samples of the target and its host to a run on another machine
     Observe(ObserveArgs),
+}
+
+/// `throng agent`.
+#[derive(Group)]
+pub(crate) struct AgentArgs {
+    /// Join the fleet at this NATS server: nats://HOST:PORT
+    #[arg(long, value_name = "URL")]
+    pub(crate) nats: String,
+    /// Allow this target, whoever asks; repeatable: HOST, HOST:PORT or a network [default: loopback]
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) allow: Vec<String>,
 }
 
 /// `throng find`.

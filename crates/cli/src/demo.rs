@@ -37,7 +37,7 @@ pub(crate) fn demo() -> Result<u8, Failure> {
         Count(n)
     ));
     let (plan, record) = (plans::plan(&flags(n))?, runs::record(units::date().into(), None, &[]));
-    let Applied { summary, .. } = apply(&plan, Live::Auto, record, &interrupt, &mut [])?;
+    let Applied { summary, .. } = apply(&plan, None, Live::Auto, record, &interrupt, &mut [])?;
     print_stdout(&view::text(&summary))?;
     Ok(summary.verdict.exit_status())
 }

@@ -1,5 +1,6 @@
 //! throng: how many connections can a server hold, what does each cost, and what stops it?
 
+mod agent;
 mod apply;
 mod args;
 mod bundle;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Verb::Calibrate(args) => calibrate::calibrate(&args),
         Verb::Lab(args) => lab::lab(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
+        Verb::Agent(args) => agent::agent(&args),
         Verb::Observe(args) => observe::observe(&args),
     };
     let status = result.unwrap_or_else(|failure| {

@@ -40,6 +40,15 @@ pub(crate) fn plan_unseen(flags: &Flags) -> Result<Plan, Failure> {
     plan::from_flags(flags, &environment()).map(|plan| settled(plan, false)).map_err(Failure::usage)
 }
 
+/// The plan of another machine's command line, with the text of its scenario file; without the files that that names.
+pub(crate) fn elsewhere(flags: &Flags, scenario: Option<&str>) -> Result<Plan, Failure> {
+    let Some(text) = scenario else { return plan(flags) };
+    let none = |name: &str| Err(format!("{name:?} is on the coordinator's machine"));
+    let file = scenario_file(flags).unwrap_or_default();
+    let read = plan::scenario::read(file, text, flags, &environment(), &none);
+    read.map(|plan| settled(plan, true)).map_err(Failure::usage)
+}
+
 /// The scenario file that the flags name.
 pub(crate) fn scenario_file(flags: &Flags) -> Option<&str> {
     flags.get(&flag::TARGET).filter(|target| plan::scenario::is_file(target))

@@ -7,6 +7,7 @@ use std::{
 };
 
 use exporters::{HlogFile, Leftover, background::BackgroundFile};
+use fleet::Fleet;
 use host::remote::Token;
 use plan::{Flags, Format, Live, Outputs, Plan, Tool};
 use run::Interrupt;
@@ -14,7 +15,7 @@ use samples::{RunRecord, Sink, Summary};
 use view::{Dashboard, Opens, Report, Terminal, format::Whole};
 
 use crate::{
-    Failure,
+    Failure, agent,
     apply::{Applied, apply},
     bundle::Bundle,
     files::Files,
@@ -34,6 +35,7 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     if let Some(file) = plan.observe.as_ref().and_then(|observe| observe.token_file.as_ref()) {
         Token::read(file).map_err(|why| Failure::usage([format!("--observe-token-file: {why}")]))?;
     }
+    let mut fleet = agent::fleet(&plan, flags, scenario.as_deref())?;
     let interrupt = signals::interrupt()?;
     let mut whole = Whole::default();
     let mut files = Files::default();
@@ -52,8 +54,8 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     sinks.extend(dashboard.as_mut().map(|dashboard| dashboard as &mut dyn Sink));
     sinks.extend(report.as_mut().map(|report| report as &mut dyn Sink));
     let (Applied { summary, kept }, logged) = match log {
-        None => (apply(&plan, outputs.live, record, &interrupt, &mut sinks)?, Ok(())),
-        Some(log) => logged(log, &plan, outputs.live, record, &interrupt, &mut sinks)?,
+        None => (apply(&plan, fleet.as_mut(), outputs.live, record, &interrupt, &mut sinks)?, Ok(())),
+        Some(log) => logged(log, &plan, fleet.as_mut(), outputs.live, record, &interrupt, &mut sinks)?,
     };
     dashboard.into_iter().for_each(Dashboard::end);
     let reported = report.map_or(Ok(()), |mut report| {
@@ -150,6 +152,7 @@ fn text(format: Format, summary: &Summary, whole: Whole) -> String {
 fn logged(
     (file, out): Log,
     plan: &Plan,
+    fleet: Option<&mut Fleet>,
     live: Live,
     record: RunRecord,
     interrupt: &Interrupt,
@@ -160,7 +163,7 @@ fn logged(
     let mut log = hlog.begin(UNIX_EPOCH + Duration::from_millis(record.began_ms.0)).map_err(failed)?;
     let mut sinks: Vec<&mut dyn Sink> = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink).collect();
     sinks.push(&mut log);
-    let applied = apply(plan, live, record, interrupt, &mut sinks)?;
+    let applied = apply(plan, fleet, live, record, interrupt, &mut sinks)?;
     let written = log.result().and_then(|()| hlog.finish());
     Ok((applied, written.map_err(failed)))
 }

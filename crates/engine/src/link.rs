@@ -8,7 +8,7 @@ use units::Nanos;
 use crate::pace::RateProfile;
 
 /// An order to a shard.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Control {
     /// Hold this many connections from now on, at most those of the shard's part: dial more, or close some as they become
     /// idle. Earlier losses are replaced. For arrivals: the total.
@@ -37,6 +37,24 @@ pub enum Control {
     Drain,
     /// Hand over what was counted since the last tick and end.
     Stop,
+}
+
+impl Control {
+    /// The same by a clock that shows this much more.
+    #[must_use]
+    pub fn shifted(self, by: Nanos) -> Control {
+        let later = |at: Nanos| if at == Nanos::NEVER { at } else { at + by };
+        match self {
+            Control::Load { connections, profile, from } => {
+                Control::Load { connections, profile, from: later(from) }
+            }
+            Control::RateProfile(profile, from) => Control::RateProfile(profile, later(from)),
+            Control::Hold(from) => Control::Hold(later(from)),
+            Control::HoldUntil(until) => Control::HoldUntil(later(until)),
+            Control::Until(until) => Control::Until(later(until)),
+            Control::Pause(_) | Control::Drain | Control::Stop => self,
+        }
+    }
 }
 
 /// The shard's end.

@@ -3,7 +3,7 @@
 use units::{Nanos, Rate};
 
 /// How often dials or requests are due.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum RateProfile {
     /// A constant rate.
     Steady(Rate),

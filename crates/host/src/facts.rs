@@ -39,6 +39,13 @@ const SETTINGS: &[&str] = &[
     "vm.overcommit_memory",
 ];
 
+/// The same for all processes that share a machine's ports: its boot, and the network namespace.
+pub fn network_id(root: &Root) -> String {
+    let boot = root.read("proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let namespace = std::fs::read_link(root.path("proc/self/ns/net")).unwrap_or_default();
+    format!("{} {}", boot.trim(), namespace.display())
+}
+
 /// Limits and settings that connections may meet.
 pub fn settings(root: &Root) -> Vec<Setting> {
     let limit = open_files(root).map(|files| Setting {

@@ -28,7 +28,7 @@ mod threads;
 mod watch;
 
 pub use addresses::{is_local, route_device};
-pub use facts::{facts, settings};
+pub use facts::{facts, network_id, settings};
 pub use files::{OpenFiles, open_files};
 pub use finding::{Finding, Severity};
 pub use fix::{FixError, RunIp, Undone, fix, undo};

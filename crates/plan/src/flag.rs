@@ -248,6 +248,8 @@ flags! {
         "Write all outputs of the run to a new folder: summary, report, metrics, histograms");
     REPORT: flag("report", "FILE", Role::View,
         "Write a report of the run: HTML (.html), Markdown (.md) or JSON (.json), by the file's extension");
+    FLEET: flag("fleet", "URL", Role::Machine,
+        "Run on the agents that joined at this NATS server instead of on this machine: nats://HOST:PORT");
     TARGET_GC: flag("target-gc", "", Role::Machine,
         "Measure the live heap of the target's JVM with full collections (jcmd PID GC.run) before the first dial, \
         during the ramp and at full load; their pauses affect the other figures")

@@ -57,6 +57,22 @@ impl Flags {
         self.0.iter().filter(move |(given, _)| *given == name).map(|(_, value)| value.as_str())
     }
 
+    /// All of them, as they would be typed: each name with its value.
+    pub fn pairs(&self) -> Vec<(String, String)> {
+        self.0.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+    }
+
+    /// The flags of these [pairs](Flags::pairs).
+    ///
+    /// # Errors
+    /// A name that is no flag's.
+    pub fn from_pairs(pairs: &[(String, String)]) -> Result<Flags, String> {
+        let known = |name: &str| FLAGS.iter().find(|flag| flag.name == name).map(|flag| flag.name);
+        let flag = |(name, value): &(String, String)| Some((known(name)?, value.clone()));
+        let read = |pair| flag(pair).ok_or_else(|| format!("no such flag: {}", pair.0));
+        pairs.iter().map(read).collect::<Result<_, _>>().map(Flags)
+    }
+
     /// A mistake for each flag that was given, where `why` refuses it with this value.
     pub fn refused(&self, why: impl Fn(&Flag, &str) -> Option<String>) -> Vec<Mistake> {
         let mut reader = FlagReader::new(self);

@@ -24,7 +24,7 @@ pub struct Part {
 }
 
 /// The role of a shard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Role {
     /// The population of this index.
     Population(u16),

@@ -14,7 +14,7 @@ pub struct Probe {
 }
 
 /// Which of the probe's populations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum ProbeKind {
     /// Opens a connection for each request, and closes it after the response.
     Fresh,

@@ -19,26 +19,25 @@ use crate::{
     observe::{self, Observer},
     record::Record,
     rejections::Rejections,
-    workers::{Threads, Workers, stop},
+    workers::{Ground, Workers, stop},
 };
 
 /// Runs the stages until the end of the last one, and ends the load.
 pub(crate) fn conduct(
     plan: &Plan,
     observer: Observer,
-    mut workers: Threads,
+    workers: &mut dyn Workers,
+    ground: &Ground,
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
 ) -> Record {
     let first_dial = workers.now() + workers.notice();
-    let mut conductor = Conductor::new(plan, &workers, workers.start, first_dial);
-    conductor.record.io = workers.io;
-    let mut around = Environment::new(plan, observer, &workers, sinks, interrupt);
-    around.play(&mut conductor, &mut workers);
-    stop(&mut workers, |worker, tick| conductor.handle_tick(worker, tick));
-    let record = around.finish(conductor, &workers);
-    workers.join();
-    record
+    let mut conductor = Conductor::new(plan, workers, ground.start, first_dial);
+    conductor.record.io = ground.io;
+    let mut around = Environment::new(plan, observer, ground, sinks, interrupt);
+    around.play(&mut conductor, workers);
+    stop(workers, |worker, tick| conductor.handle_tick(worker, tick));
+    around.finish(conductor, workers)
 }
 
 /// Runs the stages starting with `held` connections of each population, and leaves the load as it is at the end of the last
@@ -46,16 +45,17 @@ pub(crate) fn conduct(
 pub(crate) fn conduct_on(
     plan: &Plan,
     root: &Root,
-    workers: &mut Threads,
+    workers: &mut dyn Workers,
+    ground: &Ground,
     held: &[u32],
     losses: Losses,
     interrupt: &Interrupt,
 ) -> Record {
     let observer = Observer::start(plan, root);
     let mut conductor = Conductor::going_on(plan, workers, held);
-    (conductor.record.io, conductor.record.losses) = (workers.io, losses);
+    (conductor.record.io, conductor.record.losses) = (ground.io, losses);
     let sinks: &mut [&mut dyn Sink] = &mut [];
-    let mut around = Environment::new(plan, observer, workers, sinks, interrupt);
+    let mut around = Environment::new(plan, observer, ground, sinks, interrupt);
     around.play(&mut conductor, workers);
     around.finish(conductor, workers)
 }
@@ -77,7 +77,7 @@ impl<'a, 's> Environment<'a, 's> {
     fn new(
         plan: &'a Plan,
         observer: Observer,
-        workers: &Threads,
+        ground: &Ground,
         sinks: &'a mut [&'s mut dyn Sink],
         interrupt: &'a Interrupt,
     ) -> Environment<'a, 's> {
@@ -86,7 +86,7 @@ impl<'a, 's> Environment<'a, 's> {
             sinks,
             interrupt,
             observer,
-            sources: workers.sources.clone(),
+            sources: ground.sources.clone(),
             rejections: Rejections::default(),
             moments: Moments::default(),
             ends_seen: false,

@@ -36,13 +36,15 @@ struct Report {
     phase: Phase,
     /// When its full load ended; never, before it has.
     drained_at: Nanos,
+    /// It reports no more, and nothing is waited for from it.
+    is_lost: bool,
 }
 
 impl Report {
     /// Of a worker whose last tick this is.
     fn of(role: Role, tick: &Tick, drained_at: Nanos) -> Report {
         let &Tick { open, resolved, waiting, owed, ramped_at, until, phase, .. } = tick;
-        Report { role, open, resolved, waiting, owed, ramped_at, until, phase, drained_at }
+        Report { role, open, resolved, waiting, owed, ramped_at, until, phase, drained_at, is_lost: false }
     }
 }
 
@@ -79,6 +81,8 @@ pub struct Conductor<'a> {
     latency: Nanos,
     /// How long to wait for responses after the load has ended.
     patience: Nanos,
+    /// The run goes on without a worker that is lost.
+    carries_on: bool,
 }
 
 impl<'a> Conductor<'a> {
@@ -128,6 +132,7 @@ impl<'a> Conductor<'a> {
             latency,
             // Responses that are under way at the end may come within their timeout, and are reported a little later.
             patience: plan.longest_timeout() + Nanos(3 * latency.0),
+            carries_on: workers.carries_on(),
         }
     }
 
@@ -192,7 +197,9 @@ impl<'a> Conductor<'a> {
     }
 
     fn of(&self, population: u16) -> impl Iterator<Item = &Report> {
-        self.reports.iter().filter(move |report| report.role == Role::Population(population))
+        self.reports
+            .iter()
+            .filter(move |report| report.role == Role::Population(population) && !report.is_lost)
     }
 
     /// Connections open now; of the probe's none counts.
@@ -222,15 +229,25 @@ impl<'a> Conductor<'a> {
         !self.schedule.is_moving() && self.draining.is_none()
     }
 
-    /// A worker is lost, with its connections: the run ends before its time.
+    /// A worker is lost, with its connections: the run ends before its time, unless it carries on.
     fn handle_lost(&mut self, worker: u32) {
         let report = &mut self.reports[worker as usize];
         let drained_at = report.drained_at.min(report.until);
         if let Role::Population(nth) = report.role {
             self.record.populations[usize::from(nth)].open -= report.open;
         }
-        *report = Report { drained_at, phase: Phase::Drain, open: 0, waiting: 0, owed: 0, ..*report };
-        self.ends_by = Some("a lost worker");
+        *report = Report {
+            drained_at,
+            phase: Phase::Drain,
+            open: 0,
+            waiting: 0,
+            owed: 0,
+            is_lost: true,
+            ..*report
+        };
+        if !self.carries_on {
+            self.ends_by = Some("a lost worker");
+        }
     }
 
     /// A signal came: the run ends before its time.
@@ -269,7 +286,8 @@ impl<'a> Conductor<'a> {
         if self.draining.is_none() {
             let reports = &self.reports;
             let ramped = |nth: u16| {
-                let own = reports.iter().filter(|report| report.role == Role::Population(nth));
+                let own =
+                    reports.iter().filter(|report| report.role == Role::Population(nth) && !report.is_lost);
                 own.map(|report| report.ramped_at).max().filter(|at| *at != Nanos::NEVER)
             };
             // Those held are counted before a stage moves them.
@@ -313,7 +331,8 @@ impl<'a> Conductor<'a> {
             (false, _) => self.of_load().all(|report| report.phase == Phase::Drain),
             (true, None) => false,
             (true, Some(since)) => {
-                self.reports.iter().all(|report| report.until >= since + self.schedule.notice())
+                let reported = |report: &Report| report.until >= since + self.schedule.notice();
+                self.reports.iter().all(|report| report.is_lost || reported(report))
             }
         }
     }

@@ -52,7 +52,7 @@ pub use prepare::{Prepared, fitting, need, prepare};
 pub use record::Record;
 pub use refusal::Refusal;
 pub use schedule::{Order, Progress, Schedule};
-pub use workers::{Update, Workers, stop};
+pub use workers::{Ground, Threads, Update, Workers, stop};
 
 /// Set by a signal: end the run, write the summary.
 #[derive(Clone, Debug, Default)]
@@ -68,6 +68,26 @@ impl Interrupt {
     pub fn is_set(&self) -> bool {
         self.0.load(Relaxed)
     }
+}
+
+/// Runs a plan on workers that are ready, and begin with `begin`; the sinks see it as it happens. `finish` completes the
+/// summary before the sinks get it.
+pub fn run_on<W: Workers>(
+    plan: &Plan,
+    root: &Root,
+    workers: &mut W,
+    begin: impl FnOnce(&mut W) -> Ground,
+    sinks: &mut [&mut dyn Sink],
+    interrupt: &Interrupt,
+    finish: impl FnOnce(&W, &mut Summary),
+) -> Summary {
+    let observer = observe::Observer::start(plan, root);
+    let ground = begin(workers);
+    let record = conduct::conduct(plan, observer, workers, &ground, sinks, interrupt);
+    let mut summary = judge::judge(plan, &record);
+    finish(workers, &mut summary);
+    sinks.iter_mut().for_each(|sink| sink.finish(&summary));
+    summary
 }
 
 /// Runs a plan on this machine; the sinks see it as it happens. What is to be known before it starts goes to `say`,
@@ -86,8 +106,10 @@ pub fn run(
     let prepared = prepare(plan, root)?;
     prepared.print_notices(say);
     let observer = observe::Observer::start(plan, root);
-    let workers = workers::Threads::start(plan, &prepared)?;
-    let record = conduct::conduct(plan, observer, workers, sinks, interrupt);
+    let mut workers = Threads::start(plan, &prepared)?;
+    let ground = workers.ground();
+    let record = conduct::conduct(plan, observer, &mut workers, &ground, sinks, interrupt);
+    workers.join();
     let mut summary = judge::judge(plan, &record);
     summary.rig = CalibrationShare::of(calibrations, &summary);
     for sink in sinks {

@@ -36,7 +36,8 @@ impl LoadSteps {
     /// Goes to the load of `plan`, up or down, and through its stages; how that went.
     pub(crate) fn go_to(&mut self, plan: &Plan, root: &Root, interrupt: &Interrupt) -> Record {
         let losses = std::mem::take(&mut self.losses).forget();
-        let record = conduct_on(plan, root, &mut self.workers, &self.held, losses, interrupt);
+        let ground = self.workers.ground();
+        let record = conduct_on(plan, root, &mut self.workers, &ground, &self.held, losses, interrupt);
         let connections = plan.populations.iter().map(|population| population.load.connections());
         self.held = connections.collect();
         self.losses = record.losses.clone();

@@ -37,6 +37,16 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// How many shards each population takes here.
+    pub fn shards(&self) -> &[u32] {
+        &self.shards.counts
+    }
+
+    /// Where the local addresses begin: one place for all that share them.
+    pub fn begin_sources_at(&mut self, salt: u64) {
+        self.salt = salt;
+    }
+
     /// Prints what the user should know before the run starts, a line each.
     pub(crate) fn print_notices(&self, say: &mut dyn FnMut(&str)) {
         self.because.iter().for_each(|because| say(because));

@@ -14,7 +14,7 @@ use self::{
 };
 
 /// An order and its recipients.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Order {
     /// Every shard.
     All(Control),
@@ -37,6 +37,17 @@ impl Order {
                 Some(Control::Load { connections, profile, from })
             }
             _ => None,
+        }
+    }
+
+    /// The same by a clock that shows this much more.
+    #[must_use]
+    pub fn shifted(self, by: Nanos) -> Order {
+        match self {
+            Order::All(control) => Order::All(control.shifted(by)),
+            Order::Population(nth, control) => Order::Population(nth, control.shifted(by)),
+            Order::Load(nth, n, profile, from) => Order::Load(nth, n, profile, from + by),
+            Order::Probe(control) => Order::Probe(control.shifted(by)),
         }
     }
 }

@@ -3,14 +3,16 @@
 
 mod threads;
 
+use std::sync::Arc;
+
 use engine::Control;
 use plan::Role;
 use samples::Tick;
 use units::Nanos;
 
-use crate::schedule::Order;
+use crate::{both_sides::Sources, schedule::Order};
 
-pub(crate) use threads::Threads;
+pub use threads::Threads;
 
 /// A worker that was ordered to stop hands over its last tick within this time.
 const STOPS_WITHIN: Nanos = Nanos::from_secs(10);
@@ -26,6 +28,11 @@ pub trait Workers {
     /// The usual length of a worker's tick.
     fn period(&self) -> Nanos;
 
+    /// Whether a run goes on without those that are lost, instead of ending early.
+    fn carries_on(&self) -> bool {
+        false
+    }
+
     /// The time, by the clock of the workers' ticks.
     fn now(&self) -> Nanos;
 
@@ -34,6 +41,24 @@ pub trait Workers {
 
     /// Waits for the next tick of any worker, until then at most. A time that is over: takes what is there.
     fn next(&mut self, until: Nanos) -> Update<'_>;
+}
+
+/// What the record of a run says of its workers.
+#[derive(Clone)]
+pub struct Ground {
+    /// When they began, by their clock.
+    pub start: Nanos,
+    /// The kernel interface that they drive: `uring`, `epoll`.
+    pub io: &'static str,
+    /// Where they dial from, as far as that is this host.
+    pub(crate) sources: Arc<Sources>,
+}
+
+impl Ground {
+    /// Of workers on other machines.
+    pub fn elsewhere(start: Nanos, io: &'static str) -> Ground {
+        Ground { start, io, sources: Arc::default() }
+    }
 }
 
 /// What came from workers.

@@ -50,7 +50,7 @@ pub use sample::{
 pub use share::CalibrationShare;
 pub use sink::{Command, Header, Sink, Tell};
 pub use summary::{
-    Certainty, Connections, Figures, Generator, KernelCost, Limit, PopulationSummary, ProcessCost, Requests,
-    StepSummary, Summary, ThresholdResult, UserCommand, Verdict,
+    AgentState, AgentSummary, Certainty, Connections, Figures, Generator, KernelCost, Limit,
+    PopulationSummary, ProcessCost, Requests, StepSummary, Summary, ThresholdResult, UserCommand, Verdict,
 };
 pub use tick::{Counts, Phase, Tick, Timing};

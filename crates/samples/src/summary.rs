@@ -366,6 +366,43 @@ pub struct Summary {
     pub rig: Option<CalibrationShare>,
     /// Thresholds, in the user's order.
     pub thresholds: Vec<ThresholdResult>,
+    /// The agents of a fleet; absent without one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentSummary>,
+}
+
+words! {
+    /// What became of an agent.
+    #[derive(Default)]
+    #[cfg_attr(test, derive(ts_rs::TS))]
+    AgentState {
+        /// It takes part.
+        #[default]
+        Ready = "ready",
+        /// Its part has ended.
+        Done = "done",
+        /// It was not heard of any more.
+        Lost = "lost",
+        /// It took no part.
+        Refused = "refused",
+    }
+}
+
+/// An agent of a fleet.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
+pub struct AgentSummary {
+    /// Its name in the fleet.
+    pub id: String,
+    /// What became of it.
+    pub state: AgentState,
+    /// Connections that it was to hold.
+    #[cfg_attr(test, ts(type = "number"))]
+    pub wanted: u64,
+    /// Connections that it held when it was last heard of.
+    #[cfg_attr(test, ts(type = "number"))]
+    pub held: u64,
 }
 
 /// The figures of a population, or of all, are its own: `summary.requests`.

@@ -185,6 +185,17 @@ impl Tick {
         Tick { from, ..Tick::default() }
     }
 
+    /// The same by a clock that shows this much less.
+    #[must_use]
+    pub fn shifted_back(mut self, by: Nanos) -> Tick {
+        for at in [&mut self.from, &mut self.until, &mut self.ramped_at] {
+            if *at != Nanos::NEVER {
+                *at = Nanos(at.0.saturating_sub(by.0));
+            }
+        }
+        self
+    }
+
     /// Counts a response with this status.
     pub fn count_status(&mut self, status: u16) {
         self.status[usize::from(status).min(STATUSES - 1)] += 1;

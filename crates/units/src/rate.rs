@@ -9,7 +9,9 @@ const ONE_PER_S: u64 = 60_000;
 const ONE: u128 = 60_000 * 1_000_000_000;
 
 /// Events per time, exact for whole numbers per second and per minute: stored in thousandths per minute.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub struct Rate {
     milli_per_min: u64,
 }

@@ -68,7 +68,7 @@ impl Conductor<'_> {
     /// The line of the second that is over, once all workers have reported it, or as soon as they should have.
     pub fn poll_line(&mut self, now: Nanos) -> Option<Tick> {
         // Workers end their ticks together, and those ticks need a moment to arrive.
-        let is_complete = self.reports.iter().all(|report| report.until >= self.line_ends);
+        let is_complete = self.reports.iter().all(|report| report.is_lost || report.until >= self.line_ends);
         if !is_complete && now.since(self.line_ends) < self.latency || now < self.line_ends {
             return None;
         }

@@ -22,17 +22,19 @@ use plan::{Dials, Part, Plan, ProbeKind, Role};
 use samples::Tick;
 use units::{Clock, Nanos};
 
-use super::{Update, Workers};
+use super::{Ground, Update, Workers};
 use crate::{backend::Shards, both_sides::Sources, prepare::Prepared, refusal::Refusal, schedule::Order};
 
 /// A shard checks for commands at least every 100 ms.
 const NOTICE: Nanos = Nanos::from_millis(120);
 
-/// Running shards.
-pub(crate) struct Threads {
+/// Shards that are ready, and run once they were [begun](Threads::begin).
+pub struct Threads {
     clock: Clock,
+    /// Each waits for its start.
+    starters: Vec<Sender<Nanos>>,
     /// When they began.
-    pub(crate) start: Nanos,
+    start: Nanos,
     arrivals: Arrivals,
     /// The tick that was read last, and whose it is.
     read: Option<(u32, Box<Tick>)>,
@@ -40,9 +42,9 @@ pub(crate) struct Threads {
     /// What each of them does.
     parts: Vec<Part>,
     /// `uring` or `epoll`.
-    pub(crate) io: &'static str,
+    io: &'static str,
     /// Where connections are dialled from.
-    pub(crate) sources: Arc<Sources>,
+    sources: Arc<Sources>,
     threads: Vec<JoinHandle<()>>,
     /// No thread is to end; none has.
     all_run: bool,
@@ -99,15 +101,29 @@ impl Threads {
         Some(lost as u32)
     }
 
-    /// Starts a shard for each part of the plan; all are ready when this returns.
+    /// Starts a shard for each part of the plan.
+    ///
+    /// # Errors
+    /// As [`Threads::ready`].
     pub(crate) fn start(plan: &Plan, prepared: &Prepared) -> Result<Threads, Refusal> {
         let parts = plan.parts(|population| prepared.shards.counts[usize::from(population)]);
+        let mut threads = Threads::ready(plan, prepared, parts)?;
+        threads.begin();
+        Ok(threads)
+    }
+
+    /// Sets up a shard for each of these parts of the plan; all are ready when this returns, and none has begun.
+    ///
+    /// # Errors
+    /// The kernel refuses a thread, or its I/O.
+    pub fn ready(plan: &Plan, prepared: &Prepared, parts: Vec<Part>) -> Result<Threads, Refusal> {
         let clock = Clock::start();
         let (links, arrivals) = engine::links(parts.len() as u32);
         let Prepared { backend, slots, shards: Shards { own_files, .. }, .. } = *prepared;
         let io = backend.name();
         let mut workers = Threads {
             clock,
+            starters: Vec::new(),
             start: Nanos::ZERO,
             arrivals,
             read: None,
@@ -118,7 +134,6 @@ impl Threads {
             threads: Vec::new(),
             all_run: true,
         };
-        let mut starters = Vec::new();
         for (part, (link, remote)) in parts.into_iter().zip(links) {
             let tuples = Dials::new(prepared.routes[&part.role].clone(), part.tuple_share, prepared.salt);
             let (ready, is_ready) = mpsc::channel();
@@ -143,19 +158,41 @@ impl Threads {
                 .threads
                 .push(thread.map_err(|e| Refusal::Failed(format!("cannot start another thread: {e}")))?);
             workers.remotes.push(remote);
-            starters.push(starter);
+            workers.starters.push(starter);
             let up = is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("a shard exited immediately")));
             up.map_err(|e| Refusal::Failed(format!("{io} cannot be set up: {e}")))?;
-        }
-        workers.start = clock.now();
-        for starter in starters {
-            starter.send(workers.start).expect("a shard that is ready waits for its start");
         }
         Ok(workers)
     }
 
+    /// Begins the run of all shards.
+    pub fn begin(&mut self) {
+        self.start = self.clock.now();
+        for starter in self.starters.drain(..) {
+            starter.send(self.start).expect("a shard that is ready waits for its start");
+        }
+    }
+
+    /// When they began, by their clock.
+    pub fn began(&self) -> Nanos {
+        self.start
+    }
+
+    /// The kernel interface that they drive.
+    pub fn io(&self) -> &'static str {
+        self.io
+    }
+
+    /// What these shards are, for the record of a run.
+    pub(crate) fn ground(&self) -> Ground {
+        Ground { start: self.start, io: self.io, sources: self.sources.clone() }
+    }
+
     /// Waits for the threads to end.
-    pub(crate) fn join(self) {
+    ///
+    /// # Panics
+    /// One of them has panicked.
+    pub fn join(self) {
         for thread in self.threads {
             thread.join().expect("a shard panicked");
         }
