@@ -18,6 +18,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("openssl", "openssl"),
     ("nft", "nftables"),
     ("conntrack", "conntrack"),
+    ("nats-server", "nats-server"),
     ("node", "nodejs"),
     ("npm", "npm"),
     // With its compiler: the test's server is a source file.

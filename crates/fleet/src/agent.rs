@@ -201,7 +201,7 @@ impl<'a> Agent<'a> {
                 }
             }
             if has_ended {
-                self.report(&work.run, News::Ended);
+                self.report(&work.run, News::Ended { ticks: sequences });
                 self.link.flush();
                 return threads.join();
             }

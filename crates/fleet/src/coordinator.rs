@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use host::Root;
 use plan::{Plan, Role};
 use run::{Ground, Interrupt, Order, Update, Workers};
-use samples::{AgentState, AgentSummary, Sink, Summary, Tick};
+use samples::{AgentState, AgentSummary, Phase, Sink, Summary, Tick};
 use units::{Clock, Nanos};
 
 use crate::{
@@ -59,6 +59,8 @@ struct Member {
     /// Connections that each of its shards holds.
     open: Vec<u64>,
     wanted: u64,
+    /// Ticks that it sent and that did not arrive.
+    missing: u64,
     io: String,
 }
 
@@ -81,6 +83,7 @@ impl Fleet {
             sequences: Vec::new(),
             open: Vec::new(),
             wanted: 0,
+            missing: 0,
             io: String::new(),
         };
         let mut fleet = Fleet {
@@ -213,20 +216,7 @@ impl Fleet {
         sinks: &mut [&mut dyn Sink],
         interrupt: &Interrupt,
     ) -> Summary {
-        run::run_on(plan, root, self, Fleet::begin, sinks, interrupt, |fleet, summary| {
-            summary.agents = fleet.agents();
-        })
-    }
-
-    /// What became of each agent.
-    fn agents(&self) -> Vec<AgentSummary> {
-        let summary = |member: &Member| AgentSummary {
-            id: member.here.id.clone(),
-            state: member.state,
-            wanted: member.wanted,
-            held: member.open.iter().sum(),
-        };
-        self.members.iter().map(summary).collect()
+        run::run_on(plan, root, self, Fleet::begin, sinks, interrupt)
     }
 
     fn keep_alive(&mut self) {
@@ -257,8 +247,11 @@ impl Fleet {
                 if sequence < *next {
                     return None;
                 }
+                member.missing += sequence - *next;
                 *next = sequence + 1;
-                member.open[shard as usize] = tick.open;
+                if tick.phase != Phase::Drain {
+                    member.open[shard as usize] = tick.open;
+                }
                 self.read = *tick;
                 Some(member.first + shard)
             }
@@ -266,8 +259,10 @@ impl Fleet {
                 self.lost.push_back(member.first + shard);
                 None
             }
-            News::Ended => {
+            News::Ended { ticks } => {
                 member.state = AgentState::Done;
+                let taken = member.sequences.iter().sum::<u64>();
+                member.missing += ticks.iter().sum::<u64>().saturating_sub(taken);
                 None
             }
             _ => None,
@@ -288,8 +283,15 @@ impl Workers for Fleet {
         EVERY
     }
 
-    fn carries_on(&self) -> bool {
-        true
+    fn agents(&self) -> Vec<AgentSummary> {
+        let summary = |member: &Member| AgentSummary {
+            id: member.here.id.clone(),
+            state: member.state,
+            wanted: member.wanted,
+            held: member.open.iter().sum(),
+            missing_ticks: member.missing,
+        };
+        self.members.iter().map(summary).collect()
     }
 
     fn now(&self) -> Nanos {

@@ -1,7 +1,8 @@
 //! The connection to NATS, for callers without an event loop of their own.
 
 use std::{
-    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    net::IpAddr,
+    sync::mpsc::{self, Receiver},
     time::Duration,
 };
 
@@ -27,6 +28,16 @@ impl Link {
     /// # Errors
     /// Why there is no connection.
     pub fn connect(url: &str) -> Result<Link, String> {
+        let server: async_nats::ServerAddr =
+            url.parse().map_err(|_| format!("{url:?} is not a URL; use nats://HOST:4222"))?;
+        let is_loopback =
+            server.host().parse().map_or(server.host() == "localhost", |ip: IpAddr| ip.is_loopback());
+        if !is_loopback && !server.has_user_pass() {
+            return Err(
+                "a server that is not on loopback requires credentials; use nats://USER:PASSWORD@HOST:4222"
+                    .to_owned(),
+            );
+        }
         let built = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = built.map_err(|e| e.to_string())?;
         let options = async_nats::ConnectOptions::new().connection_timeout(Duration::from_secs(5));
@@ -69,9 +80,6 @@ impl Link {
 impl<T> Inbox<T> {
     /// The next message, if one comes in time.
     pub(crate) fn next(&self, wait: Nanos) -> Option<T> {
-        match self.messages.recv_timeout(Duration::from_nanos(wait.0)) {
-            Ok(message) => Some(message),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        self.messages.recv_timeout(Duration::from_nanos(wait.0)).ok()
     }
 }

@@ -94,8 +94,8 @@ pub(crate) enum News {
     Tick { shard: u32, sequence: u64, tick: Box<Tick> },
     /// A shard has ended without an order to.
     Lost { shard: u32 },
-    /// All have ended.
-    Ended,
+    /// All have ended; how many ticks each has sent.
+    Ended { ticks: Vec<u64> },
 }
 
 /// How often agents say that they are there.

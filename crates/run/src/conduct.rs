@@ -65,8 +65,8 @@ struct Environment<'a, 's> {
     sinks: &'a mut [&'s mut dyn Sink],
     interrupt: &'a Interrupt,
     observer: Observer,
-    /// Where connections are dialled from.
-    sources: Arc<Sources>,
+    /// Where connections are dialled from; none if that is not this process.
+    sources: Option<Arc<Sources>>,
     rejections: Rejections,
     moments: Moments,
     /// The target's ends of our connections were seen on this host, or cannot be.
@@ -176,6 +176,7 @@ impl<'a, 's> Environment<'a, 's> {
         self.sample(&conductor, workers.now());
         let (line, mut record) = conductor.finish();
         self.show(&line);
+        record.agents = workers.agents();
         record.speaks_tls = self.ask_for_tls(&record);
         record.rejection = self.rejections.finish(|ip| self.observer.is_here(ip));
         (record.observed, record.moments) = (self.observer.finish(), self.moments);

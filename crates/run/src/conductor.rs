@@ -132,7 +132,7 @@ impl<'a> Conductor<'a> {
             latency,
             // Responses that are under way at the end may come within their timeout, and are reported a little later.
             patience: plan.longest_timeout() + Nanos(3 * latency.0),
-            carries_on: workers.carries_on(),
+            carries_on: !workers.agents().is_empty(),
         }
     }
 

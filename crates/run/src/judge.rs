@@ -55,6 +55,7 @@ pub fn judge(plan: &Plan, r: &Record) -> Summary {
         io: r.io.into(),
         figures,
         asks: r.commands.clone(),
+        agents: r.agents.clone(),
         destinations: destinations::summaries(plan, &r.totals),
         lag_us: r.totals.lag.quantiles(),
         populations,

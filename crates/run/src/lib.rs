@@ -70,8 +70,7 @@ impl Interrupt {
     }
 }
 
-/// Runs a plan on workers that are ready, and begin with `begin`; the sinks see it as it happens. `finish` completes the
-/// summary before the sinks get it.
+/// Runs a plan on workers that are ready, and begin with `begin`; the sinks see it as it happens.
 pub fn run_on<W: Workers>(
     plan: &Plan,
     root: &Root,
@@ -79,13 +78,11 @@ pub fn run_on<W: Workers>(
     begin: impl FnOnce(&mut W) -> Ground,
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
-    finish: impl FnOnce(&W, &mut Summary),
 ) -> Summary {
     let observer = observe::Observer::start(plan, root);
     let ground = begin(workers);
     let record = conduct::conduct(plan, observer, workers, &ground, sinks, interrupt);
-    let mut summary = judge::judge(plan, &record);
-    finish(workers, &mut summary);
+    let summary = judge::judge(plan, &record);
     sinks.iter_mut().for_each(|sink| sink.finish(&summary));
     summary
 }

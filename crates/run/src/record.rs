@@ -1,7 +1,7 @@
 //! A run, or a step of a search, measured.
 
 use plan::{Plan, Population};
-use samples::{Counts, Fault, Header, Kind, Phase, Stage, Tick, UserCommand};
+use samples::{AgentSummary, Counts, Fault, Header, Kind, Phase, Stage, Tick, UserCommand};
 use units::Nanos;
 
 use crate::{
@@ -44,6 +44,8 @@ pub struct Record {
     /// The message of ICMP that rejects dials, where one was seen.
     pub(crate) rejection: Option<Rejection>,
     pub(crate) moments: Moments,
+    /// The agents of a fleet.
+    pub(crate) agents: Vec<AgentSummary>,
     /// What it cost, and what was seen meanwhile; complete once the run is over.
     pub(crate) observed: Observed,
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use engine::Control;
 use plan::Role;
-use samples::Tick;
+use samples::{AgentSummary, Tick};
 use units::Nanos;
 
 use crate::{both_sides::Sources, schedule::Order};
@@ -28,9 +28,10 @@ pub trait Workers {
     /// The usual length of a worker's tick.
     fn period(&self) -> Nanos;
 
-    /// Whether a run goes on without those that are lost, instead of ending early.
-    fn carries_on(&self) -> bool {
-        false
+    /// The agents that they run on; none on this machine. A run goes on without an agent that is lost, and is not passed;
+    /// where a worker of this machine is lost, it ends.
+    fn agents(&self) -> Vec<AgentSummary> {
+        Vec::new()
     }
 
     /// The time, by the clock of the workers' ticks.
@@ -50,14 +51,14 @@ pub struct Ground {
     pub start: Nanos,
     /// The kernel interface that they drive: `uring`, `epoll`.
     pub io: &'static str,
-    /// Where they dial from, as far as that is this host.
-    pub(crate) sources: Arc<Sources>,
+    /// Where they dial from; none if that is not this process.
+    pub(crate) sources: Option<Arc<Sources>>,
 }
 
 impl Ground {
     /// Of workers on other machines.
     pub fn elsewhere(start: Nanos, io: &'static str) -> Ground {
-        Ground { start, io, sources: Arc::default() }
+        Ground { start, io, sources: None }
     }
 }
 

@@ -388,6 +388,10 @@ words! {
     }
 }
 
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
 /// An agent of a fleet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -400,9 +404,13 @@ pub struct AgentSummary {
     /// Connections that it was to hold.
     #[cfg_attr(test, ts(type = "number"))]
     pub wanted: u64,
-    /// Connections that it held when it was last heard of.
+    /// Connections that it held at the end of the load, or when it was last heard of.
     #[cfg_attr(test, ts(type = "number"))]
     pub held: u64,
+    /// What it sent and what did not arrive; absent if there is none.
+    #[cfg_attr(test, ts(type = "number"))]
+    #[serde(skip_serializing_if = "is_zero")]
+    pub missing_ticks: u64,
 }
 
 /// The figures of a population, or of all, are its own: `summary.requests`.

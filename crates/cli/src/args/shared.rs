@@ -29,6 +29,7 @@ pub(crate) fn refused_by_find(flag: &Flag, value: &str) -> Option<&'static str> 
         "live" => Some("not supported by `throng find`, which prints a line per step; remove it"),
         "format" => Some("not supported by `throng find`; remove it or use --json FILE"),
         "tag" => Some("a search is not stored; use it with `throng run` at the load found"),
+        "fleet" => Some("not supported by `throng find`; use it with `throng run`"),
         "target-gc" => Some(
             "not supported by `throng find`, whose steps would fail on the pauses; use it with `throng run` at \
             the load found",

@@ -19,6 +19,7 @@ mod cable;
 mod curl;
 mod epoll;
 mod firewall;
+mod fleet;
 mod formats;
 mod grafana;
 mod haproxy;

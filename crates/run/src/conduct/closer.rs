@@ -56,7 +56,8 @@ impl Environment<'_, '_> {
             let rows = 0..self.observer.destinations().len().min(MAX_DESTINATIONS);
             let worst = rows.rev().max_by_key(|row| failed(*row)).unwrap_or(0);
             if let Some(at) = self.observer.destination(worst) {
-                self.rejections.investigate(self.sources.towards(at), at);
+                let sources = self.sources.as_ref().and_then(|sources| sources.towards(at));
+                self.rejections.investigate(sources, at);
             }
         }
     }
@@ -104,7 +105,8 @@ impl Environment<'_, '_> {
         if self.plan.populations.iter().all(|population| population.comes_and_goes()) {
             return;
         }
-        let seen = self.sources.ends_there(1, self.observer.destinations());
+        let Some(sources) = &self.sources else { return };
+        let seen = sources.ends_there(1, self.observer.destinations());
         // If the kernel does not report it now, it will not later.
         self.ends_seen = seen != Some(0);
         if seen == Some(0) {
@@ -116,7 +118,8 @@ impl Environment<'_, '_> {
     /// The other ends of our connections in this network namespace, if they are expected there and not too many to count.
     fn ends_there(&self, open: u64) -> Option<u64> {
         let is_cheap = self.observer.has_both_ends() && (1..=MAX_COUNTED).contains(&open);
-        if is_cheap { self.sources.ends_there(u64::MAX, self.observer.destinations()) } else { None }
+        let sources = self.sources.as_ref().filter(|_| is_cheap)?;
+        sources.ends_there(u64::MAX, self.observer.destinations())
     }
 
     /// How many connections the target's side counts: the kernel, if it is on this host and they are not too many; else the

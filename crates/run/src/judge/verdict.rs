@@ -1,7 +1,7 @@
 //! Pass, fail, invalid, interrupted: and why.
 
 use plan::{Plan, Population};
-use samples::{Summary, Verdict};
+use samples::{AgentState, AgentSummary, Summary, Verdict};
 use serde_json::Value;
 use units::Count;
 
@@ -49,9 +49,18 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     {
         reasons.extend(honesty::littles_law(s, measured.under_way()));
     }
+    let lost = s.agents.iter().filter(|agent| agent.state == AgentState::Lost);
+    let lost: Vec<String> = lost.map(lost_agent).collect();
+    let has_lost = !lost.is_empty();
+    reasons.splice(0..0, lost);
     if let Some(whom) = facts.interrupted {
         reasons.insert(0, format!("interrupted by {whom}"));
         return (Verdict::Interrupted, reasons);
+    }
+    if let Some(agent) = s.agents.iter().find(|agent| agent.missing_ticks > 0) {
+        let (id, missing) = (&agent.id, Count(agent.missing_ticks));
+        reasons.insert(0, format!("incomplete: {missing} ticks of agent {id} did not arrive"));
+        return (Verdict::Invalid, reasons);
     }
     match invalid(facts, s, &json) {
         Ok(None) => {}
@@ -69,7 +78,13 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
             missed || unanswered > 0 || is_deserted(facts)
         }
     };
-    (if failed || disagree.is_some() { Verdict::Fail } else { Verdict::Pass }, reasons)
+    (if failed || has_lost || disagree.is_some() { Verdict::Fail } else { Verdict::Pass }, reasons)
+}
+
+/// Its share is missing from the figures.
+fn lost_agent(agent: &AgentSummary) -> String {
+    let AgentSummary { id, wanted, held, .. } = agent;
+    format!("agent {id} was lost with {} of its {} connections", Count(*held), Count(*wanted))
 }
 
 /// Whether the connections of a population are all lost and no threshold judges that: what is judged is not what was planned.

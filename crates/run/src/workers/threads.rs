@@ -185,7 +185,7 @@ impl Threads {
 
     /// What these shards are, for the record of a run.
     pub(crate) fn ground(&self) -> Ground {
-        Ground { start: self.start, io: self.io, sources: self.sources.clone() }
+        Ground { start: self.start, io: self.io, sources: Some(self.sources.clone()) }
     }
 
     /// Waits for the threads to end.

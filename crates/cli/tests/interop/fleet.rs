@@ -1,0 +1,149 @@
+//! A run on agents that joined over a real NATS server.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::{
+    program::{Ended, Program, Serving, until},
+    server::{Server, fetch, program},
+    summary::Summary,
+};
+
+/// A NATS server, and agents that joined there.
+struct Joined {
+    nats: Server,
+    agents: Vec<Program>,
+}
+
+impl Joined {
+    fn url(&self) -> String {
+        format!("nats://{}", self.nats.address)
+    }
+
+    /// A run on the agents, not ended.
+    fn start(&self, target: &str, args: &[&str]) -> Program {
+        let run = ["run", target, "--fleet", &self.url(), "--live", "line", "--json", "-"];
+        Program::start(&[&run, args].concat())
+    }
+
+    fn run(&self, target: &str, args: &[&str]) -> (Ended, Summary) {
+        read(self.start(target, args))
+    }
+}
+
+fn read(run: Program) -> (Ended, Summary) {
+    let ended = run.end();
+    let summary = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
+    (ended, Summary(summary))
+}
+
+fn nats() -> Server {
+    Server::at(|address| {
+        let (ip, port) = (address.ip().to_string(), address.port().to_string());
+        program("nats-server", &["-a", &ip, "-p", &port])
+    })
+}
+
+fn joined(agents: usize) -> Joined {
+    let nats = nats();
+    let url = format!("nats://{}", nats.address);
+    let agents: Vec<Program> = (0..agents).map(|_| Program::start(&["agent", "--nats", &url])).collect();
+    for agent in &agents {
+        until("an agent", || agent.stdout().starts_with("agent "));
+    }
+    Joined { nats, agents }
+}
+
+/// A figure of `throng serve`, without the request that asks for it.
+fn served(server: &Serving, figure: &str) -> u64 {
+    let response = fetch(&server.url("/stats"));
+    let (_, body) = response.split_once("\r\n\r\n").unwrap();
+    serde_json::from_str::<Value>(body).unwrap()[figure].as_u64().unwrap() - 1
+}
+
+fn states(s: &Summary) -> Vec<&str> {
+    let mut states: Vec<_> =
+        s.at("agents").as_array().unwrap().iter().map(|agent| agent["state"].as_str().unwrap()).collect();
+    states.sort_unstable();
+    states
+}
+
+#[test]
+fn two_agents_count_what_the_server_counts() {
+    let (fleet, server) = (joined(2), Serving::start(&["--threads", "1"]));
+    let (ended, s) = fleet.run(&server.url("/"), &["-c", "1001", "--think", "200ms..400ms", "-d", "3s"]);
+    ended.assert_status(0);
+    assert_eq!(s.count("connections.held"), 1_001, "{}", ended.stderr);
+    assert_eq!(s.count("requests.answered"), s.count("requests.sent"), "{}", ended.stderr);
+    // The coordinator asks the server once how many connections it has.
+    assert_eq!(s.count("connections.seen_by_target"), 1_001);
+    assert_eq!(s.count("requests.answered") + 1, served(&server, "requests"));
+    let agents = s.at("agents").as_array().unwrap();
+    let mut wanted: Vec<_> = agents.iter().map(|agent| agent["wanted"].as_u64().unwrap()).collect();
+    wanted.sort_unstable();
+    assert_eq!((states(&s), wanted), (vec!["done", "done"], vec![500, 501]));
+    assert!(agents.iter().all(|agent| agent["held"] == agent["wanted"]), "{agents:?}");
+}
+
+#[test]
+fn a_plan_that_is_bounded_by_count_gives_the_totals_of_one_process() {
+    let (fleet, server) = (joined(3), Serving::start(&["--threads", "1"]));
+    let args = ["--arrive", "200/s", "--total", "300", "--calls", "3"];
+    let (ended, s) = fleet.run(&server.url("/"), &args);
+    ended.assert_status(0);
+    for (figure, count) in [("opened", 300), ("finished", 300), ("failed", 0), ("dropped", 0)] {
+        assert_eq!(s.count(&format!("connections.{figure}")), count, "{figure}: {}", ended.stderr);
+    }
+    assert_eq!((s.count("requests.answered"), served(&server, "requests")), (900, 900));
+}
+
+#[test]
+fn an_agent_that_is_killed_is_named_and_the_run_does_not_pass() {
+    let (fleet, server) = (joined(2), Serving::start(&["--threads", "1"]));
+    let mut run = fleet.start(&server.url("/"), &["-c", "400", "--think", "100ms..300ms", "-d", "9s"]);
+    run.wait_for("open 400 of 400");
+    fleet.agents[1].signal(Signal::KILL);
+    let (ended, s) = read(run);
+    ended.assert_status(1);
+    assert_eq!((states(&s), s.count("connections.held")), (vec!["done", "lost"], 200), "{}", ended.stderr);
+    let reasons = s.at("reasons").to_string();
+    assert!(reasons.contains(" was lost with 200 of its 200 connections"), "{reasons}");
+}
+
+#[test]
+fn agents_whose_coordinator_is_killed_end_their_load_and_take_the_next_run() {
+    let (fleet, server) = (joined(1), Serving::start(&["--threads", "1"]));
+    let mut run = fleet.start(&server.url("/"), &["-c", "200", "--think", "1s", "-d", "60s"]);
+    run.wait_for("open 200 of 200");
+    run.signal(Signal::KILL);
+    until("the end of the load", || served(&server, "open") == 0);
+    let (ended, s) = fleet.run(&server.url("/"), &["-c", "20", "--think", "100ms", "-d", "1s"]);
+    ended.assert_status(0);
+    assert_eq!(s.count("connections.held"), 20);
+}
+
+/// Ends without a summary: this machine, or its fleet, cannot do it.
+fn refused(fleet: &str, target: &str, why: &str) {
+    let ended = Program::start(&["run", target, "-c", "1", "-d", "1s", "--fleet", fleet]).end();
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(3), ""), "{ended:?}");
+    assert!(ended.stderr.contains(why), "{ended:?}");
+}
+
+#[test]
+fn a_target_that_an_agent_does_not_allow_is_not_loaded() {
+    let fleet = joined(1);
+    refused(
+        &fleet.url(),
+        "tcp://192.0.2.1:80",
+        "192.0.2.1:80 is not allowed here; start the agent with --allow",
+    );
+}
+
+#[test]
+fn a_fleet_that_is_not_there_is_named_with_the_fix() {
+    let nats = nats();
+    let url = format!("nats://{}", nats.address);
+    refused(&url, "tcp://127.0.0.1:9", "no agent is there; start some with throng agent --nats");
+    refused("nats://127.0.0.1:9", "tcp://127.0.0.1:9", "--fleet: nats://127.0.0.1:9: ");
+    refused("nats://192.0.2.1:4222", "tcp://127.0.0.1:9", "use nats://USER:PASSWORD@HOST:4222");
+}
