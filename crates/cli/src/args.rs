@@ -73,6 +73,11 @@ pub(crate) enum Verb {
 
 /// `throng agent`.
 #[derive(Group)]
+#[command(
+    after_help = "It loads only targets that are allowed, whoever asks; it resolves their names itself. A server that is \
+    not on loopback requires credentials: nats://USER:PASSWORD@HOST:4222. Exit status: 0 stopped by a signal, \
+    2 usage error, 3 no connection to the server."
+)]
 pub(crate) struct AgentArgs {
     /// Join the fleet at this NATS server: nats://HOST:PORT
     #[arg(long, value_name = "URL")]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use host::Root;
 use plan::{Flags, Part, Plan, Role, Share, TupleShare};
-use run::{Prepared, Threads, Update, Workers, prepare};
+use run::{Order, Prepared, Threads, Update, Workers, prepare};
 use samples::Tick;
 use units::{Clock, Nanos};
 
@@ -168,14 +168,14 @@ impl<'a> Agent<'a> {
                 if let Down::Order { run, order } = message
                     && run == work.run
                 {
-                    is_stopping |= order == run::Order::All(engine::Control::Stop);
+                    is_stopping |= order == Order::STOP;
                     threads.order(order.shifted(began));
                 }
             }
             let is_orphan = self.clock.now().since(work.heard) >= LEASE || stop.load(Relaxed);
             if is_orphan && !is_stopping {
                 is_stopping = true;
-                threads.order(run::Order::All(engine::Control::Stop));
+                threads.order(Order::STOP);
             }
             let has_ended = match threads.next(threads.now() + LOOKS) {
                 Update::Tick(shard, tick) => {

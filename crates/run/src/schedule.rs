@@ -27,6 +27,9 @@ pub enum Order {
 }
 
 impl Order {
+    /// Every shard hands over what it counted, and ends.
+    pub const STOP: Order = Order::All(Control::Stop);
+
     /// The command for the shard of this part, if any.
     pub fn to(self, part: &Part) -> Option<Control> {
         match (self, part.role) {

@@ -5,7 +5,6 @@ mod threads;
 
 use std::sync::Arc;
 
-use engine::Control;
 use plan::Role;
 use samples::{AgentSummary, Tick};
 use units::Nanos;
@@ -77,7 +76,7 @@ pub enum Update<'a> {
 
 /// Stops them; `take` is given what they still have to hand over.
 pub fn stop(workers: &mut dyn Workers, mut take: impl FnMut(u32, &Tick)) {
-    workers.order(Order::All(Control::Stop));
+    workers.order(Order::STOP);
     loop {
         match workers.next(workers.now() + STOPS_WITHIN) {
             Update::Tick(worker, tick) => take(worker, tick),

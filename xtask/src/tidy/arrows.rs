@@ -22,7 +22,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("view", &["exporters", "samples", "stats", "store", "units"]),
     // A run that never was, for tests.
     ("fixtures", &["samples", "units"]),
-    ("fleet", &["run", "units"]),
+    ("fleet", &["run", "host", "plan", "samples", "units"]),
     ("lab", &["host", "samples", "stats", "store", "units"]),
     (
         "cli",

@@ -31,6 +31,7 @@ const VERBS: &[&str] = &[
     "lab soak",
     "lab compare",
     "doctor",
+    "agent",
     "observe",
     "demo",
 ];
