@@ -99,6 +99,7 @@ export const failed = (): Summary => ({
     observer: { address: "10.0.0.1:9100", answers: 17, failures: 1, last_failure: "timed out" },
   },
   rig: { calibrated_at: "2026-11-20T01:02:03Z", open_per_s: 0.4, requests_per_s: 0.931, connections: 0.004 },
+  agents: [],
   thresholds: [
     { expr: "held >= 99.9%", value: 98.7, pass: false },
     { expr: "latency.p99 < 50ms", value: 3565.6, pass: true },

@@ -89,3 +89,29 @@ pub fn links(shards: u32) -> (Vec<(Link, Remote)>, Arrivals) {
     };
     ((0..shards).map(pair).collect(), arrive)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Rate;
+
+    #[test]
+    fn a_control_by_another_clock_has_all_its_times_changed() {
+        let (at, later) = (Nanos::from_secs(3), Nanos::from_secs(5));
+        let profile = RateProfile::Steady(Rate::per_s(7));
+        let controls = |at| {
+            [
+                Control::Load { connections: 1, profile: Some(profile), from: at },
+                Control::RateProfile(profile, at),
+                Control::Hold(at),
+                Control::HoldUntil(at),
+                Control::Until(at),
+                Control::Pause(true),
+                Control::Drain,
+                Control::Stop,
+            ]
+        };
+        assert_eq!(controls(at).map(|control| control.shifted(Nanos::from_secs(2))), controls(later));
+        assert_eq!(controls(Nanos::NEVER).map(|control| control.shifted(at)), controls(Nanos::NEVER));
+    }
+}

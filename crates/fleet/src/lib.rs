@@ -20,4 +20,4 @@ mod share;
 
 pub use agent::{Agent, Allow, Planner};
 pub use coordinator::{Fleet, Job};
-pub use link::Link;
+pub use link::{Link, Server};

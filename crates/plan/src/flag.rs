@@ -45,6 +45,8 @@ pub enum Role {
     Work,
     /// How this machine applies the load and takes its samples.
     Machine,
+    /// Which machines apply the load. No part of a plan: each of them makes its own.
+    Place,
     /// How a run is observed and judged, and what repeats it: the load is the same without it.
     Judgement,
     /// Where the figures of a run go, now or later: a stored run is replayed to it. No part of a plan.
@@ -57,6 +59,11 @@ impl Role {
     /// Whether it is about [`crate::Outputs`], and not about the plan.
     pub fn is_output(self) -> bool {
         matches!(self, Role::Export | Role::View)
+    }
+
+    /// Whether it is about the plan.
+    pub fn is_of_plan(self) -> bool {
+        !self.is_output() && self != Role::Place
     }
 
     /// Whether two runs that differ in it have the same load, applied in the same way.
@@ -248,7 +255,7 @@ flags! {
         "Write all outputs of the run to a new folder: summary, report, metrics, histograms");
     REPORT: flag("report", "FILE", Role::View,
         "Write a report of the run: HTML (.html), Markdown (.md) or JSON (.json), by the file's extension");
-    FLEET: flag("fleet", "URL", Role::Machine,
+    FLEET: flag("fleet", "URL", Role::Place,
         "Run on the agents that joined at this NATS server instead of on this machine: nats://HOST:PORT");
     TARGET_GC: flag("target-gc", "", Role::Machine,
         "Measure the live heap of the target's JVM with full collections (jcmd PID GC.run) before the first dial, \

@@ -76,6 +76,8 @@ fn all() -> String {
         Measurement,
         ThresholdResult,
         UserCommand,
+        AgentState,
+        AgentSummary,
     ];
     format!(
         "// Made from the types of crates/samples by its test `typescript`: UPDATE_GOLDEN=1 writes it.\n\n{types}"

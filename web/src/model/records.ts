@@ -962,6 +962,10 @@ rig: CalibrationShare | null,
  */
 thresholds: Array<ThresholdResult>, 
 /**
+ * The agents of a fleet; absent without one.
+ */
+agents: Array<AgentSummary>, 
+/**
  * As the user wrote it.
  */
 target: string, 
@@ -2043,3 +2047,33 @@ at_s: number,
  * `paused`, `resumed`, `load 90 %`, `drained`, `stopped`.
  */
 what: string, };
+
+/**
+ * What became of an agent.
+ */
+export type AgentState = "ready" | "done" | "lost" | "refused";
+
+/**
+ * An agent of a fleet.
+ */
+export type AgentSummary = { 
+/**
+ * Its name in the fleet.
+ */
+id: string, 
+/**
+ * What became of it.
+ */
+state: AgentState, 
+/**
+ * Connections that it was to hold.
+ */
+wanted: number, 
+/**
+ * Connections that it held at the end of the load, or when it was last heard of.
+ */
+held: number, 
+/**
+ * What it sent and what did not arrive; absent if there is none.
+ */
+missing_ticks: number, };

@@ -118,6 +118,6 @@ mod tests {
             FLAGS.iter().filter(taken).filter(|flag| flag.role.is_output()).map(|flag| flag.name).collect();
         assert_eq!(outputs, ["live", "json"]);
         let refused = FLAGS.iter().filter(|flag| !taken(flag) && !flag.role.is_output());
-        assert_eq!(refused.map(|flag| flag.name).collect::<Vec<_>>(), ["target-gc"]);
+        assert_eq!(refused.map(|flag| flag.name).collect::<Vec<_>>(), ["fleet", "target-gc"]);
     }
 }

@@ -76,3 +76,50 @@ fn entry(text: &str, resolve: &dyn Fn(&str) -> Result<Vec<IpAddr>, String>) -> R
     let found = resolve(name).map_err(|why| format!("{name:?} cannot be resolved: {why}"))?;
     Ok(found.iter().map(|ip| Allowed { network: network(&ip.to_string()), port }).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(name: &str) -> Result<Vec<IpAddr>, String> {
+        match name {
+            "target" => Ok(vec!["10.0.0.7".parse().unwrap(), "fd00::7".parse().unwrap()]),
+            _ => Err("no such name".to_owned()),
+        }
+    }
+
+    fn allow(texts: &[&str]) -> Result<Allow, Vec<String>> {
+        Allow::parse(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>(), &resolve)
+    }
+
+    fn check(texts: &[&str], allowed: &[&str], refused: &[&str]) {
+        let allow = allow(texts).unwrap();
+        let has = |to: &&str| allow.has(to.parse().unwrap());
+        assert!(allowed.iter().all(has), "{texts:?} allows {allowed:?}");
+        assert!(!refused.iter().any(has), "{texts:?} refuses {refused:?}");
+    }
+
+    #[test]
+    fn only_what_is_named_is_allowed_and_loopback_without_a_name() {
+        check(
+            &[],
+            &["127.9.9.9:1", "[::1]:80", "[::ffff:127.0.0.1]:80"],
+            &["10.0.0.7:80", "[fd00::1]:80", "0.0.0.0:80"],
+        );
+        check(&["10.0.0.0/8"], &["10.1.2.3:80"], &["11.0.0.1:80", "127.0.0.1:80"]);
+        check(&["10.0.0.7:80"], &["10.0.0.7:80"], &["10.0.0.7:81", "10.0.0.8:80"]);
+        check(&["[fd00::7]:80", "10.0.0.7"], &["[fd00::7]:80", "10.0.0.7:9"], &["[fd00::7]:81"]);
+        check(&["target:80"], &["10.0.0.7:80", "[fd00::7]:80"], &["10.0.0.7:81"]);
+        check(&["target"], &["10.0.0.7:81"], &["10.0.0.8:81"]);
+    }
+
+    #[test]
+    fn all_mistakes_are_reported_with_the_fix() {
+        let mistakes = allow(&["nowhere", "target:http", "10.0.0.1"]).unwrap_err();
+        let expected = [
+            "--allow: \"nowhere\" cannot be resolved: no such name",
+            "--allow: \"target:http\" is no host, host:port or network; use 10.0.0.0/8",
+        ];
+        assert_eq!(mistakes, expected);
+    }
+}

@@ -382,7 +382,7 @@ fn every_flag_of_a_plan_is_read_and_no_other() {
             Ok(_) => with != plan(&without),
             Err(mistakes) => mistakes.iter().any(|mistake| mistake.place == flag.place()),
         };
-        assert_eq!(is_read, !flag.role.is_output(), "{}: {with:?}", flag.place());
+        assert_eq!(is_read, flag.role.is_of_plan(), "{}: {with:?}", flag.place());
     }
 }
 
@@ -424,4 +424,13 @@ fn a_load_is_the_same_whatever_is_written_where() {
     check(run, "run http://t/ -c 200 -d 2s --target-gc", false);
     check("run t --total 5 --calls 3", "run t --total 3 --calls 5", false);
     check("run t --probe --think 1s", "run t --think 1s --probe", true);
+}
+
+#[test]
+fn flags_are_read_back_from_their_pairs() {
+    let flags =
+        Flags::new("http://h/").with(&flag::CONNECTIONS, "5k").with(&flag::TAG, "a").with(&flag::TAG, "b");
+    assert_eq!(Flags::from_pairs(&flags.pairs()), Ok(flags));
+    let unknown = [("warp".to_owned(), "9".to_owned())];
+    assert_eq!(Flags::from_pairs(&unknown), Err("no such flag: warp".to_owned()));
 }

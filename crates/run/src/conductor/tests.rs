@@ -159,6 +159,22 @@ fn a_signal_ends_the_run_beside_other_commands() {
 }
 
 #[test]
+fn a_run_on_agents_goes_on_without_one_that_is_lost() {
+    let plan = scenario("connections = 9\nduration = \"5s\"");
+    for lost_at in [100, 1_000, 3_000, 5_200] {
+        let model = Model::new(&plan, 3, MS(400), S(1)).losing(1, MS(lost_at));
+        let Ran { record, lines, .. } = play(&plan, model.on_agents(), &[]);
+        let measured = &record.populations[0];
+        assert_eq!((record.interrupted, measured.held, measured.at_load), (None, 6, S(5)), "{lost_at}");
+        let opened: u64 = lines.iter().map(|line| line.counts.opened).sum();
+        assert!((6..=9).contains(&opened) && opened == measured.totals.counts.opened, "{lost_at}: {opened}");
+    }
+    // A worker of this machine is no agent: without it the run ends.
+    let Ran { record, .. } = play(&plan, Model::new(&plan, 3, MS(400), S(1)).losing(1, S(3)), &[]);
+    assert_eq!(record.interrupted, Some("a lost worker"));
+}
+
+#[test]
 fn where_all_are_lost_for_good_nothing_is_waited_for() {
     let lost = |more: &str| {
         let plan = scenario(&format!("connections = 10\nduration = \"60s\"\n{more}"));

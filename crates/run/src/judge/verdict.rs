@@ -214,6 +214,26 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_that_was_lost_or_not_heard_is_named() {
+        let agent = |state, missing_ticks| AgentSummary {
+            id: "a1".to_owned(),
+            state,
+            wanted: 1_500,
+            held: 1_400,
+            missing_ticks,
+        };
+        let with = |agent: AgentSummary| Summary { agents: vec![agent], ..held() };
+        check(with(agent(AgentState::Done, 0)), &[], Evidence::default(), (Verdict::Pass, &[]));
+        let lost = "agent a1 was lost with 1,400 of its 1,500 connections";
+        check(with(agent(AgentState::Lost, 0)), &[], Evidence::default(), (Verdict::Fail, &[lost]));
+        // Thresholds that the rest meets do not make it a pass.
+        let met = &["held >= 90%"];
+        check(with(agent(AgentState::Lost, 0)), met, Evidence::default(), (Verdict::Fail, &[lost]));
+        let incomplete = "incomplete: 2 ticks of agent a1 did not arrive";
+        check(with(agent(AgentState::Done, 2)), &[], Evidence::default(), (Verdict::Invalid, &[incomplete]));
+    }
+
+    #[test]
     fn without_thresholds_load_and_faults_judge() {
         let none = Evidence::default;
         check(held(), &[], none(), (Verdict::Pass, &[]));

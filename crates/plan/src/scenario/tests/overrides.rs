@@ -130,7 +130,7 @@ fn every_flag_is_read_or_refused_beside_a_scenario() {
             Ok(_) => with != without,
             Err(mistakes) => mistakes[0].starts_with(&format!("{}: ", flag.place())),
         };
-        assert_eq!(is_read, !flag.role.is_output(), "{}: {with:?}", flag.place());
+        assert_eq!(is_read, flag.role.is_of_plan(), "{}: {with:?}", flag.place());
     }
 }
 

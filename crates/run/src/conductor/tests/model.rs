@@ -1,6 +1,7 @@
 //! Workers that apply their commands, each with its share of the load, and a target that behaves as configured.
 
 use plan::Part;
+use samples::AgentSummary;
 
 use super::*;
 
@@ -13,6 +14,8 @@ pub(super) struct Model {
     /// Each with the time when it was given.
     pub(super) orders: Vec<(Nanos, Order)>,
     target: Target,
+    /// They run on agents.
+    has_agents: bool,
 }
 
 /// The results of dials, connections and requests.
@@ -75,7 +78,13 @@ impl Model {
             read: None,
             orders: Vec::new(),
             target: Target::GOOD,
+            has_agents: false,
         }
+    }
+
+    /// The same, on agents.
+    pub(super) fn on_agents(self) -> Model {
+        Model { has_agents: true, ..self }
     }
 
     pub(super) fn facing(self, target: Target) -> Model {
@@ -116,6 +125,10 @@ impl Workers for Model {
 
     fn now(&self) -> Nanos {
         self.now
+    }
+
+    fn agents(&self) -> Vec<AgentSummary> {
+        if self.has_agents { vec![AgentSummary::default()] } else { vec![] }
     }
 
     fn order(&mut self, order: Order) {
