@@ -36,8 +36,7 @@ pub struct Fleet {
     news: Inbox<Up>,
     clock: Clock,
     members: Vec<Member>,
-    /// The agent and the shard that each worker is.
-    workers: Vec<(usize, u32)>,
+    /// What each worker does.
     roles: Vec<Role>,
     /// Lost workers that were not reported yet.
     lost: VecDeque<u32>,
@@ -53,7 +52,6 @@ struct Member {
     heard: Nanos,
     /// Where its workers begin.
     first: u32,
-    shards: u32,
     /// Ticks taken from each of its shards.
     sequences: Vec<u64>,
     /// Connections that each of its shards holds.
@@ -79,7 +77,6 @@ impl Fleet {
             state: AgentState::Ready,
             heard: clock.now(),
             first: 0,
-            shards: 0,
             sequences: Vec::new(),
             open: Vec::new(),
             wanted: 0,
@@ -92,7 +89,6 @@ impl Fleet {
             news,
             clock,
             members: heres.into_iter().map(member).collect(),
-            workers: Vec::new(),
             roles: Vec::new(),
             lost: VecDeque::new(),
             read: Tick::default(),
@@ -130,9 +126,10 @@ impl Fleet {
 
     fn assign(&mut self, plan: &Plan, offered: &[Offered]) -> Result<(), String> {
         let salt = units::system_random();
-        for (nth, (member, assigned)) in self.members.iter().zip(assign(offered)).enumerate() {
+        let assigned = assign(offered);
+        for (nth, (member, assigned)) in self.members.iter().zip(&assigned).enumerate() {
             let (run, probe) = (self.run.clone(), nth == 0 && plan.probe.is_some());
-            let (shards, tuples) = (assigned.shards, assigned.tuples);
+            let (shards, tuples) = (assigned.shards.clone(), assigned.tuples);
             self.tell(member, &Down::Assign { run, shards, probe, tuples, salt });
         }
         let ready = self.wait_for_all(|news| match news {
@@ -141,14 +138,12 @@ impl Fleet {
         })?;
         for (nth, (roles, io)) in ready.into_iter().enumerate() {
             let member = &mut self.members[nth];
-            (member.first, member.shards, member.io) = (self.workers.len() as u32, roles.len() as u32, io);
+            (member.first, member.io) = (self.roles.len() as u32, io);
             (member.sequences, member.open) = (vec![0; roles.len()], vec![0; roles.len()]);
-            self.workers.extend((0..roles.len() as u32).map(|shard| (nth, shard)));
             self.roles.extend(roles);
         }
-        let all = |nth: u16| offered.iter().map(|agent| agent.shards[usize::from(nth)]).sum();
-        let parts = plan.parts(all);
-        for (member, agent) in self.members.iter_mut().zip(assign(offered)) {
+        let parts = plan.parts(|nth| assigned[0].shards[usize::from(nth)].1);
+        for (member, agent) in self.members.iter_mut().zip(assigned) {
             let own = |part: &&plan::Part| match part.role {
                 Role::Population(nth) => {
                     let (first, _) = agent.shards[usize::from(nth)];
@@ -228,7 +223,7 @@ impl Fleet {
         for member in &mut self.members {
             if member.state == AgentState::Ready && now.since(member.heard) >= LEASE {
                 member.state = AgentState::Lost;
-                self.lost.extend(member.first..member.first + member.shards);
+                self.lost.extend(member.first..member.first + member.sequences.len() as u32);
             }
         }
     }
