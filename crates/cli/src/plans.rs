@@ -40,13 +40,13 @@ pub(crate) fn plan_unseen(flags: &Flags) -> Result<Plan, Failure> {
     plan::from_flags(flags, &environment()).map(|plan| settled(plan, false)).map_err(Failure::usage)
 }
 
-/// The plan of another machine's command line, with the text of its scenario file; without the files that that names.
+/// The plan of another machine's command line, with the text of its scenario file. Reads no file of this machine and dials
+/// nothing: whoever sent it may ask for anything.
 pub(crate) fn elsewhere(flags: &Flags, scenario: Option<&str>) -> Result<Plan, Failure> {
-    let Some(text) = scenario else { return plan(flags) };
+    let Some(text) = scenario else { return plan::from_flags(flags, &environment()).map_err(Failure::usage) };
     let none = |name: &str| Err(format!("{name:?} is on the coordinator's machine"));
     let file = scenario_file(flags).unwrap_or_default();
-    let read = plan::scenario::read(file, text, flags, &environment(), &none);
-    read.map(|plan| settled(plan, true)).map_err(Failure::usage)
+    plan::scenario::read(file, text, flags, &environment(), &none).map_err(Failure::usage)
 }
 
 /// The scenario file that the flags name.
@@ -97,4 +97,19 @@ fn seed() -> u64 {
 pub(crate) fn resolve(name: &str) -> Result<Vec<IpAddr>, String> {
     let addresses = (name, 0).to_socket_addrs().map_err(|e| e.to_string())?;
     Ok(addresses.map(|address| address.ip()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_from_elsewhere_reads_no_file_of_this_machine() {
+        let file = std::env::temp_dir().join(format!("throng-elsewhere-{}.toml", std::process::id()));
+        fs::write(&file, "target = \"http://127.0.0.1:80/\"").unwrap();
+        let flags = Flags::new(file.display());
+        let (here, elsewhere) = (read(&flags).is_ok(), elsewhere(&flags, None).is_ok());
+        fs::remove_file(&file).unwrap();
+        assert_eq!((here, elsewhere), (true, false));
+    }
 }

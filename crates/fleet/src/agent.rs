@@ -20,7 +20,8 @@ use crate::{
 /// How long an agent looks for messages before it does something else.
 const LOOKS: Nanos = Nanos::from_millis(50);
 
-/// The plan that flags, and the text of a scenario file, make on this machine; or why there is none.
+/// The plan that flags, and the text of a scenario file, make on this machine; or why there is none. It reads no file and dials
+/// nothing.
 pub type Planner<'a> = &'a dyn Fn(&Flags, Option<&str>) -> Result<Plan, String>;
 
 /// An agent that has joined.
@@ -110,8 +111,10 @@ impl<'a> Agent<'a> {
                 self.here.version
             ));
         }
-        let plan = (self.planner)(&Flags::from_pairs(flags)?, scenario)?;
+        let mut plan = (self.planner)(&Flags::from_pairs(flags)?, scenario)?;
         self.allow.check(&plan)?;
+        // It dials to see which family is served: only what is allowed.
+        run::settle(&mut plan, &self.root, true, &mut |_| {});
         let share = plan.scaled(Share::ALL.part(own, all));
         let prepared = prepare(&share, &self.root).map_err(|why| why.to_string())?;
         let own = prepared.shards().to_vec();

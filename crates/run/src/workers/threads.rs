@@ -193,6 +193,8 @@ impl Threads {
     /// # Panics
     /// One of them has panicked.
     pub fn join(self) {
+        // Those that were not begun end without their beginning.
+        drop(self.starters);
         for thread in self.threads {
             thread.join().expect("a shard panicked");
         }
@@ -238,4 +240,17 @@ fn work<I: Io>(
     }
     // A close frame that was sent in the last turn is one that the target receives.
     shard.hand_over();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_were_not_begun_can_be_joined() {
+        let plan = crate::fixture::plan(&[]);
+        let prepared = crate::prepare(&plan, &host::Root::real()).unwrap();
+        let parts = plan.parts(|population| prepared.shards()[usize::from(population)]);
+        Threads::ready(&plan, &prepared, parts).unwrap().join();
+    }
 }
