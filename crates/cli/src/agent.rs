@@ -19,7 +19,7 @@ pub(crate) fn agent(args: &AgentArgs) -> Result<u8, Failure> {
         plans::elsewhere(flags, scenario).map_err(|failure| failure.lines.join("; "))
     };
     let mut agent = Agent::new(link, env!("CARGO_PKG_VERSION"), plans::cores(), allow, &planner);
-    print_stdout(&format!("agent {} at {}\n", agent.id(), args.nats))?;
+    print_stdout(&format!("agent {} at {server}\n", agent.id()))?;
     agent.serve(&stop).map_err(Failure::machine)?;
     Ok(0)
 }

@@ -20,4 +20,4 @@ mod share;
 
 pub use agent::{Agent, Allow, Planner};
 pub use coordinator::{Fleet, Job};
-pub use link::{Link, Server};
+pub use link::{Access, Link, Server};

@@ -1,15 +1,19 @@
 //! The connection to NATS, for callers without an event loop of their own.
 
+mod server;
+
 use std::{
-    net::IpAddr,
     sync::mpsc::{self, Receiver},
     time::Duration,
 };
 
+use async_nats::jetstream;
 use futures_util::StreamExt;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::runtime::Runtime;
 use units::Nanos;
+
+pub use server::{Access, Server};
 
 /// A connection to a NATS server; it is dialled again whenever it is lost.
 pub struct Link {
@@ -22,42 +26,27 @@ pub(crate) struct Inbox<T> {
     messages: Receiver<T>,
 }
 
-/// A NATS server, as a user names it.
-pub struct Server(async_nats::ServerAddr);
-
-impl Server {
-    /// Reads `nats://[USER:PASSWORD@]HOST:PORT`.
-    ///
-    /// # Errors
-    /// It is no URL, or one without credentials of a server that is not on loopback; with the fix.
-    pub fn parse(url: &str) -> Result<Server, String> {
-        let wrong = || format!("{url:?} is not a NATS server; use nats://HOST:4222");
-        let server: async_nats::ServerAddr = url.parse().map_err(|_| wrong())?;
-        if !url.starts_with("nats://") || server.host().is_empty() {
-            return Err(wrong());
-        }
-        let host = server.host().trim_matches(['[', ']']);
-        let is_loopback = host.parse().map_or(host == "localhost", |ip: IpAddr| ip.is_loopback());
-        if !is_loopback && !server.has_user_pass() {
-            let fix = format!("use nats://USER:PASSWORD@{host}:{}", server.port());
-            return Err(format!("a server that is not on loopback requires credentials; {fix}"));
-        }
-        Ok(Server(server))
-    }
-}
-
 impl Link {
     /// Connects.
     ///
     /// # Errors
     /// Why there is no connection.
-    pub fn connect(Server(server): &Server) -> Result<Link, String> {
+    pub fn connect(server: &Server) -> Result<Link, String> {
         let built = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = built.map_err(|e| e.to_string())?;
-        let options = async_nats::ConnectOptions::new().connection_timeout(Duration::from_secs(5));
-        let client = runtime.block_on(options.connect(server.clone()));
-        let at = |e| format!("{}:{}: {e}", server.host(), server.port());
-        Ok(Link { runtime, client: client.map_err(at)? })
+        let options = server.options()?.connection_timeout(Duration::from_secs(5));
+        let client = runtime.block_on(options.connect(server.addresses()));
+        Ok(Link { client: client.map_err(|e| format!("{server}: {e}"))?, runtime })
+    }
+
+    /// What lasts longer than a connection: streams that the server keeps.
+    pub fn jetstream(&self) -> jetstream::Context {
+        jetstream::new(self.client.clone())
+    }
+
+    /// Waits for what the server replies.
+    pub fn wait<F: Future>(&self, reply: F) -> F::Output {
+        self.runtime.block_on(reply)
     }
 
     pub(crate) fn send(&self, subject: String, message: &impl Serialize) {
@@ -96,28 +85,5 @@ impl<T> Inbox<T> {
     /// The next message, if one comes in time.
     pub(crate) fn next(&self, wait: Nanos) -> Option<T> {
         self.messages.recv_timeout(Duration::from_nanos(wait.0)).ok()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_server_is_on_loopback_or_has_credentials() {
-        for url in
-            ["nats://127.0.0.1:4222", "nats://localhost", "nats://[::1]:4222", "nats://u:p@10.0.0.1:4222"]
-        {
-            assert!(Server::parse(url).is_ok(), "{url}");
-        }
-        for (url, fix) in [
-            ("nats://10.0.0.1:4222", "use nats://USER:PASSWORD@10.0.0.1:4222"),
-            ("nats://broker", "use nats://USER:PASSWORD@broker:4222"),
-            ("http://127.0.0.1:4222", "is not a NATS server; use nats://HOST:4222"),
-            ("", "is not a NATS server; use nats://HOST:4222"),
-        ] {
-            let why = Server::parse(url).err().unwrap_or_default();
-            assert!(why.contains(fix), "{url}: {why}");
-        }
     }
 }

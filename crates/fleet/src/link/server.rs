@@ -1,0 +1,227 @@
+//! Where a NATS server is, and by what it knows us.
+
+use std::{fmt, net::IpAddr, path::PathBuf};
+
+use async_nats::{ConnectOptions, ServerAddr};
+use percent_encoding::percent_decode_str;
+
+/// NATS servers of one fleet, and the credentials for them.
+#[derive(Clone)]
+pub struct Server {
+    addresses: Vec<ServerAddr>,
+    login: Login,
+    tls: Tls,
+}
+
+/// What a user gives beside the URL; secrets as their files have them.
+#[derive(Clone, Default)]
+pub struct Access {
+    /// A user and a password.
+    pub user: Option<(String, String)>,
+    /// A token.
+    pub token: Option<String>,
+    /// The seed of an nkey.
+    pub nkey: Option<String>,
+    /// A credentials file's text: the JWT of a user, and the seed of its nkey.
+    pub creds: Option<String>,
+    /// The file, in PEM, of the authorities that are trusted instead of the system's.
+    pub ca: Option<PathBuf>,
+    /// The files, in PEM, of our own certificate and its key.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+}
+
+/// Who we are, as a server asks.
+#[derive(Clone, PartialEq, Eq)]
+enum Login {
+    None,
+    User(String, String),
+    Token(String),
+    Nkey(String),
+    Creds(String),
+}
+
+#[derive(Clone, Default)]
+struct Tls {
+    is_required: bool,
+    ca: Option<PathBuf>,
+    certificate: Option<(PathBuf, PathBuf)>,
+}
+
+impl Server {
+    /// Reads `nats://[USER:PASSWORD@]HOST:PORT`, or several with commas between them; `tls://` requires TLS.
+    ///
+    /// # Errors
+    /// It is no URL, or one without credentials of a server that is not on loopback; with the fix.
+    pub fn parse(urls: &str) -> Result<Server, String> {
+        Server::with(urls, Access::default())
+    }
+
+    /// The same with credentials from elsewhere.
+    ///
+    /// # Errors
+    /// As [`Server::parse`]; or there are two ways to log in.
+    pub fn with(urls: &str, access: Access) -> Result<Server, String> {
+        let addresses = urls.split(',').map(|url| address(url.trim())).collect::<Result<Vec<_>, _>>()?;
+        let is_required = access.ca.is_some()
+            || access.certificate.is_some()
+            || addresses.iter().any(ServerAddr::tls_required);
+        let login = login(&addresses, &access)?;
+        let tls = Tls { is_required, ca: access.ca, certificate: access.certificate };
+        let elsewhere = addresses.iter().find(|address| !is_loopback(address.host()));
+        if let Some(at) = elsewhere
+            && login == Login::None
+            && tls.certificate.is_none()
+        {
+            let (scheme, host, port) = (at.scheme(), bracketed(at.host()), at.port());
+            let fix = format!(
+                "use {scheme}://USER:PASSWORD@{host}:{port}, --nats-creds FILE or --nats-token-file FILE"
+            );
+            return Err(format!("a server that is not on loopback requires credentials; {fix}"));
+        }
+        Ok(Server { addresses, login, tls })
+    }
+
+    pub(super) fn addresses(&self) -> Vec<ServerAddr> {
+        self.addresses.clone()
+    }
+
+    /// How a connection to it is opened.
+    ///
+    /// # Errors
+    /// The text of the credentials is none.
+    pub(super) fn options(&self) -> Result<ConnectOptions, String> {
+        let options = ConnectOptions::new().require_tls(self.tls.is_required);
+        let options = match self.login.clone() {
+            Login::None => options,
+            Login::User(user, password) => options.user_and_password(user, password),
+            Login::Token(token) => options.token(token),
+            Login::Nkey(seed) => options.nkey(seed),
+            Login::Creds(text) => options.credentials(&text).map_err(|e| e.to_string())?,
+        };
+        let options = self.tls.ca.iter().fold(options, |o, file| o.add_root_certificates(file.clone()));
+        let own = self.tls.certificate.iter();
+        Ok(own.fold(options, |o, (file, key)| o.add_client_certificate(file.clone(), key.clone())))
+    }
+}
+
+/// Where they are, without a secret.
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (nth, at) in self.addresses.iter().enumerate() {
+            let comma = if nth > 0 { "," } else { "" };
+            write!(f, "{comma}{}://{}:{}", at.scheme(), bracketed(at.host()), at.port())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Server({self})")
+    }
+}
+
+fn address(url: &str) -> Result<ServerAddr, String> {
+    // A wrong URL may have a secret in it, too.
+    let shown = url.rsplit_once('@').map_or(url.to_owned(), |(_, host)| format!("nats://…@{host}"));
+    let wrong = || format!("{shown:?} is not a NATS server; use nats://HOST:4222 or tls://HOST:4222");
+    let address: ServerAddr = url.parse().map_err(|_| wrong())?;
+    let is_one = ["nats://", "tls://"].iter().any(|scheme| url.starts_with(scheme));
+    if is_one && !address.host().is_empty() { Ok(address) } else { Err(wrong()) }
+}
+
+/// The one way to log in.
+fn login(addresses: &[ServerAddr], access: &Access) -> Result<Login, String> {
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let in_url = |at: &ServerAddr| match (at.username(), at.password()) {
+        (Some(user), Some(password)) => Some(Login::User(decoded(user), decoded(password))),
+        // As other clients of NATS take it.
+        (Some(token), None) => Some(Login::Token(decoded(token))),
+        (None, _) => None,
+    };
+    let mut found: Vec<Login> = addresses.iter().filter_map(in_url).collect();
+    found.dedup();
+    if found.len() > 1 {
+        return Err("servers of one fleet take the same credentials; use --nats-creds FILE".to_owned());
+    }
+    // What is in the URL goes before what is in the environment: it is closer to the person.
+    if let Some(login) = found.pop() {
+        return Ok(login);
+    }
+    let Access { user, token, nkey, creds, .. } = access.clone();
+    let all = [
+        user.map(|(user, password)| Login::User(user, password)),
+        token.map(Login::Token),
+        nkey.map(Login::Nkey),
+        creds.map(Login::Creds),
+    ];
+    let mut all = all.into_iter().flatten();
+    let first = all.next().unwrap_or(Login::None);
+    match all.next() {
+        None => Ok(first),
+        Some(_) => Err("there are two ways to log in; use one of user, token, nkey and creds".to_owned()),
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    host.parse().map_or(host == "localhost", |ip: IpAddr| ip.is_loopback())
+}
+
+fn bracketed(host: &str) -> String {
+    if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(url: &str, access: Access, expected: Result<Login, &str>) {
+        match (Server::with(url, access), expected) {
+            (Ok(server), Ok(login)) => assert!(server.login == login, "{url}"),
+            (Err(why), Err(part)) => assert!(why.contains(part), "{url}: {why}"),
+            (other, _) => panic!("{url}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_server_is_on_loopback_or_has_credentials() {
+        let none = Access::default;
+        for url in ["nats://127.0.0.1:4222", "nats://localhost", "nats://[::1]:4222", "tls://127.0.0.1"] {
+            check(url, none(), Ok(Login::None));
+        }
+        for (url, fix) in [
+            ("nats://10.0.0.1:4222", "use nats://USER:PASSWORD@10.0.0.1:4222"),
+            ("tls://[fd00::1]:4222", "use tls://USER:PASSWORD@[fd00::1]:4222"),
+            ("nats://127.0.0.1,nats://broker", "use nats://USER:PASSWORD@broker:4222"),
+            ("http://127.0.0.1:4222", "is not a NATS server; use nats://HOST:4222"),
+            ("", "is not a NATS server; use nats://HOST:4222"),
+        ] {
+            check(url, none(), Err(fix));
+        }
+    }
+
+    #[test]
+    fn there_is_one_way_to_log_in() {
+        let user = |user: &str, password: &str| Login::User(user.to_owned(), password.to_owned());
+        let access = || Access { token: Some("t".to_owned()), ..Access::default() };
+        check("nats://u:p%40@10.0.0.1", Access::default(), Ok(user("u", "p@")));
+        check("nats://secret@10.0.0.1", Access::default(), Ok(Login::Token("secret".to_owned())));
+        check("nats://10.0.0.1", access(), Ok(Login::Token("t".to_owned())));
+        check("nats://u:p@10.0.0.1", access(), Ok(user("u", "p")));
+        check("nats://u:p@10.0.0.1,nats://10.0.0.2", access(), Ok(user("u", "p")));
+        check("nats://u:p@10.0.0.1,nats://u:q@10.0.0.2", access(), Err("take the same credentials"));
+        let two = Access { nkey: Some("SU".to_owned()), ..access() };
+        check("nats://10.0.0.1", two, Err("there are two ways to log in"));
+        let own = Access { certificate: Some(("c".into(), "k".into())), ..Access::default() };
+        check("nats://10.0.0.1", own, Ok(Login::None));
+    }
+
+    #[test]
+    fn a_secret_is_not_shown() {
+        let server = Server::parse("nats://u:secret@10.0.0.1,tls://[::1]:99").unwrap();
+        assert_eq!(format!("{server} {server:?}").matches("secret").count(), 0);
+        assert_eq!(server.to_string(), "nats://10.0.0.1:4222,tls://[::1]:99");
+        let why = Server::parse("http://u:secret@10.0.0.1").unwrap_err();
+        assert!(!why.contains("secret"), "{why}");
+    }
+}
