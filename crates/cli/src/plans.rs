@@ -1,6 +1,7 @@
 //! From flags to a plan on this machine: reads scenario files, and resolves names.
 
 use std::{
+    cell::RefCell,
     fs,
     net::{IpAddr, ToSocketAddrs},
     path::Path,
@@ -15,8 +16,15 @@ use crate::{Failure, message};
 pub(crate) struct Job {
     pub(crate) plan: Plan,
     pub(crate) outputs: Outputs,
-    /// The text of its scenario file, where it names one.
-    pub(crate) scenario: Option<String>,
+    /// Its scenario file, where it names one.
+    pub(crate) scenario: Option<Scenario>,
+}
+
+/// A scenario file as it was read.
+pub(crate) struct Scenario {
+    pub(crate) text: String,
+    /// The files that it reads, by the names that it has for them.
+    pub(crate) files: Vec<(String, String)>,
 }
 
 /// A plan and its outputs; all mistakes at once.
@@ -40,13 +48,20 @@ pub(crate) fn plan_unseen(flags: &Flags) -> Result<Plan, Failure> {
     plan::from_flags(flags, &environment()).map(|plan| settled(plan, false)).map_err(Failure::usage)
 }
 
-/// The plan of another machine's command line, with the text of its scenario file. Reads no file of this machine and dials
-/// nothing: whoever sent it may ask for anything.
-pub(crate) fn elsewhere(flags: &Flags, scenario: Option<&str>) -> Result<Plan, Failure> {
+/// The plan of another machine's command line, with the text of its scenario file and of those that this reads. Reads no file
+/// of this machine and dials nothing: the other machine may ask for anything.
+pub(crate) fn elsewhere(
+    flags: &Flags,
+    scenario: Option<&str>,
+    files: &[(String, String)],
+) -> Result<Plan, Failure> {
     let Some(text) = scenario else { return plan::from_flags(flags, &environment()).map_err(Failure::usage) };
-    let none = |name: &str| Err(format!("{name:?} is on the coordinator's machine"));
+    let open = |name: &str| {
+        let sent = files.iter().find(|(file, _)| file == name);
+        sent.map(|(_, text)| text.clone()).ok_or_else(|| "the coordinator did not send it".to_owned())
+    };
     let file = scenario_file(flags).unwrap_or_default();
-    plan::scenario::read(file, text, flags, &environment(), &none).map_err(Failure::usage)
+    plan::scenario::read(file, text, flags, &environment(), &open).map_err(Failure::usage)
 }
 
 /// The scenario file that the flags name.
@@ -54,8 +69,8 @@ pub(crate) fn scenario_file(flags: &Flags) -> Option<&str> {
     flags.get(&flag::TARGET).filter(|target| plan::scenario::is_file(target))
 }
 
-/// The plan, and the text of its scenario file.
-fn read(flags: &Flags) -> Result<(Plan, Option<String>), Vec<Mistake>> {
+/// The plan, and its scenario file.
+fn read(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
     let Some(file) = scenario_file(flags) else {
         return plan::from_flags(flags, &environment()).map(|plan| (plan, None));
     };
@@ -64,9 +79,14 @@ fn read(flags: &Flags) -> Result<(Plan, Option<String>), Vec<Mistake>> {
         vec![Mistake { place: flag::TARGET.place(), text }]
     })?;
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-    let open = |name: &str| self::text(&folder.join(name));
+    let files = RefCell::new(Vec::new());
+    let open = |name: &str| {
+        let text = self::text(&folder.join(name))?;
+        files.borrow_mut().push((name.to_owned(), text.clone()));
+        Ok(text)
+    };
     let plan = plan::scenario::read(file, &text, flags, &environment(), &open)?;
-    Ok((plan, Some(text)))
+    Ok((plan, Some(Scenario { text, files: files.into_inner() })))
 }
 
 fn text(path: &Path) -> Result<String, String> {
@@ -108,8 +128,18 @@ mod tests {
         let file = std::env::temp_dir().join(format!("throng-elsewhere-{}.toml", std::process::id()));
         fs::write(&file, "target = \"http://127.0.0.1:80/\"").unwrap();
         let flags = Flags::new(file.display());
-        let (here, elsewhere) = (read(&flags).is_ok(), elsewhere(&flags, None).is_ok());
+        let (here, elsewhere) = (read(&flags).is_ok(), elsewhere(&flags, None, &[]).is_ok());
         fs::remove_file(&file).unwrap();
         assert_eq!((here, elsewhere), (true, false));
+    }
+
+    #[test]
+    fn a_table_from_elsewhere_is_the_one_that_was_sent() {
+        let text = "target = \"http://127.0.0.1:80/{csv users.id}\"\nconnections = 1\n[csv]\nusers = \"/etc/hostname\"";
+        let read = |files: &[(String, String)]| elsewhere(&Flags::new("load.toml"), Some(text), files);
+        let sent = [("/etc/hostname".to_owned(), "id\n1\n".to_owned())];
+        assert!(read(&sent).is_ok(), "{:?}", read(&sent).err().map(|failure| failure.lines));
+        let why = read(&[]).err().unwrap().lines.join("; ");
+        assert!(why.contains("the coordinator did not send it"), "{why}");
     }
 }

@@ -28,14 +28,14 @@ use crate::{
 
 /// Applies the load; returns the exit status.
 pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
-    let Job { plan, outputs, scenario } = plans::job(flags)?;
+    let Job { mut plan, outputs, scenario } = plans::job(flags)?;
     if outputs.live == Live::Tui {
         Terminal::can_be_shown().map_err(|why| Failure::usage([format!("--live tui: {why}; use line")]))?;
     }
     if let Some(file) = plan.observe.as_ref().and_then(|observe| observe.token_file.as_ref()) {
         Token::read(file).map_err(|why| Failure::usage([format!("--observe-token-file: {why}")]))?;
     }
-    let mut fleet = agent::fleet(&plan, flags, scenario.as_deref())?;
+    let mut fleet = agent::fleet(&mut plan, flags, scenario.as_ref())?;
     let interrupt = signals::interrupt()?;
     let mut whole = Whole::default();
     let mut files = Files::default();
@@ -44,7 +44,7 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     files.json(outputs.json.as_deref())?;
     let log = outputs.hlog.clone().or_else(|| bundle.as_ref().map(|bundle| bundle.hlog.clone()));
     let log = log.map(|file| log_file(file, outputs.hlog.is_some(), &mut files)).transpose()?;
-    let record = runs::record(units::date().into(), scenario, &outputs.tags);
+    let record = runs::record(units::date().into(), scenario.map(|scenario| scenario.text), &outputs.tags);
     let mut report = (!report_files.is_empty()).then(|| Report::new(record.clone()));
     let bundled = bundle.as_ref().map(|bundle| bundle.csv.as_str());
     let mut exporters = metrics::exporters(&outputs, bundled, record.began_ms, &mut files)?;

@@ -1,237 +1,344 @@
-//! `throng agent`: takes part in the runs of a coordinator.
+//! An agent's part in runs: pure, but for the [`Machine`] that carries the load. Messages and the time come in; reports and
+//! entries of the log come out.
 
 mod allow;
+mod caps;
+mod counting;
+mod machine;
+mod service;
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::collections::VecDeque;
 
-use host::Root;
-use plan::{Flags, Part, Plan, Role, Share, TupleShare};
-use run::{Order, Prepared, Threads, Update, Workers, prepare};
-use samples::Tick;
-use units::{Clock, Nanos};
+use run::{Order, Update};
+use units::Nanos;
 
 pub use allow::Allow;
+pub use caps::{Caps, Held};
+pub use machine::Planner;
+pub use service::{About, Service};
 
-use crate::{
-    link::{Inbox, Link},
-    message::{Down, EVERY, HERE, Here, LEASE, News, PROTOCOL, Up, to_agent, to_run},
+use self::counting::Counting;
+use crate::message::{
+    Assign, Body, Busy, Down, Here, LEASE, Lead, Offer, PROTOCOL, Ready, Record, Report, Running, Seal, Up,
 };
 
-/// How long an agent looks for messages before it does something else.
-const LOOKS: Nanos = Nanos::from_millis(50);
+/// Runs that have ended are remembered, so that a late message does not begin one again.
+const REMEMBERED: usize = 32;
 
-/// The plan that flags, and the text of a scenario file, make on this machine; or why there is none. It reads no file and dials
-/// nothing.
-pub type Planner<'a> = &'a dyn Fn(&Flags, Option<&str>) -> Result<Plan, String>;
+/// What carries the load of an agent's part.
+pub(crate) trait Machine {
+    /// Checks that it may and can take this share: the shards of each population, or why not.
+    fn accept(&mut self, offer: &Offer) -> Result<Vec<u32>, String>;
 
-/// An agent that has joined.
-pub struct Agent<'a> {
-    link: Link,
-    here: Here,
-    allow: Allow,
-    planner: Planner<'a>,
-    root: Root,
-    clock: Clock,
-    said: Nanos,
+    /// Sets up the shards of its part, and for each of them which of the [`Ready::roles`] it has; or why it cannot.
+    fn set_up(&mut self, assign: &Assign) -> Result<(Ready, Vec<u32>), String>;
+
+    /// The shards begin.
+    fn begin(&mut self);
+
+    /// Gives an order, with times of the run, to the shards.
+    fn order(&mut self, order: Order);
+
+    /// What came from the shards, without waiting; times are of the run.
+    fn next(&mut self) -> Update<'_>;
+
+    /// Ends what is left of the part.
+    fn end(&mut self);
 }
 
-/// A share of a run that was accepted.
+/// An agent.
+pub(crate) struct Agent<M> {
+    here: Here,
+    machine: M,
+    work: Option<Work>,
+    /// Entries of the present run that the carrier does not have yet.
+    unstored: u32,
+    ended: VecDeque<String>,
+    reports: VecDeque<(String, Up)>,
+    records: VecDeque<(String, Record)>,
+}
+
+/// Its part in a run.
 struct Work {
     run: String,
-    plan: Plan,
-    prepared: Prepared,
-    own: Vec<u32>,
+    fingerprint: String,
+    term: u32,
+    /// When the coordinator was heard last.
     heard: Nanos,
+    stage: Stage,
+    /// Orders that came so far, and those of them that wait for the beginning.
+    orders: u32,
+    waiting: Vec<Order>,
+    begin: Option<Nanos>,
+    is_stopping: bool,
+    /// Why it ends before its time.
+    why: Option<String>,
 }
 
-impl<'a> Agent<'a> {
-    /// Joins the fleet at this server.
-    pub fn new(link: Link, version: &str, cores: u32, allow: Allow, planner: Planner<'a>) -> Agent<'a> {
-        let root = Root::real();
-        let id = format!("{:08x}", units::system_random() as u32);
-        let network = host::network_id(&root);
-        let here = Here { id, protocol: PROTOCOL, version: version.to_owned(), network, cores, run: None };
-        Agent { link, here, allow, planner, root, clock: Clock::start(), said: Nanos::ZERO }
-    }
+enum Stage {
+    Accepted(Vec<u32>),
+    Ready(Ready, Vec<u32>),
+    Running(Nanos, Counting),
+    Sealed(Nanos),
+}
 
-    /// Its name in the fleet.
-    pub fn id(&self) -> &str {
-        &self.here.id
-    }
-
-    /// Takes part in runs until it is to stop.
-    ///
-    /// # Errors
-    /// NATS does not let it listen.
-    pub fn serve(&mut self, stop: &AtomicBool) -> Result<(), String> {
-        let inbox = self.link.subscribe(to_agent(&self.here.id))?;
-        self.say();
-        while !stop.load(Relaxed) {
-            self.say_again();
-            if let Some(Down::Offer { run, protocol, flags, scenario, share }) = inbox.next(LOOKS) {
-                self.here.run = Some(run.clone());
-                match self.accept(&run, protocol, &flags, scenario.as_deref(), share) {
-                    Ok(work) => self.take_part(work, &inbox, stop),
-                    Err(why) => self.report(&run, News::Refused { why }),
-                }
-                self.here.run = None;
-                self.say();
-            }
-        }
-        Ok(())
-    }
-
-    fn say(&mut self) {
-        self.said = self.clock.now();
-        self.link.send(HERE.to_owned(), &self.here);
-    }
-
-    fn say_again(&mut self) {
-        if self.clock.now().since(self.said) >= EVERY {
-            self.say();
+impl<M: Machine> Agent<M> {
+    pub(crate) fn new(here: Here, machine: M) -> Agent<M> {
+        Agent {
+            here,
+            machine,
+            work: None,
+            unstored: 0,
+            ended: VecDeque::new(),
+            reports: VecDeque::new(),
+            records: VecDeque::new(),
         }
     }
 
-    fn report(&self, run: &str, news: News) {
-        self.link.send(to_run(run), &Up { id: self.here.id.clone(), news });
+    /// What it announces of itself.
+    pub(crate) fn here(&self, now: Nanos) -> Here {
+        let busy = |work: &Work| Busy {
+            run: work.run.clone(),
+            fingerprint: work.fingerprint.clone(),
+            term: work.term,
+            silent: now.since(work.heard),
+        };
+        Here { run: self.work.as_ref().map(busy), ..self.here.clone() }
     }
 
-    /// Checks that this machine may and can take its share.
-    fn accept(
-        &self,
-        run: &str,
-        protocol: u32,
-        flags: &[(String, String)],
-        scenario: Option<&str>,
-        (own, all): (u32, u32),
-    ) -> Result<Work, String> {
-        if protocol != PROTOCOL {
-            return Err(format!(
-                "the coordinator's throng is not of this version ({}): it speaks protocol {protocol}, not {PROTOCOL}",
-                self.here.version
-            ));
-        }
-        let mut plan = (self.planner)(&Flags::from_pairs(flags)?, scenario)?;
-        self.allow.check(&plan)?;
-        // It dials to see which family is served: only what is allowed.
-        run::settle(&mut plan, &self.root, true, &mut |_| {});
-        let share = plan.scaled(Share::ALL.part(own, all));
-        let prepared = prepare(&share, &self.root).map_err(|why| why.to_string())?;
-        let own = prepared.shards().to_vec();
-        Ok(Work { run: run.to_owned(), plan, prepared, own, heard: self.clock.now() })
+    /// It takes no new run, or does again.
+    pub(crate) fn drain(&mut self, is_draining: bool) {
+        self.here.is_draining = is_draining;
     }
 
-    fn take_part(&mut self, mut work: Work, inbox: &Inbox<Down>, stop: &AtomicBool) {
-        self.report(&work.run, News::Offered { shards: work.own.clone() });
-        let mut threads = None;
-        while !stop.load(Relaxed) && self.clock.now().since(work.heard) < LEASE {
-            self.say_again();
-            let Some(message) = inbox.next(LOOKS) else { continue };
-            match message {
-                Down::Assign { run, shards, probe, tuples, salt } if run == work.run => {
-                    work.heard = self.clock.now();
-                    work.prepared.begin_sources_at(salt);
-                    let parts = parts(&work.plan, &work.own, &shards, probe, tuples);
-                    let roles = parts.iter().map(|part| part.role).collect();
-                    match Threads::ready(&work.plan, &work.prepared, parts) {
-                        Ok(ready) => {
-                            let io = ready.io().to_owned();
-                            threads = Some(ready);
-                            self.report(&work.run, News::Ready { roles, io });
-                        }
-                        Err(why) => return self.report(&work.run, News::Refused { why: why.to_string() }),
-                    }
-                }
-                Down::Begin { run } if run == work.run => {
-                    let Some(threads) = threads.take() else { return };
-                    return self.lead(work, threads, inbox, stop);
-                }
-                Down::Alive { run } if run == work.run => work.heard = self.clock.now(),
-                _ => {}
-            }
-        }
-        // The threads still wait for their beginning: they end without one.
-        threads.into_iter().for_each(Threads::join);
+    /// It takes part in no run.
+    #[cfg(test)]
+    pub(crate) fn is_free(&self) -> bool {
+        self.work.is_none()
     }
 
-    /// From the beginning of the run until its shards have ended.
-    fn lead(&mut self, mut work: Work, mut threads: Threads, inbox: &Inbox<Down>, stop: &AtomicBool) {
-        threads.begin();
-        let began = threads.began();
-        let shards = threads.role().len();
-        let mut counted: Vec<Tick> = vec![Tick::default(); shards];
-        let mut sequences = vec![0; shards];
-        let mut sent = threads.now();
-        let mut is_stopping = false;
-        work.heard = self.clock.now();
-        loop {
-            self.say_again();
-            while let Some(message) = inbox.next(Nanos::ZERO) {
-                work.heard = self.clock.now();
-                if let Down::Order { run, order } = message
-                    && run == work.run
-                {
-                    is_stopping |= order == Order::STOP;
-                    threads.order(order.shifted(began));
-                }
-            }
-            let is_orphan = self.clock.now().since(work.heard) >= LEASE || stop.load(Relaxed);
-            if is_orphan && !is_stopping {
-                is_stopping = true;
-                threads.order(Order::STOP);
-            }
-            let has_ended = match threads.next(threads.now() + LOOKS) {
-                Update::Tick(shard, tick) => {
-                    counted[shard as usize].extend(tick);
-                    false
-                }
-                Update::Lost(shard) => {
-                    self.report(&work.run, News::Lost { shard });
-                    false
-                }
-                Update::Nothing => false,
-                Update::Ended => true,
-            };
-            let now = threads.now();
-            if has_ended || is_stopping || now.since(sent) >= EVERY {
-                sent = now;
-                for (shard, tick) in counted.iter_mut().enumerate().filter(|(_, tick)| tick.until > tick.from)
-                {
-                    let sequence = sequences[shard];
-                    sequences[shard] += 1;
-                    let tick = Box::new(std::mem::take(tick).shifted_back(began));
-                    self.report(&work.run, News::Tick { shard: shard as u32, sequence, tick });
-                }
-            }
-            if has_ended {
-                self.report(&work.run, News::Ended { ticks: sequences });
-                self.link.flush();
-                return threads.join();
+    /// It takes part in no run, or has nothing more to do for it.
+    pub(crate) fn is_done(&self) -> bool {
+        self.work.as_ref().is_none_or(|work| matches!(work.stage, Stage::Sealed(_)))
+    }
+
+    /// Entries that wait to be stored.
+    pub(crate) fn set_unstored(&mut self, unstored: u32) {
+        self.unstored = unstored;
+    }
+
+    /// A report to the coordinator of this run, to be sent.
+    pub(crate) fn poll_report(&mut self) -> Option<(String, Up)> {
+        self.reports.pop_front()
+    }
+
+    /// What the log of this run is to have.
+    pub(crate) fn poll_record(&mut self) -> Option<(String, Record)> {
+        self.records.pop_front()
+    }
+
+    /// A message came.
+    pub(crate) fn handle(&mut self, now: Nanos, down: Down) {
+        let Down { run, term, sent, body } = down;
+        let is_own = self.work.as_ref().is_some_and(|work| work.run == run);
+        if let (false, Body::Offer(offer)) = (is_own, &body) {
+            let report = self.consider(now, &run, term, offer);
+            return self.report(now, run, term, Some(sent), report);
+        }
+        let Some(work) = self.work.as_mut().filter(|_| is_own) else {
+            return self.report(now, run, term, Some(sent), Report::Idle);
+        };
+        // Of two processes of a coordinator the later one leads; the other sees from the reply that it does not.
+        if term >= work.term {
+            (work.term, work.heard) = (term, now);
+            match body {
+                Body::Offer(_) => {}
+                Body::Assign(assign) => self.set_up(now, &assign),
+                Body::Lead(lead) => self.follow(now, lead),
+                Body::Release => self.end(),
             }
         }
+        let (term, report) = match &self.work {
+            Some(work) => (work.term, self.report_of(work)),
+            None => (term, Report::Idle),
+        };
+        self.report(now, run, term, Some(sent), report);
+    }
+
+    fn report(&mut self, at: Nanos, run: String, term: u32, echo: Option<Nanos>, report: Report) {
+        let who = self.here.who.clone();
+        self.reports.push_back((run, Up { who, term, echo, at, report }));
+    }
+
+    fn report_of(&self, work: &Work) -> Report {
+        match &work.stage {
+            Stage::Accepted(shards) => Report::Accepted { shards: shards.clone() },
+            Stage::Ready(ready, _) => Report::Ready(ready.clone()),
+            Stage::Running(began, _) | Stage::Sealed(began) => {
+                let (began, orders, unstored) = (*began, work.orders, self.unstored);
+                Report::Running(Running { began, orders, unstored })
+            }
+        }
+    }
+
+    fn consider(&mut self, now: Nanos, run: &str, term: u32, offer: &Offer) -> Report {
+        if self.ended.iter().any(|ended| ended == run) {
+            return Report::Idle;
+        }
+        let why = if offer.protocol != PROTOCOL {
+            let (theirs, version) = (offer.protocol, &self.here.version);
+            Some(format!(
+                "this agent is throng {version} with protocol {PROTOCOL}, the coordinator has protocol {theirs}; use one version for all"
+            ))
+        } else if let Some(work) = &self.work {
+            Some(format!("it takes part in run {}", work.run))
+        } else {
+            self.here.is_draining.then(|| "it is draining".to_owned())
+        };
+        let accepted = match why {
+            Some(why) => Err(why),
+            None => self.machine.accept(offer),
+        };
+        match accepted {
+            Err(why) => Report::Refused { why },
+            Ok(shards) => {
+                self.work = Some(Work {
+                    run: run.to_owned(),
+                    fingerprint: offer.fingerprint.clone(),
+                    term,
+                    heard: now,
+                    stage: Stage::Accepted(shards.clone()),
+                    orders: 0,
+                    waiting: Vec::new(),
+                    begin: None,
+                    is_stopping: false,
+                    why: None,
+                });
+                Report::Accepted { shards }
+            }
+        }
+    }
+
+    fn set_up(&mut self, now: Nanos, assign: &Assign) {
+        let Some(work) = self.work.as_mut().filter(|work| matches!(work.stage, Stage::Accepted(_))) else {
+            return;
+        };
+        match self.machine.set_up(assign) {
+            Ok((ready, shards)) => work.stage = Stage::Ready(ready, shards),
+            Err(why) => {
+                let (run, term) = (work.run.clone(), work.term);
+                self.report(now, run, term, None, Report::Refused { why });
+                self.end();
+            }
+        }
+    }
+
+    fn follow(&mut self, now: Nanos, lead: Lead) {
+        let Some(work) = &mut self.work else { return };
+        work.begin = work.begin.or(lead.begin);
+        // Those that came already, and those before which one is missing, are not taken.
+        let known = work.orders.saturating_sub(lead.from) as usize;
+        let is_next = lead.from <= work.orders;
+        for order in lead.orders.into_iter().skip(known).filter(|_| is_next) {
+            work.orders += 1;
+            match work.stage {
+                Stage::Running(..) => self.machine.order(order),
+                _ => work.waiting.push(order),
+            }
+            work.is_stopping |= order == Order::STOP;
+        }
+        self.begin(now);
+    }
+
+    /// The shards begin, at their time.
+    fn begin(&mut self, now: Nanos) {
+        let Some(work) = self.work.as_mut().filter(|work| work.begin.is_some_and(|at| at <= now)) else {
+            return;
+        };
+        let Stage::Ready(ready, shards) = &work.stage else { return };
+        self.machine.begin();
+        work.waiting.drain(..).for_each(|order| self.machine.order(order));
+        work.stage = Stage::Running(now, Counting::new(ready.roles.len(), shards));
+        let (run, term) = (work.run.clone(), work.term);
+        let report = self.work.as_ref().map(|work| self.report_of(work));
+        report.into_iter().for_each(|report| self.report(now, run.clone(), term, None, report));
+    }
+
+    /// When it has something to do, if no message comes before.
+    pub(crate) fn acts_at(&self) -> Nanos {
+        match &self.work {
+            Some(work) if matches!(work.stage, Stage::Ready(..)) => work.begin.unwrap_or(Nanos::NEVER),
+            _ => Nanos::NEVER,
+        }
+    }
+
+    /// Goes on: begins at its time, hands over what was counted, and ends what nobody leads.
+    pub(crate) fn poll(&mut self, now: Nanos) {
+        self.begin(now);
+        let Some(work) = &mut self.work else { return };
+        let is_orphan = now.since(work.heard) >= LEASE;
+        match &mut work.stage {
+            Stage::Running(_, counting) => {
+                if is_orphan && !work.is_stopping {
+                    work.why = Some(format!("its coordinator was not heard of for {LEASE}"));
+                }
+                if work.why.is_some() && !work.is_stopping {
+                    work.is_stopping = true;
+                    self.machine.order(Order::STOP);
+                }
+                let has_ended = gather(&mut self.machine, counting, &mut work.why);
+                let ticks = counting.poll(has_ended).map(|ticks| (work.run.clone(), Record::Ticks(ticks)));
+                self.records.extend(ticks);
+                if has_ended {
+                    self.seal();
+                }
+            }
+            _ if is_orphan => self.end(),
+            _ => {}
+        }
+    }
+
+    /// Its part ends, whatever its coordinator says.
+    pub(crate) fn stop(&mut self, why: &str) {
+        match &mut self.work {
+            Some(work) if matches!(work.stage, Stage::Running(..)) => {
+                work.why.get_or_insert_with(|| why.to_owned());
+            }
+            Some(_) => self.end(),
+            None => {}
+        }
+    }
+
+    fn seal(&mut self) {
+        let Some(work) = &mut self.work else { return };
+        let Stage::Running(began, counting) = &mut work.stage else { return };
+        let (began, seal) = (*began, Seal { sums: counting.take_sums(), why: work.why.take() });
+        work.stage = Stage::Sealed(began);
+        self.records.push_back((work.run.clone(), Record::Sealed(seal)));
+    }
+
+    fn end(&mut self) {
+        self.machine.end();
+        let Some(work) = self.work.take() else { return };
+        if self.ended.len() == REMEMBERED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(work.run);
     }
 }
 
-/// The parts of the plan that are this agent's, with its share of the tuples of its network.
-fn parts(
-    plan: &Plan,
-    own: &[u32],
-    shards: &[(u32, u32)],
-    probe: bool,
-    (place, all): (u32, u32),
-) -> Vec<Part> {
-    let alone = plan.parts(|nth| own[usize::from(nth)]);
-    let tuples = |nth: usize| {
-        let TupleShare { from, width, of } = alone[nth].tuple_share;
-        TupleShare { from: place * of + from, width, of: all * of }
-    };
-    let is_own = |part: &Part| match part.role {
-        Role::Population(nth) => {
-            let first = shards[usize::from(nth)].0;
-            (first..first + own[usize::from(nth)]).contains(&part.shard)
+/// Takes what the shards have counted; whether all have ended.
+fn gather(machine: &mut impl Machine, counting: &mut Counting, why: &mut Option<String>) -> bool {
+    loop {
+        match machine.next() {
+            Update::Tick(shard, tick) => counting.take(shard, tick),
+            Update::Lost(shard) => {
+                counting.lose(shard);
+                why.get_or_insert_with(|| "one of its threads has ended".to_owned());
+            }
+            Update::Back(_) => {}
+            Update::Nothing => return false,
+            Update::Ended => return true,
         }
-        Role::Probe(_) => probe,
-    };
-    let whole = plan.parts(|nth| shards[usize::from(nth)].1).into_iter().filter(is_own);
-    whole.enumerate().map(|(nth, part)| Part { tuple_share: tuples(nth), ..part }).collect()
+    }
 }

@@ -1,345 +1,394 @@
-//! The coordinator's end: agents that joined are the workers of a run.
+//! The coordinator's end of a run: pure. Reports of agents, entries of the log and the time come in; messages, entries, and what
+//! the run's conductor is to know come out.
 
-use std::collections::{HashMap, VecDeque};
+mod fleet;
+mod member;
+mod replay;
 
-use host::Root;
-use plan::{Plan, Role};
-use run::{Ground, Interrupt, Order, Update, Workers};
-use samples::{AgentState, AgentSummary, Phase, Sink, Summary, Tick};
-use units::{Clock, Nanos};
+use std::collections::{BTreeMap, VecDeque};
 
+use run::Order;
+use samples::{AgentState, AgentSummary, Tick};
+use units::Nanos;
+
+pub use fleet::{Fleet, Job};
+#[cfg(test)]
+pub(crate) use replay::Replay;
+
+use self::member::{Answer, Member};
 use crate::{
-    link::{Inbox, Link},
-    message::{Down, EVERY, HERE, Here, LEASE, News, PROTOCOL, Up, to_agent, to_run},
-    share::{Offered, assign},
+    message::{
+        AGAIN, Author, Began, Body, Down, EVERY, Entry, Here, LOST_AFTER, Lead, Offer, Record, Report, Up,
+        to_agent,
+    },
+    share::{self, Offered},
 };
 
-/// Agents say each second that they are there: who is not heard of in this time is not waited for.
-const GATHERS: Nanos = Nanos::from_millis(2_500);
-/// An agent checks its machine, and resolves names, within this time.
+/// An agent resolves names and checks its machine within this time.
 const PREPARES: Nanos = Nanos::from_secs(30);
-/// An order is applied within this time: the way to the agent, and a shard's own notice.
-const NOTICE: Nanos = Nanos::from_millis(400);
+/// Between the entry that a run begins, and its beginning: the messages that say so arrive meanwhile.
+const BEGINS_IN: Nanos = Nanos::from_millis(500);
+/// The way to an agent is measured this often, this far apart.
+const SAMPLES: u32 = 8;
+const SAMPLES_EVERY: Nanos = Nanos::from_millis(30);
+/// For so long, where replies are lost.
+const MEASURES: Nanos = Nanos::from_secs(3);
 
-/// The plan as agents are given it.
-pub struct Job<'a> {
-    /// The flags that make it, each with its value.
-    pub flags: Vec<(String, String)>,
-    /// The text of its scenario file, where it has one.
-    pub scenario: Option<&'a str>,
+/// What the conductor of the run is to know.
+#[derive(Debug)]
+pub(crate) enum Change {
+    /// What a worker counted.
+    Tick(u32, Box<Tick>),
+    /// A worker is lost; what comes of it is late.
+    Lost(u32),
+    /// It was only away.
+    Back(u32),
 }
 
-/// Agents that take part in a run.
-pub struct Fleet {
-    link: Link,
+/// Leads agents through a run.
+pub(crate) struct Coordinator {
     run: String,
-    news: Inbox<Up>,
-    clock: Clock,
+    term: u32,
+    stage: Stage,
     members: Vec<Member>,
-    /// What each worker does.
-    roles: Vec<Role>,
-    /// Lost workers that were not reported yet.
-    lost: VecDeque<u32>,
-    /// The tick that was read last.
-    read: Tick,
-    /// When agents were last told that we are there.
-    said: Nanos,
+    offer: Offer,
+    seed: u64,
+    salt: u64,
+    has_probe: bool,
+    /// When the run began, by the coordinator's clock.
+    start: Option<Nanos>,
+    /// The orders of the run, once they are stored; what was stored before an order that is missing; and how many this
+    /// process has given.
+    orders: Vec<Order>,
+    early: BTreeMap<u32, Order>,
+    given: u32,
+    /// A later process leads the run.
+    is_deposed: bool,
+    messages: VecDeque<(String, Down)>,
+    records: VecDeque<Record>,
+    changes: VecDeque<Change>,
 }
 
-struct Member {
-    here: Here,
-    state: AgentState,
-    heard: Nanos,
-    /// Where its workers begin.
-    first: u32,
-    /// Ticks taken from each of its shards.
-    sequences: Vec<u64>,
-    /// Connections that each of its shards holds.
-    open: Vec<u64>,
-    wanted: u64,
-    /// Ticks that it sent and that did not arrive.
-    missing: u64,
-    io: String,
+enum Stage {
+    /// Agents are offered their shares until then at the latest.
+    Offering(Nanos),
+    Assigning(Nanos),
+    /// The way to them is measured.
+    Measuring(Nanos),
+    /// That it begins is being stored.
+    Storing,
+    Begun,
+    Over,
+    Failed(String),
 }
 
-impl Fleet {
-    /// Gathers the agents at this server, and splits the plan over those that can take part. All are ready when this returns.
-    ///
-    /// # Errors
-    /// There is none, or one refuses; with the reason.
-    pub fn gather(link: Link, plan: &Plan, job: &Job) -> Result<Fleet, String> {
-        let run = format!("{:08x}", units::system_random() as u32);
-        let clock = Clock::start();
-        let heres = free_agents(&link, &clock)?;
-        let news = link.subscribe(to_run(&run))?;
-        let member = |here: Here| Member {
-            here,
-            state: AgentState::Ready,
-            heard: clock.now(),
-            first: 0,
-            sequences: Vec::new(),
-            open: Vec::new(),
-            wanted: 0,
-            missing: 0,
-            io: String::new(),
-        };
-        let mut fleet = Fleet {
-            link,
+impl Coordinator {
+    /// Of a new run: these agents are to take part.
+    pub(crate) fn new(
+        run: String,
+        agents: Vec<Here>,
+        offer: Offer,
+        plan: (u64, bool),
+        salt: u64,
+        now: Nanos,
+    ) -> Coordinator {
+        let members = agents.into_iter().map(Member::new).collect();
+        let (seed, has_probe) = plan;
+        Coordinator {
             run,
-            news,
-            clock,
-            members: heres.into_iter().map(member).collect(),
-            roles: Vec::new(),
-            lost: VecDeque::new(),
-            read: Tick::default(),
-            said: Nanos::ZERO,
-        };
-        let offered = fleet.offer(job)?;
-        fleet.assign(plan, &offered)?;
-        Ok(fleet)
+            term: 0,
+            stage: Stage::Offering(now + PREPARES),
+            members,
+            offer,
+            seed,
+            salt,
+            has_probe,
+            start: None,
+            orders: Vec::new(),
+            early: BTreeMap::new(),
+            given: 0,
+            is_deposed: false,
+            messages: VecDeque::new(),
+            records: VecDeque::new(),
+            changes: VecDeque::new(),
+        }
     }
 
-    fn tell(&self, member: &Member, message: &Down) {
-        self.link.send(to_agent(&member.here.id), message);
+    /// Of a run that another process has begun: what this did is in the log, which is to be [taken](Coordinator::take) up to the
+    /// entry that it is [resumed](Record::Resumed), and it [leads](Coordinator::lead_from) from then on.
+    pub(crate) fn taking_up(run: String, term: u32, began: Began) -> Coordinator {
+        let nothing = Offer::default();
+        let mut coordinator = Coordinator::new(run, Vec::new(), nothing, (began.seed, false), 0, Nanos::ZERO);
+        let members = began.members.into_iter().map(|(who, ready)| Member::again(who, Answer::Ready(ready)));
+        (coordinator.term, coordinator.members) = (term, members.collect());
+        coordinator.stage = Stage::Begun;
+        coordinator.number_workers();
+        coordinator.records.push_back(Record::Resumed);
+        coordinator
     }
 
-    fn offer(&mut self, job: &Job) -> Result<Vec<Offered>, String> {
-        let all = self.members.iter().map(|member| member.here.cores).sum();
-        for member in &self.members {
-            let share = (member.here.cores, all);
-            let (run, flags) = (self.run.clone(), job.flags.clone());
-            let scenario = job.scenario.map(str::to_owned);
-            self.tell(member, &Down::Offer { run, protocol: PROTOCOL, flags, scenario, share });
+    /// Whether all agents are ready, or why not.
+    pub(crate) fn is_ready(&self) -> Result<bool, &str> {
+        match &self.stage {
+            Stage::Failed(why) => Err(why),
+            Stage::Storing | Stage::Begun => Ok(true),
+            _ => Ok(false),
         }
-        let shards = self.wait_for_all(|news| match news {
-            News::Offered { shards } => Some(shards),
-            _ => None,
-        })?;
-        let network = |member: &Member| member.here.network.clone();
-        Ok(self
-            .members
-            .iter()
-            .zip(shards)
-            .map(|(m, shards)| Offered { network: network(m), shards })
-            .collect())
     }
 
-    fn assign(&mut self, plan: &Plan, offered: &[Offered]) -> Result<(), String> {
-        let salt = units::system_random();
-        let assigned = assign(offered);
-        for (nth, (member, assigned)) in self.members.iter().zip(&assigned).enumerate() {
-            let (run, probe) = (self.run.clone(), nth == 0 && plan.probe.is_some());
-            let (shards, tuples) = (assigned.shards.clone(), assigned.tuples);
-            self.tell(member, &Down::Assign { run, shards, probe, tuples, salt });
-        }
-        let ready = self.wait_for_all(|news| match news {
-            News::Ready { roles, io } => Some((roles, io)),
-            _ => None,
-        })?;
-        for (nth, (roles, io)) in ready.into_iter().enumerate() {
-            let member = &mut self.members[nth];
-            (member.first, member.io) = (self.roles.len() as u32, io);
-            (member.sequences, member.open) = (vec![0; roles.len()], vec![0; roles.len()]);
-            self.roles.extend(roles);
-        }
-        let parts = plan.parts(|nth| assigned[0].shards[usize::from(nth)].1);
-        for (member, agent) in self.members.iter_mut().zip(assigned) {
-            let own = |part: &&plan::Part| match part.role {
-                Role::Population(nth) => {
-                    let (first, _) = agent.shards[usize::from(nth)];
-                    (first..first + agent.own[usize::from(nth)]).contains(&part.shard)
-                }
-                Role::Probe(_) => false,
-            };
-            member.wanted = parts.iter().filter(own).map(|part| u64::from(part.connections)).sum();
-        }
-        Ok(())
+    /// When the run began, by the clock of `now`s.
+    pub(crate) fn start(&self) -> Option<Nanos> {
+        self.start
     }
 
-    /// What each agent replies, in the order of the agents.
-    fn wait_for_all<T>(&self, wanted: impl Fn(News) -> Option<T>) -> Result<Vec<T>, String> {
-        let until = self.clock.now() + PREPARES;
-        let mut replies: HashMap<String, T> = HashMap::new();
-        while replies.len() < self.members.len() {
-            let now = self.clock.now();
-            if now >= until {
-                let silent = self.members.iter().find(|member| !replies.contains_key(&member.here.id));
-                let silent = silent.map(|member| member.here.id.as_str()).unwrap_or_default();
-                return Err(format!("agent {silent} did not reply within {PREPARES}"));
+    /// A later process leads the run: this one does nothing more.
+    pub(crate) fn is_deposed(&self) -> bool {
+        self.is_deposed
+    }
+
+    /// Which workers there are, the agents' one after the other.
+    pub(crate) fn roles(&self) -> Vec<plan::Role> {
+        self.members.iter().flat_map(|member| member.ready().roles.clone()).collect()
+    }
+
+    /// Threads of all agents.
+    pub(crate) fn threads(&self) -> u32 {
+        self.members.iter().map(|member| member.ready().threads).sum()
+    }
+
+    /// `uring` or `epoll`, or `mixed`.
+    pub(crate) fn io(&self) -> &'static str {
+        let mut ios = self.members.iter().map(|member| member.ready().io.as_str());
+        match ios.next() {
+            Some(first) if ios.any(|io| io != first) => "mixed",
+            Some("uring") => "uring",
+            _ => "epoll",
+        }
+    }
+
+    pub(crate) fn agents(&self) -> Vec<AgentSummary> {
+        self.members.iter().map(|member| member.summary(self.start)).collect()
+    }
+
+    /// What was taken of each agent: requests sent.
+    #[cfg(test)]
+    pub(crate) fn taken(&self) -> Vec<(crate::message::Incarnation, u64)> {
+        self.members.iter().map(|member| (member.who.clone(), member.sent())).collect()
+    }
+
+    /// Nothing will come any more from any agent.
+    pub(crate) fn is_over(&self) -> bool {
+        self.members.iter().all(|member| member.state != AgentState::Ready)
+    }
+
+    /// A message to an agent's subject.
+    pub(crate) fn poll_message(&mut self) -> Option<(String, Down)> {
+        self.messages.pop_front()
+    }
+
+    /// What the log is to have; it comes back from there.
+    pub(crate) fn poll_record(&mut self) -> Option<Record> {
+        self.records.pop_front()
+    }
+
+    pub(crate) fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// The run is over: nothing more is wanted of any agent.
+    pub(crate) fn release(&mut self) {
+        self.stage = Stage::Over;
+        self.members.iter_mut().for_each(|member| member.due = Nanos::ZERO);
+    }
+
+    pub(crate) fn poll_change(&mut self) -> Option<Change> {
+        self.changes.pop_front()
+    }
+
+    /// The conductor gives an order. Agents learn of it once it is stored.
+    pub(crate) fn order(&mut self, order: Order) {
+        let number = self.given;
+        self.given += 1;
+        // Where the run is taken up, a process before may have given it.
+        if number as usize >= self.orders.len() {
+            self.records.push_back(Record::Ordered(number, order));
+        }
+    }
+
+    /// An agent reports.
+    pub(crate) fn handle(&mut self, now: Nanos, up: Up) {
+        if up.term > self.term {
+            self.is_deposed = true;
+            return;
+        }
+        let has_begun = matches!(self.stage, Stage::Begun);
+        let Some(member) = self.members.iter_mut().find(|member| member.who.id == up.who.id) else { return };
+        if member.who != up.who {
+            // Another process of this agent: the one that took part is no more.
+            if has_begun {
+                member.lose(&mut self.changes);
             }
-            self.members.iter().for_each(|member| self.tell(member, &Down::Alive { run: self.run.clone() }));
-            match self.news.next(EVERY) {
-                Some(Up { id, news: News::Refused { why } }) => {
-                    return Err(format!("agent {id} refuses: {why}"));
-                }
-                Some(Up { id, news }) => {
-                    if let Some(reply) = wanted(news) {
-                        replies.insert(id, reply);
-                    }
-                }
-                None => {}
-            }
+            return;
         }
-        let reply = |member: &Member| replies.remove(&member.here.id).expect("each has replied");
-        Ok(self.members.iter().map(reply).collect())
+        member.hear(now, &up, &mut self.changes);
+        let id = up.who.id;
+        match up.report {
+            Report::Refused { why } if !has_begun => {
+                self.stage = Stage::Failed(format!("agent {id} refuses: {why}"))
+            }
+            Report::Accepted { shards } if matches!(self.stage, Stage::Offering(_)) => {
+                member.answer = Answer::Accepted(shards)
+            }
+            Report::Ready(ready) if matches!(self.stage, Stage::Assigning(_)) => {
+                member.answer = Answer::Ready(ready)
+            }
+            Report::Running(running) => member.running = Some(running),
+            Report::Idle if has_begun => member.idle(&mut self.changes),
+            _ => {}
+        }
     }
 
-    /// All agents begin.
-    fn begin(&mut self) -> Ground {
-        self.clock = Clock::start();
+    /// An entry of the run's log.
+    pub(crate) fn take(&mut self, now: Nanos, entry: Entry) {
+        match entry.author {
+            Author::Coordinator { term } if term > self.term => self.is_deposed = true,
+            Author::Coordinator { .. } => self.take_own(now, entry.record),
+            Author::Agent(who) => {
+                if let Some(member) = self.members.iter_mut().find(|member| member.who == who) {
+                    member.take(entry.sequence, entry.record, &mut self.changes);
+                }
+            }
+        }
+    }
+
+    fn take_own(&mut self, now: Nanos, record: Record) {
+        match record {
+            Record::Ordered(number, order) if number as usize >= self.orders.len() => {
+                self.early.entry(number).or_insert(order);
+                while let Some(order) = self.early.remove(&(self.orders.len() as u32)) {
+                    self.orders.push(order);
+                    self.members.iter_mut().for_each(|member| member.due = Nanos::ZERO);
+                }
+            }
+            Record::Began(began) if matches!(self.stage, Stage::Storing) => {
+                self.lead_from(now, now + began.after)
+            }
+            _ => {}
+        }
+    }
+
+    /// It leads from now on a run that began, or begins, at `start`.
+    pub(crate) fn lead_from(&mut self, now: Nanos, start: Nanos) {
+        (self.stage, self.start) = (Stage::Begun, Some(start));
         for member in &mut self.members {
-            member.heard = self.clock.now();
+            (member.heard, member.due) = (now, Nanos::ZERO);
         }
-        self.members.iter().for_each(|member| self.tell(member, &Down::Begin { run: self.run.clone() }));
-        self.link.flush();
-        let same = self.members.iter().all(|member| member.io == self.members[0].io);
-        let io = if same && self.members[0].io == "uring" {
-            "uring"
-        } else if same {
-            "epoll"
-        } else {
-            "mixed"
-        };
-        Ground::elsewhere(self.clock.now(), io)
     }
 
-    /// Runs the plan that it was [gathered](Fleet::gather) for; the sinks see it as it happens.
-    pub fn run(
-        &mut self,
-        plan: &Plan,
-        root: &Root,
-        sinks: &mut [&mut dyn Sink],
-        interrupt: &Interrupt,
-    ) -> Summary {
-        run::run_on(plan, root, self, Fleet::begin, sinks, interrupt)
+    /// Goes on: repeats what was not answered, and notices who is silent.
+    pub(crate) fn poll(&mut self, now: Nanos) {
+        if self.is_deposed {
+            return;
+        }
+        self.step(now);
+        if let Stage::Begun = self.stage {
+            for member in &mut self.members {
+                if member.state == AgentState::Ready && now.since(member.heard) >= LOST_AFTER {
+                    member.lose(&mut self.changes);
+                }
+            }
+        }
+        for nth in 0..self.members.len() {
+            self.send(now, nth);
+        }
     }
 
-    fn keep_alive(&mut self) {
-        let now = self.clock.now();
-        if now.since(self.said) >= EVERY {
-            self.said = now;
-            self.members.iter().for_each(|member| self.tell(member, &Down::Alive { run: self.run.clone() }));
+    /// From stage to stage, until the run begins.
+    fn step(&mut self, now: Nanos) {
+        let all = |is: fn(&Answer) -> bool| self.members.iter().all(|member| is(&member.answer));
+        match self.stage {
+            Stage::Offering(_) if all(|answer| matches!(answer, Answer::Accepted(_))) => self.assign(now),
+            Stage::Assigning(_) if all(|answer| matches!(answer, Answer::Ready(_))) => {
+                self.stage = Stage::Measuring(now + MEASURES);
+                self.number_workers();
+            }
+            Stage::Measuring(until) => {
+                let is_known = |member: &Member| member.way.samples() >= SAMPLES;
+                if now >= until || self.members.iter().all(is_known) {
+                    self.stage = Stage::Storing;
+                    let began = self.began();
+                    self.records.push_back(Record::Began(Box::new(began)));
+                }
+            }
+            Stage::Offering(until) | Stage::Assigning(until) if now >= until => {
+                let silent = |member: &&Member| !member.answer.is_of(&self.stage);
+                let id =
+                    self.members.iter().find(silent).map(|member| member.who.id.clone()).unwrap_or_default();
+                self.stage = Stage::Failed(format!("agent {id} did not reply within {PREPARES}"));
+            }
+            _ => {}
         }
+    }
+
+    fn assign(&mut self, now: Nanos) {
+        let offered: Vec<Offered> = self.members.iter().map(Member::offered).collect();
+        let assigned = share::assign(&offered, self.has_probe, self.salt);
+        for (member, assign) in self.members.iter_mut().zip(assigned) {
+            (member.assign, member.due) = (Some(assign), Nanos::ZERO);
+        }
+        self.stage = Stage::Assigning(now + PREPARES);
+    }
+
+    fn number_workers(&mut self) {
+        let mut first = 0;
         for member in &mut self.members {
-            if member.state == AgentState::Ready && now.since(member.heard) >= LEASE {
-                member.state = AgentState::Lost;
-                self.lost.extend(member.first..member.first + member.sequences.len() as u32);
-            }
+            member.set_first(first);
+            first += member.ready().roles.len() as u32;
         }
     }
 
-    fn handle(&mut self, Up { id, news }: Up) -> Option<u32> {
-        let now = self.clock.now();
-        let member = self.members.iter_mut().find(|member| member.here.id == id)?;
-        if member.state == AgentState::Lost {
-            return None;
+    fn began(&self) -> Began {
+        let members = self.members.iter().map(|member| (member.who.clone(), member.ready().clone()));
+        Began { seed: self.seed, after: BEGINS_IN, members: members.collect() }
+    }
+
+    /// What a member is to know now, if it is due.
+    fn send(&mut self, now: Nanos, nth: usize) {
+        let member = &self.members[nth];
+        if now < member.due {
+            return;
         }
-        member.heard = now;
-        match news {
-            News::Tick { shard, sequence, tick } => {
-                let next = member.sequences.get_mut(shard as usize)?;
-                // What came twice counts once.
-                if sequence < *next {
-                    return None;
-                }
-                member.missing += sequence - *next;
-                *next = sequence + 1;
-                if tick.phase != Phase::Drain {
-                    member.open[shard as usize] = tick.open;
-                }
-                self.read = *tick;
-                Some(member.first + shard)
+        let lead = |begin| Body::Lead(Lead { begin, from: 0, orders: Vec::new() });
+        let (body, again) = match &self.stage {
+            Stage::Failed(_) | Stage::Over => (Body::Release, EVERY),
+            Stage::Offering(_) if matches!(member.answer, Answer::None) => {
+                (Body::Offer(Box::new(self.offer_to(member))), EVERY)
             }
-            News::Lost { shard } => {
-                self.lost.push_back(member.first + shard);
-                None
-            }
-            News::Ended { ticks } => {
-                member.state = AgentState::Done;
-                let taken = member.sequences.iter().sum::<u64>();
-                member.missing += ticks.iter().sum::<u64>().saturating_sub(taken);
-                None
-            }
-            _ => None,
-        }
-    }
-}
-
-impl Workers for Fleet {
-    fn role(&self) -> Vec<Role> {
-        self.roles.clone()
-    }
-
-    fn notice(&self) -> Nanos {
-        NOTICE
-    }
-
-    fn period(&self) -> Nanos {
-        EVERY
-    }
-
-    fn agents(&self) -> Vec<AgentSummary> {
-        let summary = |member: &Member| AgentSummary {
-            id: member.here.id.clone(),
-            state: member.state,
-            wanted: member.wanted,
-            held: member.open.iter().sum(),
-            missing_ticks: member.missing,
+            Stage::Assigning(_) if !matches!(member.answer, Answer::Ready(_)) => match &member.assign {
+                Some(assign) => (Body::Assign(Box::new(assign.clone())), EVERY),
+                None => return,
+            },
+            Stage::Measuring(_) if member.way.samples() < SAMPLES => (lead(None), SAMPLES_EVERY),
+            Stage::Begun if member.state == AgentState::Done => (Body::Release, EVERY),
+            Stage::Begun => self.lead(member),
+            _ => (lead(None), EVERY),
         };
-        self.members.iter().map(summary).collect()
+        let down = Down { run: self.run.clone(), term: self.term, sent: now, body };
+        self.messages.push_back((to_agent(&member.who.id), down));
+        self.members[nth].due = now + again;
     }
 
-    fn now(&self) -> Nanos {
-        self.clock.now()
+    fn offer_to(&self, member: &Member) -> Offer {
+        let all = self.members.iter().map(|member| member.cores).sum();
+        Offer { share: (member.cores, all), ..self.offer.clone() }
     }
 
-    fn order(&mut self, order: Order) {
-        for member in &self.members {
-            self.tell(member, &Down::Order { run: self.run.clone(), order });
-        }
-        self.link.flush();
+    /// The orders that a member does not have, and when it begins; and when to say so again.
+    fn lead(&self, member: &Member) -> (Body, Nanos) {
+        let has = member.running.map_or(0, |running| running.orders).min(self.orders.len() as u32);
+        let orders = self.orders[has as usize..].to_vec();
+        let is_known = orders.is_empty() && member.running.is_some();
+        let begin = self.start.map(|start| member.way.there(start));
+        (Body::Lead(Lead { begin, from: has, orders }), if is_known { EVERY } else { AGAIN })
     }
-
-    fn next(&mut self, until: Nanos) -> Update<'_> {
-        loop {
-            self.keep_alive();
-            if let Some(worker) = self.lost.pop_front() {
-                return Update::Lost(worker);
-            }
-            if self.members.iter().all(|member| member.state != AgentState::Ready) {
-                return Update::Ended;
-            }
-            let wait = until.since(self.clock.now());
-            let Some(up) = self.news.next(wait.min(EVERY)) else {
-                if self.clock.now() >= until {
-                    return Update::Nothing;
-                }
-                continue;
-            };
-            if let Some(worker) = self.handle(up) {
-                return Update::Tick(worker, &self.read);
-            }
-        }
-    }
-}
-
-/// Agents of this protocol that take part in no run.
-fn free_agents(link: &Link, clock: &Clock) -> Result<Vec<Here>, String> {
-    let inbox: Inbox<Here> = link.subscribe(HERE.to_owned())?;
-    let until = clock.now() + GATHERS;
-    let mut found: HashMap<String, Here> = HashMap::new();
-    while clock.now() < until {
-        if let Some(here) = inbox.next(until.since(clock.now())) {
-            found.insert(here.id.clone(), here);
-        }
-    }
-    let mut agents: Vec<Here> = found.into_values().filter(|here| here.run.is_none()).collect();
-    agents.sort_by(|a, b| a.id.cmp(&b.id));
-    if let Some(other) = agents.iter().find(|here| here.protocol != PROTOCOL) {
-        return Err(format!("agent {} is throng {}; use one version for all", other.id, other.version));
-    }
-    if agents.is_empty() {
-        return Err("no agent is there; start some with throng agent --nats URL".to_owned());
-    }
-    Ok(agents)
 }

@@ -1,23 +1,33 @@
 //! One plan on many machines: agents that joined over NATS, and the coordinator that leads them.
 //!
 //! ```text
-//! coordinator                         agent
-//!   wait for agents   ◄── Here ──────   each second: who it is, whether it is free
-//!   offer the plan    ─── Offer ────►   plan, names, limits, allow list ─► Offered or Refused
-//!   parts that sum up ─── Assign ───►   threads set up                  ─► Ready or Refused
-//!   begin             ─── Begin ────►   all threads begin
-//!   run's conductor   ─── Order ────►   to its threads
-//!   merges            ◄── Tick ──────   each second and thread
+//! coordinator                          agent
+//!   which agents are there ◄─ Here ────  each second: who it is, and its run
+//!   offer the plan         ── Offer ──►  plan, names, limits, allow list ─► Accepted or Refused
+//!   parts that sum up      ── Assign ─►  threads set up                  ─► Ready or Refused
+//!   the way to each clock  ── Lead ───►  answers at once
+//!   the run begins         ── Lead ───►  at the same time, by its own clock ─► Running
+//!   run's conductor        ── Lead ───►  orders to its threads; renews its lease
+//!   merges what the log has ◄═ Ticks ══  each second, from its outbox
+//!   checks the sums        ◄═ Sealed ══  the last entry of its log
+//!   the run is over        ── Release ►  free
 //! ```
 //!
+//! Messages (`──`) may be lost, repeated or late: their sender repeats them until they are answered. The log (`══`) is kept by
+//! NATS JetStream. [`coordinator`] and [`agent`] are pure; `coordinator/fleet.rs` and `agent/service.rs` are their surroundings.
 //! The fleet is one more kind of [`run::Workers`]: conductor, sinks and judge are those of one machine.
 
 mod agent;
+mod clock;
 mod coordinator;
 mod link;
 mod message;
+mod outbox;
+mod seal;
 mod share;
+#[cfg(test)]
+mod simulation;
 
-pub use agent::{Agent, Allow, Planner};
+pub use agent::{About, Allow, Caps, Held, Planner, Service};
 pub use coordinator::{Fleet, Job};
 pub use link::{Access, Link, Server};

@@ -1,5 +1,6 @@
 //! The connection to NATS, for callers without an event loop of their own.
 
+mod log;
 mod server;
 
 use std::{
@@ -13,6 +14,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio::runtime::Runtime;
 use units::Nanos;
 
+pub(crate) use log::{Stamped, Stored};
 pub use server::{Access, Server};
 
 /// A connection to a NATS server; it is dialled again whenever it is lost.
@@ -41,12 +43,17 @@ impl Link {
 
     /// What lasts longer than a connection: streams that the server keeps.
     pub fn jetstream(&self) -> jetstream::Context {
+        let _inside = self.runtime.enter();
         jetstream::new(self.client.clone())
     }
 
     /// Waits for what the server replies.
     pub fn wait<F: Future>(&self, reply: F) -> F::Output {
         self.runtime.block_on(reply)
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(task);
     }
 
     pub(crate) fn send(&self, subject: String, message: &impl Serialize) {

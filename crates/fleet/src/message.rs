@@ -1,4 +1,7 @@
-//! Everything that goes between a coordinator and its agents, as JSON.
+//! Everything that goes between a coordinator and its agents.
+//!
+//! Two ways: *messages* over core NATS, which may be lost, repeated or late, and are repeated by their sender until they are
+//! answered; and the *log* of a run, a JetStream subject, which keeps what must last.
 
 use plan::Role;
 use run::Order;
@@ -6,27 +9,55 @@ use samples::Tick;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
+use crate::seal::Sums;
+
 /// Of these messages; an agent serves only a coordinator of its own.
-pub(crate) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 2;
 
-/// Where agents say that they are there.
+/// How often a coordinator and its agents say that they are alive.
+pub(crate) const EVERY: Nanos = Nanos::from_secs(1);
+/// What has not been answered is sent again after this time.
+pub(crate) const AGAIN: Nanos = Nanos::from_millis(300);
+/// An agent that is not heard of for this long is lost.
+pub(crate) const LOST_AFTER: Nanos = Nanos::from_secs(4);
+/// An agent that has not heard from its coordinator for this long ends its load. Longer than a coordinator takes to start again.
+pub(crate) const LEASE: Nanos = Nanos::from_secs(10);
+
+/// Where agents announce themselves, each second.
 pub(crate) const HERE: &str = "throng.here";
+/// Where they are asked to do so at once.
+pub(crate) const WHO: &str = "throng.who";
+/// The subjects of all logs.
+pub(crate) const LOGS: &str = "throng.log.>";
 
-/// Where an agent is spoken to.
+/// Where an agent receives messages.
 pub(crate) fn to_agent(id: &str) -> String {
     format!("throng.agent.{id}")
 }
 
-/// Where the agents of a run report.
+/// Where the coordinator of a run receives messages.
 pub(crate) fn to_run(run: &str) -> String {
     format!("throng.run.{run}")
 }
 
-/// An agent is there: each second, on [`HERE`].
+/// Where what must last of a run is kept.
+pub(crate) fn log_of(run: &str) -> String {
+    format!("throng.log.{run}")
+}
+
+/// One process of an agent. A second process of the same agent is not the one that was given a part of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Incarnation {
+    /// The agent, unique in the fleet.
+    pub(crate) id: String,
+    /// Drawn when it started.
+    pub(crate) nonce: u32,
+}
+
+/// An agent announces itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Here {
-    /// Unique in the fleet.
-    pub(crate) id: String,
+    pub(crate) who: Incarnation,
     /// [`PROTOCOL`].
     pub(crate) protocol: u32,
     /// throng's version.
@@ -35,70 +66,186 @@ pub(crate) struct Here {
     pub(crate) network: String,
     /// Processors that it may use.
     pub(crate) cores: u32,
+    /// It takes no new run.
+    pub(crate) is_draining: bool,
     /// The run that it takes part in.
-    pub(crate) run: Option<String>,
+    pub(crate) run: Option<Busy>,
 }
 
-/// From the coordinator to an agent. Times are of the run: from when it began.
+/// The run that an agent takes part in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Busy {
+    pub(crate) run: String,
+    /// Of what the run was made from: a coordinator that is started again with the same takes it up again.
+    pub(crate) fingerprint: String,
+    pub(crate) term: u32,
+    /// How long it has not heard from the coordinator.
+    pub(crate) silent: Nanos,
+}
+
+/// From a coordinator to an agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Down {
-    /// A run, and this agent's share of it.
-    Offer {
-        run: String,
-        protocol: u32,
-        /// The flags that make the plan, each with its value.
-        flags: Vec<(String, String)>,
-        /// Text of the scenario file, where the target names one.
-        scenario: Option<String>,
-        /// This agent's part and the sum of all.
-        share: (u32, u32),
-    },
-    /// Which shards of the plan are this agent's.
-    Assign {
-        run: String,
-        /// For each population the first of its shards, and their number in the whole fleet.
-        shards: Vec<(u32, u32)>,
-        /// Whether the probe's are its own, too.
-        probe: bool,
-        /// Tuple shares before its own, and all, of agents with the same ports.
-        tuples: (u32, u32),
-        /// Where the local addresses begin.
-        salt: u64,
-    },
-    /// The run begins.
-    Begin { run: String },
-    /// An order of the run's conductor.
-    Order { run: String, order: Order },
-    /// The coordinator is there.
-    Alive { run: String },
+pub(crate) struct Down {
+    pub(crate) run: String,
+    /// How often the run has been taken up by another process of the coordinator: the highest one leads.
+    pub(crate) term: u32,
+    /// When it was sent, by the coordinator's clock; the reply has it too, which measures the way there and back.
+    pub(crate) sent: Nanos,
+    pub(crate) body: Body,
 }
 
-/// From an agent to the run's coordinator.
+/// What a coordinator says. Each is repeated until its reply arrives, and means the same if it arrives twice.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Body {
+    Offer(Box<Offer>),
+    Assign(Box<Assign>),
+    Lead(Lead),
+    /// The run needs this agent no longer.
+    Release,
+}
+
+/// A run, and an agent's share of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Offer {
+    pub(crate) protocol: u32,
+    pub(crate) fingerprint: String,
+    /// The flags that make the plan, each with its value.
+    pub(crate) flags: Vec<(String, String)>,
+    /// The text of the scenario file, where the target names one.
+    pub(crate) scenario: Option<String>,
+    /// The files that the scenario reads, by name.
+    pub(crate) files: Vec<(String, String)>,
+    /// This agent's share and the sum of all.
+    pub(crate) share: (u32, u32),
+}
+
+/// Which shards of the plan are an agent's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Assign {
+    /// For each population its shards: the first, how many, and how many there are in the whole fleet.
+    pub(crate) shards: Vec<Range>,
+    /// Whether the probe's are its own, too.
+    pub(crate) probe: bool,
+    /// Its place among the agents with the same ports, and their number.
+    pub(crate) tuples: (u32, u32),
+    /// Where the local addresses begin.
+    pub(crate) salt: u64,
+}
+
+/// Neighbouring shards of a population.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Range {
+    pub(crate) first: u32,
+    pub(crate) own: u32,
+    pub(crate) all: u32,
+}
+
+/// The coordinator leads: renews the agent's lease, and repeats what the agent does not know yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Lead {
+    /// When the run begins, by the agent's clock.
+    pub(crate) begin: Option<Nanos>,
+    /// The number of the first of these orders, from 0 for the first of the run.
+    pub(crate) from: u32,
+    /// Times are of the run: from when it began.
+    pub(crate) orders: Vec<Order>,
+}
+
+/// From an agent to the coordinator of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Up {
-    /// The agent.
-    pub(crate) id: String,
-    pub(crate) news: News,
+    pub(crate) who: Incarnation,
+    pub(crate) term: u32,
+    /// The [`Down::sent`] that this replies to, if it is a reply.
+    pub(crate) echo: Option<Nanos>,
+    /// When it was sent, by the agent's clock.
+    pub(crate) at: Nanos,
+    pub(crate) report: Report,
 }
 
 /// What an agent reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum News {
+pub(crate) enum Report {
     /// It can take its share with this many shards of each population.
-    Offered { shards: Vec<u32> },
+    Accepted { shards: Vec<u32> },
     /// It takes no part.
     Refused { why: String },
     /// Its shards wait for the beginning.
-    Ready { roles: Vec<Role>, io: String },
-    /// What a shard counted, since its tick before; `sequence` from 0 for each shard.
-    Tick { shard: u32, sequence: u64, tick: Box<Tick> },
-    /// A shard has ended without an order to.
-    Lost { shard: u32 },
-    /// All have ended; how many ticks each has sent.
-    Ended { ticks: Vec<u64> },
+    Ready(Ready),
+    /// Its shards run.
+    Running(Running),
+    /// It takes part in no such run, or not any more.
+    Idle,
 }
 
-/// How often agents say that they are there.
-pub(crate) const EVERY: Nanos = Nanos::from_secs(1);
-/// An agent that is not heard of for this long is lost; one that hears of no coordinator ends its load.
-pub(crate) const LEASE: Nanos = Nanos::from_secs(4);
+/// An agent's shards wait for the beginning.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ready {
+    /// What its workers do: all its shards with the same role are one worker.
+    pub(crate) roles: Vec<Role>,
+    /// Connections that are its part.
+    pub(crate) wanted: u64,
+    pub(crate) threads: u32,
+    /// `uring` or `epoll`.
+    pub(crate) io: String,
+}
+
+/// An agent's shards run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Running {
+    /// When they began, by the agent's clock.
+    pub(crate) began: Nanos,
+    /// How many orders it has.
+    pub(crate) orders: u32,
+    /// Entries of the log that the carrier does not have yet.
+    pub(crate) unstored: u32,
+}
+
+/// What is kept in the log of a run, once for each author and sequence.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) author: Author,
+    /// From 0 for each author.
+    pub(crate) sequence: u64,
+    pub(crate) record: Record,
+}
+
+/// Who wrote an entry.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) enum Author {
+    Coordinator { term: u32 },
+    Agent(Incarnation),
+}
+
+/// What an entry says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Record {
+    /// The run begins this long after the entry is stored.
+    Began(Box<Began>),
+    /// Another process of the coordinator leads from here on.
+    Resumed,
+    /// The order of this number.
+    Ordered(u32, Order),
+    /// What each of an agent's workers counted since its entry before.
+    Ticks(Vec<Tick>),
+    /// Nothing follows.
+    Sealed(Seal),
+}
+
+/// What a coordinator must know to take up a run again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Began {
+    pub(crate) seed: u64,
+    pub(crate) after: Nanos,
+    /// Who takes part, and with what.
+    pub(crate) members: Vec<(Incarnation, Ready)>,
+}
+
+/// The end of an agent's part.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Seal {
+    /// What each worker's ticks must add up to.
+    pub(crate) sums: Vec<Sums>,
+    /// Why it ended before its time, if it did.
+    pub(crate) why: Option<String>,
+}

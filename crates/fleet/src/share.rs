@@ -1,58 +1,144 @@
-//! Who of a fleet does which part of a plan.
+//! Which parts of a plan are an agent's: said by the coordinator, and followed by the agent, with one and the same function.
 
 use std::collections::HashMap;
 
+use plan::{Part, Plan, Role, TupleShare};
+use units::Count;
+
+use crate::message::{Assign, Range, Ready};
+
 /// What an agent was offered to take part with.
-pub(crate) struct Offered {
+pub(crate) struct Offered<'a> {
     /// Agents with the same value share ports.
-    pub(crate) network: String,
+    pub(crate) network: &'a str,
     /// Shards of each population.
-    pub(crate) shards: Vec<u32>,
+    pub(crate) shards: &'a [u32],
 }
 
-/// Which shards are an agent's.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Assigned {
-    /// For each population the first of its shards, and their number in the whole fleet.
-    pub(crate) shards: Vec<(u32, u32)>,
-    /// Its own number of them.
-    pub(crate) own: Vec<u32>,
-    /// Its place among the agents with the same ports, and their number.
-    pub(crate) tuples: (u32, u32),
-}
-
-/// The shards of all agents, one after the other.
-pub(crate) fn assign(offered: &[Offered]) -> Vec<Assigned> {
+/// The shards of all agents, one after the other. The probe's are the first agent's.
+pub(crate) fn assign(offered: &[Offered], has_probe: bool, salt: u64) -> Vec<Assign> {
     let populations = offered.first().map_or(0, |agent| agent.shards.len());
     let all: Vec<u32> =
         (0..populations).map(|nth| offered.iter().map(|agent| agent.shards[nth]).sum()).collect();
     let mut neighbours: HashMap<&str, u32> = HashMap::new();
     let (mut next, mut assigned) = (vec![0; populations], Vec::new());
     for agent in offered {
-        let shards = next.iter().copied().zip(all.iter().copied()).collect();
-        let place = neighbours.entry(&agent.network).or_default();
-        assigned.push(Assigned { shards, own: agent.shards.clone(), tuples: (*place, 0) });
+        let shards = agent.shards.iter().zip(&all).zip(&mut next).map(|((&own, &all), next)| {
+            let first = *next;
+            *next += own;
+            Range { first, own, all }
+        });
+        let place = neighbours.entry(agent.network).or_default();
+        let probe = has_probe && assigned.is_empty();
+        assigned.push(Assign { shards: shards.collect(), probe, tuples: (*place, 0), salt });
         *place += 1;
-        next.iter_mut().zip(&agent.shards).for_each(|(next, own)| *next += own);
     }
     for (agent, assigned) in offered.iter().zip(&mut assigned) {
-        assigned.tuples.1 = neighbours[agent.network.as_str()];
+        assigned.tuples.1 = neighbours[agent.network];
     }
     assigned
+}
+
+/// Whether what is assigned to an agent is what it accepted, with `own` shards of each population; or why it is not.
+pub(crate) fn check(assign: &Assign, own: &[u32]) -> Result<(), String> {
+    let is_own = assign.shards.len() == own.len()
+        && assign.shards.iter().zip(own).all(|(range, own)| {
+            range.own == *own && range.first.checked_add(range.own).is_some_and(|end| end <= range.all)
+        });
+    let (place, of) = assign.tuples;
+    if !is_own || place >= of {
+        return Err("the coordinator assigned another part than was accepted".to_owned());
+    }
+    Ok(())
+}
+
+/// Whether the parts are no more than the share that was accepted, of so many connections at one time, but for rounding: what the
+/// coordinator says of the sum of all shards may be wrong.
+pub(crate) fn check_size(parts: &[Part], accepted: u64) -> Result<(), String> {
+    let places: u64 = parts.iter().map(|part| u64::from(part.places)).sum();
+    if places > accepted + parts.len() as u64 {
+        return Err(format!(
+            "the coordinator assigned {} connections, of {} that were accepted",
+            Count(places),
+            Count(accepted)
+        ));
+    }
+    Ok(())
+}
+
+/// The parts of the plan that are an agent's, with its share of the tuples of its network.
+pub(crate) fn parts(plan: &Plan, assign: &Assign) -> Vec<Part> {
+    let (place, all) = assign.tuples;
+    let alone = plan.parts(|nth| assign.shards[usize::from(nth)].own);
+    let tuples = |nth: usize| {
+        let TupleShare { from, width, of } = alone[nth].tuple_share;
+        TupleShare { from: place * of + from, width, of: all * of }
+    };
+    let is_own = |part: &Part| match part.role {
+        Role::Population(nth) => {
+            let Range { first, own, .. } = assign.shards[usize::from(nth)];
+            (first..first + own).contains(&part.shard)
+        }
+        Role::Probe(_) => assign.probe,
+    };
+    let whole = plan.parts(|nth| assign.shards[usize::from(nth)].all).into_iter().filter(is_own);
+    whole.enumerate().map(|(nth, part)| Part { tuple_share: tuples(nth), ..part }).collect()
+}
+
+/// What these parts are to the coordinator, and which worker each of them belongs to: all with the same role to one.
+pub(crate) fn workers(parts: &[Part]) -> (Ready, Vec<u32>) {
+    let mut roles: Vec<Role> = Vec::new();
+    let mut of = |role: Role| {
+        let known = roles.iter().position(|known| *known == role);
+        known.unwrap_or_else(|| {
+            roles.push(role);
+            roles.len() - 1
+        }) as u32
+    };
+    let workers = parts.iter().map(|part| of(part.role)).collect();
+    let is_load = |part: &&Part| matches!(part.role, Role::Population(_));
+    let wanted = parts.iter().filter(is_load).map(|part| u64::from(part.connections)).sum();
+    (Ready { roles, wanted, threads: parts.len() as u32, io: String::new() }, workers)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn offered<'a>(network: &'a str, shards: &'a [u32]) -> Offered<'a> {
+        Offered { network, shards }
+    }
+
     #[test]
     fn shards_follow_each_other_and_hosts_share_their_ports() {
-        let agent =
-            |network: &str, shards: [u32; 2]| Offered { network: network.to_owned(), shards: shards.into() };
-        let assigned = assign(&[agent("a", [2, 1]), agent("b", [3, 1]), agent("a", [1, 1])]);
-        let shards: Vec<_> = assigned.iter().map(|agent| agent.shards.clone()).collect();
-        assert_eq!(shards, [[(0, 6), (0, 3)], [(2, 6), (1, 3)], [(5, 6), (2, 3)]]);
+        let agents = [offered("a", &[2, 1]), offered("b", &[3, 1]), offered("a", &[1, 1])];
+        let assigned = assign(&agents, true, 7);
+        let ranges = |agent: &Assign| -> Vec<_> {
+            agent.shards.iter().map(|range| (range.first, range.own, range.all)).collect()
+        };
+        let shards: Vec<_> = assigned.iter().map(ranges).collect();
+        assert_eq!(shards, [[(0, 2, 6), (0, 1, 3)], [(2, 3, 6), (1, 1, 3)], [(5, 1, 6), (2, 1, 3)]]);
         let tuples: Vec<_> = assigned.iter().map(|agent| agent.tuples).collect();
         assert_eq!(tuples, [(0, 2), (0, 1), (1, 2)]);
+        assert_eq!(assigned.iter().map(|agent| agent.probe).collect::<Vec<_>>(), [true, false, false]);
+        for (agent, assigned) in agents.iter().zip(&assigned) {
+            assert_eq!(check(assigned, agent.shards), Ok(()));
+        }
+    }
+
+    #[test]
+    fn an_agent_takes_only_what_it_accepted() {
+        let good = assign(&[offered("a", &[2]), offered("b", &[2])], false, 7).remove(1);
+        let range = good.shards[0];
+        for bad in [
+            // The whole load for its two shards.
+            Assign { shards: vec![Range { first: 0, own: 2, all: 1 }], ..good.clone() },
+            Assign { shards: vec![Range { own: 4, ..range }], ..good.clone() },
+            Assign { shards: vec![Range { first: u32::MAX, ..range }], ..good.clone() },
+            Assign { shards: Vec::new(), ..good.clone() },
+            Assign { tuples: (1, 1), ..good.clone() },
+        ] {
+            assert!(check(&bad, &[2]).is_err(), "{bad:?}");
+        }
     }
 }

@@ -257,6 +257,8 @@ flags! {
         "Write a report of the run: HTML (.html), Markdown (.md) or JSON (.json), by the file's extension");
     FLEET: flag("fleet", "URL", Role::Place,
         "Run on the agents that joined at this NATS server instead of on this machine: nats://HOST:PORT");
+    AGENTS: flag("agents", "N", Role::Place,
+        "Wait for N free agents, up to two minutes [default: take those that are there]");
     TARGET_GC: flag("target-gc", "", Role::Machine,
         "Measure the live heap of the target's JVM with full collections (jcmd PID GC.run) before the first dial, \
         during the ramp and at full load; their pauses affect the other figures")

@@ -1,5 +1,7 @@
 //! The split of a plan: parts that sum to the whole.
 
+use std::collections::HashMap;
+
 use units::nth_seed;
 
 use crate::{Plan, Population, ProbeKind};
@@ -101,10 +103,13 @@ pub fn split(n: u32, parts: u32) -> impl Iterator<Item = u32> {
 
 /// Assigns tuple shares in proportion to places, which are in `width`: shards of one population alike.
 fn tuple_share(parts: &mut [Part]) {
-    let most =
-        |role: Role| parts.iter().filter(|p| p.role == role).map(|p| p.tuple_share.width).max().unwrap_or(1);
-    let all = parts.iter().map(|part| part.tuple_share.width).max().unwrap_or(1);
-    let width = |part: &Part| (u64::from(most(part.role)) * MAX_WIDTH).div_ceil(u64::from(all)) as u32;
+    let mut most: HashMap<Role, u32> = HashMap::new();
+    for part in parts.iter() {
+        let most = most.entry(part.role).or_insert(1);
+        *most = (*most).max(part.tuple_share.width);
+    }
+    let all = most.values().copied().max().unwrap_or(1);
+    let width = |part: &Part| (u64::from(most[&part.role]) * MAX_WIDTH).div_ceil(u64::from(all)) as u32;
     let widths: Vec<u32> = parts.iter().map(width).collect();
     let shared =
         widths.iter().fold(0, |shared, width| greatest_common_divisor(shared, u64::from(*width))) as u32;

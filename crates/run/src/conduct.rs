@@ -33,7 +33,7 @@ pub(crate) fn conduct(
 ) -> Record {
     let first_dial = workers.now() + workers.notice();
     let mut conductor = Conductor::new(plan, workers, ground.start, first_dial);
-    conductor.record.io = ground.io;
+    (conductor.record.io, conductor.record.threads) = (ground.io, ground.threads);
     let mut around = Environment::new(plan, observer, ground, sinks, interrupt);
     around.play(&mut conductor, workers);
     stop(workers, |worker, tick| conductor.handle_tick(worker, tick));
@@ -106,6 +106,7 @@ impl<'a, 's> Environment<'a, 's> {
             self.carry_commands(conductor, workers.now());
             conductor.give_orders(workers);
             self.carry_line(conductor, workers.now());
+            self.carry_late(conductor);
             let is_over = self.step(conductor, workers);
             if is_over || came.is_none() {
                 return;
@@ -148,6 +149,13 @@ impl<'a, 's> Environment<'a, 's> {
         }
     }
 
+    /// What came too late for its line, for the sinks that keep lines.
+    fn carry_late(&mut self, conductor: &mut Conductor) {
+        while let Some(tick) = conductor.poll_late() {
+            self.sinks.iter_mut().for_each(|sink| sink.late(&tick));
+        }
+    }
+
     fn show(&mut self, line: &Tick) {
         let looks = self.observer.latest();
         self.sinks.iter_mut().for_each(|sink| sink.tick(line, &looks));
@@ -172,7 +180,8 @@ impl<'a, 's> Environment<'a, 's> {
         is_over && !self.rejections.is_pending(now)
     }
 
-    fn finish(mut self, conductor: Conductor, workers: &dyn Workers) -> Record {
+    fn finish(mut self, mut conductor: Conductor, workers: &dyn Workers) -> Record {
+        self.carry_late(&mut conductor);
         self.sample(&conductor, workers.now());
         let (line, mut record) = conductor.finish();
         self.show(&line);

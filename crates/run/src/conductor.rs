@@ -8,6 +8,8 @@ mod tests;
 
 pub use lines::filed;
 
+use std::collections::BTreeMap;
+
 use engine::Control;
 use plan::{Plan, Population, Reconnect, Role};
 use samples::{Phase, Tick};
@@ -68,7 +70,10 @@ pub struct Conductor<'a> {
     reports: Vec<Report>,
     /// What the probe's workers have reported since the last line; what the others did is in their populations' records.
     probe: Tick,
+    line_begins: Nanos,
     line_ends: Nanos,
+    /// What came of seconds whose lines have ended, by second; only where workers may be away.
+    late: BTreeMap<u64, Tick>,
     pub(crate) record: Record,
     orders: Vec<Order>,
     draining: Option<Nanos>,
@@ -122,7 +127,9 @@ impl<'a> Conductor<'a> {
             schedule,
             reports: role.into_iter().map(|role| Report::of(role, &before, Nanos::NEVER)).collect(),
             probe: Tick::starting(start),
+            line_begins: start,
             line_ends: lines::end_after(start),
+            late: BTreeMap::new(),
             record: Record { threads, populations, started, ..Record::empty(plan) },
             orders: Vec::new(),
             draining: None,
@@ -154,6 +161,7 @@ impl<'a> Conductor<'a> {
             match workers.next(until) {
                 Update::Tick(worker, tick) => self.handle_tick(worker, tick),
                 Update::Lost(worker) => self.handle_lost(worker),
+                Update::Back(worker) => self.handle_back(worker),
                 Update::Nothing => return Some(has_news),
                 Update::Ended => return None,
             }
@@ -248,6 +256,13 @@ impl<'a> Conductor<'a> {
         if !self.carries_on {
             self.ends_by = Some("a lost worker");
         }
+    }
+
+    /// A worker that was lost was only away.
+    fn handle_back(&mut self, worker: u32) {
+        let report = &mut self.reports[worker as usize];
+        // Its connections are those of its next tick.
+        *report = Report { is_lost: false, drained_at: Nanos::NEVER, ..*report };
     }
 
     /// A signal came: the run ends before its time.

@@ -50,14 +50,16 @@ pub struct Ground {
     pub start: Nanos,
     /// The kernel interface that they drive: `uring`, `epoll`.
     pub io: &'static str,
+    /// How many threads they are.
+    pub(crate) threads: u32,
     /// Where they dial from; none if that is not this process.
     pub(crate) sources: Option<Arc<Sources>>,
 }
 
 impl Ground {
     /// Of workers on other machines.
-    pub fn elsewhere(start: Nanos, io: &'static str) -> Ground {
-        Ground { start, io, sources: None }
+    pub fn elsewhere(start: Nanos, io: &'static str, threads: u32) -> Ground {
+        Ground { start, io, threads, sources: None }
     }
 }
 
@@ -66,8 +68,10 @@ impl Ground {
 pub enum Update<'a> {
     /// A worker's tick.
     Tick(u32, &'a Tick),
-    /// A worker has ended without an order to: it reports no more.
+    /// A worker has ended without an order to, or was not heard of: what comes of it is late.
     Lost(u32),
+    /// A worker that was lost was only away: it goes on.
+    Back(u32),
     /// Nothing in time.
     Nothing,
     /// All of them have ended, and nothing will come any more.
@@ -80,7 +84,7 @@ pub fn stop(workers: &mut dyn Workers, mut take: impl FnMut(u32, &Tick)) {
     loop {
         match workers.next(workers.now() + STOPS_WITHIN) {
             Update::Tick(worker, tick) => take(worker, tick),
-            Update::Lost(_) => {}
+            Update::Lost(_) | Update::Back(_) => {}
             Update::Nothing | Update::Ended => return,
         }
     }

@@ -60,6 +60,9 @@ pub trait Sink {
     fn begin(&mut self, _header: &Header) {}
     /// One period, all shards merged, and the last samples of hosts and processes, throng itself among them.
     fn tick(&mut self, tick: &Tick, looks: &Samples);
+    /// What happened in a period whose tick was shown before, beside what that says: it came late, from an agent of a fleet that
+    /// was away.
+    fn late(&mut self, _tick: &Tick) {}
     /// Polled many times a second: commands for the run, the oldest first. `run` decides what they do.
     fn ask(&mut self) -> Option<Command> {
         None

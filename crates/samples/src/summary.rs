@@ -392,6 +392,10 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
+fn is_never(seconds: &f64) -> bool {
+    *seconds == 0.0
+}
+
 /// An agent of a fleet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -407,10 +411,22 @@ pub struct AgentSummary {
     /// Connections that it held at the end of the load, or when it was last heard of.
     #[cfg_attr(test, ts(type = "number"))]
     pub held: u64,
+    /// How much later than the run it began, milliseconds; none where it did not.
+    pub began_late_ms: Option<f64>,
+    /// By how much that may be wrong: its clock is known from messages there and back.
+    pub clock_error_ms: Option<f64>,
+    /// For how long it was not heard of, seconds, while it held its part; absent if it always was.
+    #[serde(skip_serializing_if = "is_never")]
+    pub away_s: f64,
     /// What it sent and what did not arrive; absent if there is none.
     #[cfg_attr(test, ts(type = "number"))]
     #[serde(skip_serializing_if = "is_zero")]
     pub missing_ticks: u64,
+    /// Its last message arrived, and all that came from it adds up to the sums there.
+    pub sealed: bool,
+    /// Why it ended before its time; absent if it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// The figures of a population, or of all, are its own: `summary.requests`.

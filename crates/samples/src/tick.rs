@@ -185,6 +185,11 @@ impl Tick {
         Tick { from, ..Tick::default() }
     }
 
+    /// What changes nothing that it is merged with.
+    pub fn none() -> Tick {
+        Merge::none()
+    }
+
     /// The same by a clock that shows this much less.
     #[must_use]
     pub fn shifted_back(mut self, by: Nanos) -> Tick {
@@ -260,6 +265,12 @@ impl Tick {
     /// Dials of the probe that succeeded.
     pub fn dials_of_probe(&self) -> u64 {
         self.probe.as_ref().map_or(0, |probe| probe.connect.count())
+    }
+}
+
+impl std::ops::AddAssign<&Counts> for Counts {
+    fn add_assign(&mut self, other: &Counts) {
+        Merge::merge(self, other);
     }
 }
 

@@ -90,6 +90,20 @@ impl Store {
         Ok(())
     }
 
+    /// Adds to a tick what came late.
+    fn amend_tick(&self, id: &str, n: u64, late: &samples::Tick) -> rusqlite::Result<()> {
+        let stored: String = self
+            .db
+            .prepare_cached("SELECT record FROM ticks WHERE run = ?1 AND n = ?2")?
+            .query_row(params![id, n as i64], |row| row.get(0))?;
+        let Ok(TickRecord { mut tick, looks }) = TickRecord::from_json(&stored) else { return Ok(()) };
+        tick.to_mut().merge(late);
+        let record = TickRecord { tick, looks }.to_json();
+        let set = "UPDATE ticks SET record = ?3 WHERE run = ?1 AND n = ?2";
+        self.db.prepare_cached(set)?.execute(params![id, n as i64, record])?;
+        Ok(())
+    }
+
     fn finish(&self, id: &str, summary: &str) -> rusqlite::Result<()> {
         self.db.execute("UPDATE runs SET summary = ?2 WHERE id = ?1", params![id, summary])?;
         Ok(())

@@ -87,6 +87,25 @@ fn keep(mut writer: StoreWriter, seconds: u64, finish: bool) -> Option<StoredAs>
 }
 
 #[test]
+fn what_comes_late_is_added_to_its_second() {
+    let (folder, messages) = (Folder::new(), Messages::default());
+    let mut writer = messages.writer(folder.file(), run(1_700_000_000_000));
+    writer.begin(&Header::default());
+    (0..5).for_each(|second| writer.tick(&tick(second), &Samples::default()));
+    let late = Tick { open: 7, ..tick(2) };
+    writer.late(&late);
+    // Of no tick that is there.
+    writer.late(&tick(9));
+    let kept = writer.end().unwrap();
+    let mut stored = Vec::new();
+    let store = Store::open(&folder.file()).unwrap();
+    store.ticks(&kept.id, &mut |record| stored.push(record.tick.into_owned())).unwrap();
+    let mut expected: Vec<Tick> = (0..5).map(tick).collect();
+    expected[2].merge(&late);
+    assert_eq!((stored, kept.missed), (expected, 0));
+}
+
+#[test]
 fn a_run_is_stored_as_it_was_and_can_be_replayed() {
     let (folder, messages) = (Folder::new(), Messages::default());
     let kept = keep(messages.writer(folder.file(), run(1_700_000_000_000)), 5, true).unwrap();

@@ -2,17 +2,21 @@
 
 use std::{
     borrow::Cow,
+    collections::VecDeque,
     path::{Path, PathBuf},
     sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     time::Duration,
 };
 
 use samples::{Header, RunRecord, Samples, Sink, Summary, Tell, Tick, TickRecord};
+use units::Nanos;
 
 use crate::{Store, StoreTrouble, summary_text};
 
 /// Ticks that may wait for the disk: a minute's. The largest observed take 20 KiB each.
 const WAITING: usize = 60;
+/// What comes late is added to one of as many ticks before: an hour's.
+const AMENDED: usize = 3_600;
 /// Timeout of the store for the rest after the run.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -25,6 +29,8 @@ pub struct StoreWriter {
     /// Ticks so far, and those lost because the queue was full.
     seen: u64,
     missed: u64,
+    /// Until when each of the last ticks is, by number.
+    recent: VecDeque<(u64, Nanos)>,
 }
 
 /// A run that was stored.
@@ -36,8 +42,16 @@ pub struct StoredAs {
     pub missed: u64,
 }
 
+/// What is to be written.
+enum Row {
+    /// A tick with its number.
+    Tick(u64, String),
+    /// What came late for the tick of this number.
+    Late(u64, Box<Tick>),
+}
+
 struct Thread {
-    ticks: SyncSender<(u64, String)>,
+    ticks: SyncSender<Row>,
     summary: SyncSender<String>,
     result: Receiver<Option<StoredAs>>,
 }
@@ -45,7 +59,7 @@ struct Thread {
 impl StoreWriter {
     /// Stores a run in this file; its record's header is added when it begins.
     pub fn new(file: PathBuf, run: RunRecord, report: Tell) -> StoreWriter {
-        StoreWriter { file, run, report, thread: None, seen: 0, missed: 0 }
+        StoreWriter { file, run, report, thread: None, seen: 0, missed: 0, recent: VecDeque::new() }
     }
 
     /// Waits until all is stored, within bounds. `None`: it was not stored, which was reported.
@@ -87,7 +101,20 @@ impl Sink for StoreWriter {
         // Written here: 1 to 20 µs, and less than a copy of the histograms would take.
         let record = TickRecord { tick: Cow::Borrowed(tick), looks: Cow::Borrowed(samples) }.to_json();
         self.seen += 1;
-        if let Err(TrySendError::Full(_)) = thread.ticks.try_send((self.seen, record)) {
+        if let Err(TrySendError::Full(_)) = thread.ticks.try_send(Row::Tick(self.seen, record)) {
+            self.missed += 1;
+        }
+        if self.recent.len() == AMENDED {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((self.seen, tick.until));
+    }
+
+    fn late(&mut self, tick: &Tick) {
+        let Some(thread) = &self.thread else { return };
+        if let Some((n, _)) = self.recent.iter().find(|(_, until)| *until >= tick.until)
+            && let Err(TrySendError::Full(_)) = thread.ticks.try_send(Row::Late(*n, Box::new(tick.clone())))
+        {
             self.missed += 1;
         }
     }
@@ -103,7 +130,7 @@ impl Sink for StoreWriter {
 fn store_run(
     file: &Path,
     run: &RunRecord,
-    ticks: &Receiver<(u64, String)>,
+    ticks: &Receiver<Row>,
     summary: &Receiver<String>,
     report: &dyn Fn(&str),
 ) -> Option<StoredAs> {
@@ -126,8 +153,12 @@ fn store_run(
             report(&format!("this run is not stored completely: {}", StoreTrouble::of(file, e)));
         }
     };
-    for (n, record) in ticks {
-        if let Err(e) = store.add_tick(&id, n, &record) {
+    for row in ticks {
+        let written = match row {
+            Row::Tick(n, record) => store.add_tick(&id, n, &record),
+            Row::Late(n, tick) => store.amend_tick(&id, n, &tick),
+        };
+        if let Err(e) = written {
             missed += 1;
             report_once(e);
         }

@@ -2074,6 +2074,26 @@ wanted: number,
  */
 held: number, 
 /**
+ * How much later than the run it began, milliseconds; none where it did not.
+ */
+began_late_ms: number | null, 
+/**
+ * By how much that may be wrong: its clock is known from messages there and back.
+ */
+clock_error_ms: number | null, 
+/**
+ * For how long it was not heard of, seconds, while it held its part; absent if it always was.
+ */
+away_s: number, 
+/**
  * What it sent and what did not arrive; absent if there is none.
  */
-missing_ticks: number, };
+missing_ticks: number, 
+/**
+ * Its last message arrived, and all that came from it adds up to the sums there.
+ */
+sealed: boolean, 
+/**
+ * Why it ended before its time; absent if it did not.
+ */
+why: string | null, };

@@ -1,11 +1,13 @@
 //! A run on agents that joined over a real NATS server.
 
+use std::{net::SocketAddr, path::Path, process::Command};
+
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::{
     program::{Ended, Program, Serving, until},
-    server::{Server, fetch, program},
+    server::{Server, fetch, folder, program},
     summary::Summary,
 };
 
@@ -37,15 +39,19 @@ fn read(run: Program) -> (Ended, Summary) {
     (ended, Summary(summary))
 }
 
-fn nats() -> Server {
-    Server::at(|address| {
-        let (ip, port) = (address.ip().to_string(), address.port().to_string());
-        program("nats-server", &["-a", &ip, "-p", &port])
-    })
+/// With JetStream in this folder.
+fn nats_at(address: SocketAddr, folder: &Path) -> Command {
+    let (ip, port, folder) = (address.ip().to_string(), address.port().to_string(), folder.to_str().unwrap());
+    program("nats-server", &["-a", &ip, "-p", &port, "-js", "-sd", folder])
 }
 
-fn joined(agents: usize) -> Joined {
-    let nats = nats();
+fn nats(name: &str) -> Server {
+    let folder = folder(&format!("nats-{name}"));
+    Server::at(|address| nats_at(address, &folder))
+}
+
+fn joined(name: &str, agents: usize) -> Joined {
+    let nats = nats(name);
     let url = format!("nats://{}", nats.address);
     let agents: Vec<Program> = (0..agents).map(|_| Program::start(&["agent", "--nats", &url])).collect();
     for agent in &agents {
@@ -70,7 +76,7 @@ fn states(s: &Summary) -> Vec<&str> {
 
 #[test]
 fn two_agents_count_what_the_server_counts() {
-    let (fleet, server) = (joined(2), Serving::start(&["--threads", "1"]));
+    let (fleet, server) = (joined("two-agents-count", 2), Serving::start(&["--threads", "1"]));
     let (ended, s) = fleet.run(&server.url("/"), &["-c", "1001", "--think", "200ms..400ms", "-d", "3s"]);
     ended.assert_status(0);
     assert_eq!(s.count("connections.held"), 1_001, "{}", ended.stderr);
@@ -87,7 +93,7 @@ fn two_agents_count_what_the_server_counts() {
 
 #[test]
 fn a_plan_that_is_bounded_by_count_gives_the_totals_of_one_process() {
-    let (fleet, server) = (joined(3), Serving::start(&["--threads", "1"]));
+    let (fleet, server) = (joined("a-plan-that", 3), Serving::start(&["--threads", "1"]));
     let args = ["--arrive", "200/s", "--total", "300", "--calls", "3"];
     let (ended, s) = fleet.run(&server.url("/"), &args);
     ended.assert_status(0);
@@ -99,7 +105,7 @@ fn a_plan_that_is_bounded_by_count_gives_the_totals_of_one_process() {
 
 #[test]
 fn an_agent_that_is_killed_is_named_and_the_run_does_not_pass() {
-    let (fleet, server) = (joined(2), Serving::start(&["--threads", "1"]));
+    let (fleet, server) = (joined("an-agent-that", 2), Serving::start(&["--threads", "1"]));
     let mut run = fleet.start(&server.url("/"), &["-c", "400", "--think", "100ms..300ms", "-d", "9s"]);
     run.wait_for("open 400 of 400");
     fleet.agents[1].signal(Signal::KILL);
@@ -112,7 +118,7 @@ fn an_agent_that_is_killed_is_named_and_the_run_does_not_pass() {
 
 #[test]
 fn agents_whose_coordinator_is_killed_end_their_load_and_take_the_next_run() {
-    let (fleet, server) = (joined(1), Serving::start(&["--threads", "1"]));
+    let (fleet, server) = (joined("agents-whose-coordinator", 1), Serving::start(&["--threads", "1"]));
     let mut run = fleet.start(&server.url("/"), &["-c", "200", "--think", "1s", "-d", "60s"]);
     run.wait_for("open 200 of 200");
     run.signal(Signal::KILL);
@@ -131,7 +137,7 @@ fn refused(fleet: &str, target: &str, status: i32, why: &str) {
 
 #[test]
 fn a_target_that_an_agent_does_not_allow_is_not_loaded() {
-    let fleet = joined(1);
+    let fleet = joined("a-target-that", 1);
     refused(
         &fleet.url(),
         "tcp://192.0.2.1:80",
@@ -142,7 +148,7 @@ fn a_target_that_an_agent_does_not_allow_is_not_loaded() {
 
 #[test]
 fn a_fleet_that_is_not_there_is_named_with_the_fix() {
-    let nats = nats();
+    let nats = nats("nobody");
     let url = format!("nats://{}", nats.address);
     refused(&url, "tcp://127.0.0.1:9", 3, "no agent is there; start some with throng agent --nats");
     refused("nats://127.0.0.1:9", "tcp://127.0.0.1:9", 3, "--fleet: 127.0.0.1:9: ");

@@ -38,12 +38,15 @@ impl Allow {
         if mistakes.is_empty() { Ok(Allow(allowed)) } else { Err(mistakes) }
     }
 
-    /// Every destination of the plan is allowed.
+    /// Every destination of the plan is allowed, those of the other family of a name included: [`run::settle`] may choose them.
     ///
     /// # Errors
     /// The first that is not.
-    pub(crate) fn check(&self, plan: &Plan) -> Result<(), String> {
-        match plan.destinations().iter().find(|to| !self.has(**to)) {
+    pub fn check(&self, plan: &Plan) -> Result<(), String> {
+        let probes = plan.probe.iter().flat_map(|probe| &probe.populations);
+        let targets = plan.populations.iter().chain(probes).map(|population| &population.target);
+        let mut destinations = targets.flat_map(|target| target.destinations.iter().chain(&target.others));
+        match destinations.find(|to| !self.has(**to)) {
             Some(to) => Err(format!("{to} is not allowed here; start the agent with --allow {to}")),
             None => Ok(()),
         }
@@ -111,6 +114,17 @@ mod tests {
         check(&["[fd00::7]:80", "10.0.0.7"], &["[fd00::7]:80", "10.0.0.7:9"], &["[fd00::7]:81"]);
         check(&["target:80"], &["10.0.0.7:80", "[fd00::7]:80"], &["10.0.0.7:81"]);
         check(&["target"], &["10.0.0.7:81"], &["10.0.0.8:81"]);
+    }
+
+    #[test]
+    fn both_families_of_a_name_must_be_allowed() {
+        let flags = plan::Flags::new("http://target:80/");
+        let plan =
+            plan::from_flags(&flags, &plan::Environment { cores: 1, seed: 1, resolve: &resolve }).unwrap();
+        assert_eq!(plan.destinations(), ["10.0.0.7:80".parse().unwrap()]);
+        assert_eq!(allow(&["target"]).unwrap().check(&plan), Ok(()));
+        let why = "[fd00::7]:80 is not allowed here; start the agent with --allow [fd00::7]:80";
+        assert_eq!(allow(&["10.0.0.0/8"]).unwrap().check(&plan), Err(why.to_owned()));
     }
 
     #[test]

@@ -30,6 +30,9 @@ impl Conductor<'_> {
     pub fn handle_tick(&mut self, worker: u32, tick: &Tick) {
         let before = self.reports[worker as usize];
         let tick = &*filed(before.role, tick);
+        if before.is_lost {
+            return self.add_late(before.role, tick);
+        }
         let is_after = before.drained_at != Nanos::NEVER;
         let ended = tick.phase == Phase::Drain && !is_after;
         let drained_at = if ended { tick.until } else { before.drained_at };
@@ -49,6 +52,27 @@ impl Conductor<'_> {
         if let Some(probe) = &tick.probe {
             self.record.curve.add(self.open(), probe);
         }
+    }
+
+    /// What happened before the present line, and comes only now: it counts, and is no part of what happens now.
+    fn add_late(&mut self, role: Role, tick: &Tick) {
+        self.record.losses.take(tick);
+        self.record.totals.extend(tick);
+        let mut late = tick.clone();
+        if let Role::Population(nth) = role {
+            self.record.populations[usize::from(nth)].totals.extend(tick);
+            // With only one population its line is the total.
+            if self.record.populations.len() > 1 {
+                late.populations.resize_with(usize::from(nth), Tick::none);
+                late.populations.push(tick.clone());
+            }
+        }
+        self.late.entry(tick.until.0.div_ceil(LINE.0)).or_insert_with(Tick::none).merge(&late);
+    }
+
+    /// What came too late for its line, since the last call.
+    pub(crate) fn poll_late(&mut self) -> Option<Tick> {
+        self.late.pop_first().map(|(_, tick)| tick)
     }
 
     /// What a population's worker has reported, which had `before` connections open. Its histograms are added up here, once;
@@ -72,7 +96,7 @@ impl Conductor<'_> {
         if !is_complete && now.since(self.line_ends) < self.latency || now < self.line_ends {
             return None;
         }
-        self.line_ends = end_after(now);
+        (self.line_begins, self.line_ends) = (self.line_ends, end_after(now));
         Some(self.end_line())
     }
 

@@ -174,6 +174,45 @@ fn a_run_on_agents_goes_on_without_one_that_is_lost() {
     assert_eq!(record.interrupted, Some("a lost worker"));
 }
 
+/// The tick of a worker for a second in which this was counted.
+fn counted(second: u64, open: u64, answered: u64) -> Tick {
+    let mut tick =
+        Tick { from: S(second - 1), until: S(second), open, phase: Phase::Hold, ..Tick::default() };
+    (tick.counts.sent, tick.counts.answered) = (answered, answered);
+    (0..answered).for_each(|_| tick.latency.record(MS(1)));
+    tick
+}
+
+#[test]
+fn what_a_lost_worker_counted_is_late_and_one_that_is_back_goes_on() {
+    let plan = scenario("connections = 9\nduration = \"60s\"");
+    let model = Model::new(&plan, 2, MS(400), S(1)).on_agents();
+    let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(400));
+    let line = |conductor: &mut Conductor, second: u64| conductor.poll_line(S(second) + S(1)).unwrap();
+    for worker in 0..2 {
+        conductor.handle_tick(worker, &counted(1, 4, 10));
+    }
+    assert_eq!((line(&mut conductor, 1).counts.answered, conductor.open()), (20, 8));
+    conductor.handle_lost(1);
+    conductor.handle_tick(0, &counted(3, 4, 10));
+    let third = line(&mut conductor, 3);
+    assert_eq!((third.counts.answered, third.open, conductor.open()), (10, 4, 4));
+    // It counts, and changes neither what is open nor the next line.
+    conductor.handle_tick(1, &counted(2, 4, 7));
+    conductor.handle_tick(1, &counted(3, 4, 5));
+    let late: Vec<_> = std::iter::from_fn(|| conductor.poll_late()).collect();
+    assert_eq!(late, [counted(2, 4, 7), counted(3, 4, 5)]);
+    assert_eq!((conductor.open(), conductor.sum(|tick| tick.counts.answered)), (4, 42));
+    conductor.handle_back(1);
+    conductor.handle_tick(0, &counted(5, 4, 10));
+    conductor.handle_tick(1, &counted(5, 3, 1));
+    let fifth = line(&mut conductor, 5);
+    assert_eq!((fifth.counts.answered, fifth.open, conductor.open()), (11, 7, 7));
+    let (_, record) = conductor.finish();
+    let counts = [&record.totals, &record.populations[0].totals].map(|totals| totals.counts.answered);
+    assert_eq!((counts, record.totals.latency.count()), ([53, 53], 53));
+}
+
 #[test]
 fn where_all_are_lost_for_good_nothing_is_waited_for() {
     let lost = |more: &str| {

@@ -57,9 +57,8 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
         reasons.insert(0, format!("interrupted by {whom}"));
         return (Verdict::Interrupted, reasons);
     }
-    if let Some(agent) = s.agents.iter().find(|agent| agent.missing_ticks > 0) {
-        let (id, missing) = (&agent.id, Count(agent.missing_ticks));
-        reasons.insert(0, format!("incomplete: {missing} ticks of agent {id} did not arrive"));
+    if let Some(incomplete) = s.agents.iter().find_map(incomplete) {
+        reasons.insert(0, incomplete);
         return (Verdict::Invalid, reasons);
     }
     match invalid(facts, s, &json) {
@@ -83,8 +82,24 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
 
 /// Its share is missing from the figures.
 fn lost_agent(agent: &AgentSummary) -> String {
-    let AgentSummary { id, wanted, held, .. } = agent;
-    format!("agent {id} was lost with {} of its {} connections", Count(*held), Count(*wanted))
+    let AgentSummary { id, wanted, held, why, .. } = agent;
+    let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    format!("agent {id} was lost with {} of its {} connections{why}", Count(*held), Count(*wanted))
+}
+
+/// What is not known of an agent that was there to the end.
+fn incomplete(agent: &AgentSummary) -> Option<String> {
+    let AgentSummary { id, state, missing_ticks, sealed, .. } = agent;
+    match state {
+        _ if *missing_ticks > 0 => {
+            Some(format!("incomplete: {} ticks of agent {id} did not arrive", Count(*missing_ticks)))
+        }
+        AgentState::Done if !sealed => {
+            Some(format!("incomplete: what agent {id} reported does not add up to its sums"))
+        }
+        AgentState::Ready => Some(format!("incomplete: the end of agent {id}'s report did not arrive")),
+        _ => None,
+    }
 }
 
 /// Whether the connections of a population are all lost and no threshold judges that: what is judged is not what was planned.
@@ -215,22 +230,35 @@ mod tests {
 
     #[test]
     fn an_agent_that_was_lost_or_not_heard_is_named() {
-        let agent = |state, missing_ticks| AgentSummary {
+        let agent = |state, missing_ticks, sealed| AgentSummary {
             id: "a1".to_owned(),
             state,
             wanted: 1_500,
             held: 1_400,
             missing_ticks,
+            sealed,
+            ..AgentSummary::default()
         };
         let with = |agent: AgentSummary| Summary { agents: vec![agent], ..held() };
-        check(with(agent(AgentState::Done, 0)), &[], Evidence::default(), (Verdict::Pass, &[]));
+        let invalid =
+            |agent, why: &str| check(with(agent), &[], Evidence::default(), (Verdict::Invalid, &[why]));
+        let fails = |agent, met: &[&str], why: &str| {
+            check(with(agent), met, Evidence::default(), (Verdict::Fail, &[why]));
+        };
+        check(with(agent(AgentState::Done, 0, true)), &[], Evidence::default(), (Verdict::Pass, &[]));
         let lost = "agent a1 was lost with 1,400 of its 1,500 connections";
-        check(with(agent(AgentState::Lost, 0)), &[], Evidence::default(), (Verdict::Fail, &[lost]));
+        fails(agent(AgentState::Lost, 0, false), &[], lost);
         // Thresholds that the rest meets do not make it a pass.
-        let met = &["held >= 90%"];
-        check(with(agent(AgentState::Lost, 0)), met, Evidence::default(), (Verdict::Fail, &[lost]));
-        let incomplete = "incomplete: 2 ticks of agent a1 did not arrive";
-        check(with(agent(AgentState::Done, 2)), &[], Evidence::default(), (Verdict::Invalid, &[incomplete]));
+        fails(agent(AgentState::Lost, 0, true), &["held >= 90%"], lost);
+        let why = Some("it was stopped".to_owned());
+        fails(
+            AgentSummary { why, ..agent(AgentState::Lost, 0, true) },
+            &[],
+            "1,500 connections: it was stopped",
+        );
+        invalid(agent(AgentState::Done, 2, true), "incomplete: 2 ticks of agent a1 did not arrive");
+        invalid(agent(AgentState::Done, 0, false), "what agent a1 reported does not add up to its sums");
+        invalid(agent(AgentState::Ready, 0, false), "the end of agent a1's report did not arrive");
     }
 
     #[test]

@@ -185,7 +185,12 @@ impl Threads {
 
     /// What these shards are, for the record of a run.
     pub(crate) fn ground(&self) -> Ground {
-        Ground { start: self.start, io: self.io, sources: Some(self.sources.clone()) }
+        Ground {
+            start: self.start,
+            io: self.io,
+            threads: self.threads.len() as u32,
+            sources: Some(self.sources.clone()),
+        }
     }
 
     /// Waits for the threads to end.

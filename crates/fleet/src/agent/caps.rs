@@ -1,0 +1,262 @@
+//! How much an agent may load, whoever asks: for runs of a fleet and for the clients of its control API together.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering::Relaxed},
+};
+
+use plan::{Act, Activity, Plan, Population, Ramp, Stage};
+use units::{Count, Nanos, Rate};
+
+/// The caps of an agent, and what is held against them. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Caps {
+    connections: Option<u64>,
+    rate: Option<Rate>,
+    held: Arc<AtomicU64>,
+}
+
+/// Connections that count against the cap until this is dropped.
+#[derive(Debug)]
+pub struct Held {
+    all: Arc<AtomicU64>,
+    connections: AtomicU64,
+}
+
+impl Caps {
+    /// At most this many connections at once, and this many dials or requests a second each; none: no limit.
+    pub fn new(connections: Option<u64>, rate: Option<Rate>) -> Caps {
+        Caps { connections, rate, held: Arc::default() }
+    }
+
+    /// The most dials a second.
+    pub fn rate(&self) -> Option<Rate> {
+        self.rate
+    }
+
+    /// The most connections at once.
+    pub fn connections(&self) -> Option<u64> {
+        self.connections
+    }
+
+    /// Takes the connections of a plan, of which only this agent's share counts: [`Plan::scaled`].
+    ///
+    /// # Errors
+    /// The plan is over a cap; with the number and the flag that raises it.
+    pub fn take(&self, plan: &Plan) -> Result<Held, String> {
+        self.check_rates(plan)?;
+        self.hold(plan.places().into())
+    }
+
+    /// Takes connections.
+    ///
+    /// # Errors
+    /// With those that are held they are more than allowed; with the number and the flag that raises it.
+    pub fn hold(&self, connections: u64) -> Result<Held, String> {
+        let most = self.connections.unwrap_or(u64::MAX);
+        let sum = |held: u64| held.checked_add(connections).filter(|sum| *sum <= most);
+        let held = self.held.fetch_update(Relaxed, Relaxed, sum);
+        held.map(|_| Held { all: self.held.clone(), connections: AtomicU64::new(connections) }).map_err(
+            |held| {
+                let beside =
+                    if held > 0 { format!(", of which {} are held", Count(held)) } else { String::new() };
+                let (asked, most) = (Count(connections), Count(most));
+                let needed = held.saturating_add(connections);
+                format!(
+                    "{asked} connections are more than allowed here ({most}{beside}); start the agent with \
+                 --max-connections {needed}"
+                )
+            },
+        )
+    }
+
+    /// A rate at which something is to be dialled or sent.
+    ///
+    /// # Errors
+    /// It is over the cap; with the number and the flag that raises it.
+    pub fn check_rate(&self, what: &str, rate: Rate) -> Result<(), String> {
+        match self.rate {
+            Some(most) if rate.per_s_f64() > most.per_s_f64() => {
+                let flag = format!("start the agent with --max-rate {rate}");
+                Err(format!("{what}: {rate} is more than the {most} allowed here; {flag}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_rates(&self, plan: &Plan) -> Result<(), String> {
+        let Some(most) = self.rate else { return Ok(()) };
+        let unlimited = |what: &str, fix: &str| {
+            Err(format!(
+                "{what}, and at most {most} are allowed here; {fix}, or start the agent without --max-rate"
+            ))
+        };
+        for stage in &plan.stages {
+            match dial_rate(plan, stage) {
+                Some(rate) => self.check_rate("ramp", rate)?,
+                None => return unlimited("an adaptive ramp has no rate", &format!("use --ramp {most}")),
+            }
+        }
+        for population in &plan.populations {
+            let name = &population.name;
+            match request_rate(population) {
+                Some(rate) => self.check_rate(name, rate)?,
+                None => {
+                    let what = format!("{name}: a closed loop has no rate of requests");
+                    return unlimited(&what, &format!("use --rate {most}, --think or --ping"));
+                }
+            }
+        }
+        plan.probe.as_ref().map_or(Ok(()), |probe| self.check_rate("probe", probe.rate))
+    }
+}
+
+impl Held {
+    /// Gives some of them back.
+    ///
+    /// # Panics
+    /// They are more than there are.
+    pub fn release(&self, connections: u64) {
+        let left = self.connections.fetch_update(Relaxed, Relaxed, |held| held.checked_sub(connections));
+        left.expect("what is given back was taken");
+        self.all.fetch_sub(connections, Relaxed);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.all.fetch_sub(*self.connections.get_mut(), Relaxed);
+    }
+}
+
+/// The most dials a second of a stage; none where it has no limit.
+fn dial_rate(plan: &Plan, stage: &Stage) -> Option<Rate> {
+    let held = |nth: &u16| u64::from(plan.populations[usize::from(*nth)].load.held());
+    let connections: u64 = stage.of.iter().map(held).sum();
+    match stage.ramp {
+        _ if connections == 0 => Some(Rate::per_s(0)),
+        Ramp::Adaptive => None,
+        Ramp::Rate(rate) => Some(rate),
+        Ramp::Within(Nanos::ZERO) => None,
+        Ramp::Within(time) => Some(Rate::from_per_s_f64(connections as f64 / time.secs_f64())),
+    }
+}
+
+/// The most requests, or arrivals, a second; none where they have no limit.
+fn request_rate(population: &Population) -> Option<Rate> {
+    if let Some(rate) = population.load.rate() {
+        return Some(rate);
+    }
+    let (requests, round) = match &population.activity {
+        Activity::Idle => return Some(Rate::per_s(0)),
+        Activity::Ping { every, .. } => (1, *every),
+        Activity::Steps { steps, .. } => {
+            let idle = steps.iter().fold(Nanos::ZERO, |sum, step| sum + least_idle(&step.act));
+            (steps.len(), idle)
+        }
+    };
+    let all = f64::from(population.load.connections()) * requests as f64;
+    (round > Nanos::ZERO).then(|| Rate::from_per_s_f64(all / round.secs_f64()))
+}
+
+/// The shortest time that a connection does nothing after it.
+fn least_idle(act: &Act) -> Nanos {
+    match act {
+        Act::Request { think, .. } | Act::Send { think, .. } | Act::Expect { think, .. } => think.min,
+        Act::Wait(time) => time.min,
+        Act::Close => Nanos::ZERO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plan::{Environment, Flags, flag};
+
+    use super::*;
+
+    /// The plan of these arguments, `name value`.
+    fn plan(args: &[(&plan::Flag, &str)]) -> Plan {
+        let flags = Flags::new("http://127.0.0.1:80/");
+        let flags = args.iter().fold(flags, |flags, (flag, value)| flags.with(flag, value));
+        let resolve = |_: &str| unreachable!("the target is an address");
+        plan::from_flags(&flags, &Environment { cores: 1, seed: 1, resolve: &resolve }).unwrap()
+    }
+
+    fn check(caps: &Caps, args: &[(&plan::Flag, &str)], expected: Result<(), &str>) {
+        let taken = caps.take(&plan(args)).map(drop);
+        assert_eq!(
+            taken,
+            expected.map_err(str::to_owned),
+            "{:?}",
+            args.iter().map(|(_, v)| v).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn connections_of_all_together_stay_below_the_cap() {
+        let caps = Caps::new(Some(1_000), None);
+        check(&caps, &[(&flag::CONNECTIONS, "1000")], Ok(()));
+        let why = "1,001 connections are more than allowed here (1,000); start the agent with --max-connections 1001";
+        check(&caps, &[(&flag::CONNECTIONS, "1001")], Err(why));
+        let clients = caps.hold(300).unwrap();
+        let why = "701 connections are more than allowed here (1,000, of which 300 are held); start the agent with \
+                   --max-connections 1001";
+        check(&caps, &[(&flag::CONNECTIONS, "701")], Err(why));
+        clients.release(100);
+        let run = caps.take(&plan(&[(&flag::CONNECTIONS, "800")])).unwrap();
+        assert!(caps.hold(1).is_err());
+        drop(run);
+        drop(clients);
+        assert_eq!(caps.held.load(Relaxed), 0);
+        check(&Caps::default(), &[(&flag::CONNECTIONS, "4m")], Ok(()));
+    }
+
+    #[test]
+    fn rates_stay_below_the_cap_and_what_has_none_is_refused() {
+        let caps = Caps::new(None, Some(Rate::per_s(100)));
+        let (ramp, rate, think) = (&flag::RAMP, &flag::RATE, &flag::THINK);
+        let calm = (think, "10s..20s");
+        check(&caps, &[(ramp, "100/s"), calm], Ok(()));
+        check(
+            &caps,
+            &[(ramp, "101/s"), calm],
+            Err("ramp: 101/s is more than the 100/s allowed here; start the agent with --max-rate 101/s"),
+        );
+        check(&caps, &[(ramp, "1s"), calm], Ok(()));
+        check(
+            &caps,
+            &[(ramp, "100ms"), calm],
+            Err("ramp: 500/s is more than the 100/s allowed here; start the agent with --max-rate 500/s"),
+        );
+        let fix = "or start the agent without --max-rate";
+        let adaptive = format!(
+            "an adaptive ramp has no rate, and at most 100/s are allowed here; use --ramp 100/s, {fix}"
+        );
+        check(&caps, &[calm], Err(&adaptive));
+        let closed = format!(
+            "main: a closed loop has no rate of requests, and at most 100/s are allowed here; use --rate 100/s, --think \
+             or --ping, {fix}"
+        );
+        check(&caps, &[(ramp, "100/s")], Err(&closed));
+        check(&caps, &[(ramp, "100/s"), (rate, "100/s")], Ok(()));
+        check(
+            &caps,
+            &[(ramp, "100/s"), (rate, "200/s")],
+            Err("main: 200/s is more than the 100/s allowed here; start the agent with --max-rate 200/s"),
+        );
+        // 50 connections, each twice a second at the most.
+        check(&caps, &[(ramp, "100/s"), (think, "500ms..9s")], Ok(()));
+        check(
+            &caps,
+            &[(ramp, "100/s"), (think, "250ms..9s")],
+            Err("main: 200/s is more than the 100/s allowed here; start the agent with --max-rate 200/s"),
+        );
+        check(&caps, &[(&flag::ARRIVE, "100/s"), (&flag::TOTAL, "10")], Ok(()));
+        check(
+            &caps,
+            &[(ramp, "100/s"), calm, (&flag::PROBE, "200/s")],
+            Err("probe: 200/s is more than the 100/s allowed here; start the agent with --max-rate 200/s"),
+        );
+        check(&Caps::default(), &[], Ok(()));
+    }
+}

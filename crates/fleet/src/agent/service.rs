@@ -1,0 +1,132 @@
+//! `throng agent`: an agent that has joined, with its connection, its threads and its files.
+
+use std::{
+    path::PathBuf,
+    sync::{
+        atomic::{AtomicBool, Ordering::Relaxed},
+        mpsc::{self, Receiver, Sender},
+    },
+};
+
+use host::Root;
+use units::{Clock, Nanos};
+
+use super::{Agent, Allow, Caps, Planner, machine::Local};
+use crate::{
+    link::{Inbox, Link, Stored},
+    message::{Author, Down, EVERY, HERE, Here, Incarnation, PROTOCOL, WHO, to_agent, to_run},
+    outbox::Outbox,
+};
+
+/// How long it looks for messages before it does something else.
+const LOOKS: Nanos = Nanos::from_millis(50);
+/// How long it waits for what is not stored yet, when it is to stop.
+const STOPS_WITHIN: Nanos = Nanos::from_secs(10);
+
+/// An agent that has joined.
+pub struct Service<'a> {
+    link: Link,
+    agent: Agent<Local<'a>>,
+    outbox: Outbox,
+    stored: (Sender<Stored>, Receiver<Stored>),
+    clock: Clock,
+    announced: Nanos,
+}
+
+/// What an agent is.
+pub struct About {
+    /// Unique in the fleet.
+    pub id: String,
+    /// throng's version.
+    pub version: String,
+    /// Processors that it may use.
+    pub cores: u32,
+    /// Where it keeps what could not be delivered yet.
+    pub spool: PathBuf,
+}
+
+impl<'a> Service<'a> {
+    /// Joins the fleet at this server.
+    pub fn new(link: Link, about: About, (allow, caps): (Allow, Caps), planner: Planner<'a>) -> Service<'a> {
+        let root = Root::real();
+        let who = Incarnation { id: about.id, nonce: units::system_random() as u32 };
+        let here = Here {
+            protocol: PROTOCOL,
+            version: about.version,
+            network: host::network_id(&root),
+            cores: about.cores,
+            is_draining: false,
+            run: None,
+            who,
+        };
+        let outbox = Outbox::with_spool(Author::Agent(here.who.clone()), about.spool);
+        let agent = Agent::new(here, Local::new(allow, caps, planner, root));
+        Service {
+            link,
+            agent,
+            outbox,
+            stored: mpsc::channel(),
+            clock: Clock::start(),
+            announced: Nanos::ZERO,
+        }
+    }
+
+    /// Takes part in runs until it is to stop. What the user should know goes to `say`, a line each.
+    ///
+    /// # Errors
+    /// NATS does not let it listen.
+    pub fn serve(&mut self, stop: &AtomicBool, say: &mut dyn FnMut(&str)) -> Result<(), String> {
+        let here = self.agent.here(self.clock.now());
+        let inbox: Inbox<Down> = self.link.subscribe(to_agent(&here.who.id))?;
+        let asked: Inbox<()> = self.link.subscribe(WHO.to_owned())?;
+        self.announce();
+        let mut stops_by = Nanos::NEVER;
+        loop {
+            let now = self.clock.now();
+            if stop.load(Relaxed) && stops_by == Nanos::NEVER {
+                stops_by = now + STOPS_WITHIN;
+                self.agent.drain(true);
+                self.agent.stop("it was stopped");
+            }
+            let has_nothing_to_do = self.agent.is_done() && self.outbox.unstored() == 0;
+            if stops_by != Nanos::NEVER && (has_nothing_to_do || now >= stops_by) {
+                self.link.flush();
+                return Ok(());
+            }
+            let wait = LOOKS.min(self.agent.acts_at().since(now));
+            if let Some(down) = inbox.next(wait) {
+                self.agent.handle(self.clock.now(), down);
+            }
+            self.turn(say);
+            let is_asked = asked.next(Nanos::ZERO).is_some();
+            if is_asked || self.clock.now().since(self.announced) >= EVERY {
+                self.announce();
+            }
+        }
+    }
+
+    fn announce(&mut self) {
+        self.announced = self.clock.now();
+        self.link.send(HERE.to_owned(), &self.agent.here(self.announced));
+    }
+
+    /// Carries what came up.
+    fn turn(&mut self, say: &mut dyn FnMut(&str)) {
+        let now = self.clock.now();
+        self.agent.poll(now);
+        while let Some((run, up)) = self.agent.poll_report() {
+            self.link.send(to_run(&run), &up);
+        }
+        while let Some((run, record)) = self.agent.poll_record() {
+            self.outbox.push(&run, record);
+        }
+        while let Ok((ticket, is_stored)) = self.stored.1.try_recv() {
+            self.outbox.handle(now, &ticket, is_stored);
+        }
+        while let Some(parcel) = self.outbox.poll(now) {
+            self.link.store(parcel, self.stored.0.clone());
+        }
+        self.agent.set_unstored(self.outbox.unstored());
+        self.outbox.poll_trouble().iter().for_each(|trouble| say(trouble));
+    }
+}

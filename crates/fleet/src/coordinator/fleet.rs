@@ -1,0 +1,399 @@
+//! A run's coordinator with its connection: agents that joined are the workers of the run.
+
+use std::{
+    collections::BTreeMap,
+    sync::mpsc::{self, Receiver, Sender},
+    time::Duration,
+};
+
+use host::Root;
+use plan::{Flags, Plan, Role, flag};
+use run::{Ground, Interrupt, Order, Update, Workers};
+use samples::{AgentSummary, Sink, Summary, Tick};
+use sha1::{Digest, Sha1};
+use units::{Clock, Nanos};
+
+use super::{Change, Coordinator, replay::Replay};
+use crate::{
+    link::{Inbox, Link, Stamped, Stored},
+    message::{Author, EVERY, HERE, Here, Offer, PROTOCOL, Record, Up, WHO, to_run},
+    outbox::Outbox,
+};
+
+/// Agents are asked for, and reply within this time.
+const GATHERS: Nanos = Nanos::from_millis(1_200);
+/// More agents are waited for.
+const WAITS: Nanos = Nanos::from_secs(120);
+/// A coordinator whose agents have not heard from it for this long is no more.
+const SILENT: Nanos = Nanos::from_millis(2_500);
+/// The log of a run that is taken up is read within this time.
+const READS: Nanos = Nanos::from_secs(30);
+/// An order is applied within this time: it is stored, goes to the agent, and a shard notices it.
+const NOTICE: Nanos = Nanos::from_millis(400);
+/// How long it looks for one kind of message before it looks for the other.
+const LOOKS: Nanos = Nanos::from_millis(10);
+
+/// The plan as agents are given it.
+#[derive(Clone, Debug, Default)]
+pub struct Job {
+    /// The flags that make it, each with its value.
+    pub flags: Vec<(String, String)>,
+    /// The text of its scenario file, where it has one.
+    pub scenario: Option<String>,
+    /// The files that the scenario reads, by name.
+    pub files: Vec<(String, String)>,
+    /// How many agents to wait for; those that are there, without.
+    pub agents: Option<u32>,
+}
+
+/// Agents that take part in a run.
+pub struct Fleet {
+    link: Link,
+    run: String,
+    seed: u64,
+    coordinator: Coordinator,
+    clock: Clock,
+    /// What our times are more than this clock.
+    ahead: Nanos,
+    reports: Inbox<Up>,
+    log: Receiver<Stamped>,
+    outbox: Outbox,
+    stored: (Sender<Stored>, Receiver<Stored>),
+    /// While what was in the log happens again, after the run was taken up.
+    replay: Option<Replay>,
+    /// The tick that was read last.
+    read: Box<Tick>,
+}
+
+impl Fleet {
+    /// Gathers the agents at this server, and splits the plan over those that can take part; or takes up a run of this very
+    /// plan whose coordinator is no more. All are ready when this returns. What the user should know goes to `say`.
+    ///
+    /// # Errors
+    /// There are no agents, or one refuses; with the reason.
+    pub fn gather(link: Link, plan: &Plan, job: &Job, say: &mut dyn FnMut(&str)) -> Result<Fleet, String> {
+        link.keep_logs()?;
+        let clock = Clock::start();
+        let fingerprint = fingerprint(job);
+        let heres = agents(&link, &clock, job.agents, &fingerprint)?;
+        let left = heres.iter().filter_map(|here| here.run.as_ref());
+        let left = left.filter(|busy| busy.fingerprint == fingerprint && busy.silent >= SILENT);
+        if let Some(busy) = left.max_by_key(|busy| busy.term) {
+            return Fleet::take_up(link, clock, &busy.run, busy.term + 1, say);
+        }
+        let all = heres.len();
+        let free: Vec<Here> = heres.into_iter().filter(is_usable).collect();
+        enough(all, &free, job.agents)?;
+        let run = format!("{:08x}", units::system_random() as u32);
+        let seed = plan.seed;
+        let drawn = Flags::default().with(&flag::SEED, seed).pairs();
+        let is_given = job.flags.iter().any(|(name, _)| *name == drawn[0].0);
+        let flags = job.flags.iter().cloned().chain(drawn.into_iter().filter(|_| !is_given)).collect();
+        let (scenario, files) = (job.scenario.clone(), job.files.clone());
+        let offer = Offer { protocol: PROTOCOL, fingerprint, flags, scenario, files, share: (0, 0) };
+        let plan = (seed, plan.probe.is_some());
+        let coordinator =
+            Coordinator::new(run.clone(), free, offer, plan, units::system_random(), clock.now());
+        let mut fleet = Fleet::with(link, clock, &run, 0, seed, coordinator)?;
+        fleet.get_ready()?;
+        Ok(fleet)
+    }
+
+    fn with(
+        link: Link,
+        clock: Clock,
+        run: &str,
+        term: u32,
+        seed: u64,
+        coordinator: Coordinator,
+    ) -> Result<Fleet, String> {
+        let (reports, log) = (link.subscribe(to_run(run))?, link.read_log(run));
+        let outbox = Outbox::new(Author::Coordinator { term });
+        let run = run.to_owned();
+        Ok(Fleet {
+            link,
+            run,
+            seed,
+            coordinator,
+            clock,
+            ahead: Nanos::ZERO,
+            reports,
+            log,
+            outbox,
+            stored: mpsc::channel(),
+            replay: None,
+            read: Box::default(),
+        })
+    }
+
+    /// Takes up a run that another process has begun.
+    fn take_up(
+        link: Link,
+        clock: Clock,
+        run: &str,
+        term: u32,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Fleet, String> {
+        let log = link.read_log(run);
+        let until = clock.now() + READS;
+        let wait = |at: Nanos| Duration::from_nanos(until.since(at).0);
+        let (began_at, began) = loop {
+            match log.recv_timeout(wait(clock.now())) {
+                Ok((at, entry)) => {
+                    if let Record::Began(began) = entry.record {
+                        break (at, *began);
+                    }
+                }
+                Err(_) => return Err(format!("the log of run {run} cannot be read")),
+            }
+        };
+        let (seed, after) = (began.seed, began.after);
+        let coordinator = Coordinator::taking_up(run.to_owned(), term, began);
+        let mut fleet = Fleet { log, ..Fleet::with(link, clock, run, term, seed, coordinator)? };
+        let time = |at: Nanos| at.since(began_at + after);
+        let mut replay = Replay::new();
+        loop {
+            fleet.carry();
+            match fleet.log.recv_timeout(Duration::from_nanos(LOOKS.0)) {
+                Ok((at, entry)) => {
+                    if replay.add(time(at), entry, term) {
+                        let (now, time) = (fleet.clock(), time(at));
+                        // The clock of this process began after the run.
+                        fleet.ahead = time;
+                        fleet.coordinator.lead_from(now + time, now);
+                        say(&format!("taking up run {run} after {time}"));
+                        break;
+                    }
+                }
+                Err(_) if fleet.clock() >= until => {
+                    return Err(format!("the log of run {run} cannot be read"));
+                }
+                Err(_) => {}
+            }
+        }
+        fleet.replay = Some(replay);
+        Ok(fleet)
+    }
+
+    /// The run's name.
+    pub fn id(&self) -> &str {
+        &self.run
+    }
+
+    /// The seed of the run.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn get_ready(&mut self) -> Result<(), String> {
+        loop {
+            match self.coordinator.is_ready() {
+                Ok(true) => return Ok(()),
+                Ok(false) => self.turn(LOOKS),
+                Err(why) => {
+                    let why = why.to_owned();
+                    self.turn(Nanos::ZERO);
+                    self.link.flush();
+                    return Err(why);
+                }
+            }
+        }
+    }
+
+    fn clock(&self) -> Nanos {
+        self.clock.now() + self.ahead
+    }
+
+    /// Takes what came, waiting for a report so long at most, and carries what came up.
+    fn turn(&mut self, wait: Nanos) {
+        if let Some(up) = self.reports.next(wait) {
+            self.coordinator.handle(self.clock(), up);
+        }
+        while let Some(up) = self.reports.next(Nanos::ZERO) {
+            self.coordinator.handle(self.clock(), up);
+        }
+        while let Ok((_, entry)) = self.log.try_recv() {
+            self.coordinator.take(self.clock(), entry);
+        }
+        self.coordinator.poll(self.clock());
+        self.carry();
+    }
+
+    fn carry(&mut self) {
+        let now = self.clock();
+        while let Some((subject, down)) = self.coordinator.poll_message() {
+            self.link.send(subject, &down);
+        }
+        while let Some(record) = self.coordinator.poll_record() {
+            self.outbox.push(&self.run, record);
+        }
+        while let Ok((ticket, is_stored)) = self.stored.1.try_recv() {
+            self.outbox.handle(now, &ticket, is_stored);
+        }
+        while let Some(parcel) = self.outbox.poll(now) {
+            self.link.store(parcel, self.stored.0.clone());
+        }
+    }
+
+    /// All agents begin.
+    fn begin(&mut self) -> Ground {
+        // Of a run that is taken up the beginning is what is read first.
+        while self.replay.is_none() && self.coordinator.start().is_none_or(|start| self.clock() < start) {
+            self.turn(LOOKS);
+        }
+        Ground::elsewhere(Nanos::ZERO, self.coordinator.io(), self.coordinator.threads())
+    }
+
+    /// Runs the plan that it was [gathered](Fleet::gather) for; the sinks see it as it happens.
+    pub fn run(
+        &mut self,
+        plan: &Plan,
+        root: &Root,
+        sinks: &mut [&mut dyn Sink],
+        interrupt: &Interrupt,
+    ) -> Summary {
+        let summary = run::run_on(plan, root, self, Fleet::begin, sinks, interrupt);
+        self.release();
+        summary
+    }
+
+    /// The agents are free, and the log is forgotten.
+    fn release(&mut self) {
+        self.coordinator.release();
+        self.turn(Nanos::ZERO);
+        self.link.flush();
+        self.link.forget_log(&self.run);
+    }
+
+    /// What happened before the run was taken up, until then at most; whether that lasts.
+    fn replay(&mut self, until: Nanos) -> bool {
+        let clock = self.clock();
+        if self
+            .replay
+            .as_mut()
+            .is_some_and(|replay| replay.step(until, &mut self.coordinator, clock).is_none())
+        {
+            self.replay = None;
+        }
+        self.replay.is_some()
+    }
+}
+
+impl Workers for Fleet {
+    fn role(&self) -> Vec<Role> {
+        self.coordinator.roles()
+    }
+
+    fn notice(&self) -> Nanos {
+        NOTICE
+    }
+
+    fn period(&self) -> Nanos {
+        EVERY
+    }
+
+    fn agents(&self) -> Vec<AgentSummary> {
+        self.coordinator.agents()
+    }
+
+    fn now(&self) -> Nanos {
+        let start = self.coordinator.start().unwrap_or(Nanos::NEVER);
+        self.replay.as_ref().map_or_else(|| self.clock().since(start), Replay::now)
+    }
+
+    fn order(&mut self, order: Order) {
+        self.coordinator.order(order);
+        self.carry();
+    }
+
+    fn next(&mut self, until: Nanos) -> Update<'_> {
+        loop {
+            match self.coordinator.poll_change() {
+                Some(Change::Tick(worker, tick)) => {
+                    self.read = tick;
+                    return Update::Tick(worker, &self.read);
+                }
+                Some(Change::Lost(worker)) => return Update::Lost(worker),
+                Some(Change::Back(worker)) => return Update::Back(worker),
+                None => {}
+            }
+            if self.replay(until) {
+                if self.replay.as_ref().is_some_and(|replay| replay.is_quiet_until(until)) {
+                    return Update::Nothing;
+                }
+                continue;
+            }
+            if self.coordinator.is_over() || self.coordinator.is_deposed() {
+                return Update::Ended;
+            }
+            let now = self.now();
+            if now >= until {
+                self.turn(Nanos::ZERO);
+                return match self.coordinator.has_changes() {
+                    true => continue,
+                    false => Update::Nothing,
+                };
+            }
+            self.turn(LOOKS.min(until.since(now)));
+        }
+    }
+}
+
+/// Agents of this protocol, whatever they do; once as many are there as are waited for, if any.
+fn agents(link: &Link, clock: &Clock, wanted: Option<u32>, fingerprint: &str) -> Result<Vec<Here>, String> {
+    let inbox: Inbox<Here> = link.subscribe(HERE.to_owned())?;
+    link.send(WHO.to_owned(), &());
+    let start = clock.now();
+    let mut found: BTreeMap<String, Here> = BTreeMap::new();
+    loop {
+        let left = || {
+            found.values().filter_map(|here| here.run.as_ref()).filter(|busy| busy.fingerprint == fingerprint)
+        };
+        let short = |wanted| {
+            left().next().is_none() && (found.values().filter(|here| is_usable(here)).count() as u32) < wanted
+        };
+        let waits = match wanted {
+            Some(wanted) if short(wanted) => WAITS,
+            // Whether the coordinator of that run is no more shows in a moment.
+            _ if left().any(|busy| busy.silent < SILENT) => GATHERS + SILENT,
+            _ => GATHERS,
+        };
+        let left_of_it = (start + waits).since(clock.now());
+        if left_of_it == Nanos::ZERO {
+            break;
+        }
+        if let Some(here) = inbox.next(left_of_it.min(EVERY)) {
+            found.insert(here.who.id.clone(), here);
+        }
+    }
+    let agents: Vec<Here> = found.into_values().collect();
+    if let Some(other) = agents.iter().find(|here| here.protocol != PROTOCOL) {
+        return Err(format!("agent {} is throng {}; use one version for all", other.who.id, other.version));
+    }
+    Ok(agents)
+}
+
+fn is_usable(here: &Here) -> bool {
+    here.run.is_none() && !here.is_draining
+}
+
+/// Whether as many as are wanted are free.
+fn enough(all: usize, free: &[Here], wanted: Option<u32>) -> Result<(), String> {
+    let busy = all - free.len();
+    let others =
+        if busy > 0 { format!(", {busy} take part in another run or are draining") } else { String::new() };
+    match wanted {
+        Some(wanted) if (free.len() as u32) < wanted => {
+            Err(format!("{} of {wanted} agents are free{others}", free.len()))
+        }
+        _ if free.is_empty() && busy > 0 => Err(format!("no agent is free{others}")),
+        _ if free.is_empty() => Err("no agent is there; start some with throng agent --nats URL".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// Of what a run is made from.
+fn fingerprint(job: &Job) -> String {
+    let text = serde_json::to_vec(&(&job.flags, &job.scenario, &job.files)).expect("flags are data");
+    Sha1::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,225 @@
+//! What a coordinator knows of an agent.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use samples::{AgentState, AgentSummary, Phase};
+use units::Nanos;
+
+use super::{Change, Stage};
+use crate::{
+    clock::Way,
+    message::{Assign, Here, Incarnation, Ready, Record, Running, Seal, Up},
+    seal::Sums,
+    share::Offered,
+};
+
+/// Entries that came before one that is missing; more of them are not kept.
+const HELD_BACK: usize = 100_000;
+
+/// An agent that takes part.
+pub(super) struct Member {
+    pub(super) who: Incarnation,
+    network: String,
+    pub(super) cores: u32,
+    pub(super) state: AgentState,
+    pub(super) answer: Answer,
+    pub(super) assign: Option<Assign>,
+    pub(super) running: Option<Running>,
+    /// When it was heard last.
+    pub(super) heard: Nanos,
+    /// When it is to be sent something.
+    pub(super) due: Nanos,
+    /// How far away it is, and its clock.
+    pub(super) way: Way,
+    /// The number of its first worker.
+    first: u32,
+    log: Log,
+    /// Connections that each of its workers holds.
+    open: Vec<u64>,
+    /// How long it was away, of the times after which it came back.
+    away: Nanos,
+    lost_at: Option<Nanos>,
+}
+
+/// What it answered last, before the run begins.
+pub(super) enum Answer {
+    None,
+    /// Shards of each population.
+    Accepted(Vec<u32>),
+    Ready(Ready),
+}
+
+impl Answer {
+    /// Whether it is what this stage waits for.
+    pub(super) fn is_of(&self, stage: &Stage) -> bool {
+        match stage {
+            Stage::Offering(_) => matches!(self, Answer::Accepted(_)),
+            _ => matches!(self, Answer::Ready(_)),
+        }
+    }
+}
+
+/// Its entries in the log of the run: each is taken once, in their order.
+#[derive(Default)]
+struct Log {
+    /// The sequence that follows.
+    next: u64,
+    /// What came before its turn.
+    early: BTreeMap<u64, Record>,
+    /// What each worker's ticks add up to.
+    sums: Vec<Sums>,
+    seal: Option<Seal>,
+}
+
+impl Log {
+    /// How many entries did not come, before one that did.
+    fn missing(&self) -> u64 {
+        self.early.last_key_value().map_or(0, |(last, _)| last + 1 - self.next - self.early.len() as u64)
+    }
+}
+
+impl Member {
+    pub(super) fn new(here: Here) -> Member {
+        Member { network: here.network, cores: here.cores, ..Member::again(here.who, Answer::None) }
+    }
+
+    /// One that took part before this process of the coordinator began, or is to.
+    pub(super) fn again(who: Incarnation, answer: Answer) -> Member {
+        Member {
+            who,
+            network: String::new(),
+            cores: 0,
+            state: AgentState::Ready,
+            answer,
+            assign: None,
+            running: None,
+            heard: Nanos::ZERO,
+            due: Nanos::ZERO,
+            way: Way::default(),
+            first: 0,
+            log: Log::default(),
+            open: Vec::new(),
+            away: Nanos::ZERO,
+            lost_at: None,
+        }
+    }
+
+    pub(super) fn offered(&self) -> Offered<'_> {
+        let shards = match &self.answer {
+            Answer::Accepted(shards) => shards.as_slice(),
+            _ => &[],
+        };
+        Offered { network: &self.network, shards }
+    }
+
+    pub(super) fn ready(&self) -> &Ready {
+        static NOT_YET: Ready = Ready { roles: Vec::new(), wanted: 0, threads: 0, io: String::new() };
+        match &self.answer {
+            Answer::Ready(ready) => ready,
+            _ => &NOT_YET,
+        }
+    }
+
+    /// Its workers have the numbers from `first` on.
+    pub(super) fn set_first(&mut self, first: u32) {
+        let workers = self.ready().roles.len();
+        self.first = first;
+        (self.open, self.log.sums) = (vec![0; workers], vec![Sums::default(); workers]);
+    }
+
+    fn workers(&self) -> std::ops::Range<u32> {
+        self.first..self.first + self.open.len() as u32
+    }
+
+    pub(super) fn hear(&mut self, now: Nanos, up: &Up, changes: &mut VecDeque<Change>) {
+        if let (Some(lost_at), AgentState::Lost) = (self.lost_at, self.state)
+            && self.log.seal.is_none()
+        {
+            // It holds its part still: its lease is longer than we wait before we call it lost.
+            self.away = self.away + now.since(lost_at);
+            (self.state, self.lost_at) = (AgentState::Ready, None);
+            changes.extend(self.workers().map(Change::Back));
+        }
+        self.heard = now;
+        if let Some(sent) = up.echo {
+            self.way.learn(sent, up.at, now);
+        }
+    }
+
+    /// It is not heard of any more.
+    pub(super) fn lose(&mut self, changes: &mut VecDeque<Change>) {
+        if self.state == AgentState::Ready {
+            (self.state, self.lost_at) = (AgentState::Lost, Some(self.heard));
+            changes.extend(self.workers().map(Change::Lost));
+        }
+    }
+
+    /// It takes part no longer: what it has to say is in the log.
+    pub(super) fn idle(&mut self, changes: &mut VecDeque<Change>) {
+        if self.log.seal.is_none() {
+            self.lose(changes);
+            self.lost_at = None;
+        }
+    }
+
+    /// An entry of its own.
+    pub(super) fn take(&mut self, sequence: u64, record: Record, changes: &mut VecDeque<Change>) {
+        // What came twice counts once.
+        if sequence < self.log.next || self.log.early.len() >= HELD_BACK {
+            return;
+        }
+        self.log.early.insert(sequence, record);
+        while let Some(record) = self.log.early.remove(&self.log.next) {
+            self.log.next += 1;
+            self.apply(record, changes);
+        }
+    }
+
+    fn apply(&mut self, record: Record, changes: &mut VecDeque<Change>) {
+        match record {
+            Record::Ticks(ticks) => {
+                for (worker, tick) in ticks.into_iter().enumerate().take(self.open.len()) {
+                    self.log.sums[worker].add(&tick);
+                    if tick.phase != Phase::Drain {
+                        self.open[worker] = tick.open;
+                    }
+                    changes.push_back(Change::Tick(self.first + worker as u32, Box::new(tick)));
+                }
+            }
+            Record::Sealed(seal) => {
+                if seal.why.is_some() {
+                    self.lose(changes);
+                } else if self.state == AgentState::Ready {
+                    self.state = AgentState::Done;
+                }
+                self.log.seal = Some(seal);
+            }
+            Record::Began(_) | Record::Resumed | Record::Ordered(..) => {}
+        }
+    }
+
+    /// Requests that its ticks have.
+    #[cfg(test)]
+    pub(super) fn sent(&self) -> u64 {
+        self.log.sums.iter().map(Sums::sent).sum()
+    }
+
+    /// `start`: when the run began.
+    pub(super) fn summary(&self, start: Option<Nanos>) -> AgentSummary {
+        let began = self.running.map(|running| self.way.back(running.began));
+        let late = began.zip(start).map(|(began, start)| (began - start.0 as i128) as f64 / 1e6);
+        let seal = self.log.seal.as_ref();
+        AgentSummary {
+            id: self.who.id.clone(),
+            state: self.state,
+            wanted: self.ready().wanted,
+            held: self.open.iter().sum(),
+            began_late_ms: late,
+            clock_error_ms: self.way.error().map(|error| error.0 as f64 / 1e6),
+            away_s: self.away.secs_f64(),
+            missing_ticks: self.log.missing(),
+            sealed: seal.is_some_and(|seal| seal.sums == self.log.sums),
+            why: seal.and_then(|seal| seal.why.clone()),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! A whole fleet in one thread and virtual time: the coordinator and the agents as they are shipped, led by the conductor of
+//! every run, over a carrier that loses, repeats, delays and reorders, and processes that freeze, die and start again.
+
+mod carrier;
+mod chaos;
+mod machine;
+mod world;
+
+use plan::{Environment, Flags, Plan, flag};
+use run::Conductor;
+use samples::{AgentState, Summary, Verdict};
+use units::Nanos;
+
+use chaos::Chaos;
+use world::World;
+
+fn plan(connections: u32, seed: u64) -> Plan {
+    let flags = Flags::new("http://127.0.0.1:80/")
+        .with(&flag::CONNECTIONS, connections)
+        .with(&flag::DURATION, "8s")
+        .with(&flag::SEED, seed);
+    let resolve = |_: &str| Err("no name service".to_owned());
+    plan::from_flags(&flags, &Environment { cores: 1, seed, resolve: &resolve })
+        .expect("a plan without mistakes")
+}
+
+/// Leads a run as `run::conduct` does, also where the coordinator starts again meanwhile.
+fn play(world: &mut World, plan: &Plan) -> Summary {
+    loop {
+        let mut conductor =
+            Conductor::new(plan, world, Nanos::ZERO, run::Workers::now(world) + run::Workers::notice(world));
+        conductor.give_orders(world);
+        let is_over = loop {
+            let came = conductor.gather(world);
+            if world.has_restarted() {
+                break false;
+            }
+            conductor.give_orders(world);
+            conductor.poll_line(run::Workers::now(world));
+            let step = conductor.step(run::Workers::now(world));
+            conductor.give_orders(world);
+            if step.is_over || came.is_none() {
+                break true;
+            }
+        };
+        if !is_over {
+            continue;
+        }
+        run::stop(world, |worker, tick| conductor.handle_tick(worker, tick));
+        if world.has_restarted() {
+            continue;
+        }
+        let (_, record) = conductor.finish();
+        let mut summary = run::judge(plan, &record);
+        summary.agents = run::Workers::agents(world);
+        return summary;
+    }
+}
+
+/// What must hold whatever happens.
+fn obey_the_laws(world: &mut World, summary: &Summary, seed: u64) {
+    let taken: u64 = world.taken().iter().map(|(_, sent)| sent).sum();
+    assert_eq!(summary.requests.sent, taken, "seed {seed}: the summary is the sum of what was taken");
+    for (agent, (who, taken)) in summary.agents.iter().zip(world.taken()) {
+        let counted = world.counted(&who);
+        match agent.state {
+            AgentState::Done => {
+                assert_eq!(taken, counted, "seed {seed}: {who:?}: what was counted once is counted once");
+                assert!(agent.sealed, "seed {seed}: {who:?}: the seal is the sum of its ticks");
+            }
+            AgentState::Lost => assert!(taken <= counted, "seed {seed}: {who:?}: {taken} of {counted}"),
+            state => panic!("seed {seed}: {who:?} is {state:?} at the end"),
+        }
+    }
+    world.end();
+    assert!(world.all_are_free(), "seed {seed}: agents whose run is over are free");
+}
+
+fn check(agents: u32, connections: u32, seed: u64, chaos: Chaos) -> Option<Summary> {
+    let plan = plan(connections, seed);
+    let mut world = World::new(&plan, agents, seed, chaos);
+    // Faults before the beginning may prevent it: that is said, and no agent stays behind.
+    if let Err(why) = world.gather() {
+        assert!(!why.is_empty());
+        world.end();
+        assert!(world.all_are_free(), "seed {seed}: {why}");
+        return None;
+    }
+    let summary = play(&mut world, &plan);
+    obey_the_laws(&mut world, &summary, seed);
+    Some(summary)
+}
+
+#[test]
+fn without_faults_all_are_held_and_everything_adds_up() {
+    for seed in 0..20 {
+        let summary = check(1 + seed as u32 % 5, 1_003, seed, Chaos::none()).expect("it begins");
+        assert!(summary.agents.iter().all(|agent| agent.state == AgentState::Done), "{:?}", summary.agents);
+        assert_eq!(summary.connections.held, 1_003, "seed {seed}");
+        assert_eq!(summary.agents.iter().map(|agent| agent.wanted).sum::<u64>(), 1_003);
+        // The clocks of the agents are hours apart: they begin together all the same.
+        for agent in &summary.agents {
+            let (late, error) = (agent.began_late_ms.unwrap(), agent.clock_error_ms.unwrap());
+            assert!(late.abs() <= error + world::STEP.0 as f64 / 1e6, "seed {seed}: {agent:?}");
+        }
+    }
+}
+
+#[test]
+fn what_was_counted_once_is_counted_once_whatever_happens() {
+    let seeds = std::env::var("THRONG_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    let (mut begun, mut lost, mut resumed) = (0, 0, 0);
+    for seed in 0..seeds {
+        let chaos = Chaos::drawn(seed);
+        let agents = 1 + (seed % 5) as u32;
+        let has_restart = chaos.has_restart();
+        let Some(summary) = check(agents, 1_003, seed, chaos) else { continue };
+        begun += 1;
+        resumed += u64::from(has_restart);
+        let has_lost = summary.agents.iter().any(|agent| agent.state == AgentState::Lost);
+        lost += u64::from(has_lost);
+        assert!(
+            !has_lost || summary.verdict != Verdict::Pass,
+            "seed {seed}: a run that lost an agent passes"
+        );
+    }
+    assert!(
+        begun > seeds / 2 && lost > seeds / 20 && resumed > seeds / 20,
+        "{begun} began, {lost} lost, {resumed} resumed"
+    );
+}
+
+#[test]
+fn a_thousand_agents_of_a_hundred_thousand_connections() {
+    let chaos = Chaos::carrier_only(7);
+    let summary = check(1_000, 100_000_000, 7, chaos).expect("it begins");
+    assert_eq!(summary.agents.len(), 1_000);
+    assert_eq!(summary.agents.iter().map(|agent| agent.wanted).sum::<u64>(), 100_000_000);
+    assert_eq!(summary.connections.held, 100_000_000);
+}

@@ -1,0 +1,81 @@
+//! What goes wrong, drawn from a seed.
+
+use units::{Nanos, Random};
+
+/// What goes wrong in a run.
+#[derive(Clone, Debug)]
+pub(super) struct Chaos {
+    /// Of a thousand messages as many are lost, and as many arrive twice.
+    pub(super) lost: u64,
+    pub(super) doubled: u64,
+    /// A message arrives within this time, in any order.
+    pub(super) delay: Nanos,
+    /// Of a thousand entries as many are not stored, and of as many it is not heard that they were.
+    pub(super) unstored: u64,
+    pub(super) unheard: u64,
+    /// What happens, each from its time on.
+    pub(super) events: Vec<(Nanos, Event)>,
+}
+
+/// Something that happens to a process or a link, for so long.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    /// An agent neither sends nor receives.
+    Cut(usize, Nanos),
+    /// An agent's process stops, and continues.
+    Freeze(usize, Nanos),
+    /// An agent's process dies; another begins.
+    Kill(usize, Nanos),
+    /// The carrier is away; it keeps what it has stored.
+    Outage(Nanos),
+    /// The coordinator's process stops, and continues.
+    Pause(Nanos),
+    /// The coordinator's process dies; another begins.
+    Restart(Nanos),
+}
+
+impl Chaos {
+    pub(super) fn none() -> Chaos {
+        Chaos {
+            lost: 0,
+            doubled: 0,
+            delay: Nanos::from_millis(2),
+            unstored: 0,
+            unheard: 0,
+            events: Vec::new(),
+        }
+    }
+
+    /// A carrier that loses, repeats and reorders.
+    pub(super) fn carrier_only(seed: u64) -> Chaos {
+        Chaos { events: Vec::new(), ..Chaos::drawn(seed | 1) }
+    }
+
+    pub(super) fn drawn(seed: u64) -> Chaos {
+        let mut random = Random::new(seed ^ 0x0063_6861_6f73);
+        let mut of = |values: &[u64]| values[random.below(values.len() as u64) as usize];
+        let (lost, doubled) = (of(&[0, 20, 200]), of(&[0, 50, 300]));
+        let delay = Nanos::from_millis(of(&[2, 20, 300]));
+        let (unstored, unheard) = (of(&[0, 100]), of(&[0, 100, 300]));
+        let events = (0..of(&[0, 1, 1, 2, 3])).map(|_| {
+            let at = Nanos::from_millis(1_500 + random.below(9_000));
+            let agent = random.below(5) as usize;
+            let longest = [2_000, 6_000, 14_000][random.below(3) as usize];
+            let span = Nanos::from_millis(200 + random.below(longest));
+            let event = match random.below(6) {
+                0 => Event::Cut(agent, span),
+                1 => Event::Freeze(agent, span),
+                2 => Event::Kill(agent, span),
+                3 => Event::Outage(Nanos(span.0 / 2)),
+                4 => Event::Pause(span),
+                _ => Event::Restart(span),
+            };
+            (at, event)
+        });
+        Chaos { lost, doubled, delay, unstored, unheard, events: events.collect() }
+    }
+
+    pub(super) fn has_restart(&self) -> bool {
+        self.events.iter().any(|(_, event)| matches!(event, Event::Restart(_)))
+    }
+}

@@ -1,0 +1,143 @@
+//! Shards that hold what they are ordered to, and count requests that never were.
+
+use std::{cell::Cell, collections::VecDeque, rc::Rc};
+
+use engine::Control;
+use plan::{Part, Plan};
+use run::{Order, Update};
+use samples::{Phase, Tick};
+use units::{Nanos, Random};
+
+use crate::{
+    agent::Machine,
+    message::{Assign, Offer, Ready},
+    share,
+};
+
+/// A shard counts for this long.
+const PERIOD: Nanos = Nanos::from_secs(1);
+
+/// What the world and a machine both see.
+#[derive(Default)]
+pub(super) struct Seen {
+    pub(super) now: Cell<Nanos>,
+    /// Requests that its shards have sent, all of them.
+    pub(super) sent: Cell<u64>,
+    pub(super) is_under_load: Cell<bool>,
+}
+
+/// A machine of the simulation.
+pub(super) struct SimMachine {
+    seen: Rc<Seen>,
+    plan: Plan,
+    random: Random,
+    cores: u32,
+    shards: Vec<Shard>,
+    began: Option<Nanos>,
+    ticks: VecDeque<(u32, Tick)>,
+    read: Tick,
+    is_stopped: bool,
+}
+
+struct Shard {
+    part: Part,
+    open: u64,
+    phase: Phase,
+    until: Nanos,
+}
+
+impl SimMachine {
+    pub(super) fn new(seen: Rc<Seen>, plan: &Plan, cores: u32, seed: u64) -> SimMachine {
+        SimMachine {
+            seen,
+            plan: plan.clone(),
+            random: Random::new(seed),
+            cores,
+            shards: Vec::new(),
+            began: None,
+            ticks: VecDeque::new(),
+            read: Tick::default(),
+            is_stopped: false,
+        }
+    }
+
+    fn count(&mut self, nth: usize, until: Nanos) {
+        let shard = &mut self.shards[nth];
+        let mut tick =
+            Tick { from: shard.until, until, open: shard.open, phase: shard.phase, ..Tick::default() };
+        let sent = if shard.phase == Phase::Drain { 0 } else { self.random.below(50) };
+        (tick.counts.sent, tick.counts.answered, tick.resolved) = (sent, sent, shard.open);
+        (0..sent).for_each(|n| tick.latency.record(Nanos::from_micros(100 + n)));
+        tick.ramped_at = if shard.phase == Phase::Ramp { Nanos::NEVER } else { Nanos::from_secs(1) };
+        shard.until = until;
+        self.seen.sent.set(self.seen.sent.get() + sent);
+        self.ticks.push_back((nth as u32, tick));
+    }
+}
+
+impl Machine for SimMachine {
+    fn accept(&mut self, _: &Offer) -> Result<Vec<u32>, String> {
+        Ok(vec![self.cores])
+    }
+
+    fn set_up(&mut self, assign: &Assign) -> Result<(Ready, Vec<u32>), String> {
+        share::check(assign, &[self.cores])?;
+        let parts = share::parts(&self.plan, assign);
+        let (ready, workers) = share::workers(&parts);
+        let shard = |part| Shard { part, open: 0, phase: Phase::Ramp, until: Nanos::ZERO };
+        self.shards = parts.into_iter().map(shard).collect();
+        (self.began, self.is_stopped) = (None, false);
+        self.ticks.clear();
+        Ok((Ready { io: "uring".to_owned(), ..ready }, workers))
+    }
+
+    fn begin(&mut self) {
+        self.began = Some(self.seen.now.get());
+        self.seen.is_under_load.set(true);
+    }
+
+    fn order(&mut self, order: Order) {
+        let now = self.seen.now.get().since(self.began.unwrap_or_default());
+        for nth in 0..self.shards.len() {
+            match order.to(&self.shards[nth].part) {
+                Some(Control::Load { connections, .. }) => {
+                    let shard = &mut self.shards[nth];
+                    (shard.open, shard.phase) = (connections.into(), Phase::Hold);
+                }
+                Some(Control::Drain) => self.shards[nth].phase = Phase::Drain,
+                Some(Control::Stop) if !self.is_stopped => {
+                    self.shards[nth].phase = Phase::Drain;
+                    self.count(nth, now);
+                }
+                _ => {}
+            }
+        }
+        if order == Order::STOP {
+            self.is_stopped = true;
+            self.seen.is_under_load.set(false);
+        }
+    }
+
+    fn next(&mut self) -> Update<'_> {
+        let now = self.seen.now.get().since(self.began.unwrap_or_default());
+        for nth in 0..self.shards.len() {
+            if !self.is_stopped && now.since(self.shards[nth].until) >= PERIOD {
+                // To the end of a second, as threads count.
+                self.count(nth, Nanos(now.0 / PERIOD.0 * PERIOD.0));
+            }
+        }
+        match self.ticks.pop_front() {
+            Some((shard, tick)) => {
+                self.read = tick;
+                Update::Tick(shard, &self.read)
+            }
+            None if self.is_stopped => Update::Ended,
+            None => Update::Nothing,
+        }
+    }
+
+    fn end(&mut self) {
+        self.shards.clear();
+        self.seen.is_under_load.set(false);
+    }
+}

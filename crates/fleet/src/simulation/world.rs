@@ -1,0 +1,446 @@
+//! The fleet of a simulation, as the workers of a run.
+
+use std::rc::Rc;
+
+use plan::{Plan, Role};
+use run::{Order, Update, Workers};
+use samples::{AgentSummary, Tick};
+use units::{Nanos, nth_seed};
+
+use super::{
+    carrier::{Carrier, Parcel},
+    chaos::{Chaos, Event},
+    machine::{Seen, SimMachine},
+};
+use crate::{
+    agent::Agent,
+    coordinator::{Change, Coordinator, Replay},
+    message::{Author, Here, Incarnation, LEASE, Offer, PROTOCOL, Record},
+    outbox::{Outbox, decode},
+};
+
+/// Time goes on in steps of this length.
+pub(super) const STEP: Nanos = Nanos::from_millis(10);
+/// No run takes longer.
+const TOO_LONG: Nanos = Nanos::from_secs(150);
+const RUN: &str = "run";
+
+/// An agent's process.
+struct Host {
+    id: usize,
+    nonce: u32,
+    agent: Agent<SimMachine>,
+    outbox: Outbox,
+    seen: Rc<Seen>,
+    /// What its clock shows more than the world's.
+    ahead: Nanos,
+    cut_until: Nanos,
+    frozen_until: Nanos,
+    dead_until: Option<Nanos>,
+    /// When its coordinator reached it last.
+    led_at: Nanos,
+}
+
+/// The coordinator's process.
+struct Head {
+    coordinator: Coordinator,
+    outbox: Outbox,
+    /// As far as it has read the log.
+    read: usize,
+    replay: Option<Replay>,
+}
+
+/// Everything.
+pub(super) struct World {
+    plan: Plan,
+    seed: u64,
+    now: Nanos,
+    hosts: Vec<Host>,
+    head: Option<Head>,
+    head_dead_until: Option<Nanos>,
+    head_frozen_until: Nanos,
+    carrier: Carrier,
+    events: Vec<(Nanos, Event)>,
+    counted: Vec<(Incarnation, u64)>,
+    read: Box<Tick>,
+    restarted: bool,
+    terms: u32,
+}
+
+impl World {
+    pub(super) fn new(plan: &Plan, agents: u32, seed: u64, chaos: Chaos) -> World {
+        let mut world = World {
+            plan: plan.clone(),
+            seed,
+            now: Nanos::from_secs(1),
+            hosts: Vec::new(),
+            head: None,
+            head_dead_until: None,
+            head_frozen_until: Nanos::ZERO,
+            carrier: Carrier::new(seed, chaos.clone()),
+            events: chaos.events,
+            counted: Vec::new(),
+            read: Box::default(),
+            restarted: false,
+            terms: 0,
+        };
+        world.hosts = (0..agents as usize).map(|id| world.host(id, 0)).collect();
+        world.events.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+        world
+    }
+
+    fn host(&self, id: usize, nonce: u32) -> Host {
+        let who = Incarnation { id: id.to_string(), nonce };
+        let cores = 1 + id as u32 % 3;
+        let here = Here {
+            who: who.clone(),
+            protocol: PROTOCOL,
+            version: String::new(),
+            network: id.to_string(),
+            cores,
+            is_draining: false,
+            run: None,
+        };
+        let seen = Rc::new(Seen::default());
+        let machine =
+            SimMachine::new(seen.clone(), &self.plan, cores, nth_seed(self.seed, id as u32 + 97 * nonce));
+        Host {
+            id,
+            nonce,
+            agent: Agent::new(here, machine),
+            outbox: Outbox::new(Author::Agent(who)),
+            seen,
+            ahead: Nanos::from_secs(3_600 * id as u64),
+            cut_until: Nanos::ZERO,
+            frozen_until: Nanos::ZERO,
+            dead_until: None,
+            led_at: Nanos::ZERO,
+        }
+    }
+
+    /// Until all agents are ready.
+    pub(super) fn gather(&mut self) -> Result<(), String> {
+        let heres = self.hosts.iter().map(|host| host.agent.here(self.now)).collect();
+        let offer = Offer { protocol: PROTOCOL, ..Offer::default() };
+        let coordinator = Coordinator::new(RUN.to_owned(), heres, offer, (self.seed, false), 1, self.now);
+        self.head = Some(Head::new(coordinator, 0));
+        loop {
+            self.step();
+            let Some(head) = &self.head else { return Err("the coordinator died".to_owned()) };
+            match head.coordinator.is_ready() {
+                Ok(true) if head.coordinator.start().is_some_and(|start| self.now >= start) => return Ok(()),
+                Ok(_) => assert!(self.now < TOO_LONG, "seed {}: it never begins", self.seed),
+                Err(why) => return Err(why.to_owned()),
+            }
+        }
+    }
+
+    /// Whether another process of the coordinator leads since the last call.
+    pub(super) fn has_restarted(&mut self) -> bool {
+        std::mem::take(&mut self.restarted)
+    }
+
+    /// What was taken of each agent.
+    pub(super) fn taken(&self) -> Vec<(Incarnation, u64)> {
+        self.head.as_ref().map(|head| head.coordinator.taken()).unwrap_or_default()
+    }
+
+    /// What an agent has counted.
+    pub(super) fn counted(&self, who: &Incarnation) -> u64 {
+        let dead = self.counted.iter().find(|(dead, _)| dead == who).map(|(_, sent)| *sent);
+        let alive =
+            || self.hosts.iter().find(|host| host.id.to_string() == who.id && host.nonce == who.nonce);
+        dead.or_else(|| alive().map(|host| host.seen.sent.get())).unwrap_or(0)
+    }
+
+    /// The run is over: the agents are released, or notice that nobody leads them.
+    pub(super) fn end(&mut self) {
+        self.events.clear();
+        if let Some(head) = &mut self.head {
+            head.coordinator.release();
+        }
+        let until = self.now + Nanos(3 * LEASE.0) + Nanos::from_secs(15);
+        while self.now < until {
+            self.step();
+            if self.now + LEASE >= until {
+                self.head = None;
+            }
+        }
+    }
+
+    pub(super) fn all_are_free(&self) -> bool {
+        self.hosts.iter().all(|host| host.agent.is_free())
+    }
+
+    /// The world goes on a little.
+    fn step(&mut self) {
+        self.now = self.now + STEP;
+        while self.events.last().is_some_and(|(at, _)| *at <= self.now) {
+            let (_, event) = self.events.pop().expect("it is there");
+            self.happen(event);
+        }
+        self.rise_again();
+        while let Some(parcel) = self.carrier.poll(self.now) {
+            self.deliver(parcel);
+        }
+        (0..self.hosts.len()).for_each(|nth| self.turn(nth));
+        self.lead();
+    }
+
+    fn happen(&mut self, event: Event) {
+        let now = self.now;
+        let hosts = self.hosts.len();
+        let nth = |agent: usize| agent % hosts;
+        match event {
+            Event::Cut(agent, span) => self.hosts[nth(agent)].cut_until = now + span,
+            Event::Freeze(agent, span) => self.hosts[nth(agent)].frozen_until = now + span,
+            Event::Kill(agent, span) => {
+                let host = &mut self.hosts[nth(agent)];
+                if host.dead_until.is_none() {
+                    let who = Incarnation { id: host.id.to_string(), nonce: host.nonce };
+                    self.counted.push((who, host.seen.sent.get()));
+                    host.dead_until = Some(now + span);
+                }
+            }
+            Event::Outage(span) => self.carrier.away_until = now + span,
+            Event::Pause(span) => self.head_frozen_until = now + span,
+            // Before it has begun, there is nothing to take up.
+            Event::Restart(span) => {
+                let has_begun = self.head.as_ref().is_some_and(|head| head.coordinator.start().is_some());
+                if has_begun {
+                    (self.head, self.head_dead_until) = (None, Some(now + span));
+                }
+            }
+        }
+    }
+
+    fn rise_again(&mut self) {
+        for nth in 0..self.hosts.len() {
+            if self.hosts[nth].dead_until.is_some_and(|until| self.now >= until) {
+                self.hosts[nth] = self.host(nth, self.hosts[nth].nonce + 1);
+            }
+        }
+        if self.head_dead_until.is_some_and(|until| self.now >= until) && self.now >= self.carrier.away_until
+        {
+            self.head_dead_until = None;
+            self.take_up();
+        }
+    }
+
+    fn take_up(&mut self) {
+        let began = self.carrier.log.iter().find_map(|(_, entry)| match &entry.record {
+            Record::Began(began) => Some((**began).clone()),
+            _ => None,
+        });
+        self.terms += 1;
+        let coordinator = Coordinator::taking_up(RUN.to_owned(), self.terms, began.expect("it has begun"));
+        self.head = Some(Head { replay: Some(Replay::new()), ..Head::new(coordinator, self.terms) });
+    }
+
+    fn is_cut(&self, nth: usize) -> bool {
+        let host = &self.hosts[nth];
+        self.now < host.cut_until || host.dead_until.is_some()
+    }
+
+    fn deliver(&mut self, parcel: Parcel) {
+        match parcel {
+            Parcel::Down(nth, down) if !self.is_cut(nth) => {
+                let host = &mut self.hosts[nth];
+                host.led_at = self.now;
+                host.seen.now.set(self.now + host.ahead);
+                host.agent.handle(self.now + host.ahead, *down);
+            }
+            Parcel::Up(nth, up) if !self.is_cut(nth) => {
+                if let Some(head) = &mut self.head {
+                    head.coordinator.handle(self.now, *up);
+                }
+            }
+            Parcel::Stored(Some(nth), ticket, is_stored) => {
+                let is_heard = is_stored && !self.is_cut(nth);
+                let host = &mut self.hosts[nth];
+                host.outbox.handle(self.now, &ticket, is_heard);
+            }
+            Parcel::Stored(None, ticket, is_stored) => {
+                if let Some(head) = &mut self.head {
+                    head.outbox.handle(self.now, &ticket, is_stored);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// An agent's process goes on.
+    fn turn(&mut self, nth: usize) {
+        let (now, is_cut) = (self.now, self.is_cut(nth));
+        let host = &mut self.hosts[nth];
+        if now < host.frozen_until || host.dead_until.is_some() {
+            return;
+        }
+        host.seen.now.set(now + host.ahead);
+        host.agent.poll(now + host.ahead);
+        assert!(
+            !host.seen.is_under_load.get() || now.since(host.led_at) <= LEASE + STEP,
+            "seed {}: agent {nth} is under load without a lease",
+            self.seed
+        );
+        while let Some((_, up)) = host.agent.poll_report() {
+            if !is_cut {
+                self.carrier.send(now, Parcel::Up(nth, Box::new(up)));
+            }
+        }
+        while let Some((run, record)) = host.agent.poll_record() {
+            host.outbox.push(&run, record);
+        }
+        while let Some(parcel) = host.outbox.poll(now) {
+            let entry = decode(&parcel.bytes).expect("it reads what it wrote");
+            if is_cut {
+                host.outbox.handle(now, &parcel.ticket, false);
+            } else {
+                self.carrier.store(now, Some(nth), parcel.ticket, entry);
+            }
+        }
+        host.agent.set_unstored(host.outbox.unstored());
+    }
+
+    /// The coordinator's process goes on.
+    fn lead(&mut self) {
+        let now = self.now;
+        let Some(head) = self.head.as_mut().filter(|_| now >= self.head_frozen_until) else { return };
+        if now >= self.carrier.away_until {
+            head.read_log(now, &self.carrier.log, self.terms, &mut self.restarted);
+        }
+        if head.replay.is_none() {
+            head.coordinator.poll(now);
+        }
+        while let Some((subject, down)) = head.coordinator.poll_message() {
+            let id = subject.rsplit('.').next().expect("it ends with the agent");
+            let nth = id.parse().expect("a number");
+            self.carrier.send(now, Parcel::Down(nth, Box::new(down)));
+        }
+        while let Some(record) = head.coordinator.poll_record() {
+            head.outbox.push(RUN, record);
+        }
+        while let Some(parcel) = head.outbox.poll(now) {
+            let entry = decode(&parcel.bytes).expect("it reads what it wrote");
+            self.carrier.store(now, None, parcel.ticket, entry);
+        }
+    }
+}
+
+impl Head {
+    fn new(coordinator: Coordinator, term: u32) -> Head {
+        Head { coordinator, outbox: Outbox::new(Author::Coordinator { term }), read: 0, replay: None }
+    }
+
+    fn read_log(
+        &mut self,
+        now: Nanos,
+        log: &[(Nanos, crate::message::Entry)],
+        term: u32,
+        restarted: &mut bool,
+    ) {
+        let began = || {
+            log.iter().find_map(|(at, entry)| match &entry.record {
+                Record::Began(began) => Some(*at + began.after),
+                _ => None,
+            })
+        };
+        while let Some((at, entry)) = log.get(self.read) {
+            self.read += 1;
+            match &mut self.replay {
+                // What it reads before it leads happens again once it does.
+                Some(replay) if self.coordinator.start().is_none() => {
+                    let start = began().expect("it has begun");
+                    if replay.add(at.since(start), entry.clone(), term) {
+                        self.coordinator.lead_from(now, start);
+                        *restarted = true;
+                        return;
+                    }
+                }
+                Some(_) => {
+                    self.read -= 1;
+                    return;
+                }
+                None => self.coordinator.take(now, entry.clone()),
+            }
+        }
+    }
+}
+
+impl Workers for World {
+    fn role(&self) -> Vec<Role> {
+        self.head.as_ref().map(|head| head.coordinator.roles()).unwrap_or_default()
+    }
+
+    fn notice(&self) -> Nanos {
+        Nanos::from_millis(400)
+    }
+
+    fn period(&self) -> Nanos {
+        Nanos::from_secs(1)
+    }
+
+    fn agents(&self) -> Vec<AgentSummary> {
+        self.head.as_ref().map(|head| head.coordinator.agents()).unwrap_or_default()
+    }
+
+    fn now(&self) -> Nanos {
+        let Some(head) = &self.head else { return Nanos::ZERO };
+        match &head.replay {
+            Some(replay) => replay.now(),
+            None => self.now.since(head.coordinator.start().unwrap_or(self.now)),
+        }
+    }
+
+    fn order(&mut self, order: Order) {
+        if let Some(head) = &mut self.head {
+            head.coordinator.order(order);
+        }
+    }
+
+    fn next(&mut self, until: Nanos) -> Update<'_> {
+        assert!(self.now < TOO_LONG, "seed {}: it never ends", self.seed);
+        loop {
+            // While no process of the coordinator leads, nobody asks.
+            while self.restarts() {
+                self.step();
+            }
+            if self.restarted {
+                return Update::Nothing;
+            }
+            let (clock, now) = (self.now, self.now());
+            let head = self.head.as_mut().expect("one leads");
+            match head.coordinator.poll_change() {
+                Some(Change::Tick(worker, tick)) => {
+                    self.read = tick;
+                    return Update::Tick(worker, &self.read);
+                }
+                Some(Change::Lost(worker)) => return Update::Lost(worker),
+                Some(Change::Back(worker)) => return Update::Back(worker),
+                None => {}
+            }
+            if let Some(replay) = &mut head.replay {
+                if replay.step(until, &mut head.coordinator, clock).is_none() {
+                    head.replay = None;
+                } else if replay.is_quiet_until(until) {
+                    return Update::Nothing;
+                }
+                continue;
+            }
+            if head.coordinator.is_over() {
+                return Update::Ended;
+            }
+            if now >= until {
+                return Update::Nothing;
+            }
+            self.step();
+        }
+    }
+}
+
+impl World {
+    /// Its coordinator is dead, or reads what was before it.
+    fn restarts(&self) -> bool {
+        self.head.as_ref().is_none_or(|head| head.coordinator.start().is_none())
+    }
+}
