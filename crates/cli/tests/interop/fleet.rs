@@ -12,35 +12,35 @@ use crate::{
 };
 
 /// A NATS server, and agents that joined there.
-struct Joined {
-    nats: Server,
-    agents: Vec<Program>,
+pub(crate) struct Joined {
+    pub(crate) nats: Server,
+    pub(crate) agents: Vec<Program>,
 }
 
 impl Joined {
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("nats://{}", self.nats.address)
     }
 
     /// A run on the agents, not ended.
-    fn start(&self, target: &str, args: &[&str]) -> Program {
+    pub(crate) fn start(&self, target: &str, args: &[&str]) -> Program {
         let run = ["run", target, "--fleet", &self.url(), "--live", "line", "--json", "-"];
         Program::start(&[&run, args].concat())
     }
 
-    fn run(&self, target: &str, args: &[&str]) -> (Ended, Summary) {
+    pub(crate) fn run(&self, target: &str, args: &[&str]) -> (Ended, Summary) {
         read(self.start(target, args))
     }
 }
 
-fn read(run: Program) -> (Ended, Summary) {
+pub(crate) fn read(run: Program) -> (Ended, Summary) {
     let ended = run.end();
     let summary = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
     (ended, Summary(summary))
 }
 
 /// With JetStream in this folder.
-fn nats_at(address: SocketAddr, folder: &Path) -> Command {
+pub(crate) fn nats_at(address: SocketAddr, folder: &Path) -> Command {
     let (ip, port, folder) = (address.ip().to_string(), address.port().to_string(), folder.to_str().unwrap());
     program("nats-server", &["-a", &ip, "-p", &port, "-js", "-sd", folder])
 }
@@ -50,7 +50,7 @@ fn nats(name: &str) -> Server {
     Server::at(|address| nats_at(address, &folder))
 }
 
-fn joined(name: &str, agents: usize) -> Joined {
+pub(crate) fn joined(name: &str, agents: usize) -> Joined {
     let nats = nats(name);
     let url = format!("nats://{}", nats.address);
     let agents: Vec<Program> = (0..agents).map(|_| Program::start(&["agent", "--nats", &url])).collect();
@@ -61,13 +61,13 @@ fn joined(name: &str, agents: usize) -> Joined {
 }
 
 /// A figure of `throng serve`, without the request that asks for it.
-fn served(server: &Serving, figure: &str) -> u64 {
+pub(crate) fn served(server: &Serving, figure: &str) -> u64 {
     let response = fetch(&server.url("/stats"));
     let (_, body) = response.split_once("\r\n\r\n").unwrap();
     serde_json::from_str::<Value>(body).unwrap()[figure].as_u64().unwrap() - 1
 }
 
-fn states(s: &Summary) -> Vec<&str> {
+pub(crate) fn states(s: &Summary) -> Vec<&str> {
     let mut states: Vec<_> =
         s.at("agents").as_array().unwrap().iter().map(|agent| agent["state"].as_str().unwrap()).collect();
     states.sort_unstable();
@@ -151,6 +151,6 @@ fn a_fleet_that_is_not_there_is_named_with_the_fix() {
     let nats = nats("nobody");
     let url = format!("nats://{}", nats.address);
     refused(&url, "tcp://127.0.0.1:9", 3, "no agent is there; start some with throng agent --nats");
-    refused("nats://127.0.0.1:9", "tcp://127.0.0.1:9", 3, "--fleet: 127.0.0.1:9: ");
+    refused("nats://127.0.0.1:9", "tcp://127.0.0.1:9", 3, "--fleet: nats://127.0.0.1:9: ");
     refused("nats://192.0.2.1:4222", "tcp://127.0.0.1:9", 2, "use nats://USER:PASSWORD@192.0.2.1:4222");
 }

@@ -20,6 +20,7 @@ mod curl;
 mod epoll;
 mod firewall;
 mod fleet;
+mod fleet_faults;
 mod formats;
 mod grafana;
 mod haproxy;

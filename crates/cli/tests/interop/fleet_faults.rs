@@ -1,0 +1,186 @@
+//! What goes wrong during a run on a fleet: processes that die, freeze and start again, links that are cut, disks that are full.
+//! Whatever happens, what the agents counted is counted once, and the verdict says what happened.
+
+use std::{fs, time::Duration};
+
+use rustix::process::Signal;
+
+use crate::{
+    fleet::{Joined, joined, nats_at, read, served, states},
+    namespace::Hosts,
+    program::{DATA, Program, Serving, until},
+    server::{folder, program},
+    summary::Summary,
+};
+
+const LOAD: [&str; 4] = ["-c", "400", "--think", "100ms..300ms"];
+
+fn start(fleet: &Joined, server: &Serving, seconds: u64) -> Program {
+    let mut run = fleet.start(&server.url("/"), &[&LOAD[..], &["-d", &format!("{seconds}s")]].concat());
+    run.wait_for("open 400 of 400");
+    run
+}
+
+/// All that was sent was answered, the server counts as much, and what the agents report adds up.
+fn assert_exact(s: &Summary, server: &Serving) {
+    assert_eq!(s.count("requests.answered"), s.count("requests.sent"));
+    // The run asks the server for its count, too.
+    assert_eq!(s.count("requests.answered") + 1, served(server, "requests"));
+    let agents = s.at("agents").as_array().unwrap();
+    assert!(agents.iter().all(|agent| agent["sealed"] == true), "{agents:?}");
+}
+
+#[test]
+fn a_coordinator_that_is_started_again_takes_up_its_run() {
+    let (fleet, server) = (joined("restarted", 2), Serving::start(&["--threads", "1"]));
+    let run = start(&fleet, &server, 12);
+    std::thread::sleep(Duration::from_secs(2));
+    run.signal(Signal::KILL);
+    run.end();
+    let again = fleet.start(&server.url("/"), &[&LOAD[..], &["-d", "12s"]].concat());
+    let (ended, s) = read(again);
+    ended.assert_status(0);
+    assert!(ended.stderr.contains("taking up run "), "{}", ended.stderr);
+    assert_eq!((s.count("connections.opened"), s.count("connections.held")), (400, 400), "{}", ended.stderr);
+    assert_exact(&s, &server);
+    assert_eq!(states(&s), ["done", "done"]);
+}
+
+#[test]
+fn nats_that_is_killed_and_started_again_loses_nothing() {
+    let (mut fleet, server) = (joined("outage", 2), Serving::start(&["--threads", "1"]));
+    let run = start(&fleet, &server, 8);
+    fleet.nats.program.signal(Signal::KILL);
+    std::thread::sleep(Duration::from_secs(2));
+    let again = Program::from(nats_at(fleet.nats.address, &folder_of("outage")));
+    let before = std::mem::replace(&mut fleet.nats.program, again);
+    before.end();
+    let (ended, s) = read(run);
+    ended.assert_status(0);
+    assert_eq!((s.count("connections.held"), states(&s)), (400, vec!["done", "done"]), "{}", ended.stderr);
+    assert_exact(&s, &server);
+}
+
+#[test]
+fn an_agent_that_stands_still_is_named_and_comes_back_with_what_it_counted() {
+    let (fleet, server) = (joined("frozen", 2), Serving::start(&["--threads", "1"]));
+    let run = start(&fleet, &server, 14);
+    fleet.agents[1].signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(6_500));
+    fleet.agents[1].signal(Signal::CONT);
+    let (ended, s) = read(run);
+    let agents = s.at("agents").as_array().unwrap();
+    let away: Vec<f64> = agents.iter().filter_map(|agent| agent["away_s"].as_f64()).collect();
+    assert!(matches!(away[..], [away] if (4.0..12.0).contains(&away)), "{agents:?}: {}", ended.stderr);
+    assert_eq!((s.count("connections.held"), states(&s)), (400, vec!["done", "done"]), "{}", ended.stderr);
+    assert_exact(&s, &server);
+}
+
+#[test]
+fn an_agent_that_was_cut_off_ends_its_load_and_delivers_what_it_counted() {
+    let Some(hosts) = Hosts::new(3) else { return };
+    let (folder, nats) = (folder("nats-cut"), "10.66.0.1:4222");
+    let _nats = Program::from(hosts.enter(0, &nats_at(nats.parse().unwrap(), &folder)));
+    let server =
+        Program::from(hosts.throng(0, &["serve", "http", "--listen", "10.66.0.1:8000", "--threads", "1"]));
+    until("the server listens", || server.stdout().contains("10.66.0.1:8000"));
+    let url = "nats://u:p@10.66.0.1:4222";
+    let agents: Vec<Program> = (1..3)
+        .map(|nth| Program::from(hosts.throng(nth, &["agent", "--nats", url, "--allow", "10.66.0.1:8000"])))
+        .collect();
+    agents.iter().for_each(|agent| until("an agent", || agent.stdout().starts_with("agent ")));
+    let words =
+        ["run", "http://10.66.0.1:8000/", "--fleet", url, "--live", "line", "--json", "-", "-d", "24s"];
+    let mut run = Program::from(hosts.throng(0, &[&words[..], &LOAD].concat()));
+    run.wait_for("open 400 of 400");
+    // To NATS only: its connections to the target stay, and it ends them when its lease has run out.
+    hosts.run(1, "iptables -A OUTPUT -p tcp --dport 4222 -j DROP");
+    std::thread::sleep(Duration::from_secs(13));
+    hosts.run(1, "iptables -D OUTPUT -p tcp --dport 4222 -j DROP");
+    let (ended, s) = read(run);
+    ended.assert_status(1);
+    assert_eq!((s.count("connections.held"), states(&s)), (200, vec!["done", "lost"]), "{}", ended.stderr);
+    let reasons = s.at("reasons").to_string();
+    assert!(reasons.contains("its coordinator was not heard of for 10s"), "{reasons}");
+    let stats = hosts.run(0, "curl -s http://10.66.0.1:8000/stats");
+    let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
+    // What was under way when its lease ran out has no answer; two requests are for these counts.
+    let (sent, answered) = (s.count("requests.sent") + 2, s.count("requests.answered") + 2);
+    let counted = stats["requests"].as_u64().unwrap();
+    assert!((answered..=sent).contains(&counted) && sent - answered < 100, "{answered} {counted} {sent}");
+    let agents = s.at("agents").as_array().unwrap();
+    assert!(agents.iter().all(|agent| agent["sealed"] == true), "{agents:?}");
+}
+
+#[test]
+fn an_agent_whose_disk_is_full_keeps_counting() {
+    let Some(hosts) = Hosts::new(1) else { return };
+    let disk = folder("full-disk");
+    hosts.run(0, &format!("mount -t tmpfs -o size=4k none {}", disk.display()));
+    let folder = folder("nats-full");
+    let address = "127.0.0.1:4222".parse().unwrap();
+    let nats = Program::from(hosts.enter(0, &nats_at(address, &folder)));
+    let server =
+        Program::from(hosts.throng(0, &["serve", "http", "--listen", "127.0.0.1:8000", "--threads", "1"]));
+    until("the server listens", || server.stdout().contains("127.0.0.1:8000"));
+    let url = "nats://127.0.0.1:4222";
+    let mut agent = hosts.throng(0, &["agent", "--nats", url]);
+    agent.env(DATA, &disk);
+    let agent = Program::from(agent);
+    until("an agent", || agent.stdout().starts_with("agent "));
+    let words =
+        ["run", "http://127.0.0.1:8000/", "--fleet", url, "--live", "line", "--json", "-", "-d", "8s"];
+    let mut run = Program::from(hosts.throng(0, &[&words[..], &LOAD].concat()));
+    run.wait_for("open 400 of 400");
+    nats.signal(Signal::KILL);
+    nats.end();
+    until("it is said", || agent.stderr().contains("No space left on device"));
+    let _nats = Program::from(hosts.enter(0, &nats_at(address, &folder)));
+    let (ended, s) = read(run);
+    ended.assert_status(0);
+    assert_eq!((s.count("connections.held"), states(&s)), (400, vec!["done"]), "{}", ended.stderr);
+    let stats = hosts.run(0, "curl -s http://127.0.0.1:8000/stats");
+    let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
+    assert_eq!(s.count("requests.answered") + 2, stats["requests"].as_u64().unwrap());
+}
+
+#[test]
+fn agents_whose_clocks_are_an_hour_apart_begin_together() {
+    let (mut fleet, server) = (joined("clock", 1), Serving::start(&["--threads", "1"]));
+    let own = std::env::var_os("THRONG_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_throng").into());
+    let url = fleet.url();
+    let words = [
+        "--time",
+        "--monotonic",
+        "3600",
+        "--fork",
+        "--kill-child",
+        own.to_str().unwrap(),
+        "agent",
+        "--nats",
+        &url,
+    ];
+    let agent = Program::from(program("unshare", &words));
+    let mut agent = agent;
+    until("an agent, or none", || agent.stdout().starts_with("agent ") || agent.is_ended());
+    if agent.is_ended() {
+        eprintln!("skipped: a time namespace needs root: {}", agent.stderr());
+        return;
+    }
+    fleet.agents.push(agent);
+    let (ended, s) = fleet.run(&server.url("/"), &[&LOAD[..], &["-d", "2s"]].concat());
+    ended.assert_status(0);
+    assert_exact(&s, &server);
+    for agent in s.at("agents").as_array().unwrap() {
+        let (late, error) =
+            (agent["began_late_ms"].as_f64().unwrap(), agent["clock_error_ms"].as_f64().unwrap());
+        assert!(late.abs() < 1_000.0 && error < 1_000.0, "{agent}");
+    }
+}
+
+/// The folder of the NATS server of [`joined`].
+fn folder_of(name: &str) -> std::path::PathBuf {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("interop-nats-{name}"));
+    assert!(fs::exists(&path).unwrap());
+    path
+}
