@@ -20,6 +20,7 @@
 mod agent;
 mod clock;
 mod coordinator;
+mod identity;
 mod link;
 mod message;
 mod outbox;
@@ -30,4 +31,5 @@ mod simulation;
 
 pub use agent::{About, Allow, Caps, Held, Planner, Service};
 pub use coordinator::{Fleet, Job};
+pub use identity::{AgentFinding, Identity, agent_name, new_agent_name};
 pub use link::{Access, Link, Server};

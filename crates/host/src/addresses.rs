@@ -30,7 +30,7 @@ impl Network {
 
 /// The single local addresses of this machine, ascending, without duplicates, including loopback. Networks that are local
 /// as a whole (127.0.0.0/8, AnyIP routes) are not listed here; [`is_local`] recognises them.
-pub(crate) fn local_addresses(root: &Root) -> Vec<IpAddr> {
+pub fn local_addresses(root: &Root) -> Vec<IpAddr> {
     local_networks(root).iter().filter_map(Network::single).collect()
 }
 

@@ -39,6 +39,11 @@ const SETTINGS: &[&str] = &[
     "vm.overcommit_memory",
 ];
 
+/// The machine's name; empty where it cannot be read.
+pub fn host_name(root: &Root) -> String {
+    root.read("proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
 /// The same for all processes that share a machine's ports: its boot, and the network namespace.
 pub fn network_id(root: &Root) -> String {
     let boot = root.read("proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -71,6 +76,11 @@ mod tests {
         let expected = HostFacts { kernel: "6.12.1-amd64".to_owned(), cores: 5, memory_bytes: 1_024_000 };
         assert_eq!(facts(&machine.root()), expected);
         assert_eq!(facts(&Machine::with(&[]).root()), HostFacts::default());
+        let named = Machine::with(&[("proc/sys/kernel/hostname", "vm17\n")]);
+        assert_eq!(
+            (host_name(&named.root()), host_name(&machine.root())),
+            ("vm17".to_owned(), String::new())
+        );
     }
 
     #[test]

@@ -27,8 +27,8 @@ mod root;
 mod threads;
 mod watch;
 
-pub use addresses::{is_local, route_device};
-pub use facts::{facts, network_id, settings};
+pub use addresses::{is_local, local_addresses, route_device};
+pub use facts::{facts, host_name, network_id, settings};
 pub use files::{OpenFiles, open_files};
 pub use finding::{Finding, Severity};
 pub use fix::{FixError, RunIp, Undone, fix, undo};

@@ -1,0 +1,271 @@
+//! Who an agent is: what a coordinator, and `throng fleet ls`, know of it before it takes part in a run.
+
+use std::net::IpAddr;
+
+use host::{Finding, Need, Root, Severity};
+use plan::{Flags, Plan, capacity};
+use samples::Calibration;
+use serde::{Deserialize, Serialize};
+
+use crate::message::PROTOCOL;
+
+/// The longest name of an agent.
+const LONGEST_NAME: usize = 64;
+/// An agent reports no more findings, of which there are fewer than kinds of checks.
+const MOST_FINDINGS: usize = 16;
+/// No more addresses are listed; all are counted.
+const MOST_ADDRESSES: usize = 64;
+/// Longer texts of a finding are cut, characters.
+const LONGEST_TEXT: usize = 300;
+/// No target, and nothing is dialled: an address for documentation (RFC 5737), so that only one end is here.
+const ELSEWHERE: &str = "tcp://192.0.2.1:9";
+/// The same where no route leads there.
+const HERE: &str = "tcp://127.0.0.1:9";
+
+/// An agent, as it announces itself. It has no secret, and at most some 10 KB.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Identity {
+    /// Its name, unique in the fleet and the same after a restart: letters, digits, `-` and `_`.
+    pub id: String,
+    /// Random, and another one after each start.
+    pub incarnation: u64,
+    /// throng's version.
+    pub version: String,
+    /// Of the messages between coordinator and agents.
+    pub protocol: u32,
+    /// The name of its machine.
+    pub host: String,
+    /// The same for agents that share ports: one network namespace of one machine.
+    pub network: String,
+    /// Processors that it may use.
+    pub cores: u32,
+    /// Memory that it may use, bytes.
+    pub memory_bytes: u64,
+    /// The part of it that was available at its start, bytes.
+    pub memory_available_bytes: u64,
+    /// Addresses that it can dial from, without loopback where there are others; at most 64.
+    pub addresses: Vec<IpAddr>,
+    /// How many there are.
+    pub address_count: u32,
+    /// Ports that one of its addresses may use for one destination.
+    pub ports: u64,
+    /// About how many connections to another machine it can hold.
+    pub connections: u64,
+    /// What ends that: `memory`, `ports` or `file table`; empty where nothing is known to.
+    pub limited_by: String,
+    /// What may impair or prevent that many, worst first.
+    pub findings: Vec<AgentFinding>,
+    /// What it could do against throng's own server, if that was measured.
+    pub calibration: Option<Calibration>,
+}
+
+/// A limit of an agent's machine that is insufficient.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentFinding {
+    /// `refuse`: the run is not possible; `warn`: it may suffer.
+    pub severity: String,
+    /// The limit's name: `open files`.
+    pub what: String,
+    /// What there is: `65,536 allowed`.
+    pub value: String,
+    /// What is needed: `1,000,032 needed`.
+    pub needed: String,
+    /// A command line; empty where there is none.
+    pub fix: String,
+}
+
+impl Identity {
+    /// This machine's, with a new incarnation. Dials nothing.
+    ///
+    /// `planner`: makes a plan of flags on this machine.
+    pub fn of_this_machine(
+        root: &Root,
+        id: String,
+        version: &str,
+        cores: u32,
+        calibration: Option<Calibration>,
+        planner: &dyn Fn(&Flags) -> Result<Plan, String>,
+    ) -> Identity {
+        let memory = host::memory(root).ok();
+        let addresses = source_addresses(root);
+        let facts = host::port_facts(root, &run::listeners(root));
+        let mut identity = Identity {
+            id,
+            // As a number in JSON any reader has it exactly: below 2^53.
+            incarnation: units::system_random() >> 11,
+            version: version.to_owned(),
+            protocol: PROTOCOL,
+            host: host::host_name(root),
+            network: host::network_id(root),
+            cores,
+            memory_bytes: memory.map_or(0, |memory| memory.total),
+            memory_available_bytes: memory.map_or(0, |memory| memory.available),
+            address_count: addresses.len() as u32,
+            addresses: addresses.into_iter().take(MOST_ADDRESSES).collect(),
+            ports: capacity(1, 1, &facts),
+            calibration,
+            ..Identity::default()
+        };
+        identity.examine(root, planner);
+        identity
+    }
+
+    /// What its doctor finds now.
+    pub fn examine(&mut self, root: &Root, planner: &dyn Fn(&Flags) -> Result<Plan, String>) {
+        let need = |target: &str| run::need(&planner(&Flags::new(target)).ok()?, root).ok();
+        let Some(need) = need(ELSEWHERE).or_else(|| need(HERE)) else { return };
+        let need = Need { target: None, listeners: Vec::new(), ..need };
+        let capacity = host::capacity(root, &need);
+        (self.connections, self.limited_by) = match capacity.connections {
+            u64::MAX => (0, String::new()),
+            connections => (two_digits(connections), capacity.limited_by.to_owned()),
+        };
+        let need = Need { connections: self.connections.clamp(1, u32::MAX.into()), ..need };
+        let findings = host::preflight(root, &need);
+        self.findings = findings.into_iter().take(MOST_FINDINGS).map(AgentFinding::from).collect();
+    }
+
+    /// How much of a load it takes, beside others: its processors.
+    pub fn weight(&self) -> u32 {
+        self.cores.max(1)
+    }
+}
+
+impl From<Finding> for AgentFinding {
+    fn from(finding: Finding) -> AgentFinding {
+        let severity = if finding.severity == Severity::Refuse { "refuse" } else { "warn" };
+        let cut = |text: String| text.chars().take(LONGEST_TEXT).collect();
+        AgentFinding {
+            severity: severity.to_owned(),
+            what: finding.what.to_owned(),
+            value: cut(finding.value),
+            needed: cut(finding.needed),
+            fix: cut(finding.cure),
+        }
+    }
+}
+
+/// Reads the name of an agent: part of a NATS subject.
+///
+/// # Errors
+/// It has other characters, or none, or too many.
+pub fn agent_name(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if text.is_empty() || text.len() > LONGEST_NAME || !text.chars().all(is_plain) {
+        return Err(format!(
+            "{text:?} is not a name; use up to {LONGEST_NAME} letters, digits, - and _: {}",
+            plain_name(text)
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+/// A new name for an agent of this machine: `vm17-3f2a9c01`.
+pub fn new_agent_name(root: &Root) -> String {
+    format!("{}-{:08x}", plain_name(&host::host_name(root)), units::system_random() as u32)
+}
+
+/// The same without what a name must not have, and shorter than a name may be.
+fn plain_name(text: &str) -> String {
+    let label = text.split('.').next().unwrap_or_default();
+    let plain: String = label.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(32).collect();
+    if plain.is_empty() { "agent".to_owned() } else { plain }
+}
+
+/// The first two digits: available memory varies between two readings.
+fn two_digits(connections: u64) -> u64 {
+    let unit = 10u64.pow(connections.checked_ilog10().unwrap_or(0).saturating_sub(1));
+    connections / unit * unit
+}
+
+fn source_addresses(root: &Root) -> Vec<IpAddr> {
+    let all = host::local_addresses(root);
+    // An address of one link is no use without the link's name.
+    let is_of_link = |ip: &IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+    let others: Vec<_> = all.iter().copied().filter(|ip| !ip.is_loopback() && !is_of_link(ip)).collect();
+    if others.is_empty() { all } else { others }
+}
+
+#[cfg(test)]
+mod tests {
+    use plan::Environment;
+
+    use super::*;
+
+    fn planned(flags: &Flags) -> Result<Plan, String> {
+        let resolve = |_: &str| Err("no names here".to_owned());
+        let plan = plan::from_flags(flags, &Environment { cores: 2, seed: 1, resolve: &resolve });
+        plan.map_err(|mistakes| format!("{mistakes:?}"))
+    }
+
+    fn identity() -> Identity {
+        Identity::of_this_machine(&Root::real(), "a-1".to_owned(), "0.1.0", 2, None, &planned)
+    }
+
+    #[test]
+    fn a_restarted_agent_is_the_same_in_another_incarnation() {
+        let (one, other) = (identity(), identity());
+        assert_ne!(one.incarnation, other.incarnation);
+        assert!(one.incarnation < 1 << 53);
+        assert_eq!((one.id, one.network, one.protocol), (other.id, other.network, PROTOCOL));
+    }
+
+    #[test]
+    fn this_machine_has_memory_addresses_and_ports() {
+        let here = identity();
+        assert!(here.memory_bytes >= here.memory_available_bytes && here.memory_available_bytes > 0);
+        assert!(!here.addresses.is_empty() && here.address_count as usize >= here.addresses.len());
+        assert!(here.addresses.iter().all(|ip| host::is_local(&Root::real(), *ip)), "{:?}", here.addresses);
+        assert!((10_000..=65_535).contains(&here.ports), "{}", here.ports);
+        assert!(here.connections > 0 && !here.limited_by.is_empty(), "{here:?}");
+    }
+
+    #[test]
+    fn findings_are_bounded_and_have_the_fix() {
+        let finding = Finding {
+            what: "open files",
+            value: "1,024 allowed".to_owned(),
+            needed: "9".repeat(1000),
+            cure: "ulimit -n 1048576".to_owned(),
+            severity: Severity::Refuse,
+            repairs: Vec::new(),
+        };
+        let told = AgentFinding::from(finding);
+        assert_eq!((told.severity.as_str(), told.needed.len()), ("refuse", LONGEST_TEXT));
+        assert_eq!(told.fix, "ulimit -n 1048576");
+        let troubles = ["refuse", "warn"];
+        assert!(identity().findings.iter().all(|finding| troubles.contains(&finding.severity.as_str())));
+    }
+
+    #[test]
+    fn an_announcement_is_small_and_read_by_other_versions() {
+        let here = identity();
+        let text = serde_json::to_string(&here).unwrap();
+        assert!(text.len() < 16_384, "{} bytes", text.len());
+        assert_eq!(serde_json::from_str::<Identity>(&text).unwrap(), here);
+        let other: Identity = serde_json::from_str(r#"{"id":"b","protocol":9,"new":{}}"#).unwrap();
+        assert_eq!((other.id.as_str(), other.protocol, other.cores), ("b", 9, 0));
+    }
+
+    #[test]
+    fn a_name_is_part_of_a_subject() {
+        for name in ["a", "vm17-3f2a", "web_1", &"x".repeat(64)] {
+            assert_eq!(agent_name(name).as_deref(), Ok(name));
+        }
+        for (wrong, use_) in [
+            ("", ": agent"),
+            ("vm17.example.org", ": vm17"),
+            ("a b", ": ab"),
+            (">", ": agent"),
+            ("*", ": agent"),
+        ] {
+            let why = agent_name(wrong).unwrap_err();
+            assert!(why.contains("is not a name; use up to 64") && why.ends_with(use_), "{wrong}: {why}");
+        }
+        assert!(agent_name(&"x".repeat(65)).is_err());
+        let (one, other) = (new_agent_name(&Root::real()), new_agent_name(&Root::real()));
+        assert!(one != other && agent_name(&one).is_ok(), "{one} {other}");
+    }
+}
