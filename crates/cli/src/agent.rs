@@ -1,8 +1,7 @@
 //! `throng agent`, and the fleet of a run.
 
-use fleet::{About, Allow, Caps, Fleet, Job, Link, Server, Service};
+use fleet::{About, Allow, Caps, Fleet, Job, Service};
 use plan::{Flags, Plan, flag};
-
 use run::Workers;
 
 use crate::{
@@ -10,20 +9,21 @@ use crate::{
     args::AgentArgs,
     folders, message,
     mistakes::Mistakes,
+    nats,
     plans::{self, Scenario},
     print_stdout, signals,
 };
 
 /// Takes part in runs until a signal; returns the exit status.
-pub(crate) fn agent(args: &AgentArgs) -> Result<u8, Failure> {
+pub(crate) fn agent(args: &AgentArgs, flags: &Flags) -> Result<u8, Failure> {
     let mut mistakes = Mistakes::default();
-    let server = mistakes.read("--nats", Some(&args.nats), Server::parse);
+    let server = nats::server("--nats", args.nats.as_deref(), flags, &mut mistakes);
     let allow = Allow::parse(&args.allow, &plans::resolve);
     allow.as_ref().err().into_iter().flatten().for_each(|mistake| mistakes.add(mistake));
     let (server, allow) =
         mistakes.end(()).map(|()| (server.expect("it is no mistake"), allow.expect("nor is this")))?;
-    let link = Link::connect(&server).map_err(|why| Failure::machine(format!("--nats: {why}")))?;
     let stop = signals::order_to_stop(false)?;
+    let Some(link) = nats::join("--nats", &server, &stop)? else { return Ok(0) };
     let planner = |flags: &Flags, scenario: Option<&str>, files: &[(String, String)]| {
         plans::elsewhere(flags, scenario, files).map_err(|failure| failure.lines.join("; "))
     };
@@ -43,16 +43,17 @@ pub(crate) fn fleet(
     scenario: Option<&Scenario>,
 ) -> Result<Option<Fleet>, Failure> {
     let Some(url) = flags.get(&flag::FLEET) else { return Ok(None) };
-    let server = Server::parse(url).map_err(|why| Failure::usage([format!("--fleet: {why}")]))?;
-    let failed = |why: String| Failure::machine(format!("--fleet: {why}"));
-    let agents = flags.get(&flag::AGENTS).map(|text| match text.parse() {
+    let mut mistakes = Mistakes::default();
+    let server = nats::server("--fleet", Some(url), flags, &mut mistakes);
+    let agents = mistakes.read("--agents", flags.get(&flag::AGENTS), |text| match text.parse() {
         Ok(n @ 1..) => Ok(n),
-        _ => Err(Failure::usage([format!("--agents: {text:?} is not a number of agents; use 1 or more")])),
+        _ => Err(format!("{text:?} is not a number of agents; use 1 or more")),
     });
-    let agents = agents.transpose()?;
-    let link = Link::connect(&server).map_err(failed)?;
+    let server = mistakes.end(()).map(|()| server.expect("it is no mistake"))?;
+    let link = nats::link("--fleet", &server)?;
+    let failed = |why: String| Failure::machine(format!("--fleet: {why}"));
     let job = Job {
-        flags: flags.clone().without(&flag::FLEET).without(&flag::AGENTS).pairs(),
+        flags: flags.clone().without_place().pairs(),
         scenario: scenario.map(|scenario| scenario.text.clone()),
         files: scenario.map(|scenario| scenario.files.clone()).unwrap_or_default(),
         agents,

@@ -24,7 +24,10 @@ pub(crate) struct Args {
 /// Reads the command line: the verb, and what it has of plan's flags. Ends the process where clap finds it wrong.
 pub(crate) fn read() -> (Verb, Flags) {
     let matches = command().get_matches();
-    let (_, of_verb) = matches.subcommand().expect("a verb is required");
+    let (_, mut of_verb) = matches.subcommand().expect("a verb is required");
+    while let Some((_, of_inner)) = of_verb.subcommand() {
+        of_verb = of_inner;
+    }
     let flags = shared::typed(of_verb);
     (Args::from_arg_matches(&matches).unwrap_or_else(|e| e.exit()).verb, flags)
 }
@@ -34,6 +37,7 @@ fn command() -> clap::Command {
         .mut_subcommand("run", |run| run.args(shared::of_run()))
         .mut_subcommand("find", |find| find.args(shared::of_find()))
         .mut_subcommand("replay", |replay| replay.args(shared::of_replay()))
+        .mut_subcommand("agent", |agent| agent.args(shared::of_nats()))
 }
 
 /// What to do.
@@ -75,13 +79,15 @@ pub(crate) enum Verb {
 #[derive(Group)]
 #[command(
     after_help = "It loads only targets that are allowed, whoever asks; it resolves their names itself. A server that is \
-    not on loopback requires credentials: nats://USER:PASSWORD@HOST:4222. Exit status: 0 stopped by a signal, \
-    2 usage error, 3 no connection to the server."
+    not on loopback requires credentials: in the URL, nats://USER:PASSWORD@HOST:4222, in a file, in NATS_USER and \
+    NATS_PASSWORD, or a client certificate. While the server is away it keeps trying. Exit status: 0 stopped by a signal, 2 \
+    usage error, 3 the server refuses."
 )]
 pub(crate) struct AgentArgs {
-    /// Join the fleet at this NATS server: nats://HOST:PORT
+    /// Join the fleet at this NATS server: nats://HOST:PORT, or tls://; several servers of a cluster with commas
+    /// between them [env: NATS_URL]
     #[arg(long, value_name = "URL")]
-    pub(crate) nats: String,
+    pub(crate) nats: Option<String>,
     /// Allow this target, whoever asks; repeatable: HOST, HOST:PORT or a network [default: loopback]
     #[arg(long, value_name = "TARGET")]
     pub(crate) allow: Vec<String>,

@@ -14,6 +14,7 @@ mod folders;
 mod lab;
 mod metrics;
 mod mistakes;
+mod nats;
 mod observe;
 mod own_server;
 mod plans;
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
         Verb::Calibrate(args) => calibrate::calibrate(&args),
         Verb::Lab(args) => lab::lab(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
-        Verb::Agent(args) => agent::agent(&args),
+        Verb::Agent(args) => agent::agent(&args, &flags),
         Verb::Observe(args) => observe::observe(&args),
     };
     let status = result.unwrap_or_else(|failure| {

@@ -6,7 +6,7 @@ use exporters::Backlog;
 use host::Root;
 use samples::{Calibration, RunRecord};
 use store::{Store, StoreWriter, StoredAs, StoredRun};
-use units::{Date, Nanos};
+use units::{Date, Nanos, without_login};
 
 use crate::{Failure, args::RunsArgs, folders, message, mistakes::Mistakes, print_stdout};
 
@@ -141,7 +141,8 @@ pub(crate) fn record(began: Date, scenario: Option<String>, tags: &[String]) -> 
     let root = Root::real();
     RunRecord {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        words: env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect(),
+        // What is stored, or goes into a report, has no password of a URL.
+        words: env::args_os().skip(1).map(|arg| without_login(&arg.to_string_lossy())).collect(),
         began_ms: began,
         host: host::facts(&root),
         settings: host::settings(&root),

@@ -32,4 +32,4 @@ mod simulation;
 pub use agent::{About, Allow, Caps, Held, Planner, Service};
 pub use coordinator::{Fleet, Job};
 pub use identity::{AgentFinding, Identity, agent_name, new_agent_name};
-pub use link::{Access, Link, Server};
+pub use link::{Access, Link, NoLink, Say, Server, has_certificate, has_private_key};

@@ -1,10 +1,17 @@
 //! The connection to NATS, for callers without an event loop of their own.
 
+mod failure;
+mod inbox;
 mod log;
+mod notices;
 mod server;
 
 use std::{
-    sync::mpsc::{self, Receiver},
+    fmt::Display,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -12,33 +19,78 @@ use async_nats::jetstream;
 use futures_util::StreamExt;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::runtime::Runtime;
-use units::Nanos;
 
+pub use failure::NoLink;
+pub(crate) use inbox::Inbox;
 pub(crate) use log::{Stamped, Stored};
-pub use server::{Access, Server};
+pub use notices::Say;
+pub use server::{Access, Server, has_certificate, has_private_key};
+
+use failure::Attempt;
+use inbox::Put;
+use notices::Notices;
+
+/// A server that is there responds within this time.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two attempts at a server that is away.
+const RETRY: Duration = Duration::from_secs(1);
+/// How often a wait is looked at for its end.
+const LOOKS: Duration = Duration::from_millis(50);
 
 /// A connection to a NATS server; it is dialled again whenever it is lost.
 pub struct Link {
     runtime: Runtime,
     client: async_nats::Client,
-}
-
-/// What arrives on a subject.
-pub(crate) struct Inbox<T> {
-    messages: Receiver<T>,
+    server: String,
+    say: Say,
 }
 
 impl Link {
-    /// Connects.
+    /// Connects. `say` gets a line for each change of the connection, later.
     ///
     /// # Errors
     /// Why there is no connection.
-    pub fn connect(server: &Server) -> Result<Link, String> {
+    pub fn connect(server: &Server, say: Say) -> Result<Link, NoLink> {
+        let own = |why: String| NoLink { why, is_away: false };
         let built = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = built.map_err(|e| e.to_string())?;
-        let options = server.options()?.connection_timeout(Duration::from_secs(5));
-        let client = runtime.block_on(options.connect(server.addresses()));
-        Ok(Link { client: client.map_err(|e| format!("{server}: {e}"))?, runtime })
+        let runtime = built.map_err(|e| own(e.to_string()))?;
+        let shown = server.to_string();
+        let notices = Arc::new(Notices::new(shown.clone(), say.clone()));
+        let options =
+            server.options().map_err(own)?.connection_timeout(PATIENCE).event_callback(move |event| {
+                let notices = notices.clone();
+                async move { notices.handle(event) }
+            });
+        let connected = runtime.block_on(options.connect(server.addresses()));
+        let attempt = Attempt { server: &shown, login: server.login_text() };
+        let client = connected.map_err(|error| NoLink::new(&attempt, &error))?;
+        Ok(Link { runtime, client, server: shown, say })
+    }
+
+    /// Connects, however long the server is away, with a line for each reason; `None`: stopped before.
+    ///
+    /// # Errors
+    /// The server refuses.
+    pub fn join(server: &Server, stop: &AtomicBool, say: Say) -> Result<Option<Link>, NoLink> {
+        let mut last = String::new();
+        while !stop.load(Relaxed) {
+            match Link::connect(server, say.clone()) {
+                Ok(link) => return Ok(Some(link)),
+                Err(NoLink { why, is_away: true }) => {
+                    if why != last {
+                        say(&format!("{why}; trying again"));
+                        last = why;
+                    }
+                }
+                Err(refused) => return Err(refused),
+            }
+            let mut waited = Duration::ZERO;
+            while waited < RETRY && !stop.load(Relaxed) {
+                std::thread::sleep(LOOKS);
+                waited += LOOKS;
+            }
+        }
+        Ok(None)
     }
 
     /// What lasts longer than a connection: streams that the server keeps.
@@ -56,8 +108,17 @@ impl Link {
         self.runtime.spawn(task);
     }
 
+    /// A message on a subject. One that the server would not take is reported and not sent; one that finds no connection is
+    /// sent when there is one again.
     pub(crate) fn send(&self, subject: String, message: &impl Serialize) {
         let bytes = serde_json::to_vec(message).expect("a message is data");
+        let (size, most) = (bytes.len(), self.client.server_info().max_payload);
+        if size > most {
+            return self.report(format_args!(
+                "not sent: a message of {size} bytes is more than {} takes; raise max_payload there: {most}",
+                self.server
+            ));
+        }
         // An error is that of a connection that is closed for good: the lease runs out then.
         let _ = self.runtime.block_on(self.client.publish(subject, bytes.into()));
     }
@@ -73,24 +134,30 @@ impl Link {
     ) -> Result<Inbox<T>, String> {
         let subscribed = self.runtime.block_on(self.client.subscribe(subject));
         let mut arriving = subscribed.map_err(|e| e.to_string())?;
-        let (sender, messages) = mpsc::channel();
+        let (slot, inbox) = inbox::inbox();
+        let say = self.say.clone();
         self.runtime.spawn(async move {
             while let Some(message) = arriving.next().await {
-                // What is not of this protocol is not ours.
-                let Ok(message) = serde_json::from_slice(&message.payload) else { continue };
-                if sender.send(message).is_err() {
-                    return;
+                match slot.put(&message.payload) {
+                    Put::Done => {}
+                    Put::Dropped(count) if is_power_of_ten(count) => {
+                        let (subject, size) = (&message.subject, message.payload.len());
+                        say(&format!("messages dropped on {subject}, the last of {size} bytes: {count}"));
+                    }
+                    Put::Dropped(_) => {}
+                    Put::Abandoned => return,
                 }
             }
         });
         self.flush();
-        Ok(Inbox { messages })
+        Ok(inbox)
+    }
+
+    fn report(&self, line: impl Display) {
+        (self.say)(&line.to_string());
     }
 }
 
-impl<T> Inbox<T> {
-    /// The next message, if one comes in time.
-    pub(crate) fn next(&self, wait: Nanos) -> Option<T> {
-        self.messages.recv_timeout(Duration::from_nanos(wait.0)).ok()
-    }
+fn is_power_of_ten(count: u64) -> bool {
+    count > 0 && 10u64.pow(count.ilog10()) == count
 }

@@ -256,9 +256,22 @@ flags! {
     REPORT: flag("report", "FILE", Role::View,
         "Write a report of the run: HTML (.html), Markdown (.md) or JSON (.json), by the file's extension");
     FLEET: flag("fleet", "URL", Role::Place,
-        "Run on the agents that joined at this NATS server instead of on this machine: nats://HOST:PORT");
+        "Run on the agents that joined at this NATS server instead of on this machine: nats://HOST:PORT, or tls://; several \
+        servers of a cluster with commas between them");
     AGENTS: flag("agents", "N", Role::Place,
         "Wait for N free agents, up to two minutes [default: take those that are there]");
+    NATS_CREDS: flag("nats-creds", "FILE", Role::Place,
+        "Log in to NATS with the credentials in FILE: a user's JWT and seed [env: NATS_CREDS]");
+    NATS_NKEY: flag("nats-nkey", "FILE", Role::Place,
+        "Log in to NATS with the nkey whose seed is in FILE [env: NATS_NKEY]");
+    NATS_TOKEN_FILE: flag("nats-token-file", "FILE", Role::Place,
+        "Log in to NATS with the token in FILE [env: NATS_TOKEN, the token itself]");
+    NATS_CA: flag("nats-ca", "FILE", Role::Place,
+        "Require TLS, and trust the authorities in FILE (PEM) instead of the system's [env: NATS_CA]");
+    NATS_CERT: flag("nats-cert", "FILE", Role::Place,
+        "Show NATS the client certificate in FILE (PEM) [env: NATS_CERT]");
+    NATS_KEY: flag("nats-key", "FILE", Role::Place,
+        "Read the private key of --nats-cert from FILE (PEM) [env: NATS_KEY]");
     TARGET_GC: flag("target-gc", "", Role::Machine,
         "Measure the live heap of the target's JVM with full collections (jcmd PID GC.run) before the first dial, \
         during the ramp and at full load; their pauses affect the other figures")

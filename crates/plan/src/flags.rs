@@ -46,6 +46,13 @@ impl Flags {
         self
     }
 
+    /// Without those that say which machines apply the load: each of these makes a plan of the rest.
+    #[must_use]
+    pub fn without_place(mut self) -> Flags {
+        self.0.retain(|(name, _)| !FLAGS.iter().any(|flag| flag.name == *name && flag.role == Role::Place));
+        self
+    }
+
     /// The value of a flag; of one that takes none, an empty text.
     pub fn get(&self, flag: &Flag) -> Option<&str> {
         self.all(flag).next()

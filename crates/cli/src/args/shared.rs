@@ -21,6 +21,14 @@ pub(super) fn of_replay() -> impl Iterator<Item = Arg> {
     std::iter::once(live).chain(exports.map(|flag| arg(flag)))
 }
 
+/// What logs in to NATS, for verbs that have a URL of their own.
+pub(super) fn of_nats() -> impl Iterator<Item = Arg> {
+    FLAGS
+        .iter()
+        .filter(|flag| flag.role == Role::Place && flag.name != flag::FLEET.name)
+        .map(|flag| arg(flag))
+}
+
 /// Why a search, which writes nothing but its result, cannot have this flag with this value.
 pub(crate) fn refused_by_find(flag: &Flag, value: &str) -> Option<&'static str> {
     match flag.name {
@@ -29,11 +37,11 @@ pub(crate) fn refused_by_find(flag: &Flag, value: &str) -> Option<&'static str> 
         "live" => Some("not supported by `throng find`, which prints a line per step; remove it"),
         "format" => Some("not supported by `throng find`; remove it or use --json FILE"),
         "tag" => Some("a search is not stored; use it with `throng run` at the load found"),
-        "fleet" => Some("not supported by `throng find`; use it with `throng run`"),
         "target-gc" => Some(
             "not supported by `throng find`, whose steps would fail on the pauses; use it with `throng run` at \
             the load found",
         ),
+        _ if flag.role == Role::Place => Some("not supported by `throng find`; use it with `throng run`"),
         _ if flag.role.is_output() => {
             Some("not supported by `throng find`; use it with `throng run` at the load found")
         }
@@ -118,6 +126,8 @@ mod tests {
             FLAGS.iter().filter(taken).filter(|flag| flag.role.is_output()).map(|flag| flag.name).collect();
         assert_eq!(outputs, ["live", "json"]);
         let refused = FLAGS.iter().filter(|flag| !taken(flag) && !flag.role.is_output());
-        assert_eq!(refused.map(|flag| flag.name).collect::<Vec<_>>(), ["fleet", "target-gc"]);
+        let refused: Vec<_> =
+            refused.filter(|flag| !flag.name.starts_with("nats-")).map(|flag| flag.name).collect();
+        assert_eq!(refused, ["fleet", "agents", "target-gc"]);
     }
 }

@@ -28,6 +28,7 @@ mod influxdb;
 mod jvm;
 mod limits;
 mod namespace;
+mod nats;
 mod nginx;
 mod node;
 mod observed;

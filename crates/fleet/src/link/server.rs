@@ -2,7 +2,11 @@
 
 use std::{fmt, net::IpAddr, path::PathBuf};
 
-use async_nats::{ConnectOptions, ServerAddr};
+use async_nats::{
+    ConnectOptions, ServerAddr,
+    rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+};
+use nkeys::{KeyPair, KeyPairType};
 use percent_encoding::percent_decode_str;
 
 /// NATS servers of one fleet, and the credentials for them.
@@ -10,6 +14,7 @@ use percent_encoding::percent_decode_str;
 pub struct Server {
     addresses: Vec<ServerAddr>,
     login: Login,
+    login_text: Option<String>,
     tls: Tls,
 }
 
@@ -78,7 +83,19 @@ impl Server {
             );
             return Err(format!("a server that is not on loopback requires credentials; {fix}"));
         }
-        Ok(Server { addresses, login, tls })
+        let login_text = login.text();
+        Ok(Server { addresses, login, login_text, tls })
+    }
+
+    /// Whether what goes over the network to it can be read there: neither TLS nor loopback.
+    pub fn is_in_clear(&self) -> bool {
+        let is_far = self.addresses.iter().any(|at| !is_loopback(at.host()) && !at.tls_required());
+        is_far && !self.tls.is_required
+    }
+
+    /// Who we are, without the secret; `None`: nobody.
+    pub(super) fn login_text(&self) -> Option<&str> {
+        self.login_text.as_deref()
     }
 
     pub(super) fn addresses(&self) -> Vec<ServerAddr> {
@@ -102,6 +119,32 @@ impl Server {
         let own = self.tls.certificate.iter();
         Ok(own.fold(options, |o, (file, key)| o.add_client_certificate(file.clone(), key.clone())))
     }
+}
+
+impl Login {
+    /// Without the secret.
+    fn text(&self) -> Option<String> {
+        match self {
+            Login::None => None,
+            Login::User(user, _) => Some(format!("user {user:?}")),
+            Login::Token(_) => Some("the token".to_owned()),
+            Login::Nkey(seed) => Some(match KeyPair::from_seed(seed) {
+                Ok(pair) => format!("the nkey {}", pair.public_key()),
+                Err(_) => "the nkey".to_owned(),
+            }),
+            Login::Creds(_) => Some("the user of the credentials file".to_owned()),
+        }
+    }
+}
+
+/// Whether there is a certificate in this text, in PEM.
+pub fn has_certificate(text: &str) -> bool {
+    matches!(CertificateDer::pem_slice_iter(text.as_bytes()).next(), Some(Ok(_)))
+}
+
+/// Whether there is a private key in this text, in PEM.
+pub fn has_private_key(text: &str) -> bool {
+    PrivateKeyDer::from_pem_slice(text.as_bytes()).is_ok()
 }
 
 /// Where they are, without a secret.
@@ -158,9 +201,30 @@ fn login(addresses: &[ServerAddr], access: &Access) -> Result<Login, String> {
     let mut all = all.into_iter().flatten();
     let first = all.next().unwrap_or(Login::None);
     match all.next() {
-        None => Ok(first),
+        None => usable(first),
         Some(_) => Err("there are two ways to log in; use one of user, token, nkey and creds".to_owned()),
     }
+}
+
+/// What is in the files can be used at all.
+fn usable(login: Login) -> Result<Login, String> {
+    match &login {
+        Login::Nkey(seed)
+            if KeyPair::from_seed(seed).is_ok_and(|pair| pair.key_pair_type() == KeyPairType::User) => {}
+        Login::Nkey(_) => {
+            return Err("not the seed of a user's nkey, which begins with SU; create one with nk -gen user"
+                .to_owned());
+        }
+        Login::Creds(text) if ConnectOptions::with_credentials(text).is_ok() => {}
+        Login::Creds(_) => {
+            return Err(
+                "not a credentials file, which has a user's JWT and seed; create one with nsc generate creds"
+                    .to_owned(),
+            );
+        }
+        Login::None | Login::User(..) | Login::Token(_) => {}
+    }
+    Ok(login)
 }
 
 fn is_loopback(host: &str) -> bool {
@@ -210,10 +274,29 @@ mod tests {
         check("nats://u:p@10.0.0.1", access(), Ok(user("u", "p")));
         check("nats://u:p@10.0.0.1,nats://10.0.0.2", access(), Ok(user("u", "p")));
         check("nats://u:p@10.0.0.1,nats://u:q@10.0.0.2", access(), Err("take the same credentials"));
+        let nkey = |seed: &str| Access { nkey: Some(seed.to_owned()), ..Access::default() };
         let two = Access { nkey: Some("SU".to_owned()), ..access() };
         check("nats://10.0.0.1", two, Err("there are two ways to log in"));
+        let seed = KeyPair::new_user().seed().unwrap();
+        check("nats://10.0.0.1", nkey(&seed), Ok(Login::Nkey(seed.clone())));
+        check("nats://10.0.0.1", nkey("SU"), Err("not the seed of a user's nkey"));
+        check("nats://10.0.0.1", nkey(&KeyPair::new_account().seed().unwrap()), Err("which begins with SU"));
+        let creds = Access { creds: Some("none".to_owned()), ..Access::default() };
+        check("nats://10.0.0.1", creds, Err("not a credentials file"));
         let own = Access { certificate: Some(("c".into(), "k".into())), ..Access::default() };
         check("nats://10.0.0.1", own, Ok(Login::None));
+    }
+
+    #[test]
+    fn what_goes_in_clear_is_known() {
+        for (url, is_in_clear) in [
+            ("nats://127.0.0.1", false),
+            ("nats://u:p@10.0.0.1", true),
+            ("tls://u:p@10.0.0.1", false),
+            ("tls://u:p@10.0.0.1,nats://10.0.0.2", false),
+        ] {
+            assert_eq!(Server::parse(url).unwrap().is_in_clear(), is_in_clear, "{url}");
+        }
     }
 
     #[test]

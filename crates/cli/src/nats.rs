@@ -1,0 +1,122 @@
+//! The NATS server of a fleet, as flags and the environment name it. Variables are those of the `nats` command.
+
+use std::{
+    env, fs,
+    io::Read,
+    os::unix::fs::PermissionsExt,
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use fleet::{Access, Link, NoLink, Say, Server, has_certificate, has_private_key};
+use plan::{Flags, flag};
+
+use crate::{Failure, message, mistakes::Mistakes};
+
+/// Longer files are no credentials.
+const MOST: u64 = 1 << 20;
+
+/// The server at a URL, or at `NATS_URL`; `place`: the flag that names the URL.
+pub(crate) fn server(
+    place: &str,
+    url: Option<&str>,
+    flags: &Flags,
+    mistakes: &mut Mistakes,
+) -> Option<Server> {
+    let url = url.map(str::to_owned).or_else(|| variable("NATS_URL"));
+    if url.is_none() {
+        mistakes.add(format_args!("{place}: no NATS server; use {place} nats://HOST:4222"));
+    }
+    let access = access(flags, mistakes)?;
+    let server = mistakes.read(place, url.as_deref(), |url| Server::with(url, access))?;
+    if server.is_in_clear() {
+        message(&format!("{place}: what goes to {server} is not encrypted; use tls:// or a private network"));
+    }
+    Some(server)
+}
+
+/// A connection for a command that ends where there is none.
+pub(crate) fn link(place: &str, server: &Server) -> Result<Link, Failure> {
+    Link::connect(server, say()).map_err(|why| failure(place, &why))
+}
+
+/// A connection for a service, which waits for a server that is away; `None`: stopped before.
+pub(crate) fn join(place: &str, server: &Server, stop: &AtomicBool) -> Result<Option<Link>, Failure> {
+    Link::join(server, stop, say()).map_err(|why| failure(place, &why))
+}
+
+fn failure(place: &str, NoLink { why, .. }: &NoLink) -> Failure {
+    Failure::machine(format!("{place}: {why}"))
+}
+
+fn say() -> Say {
+    Arc::new(message)
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// What logs in: as flags say, otherwise as the environment does.
+fn access(flags: &Flags, mistakes: &mut Mistakes) -> Option<Access> {
+    let mut access = Access::default();
+    let mut is_whole = true;
+    let logins = [&flag::NATS_CREDS, &flag::NATS_NKEY, &flag::NATS_TOKEN_FILE];
+    let given = logins.iter().any(|login| flags.get(login).is_some());
+    let mut secret = |flag: &plan::Flag, name: &str| {
+        let own = flags.get(flag).map(|file| (flag.place(), file.to_owned()));
+        let (place, file) = own.or_else(|| Some((name.to_owned(), variable(name).filter(|_| !given)?)))?;
+        let text = mistakes.read(&place, Some(&file), secret_in);
+        is_whole &= text.is_some();
+        text
+    };
+    access.creds = secret(&flag::NATS_CREDS, "NATS_CREDS");
+    access.nkey = secret(&flag::NATS_NKEY, "NATS_NKEY").map(|text| seed_in(&text));
+    access.token = secret(&flag::NATS_TOKEN_FILE, "").map(|text| text.trim().to_owned());
+    if !given {
+        access.token = variable("NATS_TOKEN");
+        access.user = variable("NATS_USER").map(|user| (user, variable("NATS_PASSWORD").unwrap_or_default()));
+    }
+    let mut pem = |flag: &plan::Flag, name: &str, what: &str, has: fn(&str) -> bool| {
+        let own = flags.get(flag).map(|file| (flag.place(), file.to_owned()));
+        let (place, file) = own.or_else(|| Some((name.to_owned(), variable(name)?)))?;
+        let read = mistakes.read(&place, Some(&file), |file| pem_file(file, what, has));
+        is_whole &= read.is_some();
+        read
+    };
+    access.ca = pem(&flag::NATS_CA, "NATS_CA", "certificate", has_certificate);
+    let certificate = pem(&flag::NATS_CERT, "NATS_CERT", "certificate", has_certificate);
+    let key = pem(&flag::NATS_KEY, "NATS_KEY", "private key", has_private_key);
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => access.certificate = Some((certificate, key)),
+        (None, None) => {}
+        (Some(_), None) if is_whole => mistakes.add("--nats-cert: no key; add --nats-key FILE"),
+        (None, Some(_)) if is_whole => mistakes.add("--nats-key: no certificate; add --nats-cert FILE"),
+        _ => {}
+    }
+    is_whole.then_some(access)
+}
+
+/// A file with a secret, which not every user of this machine may read.
+fn secret_in(file: &str) -> Result<String, String> {
+    let open = fs::File::open(file).map_err(|e| format!("{file}: {e}"))?;
+    // Checked on the open file: it cannot be replaced in between.
+    let mode = open.metadata().map_err(|e| format!("{file}: {e}"))?.permissions().mode() & 0o7777;
+    if mode & 0o007 != 0 {
+        return Err(format!("all users can access this file; run chmod 600 {file}: mode {mode:04o}"));
+    }
+    let mut text = String::new();
+    open.take(MOST).read_to_string(&mut text).map_err(|e| format!("{file}: {e}"))?;
+    if text.trim().is_empty() { Err(format!("{file}: the file is empty")) } else { Ok(text) }
+}
+
+/// The seed alone, or among comments as `nk` and `nsc` write it.
+fn seed_in(text: &str) -> String {
+    let seed = text.lines().map(str::trim).find(|line| line.starts_with("SU"));
+    seed.unwrap_or(text.trim()).to_owned()
+}
+
+fn pem_file(file: &str, what: &str, has: fn(&str) -> bool) -> Result<PathBuf, String> {
+    let text = fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
+    if has(&text) { Ok(file.into()) } else { Err(format!("{file}: no {what} in this file; it must be PEM")) }
+}
