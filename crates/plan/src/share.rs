@@ -29,6 +29,16 @@ impl Share {
         read.ok_or_else(|| ParseError::new(text, "a share of the load", "100% or 12.5%"))
     }
 
+    /// So many millionths; no more than all.
+    pub fn of_millionths(millionths: u32) -> Share {
+        Share { millionths: millionths.min(Share::ALL.millionths) }
+    }
+
+    /// In millionths.
+    pub fn millionths(self) -> u32 {
+        self.millionths
+    }
+
     /// This share of `n`, rounded to the nearest; of anything but nothing at least 1.
     pub fn of(self, n: u64) -> u64 {
         let part = (u128::from(n) * u128::from(self.millionths) + 500_000) / 1_000_000;

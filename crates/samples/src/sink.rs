@@ -18,6 +18,8 @@ pub enum Command {
     Up,
     /// Decrease the load by a tenth of the plan's, down to a tenth of it.
     Down,
+    /// Set the load to this share of the plan's, in millionths, from 1 to all of it: 250,000 is a quarter.
+    Load(u32),
     /// End the load, wait for outstanding responses, write the summary.
     Drain,
     /// Stop immediately, write the summary.

@@ -1,4 +1,4 @@
-//! Manual control: a user who watches a run may pause it, and step its load down and up again.
+//! Manual control: a user who watches a run may pause it, and set its load, up to the plan's.
 
 use engine::{Control, RateProfile};
 use plan::Share;
@@ -7,14 +7,14 @@ use units::{Nanos, Rate};
 
 use super::{Order, Schedule, State};
 
-/// Tenths of the planned load, between one and ten.
-const STEPS: u32 = 10;
+/// A step up or down: a tenth of the planned load.
+const STEP: u32 = 100_000;
 
 /// The changes by commands.
 #[derive(Debug)]
 pub(super) struct ManualControl {
-    /// Share of the load of the stages, in [`STEPS`].
-    steps: u32,
+    /// Share of the load of the stages.
+    share: Share,
     /// Since when it is paused, and which populations were at full load then.
     paused: Option<(Nanos, Vec<u16>)>,
 }
@@ -22,12 +22,12 @@ pub(super) struct ManualControl {
 impl ManualControl {
     /// As planned.
     pub(super) fn still() -> ManualControl {
-        ManualControl { steps: STEPS, paused: None }
+        ManualControl { share: Share::ALL, paused: None }
     }
 
     /// The remaining part of a planned level.
     pub(super) fn of(&self, level: Share) -> Share {
-        level.part(self.steps, STEPS)
+        level.part(self.share.millionths(), Share::ALL.millionths())
     }
 }
 
@@ -48,8 +48,13 @@ impl Schedule<'_> {
                 self.resume(now);
                 Some("resumed".to_owned())
             }
-            (Command::Up, false) => self.step_to((self.manual.steps + 1).min(STEPS), now),
-            (Command::Down, false) => self.step_to((self.manual.steps - 1).max(1), now),
+            (Command::Up, false) => self.set_to(self.manual.share.millionths() / STEP * STEP + STEP, now),
+            // Down to a tenth, and nothing from below it.
+            (Command::Down, false) => match self.manual.share.millionths().div_ceil(STEP) {
+                0 | 1 => None,
+                tenths => self.set_to((tenths - 1) * STEP, now),
+            },
+            (Command::Load(millionths @ 1..), false) => self.set_to(millionths, now),
             _ => None,
         }
     }
@@ -100,8 +105,9 @@ impl Schedule<'_> {
         self.orders.push(Order::All(Control::Pause(false)));
     }
 
-    fn step_to(&mut self, steps: u32, now: Nanos) -> Option<String> {
-        if steps == std::mem::replace(&mut self.manual.steps, steps) {
+    fn set_to(&mut self, millionths: u32, now: Nanos) -> Option<String> {
+        let share = Share::of_millionths(millionths);
+        if share == std::mem::replace(&mut self.manual.share, share) {
             return None;
         }
         self.applied = now + self.notice;
@@ -124,7 +130,7 @@ impl Schedule<'_> {
         }
         self.orders.push(Order::All(Control::Until(Nanos::NEVER)));
         self.state = State::Moving(now, earliest);
-        Some(format!("load {} %", steps * 100 / STEPS))
+        Some(format!("load {} %", share.to_string().trim_end_matches('%')))
     }
 
     fn move_manually(&mut self, population: u16, now: Nanos) {

@@ -411,6 +411,27 @@ fn there_is_always_a_tenth_and_never_more_than_planned() {
 }
 
 #[test]
+fn a_load_is_set_to_a_share_and_steps_go_to_tenths() {
+    let plan = scenario("[[stage]]\nfor = \"60s\"\n[[population]]\nname = \"a\"\nconnections = 300\n");
+    let check = |commands: &[Command], expected: &[&str], connections: u32| {
+        let commands: Vec<(u64, Command)> = (2_000..).step_by(20).zip(commands.iter().copied()).collect();
+        let (orders, schedule) = manual_orders(&plan, MS(500), Nanos::from_secs(30), &commands);
+        let said: Vec<&str> =
+            orders.iter().filter_map(|order| order.split_once(": load ")).map(|(_, load)| load).collect();
+        assert_eq!((said, schedule.wanted(0)), (expected.to_vec(), connections.into()), "{commands:?}");
+    };
+    use Command::{Down, Load, Pause, Resume, Up};
+    check(&[Load(500_000)], &["50 %"], 150);
+    check(&[Load(333_333), Up, Up, Down], &["33.3333 %", "40 %", "50 %", "40 %"], 120);
+    check(&[Load(333_333), Down, Down, Down], &["33.3333 %", "30 %", "20 %", "10 %"], 30);
+    check(&[Load(5_000), Down, Down], &["0.5 %"], 2);
+    check(&[Load(5_000), Up, Down], &["0.5 %", "10 %"], 30);
+    // The same again, nothing, and more than all; in a pause none is taken.
+    check(&[Load(20), Load(20), Load(0), Load(u32::MAX)], &["0.002 %", "100 %"], 300);
+    check(&[Pause, Load(500_000), Resume], &[], 300);
+}
+
+#[test]
 fn a_slope_has_the_rest_of_its_time_after_a_pause_and_a_step() {
     let text = "[[stage]]\nramp = \"60s\"\nfor = \"1s\"\n[[population]]\nname = \"n\"\narrive = \"60/s\"\n";
     let plan = scenario(text);

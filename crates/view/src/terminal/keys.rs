@@ -123,6 +123,8 @@ impl Keys {
                 Command::Down => "decreasing the load by a tenth",
                 Command::Drain => "draining: waiting for outstanding responses; Ctrl-C stops immediately",
                 Command::Stop => "stopping",
+                // No key does that.
+                Command::Load(_) => return None,
             }),
             _ => None,
         }
