@@ -1,11 +1,13 @@
 //! The command line, as clap reads it. Values stay strings here: `plan` reads them and reports all mistakes at once.
 
+mod control;
 mod lab;
 mod shared;
 
 use clap::{Args as Group, CommandFactory, FromArgMatches, Parser, Subcommand};
 use plan::{Flags, flag};
 
+pub(crate) use control::ControlArgs;
 pub(crate) use shared::refused_by_find;
 
 pub(crate) use lab::{LabArgs, LabCompareArgs, LabRunArgs, LabSoakArgs, LabVerb};
@@ -69,7 +71,7 @@ pub(crate) enum Verb {
     Lab(LabArgs),
     /// Check the limits of this machine against a run, with fixes
     Doctor(DoctorArgs),
-    /// Take part in the runs of a fleet: `throng run --fleet`
+    /// Take part in the runs of a fleet, or hold clients for curl
     Agent(AgentArgs),
     /// Serve samples of the target and its host to a run on another machine
     Observe(ObserveArgs),
@@ -80,14 +82,17 @@ pub(crate) enum Verb {
 #[command(
     after_help = "It loads only targets that are allowed, whoever asks; it resolves their names itself. A server that is \
     not on loopback requires credentials: in the URL, nats://USER:PASSWORD@HOST:4222, in a file, in NATS_USER and \
-    NATS_PASSWORD, or a client certificate. While the server is away it keeps trying. Exit status: 0 stopped by a signal, 2 \
-    usage error, 3 the server refuses."
+    NATS_PASSWORD, or a client certificate. While the server is away it keeps trying. The control API: `curl ADDR/clients \
+    --data 'ws=ws://HOST:PORT/PATH&count=5'` connects clients, `curl ADDR/` lists what there is. Exit status: 0 stopped by a \
+    signal, 2 usage error, 3 the server refuses, or the address of the API is taken."
 )]
 pub(crate) struct AgentArgs {
     /// Join the fleet at this NATS server: nats://HOST:PORT, or tls://; several servers of a cluster with commas
     /// between them [env: NATS_URL]
     #[arg(long, value_name = "URL")]
     pub(crate) nats: Option<String>,
+    #[command(flatten)]
+    pub(crate) control: ControlArgs,
     /// Allow this target, whoever asks; repeatable: HOST, HOST:PORT or a network [default: loopback]
     #[arg(long, value_name = "TARGET")]
     pub(crate) allow: Vec<String>,

@@ -6,6 +6,7 @@ mod args;
 mod bundle;
 mod calibrate;
 mod compare;
+mod control;
 mod demo;
 mod doctor;
 mod files;

@@ -16,6 +16,11 @@ use crate::{Failure, message, mistakes::Mistakes};
 /// Longer files are no credentials.
 const MOST: u64 = 1 << 20;
 
+/// Whether the environment names a server.
+pub(crate) fn has_url() -> bool {
+    variable("NATS_URL").is_some()
+}
+
 /// The server at a URL, or at `NATS_URL`; `place`: the flag that names the URL.
 pub(crate) fn server(
     place: &str,

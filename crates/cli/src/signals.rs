@@ -1,7 +1,10 @@
 //! External ends of a command. SIGINT and SIGTERM: the first requests a stop, the second ends it. Optionally, the end of
 //! standard input requests a stop too.
 
-use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed};
+use std::{
+    sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed},
+    time::Duration,
+};
 
 use run::Interrupt;
 use signal_hook::{
@@ -49,4 +52,14 @@ pub(crate) fn order_to_stop(until_stdin_ends: bool) -> Result<Arc<AtomicBool>, F
         });
     }
     Ok(stop)
+}
+
+/// How often the order to stop is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Waits for the order to stop.
+pub(crate) fn wait_for(stop: &AtomicBool) {
+    while !stop.load(Relaxed) {
+        std::thread::sleep(LOOK);
+    }
 }

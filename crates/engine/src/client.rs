@@ -13,6 +13,7 @@ use plan::{Dials, Part};
 use samples::{Destination, Fault, Latency, Tick};
 use units::Nanos;
 
+pub use self::ends::fault_of;
 use crate::{
     connections::{Conn, Connections, State},
     exchange::Exchange,

@@ -22,7 +22,7 @@ mod protocol;
 mod request;
 mod tls;
 
-pub use client::Client;
+pub use client::{Client, fault_of};
 pub use job::Job;
 pub use link::{Arrivals, Control, Link, Remote, links};
 pub use pace::RateProfile;

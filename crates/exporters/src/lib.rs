@@ -5,7 +5,7 @@ mod hlog;
 mod influx;
 mod metrics;
 mod otlp;
-mod prometheus;
+pub mod prometheus;
 mod push;
 mod rows;
 #[cfg(test)]

@@ -4,9 +4,11 @@ use std::{fmt::Write as _, future, io, net::SocketAddr, sync::Arc};
 
 use axum::{Router, extract::State, http::header::CONTENT_TYPE, response::IntoResponse, routing::get};
 use parking_lot::Mutex;
+use samples::{Header, Samples, Tick};
+use units::Date;
 
 use crate::{
-    metrics::{BOUNDS, Sample, Snapshot, Times, Value, plain, series},
+    metrics::{BOUNDS, MetricsState, Sample, Snapshot, Times, Value, plain, series},
     web::Web,
 };
 
@@ -40,7 +42,17 @@ impl Endpoint {
 
 async fn metrics(State(latest): State<Latest>) -> impl IntoResponse {
     let snapshot = latest.lock().clone();
-    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text(&snapshot))
+    ([(CONTENT_TYPE, FORMAT)], text(&snapshot))
+}
+
+/// The media type of the text.
+pub const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The metrics of what was counted in all, for what is no run: as Prometheus reads them.
+pub fn exposition(header: &Header, total: &Tick) -> String {
+    let mut state = MetricsState::new(Date(0));
+    state.begin(header);
+    text(&state.tick(total, &Samples::default()))
 }
 
 /// As Prometheus reads it ("Exposition formats", text-based format).

@@ -1,5 +1,6 @@
 //! A thread that serves HTTP during a run.
 
+mod access;
 mod places;
 mod timed;
 
@@ -31,6 +32,8 @@ use tower_service::Service;
 
 use places::{Place, Places};
 use timed::Timed;
+
+pub use access::{Opens, is_local, shows_secret};
 
 /// Timeout of responses in progress at the end.
 const PATIENCE: Duration = Duration::from_secs(1);

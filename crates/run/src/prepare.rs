@@ -7,7 +7,9 @@ use std::{
 
 use host::{Finding, Listener, Need, Root, Severity};
 use net::{Backend, io::uring::Uring};
-use plan::{Network, Plan, Role, Route, SourcePool, Sources, Target, capacity, usable_ports};
+use plan::{
+    Dials, Network, Plan, Role, Route, SourcePool, Sources, Target, TupleShare, capacity, usable_ports,
+};
 
 use crate::{
     backend::{Shards, choose_io, shards},
@@ -45,6 +47,22 @@ impl Prepared {
     /// Where the local addresses begin: one place for all that share them.
     pub fn begin_sources_at(&mut self, salt: u64) {
         self.salt = salt;
+    }
+
+    /// Where the first population dials from, for a program that dials alone.
+    pub fn dials(&self) -> Dials {
+        let routes = self.routes[&Role::Population(0)].clone();
+        Dials::new(routes, TupleShare { from: 0, width: 1, of: 1 }, self.salt)
+    }
+
+    /// The kernel interface to drive.
+    pub fn backend(&self) -> Backend {
+        self.backend
+    }
+
+    /// Files, or direct descriptors, that one table may have, and whether each thread has a table of its own.
+    pub fn tables(&self) -> (u32, bool) {
+        (self.slots, self.shards.own_files)
     }
 
     /// Prints what the user should know before the run starts, a line each.

@@ -42,7 +42,7 @@ use tokio::sync::{broadcast, mpsc};
 
 use crate::report::Report;
 
-pub use access::Opens;
+pub use exporters::web::Opens;
 
 /// The page.
 const PAGE: &str = include_str!("../../../web/dist/live.html");

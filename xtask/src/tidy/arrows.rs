@@ -23,6 +23,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // A run that never was, for tests.
     ("fixtures", &["samples", "units"]),
     ("fleet", &["run", "host", "plan", "samples", "units"]),
+    ("clients", &["fleet", "exporters", "engine", "net", "wire", "host", "run", "plan", "samples", "units"]),
     ("lab", &["host", "samples", "stats", "store", "units"]),
     (
         "cli",
@@ -42,6 +43,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "exporters",
             "view",
             "fleet",
+            "clients",
             "lab",
         ],
     ),

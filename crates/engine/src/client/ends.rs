@@ -274,7 +274,8 @@ impl Client {
     }
 }
 
-pub(super) fn fault_of(stage: Stage, why: Gone) -> Fault {
+/// The fault of a connection that ended without an order to, at this stage.
+pub fn fault_of(stage: Stage, why: Gone) -> Fault {
     match why {
         Gone::Ended => Fault::target(stage, Kind::Closed),
         Gone::Reset => Fault::target(stage, Kind::Reset),

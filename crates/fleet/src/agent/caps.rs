@@ -20,7 +20,7 @@ pub struct Caps {
 #[derive(Debug)]
 pub struct Held {
     all: Arc<AtomicU64>,
-    connections: AtomicU64,
+    connections: u64,
 }
 
 impl Caps {
@@ -56,18 +56,16 @@ impl Caps {
         let most = self.connections.unwrap_or(u64::MAX);
         let sum = |held: u64| held.checked_add(connections).filter(|sum| *sum <= most);
         let held = self.held.fetch_update(Relaxed, Relaxed, sum);
-        held.map(|_| Held { all: self.held.clone(), connections: AtomicU64::new(connections) }).map_err(
-            |held| {
-                let beside =
-                    if held > 0 { format!(", of which {} are held", Count(held)) } else { String::new() };
-                let (asked, most) = (Count(connections), Count(most));
-                let needed = held.saturating_add(connections);
-                format!(
-                    "{asked} connections are more than allowed here ({most}{beside}); start the agent with \
+        held.map(|_| Held { all: self.held.clone(), connections }).map_err(|held| {
+            let beside =
+                if held > 0 { format!(", of which {} are held", Count(held)) } else { String::new() };
+            let (asked, most) = (Count(connections), Count(most));
+            let needed = held.saturating_add(connections);
+            format!(
+                "{asked} connections are more than allowed here ({most}{beside}); start the agent with \
                  --max-connections {needed}"
-                )
-            },
-        )
+            )
+        })
     }
 
     /// A rate at which something is to be dialled or sent.
@@ -112,20 +110,20 @@ impl Caps {
 }
 
 impl Held {
-    /// Gives some of them back.
+    /// Takes some of them out, to be given back on their own.
     ///
     /// # Panics
     /// They are more than there are.
-    pub fn release(&self, connections: u64) {
-        let left = self.connections.fetch_update(Relaxed, Relaxed, |held| held.checked_sub(connections));
-        left.expect("what is given back was taken");
-        self.all.fetch_sub(connections, Relaxed);
+    #[must_use]
+    pub fn split(&mut self, connections: u64) -> Held {
+        self.connections = self.connections.checked_sub(connections).expect("what is taken out was taken");
+        Held { all: self.all.clone(), connections }
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.all.fetch_sub(*self.connections.get_mut(), Relaxed);
+        self.all.fetch_sub(self.connections, Relaxed);
     }
 }
 
@@ -198,11 +196,11 @@ mod tests {
         check(&caps, &[(&flag::CONNECTIONS, "1000")], Ok(()));
         let why = "1,001 connections are more than allowed here (1,000); start the agent with --max-connections 1001";
         check(&caps, &[(&flag::CONNECTIONS, "1001")], Err(why));
-        let clients = caps.hold(300).unwrap();
+        let mut clients = caps.hold(300).unwrap();
         let why = "701 connections are more than allowed here (1,000, of which 300 are held); start the agent with \
                    --max-connections 1001";
         check(&caps, &[(&flag::CONNECTIONS, "701")], Err(why));
-        clients.release(100);
+        drop(clients.split(100));
         let run = caps.take(&plan(&[(&flag::CONNECTIONS, "800")])).unwrap();
         assert!(caps.hold(1).is_err());
         drop(run);

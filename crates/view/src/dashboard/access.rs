@@ -1,24 +1,16 @@
 //! Access to the page and to the run's commands.
 
-use std::{net::IpAddr, sync::Arc};
-
 use axum::{
     extract::{Request, State},
     http::{
-        HeaderMap, HeaderValue, Method, StatusCode,
-        header::{
-            AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, LOCATION, REFERRER_POLICY,
-            X_CONTENT_TYPE_OPTIONS,
-        },
+        HeaderValue, Method, StatusCode,
+        header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
     },
     middleware::Next,
     response::{IntoResponse, Response},
 };
 
-use exporters::web::Public;
-
-/// Whether this is the secret.
-pub type Opens = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
+use exporters::web::{Opens, Public, is_local, shows_secret};
 
 /// The page's own, which no other page may send without being allowed to (Fetch, CORS-preflight).
 const OWN: &str = "x-throng";
@@ -38,7 +30,7 @@ pub(super) async fn guard(State(opens): State<Option<Opens>>, request: Request, 
             Some(secret) if opens(secret.as_bytes()) => return moved(secret),
             // The page itself is the same for everybody; what it shows comes by the other paths.
             None if request.uri().path() == "/" => {}
-            _ if is_shown(headers, opens) => {}
+            _ if shows_secret(headers, opens) => {}
             _ => {
                 let fix = "open /#token=… with the token from the token file\n";
                 return refused(StatusCode::UNAUTHORIZED, fix);
@@ -48,7 +40,7 @@ pub(super) async fn guard(State(opens): State<Option<Opens>>, request: Request, 
     if request.method() == Method::POST && !headers.contains_key(OWN) {
         return refused(StatusCode::FORBIDDEN, "missing header X-Throng: 1\n");
     }
-    let is_known = opens.as_ref().is_none_or(|opens| is_shown(request.headers(), opens));
+    let is_known = opens.as_ref().is_none_or(|opens| shows_secret(request.headers(), opens));
     let mut response = next.run(request).await;
     if !is_known {
         response.extensions_mut().insert(Public);
@@ -59,17 +51,6 @@ pub(super) async fn guard(State(opens): State<Option<Opens>>, request: Request, 
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
-}
-
-/// Whether the page was requested by an address of this machine, or by its name.
-fn is_local(headers: &HeaderMap) -> bool {
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let name = name.trim_start_matches('[').trim_end_matches(']');
-    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
 }
 
 /// The secret, where a person typed it.
@@ -83,9 +64,4 @@ fn in_address(request: &Request) -> Option<&str> {
 fn moved(secret: &str) -> Response {
     let headers = [(LOCATION, format!("/#token={secret}")), (CACHE_CONTROL, "no-store".to_owned())];
     (StatusCode::SEE_OTHER, headers).into_response()
-}
-
-fn is_shown(headers: &HeaderMap, opens: &Opens) -> bool {
-    let bearer = headers.get(AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
-    bearer.is_some_and(|secret| opens(secret))
 }

@@ -1,0 +1,68 @@
+//! The control API of `throng agent`: clients for curl.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use clients::{Api, Clients, Limits};
+use exporters::web::Opens;
+use fleet::{Allow, Caps};
+use host::remote::Token;
+use units::Count;
+
+use crate::{Failure, args::ControlArgs, mistakes::Mistakes, plans, print_stdout};
+
+/// Where to serve it, and to whom.
+pub(crate) struct Control {
+    listen: SocketAddr,
+    token: Option<Token>,
+}
+
+/// A control API that is served.
+pub(crate) struct Served {
+    api: Api,
+    clients: Arc<Clients>,
+}
+
+/// Reads where to serve it, and the caps; none without `--listen`.
+pub(crate) fn read(args: &ControlArgs, mistakes: &mut Mistakes) -> (Option<Control>, Caps) {
+    let most =
+        mistakes.read("--max-connections", args.max_connections.as_deref(), |text| {
+            match Count::parse(text).map_err(|e| e.to_string())? {
+                Count(0) => Err(format!("{text:?} allows nothing; use 20k")),
+                Count(most) => Ok(most),
+            }
+        });
+    let rate = mistakes.read("--max-rate", args.max_rate.as_deref(), |text| plan::a_rate(text, "1k/s"));
+    let token = mistakes.read("--token-file", args.token_file.as_deref(), Token::read);
+    let control = args.listen.as_deref().map(|text| {
+        let listen = mistakes.address("--listen", text, "127.0.0.1:9001");
+        if args.token_file.is_none() && !listen.ip().is_loopback() {
+            let port = listen.port();
+            mistakes.add(format!(
+                "--listen: without --token-file only loopback is allowed; use 127.0.0.1:{port}: {listen}"
+            ));
+        }
+        Control { listen, token }
+    });
+    (control, Caps::new(most, rate))
+}
+
+impl Control {
+    /// Serves it from now on, and prints where.
+    pub(crate) fn start(self, allow: Allow, caps: Caps) -> Result<Served, Failure> {
+        let Control { listen, token } = self;
+        let clients = Arc::new(Clients::new(Limits { allow, caps }, plans::resolve));
+        let opens = token.map(|token| Arc::new(move |offered: &[u8]| token.is(offered)) as Opens);
+        let started = Api::start(listen, clients.clone(), opens);
+        let (api, at) = started.map_err(|e| Failure::machine(format!("--listen {listen}: {e}")))?;
+        print_stdout(&format!("control API at http://{at}/\n"))?;
+        Ok(Served { api, clients })
+    }
+}
+
+impl Served {
+    /// Serves no more, and closes its clients.
+    pub(crate) fn end(self) {
+        self.api.end();
+        self.clients.stop();
+    }
+}

@@ -1,0 +1,219 @@
+//! The HTTP API, for curl.
+//!
+//! | request | response |
+//! |---|---|
+//! | `POST /clients` with the form `ws=ws://HOST:PORT/PATH&count=5` | the paths of the new clients |
+//! | `GET /clients` | the paths of those that are not lost; `?state=connected`, `lost` or `all` |
+//! | `GET /clients/n` | `{ "url", "ws", "connected", "sent": […last 5], "received": […last 5] }`; `lost`: why it is |
+//! | `POST /clients/n` with a text | sends it; the client |
+//! | `DELETE /clients/n` | closes it; the client |
+//! | `GET /metrics` | Prometheus' text format |
+
+use std::{future, io, net::SocketAddr, sync::Arc};
+
+use axum::{
+    Json, Router,
+    body::Bytes,
+    extract::{DefaultBodyLimit, Path, RawQuery, State, rejection::BytesRejection},
+    http::{
+        StatusCode,
+        header::{CONTENT_TYPE, RETRY_AFTER},
+    },
+    middleware,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use exporters::{
+    prometheus,
+    web::{Opens, Web},
+};
+use serde::Serialize;
+
+use crate::{
+    access,
+    clients::{Clients, Refused},
+    form::Wanted,
+    order::{Filter, NotSent, View},
+};
+
+/// Bytes of a request's body: a form, or a text to send.
+const LARGEST_BODY: usize = 64 * 1024;
+
+/// The running API.
+pub struct Api {
+    web: Web,
+}
+
+impl Api {
+    /// Serves at this address; also returns it, with the port. `opens`: the token that every request must show; without it the
+    /// caller has to see to it that the address is on loopback.
+    ///
+    /// # Errors
+    /// Another one listens there, or another error of bind.
+    pub fn start(
+        at: SocketAddr,
+        clients: Arc<Clients>,
+        opens: Option<Opens>,
+    ) -> io::Result<(Api, SocketAddr)> {
+        let (web, at) = Web::start(at, routes(clients, opens), future::ready(()))?;
+        Ok((Api { web }, at))
+    }
+
+    /// Ends, within bounds.
+    pub fn end(self) {
+        self.web.end();
+    }
+}
+
+fn routes(clients: Arc<Clients>, opens: Option<Opens>) -> Router {
+    Router::new()
+        .route("/", get(async || USAGE))
+        .route("/clients", get(list).post(add))
+        .route("/clients/{number}", get(show).post(send).delete(delete))
+        .route("/metrics", get(metrics))
+        .fallback(async || (StatusCode::NOT_FOUND, USAGE))
+        .method_not_allowed_fallback(async || (StatusCode::METHOD_NOT_ALLOWED, USAGE))
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .layer(middleware::from_fn_with_state(opens, access::guard))
+        .with_state(clients)
+}
+
+/// What is served here.
+const USAGE: &str = "\
+curl ADDR/clients --data 'ws=ws://HOST:PORT/PATH&count=5'   connect clients
+curl ADDR/clients                                           list them; ?state=connected, lost or all
+curl ADDR/clients/1                                         show one
+curl ADDR/clients/1 -H content-type:text/plain --data TEXT  send a text on it
+curl ADDR/clients/1 -X DELETE                               close it
+curl ADDR/metrics                                           metrics for Prometheus
+";
+
+/// A client as JSON.
+#[derive(Serialize)]
+struct Shown<'a> {
+    url: String,
+    ws: &'a str,
+    connected: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost: Option<&'a str>,
+    sent: Vec<&'a str>,
+    received: Vec<&'a str>,
+}
+
+fn path(number: u32) -> String {
+    format!("/clients/{number}")
+}
+
+fn shown(view: &View) -> Response {
+    let shown = Shown {
+        url: path(view.number),
+        ws: &view.ws,
+        connected: view.connected,
+        lost: view.lost.as_deref(),
+        sent: view.sent.iter().map(|text| &**text).collect(),
+        received: view.received.iter().map(|text| &**text).collect(),
+    };
+    let json = serde_json::to_string_pretty(&shown).expect("it is data");
+    ([(CONTENT_TYPE, "application/json")], json + "\n").into_response()
+}
+
+fn paths(numbers: Vec<u32>) -> Response {
+    Json(numbers.into_iter().map(path).collect::<Vec<_>>()).into_response()
+}
+
+fn refused(status: StatusCode, why: &str) -> Response {
+    (status, format!("{why}\n")).into_response()
+}
+
+fn unknown(number: &str) -> Response {
+    refused(StatusCode::NOT_FOUND, &format!("no such client; GET /clients lists them: {number}"))
+}
+
+fn body(body: Result<Bytes, BytesRejection>) -> Result<Bytes, Response> {
+    body.map_err(|why| match why.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            refused(StatusCode::PAYLOAD_TOO_LARGE, &format!("a body has at most {LARGEST_BODY} bytes"))
+        }
+        status => refused(status, &why.body_text()),
+    })
+}
+
+async fn add(
+    State(clients): State<Arc<Clients>>,
+    sent: Result<Bytes, BytesRejection>,
+) -> Result<Response, Response> {
+    let form = body(sent)?;
+    let wanted = Wanted::parse(&form).map_err(|lines| refused(StatusCode::BAD_REQUEST, &lines.join("\n")))?;
+    // It resolves names, and waits for threads.
+    let added = tokio::task::spawn_blocking(move || clients.add(&wanted)).await;
+    match added.expect("adding clients does not panic") {
+        Ok(numbers) => Ok(paths(numbers)),
+        Err(Refused::Wrong(lines)) => Err(refused(StatusCode::BAD_REQUEST, &lines.join("\n"))),
+        Err(Refused::Forbidden(why)) => Err(refused(StatusCode::FORBIDDEN, &why)),
+        Err(Refused::Machine(why)) => Err(refused(StatusCode::SERVICE_UNAVAILABLE, &why)),
+        Err(Refused::Later(why, after)) => {
+            let after = [(RETRY_AFTER, after.secs_f64().ceil().to_string())];
+            Err((StatusCode::TOO_MANY_REQUESTS, after, why + "\n").into_response())
+        }
+    }
+}
+
+async fn list(State(clients): State<Arc<Clients>>, RawQuery(query): RawQuery) -> Result<Response, Response> {
+    let mut filter = Filter::default();
+    for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        let read = (name == "state").then(|| Filter::parse(&value)).flatten();
+        filter = read.ok_or_else(|| {
+            let why = format!("use state=live, connected, lost or all: {name}={value}");
+            refused(StatusCode::BAD_REQUEST, &why)
+        })?;
+    }
+    Ok(paths(clients.list(filter).await))
+}
+
+async fn show(State(clients): State<Arc<Clients>>, Path(number): Path<String>) -> Result<Response, Response> {
+    let view = match number.parse() {
+        Ok(number) => clients.get(number).await,
+        Err(_) => None,
+    };
+    view.as_ref().map(shown).ok_or_else(|| unknown(&number))
+}
+
+async fn send(
+    State(clients): State<Arc<Clients>>,
+    Path(number): Path<String>,
+    sent: Result<Bytes, BytesRejection>,
+) -> Result<Response, Response> {
+    let body = body(sent)?;
+    let Ok(text) = std::str::from_utf8(&body) else {
+        return Err(refused(StatusCode::BAD_REQUEST, "a text message is UTF-8"));
+    };
+    let sent = match number.parse() {
+        Ok(number) => clients.send(number, text).await,
+        Err(_) => None,
+    };
+    match sent {
+        Some(Ok(view)) => Ok(shown(&view)),
+        Some(Err(NotSent::Lost)) => Err(refused(StatusCode::CONFLICT, "this client is lost; GET shows why")),
+        Some(Err(NotSent::Busy)) => {
+            let why = "this client has texts that the server has not taken yet; try again";
+            Err(refused(StatusCode::SERVICE_UNAVAILABLE, why))
+        }
+        None => Err(unknown(&number)),
+    }
+}
+
+async fn delete(
+    State(clients): State<Arc<Clients>>,
+    Path(number): Path<String>,
+) -> Result<Response, Response> {
+    let view = match number.parse() {
+        Ok(number) => clients.delete(number).await,
+        Err(_) => None,
+    };
+    view.as_ref().map(shown).ok_or_else(|| unknown(&number))
+}
+
+async fn metrics(State(clients): State<Arc<Clients>>) -> impl IntoResponse {
+    let (header, total) = clients.counted().await;
+    ([(CONTENT_TYPE, prometheus::FORMAT)], prometheus::exposition(&header, &total))
+}

@@ -1,0 +1,291 @@
+//! All clients of an agent, over its shards: what may be dialled, how many, and how fast.
+
+use std::{
+    net::IpAddr,
+    sync::{Arc, mpsc::Sender},
+};
+
+use fleet::{Allow, Caps, Held};
+use host::Root;
+use parking_lot::Mutex;
+use plan::{Environment, Flags, Plan, Scheme, flag};
+use run::Prepared;
+use samples::{Header, Tick};
+use tokio::sync::oneshot;
+use units::{Clock, Count, Nanos, Rate};
+
+use crate::{
+    form::Wanted,
+    order::{Dial, Filter, NotSent, Order, View},
+    place::Place,
+    target::Target,
+    threads::ShardThread,
+};
+
+/// Most clients of one agent where no cap is set.
+const MOST: u32 = 1 << 20;
+/// Most shards: with epoll each takes as many clients as its table of files.
+const MAX_SHARDS: usize = 256;
+/// Requests are refused while the dials of earlier ones take longer than this.
+const PATIENCE: Nanos = Nanos::from_secs(60);
+
+/// How a name becomes addresses.
+pub type Resolve = fn(&str) -> Result<Vec<IpAddr>, String>;
+
+/// What clients are held to.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// What may be dialled.
+    pub allow: Allow,
+    /// How much.
+    pub caps: Caps,
+}
+
+/// The clients of an agent.
+pub struct Clients {
+    limits: Limits,
+    resolve: Resolve,
+    root: Root,
+    clock: Clock,
+    crew: Mutex<Crew>,
+}
+
+/// What changes with each request for clients.
+#[derive(Default)]
+struct Crew {
+    shards: Vec<ShardThread>,
+    targets: Vec<(plan::Target, Arc<Target>)>,
+    /// Numbers given out; the first is 1.
+    last: u32,
+    /// Where there is a cap on the rate: when the dials of earlier requests are done.
+    busy_until: Nanos,
+    io: &'static str,
+}
+
+/// Why there are no more clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The request is wrong, a line for each mistake.
+    Wrong(Vec<String>),
+    /// It is not allowed here.
+    Forbidden(String),
+    /// Not now; after this time.
+    Later(String, Nanos),
+    /// This machine cannot do it.
+    Machine(String),
+}
+
+impl Clients {
+    /// None so far.
+    pub fn new(limits: Limits, resolve: Resolve) -> Clients {
+        let (root, clock) = (Root::real(), Clock::start());
+        Clients { limits, resolve, root, clock, crew: Mutex::default() }
+    }
+
+    /// Adds clients, and returns their numbers. Names are resolved now, and what they resolve to is checked, so that nothing else
+    /// is dialled. Blocks until the shards are there.
+    pub(crate) fn add(&self, wanted: &Wanted) -> Result<Vec<u32>, Refused> {
+        let plan = self.plan(&wanted.ws, wanted.count)?;
+        self.limits.allow.check(&plan).map_err(Refused::Forbidden)?;
+        let rate = self.rate(wanted)?;
+        let held = self.limits.caps.hold(wanted.count.into()).map_err(Refused::Forbidden)?;
+        let plan = self.settled(plan);
+        let prepared = self.prepare(&plan)?;
+        let mut crew = self.crew.lock();
+        let starts = self.starts(&crew, rate)?;
+        let target = self.target(&mut crew, &plan, &prepared)?;
+        crew.make_room(wanted.count, &prepared, self.most(), self.clock)?;
+        Ok(self.place(&mut crew, wanted, &target, held, (starts, rate)))
+    }
+
+    fn plan(&self, ws: &str, count: u32) -> Result<Plan, Refused> {
+        if Scheme::of_target(ws).is_some_and(|scheme| scheme != Scheme::Ws) {
+            return Err(Refused::Wrong(vec![format!("ws: use ws://HOST:PORT/PATH: {ws:?}")]));
+        }
+        let flags = Flags::new(ws).with(&flag::CONNECTIONS, count);
+        let environment = Environment { cores: 1, seed: 0, resolve: &self.resolve };
+        plan::from_flags(&flags, &environment)
+            .map_err(|mistakes| Refused::Wrong(mistakes.iter().map(|m| format!("ws: {}", m.text)).collect()))
+    }
+
+    /// With the family that is served, of a name that has both: of what is allowed.
+    fn settled(&self, mut plan: Plan) -> Plan {
+        run::settle(&mut plan, &self.root, true, &mut |_| {});
+        plan
+    }
+
+    fn prepare(&self, plan: &Plan) -> Result<Prepared, Refused> {
+        run::prepare(plan, &self.root).map_err(|why| Refused::Machine(why.to_string()))
+    }
+
+    /// The rate at which to dial; none: all at once.
+    fn rate(&self, wanted: &Wanted) -> Result<Option<Rate>, Refused> {
+        let caps = &self.limits.caps;
+        if let Some(rate) = wanted.rate {
+            caps.check_rate("rate", rate).map_err(Refused::Forbidden)?;
+        }
+        // So many are connected later, and each sends a ping in this time.
+        let pings = Rate::from_per_s_f64(f64::from(wanted.count) / wanted.ping.secs_f64());
+        caps.check_rate("ping", pings).map_err(Refused::Forbidden)?;
+        Ok(wanted.rate.or(caps.rate()))
+    }
+
+    /// When the dials of a request begin: where there is a cap on their rate, after those of earlier ones.
+    fn starts(&self, crew: &Crew, rate: Option<Rate>) -> Result<Nanos, Refused> {
+        let now = self.clock.now();
+        let (Some(most), Some(_)) = (self.limits.caps.rate(), rate) else { return Ok(now) };
+        let wait = crew.busy_until.since(now);
+        if wait > PATIENCE {
+            let why = format!(
+                "the clients of earlier requests are still being dialled, at --max-rate {most}; try again in {}",
+                Nanos(wait.0 / 1_000_000_000 * 1_000_000_000).brief()
+            );
+            return Err(Refused::Later(why, wait));
+        }
+        Ok(crew.busy_until.max(now))
+    }
+
+    /// The largest number of clients that the tables of a shard are made for.
+    fn most(&self) -> u32 {
+        self.limits.caps.connections().map_or(MOST, |most| most.min(MOST.into()) as u32).max(1)
+    }
+
+    /// The target with local addresses for those that it has and those of the plan; each address is given out once, as long as they
+    /// last.
+    fn target(&self, crew: &mut Crew, plan: &Plan, prepared: &Prepared) -> Result<Arc<Target>, Refused> {
+        // Those without a client left are of no more use.
+        crew.targets.retain(|(_, own)| Arc::strong_count(own) > 1);
+        let target = &plan.populations[0].target;
+        let same = |(known, _): &&(plan::Target, Arc<Target>)| known == target;
+        let clients = |own: &Arc<Target>| Arc::strong_count(own) as u64 - 1;
+        let held: u64 = crew.targets.iter().filter(same).map(|(_, own)| clients(own)).sum();
+        let wanted = held + u64::from(plan.places());
+        let with_room = crew.targets.iter().filter(same).find(|(_, own)| own.tuples >= wanted);
+        if let Some((_, own)) = with_room {
+            return Ok(own.clone());
+        }
+        let dials = match u32::try_from(wanted) {
+            Ok(wanted) if held > 0 => self.prepare(&self.settled(self.plan(&target.text, wanted)?))?.dials(),
+            _ => prepared.dials(),
+        };
+        let own = Arc::new(Target::new(target, dials));
+        crew.targets.push((target.clone(), own.clone()));
+        Ok(own)
+    }
+
+    fn place(
+        &self,
+        crew: &mut Crew,
+        wanted: &Wanted,
+        target: &Arc<Target>,
+        mut held: Held,
+        (starts, rate): (Nanos, Option<Rate>),
+    ) -> Vec<u32> {
+        let Crew { shards, last, busy_until, .. } = crew;
+        let mut nth = 0;
+        let mut numbers = Vec::new();
+        for shard in shards.iter() {
+            let count = shard.free().min(wanted.count - nth);
+            let dials = (0..count).map(|_| {
+                *last += 1;
+                let after = rate.map_or(Nanos::ZERO, |rate| rate.time_of(nth.into()));
+                nth += 1;
+                let place = Place::new(shard.taken.clone(), held.split(1));
+                Dial { number: *last, target: target.clone(), due: starts + after, ping: wanted.ping, place }
+            });
+            let dials: Vec<Dial> = dials.collect();
+            numbers.extend(dials.iter().map(|dial| dial.number));
+            // One that has panicked takes no orders, and its clients are nobody's.
+            let _ = shard.orders.send(Order::Add(dials));
+        }
+        if let Some(rate) = rate {
+            *busy_until = starts + rate.time_of(wanted.count.into());
+        }
+        numbers
+    }
+
+    fn shards(&self) -> Vec<Sender<Order>> {
+        self.crew.lock().shards.iter().map(|shard| shard.orders.clone()).collect()
+    }
+
+    /// What each shard replies.
+    async fn ask<T>(&self, order: impl Fn(oneshot::Sender<T>) -> Order) -> Vec<T> {
+        let ask = |shard: Sender<Order>| {
+            let (reply, replied) = oneshot::channel();
+            let _ = shard.send(order(reply));
+            replied
+        };
+        let asked: Vec<_> = self.shards().into_iter().map(ask).collect();
+        let mut replies = Vec::new();
+        for reply in asked {
+            replies.extend(reply.await);
+        }
+        replies
+    }
+
+    /// A client.
+    pub(crate) async fn get(&self, number: u32) -> Option<View> {
+        self.ask(|reply| Order::Get(number, reply)).await.into_iter().flatten().next()
+    }
+
+    /// Sends a text on a client.
+    pub(crate) async fn send(&self, number: u32, text: &str) -> Option<Result<View, NotSent>> {
+        let text: Arc<str> = text.into();
+        self.ask(|reply| Order::Send(number, text.clone(), reply)).await.into_iter().flatten().next()
+    }
+
+    /// Closes a client, and forgets it; as it was.
+    pub(crate) async fn delete(&self, number: u32) -> Option<View> {
+        self.ask(|reply| Order::Delete(number, reply)).await.into_iter().flatten().next()
+    }
+
+    /// The numbers of clients, ascending.
+    pub(crate) async fn list(&self, filter: Filter) -> Vec<u32> {
+        let mut all: Vec<u32> =
+            self.ask(|reply| Order::List(filter, reply)).await.into_iter().flatten().collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// What was counted since the start, and on what.
+    pub(crate) async fn counted(&self) -> (Header, Tick) {
+        let mut total = Tick::default();
+        let reports = self.ask(Order::Report).await;
+        reports.iter().for_each(|tick| total.merge(tick));
+        let crew = self.crew.lock();
+        let header = Header {
+            target: "clients".to_owned(),
+            connections: total.wanted,
+            io: crew.io.into(),
+            threads: crew.shards.len() as u32,
+            ..Header::default()
+        };
+        (header, total)
+    }
+
+    /// Closes all.
+    pub fn stop(&self) {
+        let shards = std::mem::take(&mut self.crew.lock().shards);
+        shards.into_iter().for_each(ShardThread::stop);
+    }
+}
+
+impl Crew {
+    /// Starts shards until there is room for so many more clients.
+    fn make_room(&mut self, count: u32, prepared: &Prepared, most: u32, clock: Clock) -> Result<(), Refused> {
+        self.io = prepared.backend().name();
+        loop {
+            let free: u64 = self.shards.iter().map(|shard| u64::from(shard.free())).sum();
+            if free >= count.into() {
+                return Ok(());
+            }
+            if self.shards.len() == MAX_SHARDS {
+                let why = format!("{} clients fit into {MAX_SHARDS} threads, no more", Count(free));
+                return Err(Refused::Machine(why));
+            }
+            let shard = ShardThread::start(self.shards.len(), prepared, most, clock);
+            self.shards
+                .push(shard.map_err(|e| Refused::Machine(format!("cannot start another shard: {e}")))?);
+        }
+    }
+}

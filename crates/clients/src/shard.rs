@@ -1,0 +1,287 @@
+//! A shard of clients: dials, upgrades, pings, and notices what is lost.
+
+mod connection;
+mod texts;
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, HashMap, VecDeque},
+    sync::{Arc, mpsc::Receiver},
+};
+
+use engine::fault_of;
+use net::{Close, Cx, Gone, Io, Key, Program};
+use samples::{Fault, Kind, Stage, Tick};
+use units::{Nanos, Random};
+
+use crate::{
+    client::{Client, Lost, PING, State},
+    order::{Dial, Filter, Order, View},
+};
+
+/// How often an idle shard checks for orders: what curl waits for at the most.
+const ORDERS_INTERVAL: Nanos = Nanos::from_millis(20);
+/// Maximum of dials, and of goodbyes, in one turn, so that echoes are not delayed.
+const A_TURN: usize = 128;
+/// Local addresses tried for one dial: as many as there are ports, where others have taken a whole range.
+const MAX_TRIES: u16 = 32_768;
+/// Lost clients of which is remembered why, the last ones of a shard.
+const MAX_LOST: usize = 10_000;
+
+/// The program of one shard.
+pub(crate) struct ClientShard {
+    orders: Receiver<Order>,
+    clients: HashMap<u32, Box<Client>>,
+    /// The client of each key, by its index.
+    numbers: Vec<u32>,
+    /// Clients that wait for their dial, by when it is due.
+    waiting: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Those that are lost, the oldest first; some were deleted since.
+    lost: VecDeque<u32>,
+    /// Counted since the start; `open` and `waiting` are now.
+    tick: Tick,
+    random: Random,
+    ping: Arc<str>,
+    is_stopping: bool,
+}
+
+impl ClientShard {
+    pub(crate) fn new(orders: Receiver<Order>, seed: u64) -> ClientShard {
+        ClientShard {
+            orders,
+            clients: HashMap::new(),
+            numbers: Vec::new(),
+            waiting: BinaryHeap::new(),
+            lost: VecDeque::new(),
+            tick: Tick::default(),
+            random: Random::new(seed),
+            ping: PING.into(),
+            is_stopping: false,
+        }
+    }
+
+    /// Whether it was to stop, and every client is closed.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.is_stopping && self.clients.is_empty()
+    }
+
+    fn number(&self, k: Key) -> u32 {
+        self.numbers[k.index as usize]
+    }
+
+    fn client(&mut self, number: u32) -> &mut Client {
+        self.clients.get_mut(&number).expect("a connection belongs to a client")
+    }
+
+    /// Whose connection is at this key from now on.
+    fn begin_at(&mut self, k: Key, number: u32) {
+        let index = k.index as usize;
+        self.numbers.resize(self.numbers.len().max(index + 1), 0);
+        self.numbers[index] = number;
+        self.client(number).key = Some(k);
+    }
+
+    fn apply<I: Io>(&mut self, cx: &mut Cx<I>, order: Order) {
+        // A request that is no longer waited for gets no reply.
+        match order {
+            Order::Add(dials) => dials.into_iter().for_each(|dial| self.add(dial)),
+            Order::Get(number, reply) => drop(reply.send(self.view(number))),
+            Order::Send(number, text, reply) => drop(reply.send(self.send_text(cx, number, text))),
+            Order::Delete(number, reply) => drop(reply.send(self.delete(cx, number))),
+            Order::List(filter, reply) => drop(reply.send(self.list(filter))),
+            Order::Report(reply) => drop(reply.send(Box::new(self.report(cx.now())))),
+            Order::Stop => self.is_stopping = true,
+        }
+    }
+
+    fn add(&mut self, Dial { number, target, due, ping, place }: Dial) {
+        self.clients.insert(number, Box::new(Client::new(target, due, ping, place)));
+        self.waiting.push(Reverse((due, number)));
+        self.tick.wanted += 1;
+    }
+
+    fn view(&self, number: u32) -> Option<View> {
+        self.clients.get(&number).map(|client| client.view(number))
+    }
+
+    fn list(&self, filter: Filter) -> Vec<u32> {
+        let is_listed = |client: &Client| match filter {
+            Filter::Live => !client.is_lost(),
+            Filter::Connected => client.is_open(),
+            Filter::Lost => client.is_lost(),
+            Filter::All => true,
+        };
+        self.clients.iter().filter(|(_, client)| is_listed(client)).map(|(number, _)| *number).collect()
+    }
+
+    fn report(&mut self, now: Nanos) -> Tick {
+        self.tick.until = now;
+        self.tick.clone()
+    }
+
+    /// Closes a client, and forgets it.
+    fn delete<I: Io>(&mut self, cx: &mut Cx<I>, number: u32) -> Option<View> {
+        if let Some(k) = self.clients.get(&number)?.key {
+            self.say_goodbye(cx, k, number);
+            cx.close(k, Close::Graceful);
+        }
+        let mut client = self.clients.remove(&number).expect("it was there just now");
+        self.tick.wanted -= 1;
+        if !client.is_lost() {
+            self.forget_pings(&mut client);
+            self.tick.open -= u64::from(client.is_open());
+            self.tick.counts.finished += u64::from(client.is_open());
+        }
+        Some(View { connected: false, ..client.view(number) })
+    }
+
+    /// A client is lost. It stays, with the reason, until it is deleted or many others were lost after it.
+    fn lose<I: Io>(&mut self, cx: &mut Cx<I>, number: u32, why: Lost) {
+        let mut client = self.clients.remove(&number).expect("who is lost is there");
+        let counts = &mut self.tick.counts;
+        match (client.state, why) {
+            (State::Open(_), Lost::Closed(_)) => counts.closed += 1,
+            (State::Open(_), Lost::Fault(_)) => counts.dropped += 1,
+            _ => counts.failed += 1,
+        }
+        match client.state {
+            State::Waiting | State::Dialling(_) => self.tick.connect.censor(),
+            State::Upgrading(_) => self.tick.handshake.censor(),
+            State::Open(_) => self.tick.open -= 1,
+            State::Lost(_) => unreachable!("who is lost has no connection"),
+        }
+        if let Lost::Fault(fault) = why {
+            self.tick.faults.count(fault);
+        }
+        self.forget_pings(&mut client);
+        client.state = State::Lost(why);
+        (client.partial, client.unsent) = (None, Vec::new());
+        if let Some(k) = client.key.take() {
+            let how = if matches!(why, Lost::Closed(_)) { Close::Graceful } else { Close::Reset };
+            cx.close(k, how);
+        }
+        client.place = None;
+        self.clients.insert(number, client);
+        self.lost.push_back(number);
+        if self.lost.len() > MAX_LOST {
+            let oldest = self.lost.pop_front().expect("there are many");
+            // A lost client that was deleted counts no more.
+            self.tick.wanted -= u64::from(self.clients.remove(&oldest).is_some());
+        }
+    }
+
+    /// Their echoes will not come any more.
+    fn forget_pings(&mut self, client: &mut Client) {
+        while client.pinged.take().is_some() {
+            self.tick.latency.censor();
+            self.tick.waiting -= 1;
+        }
+    }
+
+    fn dial_due<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        for _ in 0..A_TURN {
+            let Some(Reverse((due, number))) = self.waiting.peek().copied() else { return Nanos::NEVER };
+            if due > cx.now() {
+                return due;
+            }
+            self.waiting.pop();
+            if self.clients.contains_key(&number) {
+                self.dial(cx, number);
+            }
+        }
+        cx.now()
+    }
+
+    fn dial<I: Io>(&mut self, cx: &mut Cx<I>, number: u32) {
+        let Some(k) = cx.take() else {
+            return self.lose(cx, number, Lost::Fault(Fault::host(Stage::Dial, Kind::OpenFiles)));
+        };
+        let client = self.client(number);
+        let (from, to, destination) = client.target.next();
+        client.destination = destination;
+        client.state = State::Dialling(0);
+        let deadline = client.silent_at();
+        self.begin_at(k, number);
+        cx.dial(k, from, to);
+        cx.wake_at(k, deadline);
+    }
+
+    /// The same client from the next local address, with a new key: the old one is stale.
+    fn dial_again<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32, tries: u16) {
+        cx.close(k, Close::Reset);
+        let k = cx.take().expect("a place was given back just now");
+        let client = self.client(number);
+        let (from, to) = client.target.next_to(client.destination);
+        client.state = State::Dialling(tries + 1);
+        let deadline = client.silent_at();
+        self.begin_at(k, number);
+        self.tick.counts.addresses_skipped += 1;
+        cx.dial(k, from, to);
+        cx.wake_at(k, deadline);
+    }
+
+    /// Closes some of the clients that are left; when to go on.
+    fn stop<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        let some: Vec<u32> = self.clients.keys().copied().take(A_TURN).collect();
+        for number in some {
+            self.delete(cx, number);
+        }
+        cx.now()
+    }
+}
+
+impl Program for ClientShard {
+    fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let number = self.number(k);
+        self.upgrade(cx, k, number);
+    }
+
+    fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let (number, now) = (self.number(k), cx.now());
+        let client = self.client(number);
+        let stage = match client.state {
+            State::Dialling(_) => Stage::Dial,
+            State::Upgrading(_) => Stage::Handshake,
+            _ => Stage::Hold,
+        };
+        if now >= client.silent_at() {
+            return self.lose(cx, number, Lost::Fault(Fault::target(stage, Kind::Timeout)));
+        }
+        if client.is_open() && now >= client.ping_due {
+            self.ping(cx, k, number);
+        }
+        self.set_timer(cx, k, number);
+    }
+
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
+        let (number, now) = (self.number(k), cx.now());
+        self.client(number).heard = now;
+        let used = self.read(cx, k, number, input);
+        self.tick.counts.bytes_in += used as u64;
+        used
+    }
+
+    fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
+        let number = self.number(k);
+        let stage = match self.client(number).state {
+            State::Dialling(tries) if matches!(why, Gone::AddressInUse(_)) && tries < MAX_TRIES => {
+                return self.dial_again(cx, k, number, tries);
+            }
+            State::Waiting | State::Dialling(_) => Stage::Dial,
+            State::Upgrading(_) => Stage::Handshake,
+            State::Open(_) | State::Lost(_) => Stage::Hold,
+        };
+        self.lose(cx, number, Lost::Fault(fault_of(stage, why)));
+    }
+
+    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        while let Ok(order) = self.orders.try_recv() {
+            self.apply(cx, order);
+        }
+        let next = if self.is_stopping { self.stop(cx) } else { self.dial_due(cx) };
+        next.min(cx.now() + ORDERS_INTERVAL)
+    }
+}
+
+#[cfg(test)]
+mod tests;

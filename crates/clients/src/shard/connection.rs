@@ -1,0 +1,209 @@
+//! A connection of a client: from the upgrade to the close.
+
+use std::sync::Arc;
+
+use net::{Cx, Io, Key};
+use samples::{Fault, Kind, Stage};
+use units::Nanos;
+use wire::websocket::{self, Data, Event, Frames, MAX_CONTROL, MAX_HEADER, Opcode, Payload, Response, Role};
+
+use super::ClientShard;
+use crate::{
+    client::{Lost, PING, State},
+    history::Partial,
+};
+
+/// Octets of an upgrade request beside path and host, rounded up.
+const UPGRADE_ROOM: usize = 256;
+/// Largest message accepted from a server. Only its beginning is stored.
+const LARGEST_MESSAGE: u64 = 1 << 30;
+/// "No longer needed" (RFC 6455, section 7.4.1).
+const NORMAL_CLOSURE: u16 = 1000;
+
+/// The nonce of a key is only to be new for each connection (RFC 6455 section 4.1).
+fn key(nonce: u64) -> websocket::Key {
+    websocket::Key::new(u128::from(nonce) << 64 | u128::from(!nonce))
+}
+
+/// What became of a piece of input.
+enum Came {
+    /// So many bytes, and perhaps more to read.
+    Read(usize),
+    /// What is left must wait for more.
+    Rest,
+    /// The end of the client.
+    Over(Lost),
+}
+
+impl ClientShard {
+    /// The dial has succeeded: asks for the WebSocket.
+    pub(super) fn upgrade<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32) {
+        let (now, nonce) = (cx.now(), self.random.bits());
+        let ClientShard { clients, random, tick, .. } = self;
+        let client = clients.get_mut(&number).expect("a connection belongs to a client");
+        tick.connect.record(now.since(client.since));
+        (client.since, client.state) = (now, State::Upgrading(nonce));
+        let (path, host) = client.target.request(number, client.destination, random);
+        cx.send(k, UPGRADE_ROOM + path.len() + host.len(), |out| {
+            let written = websocket::write_upgrade(out, &path, host, &key(nonce));
+            let written = written.expect("there is room for the request");
+            tick.counts.bytes_out += written as u64;
+            written
+        });
+    }
+
+    /// Reads all that has come; how much of it was used.
+    pub(super) fn read<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32, input: &[u8]) -> usize {
+        let mut used = 0;
+        loop {
+            let came = match self.client(number).state {
+                State::Upgrading(nonce) => self.read_response(cx, k, number, nonce, &input[used..]),
+                State::Open(frames) => self.read_frame(cx, k, number, frames, &input[used..]),
+                _ => Came::Read(input.len() - used),
+            };
+            match came {
+                Came::Read(0) | Came::Rest => return used,
+                Came::Read(n) => used += n,
+                Came::Over(why) => {
+                    self.lose(cx, number, why);
+                    return input.len();
+                }
+            }
+        }
+    }
+
+    fn read_response<I: Io>(
+        &mut self,
+        cx: &mut Cx<I>,
+        k: Key,
+        number: u32,
+        nonce: u64,
+        input: &[u8],
+    ) -> Came {
+        let wrong = |kind| Came::Over(Lost::Fault(Fault::target(Stage::Handshake, kind)));
+        match websocket::read_response(input, &key(nonce)) {
+            Ok(None) => Came::Rest,
+            Ok(Some((n, Response::Accepted))) => {
+                self.connected(cx, k, number);
+                Came::Read(n)
+            }
+            Ok(Some((_, Response::Refused(_)))) => wrong(Kind::WrongStatus),
+            Err(_) => wrong(Kind::BadAnswer),
+        }
+    }
+
+    fn connected<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32) {
+        let now = cx.now();
+        let ClientShard { clients, random, tick, .. } = self;
+        let client = clients.get_mut(&number).expect("a connection belongs to a client");
+        tick.handshake.record(now.since(client.since));
+        tick.counts.opened += 1;
+        tick.open += 1;
+        client.state = State::Open(Frames::new(Role::Client));
+        client.ping_due = now + Nanos(random.between(0, client.ping.0));
+        for text in std::mem::take(&mut client.unsent) {
+            self.tell(cx, k, number, text);
+        }
+        self.set_timer(cx, k, number);
+    }
+
+    /// The next ping, or the end of its patience.
+    pub(super) fn set_timer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32) {
+        let client = self.client(number);
+        let at = if client.is_open() { client.ping_due.min(client.silent_at()) } else { client.silent_at() };
+        cx.wake_at(k, at);
+    }
+
+    fn read_frame<I: Io>(
+        &mut self,
+        cx: &mut Cx<I>,
+        k: Key,
+        number: u32,
+        mut frames: Frames,
+        input: &[u8],
+    ) -> Came {
+        let Ok((n, event)) = frames.handle_bytes(input, LARGEST_MESSAGE) else {
+            return Came::Over(Lost::Fault(Fault::target(Stage::Exchange, Kind::BadAnswer)));
+        };
+        self.client(number).state = State::Open(frames);
+        match event {
+            None if n == 0 => return Came::Rest,
+            Some(Event::Data(data)) => self.take(cx.now(), number, &data),
+            Some(Event::Ping(ping)) => self.pong(cx, k, ping),
+            Some(Event::Closing(closing)) => {
+                self.close(cx, k, closing.code);
+                return Came::Over(Lost::Closed(closing.code));
+            }
+            Some(Event::Pong(_)) | None => {}
+        }
+        Came::Read(n)
+    }
+
+    /// A piece of a message.
+    fn take(&mut self, now: Nanos, number: u32, data: &Data<'_>) {
+        let ClientShard { clients, tick, ping, .. } = self;
+        let client = clients.get_mut(&number).expect("a connection belongs to a client");
+        let mut partial =
+            if data.begins { Box::<Partial>::default() } else { client.partial.take().unwrap_or_default() };
+        partial.add(data.payload.len(), data.payload.bytes());
+        if !data.ends {
+            client.partial = Some(partial);
+            return;
+        }
+        if !(data.text && partial.is(PING)) {
+            tick.counts.pushed += 1;
+            client.received.add(partial.text(data.text).into());
+            return;
+        }
+        client.received.add(Arc::clone(ping));
+        if let Some(due) = client.pinged.take() {
+            tick.latency.record(now.since(due));
+            tick.counts.answered += 1;
+            tick.counts.body_bytes_in += PING.len() as u64;
+            tick.waiting -= 1;
+        }
+    }
+
+    fn pong<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, ping: Payload<'_>) {
+        // Not while the server reads nothing: a later pong may serve for it too, and what it does not read must not pile up here.
+        if !cx.is_write_blocked(k) {
+            let mut echo = [0; MAX_CONTROL];
+            let echo = &mut echo[..ping.len()];
+            ping.copy_to(echo);
+            self.send_frame(cx, k, Opcode::Pong, echo);
+        }
+    }
+
+    /// Begins the closing handshake, where the server reads and the client is connected.
+    pub(super) fn say_goodbye<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32) {
+        if self.client(number).is_open() && !cx.is_write_blocked(k) {
+            self.close(cx, k, Some(NORMAL_CLOSURE));
+        }
+    }
+
+    fn close<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, code: Option<u16>) {
+        let mask = Some(self.mask());
+        let counts = &mut self.tick.counts;
+        cx.send(k, MAX_HEADER + MAX_CONTROL, |out| {
+            let written = websocket::write_close(out, code, mask).expect("there is room for a control frame");
+            counts.bytes_out += written as u64;
+            written
+        });
+    }
+
+    pub(super) fn send_frame<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, opcode: Opcode, payload: &[u8]) {
+        let mask = Some(self.mask());
+        let counts = &mut self.tick.counts;
+        cx.send(k, MAX_HEADER + payload.len(), |out| {
+            let written = websocket::write_frame(out, opcode, true, mask, payload);
+            let written = written.expect("there is room for a frame of ours");
+            counts.bytes_out += written as u64;
+            written
+        });
+    }
+
+    /// A new one for each frame (RFC 6455 section 5.3).
+    fn mask(&mut self) -> [u8; 4] {
+        (self.random.bits() as u32).to_be_bytes()
+    }
+}

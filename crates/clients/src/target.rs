@@ -1,0 +1,56 @@
+//! Where clients dial to, and from where.
+
+use std::net::SocketAddr;
+
+use parking_lot::Mutex;
+use plan::{Dials, Text, Tuple, Values};
+use units::Random;
+
+/// A target: checked, resolved, and with local addresses to dial it from.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// As it was given.
+    pub(crate) ws: String,
+    path: Text,
+    destinations: Vec<SocketAddr>,
+    /// The value of the Host field for each.
+    hosts: Vec<String>,
+    /// Of all shards: a dial takes the next tuple.
+    dials: Mutex<Dials>,
+    /// How many clients it has tuples for.
+    pub(crate) tuples: u64,
+}
+
+impl Target {
+    /// What was resolved, and where to dial it from.
+    pub(crate) fn new(target: &plan::Target, dials: Dials) -> Target {
+        Target {
+            ws: target.text.clone(),
+            path: target.path.clone(),
+            destinations: target.destinations.clone(),
+            hosts: (0..target.destinations.len()).map(|nth| target.host_header(nth)).collect(),
+            tuples: dials.count(),
+            dials: Mutex::new(dials),
+        }
+    }
+
+    /// The ends of the next dial, and the number of its destination; destinations take turns.
+    pub(crate) fn next(&self) -> (SocketAddr, SocketAddr, u16) {
+        let Tuple { from, destination } = self.dials.lock().next();
+        (from, self.destinations[destination as usize], destination as u16)
+    }
+
+    /// Another local address for the same destination.
+    pub(crate) fn next_to(&self, destination: u16) -> (SocketAddr, SocketAddr) {
+        (self.dials.lock().next_to(destination.into()), self.destinations[usize::from(destination)])
+    }
+
+    /// The path of the client of this number, and the value of its Host field.
+    pub(crate) fn request(&self, number: u32, destination: u16, random: &mut Random) -> (String, &str) {
+        let mut path = vec![0; self.path.max_len()];
+        let length = self.path.write(&mut Values::new(random, number.into(), 0), &mut path);
+        path.truncate(length);
+        let path = String::from_utf8(path).expect("a path is ASCII");
+        (path, &self.hosts[usize::from(destination)])
+    }
+}
