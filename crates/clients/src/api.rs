@@ -20,7 +20,7 @@ use axum::{
         header::{CONTENT_TYPE, RETRY_AFTER},
     },
     middleware,
-    response::{IntoResponse, Response},
+    response::{AppendHeaders, IntoResponse, Response},
     routing::get,
 };
 use exporters::{
@@ -28,6 +28,7 @@ use exporters::{
     web::{Opens, Web},
 };
 use serde::Serialize;
+use units::Nanos;
 
 use crate::{
     access,
@@ -121,96 +122,116 @@ fn paths(numbers: Vec<u32>) -> Response {
     Json(numbers.into_iter().map(path).collect::<Vec<_>>()).into_response()
 }
 
-fn refused(status: StatusCode, why: &str) -> Response {
-    (status, format!("{why}\n")).into_response()
+/// A request that is not served.
+struct NotServed {
+    status: StatusCode,
+    why: String,
+    /// When to try again.
+    after: Option<Nanos>,
 }
 
-fn unknown(number: &str) -> Response {
-    refused(StatusCode::NOT_FOUND, &format!("no such client; GET /clients lists them: {number}"))
+impl NotServed {
+    fn new(status: StatusCode, why: impl Into<String>) -> NotServed {
+        NotServed { status, why: why.into(), after: None }
+    }
+
+    fn unknown(number: &str) -> NotServed {
+        let why = format!("no such client; GET /clients lists them: {number}");
+        NotServed::new(StatusCode::NOT_FOUND, why)
+    }
 }
 
-fn body(body: Result<Bytes, BytesRejection>) -> Result<Bytes, Response> {
-    body.map_err(|why| match why.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            refused(StatusCode::PAYLOAD_TOO_LARGE, &format!("a body has at most {LARGEST_BODY} bytes"))
-        }
-        status => refused(status, &why.body_text()),
-    })
-}
-
-async fn add(
-    State(clients): State<Arc<Clients>>,
-    sent: Result<Bytes, BytesRejection>,
-) -> Result<Response, Response> {
-    let form = body(sent)?;
-    let wanted = Wanted::parse(&form).map_err(|lines| refused(StatusCode::BAD_REQUEST, &lines.join("\n")))?;
-    // It resolves names, and waits for threads.
-    let added = tokio::task::spawn_blocking(move || clients.add(&wanted)).await;
-    match added.expect("adding clients does not panic") {
-        Ok(numbers) => Ok(paths(numbers)),
-        Err(Refused::Wrong(lines)) => Err(refused(StatusCode::BAD_REQUEST, &lines.join("\n"))),
-        Err(Refused::Forbidden(why)) => Err(refused(StatusCode::FORBIDDEN, &why)),
-        Err(Refused::Machine(why)) => Err(refused(StatusCode::SERVICE_UNAVAILABLE, &why)),
-        Err(Refused::Later(why, after)) => {
-            let after = [(RETRY_AFTER, after.secs_f64().ceil().to_string())];
-            Err((StatusCode::TOO_MANY_REQUESTS, after, why + "\n").into_response())
+impl From<Refused> for NotServed {
+    fn from(refused: Refused) -> NotServed {
+        match refused {
+            Refused::Wrong(lines) => NotServed::new(StatusCode::BAD_REQUEST, lines.join("\n")),
+            Refused::Forbidden(why) => NotServed::new(StatusCode::FORBIDDEN, why),
+            Refused::Machine(why) => NotServed::new(StatusCode::SERVICE_UNAVAILABLE, why),
+            Refused::Later(why, after) => {
+                NotServed { after: Some(after), ..NotServed::new(StatusCode::TOO_MANY_REQUESTS, why) }
+            }
         }
     }
 }
 
-async fn list(State(clients): State<Arc<Clients>>, RawQuery(query): RawQuery) -> Result<Response, Response> {
+impl From<BytesRejection> for NotServed {
+    fn from(why: BytesRejection) -> NotServed {
+        match why.status() {
+            status @ StatusCode::PAYLOAD_TOO_LARGE => {
+                NotServed::new(status, format!("a body has at most {LARGEST_BODY} bytes"))
+            }
+            status => NotServed::new(status, why.body_text()),
+        }
+    }
+}
+
+impl IntoResponse for NotServed {
+    fn into_response(self) -> Response {
+        let after = self.after.map(|after| [(RETRY_AFTER, after.secs_f64().ceil().to_string())]);
+        (self.status, after.map(AppendHeaders), self.why + "\n").into_response()
+    }
+}
+
+type Served = Result<Response, NotServed>;
+
+async fn add(State(clients): State<Arc<Clients>>, form: Result<Bytes, BytesRejection>) -> Served {
+    let wanted = Wanted::parse(&form?).map_err(Refused::Wrong)?;
+    // It resolves names, and waits for threads.
+    let added = tokio::task::spawn_blocking(move || clients.add(&wanted)).await;
+    Ok(paths(added.expect("adding clients does not panic")?))
+}
+
+async fn list(State(clients): State<Arc<Clients>>, RawQuery(query): RawQuery) -> Served {
     let mut filter = Filter::default();
     for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
         let read = (name == "state").then(|| Filter::parse(&value)).flatten();
         filter = read.ok_or_else(|| {
             let why = format!("use state=live, connected, lost or all: {name}={value}");
-            refused(StatusCode::BAD_REQUEST, &why)
+            NotServed::new(StatusCode::BAD_REQUEST, why)
         })?;
     }
     Ok(paths(clients.list(filter).await))
 }
 
-async fn show(State(clients): State<Arc<Clients>>, Path(number): Path<String>) -> Result<Response, Response> {
+async fn show(State(clients): State<Arc<Clients>>, Path(number): Path<String>) -> Served {
     let view = match number.parse() {
         Ok(number) => clients.get(number).await,
         Err(_) => None,
     };
-    view.as_ref().map(shown).ok_or_else(|| unknown(&number))
+    view.as_ref().map(shown).ok_or_else(|| NotServed::unknown(&number))
 }
 
 async fn send(
     State(clients): State<Arc<Clients>>,
     Path(number): Path<String>,
-    sent: Result<Bytes, BytesRejection>,
-) -> Result<Response, Response> {
-    let body = body(sent)?;
-    let Ok(text) = std::str::from_utf8(&body) else {
-        return Err(refused(StatusCode::BAD_REQUEST, "a text message is UTF-8"));
+    text: Result<Bytes, BytesRejection>,
+) -> Served {
+    let text = text?;
+    let Ok(text) = std::str::from_utf8(&text) else {
+        return Err(NotServed::new(StatusCode::BAD_REQUEST, "a text message is UTF-8"));
     };
     let sent = match number.parse() {
         Ok(number) => clients.send(number, text).await,
         Err(_) => None,
     };
-    match sent {
-        Some(Ok(view)) => Ok(shown(&view)),
-        Some(Err(NotSent::Lost)) => Err(refused(StatusCode::CONFLICT, "this client is lost; GET shows why")),
-        Some(Err(NotSent::Busy)) => {
-            let why = "this client has texts that the server has not taken yet; try again";
-            Err(refused(StatusCode::SERVICE_UNAVAILABLE, why))
+    match sent.ok_or_else(|| NotServed::unknown(&number))? {
+        Ok(view) => Ok(shown(&view)),
+        Err(NotSent::Lost) => {
+            Err(NotServed::new(StatusCode::CONFLICT, "this client is lost; GET shows the reason"))
         }
-        None => Err(unknown(&number)),
+        Err(NotSent::Busy) => {
+            let why = "this client has texts that the server has not taken yet; try again";
+            Err(NotServed::new(StatusCode::SERVICE_UNAVAILABLE, why))
+        }
     }
 }
 
-async fn delete(
-    State(clients): State<Arc<Clients>>,
-    Path(number): Path<String>,
-) -> Result<Response, Response> {
+async fn delete(State(clients): State<Arc<Clients>>, Path(number): Path<String>) -> Served {
     let view = match number.parse() {
         Ok(number) => clients.delete(number).await,
         Err(_) => None,
     };
-    view.as_ref().map(shown).ok_or_else(|| unknown(&number))
+    view.as_ref().map(shown).ok_or_else(|| NotServed::unknown(&number))
 }
 
 async fn metrics(State(clients): State<Arc<Clients>>) -> impl IntoResponse {
