@@ -16,6 +16,7 @@ mod scripted;
 mod summary;
 
 mod cable;
+mod clients;
 mod curl;
 mod epoll;
 mod firewall;
