@@ -4,6 +4,7 @@
 //! The functions that they are made of (a machine driven over a stream, cut anywhere, told as one line of
 //! text) serve the tests of `wire` as well.
 
+mod fleet;
 pub mod http1;
 mod scenario;
 pub mod websocket;
@@ -14,14 +15,26 @@ use wire::websocket::Role;
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its corpus folder and of its program in `libfuzzer/`.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 8] = [
+    ("allow", allow),
     ("http1_client", http1_client),
     ("http1_server", http1_server),
+    ("nats_server", nats_server),
     ("scenario", scenario),
     ("websocket_response", websocket_response),
     ("websocket_client", websocket_client),
     ("websocket_server", websocket_server),
 ];
+
+/// The targets that an agent allows, an entry a line.
+pub fn allow(data: &[u8]) {
+    fleet::allow(&String::from_utf8_lossy(data));
+}
+
+/// The URL of a NATS server, or of several.
+pub fn nats_server(data: &[u8]) {
+    fleet::server(&String::from_utf8_lossy(data));
+}
 
 /// A server's bytes against [`wire::http1::Client`]: they mean the same however they are cut.
 ///

@@ -52,7 +52,8 @@ impl Allow {
         }
     }
 
-    fn has(&self, to: SocketAddr) -> bool {
+    /// Whether this destination is allowed.
+    pub fn has(&self, to: SocketAddr) -> bool {
         let ip = to.ip().to_canonical();
         self.0.iter().any(|one| one.network.has(ip) && one.port.is_none_or(|port| port == to.port()))
     }
