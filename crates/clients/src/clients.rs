@@ -8,7 +8,7 @@ use std::{
 use fleet::{Allow, Caps, Held};
 use host::Root;
 use parking_lot::Mutex;
-use plan::{Environment, Flags, Plan, Scheme, flag};
+use plan::{Environment, Flags, Plan, flag};
 use run::Prepared;
 use samples::{Header, Tick};
 use tokio::sync::oneshot;
@@ -99,13 +99,18 @@ impl Clients {
     }
 
     fn plan(&self, ws: &str, count: u32) -> Result<Plan, Refused> {
-        if Scheme::of_target(ws).is_some_and(|scheme| scheme != Scheme::Ws) {
-            return Err(Refused::Wrong(vec![format!("ws: use ws://HOST:PORT/PATH: {ws:?}")]));
-        }
         let flags = Flags::new(ws).with(&flag::CONNECTIONS, count);
         let environment = Environment { cores: 1, seed: 0, resolve: &self.resolve };
-        plan::from_flags(&flags, &environment)
-            .map_err(|mistakes| Refused::Wrong(mistakes.iter().map(|m| format!("ws: {}", m.text)).collect()))
+        let wrong =
+            |mistakes: Vec<plan::Mistake>| mistakes.iter().map(|m| format!("ws: {}", m.text)).collect();
+        let plan =
+            plan::from_flags(&flags, &environment).map_err(|mistakes| Refused::Wrong(wrong(mistakes)))?;
+        let is_websocket = ws.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("ws://"));
+        if is_websocket {
+            Ok(plan)
+        } else {
+            Err(Refused::Wrong(vec![format!("ws: use ws://HOST:PORT/PATH: {ws:?}")]))
+        }
     }
 
     /// With the family that is served, of a name that has both: of what is allowed.
