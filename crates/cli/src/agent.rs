@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fleet::{About, Allow, Caps, Fleet, Job, Server, Service};
+use fleet::{About, Allow, Caps, Fleet, Job, OnLost, Server, Service};
 use plan::{Flags, Plan, flag};
 use run::Workers;
 
@@ -67,6 +67,7 @@ pub(crate) fn fleet(
         Ok(n @ 1..) => Ok(n),
         _ => Err(format!("{text:?} is not a number of agents; use 1 or more")),
     });
+    let on_lost = mistakes.read("--on-lost", flags.get(&flag::ON_LOST), OnLost::parse).unwrap_or_default();
     let server = mistakes.end(()).map(|()| server.expect("it is no mistake"))?;
     let link = nats::link("--fleet", &server)?;
     let failed = |why: String| Failure::machine(format!("--fleet: {why}"));
@@ -75,6 +76,7 @@ pub(crate) fn fleet(
         scenario: scenario.map(|scenario| scenario.text.clone()),
         files: scenario.map(|scenario| scenario.files.clone()).unwrap_or_default(),
         agents,
+        on_lost,
     };
     let fleet = Fleet::gather(link, plan, &job, &mut |line| message(line)).map_err(failed)?;
     plan.seed = fleet.seed();

@@ -40,10 +40,10 @@ pub enum Control {
 }
 
 impl Control {
-    /// The same by a clock that shows this much more.
+    /// The same by another clock: `to` is what that shows at a time of ours.
     #[must_use]
-    pub fn shifted(self, by: Nanos) -> Control {
-        let later = |at: Nanos| if at == Nanos::NEVER { at } else { at + by };
+    pub fn translated(self, to: impl Fn(Nanos) -> Nanos) -> Control {
+        let later = |at: Nanos| if at == Nanos::NEVER { at } else { to(at) };
         match self {
             Control::Load { connections, profile, from } => {
                 Control::Load { connections, profile, from: later(from) }
@@ -111,7 +111,10 @@ mod tests {
                 Control::Stop,
             ]
         };
-        assert_eq!(controls(at).map(|control| control.shifted(Nanos::from_secs(2))), controls(later));
-        assert_eq!(controls(Nanos::NEVER).map(|control| control.shifted(at)), controls(Nanos::NEVER));
+        assert_eq!(
+            controls(at).map(|control| control.translated(|at| at + Nanos::from_secs(2))),
+            controls(later)
+        );
+        assert_eq!(controls(Nanos::NEVER).map(|control| control.translated(|_| at)), controls(Nanos::NEVER));
     }
 }

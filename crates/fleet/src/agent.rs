@@ -19,7 +19,8 @@ pub use service::{About, Service};
 
 use self::counting::Counting;
 use crate::message::{
-    Assign, Body, Busy, Down, Here, LEASE, Lead, Offer, PROTOCOL, Ready, Record, Report, Running, Seal, Up,
+    Assign, Body, Busy, Down, Here, LEASE, Lead, Offer, PROTOCOL, Ready, Record, Report, Running, Seal,
+    TakeOver, TookOver, Up,
 };
 
 /// Runs that have ended are remembered, so that a late message does not begin one again.
@@ -35,6 +36,9 @@ pub(crate) trait Machine {
 
     /// The shards begin.
     fn begin(&mut self);
+
+    /// Sets up and begins the shards of a further part, as these orders have it; returns as [`Machine::set_up`].
+    fn take_over(&mut self, assign: &Assign, orders: &[Order]) -> Result<(Ready, Vec<u32>), String>;
 
     /// Gives an order, with times of the run, to the shards.
     fn order(&mut self, order: Order);
@@ -66,9 +70,12 @@ struct Work {
     /// When the coordinator was heard last.
     heard: Nanos,
     stage: Stage,
-    /// Orders that came so far, and those of them that wait for the beginning.
-    orders: u32,
-    waiting: Vec<Order>,
+    /// It may be under load until then, unless it hears more.
+    lease: Nanos,
+    /// Orders that came so far.
+    orders: Vec<Order>,
+    /// Parts of others that it has taken over, or was not able to.
+    taken: u32,
     begin: Option<Nanos>,
     is_stopping: bool,
     /// Why it ends before its time.
@@ -111,6 +118,11 @@ impl<M: Machine> Agent<M> {
         self.here.is_draining = is_draining;
     }
 
+    #[cfg(test)]
+    pub(crate) fn machine(&self) -> &M {
+        &self.machine
+    }
+
     /// It takes part in no run.
     #[cfg(test)]
     pub(crate) fn is_free(&self) -> bool {
@@ -151,10 +163,15 @@ impl<M: Machine> Agent<M> {
         // Of two processes of a coordinator the later one leads; the other sees from the reply that it does not.
         if term >= work.term {
             (work.term, work.heard) = (term, now);
+            let lease =
+                if let Body::Lead(Lead { lease: Some(lease), .. }) = body { lease } else { Nanos::NEVER };
+            // A message that was long on its way renews nothing.
+            work.lease = work.lease.max(lease.min(now + LEASE));
             match body {
                 Body::Offer(_) => {}
                 Body::Assign(assign) => self.set_up(now, &assign),
                 Body::Lead(lead) => self.follow(now, lead),
+                Body::TakeOver(part) => self.take_over(&part),
                 Body::Release => self.end(),
             }
         }
@@ -175,8 +192,8 @@ impl<M: Machine> Agent<M> {
             Stage::Accepted(shards) => Report::Accepted { shards: shards.clone() },
             Stage::Ready(ready, _) => Report::Ready(ready.clone()),
             Stage::Running(began, _) | Stage::Sealed(began) => {
-                let (began, orders, unstored) = (*began, work.orders, self.unstored);
-                Report::Running(Running { began, orders, unstored })
+                let (began, orders, taken) = (*began, work.orders.len() as u32, work.taken);
+                Report::Running(Running { began, orders, taken, unstored: self.unstored })
             }
         }
     }
@@ -208,8 +225,9 @@ impl<M: Machine> Agent<M> {
                     term,
                     heard: now,
                     stage: Stage::Accepted(shards.clone()),
-                    orders: 0,
-                    waiting: Vec::new(),
+                    lease: now + LEASE,
+                    orders: Vec::new(),
+                    taken: 0,
                     begin: None,
                     is_stopping: false,
                     why: None,
@@ -237,13 +255,14 @@ impl<M: Machine> Agent<M> {
         let Some(work) = &mut self.work else { return };
         work.begin = work.begin.or(lead.begin);
         // Those that came already, and those before which one is missing, are not taken.
-        let known = work.orders.saturating_sub(lead.from) as usize;
-        let is_next = lead.from <= work.orders;
-        for order in lead.orders.into_iter().skip(known).filter(|_| is_next) {
-            work.orders += 1;
-            match work.stage {
-                Stage::Running(..) => self.machine.order(order),
-                _ => work.waiting.push(order),
+        let has = work.orders.len() as u32;
+        for order in lead.orders.into_iter().skip(has.saturating_sub(lead.from) as usize) {
+            if lead.from > has {
+                break;
+            }
+            work.orders.push(order);
+            if let Stage::Running(..) = work.stage {
+                self.machine.order(order);
             }
             work.is_stopping |= order == Order::STOP;
         }
@@ -257,11 +276,30 @@ impl<M: Machine> Agent<M> {
         };
         let Stage::Ready(ready, shards) = &work.stage else { return };
         self.machine.begin();
-        work.waiting.drain(..).for_each(|order| self.machine.order(order));
+        work.orders.iter().for_each(|order| self.machine.order(*order));
         work.stage = Stage::Running(now, Counting::new(ready.roles.len(), shards));
         let (run, term) = (work.run.clone(), work.term);
         let report = self.work.as_ref().map(|work| self.report_of(work));
         report.into_iter().for_each(|report| self.report(now, run.clone(), term, None, report));
+    }
+
+    /// Takes over a part of a lost agent.
+    fn take_over(&mut self, part: &TakeOver) {
+        let Some(work) = self.work.as_mut().filter(|work| part.number == work.taken && !work.is_stopping)
+        else {
+            return;
+        };
+        let Stage::Running(_, counting) = &mut work.stage else { return };
+        work.taken += 1;
+        let mut record = TookOver { of: part.of.id.clone(), ..TookOver::default() };
+        match self.machine.take_over(&part.assign, &work.orders) {
+            Ok((ready, shards)) => {
+                counting.add(ready.roles.len(), &shards);
+                record.ready = ready;
+            }
+            Err(why) => record.why = Some(why),
+        }
+        self.records.push_back((work.run.clone(), Record::TookOver(Box::new(record))));
     }
 
     /// When it has something to do, if no message comes before.
@@ -276,7 +314,7 @@ impl<M: Machine> Agent<M> {
     pub(crate) fn poll(&mut self, now: Nanos) {
         self.begin(now);
         let Some(work) = &mut self.work else { return };
-        let is_orphan = now.since(work.heard) >= LEASE;
+        let is_orphan = now >= work.lease;
         match &mut work.stage {
             Stage::Running(_, counting) => {
                 if is_orphan && !work.is_stopping {
@@ -336,7 +374,7 @@ fn gather(machine: &mut impl Machine, counting: &mut Counting, why: &mut Option<
                 counting.lose(shard);
                 why.get_or_insert_with(|| "one of its threads has ended".to_owned());
             }
-            Update::Back(_) => {}
+            Update::Back(_) | Update::Joined(_) => {}
             Update::Nothing => return false,
             Update::Ended => return true,
         }

@@ -2,11 +2,13 @@
 //! the run's conductor is to know come out.
 
 mod fleet;
+mod handover;
 mod member;
 mod replay;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use plan::Role;
 use run::Order;
 use samples::{AgentState, AgentSummary, Tick};
 use units::Nanos;
@@ -18,8 +20,8 @@ pub(crate) use replay::Replay;
 use self::member::{Answer, Member};
 use crate::{
     message::{
-        AGAIN, Author, Began, Body, Down, EVERY, Entry, Here, LOST_AFTER, Lead, Offer, Record, Report, Up,
-        to_agent,
+        AGAIN, Assign, Author, Began, Body, Down, EVERY, Entry, Here, Incarnation, LEASE, LOST_AFTER, Lead,
+        Offer, Record, Report, TakeOver, Up, to_agent,
     },
     share::{self, Offered},
 };
@@ -43,6 +45,45 @@ pub(crate) enum Change {
     Lost(u32),
     /// It was only away.
     Back(u32),
+    /// There is one more worker, which does this.
+    Joined(Role),
+}
+
+/// What becomes of the run when an agent is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnLost {
+    /// It ends.
+    Abort,
+    /// It goes on, and is not passed.
+    #[default]
+    Continue,
+    /// The others do what the agent did, once that has certainly ended its load.
+    Reassign,
+}
+
+impl OnLost {
+    /// Reads `abort`, `continue` or `reassign`.
+    ///
+    /// # Errors
+    /// It is none of them.
+    pub fn parse(text: &str) -> Result<OnLost, String> {
+        match text {
+            "abort" => Ok(OnLost::Abort),
+            "continue" => Ok(OnLost::Continue),
+            "reassign" => Ok(OnLost::Reassign),
+            _ => Err(format!("{text:?} is not known; use abort, continue or reassign")),
+        }
+    }
+}
+
+/// What else a coordinator is to know of its run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Terms {
+    pub(crate) seed: u64,
+    /// Where the local addresses begin.
+    pub(crate) salt: u64,
+    pub(crate) has_probe: bool,
+    pub(crate) on_lost: OnLost,
 }
 
 /// Leads agents through a run.
@@ -52,9 +93,9 @@ pub(crate) struct Coordinator {
     stage: Stage,
     members: Vec<Member>,
     offer: Offer,
-    seed: u64,
-    salt: u64,
-    has_probe: bool,
+    terms: Terms,
+    /// How many have a number.
+    workers: u32,
     /// When the run began, by the coordinator's clock.
     start: Option<Nanos>,
     /// The orders of the run, once they are stored; what was stored before an order that is missing; and how many this
@@ -84,25 +125,16 @@ enum Stage {
 
 impl Coordinator {
     /// Of a new run: these agents are to take part.
-    pub(crate) fn new(
-        run: String,
-        agents: Vec<Here>,
-        offer: Offer,
-        plan: (u64, bool),
-        salt: u64,
-        now: Nanos,
-    ) -> Coordinator {
+    pub(crate) fn new(run: String, agents: Vec<Here>, offer: Offer, terms: Terms, now: Nanos) -> Coordinator {
         let members = agents.into_iter().map(Member::new).collect();
-        let (seed, has_probe) = plan;
         Coordinator {
             run,
             term: 0,
             stage: Stage::Offering(now + PREPARES),
             members,
             offer,
-            seed,
-            salt,
-            has_probe,
+            terms,
+            workers: 0,
             start: None,
             orders: Vec::new(),
             early: BTreeMap::new(),
@@ -116,10 +148,13 @@ impl Coordinator {
 
     /// Of a run that another process has begun: what this did is in the log, which is to be [taken](Coordinator::take) up to the
     /// entry that it is [resumed](Record::Resumed), and it [leads](Coordinator::lead_from) from then on.
-    pub(crate) fn taking_up(run: String, term: u32, began: Began) -> Coordinator {
-        let nothing = Offer::default();
-        let mut coordinator = Coordinator::new(run, Vec::new(), nothing, (began.seed, false), 0, Nanos::ZERO);
-        let members = began.members.into_iter().map(|(who, ready)| Member::again(who, Answer::Ready(ready)));
+    pub(crate) fn taking_up(run: String, term: u32, began: Began, terms: Terms) -> Coordinator {
+        let mut coordinator = Coordinator::new(run, Vec::new(), Offer::default(), terms, Nanos::ZERO);
+        let members = began.members.into_iter().map(|(who, ready, part)| {
+            let mut member = Member::again(who, Answer::Ready(ready));
+            member.parts = vec![part];
+            member
+        });
         (coordinator.term, coordinator.members) = (term, members.collect());
         coordinator.stage = Stage::Begun;
         coordinator.number_workers();
@@ -147,7 +182,7 @@ impl Coordinator {
     }
 
     /// Which workers there are, the agents' one after the other.
-    pub(crate) fn roles(&self) -> Vec<plan::Role> {
+    pub(crate) fn roles(&self) -> Vec<Role> {
         self.members.iter().flat_map(|member| member.ready().roles.clone()).collect()
     }
 
@@ -248,16 +283,46 @@ impl Coordinator {
         }
     }
 
+    /// Whether the run goes on without an agent that is lost.
+    pub(crate) fn carries_on(&self) -> bool {
+        self.terms.on_lost != OnLost::Abort
+    }
+
     /// An entry of the run's log.
     pub(crate) fn take(&mut self, now: Nanos, entry: Entry) {
         match entry.author {
             Author::Coordinator { term } if term > self.term => self.is_deposed = true,
             Author::Coordinator { .. } => self.take_own(now, entry.record),
             Author::Agent(who) => {
-                if let Some(member) = self.members.iter_mut().find(|member| member.who == who) {
-                    member.take(entry.sequence, entry.record, &mut self.changes);
+                let Some(nth) = self.members.iter().position(|member| member.who == who) else { return };
+                self.members[nth].take(entry.sequence, entry.record);
+                while let Some(record) = self.members[nth].poll_record() {
+                    self.take_of(nth, record);
                 }
             }
+        }
+    }
+
+    fn take_of(&mut self, nth: usize, record: Record) {
+        let member = &mut self.members[nth];
+        match record {
+            Record::Ticks(ticks) => member.count(ticks, &mut self.changes),
+            Record::Sealed(seal) => member.seal(seal, &mut self.changes),
+            Record::TookOver(took) => {
+                let (by, ready) = (member.who.id.clone(), took.ready);
+                member.add_workers(self.workers, ready.roles.len() as u32);
+                self.workers += ready.roles.len() as u32;
+                self.changes.extend(ready.roles.into_iter().map(Change::Joined));
+                if let Some(of) = self.members.iter_mut().find(|member| member.who.id == took.of) {
+                    match took.why {
+                        None => of.taken_over_by.push(by),
+                        Some(why) => {
+                            of.not_taken = Some(format!("agent {by} did not take over its part: {why}"))
+                        }
+                    }
+                }
+            }
+            Record::Began(_) | Record::Resumed | Record::Ordered(..) | Record::Reassigned(..) => {}
         }
     }
 
@@ -273,6 +338,7 @@ impl Coordinator {
             Record::Began(began) if matches!(self.stage, Stage::Storing) => {
                 self.lead_from(now, now + began.after)
             }
+            Record::Reassigned(of, parts) => self.reassign(&of, parts),
             _ => {}
         }
     }
@@ -281,7 +347,7 @@ impl Coordinator {
     pub(crate) fn lead_from(&mut self, now: Nanos, start: Nanos) {
         (self.stage, self.start) = (Stage::Begun, Some(start));
         for member in &mut self.members {
-            (member.heard, member.due) = (now, Nanos::ZERO);
+            (member.heard, member.due, member.led) = (now, Nanos::ZERO, now);
         }
     }
 
@@ -296,6 +362,9 @@ impl Coordinator {
                 if member.state == AgentState::Ready && now.since(member.heard) >= LOST_AFTER {
                     member.lose(&mut self.changes);
                 }
+            }
+            if self.terms.on_lost == OnLost::Reassign {
+                self.hand_over(now);
             }
         }
         for nth in 0..self.members.len() {
@@ -332,24 +401,26 @@ impl Coordinator {
 
     fn assign(&mut self, now: Nanos) {
         let offered: Vec<Offered> = self.members.iter().map(Member::offered).collect();
-        let assigned = share::assign(&offered, self.has_probe, self.salt);
+        let assigned = share::assign(&offered, self.terms.has_probe, self.terms.salt);
         for (member, assign) in self.members.iter_mut().zip(assigned) {
-            (member.assign, member.due) = (Some(assign), Nanos::ZERO);
+            (member.parts, member.due) = (vec![assign], Nanos::ZERO);
         }
         self.stage = Stage::Assigning(now + PREPARES);
     }
 
     fn number_workers(&mut self) {
-        let mut first = 0;
         for member in &mut self.members {
-            member.set_first(first);
-            first += member.ready().roles.len() as u32;
+            let workers = member.ready().roles.len() as u32;
+            member.add_workers(self.workers, workers);
+            self.workers += workers;
         }
     }
 
     fn began(&self) -> Began {
-        let members = self.members.iter().map(|member| (member.who.clone(), member.ready().clone()));
-        Began { seed: self.seed, after: BEGINS_IN, members: members.collect() }
+        let part = |member: &Member| member.parts.first().cloned().unwrap_or_default();
+        let members =
+            self.members.iter().map(|member| (member.who.clone(), member.ready().clone(), part(member)));
+        Began { seed: self.terms.seed, after: BEGINS_IN, members: members.collect() }
     }
 
     /// What a member is to know now, if it is due.
@@ -358,24 +429,30 @@ impl Coordinator {
         if now < member.due {
             return;
         }
-        let lead = |begin| Body::Lead(Lead { begin, from: 0, orders: Vec::new() });
+        let lead = |begin| Body::Lead(Lead { begin, lease: None, from: 0, orders: Vec::new() });
         let (body, again) = match &self.stage {
             Stage::Failed(_) | Stage::Over => (Body::Release, EVERY),
             Stage::Offering(_) if matches!(member.answer, Answer::None) => {
                 (Body::Offer(Box::new(self.offer_to(member))), EVERY)
             }
-            Stage::Assigning(_) if !matches!(member.answer, Answer::Ready(_)) => match &member.assign {
+            Stage::Assigning(_) if !matches!(member.answer, Answer::Ready(_)) => match member.parts.first() {
                 Some(assign) => (Body::Assign(Box::new(assign.clone())), EVERY),
                 None => return,
             },
             Stage::Measuring(_) if member.way.samples() < SAMPLES => (lead(None), SAMPLES_EVERY),
             Stage::Begun if member.state == AgentState::Done => (Body::Release, EVERY),
-            Stage::Begun => self.lead(member),
+            // It comes back to nothing.
+            Stage::Begun if member.is_replaced => (Body::Release, EVERY),
+            // Its lease is to run out.
+            Stage::Begun if member.state == AgentState::Lost && self.terms.on_lost == OnLost::Reassign => {
+                return;
+            }
+            Stage::Begun => self.lead(now, member),
             _ => (lead(None), EVERY),
         };
         let down = Down { run: self.run.clone(), term: self.term, sent: now, body };
         self.messages.push_back((to_agent(&member.who.id), down));
-        self.members[nth].due = now + again;
+        (self.members[nth].due, self.members[nth].led) = (now + again, now);
     }
 
     fn offer_to(&self, member: &Member) -> Offer {
@@ -384,11 +461,16 @@ impl Coordinator {
     }
 
     /// The orders that a member does not have, and when it begins; and when to say so again.
-    fn lead(&self, member: &Member) -> (Body, Nanos) {
+    fn lead(&self, now: Nanos, member: &Member) -> (Body, Nanos) {
+        let taken = member.running.map_or(0, |running| running.taken);
+        if let Some(part) = member.takes.get(taken as usize) {
+            return (Body::TakeOver(Box::new(part.clone())), AGAIN);
+        }
         let has = member.running.map_or(0, |running| running.orders).min(self.orders.len() as u32);
         let orders = self.orders[has as usize..].to_vec();
         let is_known = orders.is_empty() && member.running.is_some();
         let begin = self.start.map(|start| member.way.there(start));
-        (Body::Lead(Lead { begin, from: has, orders }), if is_known { EVERY } else { AGAIN })
+        let lease = member.way.error().map(|_| member.way.there(now + LEASE));
+        (Body::Lead(Lead { begin, lease, from: has, orders }), if is_known { EVERY } else { AGAIN })
     }
 }

@@ -30,6 +30,6 @@ mod share;
 mod simulation;
 
 pub use agent::{About, Allow, Caps, Held, Planner, Service};
-pub use coordinator::{Fleet, Job};
+pub use coordinator::{Fleet, Job, OnLost};
 pub use identity::{AgentFinding, Identity, agent_name, new_agent_name};
 pub use link::{Access, Link, NoLink, Say, Server, has_certificate, has_private_key};

@@ -100,6 +100,8 @@ pub(crate) enum Body {
     Offer(Box<Offer>),
     Assign(Box<Assign>),
     Lead(Lead),
+    /// A part of what another agent did, which is lost.
+    TakeOver(Box<TakeOver>),
     /// The run needs this agent no longer.
     Release,
 }
@@ -120,7 +122,7 @@ pub(crate) struct Offer {
 }
 
 /// Which shards of the plan are an agent's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Assign {
     /// For each population its shards: the first, how many, and how many there are in the whole fleet.
     pub(crate) shards: Vec<Range>,
@@ -145,10 +147,21 @@ pub(crate) struct Range {
 pub(crate) struct Lead {
     /// When the run begins, by the agent's clock.
     pub(crate) begin: Option<Nanos>,
+    /// Until when the agent may be under load, by its clock, unless it hears more; none, where that is not known.
+    pub(crate) lease: Option<Nanos>,
     /// The number of the first of these orders, from 0 for the first of the run.
     pub(crate) from: u32,
     /// Times are of the run: from when it began.
     pub(crate) orders: Vec<Order>,
+}
+
+/// A part of what a lost agent did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TakeOver {
+    /// From 0 for each agent that takes over.
+    pub(crate) number: u32,
+    pub(crate) of: Incarnation,
+    pub(crate) assign: Assign,
 }
 
 /// From an agent to the coordinator of a run.
@@ -197,6 +210,8 @@ pub(crate) struct Running {
     pub(crate) began: Nanos,
     /// How many orders it has.
     pub(crate) orders: u32,
+    /// How many parts of others it has taken over, or was not able to.
+    pub(crate) taken: u32,
     /// Entries of the log that the carrier does not have yet.
     pub(crate) unstored: u32,
 }
@@ -228,8 +243,23 @@ pub(crate) enum Record {
     Ordered(u32, Order),
     /// What each of an agent's workers counted since its entry before.
     Ticks(Vec<Tick>),
+    /// An agent has taken over a part: further workers follow in its ticks.
+    TookOver(Box<TookOver>),
+    /// What a lost agent did is handed to these.
+    Reassigned(Incarnation, Vec<(Incarnation, Assign)>),
     /// Nothing follows.
     Sealed(Seal),
+}
+
+/// An agent has taken over a part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TookOver {
+    /// Whose it was.
+    pub(crate) of: String,
+    /// With what; with nothing, where it was not able to.
+    pub(crate) ready: Ready,
+    /// Why it was not.
+    pub(crate) why: Option<String>,
 }
 
 /// What a coordinator must know to take up a run again.
@@ -238,7 +268,7 @@ pub(crate) struct Began {
     pub(crate) seed: u64,
     pub(crate) after: Nanos,
     /// Who takes part, and with what.
-    pub(crate) members: Vec<(Incarnation, Ready)>,
+    pub(crate) members: Vec<(Incarnation, Ready, Assign)>,
 }
 
 /// The end of an agent's part.

@@ -1,8 +1,8 @@
 //! Which parts of a plan are an agent's: said by the coordinator, and followed by the agent, with one and the same function.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
-use plan::{Part, Plan, Role, TupleShare};
+use plan::{Part, Plan, Role, Share, TupleShare, split};
 use units::Count;
 
 use crate::message::{Assign, Range, Ready};
@@ -69,10 +69,13 @@ pub(crate) fn check_size(parts: &[Part], accepted: u64) -> Result<(), String> {
 /// The parts of the plan that are an agent's, with its share of the tuples of its network.
 pub(crate) fn parts(plan: &Plan, assign: &Assign) -> Vec<Part> {
     let (place, all) = assign.tuples;
-    let alone = plan.parts(|nth| assign.shards[usize::from(nth)].own);
-    let tuples = |nth: usize| {
-        let TupleShare { from, width, of } = alone[nth].tuple_share;
-        TupleShare { from: place * of + from, width, of: all * of }
+    let mut alone: HashMap<Role, VecDeque<TupleShare>> = HashMap::new();
+    for part in plan.parts(|nth| assign.shards[usize::from(nth)].own.max(1)) {
+        alone.entry(part.role).or_default().push_back(part.tuple_share);
+    }
+    let mut tuples = |part: &Part| {
+        let TupleShare { from, width, of } = alone.get_mut(&part.role)?.pop_front()?;
+        Some(TupleShare { from: place * of + from, width, of: all * of })
     };
     let is_own = |part: &Part| match part.role {
         Role::Population(nth) => {
@@ -82,7 +85,35 @@ pub(crate) fn parts(plan: &Plan, assign: &Assign) -> Vec<Part> {
         Role::Probe(_) => assign.probe,
     };
     let whole = plan.parts(|nth| assign.shards[usize::from(nth)].all).into_iter().filter(is_own);
-    whole.enumerate().map(|(nth, part)| Part { tuple_share: tuples(nth), ..part }).collect()
+    whole.map(|part| Part { tuple_share: tuples(&part).unwrap_or(part.tuple_share), ..part }).collect()
+}
+
+/// What an agent did, for so many others: neighbouring shards, and the probe's for the first. `place`: of each of these among
+/// agents with the same ports. Of one that is to do nothing there is none.
+pub(crate) fn divide(assign: &Assign, places: &[(u32, u32)], salt: u64) -> Vec<Option<Assign>> {
+    let mut next: Vec<u32> = assign.shards.iter().map(|range| range.first).collect();
+    let of = |nth: usize, range: &Range| {
+        split(range.own, places.len() as u32).nth(nth).expect("there is a part for each")
+    };
+    let mut divided = Vec::new();
+    for (nth, tuples) in places.iter().enumerate() {
+        let shards = assign.shards.iter().zip(&mut next).map(|(range, next)| {
+            let own = of(nth, range);
+            *next += own;
+            Range { first: *next - own, own, all: range.all }
+        });
+        let shards: Vec<Range> = shards.collect();
+        let probe = assign.probe && nth == 0;
+        let is_idle = !probe && shards.iter().all(|range| range.own == 0);
+        divided.push((!is_idle).then_some(Assign { shards, probe, tuples: *tuples, salt }));
+    }
+    divided
+}
+
+/// The share of the load that a part is, at least.
+pub(crate) fn of(assign: &Assign) -> Share {
+    let shares = assign.shards.iter().map(|range| Share::ALL.part(range.own, range.all.max(1)));
+    shares.max().filter(|share| *share > Share::NONE).unwrap_or_else(|| Share::ALL.part(1, 1_000_000))
 }
 
 /// What these parts are to the coordinator, and which worker each of them belongs to: all with the same role to one.

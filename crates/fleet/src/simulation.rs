@@ -8,7 +8,7 @@ mod world;
 
 use plan::{Environment, Flags, Plan, flag};
 use run::Conductor;
-use samples::{AgentState, Summary, Verdict};
+use samples::{AgentState, AgentSummary, Summary, Verdict};
 use units::Nanos;
 
 use chaos::Chaos;
@@ -17,7 +17,7 @@ use world::World;
 fn plan(connections: u32, seed: u64) -> Plan {
     let flags = Flags::new("http://127.0.0.1:80/")
         .with(&flag::CONNECTIONS, connections)
-        .with(&flag::DURATION, "8s")
+        .with(&flag::DURATION, "30s")
         .with(&flag::SEED, seed);
     let resolve = |_: &str| Err("no name service".to_owned());
     plan::from_flags(&flags, &Environment { cores: 1, seed, resolve: &resolve })
@@ -109,7 +109,7 @@ fn without_faults_all_are_held_and_everything_adds_up() {
 #[test]
 fn what_was_counted_once_is_counted_once_whatever_happens() {
     let seeds = std::env::var("THRONG_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
-    let (mut begun, mut lost, mut resumed) = (0, 0, 0);
+    let (mut begun, mut lost, mut resumed, mut taken_over, mut whole) = (0, 0, 0, 0, 0);
     for seed in 0..seeds {
         let chaos = Chaos::drawn(seed);
         let agents = 1 + (seed % 5) as u32;
@@ -119,11 +119,21 @@ fn what_was_counted_once_is_counted_once_whatever_happens() {
         resumed += u64::from(has_restart);
         let has_lost = summary.agents.iter().any(|agent| agent.state == AgentState::Lost);
         lost += u64::from(has_lost);
+        let is_missing =
+            |agent: &AgentSummary| agent.state == AgentState::Lost && agent.taken_over_by.is_empty();
+        let is_passed = summary.verdict == Verdict::Pass;
         assert!(
-            !has_lost || summary.verdict != Verdict::Pass,
+            !is_passed || !summary.agents.iter().any(is_missing),
             "seed {seed}: a run that lost an agent passes"
         );
+        let is_taken_over = summary.agents.iter().any(|agent| !agent.taken_over_by.is_empty());
+        taken_over += u64::from(is_taken_over);
+        whole += u64::from(is_taken_over && summary.connections.held == 1_003);
     }
+    assert!(
+        taken_over > seeds / 50 && whole > taken_over / 2,
+        "{taken_over} were taken over, {whole} in whole"
+    );
     assert!(
         begun > seeds / 2 && lost > seeds / 20 && resumed > seeds / 20,
         "{begun} began, {lost} lost, {resumed} resumed"

@@ -258,6 +258,9 @@ flags! {
     FLEET: flag("fleet", "URL", Role::Place,
         "Run on the agents that joined at this NATS server instead of on this machine: nats://HOST:PORT, or tls://; several \
         servers of a cluster with commas between them");
+    ON_LOST: flag("on-lost", "HOW", Role::Place,
+        "When an agent of the fleet is lost: `abort` the run, `continue` without it [default], or `reassign` its part to the \
+        others");
     AGENTS: flag("agents", "N", Role::Place,
         "Wait for N free agents, up to two minutes [default: take those that are there]");
     NATS_CREDS: flag("nats-creds", "FILE", Role::Place,

@@ -139,7 +139,7 @@ impl<'a> Conductor<'a> {
             latency,
             // Responses that are under way at the end may come within their timeout, and are reported a little later.
             patience: plan.longest_timeout() + Nanos(3 * latency.0),
-            carries_on: !workers.agents().is_empty(),
+            carries_on: workers.carries_on(),
         }
     }
 
@@ -162,6 +162,7 @@ impl<'a> Conductor<'a> {
                 Update::Tick(worker, tick) => self.handle_tick(worker, tick),
                 Update::Lost(worker) => self.handle_lost(worker),
                 Update::Back(worker) => self.handle_back(worker),
+                Update::Joined(role) => self.handle_joined(role),
                 Update::Nothing => return Some(has_news),
                 Update::Ended => return None,
             }
@@ -263,6 +264,12 @@ impl<'a> Conductor<'a> {
         let report = &mut self.reports[worker as usize];
         // Its connections are those of its next tick.
         *report = Report { is_lost: false, drained_at: Nanos::NEVER, ..*report };
+    }
+
+    /// There is one more worker.
+    fn handle_joined(&mut self, role: Role) {
+        let before = Tick { ramped_at: Nanos::NEVER, ..Tick::default() };
+        self.reports.push(Report::of(role, &before, Nanos::NEVER));
     }
 
     /// A signal came: the run ends before its time.

@@ -43,14 +43,14 @@ impl Order {
         }
     }
 
-    /// The same by a clock that shows this much more.
+    /// The same by another clock: `to` is what that shows at a time of ours.
     #[must_use]
-    pub fn shifted(self, by: Nanos) -> Order {
+    pub fn translated(self, to: impl Fn(Nanos) -> Nanos) -> Order {
         match self {
-            Order::All(control) => Order::All(control.shifted(by)),
-            Order::Population(nth, control) => Order::Population(nth, control.shifted(by)),
-            Order::Load(nth, n, profile, from) => Order::Load(nth, n, profile, from + by),
-            Order::Probe(control) => Order::Probe(control.shifted(by)),
+            Order::All(control) => Order::All(control.translated(to)),
+            Order::Population(nth, control) => Order::Population(nth, control.translated(to)),
+            Order::Load(nth, n, profile, from) => Order::Load(nth, n, profile, to(from)),
+            Order::Probe(control) => Order::Probe(control.translated(to)),
         }
     }
 }

@@ -27,8 +27,12 @@ pub trait Workers {
     /// The usual length of a worker's tick.
     fn period(&self) -> Nanos;
 
-    /// The agents that they run on; none on this machine. A run goes on without an agent that is lost, and is not passed;
-    /// where a worker of this machine is lost, it ends.
+    /// The run goes on without a worker that is lost; otherwise it ends.
+    fn carries_on(&self) -> bool {
+        false
+    }
+
+    /// The agents that they run on; none on this machine.
     fn agents(&self) -> Vec<AgentSummary> {
         Vec::new()
     }
@@ -72,6 +76,8 @@ pub enum Update<'a> {
     Lost(u32),
     /// A worker that was lost was only away: it goes on.
     Back(u32),
+    /// There is one more worker, which does this.
+    Joined(Role),
     /// Nothing in time.
     Nothing,
     /// All of them have ended, and nothing will come any more.
@@ -84,7 +90,7 @@ pub fn stop(workers: &mut dyn Workers, mut take: impl FnMut(u32, &Tick)) {
     loop {
         match workers.next(workers.now() + STOPS_WITHIN) {
             Update::Tick(worker, tick) => take(worker, tick),
-            Update::Lost(_) | Update::Back(_) => {}
+            Update::Lost(_) | Update::Back(_) | Update::Joined(_) => {}
             Update::Nothing | Update::Ended => return,
         }
     }

@@ -427,6 +427,9 @@ pub struct AgentSummary {
     /// Why it ended before its time; absent if it did not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// Agents that have taken over its part after it was lost; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub taken_over_by: Vec<String>,
 }
 
 /// The figures of a population, or of all, are its own: `summary.requests`.

@@ -190,12 +190,12 @@ impl Tick {
         Merge::none()
     }
 
-    /// The same by a clock that shows this much less.
+    /// The same by another clock: `to` is what that shows at a time of ours.
     #[must_use]
-    pub fn shifted_back(mut self, by: Nanos) -> Tick {
+    pub fn translated(mut self, to: impl Fn(Nanos) -> Nanos) -> Tick {
         for at in [&mut self.from, &mut self.until, &mut self.ramped_at] {
             if *at != Nanos::NEVER {
-                *at = Nanos(at.0.saturating_sub(by.0));
+                *at = to(*at);
             }
         }
         self

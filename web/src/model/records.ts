@@ -2096,4 +2096,8 @@ sealed: boolean,
 /**
  * Why it ended before its time; absent if it did not.
  */
-why: string | null, };
+why: string | null, 
+/**
+ * Agents that have taken over its part after it was lost; absent if there are none.
+ */
+taken_over_by: Array<string>, };

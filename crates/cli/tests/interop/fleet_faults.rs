@@ -77,6 +77,43 @@ fn an_agent_that_stands_still_is_named_and_comes_back_with_what_it_counted() {
 }
 
 #[test]
+fn what_a_killed_agent_did_is_done_by_the_others() {
+    let (fleet, server) = (joined("reassigned", 3), Serving::start(&["--threads", "1"]));
+    let args = [&LOAD[..], &["-d", "24s", "--on-lost", "reassign"]].concat();
+    let mut run = fleet.start(&server.url("/"), &args);
+    run.wait_for("open 400 of 400");
+    fleet.agents[1].signal(Signal::KILL);
+    let (ended, s) = read(run);
+    ended.assert_status(0);
+    let agents = s.at("agents").as_array().unwrap();
+    let lost = agents.iter().find(|agent| agent["state"] == "lost").unwrap_or_else(|| panic!("{agents:?}"));
+    let [wanted, held] = ["wanted", "held"].map(|figure| lost[figure].as_u64().unwrap());
+    assert!(wanted == held && lost["taken_over_by"].as_array().unwrap().len() == 2, "{lost}");
+    assert_eq!(
+        (s.count("connections.held"), s.count("connections.opened")),
+        (400, 400 + held),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(s.count("connections.seen_by_target"), 400);
+    let reasons = s.at("reasons").to_string();
+    assert!(reasons.contains(" took over its part"), "{reasons}");
+}
+
+#[test]
+fn a_run_that_is_to_end_with_an_agent_does() {
+    let (fleet, server) = (joined("aborted", 2), Serving::start(&["--threads", "1"]));
+    let args = [&LOAD[..], &["-d", "60s", "--on-lost", "abort"]].concat();
+    let mut run = fleet.start(&server.url("/"), &args);
+    run.wait_for("open 400 of 400");
+    fleet.agents[1].signal(Signal::KILL);
+    let (ended, s) = read(run);
+    ended.assert_status(130);
+    assert_eq!(states(&s), ["done", "lost"], "{}", ended.stderr);
+    assert!(s.at("reasons").to_string().contains("interrupted by a lost worker"), "{:?}", s.at("reasons"));
+}
+
+#[test]
 fn an_agent_that_was_cut_off_ends_its_load_and_delivers_what_it_counted() {
     let Some(hosts) = Hosts::new(3) else { return };
     let (folder, nats) = (folder("nats-cut"), "10.66.0.1:4222");

@@ -33,6 +33,15 @@ impl Counting {
         }
     }
 
+    /// Adds workers and their shards, which count from now on; `shards`: which of these workers each belongs to.
+    pub(super) fn add(&mut self, workers: usize, shards: &[u32]) {
+        let before = self.sums.len() as u32;
+        let more = Counting::new(workers, shards);
+        self.shards
+            .extend(more.shards.into_iter().map(|shard| Shard { worker: before + shard.worker, ..shard }));
+        self.sums.extend(more.sums);
+    }
+
     pub(super) fn take(&mut self, shard: u32, tick: &Tick) {
         let shard = &mut self.shards[shard as usize];
         self.sums[shard.worker as usize].add(tick);

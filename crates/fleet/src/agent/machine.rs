@@ -22,8 +22,8 @@ pub(super) struct Local<'a> {
     caps: Caps,
     planner: Planner<'a>,
     root: Root,
-    part: Option<Accepted>,
-    threads: Option<Threads>,
+    share: Option<Accepted>,
+    parts: Vec<Running>,
     /// The tick that was read last, with times of the run.
     read: Tick,
 }
@@ -38,9 +38,34 @@ struct Accepted {
     _held: Held,
 }
 
+/// A part that was set up: its own, or one that it has taken over.
+struct Running {
+    threads: Threads,
+    shards: u32,
+    /// How long the run had lasted when it began.
+    from: Nanos,
+    _held: Option<Held>,
+}
+
 impl<'a> Local<'a> {
     pub(super) fn new(allow: Allow, caps: Caps, planner: Planner<'a>, root: Root) -> Local<'a> {
-        Local { allow, caps, planner, root, part: None, threads: None, read: Tick::default() }
+        Local { allow, caps, planner, root, share: None, parts: Vec::new(), read: Tick::default() }
+    }
+
+    fn add(&mut self, threads: Threads, shards: usize, held: Option<Held>) {
+        self.parts.push(Running { threads, shards: shards as u32, from: Nanos::ZERO, _held: held });
+    }
+}
+
+impl Running {
+    /// A time of the run by the clock of the threads; one before they began is when they did.
+    fn theirs(&self, at: Nanos) -> Nanos {
+        self.threads.began() + at.since(self.from)
+    }
+
+    fn order(&mut self, order: Order) {
+        let order = order.translated(|at| self.theirs(at));
+        self.threads.order(order);
     }
 }
 
@@ -56,12 +81,12 @@ impl Machine for Local<'_> {
         let _held = self.caps.take(&share)?;
         let prepared = prepare(&share, &self.root).map_err(|why| why.to_string())?;
         let shards = prepared.shards().to_vec();
-        self.part = Some(Accepted { plan, prepared, places: share.places().into(), _held });
+        self.share = Some(Accepted { plan, prepared, places: share.places().into(), _held });
         Ok(shards)
     }
 
     fn set_up(&mut self, assign: &Assign) -> Result<(Ready, Vec<u32>), String> {
-        let Accepted { plan, prepared, places, .. } = self.part.as_mut().ok_or("it accepted no share")?;
+        let Accepted { plan, prepared, places, .. } = self.share.as_mut().ok_or("it accepted no share")?;
         share::check(assign, prepared.shards())?;
         prepared.begin_sources_at(assign.salt);
         let parts = share::parts(plan, assign);
@@ -69,40 +94,61 @@ impl Machine for Local<'_> {
         let (ready, workers) = share::workers(&parts);
         let threads = Threads::ready(plan, prepared, parts).map_err(|why| why.to_string())?;
         let ready = Ready { io: threads.io().to_owned(), ..ready };
-        self.threads = Some(threads);
+        self.add(threads, workers.len(), None);
         Ok((ready, workers))
     }
 
     fn begin(&mut self) {
-        self.threads.iter_mut().for_each(Threads::begin);
+        self.parts.iter_mut().for_each(|part| part.threads.begin());
+    }
+
+    fn take_over(&mut self, assign: &Assign, orders: &[Order]) -> Result<(Ready, Vec<u32>), String> {
+        let Accepted { plan, .. } = self.share.as_ref().ok_or("it accepted no share")?;
+        let share = plan.scaled(share::of(assign));
+        let held = self.caps.take(&share)?;
+        let mut prepared = prepare(&share, &self.root).map_err(|why| why.to_string())?;
+        prepared.begin_sources_at(assign.salt);
+        let parts = share::parts(plan, assign);
+        let (ready, workers) = share::workers(&parts);
+        let threads = Threads::ready(plan, &prepared, parts).map_err(|why| why.to_string())?;
+        let ready = Ready { io: threads.io().to_owned(), ..ready };
+        let from = self.parts.first().map_or(Nanos::ZERO, |own| own.threads.now().since(own.threads.began()));
+        self.add(threads, workers.len(), Some(held));
+        if let Some(part) = self.parts.last_mut() {
+            part.threads.begin();
+            part.from = from;
+            orders.iter().for_each(|order| part.order(*order));
+        }
+        Ok((ready, workers))
     }
 
     fn order(&mut self, order: Order) {
-        if let Some(threads) = &mut self.threads {
-            threads.order(order.shifted(threads.began()));
-        }
+        self.parts.iter_mut().for_each(|part| part.order(order));
     }
 
     fn next(&mut self) -> Update<'_> {
-        let Some(threads) = &mut self.threads else { return Update::Ended };
-        let began = threads.began();
-        match threads.next(Nanos::ZERO) {
-            Update::Tick(shard, tick) => {
-                self.read = tick.clone().shifted_back(began);
-                Update::Tick(shard, &self.read)
+        let (mut first, mut has_ended) = (0, true);
+        for part in &mut self.parts {
+            let (began, from) = (part.threads.began(), part.from);
+            match part.threads.next(Nanos::ZERO) {
+                Update::Tick(shard, tick) => {
+                    self.read = tick.clone().translated(|at| from + at.since(began));
+                    return Update::Tick(first + shard, &self.read);
+                }
+                Update::Lost(shard) => return Update::Lost(first + shard),
+                Update::Ended => {}
+                _ => has_ended = false,
             }
-            Update::Lost(shard) => Update::Lost(shard),
-            Update::Back(shard) => Update::Back(shard),
-            Update::Nothing => Update::Nothing,
-            Update::Ended => Update::Ended,
+            first += part.shards;
         }
+        if has_ended { Update::Ended } else { Update::Nothing }
     }
 
     fn end(&mut self) {
-        self.part = None;
-        if let Some(mut threads) = self.threads.take() {
-            threads.order(Order::STOP);
-            threads.join();
+        self.share = None;
+        for mut part in self.parts.drain(..) {
+            part.threads.order(Order::STOP);
+            part.threads.join();
         }
     }
 }

@@ -13,7 +13,7 @@ use samples::{AgentSummary, Sink, Summary, Tick};
 use sha1::{Digest, Sha1};
 use units::{Clock, Nanos};
 
-use super::{Change, Coordinator, replay::Replay};
+use super::{Change, Coordinator, OnLost, Terms, replay::Replay};
 use crate::{
     link::{Inbox, Link, Stamped, Stored},
     message::{Author, EVERY, HERE, Here, Offer, PROTOCOL, Record, Up, WHO, to_run},
@@ -44,6 +44,8 @@ pub struct Job {
     pub files: Vec<(String, String)>,
     /// How many agents to wait for; those that are there, without.
     pub agents: Option<u32>,
+    /// What becomes of the run when an agent is lost.
+    pub on_lost: OnLost,
 }
 
 /// Agents that take part in a run.
@@ -76,24 +78,23 @@ impl Fleet {
         let clock = Clock::start();
         let fingerprint = fingerprint(job);
         let heres = agents(&link, &clock, job.agents, &fingerprint)?;
+        let (seed, has_probe) = (plan.seed, plan.probe.is_some());
+        let terms = Terms { seed, salt: units::system_random(), has_probe, on_lost: job.on_lost };
         let left = heres.iter().filter_map(|here| here.run.as_ref());
         let left = left.filter(|busy| busy.fingerprint == fingerprint && busy.silent >= SILENT);
         if let Some(busy) = left.max_by_key(|busy| busy.term) {
-            return Fleet::take_up(link, clock, &busy.run, busy.term + 1, say);
+            return Fleet::take_up(link, clock, &busy.run, busy.term + 1, terms, say);
         }
         let all = heres.len();
         let free: Vec<Here> = heres.into_iter().filter(is_usable).collect();
         enough(all, &free, job.agents)?;
         let run = format!("{:08x}", units::system_random() as u32);
-        let seed = plan.seed;
         let drawn = Flags::default().with(&flag::SEED, seed).pairs();
         let is_given = job.flags.iter().any(|(name, _)| *name == drawn[0].0);
         let flags = job.flags.iter().cloned().chain(drawn.into_iter().filter(|_| !is_given)).collect();
         let (scenario, files) = (job.scenario.clone(), job.files.clone());
         let offer = Offer { protocol: PROTOCOL, fingerprint, flags, scenario, files, share: (0, 0) };
-        let plan = (seed, plan.probe.is_some());
-        let coordinator =
-            Coordinator::new(run.clone(), free, offer, plan, units::system_random(), clock.now());
+        let coordinator = Coordinator::new(run.clone(), free, offer, terms, clock.now());
         let mut fleet = Fleet::with(link, clock, &run, 0, seed, coordinator)?;
         fleet.get_ready()?;
         Ok(fleet)
@@ -132,6 +133,7 @@ impl Fleet {
         clock: Clock,
         run: &str,
         term: u32,
+        terms: Terms,
         say: &mut dyn FnMut(&str),
     ) -> Result<Fleet, String> {
         let log = link.read_log(run);
@@ -148,7 +150,8 @@ impl Fleet {
             }
         };
         let (seed, after) = (began.seed, began.after);
-        let coordinator = Coordinator::taking_up(run.to_owned(), term, began);
+        let terms = Terms { seed, ..terms };
+        let coordinator = Coordinator::taking_up(run.to_owned(), term, began, terms);
         let mut fleet = Fleet { log, ..Fleet::with(link, clock, run, term, seed, coordinator)? };
         let time = |at: Nanos| at.since(began_at + after);
         let mut replay = Replay::new();
@@ -292,6 +295,10 @@ impl Workers for Fleet {
         EVERY
     }
 
+    fn carries_on(&self) -> bool {
+        self.coordinator.carries_on()
+    }
+
     fn agents(&self) -> Vec<AgentSummary> {
         self.coordinator.agents()
     }
@@ -315,6 +322,7 @@ impl Workers for Fleet {
                 }
                 Some(Change::Lost(worker)) => return Update::Lost(worker),
                 Some(Change::Back(worker)) => return Update::Back(worker),
+                Some(Change::Joined(role)) => return Update::Joined(role),
                 None => {}
             }
             if self.replay(until) {

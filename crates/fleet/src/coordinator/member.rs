@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use samples::{AgentState, AgentSummary, Phase};
+use samples::{AgentState, AgentSummary, Phase, Tick};
 use units::Nanos;
 
 use super::{Change, Stage};
 use crate::{
     clock::Way,
-    message::{Assign, Here, Incarnation, Ready, Record, Running, Seal, Up},
+    message::{Assign, Here, Incarnation, Ready, Record, Running, Seal, TakeOver, Up},
     seal::Sums,
     share::Offered,
 };
@@ -23,22 +23,32 @@ pub(super) struct Member {
     pub(super) cores: u32,
     pub(super) state: AgentState,
     pub(super) answer: Answer,
-    pub(super) assign: Option<Assign>,
+    /// Its parts: its own, and those that it has taken over.
+    pub(super) parts: Vec<Assign>,
+    /// Parts of others that it is to take over.
+    pub(super) takes: Vec<TakeOver>,
+    /// Its parts are handed to others: that is decided, and stored.
+    pub(super) is_decided: bool,
+    pub(super) is_replaced: bool,
     pub(super) running: Option<Running>,
     /// When it was heard last.
     pub(super) heard: Nanos,
-    /// When it is to be sent something.
+    /// When it is to be sent something, and when it was sent something last.
     pub(super) due: Nanos,
+    pub(super) led: Nanos,
     /// How far away it is, and its clock.
     pub(super) way: Way,
-    /// The number of its first worker.
-    first: u32,
-    log: Log,
+    /// The numbers of its workers.
+    workers: Vec<u32>,
+    pub(super) log: Log,
     /// Connections that each of its workers holds.
     open: Vec<u64>,
     /// How long it was away, of the times after which it came back.
     away: Nanos,
     lost_at: Option<Nanos>,
+    /// Who has taken over its parts, and why one was not able to.
+    pub(super) taken_over_by: Vec<String>,
+    pub(super) not_taken: Option<String>,
 }
 
 /// What it answered last, before the run begins.
@@ -61,14 +71,14 @@ impl Answer {
 
 /// Its entries in the log of the run: each is taken once, in their order.
 #[derive(Default)]
-struct Log {
+pub(super) struct Log {
     /// The sequence that follows.
     next: u64,
     /// What came before its turn.
     early: BTreeMap<u64, Record>,
     /// What each worker's ticks add up to.
     sums: Vec<Sums>,
-    seal: Option<Seal>,
+    pub(super) seal: Option<Seal>,
 }
 
 impl Log {
@@ -91,16 +101,22 @@ impl Member {
             cores: 0,
             state: AgentState::Ready,
             answer,
-            assign: None,
+            parts: Vec::new(),
+            takes: Vec::new(),
+            is_decided: false,
+            is_replaced: false,
             running: None,
             heard: Nanos::ZERO,
             due: Nanos::ZERO,
+            led: Nanos::ZERO,
             way: Way::default(),
-            first: 0,
+            workers: Vec::new(),
             log: Log::default(),
             open: Vec::new(),
             away: Nanos::ZERO,
             lost_at: None,
+            taken_over_by: Vec::new(),
+            not_taken: None,
         }
     }
 
@@ -120,25 +136,22 @@ impl Member {
         }
     }
 
-    /// Its workers have the numbers from `first` on.
-    pub(super) fn set_first(&mut self, first: u32) {
-        let workers = self.ready().roles.len();
-        self.first = first;
-        (self.open, self.log.sums) = (vec![0; workers], vec![Sums::default(); workers]);
-    }
-
-    fn workers(&self) -> std::ops::Range<u32> {
-        self.first..self.first + self.open.len() as u32
+    /// It has further workers, with the numbers from `first` on.
+    pub(super) fn add_workers(&mut self, first: u32, workers: u32) {
+        self.workers.extend(first..first + workers);
+        self.open.resize(self.workers.len(), 0);
+        self.log.sums.resize(self.workers.len(), Sums::default());
     }
 
     pub(super) fn hear(&mut self, now: Nanos, up: &Up, changes: &mut VecDeque<Change>) {
         if let (Some(lost_at), AgentState::Lost) = (self.lost_at, self.state)
             && self.log.seal.is_none()
+            && !self.is_replaced
         {
             // It holds its part still: its lease is longer than we wait before we call it lost.
             self.away = self.away + now.since(lost_at);
             (self.state, self.lost_at) = (AgentState::Ready, None);
-            changes.extend(self.workers().map(Change::Back));
+            changes.extend(self.workers.iter().copied().map(Change::Back));
         }
         self.heard = now;
         if let Some(sent) = up.echo {
@@ -150,7 +163,7 @@ impl Member {
     pub(super) fn lose(&mut self, changes: &mut VecDeque<Change>) {
         if self.state == AgentState::Ready {
             (self.state, self.lost_at) = (AgentState::Lost, Some(self.heard));
-            changes.extend(self.workers().map(Change::Lost));
+            changes.extend(self.workers.iter().copied().map(Change::Lost));
         }
     }
 
@@ -162,40 +175,38 @@ impl Member {
         }
     }
 
-    /// An entry of its own.
-    pub(super) fn take(&mut self, sequence: u64, record: Record, changes: &mut VecDeque<Change>) {
+    /// An entry of its own: those whose turn it is.
+    pub(super) fn take(&mut self, sequence: u64, record: Record) {
         // What came twice counts once.
-        if sequence < self.log.next || self.log.early.len() >= HELD_BACK {
-            return;
-        }
-        self.log.early.insert(sequence, record);
-        while let Some(record) = self.log.early.remove(&self.log.next) {
-            self.log.next += 1;
-            self.apply(record, changes);
+        if sequence >= self.log.next && self.log.early.len() < HELD_BACK {
+            self.log.early.insert(sequence, record);
         }
     }
 
-    fn apply(&mut self, record: Record, changes: &mut VecDeque<Change>) {
-        match record {
-            Record::Ticks(ticks) => {
-                for (worker, tick) in ticks.into_iter().enumerate().take(self.open.len()) {
-                    self.log.sums[worker].add(&tick);
-                    if tick.phase != Phase::Drain {
-                        self.open[worker] = tick.open;
-                    }
-                    changes.push_back(Change::Tick(self.first + worker as u32, Box::new(tick)));
-                }
+    /// The entry whose turn it is.
+    pub(super) fn poll_record(&mut self) -> Option<Record> {
+        let record = self.log.early.remove(&self.log.next)?;
+        self.log.next += 1;
+        Some(record)
+    }
+
+    pub(super) fn count(&mut self, ticks: Vec<Tick>, changes: &mut VecDeque<Change>) {
+        for (worker, tick) in ticks.into_iter().enumerate().take(self.workers.len()) {
+            self.log.sums[worker].add(&tick);
+            if tick.phase != Phase::Drain {
+                self.open[worker] = tick.open;
             }
-            Record::Sealed(seal) => {
-                if seal.why.is_some() {
-                    self.lose(changes);
-                } else if self.state == AgentState::Ready {
-                    self.state = AgentState::Done;
-                }
-                self.log.seal = Some(seal);
-            }
-            Record::Began(_) | Record::Resumed | Record::Ordered(..) => {}
+            changes.push_back(Change::Tick(self.workers[worker], Box::new(tick)));
         }
+    }
+
+    pub(super) fn seal(&mut self, seal: Seal, changes: &mut VecDeque<Change>) {
+        if seal.why.is_some() {
+            self.lose(changes);
+        } else if self.state == AgentState::Ready {
+            self.state = AgentState::Done;
+        }
+        self.log.seal = Some(seal);
     }
 
     /// Requests that its ticks have.
@@ -219,7 +230,8 @@ impl Member {
             away_s: self.away.secs_f64(),
             missing_ticks: self.log.missing(),
             sealed: seal.is_some_and(|seal| seal.sums == self.log.sums),
-            why: seal.and_then(|seal| seal.why.clone()),
+            why: seal.and_then(|seal| seal.why.clone()).or_else(|| self.not_taken.clone()),
+            taken_over_by: self.taken_over_by.clone(),
         }
     }
 }

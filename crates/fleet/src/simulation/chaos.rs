@@ -2,6 +2,8 @@
 
 use units::{Nanos, Random};
 
+use crate::coordinator::OnLost;
+
 /// What goes wrong in a run.
 #[derive(Clone, Debug)]
 pub(super) struct Chaos {
@@ -13,6 +15,7 @@ pub(super) struct Chaos {
     /// Of a thousand entries as many are not stored, and of as many it is not heard that they were.
     pub(super) unstored: u64,
     pub(super) unheard: u64,
+    pub(super) on_lost: OnLost,
     /// What happens, each from its time on.
     pub(super) events: Vec<(Nanos, Event)>,
 }
@@ -42,6 +45,7 @@ impl Chaos {
             delay: Nanos::from_millis(2),
             unstored: 0,
             unheard: 0,
+            on_lost: OnLost::Continue,
             events: Vec::new(),
         }
     }
@@ -72,7 +76,9 @@ impl Chaos {
             };
             (at, event)
         });
-        Chaos { lost, doubled, delay, unstored, unheard, events: events.collect() }
+        let events = events.collect();
+        let on_lost = [OnLost::Continue, OnLost::Reassign][seed as usize / 5 % 2];
+        Chaos { lost, doubled, delay, unstored, unheard, on_lost, events }
     }
 
     pub(super) fn has_restart(&self) -> bool {

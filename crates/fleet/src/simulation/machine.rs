@@ -96,26 +96,19 @@ impl Machine for SimMachine {
         self.seen.is_under_load.set(true);
     }
 
-    fn order(&mut self, order: Order) {
+    fn take_over(&mut self, assign: &Assign, orders: &[Order]) -> Result<(Ready, Vec<u32>), String> {
         let now = self.seen.now.get().since(self.began.unwrap_or_default());
-        for nth in 0..self.shards.len() {
-            match order.to(&self.shards[nth].part) {
-                Some(Control::Load { connections, .. }) => {
-                    let shard = &mut self.shards[nth];
-                    (shard.open, shard.phase) = (connections.into(), Phase::Hold);
-                }
-                Some(Control::Drain) => self.shards[nth].phase = Phase::Drain,
-                Some(Control::Stop) if !self.is_stopped => {
-                    self.shards[nth].phase = Phase::Drain;
-                    self.count(nth, now);
-                }
-                _ => {}
-            }
-        }
-        if order == Order::STOP {
-            self.is_stopped = true;
-            self.seen.is_under_load.set(false);
-        }
+        let before = self.shards.len();
+        let parts = share::parts(&self.plan, assign);
+        let (ready, workers) = share::workers(&parts);
+        let shard = |part| Shard { part, open: 0, phase: Phase::Ramp, until: now };
+        self.shards.extend(parts.into_iter().map(shard));
+        orders.iter().for_each(|order| self.order_from(before, *order));
+        Ok((Ready { io: "uring".to_owned(), ..ready }, workers))
+    }
+
+    fn order(&mut self, order: Order) {
+        self.order_from(0, order);
     }
 
     fn next(&mut self) -> Update<'_> {
@@ -139,5 +132,37 @@ impl Machine for SimMachine {
     fn end(&mut self) {
         self.shards.clear();
         self.seen.is_under_load.set(false);
+    }
+}
+
+impl SimMachine {
+    /// Connections that its shards hold, by shard.
+    pub(super) fn holds(&self) -> impl Iterator<Item = u32> {
+        self.shards
+            .iter()
+            .filter(|shard| shard.open > 0 && shard.phase != Phase::Drain)
+            .map(|shard| shard.part.shard)
+    }
+
+    fn order_from(&mut self, first: usize, order: Order) {
+        let now = self.seen.now.get().since(self.began.unwrap_or_default());
+        for nth in first..self.shards.len() {
+            match order.to(&self.shards[nth].part) {
+                Some(Control::Load { connections, .. }) => {
+                    let shard = &mut self.shards[nth];
+                    (shard.open, shard.phase) = (connections.into(), Phase::Hold);
+                }
+                Some(Control::Drain) => self.shards[nth].phase = Phase::Drain,
+                Some(Control::Stop) if !self.is_stopped => {
+                    self.shards[nth].phase = Phase::Drain;
+                    self.count(nth, now);
+                }
+                _ => {}
+            }
+        }
+        if order == Order::STOP {
+            self.is_stopped = true;
+            self.seen.is_under_load.set(false);
+        }
     }
 }

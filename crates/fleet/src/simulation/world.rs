@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     agent::Agent,
-    coordinator::{Change, Coordinator, Replay},
+    coordinator::{Change, Coordinator, OnLost, Replay, Terms},
     message::{Author, Here, Incarnation, LEASE, Offer, PROTOCOL, Record},
     outbox::{Outbox, decode},
 };
@@ -64,7 +64,9 @@ pub(super) struct World {
     counted: Vec<(Incarnation, u64)>,
     read: Box<Tick>,
     restarted: bool,
-    terms: u32,
+    /// How often another process of the coordinator has begun.
+    term: u32,
+    terms: Terms,
 }
 
 impl World {
@@ -78,11 +80,12 @@ impl World {
             head_dead_until: None,
             head_frozen_until: Nanos::ZERO,
             carrier: Carrier::new(seed, chaos.clone()),
-            events: chaos.events,
+            events: chaos.events.clone(),
             counted: Vec::new(),
             read: Box::default(),
             restarted: false,
-            terms: 0,
+            term: 0,
+            terms: Terms { seed, on_lost: chaos.on_lost, ..Terms::default() },
         };
         world.hosts = (0..agents as usize).map(|id| world.host(id, 0)).collect();
         world.events.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
@@ -122,7 +125,7 @@ impl World {
     pub(super) fn gather(&mut self) -> Result<(), String> {
         let heres = self.hosts.iter().map(|host| host.agent.here(self.now)).collect();
         let offer = Offer { protocol: PROTOCOL, ..Offer::default() };
-        let coordinator = Coordinator::new(RUN.to_owned(), heres, offer, (self.seed, false), 1, self.now);
+        let coordinator = Coordinator::new(RUN.to_owned(), heres, offer, self.terms, self.now);
         self.head = Some(Head::new(coordinator, 0));
         loop {
             self.step();
@@ -185,6 +188,22 @@ impl World {
         }
         (0..self.hosts.len()).for_each(|nth| self.turn(nth));
         self.lead();
+        self.hold_nothing_twice();
+    }
+
+    /// No shard is under load on two agents, whoever was thought lost.
+    fn hold_nothing_twice(&self) {
+        if self.terms.on_lost != OnLost::Reassign {
+            return;
+        }
+        // A process that stands still has connections, and no load.
+        let alive =
+            self.hosts.iter().filter(|host| host.dead_until.is_none() && self.now >= host.frozen_until);
+        let mut held: Vec<u32> =
+            alive.flat_map(|host| host.agent.machine().holds().collect::<Vec<_>>()).collect();
+        held.sort_unstable();
+        let twice = held.windows(2).find(|two| two[0] == two[1]);
+        assert_eq!(twice, None, "seed {}: a shard is under load twice", self.seed);
     }
 
     fn happen(&mut self, event: Event) {
@@ -232,9 +251,10 @@ impl World {
             Record::Began(began) => Some((**began).clone()),
             _ => None,
         });
-        self.terms += 1;
-        let coordinator = Coordinator::taking_up(RUN.to_owned(), self.terms, began.expect("it has begun"));
-        self.head = Some(Head { replay: Some(Replay::new()), ..Head::new(coordinator, self.terms) });
+        self.term += 1;
+        let coordinator =
+            Coordinator::taking_up(RUN.to_owned(), self.term, began.expect("it has begun"), self.terms);
+        self.head = Some(Head { replay: Some(Replay::new()), ..Head::new(coordinator, self.term) });
     }
 
     fn is_cut(&self, nth: usize) -> bool {
@@ -307,7 +327,7 @@ impl World {
         let now = self.now;
         let Some(head) = self.head.as_mut().filter(|_| now >= self.head_frozen_until) else { return };
         if now >= self.carrier.away_until {
-            head.read_log(now, &self.carrier.log, self.terms, &mut self.restarted);
+            head.read_log(now, &self.carrier.log, self.term, &mut self.restarted);
         }
         if head.replay.is_none() {
             head.coordinator.poll(now);
@@ -380,6 +400,10 @@ impl Workers for World {
         Nanos::from_secs(1)
     }
 
+    fn carries_on(&self) -> bool {
+        self.terms.on_lost != OnLost::Abort
+    }
+
     fn agents(&self) -> Vec<AgentSummary> {
         self.head.as_ref().map(|head| head.coordinator.agents()).unwrap_or_default()
     }
@@ -417,6 +441,7 @@ impl Workers for World {
                 }
                 Some(Change::Lost(worker)) => return Update::Lost(worker),
                 Some(Change::Back(worker)) => return Update::Back(worker),
+                Some(Change::Joined(role)) => return Update::Joined(role),
                 None => {}
             }
             if let Some(replay) = &mut head.replay {

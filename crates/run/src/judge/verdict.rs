@@ -49,10 +49,9 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     {
         reasons.extend(honesty::littles_law(s, measured.under_way()));
     }
-    let lost = s.agents.iter().filter(|agent| agent.state == AgentState::Lost);
-    let lost: Vec<String> = lost.map(lost_agent).collect();
-    let has_lost = !lost.is_empty();
-    reasons.splice(0..0, lost);
+    let lost = || s.agents.iter().filter(|agent| agent.state == AgentState::Lost);
+    let has_lost = lost().any(|agent| agent.taken_over_by.is_empty());
+    reasons.splice(0..0, lost().map(lost_agent));
     if let Some(whom) = facts.interrupted {
         reasons.insert(0, format!("interrupted by {whom}"));
         return (Verdict::Interrupted, reasons);
@@ -82,9 +81,18 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
 
 /// Its share is missing from the figures.
 fn lost_agent(agent: &AgentSummary) -> String {
-    let AgentSummary { id, wanted, held, why, .. } = agent;
+    let AgentSummary { id, wanted, held, why, taken_over_by, .. } = agent;
     let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    format!("agent {id} was lost with {} of its {} connections{why}", Count(*held), Count(*wanted))
+    let (held, wanted) = (Count(*held), Count(*wanted));
+    match taken_over_by.as_slice() {
+        [] => format!("agent {id} was lost with {held} of its {wanted} connections{why}"),
+        others => {
+            let others = others.join(", ");
+            format!(
+                "note: agent {id} was lost with {held} of its {wanted} connections, and {others} took over its part{why}"
+            )
+        }
+    }
 }
 
 /// What is not known of an agent that was there to the end.
@@ -256,6 +264,10 @@ mod tests {
             &[],
             "1,500 connections: it was stopped",
         );
+        let taken_over_by = vec!["a2".to_owned()];
+        let taken_over = AgentSummary { taken_over_by, ..agent(AgentState::Lost, 0, false) };
+        let note = "note: agent a1 was lost with 1,400 of its 1,500 connections, and a2 took over its part";
+        check(with(taken_over), &[], Evidence::default(), (Verdict::Pass, &[note]));
         invalid(agent(AgentState::Done, 2, true), "incomplete: 2 ticks of agent a1 did not arrive");
         invalid(agent(AgentState::Done, 0, false), "what agent a1 reported does not add up to its sums");
         invalid(agent(AgentState::Ready, 0, false), "the end of agent a1's report did not arrive");
