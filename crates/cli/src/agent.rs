@@ -1,19 +1,25 @@
 //! `throng agent`, and the fleet of a run.
 
+mod name;
+
 use std::sync::atomic::AtomicBool;
 
-use fleet::{About, Allow, Caps, Fleet, Job, OnLost, Server, Service};
+use fleet::{About, Allow, Caps, Control, Fleet, Identity, Job, OnLost, Server, Service};
+use host::Root;
 use plan::{Flags, Plan, flag};
 use run::Workers;
 
+use self::name::Name;
 use crate::{
     Failure,
     args::AgentArgs,
-    control, folders, message,
+    calibrate, control,
+    fleet::broker::OwnBroker,
+    folders, message,
     mistakes::Mistakes,
     nats,
     plans::{self, Scenario},
-    print_stdout, signals,
+    print_stdout, runs, signals,
 };
 
 /// Takes part in runs, and serves the control API, until a signal; returns the exit status.
@@ -28,12 +34,13 @@ pub(crate) fn agent(args: &AgentArgs, flags: &Flags) -> Result<u8, Failure> {
         );
     }
     let allow = Allow::parse(&args.allow, &plans::resolve);
+    let name = mistakes.read("--name", args.name.as_deref(), fleet::agent_name);
     allow.as_ref().err().into_iter().flatten().for_each(|mistake| mistakes.add(mistake));
     let allow = mistakes.end(()).map(|()| allow.expect("it is no mistake"))?;
     let stop = signals::order_to_stop(false)?;
     let served = control.map(|control| control.start(allow.clone(), caps.clone())).transpose()?;
     match server {
-        Some(server) => join(&server, (allow, caps), &stop)?,
+        Some(server) => join(&server, name, (allow, caps), &stop)?,
         None => signals::wait_for(&stop),
     }
     served.into_iter().for_each(control::Served::end);
@@ -41,16 +48,29 @@ pub(crate) fn agent(args: &AgentArgs, flags: &Flags) -> Result<u8, Failure> {
 }
 
 /// Takes part in runs until it is to stop.
-fn join(server: &Server, limits: (Allow, Caps), stop: &AtomicBool) -> Result<(), Failure> {
+fn join(
+    server: &Server,
+    name: Option<String>,
+    limits: (Allow, Caps),
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
     let Some(link) = nats::join("--nats", server, stop)? else { return Ok(()) };
     let planner = |flags: &Flags, scenario: Option<&str>, files: &[(String, String)]| {
         plans::elsewhere(flags, scenario, files).map_err(|failure| failure.lines.join("; "))
     };
-    let id = format!("{:08x}", units::system_random() as u32);
+    let doctor = |flags: &Flags| planner(flags, None, &[]);
+    let Name { name: id, kept: _kept } = name::of_this_agent(name);
+    let calibration = runs::calibrations().into_iter().next();
+    let version = env!("CARGO_PKG_VERSION");
+    let who =
+        Identity::of_this_machine(&Root::real(), id.clone(), version, plans::cores(), calibration, &doctor);
+    let incarnation = who.incarnation;
+    let control = Control::new(&link, who, &doctor, calibrate::elsewhere)
+        .map_err(|why| Failure::machine(format!("--nats: {why}")))?;
     let spool = folders::data().unwrap_or_else(|| std::env::temp_dir().join("throng")).join("spool");
     print_stdout(&format!("agent {id} at {server}\n"))?;
-    let about = About { id, version: env!("CARGO_PKG_VERSION").to_owned(), cores: plans::cores(), spool };
-    let mut service = Service::new(link, about, limits, &planner);
+    let about = About { id, incarnation, version: version.to_owned(), cores: plans::cores(), spool };
+    let mut service = Service::new(link, about, limits, &planner).with_control(control);
     service.serve(stop, &mut |line| message(line)).map_err(Failure::machine)
 }
 
@@ -59,27 +79,51 @@ pub(crate) fn fleet(
     plan: &mut Plan,
     flags: &Flags,
     scenario: Option<&Scenario>,
-) -> Result<Option<Fleet>, Failure> {
+) -> Result<Option<Members>, Failure> {
     let Some(url) = flags.get(&flag::FLEET) else { return Ok(None) };
     let mut mistakes = Mistakes::default();
-    let server = nats::server("--fleet", Some(url), flags, &mut mistakes);
+    let own = own_broker(url);
+    let server = match own {
+        Some(_) => None,
+        None => nats::server("--fleet", Some(url), flags, &mut mistakes),
+    };
     let agents = mistakes.read("--agents", flags.get(&flag::AGENTS), |text| match text.parse() {
         Ok(n @ 1..) => Ok(n),
         _ => Err(format!("{text:?} is not a number of agents; use 1 or more")),
     });
     let on_lost = mistakes.read("--on-lost", flags.get(&flag::ON_LOST), OnLost::parse).unwrap_or_default();
-    let server = mistakes.end(()).map(|()| server.expect("it is no mistake"))?;
-    let link = nats::link("--fleet", &server)?;
+    mistakes.end(())?;
+    let target = flags.get(&flag::TARGET).unwrap_or_default();
+    let broker = own.map(|listen| OwnBroker::start(listen, target)).transpose()?;
+    let server = server.or_else(|| broker.as_ref().map(|broker| broker.server.clone()));
+    let link = nats::link("--fleet", &server.expect("it is no mistake"))?;
     let failed = |why: String| Failure::machine(format!("--fleet: {why}"));
     let job = Job {
         flags: flags.clone().without_place().pairs(),
         scenario: scenario.map(|scenario| scenario.text.clone()),
         files: scenario.map(|scenario| scenario.files.clone()).unwrap_or_default(),
-        agents,
+        // Agents come when they know where: one at least is waited for.
+        agents: agents.or(broker.as_ref().map(|_| 1)),
         on_lost,
     };
     let fleet = Fleet::gather(link, plan, &job, &mut |line| message(line)).map_err(failed)?;
     plan.seed = fleet.seed();
     message(&format!("run {} on {} agents", fleet.id(), fleet.agents().len()));
-    Ok(Some(fleet))
+    Ok(Some(Members { fleet, _broker: broker }))
+}
+
+/// The agents of a run, and the broker that was started for them.
+pub(crate) struct Members {
+    pub(crate) fleet: Fleet,
+    /// Last: the agents are told over it that the run is over.
+    _broker: Option<OwnBroker>,
+}
+
+/// `own`, or `own:ADDR`: where throng's own broker is to listen, if it is to be started.
+fn own_broker(url: &str) -> Option<Option<&str>> {
+    match url.split_once(':') {
+        None if url == "own" => Some(None),
+        Some(("own", listen)) => Some(Some(listen)),
+        _ => None,
+    }
 }

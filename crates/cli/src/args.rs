@@ -1,6 +1,7 @@
 //! The command line, as clap reads it. Values stay strings here: `plan` reads them and reports all mistakes at once.
 
 mod control;
+mod fleet;
 mod lab;
 mod shared;
 
@@ -10,6 +11,7 @@ use plan::{Flags, flag};
 pub(crate) use control::ControlArgs;
 pub(crate) use shared::refused_by_find;
 
+pub(crate) use fleet::{AtRun, AtServer, BrokerArgs, FleetArgs, FleetVerb};
 pub(crate) use lab::{LabArgs, LabCompareArgs, LabRunArgs, LabSoakArgs, LabVerb};
 
 /// Connection-load tester: opens, holds and exercises a large number of connections, and reports what they cost and
@@ -40,6 +42,12 @@ fn command() -> clap::Command {
         .mut_subcommand("find", |find| find.args(shared::of_find()))
         .mut_subcommand("replay", |replay| replay.args(shared::of_replay()))
         .mut_subcommand("agent", |agent| agent.args(shared::of_nats()))
+        .mut_subcommand("fleet", |fleet| {
+            let verbs = ["ls", "doctor", "calibrate", "drain", "set", "pause", "resume"];
+            verbs
+                .iter()
+                .fold(fleet, |fleet, verb| fleet.mut_subcommand(verb, |verb| verb.args(shared::of_nats())))
+        })
 }
 
 /// What to do.
@@ -73,6 +81,8 @@ pub(crate) enum Verb {
     Doctor(DoctorArgs),
     /// Take part in the runs of a fleet, or hold clients for curl
     Agent(AgentArgs),
+    /// List, check and steer the agents of a fleet, and the run in progress on it; or run its NATS server
+    Fleet(FleetArgs),
     /// Serve samples of the target and its host to a run on another machine
     Observe(ObserveArgs),
 }
@@ -93,6 +103,10 @@ pub(crate) struct AgentArgs {
     pub(crate) nats: Option<String>,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
+    /// The agent's name in the fleet, up to 64 letters, digits, - and _ [default: of the host, kept in
+    /// $XDG_STATE_HOME/throng/agents]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
     /// Allow this target, whoever asks; repeatable: HOST, HOST:PORT or a network [default: loopback]
     #[arg(long, value_name = "TARGET")]
     pub(crate) allow: Vec<String>,

@@ -1,5 +1,7 @@
 //! `throng calibrate`: what can this machine do, both ends on it?
 
+use std::process::{Command, Stdio};
+
 use host::Root;
 use plan::{Flags, Hold, flag};
 use run::Interrupt;
@@ -46,6 +48,22 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
     let text = view::calibration_text(&calibration);
     print_result(&text, args.json.as_deref(), || view::calibration_json(&calibration))?;
     Ok(0)
+}
+
+/// Measures in a process of its own, which ends with this one; blocks meanwhile. `duration`: as typed.
+pub(crate) fn elsewhere(duration: &str) -> Result<Calibration, String> {
+    // Whoever asks: it becomes an argument of a command.
+    Nanos::parse(duration).map_err(|e| format!("--duration: {e}"))?;
+    let program = std::env::current_exe().map_err(|e| e.to_string())?;
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "TERM"]).arg(program);
+    command.args(["calibrate", "--json", "-", "--duration", duration]).stdin(Stdio::null());
+    let output = command.output().map_err(|e| e.to_string())?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        return Err(text.lines().last().unwrap_or("it failed").trim_start_matches("throng: ").to_owned());
+    }
+    serde_json::from_slice(&output.stdout).map_err(|e| e.to_string())
 }
 
 /// The duration; all mistakes at once, before a server is started.

@@ -11,6 +11,7 @@ mod demo;
 mod doctor;
 mod files;
 mod find;
+mod fleet;
 mod folders;
 mod lab;
 mod metrics;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Verb::Lab(args) => lab::lab(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Agent(args) => agent::agent(&args, &flags),
+        Verb::Fleet(args) => fleet::fleet(&args, &flags),
         Verb::Observe(args) => observe::observe(&args),
     };
     let status = result.unwrap_or_else(|failure| {

@@ -35,7 +35,8 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     if let Some(file) = plan.observe.as_ref().and_then(|observe| observe.token_file.as_ref()) {
         Token::read(file).map_err(|why| Failure::usage([format!("--observe-token-file: {why}")]))?;
     }
-    let mut fleet = agent::fleet(&mut plan, flags, scenario.as_ref())?;
+    let mut members = agent::fleet(&mut plan, flags, scenario.as_ref())?;
+    let mut commands = members.as_ref().map(|m| m.fleet.commands()).transpose().map_err(Failure::machine)?;
     let interrupt = signals::interrupt()?;
     let mut whole = Whole::default();
     let mut files = Files::default();
@@ -52,10 +53,12 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     // The files first: what was in them goes before others write.
     let mut sinks: Vec<&mut dyn Sink> = vec![&mut files, &mut whole, &mut exporters];
     sinks.extend(dashboard.as_mut().map(|dashboard| dashboard as &mut dyn Sink));
+    sinks.extend(commands.as_mut().map(|commands| commands as &mut dyn Sink));
     sinks.extend(report.as_mut().map(|report| report as &mut dyn Sink));
+    let fleet = members.as_mut().map(|members| &mut members.fleet);
     let (Applied { summary, kept }, logged) = match log {
-        None => (apply(&plan, fleet.as_mut(), outputs.live, record, &interrupt, &mut sinks)?, Ok(())),
-        Some(log) => logged(log, &plan, fleet.as_mut(), outputs.live, record, &interrupt, &mut sinks)?,
+        None => (apply(&plan, fleet, outputs.live, record, &interrupt, &mut sinks)?, Ok(())),
+        Some(log) => logged(log, &plan, fleet, outputs.live, record, &interrupt, &mut sinks)?,
     };
     dashboard.into_iter().for_each(Dashboard::end);
     let reported = report.map_or(Ok(()), |mut report| {

@@ -20,8 +20,8 @@ pub(crate) use replay::Replay;
 use self::member::{Answer, Member};
 use crate::{
     message::{
-        AGAIN, Assign, Author, Began, Body, Down, EVERY, Entry, Here, Incarnation, LEASE, LOST_AFTER, Lead,
-        Offer, Record, Report, TakeOver, Up, to_agent,
+        AGAIN, Author, Began, Body, Down, EVERY, Entry, Here, LEASE, LOST_AFTER, Lead, Offer, Record, Report,
+        Up, to_agent,
     },
     share::{self, Offered},
 };

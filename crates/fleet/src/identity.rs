@@ -29,7 +29,7 @@ pub struct Identity {
     /// Its name, unique in the fleet and the same after a restart: letters, digits, `-` and `_`.
     pub id: String,
     /// Random, and another one after each start.
-    pub incarnation: u64,
+    pub incarnation: u32,
     /// throng's version.
     pub version: String,
     /// Of the messages between coordinator and agents.
@@ -93,8 +93,7 @@ impl Identity {
         let facts = host::port_facts(root, &run::listeners(root));
         let mut identity = Identity {
             id,
-            // As a number in JSON any reader has it exactly: below 2^53.
-            incarnation: units::system_random() >> 11,
+            incarnation: units::system_random() as u32,
             version: version.to_owned(),
             protocol: PROTOCOL,
             host: host::host_name(root),
@@ -167,6 +166,12 @@ pub fn new_agent_name(root: &Root) -> String {
     format!("{}-{:08x}", plain_name(&host::host_name(root)), units::system_random() as u32)
 }
 
+/// Whether this is a [name](new_agent_name) of this machine.
+pub fn is_agent_name_of(root: &Root, name: &str) -> bool {
+    let of_host = name.rsplit_once('-').is_some_and(|(host, _)| host == plain_name(&host::host_name(root)));
+    of_host && agent_name(name).is_ok()
+}
+
 /// The same without what a name must not have, and shorter than a name may be.
 fn plain_name(text: &str) -> String {
     let label = text.split('.').next().unwrap_or_default();
@@ -208,7 +213,6 @@ mod tests {
     fn a_restarted_agent_is_the_same_in_another_incarnation() {
         let (one, other) = (identity(), identity());
         assert_ne!(one.incarnation, other.incarnation);
-        assert!(one.incarnation < 1 << 53);
         assert_eq!((one.id, one.network, one.protocol), (other.id, other.network, PROTOCOL));
     }
 
@@ -267,5 +271,7 @@ mod tests {
         assert!(agent_name(&"x".repeat(65)).is_err());
         let (one, other) = (new_agent_name(&Root::real()), new_agent_name(&Root::real()));
         assert!(one != other && agent_name(&one).is_ok(), "{one} {other}");
+        let is_own = |name: &str| is_agent_name_of(&Root::real(), name);
+        assert!(is_own(&one) && !is_own("elsewhere-0123abcd") && !is_own(""));
     }
 }

@@ -4,6 +4,7 @@ mod failure;
 mod inbox;
 mod log;
 mod notices;
+mod requests;
 mod server;
 
 use std::{
@@ -15,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use async_nats::jetstream;
+use async_nats::{Message, jetstream};
 use futures_util::StreamExt;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::runtime::Runtime;
@@ -24,6 +25,7 @@ pub use failure::NoLink;
 pub(crate) use inbox::Inbox;
 pub(crate) use log::{Stamped, Stored};
 pub use notices::Say;
+pub(crate) use requests::Asked;
 pub use server::{Access, Server, has_certificate, has_private_key};
 
 use failure::Attempt;
@@ -132,13 +134,22 @@ impl Link {
         &self,
         subject: String,
     ) -> Result<Inbox<T>, String> {
+        self.receive(subject, |message| serde_json::from_slice(&message.payload).ok())
+    }
+
+    /// What arrives on a subject, as `read` reads it.
+    fn receive<T: Send + 'static>(
+        &self,
+        subject: String,
+        read: impl Fn(&Message) -> Option<T> + Send + 'static,
+    ) -> Result<Inbox<T>, String> {
         let subscribed = self.runtime.block_on(self.client.subscribe(subject));
         let mut arriving = subscribed.map_err(|e| e.to_string())?;
         let (slot, inbox) = inbox::inbox();
         let say = self.say.clone();
         self.runtime.spawn(async move {
             while let Some(message) = arriving.next().await {
-                match slot.put(&message.payload) {
+                match slot.put(message.payload.len(), || read(&message)) {
                     Put::Done => {}
                     Put::Dropped(count) if is_power_of_ten(count) => {
                         let (subject, size) = (&message.subject, message.payload.len());

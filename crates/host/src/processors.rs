@@ -49,6 +49,30 @@ pub fn processors_online(root: &Root) -> Option<u64> {
     count(root.read("sys/devices/system/cpu/online").ok()?.trim())
 }
 
+/// Time of all processors of the machine so far, in ticks of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpuTime {
+    busy: u64,
+    all: u64,
+}
+
+impl CpuTime {
+    /// The share of the time since `then` in which they were busy, from 0 to 1; `None` where no time has passed.
+    pub fn share_since(self, then: CpuTime) -> Option<f64> {
+        let all = self.all.checked_sub(then.all).filter(|all| *all > 0)?;
+        Some((self.busy.saturating_sub(then.busy) as f64 / all as f64).min(1.0))
+    }
+}
+
+/// The first line of `/proc/stat` (proc_stat(5)): all but `idle` and `iowait` is busy, and `guest` is in `user` already.
+pub fn cpu_time(root: &Root) -> Option<CpuTime> {
+    let line: String = root.field("proc/stat", "cpu ")?;
+    let times: Vec<u64> = line.split_whitespace().map_while(|time| time.parse().ok()).take(8).collect();
+    let idle = times.get(3)? + times.get(4).unwrap_or(&0);
+    let all = times.iter().sum::<u64>();
+    Some(CpuTime { busy: all - idle, all })
+}
+
 /// Whole processors that each group above a process leaves, rounded down.
 fn quotas(root: &Root, process: &str) -> Vec<u64> {
     let mut quotas = Vec::new();
@@ -130,5 +154,16 @@ mod tests {
     fn this_machine_has_as_many_processors_as_std_reports() {
         let expected = std::thread::available_parallelism().unwrap().get() as u64;
         assert_eq!(processors(&Root::real()), Some(expected));
+    }
+
+    #[test]
+    fn time_is_busy_or_idle() {
+        let at = |line: &str| cpu_time(&Machine::with(&[("proc/stat", line)]).root());
+        let then = at("cpu  100 0 50 800 50 0 0 0 100 0\ncpu0 1 1 1 1\n").unwrap();
+        let now = at("cpu  130 10 60 840 60 0 0 0 130 0\n").unwrap();
+        assert_eq!(now.share_since(then), Some(0.5));
+        assert_eq!((then.share_since(then), then.share_since(now)), (None, None));
+        assert_eq!((at("cpu  1 2 3\n"), at("")), (None, None));
+        assert!(cpu_time(&Root::real()).is_some_and(|time| time.busy > 0));
     }
 }

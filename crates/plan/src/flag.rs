@@ -257,7 +257,8 @@ flags! {
         "Write a report of the run: HTML (.html), Markdown (.md) or JSON (.json), by the file's extension");
     FLEET: flag("fleet", "URL", Role::Place,
         "Run on the agents that joined at this NATS server instead of on this machine: nats://HOST:PORT, or tls://; several \
-        servers of a cluster with commas between them");
+        servers of a cluster with commas between them. own, or own:ADDR:PORT: start a nats-server for this run, and print \
+        how agents join it");
     ON_LOST: flag("on-lost", "HOW", Role::Place,
         "When an agent of the fleet is lost: `abort` the run, `continue` without it [default], or `reassign` its part to the \
         others");

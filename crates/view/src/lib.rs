@@ -23,4 +23,5 @@ pub use messages::{Messages, flush_messages, message};
 pub use report::{Report, report_html, report_json};
 pub use runs::{runs_json, runs_text};
 pub use summary::{json, text, verdict};
+pub use table::aligned;
 pub use terminal::{Terminal, keep_for_later, restore_terminal};

@@ -2,7 +2,7 @@
 
 /// Lines with columns as wide as they must be: those in `left` aligned to the left, the others, which are figures, to the
 /// right.
-pub(crate) fn aligned<const N: usize>(rows: &[[String; N]], left: &[usize]) -> Vec<String> {
+pub fn aligned<const N: usize>(rows: &[[String; N]], left: &[usize]) -> Vec<String> {
     let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();
     let cell = |(at, text): (usize, &String)| match left.contains(&at) {

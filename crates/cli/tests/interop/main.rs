@@ -39,6 +39,7 @@ mod python;
 mod right;
 mod server;
 mod silent_way;
+mod steering;
 mod tls;
 mod tracked;
 mod translated;

@@ -250,7 +250,7 @@ fn mistakes_are_reported_at_once_with_the_fix() {
         "use nats://USER:PASSWORD@10.0.0.1:4222, --nats-creds FILE",
     );
     refused(&["--nats", "nats://u:secret@h:x"], &[], 2, "is not a NATS server; use nats://HOST:4222");
-    refused(&[], &[], 2, "--nats: no NATS server; use --nats nats://HOST:4222");
+    refused(&[], &[], 2, "nothing to do: use --nats URL");
     let two = [("NATS_TOKEN", "secret"), ("NATS_USER", "u")];
     refused(&["--nats", "nats://127.0.0.1"], &two, 2, "there are two ways to log in");
 }
@@ -336,7 +336,10 @@ fn a_message_of_100_mb_is_refused_by_the_server_and_a_long_one_by_the_agent() {
 #[test]
 fn a_run_on_a_fleet_shows_and_stores_no_password() {
     let folder = own_folder();
-    let nats = nats(&folder, "authorization { user: u, password: secret }");
+    let store = folder.join("js").display().to_string();
+    let config =
+        format!("authorization {{ user: u, password: secret }}\njetstream {{ store_dir: \"{store}\" }}");
+    let nats = nats(&folder, &config);
     let url = format!("nats://u:secret@{}", nats.address);
     let _agent = joins(&["--nats", &url], &[]);
     let data = folder.join("data");

@@ -13,6 +13,7 @@ use units::{Clock, Nanos};
 
 use super::{Agent, Allow, Caps, Planner, machine::Local};
 use crate::{
+    control::Control,
     link::{Inbox, Link, Stored},
     message::{Author, Down, EVERY, HERE, Here, Incarnation, PROTOCOL, WHO, to_agent, to_run},
     outbox::Outbox,
@@ -31,12 +32,15 @@ pub struct Service<'a> {
     stored: (Sender<Stored>, Receiver<Stored>),
     clock: Clock,
     announced: Nanos,
+    control: Option<Control<'a>>,
 }
 
 /// What an agent is.
 pub struct About {
     /// Unique in the fleet.
     pub id: String,
+    /// Random, and another one after each start.
+    pub incarnation: u32,
     /// throng's version.
     pub version: String,
     /// Processors that it may use.
@@ -49,7 +53,7 @@ impl<'a> Service<'a> {
     /// Joins the fleet at this server.
     pub fn new(link: Link, about: About, (allow, caps): (Allow, Caps), planner: Planner<'a>) -> Service<'a> {
         let root = Root::real();
-        let who = Incarnation { id: about.id, nonce: units::system_random() as u32 };
+        let who = Incarnation { id: about.id, nonce: about.incarnation };
         let here = Here {
             protocol: PROTOCOL,
             version: about.version,
@@ -68,7 +72,14 @@ impl<'a> Service<'a> {
             stored: mpsc::channel(),
             clock: Clock::start(),
             announced: Nanos::ZERO,
+            control: None,
         }
+    }
+
+    /// Answers operators, too.
+    #[must_use]
+    pub fn with_control(self, control: Control<'a>) -> Service<'a> {
+        Service { control: Some(control), ..self }
     }
 
     /// Takes part in runs until it is to stop. What the user should know goes to `say`, a line each.
@@ -96,6 +107,11 @@ impl<'a> Service<'a> {
             let wait = LOOKS.min(self.agent.acts_at().since(now));
             if let Some(down) = inbox.next(wait) {
                 self.agent.handle(self.clock.now(), down);
+            }
+            if let Some(control) = &mut self.control {
+                let run = self.agent.here(now).run;
+                control.turn(now, run.as_ref().map(|busy| busy.run.as_str()), None);
+                self.agent.drain(stops_by != Nanos::NEVER || control.is_draining());
             }
             self.turn(say);
             let is_asked = asked.next(Nanos::ZERO).is_some();

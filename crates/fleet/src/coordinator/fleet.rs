@@ -15,6 +15,7 @@ use units::{Clock, Nanos};
 
 use super::{Change, Coordinator, OnLost, Terms, replay::Replay};
 use crate::{
+    control::Commands,
     link::{Inbox, Link, Stamped, Stored},
     message::{Author, EVERY, HERE, Here, Offer, PROTOCOL, Record, Up, WHO, to_run},
     outbox::Outbox,
@@ -186,6 +187,14 @@ impl Fleet {
     /// The seed of the run.
     pub fn seed(&self) -> u64 {
         self.seed
+    }
+
+    /// Takes commands of this run from operators.
+    ///
+    /// # Errors
+    /// NATS does not let it listen.
+    pub fn commands(&self) -> Result<Commands, String> {
+        Commands::new(&self.link, &self.run)
     }
 
     fn get_ready(&mut self) -> Result<(), String> {

@@ -1,0 +1,135 @@
+//! `throng fleet`: agents, and runs on them.
+
+pub(crate) mod broker;
+mod table;
+
+use fleet::{AgentStatus, Operator, Reply, Request, RunRequest};
+use plan::{Flags, Share};
+use units::{Count, Nanos};
+
+use crate::{
+    Failure,
+    args::{AtRun, AtServer, FleetArgs, FleetVerb},
+    message,
+    mistakes::Mistakes,
+    nats, print_stdout,
+};
+
+/// Some agents could not do it.
+const EXIT_SOME: u8 = 1;
+/// Longer than the two measurements of a calibration, and what is around them.
+const CALIBRATES_WITHIN: Nanos = Nanos::from_secs(120);
+
+/// Does it; returns the exit status.
+pub(crate) fn fleet(args: &FleetArgs, flags: &Flags) -> Result<u8, Failure> {
+    match &args.verb {
+        FleetVerb::Ls { at, json } => {
+            let agents = ask(&operator(at, flags)?, &[], &Request::Status)?;
+            print_stdout(&if *json { table::json(&agents) } else { table::agents(&agents) })?;
+            Ok(0)
+        }
+        FleetVerb::Doctor { names, at, json } => {
+            let agents = ask(&operator(at, flags)?, names, &Request::Doctor)?;
+            print_stdout(&if *json { table::json(&agents) } else { table::findings(&agents) })?;
+            Ok(if agents.iter().any(table::is_unfit) { EXIT_SOME } else { 0 })
+        }
+        FleetVerb::Calibrate { names, at, duration } => calibrate(at, flags, names, duration),
+        FleetVerb::Drain { names, at, undo, all: _ } => {
+            let request = if *undo { Request::Undrain } else { Request::Drain };
+            let agents = ask(&operator(at, flags)?, names, &request)?;
+            let lines = agents.iter().map(|agent| table::line_of(agent) + "\n");
+            print_stdout(&lines.collect::<String>()).map(|()| 0)
+        }
+        FleetVerb::Set { load, at } => {
+            let request = requested(load).map_err(|why| Failure::usage([why]))?;
+            command(at, flags, request)
+        }
+        FleetVerb::Pause { at } => command(at, flags, RunRequest::Pause),
+        FleetVerb::Resume { at } => command(at, flags, RunRequest::Resume),
+        FleetVerb::Broker(args) => broker::broker(args),
+    }
+}
+
+fn operator(at: &AtServer, flags: &Flags) -> Result<Operator, Failure> {
+    let mut mistakes = Mistakes::default();
+    let server = nats::server("--nats", at.nats.as_deref(), flags, &mut mistakes);
+    let server = mistakes.end(()).map(|()| server.expect("it is no mistake"))?;
+    nats::link("--nats", &server).map(Operator::new)
+}
+
+/// At least one agent.
+fn ask(operator: &Operator, names: &[String], request: &Request) -> Result<Vec<AgentStatus>, Failure> {
+    let agents = operator.ask(names, request).map_err(Failure::machine)?;
+    if agents.is_empty() {
+        return Err(Failure::machine("no agent is there; start some with throng agent --nats URL"));
+    }
+    Ok(agents)
+}
+
+fn calibrate(at: &AtServer, flags: &Flags, agents: &[String], duration: &str) -> Result<u8, Failure> {
+    let time = Nanos::parse(duration).ok().filter(|time| *time > Nanos::ZERO);
+    let time =
+        time.ok_or_else(|| Failure::usage([format!("--duration: {duration:?} is not a time; use 8s")]))?;
+    let operator = operator(at, flags)?;
+    ask(&operator, agents, &Request::Status)?;
+    message(&format!("calibrating, about {}", (time + time).brief()));
+    let (mut lines, mut status) = (Vec::new(), 0);
+    let within = CALIBRATES_WITHIN + time + time;
+    let done = operator.calibrate(agents, duration, within, &mut |reply| match reply {
+        Reply::Calibrated { id, calibration } => {
+            lines.push(format!("{id}: {}", table::calibration(calibration)))
+        }
+        Reply::Refused { id, why } => {
+            status = EXIT_SOME;
+            lines.push(format!("{id}: not calibrated: {why}"));
+        }
+        Reply::Status(_) | Reply::Calibrating { .. } => {}
+    });
+    done.map_err(Failure::machine)?;
+    lines.sort();
+    print_stdout(&(lines.join("\n") + "\n"))?;
+    Ok(status)
+}
+
+fn command(AtRun { server, run }: &AtRun, flags: &Flags, request: RunRequest) -> Result<u8, Failure> {
+    let operator = operator(server, flags)?;
+    let (run, what) = operator.command(run.as_deref(), request).map_err(Failure::machine)?;
+    print_stdout(&format!("run {run}: {what}\n"))?;
+    Ok(0)
+}
+
+/// `connections=200k`, `load=50%`
+fn requested(text: &str) -> Result<RunRequest, String> {
+    match text.split_once('=') {
+        Some(("connections", n)) => {
+            Count::parse(n).map(|n| RunRequest::Connections(n.0)).map_err(|e| format!("connections: {e}"))
+        }
+        Some(("load", share)) => Share::parse(share)
+            .map(|share| RunRequest::Load(share.millionths()))
+            .map_err(|e| format!("load: {e}")),
+        _ => Err(format!("{text:?} is not a load; use connections=200k or load=50%")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_is_a_number_of_connections_or_a_share() {
+        for (text, expected) in [
+            ("connections=200k", Ok(RunRequest::Connections(200_000))),
+            ("load=12.5%", Ok(RunRequest::Load(125_000))),
+            ("load=0.5", Err("load: ")),
+            ("connections=many", Err("connections: ")),
+            ("200k", Err("use connections=200k or load=50%")),
+            ("rate=5", Err("use connections=200k or load=50%")),
+        ] {
+            match (requested(text), expected) {
+                (Ok(request), Ok(expected)) => assert_eq!(request, expected, "{text}"),
+                (Err(why), Err(part)) => assert!(why.contains(part), "{text}: {why}"),
+                (other, _) => panic!("{text}: {other:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Agents, for people and for programs.
+
+use fleet::{AgentFinding, AgentStatus};
+use samples::Calibration;
+use serde_json::json;
+use units::{Bytes, Count, Nanos};
+
+/// A line for each agent, and the sums.
+pub(super) fn agents(agents: &[AgentStatus]) -> String {
+    let head =
+        ["agent", "state", "version", "cores", "memory", "cpu", "lag", "can hold", "ports", "addresses"];
+    let rows: Vec<[String; 10]> =
+        std::iter::once(head.map(str::to_owned)).chain(agents.iter().map(row)).collect();
+    let mut lines = view::aligned(&rows, &[0, 1, 2, 9]);
+    for agent in agents {
+        if let Some(calibration) = &agent.identity.calibration {
+            lines.push(format!("{}: {}", agent.identity.id, self::calibration(calibration)));
+        }
+        let unfit = agent.identity.findings.len();
+        if unfit > 0 {
+            let id = &agent.identity.id;
+            lines.push(format!("{id}: findings of its doctor, see throng fleet doctor: {unfit}"));
+        }
+    }
+    let sum = |of: fn(&AgentStatus) -> u64| Count(agents.iter().map(of).sum());
+    let connections = sum(|agent| agent.identity.connections);
+    let cores = sum(|agent| agent.identity.cores.into());
+    let count = Count(agents.len() as u64);
+    let plural = if count.0 == 1 { "" } else { "s" };
+    lines.push(format!("{count} agent{plural}, {cores} cores, about {connections} connections"));
+    lines.join("\n") + "\n"
+}
+
+fn row(agent: &AgentStatus) -> [String; 10] {
+    let who = &agent.identity;
+    let none = || "-".to_owned();
+    let state = agent.run.as_ref().map_or(agent.state.clone(), |run| format!("{} {run}", agent.state));
+    let more = (who.address_count as usize).saturating_sub(1);
+    let first = who.addresses.first().map_or_else(none, ToString::to_string);
+    [
+        who.id.clone(),
+        state,
+        who.version.clone(),
+        who.cores.to_string(),
+        Bytes(who.memory_bytes).brief().to_string(),
+        agent.cpu.map_or_else(none, |share| format!("{:.0} %", share * 100.0)),
+        agent.lag_ns.map_or_else(none, |lag| Nanos(lag).brief().to_string()),
+        Count(who.connections).to_string(),
+        Count(who.ports).to_string(),
+        if more > 0 { format!("{first} and {more} more") } else { first },
+    ]
+}
+
+/// `vm17: draining`
+pub(super) fn line_of(agent: &AgentStatus) -> String {
+    let run = agent.run.as_ref().map(|run| format!(", takes part in run {run}"));
+    format!("{}: {}{}", agent.identity.id, agent.state, run.unwrap_or_default())
+}
+
+/// `120,000 connections/s, 300,000 requests/s, 900,000 connections (2026-11-23T06:00:00Z, uring)`
+pub(super) fn calibration(c: &Calibration) -> String {
+    let whole = |value: f64| Count(value.round() as u64);
+    let (opened, answered, fit) =
+        (whole(c.open_per_s.value), whole(c.requests_per_s.value), whole(c.connections.value));
+    format!("{opened} connections/s, {answered} requests/s, {fit} connections ({}, {})", c.at_ms, c.io)
+}
+
+/// Whether it cannot hold what its machine is sized for.
+pub(super) fn is_unfit(agent: &AgentStatus) -> bool {
+    agent.identity.findings.iter().any(|finding| finding.severity == "refuse")
+}
+
+/// The findings of all agents, worst first; one that several have is there once.
+pub(super) fn findings(agents: &[AgentStatus]) -> String {
+    let mut found: Vec<(&AgentFinding, Vec<&str>)> = Vec::new();
+    for agent in agents {
+        for finding in &agent.identity.findings {
+            match found.iter_mut().find(|(other, _)| *other == finding) {
+                Some((_, ids)) => ids.push(&agent.identity.id),
+                None => found.push((finding, vec![&agent.identity.id])),
+            }
+        }
+    }
+    let rank = |finding: &AgentFinding| (finding.severity != "refuse", finding.what.clone());
+    found.sort_by_key(|(finding, ids)| (rank(finding), ids[0].to_owned()));
+    let mut text = String::new();
+    for (AgentFinding { severity, what, value, needed, fix }, ids) in &found {
+        let mark = if severity == "refuse" { "no" } else { "warn" };
+        let needed = if needed.is_empty() { String::new() } else { format!(", {needed}") };
+        text += &format!("{mark:<4}  {what}: {value}{needed}\n");
+        if !fix.is_empty() {
+            text += &format!("      {fix}\n");
+        }
+        text += &format!("      on {}\n", ids.join(", "));
+    }
+    let fine: Vec<&str> =
+        agents.iter().filter(|a| a.identity.findings.is_empty()).map(|a| &*a.identity.id).collect();
+    if !fine.is_empty() {
+        text += &format!("ok    {}\n", fine.join(", "));
+    }
+    let sum = agents.iter().map(|agent| agent.identity.connections).sum();
+    text + &format!("{} agents can hold about {} connections\n", agents.len(), Count(sum))
+}
+
+/// Schema `throng.fleet/1`.
+pub(super) fn json(agents: &[AgentStatus]) -> String {
+    let agents: Vec<serde_json::Value> = agents.iter().map(agent_json).collect();
+    format!("{:#}\n", json!({ "schema": "throng.fleet/1", "agents": agents }))
+}
+
+fn agent_json(agent: &AgentStatus) -> serde_json::Value {
+    let mut value = serde_json::to_value(&agent.identity).expect("an identity is data");
+    value["state"] = agent.state.clone().into();
+    value["run"] = agent.run.clone().into();
+    value["lag_ns"] = agent.lag_ns.into();
+    value["cpu"] = agent.cpu.into();
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use fleet::Identity;
+
+    use super::*;
+
+    fn agent(id: &str, state: &str, findings: &[(&str, &str)]) -> AgentStatus {
+        let finding = |(severity, what): &(&str, &str)| AgentFinding {
+            severity: (*severity).to_owned(),
+            what: (*what).to_owned(),
+            value: "1,024 allowed".to_owned(),
+            needed: "9 needed".to_owned(),
+            fix: format!("raise {what}"),
+        };
+        let identity = Identity {
+            id: id.to_owned(),
+            version: "0.1.0".to_owned(),
+            cores: 4,
+            memory_bytes: 8 << 30,
+            addresses: vec!["10.0.0.7".parse().unwrap()],
+            address_count: 3,
+            ports: 64_000,
+            connections: 1_000_000,
+            findings: findings.iter().map(finding).collect(),
+            ..Identity::default()
+        };
+        AgentStatus { identity, state: state.to_owned(), cpu: Some(0.125), ..AgentStatus::default() }
+    }
+
+    #[test]
+    fn each_agent_has_a_line_and_their_sum_is_last() {
+        let busy =
+            AgentStatus { run: Some("r1".to_owned()), lag_ns: Some(1_500_000), ..agent("b", "in run", &[]) };
+        let text = agents(&[agent("a-long-one", "free", &[("warn", "ports")]), busy]);
+        let expected = "\
+agent       state      version  cores   memory   cpu     lag   can hold   ports  addresses
+a-long-one  free       0.1.0        4  8.0 GiB  12 %       -  1,000,000  64,000  10.0.0.7 and 2 more
+b           in run r1  0.1.0        4  8.0 GiB  12 %  1.5 ms  1,000,000  64,000  10.0.0.7 and 2 more
+a-long-one: findings of its doctor, see throng fleet doctor: 1
+2 agents, 8 cores, about 2,000,000 connections
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn findings_are_worst_first_and_each_once() {
+        let all = [
+            agent("a", "free", &[("warn", "ports"), ("refuse", "open files")]),
+            agent("b", "free", &[("refuse", "open files")]),
+            agent("c", "free", &[]),
+        ];
+        let expected = "\
+no    open files: 1,024 allowed, 9 needed
+      raise open files
+      on a, b
+warn  ports: 1,024 allowed, 9 needed
+      raise ports
+      on a
+ok    c
+3 agents can hold about 3,000,000 connections
+";
+        assert_eq!(findings(&all), expected);
+        assert!(is_unfit(&all[1]) && !is_unfit(&all[2]));
+    }
+
+    #[test]
+    fn the_json_is_flat() {
+        let text = json(&[agent("a", "free", &[])]);
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(value["schema"], "throng.fleet/1");
+        let agent = &value["agents"][0];
+        assert_eq!((agent["id"].as_str(), agent["state"].as_str()), (Some("a"), Some("free")));
+        assert_eq!((agent["cores"].as_u64(), agent["run"].is_null()), (Some(4), true));
+    }
+}

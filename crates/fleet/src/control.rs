@@ -1,0 +1,181 @@
+//! What an operator asks of agents, and of a run: `throng fleet ls`, `doctor`, `calibrate`, `drain`, `set`. Requests and replies
+//! over core NATS: who gets no reply asks again.
+
+mod agent;
+mod operator;
+mod run;
+
+use samples::{Calibration, Command};
+use serde::{Deserialize, Serialize};
+
+use crate::identity::Identity;
+
+pub use agent::{Calibrator, Control};
+pub use operator::Operator;
+pub use run::Commands;
+
+/// Where all agents are asked.
+const TO_ALL: &str = "throng.control";
+
+/// Where one agent is asked.
+fn to_one(id: &str) -> String {
+    format!("throng.control.{id}")
+}
+
+/// Where the coordinator of a run is asked.
+fn to_run(run: &str) -> String {
+    format!("throng.command.{run}")
+}
+
+/// What is asked of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Who it is, and what it does.
+    Status,
+    /// The same, after its doctor has looked again.
+    Doctor,
+    /// To take no new run, until [`Request::Undrain`] or a restart.
+    Drain,
+    /// To take runs again.
+    Undrain,
+    /// To measure what it can do, when it is free.
+    Calibrate {
+        /// Approximate time of each measurement: `8s`.
+        duration: String,
+    },
+}
+
+/// An agent's reply.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// To all but [`Request::Calibrate`]: as it is now.
+    Status(Box<AgentStatus>),
+    /// It begins to measure.
+    Calibrating {
+        /// The agent.
+        id: String,
+    },
+    /// What it measured.
+    Calibrated {
+        /// The agent.
+        id: String,
+        /// The figures.
+        calibration: Box<Calibration>,
+    },
+    /// It does not do it.
+    Refused {
+        /// The agent.
+        id: String,
+        /// The reason.
+        why: String,
+    },
+}
+
+impl Reply {
+    /// The agent.
+    pub fn id(&self) -> &str {
+        match self {
+            Reply::Status(status) => &status.identity.id,
+            Reply::Calibrating { id } | Reply::Calibrated { id, .. } | Reply::Refused { id, .. } => id,
+        }
+    }
+}
+
+/// Who an agent is, and what it does.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentStatus {
+    /// Who it is.
+    pub identity: Identity,
+    /// `free`, `in run`, `draining` or `calibrating`.
+    pub state: String,
+    /// The run that it takes part in.
+    pub run: Option<String>,
+    /// How late its load is, at the 99th percentile of the last second, nanoseconds; `None`: not known, or no run.
+    pub lag_ns: Option<u64>,
+    /// The share of its machine's processors in use in the last second, from 0 to 1; `None`: not known yet.
+    pub cpu: Option<f64>,
+}
+
+/// What is asked of a run's coordinator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunRequest {
+    /// Set the load to this number of connections.
+    Connections(u64),
+    /// Set the load to this share of the plan's, in millionths.
+    Load(u32),
+    /// Start nothing new.
+    Pause,
+    /// Continue.
+    Resume,
+}
+
+/// What the coordinator replies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunReply {
+    /// It is a command of the run now: what it does.
+    Accepted(String),
+    /// It is none, for this reason.
+    Refused(String),
+}
+
+impl RunRequest {
+    /// As a command of a run of so many connections, and what it does; or why there is none.
+    fn command(self, connections: u64) -> Result<(Command, String), String> {
+        const ALL: u32 = 1_000_000;
+        let load = |millionths: u32| {
+            let percent = f64::from(millionths) / 10_000.0;
+            Ok((Command::Load(millionths), format!("load {percent} % of the plan's")))
+        };
+        match self {
+            RunRequest::Pause => Ok((Command::Pause, "paused".to_owned())),
+            RunRequest::Resume => Ok((Command::Resume, "resumed".to_owned())),
+            RunRequest::Load(millionths @ 1..=ALL) => load(millionths),
+            RunRequest::Load(_) => Err("from 0.0001 % to 100 % of the plan's load; use load=50%".to_owned()),
+            RunRequest::Connections(_) if connections == 0 => {
+                Err("this run holds no number of connections; use load=50%".to_owned())
+            }
+            RunRequest::Connections(n) if n == 0 || n > connections => Err(format!(
+                "from 1 to {connections} connections, the plan's; the machines were not checked for more: {n}"
+            )),
+            RunRequest::Connections(n) => {
+                // Rounded up: no connection fewer than were asked for.
+                let millionths = (u128::from(n) * u128::from(ALL)).div_ceil(u128::from(connections)) as u32;
+                load(millionths).map(|(command, _)| (command, format!("{n} connections")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_is_a_share_of_the_plans() {
+        use RunRequest::{Connections, Load};
+        for (request, connections, expected) in [
+            (Connections(50), 200, Ok(Command::Load(250_000))),
+            (Connections(200), 200, Ok(Command::Load(1_000_000))),
+            (Connections(1), 3, Ok(Command::Load(333_334))),
+            (Load(1), 0, Ok(Command::Load(1))),
+            (RunRequest::Pause, 0, Ok(Command::Pause)),
+            (Connections(201), 200, Err("from 1 to 200 connections")),
+            (Connections(0), 200, Err("from 1 to 200 connections")),
+            (Connections(u64::MAX), u64::MAX - 1, Err("not checked for more")),
+            (Connections(5), 0, Err("use load=50%")),
+            (Load(0), 1, Err("use load=50%")),
+            (Load(1_000_001), 1, Err("use load=50%")),
+        ] {
+            match (request.command(connections), expected) {
+                (Ok((command, _)), Ok(expected)) => assert_eq!(command, expected, "{request:?}"),
+                (Err(why), Err(part)) => assert!(why.contains(part), "{request:?}: {why}"),
+                (other, _) => panic!("{request:?}: {other:?}"),
+            }
+        }
+    }
+}

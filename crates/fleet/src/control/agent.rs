@@ -1,0 +1,178 @@
+//! The agent's side of control.
+
+use std::{
+    sync::mpsc::{self, Receiver, TryRecvError},
+    thread,
+};
+
+use host::{CpuTime, Root};
+use plan::{Flags, Plan};
+use samples::Calibration;
+use units::Nanos;
+
+use super::{AgentStatus, Reply, Request, TO_ALL, to_one};
+use crate::{
+    identity::Identity,
+    link::{Asked, Inbox, Link},
+};
+
+/// How often it reads how busy its processors are.
+const SAMPLES: Nanos = Nanos::from_secs(1);
+
+/// Measures what this machine can do; blocks meanwhile. The argument is the duration, as typed.
+pub type Calibrator = fn(&str) -> Result<Calibration, String>;
+
+/// Answers operators on behalf of an agent.
+pub struct Control<'a> {
+    identity: Identity,
+    planner: &'a dyn Fn(&Flags) -> Result<Plan, String>,
+    calibrator: Calibrator,
+    /// On the subject of all, and on its own.
+    requests: [Inbox<Asked<Request>>; 2],
+    is_drained: bool,
+    calibrating: Option<Calibrating>,
+    /// When processors were read, and the share of the time before that.
+    sampled: (Nanos, Option<CpuTime>),
+    cpu: Option<f64>,
+}
+
+struct Calibrating {
+    asked: Asked<Request>,
+    result: Receiver<Result<Calibration, String>>,
+}
+
+impl<'a> Control<'a> {
+    /// Listens for operators. Refuses where another process has this name already.
+    ///
+    /// # Errors
+    /// NATS does not let it listen, or the name is taken.
+    pub fn new(
+        link: &Link,
+        identity: Identity,
+        planner: &'a dyn Fn(&Flags) -> Result<Plan, String>,
+        calibrator: Calibrator,
+    ) -> Result<Control<'a>, String> {
+        /// Others reply within this time.
+        const ALONE: Nanos = Nanos::from_millis(300);
+        let own = to_one(&identity.id);
+        let other = link.ask::<Reply>(own.clone(), &Request::Status)?.next(ALONE);
+        if let Some(Reply::Status(other)) = other {
+            let (id, host) = (&identity.id, &other.identity.host);
+            return Err(format!("an agent named {id} is there already, on {host}; use another --name"));
+        }
+        let requests = [link.serve(TO_ALL.to_owned())?, link.serve(own)?];
+        Ok(Control {
+            identity,
+            planner,
+            calibrator,
+            requests,
+            is_drained: false,
+            calibrating: None,
+            sampled: (Nanos::ZERO, None),
+            cpu: None,
+        })
+    }
+
+    /// Who the agent is.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Whether it takes no new run now.
+    pub fn is_draining(&self) -> bool {
+        self.is_drained || self.calibrating.is_some()
+    }
+
+    /// Replies to what came, without waiting. `run`: the one that the agent takes part in; `lag_ns`: of its load, where that is
+    /// known.
+    pub fn turn(&mut self, now: Nanos, run: Option<&str>, lag_ns: Option<u64>) {
+        self.sample(now);
+        for nth in 0..self.requests.len() {
+            while let Some(asked) = self.requests[nth].next(Nanos::ZERO) {
+                self.handle(asked, run, lag_ns);
+            }
+        }
+        self.finish();
+    }
+
+    fn sample(&mut self, now: Nanos) {
+        let (then, before) = self.sampled;
+        if before.is_some() && now.since(then) < SAMPLES {
+            return;
+        }
+        let time = host::cpu_time(&Root::real());
+        self.cpu = time.zip(before).and_then(|(time, before)| time.share_since(before)).or(self.cpu);
+        self.sampled = (now, time);
+    }
+
+    fn handle(&mut self, asked: Asked<Request>, run: Option<&str>, lag_ns: Option<u64>) {
+        match &asked.message {
+            Request::Status => {}
+            Request::Doctor => self.identity.examine(&Root::real(), self.planner),
+            Request::Drain => self.is_drained = true,
+            Request::Undrain => self.is_drained = false,
+            Request::Calibrate { duration } => return self.calibrate(&duration.clone(), asked, run),
+        }
+        asked.reply(&Reply::Status(Box::new(self.status(run, lag_ns))));
+    }
+
+    fn status(&self, run: Option<&str>, lag_ns: Option<u64>) -> AgentStatus {
+        let state = match (run, &self.calibrating, self.is_drained) {
+            (_, _, true) => "draining",
+            (Some(_), ..) => "in run",
+            (None, Some(_), _) => "calibrating",
+            (None, None, _) => "free",
+        };
+        AgentStatus {
+            identity: self.identity.clone(),
+            state: state.to_owned(),
+            run: run.map(str::to_owned),
+            lag_ns,
+            cpu: self.cpu,
+        }
+    }
+
+    /// In a thread: what is under way goes on to be answered.
+    fn calibrate(&mut self, duration: &str, asked: Asked<Request>, run: Option<&str>) {
+        let id = self.identity.id.clone();
+        let why = match (run, &self.calibrating) {
+            (Some(run), _) => Some(format!("it takes part in run {run}")),
+            (None, Some(_)) => Some("it calibrates already".to_owned()),
+            (None, None) => None,
+        };
+        if let Some(why) = why {
+            return asked.reply(&Reply::Refused { id, why });
+        }
+        let (sender, result) = mpsc::channel();
+        let (calibrator, duration) = (self.calibrator, duration.to_owned());
+        let started = thread::Builder::new().name("calibrate".to_owned()).spawn(move || {
+            // The agent may have ended.
+            let _ = sender.send(calibrator(&duration));
+        });
+        match started {
+            Ok(_) => {
+                asked.reply(&Reply::Calibrating { id });
+                self.calibrating = Some(Calibrating { asked, result });
+            }
+            Err(e) => asked.reply(&Reply::Refused { id, why: e.to_string() }),
+        }
+    }
+
+    fn finish(&mut self) {
+        let Some(Calibrating { asked, result }) = &self.calibrating else { return };
+        let result = match result.try_recv() {
+            Ok(result) => result,
+            Err(TryRecvError::Empty) => return,
+            Err(TryRecvError::Disconnected) => Err("the measurement ended without a result".to_owned()),
+        };
+        let id = self.identity.id.clone();
+        match result {
+            Ok(calibration) => {
+                self.identity.calibration = Some(calibration.clone());
+                asked.reply(&Reply::Calibrated { id, calibration: Box::new(calibration) });
+            }
+            Err(why) => asked.reply(&Reply::Refused { id, why }),
+        }
+        self.calibrating = None;
+    }
+}

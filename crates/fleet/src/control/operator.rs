@@ -1,0 +1,136 @@
+//! The operator's side of control.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use units::{Clock, Nanos};
+
+use super::{AgentStatus, Reply, Request, RunReply, RunRequest, TO_ALL, to_one, to_run};
+use crate::link::Link;
+
+/// An agent that is there replies within this time.
+const REPLIES: Nanos = Nanos::from_millis(1_500);
+/// Once one has replied, the others do within this time of the last one.
+const QUIET: Nanos = Nanos::from_millis(500);
+/// A busy coordinator replies within this time.
+const RUN_REPLIES: Nanos = Nanos::from_secs(5);
+
+/// Asks agents and runs.
+pub struct Operator {
+    link: Link,
+    clock: Clock,
+}
+
+impl Operator {
+    /// Asks over this connection.
+    pub fn new(link: Link) -> Operator {
+        Operator { link, clock: Clock::start() }
+    }
+
+    /// Asks these agents, or all of them where none is named; those that are there, by name.
+    ///
+    /// # Errors
+    /// NATS does not let us ask, or one that is named is not there.
+    pub fn ask(&self, names: &[String], request: &Request) -> Result<Vec<AgentStatus>, String> {
+        let replies = self.replies(names, request)?;
+        let status = |reply| match reply {
+            Reply::Status(status) => Some(*status),
+            _ => None,
+        };
+        Ok(replies.into_values().filter_map(status).collect())
+    }
+
+    /// The first reply of each agent.
+    fn replies(&self, names: &[String], request: &Request) -> Result<BTreeMap<String, Reply>, String> {
+        let subjects = match names {
+            [] => vec![TO_ALL.to_owned()],
+            names => names.iter().map(|name| to_one(name)).collect(),
+        };
+        let mut inboxes = Vec::new();
+        for subject in subjects {
+            inboxes.push(self.link.ask::<Reply>(subject, request)?);
+        }
+        let mut found = BTreeMap::new();
+        let mut until = self.clock.now() + REPLIES;
+        while self.clock.now() < until && (names.is_empty() || found.len() < names.len()) {
+            for inbox in &inboxes {
+                let wait = Nanos::from_millis(20).min(until.since(self.clock.now()));
+                if let Some(reply) = inbox.next(wait) {
+                    found.insert(reply.id().to_owned(), reply);
+                    until = until.min(self.clock.now() + QUIET);
+                }
+            }
+        }
+        let missing: Vec<&str> =
+            names.iter().filter(|name| !found.contains_key(*name)).map(String::as_str).collect();
+        if missing.is_empty() {
+            return Ok(found);
+        }
+        Err(format!("no such agent; list them with throng fleet ls: {}", missing.join(", ")))
+    }
+
+    /// Lets these agents, or all, measure what they can do, all at the same time; each result goes to `came`. Waits until
+    /// all have finished, but no longer than `within`.
+    ///
+    /// # Errors
+    /// NATS does not let us ask, or one that is named is not there.
+    pub fn calibrate(
+        &self,
+        names: &[String],
+        duration: &str,
+        within: Nanos,
+        came: &mut dyn FnMut(&Reply),
+    ) -> Result<(), String> {
+        let statuses = self.ask(names, &Request::Status)?;
+        let mut waiting: BTreeSet<String> = statuses.into_iter().map(|status| status.identity.id).collect();
+        let mut inboxes = Vec::new();
+        for id in &waiting {
+            let request = Request::Calibrate { duration: duration.to_owned() };
+            inboxes.push(self.link.ask::<Reply>(to_one(id), &request)?);
+        }
+        let until = self.clock.now() + within;
+        while !waiting.is_empty() && self.clock.now() < until {
+            for inbox in &inboxes {
+                let Some(reply) = inbox.next(Nanos::from_millis(20)) else { continue };
+                if !matches!(reply, Reply::Calibrating { .. }) && waiting.remove(reply.id()) {
+                    came(&reply);
+                }
+            }
+        }
+        for id in waiting {
+            let why = format!("no result within {within}");
+            came(&Reply::Refused { id, why });
+        }
+        Ok(())
+    }
+
+    /// Asks a run, the one in progress where none is named; which one, and what it does.
+    ///
+    /// # Errors
+    /// There is none, or several, or it refuses.
+    pub fn command(&self, run: Option<&str>, request: RunRequest) -> Result<(String, String), String> {
+        let run = match run {
+            Some(run) => run.to_owned(),
+            None => self.only_run()?,
+        };
+        let replies = self.link.ask::<RunReply>(to_run(&run), &request)?;
+        match replies.next(RUN_REPLIES) {
+            Some(RunReply::Accepted(what)) => Ok((run, what)),
+            Some(RunReply::Refused(why)) => Err(why),
+            None => Err(format!("the coordinator of run {run} does not reply; is it still in progress?")),
+        }
+    }
+
+    fn only_run(&self) -> Result<String, String> {
+        let statuses = self.ask(&[], &Request::Status)?;
+        let runs: BTreeSet<String> = statuses.into_iter().filter_map(|status| status.run).collect();
+        let mut runs = runs.into_iter();
+        match (runs.next(), runs.next()) {
+            (Some(run), None) => Ok(run),
+            (None, _) => Err("no run is in progress on these agents".to_owned()),
+            (Some(one), Some(other)) => {
+                let all: Vec<String> = [one, other].into_iter().chain(runs).collect();
+                Err(format!("several runs are in progress; use --run with one of {}", all.join(", ")))
+            }
+        }
+    }
+}

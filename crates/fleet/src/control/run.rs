@@ -1,0 +1,46 @@
+//! The coordinator's side of control: commands of a run come over NATS, as they come from a terminal or a page.
+
+use samples::{Command, Header, Samples, Sink, Tick};
+use units::Nanos;
+
+use super::{RunReply, RunRequest, to_run};
+use crate::link::{Asked, Inbox, Link};
+
+/// Takes commands of a run from NATS: one of its sinks.
+pub struct Commands {
+    requests: Inbox<Asked<RunRequest>>,
+    /// Connections of the plan.
+    connections: u64,
+}
+
+impl Commands {
+    /// Listens for commands of this run.
+    ///
+    /// # Errors
+    /// NATS does not let it listen.
+    pub fn new(link: &Link, run: &str) -> Result<Commands, String> {
+        Ok(Commands { requests: link.serve(to_run(run))?, connections: 0 })
+    }
+}
+
+impl Sink for Commands {
+    fn begin(&mut self, header: &Header) {
+        self.connections = header.connections;
+    }
+
+    fn tick(&mut self, _: &Tick, _: &Samples) {}
+
+    fn ask(&mut self) -> Option<Command> {
+        let asked = self.requests.next(Nanos::ZERO)?;
+        match asked.message.command(self.connections) {
+            Ok((command, what)) => {
+                asked.reply(&RunReply::Accepted(what));
+                Some(command)
+            }
+            Err(why) => {
+                asked.reply(&RunReply::Refused(why));
+                None
+            }
+        }
+    }
+}
