@@ -22,6 +22,19 @@ fn to_one(id: &str) -> String {
     format!("throng.control.{id}")
 }
 
+/// Where all agents are asked for what changes nothing: who may look need not be one who may steer.
+const LOOK_AT_ALL: &str = "throng.look";
+
+/// The same of one agent.
+fn look_at(id: &str) -> String {
+    format!("throng.look.{id}")
+}
+
+/// Where a process that is to be an agent asks whether there is one of this name.
+fn named(id: &str) -> String {
+    format!("throng.name.{id}")
+}
+
 /// Where the coordinator of a run is asked.
 fn to_run(run: &str) -> String {
     format!("throng.command.{run}")
@@ -44,6 +57,13 @@ pub enum Request {
         /// Approximate time of each measurement: `8s`.
         duration: String,
     },
+}
+
+impl Request {
+    /// Whether an agent is the same afterwards.
+    fn only_looks(&self) -> bool {
+        matches!(self, Request::Status | Request::Doctor)
+    }
 }
 
 /// An agent's reply.

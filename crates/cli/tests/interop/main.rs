@@ -36,6 +36,7 @@ mod observed;
 mod off_loopback;
 mod prometheus;
 mod python;
+mod refusals;
 mod right;
 mod server;
 mod silent_way;

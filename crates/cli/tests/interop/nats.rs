@@ -284,10 +284,10 @@ fn the_next_server_of_several_is_used() {
 }
 
 /// A connection that speaks NATS by hand.
-struct Raw(BufReader<TcpStream>);
+pub(crate) struct Raw(BufReader<TcpStream>);
 
 impl Raw {
-    fn new(at: SocketAddr) -> Raw {
+    pub(crate) fn new(at: SocketAddr) -> Raw {
         let mut raw = Raw(BufReader::new(TcpStream::connect(at).unwrap()));
         assert!(raw.line().starts_with("INFO "));
         raw.send(b"CONNECT {\"verbose\":false}\r\nPING\r\n");
@@ -295,7 +295,7 @@ impl Raw {
         raw
     }
 
-    fn send(&mut self, bytes: &[u8]) {
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
         // The server may have closed already: what it said is read.
         let _ = self.0.get_mut().write_all(bytes);
     }
@@ -308,7 +308,7 @@ impl Raw {
         self.send(b"\r\n");
     }
 
-    fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
         line.trim_end().to_owned()

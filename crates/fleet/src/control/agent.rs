@@ -10,7 +10,7 @@ use plan::{Flags, Plan};
 use samples::Calibration;
 use units::Nanos;
 
-use super::{AgentStatus, Reply, Request, TO_ALL, to_one};
+use super::{AgentStatus, LOOK_AT_ALL, Reply, Request, TO_ALL, look_at, named, to_one};
 use crate::{
     identity::Identity,
     link::{Asked, Inbox, Link},
@@ -27,8 +27,8 @@ pub struct Control<'a> {
     identity: Identity,
     planner: &'a dyn Fn(&Flags) -> Result<Plan, String>,
     calibrator: Calibrator,
-    /// On the subject of all, and on its own.
-    requests: [Inbox<Asked<Request>>; 2],
+    /// On the subjects of all, and on its own; and whether they take what does more than look.
+    requests: Vec<(Inbox<Asked<Request>>, bool)>,
     is_drained: bool,
     calibrating: Option<Calibrating>,
     /// When processors were read, and the share of the time before that.
@@ -54,13 +54,22 @@ impl<'a> Control<'a> {
     ) -> Result<Control<'a>, String> {
         /// Others reply within this time.
         const ALONE: Nanos = Nanos::from_millis(300);
-        let own = to_one(&identity.id);
-        let other = link.ask::<Reply>(own.clone(), &Request::Status)?.next(ALONE);
+        let id = identity.id.as_str();
+        let other = link.ask::<Reply>(named(id), &Request::Status)?.next(ALONE);
         if let Some(Reply::Status(other)) = other {
-            let (id, host) = (&identity.id, &other.identity.host);
+            let host = &other.identity.host;
             return Err(format!("an agent named {id} is there already, on {host}; use another --name"));
         }
-        let requests = [link.serve(TO_ALL.to_owned())?, link.serve(own)?];
+        let mut requests = Vec::new();
+        for (subject, steers) in [
+            (TO_ALL.to_owned(), true),
+            (to_one(id), true),
+            (LOOK_AT_ALL.to_owned(), false),
+            (look_at(id), false),
+            (named(id), false),
+        ] {
+            requests.push((link.serve(subject)?, steers));
+        }
         Ok(Control {
             identity,
             planner,
@@ -88,8 +97,10 @@ impl<'a> Control<'a> {
     pub fn turn(&mut self, now: Nanos, run: Option<&str>, lag_ns: Option<u64>) {
         self.sample(now);
         for nth in 0..self.requests.len() {
-            while let Some(asked) = self.requests[nth].next(Nanos::ZERO) {
-                self.handle(asked, run, lag_ns);
+            while let Some(asked) = self.requests[nth].0.next(Nanos::ZERO) {
+                if self.requests[nth].1 || asked.message.only_looks() {
+                    self.handle(asked, run, lag_ns);
+                }
             }
         }
         self.finish();

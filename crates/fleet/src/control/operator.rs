@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use units::{Clock, Nanos};
 
-use super::{AgentStatus, Reply, Request, RunReply, RunRequest, TO_ALL, to_one, to_run};
+use super::{
+    AgentStatus, LOOK_AT_ALL, Reply, Request, RunReply, RunRequest, TO_ALL, look_at, to_one, to_run,
+};
 use crate::link::Link;
 
 /// An agent that is there replies within this time.
@@ -41,9 +43,11 @@ impl Operator {
 
     /// The first reply of each agent.
     fn replies(&self, names: &[String], request: &Request) -> Result<BTreeMap<String, Reply>, String> {
-        let subjects = match names {
-            [] => vec![TO_ALL.to_owned()],
-            names => names.iter().map(|name| to_one(name)).collect(),
+        let subjects = match (names, request.only_looks()) {
+            ([], true) => vec![LOOK_AT_ALL.to_owned()],
+            ([], false) => vec![TO_ALL.to_owned()],
+            (names, true) => names.iter().map(|name| look_at(name)).collect(),
+            (names, false) => names.iter().map(|name| to_one(name)).collect(),
         };
         let mut inboxes = Vec::new();
         for subject in subjects {
