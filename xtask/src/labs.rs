@@ -13,7 +13,7 @@ const QUICK: &[(&str, &[&str])] = &[
     ("express-cluster", &["wrk"]),
     ("http-kit", &["600k-ab", "stand-in"]),
     ("nginx", &["files"]),
-    ("play", &["engines", "play30-netty"]),
+    ("play", &["engines", "agents", "play30-netty"]),
     ("python", &["hold"]),
     ("throng-serve", &["websockets"]),
 ];

@@ -8,6 +8,7 @@
 //! | `POST /clients/n` with a text | sends it; the client |
 //! | `DELETE /clients/n` | closes it; the client |
 //! | `GET /metrics` | Prometheus' text format |
+//! | `GET /tick` | the same as runs store it: exact histograms, that of several agents can be merged |
 
 use std::{future, io, net::SocketAddr, sync::Arc};
 
@@ -72,6 +73,7 @@ fn routes(clients: Arc<Clients>, opens: Option<Opens>) -> Router {
         .route("/clients", get(list).post(add))
         .route("/clients/{number}", get(show).post(send).delete(delete))
         .route("/metrics", get(metrics))
+        .route("/tick", get(tick))
         .fallback(async || (StatusCode::NOT_FOUND, USAGE))
         .method_not_allowed_fallback(async || (StatusCode::METHOD_NOT_ALLOWED, USAGE))
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
@@ -87,6 +89,7 @@ curl ADDR/clients/1                                         show one
 curl ADDR/clients/1 -H content-type:text/plain --data TEXT  send a text on it
 curl ADDR/clients/1 -X DELETE                               close it
 curl ADDR/metrics                                           metrics for Prometheus
+curl ADDR/tick                                              the same as runs store it
 ";
 
 /// A client as JSON.
@@ -237,4 +240,8 @@ async fn delete(State(clients): State<Arc<Clients>>, Path(number): Path<String>)
 async fn metrics(State(clients): State<Arc<Clients>>) -> impl IntoResponse {
     let (header, total) = clients.counted().await;
     ([(CONTENT_TYPE, prometheus::FORMAT)], prometheus::exposition(&header, &total))
+}
+
+async fn tick(State(clients): State<Arc<Clients>>) -> impl IntoResponse {
+    Json(clients.counted().await.1)
 }

@@ -20,6 +20,7 @@ use crate::{
     curve::Second,
     error::Error,
     experiment::{Arguments, Experiment, SCENARIO},
+    load::Load,
     outcome::Subject,
     process::POLL,
     workspace::Workspace,
@@ -77,14 +78,30 @@ impl Clients {
         Ok(clients)
     }
 
-    /// The arguments of the first, without outputs.
-    pub(crate) fn args(&self) -> Vec<String> {
+    fn is_running(&mut self) -> bool {
+        self.each.iter_mut().any(|client| client.child.try_wait().is_ok_and(|status| status.is_none()))
+    }
+
+    /// All ticks of all runs.
+    fn totals(&self, store: &Path) -> Result<Tick, StoreTrouble> {
+        let mut totals = Tick::default();
+        if let Some(store) = Store::existing(store)? {
+            for run in store.tagged(&self.tag)? {
+                store.ticks(&run.id, &mut |record| totals.extend(&record.tick))?;
+            }
+        }
+        Ok(totals)
+    }
+}
+
+impl Load for Clients {
+    /// Of the first.
+    fn args(&self) -> Vec<String> {
         self.each.first().map_or(Vec::new(), |client| client.args.clone())
     }
 
-    /// Waits for their end. They get the terminal's signals themselves; one for this process alone is passed on.
-    /// `meanwhile` is called between two looks at them.
-    pub(crate) fn wait(&mut self, stop: &AtomicBool, meanwhile: &mut dyn FnMut(&mut Clients)) {
+    /// They get the terminal's signals themselves; one for this process alone is passed on.
+    fn wait(&mut self, stop: &AtomicBool, meanwhile: &mut dyn FnMut(&mut dyn Load)) {
         let (clock, mut stopped_at) = (Clock::start(), None);
         while self.is_running() {
             if stop.load(Relaxed) && clock.now() > *stopped_at.get_or_insert(clock.now()) + STOP_TIMEOUT {
@@ -98,19 +115,15 @@ impl Clients {
         }
     }
 
-    fn is_running(&mut self) -> bool {
-        self.each.iter_mut().any(|client| client.child.try_wait().is_ok_and(|status| status.is_none()))
-    }
-
     /// Seconds so far, from this one on, those of several clients together.
-    pub(crate) fn seconds(&mut self, from: usize) -> Vec<Second> {
+    fn seconds(&mut self, from: usize) -> Vec<Second> {
         self.each.iter_mut().for_each(Client::read_on);
         let since = |client: &Client| client.read.iter().skip(from).cloned().collect();
         Second::together(self.each.iter().map(since).collect())
     }
 
     /// Their summary and their seconds, once they have ended. `store`: the run store that has their runs.
-    pub(crate) fn results(&mut self, store: Option<&Path>) -> Result<(Value, Vec<Second>), Error> {
+    fn results(&mut self, store: Option<&Path>) -> Result<(Value, Vec<Second>), Error> {
         let mut summaries = self.each.iter_mut().map(Client::summary).collect::<Result<Vec<Value>, _>>()?;
         let seconds = self.seconds(0);
         if summaries.len() == 1 {
@@ -125,17 +138,6 @@ impl Clients {
         let fields = all.as_object_mut().into_iter().flat_map(|fields| fields.values_mut());
         fields.filter(|times| times["count"] == 0).for_each(|times| *times = Value::Null);
         Ok((all, seconds))
-    }
-
-    /// All ticks of all runs.
-    fn totals(&self, store: &Path) -> Result<Tick, StoreTrouble> {
-        let mut totals = Tick::default();
-        if let Some(store) = Store::existing(store)? {
-            for run in store.tagged(&self.tag)? {
-                store.ticks(&run.id, &mut |record| totals.extend(&record.tick))?;
-            }
-        }
-        Ok(totals)
     }
 }
 

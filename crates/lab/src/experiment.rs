@@ -47,6 +47,12 @@ pub struct Experiment {
     /// Number of simultaneous `throng run` processes, each with its own source address, that share the load.
     #[serde(default = "one")]
     pub(crate) clients: u8,
+    /// Number of `throng agent` processes that hold the load instead, each told by `POST /clients` with `words` as its form.
+    #[serde(default)]
+    pub(crate) agents: u8,
+    /// How long those hold it.
+    #[serde(default)]
+    pub(crate) hold: String,
     /// What to look at.
     pub(crate) look: Option<String>,
 }
@@ -121,6 +127,14 @@ impl Experiment {
         if !(1..=100).contains(&self.clients) || self.clients > 1 && !self.find.is_empty() {
             mistakes.push(format!("clients: must be 1 to 100, and 1 for a search: {}", self.clients));
         }
+        let is_plain = self.find.is_empty() && self.expect.is_empty() && self.clients == 1;
+        if self.agents > 100
+            || self.agents > 0 && (self.scenario.is_some() || self.hold.is_empty() || !is_plain)
+        {
+            mistakes.push(
+                "agents: at most 100, with words and hold, without find, expect and clients".to_owned(),
+            );
+        }
         mistakes.extend(Values::default().fill(&self.text(folder)).err());
         mistakes
     }
@@ -130,7 +144,7 @@ impl Experiment {
         let scenario = self.scenario_text(folder).and_then(Result::ok);
         let variants = self.variants.values().flat_map(|environment| environment.values());
         let all = self.words.iter().chain(&self.find).chain(&self.expect).chain(variants);
-        all.cloned().chain(scenario).collect::<Vec<_>>().join("\n")
+        all.chain([&self.hold]).cloned().chain(scenario).collect::<Vec<_>>().join("\n")
     }
 
     /// The largest number that scales with it, at full scale: its connections, as a rule.

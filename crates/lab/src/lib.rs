@@ -2,6 +2,7 @@
 //! published figures beside the current ones.
 
 mod across;
+mod agents;
 mod case;
 mod clients;
 mod combined;
@@ -13,6 +14,7 @@ mod experiment;
 mod figure;
 mod file;
 mod group;
+mod load;
 mod log;
 mod needs;
 mod outcome;

@@ -29,6 +29,8 @@ use crate::{
 pub(crate) const POLL: Duration = Duration::from_millis(50);
 /// Time for a server to end after SIGTERM.
 const STOP_TIMEOUT: Nanos = Nanos::from_secs(5);
+/// Timeout of a response of a program of ours.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Last lines of a log in an error message.
 const LAST_LINES: usize = 12;
 /// Open files that a server needs besides its connections.
@@ -258,6 +260,27 @@ fn hash_folder(lab: &Lab, folder: &Path, state: &mut impl Hasher) -> std::io::Re
         }
     }
     Ok(())
+}
+
+/// A request to a program of ours, and its response: the status and the body.
+pub(crate) fn request(
+    at: SocketAddr,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> std::io::Result<(u16, String)> {
+    let mut stream = TcpStream::connect_timeout(&at, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n"
+    );
+    stream.write_all((head + body).as_bytes())?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response)?;
+    let (head, body) = response.split_once("\r\n\r\n").unwrap_or_default();
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    Ok((status.ok_or(std::io::ErrorKind::InvalidData)?, body.to_owned()))
 }
 
 fn is_ready(at: SocketAddr, server: &Server) -> bool {

@@ -11,12 +11,14 @@ use serde_json::Value;
 use units::{Date, Nanos};
 
 use crate::{
+    agents::Agents,
     case::Case,
     clients::Clients,
     curve::{Second, intervals},
     error::Error,
     experiment::Experiment,
     file::{Lab, Server},
+    load::Load,
     needs,
     outcome::{Outcome, SCHEMA, Subject},
     pauses::{self, pauses},
@@ -91,7 +93,7 @@ pub(crate) struct Trial<'a> {
     experiment: &'a Experiment,
     log: PathBuf,
     // Before the server, so that no client sees its end.
-    clients: Clients,
+    load: Box<dyn Load>,
     running: Option<Running>,
     /// Without the results.
     outcome: Outcome,
@@ -131,23 +133,27 @@ impl<'a> Trial<'a> {
             },
             server_version: if is_here { workspace.version(server) } else { String::new() },
             processes: running.as_ref().map_or(1, |running| running.addresses.len() as u8),
-            clients: experiment.clients,
+            clients: experiment.clients.max(experiment.agents),
             heap_mib: running.as_ref().and_then(|running| running.heap_mib),
             ..Outcome::default()
         };
         (runner.progress)(&outcome.title(lab));
-        let clients = Clients::start(&workspace, experiment, &outcome.subject, is_quiet)?;
-        outcome.words = clients.args();
-        Ok(Trial { runner, experiment, log: workspace.log, clients, running, outcome })
+        let load: Box<dyn Load> = match experiment.agents {
+            0 => Box::new(Clients::start(&workspace, experiment, &outcome.subject, is_quiet)?),
+            _ => Box::new(Agents::start(&workspace, experiment, &outcome.subject)?),
+        };
+        outcome.words = load.args();
+        Ok(Trial { runner, experiment, log: workspace.log, load, running, outcome })
     }
 
     /// Waits for the end of the load, and stops the server. `meanwhile` is called many times until then.
     pub(crate) fn end(
         mut self,
-        meanwhile: &mut dyn FnMut(&mut Clients),
+        meanwhile: &mut dyn FnMut(&mut dyn Load),
     ) -> Result<(Outcome, Vec<Second>), Error> {
-        self.clients.wait(self.runner.stop, meanwhile);
-        let (summary, seconds) = self.clients.results(self.runner.store.as_deref())?;
+        self.load.wait(self.runner.stop, meanwhile);
+        let (summary, seconds) = self.load.results(self.runner.store.as_deref())?;
+        drop(self.load);
         drop(self.running.take());
         let mut outcome = self.outcome;
         outcome.at = Date::from(units::date()).to_string();

@@ -62,6 +62,14 @@ words = ["{url}/", "-c", "{scale 90}", "--think", "100ms", "-d", "{for 1h}"]
 clients = 3
 
 [[experiment]]
+name = "agents"
+title = "by three agents, each driven by requests"
+agents = 3
+words = ["ws={ws}/ws/echo", "count={scale 90}", "ping=500ms"]
+hold = "{for 2s}"
+then = { "connections.peak" = "{scale 90}" }
+
+[[experiment]]
 name = "away"
 title = "what is not here"
 servers = ["elsewhere"]
@@ -163,6 +171,24 @@ fn several_clients_are_reported_as_one() {
     assert_eq!(runs.len(), 3 * (1 + ended.stderr.matches("repeating: ").count()));
     assert!((2_000..3_000).contains(&count), "{summary}");
     assert!(summary["requests"]["answered"].as_f64().unwrap() >= count as f64, "{summary}");
+    assert_eq!(labs.left(), 0);
+}
+
+#[test]
+fn agents_hold_the_load_and_their_counts_agree() {
+    let labs = Labs::new("agents");
+    let ended = labs.end(&["run", "own", "--variant", "agents", "--for", "2s"]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("pass: 3 agents held 90 of 90 WebSockets, ping p50 "), "{ended:?}");
+    let kept = labs.kept();
+    let summary = &kept[0]["summary"];
+    let c = &summary["connections"];
+    let figures = ["wanted", "opened", "peak", "held", "failed", "dropped"].map(|figure| c[figure].as_u64());
+    assert_eq!(figures, [90, 90, 90, 90, 0, 0].map(Some), "{summary}");
+    let answered = summary["requests"]["answered"].as_u64().unwrap();
+    assert!(answered >= 90 * 2, "{summary}");
+    assert!(summary["latency_us"]["count"].as_u64() == Some(answered) && kept[0]["clients"] == 3, "{kept:?}");
+    assert_eq!(summary["reasons"], serde_json::json!([]), "{summary}");
     assert_eq!(labs.left(), 0);
 }
 
