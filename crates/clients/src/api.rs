@@ -26,13 +26,12 @@ use axum::{
 };
 use exporters::{
     prometheus,
-    web::{Opens, Web},
+    web::{self, Opens, Web},
 };
 use serde::Serialize;
 use units::Nanos;
 
 use crate::{
-    access,
     clients::{Clients, Refused},
     form::Wanted,
     order::{Filter, NotSent, View},
@@ -77,7 +76,7 @@ fn routes(clients: Arc<Clients>, opens: Option<Opens>) -> Router {
         .fallback(async || (StatusCode::NOT_FOUND, USAGE))
         .method_not_allowed_fallback(async || (StatusCode::METHOD_NOT_ALLOWED, USAGE))
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
-        .layer(middleware::from_fn_with_state(opens, access::guard))
+        .layer(middleware::from_fn_with_state(opens, web::guard))
         .with_state(clients)
 }
 

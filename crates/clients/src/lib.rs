@@ -9,7 +9,6 @@
 //! A run's clients follow a plan together and are counted; these are resources, each with a number and its last texts. They share
 //! the loop, the protocol and the local addresses with the engine, not its records of 16 bytes.
 
-mod access;
 mod api;
 mod client;
 mod clients;

@@ -16,7 +16,7 @@ mod table;
 mod terminal;
 
 pub use calibration::{calibration_json, calibration_text};
-pub use dashboard::{Dashboard, Opens};
+pub use dashboard::{Dashboard, Feed, Followed, LIVE_PAGE, Opens, page_headers, read_command};
 pub use find::{find_line, find_text};
 pub use line::{Classic, Line};
 pub use messages::{Messages, flush_messages, message};

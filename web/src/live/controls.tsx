@@ -67,7 +67,7 @@ export function Controls({ phase }: { phase: Phase | undefined }) {
 /** Asks; what went wrong, if anything did. */
 async function post(ask: Ask): Promise<string | null> {
   try {
-    const answer = await fetch("/control", {
+    const answer = await fetch("control", {
       method: "POST",
       headers: { "Content-Type": "application/json", "X-Throng": "1", ...shown() },
       body: JSON.stringify({ ask }),

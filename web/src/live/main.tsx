@@ -21,7 +21,7 @@ const LINKS: Record<Link, string> = {
 };
 
 function LivePage() {
-  const { run, link } = useFollower("/events");
+  const { run, link } = useFollower("events");
   const target = run?.record.header?.target ?? "";
   useEffect(() => void (document.title = target ? `throng · ${target}` : "throng"), [target]);
   const phase = run?.entries.at(-1)?.period.phase;

@@ -20,6 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("store", &["samples", "stats", "units"]),
     ("exporters", &["samples", "store", "units"]),
     ("view", &["exporters", "samples", "stats", "store", "units"]),
+    ("api", &["exporters", "samples", "units", "view"]),
     // A run that never was, for tests.
     ("fixtures", &["samples", "units"]),
     ("fleet", &["run", "host", "plan", "samples", "units"]),
@@ -44,6 +45,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "view",
             "fleet",
             "clients",
+            "api",
             "lab",
         ],
     ),

@@ -3,7 +3,7 @@
 use axum::{
     extract::{Request, State},
     http::{
-        HeaderValue, Method, StatusCode,
+        HeaderMap, HeaderValue, Method, StatusCode,
         header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
     },
     middleware::Next,
@@ -45,12 +45,16 @@ pub(super) async fn guard(State(opens): State<Option<Opens>>, request: Request, 
     if !is_known {
         response.extensions_mut().insert(Public);
     }
-    let headers = response.headers_mut();
+    page_headers(response.headers_mut());
+    response
+}
+
+/// What a page of ours may do, and who may keep it.
+pub fn page_headers(headers: &mut HeaderMap) {
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
 }
 
 /// The secret, where a person typed it.

@@ -1,6 +1,7 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
+    sync::Arc,
     time::Duration,
 };
 
@@ -117,7 +118,7 @@ fn commands_reach_the_run_in_order() {
         check(at, ("POST /control", own, wrong), 400);
     }
     assert_eq!(dashboard.ask(), None);
-    for _ in 0..MAX_COMMANDS {
+    for _ in 0..followed::MAX_COMMANDS {
         check(at, ("POST /control", own, "{\"ask\":\"up\"}"), 204);
     }
     check(at, ("POST /control", own, "{\"ask\":\"up\"}"), 503);
@@ -141,7 +142,7 @@ fn without_a_token_it_is_for_this_machine() {
     let page = fetch(at, "GET /", "", "");
     let (head, body) = page.split_once("\r\n\r\n").unwrap();
     assert!(head.to_lowercase().contains("content-security-policy: default-src 'none'"), "{head}");
-    assert_eq!(body, PAGE);
+    assert_eq!(body, LIVE_PAGE);
 }
 
 #[test]
@@ -166,7 +167,7 @@ fn a_token_is_shown_by_a_header_and_never_kept_as_a_cookie() {
     assert!(shown.starts_with("http/1.1 303 ") && shown.contains("location: /#token=secret\r\n"), "{shown}");
     // The page has nothing of the run in it.
     let page = fetch(at, "GET /", "Host: far.example\r\n", "");
-    assert!(page.starts_with("HTTP/1.1 200 ") && page.ends_with(PAGE), "{page}");
+    assert!(page.starts_with("HTTP/1.1 200 ") && page.ends_with(LIVE_PAGE), "{page}");
     let both = "Authorization: Bearer secret\r\nX-Throng: 1\r\n";
     let received = fetch(at, "POST /control", both, "{\"ask\":\"stop\"}");
     assert!(received.starts_with("HTTP/1.1 204 "), "{received}");

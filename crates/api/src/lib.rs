@@ -1,0 +1,96 @@
+//! The HTTP API of a coordinator: runs as resources, described by OpenAPI 3.1 at `/openapi.json`.
+//!
+//! It knows nothing of plans: what a request describes is read, and carried out, by a [`Runner`]. A run is followed as on the live
+//! page, which is served for each run and works through this API.
+
+mod problem;
+mod request;
+mod routes;
+mod runs;
+#[cfg(test)]
+mod tests;
+
+use std::{future, io, net::SocketAddr, sync::Arc};
+
+use exporters::web::{Opens, Web};
+use samples::{RunRecord, Sink, Summary};
+use serde_json::Value;
+
+use runs::Runs;
+
+/// What a request describes, as it is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spec {
+    /// The target, or none where the scenario has it.
+    pub target: Option<String>,
+    /// The text of a scenario file.
+    pub scenario: Option<String>,
+    /// Files that the scenario reads, by name.
+    pub files: Vec<(String, String)>,
+    /// Flags of `throng run`, without `--`, each with its value.
+    pub flags: Vec<(String, String)>,
+}
+
+/// Carries out a run; the sink sees it as it happens.
+pub type Work = Box<dyn FnOnce(&mut dyn Sink) -> Result<Finished, Vec<String>> + Send>;
+
+/// A run that was read, and has not begun.
+pub struct Ready {
+    /// What it loads.
+    pub target: String,
+    /// What is known of it.
+    pub record: RunRecord,
+    /// Carries it out, or says why it cannot.
+    pub work: Work,
+}
+
+/// A run that is over.
+pub struct Finished {
+    /// What it means.
+    pub summary: Summary,
+    /// Its id in the run store, if it was stored.
+    pub stored: Option<String>,
+}
+
+/// What carries out runs: this machine, or a fleet.
+pub trait Runner: Send + Sync + 'static {
+    /// Reads what is to run.
+    ///
+    /// # Errors
+    /// All mistakes, a line each.
+    fn read(&self, spec: &Spec) -> Result<Ready, Vec<String>>;
+
+    /// The agents that are there, each as an object with its `id`.
+    ///
+    /// # Errors
+    /// They cannot be asked.
+    fn agents(&self) -> Result<Vec<Value>, String>;
+
+    /// How many runs there may be at once.
+    fn most(&self) -> usize;
+}
+
+/// The running API.
+pub struct Api {
+    web: Web,
+    runs: Arc<Runs>,
+}
+
+impl Api {
+    /// Serves at this address; also returns it, with the port. `opens`: the token that every request must show; without it the
+    /// caller has to see to it that the address is on loopback.
+    ///
+    /// # Errors
+    /// Another one listens there, or another error of bind.
+    pub fn start(at: SocketAddr, runner: impl Runner, opens: Option<Opens>) -> io::Result<(Api, SocketAddr)> {
+        let runs = Arc::new(Runs::new(Box::new(runner)));
+        let (web, at) = Web::start(at, routes::router(runs.clone(), opens), future::ready(()))?;
+        Ok((Api { web, runs }, at))
+    }
+
+    /// Stops all runs, waits for them, and ends.
+    pub fn end(self) {
+        self.runs.stop();
+        self.web.end();
+    }
+}

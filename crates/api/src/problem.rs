@@ -1,0 +1,44 @@
+//! A request that is not served.
+
+use axum::{
+    Json,
+    extract::rejection::BytesRejection,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+
+/// Why, with the fix: a line for each mistake.
+#[derive(Debug, Serialize)]
+pub(crate) struct Problem {
+    #[serde(skip)]
+    status: StatusCode,
+    errors: Vec<String>,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, why: impl Into<String>) -> Problem {
+        Problem { status, errors: vec![why.into()] }
+    }
+
+    /// All mistakes of a request.
+    pub(crate) fn wrong(errors: Vec<String>) -> Problem {
+        Problem { status: StatusCode::BAD_REQUEST, errors }
+    }
+
+    pub(crate) fn unknown(id: &str) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, format!("no such run; GET /runs lists them: {id}"))
+    }
+}
+
+impl From<BytesRejection> for Problem {
+    fn from(why: BytesRejection) -> Problem {
+        Problem::new(why.status(), why.body_text())
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        (self.status, Json(self)).into_response()
+    }
+}

@@ -1,0 +1,248 @@
+//! The runs that this server has started.
+
+use std::{sync::Arc, thread::JoinHandle};
+
+use axum::http::StatusCode;
+use parking_lot::Mutex;
+use samples::{Command, Header, RunRecord, Samples, Sink, Summary, Tick};
+use serde::Serialize;
+use serde_json::{Value, json};
+use units::Date;
+use view::{Feed, Followed};
+
+use crate::{Finished, Ready, Runner, Spec, problem::Problem};
+
+/// Runs that are over of which the results are kept; all of them are in the run store.
+const KEPT: usize = 100;
+
+/// All runs, the oldest first.
+pub(crate) struct Runs {
+    runner: Box<dyn Runner>,
+    all: Mutex<Vec<Arc<Run>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// A run.
+pub(crate) struct Run {
+    pub(crate) id: String,
+    pub(crate) followed: Followed,
+    target: String,
+    began: Date,
+    now: Mutex<Now>,
+}
+
+/// What became of it so far.
+#[derive(Default)]
+struct Now {
+    state: State,
+    /// Connections of its plan.
+    connections: u64,
+    reasons: Vec<String>,
+    verdict: Option<&'static str>,
+    summary: Option<Value>,
+    stored: Option<String>,
+}
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    /// Checks limits, gathers agents.
+    #[default]
+    Preparing,
+    Running,
+    /// Over, with a verdict.
+    Done,
+    /// It could not begin.
+    Refused,
+}
+
+impl Runs {
+    pub(crate) fn new(runner: Box<dyn Runner>) -> Runs {
+        Runs { runner, all: Mutex::default(), threads: Mutex::default() }
+    }
+
+    /// The agents that are there.
+    pub(crate) fn agents(&self) -> Result<Vec<Value>, Problem> {
+        let failed = |why| Problem::new(StatusCode::SERVICE_UNAVAILABLE, why);
+        self.runner.agents().map_err(failed)
+    }
+
+    /// All, the oldest first.
+    pub(crate) fn list(&self) -> Vec<Arc<Run>> {
+        self.all.lock().clone()
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Result<Arc<Run>, Problem> {
+        let all = self.all.lock();
+        all.iter().find(|run| run.id == id).cloned().ok_or_else(|| Problem::unknown(id))
+    }
+
+    /// Reads what is to run, which may take a while, and starts it. Also returns what carries its events, to be spawned.
+    pub(crate) fn start(
+        self: &Arc<Self>,
+        spec: &Spec,
+    ) -> Result<(Arc<Run>, impl Future<Output = ()> + Send + use<>), Problem> {
+        self.check_room(&self.all.lock())?;
+        let Ready { target, record, work } = self.runner.read(spec).map_err(Problem::wrong)?;
+        let (run, feed, forward) = Run::new(target, record);
+        {
+            let mut all = self.all.lock();
+            // Another one may have come meanwhile.
+            self.check_room(&all)?;
+            all.push(run.clone());
+            let over: Vec<String> =
+                all.iter().filter(|run| run.is_over()).map(|run| run.id.clone()).collect();
+            if let [oldest, rest @ ..] = over.as_slice()
+                && rest.len() >= KEPT
+            {
+                all.retain(|run| run.id != *oldest);
+            }
+        }
+        let own = run.clone();
+        let body = move || {
+            let result = work(&mut Noted { feed, run: own.clone() });
+            own.end(result);
+        };
+        let thread = std::thread::Builder::new().name(format!("run-{}", run.id)).spawn(body);
+        let failed = |e: std::io::Error| Problem::new(StatusCode::SERVICE_UNAVAILABLE, e.to_string());
+        let mut threads = self.threads.lock();
+        threads.retain(|thread| !thread.is_finished());
+        threads.push(thread.map_err(failed)?);
+        Ok((run, forward))
+    }
+
+    fn check_room(&self, all: &[Arc<Run>]) -> Result<(), Problem> {
+        let under_way: Vec<&str> =
+            all.iter().filter(|run| !run.is_over()).map(|run| run.id.as_str()).collect();
+        if under_way.len() < self.runner.most() {
+            return Ok(());
+        }
+        let why = format!(
+            "no further run at the same time; stop one with DELETE /runs/ID: {}",
+            under_way.join(", ")
+        );
+        Err(Problem::new(StatusCode::CONFLICT, why))
+    }
+
+    /// Stops a run that is under way, and forgets one that is over; whether it was over.
+    pub(crate) fn delete(&self, id: &str) -> Result<bool, Problem> {
+        let run = self.get(id)?;
+        if !run.is_over() {
+            run.command(Command::Stop)?;
+            return Ok(false);
+        }
+        self.all.lock().retain(|run| run.id != id);
+        Ok(true)
+    }
+
+    /// Stops all, and waits for them.
+    pub(crate) fn stop(&self) {
+        for run in self.list() {
+            // One that is over takes no commands.
+            let _ = run.command(Command::Stop);
+        }
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            // A panic is its own.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Run {
+    fn new(target: String, record: RunRecord) -> (Arc<Run>, Feed, impl Future<Output = ()> + Send + 'static) {
+        let began = record.began_ms;
+        let (followed, feed, forward) = Followed::new(record);
+        let id = format!("{:08x}", units::system_random() as u32);
+        let now = Mutex::default();
+        (Arc::new(Run { id, followed, target, began, now }), feed, forward)
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("/runs/{}", self.id)
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.now.lock().state, State::Done | State::Refused)
+    }
+
+    /// Connections of its plan; none before it has begun.
+    pub(crate) fn connections(&self) -> u64 {
+        self.now.lock().connections
+    }
+
+    /// Sends it a command.
+    pub(crate) fn command(&self, command: Command) -> Result<(), Problem> {
+        if self.is_over() {
+            return Err(Problem::new(StatusCode::CONFLICT, format!("this run is over: {}", self.id)));
+        }
+        let busy = || {
+            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "this run has many commands to look at; try again")
+        };
+        self.followed.command(command).then_some(()).ok_or_else(busy)
+    }
+
+    fn end(&self, result: Result<Finished, Vec<String>>) {
+        let mut now = self.now.lock();
+        match result {
+            Ok(Finished { summary, stored }) => {
+                now.state = State::Done;
+                now.verdict = Some(summary.verdict.name());
+                now.reasons = summary.reasons.clone();
+                now.summary = serde_json::from_str(&view::json(&summary)).ok();
+                now.stored = stored;
+            }
+            Err(reasons) => (now.state, now.reasons) = (State::Refused, reasons),
+        }
+    }
+
+    /// As it is listed; with its summary, where it is shown alone.
+    pub(crate) fn json(&self, with_summary: bool) -> Value {
+        let (now, url) = (self.now.lock(), self.url());
+        let mut json = json!({
+            "id": self.id,
+            "url": url,
+            "events": format!("{url}/events"),
+            "page": format!("{url}/page"),
+            "state": now.state,
+            "target": self.target,
+            "began": self.began.to_string(),
+            "connections": now.connections,
+            "verdict": now.verdict,
+            "reasons": now.reasons,
+            "stored": now.stored,
+        });
+        if with_summary {
+            json["summary"] = now.summary.clone().unwrap_or_default();
+        }
+        json
+    }
+}
+
+/// Feeds the followers of a run, and notes that it has begun.
+struct Noted {
+    feed: Feed,
+    run: Arc<Run>,
+}
+
+impl Sink for Noted {
+    fn begin(&mut self, header: &Header) {
+        {
+            let mut now = self.run.now.lock();
+            (now.state, now.connections) = (State::Running, header.connections);
+        }
+        self.feed.begin(header);
+    }
+
+    fn tick(&mut self, tick: &Tick, samples: &Samples) {
+        self.feed.tick(tick, samples);
+    }
+
+    fn ask(&mut self) -> Option<Command> {
+        self.feed.ask()
+    }
+
+    fn finish(&mut self, summary: &Summary) {
+        self.feed.finish(summary);
+    }
+}

@@ -1,0 +1,154 @@
+//! A run that others follow, from any point in time, and that takes their commands.
+
+use std::{
+    borrow::Cow,
+    convert::Infallible,
+    sync::{
+        Arc,
+        mpsc::{Receiver, SyncSender, sync_channel},
+    },
+};
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::{Stream, StreamExt, stream};
+use parking_lot::Mutex;
+use samples::{Command, Header, RunRecord, Samples, Sink, Summary, Tick, TickRecord};
+use tokio::sync::{broadcast, mpsc};
+
+use crate::report::Report;
+
+/// Seconds that may wait for the page's thread, and for a follower: then it starts again with the whole run so far.
+const WAITING: usize = 60;
+/// An event without data is none (HTML, 9.2.6).
+const NOTHING: &str = "null";
+/// Commands that may wait for the run, which checks many times a second.
+pub(super) const MAX_COMMANDS: usize = 16;
+
+/// The run as its followers have it. Clones are the same one.
+#[derive(Clone)]
+pub struct Followed(Arc<Room>);
+
+/// The sink that feeds it. Its end is the end of the run.
+pub struct Feed {
+    events: mpsc::Sender<RunEvent>,
+    commands: Receiver<Command>,
+}
+
+/// Events of a run.
+enum RunEvent {
+    Begun(Box<Header>),
+    Tick(Box<TickRecord<'static>>),
+    Over(Box<Summary>),
+}
+
+/// A server-sent event: its name and data.
+type SseEvent = (&'static str, Arc<str>);
+
+/// State shared by all followers.
+struct Room {
+    /// The run so far, and its followers: under one lock, so that no event is missed or sent twice.
+    stage: Mutex<Stage>,
+    commands: SyncSender<Command>,
+}
+
+struct Stage {
+    report: Report,
+    followers: Option<broadcast::Sender<SseEvent>>,
+}
+
+impl Followed {
+    /// A run that is about to start, the sink that feeds it, and what carries events from there: to be spawned.
+    pub fn new(run: RunRecord) -> (Followed, Feed, impl Future<Output = ()> + Send + 'static) {
+        let (sender, commands) = sync_channel(MAX_COMMANDS);
+        let (events, events_in) = mpsc::channel(WAITING);
+        let followers = Some(broadcast::channel(WAITING).0);
+        let stage = Mutex::new(Stage { report: Report::new(run), followers });
+        let room = Arc::new(Room { stage, commands: sender });
+        (Followed(room.clone()), Feed { events, commands }, forward(room, events_in))
+    }
+
+    /// Sends the run a command; false if it has ended, or has many to look at.
+    pub fn command(&self, command: Command) -> bool {
+        self.0.commands.try_send(command).is_ok()
+    }
+
+    /// All until now, and then whatever comes: `run`, `tick`, `summary`, `end`.
+    pub fn events(&self) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
+        let (now, receiver) = {
+            let stage = self.0.stage.lock();
+            let now: SseEvent = ("run", stage.report.run_json().into());
+            (now, stage.followers.as_ref().map(broadcast::Sender::subscribe))
+        };
+        let over = stream::iter(receiver.is_none().then(|| ("end", NOTHING.into())));
+        let later = stream::unfold(receiver, async |receiver| {
+            let mut receiver = receiver?;
+            // A follower that is too slow is disconnected: the page reconnects, and gets the run so far.
+            let next = receiver.recv().await.ok()?;
+            Some((next, Some(receiver)))
+        });
+        let all = stream::iter([now]).chain(over).chain(later);
+        let events = all.map(|(name, data)| Ok(Event::default().event(name).data(data)));
+        Sse::new(events).keep_alive(KeepAlive::default())
+    }
+}
+
+impl Feed {
+    /// The page's thread has a minute to take it; what it does not, pages do not have, and the store does.
+    fn send(&self, event: RunEvent) {
+        let _ = self.events.try_send(event);
+    }
+}
+
+impl Sink for Feed {
+    fn begin(&mut self, header: &Header) {
+        self.send(RunEvent::Begun(Box::new(header.clone())));
+    }
+
+    fn tick(&mut self, tick: &Tick, samples: &Samples) {
+        let record = TickRecord { tick: Cow::Borrowed(tick), looks: Cow::Borrowed(samples) };
+        self.send(RunEvent::Tick(Box::new(TickRecord::coarse(&record))));
+    }
+
+    fn ask(&mut self) -> Option<Command> {
+        self.commands.try_recv().ok()
+    }
+
+    fn finish(&mut self, summary: &Summary) {
+        self.send(RunEvent::Over(Box::new(summary.clone())));
+    }
+}
+
+/// Takes events of the run until the end, and forwards them.
+async fn forward(room: Arc<Room>, mut events: mpsc::Receiver<RunEvent>) {
+    while let Some(event) = events.recv().await {
+        let mut stage = room.stage.lock();
+        let message = match event {
+            RunEvent::Begun(header) => {
+                stage.report.begin(&header);
+                ("run", stage.report.run_json())
+            }
+            RunEvent::Tick(record) => {
+                let json = record.to_json();
+                stage.report.add(*record);
+                ("tick", json)
+            }
+            RunEvent::Over(summary) => {
+                stage.report.finish(&summary);
+                ("summary", crate::summary::json(&summary).replace('\n', ""))
+            }
+        };
+        stage.send(message);
+    }
+    let mut stage = room.stage.lock();
+    stage.send(("end", NOTHING.to_owned()));
+    stage.followers = None;
+}
+
+impl Stage {
+    fn send(&self, (name, data): (&'static str, String)) {
+        if let Some(followers) = &self.followers {
+            // Without followers it is not sent.
+            let _ = followers.send((name, data.into()));
+        }
+    }
+}
