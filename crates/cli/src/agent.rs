@@ -4,7 +4,7 @@ mod name;
 
 use std::sync::atomic::AtomicBool;
 
-use fleet::{About, Allow, Caps, Control, Fleet, Identity, Job, OnLost, Server, Service};
+use fleet::{About, Allow, Caps, Control, Fleet, Identity, Job, Link, OnLost, Server, Service};
 use host::Root;
 use plan::{Flags, Plan, flag};
 use run::Workers;
@@ -80,6 +80,23 @@ pub(crate) fn fleet(
     flags: &Flags,
     scenario: Option<&Scenario>,
 ) -> Result<Option<Members>, Failure> {
+    let Some(Place { link, job, broker }) = place(flags, scenario)? else { return Ok(None) };
+    let failed = |why: String| Failure::machine(format!("--fleet: {why}"));
+    let fleet = Fleet::gather(link, plan, &job, &mut |line| message(line)).map_err(failed)?;
+    plan.seed = fleet.seed();
+    message(&format!("run {} on {} agents", fleet.id(), fleet.agents().len()));
+    Ok(Some(Members { fleet, _broker: broker }))
+}
+
+/// Where a fleet is, and what it is to do.
+pub(crate) struct Place {
+    pub(crate) link: Link,
+    pub(crate) job: Job,
+    pub(crate) broker: Option<OwnBroker>,
+}
+
+/// Where the flags name a fleet, if they do.
+pub(crate) fn place(flags: &Flags, scenario: Option<&Scenario>) -> Result<Option<Place>, Failure> {
     let Some(url) = flags.get(&flag::FLEET) else { return Ok(None) };
     let mut mistakes = Mistakes::default();
     let own = own_broker(url);
@@ -97,7 +114,6 @@ pub(crate) fn fleet(
     let broker = own.map(|listen| OwnBroker::start(listen, target)).transpose()?;
     let server = server.or_else(|| broker.as_ref().map(|broker| broker.server.clone()));
     let link = nats::link("--fleet", &server.expect("it is no mistake"))?;
-    let failed = |why: String| Failure::machine(format!("--fleet: {why}"));
     let job = Job {
         flags: flags.clone().without_place().pairs(),
         scenario: scenario.map(|scenario| scenario.text.clone()),
@@ -105,11 +121,9 @@ pub(crate) fn fleet(
         // Agents come when they know where: one at least is waited for.
         agents: agents.or(broker.as_ref().map(|_| 1)),
         on_lost,
+        step: None,
     };
-    let fleet = Fleet::gather(link, plan, &job, &mut |line| message(line)).map_err(failed)?;
-    plan.seed = fleet.seed();
-    message(&format!("run {} on {} agents", fleet.id(), fleet.agents().len()));
-    Ok(Some(Members { fleet, _broker: broker }))
+    Ok(Some(Place { link, job, broker }))
 }
 
 /// The agents of a run, and the broker that was started for them.

@@ -1,12 +1,14 @@
 //! `throng find`: the largest load that the target sustains.
 
+use fleet::Agents;
 use host::Root;
 use plan::{Flags, Plan, Scheme, flag};
-use run::{By, Find};
+use run::{By, Find, Here};
 use units::{Count, Nanos};
 
 use crate::{
     EXIT_INTERRUPTED, Failure,
+    agent::{self, Place},
     args::{FindArgs, refused_by_find},
     files::Files,
     message,
@@ -25,26 +27,35 @@ const PROBE: &str = "20/s";
 pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
     let (by, most) = read_args(args, &flags)?;
     let json = flags.get(&flag::JSON).map(str::to_owned);
-    let (plan, dwell) = plan(flags, by)?;
+    let (plan, dwell, agents) = plan(flags, by)?;
     Files::default().json(json.as_deref())?;
     let interrupt = signals::interrupt()?;
     let root = Root::real();
-    let most = match most {
-        Some(most) => most,
-        None => run::most(by, &plan, &root).map_err(Failure::machine)?,
+    let most = match (most, &agents) {
+        (Some(most), _) => most,
+        (None, Some(_)) => {
+            return Err(Failure::usage(["--max: how much the agents can do is not known; use --max 100k"]));
+        }
+        (None, None) => run::most(by, &plan, &root).map_err(Failure::machine)?,
     };
     print_stderr(&format!("{}: up to {} {}, {dwell} each", plan.text, Count(most), by.unit()));
     let mut show = |point: &samples::Point| print_stderr(&view::find_line(point, by.unit()));
     let how = Find { by, most, dwell: dwell.max(Nanos::from_secs(1)) };
-    let found =
-        run::find(how, &plan, &root, &interrupt, &mut message, &mut show).map_err(Failure::machine)?;
+    let (found, _broker) = match agents {
+        None => (run::find(&mut Here(&root), how, &plan, &root, &interrupt, &mut message, &mut show), None),
+        Some(Place { link, job, broker }) => {
+            let mut agents = Agents::new(link, job);
+            (run::find(&mut agents, how, &plan, &root, &interrupt, &mut message, &mut show), broker)
+        }
+    };
+    let found = found.map_err(Failure::machine)?;
     let text = view::find_text(&found, by.unit());
     crate::print_result(&text, json.as_deref(), || view::json(&found))?;
     Ok(if interrupt.is_set() { EXIT_INTERRUPTED } else { found.exit_status() })
 }
 
 /// What each step does, and for how long.
-fn plan(flags: Flags, by: By) -> Result<(Plan, Nanos), Failure> {
+fn plan(flags: Flags, by: By) -> Result<(Plan, Nanos, Option<Place>), Failure> {
     let dwell = flags.get(&flag::DURATION).unwrap_or(DWELL).to_owned();
     let flags = match plans::scenario_file(&flags) {
         // The search determines how long a step lasts, whatever the scenario's stages are.
@@ -56,11 +67,10 @@ fn plan(flags: Flags, by: By) -> Result<(Plan, Nanos), Failure> {
             if thinks { flags.or(&flag::THINK, THINK) } else { flags }
         }
     };
-    let plan = plans::plan(&flags)?;
-    match Nanos::parse(&dwell) {
-        Ok(dwell) => Ok((plan, dwell)),
-        Err(_) => Err(Failure::usage([format!("--duration: a search step cannot last {dwell:?}; use 5s")])),
-    }
+    let (plan, scenario) = plans::with_scenario(&flags)?;
+    let dwell = Nanos::parse(&dwell)
+        .map_err(|_| Failure::usage([format!("--duration: a search step cannot last {dwell:?}; use 5s")]))?;
+    Ok((plan, dwell, agent::place(&flags, scenario.as_ref())?))
 }
 
 fn read_args(args: &FindArgs, flags: &Flags) -> Result<(By, Option<u64>), Failure> {

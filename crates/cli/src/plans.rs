@@ -40,7 +40,12 @@ pub(crate) fn job(flags: &Flags) -> Result<Job, Failure> {
 
 /// A plan without outputs; all mistakes at once.
 pub(crate) fn plan(flags: &Flags) -> Result<Plan, Failure> {
-    read(flags).map(|(plan, _)| settled(plan, true)).map_err(Failure::usage)
+    with_scenario(flags).map(|(plan, _)| plan)
+}
+
+/// The same with its scenario file.
+pub(crate) fn with_scenario(flags: &Flags) -> Result<(Plan, Option<Scenario>), Failure> {
+    read(flags).map(|(plan, scenario)| (settled(plan, true), scenario)).map_err(Failure::usage)
 }
 
 /// The same without a single dial, and without a scenario file.

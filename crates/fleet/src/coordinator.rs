@@ -5,6 +5,7 @@ mod fleet;
 mod handover;
 mod member;
 mod replay;
+mod search;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,6 +17,7 @@ use units::Nanos;
 pub use fleet::{Fleet, Job};
 #[cfg(test)]
 pub(crate) use replay::Replay;
+pub use search::Agents;
 
 use self::member::{Answer, Member};
 use crate::{

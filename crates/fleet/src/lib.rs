@@ -34,6 +34,6 @@ pub use agent::{About, Allow, Caps, Held, Planner, Service};
 pub use control::{
     AgentStatus, Calibrator, Commands, Control, Operator, Reply, Request, RunReply, RunRequest,
 };
-pub use coordinator::{Fleet, Job, OnLost};
+pub use coordinator::{Agents, Fleet, Job, OnLost};
 pub use identity::{AgentFinding, Identity, agent_name, is_agent_name_of, new_agent_name};
 pub use link::{Access, Link, NoLink, Say, Server, has_certificate, has_private_key};

@@ -117,6 +117,8 @@ pub(crate) struct Offer {
     pub(crate) scenario: Option<String>,
     /// The files that the scenario reads, by name.
     pub(crate) files: Vec<(String, String)>,
+    /// The step of a search, where it is one: what is made larger, how much it is, and for how long.
+    pub(crate) step: Option<(run::By, u64, Nanos)>,
     /// This agent's share and the sum of all.
     pub(crate) share: (u32, u32),
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use host::Root;
 use plan::Plan;
-use samples::{Phase, Sink, Tick};
+use samples::{AgentState, Phase, Sink, Tick};
 use units::Nanos;
 
 use crate::{
@@ -57,7 +57,10 @@ pub(crate) fn conduct_on(
     let sinks: &mut [&mut dyn Sink] = &mut [];
     let mut around = Environment::new(plan, observer, ground, sinks, interrupt);
     around.play(&mut conductor, workers);
-    around.finish(conductor, workers)
+    let mut record = around.finish(conductor, workers);
+    // What the others report goes on.
+    record.agents.retain(|agent| agent.state == AgentState::Lost);
+    record
 }
 
 struct Environment<'a, 's> {

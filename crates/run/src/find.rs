@@ -13,7 +13,10 @@ use crate::{
 use steps::Steps;
 
 mod load;
+mod source;
 mod steps;
+
+pub use source::{Here, WorkerSource};
 
 /// Precision of the result, as a share of it.
 const TOLERANCE: f64 = 0.02;
@@ -30,7 +33,7 @@ const PROBE_MORE_US: f64 = 20_000.0;
 const SHARE: f64 = 0.98;
 
 /// What is made larger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum By {
     /// Connections held.
     Connections,
@@ -134,7 +137,8 @@ pub fn most(by: By, plan: &Plan, root: &Root) -> Result<u64, Refusal> {
 ///
 /// # Errors
 /// This machine cannot do even the first step.
-pub fn find(
+pub fn find<S: WorkerSource>(
+    source: &mut S,
     find: Find,
     plan: &Plan,
     root: &Root,
@@ -143,7 +147,7 @@ pub fn find(
     show: &mut dyn FnMut(&Point),
 ) -> Result<FindSummary, Refusal> {
     let least = find.by.least(plan).min(find.most);
-    let mut steps = Steps::new(find, least, plan, root, interrupt, say)?;
+    let mut steps = Steps::new(source, find, least, plan, root, interrupt, say)?;
     let first = find.by.first().max(least);
     let mut known = Known { search: Search::new(least, first, steps.most, TOLERANCE), ..Known::default() };
     while let Some(Step { load, confirms }) = known.search.step() {

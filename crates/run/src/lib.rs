@@ -45,7 +45,7 @@ use samples::{Calibration, CalibrationShare, Sink, Summary};
 pub use backend::choose_io;
 pub use conductor::{Conductor, Step, filed};
 pub use families::settle;
-pub use find::{By, Find, find, most, reasons};
+pub use find::{By, Find, Here, WorkerSource, find, most, reasons};
 pub use judge::judge;
 pub use listeners::{listeners, queues};
 pub use prepare::{Prepared, fitting, need, prepare};

@@ -23,10 +23,7 @@ pub(super) fn of_replay() -> impl Iterator<Item = Arg> {
 
 /// What logs in to NATS, for verbs that have a URL of their own.
 pub(super) fn of_nats() -> impl Iterator<Item = Arg> {
-    FLAGS
-        .iter()
-        .filter(|flag| flag.role == Role::Place && flag.name != flag::FLEET.name)
-        .map(|flag| arg(flag))
+    FLAGS.iter().filter(|flag| flag.name.starts_with("nats-")).map(|flag| arg(flag))
 }
 
 /// Why a search, which writes nothing but its result, cannot have this flag with this value.
@@ -41,7 +38,8 @@ pub(crate) fn refused_by_find(flag: &Flag, value: &str) -> Option<&'static str> 
             "not supported by `throng find`, whose steps would fail on the pauses; use it with `throng run` at \
             the load found",
         ),
-        _ if flag.role == Role::Place => Some("not supported by `throng find`; use it with `throng run`"),
+        // A step that loses an agent has failed, and the next one does without it.
+        "on-lost" => Some("not supported by `throng find`; use it with `throng run`"),
         _ if flag.role.is_output() => {
             Some("not supported by `throng find`; use it with `throng run` at the load found")
         }
@@ -128,6 +126,6 @@ mod tests {
         let refused = FLAGS.iter().filter(|flag| !taken(flag) && !flag.role.is_output());
         let refused: Vec<_> =
             refused.filter(|flag| !flag.name.starts_with("nats-")).map(|flag| flag.name).collect();
-        assert_eq!(refused, ["fleet", "agents", "target-gc"]);
+        assert_eq!(refused, ["on-lost", "target-gc"]);
     }
 }

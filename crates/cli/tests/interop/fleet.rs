@@ -1,6 +1,6 @@
 //! A run on agents that joined over a real NATS server.
 
-use std::{net::SocketAddr, path::Path, process::Command};
+use std::{net::SocketAddr, path::Path, process::Command, time::Duration};
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -10,6 +10,9 @@ use crate::{
     server::{Server, fetch, folder, program},
     summary::Summary,
 };
+
+/// A search takes some seconds for each of its steps.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A NATS server, and agents that joined there.
 pub(crate) struct Joined {
@@ -153,4 +156,25 @@ fn a_fleet_that_is_not_there_is_named_with_the_fix() {
     refused(&url, "tcp://127.0.0.1:9", 3, "no agent is there; start some with throng agent --nats");
     refused("nats://127.0.0.1:9", "tcp://127.0.0.1:9", 3, "--fleet: nats://127.0.0.1:9: ");
     refused("nats://192.0.2.1:4222", "tcp://127.0.0.1:9", 2, "use nats://USER:PASSWORD@192.0.2.1:4222");
+}
+
+#[test]
+fn a_search_goes_up_and_down_on_the_agents() {
+    let (fleet, server) = (joined("search", 2), Serving::start(&["--threads", "1", "--max-open", "700"]));
+    let words = ["find", &server.url("/"), "--fleet", &fleet.url(), "--max", "1k", "-d", "1s", "--json", "-"];
+    let ended = Program::start(&words).end_within(PATIENCE);
+    ended.assert_status(0);
+    let s = Summary(serde_json::from_str(&ended.stdout).unwrap());
+    // The probe's connections are among those.
+    assert!((650..=700).contains(&s.count("max")), "{}", ended.stderr);
+    until("the end of the load", || served(&server, "open") == 0);
+    let missing = Program::start(&["find", &server.url("/"), "--fleet", &fleet.url()]).end();
+    missing.assert_status(2);
+    assert!(missing.stderr.contains("--max"), "{}", missing.stderr);
+    let arrivals =
+        ["find", &server.url("/"), "--by", "arrival", "--fleet", &fleet.url(), "--max", "150", "-d", "1s"];
+    let ended = Program::start(&[&arrivals[..], &["--json", "-"]].concat()).end_within(PATIENCE);
+    ended.assert_status(0);
+    let s = Summary(serde_json::from_str(&ended.stdout).unwrap());
+    assert_eq!(s.count("max"), 150, "{}", ended.stderr);
 }

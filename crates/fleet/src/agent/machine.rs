@@ -73,6 +73,9 @@ impl Machine for Local<'_> {
     fn accept(&mut self, offer: &Offer) -> Result<Vec<u32>, String> {
         let flags = Flags::from_pairs(&offer.flags)?;
         let mut plan = (self.planner)(&flags, offer.scenario.as_deref(), &offer.files)?;
+        if let Some((by, load, dwell)) = offer.step {
+            plan = by.plan(&plan, load, dwell);
+        }
         self.allow.check(&plan)?;
         // It dials to see which family is served: only what is allowed.
         run::settle(&mut plan, &self.root, true, &mut |_| {});

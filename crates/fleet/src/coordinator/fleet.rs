@@ -8,7 +8,7 @@ use std::{
 
 use host::Root;
 use plan::{Flags, Plan, Role, flag};
-use run::{Ground, Interrupt, Order, Update, Workers};
+use run::{By, Ground, Interrupt, Order, Update, Workers};
 use samples::{AgentSummary, Sink, Summary, Tick};
 use sha1::{Digest, Sha1};
 use units::{Clock, Nanos};
@@ -47,6 +47,8 @@ pub struct Job {
     pub agents: Option<u32>,
     /// What becomes of the run when an agent is lost.
     pub on_lost: OnLost,
+    /// The step of a search, where it is one: what is made larger, how much it is, and for how long.
+    pub step: Option<(By, u64, Nanos)>,
 }
 
 /// Agents that take part in a run.
@@ -83,7 +85,7 @@ impl Fleet {
         let terms = Terms { seed, salt: units::system_random(), has_probe, on_lost: job.on_lost };
         let left = heres.iter().filter_map(|here| here.run.as_ref());
         let left = left.filter(|busy| busy.fingerprint == fingerprint && busy.silent >= SILENT);
-        if let Some(busy) = left.max_by_key(|busy| busy.term) {
+        if let (Some(busy), None) = (left.max_by_key(|busy| busy.term), &job.step) {
             return Fleet::take_up(link, clock, &busy.run, busy.term + 1, terms, say);
         }
         let all = heres.len();
@@ -94,7 +96,8 @@ impl Fleet {
         let is_given = job.flags.iter().any(|(name, _)| *name == drawn[0].0);
         let flags = job.flags.iter().cloned().chain(drawn.into_iter().filter(|_| !is_given)).collect();
         let (scenario, files) = (job.scenario.clone(), job.files.clone());
-        let offer = Offer { protocol: PROTOCOL, fingerprint, flags, scenario, files, share: (0, 0) };
+        let offer =
+            Offer { protocol: PROTOCOL, fingerprint, flags, scenario, files, step: job.step, share: (0, 0) };
         let coordinator = Coordinator::new(run.clone(), free, offer, terms, clock.now());
         let mut fleet = Fleet::with(link, clock, &run, 0, seed, coordinator)?;
         fleet.get_ready()?;
@@ -179,6 +182,11 @@ impl Fleet {
         Ok(fleet)
     }
 
+    /// The connection, after the run.
+    pub fn into_link(self) -> Link {
+        self.link
+    }
+
     /// The run's name.
     pub fn id(&self) -> &str {
         &self.run
@@ -248,7 +256,7 @@ impl Fleet {
     }
 
     /// All agents begin.
-    fn begin(&mut self) -> Ground {
+    pub fn begin(&mut self) -> Ground {
         // Of a run that is taken up the beginning is what is read first.
         while self.replay.is_none() && self.coordinator.start().is_none_or(|start| self.clock() < start) {
             self.turn(LOOKS);
@@ -270,7 +278,7 @@ impl Fleet {
     }
 
     /// The agents are free, and the log is forgotten.
-    fn release(&mut self) {
+    pub fn release(&mut self) {
         self.coordinator.release();
         self.turn(Nanos::ZERO);
         self.link.flush();
@@ -411,6 +419,7 @@ fn enough(all: usize, free: &[Here], wanted: Option<u32>) -> Result<(), String> 
 
 /// Of what a run is made from.
 fn fingerprint(job: &Job) -> String {
-    let text = serde_json::to_vec(&(&job.flags, &job.scenario, &job.files)).expect("flags are data");
+    let text =
+        serde_json::to_vec(&(&job.flags, &job.scenario, &job.files, &job.step)).expect("flags are data");
     Sha1::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -8,8 +8,8 @@ use plan::Plan;
 use samples::{Limit, Summary, Verdict};
 use units::Nanos;
 
-use super::{By, Find};
-use crate::{Interrupt, Refusal, both_sides::MAX_COUNTED, fitting, judge, load_steps::LoadSteps, prepare};
+use super::{By, Find, WorkerSource};
+use crate::{Interrupt, Refusal, both_sides::MAX_COUNTED, judge, load_steps::LoadSteps, run_on};
 
 /// Between two steps, and for each connection that went: ten times what `throng serve` takes to close it.
 const SETTLE: Duration = Duration::from_millis(500);
@@ -20,7 +20,8 @@ const MAX_WAITS: u32 = 20;
 const OF_PROBES: u64 = 16;
 
 /// Makes the steps of a search.
-pub(super) struct Steps<'a> {
+pub(super) struct Steps<'a, S: WorkerSource> {
+    source: &'a mut S,
     find: Find,
     plan: &'a Plan,
     root: &'a Root,
@@ -29,43 +30,38 @@ pub(super) struct Steps<'a> {
     /// The largest load that there is to be: what this machine can do, and why not more.
     pub(super) most: u64,
     refused: Option<Limit>,
-    load_steps: Option<LoadSteps>,
+    load_steps: Option<LoadSteps<S::Workers>>,
     /// Connections at the target's ports before the search.
     before: u64,
 }
 
-impl<'a> Steps<'a> {
+impl<'a, S: WorkerSource> Steps<'a, S> {
     /// For loads from `least` on.
     ///
     /// # Errors
     /// This machine cannot do even that.
     pub(super) fn new(
+        source: &'a mut S,
         find: Find,
         least: u64,
         plan: &'a Plan,
         root: &'a Root,
         interrupt: &'a Interrupt,
         say: &'a mut dyn FnMut(&str),
-    ) -> Result<Steps<'a>, Refusal> {
-        let (mut most, mut refused) = (find.most, None);
-        if find.by == By::Connections {
-            let full = find.by.plan(plan, most, find.dwell);
-            if let Err(Refusal::Findings(findings)) = prepare(&full, root) {
-                most = with_some_room(&full, fitting(&full, root)?);
-                if most < least {
-                    return Err(Refusal::Findings(findings));
-                }
-                refused = judge::refused_here(&findings, most);
-            }
-        }
+    ) -> Result<Steps<'a, S>, Refusal> {
+        let (most, refused) = match find.by {
+            By::Connections => source.most(&find, least, plan)?,
+            _ => (find.most, None),
+        };
         let load_steps = match find.by {
             By::Connections | By::Rate => {
-                Some(LoadSteps::set_up(&find.by.plan(plan, most, find.dwell), root, say)?)
+                let (workers, ground) = source.workers((find.by, most, find.dwell), plan, say)?;
+                Some(LoadSteps::on(workers, ground, plan))
             }
             By::Arrival | By::Burst => None,
         };
         let before = standing(plan);
-        Ok(Steps { find, plan, root, interrupt, say, most, refused, load_steps, before })
+        Ok(Steps { source, find, plan, root, interrupt, say, most, refused, load_steps, before })
     }
 
     /// A step; repeated once if throng itself was late, since that shows nothing about the target and may be temporary.
@@ -85,7 +81,13 @@ impl<'a> Steps<'a> {
         let plan = self.find.by.plan(self.plan, load, dwell);
         match &mut self.load_steps {
             Some(load_steps) => Ok(judge::judge(&plan, &load_steps.go_to(&plan, self.root, self.interrupt))),
-            None => crate::run(&plan, self.root, &mut [], self.interrupt, &[], self.say),
+            None => {
+                let load = (self.find.by, load, dwell);
+                let (mut workers, ground) = self.source.workers(load, self.plan, self.say)?;
+                let summary = run_on(&plan, self.root, &mut workers, |_| ground, &mut [], self.interrupt);
+                self.source.end(workers);
+                Ok(summary)
+            }
         }
     }
 
@@ -121,7 +123,7 @@ impl<'a> Steps<'a> {
     /// Ends the load; returns why this machine could not reach the requested load, if it could not.
     pub(super) fn end(self) -> Option<Limit> {
         if let Some(load_steps) = self.load_steps {
-            load_steps.take_down();
+            self.source.end(load_steps.end());
         }
         self.refused
     }

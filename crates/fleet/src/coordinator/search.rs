@@ -1,0 +1,50 @@
+//! A fleet as the workers of a search.
+
+use plan::Plan;
+use run::{By, Find, Ground, Refusal, WorkerSource};
+use samples::Limit;
+use units::Nanos;
+
+use super::fleet::{Fleet, Job};
+use crate::link::Link;
+
+/// Agents that joined, for one step of a search after the other.
+pub struct Agents {
+    /// None, while a step has it.
+    link: Option<Link>,
+    job: Job,
+}
+
+impl Agents {
+    /// Those at this server; `job`: what the steps have in common.
+    pub fn new(link: Link, job: Job) -> Agents {
+        Agents { link: Some(link), job }
+    }
+}
+
+impl WorkerSource for Agents {
+    type Workers = Fleet;
+
+    /// Each agent refuses its share where that is too much.
+    fn most(&mut self, find: &Find, _: u64, _: &Plan) -> Result<(u64, Option<Limit>), Refusal> {
+        Ok((find.most, None))
+    }
+
+    fn workers(
+        &mut self,
+        load: (By, u64, Nanos),
+        plan: &Plan,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(Fleet, Ground), Refusal> {
+        let job = Job { step: Some(load), ..self.job.clone() };
+        let link = self.link.take().ok_or_else(|| Refusal::Failed("the fleet is in use".to_owned()))?;
+        let mut fleet = Fleet::gather(link, plan, &job, say).map_err(Refusal::Failed)?;
+        let ground = fleet.begin();
+        Ok((fleet, ground))
+    }
+
+    fn end(&mut self, mut workers: Fleet) {
+        workers.release();
+        self.link = Some(workers.into_link());
+    }
+}

@@ -1,0 +1,73 @@
+//! Where a search has its workers from.
+
+use host::Root;
+use plan::Plan;
+use samples::Limit;
+use units::Nanos;
+
+use super::{By, Find, steps::with_some_room};
+use crate::{
+    Refusal, fitting, judge, prepare,
+    workers::{Ground, Threads, Workers},
+};
+
+/// Where a search has its workers from: this machine, or a fleet.
+pub trait WorkerSource {
+    /// What it has.
+    type Workers: Workers;
+
+    /// The largest load that there can be, from `least` to the search's; and what limits it, if that is less.
+    ///
+    /// # Errors
+    /// Not even the least can be.
+    fn most(&mut self, find: &Find, least: u64, plan: &Plan) -> Result<(u64, Option<Limit>), Refusal>;
+
+    /// Workers for [this](By::plan) load, that have begun.
+    ///
+    /// # Errors
+    /// There are none, with the reason.
+    fn workers(
+        &mut self,
+        load: (By, u64, Nanos),
+        plan: &Plan,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(Self::Workers, Ground), Refusal>;
+
+    /// Takes them back: they have ended.
+    fn end(&mut self, workers: Self::Workers);
+}
+
+/// Threads of this machine.
+pub struct Here<'a>(pub &'a Root);
+
+impl WorkerSource for Here<'_> {
+    type Workers = Threads;
+
+    fn most(&mut self, find: &Find, least: u64, plan: &Plan) -> Result<(u64, Option<Limit>), Refusal> {
+        let full = find.by.plan(plan, find.most, find.dwell);
+        let Err(Refusal::Findings(findings)) = prepare(&full, self.0) else { return Ok((find.most, None)) };
+        let most = with_some_room(&full, fitting(&full, self.0)?);
+        if most < least {
+            return Err(Refusal::Findings(findings));
+        }
+        Ok((most, judge::refused_here(&findings, most)))
+    }
+
+    fn workers(
+        &mut self,
+        (by, load, dwell): (By, u64, Nanos),
+        plan: &Plan,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(Threads, Ground), Refusal> {
+        let plan = by.plan(plan, load, dwell);
+        let prepared = prepare(&plan, self.0)?;
+        prepared.print_notices(say);
+        let threads = Threads::start(&plan, &prepared)?;
+        let ground = threads.ground();
+        Ok((threads, ground))
+    }
+
+    fn end(&mut self, workers: Threads) {
+        workers.join();
+    }
+}
