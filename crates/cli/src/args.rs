@@ -2,6 +2,7 @@
 
 mod control;
 mod fleet;
+mod fleet_serve;
 mod lab;
 mod shared;
 
@@ -12,6 +13,7 @@ pub(crate) use control::ControlArgs;
 pub(crate) use shared::refused_by_find;
 
 pub(crate) use fleet::{AtRun, AtServer, BrokerArgs, FleetArgs, FleetVerb};
+pub(crate) use fleet_serve::FleetServeArgs;
 pub(crate) use lab::{LabArgs, LabCompareArgs, LabRunArgs, LabSoakArgs, LabVerb};
 
 /// Connection-load tester: opens, holds and exercises a large number of connections, and reports what they cost and
@@ -43,7 +45,7 @@ fn command() -> clap::Command {
         .mut_subcommand("replay", |replay| replay.args(shared::of_replay()))
         .mut_subcommand("agent", |agent| agent.args(shared::of_nats()))
         .mut_subcommand("fleet", |fleet| {
-            let verbs = ["ls", "doctor", "calibrate", "drain", "set", "pause", "resume"];
+            let verbs = ["ls", "doctor", "calibrate", "drain", "set", "pause", "resume", "serve"];
             verbs
                 .iter()
                 .fold(fleet, |fleet, verb| fleet.mut_subcommand(verb, |verb| verb.args(shared::of_nats())))

@@ -1,6 +1,7 @@
 //! `throng fleet`: agents, and runs on them.
 
 pub(crate) mod broker;
+mod serve;
 mod table;
 
 use fleet::{AgentStatus, Operator, Reply, Request, RunRequest};
@@ -46,6 +47,7 @@ pub(crate) fn fleet(args: &FleetArgs, flags: &Flags) -> Result<u8, Failure> {
         }
         FleetVerb::Pause { at } => command(at, flags, RunRequest::Pause),
         FleetVerb::Resume { at } => command(at, flags, RunRequest::Resume),
+        FleetVerb::Serve(args) => serve::serve(args, flags),
         FleetVerb::Broker(args) => broker::broker(args),
     }
 }

@@ -2,6 +2,8 @@
 
 use clap::{Args as Group, Subcommand};
 
+use super::FleetServeArgs;
+
 /// `throng fleet`.
 #[derive(Group)]
 #[command(
@@ -78,6 +80,8 @@ pub(crate) enum FleetVerb {
         #[command(flatten)]
         at: AtRun,
     },
+    /// Serve runs by HTTP, on the fleet or, without one, on this machine: runs as resources, and their live pages
+    Serve(FleetServeArgs),
     /// Run a NATS server for a fleet, with a token of its own, until a signal
     Broker(BrokerArgs),
 }

@@ -40,6 +40,7 @@ const VERBS: &[&str] = &[
     "fleet set",
     "fleet pause",
     "fleet resume",
+    "fleet serve",
     "fleet broker",
     "observe",
     "demo",

@@ -24,14 +24,14 @@ struct Controlled {
 
 /// What curl got.
 #[derive(Debug)]
-struct Response {
-    status: u16,
-    head: String,
-    body: String,
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
 }
 
 impl Response {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {self:?}"))
     }
 
@@ -44,7 +44,7 @@ impl Response {
 }
 
 /// Runs a curl with these arguments.
-fn run(mut command: Command, args: &[&str]) -> Response {
+pub(crate) fn run(mut command: Command, args: &[&str]) -> Response {
     command.args(["-sS", "-i", "-m20"]).args(args);
     let ended = Program::from(command).end();
     assert_eq!(ended.status, Some(0), "{args:?}: {ended:?}");
@@ -217,7 +217,7 @@ fn what_is_wrong_is_refused_with_the_fix() {
 }
 
 /// A file with this text, which only its owner may read.
-fn written(name: &str, text: &str) -> PathBuf {
+pub(crate) fn written(name: &str, text: &str) -> PathBuf {
     let file = folder(&format!("clients-{name}")).join("file");
     fs::write(&file, text).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();

@@ -38,6 +38,7 @@ mod prometheus;
 mod python;
 mod refusals;
 mod right;
+mod runs_api;
 mod server;
 mod silent_way;
 mod steering;

@@ -1,0 +1,194 @@
+//! `throng fleet serve`: runs by HTTP, on a fleet or on this machine.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use api::{Api, Finished, Ready, Runner, Spec, Work};
+use exporters::web::Opens;
+use fleet::{Allow, Fleet, Job, Operator, Request, Server};
+use host::remote::Token;
+use plan::{Flags, Live, Plan, flag};
+use run::Interrupt;
+use samples::{RunRecord, Sink};
+use serde_json::{Value, json};
+
+use crate::{
+    Failure,
+    apply::{Applied, apply},
+    args::FleetServeArgs,
+    message,
+    mistakes::Mistakes,
+    nats,
+    plans::{self, Scenario},
+    print_stdout, runs, signals,
+};
+
+/// Runs on a fleet at the same time: each takes the agents that are free.
+const MOST_ON_A_FLEET: usize = 16;
+/// What the scenario of a request is called.
+const SCENARIO: &str = "scenario.toml";
+
+/// Serves until a signal; returns the exit status.
+pub(crate) fn serve(args: &FleetServeArgs, flags: &Flags) -> Result<u8, Failure> {
+    let (listen, opens, place) = read_args(args, flags)?;
+    let stop = signals::order_to_stop(args.until_stdin_ends)?;
+    let on = match &place {
+        Place::Fleet(server) => format!("the fleet at {server}"),
+        Place::Here(_) => "this machine".to_owned(),
+    };
+    let started = Api::start(listen, place, opens);
+    let (api, at) = started.map_err(|e| Failure::machine(format!("--listen {listen}: {e}")))?;
+    print_stdout(&format!("runs on {on} at http://{at}/\n"))?;
+    signals::wait_for(&stop);
+    api.end();
+    Ok(0)
+}
+
+/// Where to listen, the token that is required, and what carries out runs; all mistakes at once.
+fn read_args(args: &FleetServeArgs, flags: &Flags) -> Result<(SocketAddr, Option<Opens>, Place), Failure> {
+    let mut mistakes = Mistakes::default();
+    let listen = mistakes.address("--listen", &args.listen, "127.0.0.1:9910");
+    if args.token_file.is_none() && !listen.ip().is_loopback() {
+        let port = listen.port();
+        mistakes.add(format!(
+            "--listen: without --token-file only loopback is allowed; use 127.0.0.1:{port}: {listen}"
+        ));
+    }
+    let token = mistakes.read("--token-file", args.token_file.as_deref(), Token::read);
+    let is_fleet = args.at.nats.is_some() || nats::has_url();
+    if is_fleet && !args.allow.is_empty() {
+        mistakes.add("--allow: for runs on this machine; of a fleet, each agent has its own");
+    }
+    let allow = Allow::parse(&args.allow, &plans::resolve);
+    allow.as_ref().err().into_iter().flatten().for_each(|mistake| mistakes.add(mistake));
+    let server =
+        is_fleet.then(|| nats::server("--nats", args.at.nats.as_deref(), flags, &mut mistakes)).flatten();
+    let allow = mistakes.end(()).map(|()| allow.expect("it is no mistake"))?;
+    let opens = token.map(|token| Arc::new(move |offered: &[u8]| token.is(offered)) as Opens);
+    Ok((listen, opens, server.map_or(Place::Here(allow), Place::Fleet)))
+}
+
+/// Where runs take place.
+enum Place {
+    /// On the agents at this server.
+    Fleet(Server),
+    /// On this machine, to these targets.
+    Here(Allow),
+}
+
+impl Runner for Place {
+    fn read(&self, spec: &Spec) -> Result<Ready, Vec<String>> {
+        let (flags, refused) = read_flags(spec)?;
+        let scenario = spec.scenario.as_deref();
+        let plan = match plans::elsewhere(&flags, scenario, &spec.files) {
+            Ok(plan) if refused.is_empty() => plan,
+            read => return Err([refused, read.err().map(|f| f.lines).unwrap_or_default()].concat()),
+        };
+        if let Place::Here(allow) = self {
+            allow
+                .check(&plan)
+                .map_err(|why| vec![why.replace("start the agent with", "start throng fleet serve with")])?;
+        }
+        let tags: Vec<String> = flags.all(&flag::TAG).map(str::to_owned).collect();
+        let record = RunRecord {
+            words: words(&flags),
+            ..runs::record(units::date().into(), spec.scenario.clone(), &tags)
+        };
+        let target = spec.target.clone().unwrap_or_else(|| plan.populations[0].target.text.clone());
+        let work: Work = match self {
+            Place::Here(_) => here(plan, record.clone()),
+            Place::Fleet(server) => {
+                let text = spec.scenario.clone();
+                let scenario = text.map(|text| Scenario { text, files: spec.files.clone() });
+                on_fleet(server.clone(), plan, &flags, scenario, record.clone())
+            }
+        };
+        Ok(Ready { target, record, work })
+    }
+
+    fn agents(&self) -> Result<Vec<Value>, String> {
+        let Place::Fleet(server) = self else {
+            let here = json!({ "id": "this machine", "version": env!("CARGO_PKG_VERSION"), "cores": plans::cores() });
+            return Ok(vec![here]);
+        };
+        let link = nats::link("--nats", server).map_err(|failure| failure.lines.join("; "))?;
+        let agents = Operator::new(link).ask(&[], &Request::Status)?;
+        Ok(agents.iter().map(agent).collect())
+    }
+
+    fn most(&self) -> usize {
+        match self {
+            Place::Fleet(_) => MOST_ON_A_FLEET,
+            Place::Here(_) => 1,
+        }
+    }
+}
+
+/// As `throng fleet ls --json` has it, with its id in front.
+fn agent(status: &fleet::AgentStatus) -> Value {
+    let mut json = serde_json::to_value(status).expect("a status is data");
+    json["id"] = status.identity.id.as_str().into();
+    json
+}
+
+/// The flags of a run; and what is wrong with those that would read or write files here, or choose another place.
+fn read_flags(spec: &Spec) -> Result<(Flags, Vec<String>), Vec<String>> {
+    let flags = Flags::from_pairs(&spec.flags).map_err(|why| vec![why])?;
+    let refused = flags.refused(|flag, _| {
+        let is_file = flag.name.ends_with("-file");
+        let is_tag = flag.name == flag::TAG.name;
+        (!is_tag && (!flag.role.is_of_plan() || is_file)).then(|| "not by this API; remove it".to_owned())
+    });
+    let mut mistakes: Vec<String> = refused.iter().map(ToString::to_string).collect();
+    if flags.get(&flag::TARGET).is_some() {
+        mistakes.push("flags.target: use target, beside flags".to_owned());
+    }
+    let target = spec.target.as_deref().unwrap_or(SCENARIO);
+    Ok((flags.without(&flag::TARGET).with(&flag::TARGET, target), mistakes))
+}
+
+/// As `throng run` would have been typed.
+fn words(flags: &Flags) -> Vec<String> {
+    let target = flags.get(&flag::TARGET).unwrap_or_default().to_owned();
+    let typed = flags.clone().without(&flag::TARGET).pairs().into_iter();
+    let typed = typed.flat_map(|(name, value)| [format!("--{name}"), value]).filter(|word| !word.is_empty());
+    ["run".to_owned(), target].into_iter().chain(typed).collect()
+}
+
+fn here(mut plan: Plan, record: RunRecord) -> Work {
+    Box::new(move |sink| {
+        run::settle(&mut plan, &host::Root::real(), true, &mut message);
+        applied(&plan, None, record, &mut [sink])
+    })
+}
+
+fn on_fleet(
+    server: Server,
+    mut plan: Plan,
+    flags: &Flags,
+    scenario: Option<Scenario>,
+    record: RunRecord,
+) -> Work {
+    let (text, files) = scenario.map(|Scenario { text, files }| (text, files)).unzip();
+    let flags = flags.clone().without(&flag::TAG).pairs();
+    let job = Job { flags, scenario: text, files: files.unwrap_or_default(), agents: None };
+    Box::new(move |sink| {
+        let link = nats::link("--nats", &server).map_err(|failure| failure.lines)?;
+        let mut fleet =
+            Fleet::gather(link, &plan, &job, &mut |line| message(line)).map_err(|why| vec![why])?;
+        plan.seed = fleet.seed();
+        // As of `throng fleet set`.
+        let mut commands = fleet.commands().map_err(|why| vec![why])?;
+        applied(&plan, Some(&mut fleet), record, &mut [sink, &mut commands])
+    })
+}
+
+fn applied(
+    plan: &Plan,
+    fleet: Option<&mut Fleet>,
+    record: RunRecord,
+    sinks: &mut [&mut dyn Sink],
+) -> Result<Finished, Vec<String>> {
+    let applied = apply(plan, fleet, Live::Off, record, &Interrupt::default(), sinks);
+    let Applied { summary, kept } = applied.map_err(|failure| failure.lines)?;
+    Ok(Finished { summary, stored: kept.map(|kept| kept.id) })
+}

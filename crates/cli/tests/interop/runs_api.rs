@@ -1,0 +1,187 @@
+//! `throng fleet serve`, as curl and a browser use it: runs on this machine, and on agents over a real NATS server.
+
+use serde_json::{Value, json};
+
+use crate::{
+    clients::{Response, run, written},
+    fleet::joined,
+    program::{Program, Serving, Signal, throng, until},
+    server::program,
+};
+
+/// The API of a coordinator.
+struct Served {
+    program: Program,
+    url: String,
+}
+
+impl Served {
+    fn start(args: &[&str]) -> Served {
+        let program = Program::from(throng(&[&["fleet", "serve", "--listen", "127.0.0.1:0"], args].concat()));
+        until("the API", || program.stdout().ends_with('\n'));
+        let said = program.stdout();
+        let url = said.trim_end().split(" at ").last().unwrap().trim_end_matches('/').to_owned();
+        Served { program, url }
+    }
+
+    fn curl(&self, path: &str, args: &[&str]) -> Response {
+        run(program("curl", &[]), &[&[format!("{}{path}", self.url).as_str()], args].concat())
+    }
+
+    /// Starts a run; its path.
+    fn post(&self, args: &[&str]) -> String {
+        let started = self.curl("/runs", args);
+        assert_eq!(started.status, 201, "{started:?}");
+        let url = started.json()["url"].as_str().unwrap().to_owned();
+        assert!(started.head.contains(&format!("location: {url}")), "{started:?}");
+        url
+    }
+
+    fn wait(&self, url: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
+        let mut run = Value::Null;
+        until(what, || {
+            run = self.curl(url, &[]).json();
+            let is_over = run["state"] == "refused" || run["state"] == "done";
+            assert!(is(&run) || !is_over, "{what}: {run:#}");
+            is(&run)
+        });
+        run
+    }
+
+    fn change(&self, url: &str, change: &str) -> Response {
+        self.curl(url, &["-X", "PATCH", "--json", change])
+    }
+}
+
+#[test]
+fn a_scenario_is_posted_followed_changed_and_ends() {
+    let (server, api) = (Serving::start(&["--threads", "1"]), Served::start(&[]));
+    assert_eq!(api.curl("/agents", &[]).json()[0]["id"], "this machine");
+    let scenario =
+        format!("target = \"{}\"\nconnections = 40\nthink = \"50ms\"\nduration = \"60s\"\n", server.url("/"));
+    let url = api.post(&["--data-binary", &scenario]);
+    api.wait(&url, "it runs", |run| run["state"] == "running");
+    let busy = api.curl("/runs", &["--data-binary", &scenario]);
+    assert!(busy.status == 409 && busy.body.contains("no further run at the same time"), "{busy:?}");
+    assert_eq!(api.change(&url, "{\"connections\": 10}").status, 202);
+    // An event of each second, until the load is what was asked for.
+    let mut curl = program("curl", &["-sSN", "-m30"]);
+    curl.arg(format!("{}{url}/events", api.url));
+    let follower = Program::from(curl);
+    until("a tick with the load that was set", || {
+        follower.stdout().lines().any(|line| {
+            let tick = line.strip_prefix("data: ").and_then(|data| serde_json::from_str::<Value>(data).ok());
+            tick.is_some_and(|record| record["tick"]["open"] == 10)
+        })
+    });
+    assert_eq!(api.change(&url, "{\"ask\": \"drain\"}").status, 202);
+    let over = api.wait(&url, "it is over", |run| run["state"] == "done");
+    assert_eq!(
+        (&over["connections"], &over["summary"]["schema"]),
+        (&json!(40), &json!("throng.summary/1")),
+        "{over:#}"
+    );
+    assert_eq!(over["summary"]["asks"][0]["what"], "load 25 %", "{over:#}");
+    assert!(over["stored"].is_string(), "{over:#}");
+    until("the follower sees the end", || follower.stdout().contains("event: end"));
+    assert_eq!(api.curl(&url, &["-X", "DELETE"]).status, 204);
+    assert_eq!(api.curl(&url, &[]).status, 404);
+    api.program.signal(Signal::TERM);
+    assert_eq!(api.program.end().status, Some(0));
+}
+
+#[test]
+fn the_live_page_works_through_it() {
+    let (server, api) = (Serving::start(&["--threads", "1"]), Served::start(&[]));
+    let body = json!({ "target": server.url("/"), "flags": { "connections": 7, "think": "50ms", "duration": "60s" } });
+    let url = api.post(&["--json", &body.to_string()]);
+    api.wait(&url, "it runs", |run| run["state"] == "running");
+    let profile = format!("--user-data-dir={}", crate::server::folder("runs-api-chromium").display());
+    let args = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"];
+    let page = format!("{}{url}/page", api.url);
+    let ended = {
+        let mut command = program("chromium", &args);
+        command.args([&profile, "--virtual-time-budget=5000", "--dump-dom", &page]);
+        Program::from(command).end()
+    };
+    // It has followed the run: its target, and that it goes on.
+    assert!(ended.stdout.contains(&server.url("/")) && ended.stdout.contains(">following<"), "{ended:?}");
+    // What its buttons send.
+    let origin = format!("Origin: {}", api.url);
+    let pause = api.curl(
+        &format!("{url}/control"),
+        &["-H", &origin, "-H", "X-Throng: 1", "--json", "{\"ask\": \"pause\"}"],
+    );
+    assert_eq!(pause.status, 202, "{pause:?}");
+    assert_eq!(api.curl(&url, &["-X", "DELETE"]).status, 202);
+    let over = api.wait(&url, "it is over", |run| run["state"] == "done");
+    let asked: Vec<&Value> =
+        over["summary"]["asks"].as_array().unwrap().iter().map(|ask| &ask["what"]).collect();
+    assert_eq!(asked, ["paused", "stopped"], "{over:#}");
+}
+
+#[test]
+fn a_run_takes_place_on_the_agents() {
+    let (fleet, server) = (joined("runs-api", 2), Serving::start(&["--threads", "1"]));
+    let api = Served::start(&["--nats", &fleet.url()]);
+    until("all agents", || api.curl("/agents", &[]).json().as_array().unwrap().len() == 2);
+    assert!(api.curl("/agents", &[]).json()[0]["id"].is_string());
+    let body = json!({ "target": server.url("/"), "flags": { "connections": 101, "think": "100ms", "duration": "2s" } });
+    let url = api.post(&["--json", &body.to_string()]);
+    let over = api.wait(&url, "it is over", |run| run["state"] == "done");
+    assert_eq!(over["summary"]["connections"]["held"], 101, "{over:#}");
+    assert_eq!(over["summary"]["agents"].as_array().map(Vec::len), Some(2), "{over:#}");
+    // What the agents do not allow is refused by them.
+    let url = api.post(&["--json", "{\"target\": \"tcp://192.0.2.1:80\"}"]);
+    let refused = api.wait(&url, "it is refused", |run| run["state"] == "refused");
+    assert!(refused["reasons"].to_string().contains("192.0.2.1:80 is not allowed here"), "{refused:#}");
+}
+
+#[test]
+fn what_is_wrong_is_refused_with_the_fix() {
+    let api = Served::start(&[]);
+    let check = |body: &str, status: u16, parts: &[&str]| {
+        let response = api.curl("/runs", &["--json", body]);
+        assert_eq!(response.status, status, "{body}: {response:?}");
+        let errors = response.json()["errors"].to_string();
+        assert!(parts.iter().all(|part| errors.contains(part)), "{body}: {errors}");
+    };
+    check(
+        "{\"target\": \"http://192.0.2.1/\"}",
+        400,
+        &["192.0.2.1:80 is not allowed here; start throng fleet serve with --allow"],
+    );
+    let files = json!({ "target": "http://127.0.0.1:1/", "flags": {
+        "json": "/tmp/x", "observe-token-file": "/etc/passwd", "fleet": "nats://h", "connections": "many" } });
+    check(
+        &files.to_string(),
+        400,
+        &[
+            "--json: not by this API",
+            "--observe-token-file: not by this API",
+            "--fleet: not by this API",
+            "--connections: ",
+        ],
+    );
+    check("{\"target\": \"http://127.0.0.1:1/\", \"flags\": {\"fly\": 1}}", 400, &["no such flag: fly"]);
+    let table = json!({ "scenario": "target = \"http://127.0.0.1:1/?{csv users.id}\"\n[[csv]]\nname = \"users\"\nfile = \"/etc/passwd\"\n" });
+    let response = api.curl("/runs", &["--json", &table.to_string()]);
+    assert!(response.status == 400 && !response.body.contains("root:"), "{response:?}");
+    let usage = |args: &[&str], part: &str| {
+        let ended = Program::start(&[&["fleet", "serve"], args].concat()).end();
+        assert_eq!(ended.status, Some(2), "{ended:?}");
+        assert!(ended.stderr.contains(part), "{ended:?}");
+    };
+    usage(
+        &["--listen", "0.0.0.0:9910"],
+        "--listen: without --token-file only loopback is allowed; use 127.0.0.1:9910",
+    );
+    usage(
+        &["--nats", "nats://127.0.0.1:1", "--allow", "h"],
+        "--allow: for runs on this machine; of a fleet, each agent has its own",
+    );
+    let token = written("runs-api-token", "s3cret\n");
+    let secured = Served::start(&["--token-file", token.to_str().unwrap()]);
+    assert_eq!(secured.curl("/runs", &[]).status, 401);
+    assert_eq!(secured.curl("/runs", &["-H", "Authorization: Bearer s3cret"]).json(), json!([]));
+}
