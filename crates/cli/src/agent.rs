@@ -115,7 +115,13 @@ pub(crate) fn place(flags: &Flags, scenario: Option<&Scenario>) -> Result<Option
     let server = server.or_else(|| broker.as_ref().map(|broker| broker.server.clone()));
     let link = nats::link("--fleet", &server.expect("it is no mistake"))?;
     let job = Job {
-        flags: flags.clone().without_place().pairs(),
+        // Who samples the target is the coordinator.
+        flags: flags
+            .clone()
+            .without_place()
+            .without(&flag::OBSERVE)
+            .without(&flag::OBSERVE_TOKEN_FILE)
+            .pairs(),
         scenario: scenario.map(|scenario| scenario.text.clone()),
         files: scenario.map(|scenario| scenario.files.clone()).unwrap_or_default(),
         // Agents come when they know where: one at least is waited for.

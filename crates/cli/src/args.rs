@@ -44,6 +44,7 @@ fn command() -> clap::Command {
         .mut_subcommand("find", |find| find.args(shared::of_find()))
         .mut_subcommand("replay", |replay| replay.args(shared::of_replay()))
         .mut_subcommand("agent", |agent| agent.args(shared::of_nats()))
+        .mut_subcommand("observe", |observe| observe.args(shared::of_nats()))
         .mut_subcommand("fleet", |fleet| {
             let verbs = ["ls", "doctor", "calibrate", "drain", "set", "pause", "resume", "serve"];
             verbs
@@ -295,9 +296,16 @@ pub(crate) struct ServeArgs {
     'http://ADDR/observe?port=8000'`. The interface is read-only. The token is sent in clear text: across \
     an untrusted network, use `ssh -L`.")]
 pub(crate) struct ObserveArgs {
-    /// Address and port to listen on; port 0 takes a free port. Without a token, loopback only
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9100")]
-    pub(crate) listen: String,
+    /// Address and port to listen on; port 0 takes a free port. Without a token, loopback only [default:
+    /// 127.0.0.1:9100]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<String>,
+    /// Listen on no port: join this NATS server, nats://HOST:PORT or tls://, where runs ask for samples
+    #[arg(long, value_name = "URL")]
+    pub(crate) nats: Option<String>,
+    /// With --nats, its name there [default: the host's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
     /// Require the token in FILE, which only its owner may read
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<String>,

@@ -45,19 +45,21 @@ fn main() -> ExitCode {
     let (verb, flags) = args::read();
     let result = match verb {
         Verb::Demo => demo::demo(),
-        Verb::Run => run::run(&flags),
+        Verb::Run => observe::over_nats::resolved(&flags).and_then(|(flags, _asking)| run::run(&flags)),
         Verb::Runs(args) => runs::runs(&args),
         Verb::Report(args) => report::report(&args),
         Verb::Replay(args) => replay::replay(&args, flags),
         Verb::Compare(args) => compare::compare(&args),
         Verb::Serve(args) => serve::serve(&args),
-        Verb::Find(args) => find::find(&args, flags),
+        Verb::Find(args) => {
+            observe::over_nats::resolved(&flags).and_then(|(flags, _asking)| find::find(&args, flags))
+        }
         Verb::Calibrate(args) => calibrate::calibrate(&args),
         Verb::Lab(args) => lab::lab(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Agent(args) => agent::agent(&args, &flags),
         Verb::Fleet(args) => fleet::fleet(&args, &flags),
-        Verb::Observe(args) => observe::observe(&args),
+        Verb::Observe(args) => observe::observe(&args, &flags),
     };
     let status = result.unwrap_or_else(|failure| {
         for line in &failure.lines {

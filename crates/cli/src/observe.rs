@@ -1,25 +1,34 @@
 //! `throng observe`: how the target and its host fare, for a run elsewhere.
 
-use std::{collections::BTreeMap, net::SocketAddr};
+use std::{collections::BTreeMap, net::SocketAddr, sync::atomic::Ordering::Relaxed};
 
+use fleet::Observing;
 use host::{
     Root, Watch, host_sample,
     remote::{Server, Token},
 };
+use plan::Flags;
 use samples::Sample;
 use units::{Clock, Nanos};
 
-use crate::{Failure, args::ObserveArgs, mistakes::Mistakes, print_stdout, signals};
+pub(crate) mod over_nats;
+
+use crate::{Failure, args::ObserveArgs, mistakes::Mistakes, nats, print_stdout, signals};
 
 /// Maximum of remembered targets; more are likely a mistake.
 const MAX_WATCHES: usize = 16;
 /// A younger sample is returned again: CPU shares need some time to be meaningful, and requests cannot overload this host.
 const FRESH: Nanos = Nanos::from_millis(500);
+/// How long it waits for a request before it looks for the order to stop.
+const LOOKS: Nanos = Nanos::from_millis(100);
 /// Without a listener, the target is searched for again this often.
 const SEARCH: Nanos = Nanos::from_secs(5);
 
 /// Serves until a signal; returns the exit status.
-pub(crate) fn observe(args: &ObserveArgs) -> Result<u8, Failure> {
+pub(crate) fn observe(args: &ObserveArgs, flags: &Flags) -> Result<u8, Failure> {
+    if args.nats.is_some() {
+        return joined(args, flags);
+    }
     let (listen, token, only) = read_args(args)?;
     let failed = |e: std::io::Error| Failure::machine(format!("--listen {listen}: {e}"));
     let server = Server::bind(listen, token, only).map_err(failed)?;
@@ -27,14 +36,43 @@ pub(crate) fn observe(args: &ObserveArgs) -> Result<u8, Failure> {
     // Last: a reader of this line may send a signal immediately.
     print_stdout(&format!("observing at http://{}/\n", server.address().map_err(failed)?))?;
     let mut watches = Watches::new(Root::real(), Clock::start());
-    server.serve(&stop, |ports| watches.sample(ports)).map_err(failed)?;
+    server.serve(&stop, |ports| Ok(watches.sample(ports))).map_err(failed)?;
+    Ok(0)
+}
+
+/// Serves over NATS until a signal; returns the exit status.
+fn joined(args: &ObserveArgs, flags: &Flags) -> Result<u8, Failure> {
+    let mut mistakes = Mistakes::default();
+    let server = nats::server("--nats", args.nats.as_deref(), flags, &mut mistakes);
+    let name = mistakes.read("--name", args.name.as_deref(), fleet::agent_name);
+    let only = only_port(args, &mut mistakes);
+    for (flag, given) in [("--listen", args.listen.is_some()), ("--token-file", args.token_file.is_some())] {
+        if given {
+            mistakes.add(format_args!("{flag}: not with --nats, which needs no port; remove one of them"));
+        }
+    }
+    let server = mistakes.end(()).map(|()| server.expect("it is no mistake"))?;
+    let name = name.unwrap_or_else(|| fleet::host_agent_name(&Root::real()));
+    let stop = signals::order_to_stop(args.until_stdin_ends)?;
+    let Some(link) = nats::join("--nats", &server, &stop)? else { return Ok(0) };
+    let observing = Observing::new(link, name.clone(), only);
+    let mut observing = observing.map_err(|why| Failure::machine(format!("--nats: {why}")))?;
+    print_stdout(&format!("observing as {name} at {server}\n"))?;
+    let mut watches = Watches::new(Root::real(), Clock::start());
+    while !stop.load(Relaxed) {
+        observing.turn(LOOKS, &mut |ports| watches.sample(ports));
+    }
     Ok(0)
 }
 
 /// Where to listen, the token that it requires, and the only port to sample; all mistakes at once.
 fn read_args(args: &ObserveArgs) -> Result<(SocketAddr, Option<Token>, Option<u16>), Failure> {
     let mut mistakes = Mistakes::default();
-    let listen = mistakes.address("--listen", &args.listen, "127.0.0.1:9100");
+    let listen = args.listen.as_deref().unwrap_or("127.0.0.1:9100");
+    let listen = mistakes.address("--listen", listen, "127.0.0.1:9100");
+    if args.name.is_some() {
+        mistakes.add("--name: only with --nats; remove it");
+    }
     if args.token_file.is_none() && !listen.ip().is_loopback() {
         let port = listen.port();
         mistakes.add(format!(
@@ -42,11 +80,15 @@ fn read_args(args: &ObserveArgs) -> Result<(SocketAddr, Option<Token>, Option<u1
         ));
     }
     let token = mistakes.read("--token-file", args.token_file.as_deref(), Token::read);
-    let only = mistakes.read("--port", args.port.as_deref(), |text| match text.parse() {
+    let only = only_port(args, &mut mistakes);
+    mistakes.end((listen, token, only))
+}
+
+fn only_port(args: &ObserveArgs, mistakes: &mut Mistakes) -> Option<u16> {
+    mistakes.read("--port", args.port.as_deref(), |text| match text.parse() {
         Ok(port @ 1u16..) => Ok(port),
         _ => Err(format!("{text:?} is not a port; use 8000")),
-    });
-    mistakes.end((listen, token, only))
+    })
 }
 
 /// The requested targets, by their ports.

@@ -163,12 +163,17 @@ pub fn agent_name(text: &str) -> Result<String, String> {
 
 /// A new name for an agent of this machine: `vm17-3f2a9c01`.
 pub fn new_agent_name(root: &Root) -> String {
-    format!("{}-{:08x}", plain_name(&host::host_name(root)), units::system_random() as u32)
+    format!("{}-{:08x}", host_agent_name(root), units::system_random() as u32)
+}
+
+/// The name of this machine's host, as names may be: `vm17`.
+pub fn host_agent_name(root: &Root) -> String {
+    plain_name(&host::host_name(root))
 }
 
 /// Whether this is a [name](new_agent_name) of this machine.
 pub fn is_agent_name_of(root: &Root, name: &str) -> bool {
-    let of_host = name.rsplit_once('-').is_some_and(|(host, _)| host == plain_name(&host::host_name(root)));
+    let of_host = name.rsplit_once('-').is_some_and(|(host, _)| host == host_agent_name(root));
     of_host && agent_name(name).is_ok()
 }
 

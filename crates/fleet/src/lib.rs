@@ -24,6 +24,7 @@ mod coordinator;
 mod identity;
 mod link;
 mod message;
+mod observe;
 mod outbox;
 mod seal;
 mod share;
@@ -35,5 +36,6 @@ pub use control::{
     AgentStatus, Calibrator, Commands, Control, Operator, Reply, Request, RunReply, RunRequest,
 };
 pub use coordinator::{Agents, Fleet, Job, OnLost};
-pub use identity::{AgentFinding, Identity, agent_name, is_agent_name_of, new_agent_name};
+pub use identity::{AgentFinding, Identity, agent_name, host_agent_name, is_agent_name_of, new_agent_name};
 pub use link::{Access, Link, NoLink, Say, Server, has_certificate, has_private_key};
+pub use observe::{Observers, Observing};

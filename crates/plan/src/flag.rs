@@ -281,7 +281,8 @@ flags! {
         during the ramp and at full load; their pauses affect the other figures")
         .takes(Takes::Nothing);
     OBSERVE: flag("observe", "URL", Role::Judgement,
-        "Sample the target's host through `throng observe` there: http://HOST:PORT");
+        "Sample the target's host through `throng observe` there: http://HOST:PORT; or, where it has joined a NATS server, \
+        nats://HOST:PORT[/NAME], or its NAME at the server of --fleet");
     OBSERVE_TOKEN_FILE: flag("observe-token-file", "FILE", Role::Judgement,
         "Read the token for --observe from FILE");
 }

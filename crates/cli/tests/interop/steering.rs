@@ -6,6 +6,7 @@ use rustix::process::{Pid, Signal, test_kill_process};
 use serde_json::Value;
 
 use crate::{
+    namespace::Pair,
     program::{Ended, Program, Serving, throng, until},
     server::{Server, fetch, folder, program},
 };
@@ -178,6 +179,50 @@ fn agents_calibrate_themselves_when_they_are_free() {
     drop(other);
     assert_eq!(fleet.fleet(&["calibrate", "--duration", "soon"]).status, Some(2));
     assert!(!fleet.agents.is_empty());
+}
+
+/// The target's host dials NATS itself: nothing there listens but the target.
+#[test]
+fn a_target_is_observed_without_a_port_of_its_own() {
+    let Some(pair) = Pair::new() else { return };
+    let folder = folder("steering-observe");
+    let target = throng(&["serve", "--listen", "10.77.0.1:0", "--until-stdin-ends", "--threads", "1"]);
+    let target = Serving::from(pair.server.enter(&target), &[]);
+    let config = folder.join("nats.conf");
+    fs::write(&config, "listen: \"10.77.0.2:4222\", authorization { token: secret }").unwrap();
+    let nats = program("nats-server", &["-c", config.to_str().unwrap()]);
+    let nats = Program::from(pair.client.enter(&nats));
+    let url = "nats://secret@10.77.0.2:4222";
+    let observe = |name: &str| {
+        let mut observer =
+            Program::from(pair.server.enter(&throng(&["observe", "--nats", url, "--name", name])));
+        until("it observes", || {
+            assert!(!observer.is_ended(), "{}", observer.stderr());
+            observer.stdout().starts_with("observing as ")
+        });
+        observer
+    };
+    let near = observe("near");
+    let run = |observer: &str| {
+        let args = ["-c", "50", "-d", "2s", "--think", "100ms", "--json", "-", "--observe", observer];
+        let run = throng(&[&["run", &target.url("/")], &args[..]].concat());
+        Program::from(pair.client.enter(&run)).end()
+    };
+    let ended = run(url);
+    ended.assert_status(0);
+    let summary: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
+    let observed = &summary["observed"];
+    assert_eq!(observed["observer"]["failures"], 0, "{observed:#}");
+    assert!(observed["target"]["pid"].as_u64().unwrap() > 0, "{observed:#}");
+    assert!(observed["target_host"]["tcp_sockets"]["max"].as_u64().unwrap() >= 50, "{observed:#}");
+    let second = observe("second");
+    let several = run(url);
+    assert_eq!(several.status, Some(3), "{several:?}");
+    assert!(several.stderr.contains("add /NAME with one of near, second"), "{several:?}");
+    run(&format!("{url}/second")).assert_status(0);
+    let none = run(&format!("{url}/third"));
+    assert!(none.stderr.contains("no observer named third is there"), "{none:?}");
+    drop((near, second, nats));
 }
 
 /// Where a broker listens, and the file with its token.

@@ -90,6 +90,8 @@ fn fetch_on(connection: &Connection, ports: &[u16], token: Option<&Token>) -> Re
         200 => {}
         401 => return Err("it requires a token; use --observe-token-file".to_owned()),
         403 => return Err("it rejected the token: 403".to_owned()),
+        // From one that asks another: it has no sample, and says why.
+        502 => return Err(text.trim().to_owned()),
         status => return Err(format!("unexpected response: {status}")),
     }
     Sample::from_json(&text)

@@ -63,11 +63,15 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Serves what `sample` returns for ports, until stopped.
+    /// Serves what `sample` returns for ports, or why there is none, until stopped.
     ///
     /// # Errors
     /// The listener is broken. What a peer does is its own affair.
-    pub fn serve(&self, stop: &AtomicBool, mut sample: impl FnMut(&[u16]) -> Sample) -> io::Result<()> {
+    pub fn serve(
+        &self,
+        stop: &AtomicBool,
+        mut sample: impl FnMut(&[u16]) -> Result<Sample, String>,
+    ) -> io::Result<()> {
         let clock = Clock::start();
         let mut peers: Vec<Peer> = Vec::new();
         while !stop.load(Relaxed) {
@@ -115,7 +119,7 @@ impl Server {
     }
 
     /// Without the token nothing is disclosed, not even whether the path exists.
-    fn reply(&self, head: &[u8], sample: &mut dyn FnMut(&[u16]) -> Sample) -> Reply {
+    fn reply(&self, head: &[u8], sample: &mut dyn FnMut(&[u16]) -> Result<Sample, String>) -> Reply {
         let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
         let mut request = httparse::Request::new(&mut fields);
         if !matches!(request.parse(head), Ok(httparse::Status::Complete(_))) {
@@ -146,9 +150,10 @@ impl Server {
             (Ok(ports), None) if ports.is_empty() => {
                 (400, "missing port; use /observe?port=8000\n".to_owned())
             }
-            (Ok(ports), only) => {
-                (200, sample(&if ports.is_empty() { Vec::from_iter(only) } else { ports }).to_json())
-            }
+            (Ok(ports), only) => match sample(&if ports.is_empty() { Vec::from_iter(only) } else { ports }) {
+                Ok(sample) => (200, sample.to_json()),
+                Err(why) => (502, why + "\n"),
+            },
         }
     }
 }

@@ -30,7 +30,7 @@ impl Running {
             };
             Sample { target: Some(target), ..Sample::default() }
         };
-        let thread = std::thread::spawn(move || server.serve(&order, sample));
+        let thread = std::thread::spawn(move || server.serve(&order, move |ports: &[u16]| Ok(sample(ports))));
         Running { address, stop, thread: Some(thread) }
     }
 

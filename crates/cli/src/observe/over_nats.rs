@@ -1,0 +1,105 @@
+//! `--observe nats://…` and `--observe NAME`: the observer of a target's host that joined by NATS.
+//!
+//! A run asks an observer over HTTP. Here one on loopback asks the other over NATS, so that nothing else of a run differs.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread::{self, JoinHandle},
+};
+
+use fleet::Observers;
+use host::remote::Server;
+use plan::{Flags, flag};
+
+use crate::{Failure, message, mistakes::Mistakes, nats};
+
+/// Asks on until it is dropped.
+pub(crate) struct Asking {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// The flags with an observer that a run can ask; the same where none joined by NATS is wanted.
+pub(crate) fn resolved(flags: &Flags) -> Result<(Flags, Option<Asking>), Failure> {
+    let Some(wanted) = flags.get(&flag::OBSERVE) else { return Ok((flags.clone(), None)) };
+    let (url, name) = match at(wanted) {
+        None => return Ok((flags.clone(), None)),
+        // By its name, at the server of the fleet.
+        Some((None, name)) => {
+            (flags.get(&flag::FLEET).filter(|url| url.contains("://")).map(str::to_owned), name)
+        }
+        Some((url, name)) => (url, name),
+    };
+    let mut mistakes = Mistakes::default();
+    if flags.get(&flag::OBSERVE_TOKEN_FILE).is_some() {
+        mistakes.add("--observe-token-file: not for an observer that joined by NATS; remove it");
+    }
+    let server = nats::server("--observe", url.as_deref(), flags, &mut mistakes);
+    let server = mistakes.end(()).map(|()| server.expect("it is no mistake"))?;
+    let failed = |why: String| Failure::machine(format!("--observe: {why}"));
+    let observers = Observers::find(nats::link("--observe", &server)?, name.as_deref()).map_err(failed)?;
+    message(&format!("observed by {} at {server}", observers.name()));
+    let here = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let local = Server::bind(here, None, None).map_err(|e| failed(e.to_string()))?;
+    let address = local.address().map_err(|e| failed(e.to_string()))?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let order = stop.clone();
+    let body = move || {
+        // If it breaks, the run counts samples that did not come.
+        let _ = local.serve(&order, |ports| observers.sample(ports));
+    };
+    let thread =
+        thread::Builder::new().name("observe".to_owned()).spawn(body).map_err(|e| failed(e.to_string()))?;
+    let flags = flags.clone().without(&flag::OBSERVE).with(&flag::OBSERVE, format!("http://{address}"));
+    Ok((flags, Some(Asking { stop, thread: Some(thread) })))
+}
+
+/// The URL of a NATS server, if one is named, and the observer's name, if one is; `None`: it is no such observer.
+fn at(wanted: &str) -> Option<(Option<String>, Option<String>)> {
+    let Some((scheme, rest)) = wanted.split_once("://") else {
+        return fleet::agent_name(wanted).is_ok().then(|| (None, Some(wanted.to_owned())));
+    };
+    if !["nats", "tls"].contains(&scheme) {
+        return None;
+    }
+    match rest.rsplit_once('/') {
+        Some((servers, name)) if !servers.ends_with('/') => {
+            let name = Some(name.to_owned()).filter(|name| !name.is_empty());
+            Some((Some(format!("{scheme}://{servers}")), name))
+        }
+        _ => Some((Some(wanted.to_owned()), None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_observer_is_a_name_or_at_a_server() {
+        let some = |text: &str| Some(text.to_owned());
+        for (text, expected) in [
+            ("http://10.0.0.7:9100", None),
+            ("10.0.0.7:9100", None),
+            ("vm7", Some((None, some("vm7")))),
+            ("nats://h:4222", Some((some("nats://h:4222"), None))),
+            ("nats://h:4222/", Some((some("nats://h:4222"), None))),
+            ("tls://u:p@h/vm7", Some((some("tls://u:p@h"), some("vm7")))),
+            ("nats://a,nats://b/vm7", Some((some("nats://a,nats://b"), some("vm7")))),
+            ("nats://a,nats://b", Some((some("nats://a,nats://b"), None))),
+        ] {
+            assert_eq!(at(text), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! `throng observe` over NATS: samples of a target's host without a port that somebody could reach.
+
+use samples::Sample;
+use serde::{Deserialize, Serialize};
+use units::{Clock, Nanos};
+
+use crate::link::{Asked, Inbox, Link};
+
+/// Where all observers are asked who they are.
+const TO_ALL: &str = "throng.observe";
+/// An observer that is there replies within this time; less than a run waits for its sample.
+const REPLIES: Nanos = Nanos::from_millis(1_500);
+/// More ports are likely a mistake.
+const MAX_PORTS: usize = host::remote::MAX_PORTS;
+
+/// Where one observer is asked.
+fn to_one(name: &str) -> String {
+    format!("throng.observe.{name}")
+}
+
+/// What is asked of an observer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Request {
+    /// Its name.
+    Who,
+    /// A sample of the processes that listen on these ports.
+    Sample(Vec<u16>),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Reply {
+    Who(String),
+    Sample(Box<Sample>),
+    Refused(String),
+}
+
+/// The side of the target's host.
+pub struct Observing {
+    name: String,
+    only: Option<u16>,
+    requests: [Inbox<Asked<Request>>; 2],
+    _link: Link,
+}
+
+impl Observing {
+    /// Announces itself. `only`: the one port that may be sampled.
+    ///
+    /// # Errors
+    /// NATS does not let it listen, or there is an observer of this name.
+    pub fn new(link: Link, name: String, only: Option<u16>) -> Result<Observing, String> {
+        /// Others reply within this time.
+        const ALONE: Nanos = Nanos::from_millis(300);
+        if link.ask::<Reply>(to_one(&name), &Request::Who)?.next(ALONE).is_some() {
+            return Err(format!("an observer named {name} is there already; use another --name"));
+        }
+        let requests = [link.serve(TO_ALL.to_owned())?, link.serve(to_one(&name))?];
+        Ok(Observing { name, only, requests, _link: link })
+    }
+
+    /// Replies to what comes in this time.
+    pub fn turn(&mut self, wait: Nanos, sample: &mut dyn FnMut(&[u16]) -> Sample) {
+        let first = self.requests[1].next(wait);
+        let others = std::iter::from_fn(|| self.requests[0].next(Nanos::ZERO));
+        for asked in first.into_iter().chain(others) {
+            let reply = match &asked.message {
+                Request::Who => Reply::Who(self.name.clone()),
+                Request::Sample(ports) => match (ports.as_slice(), self.only) {
+                    ([], None) => Reply::Refused("no port".to_owned()),
+                    (ports, _) if ports.len() > MAX_PORTS => {
+                        Reply::Refused(format!("at most {MAX_PORTS} ports"))
+                    }
+                    ([], Some(only)) => Reply::Sample(Box::new(sample(&[only]))),
+                    (ports, Some(only)) if ports.iter().any(|port| *port != only) => {
+                        Reply::Refused(format!("only port {only} is observed there"))
+                    }
+                    (ports, _) => Reply::Sample(Box::new(sample(ports))),
+                },
+            };
+            asked.reply(&reply);
+        }
+    }
+}
+
+/// The side of the run.
+pub struct Observers {
+    link: Link,
+    name: String,
+}
+
+impl Observers {
+    /// The observer of this name, or the only one that there is.
+    ///
+    /// # Errors
+    /// There is none, or several.
+    pub fn find(link: Link, name: Option<&str>) -> Result<Observers, String> {
+        let clock = Clock::start();
+        let subject = name.map_or_else(|| TO_ALL.to_owned(), to_one);
+        let replies = link.ask::<Reply>(subject, &Request::Who)?;
+        let mut found = Vec::new();
+        while clock.now() < REPLIES && (name.is_none() || found.is_empty()) {
+            if let Some(Reply::Who(name)) = replies.next(REPLIES.since(clock.now())) {
+                found.push(name);
+            }
+        }
+        found.sort();
+        match (found.as_slice(), name) {
+            ([one], _) => Ok(Observers { name: one.clone(), link }),
+            ([], Some(name)) => {
+                Err(format!("no observer named {name} is there; start it with throng observe --nats URL"))
+            }
+            ([], None) => Err("no observer is there; start one with throng observe --nats URL".to_owned()),
+            (several, _) => {
+                Err(format!("several observers are there; add /NAME with one of {}", several.join(", ")))
+            }
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A sample of the processes that listen on these ports there, and of their host.
+    ///
+    /// # Errors
+    /// It does not reply, or refuses.
+    pub fn sample(&self, ports: &[u16]) -> Result<Sample, String> {
+        let replies = self.link.ask::<Reply>(to_one(&self.name), &Request::Sample(ports.to_vec()))?;
+        match replies.next(REPLIES) {
+            Some(Reply::Sample(sample)) => Ok(*sample),
+            Some(Reply::Refused(why)) => Err(why),
+            Some(Reply::Who(_)) | None => Err(format!("observer {} does not reply", self.name)),
+        }
+    }
+}
