@@ -170,7 +170,7 @@ fn on_fleet(
 ) -> Work {
     let (text, files) = scenario.map(|Scenario { text, files }| (text, files)).unzip();
     let flags = flags.clone().without(&flag::TAG).pairs();
-    let job = Job { flags, scenario: text, files: files.unwrap_or_default(), agents: None };
+    let job = Job { flags, scenario: text, files: files.unwrap_or_default(), ..Job::default() };
     Box::new(move |sink| {
         let link = nats::link("--nats", &server).map_err(|failure| failure.lines)?;
         let mut fleet =
