@@ -57,6 +57,8 @@ pub(crate) struct Agent<M> {
     work: Option<Work>,
     /// Entries of the present run that the carrier does not have yet.
     unstored: u32,
+    /// CPU time that this process has used.
+    cpu: Nanos,
     ended: VecDeque<String>,
     reports: VecDeque<(String, Up)>,
     records: VecDeque<(String, Record)>,
@@ -96,6 +98,7 @@ impl<M: Machine> Agent<M> {
             machine,
             work: None,
             unstored: 0,
+            cpu: Nanos::ZERO,
             ended: VecDeque::new(),
             reports: VecDeque::new(),
             records: VecDeque::new(),
@@ -134,9 +137,9 @@ impl<M: Machine> Agent<M> {
         self.work.as_ref().is_none_or(|work| matches!(work.stage, Stage::Sealed(_)))
     }
 
-    /// Entries that wait to be stored.
-    pub(crate) fn set_unstored(&mut self, unstored: u32) {
-        self.unstored = unstored;
+    /// Entries that wait to be stored, and CPU time that this process has used.
+    pub(crate) fn set_state(&mut self, unstored: u32, cpu: Nanos) {
+        (self.unstored, self.cpu) = (unstored, cpu);
     }
 
     /// A report to the coordinator of this run, to be sent.
@@ -193,7 +196,8 @@ impl<M: Machine> Agent<M> {
             Stage::Ready(ready, _) => Report::Ready(ready.clone()),
             Stage::Running(began, _) | Stage::Sealed(began) => {
                 let (began, orders, taken) = (*began, work.orders.len() as u32, work.taken);
-                Report::Running(Running { began, orders, taken, unstored: self.unstored })
+                let (unstored, cpu, cores) = (self.unstored, self.cpu, self.here.cores);
+                Report::Running(Running { began, orders, taken, unstored, cpu, cores })
             }
         }
     }

@@ -279,7 +279,7 @@ impl Coordinator {
             Report::Ready(ready) if matches!(self.stage, Stage::Assigning(_)) => {
                 member.answer = Answer::Ready(ready)
             }
-            Report::Running(running) => member.running = Some(running),
+            Report::Running(running) => member.run(up.at, running),
             Report::Idle if has_begun => member.idle(&mut self.changes),
             _ => {}
         }

@@ -216,6 +216,9 @@ pub(crate) struct Running {
     pub(crate) taken: u32,
     /// Entries of the log that the carrier does not have yet.
     pub(crate) unstored: u32,
+    /// CPU time that the agent's process has used, of so many processors.
+    pub(crate) cpu: Nanos,
+    pub(crate) cores: u32,
 }
 
 /// What is kept in the log of a run, once for each author and sequence.

@@ -39,7 +39,7 @@ pub use preflight::{
     Capacity, Need, capacity, capacity_beside_memory, examine, open_files_refused, preflight, uring_refused,
 };
 pub use processes::{Processes, UsageSample};
-pub use processors::{CpuTime, cpu_time, processor_set, processors_online};
+pub use processors::{CpuTime, cpu_time, own_cpu_time, processor_set, processors_online};
 pub use repair::Repair;
 pub use root::Root;
 pub use watch::{Watch, host_sample};

@@ -3,6 +3,7 @@
 use crate::Root;
 use crate::groups::{Version, groups};
 use std::{collections::BTreeSet, path::Path};
+use units::Nanos;
 
 /// Those that its affinity allows, or as many as the tightest control group above it leaves time for: whole
 /// ones, at least one. `None` where the affinity cannot be read.
@@ -62,6 +63,12 @@ impl CpuTime {
         let all = self.all.checked_sub(then.all).filter(|all| *all > 0)?;
         Some((self.busy.saturating_sub(then.busy) as f64 / all as f64).min(1.0))
     }
+}
+
+/// CPU time that this process has used so far, all its threads together.
+pub fn own_cpu_time() -> Nanos {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// The first line of `/proc/stat` (proc_stat(5)): all but `idle` and `iowait` is busy, and `guest` is in `user` already.

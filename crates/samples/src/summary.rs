@@ -415,6 +415,10 @@ pub struct AgentSummary {
     pub began_late_ms: Option<f64>,
     /// By how much that may be wrong: its clock is known from messages there and back.
     pub clock_error_ms: Option<f64>,
+    /// How late it sent, 99th percentile, microseconds; none, where that is not known.
+    pub lag_p99_us: Option<f64>,
+    /// CPU time of its process as a share of what its processors could have given, from the beginning to the end; none as above.
+    pub cpu_share: Option<f64>,
     /// For how long it was not heard of, seconds, while it held its part; absent if it always was.
     #[serde(skip_serializing_if = "is_never")]
     pub away_s: f64,

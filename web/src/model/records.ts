@@ -2082,6 +2082,14 @@ began_late_ms: number | null,
  */
 clock_error_ms: number | null, 
 /**
+ * How late it sent, 99th percentile, microseconds; none, where that is not known.
+ */
+lag_p99_us: number | null, 
+/**
+ * CPU time of its process as a share of what its processors could have given, from the beginning to the end; none as above.
+ */
+cpu_share: number | null, 
+/**
  * For how long it was not heard of, seconds, while it held its part; absent if it always was.
  */
 away_s: number, 

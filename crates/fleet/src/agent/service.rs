@@ -142,7 +142,7 @@ impl<'a> Service<'a> {
         while let Some(parcel) = self.outbox.poll(now) {
             self.link.store(parcel, self.stored.0.clone());
         }
-        self.agent.set_unstored(self.outbox.unstored());
+        self.agent.set_state(self.outbox.unstored(), host::own_cpu_time());
         self.outbox.poll_trouble().iter().for_each(|trouble| say(trouble));
     }
 }

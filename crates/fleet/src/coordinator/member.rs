@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use samples::{AgentState, AgentSummary, Phase, Tick};
+use samples::{AgentState, AgentSummary, Latency, Phase, Tick};
 use units::Nanos;
 
 use super::{Change, Stage};
@@ -41,6 +41,11 @@ pub(super) struct Member {
     /// The numbers of its workers.
     workers: Vec<u32>,
     pub(super) log: Log,
+    /// How late its shards sent, at full load.
+    lag: Latency,
+    /// CPU time that its process had used when it was first heard of running, and that time.
+    idle: Option<(Nanos, Nanos)>,
+    cpu_share: Option<f64>,
     /// Connections that each of its workers holds.
     open: Vec<u64>,
     /// How long it was away, of the times after which it came back.
@@ -113,6 +118,9 @@ impl Member {
             workers: Vec::new(),
             log: Log::default(),
             open: Vec::new(),
+            lag: Latency::default(),
+            idle: None,
+            cpu_share: None,
             away: Nanos::ZERO,
             lost_at: None,
             taken_over_by: Vec::new(),
@@ -159,6 +167,16 @@ impl Member {
         }
     }
 
+    /// It runs.
+    pub(super) fn run(&mut self, at: Nanos, running: Running) {
+        let (cpu, from) = *self.idle.get_or_insert((running.cpu, at));
+        let all = at.since(from).secs_f64() * f64::from(running.cores);
+        if all > 0.0 {
+            self.cpu_share = Some(running.cpu.since(cpu).secs_f64() / all);
+        }
+        self.running = Some(running);
+    }
+
     /// It is not heard of any more.
     pub(super) fn lose(&mut self, changes: &mut VecDeque<Change>) {
         if self.state == AgentState::Ready {
@@ -193,6 +211,7 @@ impl Member {
     pub(super) fn count(&mut self, ticks: Vec<Tick>, changes: &mut VecDeque<Change>) {
         for (worker, tick) in ticks.into_iter().enumerate().take(self.workers.len()) {
             self.log.sums[worker].add(&tick);
+            self.lag.merge(&tick.lag);
             if tick.phase != Phase::Drain {
                 self.open[worker] = tick.open;
             }
@@ -227,6 +246,8 @@ impl Member {
             held: self.open.iter().sum(),
             began_late_ms: late,
             clock_error_ms: self.way.error().map(|error| error.0 as f64 / 1e6),
+            lag_p99_us: (self.lag.count() > 0).then(|| self.lag.quantile(0.99).0 as f64 / 1e3),
+            cpu_share: self.cpu_share,
             away_s: self.away.secs_f64(),
             missing_ticks: self.log.missing(),
             sealed: seal.is_some_and(|seal| seal.sums == self.log.sums),

@@ -319,7 +319,7 @@ impl World {
                 self.carrier.store(now, Some(nth), parcel.ticket, entry);
             }
         }
-        host.agent.set_unstored(host.outbox.unstored());
+        host.agent.set_state(host.outbox.unstored(), Nanos::ZERO);
     }
 
     /// The coordinator's process goes on.

@@ -2,7 +2,7 @@
 //! the other side?
 
 use plan::{Plan, Population, Threshold};
-use samples::{Quantiles, Side, Stage, Summary, ThresholdResult};
+use samples::{AgentSummary, Quantiles, Side, Stage, Summary, ThresholdResult};
 use serde_json::Value;
 use units::{Count, Nanos};
 
@@ -43,6 +43,23 @@ pub(super) fn late(s: &Summary, judged: &[&str]) -> Option<String> {
         let (lag, allowed) = (lag / 1e3, allowed / 1e3);
         format!("throng was late: lag {name} {lag:.1} ms > {allowed:.1} ms")
     })
+}
+
+/// Agents that were late, whatever all of them were together: each has a share whose latency is not the target's.
+pub(super) fn late_agents(s: &Summary) -> Vec<String> {
+    let allowed = (LAG_ALLOWED.0 as f64 / 1e3).max(LAG_SHARE * s.latency_us.p99);
+    let all: u64 = s.agents.iter().map(|agent| agent.wanted).sum();
+    let late = |agent: &AgentSummary| {
+        let lag = agent.lag_p99_us.filter(|lag| *lag > allowed)?;
+        let (lag, allowed, id, busy) =
+            (lag / 1e3, allowed / 1e3, &agent.id, agent.cpu_share.unwrap_or(0.0) * 1e2);
+        let (own, all) = (Count(agent.wanted), Count(all));
+        Some(format!(
+            "agent {id} was late: lag p99 {lag:.1} ms > {allowed:.1} ms at {busy:.0} % CPU, so the latency of its {own} of {all} \
+            connections is not the target's"
+        ))
+    };
+    s.agents.iter().filter_map(late).collect()
 }
 
 /// A judged time whose result depends on how long the target took while throng stalled.

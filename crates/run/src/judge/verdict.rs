@@ -60,7 +60,11 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
         reasons.insert(0, incomplete);
         return (Verdict::Invalid, reasons);
     }
-    match invalid(facts, s, &json) {
+    let late = honesty::late_agents(s);
+    let judged = invalid(facts, s, &json);
+    let suffice = if judged.is_err() { "" } else { "; the others suffice" };
+    reasons.extend(late.iter().map(|late| format!("note: {late}{suffice}")));
+    match judged {
         Ok(None) => {}
         Ok(Some(warning)) => reasons.push(format!("warning: {warning}")),
         Err(why) => {
@@ -268,6 +272,15 @@ mod tests {
         let taken_over = AgentSummary { taken_over_by, ..agent(AgentState::Lost, 0, false) };
         let note = "note: agent a1 was lost with 1,400 of its 1,500 connections, and a2 took over its part";
         check(with(taken_over), &[], Evidence::default(), (Verdict::Pass, &[note]));
+        let at = |lag_ms: f64| AgentSummary {
+            lag_p99_us: Some(lag_ms * 1e3),
+            cpu_share: Some(0.97),
+            ..agent(AgentState::Done, 0, true)
+        };
+        check(with(at(10.0)), &[], Evidence::default(), (Verdict::Pass, &[]));
+        let late = "note: agent a1 was late: lag p99 10.5 ms > 10.0 ms at 97 % CPU, so the latency of its 1,500 of 1,500 \
+            connections is not the target's; the others suffice";
+        check(with(at(10.5)), &[], Evidence::default(), (Verdict::Pass, &[late]));
         invalid(agent(AgentState::Done, 2, true), "incomplete: 2 ticks of agent a1 did not arrive");
         invalid(agent(AgentState::Done, 0, false), "what agent a1 reported does not add up to its sums");
         invalid(agent(AgentState::Ready, 0, false), "the end of agent a1's report did not arrive");
