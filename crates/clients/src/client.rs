@@ -17,7 +17,9 @@ use crate::{
 /// The text that each client sends at its interval.
 pub(crate) const PING: &str = "ping";
 /// Pings that may await their echoes; with the next one the oldest counts as unanswered.
-pub(crate) const MAX_PINGED: usize = 2;
+pub(crate) const MAX_PINGED: usize = 8;
+/// A client is lost after this time without a byte from the server, or two intervals of its pings where that is longer.
+const SILENCE: Nanos = Nanos::from_secs(60);
 /// Texts of the API that may wait for the connection.
 pub(crate) const MAX_UNSENT: usize = 16;
 
@@ -93,9 +95,9 @@ impl Client {
         }
     }
 
-    /// After this time without a byte from the server it is lost: two pings were in it.
+    /// When it is lost, if nothing comes from the server until then; before it is open, from when its dial was due.
     pub(crate) fn silent_at(&self) -> Nanos {
-        self.heard + self.ping + self.ping
+        self.heard + SILENCE.max(self.ping + self.ping)
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -163,13 +165,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn echoes_belong_to_the_oldest_ping_and_no_more_than_two_are_awaited() {
+    fn echoes_belong_to_the_oldest_ping_and_no_more_than_eight_are_awaited() {
         let mut pinged = Pinged::default();
         assert_eq!(pinged.take(), None);
-        assert!(!pinged.add(Nanos(1)) && !pinged.add(Nanos(2)));
-        assert!(pinged.add(Nanos(3)), "the first is given up");
-        assert_eq!((pinged.take(), pinged.take(), pinged.take()), (Some(Nanos(2)), Some(Nanos(3)), None));
-        assert!(!pinged.add(Nanos(4)));
-        assert_eq!((pinged.len(), pinged.take()), (1, Some(Nanos(4))));
+        assert!((1..=8).all(|due| !pinged.add(Nanos(due))));
+        assert!(pinged.add(Nanos(9)), "the first is given up");
+        assert!((2..=9).all(|due| pinged.take() == Some(Nanos(due))));
+        assert_eq!(pinged.take(), None);
+        assert!(!pinged.add(Nanos(10)));
+        assert_eq!((pinged.len(), pinged.take()), (1, Some(Nanos(10))));
     }
 }

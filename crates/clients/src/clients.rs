@@ -8,7 +8,7 @@ use std::{
 use fleet::{Allow, Caps, Held};
 use host::Root;
 use parking_lot::Mutex;
-use plan::{Environment, Flags, Plan, flag};
+use plan::{Environment, Flags, Load, Plan, flag};
 use run::Prepared;
 use samples::{Header, Tick};
 use tokio::sync::oneshot;
@@ -170,7 +170,12 @@ impl Clients {
             return Ok(own.clone());
         }
         let dials = match u32::try_from(wanted) {
-            Ok(wanted) if held > 0 => self.prepare(&self.settled(self.plan(&target.text, wanted)?))?.dials(),
+            // The same destinations, which were checked, for more clients.
+            Ok(connections) if held > 0 => {
+                let mut larger = plan.clone();
+                larger.populations[0].load = Load::Held { connections };
+                self.prepare(&larger)?.dials()
+            }
             _ => prepared.dials(),
         };
         let own = Arc::new(Target::new(target, dials));

@@ -296,6 +296,33 @@ fn an_agent_holds_more_clients_than_it_may_open_files() {
 }
 
 #[test]
+fn ports_are_counted_over_all_clients_of_a_target() {
+    let Some(pair) = Pair::new() else { return };
+    let server = off_loopback::serve(&pair, "10.77.0.1");
+    // 1,100 outside the kernel's port range, which is left to other programs.
+    pair.client.set("net.ipv4.ip_local_reserved_ports", "1024-60899,62100-65535");
+    let command = pair.client.enter(&throng(&["agent", "--listen", "127.0.0.1:0", "--allow", "10.77.0.1"]));
+    let agent = Controlled::from(command);
+    let url = format!("{}/clients", agent.url);
+    let add = |count: usize| {
+        let form = format!("ws=ws://{}/ws/echo&count={count}", server.address);
+        run(pair.client.command("curl"), &[&url, "--data", &form])
+    };
+    assert_eq!((add(60).status, add(1_000).status), (200, 200));
+    let connected = format!("{url}?state=connected");
+    until("all are connected", || run(pair.client.command("curl"), &[&connected]).paths().1 == 1_060);
+    let refused = add(100);
+    assert!(refused.status == 503 && refused.body.contains("ports: 1,100 free 4-tuples"), "{refused:?}");
+    // Those of a client that is closed are free again.
+    for n in 1..=100 {
+        let one = format!("{url}/{n}");
+        assert_eq!(run(pair.client.command("curl"), &[&one, "-X", "DELETE"]).status, 200);
+    }
+    assert_eq!(add(30).status, 200);
+    until("the new ones are connected", || run(pair.client.command("curl"), &[&connected]).paths().1 == 990);
+}
+
+#[test]
 fn a_name_that_changes_its_address_is_checked_again() {
     let Some(pair) = Pair::new() else { return };
     let hosts = written("hosts", "10.77.0.1 target\n");
