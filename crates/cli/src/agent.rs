@@ -4,7 +4,7 @@ mod name;
 
 use std::sync::atomic::AtomicBool;
 
-use fleet::{About, Allow, Caps, Control, Fleet, Identity, Job, Link, OnLost, Server, Service};
+use fleet::{About, Allow, Caps, Control, Fleet, Identity, Job, Link, Server, Service};
 use host::Root;
 use plan::{Flags, Plan, flag};
 use run::Workers;
@@ -15,7 +15,7 @@ use crate::{
     args::AgentArgs,
     calibrate, control,
     fleet::broker::OwnBroker,
-    folders, message,
+    folders, job, message,
     mistakes::Mistakes,
     nats,
     plans::{self, Scenario},
@@ -104,31 +104,14 @@ pub(crate) fn place(flags: &Flags, scenario: Option<&Scenario>) -> Result<Option
         Some(_) => None,
         None => nats::server("--fleet", Some(url), flags, &mut mistakes),
     };
-    let agents = mistakes.read("--agents", flags.get(&flag::AGENTS), |text| match text.parse() {
-        Ok(n @ 1..) => Ok(n),
-        _ => Err(format!("{text:?} is not a number of agents; use 1 or more")),
-    });
-    let on_lost = mistakes.read("--on-lost", flags.get(&flag::ON_LOST), OnLost::parse).unwrap_or_default();
+    let job = job::read(flags, scenario, &mut mistakes);
     mistakes.end(())?;
     let target = flags.get(&flag::TARGET).unwrap_or_default();
     let broker = own.map(|listen| OwnBroker::start(listen, target)).transpose()?;
     let server = server.or_else(|| broker.as_ref().map(|broker| broker.server.clone()));
     let link = nats::link("--fleet", &server.expect("it is no mistake"))?;
-    let job = Job {
-        // Who samples the target is the coordinator.
-        flags: flags
-            .clone()
-            .without_place()
-            .without(&flag::OBSERVE)
-            .without(&flag::OBSERVE_TOKEN_FILE)
-            .pairs(),
-        scenario: scenario.map(|scenario| scenario.text.clone()),
-        files: scenario.map(|scenario| scenario.files.clone()).unwrap_or_default(),
-        // Agents come when they know where: one at least is waited for.
-        agents: agents.or(broker.as_ref().map(|_| 1)),
-        on_lost,
-        step: None,
-    };
+    // Agents come when they know where: one at least is waited for.
+    let job = Job { agents: job.agents.or(broker.as_ref().map(|_| 1)), ..job };
     Ok(Some(Place { link, job, broker }))
 }
 

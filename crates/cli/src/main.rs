@@ -13,6 +13,7 @@ mod files;
 mod find;
 mod fleet;
 mod folders;
+mod job;
 mod lab;
 mod metrics;
 mod mistakes;

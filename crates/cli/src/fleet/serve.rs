@@ -15,7 +15,7 @@ use crate::{
     Failure,
     apply::{Applied, apply},
     args::FleetServeArgs,
-    message,
+    job, message,
     mistakes::Mistakes,
     nats,
     plans::{self, Scenario},
@@ -75,9 +75,39 @@ enum Place {
     Here(Allow),
 }
 
+impl Place {
+    fn is_fleet(&self) -> bool {
+        matches!(self, Place::Fleet(_))
+    }
+
+    /// The flags of a run; and what is wrong with those that would read or write files here, or choose another place.
+    fn read_flags(&self, spec: &Spec) -> Result<(Flags, Vec<String>), Vec<String>> {
+        let flags = Flags::from_pairs(&spec.flags).map_err(|why| vec![why])?;
+        let refused = flags.refused(|flag, _| {
+            let is_file = flag.name.ends_with("-file");
+            let is_taken = flag.name == flag::TAG.name
+                || self.is_fleet() && [flag::AGENTS.name, flag::ON_LOST.name].contains(&flag.name);
+            (!is_taken && (!flag.role.is_of_plan() || is_file))
+                .then(|| "not by this API; remove it".to_owned())
+        });
+        let mut mistakes: Vec<String> = refused.iter().map(ToString::to_string).collect();
+        if flags.get(&flag::TARGET).is_some() {
+            mistakes.push("flags.target: use target, beside flags".to_owned());
+        }
+        let target = spec.target.as_deref().unwrap_or(SCENARIO);
+        Ok((flags.without(&flag::TARGET).with(&flag::TARGET, target), mistakes))
+    }
+}
+
 impl Runner for Place {
     fn read(&self, spec: &Spec) -> Result<Ready, Vec<String>> {
-        let (flags, refused) = read_flags(spec)?;
+        let (flags, refused) = self.read_flags(spec)?;
+        let text = spec.scenario.clone();
+        let files = spec.files.clone();
+        let whole = text.map(|text| Scenario { text, files });
+        let mut mistakes = Mistakes::default();
+        let job = job::read(&flags.clone().without(&flag::TAG), whole.as_ref(), &mut mistakes);
+        let refused = [refused, mistakes.end(()).err().map(|f| f.lines).unwrap_or_default()].concat();
         let scenario = spec.scenario.as_deref();
         let plan = match plans::elsewhere(&flags, scenario, &spec.files) {
             Ok(plan) if refused.is_empty() => plan,
@@ -96,11 +126,7 @@ impl Runner for Place {
         let target = spec.target.clone().unwrap_or_else(|| plan.populations[0].target.text.clone());
         let work: Work = match self {
             Place::Here(_) => here(plan, record.clone()),
-            Place::Fleet(server) => {
-                let text = spec.scenario.clone();
-                let scenario = text.map(|text| Scenario { text, files: spec.files.clone() });
-                on_fleet(server.clone(), plan, &flags, scenario, record.clone())
-            }
+            Place::Fleet(server) => on_fleet(server.clone(), plan, job, record.clone()),
         };
         Ok(Ready { target, record, work })
     }
@@ -130,22 +156,6 @@ fn agent(status: &fleet::AgentStatus) -> Value {
     json
 }
 
-/// The flags of a run; and what is wrong with those that would read or write files here, or choose another place.
-fn read_flags(spec: &Spec) -> Result<(Flags, Vec<String>), Vec<String>> {
-    let flags = Flags::from_pairs(&spec.flags).map_err(|why| vec![why])?;
-    let refused = flags.refused(|flag, _| {
-        let is_file = flag.name.ends_with("-file");
-        let is_tag = flag.name == flag::TAG.name;
-        (!is_tag && (!flag.role.is_of_plan() || is_file)).then(|| "not by this API; remove it".to_owned())
-    });
-    let mut mistakes: Vec<String> = refused.iter().map(ToString::to_string).collect();
-    if flags.get(&flag::TARGET).is_some() {
-        mistakes.push("flags.target: use target, beside flags".to_owned());
-    }
-    let target = spec.target.as_deref().unwrap_or(SCENARIO);
-    Ok((flags.without(&flag::TARGET).with(&flag::TARGET, target), mistakes))
-}
-
 /// As `throng run` would have been typed.
 fn words(flags: &Flags) -> Vec<String> {
     let target = flags.get(&flag::TARGET).unwrap_or_default().to_owned();
@@ -161,16 +171,7 @@ fn here(mut plan: Plan, record: RunRecord) -> Work {
     })
 }
 
-fn on_fleet(
-    server: Server,
-    mut plan: Plan,
-    flags: &Flags,
-    scenario: Option<Scenario>,
-    record: RunRecord,
-) -> Work {
-    let (text, files) = scenario.map(|Scenario { text, files }| (text, files)).unzip();
-    let flags = flags.clone().without(&flag::TAG).pairs();
-    let job = Job { flags, scenario: text, files: files.unwrap_or_default(), ..Job::default() };
+fn on_fleet(server: Server, mut plan: Plan, job: Job, record: RunRecord) -> Work {
     Box::new(move |sink| {
         let link = nats::link("--nats", &server).map_err(|failure| failure.lines)?;
         let mut fleet =

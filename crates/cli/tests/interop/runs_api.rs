@@ -91,6 +91,22 @@ fn a_scenario_is_posted_followed_changed_and_ends() {
 }
 
 #[test]
+fn a_table_comes_with_its_scenario() {
+    let (server, api) = (Serving::start(&["--threads", "1"]), Served::start(&[]));
+    let scenario = format!(
+        "target = \"{}\"\nconnections = 3\nduration = \"1s\"\nthink = \"50ms\"\n[csv.sizes]\nfile = \"sizes.csv\"\n",
+        server.url("/?length={csv sizes.n}")
+    );
+    let body = json!({ "scenario": scenario, "files": { "sizes.csv": "n\n17\n" } });
+    let url = api.post(&["--json", &body.to_string()]);
+    let over = api.wait(&url, "it is over", |run| run["state"] == "done");
+    let requests = &over["summary"]["requests"];
+    let (answered, bytes) =
+        (requests["answered"].as_u64().unwrap(), requests["body_bytes_in"].as_u64().unwrap());
+    assert!(answered > 3 && bytes == 17 * answered, "{requests}");
+}
+
+#[test]
 fn the_live_page_works_through_it() {
     let (server, api) = (Serving::start(&["--threads", "1"]), Served::start(&[]));
     let body = json!({ "target": server.url("/"), "flags": { "connections": 7, "think": "50ms", "duration": "60s" } });
@@ -126,7 +142,13 @@ fn a_run_takes_place_on_the_agents() {
     let api = Served::start(&["--nats", &fleet.url()]);
     until("all agents", || api.curl("/agents", &[]).json().as_array().unwrap().len() == 2);
     assert!(api.curl("/agents", &[]).json()[0]["id"].is_string());
-    let body = json!({ "target": server.url("/"), "flags": { "connections": 101, "think": "100ms", "duration": "2s" } });
+    let body = json!({ "target": server.url("/"), "flags": { "connections": 101, "think": "100ms", "duration": "2s", "agents": 2, "on-lost": "abort" } });
+    let wrong = json!({ "target": server.url("/"), "flags": { "agents": 0, "on-lost": "cry" } });
+    let wrong = api.curl("/runs", &["--json", &wrong.to_string()]);
+    assert!(
+        wrong.status == 400 && wrong.body.contains("--agents: ") && wrong.body.contains("--on-lost: "),
+        "{wrong:?}"
+    );
     let url = api.post(&["--json", &body.to_string()]);
     let over = api.wait(&url, "it is over", |run| run["state"] == "done");
     assert_eq!(over["summary"]["connections"]["held"], 101, "{over:#}");
@@ -164,9 +186,11 @@ fn what_is_wrong_is_refused_with_the_fix() {
         ],
     );
     check("{\"target\": \"http://127.0.0.1:1/\", \"flags\": {\"fly\": 1}}", 400, &["no such flag: fly"]);
-    let table = json!({ "scenario": "target = \"http://127.0.0.1:1/?{csv users.id}\"\n[[csv]]\nname = \"users\"\nfile = \"/etc/passwd\"\n" });
-    let response = api.curl("/runs", &["--json", &table.to_string()]);
-    assert!(response.status == 400 && !response.body.contains("root:"), "{response:?}");
+    // A file of this machine is not read, whoever names it.
+    let scenario = "target = \"http://127.0.0.1:1/?{csv users.id}\"\n[csv.users]\nfile = \"/etc/passwd\"\n";
+    let response = api.curl("/runs", &["--data-binary", scenario]);
+    assert!(response.status == 400 && response.body.contains("did not send it"), "{response:?}");
+    assert!(!response.body.contains("root:"), "{response:?}");
     let usage = |args: &[&str], part: &str| {
         let ended = Program::start(&[&["fleet", "serve"], args].concat()).end();
         assert_eq!(ended.status, Some(2), "{ended:?}");
