@@ -10,6 +10,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    fleet::joined,
     namespace::Pair,
     off_loopback,
     program::{Program, Serving, Signal, throng, throng_under, until},
@@ -385,4 +386,41 @@ fn an_agent_that_would_be_open_to_all_or_has_nothing_to_do_does_not_start() {
     let ended = Program::start(&["agent", "--listen", taken]).end();
     assert_eq!(ended.status, Some(3), "{ended:?}");
     assert!(ended.stderr.contains(&format!("--listen {taken}: Address already in use")), "{ended:?}");
+}
+
+#[test]
+fn runs_of_a_fleet_and_clients_share_the_caps() {
+    let (fleet, server) = (joined("clients-caps", 0), Serving::start(&["--threads", "1"]));
+    let agent = Controlled::start(&["--nats", &fleet.url(), "--max-connections", "100"]);
+    until("it has joined", || agent.agent.stdout().contains("agent "));
+    let run = |connections: &str| {
+        let args = [
+            "run",
+            &server.url("/"),
+            "--fleet",
+            &fleet.url(),
+            "-c",
+            connections,
+            "--think",
+            "50ms",
+            "-d",
+            "1s",
+        ];
+        Program::start(&args).end()
+    };
+    let refused = |connections: &str, why: &str| {
+        let ended = run(connections);
+        assert_eq!(ended.status, Some(3), "{ended:?}");
+        assert!(ended.stderr.contains(why), "{ended:?}");
+    };
+    refused(
+        "101",
+        "101 connections are more than allowed here (100); start the agent with --max-connections 101",
+    );
+    assert_eq!(agent.add(&format!("ws={}&count=60", echo(&server))).status, 200);
+    agent.wait_for_connected(60);
+    refused("50", "50 connections are more than allowed here (100, of which 60 are held)");
+    run("40").assert_status(0);
+    // What the run held is free again.
+    assert_eq!(agent.add(&format!("ws={}&count=40", echo(&server))).status, 200);
 }
