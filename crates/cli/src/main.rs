@@ -95,6 +95,7 @@ fn message(line: &str) {
 
 /// To the person, on standard error, or, while the live view has the terminal, there. It never waits for a reader.
 fn print_stderr(text: &str) {
+    let text = &*units::printable(text);
     if !view::keep_for_later(text) {
         view::message(text);
     }
@@ -130,6 +131,7 @@ fn print_stdout(text: &str) -> Result<(), Failure> {
     // In order, where both are the same terminal.
     view::flush_messages();
     let mut out = stdout();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    // Names and reasons come from other machines.
+    let written = out.write_all(units::printable(text).as_bytes()).and_then(|()| out.flush());
     written.map_err(|e| Failure::machine(format!("standard output: {e}")))
 }

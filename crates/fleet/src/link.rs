@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use async_nats::{Message, jetstream};
+use async_nats::{ConnectError, ConnectOptions, Message, jetstream};
 use futures_util::StreamExt;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::runtime::Runtime;
@@ -58,14 +58,15 @@ impl Link {
         let runtime = built.map_err(|e| own(e.to_string()))?;
         let shown = server.to_string();
         let notices = Arc::new(Notices::new(shown.clone(), say.clone()));
-        let options =
-            server.options().map_err(own)?.connection_timeout(PATIENCE).event_callback(move |event| {
-                let notices = notices.clone();
-                async move { notices.handle(event) }
-            });
+        let again = server.clone();
+        let options = options(server).map_err(own)?.event_callback(move |event| {
+            let (notices, again) = (notices.clone(), again.clone());
+            // In a task of its own: the library shares this future among threads, which that of an attempt is not made for.
+            let asked = move || tokio::spawn(async move { refusal(&again).await });
+            async move { notices.handle(event, async || asked().await.ok().flatten()).await }
+        });
         let connected = runtime.block_on(options.connect(server.addresses()));
-        let attempt = Attempt { server: &shown, login: server.login_text() };
-        let client = connected.map_err(|error| NoLink::new(&attempt, &error))?;
+        let client = connected.map_err(|error| failure(server, &error))?;
         Ok(Link { runtime, client, server: shown, say })
     }
 
@@ -167,6 +168,21 @@ impl Link {
     fn report(&self, line: impl Display) {
         (self.say)(&line.to_string());
     }
+}
+
+fn options(server: &Server) -> Result<ConnectOptions, String> {
+    Ok(server.options()?.connection_timeout(PATIENCE))
+}
+
+fn failure(server: &Server, error: &ConnectError) -> NoLink {
+    NoLink::new(&Attempt { server: &server.to_string(), login: server.login_text() }, error)
+}
+
+/// Why a server does not take a connection now, by one attempt; `None`: it does.
+async fn refusal(server: &Server) -> Option<String> {
+    let options = options(server).ok()?;
+    let refused = options.connect(server.addresses()).await.err()?;
+    Some(failure(server, &refused).why)
 }
 
 fn is_power_of_ten(count: u64) -> bool {

@@ -49,6 +49,11 @@ pub(crate) fn broker(args: &BrokerArgs) -> Result<u8, Failure> {
     mistakes.end(())?;
     let folder = folder.expect("it is no mistake");
     let stop = signals::order_to_stop(args.until_stdin_ends)?;
+    if args.tls_cert.is_none() && !listen.ip().is_loopback() {
+        message(
+            "what goes to this broker, its token too, is not encrypted; use --tls-cert or a private network",
+        );
+    }
     let mut broker = Broker::start(listen, &folder, args)?;
     print_stdout(&broker.text())?;
     while !stop.load(Relaxed) {

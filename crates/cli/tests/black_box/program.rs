@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The variable with the folder of stored runs.
 pub(crate) const DATA: &str = "XDG_DATA_HOME";
+/// The variable with the folder of an agent's name.
+const STATE: &str = "XDG_STATE_HOME";
 
 /// Waits for a condition; panics with `what` on a timeout.
 pub(crate) fn until(what: &str, condition: impl FnMut() -> bool) {
@@ -121,9 +123,11 @@ impl Program {
     /// Starts a command and captures its output.
     pub(crate) fn from(mut command: Command) -> Program {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        // No run of a test is stored in the user's own store.
-        if !command.get_envs().any(|(name, _)| name == DATA) {
-            command.env(DATA, Path::new(env!("CARGO_TARGET_TMPDIR")).join("data"));
+        // No run of a test is stored in the user's own store, and no agent has the user's names.
+        for (variable, folder) in [(DATA, "data"), (STATE, "state")] {
+            if !command.get_envs().any(|(name, _)| name == variable) {
+                command.env(variable, Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder));
+            }
         }
         let start = Instant::now();
         let mut child = command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}"));

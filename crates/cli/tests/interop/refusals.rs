@@ -127,7 +127,7 @@ fn an_agent_of_another_version_is_refused_with_its_name() {
     drop(agent);
     let mut value = json(&announced);
     value["protocol"] = 99.into();
-    value["version"] = "9.9.9".into();
+    value["version"] = "9.9.9\u{1b}[2J".into();
     let text = value.to_string();
     let announcement = format!("PUB throng.here {}\r\n{text}\r\n", text.len());
     let mut run = Program::start(&["run", "tcp://127.0.0.1:9", "-c", "1", "-d", "1s", "--fleet", &url]);
@@ -139,7 +139,12 @@ fn an_agent_of_another_version_is_refused_with_its_name() {
     });
     let ended = run.end();
     assert_eq!(ended.status, Some(3), "{ended:?}");
-    assert!(ended.stderr.contains("agent elder is throng 9.9.9; use one version for all"), "{ended:?}");
+    // What it says of itself goes to a terminal as text.
+    assert!(
+        ended.stderr.contains("agent elder is throng 9.9.9\u{fffd}[2J; use one version for all"),
+        "{ended:?}"
+    );
+    assert!(!ended.stderr.contains('\u{1b}'), "{ended:?}");
 }
 
 /// A server with the permissions that the documentation recommends.

@@ -15,7 +15,7 @@ use super::{Agent, Allow, Caps, Planner, machine::Local};
 use crate::{
     control::Control,
     link::{Inbox, Link, Stored},
-    message::{Author, Down, EVERY, HERE, Here, Incarnation, PROTOCOL, WHO, to_agent, to_run},
+    message::{Author, Down, EVERY, HERE, Here, Incarnation, PROTOCOL, Record, WHO, to_agent, to_run},
     outbox::Outbox,
 };
 
@@ -33,6 +33,8 @@ pub struct Service<'a> {
     clock: Clock,
     announced: Nanos,
     control: Option<Control<'a>>,
+    /// How late its load is: the 99th percentile of the last second.
+    lag: Option<Nanos>,
 }
 
 /// What an agent is.
@@ -73,6 +75,7 @@ impl<'a> Service<'a> {
             clock: Clock::start(),
             announced: Nanos::ZERO,
             control: None,
+            lag: None,
         }
     }
 
@@ -110,7 +113,8 @@ impl<'a> Service<'a> {
             }
             if let Some(control) = &mut self.control {
                 let run = self.agent.here(now).run;
-                control.turn(now, run.as_ref().map(|busy| busy.run.as_str()), None);
+                let lag_ns = self.lag.filter(|_| run.is_some()).map(|lag| lag.0);
+                control.turn(now, run.as_ref().map(|busy| busy.run.as_str()), lag_ns);
                 self.agent.drain(stops_by != Nanos::NEVER || control.is_draining());
             }
             self.turn(say);
@@ -134,6 +138,13 @@ impl<'a> Service<'a> {
             self.link.send(to_run(&run), &up);
         }
         while let Some((run, record)) = self.agent.poll_record() {
+            match &record {
+                Record::Ticks(ticks) => {
+                    let late = ticks.iter().filter(|tick| !tick.lag.is_empty());
+                    self.lag = late.map(|tick| tick.lag.quantile(0.99)).max();
+                }
+                _ => self.lag = None,
+            }
             self.outbox.push(&run, record);
         }
         while let Ok((ticket, is_stored)) = self.stored.1.try_recv() {

@@ -2,14 +2,17 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use async_nats::{ClientError, Event, ServerError};
+use units::{Clock, Nanos};
 
 /// Where the lines go.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
+/// How often it is asked why there is no connection: that is one more attempt.
+const ASKS: Nanos = Nanos::from_secs(5);
 /// No more kinds of refusals are reported.
 const MOST_KINDS: usize = 32;
 
@@ -17,6 +20,7 @@ const MOST_KINDS: usize = 32;
 pub(super) struct Notices {
     server: String,
     say: Say,
+    clock: Clock,
     state: Mutex<State>,
 }
 
@@ -24,6 +28,8 @@ pub(super) struct Notices {
 struct State {
     was_connected: bool,
     is_lost: bool,
+    /// When it was last asked why.
+    asked: Nanos,
     /// Why the last attempt failed.
     last: String,
     /// What was reported once.
@@ -32,18 +38,38 @@ struct State {
 
 impl Notices {
     pub(super) fn new(server: String, say: Say) -> Notices {
-        Notices { server, say, state: Mutex::default() }
+        Notices { server, say, clock: Clock::start(), state: Mutex::default() }
     }
 
-    /// Reports what has changed.
-    pub(super) fn handle(&self, event: Event) {
-        let line = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            state.line(&self.server, event)
+    /// Reports what has changed. `reason`: why there is no connection now, which the event does not say; `None` where there is
+    /// one again.
+    pub(super) async fn handle(&self, event: Event, reason: impl AsyncFnOnce() -> Option<String>) {
+        let event = match event {
+            Event::ClientError(ClientError::Other(_)) if self.asks() => match reason().await {
+                Some(why) => Event::ClientError(ClientError::Other(why)),
+                None => return,
+            },
+            Event::ClientError(ClientError::Other(_)) => return,
+            event => event,
         };
+        let line = self.state().line(&self.server, event);
         if let Some(line) = line {
             (self.say)(&line);
         }
+    }
+
+    /// Whether it is time to find out why the connection is lost.
+    fn asks(&self) -> bool {
+        let (now, mut state) = (self.clock.now(), self.state());
+        let is_time = state.is_lost && (state.asked == Nanos::ZERO || now.since(state.asked) >= ASKS);
+        if is_time {
+            state.asked = now;
+        }
+        is_time
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -52,7 +78,7 @@ impl State {
         match event {
             Event::Connected => {
                 let again = std::mem::replace(&mut self.was_connected, true) && self.is_lost;
-                self.is_lost = false;
+                (self.is_lost, self.asked) = (false, Nanos::ZERO);
                 self.last.clear();
                 again.then(|| format!("connected to {server} again"))
             }
@@ -62,7 +88,7 @@ impl State {
             }
             Event::ClientError(ClientError::Other(why)) if self.is_lost && why != self.last => {
                 self.last.clone_from(&why);
-                Some(format!("no connection to {server} yet, trying again: {why}"))
+                Some(format!("{why}; trying again"))
             }
             Event::ServerError(ServerError::Other(why)) => self.once(refusal(server, &why)),
             Event::ServerError(ServerError::AuthorizationViolation) => {
@@ -100,8 +126,19 @@ mod tests {
             "nats://h:1".to_owned(),
             Arc::new(move |line| kept.lock().unwrap().push(line.to_owned())),
         );
-        events.into_iter().for_each(|event| notices.handle(event));
+        events.into_iter().for_each(|event| handle(&notices, event));
         assert_eq!(*lines.lock().unwrap(), expected);
+    }
+
+    /// What the event says is the reason.
+    fn handle(notices: &Notices, event: Event) {
+        notices.state().asked = Nanos::ZERO;
+        let why = match &event {
+            Event::ClientError(ClientError::Other(why)) => Some(why.clone()),
+            _ => None,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(notices.handle(event, async || why));
     }
 
     #[test]
@@ -120,8 +157,8 @@ mod tests {
             ],
             &[
                 "lost the connection to nats://h:1, trying again",
-                "no connection to nats://h:1 yet, trying again: IO error",
-                "no connection to nats://h:1 yet, trying again: authorization violation",
+                "IO error; trying again",
+                "authorization violation; trying again",
                 "connected to nats://h:1 again",
                 "lost the connection to nats://h:1, trying again",
                 "connected to nats://h:1 again",
@@ -140,7 +177,7 @@ mod tests {
         let lines = Arc::new(Mutex::new(0));
         let count = lines.clone();
         let notices = Notices::new(String::new(), Arc::new(move |_| *count.lock().unwrap() += 1));
-        (0..100).for_each(|nth| notices.handle(refuses(&nth.to_string())));
+        (0..100).for_each(|nth| handle(&notices, refuses(&nth.to_string())));
         assert_eq!(*lines.lock().unwrap(), MOST_KINDS);
     }
 }
