@@ -7,6 +7,7 @@ mod deny;
 mod fmt;
 mod fuzz;
 mod generate;
+mod kubernetes;
 mod labs;
 mod lint;
 mod packages;
@@ -51,6 +52,12 @@ const VERBS: &[Verb] = &[
         "[all]",
         "an experiment of each lab, small and short; all: each at its own size three times, and docs/experiments.md",
         labs::run,
+    ),
+    (
+        "kubernetes",
+        "[schema]",
+        "run --fleet k8s against a real control plane, which it builds first (needs root, go, nats-server, python3-yaml)",
+        kubernetes::run,
     ),
     ("deny", "", "licences and advisories of the dependencies (needs cargo-deny)", deny::run),
 ];

@@ -2,18 +2,27 @@
 
 mod name;
 
-use std::sync::atomic::AtomicBool;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
-use fleet::{About, Allow, Caps, Control, Fleet, Identity, Job, Link, Server, Service};
+use fleet::{About, Allow, Caps, Control, Fleet, Identity, Job, Kubernetes, Link, Server, Service};
 use host::Root;
 use plan::{Flags, Plan, flag};
 use run::Workers;
+use units::Nanos;
 
 use self::name::Name;
 use crate::{
     Failure,
     args::AgentArgs,
-    calibrate, control,
+    calibrate,
+    cluster::Cluster,
+    control,
     fleet::broker::OwnBroker,
     folders, job, message,
     mistakes::Mistakes,
@@ -36,25 +45,32 @@ pub(crate) fn agent(args: &AgentArgs, flags: &Flags) -> Result<u8, Failure> {
     let allow = Allow::parse(&args.allow, &plans::resolve);
     let name = mistakes.read("--name", args.name.as_deref(), fleet::agent_name);
     allow.as_ref().err().into_iter().flatten().for_each(|mistake| mistakes.add(mistake));
+    let idle = mistakes.read("--idle-exit", args.idle_exit.as_deref(), Nanos::parse);
     let allow = mistakes.end(()).map(|()| allow.expect("it is no mistake"))?;
     let stop = signals::order_to_stop(false)?;
     let served = control.map(|control| control.start(allow.clone(), caps.clone())).transpose()?;
     match server {
-        Some(server) => join(&server, name, (allow, caps), &stop)?,
+        Some(server) => join(&server, name, (allow, caps), idle, &stop)?,
         None => signals::wait_for(&stop),
     }
     served.into_iter().for_each(control::Served::end);
     Ok(0)
 }
 
-/// Takes part in runs until it is to stop.
+/// Takes part in runs until it is to stop, or no run has needed it for `idle`.
 fn join(
     server: &Server,
     name: Option<String>,
     limits: (Allow, Caps),
-    stop: &AtomicBool,
+    idle: Option<Nanos>,
+    stop: &Arc<AtomicBool>,
 ) -> Result<(), Failure> {
+    let has_joined = Arc::new(AtomicBool::new(false));
+    if let Some(idle) = idle {
+        stop_unless(has_joined.clone(), idle, stop.clone());
+    }
     let Some(link) = nats::join("--nats", server, stop)? else { return Ok(()) };
+    has_joined.store(true, Relaxed);
     let planner = |flags: &Flags, scenario: Option<&str>, files: &[(String, String)]| {
         plans::elsewhere(flags, scenario, files).map_err(|failure| failure.lines.join("; "))
     };
@@ -71,16 +87,28 @@ fn join(
     print_stdout(&format!("agent {id} at {server}\n"))?;
     let about = About { id, incarnation, version: version.to_owned(), cores: plans::cores(), spool };
     let mut service = Service::new(link, about, limits, &planner).with_control(control);
-    service.serve(stop, &mut |line| message(line)).map_err(Failure::machine)
+    service.serve(stop, idle, &mut |line| message(line)).map_err(Failure::machine)
 }
 
-/// The agents that a run is to use, ready to begin; none without `--fleet`. A run that is taken up again keeps its seed.
+/// Stops after this time, where it has not come to that by then.
+fn stop_unless(that: Arc<AtomicBool>, time: Nanos, stop: Arc<AtomicBool>) {
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_nanos(time.0));
+        if !that.load(Relaxed) {
+            stop.store(true, Relaxed);
+        }
+    });
+}
+
+/// The agents that a run is to use, ready to begin; none without `--fleet`. A run that is taken up again keeps its seed. `cluster`:
+/// where they were launched for it.
 pub(crate) fn fleet(
     plan: &mut Plan,
     flags: &Flags,
     scenario: Option<&Scenario>,
+    cluster: Option<&Cluster>,
 ) -> Result<Option<Members>, Failure> {
-    let Some(Place { link, job, broker }) = place(flags, scenario)? else { return Ok(None) };
+    let Some(Place { link, job, broker }) = place(flags, scenario, cluster)? else { return Ok(None) };
     let failed = |why: String| Failure::machine(format!("--fleet: {why}"));
     let fleet = Fleet::gather(link, plan, &job, &mut |line| message(line)).map_err(failed)?;
     plan.seed = fleet.seed();
@@ -95,23 +123,34 @@ pub(crate) struct Place {
     pub(crate) broker: Option<OwnBroker>,
 }
 
-/// Where the flags name a fleet, if they do.
-pub(crate) fn place(flags: &Flags, scenario: Option<&Scenario>) -> Result<Option<Place>, Failure> {
+/// Where the flags name a fleet, if they do. `cluster`: where it was launched for this run.
+pub(crate) fn place(
+    flags: &Flags,
+    scenario: Option<&Scenario>,
+    cluster: Option<&Cluster>,
+) -> Result<Option<Place>, Failure> {
     let Some(url) = flags.get(&flag::FLEET) else { return Ok(None) };
+    let url = cluster.map_or(url, Cluster::url);
     let mut mistakes = Mistakes::default();
+    if Kubernetes::is_meant(url) {
+        mistakes.add("--fleet: agents are launched for `throng run`; for others, use those of deploy/kubernetes");
+        return mistakes.end(None);
+    }
     let own = own_broker(url);
     let server = match own {
         Some(_) => None,
         None => nats::server("--fleet", Some(url), flags, &mut mistakes),
     };
     let job = job::read(flags, scenario, &mut mistakes);
+    let agents = job.agents.or(cluster.map(Cluster::agents));
     mistakes.end(())?;
     let target = flags.get(&flag::TARGET).unwrap_or_default();
     let broker = own.map(|listen| OwnBroker::start(listen, target)).transpose()?;
     let server = server.or_else(|| broker.as_ref().map(|broker| broker.server.clone()));
     let link = nats::link("--fleet", &server.expect("it is no mistake"))?;
+    cluster.map_or(Ok(()), |cluster| cluster.wait_for_agents(&link))?;
     // Agents come when they know where: one at least is waited for.
-    let job = Job { agents: job.agents.or(broker.as_ref().map(|_| 1)), ..job };
+    let job = Job { agents: agents.or(broker.as_ref().map(|_| 1)), ..job };
     Ok(Some(Place { link, job, broker }))
 }
 

@@ -97,7 +97,7 @@ pub(crate) enum Verb {
     not on loopback requires credentials: in the URL, nats://USER:PASSWORD@HOST:4222, in a file, in NATS_USER and \
     NATS_PASSWORD, or a client certificate. While the server is away it keeps trying. The control API: `curl ADDR/clients \
     --data 'ws=ws://HOST:PORT/PATH&count=5'` connects clients, `curl ADDR/` lists what there is. Exit status: 0 stopped by a \
-    signal, 2 usage error, 3 the server refuses, or the address of the API is taken."
+    signal or idle, 2 usage error, 3 the server refuses, or the address of the API is taken."
 )]
 pub(crate) struct AgentArgs {
     /// Join the fleet at this NATS server: nats://HOST:PORT, or tls://; several servers of a cluster with commas
@@ -113,6 +113,9 @@ pub(crate) struct AgentArgs {
     /// Allow this target, whoever asks; repeatable: HOST, HOST:PORT or a network [default: loopback]
     #[arg(long, value_name = "TARGET")]
     pub(crate) allow: Vec<String>,
+    /// Exit when no run has needed this agent for TIME; meanwhile a server that is not there is dialled again
+    #[arg(long, value_name = "TIME")]
+    pub(crate) idle_exit: Option<String>,
 }
 
 /// `throng find`.

@@ -70,7 +70,7 @@ fn plan(flags: Flags, by: By) -> Result<(Plan, Nanos, Option<Place>), Failure> {
     let (plan, scenario) = plans::with_scenario(&flags)?;
     let dwell = Nanos::parse(&dwell)
         .map_err(|_| Failure::usage([format!("--duration: a search step cannot last {dwell:?}; use 5s")]))?;
-    Ok((plan, dwell, agent::place(&flags, scenario.as_ref())?))
+    Ok((plan, dwell, agent::place(&flags, scenario.as_ref(), None)?))
 }
 
 fn read_args(args: &FindArgs, flags: &Flags) -> Result<(By, Option<u64>), Failure> {

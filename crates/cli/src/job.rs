@@ -7,10 +7,7 @@ use crate::{mistakes::Mistakes, plans::Scenario};
 
 /// The flags and the scenario of a run as its agents are given them.
 pub(crate) fn read(flags: &Flags, scenario: Option<&Scenario>, mistakes: &mut Mistakes) -> Job {
-    let agents = mistakes.read("--agents", flags.get(&flag::AGENTS), |text| match text.parse() {
-        Ok(n @ 1..) => Ok(n),
-        _ => Err(format!("{text:?} is not a number of agents; use 1 or more")),
-    });
+    let agents = agents(flags, mistakes);
     let on_lost = mistakes.read("--on-lost", flags.get(&flag::ON_LOST), OnLost::parse).unwrap_or_default();
     // Who samples the target is the coordinator.
     let observers = [&flag::OBSERVE, &flag::OBSERVE_TOKEN_FILE];
@@ -23,4 +20,12 @@ pub(crate) fn read(flags: &Flags, scenario: Option<&Scenario>, mistakes: &mut Mi
         on_lost,
         ..Job::default()
     }
+}
+
+/// How many agents are to take part, if that is said.
+pub(crate) fn agents(flags: &Flags, mistakes: &mut Mistakes) -> Option<u32> {
+    mistakes.read("--agents", flags.get(&flag::AGENTS), |text| match text.parse() {
+        Ok(n @ 1..) => Ok(n),
+        _ => Err(format!("{text:?} is not a number of agents; use 1 or more")),
+    })
 }

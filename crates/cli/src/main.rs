@@ -5,6 +5,7 @@ mod apply;
 mod args;
 mod bundle;
 mod calibrate;
+mod cluster;
 mod compare;
 mod control;
 mod demo;

@@ -3,7 +3,7 @@
 use std::{
     cell::RefCell,
     fs,
-    net::{IpAddr, ToSocketAddrs},
+    net::{IpAddr, Ipv4Addr, ToSocketAddrs},
     path::Path,
 };
 
@@ -77,7 +77,7 @@ pub(crate) fn scenario_file(flags: &Flags) -> Option<&str> {
 /// The plan, and its scenario file.
 fn read(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
     let Some(file) = scenario_file(flags) else {
-        return plan::from_flags(flags, &environment()).map(|plan| (plan, None));
+        return plan::from_flags(flags, &environment_of(flags)).map(|plan| (plan, None));
     };
     let text = text(Path::new(file)).map_err(|why| {
         let text = format!("the scenario {file:?} cannot be read: {why}");
@@ -90,7 +90,7 @@ fn read(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
         files.borrow_mut().push((name.to_owned(), text.clone()));
         Ok(text)
     };
-    let plan = plan::scenario::read(file, &text, flags, &environment(), &open)?;
+    let plan = plan::scenario::read(file, &text, flags, &environment_of(flags), &open)?;
     Ok((plan, Some(Scenario { text, files: files.into_inner() })))
 }
 
@@ -100,6 +100,23 @@ fn text(path: &Path) -> Result<String, String> {
 
 fn environment() -> Environment<'static> {
     Environment { cores: cores(), seed: seed(), resolve: &resolve }
+}
+
+/// The same for a coordinator's own plan: agents resolve names themselves, and may know some that this machine does not, such as those of
+/// a cluster.
+fn environment_of(flags: &Flags) -> Environment<'static> {
+    match flags.get(&flag::FLEET) {
+        Some(_) => Environment { resolve: &resolve_or_leave, ..environment() },
+        None => environment(),
+    }
+}
+
+/// Resolves a name, or leaves it to the agents: to the address that stands for it here, nothing can be sent.
+fn resolve_or_leave(name: &str) -> Result<Vec<IpAddr>, String> {
+    resolve(name).or_else(|why| {
+        message(&format!("{name:?} is resolved by the agents only; here: {why}"));
+        Ok(vec![Ipv4Addr::BROADCAST.into()])
+    })
 }
 
 /// With the family that is served of each name that has both; `dials`: whether to dial for that.
@@ -136,6 +153,15 @@ mod tests {
         let (here, elsewhere) = (read(&flags).is_ok(), elsewhere(&flags, None, &[]).is_ok());
         fs::remove_file(&file).unwrap();
         assert_eq!((here, elsewhere), (true, false));
+    }
+
+    #[test]
+    fn a_name_that_only_agents_know_is_no_mistake_of_a_fleet() {
+        let flags = Flags::new("http://no..name:81/");
+        assert!(read(&flags).is_err());
+        let (plan, _) = read(&flags.with(&flag::FLEET, "k8s")).unwrap();
+        assert!(plan.populations[0].target.is_named());
+        assert_eq!((plan.populations[0].target.host.as_str(), plan.ports()), ("no..name", vec![81]));
     }
 
     #[test]

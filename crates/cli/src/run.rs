@@ -18,6 +18,7 @@ use crate::{
     Failure, agent,
     apply::{Applied, apply},
     bundle::Bundle,
+    cluster::Cluster,
     files::Files,
     message, metrics,
     plans::{self, Job},
@@ -35,9 +36,11 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     if let Some(file) = plan.observe.as_ref().and_then(|observe| observe.token_file.as_ref()) {
         Token::read(file).map_err(|why| Failure::usage([format!("--observe-token-file: {why}")]))?;
     }
-    let mut members = agent::fleet(&mut plan, flags, scenario.as_ref())?;
-    let mut commands = members.as_ref().map(|m| m.fleet.commands()).transpose().map_err(Failure::machine)?;
     let interrupt = signals::interrupt()?;
+    // Removed when the run is over, after the agents have been released.
+    let cluster = Cluster::launch(&plan, flags, &interrupt)?;
+    let mut members = agent::fleet(&mut plan, flags, scenario.as_ref(), cluster.as_ref())?;
+    let mut commands = members.as_ref().map(|m| m.fleet.commands()).transpose().map_err(Failure::machine)?;
     let mut whole = Whole::default();
     let mut files = Files::default();
     let bundle = outputs.out.as_deref().map(|folder| Bundle::open(folder, &mut files)).transpose()?;

@@ -22,6 +22,7 @@ mod clock;
 mod control;
 mod coordinator;
 mod identity;
+mod kubernetes;
 mod link;
 mod message;
 mod observe;
@@ -37,5 +38,8 @@ pub use control::{
 };
 pub use coordinator::{Agents, Fleet, Job, OnLost};
 pub use identity::{AgentFinding, Identity, agent_name, host_agent_name, is_agent_name_of, new_agent_name};
+pub use kubernetes::{Kubernetes, Needs, Seccomp};
+#[cfg(feature = "k8s")]
+pub use kubernetes::{Launched, Waiting};
 pub use link::{Access, Link, NoLink, Say, Server, has_certificate, has_private_key};
 pub use observe::{Observers, Observing};

@@ -258,12 +258,13 @@ flags! {
     FLEET: flag("fleet", "URL", Role::Place,
         "Run on the agents that joined at this NATS server instead of on this machine: nats://HOST:PORT, or tls://; several \
         servers of a cluster with commas between them. own, or own:ADDR:PORT: start a nats-server for this run, and print \
-        how agents join it");
+        how agents join it. k8s, or k8s://NAMESPACE?image=IMAGE&cpu=2: launch agents for this run in Kubernetes");
     ON_LOST: flag("on-lost", "HOW", Role::Place,
         "When an agent of the fleet is lost: `abort` the run, `continue` without it [default], or `reassign` its part to the \
         others");
     AGENTS: flag("agents", "N", Role::Place,
-        "Wait for N free agents, up to two minutes [default: take those that are there]");
+        "Wait for N free agents, up to two minutes; with `--fleet k8s`, launch N [default: those that are there; one for \
+        each 50,000 connections]");
     NATS_CREDS: flag("nats-creds", "FILE", Role::Place,
         "Log in to NATS with the credentials in FILE: a user's JWT and seed [env: NATS_CREDS]");
     NATS_NKEY: flag("nats-nkey", "FILE", Role::Place,

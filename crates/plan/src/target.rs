@@ -31,6 +31,11 @@ pub struct Target {
 }
 
 impl Target {
+    /// Whether the host is a name, which another machine may resolve to other addresses.
+    pub fn is_named(&self) -> bool {
+        self.named
+    }
+
     /// Parses a target. Names are resolved with `resolve`; of addresses of both families those of `v4` are used, and IPv4
     /// by default, because a run dials from one family. The error has the place and the fix.
     pub(crate) fn parse(

@@ -128,3 +128,18 @@ fn limits_of_this_machine_are_reported_before_the_run() {
     let address = taken.local_addr().unwrap().to_string();
     check(&["serve", "--listen", &address], 3, &["--listen", &address, "in use"]);
 }
+
+/// This build has no client of Kubernetes; what is wrong with the settings is said all the same.
+#[test]
+fn a_cluster_is_named_with_its_settings() {
+    let run = |fleet| ["run", URL, "-c", "1", "--fleet", fleet];
+    check(&run("k8s"), 2, &["--fleet: this build of throng has no Kubernetes client", "--features k8s"]);
+    let both = ["--fleet: \"no_name\" is not a namespace", "--fleet: cpu: \"0.5\" is not a whole number"];
+    check(&run("k8s://no_name?cpu=0.5"), 2, &both);
+    check(
+        &["run", URL, "--fleet", "k8s", "--agents", "0"],
+        2,
+        &["--agents: \"0\" is not a number of agents"],
+    );
+    check(&["agent", "--nats", "nats://127.0.0.1:9", "--idle-exit", "9"], 2, &["--idle-exit: \"9\"", "9s"]);
+}

@@ -178,3 +178,17 @@ fn a_search_goes_up_and_down_on_the_agents() {
     let s = Summary(serde_json::from_str(&ended.stdout).unwrap());
     assert_eq!(s.count("max"), 150, "{}", ended.stderr);
 }
+
+#[test]
+fn an_agent_that_no_run_needs_exits_and_waits_for_a_server_until_then() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("nats://{free}");
+    let ended = Program::start(&["agent", "--nats", &url, "--idle-exit", "1s"]).end();
+    ended.assert_status(0);
+    assert_eq!(ended.stdout, "", "{ended:?}");
+    let nats = nats("idle");
+    let url = format!("nats://{}", nats.address);
+    let ended = Program::start(&["agent", "--nats", &url, "--idle-exit", "1s"]).end();
+    ended.assert_status(0);
+    assert!(ended.stdout.starts_with("agent "), "{ended:?}");
+}

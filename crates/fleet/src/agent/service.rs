@@ -85,16 +85,23 @@ impl<'a> Service<'a> {
         Service { control: Some(control), ..self }
     }
 
-    /// Takes part in runs until it is to stop. What the user should know goes to `say`, a line each.
+    /// Takes part in runs until it is to stop, or no run has needed it for `idle`. What the user should know goes to `say`, a line
+    /// each.
     ///
     /// # Errors
     /// NATS does not let it listen.
-    pub fn serve(&mut self, stop: &AtomicBool, say: &mut dyn FnMut(&str)) -> Result<(), String> {
+    pub fn serve(
+        &mut self,
+        stop: &AtomicBool,
+        idle: Option<Nanos>,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(), String> {
         let here = self.agent.here(self.clock.now());
         let inbox: Inbox<Down> = self.link.subscribe(to_agent(&here.who.id))?;
         let asked: Inbox<()> = self.link.subscribe(WHO.to_owned())?;
         self.announce();
         let mut stops_by = Nanos::NEVER;
+        let mut needed = self.clock.now();
         loop {
             let now = self.clock.now();
             if stop.load(Relaxed) && stops_by == Nanos::NEVER {
@@ -103,7 +110,11 @@ impl<'a> Service<'a> {
                 self.agent.stop("it was stopped");
             }
             let has_nothing_to_do = self.agent.is_done() && self.outbox.unstored() == 0;
-            if stops_by != Nanos::NEVER && (has_nothing_to_do || now >= stops_by) {
+            if !has_nothing_to_do {
+                needed = now;
+            }
+            let is_idle = idle.is_some_and(|idle| now.since(needed) >= idle);
+            if is_idle || stops_by != Nanos::NEVER && (has_nothing_to_do || now >= stops_by) {
                 self.link.flush();
                 return Ok(());
             }

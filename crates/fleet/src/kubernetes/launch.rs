@@ -1,0 +1,305 @@
+//! Creates the objects of a run, waits for its agents, and removes it all.
+
+use std::{collections::HashSet, fs::File, io::Read, time::Duration};
+
+use kube::{
+    Api, Client, Config,
+    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, PostParams},
+    config::KubeConfigOptions,
+};
+use run::Interrupt;
+use serde_json::Value;
+use tokio::{runtime::Runtime, task::JoinHandle};
+use units::{Clock, Nanos};
+
+use super::{
+    Kubernetes, Needs, forward,
+    objects::{NATS_PORT, Objects},
+    pods::{self, Pods},
+};
+use crate::{
+    link::{Inbox, Link},
+    message::{HERE, Here},
+};
+
+/// How often pods are looked at.
+const LOOKS: Nanos = Nanos::from_millis(500);
+/// A call of the API server takes no longer.
+const CALLS: Duration = Duration::from_secs(20);
+/// The removal is requested within this time: somebody waits for the command to end.
+const REMOVAL: Duration = Duration::from_secs(5);
+
+/// What is said while agents are waited for, and what ends the waiting.
+pub struct Waiting<'a> {
+    /// Set by Ctrl-C.
+    pub interrupt: &'a Interrupt,
+    /// A line for the person.
+    pub say: &'a mut dyn FnMut(&str),
+}
+
+/// Agents of this run in a cluster. Dropped, they are removed with all that is theirs.
+pub struct Launched {
+    runtime: Runtime,
+    client: Client,
+    namespace: String,
+    name: String,
+    agents: u32,
+    wait: Nanos,
+    clock: Clock,
+    url: String,
+    forward: Option<JoinHandle<()>>,
+}
+
+impl Launched {
+    /// Creates agents, and a NATS server where none was named. They need not run yet when this returns, the server does.
+    ///
+    /// # Errors
+    /// There is no cluster, it refuses, the server does not start in time, or Ctrl-C; with the reason. Nothing is left.
+    pub fn new(asked: &Kubernetes, needs: &Needs, waiting: &mut Waiting) -> Result<Launched, String> {
+        let built = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = built.map_err(|e| e.to_string())?;
+        let config = runtime.block_on(configuration(asked))?;
+        let namespace = asked.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        let client = {
+            let _inside = runtime.enter();
+            Client::try_from(config).map_err(|e| reason(&e))?
+        };
+        let name = format!("throng-{:08x}", units::system_random() as u32);
+        let password = password().map_err(|e| format!("no randomness for a password: {e}"))?;
+        let mut launched = Launched {
+            runtime,
+            client,
+            namespace,
+            name,
+            agents: needs.agents(),
+            wait: asked.wait,
+            clock: Clock::start(),
+            url: String::new(),
+            forward: None,
+        };
+        launched.create(asked, needs, &password, waiting.say)?;
+        launched.url = match &asked.nats {
+            Some(url) => url.clone(),
+            None => {
+                launched.wait_for_nats(waiting)?;
+                let port = launched.forward()?;
+                format!("nats://throng:{password}@127.0.0.1:{port}")
+            }
+        };
+        Ok(launched)
+    }
+
+    /// The NATS server that the agents join, as this machine reaches it.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// How many agents there are to be.
+    pub fn agents(&self) -> u32 {
+        self.agents
+    }
+
+    /// Returns when all agents have joined.
+    ///
+    /// # Errors
+    /// One failed, they are not all there in time, or Ctrl-C; with the reason.
+    pub fn wait_for_agents(&self, link: &Link, waiting: &mut Waiting) -> Result<(), String> {
+        let inbox: Inbox<Here> = link.subscribe(HERE.to_owned())?;
+        let mut joined = HashSet::new();
+        let mut said = String::new();
+        loop {
+            let until = self.clock.now() + LOOKS;
+            while let Some(here) = inbox.next(until.since(self.clock.now())) {
+                joined.insert(here.who.id);
+            }
+            let pods = self.pods()?;
+            if let Some((pod, why)) = pods.failed {
+                return Err(format!("agent {pod} has ended: {why}{}", self.log(&pod)));
+            }
+            let there = pods.running.min(joined.len() as u32);
+            let state = format!("{there} of {} agents have joined{}", self.agents, obstacles(&pods));
+            if state != said {
+                (waiting.say)(&state);
+                said = state;
+            }
+            if there >= self.agents {
+                return Ok(());
+            }
+            self.go_on(waiting, || said.clone())?;
+        }
+    }
+
+    fn create(
+        &self,
+        asked: &Kubernetes,
+        needs: &Needs,
+        password: &str,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<(), String> {
+        let (name, namespace) = (self.name.as_str(), self.namespace.as_str());
+        let objects = Objects { asked, needs, name, namespace, password };
+        let job = self.create_one(&objects.job())?;
+        let uid = job.metadata.uid.ok_or("the API server gave the job no uid")?;
+        say(&format!(
+            "job {name} in namespace {namespace}: agents {}, each {} processors and {}, image {}; ends within {}",
+            self.agents,
+            asked.cpu,
+            objects.memory().brief(),
+            asked.image,
+            Nanos::from_secs(objects.deadline_s()).brief(),
+        ));
+        let created = [objects.secret(&uid)]
+            .into_iter()
+            .chain([objects.service(&uid), objects.nats(&uid)].into_iter().filter(|_| asked.nats.is_none()));
+        // What is created of these before an error, the job owns.
+        created.into_iter().try_for_each(|object| self.create_one(&object).map(|_| ()))
+    }
+
+    fn create_one(&self, object: &Value) -> Result<DynamicObject, String> {
+        let kind = object["kind"].as_str().unwrap_or_default();
+        let api = self.api(kind);
+        let object = serde_json::from_value(object.clone()).expect("an object has metadata");
+        let parameters = PostParams::default();
+        self.call(&format!("no {kind} can be created"), api.create(&parameters, &object))
+    }
+
+    fn wait_for_nats(&self, waiting: &mut Waiting) -> Result<(), String> {
+        let name = format!("{}-nats", self.name);
+        let pods = self.api("Pod");
+        loop {
+            let pod = self.call("the NATS server's pod is gone", pods.get(&name))?.data;
+            if pods::is_ready(&pod) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_nanos(LOOKS.0));
+            self.go_on(waiting, || format!("the NATS server is not ready: {}", pods::obstacle(&pod)))?;
+        }
+    }
+
+    fn forward(&mut self) -> Result<u16, String> {
+        let pods = Api::namespaced(self.client.clone(), &self.namespace);
+        let started = self.runtime.block_on(forward::start(pods, format!("{}-nats", self.name), NATS_PORT));
+        let (port, task) = started.map_err(|e| format!("no port on loopback: {e}"))?;
+        self.forward = Some(task);
+        Ok(port)
+    }
+
+    /// # Errors
+    /// Ctrl-C, or the time to wait is over, with what was waited for.
+    fn go_on(&self, waiting: &Waiting, state: impl FnOnce() -> String) -> Result<(), String> {
+        if waiting.interrupt.is_set() {
+            return Err("interrupted".to_owned());
+        }
+        if self.clock.now() >= self.wait {
+            return Err(format!("{} within {}; allow more with wait=", state(), self.wait.brief()));
+        }
+        Ok(())
+    }
+
+    fn pods(&self) -> Result<Pods, String> {
+        let labels = format!("app.kubernetes.io/instance={},app.kubernetes.io/component=agent", self.name);
+        let parameters = ListParams::default().labels(&labels);
+        let listed = self.call("pods cannot be listed", self.api("Pod").list(&parameters))?;
+        let pods: Vec<Value> = listed
+            .items
+            .into_iter()
+            .map(|mut pod| {
+                pod.data["metadata"] = serde_json::json!({ "name": pod.metadata.name });
+                pod.data
+            })
+            .collect();
+        let mut counted = pods::count(&pods);
+        let missing = self.agents.saturating_sub(pods.len() as u32);
+        if missing > 0 {
+            counted.waiting.extend(self.refusal().map(|why| (why, missing)));
+        }
+        Ok(counted)
+    }
+
+    /// Why the Job's controller can create no pod: a quota, or a policy of the namespace. None where nothing was refused, or where we may
+    /// not know.
+    fn refusal(&self) -> Option<String> {
+        let fields = format!("involvedObject.name={},reason=FailedCreate", self.name);
+        let (events, parameters) = (self.api("Event"), ListParams::default().fields(&fields));
+        let events = self.call("", events.list(&parameters)).ok()?.items;
+        events.last().and_then(|event| event.data["message"].as_str()).map(str::to_owned)
+    }
+
+    /// The end of a pod's log, where there is one.
+    fn log(&self, pod: &str) -> String {
+        let pods: Api<k8s_openapi::api::core::v1::Pod> =
+            Api::namespaced(self.client.clone(), &self.namespace);
+        let parameters = kube::api::LogParams { tail_lines: Some(3), ..Default::default() };
+        let log = self.call("", pods.logs(pod, &parameters)).unwrap_or_default();
+        if log.trim().is_empty() { String::new() } else { format!("\n{}", log.trim_end()) }
+    }
+
+    fn api(&self, kind: &str) -> Api<DynamicObject> {
+        let group = if kind == "Job" { "batch" } else { "" };
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+        Api::namespaced_with(self.client.clone(), &self.namespace, &resource)
+    }
+
+    fn call<T>(&self, failed: &str, call: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
+        let called = self.runtime.block_on(async { tokio::time::timeout(CALLS, call).await });
+        let called = called.map_err(|_| format!("{failed}: the API server is silent"))?;
+        called.map_err(|e| format!("{failed} in namespace {}: {}", self.namespace, reason(&e)))
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        if let Some(forward) = &self.forward {
+            forward.abort();
+        }
+        let jobs = self.api("Job");
+        let parameters = DeleteParams::background();
+        // What cannot be removed now removes itself: agents exit that no run needs.
+        let removal = jobs.delete(&self.name, &parameters);
+        let _ = self.runtime.block_on(async { tokio::time::timeout(REMOVAL, removal).await });
+    }
+}
+
+/// What keeps the agents from running, in parentheses.
+fn obstacles(pods: &Pods) -> String {
+    let each = pods.waiting.iter().map(|(why, n)| format!("{n}: {why}")).collect::<Vec<_>>().join("; ");
+    if each.is_empty() { each } else { format!(" ({each})") }
+}
+
+async fn configuration(asked: &Kubernetes) -> Result<Config, String> {
+    let fix = "set KUBECONFIG, or name a context: k8s?context=NAME";
+    match &asked.context {
+        None => Config::infer().await.map_err(|e| format!("no cluster is configured ({e}); {fix}")),
+        Some(context) => {
+            let options = KubeConfigOptions { context: Some(context.clone()), ..Default::default() };
+            let read = Config::from_kubeconfig(&options).await;
+            read.map_err(|e| format!("context {context:?}: {e}; use one of kubectl config get-contexts"))
+        }
+    }
+}
+
+/// What the API server says, without the error's own form.
+fn reason(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => {
+            let mut text = other.to_string();
+            let mut source = std::error::Error::source(other);
+            while let Some(deeper) = source {
+                let why = deeper.to_string();
+                if !text.contains(&why) {
+                    text = format!("{text}: {why}");
+                }
+                source = deeper.source();
+            }
+            text
+        }
+    }
+}
+
+/// 128 random bits.
+fn password() -> std::io::Result<String> {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
