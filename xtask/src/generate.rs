@@ -1,10 +1,11 @@
 //! `cargo xtask gen`: Grafana's dashboards for InfluxDB and for Prometheus, and what the guide says of their panels: all
-//! of one table (`generate/panels.rs`). A test holds the files against it.
+//! of one table (`generate/panels.rs`); and what a fleet takes in machines. A test holds the files against them.
 
 mod dashboard;
 mod figure;
 mod guide;
 mod panels;
+mod sizes;
 
 use crate::command::{no_words, root};
 use anyhow::{Context, Result};
@@ -13,6 +14,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const GUIDE: &str = "docs/guide/grafana.md";
+const MACHINES: &str = "docs/guide/machines.md";
+/// What the sizes of a fleet follow from.
+const HELD: &str = "bench/results/hold-1m.json";
 
 pub(crate) fn run(words: &[String]) -> Result<()> {
     no_words(words)?;
@@ -29,6 +33,11 @@ fn files(root: &Path) -> Result<Vec<(PathBuf, String)>> {
     let guide = root.join(GUIDE);
     let text = fs::read_to_string(&guide).with_context(|| guide.display().to_string())?;
     files.push((guide, guide::with_panels(&text).context(GUIDE)?));
+    let machines = root.join(MACHINES);
+    let text = fs::read_to_string(&machines).with_context(|| machines.display().to_string())?;
+    let held = fs::read_to_string(root.join(HELD)).with_context(|| HELD.to_owned())?;
+    let held = serde_json::from_str(&held).with_context(|| HELD.to_owned())?;
+    files.push((machines, sizes::with_sizes(&text, &held).context(MACHINES)?));
     Ok(files)
 }
 
