@@ -133,7 +133,8 @@ pub(crate) fn place(
     let url = cluster.map_or(url, Cluster::url);
     let mut mistakes = Mistakes::default();
     if Kubernetes::is_meant(url) {
-        mistakes.add("--fleet: agents are launched for `throng run`; for others, use those of deploy/kubernetes");
+        mistakes
+            .add("--fleet: agents are launched for `throng run`; for others, use those of deploy/kubernetes");
         return mistakes.end(None);
     }
     let own = own_broker(url);

@@ -5,7 +5,7 @@ use units::Count;
 use crate::{
     cause::Cause,
     fault::Side,
-    summary::{Certainty, Limit, Summary, Verdict},
+    summary::{AgentState, AgentSummary, Certainty, Limit, Summary, Verdict},
 };
 
 /// Silence of the target that is mentioned, seconds.
@@ -21,10 +21,17 @@ impl Summary {
             all => format!("{met} of {all} thresholds met"),
         };
         // What a run that passed met on its way did not limit it.
-        match (self.limit.as_ref().filter(|_| self.verdict != Verdict::Pass), self.verdict) {
+        let limit = self.limit.as_ref().filter(|_| self.verdict != Verdict::Pass);
+        let lost = self.lost_agents();
+        // What is missing with an agent has no other cause, as long as none is known.
+        match (limit.filter(|limit| lost.is_none() || limit.cause != Cause::Unknown), self.verdict) {
             (Some(limit), _) => {
                 let judged = if judged.is_empty() { judged } else { judged + "; " };
                 format!("{verdict}: {judged}{}", limited(limit))
+            }
+            (None, _) if let Some(lost) = lost => {
+                let judged = if judged.is_empty() { judged } else { judged + "; " };
+                format!("{verdict}: {judged}{lost}")
             }
             (None, _) if !judged.is_empty() => format!("{verdict}: {judged}"),
             // Of those that are held, fewer may have been wanted for a while.
@@ -44,6 +51,20 @@ impl Summary {
                 format!("pass: all {} connections held, {}", Count(c.held), self.fared())
             }
             (None, _) => verdict.to_owned(),
+        }
+    }
+
+    /// Agents of a fleet that were lost with their part, if any were.
+    fn lost_agents(&self) -> Option<String> {
+        let is_lost =
+            |agent: &&AgentSummary| agent.state == AgentState::Lost && agent.taken_over_by.is_empty();
+        let lost: Vec<&str> = self.agents.iter().filter(is_lost).map(|agent| agent.id.as_str()).collect();
+        let (c, all) = (&self.connections, self.agents.len());
+        let held = format!("the others held {} of {} connections", Count(c.held), Count(c.wanted));
+        match lost[..] {
+            [] => None,
+            [id] => Some(format!("agent {id} was lost; {held}")),
+            _ => Some(format!("{} of {all} agents were lost; {held}", lost.len())),
         }
     }
 
@@ -119,6 +140,29 @@ fn limited(limit: &Limit) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_that_was_lost_is_the_reason_where_no_other_is_known() {
+        let agent = |id: &str, state| AgentSummary { id: id.to_owned(), state, ..AgentSummary::default() };
+        let unknown = Limit {
+            side: Side::Unknown,
+            cause: Cause::Unknown,
+            at_connections: 200,
+            certainty: Certainty::Guess,
+            first_seen_s: None,
+            detail: String::new(),
+            cure: "look".to_owned(),
+        };
+        let mut s = Summary { verdict: Verdict::Fail, limit: Some(unknown), ..Summary::default() };
+        (s.connections.held, s.connections.wanted) = (200, 600);
+        s.agents =
+            vec![agent("a1", AgentState::Lost), agent("a2", AgentState::Done), agent("a3", AgentState::Done)];
+        assert_eq!(s.sentence(), "fail: agent a1 was lost; the others held 200 of 600 connections");
+        s.agents[2].state = AgentState::Lost;
+        assert_eq!(s.sentence(), "fail: 2 of 3 agents were lost; the others held 200 of 600 connections");
+        s.agents.iter_mut().for_each(|agent| agent.taken_over_by = vec!["a4".to_owned()]);
+        assert!(s.sentence().starts_with("fail: limited by something unknown at 200"), "{}", s.sentence());
+    }
 
     #[test]
     fn a_limit_is_one_sentence() {

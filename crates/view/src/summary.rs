@@ -1,5 +1,6 @@
 //! The summary, for people and for programs.
 
+mod agents;
 mod populations;
 
 use std::fmt::Write;
@@ -30,6 +31,7 @@ pub fn text(s: &Summary) -> String {
         row(&mut out, "probe connect", quantiles(&p.connect_us, "connection"));
     }
     out.push_str(&populations::table(s));
+    out.push_str(&agents::table(s));
     costs(s, &mut out);
     if let Some(rig) = &s.rig {
         crate::calibration::share(rig).into_iter().for_each(|share| row(&mut out, "rig", share));

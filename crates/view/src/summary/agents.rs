@@ -1,0 +1,74 @@
+//! The table of a fleet's agents.
+
+use samples::{AgentState, AgentSummary, Summary};
+use units::{Count, percent};
+
+use crate::table::aligned;
+
+/// All agents of a small fleet; of a larger one those that something is to be said of, and the busiest.
+const MOST: usize = 12;
+
+/// A line for each agent; nothing where there is none.
+pub(super) fn table(s: &Summary) -> String {
+    if s.agents.is_empty() {
+        return String::new();
+    }
+    let mut agents: Vec<&AgentSummary> = s.agents.iter().collect();
+    if agents.len() > MOST {
+        let busy = |agent: &AgentSummary| (agent.cpu_share.unwrap_or(0.0) * 1e6) as u64;
+        agents.sort_by_key(|agent| (agent.state == AgentState::Done, std::cmp::Reverse(busy(agent))));
+    }
+    let head = ["agent", "state", "held", "wanted", "began", "lag p99", "cpu", "away"];
+    let mut rows = vec![head.map(str::to_owned)];
+    let time = |us: Option<f64>| us.map_or("-".to_owned(), |us| super::time(us, false));
+    for agent in agents.iter().take(MOST) {
+        rows.push([
+            agent.id.clone(),
+            agent.state.name().to_owned(),
+            Count(agent.held).to_string(),
+            Count(agent.wanted).to_string(),
+            agent.began_late_ms.map_or("-".to_owned(), |ms| format!("{ms:+.1} ms")),
+            time(agent.lag_p99_us),
+            agent.cpu_share.map_or("-".to_owned(), percent),
+            if agent.away_s > 0.0 { format!("{:.0} s", agent.away_s) } else { "-".to_owned() },
+        ]);
+    }
+    let mut text: String = aligned(&rows, &[0, 1]).iter().map(|line| format!("  {line}\n")).collect();
+    if s.agents.len() > MOST {
+        text += &format!("  and {} agents more\n", s.agents.len() - MOST);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_lines_those_to_look_at_first() {
+        let agent = |n: u64| AgentSummary {
+            id: format!("a{n}"),
+            state: if n == 3 { AgentState::Lost } else { AgentState::Done },
+            wanted: 1_000 + n,
+            held: 1_000,
+            began_late_ms: Some(0.26),
+            lag_p99_us: (n != 3).then_some(170.0),
+            cpu_share: Some(n as f64 / 100.0),
+            away_s: if n == 2 { 5.4 } else { 0.0 },
+            ..AgentSummary::default()
+        };
+        let small = Summary { agents: (1..4).map(agent).collect(), ..Summary::default() };
+        let expected = "  agent  state   held  wanted    began  lag p99    cpu  away\n\
+            \x20 a1     done   1,000   1,001  +0.3 ms   170 µs  1.0 %     -\n\
+            \x20 a2     done   1,000   1,002  +0.3 ms   170 µs  2.0 %   5 s\n\
+            \x20 a3     lost   1,000   1,003  +0.3 ms        -  3.0 %     -\n";
+        assert_eq!(table(&small), expected);
+        let large = Summary { agents: (1..31).map(agent).collect(), ..Summary::default() };
+        let table = table(&large);
+        let first: Vec<&str> =
+            table.lines().skip(1).map(|line| line.split_whitespace().next().unwrap()).collect();
+        assert_eq!((&first[..3], table.lines().count()), (&["a3", "a30", "a29"][..], 14), "{table}");
+        assert!(table.ends_with("  and 18 agents more\n"), "{table}");
+        assert_eq!(super::table(&Summary::default()), "");
+    }
+}
