@@ -224,6 +224,11 @@ fn a_client_certificate_is_a_credential() {
         }
     };
     check(&ours.issue("agent", Until::Later), None);
+    let operator = ours.issue("operator", Until::Later);
+    let _agent = joins(&with(&operator).each_ref().map(String::as_str), &[]);
+    let listed = [["fleet", "ls"].map(str::to_owned).to_vec(), with(&operator).to_vec()].concat();
+    let listed = Program::start(&listed.iter().map(String::as_str).collect::<Vec<_>>()).end();
+    assert!(listed.status == Some(0) && listed.stdout.contains("\n1 agent, "), "{listed:?}");
     let why = "TLS: the server refuses the client certificate";
     check(&ours.issue("agent", Until::LongAgo), Some(why));
     check(&theirs.issue("agent", Until::Later), Some(why));
