@@ -120,10 +120,11 @@ impl Agents {
         Ok(since.is_some_and(|since| now >= since + self.hold))
     }
 
-    /// The first client of each sends a text, and gets it back.
+    /// A connected client of each sends a text, and gets it back.
     fn echo(&mut self) -> Result<(), Error> {
-        for (nth, agent) in self.each.iter().enumerate() {
-            let (Some(first), text) = (agent.clients.first(), format!("hello from agent {}", nth + 1)) else {
+        for (nth, agent) in (1..).zip(&self.each) {
+            let listed = agent.json("GET", "/clients?state=connected", "")?;
+            let (Some(first), text) = (listed[0].as_str(), format!("hello from agent {nth}")) else {
                 continue;
             };
             agent.json("POST", first, &text)?;
@@ -136,8 +137,7 @@ impl Agents {
                 thread::sleep(POLL);
             }
             if !is_back(&client) {
-                self.troubles
-                    .push(format!("{first} of agent {} did not get its text back: {client}", nth + 1));
+                self.troubles.push(format!("{first} of agent {nth} did not get its text back: {client}"));
             }
         }
         Ok(())
