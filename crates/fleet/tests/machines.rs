@@ -1,4 +1,5 @@
 //! `deploy/machines`: unit, user data and playbook of agents that stay.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test says why it fails, and what it skips")]
 
 use std::{
     path::{Path, PathBuf},
