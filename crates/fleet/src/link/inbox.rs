@@ -4,7 +4,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
-        mpsc::{self, Receiver, SyncSender, TrySendError},
+        mpsc::{self, Receiver, Sender},
     },
     time::Duration,
 };
@@ -17,6 +17,9 @@ pub(crate) const LONGEST_MESSAGE: usize = 8 << 20;
 const MOST_BYTES: usize = 64 << 20;
 /// Messages that wait to be read.
 const MOST_MESSAGES: usize = 1 << 16;
+/// What a message counts for at least, so that one bound is enough. A bounded channel would have the room of all of them from the start: 16 MB
+/// for each subject.
+const LEAST: usize = MOST_BYTES / MOST_MESSAGES;
 
 /// The end where messages are read.
 pub(crate) struct Inbox<T> {
@@ -26,7 +29,7 @@ pub(crate) struct Inbox<T> {
 
 /// The end where they arrive.
 pub(super) struct Slot<T> {
-    messages: SyncSender<(usize, T)>,
+    messages: Sender<(usize, T)>,
     waiting: Arc<AtomicUsize>,
     dropped: AtomicU64,
 }
@@ -44,7 +47,7 @@ pub(super) enum Put {
 
 /// Both ends.
 pub(super) fn inbox<T>() -> (Slot<T>, Inbox<T>) {
-    let (sender, messages) = mpsc::sync_channel(MOST_MESSAGES);
+    let (sender, messages) = mpsc::channel();
     let waiting = Arc::<AtomicUsize>::default();
     let slot = Slot { messages: sender, waiting: waiting.clone(), dropped: AtomicU64::new(0) };
     (slot, Inbox { messages, waiting })
@@ -53,18 +56,15 @@ pub(super) fn inbox<T>() -> (Slot<T>, Inbox<T>) {
 impl<T> Slot<T> {
     /// Takes a message of this size in. What cannot be read is not of this protocol, and not ours.
     pub(super) fn put(&self, size: usize, read: impl FnOnce() -> Option<T>) -> Put {
+        let size = size.max(LEAST);
         if size > LONGEST_MESSAGE || self.waiting.load(Relaxed) + size > MOST_BYTES {
             return self.drop();
         }
         let Some(message) = read() else { return Put::Done };
         self.waiting.fetch_add(size, Relaxed);
-        match self.messages.try_send((size, message)) {
+        match self.messages.send((size, message)) {
             Ok(()) => Put::Done,
-            Err(TrySendError::Full(_)) => {
-                self.waiting.fetch_sub(size, Relaxed);
-                self.drop()
-            }
-            Err(TrySendError::Disconnected(_)) => Put::Abandoned,
+            Err(_) => Put::Abandoned,
         }
     }
 
