@@ -91,7 +91,8 @@ def whole_path(stage):
     text = ended(run, *COUNTED)
     summary = json.loads(run.out.read_text())
     assert summary["connections"]["held"] == 300, summary["connections"]
-    assert [agent["held"] for agent in summary["agents"]] == [100] * 3, summary["agents"]
+    held = {agent["id"]: agent["held"] for agent in summary["agents"]}
+    assert held == {pod["metadata"]["name"]: 100 for pod in pods}, "agents have the names of their pods"
     assert "3 of 3 agents have joined" in text, text
     stage.gone("whole")
 

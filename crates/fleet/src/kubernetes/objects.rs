@@ -159,7 +159,7 @@ impl Objects<'_> {
         // Equal: the quality of service `Guaranteed`, which is evicted last and may have processors of its own.
         let resources = json!({ "cpu": self.asked.cpu.to_string(), "memory": memory });
         let wait = self.asked.wait.to_string();
-        let mut command = vec!["throng", "agent", "--idle-exit", &wait];
+        let mut command = vec!["throng", "agent", "--name", "$(POD)", "--idle-exit", &wait];
         command.extend(self.needs.targets.iter().flat_map(|target| ["--allow", target]));
         let mut pod = json!({
             "automountServiceAccountToken": false,
@@ -176,6 +176,7 @@ impl Objects<'_> {
                         "name": "NATS_URL",
                         "valueFrom": { "secretKeyRef": { "name": self.name, "key": "url" } },
                     },
+                    { "name": "POD", "valueFrom": { "fieldRef": { "fieldPath": "metadata.name" } } },
                     { "name": "XDG_DATA_HOME", "value": "/run/throng" },
                     { "name": "TMPDIR", "value": "/run/throng" },
                 ],
