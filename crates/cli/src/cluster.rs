@@ -177,11 +177,11 @@ mod tests {
         let targets = |target| needs(&plan(target, &[]), None).targets;
         assert_eq!(targets("http://localhost:81/"), ["localhost:81"]);
         assert_eq!(
-            targets("tcp://127.0.0.1:7000..7002"),
+            targets("tcp://127.0.0.1:{7000..7002}"),
             ["127.0.0.1:7000", "127.0.0.1:7001", "127.0.0.1:7002"]
         );
         assert_eq!(targets("tcp://[::1]:7000"), ["[::1]:7000"]);
-        assert_eq!(targets("tcp://127.0.0.1..2:7000..7099"), ["127.0.0.1", "127.0.0.2"]);
+        assert_eq!(targets("tcp://127.0.0.{1..2}:{7000..7099}"), ["127.0.0.1", "127.0.0.2"]);
     }
 
     #[test]

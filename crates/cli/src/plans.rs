@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_table_from_elsewhere_is_the_one_that_was_sent() {
-        let text = "target = \"http://127.0.0.1:80/{csv users.id}\"\nconnections = 1\n[csv]\nusers = \"/etc/hostname\"";
+        let text = "target = \"http://127.0.0.1:80/{csv users.id}\"\nconnections = 1\n[csv.users]\nfile = \"/etc/hostname\"";
         let read = |files: &[(String, String)]| elsewhere(&Flags::new("load.toml"), Some(text), files);
         let sent = [("/etc/hostname".to_owned(), "id\n1\n".to_owned())];
         assert!(read(&sent).is_ok(), "{:?}", read(&sent).err().map(|failure| failure.lines));
