@@ -64,13 +64,13 @@ fn stage() -> Result<()> {
         PROGRAMS.iter().filter(|(name, _)| *name == "kubelet" || !programs.join(name).exists())
     {
         println!("building {name}");
-        let mut go = go(&["build", "-trimpath", LINKER, "-o"])?;
+        let mut go = go(&["build", LINKER, "-o"])?;
         go.arg(programs.join(name)).arg(package);
         finish(go)?;
     }
     if !programs.join("helm").exists() {
         println!("building helm");
-        let mut go = go(&["install", "-trimpath", "-ldflags=-s -w", HELM])?;
+        let mut go = go(&["install", "-ldflags=-s -w", HELM])?;
         go.env("GOBIN", &programs);
         finish(go)?;
     }
