@@ -3,6 +3,7 @@
 
 mod carrier;
 mod chaos;
+mod cost;
 mod machine;
 mod world;
 
