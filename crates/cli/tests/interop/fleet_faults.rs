@@ -77,6 +77,47 @@ fn an_agent_that_stands_still_is_named_and_comes_back_with_what_it_counted() {
 }
 
 #[test]
+fn three_hosts_hold_fifty_thousand_each_and_every_count_is_the_servers() {
+    let Some(hosts) = Hosts::new(4) else { return };
+    let (folder, nats) = (folder("nats-large"), "10.66.0.1:4222");
+    let _nats = Program::from(hosts.enter(0, &nats_at(nats.parse().unwrap(), &folder)));
+    let ports = [8000, 8001];
+    // A host has 28,232 ports for one destination.
+    let servers = ports.map(|port| {
+        let at = format!("10.66.0.1:{port}");
+        let server = Program::from(hosts.throng(0, &["serve", "http", "--listen", &at, "--threads", "1"]));
+        until("the server listens", || server.stdout().contains(&at));
+        server
+    });
+    let url = "nats://u:p@10.66.0.1:4222";
+    let agents: Vec<Program> = (1..4)
+        .map(|nth| Program::from(hosts.throng(nth, &["agent", "--nats", url, "--allow", "10.66.0.1"])))
+        .collect();
+    agents.iter().for_each(|agent| until("an agent", || agent.stdout().starts_with("agent ")));
+    let target = "http://10.66.0.1:{8000..8001}/";
+    let words = [
+        "run", target, "-c", "150k", "--think", "10s..30s", "-d", "6s", "--fleet", url, "--live", "off",
+        "--json", "-",
+    ];
+    let ended = Program::from(hosts.throng(0, &words)).end_within(Duration::from_secs(180));
+    let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
+    assert_eq!((s.count("connections.held"), states(&s)), (150_000, vec!["done"; 3]), "{}", ended.stderr);
+    let agents = s.at("agents").as_array().unwrap();
+    assert!(agents.iter().all(|agent| agent["sealed"] == true && agent["held"] == 50_000), "{agents:?}");
+    let counted = |figure: &str| -> u64 {
+        let of = |port| {
+            let stats = hosts.run(0, &format!("curl -s http://10.66.0.1:{port}/stats"));
+            serde_json::from_str::<serde_json::Value>(&stats).unwrap()[figure].as_u64().unwrap()
+        };
+        ports.into_iter().map(of).sum()
+    };
+    // Each of the two is asked for its count, by the run and by this test.
+    let asked = counted("requests") - s.count("requests.answered");
+    assert!(s.count("requests.answered") == s.count("requests.sent") && (2..=4).contains(&asked), "{asked}");
+    drop(servers);
+}
+
+#[test]
 fn what_a_killed_agent_did_is_done_by_the_others() {
     let (fleet, server) = (joined("reassigned", 3), Serving::start(&["--threads", "1"]));
     let args = [&LOAD[..], &["-d", "24s", "--on-lost", "reassign"]].concat();
