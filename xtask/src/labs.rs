@@ -13,7 +13,8 @@ const QUICK: &[(&str, &[&str])] = &[
     ("express-cluster", &["wrk"]),
     ("http-kit", &["600k-ab", "stand-in"]),
     ("nginx", &["files"]),
-    ("play", &["engines", "agents", "play30-netty"]),
+    ("play", &["engines", "play30-netty"]),
+    ("play", &["agents", "play30-netty"]),
     ("python", &["hold"]),
     ("throng-serve", &["websockets"]),
 ];

@@ -223,6 +223,11 @@ impl Coordinator {
         self.messages.pop_front()
     }
 
+    /// What the user is to know of the agents, a line each.
+    pub(crate) fn poll_notice(&mut self) -> Option<String> {
+        self.members.iter_mut().find_map(Member::poll_notice)
+    }
+
     /// What the log is to have; it comes back from there.
     pub(crate) fn poll_record(&mut self) -> Option<Record> {
         self.records.pop_front()
@@ -312,9 +317,12 @@ impl Coordinator {
             Record::Sealed(seal) => member.seal(seal, &mut self.changes),
             Record::TookOver(took) => {
                 let (by, ready) = (member.who.id.clone(), took.ready);
-                member.add_workers(self.workers, ready.roles.len() as u32);
+                let (first, is_lost) = (self.workers, member.state == AgentState::Lost);
+                member.add_workers(first, ready.roles.len() as u32);
                 self.workers += ready.roles.len() as u32;
                 self.changes.extend(ready.roles.into_iter().map(Change::Joined));
+                // It was heard of only after it was lost, too.
+                self.changes.extend((first..self.workers).filter(|_| is_lost).map(Change::Lost));
                 if let Some(of) = self.members.iter_mut().find(|member| member.who.id == took.of) {
                     match took.why {
                         None => of.taken_over_by.push(by),
@@ -452,8 +460,12 @@ impl Coordinator {
             Stage::Begun => self.lead(now, member),
             _ => (lead(None), EVERY),
         };
-        let down = Down { run: self.run.clone(), term: self.term, sent: now, body };
-        self.messages.push_back((to_agent(&member.who.id), down));
+        let take = member.next_take().filter(|_| matches!(body, Body::Lead(_))).cloned();
+        let take = take.map(|take| Body::TakeOver(Box::new(take)));
+        for body in [Some(body), take].into_iter().flatten() {
+            let down = Down { run: self.run.clone(), term: self.term, sent: now, body };
+            self.messages.push_back((to_agent(&member.who.id), down));
+        }
         (self.members[nth].due, self.members[nth].led) = (now + again, now);
     }
 
@@ -464,13 +476,9 @@ impl Coordinator {
 
     /// The orders that a member does not have, and when it begins; and when to say so again.
     fn lead(&self, now: Nanos, member: &Member) -> (Body, Nanos) {
-        let taken = member.running.map_or(0, |running| running.taken);
-        if let Some(part) = member.takes.get(taken as usize) {
-            return (Body::TakeOver(Box::new(part.clone())), AGAIN);
-        }
         let has = member.running.map_or(0, |running| running.orders).min(self.orders.len() as u32);
         let orders = self.orders[has as usize..].to_vec();
-        let is_known = orders.is_empty() && member.running.is_some();
+        let is_known = orders.is_empty() && member.running.is_some() && member.next_take().is_none();
         let begin = self.start.map(|start| member.way.there(start));
         let lease = member.way.error().map(|_| member.way.there(now + LEASE));
         (Body::Lead(Lead { begin, lease, from: has, orders }), if is_known { EVERY } else { AGAIN })

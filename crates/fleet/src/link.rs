@@ -43,6 +43,7 @@ const LOOKS: Duration = Duration::from_millis(50);
 pub struct Link {
     runtime: Runtime,
     client: async_nats::Client,
+    jetstream: jetstream::Context,
     server: String,
     say: Say,
 }
@@ -67,7 +68,11 @@ impl Link {
         });
         let connected = runtime.block_on(options.connect(server.addresses()));
         let client = connected.map_err(|error| failure(server, &error))?;
-        Ok(Link { runtime, client, server: shown, say })
+        let jetstream = {
+            let _inside = runtime.enter();
+            jetstream::new(client.clone())
+        };
+        Ok(Link { runtime, client, jetstream, server: shown, say })
     }
 
     /// Connects, however long the server is away, with a line for each reason; `None`: stopped before.
@@ -98,8 +103,12 @@ impl Link {
 
     /// What lasts longer than a connection: streams that the server keeps.
     pub fn jetstream(&self) -> jetstream::Context {
-        let _inside = self.runtime.enter();
-        jetstream::new(self.client.clone())
+        self.jetstream.clone()
+    }
+
+    /// A line for the user.
+    pub(crate) fn say(&self, line: &str) {
+        (self.say)(line);
     }
 
     /// Waits for what the server replies.

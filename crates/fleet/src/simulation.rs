@@ -47,7 +47,7 @@ fn play(world: &mut World, plan: &Plan) -> Summary {
         if !is_over {
             continue;
         }
-        run::stop(world, |worker, tick| conductor.handle_tick(worker, tick));
+        run::stop(world, |update| conductor.handle(update));
         if world.has_restarted() {
             continue;
         }
@@ -143,7 +143,7 @@ fn what_was_counted_once_is_counted_once_whatever_happens() {
 
 #[test]
 fn a_thousand_agents_of_a_hundred_thousand_connections() {
-    let chaos = Chaos::carrier_only(7);
+    let chaos = Chaos::carrier_only();
     let summary = check(1_000, 100_000_000, 7, chaos).expect("it begins");
     assert_eq!(summary.agents.len(), 1_000);
     assert_eq!(summary.agents.iter().map(|agent| agent.wanted).sum::<u64>(), 100_000_000);

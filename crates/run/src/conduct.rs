@@ -36,7 +36,7 @@ pub(crate) fn conduct(
     (conductor.record.io, conductor.record.threads) = (ground.io, ground.threads);
     let mut around = Environment::new(plan, observer, ground, sinks, interrupt);
     around.play(&mut conductor, workers);
-    stop(workers, |worker, tick| conductor.handle_tick(worker, tick));
+    stop(workers, |update| conductor.handle(update));
     around.finish(conductor, workers)
 }
 

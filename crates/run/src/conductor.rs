@@ -159,15 +159,23 @@ impl<'a> Conductor<'a> {
         let mut has_news = false;
         loop {
             match workers.next(until) {
-                Update::Tick(worker, tick) => self.handle_tick(worker, tick),
-                Update::Lost(worker) => self.handle_lost(worker),
-                Update::Back(worker) => self.handle_back(worker),
-                Update::Joined(role) => self.handle_joined(role),
                 Update::Nothing => return Some(has_news),
                 Update::Ended => return None,
+                update => self.handle(update),
             }
             // What is there already is taken along.
             (has_news, until) = (true, Nanos::ZERO);
+        }
+    }
+
+    /// Something came from the workers.
+    pub fn handle(&mut self, update: Update) {
+        match update {
+            Update::Tick(worker, tick) => self.handle_tick(worker, tick),
+            Update::Lost(worker) => self.handle_lost(worker),
+            Update::Back(worker) => self.handle_back(worker),
+            Update::Joined(role) => self.handle_joined(role),
+            Update::Nothing | Update::Ended => {}
         }
     }
 

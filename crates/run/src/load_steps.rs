@@ -38,7 +38,7 @@ impl<W: Workers> LoadSteps<W> {
 
     /// Ends the load.
     pub(crate) fn end(mut self) -> W {
-        stop(&mut self.workers, |_, _| {});
+        stop(&mut self.workers, |_| {});
         self.workers
     }
 }

@@ -84,14 +84,13 @@ pub enum Update<'a> {
     Ended,
 }
 
-/// Stops them; `take` is given what they still have to hand over.
-pub fn stop(workers: &mut dyn Workers, mut take: impl FnMut(u32, &Tick)) {
+/// Stops them; `take` is given what still comes.
+pub fn stop(workers: &mut dyn Workers, mut take: impl FnMut(Update)) {
     workers.order(Order::STOP);
     loop {
         match workers.next(workers.now() + STOPS_WITHIN) {
-            Update::Tick(worker, tick) => take(worker, tick),
-            Update::Lost(_) | Update::Back(_) | Update::Joined(_) => {}
             Update::Nothing | Update::Ended => return,
+            update => take(update),
         }
     }
 }

@@ -70,6 +70,9 @@ fn an_agent_that_stands_still_is_named_and_comes_back_with_what_it_counted() {
     fleet.agents[1].signal(Signal::CONT);
     let (ended, s) = read(run);
     let agents = s.at("agents").as_array().unwrap();
+    for line in [" was lost: it is not heard of", " is back; it was away for "] {
+        assert!(ended.stderr.contains(line), "{line}: {}", ended.stderr);
+    }
     let away: Vec<f64> = agents.iter().filter_map(|agent| agent["away_s"].as_f64()).collect();
     assert!(matches!(away[..], [away] if (4.0..12.0).contains(&away)), "{agents:?}: {}", ended.stderr);
     assert_eq!((s.count("connections.held"), states(&s)), (400, vec!["done", "done"]), "{}", ended.stderr);

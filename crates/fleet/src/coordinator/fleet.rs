@@ -236,6 +236,9 @@ impl Fleet {
             self.coordinator.take(self.clock(), entry);
         }
         self.coordinator.poll(self.clock());
+        while let Some(line) = self.coordinator.poll_notice() {
+            self.link.say(&line);
+        }
         self.carry();
     }
 

@@ -41,8 +41,10 @@ impl Coordinator {
         let Some(lost) = lost else { return };
         lost.is_decided = true;
         let (of, parts) = (lost.who.clone(), lost.parts.clone());
-        let others: Vec<&Member> =
+        let mut others: Vec<&Member> =
             self.members.iter().filter(|member| member.state == AgentState::Ready).collect();
+        // A part with fewer shards than there are agents goes to those that have taken over least.
+        others.sort_by_key(|member| member.parts.len());
         if others.is_empty() {
             return;
         }

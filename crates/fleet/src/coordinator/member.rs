@@ -22,6 +22,8 @@ pub(super) struct Member {
     network: String,
     pub(super) cores: u32,
     pub(super) state: AgentState,
+    /// What was said of it: its state, and how many have taken over its part.
+    said: (AgentState, usize),
     pub(super) answer: Answer,
     /// Its parts: its own, and those that it has taken over.
     pub(super) parts: Vec<Assign>,
@@ -105,6 +107,7 @@ impl Member {
             network: String::new(),
             cores: 0,
             state: AgentState::Ready,
+            said: (AgentState::Ready, 0),
             answer,
             parts: Vec::new(),
             takes: Vec::new(),
@@ -167,6 +170,11 @@ impl Member {
         }
     }
 
+    /// What it is to take over next.
+    pub(super) fn next_take(&self) -> Option<&TakeOver> {
+        self.takes.get(self.running?.taken as usize)
+    }
+
     /// It runs.
     pub(super) fn run(&mut self, at: Nanos, running: Running) {
         let (cpu, from) = *self.idle.get_or_insert((running.cpu, at));
@@ -226,6 +234,26 @@ impl Member {
             self.state = AgentState::Done;
         }
         self.log.seal = Some(seal);
+    }
+
+    /// What the user is to know of it since the last call.
+    pub(super) fn poll_notice(&mut self) -> Option<String> {
+        let (id, before) = (&self.who.id, self.said);
+        self.said = (self.state, self.taken_over_by.len());
+        let why = self.log.seal.as_ref().and_then(|seal| seal.why.as_ref());
+        match (before.0, self.state) {
+            (AgentState::Ready, AgentState::Lost) => Some(match why {
+                Some(why) => format!("agent {id} was lost: {why}"),
+                None => format!("agent {id} was lost: it is not heard of"),
+            }),
+            (AgentState::Lost, AgentState::Ready) => {
+                Some(format!("agent {id} is back; it was away for {}", self.away.brief()))
+            }
+            _ => {
+                let by = self.taken_over_by.get(before.1..).filter(|by| !by.is_empty())?;
+                Some(format!("agent {} took over what {id} did", by.join(", ")))
+            }
+        }
     }
 
     /// Requests that its ticks have.

@@ -52,8 +52,10 @@ impl Link {
         };
         match self.wait(self.jetstream().get_or_create_stream(config)) {
             Ok(_) => Ok(()),
-            Err(e) => Err(format!("the NATS server keeps no streams ({e}); start it with nats-server -js, or allow this user what \
-                deploy/nats/fleet.conf does")),
+            Err(e) => Err(format!(
+                "the NATS server keeps no streams ({e}); start it with nats-server -js, or allow this user what \
+                deploy/nats/fleet.conf does"
+            )),
         }
     }
 

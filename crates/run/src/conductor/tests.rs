@@ -41,7 +41,7 @@ fn play(plan: &Plan, mut model: Model, mut commands: &[(Nanos, Command)]) -> Ran
         conductor.give_orders(&mut model);
         drained = if step.drains { now } else { drained };
         if step.is_over {
-            crate::stop(&mut model, |worker, tick| conductor.handle_tick(worker, tick));
+            crate::stop(&mut model, |update| conductor.handle(update));
             let (last, record) = conductor.finish();
             lines.push(last);
             return Ran { record, lines, model, drained, over: now };

@@ -280,11 +280,11 @@ fn conduct(plan: &Plan, mut workers: Shards<impl FnMut(u32, &Tick)>, direction: 
     let at_load = at_load(plan, conductor.schedule(), workers.sums.hold_until);
     // A step of a search is judged without what follows it.
     if !goes_on {
-        run::stop(&mut workers, |worker, tick| conductor.handle_tick(worker, tick));
+        run::stop(&mut workers, |update| conductor.handle(update));
     }
     let (last, record) = conductor.finish();
     if goes_on {
-        run::stop(&mut workers, |_, _| {});
+        run::stop(&mut workers, |_| {});
     } else {
         workers.sums.take_line(&last);
         workers.sums.obey_the_law_of_lines();
