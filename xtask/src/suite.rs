@@ -15,6 +15,8 @@ const LANES: &[Lane] = &[
     &[("cli/black_box", 2), ("net/peers", 1)],
     &[("cli/interop", 1), ("web", 1)],
     &[("labs", 1), ("cli/audit", 1)],
+    // They mostly wait.
+    &[("cli/fleet", 1)],
 ];
 /// Jobs in [`LANES`] that are verbs of this program.
 const VERBS: &[&str] = &["web", "labs"];

@@ -2,7 +2,7 @@
 
 use crate::{
     namespace::Pair,
-    off_loopback::{run, serve},
+    off_loopback::run,
     program::{Program, Serving, throng},
     summary::Summary,
 };
@@ -29,7 +29,7 @@ fn url(serving: &Serving, host: &str) -> String {
 #[test]
 fn a_cable_pulled_in_mid_run_shows_as_timeouts() {
     let Some(pair) = Pair::new() else { return };
-    let serving = serve(&pair, "0.0.0.0");
+    let serving = pair.serve("0.0.0.0");
     let args = ["run", &url(&serving, "10.77.0.1"), "-c", "20", "-d", "6s", "--think", "100ms..300ms"];
     let args = [&args[..], &["--timeout", "2500ms", "--json", "-"]].concat();
     let mut running = Program::from(pair.client.enter(&throng(&args)));
@@ -51,7 +51,7 @@ fn a_cable_pulled_in_mid_run_shows_as_timeouts() {
 #[test]
 fn a_cable_that_is_put_back_in_time_is_no_fault() {
     let Some(pair) = Pair::new() else { return };
-    let serving = serve(&pair, "0.0.0.0");
+    let serving = pair.serve("0.0.0.0");
     let args = ["run", &url(&serving, "10.77.0.1"), "-c", "20", "-d", "4s", "--think", "100ms..300ms"];
     let args = [&args[..], &["--json", "-"]].concat();
     let mut running = Program::from(pair.client.enter(&throng(&args)));
@@ -129,7 +129,7 @@ fn a_missing_route_is_reported_before_the_run() {
 #[test]
 fn one_of_two_destinations_that_cannot_be_reached_has_its_share_of_faults() {
     let Some(pair) = Pair::new() else { return };
-    let serving = serve(&pair, "0.0.0.0");
+    let serving = pair.serve("0.0.0.0");
     pair.client.replace("/etc/hosts", "10.77.0.1 farm\n10.90.0.1 farm\n");
     route_to_nowhere(&pair);
     pair.server.run("ip route add unreachable 10.90.0.0/16");

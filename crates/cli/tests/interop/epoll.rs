@@ -36,7 +36,7 @@ fn wrk_sees_no_difference() {
 #[test]
 fn across_a_cable() {
     let Some(pair) = Pair::new() else { return };
-    let serving = off_loopback::serve(&pair, "[::]");
+    let serving = pair.serve("[::]");
     let url = format!("http://[fd77::1]:{}/", serving.address.port());
     let (ended, s) = off_loopback::run(&pair, &url, &["-c", "50", "-d", "500ms", "--io", "epoll"]);
     assert_eq!((ended.status, s.faults()), (Some(0), vec![]), "{ended:?}");

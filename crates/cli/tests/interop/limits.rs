@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     namespace::Pair,
-    off_loopback::{run, serve},
+    off_loopback::run,
     program::{Program, throng},
 };
 
@@ -20,7 +20,7 @@ fn find(pair: &Pair, target: &str, args: &[&str]) -> Value {
 #[test]
 fn our_own_ports() {
     let Some(pair) = Pair::new() else { return };
-    let serving = serve(&pair, "10.77.0.1");
+    let serving = pair.serve("10.77.0.1");
     // 1,100 outside the kernel's port range, which is left to other programs. The probe has 402 of them.
     pair.client.set("net.ipv4.ip_local_reserved_ports", "1024-60899,62100-65535");
     let args = ["run", &serving.url("/"), "-c", "1200", "-d", "1s"];
@@ -40,7 +40,7 @@ fn our_own_ports() {
 #[test]
 fn tracked_connections() {
     let Some(pair) = Pair::new() else { return };
-    let serving = serve(&pair, "10.77.0.1");
+    let serving = pair.serve("10.77.0.1");
     // A kernel with one limit for the whole machine refuses the change in a namespace; a test must not make it.
     for line in [
         "sysctl -q -w net.netfilter.nf_conntrack_max=300",

@@ -6,16 +6,16 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::program::{Program, until};
+use crate::program::{Program, Serving, throng, until};
 
 /// A network and mount namespace of its own.
 pub(crate) struct Namespace {
-    holder: Program,
+    pub(crate) holder: Program,
 }
 
 impl Namespace {
     /// The kernel ends a namespace with its last process; this one ends with our end of its standard input.
-    fn new() -> Namespace {
+    pub(crate) fn new() -> Namespace {
         let mut command = Command::new("unshare");
         command.args(["--net", "--mount", "cat"]).stdin(Stdio::piped());
         let holder = Program::from(command);
@@ -97,6 +97,13 @@ impl Pair {
         Some(pair)
     }
 
+    /// `throng serve` on the server's side, at all its addresses or one of them.
+    pub(crate) fn serve(&self, any: &str) -> Serving {
+        let listen = format!("{any}:0");
+        let words = ["serve", "--listen", &listen, "--until-stdin-ends", "--threads", "1"];
+        Serving::from(self.server.enter(&throng(&words)), &[])
+    }
+
     /// Peers of the connections that the server's side has open on a port, as `address:port`.
     pub(crate) fn peers(&self, port: u16) -> Vec<std::net::SocketAddr> {
         let text = self.server.run(&format!("ss -Htn state established sport = {port}"));
@@ -105,53 +112,8 @@ impl Pair {
     }
 }
 
-/// Hosts on one network: 10.66.0.1 and so on, with a bridge between them.
-pub(crate) struct Hosts {
-    hosts: Vec<Namespace>,
-    _bridge: Namespace,
-}
-
-impl Hosts {
-    /// None where this user may not make namespaces; that is said.
-    pub(crate) fn new(hosts: usize) -> Option<Hosts> {
-        if !may_make_namespaces() {
-            return None;
-        }
-        let bridge = Namespace::new();
-        bridge.run("ip link add bridge type bridge forward_delay 0");
-        bridge.run("ip link set bridge up");
-        let hosts: Vec<Namespace> = (0..hosts).map(|_| Namespace::new()).collect();
-        for (nth, host) in (1..).zip(&hosts) {
-            let peer = host.holder.pid();
-            bridge.run(&format!("ip link add to-{nth} type veth peer name cable netns {peer}"));
-            bridge.run(&format!("ip link set to-{nth} master bridge up"));
-            host.run(&format!("ip addr add 10.66.0.{nth}/24 dev cable"));
-            host.run("ip link set cable up");
-        }
-        for host in &hosts {
-            until("the cable carries", || host.run("ip -br link show cable").contains(" UP "));
-        }
-        Some(Hosts { hosts, _bridge: bridge })
-    }
-
-    /// The same command line, on a host.
-    pub(crate) fn enter(&self, host: usize, outside: &Command) -> Command {
-        self.hosts[host].enter(outside)
-    }
-
-    /// The binary under test, on a host.
-    pub(crate) fn throng(&self, host: usize, args: &[&str]) -> Command {
-        self.enter(host, &crate::program::throng(args))
-    }
-
-    /// Runs a line of words on a host, to its end; what it printed.
-    pub(crate) fn run(&self, host: usize, line: &str) -> String {
-        self.hosts[host].run(line)
-    }
-}
-
 /// Whether this user may; that it may not is said.
-fn may_make_namespaces() -> bool {
+pub(crate) fn may_make_namespaces() -> bool {
     let probe = Program::from(crate::server::program("unshare", &["--net", "--mount", "true"])).end();
     if probe.status != Some(0) {
         // Past the test harness, which shows what is printed only of a test that fails.

@@ -79,7 +79,7 @@ fn run_observed(pair: &Pair, name: &str, target: &str, args: &[&str]) -> (Ended,
 #[test]
 fn another_host_reports_of_its_target() {
     let Some(pair) = Pair::new() else { return };
-    let serving = off_loopback::serve(&pair, "10.77.0.1");
+    let serving = pair.serve("10.77.0.1");
     let args = ["-c", "500", "-d", "2s", "--think", "100ms"];
     // throng's own server, which is asked how many connections it has: on a busy machine it may not respond in time.
     let mut runs = (0..3).map(|_| run_observed(&pair, "observed-secret", &serving.url("/"), &args));

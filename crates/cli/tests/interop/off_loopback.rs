@@ -12,12 +12,6 @@ use crate::{
     summary::Summary,
 };
 
-/// `throng serve` on all addresses of the server's side.
-pub(crate) fn serve(pair: &Pair, any: &str) -> Serving {
-    let command = throng(&["serve", "--listen", &format!("{any}:0"), "--until-stdin-ends", "--threads", "1"]);
-    Serving::from(pair.server.enter(&command), &[])
-}
-
 /// `throng run` on the client's side, to its end.
 pub(crate) fn run(pair: &Pair, target: &str, args: &[&str]) -> (Ended, Summary) {
     let args = [&["run", target, "--json", "-"], args].concat();
@@ -62,7 +56,7 @@ fn addresses(peers: &[SocketAddr]) -> HashMap<IpAddr, usize> {
 #[test]
 fn the_address_of_the_route_is_used() {
     let Some(pair) = Pair::new() else { return };
-    let serving = serve(&pair, "0.0.0.0");
+    let serving = pair.serve("0.0.0.0");
     let peers = hold(&pair, &serving, "10.77.0.1", 200, &[]);
     assert!(peers.iter().all(|peer| peer.ip().to_string() == "10.77.0.2"), "{peers:?}");
     // The range from which the kernel chooses, in a new namespace.
@@ -78,7 +72,7 @@ fn several_sources_share_the_dials() {
     for host in [3, 4] {
         pair.client.run(&format!("ip addr add 10.77.0.{host}/24 dev cable"));
     }
-    let serving = serve(&pair, "0.0.0.0");
+    let serving = pair.serve("0.0.0.0");
     let peers = hold(&pair, &serving, "10.77.0.1", 300, &["--sources", "10.77.0.2,10.77.0.3,10.77.0.4"]);
     let shares = addresses(&peers);
     let even = |host: u8| (90..=110).contains(shares.get(&IpAddr::from([10, 77, 0, host])).unwrap_or(&0));
@@ -99,7 +93,7 @@ fn a_whole_network_is_dialled_from_once_doctor_has_made_it_local() {
     for (any, to, network, begin) in
         [("0.0.0.0", "10.77.0.1", "10.78.0.0/20", "10.78."), ("[::]", "[fd77::1]", "fd78::/112", "fd78::")]
     {
-        let serving = serve(&pair, any);
+        let serving = pair.serve(any);
         let (url, sources) = (serving_url(&serving, to), ["--sources", network]);
         let args = [&["run", &url, "-c", "3000", "-d", "100ms"], &sources[..]].concat();
         let ended = Program::from(pair.client.enter(&throng(&args))).end();
@@ -128,7 +122,7 @@ fn a_source_that_is_not_ours_is_refused_with_a_fix() {
 #[test]
 fn ipv6_is_spoken() {
     let Some(pair) = Pair::new() else { return };
-    let serving = serve(&pair, "[::]");
+    let serving = pair.serve("[::]");
     let peers = hold(&pair, &serving, "[fd77::1]", 200, &[]);
     assert!(peers.iter().all(|peer| peer.ip().to_string() == "fd77::2"), "{peers:?}");
     pair.client.run("ip addr add fd77::3/64 dev cable nodad");
@@ -160,7 +154,7 @@ fn all_addresses_of_a_name_have_their_shares() {
         pair.server.run(&format!("ip addr add 10.77.0.{host}/24 dev cable"));
     }
     pair.client.replace("/etc/hosts", "10.77.0.1 farm\n10.77.0.5 farm\n10.77.0.6 farm\n");
-    let serving = serve(&pair, "0.0.0.0");
+    let serving = pair.serve("0.0.0.0");
     let port = serving.address.port();
     let args = ["run", &format!("http://farm:{port}/"), "-c", "90", "-d", "forever", "--think", "1h"];
     let mut run = Program::from(pair.client.enter(&throng(&args)));
@@ -181,7 +175,7 @@ fn leave_500_ports(pair: &Pair) {
 fn further_sources_give_further_ports() {
     let Some(pair) = Pair::new() else { return };
     leave_500_ports(&pair);
-    let serving = serve(&pair, "0.0.0.0");
+    let serving = pair.serve("0.0.0.0");
     let url = serving_url(&serving, "10.77.0.1");
     let args = ["run", &url, "-c", "1200", "-d", "300ms", "--think", "1m"];
     let ended = Program::from(pair.client.enter(&throng(&args))).end();
@@ -204,7 +198,7 @@ fn destinations_give_further_ports_too() {
     leave_500_ports(&pair);
     pair.server.run("ip addr add 10.77.0.5/24 dev cable");
     pair.client.replace("/etc/hosts", "10.77.0.1 farm\n10.77.0.5 farm\n");
-    let serving = serve(&pair, "0.0.0.0");
+    let serving = pair.serve("0.0.0.0");
     let args = ["-c", "900", "-d", "300ms", "--think", "1m"];
     let (ended, s) = run(&pair, &serving_url(&serving, "farm"), &args);
     assert_eq!((ended.status, s.faults()), (Some(0), vec![]), "{ended:?}");

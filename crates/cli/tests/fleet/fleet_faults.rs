@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::{
     fleet::{Joined, joined, nats_at, read, served, states},
-    namespace::Hosts,
+    hosts::Hosts,
     program::{DATA, Program, Serving, until},
     server::{folder, program},
     summary::Summary,

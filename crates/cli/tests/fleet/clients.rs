@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use crate::{
     fleet::joined,
     namespace::Pair,
-    off_loopback,
     program::{Program, Serving, Signal, throng, throng_under, until},
     server::{folder, program},
 };
@@ -299,7 +298,7 @@ fn an_agent_holds_more_clients_than_it_may_open_files() {
 #[test]
 fn ports_are_counted_over_all_clients_of_a_target() {
     let Some(pair) = Pair::new() else { return };
-    let server = off_loopback::serve(&pair, "10.77.0.1");
+    let server = pair.serve("10.77.0.1");
     // 1,100 outside the kernel's port range, which is left to other programs.
     pair.client.set("net.ipv4.ip_local_reserved_ports", "1024-60899,62100-65535");
     let command = pair.client.enter(&throng(&["agent", "--listen", "127.0.0.1:0", "--allow", "10.77.0.1"]));
@@ -328,7 +327,7 @@ fn a_name_that_changes_its_address_is_checked_again() {
     let Some(pair) = Pair::new() else { return };
     let hosts = written("hosts", "10.77.0.1 target\n");
     pair.client.run(&format!("mount --bind {} /etc/hosts", hosts.display()));
-    let server = off_loopback::serve(&pair, "0.0.0.0");
+    let server = pair.serve("0.0.0.0");
     let port = server.address.port();
     let command = pair.client.enter(&throng(&["agent", "--listen", "127.0.0.1:0", "--allow", "target"]));
     let agent = Controlled::from(command);
