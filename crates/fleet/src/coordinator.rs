@@ -213,9 +213,15 @@ impl Coordinator {
         self.members.iter().map(|member| (member.who.clone(), member.sent())).collect()
     }
 
-    /// Nothing will come any more from any agent.
-    pub(crate) fn is_over(&self) -> bool {
-        self.members.iter().all(|member| member.state != AgentState::Ready)
+    /// Nothing will come any more from any agent, also from those that were lost.
+    pub(crate) fn is_over(&self, now: Nanos) -> bool {
+        self.members.iter().all(|member| member.is_gone(now))
+    }
+
+    /// Nobody can be heard: that says nothing of the agents.
+    pub(crate) fn be_deaf(&mut self, now: Nanos) {
+        let there = self.members.iter_mut().filter(|member| member.state == AgentState::Ready);
+        there.for_each(|member| member.heard = now);
     }
 
     /// A message to an agent's subject.

@@ -106,6 +106,11 @@ impl Link {
         self.jetstream.clone()
     }
 
+    /// Whether there is a connection now.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.client.connection_state() == async_nats::connection::State::Connected
+    }
+
     /// A line for the user.
     pub(crate) fn say(&self, line: &str) {
         (self.say)(line);

@@ -188,9 +188,11 @@ impl Outbox {
         });
     }
 
-    /// Entries that the carrier does not have yet.
+    /// Entries of this author's that the carrier does not have yet. What a process before left is not waited for: it may be of
+    /// another fleet.
     pub(crate) fn unstored(&self) -> u32 {
-        self.logs.iter().map(|log| log.waiting.len() as u32).sum()
+        let own = self.logs.iter().filter(|log| log.author == self.author);
+        own.map(|log| log.waiting.len() as u32).sum()
     }
 
     /// What went wrong here since the last call.

@@ -388,7 +388,10 @@ impl<'a> Conductor<'a> {
             // Connections closed with an announcement are dialled again.
             !comes_back && measured.sum(|counts| counts.closed) == measured.sum(|counts| counts.redialled)
         };
-        self.schedule.is_last() && !self.schedule.is_moving() && self.open() == 0 && populations.all(gone)
+        // A worker that was lost may come back.
+        let none_is_lost = self.reports.iter().all(|report| !report.is_lost);
+        let is_settled = self.schedule.is_last() && !self.schedule.is_moving();
+        is_settled && self.open() == 0 && none_is_lost && populations.all(gone)
     }
 
     /// Connections open now, of the populations that are at their largest load and for which it `counts`.

@@ -168,7 +168,14 @@ fn the_load_of_a_run_in_progress_is_set_paused_and_resumed() {
 fn agents_calibrate_themselves_when_they_are_free() {
     let folder = folder("steering-calibrate");
     let fleet = Joined::new(&folder, &["one"]);
-    let ended = fleet.fleet(&["calibrate", "--duration", "100ms"]);
+    let mut ended = fleet.fleet(&["calibrate", "--duration", "100ms"]);
+    // On a machine that does something else a calibration may fail, and says so.
+    for _ in 0..5 {
+        if !ended.stdout.contains("throng was late") {
+            break;
+        }
+        ended = fleet.fleet(&["calibrate", "--duration", "100ms"]);
+    }
     assert_eq!(ended.status, Some(0), "{ended:?}");
     assert!(ended.stdout.starts_with("one: ") && ended.stdout.contains(" connections/s, "), "{ended:?}");
     let agents = fleet.json(&["ls"]);

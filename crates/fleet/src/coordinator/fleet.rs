@@ -235,6 +235,9 @@ impl Fleet {
         while let Ok((_, entry)) = self.log.try_recv() {
             self.coordinator.take(self.clock(), entry);
         }
+        if !self.link.is_connected() {
+            self.coordinator.be_deaf(self.clock());
+        }
         self.coordinator.poll(self.clock());
         while let Some(line) = self.coordinator.poll_notice() {
             self.link.say(&line);
@@ -351,7 +354,7 @@ impl Workers for Fleet {
                 }
                 continue;
             }
-            if self.coordinator.is_over() || self.coordinator.is_deposed() {
+            if self.coordinator.is_over(self.clock()) || self.coordinator.is_deposed() {
                 return Update::Ended;
             }
             let now = self.now();

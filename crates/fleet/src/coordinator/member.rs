@@ -8,7 +8,7 @@ use units::Nanos;
 use super::{Change, Stage};
 use crate::{
     clock::Way,
-    message::{Assign, Here, Incarnation, Ready, Record, Running, Seal, TakeOver, Up},
+    message::{Assign, Here, Incarnation, LEASE, Ready, Record, Running, Seal, TakeOver, Up},
     seal::Sums,
     share::Offered,
 };
@@ -183,6 +183,16 @@ impl Member {
             self.cpu_share = Some(running.cpu.since(cpu).secs_f64() / all);
         }
         self.running = Some(running);
+    }
+
+    /// Its part is over: it has ended it, or its lease has run out.
+    pub(super) fn is_gone(&self, now: Nanos) -> bool {
+        let may_come_back = self.log.seal.is_none() && self.lost_at.is_some() && !self.is_replaced;
+        match self.state {
+            AgentState::Ready => false,
+            AgentState::Lost => !may_come_back || now.since(self.heard) >= LEASE,
+            AgentState::Done | AgentState::Refused => true,
+        }
     }
 
     /// It is not heard of any more.

@@ -4,6 +4,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use super::{decode, encode};
@@ -11,6 +12,8 @@ use crate::message::{Author, Entry};
 
 /// More than any entry has; what is longer was not written by us.
 const MAX_LENGTH: u32 = 64 << 20;
+/// A run is over, and what was left of it of no use, after this time.
+const KEPT: Duration = Duration::from_hours(24);
 const ENDING: &str = "entries";
 
 /// The file of a run.
@@ -92,6 +95,7 @@ pub(super) fn left_in(folder: &Path) -> Vec<Left> {
     let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|file| file.path());
     let ours = files.filter(|path| path.extension().is_some_and(|ending| ending == ENDING));
     ours.filter_map(|path| {
+        let age = file_age(&path);
         let run = path.file_name()?.to_str()?.split_once('.')?.0.to_owned();
         let mut file = OpenOptions::new().read(true).write(true).open(&path).ok()?;
         file.try_lock().ok()?;
@@ -101,13 +105,19 @@ pub(super) fn left_in(folder: &Path) -> Vec<Left> {
             entries.push((end, entry));
             end = file.stream_position().ok()?;
         }
-        if entries.is_empty() {
+        if entries.is_empty() || age > KEPT {
             let _ = fs::remove_file(&path);
             return None;
         }
         Some(Left { run, spool: Spool { path, file: Some(file), end }, entries })
     })
     .collect()
+}
+
+/// How long ago it was written to.
+fn file_age(path: &Path) -> Duration {
+    let written = fs::metadata(path).and_then(|about| about.modified());
+    written.ok().and_then(|written| written.elapsed().ok()).unwrap_or_default()
 }
 
 fn next(file: &mut File) -> Option<Entry> {

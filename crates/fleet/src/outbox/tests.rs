@@ -88,12 +88,26 @@ fn what_a_process_left_is_sent_by_the_next_and_its_file_removed() {
     let entry = outbox.poll(Nanos::ZERO).unwrap();
     outbox.handle(Nanos::ZERO, &entry.ticket, true);
     // While the process lives, its file is its own.
-    assert_eq!(Outbox::with_spool(author(2), folder.0.clone()).unstored(), 0);
+    assert!(send_all(&mut Outbox::with_spool(author(2), folder.0.clone()), Nanos::ZERO).is_empty());
     drop(outbox);
     let mut next = Outbox::with_spool(author(2), folder.0.clone());
+    assert_eq!(next.unstored(), 0, "it is not its own");
     let sent = send_all(&mut next, Nanos::ZERO);
     assert_eq!(answered(&sent), [(0, 0), (1, 1), (2, 2)]);
     assert!(sent.iter().all(|entry| entry.author == author(1)), "it is still the other's");
+    assert_eq!(folder.files(), 0);
+}
+
+#[test]
+fn what_was_left_a_day_ago_is_of_no_use() {
+    let folder = Folder::new();
+    let mut outbox = Outbox::with_spool(author(1), folder.0.clone());
+    outbox.push("r", ticks(1));
+    drop(outbox);
+    let file = fs::read_dir(&folder.0).unwrap().next().unwrap().unwrap().path();
+    let long_ago = units::date() - std::time::Duration::from_hours(25);
+    fs::File::options().write(true).open(&file).unwrap().set_modified(long_ago).unwrap();
+    assert!(send_all(&mut Outbox::with_spool(author(2), folder.0.clone()), Nanos::ZERO).is_empty());
     assert_eq!(folder.files(), 0);
 }
 
@@ -122,7 +136,7 @@ fn what_was_being_written_when_the_process_ended_is_left_out() {
         assert_eq!(whole, usize::from(cut >= bytes.len() / 2), "{cut}");
     }
     fs::write(&file, [0xff; 64]).unwrap();
-    assert_eq!(Outbox::with_spool(author(2), folder.0.clone()).unstored(), 0);
+    assert!(send_all(&mut Outbox::with_spool(author(2), folder.0.clone()), Nanos::ZERO).is_empty());
 }
 
 /// Pushes many while nothing is stored, and checks that all comes in the end.

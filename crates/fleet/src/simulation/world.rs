@@ -452,7 +452,7 @@ impl Workers for World {
                 }
                 continue;
             }
-            if head.coordinator.is_over() {
+            if head.coordinator.is_over(clock) {
                 return Update::Ended;
             }
             if now >= until {
