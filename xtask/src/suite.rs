@@ -13,7 +13,7 @@ type Lane = &'static [(&'static str, usize)];
 /// What mostly waits for sockets, timers and other processes. Lanes run side by side.
 const LANES: &[Lane] = &[
     // A fleet's tests mostly wait.
-    &[("cli/black_box", 2), ("net/peers", 1), ("cli/fleet", 2)],
+    &[("cli/black_box", 2), ("net/peers", 1), ("cli/fleet", 1)],
     &[("cli/interop", 1), ("web", 1)],
     &[("labs", 1), ("cli/audit", 1)],
 ];
@@ -22,7 +22,7 @@ const VERBS: &[&str] = &["web", "labs"];
 /// Tests that mostly compute and take longest: they start first, so that none of them runs alone at the end.
 const LONG: &[&str] = &["run/simulation", "run/million", "run/ten_million", "run/allocations"];
 /// No more timed tests than this are run again: more fail because of what was changed, not for want of a processor.
-const AGAIN: usize = 8;
+const AGAIN: usize = 12;
 
 /// What a build made.
 pub(crate) struct Built {

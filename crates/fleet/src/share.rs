@@ -172,4 +172,24 @@ mod tests {
             assert!(check(&bad, &[2]).is_err(), "{bad:?}");
         }
     }
+
+    #[test]
+    fn a_coordinator_cannot_assign_more_than_was_accepted() {
+        let flags = plan::Flags::new("http://127.0.0.1:80/").with(&plan::flag::CONNECTIONS, 1_000);
+        let resolve = |_: &str| Err("no names here".to_owned());
+        let plan =
+            plan::from_flags(&flags, &plan::Environment { cores: 1, seed: 1, resolve: &resolve }).unwrap();
+        let assigned = |all| {
+            let assign =
+                Assign { shards: vec![Range { first: 0, own: 2, all }], tuples: (0, 1), ..Assign::default() };
+            check_size(&parts(&plan, &assign), 250)
+        };
+        // Two shards of eight are a quarter; said to be all there are, they would be everything.
+        assert_eq!(assigned(8), Ok(()));
+        assert_eq!(
+            assigned(2),
+            Err("the coordinator assigned 1,000 connections, of 250 that were accepted".to_owned())
+        );
+        assert!(assigned(7).is_err());
+    }
 }
