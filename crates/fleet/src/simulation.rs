@@ -52,8 +52,7 @@ fn play(world: &mut World, plan: &Plan) -> Summary {
             continue;
         }
         let (_, record) = conductor.finish();
-        let mut summary = run::judge(plan, &record);
-        summary.agents = run::Workers::agents(world);
+        let summary = run::judge(plan, &record.with_agents(run::Workers::agents(world)));
         return summary;
     }
 }

@@ -78,6 +78,12 @@ impl Record {
         }
     }
 
+    /// The same, of a run on these agents.
+    #[must_use]
+    pub fn with_agents(self, agents: Vec<AgentSummary>) -> Record {
+        Record { agents, ..self }
+    }
+
     /// What is known of it before the first tick.
     pub(crate) fn header(&self, plan: &Plan) -> Header {
         let name = |population: u16| &plan.populations[usize::from(population)].name;
