@@ -160,11 +160,8 @@ impl<M: Machine> Agent<M> {
             let report = self.consider(now, &run, term, offer);
             return self.report(now, run, term, Some(sent), report);
         }
-        let Some(work) = self.work.as_mut().filter(|_| is_own) else {
-            return self.report(now, run, term, Some(sent), Report::Idle);
-        };
         // Of two processes of a coordinator the later one leads; the other sees from the reply that it does not.
-        if term >= work.term {
+        if let Some(work) = self.work.as_mut().filter(|work| is_own && term >= work.term) {
             (work.term, work.heard) = (term, now);
             let lease =
                 if let Body::Lead(Lead { lease: Some(lease), .. }) = body { lease } else { Nanos::NEVER };
@@ -178,11 +175,16 @@ impl<M: Machine> Agent<M> {
                 Body::Release => self.end(),
             }
         }
-        let (term, report) = match &self.work {
+        self.report_state(now, run, term, Some(sent));
+    }
+
+    /// Reports how far it is with this run.
+    fn report_state(&mut self, now: Nanos, run: String, term: u32, echo: Option<Nanos>) {
+        let (term, report) = match self.work.as_ref().filter(|work| work.run == run) {
             Some(work) => (work.term, self.report_of(work)),
             None => (term, Report::Idle),
         };
-        self.report(now, run, term, Some(sent), report);
+        self.report(now, run, term, echo, report);
     }
 
     fn report(&mut self, at: Nanos, run: String, term: u32, echo: Option<Nanos>, report: Report) {
@@ -283,8 +285,7 @@ impl<M: Machine> Agent<M> {
         work.orders.iter().for_each(|order| self.machine.order(*order));
         work.stage = Stage::Running(now, Counting::new(ready.roles.len(), shards));
         let (run, term) = (work.run.clone(), work.term);
-        let report = self.work.as_ref().map(|work| self.report_of(work));
-        report.into_iter().for_each(|report| self.report(now, run.clone(), term, None, report));
+        self.report_state(now, run, term, None);
     }
 
     /// Takes over a part of a lost agent.

@@ -10,7 +10,7 @@ mod search;
 use std::collections::{BTreeMap, VecDeque};
 
 use plan::Role;
-use run::Order;
+use run::{Order, Update};
 use samples::{AgentState, AgentSummary, Tick};
 use units::Nanos;
 
@@ -49,6 +49,21 @@ pub(crate) enum Change {
     Back(u32),
     /// There is one more worker, which does this.
     Joined(Role),
+}
+
+impl Change {
+    /// As the conductor takes it; a tick is kept in `read` meanwhile.
+    pub(crate) fn read(self, read: &mut Box<Tick>) -> Update<'_> {
+        match self {
+            Change::Tick(worker, tick) => {
+                *read = tick;
+                Update::Tick(worker, read)
+            }
+            Change::Lost(worker) => Update::Lost(worker),
+            Change::Back(worker) => Update::Back(worker),
+            Change::Joined(role) => Update::Joined(role),
+        }
+    }
 }
 
 /// What becomes of the run when an agent is lost.
@@ -390,10 +405,10 @@ impl Coordinator {
 
     /// From stage to stage, until the run begins.
     fn step(&mut self, now: Nanos) {
-        let all = |is: fn(&Answer) -> bool| self.members.iter().all(|member| is(&member.answer));
+        let silent = self.members.iter().find(|member| !member.answer.is_of(&self.stage));
         match self.stage {
-            Stage::Offering(_) if all(|answer| matches!(answer, Answer::Accepted(_))) => self.assign(now),
-            Stage::Assigning(_) if all(|answer| matches!(answer, Answer::Ready(_))) => {
+            Stage::Offering(_) if silent.is_none() => self.assign(now),
+            Stage::Assigning(_) if silent.is_none() => {
                 self.stage = Stage::Measuring(now + MEASURES);
                 self.number_workers();
             }
@@ -406,9 +421,7 @@ impl Coordinator {
                 }
             }
             Stage::Offering(until) | Stage::Assigning(until) if now >= until => {
-                let silent = |member: &&Member| !member.answer.is_of(&self.stage);
-                let id =
-                    self.members.iter().find(silent).map(|member| member.who.id.clone()).unwrap_or_default();
+                let id = silent.map(|member| member.who.id.as_str()).unwrap_or_default();
                 self.stage = Stage::Failed(format!("agent {id} did not reply within {PREPARES}"));
             }
             _ => {}
@@ -448,10 +461,10 @@ impl Coordinator {
         let lead = |begin| Body::Lead(Lead { begin, lease: None, from: 0, orders: Vec::new() });
         let (body, again) = match &self.stage {
             Stage::Failed(_) | Stage::Over => (Body::Release, EVERY),
-            Stage::Offering(_) if matches!(member.answer, Answer::None) => {
+            Stage::Offering(_) if !member.answer.is_of(&self.stage) => {
                 (Body::Offer(Box::new(self.offer_to(member))), EVERY)
             }
-            Stage::Assigning(_) if !matches!(member.answer, Answer::Ready(_)) => match member.parts.first() {
+            Stage::Assigning(_) if !member.answer.is_of(&self.stage) => match member.parts.first() {
                 Some(assign) => (Body::Assign(Box::new(assign.clone())), EVERY),
                 None => return,
             },

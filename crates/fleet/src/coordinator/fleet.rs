@@ -13,7 +13,7 @@ use samples::{AgentSummary, Sink, Summary, Tick};
 use sha1::{Digest, Sha1};
 use units::{Clock, Nanos};
 
-use super::{Change, Coordinator, OnLost, Terms, replay::Replay};
+use super::{Coordinator, OnLost, Terms, replay::Replay};
 use crate::{
     control::Commands,
     link::{Inbox, Link, Stamped, Stored},
@@ -99,20 +99,22 @@ impl Fleet {
         let offer =
             Offer { protocol: PROTOCOL, fingerprint, flags, scenario, files, step: job.step, share: (0, 0) };
         let coordinator = Coordinator::new(run.clone(), free, offer, terms, clock.now());
-        let mut fleet = Fleet::with(link, clock, &run, 0, seed, coordinator)?;
+        let log = link.read_log(&run);
+        let mut fleet = Fleet::with(link, log, clock, &run, 0, seed, coordinator)?;
         fleet.get_ready()?;
         Ok(fleet)
     }
 
     fn with(
         link: Link,
+        log: Receiver<Stamped>,
         clock: Clock,
         run: &str,
         term: u32,
         seed: u64,
         coordinator: Coordinator,
     ) -> Result<Fleet, String> {
-        let (reports, log) = (link.subscribe(to_run(run))?, link.read_log(run));
+        let reports = link.subscribe(to_run(run))?;
         let outbox = Outbox::new(Author::Coordinator { term });
         let run = run.to_owned();
         Ok(Fleet {
@@ -156,7 +158,7 @@ impl Fleet {
         let (seed, after) = (began.seed, began.after);
         let terms = Terms { seed, ..terms };
         let coordinator = Coordinator::taking_up(run.to_owned(), term, began, terms);
-        let mut fleet = Fleet { log, ..Fleet::with(link, clock, run, term, seed, coordinator)? };
+        let mut fleet = Fleet::with(link, log, clock, run, term, seed, coordinator)?;
         let time = |at: Nanos| at.since(began_at + after);
         let mut replay = Replay::new();
         loop {
@@ -338,15 +340,8 @@ impl Workers for Fleet {
 
     fn next(&mut self, until: Nanos) -> Update<'_> {
         loop {
-            match self.coordinator.poll_change() {
-                Some(Change::Tick(worker, tick)) => {
-                    self.read = tick;
-                    return Update::Tick(worker, &self.read);
-                }
-                Some(Change::Lost(worker)) => return Update::Lost(worker),
-                Some(Change::Back(worker)) => return Update::Back(worker),
-                Some(Change::Joined(role)) => return Update::Joined(role),
-                None => {}
+            if let Some(change) = self.coordinator.poll_change() {
+                return change.read(&mut self.read);
             }
             if self.replay(until) {
                 if self.replay.as_ref().is_some_and(|replay| replay.is_quiet_until(until)) {

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     agent::Agent,
-    coordinator::{Change, Coordinator, OnLost, Replay, Terms},
+    coordinator::{Coordinator, OnLost, Replay, Terms},
     message::{Author, Here, Incarnation, LEASE, Offer, PROTOCOL, Record},
     outbox::{Outbox, decode},
 };
@@ -401,7 +401,7 @@ impl Workers for World {
     }
 
     fn carries_on(&self) -> bool {
-        self.terms.on_lost != OnLost::Abort
+        self.head.as_ref().is_none_or(|head| head.coordinator.carries_on())
     }
 
     fn agents(&self) -> Vec<AgentSummary> {
@@ -434,15 +434,8 @@ impl Workers for World {
             }
             let (clock, now) = (self.now, self.now());
             let head = self.head.as_mut().expect("one leads");
-            match head.coordinator.poll_change() {
-                Some(Change::Tick(worker, tick)) => {
-                    self.read = tick;
-                    return Update::Tick(worker, &self.read);
-                }
-                Some(Change::Lost(worker)) => return Update::Lost(worker),
-                Some(Change::Back(worker)) => return Update::Back(worker),
-                Some(Change::Joined(role)) => return Update::Joined(role),
-                None => {}
+            if let Some(change) = head.coordinator.poll_change() {
+                return change.read(&mut self.read);
             }
             if let Some(replay) = &mut head.replay {
                 if replay.step(until, &mut head.coordinator, clock).is_none() {
