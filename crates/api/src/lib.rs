@@ -60,7 +60,7 @@ pub trait Runner: Send + Sync + 'static {
     /// All mistakes, a line each.
     fn read(&self, spec: &Spec) -> Result<Ready, Vec<String>>;
 
-    /// The agents that are there, each as an object with its `id`.
+    /// The agents that have joined, each as an object with its `id`.
     ///
     /// # Errors
     /// They cannot be asked.

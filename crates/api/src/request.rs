@@ -76,7 +76,7 @@ struct Change {
     connections: Option<Value>,
 }
 
-/// Reads a change of a run with so many connections: `{"ask": "pause"}`, `{"load": "50%"}` or `{"connections": "20k"}`.
+/// Reads a change of a run with this many connections: `{"ask": "pause"}`, `{"load": "50%"}` or `{"connections": "20k"}`.
 pub(crate) fn change(body: &[u8], planned: u64) -> Result<Command, Problem> {
     const FIX: &str = "use {\"ask\": \"pause\"}, resume, up, down, drain or stop; {\"load\": \"50%\"}; or {\"connections\": 20000}";
     let wrong = |why: &str| Problem::wrong(vec![format!("{why}{FIX}")]);

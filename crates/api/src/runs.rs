@@ -62,7 +62,7 @@ impl Runs {
         Runs { runner, all: Mutex::default(), threads: Mutex::default() }
     }
 
-    /// The agents that are there.
+    /// The agents that have joined.
     pub(crate) fn agents(&self) -> Result<Vec<Value>, Problem> {
         let failed = |why| Problem::new(StatusCode::SERVICE_UNAVAILABLE, why);
         self.runner.agents().map_err(failed)

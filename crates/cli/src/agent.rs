@@ -158,7 +158,7 @@ pub(crate) fn place(
 /// The agents of a run, and the broker that was started for them.
 pub(crate) struct Members {
     pub(crate) fleet: Fleet,
-    /// Last: the agents are told over it that the run is over.
+    /// Last: agents learn over it that the run is over.
     _broker: Option<OwnBroker>,
 }
 

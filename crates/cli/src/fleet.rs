@@ -63,7 +63,7 @@ fn operator(at: &AtServer, flags: &Flags) -> Result<Operator, Failure> {
 fn ask(operator: &Operator, names: &[String], request: &Request) -> Result<Vec<AgentStatus>, Failure> {
     let agents = operator.ask(names, request).map_err(Failure::machine)?;
     if agents.is_empty() {
-        return Err(Failure::machine("no agent is there; start some with throng agent --nats URL"));
+        return Err(Failure::machine("no agents have joined; start some with throng agent --nats URL"));
     }
     Ok(agents)
 }

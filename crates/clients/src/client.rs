@@ -40,7 +40,7 @@ pub(crate) struct Client {
     pub(crate) ping_due: Nanos,
     /// When those were due whose echoes have not come.
     pub(crate) pinged: Pinged,
-    /// When the server was last heard of.
+    /// When anything last arrived from the server.
     pub(crate) heard: Nanos,
     pub(crate) sent: History,
     pub(crate) received: History,

@@ -205,7 +205,7 @@ impl Clients {
             });
             let dials: Vec<Dial> = dials.collect();
             numbers.extend(dials.iter().map(|dial| dial.number));
-            // One that has panicked takes no orders, and its clients are nobody's.
+            // One that has panicked takes no orders, and its clients are gone.
             let _ = shard.orders.send(Order::Add(dials));
         }
         if let Some(rate) = rate {
@@ -281,7 +281,7 @@ impl Clients {
 }
 
 impl Crew {
-    /// Starts shards until there is room for so many more clients.
+    /// Starts shards until there is room for this many more clients.
     fn make_room(&mut self, count: u32, prepared: &Prepared, most: u32, clock: Clock) -> Result<(), Refused> {
         self.io = prepared.backend().name();
         loop {

@@ -315,7 +315,7 @@ impl<M: Machine> Agent<M> {
         }
     }
 
-    /// Goes on: begins at its time, hands over what was counted, and ends what nobody leads.
+    /// Goes on: begins at its time, hands over what was counted, and ends a part whose lease has expired.
     pub(crate) fn poll(&mut self, now: Nanos) {
         self.begin(now);
         let Some(work) = &mut self.work else { return };
@@ -323,7 +323,7 @@ impl<M: Machine> Agent<M> {
         match &mut work.stage {
             Stage::Running(_, counting) => {
                 if is_orphan && !work.is_stopping {
-                    work.why = Some(format!("its coordinator was not heard of for {LEASE}"));
+                    work.why = Some(format!("no message from its coordinator for {LEASE}"));
                 }
                 if work.why.is_some() && !work.is_stopping {
                     work.is_stopping = true;

@@ -144,7 +144,7 @@ pub enum RunReply {
 }
 
 impl RunRequest {
-    /// As a command of a run of so many connections, and what it does; or why there is none.
+    /// As a command of a run of this many connections, and what it does; or why there is none.
     fn command(self, connections: u64) -> Result<(Command, String), String> {
         const ALL: u32 = 1_000_000;
         let load = |millionths: u32| {

@@ -38,7 +38,7 @@ const BEGINS_IN: Nanos = Nanos::from_millis(500);
 /// The way to an agent is measured this often, this far apart.
 const SAMPLES: u32 = 8;
 const SAMPLES_EVERY: Nanos = Nanos::from_millis(30);
-/// For so long, where replies are lost.
+/// For at most this long, where replies are lost.
 const MEASURES: Nanos = Nanos::from_secs(3);
 
 /// What the conductor of the run is to know.
@@ -199,7 +199,7 @@ impl Coordinator {
         self.members.iter().all(|member| member.is_gone(now))
     }
 
-    /// Nobody can be heard: that says nothing of the agents.
+    /// The broker is out of reach: that no agent is heard says nothing about the agents.
     pub(crate) fn be_deaf(&mut self, now: Nanos) {
         let there = self.members.iter_mut().filter(|member| member.state == AgentState::Ready);
         there.for_each(|member| member.heard = now);
@@ -308,7 +308,7 @@ impl Coordinator {
                 member.add_workers(first, ready.roles.len() as u32);
                 self.workers += ready.roles.len() as u32;
                 self.changes.extend(ready.roles.into_iter().map(Change::Joined));
-                // It was heard of only after it was lost, too.
+                // The agent was lost before its entry arrived.
                 self.changes.extend((first..self.workers).filter(|_| is_lost).map(Change::Lost));
                 if let Some(of) = self.members.iter_mut().find(|member| member.who.id == took.of) {
                     match took.why {
@@ -463,7 +463,10 @@ impl Coordinator {
     fn lead(&self, now: Nanos, member: &Member) -> (Body, Nanos) {
         let has = member.running.map_or(0, |running| running.orders).min(self.orders.len() as u32);
         let orders = self.orders[has as usize..].to_vec();
-        let is_known = orders.is_empty() && member.running.is_some() && member.next_take().is_none();
+        // What it was sent last is answered, or it would be lost with a few messages in a row.
+        let is_heard = member.heard >= member.led;
+        let is_known =
+            is_heard && orders.is_empty() && member.running.is_some() && member.next_take().is_none();
         let begin = self.start.map(|start| member.way.there(start));
         let lease = member.way.error().map(|_| member.way.there(now + LEASE));
         (Body::Lead(Lead { begin, lease, from: has, orders }), if is_known { EVERY } else { AGAIN })

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! coordinator                          agent
-//!   which agents are there ◄─ Here ────  each second: who it is, and its run
+//!   which agents exist     ◄─ Here ────  each second: who it is, and its run
 //!   offer the plan         ── Offer ──►  plan, names, limits, allow list ─► Accepted or Refused
 //!   parts that sum up      ── Assign ─►  threads set up                  ─► Ready or Refused
 //!   the way to each clock  ── Lead ───►  answers at once

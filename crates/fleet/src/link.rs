@@ -32,7 +32,7 @@ use failure::Attempt;
 use inbox::Put;
 use notices::Notices;
 
-/// A server that is there responds within this time.
+/// A live server responds within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two attempts at a server that is away.
 const RETRY: Duration = Duration::from_secs(1);

@@ -18,7 +18,7 @@ pub(crate) const PROTOCOL: u32 = 2;
 pub(crate) const EVERY: Nanos = Nanos::from_secs(1);
 /// What has not been answered is sent again after this time.
 pub(crate) const AGAIN: Nanos = Nanos::from_millis(300);
-/// An agent that is not heard of for this long is lost.
+/// An agent without a heartbeat for this long is lost.
 pub(crate) const LOST_AFTER: Nanos = Nanos::from_secs(4);
 /// An agent that has not heard from its coordinator for this long ends its load. Longer than a coordinator takes to start again.
 pub(crate) const LEASE: Nanos = Nanos::from_secs(10);
@@ -216,7 +216,7 @@ pub(crate) struct Running {
     pub(crate) taken: u32,
     /// Entries of the log that the carrier does not have yet.
     pub(crate) unstored: u32,
-    /// CPU time that the agent's process has used, of so many processors.
+    /// CPU time that the agent's process has used, of this many processors.
     pub(crate) cpu: Nanos,
     pub(crate) cores: u32,
 }

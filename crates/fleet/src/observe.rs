@@ -8,7 +8,7 @@ use crate::link::{Asked, Inbox, Link};
 
 /// Where all observers are asked who they are.
 const TO_ALL: &str = "throng.observe";
-/// An observer that is there replies within this time; less than a run waits for its sample.
+/// A live observer replies within this time; less than a run waits for its sample.
 const REPLIES: Nanos = Nanos::from_millis(1_500);
 /// More ports are likely a mistake.
 const MAX_PORTS: usize = host::remote::MAX_PORTS;
@@ -53,7 +53,7 @@ impl Observing {
         /// Others reply within this time.
         const ALONE: Nanos = Nanos::from_millis(300);
         if link.ask::<Reply>(to_one(&name), &Request::Who)?.next(ALONE).is_some() {
-            return Err(format!("an observer named {name} is there already; use another --name"));
+            return Err(format!("an observer named {name} has already joined; use another --name"));
         }
         let requests = [link.serve(TO_ALL.to_owned())?, link.serve(to_one(&name))?];
         Ok(Observing { name, only, requests, _link: link })
@@ -108,11 +108,11 @@ impl Observers {
         match (found.as_slice(), name) {
             ([one], _) => Ok(Observers { name: one.clone(), link }),
             ([], Some(name)) => {
-                Err(format!("no observer named {name} is there; start it with throng observe --nats URL"))
+                Err(format!("no observer named {name} has joined; start it with throng observe --nats URL"))
             }
-            ([], None) => Err("no observer is there; start one with throng observe --nats URL".to_owned()),
+            ([], None) => Err("no observer has joined; start one with throng observe --nats URL".to_owned()),
             (several, _) => {
-                Err(format!("several observers are there; add /NAME with one of {}", several.join(", ")))
+                Err(format!("several observers have joined; add /NAME with one of {}", several.join(", ")))
             }
         }
     }

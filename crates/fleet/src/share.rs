@@ -52,7 +52,7 @@ pub(crate) fn check(assign: &Assign, own: &[u32]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the parts are no more than the share that was accepted, of so many connections at one time, but for rounding: what the
+/// Whether the parts are no more than the share that was accepted, of this many connections at one time, but for rounding: what the
 /// coordinator says of the sum of all shards may be wrong.
 pub(crate) fn check_size(parts: &[Part], accepted: u64) -> Result<(), String> {
     let places: u64 = parts.iter().map(|part| u64::from(part.places)).sum();
@@ -88,7 +88,7 @@ pub(crate) fn parts(plan: &Plan, assign: &Assign) -> Vec<Part> {
     whole.map(|part| Part { tuple_share: tuples(&part).unwrap_or(part.tuple_share), ..part }).collect()
 }
 
-/// What an agent did, for so many others: neighbouring shards, and the probe's for the first. `place`: of each of these among
+/// What an agent did, divided among the others: neighbouring shards, and the probe's for the first. `place`: of each of these among
 /// agents with the same ports. Of one that is to do nothing there is none.
 pub(crate) fn divide(assign: &Assign, places: &[(u32, u32)], salt: u64) -> Vec<Option<Assign>> {
     let mut next: Vec<u32> = assign.shards.iter().map(|range| range.first).collect();

@@ -12,6 +12,7 @@ use run::Conductor;
 use samples::{AgentState, AgentSummary, Summary, Verdict};
 use units::Nanos;
 
+use crate::coordinator::OnLost;
 use chaos::Chaos;
 use world::World;
 
@@ -142,9 +143,12 @@ fn what_was_counted_once_is_counted_once_whatever_happens() {
 
 #[test]
 fn a_thousand_agents_of_a_hundred_thousand_connections() {
-    let chaos = Chaos::carrier_only();
+    // A fifth of all messages is lost: a few agents are, too, and the others take over what they did.
+    let chaos = Chaos { on_lost: OnLost::Reassign, lost: 200, unheard: 300, ..Chaos::carrier_only() };
     let summary = check(1_000, 100_000_000, 7, chaos).expect("it begins");
     assert_eq!(summary.agents.len(), 1_000);
     assert_eq!(summary.agents.iter().map(|agent| agent.wanted).sum::<u64>(), 100_000_000);
     assert_eq!(summary.connections.held, 100_000_000);
+    let lost = summary.agents.iter().filter(|agent| agent.state == AgentState::Lost);
+    assert!(lost.count() < 20, "{}", summary.headline);
 }

@@ -328,6 +328,9 @@ impl<'a> Conductor<'a> {
             self.take_scheduled_orders();
         }
         let phase = self.phase(now);
+        if self.draining.is_some_and(|since| now.since(since) >= self.patience) {
+            self.lose_silent_workers();
+        }
         let is_reported = self.end_is_reported();
         let is_due = is_reported || now >= self.schedule.ends_at() || self.is_void();
         let ends_by = if self.has_signal { Some("a signal") } else { self.ends_by };
@@ -357,12 +360,26 @@ impl<'a> Conductor<'a> {
     /// Whether all workers have reported the end of the load. They end it by themselves at its time, or when all connections
     /// have arrived and left; if it continues, they have reported everything before.
     fn end_is_reported(&self) -> bool {
+        match self.goes_on() {
+            false => self.of_load().all(|report| self.has_reported_end(report)),
+            true => self.reports.iter().all(|report| self.has_reported_end(report)),
+        }
+    }
+
+    fn has_reported_end(&self, report: &Report) -> bool {
         match (self.goes_on(), self.draining) {
-            (false, _) => self.of_load().all(|report| report.phase == Phase::Drain),
+            (false, _) => report.phase == Phase::Drain,
             (true, None) => false,
-            (true, Some(since)) => {
-                let reported = |report: &Report| report.until >= since + self.schedule.notice();
-                self.reports.iter().all(|report| report.is_lost || reported(report))
+            (true, Some(since)) => report.is_lost || report.until >= since + self.schedule.notice(),
+        }
+    }
+
+    /// Workers that have not reported the end of the load, after all this time, never will.
+    fn lose_silent_workers(&mut self) {
+        for worker in 0..self.reports.len() {
+            if !self.has_reported_end(&self.reports[worker]) {
+                self.handle_lost(worker as u32);
+                self.record.interrupted = self.record.interrupted.or(self.ends_by);
             }
         }
     }

@@ -72,7 +72,7 @@ impl Ground {
 pub enum Update<'a> {
     /// A worker's tick.
     Tick(u32, &'a Tick),
-    /// A worker has ended without an order to, or was not heard of: what comes of it is late.
+    /// A worker has ended without an order to, or is silent: what comes of it is late.
     Lost(u32),
     /// A worker that was lost was only away: it goes on.
     Back(u32),

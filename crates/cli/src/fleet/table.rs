@@ -70,7 +70,7 @@ pub(super) fn is_unfit(agent: &AgentStatus) -> bool {
     agent.identity.findings.iter().any(|finding| finding.severity == "refuse")
 }
 
-/// The findings of all agents, worst first; one that several have is there once.
+/// The findings of all agents, worst first; one that several have is listed once.
 pub(super) fn findings(agents: &[AgentStatus]) -> String {
     let mut found: Vec<(&AgentFinding, Vec<&str>)> = Vec::new();
     for agent in agents {

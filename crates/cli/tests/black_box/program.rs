@@ -37,10 +37,10 @@ pub(crate) fn until_within(patience: Duration, what: &str, mut condition: impl F
     }
 }
 
-/// The binary under test, not started; its output is captured, and its standard input is empty. Commands that
-/// judge a target go [`ahead`].
+/// The binary under test, not started; its output is captured, and its standard input is empty. Commands that carry or
+/// judge a load go [`ahead`].
 pub(crate) fn throng(args: &[&str]) -> Command {
-    let judges = args.first().is_some_and(|verb| ["run", "find", "lab"].contains(verb));
+    let judges = args.first().is_some_and(|verb| ["run", "find", "lab", "agent"].contains(verb));
     throng_under(if judges { ahead() } else { &[] }, args)
 }
 

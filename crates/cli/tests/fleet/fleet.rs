@@ -153,7 +153,7 @@ fn a_target_that_an_agent_does_not_allow_is_not_loaded() {
 fn a_fleet_that_is_not_there_is_named_with_the_fix() {
     let nats = nats("nobody");
     let url = format!("nats://{}", nats.address);
-    refused(&url, "tcp://127.0.0.1:9", 3, "no agent is there; start some with throng agent --nats");
+    refused(&url, "tcp://127.0.0.1:9", 3, "no agents have joined; start some with throng agent --nats");
     refused("nats://127.0.0.1:9", "tcp://127.0.0.1:9", 3, "--fleet: nats://127.0.0.1:9: ");
     refused("nats://192.0.2.1:4222", "tcp://127.0.0.1:9", 2, "use nats://USER:PASSWORD@192.0.2.1:4222");
 }

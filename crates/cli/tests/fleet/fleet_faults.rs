@@ -70,7 +70,7 @@ fn an_agent_that_stands_still_is_named_and_comes_back_with_what_it_counted() {
     fleet.agents[1].signal(Signal::CONT);
     let (ended, s) = read(run);
     let agents = s.at("agents").as_array().unwrap();
-    for line in [" was lost: it is not heard of", " is back; it was away for "] {
+    for line in [" was lost: no heartbeat for 4s", " is back; it was away for "] {
         assert!(ended.stderr.contains(line), "{line}: {}", ended.stderr);
     }
     let away: Vec<f64> = agents.iter().filter_map(|agent| agent["away_s"].as_f64()).collect();
@@ -182,7 +182,7 @@ fn an_agent_that_was_cut_off_ends_its_load_and_delivers_what_it_counted() {
     ended.assert_status(1);
     assert_eq!((s.count("connections.held"), states(&s)), (200, vec!["done", "lost"]), "{}", ended.stderr);
     let reasons = s.at("reasons").to_string();
-    assert!(reasons.contains("its coordinator was not heard of for 10s"), "{reasons}");
+    assert!(reasons.contains("no message from its coordinator for 10s"), "{reasons}");
     let stats = hosts.run(0, "curl -s http://10.66.0.1:8000/stats");
     let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
     // What was under way when its lease ran out has no answer; two requests are for these counts.

@@ -281,7 +281,7 @@ fn an_agent_waits_for_its_server_with_a_line_for_each_change() {
     drop(server);
 }
 
-/// A certificate that expires, or is renewed, while an agent is there.
+/// A certificate that expires, or is renewed, while an agent is connected.
 #[test]
 fn a_server_that_comes_back_is_checked_again_and_the_reason_is_named() {
     let folder = own_folder();

@@ -1,4 +1,4 @@
-//! What a fleet refuses, whoever asks: targets by their addresses, and users by their rights.
+//! What a fleet refuses: targets by their addresses, and users by their rights.
 
 use std::{fs, net::SocketAddr, process::Command};
 

@@ -112,7 +112,7 @@ fn a_name_is_kept_and_is_one_agents_alone() {
     let fleet = Joined::new(&folder, &["one"]);
     let taken = agent(&folder, &["--nats", &fleet.url, "--name", "one"]).end();
     assert_eq!(taken.status, Some(3), "{taken:?}");
-    assert!(taken.stderr.contains("an agent named one is there already, on "), "{taken:?}");
+    assert!(taken.stderr.contains("an agent named one has already joined, on "), "{taken:?}");
     let wrong = agent(&folder, &["--nats", &fleet.url, "--name", "a.b"]).end();
     assert_eq!(wrong.status, Some(2), "{wrong:?}");
     let first = joins(agent(&folder, &["--nats", &fleet.url]));
@@ -229,7 +229,7 @@ fn a_target_is_observed_without_a_port_of_its_own() {
     assert!(several.stderr.contains("add /NAME with one of near, second"), "{several:?}");
     run(&format!("{url}/second")).assert_status(0);
     let none = run(&format!("{url}/third"));
-    assert!(none.stderr.contains("no observer named third is there"), "{none:?}");
+    assert!(none.stderr.contains("no observer named third has joined"), "{none:?}");
     drop((near, second, nats));
 }
 

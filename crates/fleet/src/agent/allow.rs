@@ -1,4 +1,4 @@
-//! Which targets an agent may load, whoever asks.
+//! Which targets an agent may load, independent of who asks.
 
 use std::net::{IpAddr, SocketAddr};
 

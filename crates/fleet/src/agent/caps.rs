@@ -1,4 +1,4 @@
-//! How much an agent may load, whoever asks: for runs of a fleet and for the clients of its control API together.
+//! How much an agent may load: for runs of a fleet and for the clients of its control API together.
 
 use std::sync::{
     Arc,

@@ -58,7 +58,7 @@ impl<'a> Control<'a> {
         let other = link.ask::<Reply>(named(id), &Request::Status)?.next(ALONE);
         if let Some(Reply::Status(other)) = other {
             let host = &other.identity.host;
-            return Err(format!("an agent named {id} is there already, on {host}; use another --name"));
+            return Err(format!("an agent named {id} has already joined, on {host}; use another --name"));
         }
         let mut requests = Vec::new();
         for (subject, steers) in [

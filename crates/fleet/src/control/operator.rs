@@ -9,7 +9,7 @@ use super::{
 };
 use crate::link::Link;
 
-/// An agent that is there replies within this time.
+/// A live agent replies within this time.
 const REPLIES: Nanos = Nanos::from_millis(1_500);
 /// Once one has replied, the others do within this time of the last one.
 const QUIET: Nanos = Nanos::from_millis(500);
@@ -28,7 +28,7 @@ impl Operator {
         Operator { link, clock: Clock::start() }
     }
 
-    /// Asks these agents, or all of them where none is named; those that are there, by name.
+    /// Asks these agents, or all of them if none is named; the replies, by name.
     ///
     /// # Errors
     /// NATS does not let us ask, or one that is named is not there.

@@ -25,7 +25,7 @@ use crate::{
 const GATHERS: Nanos = Nanos::from_millis(1_200);
 /// More agents are waited for.
 const WAITS: Nanos = Nanos::from_secs(120);
-/// A coordinator whose agents have not heard from it for this long is no more.
+/// A coordinator that its agents have not heard from for this long is dead.
 const SILENT: Nanos = Nanos::from_millis(2_500);
 /// The log of a run that is taken up is read within this time.
 const READS: Nanos = Nanos::from_secs(30);
@@ -43,7 +43,7 @@ pub struct Job {
     pub scenario: Option<String>,
     /// The files that the scenario reads, by name.
     pub files: Vec<(String, String)>,
-    /// How many agents to wait for; those that are there, without.
+    /// How many agents to wait for; `None`: those that reply.
     pub agents: Option<u32>,
     /// What becomes of the run when an agent is lost.
     pub on_lost: OnLost,
@@ -226,7 +226,7 @@ impl Fleet {
         self.clock.now() + self.ahead
     }
 
-    /// Takes what came, waiting for a report so long at most, and carries what came up.
+    /// Takes what arrived, waiting for a report for at most this long, and sends what is due.
     fn turn(&mut self, wait: Nanos) {
         if let Some(up) = self.reports.next(wait) {
             self.coordinator.handle(self.clock(), up);
@@ -365,7 +365,7 @@ impl Workers for Fleet {
     }
 }
 
-/// Agents of this protocol, whatever they do; once as many are there as are waited for, if any.
+/// Agents of this protocol, busy or not; returns early once the number waited for has replied.
 fn agents(link: &Link, clock: &Clock, wanted: Option<u32>, fingerprint: &str) -> Result<Vec<Here>, String> {
     let inbox: Inbox<Here> = link.subscribe(HERE.to_owned())?;
     link.send(WHO.to_owned(), &());
@@ -413,7 +413,9 @@ fn enough(all: usize, free: &[Here], wanted: Option<u32>) -> Result<(), String> 
             Err(format!("{} of {wanted} agents are free{others}", free.len()))
         }
         _ if free.is_empty() && busy > 0 => Err(format!("no agent is free{others}")),
-        _ if free.is_empty() => Err("no agent is there; start some with throng agent --nats URL".to_owned()),
+        _ if free.is_empty() => {
+            Err("no agents have joined; start some with throng agent --nats URL".to_owned())
+        }
         _ => Ok(()),
     }
 }

@@ -8,7 +8,7 @@ use units::Nanos;
 use super::{Change, Stage};
 use crate::{
     clock::Way,
-    message::{Assign, Here, Incarnation, LEASE, Ready, Record, Running, Seal, TakeOver, Up},
+    message::{Assign, Here, Incarnation, LEASE, LOST_AFTER, Ready, Record, Running, Seal, TakeOver, Up},
     seal::Sums,
     share::Offered,
 };
@@ -45,7 +45,7 @@ pub(super) struct Member {
     pub(super) log: Log,
     /// How late its shards sent, at full load.
     lag: Latency,
-    /// CPU time that its process had used when it was first heard of running, and that time.
+    /// CPU time that its process had used at its first report of running, and when that was.
     idle: Option<(Nanos, Nanos)>,
     cpu_share: Option<f64>,
     /// Connections that each of its workers holds.
@@ -195,7 +195,7 @@ impl Member {
         }
     }
 
-    /// It is not heard of any more.
+    /// It no longer answers.
     pub(super) fn lose(&mut self, changes: &mut VecDeque<Change>) {
         if self.state == AgentState::Ready {
             (self.state, self.lost_at) = (AgentState::Lost, Some(self.heard));
@@ -254,7 +254,7 @@ impl Member {
         match (before.0, self.state) {
             (AgentState::Ready, AgentState::Lost) => Some(match why {
                 Some(why) => format!("agent {id} was lost: {why}"),
-                None => format!("agent {id} was lost: it is not heard of"),
+                None => format!("agent {id} was lost: no heartbeat for {LOST_AFTER}"),
             }),
             (AgentState::Lost, AgentState::Ready) => {
                 Some(format!("agent {id} is back; it was away for {}", self.away.brief()))

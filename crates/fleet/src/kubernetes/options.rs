@@ -23,7 +23,7 @@ pub struct Kubernetes {
     pub nodes: Option<(String, String)>,
     /// The system calls that agents may make.
     pub seccomp: Seccomp,
-    /// A NATS server that is there already; none: one of this run's own.
+    /// An existing NATS server; `None`: one started for this run.
     pub nats: Option<String>,
     /// For how long agents are waited for, and how long they wait for a run.
     pub wait: Nanos,

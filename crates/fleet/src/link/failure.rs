@@ -12,7 +12,7 @@ use async_nats::{
 pub struct NoLink {
     /// What is wrong, and the fix.
     pub why: String,
-    /// Nobody is there, or not yet: it may be different later. A refusal is not.
+    /// Nothing listens there, or not yet: worth retrying. A refusal is not.
     pub is_away: bool,
 }
 

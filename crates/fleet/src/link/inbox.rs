@@ -1,4 +1,4 @@
-//! What arrives on a subject: bounded in number and size, whoever sends it.
+//! What arrives on a subject: bounded in number and size.
 
 use std::{
     sync::{
@@ -39,7 +39,7 @@ pub(super) struct Slot<T> {
 pub(super) enum Put {
     /// It waits to be read, or is not of this protocol.
     Done,
-    /// It is too long, or there is no room: so many were dropped by now.
+    /// It is too long, or there is no room; how many were dropped so far.
     Dropped(u64),
     /// The reader is gone.
     Abandoned,

@@ -1,4 +1,4 @@
-//! Logs of runs in a JetStream stream: what was stored stays, whoever was there.
+//! Logs of runs in a JetStream stream: what was stored stays, whoever was connected.
 
 use std::{
     sync::mpsc::{self, Receiver, Sender},
@@ -68,7 +68,7 @@ impl Link {
             headers.insert(async_nats::header::NATS_MESSAGE_ID, id);
             let sent = async { context.publish_with_headers(subject, headers, bytes.into()).await?.await };
             let is_stored = matches!(tokio::time::timeout(STORES, sent).await, Ok(Ok(_)));
-            // Nobody waits for it any more, if the run has ended.
+            // No one waits for it any more if the run has ended.
             let _ = stored.send((ticket, is_stored));
         });
     }
@@ -79,7 +79,7 @@ impl Link {
         let (context, subject) = (self.jetstream(), log_of(run));
         self.spawn(async move {
             let mut next = 0;
-            // Until nobody reads it.
+            // Until its reader is gone.
             while read(&context, &subject, &mut next, &sender).await.is_none_or(|is_read| is_read) {
                 tokio::time::sleep(AGAIN).await;
             }
@@ -99,7 +99,7 @@ impl Link {
     }
 }
 
-/// Reads from the `next` entry of the stream on; none where the connection is lost, and false if nobody takes them any more.
+/// Reads from the `next` entry of the stream on; none where the connection is lost, and false if the receiver is gone.
 async fn read(
     context: &jetstream::Context,
     subject: &str,

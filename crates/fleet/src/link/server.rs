@@ -93,7 +93,7 @@ impl Server {
         is_far && !self.tls.is_required
     }
 
-    /// Who we are, without the secret; `None`: nobody.
+    /// Who we are, without the secret; `None`: anonymous.
     pub(super) fn login_text(&self) -> Option<&str> {
         self.login_text.as_deref()
     }

@@ -12,7 +12,7 @@ pub(super) struct Chaos {
     pub(super) doubled: u64,
     /// A message arrives within this time, in any order.
     pub(super) delay: Nanos,
-    /// Of a thousand entries as many are not stored, and of as many it is not heard that they were.
+    /// Of a thousand entries, how many are not stored, and how many acknowledgements are lost.
     pub(super) unstored: u64,
     pub(super) unheard: u64,
     pub(super) on_lost: OnLost,
@@ -20,7 +20,7 @@ pub(super) struct Chaos {
     pub(super) events: Vec<(Nanos, Event)>,
 }
 
-/// Something that happens to a process or a link, for so long.
+/// Something that happens to a process or a link, for a time.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     /// An agent neither sends nor receives.

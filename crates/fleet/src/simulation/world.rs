@@ -156,7 +156,7 @@ impl World {
         dead.or_else(|| alive().map(|host| host.seen.sent.get())).unwrap_or(0)
     }
 
-    /// The run is over: the agents are released, or notice that nobody leads them.
+    /// The run is over: the agents are released, or their leases expire.
     pub(super) fn end(&mut self) {
         self.events.clear();
         if let Some(head) = &mut self.head {
@@ -191,7 +191,7 @@ impl World {
         self.hold_nothing_twice();
     }
 
-    /// No shard is under load on two agents, whoever was thought lost.
+    /// No shard is under load on two agents, whichever was taken for lost.
     fn hold_nothing_twice(&self) {
         if self.terms.on_lost != OnLost::Reassign {
             return;
@@ -425,7 +425,7 @@ impl Workers for World {
     fn next(&mut self, until: Nanos) -> Update<'_> {
         assert!(self.now < TOO_LONG, "seed {}: it never ends", self.seed);
         loop {
-            // While no process of the coordinator leads, nobody asks.
+            // While no process of the coordinator leads, no one asks.
             while self.restarts() {
                 self.step();
             }

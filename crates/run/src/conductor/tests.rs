@@ -174,6 +174,18 @@ fn a_run_on_agents_goes_on_without_one_that_is_lost() {
     assert_eq!(record.interrupted, Some("a lost worker"));
 }
 
+#[test]
+fn a_worker_that_never_reports_its_end_is_lost() {
+    let plan = scenario("connections = 9\nduration = \"5s\"\ntimeout = \"2s\"");
+    let silenced = || Model::new(&plan, 3, MS(400), S(1)).silencing(1, S(3));
+    let Ran { record, over, drained, .. } = play(&plan, silenced().on_agents(), &[]);
+    let measured = &record.populations[0];
+    assert_eq!((record.interrupted, measured.held, measured.at_load), (None, 6, S(5)));
+    assert!(record.ended <= drained && over.since(drained) >= S(2), "{} {drained} {over}", record.ended);
+    let Ran { record, .. } = play(&plan, silenced(), &[]);
+    assert_eq!((record.interrupted, record.populations[0].held), (Some("a lost worker"), 6));
+}
+
 /// The tick of a worker for a second in which this was counted.
 fn counted(second: u64, open: u64, answered: u64) -> Tick {
     let mut tick =

@@ -14,6 +14,8 @@ pub(super) struct Model {
     target: Target,
     /// They run on agents.
     has_agents: bool,
+    /// Those that end without an order do not say so.
+    is_silent: bool,
 }
 
 /// The results of dials, connections and requests.
@@ -77,6 +79,7 @@ impl Model {
             orders: Vec::new(),
             target: Target::GOOD,
             has_agents: false,
+            is_silent: false,
         }
     }
 
@@ -94,6 +97,11 @@ impl Model {
         let nth = worker as usize % self.workers.len();
         self.workers[nth].dies_at = at;
         self
+    }
+
+    /// The same, but it is not noticed.
+    pub(super) fn silencing(self, worker: u32, at: Nanos) -> Model {
+        Model { is_silent: true, ..self.losing(worker, at) }
     }
 
     /// The orders to all that end something.
@@ -153,7 +161,7 @@ impl Workers for Model {
         if self.now >= self.workers[nth].dies_at {
             let worker = &mut self.workers[nth];
             (worker.news, worker.stopped, worker.dies_at) = (false, true, Nanos::NEVER);
-            return Update::Lost(nth as u32);
+            return if self.is_silent { self.next(until) } else { Update::Lost(nth as u32) };
         }
         let tick = self.workers[nth].report(self.now, self.target);
         Update::Tick(nth as u32, self.read.insert(tick))
