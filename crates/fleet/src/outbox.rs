@@ -12,8 +12,8 @@ use crate::message::{Author, Entry, Record, log_of};
 
 /// As many are on their way at one time.
 const WINDOW: usize = 64;
-/// What could not be stored is sent again after this time.
-const AGAIN: Nanos = Nanos::from_secs(1);
+/// What could not be stored is sent again this long after that was known.
+const AGAIN: Nanos = Nanos::from_millis(250);
 /// More than these are only in their file, or, where they are in none, added up.
 const IN_MEMORY: usize = 600;
 

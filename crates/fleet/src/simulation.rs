@@ -70,7 +70,14 @@ fn obey_the_laws(world: &mut World, summary: &Summary, seed: u64) {
                 assert!(agent.sealed, "seed {seed}: {who:?}: the seal is the sum of its ticks");
             }
             AgentState::Lost => assert!(taken <= counted, "seed {seed}: {who:?}: {taken} of {counted}"),
-            state => panic!("seed {seed}: {who:?} is {state:?} at the end"),
+            // Its last entries were stored too late: then the run says so.
+            AgentState::Ready => {
+                let missing = summary.incomplete().expect("something is missing");
+                assert!(taken <= counted, "seed {seed}: {who:?}: {taken} of {counted}");
+                assert_eq!(summary.verdict, Verdict::Invalid, "seed {seed}: {missing}");
+                assert!(summary.headline.contains("did not arrive"), "seed {seed}: {}", summary.headline);
+            }
+            AgentState::Refused => panic!("seed {seed}: {who:?} refused, and the run began"),
         }
     }
     world.end();
@@ -87,6 +94,7 @@ fn check(agents: u32, connections: u32, seed: u64, chaos: Chaos) -> Option<Summa
         assert!(world.all_are_free(), "seed {seed}: {why}");
         return None;
     }
+
     let summary = play(&mut world, &plan);
     obey_the_laws(&mut world, &summary, seed);
     Some(summary)
@@ -109,7 +117,14 @@ fn without_faults_all_are_held_and_everything_adds_up() {
 
 #[test]
 fn what_was_counted_once_is_counted_once_whatever_happens() {
-    let seeds = std::env::var("THRONG_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    // How many seeds, or which one alone: `=N`.
+    let asked = std::env::var("THRONG_SEEDS").unwrap_or("400".to_owned());
+    if let Some(seed) = asked.strip_prefix('=') {
+        let seed = seed.parse().expect("a seed");
+        println!("{:#?}", check(1 + (seed % 5) as u32, 1_003, seed, Chaos::drawn(seed)));
+        return;
+    }
+    let seeds = asked.parse().expect("a number of seeds");
     let (mut begun, mut lost, mut resumed, mut taken_over, mut whole) = (0, 0, 0, 0, 0);
     for seed in 0..seeds {
         let chaos = Chaos::drawn(seed);
@@ -148,7 +163,9 @@ fn a_thousand_agents_of_a_hundred_thousand_connections() {
     let summary = check(1_000, 100_000_000, 7, chaos).expect("it begins");
     assert_eq!(summary.agents.len(), 1_000);
     assert_eq!(summary.agents.iter().map(|agent| agent.wanted).sum::<u64>(), 100_000_000);
-    assert_eq!(summary.connections.held, 100_000_000);
-    let lost = summary.agents.iter().filter(|agent| agent.state == AgentState::Lost);
-    assert!(lost.count() < 20, "{}", summary.headline);
+    let lost = || summary.agents.iter().filter(|agent| agent.state == AgentState::Lost);
+    // One that is lost shortly before the end has its lease until then.
+    let left = lost().filter(|agent| agent.taken_over_by.is_empty()).map(|agent| agent.wanted).sum::<u64>();
+    assert_eq!(summary.connections.held + left, 100_000_000);
+    assert!(lost().count() < 20, "{}", summary.headline);
 }

@@ -22,7 +22,7 @@ impl Summary {
         };
         // What a run that passed met on its way did not limit it.
         let limit = self.limit.as_ref().filter(|_| self.verdict != Verdict::Pass);
-        let lost = self.lost_agents();
+        let lost = self.incomplete().or_else(|| self.lost_agents());
         // What is missing with an agent has no other cause, as long as none is known.
         match (limit.filter(|limit| lost.is_none() || limit.cause != Cause::Unknown), self.verdict) {
             (Some(limit), _) => {
@@ -66,6 +66,21 @@ impl Summary {
             [id] => Some(format!("agent {id} was lost; {held}")),
             _ => Some(format!("{} of {all} agents were lost; {held}", lost.len())),
         }
+    }
+
+    /// What is missing of an agent that took part to the end: without it no figure of the run is whole.
+    pub fn incomplete(&self) -> Option<String> {
+        self.agents.iter().find_map(|AgentSummary { id, state, missing_ticks, sealed, .. }| match state {
+            _ if *missing_ticks == 1 => Some(format!("1 tick of agent {id} did not arrive")),
+            _ if *missing_ticks > 0 => {
+                Some(format!("{} ticks of agent {id} did not arrive", Count(*missing_ticks)))
+            }
+            AgentState::Done if !sealed => {
+                Some(format!("what agent {id} reported does not add up to its sums"))
+            }
+            AgentState::Ready => Some(format!("the end of agent {id}'s report did not arrive")),
+            _ => None,
+        })
     }
 
     /// How the requests fared, in a run that passed: only what happened.
@@ -143,7 +158,12 @@ mod tests {
 
     #[test]
     fn an_agent_that_was_lost_is_the_reason_where_no_other_is_known() {
-        let agent = |id: &str, state| AgentSummary { id: id.to_owned(), state, ..AgentSummary::default() };
+        let agent = |id: &str, state| AgentSummary {
+            id: id.to_owned(),
+            state,
+            sealed: true,
+            ..AgentSummary::default()
+        };
         let unknown = Limit {
             side: Side::Unknown,
             cause: Cause::Unknown,
@@ -162,6 +182,11 @@ mod tests {
         assert_eq!(s.sentence(), "fail: 2 of 3 agents were lost; the others held 200 of 600 connections");
         s.agents.iter_mut().for_each(|agent| agent.taken_over_by = vec!["a4".to_owned()]);
         assert!(s.sentence().starts_with("fail: limited by something unknown at 200"), "{}", s.sentence());
+        s.agents[1].state = AgentState::Ready;
+        (s.verdict, s.limit) = (Verdict::Invalid, None);
+        assert_eq!(s.sentence(), "invalid: the end of agent a2's report did not arrive");
+        s.agents[0].missing_ticks = 1;
+        assert_eq!(s.sentence(), "invalid: 1 tick of agent a1 did not arrive");
     }
 
     #[test]

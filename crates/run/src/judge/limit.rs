@@ -119,7 +119,8 @@ const ROWS: &[Row] = &[
 
 /// The limit of a run with a verdict; none if nothing went wrong.
 pub(crate) fn limit(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
-    let is_bad = matches!(summary.verdict, Verdict::Fail | Verdict::Invalid);
+    let is_bad =
+        matches!(summary.verdict, Verdict::Fail | Verdict::Invalid) && summary.incomplete().is_none();
     let case = Case::of(summary, evidence);
     if case.trouble == Trouble::None && !is_bad {
         return None;

@@ -56,8 +56,8 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
         reasons.insert(0, format!("interrupted by {whom}"));
         return (Verdict::Interrupted, reasons);
     }
-    if let Some(incomplete) = s.agents.iter().find_map(incomplete) {
-        reasons.insert(0, incomplete);
+    if let Some(missing) = s.incomplete() {
+        reasons.insert(0, format!("incomplete: {missing}"));
         return (Verdict::Invalid, reasons);
     }
     let late = honesty::late_agents(s);
@@ -96,21 +96,6 @@ fn lost_agent(agent: &AgentSummary) -> String {
                 "note: agent {id} was lost with {held} of its {wanted} connections, and {others} took over its part{why}"
             )
         }
-    }
-}
-
-/// What is not known of an agent that was there to the end.
-fn incomplete(agent: &AgentSummary) -> Option<String> {
-    let AgentSummary { id, state, missing_ticks, sealed, .. } = agent;
-    match state {
-        _ if *missing_ticks > 0 => {
-            Some(format!("incomplete: {} ticks of agent {id} did not arrive", Count(*missing_ticks)))
-        }
-        AgentState::Done if !sealed => {
-            Some(format!("incomplete: what agent {id} reported does not add up to its sums"))
-        }
-        AgentState::Ready => Some(format!("incomplete: the end of agent {id}'s report did not arrive")),
-        _ => None,
     }
 }
 

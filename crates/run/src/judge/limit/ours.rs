@@ -98,7 +98,8 @@ pub(super) fn generator(case: &Case) -> Option<Limit> {
         Trouble::Waiting => is_throng_too_slow(case),
         _ => false,
     };
-    let why = s.reasons.first().filter(|_| s.verdict == Verdict::Invalid && may_be_ours)?;
+    let is_late = s.verdict == Verdict::Invalid && s.incomplete().is_none();
+    let why = s.reasons.first().filter(|_| is_late && may_be_ours)?;
     too_slow(case, why.clone())
 }
 
