@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { Columns } from "../src/model/agents";
 import type { Counts, FaultCount, Quantiles, TickRecord } from "../src/model/records";
 
 /** Ticks as the store has them, and the figures that Rust makes of them. */
@@ -15,8 +16,22 @@ export interface Fixture {
     populations: { counts: Counts; latency_us: Quantiles }[];
     steps: Quantiles[];
   };
-  /** The records, one after another, in a history of at most `limit` entries. */
-  thinned: { limit: number; width: number; open: number[]; latency_p99_us: number[]; no_response: number[] };
+  /** The records, one after another, in a history of at most `limit` entries; then with what came late. */
+  limit: number;
+  width: number;
+  thinned: Entries;
+  late: TickRecord[];
+  amended: Entries;
+}
+
+/** Figures of each entry of a history. */
+export interface Entries {
+  open: number[];
+  answered: number[];
+  population_open: number[];
+  latency_p99_us: number[];
+  no_response: number[];
+  agents: Columns[];
 }
 
 // Tests run where package.json is.

@@ -116,7 +116,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       lag: few(3e5), shard_rates: NONE,
       head_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 }, answer_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },
       probe: { sent: 60, answered: 60, failed: 0, unanswered: 0, kept: few(1e6), fresh: few(2e6), held: NONE, connect: few(8e5) },
-      destinations: [], silence: NONE, stalled: 1e6, longest_silence: 0,
+      destinations: [], agents: null, cpu_ns: 0, silence: NONE, stalled: 1e6, longest_silence: 0,
       responses_at_close: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },
     },
     looks: {
@@ -168,7 +168,7 @@ export function storedRun(moments: number, seconds = 1, most = 3000): StoredRun 
         kernel: "6.12.0", cores: 4, memory_bytes: 16 * 2 ** 30,
       },
       settings: [{ name: "net.ipv4.ip_local_port_range", value: "1024 65535" }, { name: "open files", value: "1,048,576" }],
-      header: { hold_s: null, target: "http://10.0.0.1:8000/", connections: most, seed: 42, io: "uring", threads: 4, populations: ["main"], steps: ["main.get"], destinations: [] },
+      header: { hold_s: null, target: "http://10.0.0.1:8000/", connections: most, seed: 42, io: "uring", threads: 4, populations: ["main"], steps: ["main.get"], destinations: [], agents: [] },
       tags: [],
       scenario: "target = \"http://10.0.0.1:8000/\" # </script><b>not markup</b>\n",
     },

@@ -4,7 +4,7 @@ use std::{sync::Arc, thread::JoinHandle};
 
 use axum::http::StatusCode;
 use parking_lot::Mutex;
-use samples::{Command, Header, RunRecord, Samples, Sink, Summary, Tick};
+use samples::{Command, RunRecord};
 use serde::Serialize;
 use serde_json::{Value, json};
 use units::Date;
@@ -35,8 +35,6 @@ pub(crate) struct Run {
 #[derive(Default)]
 struct Now {
     state: State,
-    /// Connections of its plan.
-    connections: u64,
     reasons: Vec<String>,
     verdict: Option<&'static str>,
     summary: Option<Value>,
@@ -85,7 +83,7 @@ impl Runs {
     ) -> Result<(Arc<Run>, impl Future<Output = ()> + Send + use<>), Problem> {
         self.check_room(&self.all.lock())?;
         let Ready { target, record, work } = self.runner.read(spec).map_err(Problem::wrong)?;
-        let (run, feed, forward) = Run::new(target, record);
+        let (run, mut feed, forward) = Run::new(target, record);
         {
             let mut all = self.all.lock();
             // Another one may have come meanwhile.
@@ -101,8 +99,7 @@ impl Runs {
         }
         let own = run.clone();
         let body = move || {
-            let result = work(&mut Noted { feed, run: own.clone() });
-            own.end(result);
+            own.end(work(&mut feed));
         };
         let thread = std::thread::Builder::new().name(format!("run-{}", run.id)).spawn(body);
         let failed = |e: std::io::Error| Problem::new(StatusCode::SERVICE_UNAVAILABLE, e.to_string());
@@ -168,7 +165,7 @@ impl Run {
 
     /// Connections of its plan; none before it has begun.
     pub(crate) fn connections(&self) -> u64 {
-        self.now.lock().connections
+        self.followed.header().map_or(0, |header| header.connections)
     }
 
     /// Sends it a command.
@@ -198,16 +195,20 @@ impl Run {
 
     /// As it is listed; with its summary, where it is shown alone.
     pub(crate) fn json(&self, with_summary: bool) -> Value {
-        let (now, url) = (self.now.lock(), self.url());
+        let (now, url, header) = (self.now.lock(), self.url(), self.followed.header());
+        let state = match now.state {
+            State::Preparing if header.is_some() => State::Running,
+            state => state,
+        };
         let mut json = json!({
             "id": self.id,
             "url": url,
             "events": format!("{url}/events"),
             "page": format!("{url}/page"),
-            "state": now.state,
+            "state": state,
             "target": self.target,
             "began": self.began.to_string(),
-            "connections": now.connections,
+            "connections": header.map_or(0, |header| header.connections),
             "verdict": now.verdict,
             "reasons": now.reasons,
             "stored": now.stored,
@@ -216,33 +217,5 @@ impl Run {
             json["summary"] = now.summary.clone().unwrap_or_default();
         }
         json
-    }
-}
-
-/// Feeds the followers of a run, and notes that it has begun.
-struct Noted {
-    feed: Feed,
-    run: Arc<Run>,
-}
-
-impl Sink for Noted {
-    fn begin(&mut self, header: &Header) {
-        {
-            let mut now = self.run.now.lock();
-            (now.state, now.connections) = (State::Running, header.connections);
-        }
-        self.feed.begin(header);
-    }
-
-    fn tick(&mut self, tick: &Tick, samples: &Samples) {
-        self.feed.tick(tick, samples);
-    }
-
-    fn ask(&mut self) -> Option<Command> {
-        self.feed.ask()
-    }
-
-    fn finish(&mut self, summary: &Summary) {
-        self.feed.finish(summary);
     }
 }

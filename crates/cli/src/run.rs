@@ -12,7 +12,7 @@ use host::remote::Token;
 use plan::{Flags, Format, Live, Outputs, Plan, Tool};
 use run::Interrupt;
 use samples::{RunRecord, Sink, Summary};
-use view::{Dashboard, Opens, Report, Terminal, format::Whole};
+use view::{Dashboard, Feed, Opens, Report, Terminal, format::Whole};
 
 use crate::{
     Failure, agent,
@@ -55,7 +55,7 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     let mut dashboard = outputs.dashboard.as_ref().map(|page| dashboard(page, &record)).transpose()?;
     // The files first: what was in them goes before others write.
     let mut sinks: Vec<&mut dyn Sink> = vec![&mut files, &mut whole, &mut exporters];
-    sinks.extend(dashboard.as_mut().map(|dashboard| dashboard as &mut dyn Sink));
+    sinks.extend(dashboard.as_mut().map(|(_, feed)| feed as &mut dyn Sink));
     sinks.extend(commands.as_mut().map(|commands| commands as &mut dyn Sink));
     sinks.extend(report.as_mut().map(|report| report as &mut dyn Sink));
     let fleet = members.as_mut().map(|members| &mut members.fleet);
@@ -63,7 +63,7 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
         None => (apply(&plan, fleet, outputs.live, record, &interrupt, &mut sinks)?, Ok(())),
         Some(log) => logged(log, &plan, fleet, outputs.live, record, &interrupt, &mut sinks)?,
     };
-    dashboard.into_iter().for_each(Dashboard::end);
+    dashboard.into_iter().for_each(|(dashboard, feed)| dashboard.end(feed));
     let reported = report.map_or(Ok(()), |mut report| {
         report.name(kept.as_ref().map_or_else(String::new, |kept| kept.id.clone()));
         report_files.into_iter().try_for_each(|file| file.write(&report))
@@ -120,7 +120,7 @@ fn fill(bundle: &Bundle, log: Option<&str>, summary: &Summary) -> Result<(), Fai
 }
 
 /// The live page: a port in use stops the run before it starts.
-fn dashboard(page: &plan::Dashboard, record: &RunRecord) -> Result<Dashboard, Failure> {
+fn dashboard(page: &plan::Dashboard, record: &RunRecord) -> Result<(Dashboard, Feed), Failure> {
     let at = page.at;
     let token = page.token_file.as_deref().map(Token::read).transpose();
     let token = token.map_err(|why| Failure::usage([format!("--dashboard-token-file: {why}")]))?;
@@ -135,10 +135,10 @@ fn dashboard(page: &plan::Dashboard, record: &RunRecord) -> Result<Dashboard, Fa
     let opens = token.map(|token| Arc::new(move |offered: &[u8]| token.is(offered)) as Opens);
     let has_token = opens.is_some();
     let started = Dashboard::start(at, record.clone(), opens);
-    let (dashboard, at) = started.map_err(|e| Failure::machine(format!("--dashboard {at}: {e}")))?;
+    let (dashboard, feed, at) = started.map_err(|e| Failure::machine(format!("--dashboard {at}: {e}")))?;
     let shown = if has_token { "#token=…" } else { "" };
     message(&format!("dashboard at http://{at}/{shown}"));
-    Ok(dashboard)
+    Ok((dashboard, feed))
 }
 
 /// The summary in the requested format.

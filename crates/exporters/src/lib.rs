@@ -175,6 +175,10 @@ impl Sink for Exporters {
             }
         }
     }
+
+    fn late(&mut self, tick: &Tick) {
+        self.metrics_state.late(tick);
+    }
 }
 
 /// An exporter's thread, behind a queue that never blocks the run.

@@ -276,6 +276,11 @@ impl MetricsState {
         self.read(tick.until.since(start), tick, samples)
     }
 
+    /// What came late of a period: counted with the next one.
+    pub(crate) fn late(&mut self, tick: &Tick) {
+        self.total.amend(tick);
+    }
+
     fn read(&self, elapsed: Nanos, last: &Tick, samples: &Samples) -> Snapshot {
         let MetricsState { header, total, .. } = self;
         let moment = Moment { header, total, last, samples };

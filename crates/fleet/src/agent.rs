@@ -79,6 +79,8 @@ struct Work {
     /// Parts of others that it has taken over, or was not able to.
     taken: u32,
     begin: Option<Nanos>,
+    /// CPU time of this process up to the last second that was counted.
+    cpu: Nanos,
     is_stopping: bool,
     /// Why it ends before its time.
     why: Option<String>,
@@ -235,6 +237,7 @@ impl<M: Machine> Agent<M> {
                     orders: Vec::new(),
                     taken: 0,
                     begin: None,
+                    cpu: Nanos::ZERO,
                     is_stopping: false,
                     why: None,
                 });
@@ -248,7 +251,9 @@ impl<M: Machine> Agent<M> {
             return;
         };
         match self.machine.set_up(assign) {
-            Ok((ready, shards)) => work.stage = Stage::Ready(ready, shards),
+            Ok((ready, shards)) => {
+                work.stage = Stage::Ready(Ready { cores: self.here.cores, ..ready }, shards)
+            }
             Err(why) => {
                 let (run, term) = (work.run.clone(), work.term);
                 self.report(now, run, term, None, Report::Refused { why });
@@ -283,6 +288,7 @@ impl<M: Machine> Agent<M> {
         let Stage::Ready(ready, shards) = &work.stage else { return };
         self.machine.begin();
         work.orders.iter().for_each(|order| self.machine.order(*order));
+        work.cpu = self.cpu;
         work.stage = Stage::Running(now, Counting::new(ready.roles.len(), shards));
         let (run, term) = (work.run.clone(), work.term);
         self.report_state(now, run, term, None);
@@ -330,8 +336,12 @@ impl<M: Machine> Agent<M> {
                     self.machine.order(Order::STOP);
                 }
                 let has_ended = gather(&mut self.machine, counting, &mut work.why);
-                let ticks = counting.poll(has_ended).map(|ticks| (work.run.clone(), Record::Ticks(ticks)));
-                self.records.extend(ticks);
+                if let Some(mut ticks) = counting.poll(has_ended) {
+                    // It is the process's, and no worker's own.
+                    let used = self.cpu.since(std::mem::replace(&mut work.cpu, self.cpu));
+                    ticks.iter_mut().take(1).for_each(|first| first.cpu_ns = used.0);
+                    self.records.push_back((work.run.clone(), Record::Ticks(ticks)));
+                }
                 if has_ended {
                     self.seal();
                 }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use plan::Role;
 use run::{Order, Update};
-use samples::{AgentState, AgentSummary, Tick};
+use samples::{AgentState, AgentSummary, AgentTicks, Tick};
 use units::Nanos;
 
 pub use fleet::{Fleet, Job};
@@ -91,6 +91,8 @@ pub(crate) struct Coordinator {
     messages: VecDeque<(String, Down)>,
     records: VecDeque<Record>,
     changes: VecDeque<Change>,
+    /// What each member did since it was taken, by its place.
+    seconds: AgentTicks,
 }
 
 enum Stage {
@@ -126,6 +128,7 @@ impl Coordinator {
             messages: VecDeque::new(),
             records: VecDeque::new(),
             changes: VecDeque::new(),
+            seconds: AgentTicks::default(),
         }
     }
 
@@ -186,6 +189,14 @@ impl Coordinator {
 
     pub(crate) fn agents(&self) -> Vec<AgentSummary> {
         self.members.iter().map(|member| member.summary(self.start)).collect()
+    }
+
+    /// What each agent did since the last call.
+    pub(crate) fn take_seconds(&mut self) -> Box<AgentTicks> {
+        let mut seconds = std::mem::take(&mut self.seconds);
+        let lost = |(place, member): (usize, &Member)| (member.state == AgentState::Lost).then_some(place);
+        self.members.iter().enumerate().filter_map(lost).for_each(|place| seconds.lose(place));
+        Box::new(seconds)
     }
 
     /// What was taken of each agent: requests sent.
@@ -300,12 +311,12 @@ impl Coordinator {
     fn take_of(&mut self, nth: usize, record: Record) {
         let member = &mut self.members[nth];
         match record {
-            Record::Ticks(ticks) => member.count(ticks, &mut self.changes),
+            Record::Ticks(ticks) => member.count(ticks, (nth, &mut self.seconds), &mut self.changes),
             Record::Sealed(seal) => member.seal(seal, &mut self.changes),
             Record::TookOver(took) => {
                 let (by, ready) = (member.who.id.clone(), took.ready);
                 let (first, is_lost) = (self.workers, member.state == AgentState::Lost);
-                member.add_workers(first, ready.roles.len() as u32);
+                member.add_workers(first, &ready.roles);
                 self.workers += ready.roles.len() as u32;
                 self.changes.extend(ready.roles.into_iter().map(Change::Joined));
                 // The agent was lost before its entry arrived.
@@ -405,9 +416,9 @@ impl Coordinator {
 
     fn number_workers(&mut self) {
         for member in &mut self.members {
-            let workers = member.ready().roles.len() as u32;
-            member.add_workers(self.workers, workers);
-            self.workers += workers;
+            let roles = member.ready().roles.clone();
+            member.add_workers(self.workers, &roles);
+            self.workers += roles.len() as u32;
         }
     }
 

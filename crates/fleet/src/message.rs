@@ -201,6 +201,9 @@ pub(crate) struct Ready {
     /// Connections that are its part.
     pub(crate) wanted: u64,
     pub(crate) threads: u32,
+    /// Processors that it may use.
+    #[serde(default)]
+    pub(crate) cores: u32,
     /// `uring` or `epoll`.
     pub(crate) io: String,
 }

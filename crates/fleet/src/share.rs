@@ -129,7 +129,7 @@ pub(crate) fn workers(parts: &[Part]) -> (Ready, Vec<u32>) {
     let workers = parts.iter().map(|part| of(part.role)).collect();
     let is_load = |part: &&Part| matches!(part.role, Role::Population(_));
     let wanted = parts.iter().filter(is_load).map(|part| u64::from(part.connections)).sum();
-    (Ready { roles, wanted, threads: parts.len() as u32, io: String::new() }, workers)
+    (Ready { roles, wanted, threads: parts.len() as u32, ..Ready::default() }, workers)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ mod world;
 
 use plan::{Environment, Flags, Plan, flag};
 use run::Conductor;
-use samples::{AgentState, AgentSummary, Summary, Verdict};
+use samples::{AgentState, AgentSummary, AgentTicks, Summary, Tick, Verdict};
 use units::Nanos;
 
 use crate::coordinator::OnLost;
@@ -26,9 +26,18 @@ fn plan(connections: u32, seed: u64) -> Plan {
         .expect("a plan without mistakes")
 }
 
-/// Leads a run as `run::conduct` does, also where the coordinator starts again meanwhile.
-fn play(world: &mut World, plan: &Plan) -> Summary {
+/// What is shown of each agent: its seconds, and those that came late.
+fn show(world: &mut World, conductor: &mut Conductor, shown: &mut Tick) {
+    let late = conductor.take_late();
+    let seconds = Tick { agents: run::Workers::take_seconds(world), ..Tick::none() };
+    late.iter().chain([&seconds]).for_each(|tick| shown.extend(tick));
+}
+
+/// Leads a run as `run::conduct` does, also where the coordinator starts again meanwhile; its summary, and what was shown of each
+/// agent, all seconds together.
+fn play(world: &mut World, plan: &Plan) -> (Summary, AgentTicks) {
     loop {
+        let mut shown = Tick::none();
         let mut conductor =
             Conductor::new(plan, world, Nanos::ZERO, run::Workers::now(world) + run::Workers::notice(world));
         conductor.give_orders(world);
@@ -38,7 +47,9 @@ fn play(world: &mut World, plan: &Plan) -> Summary {
                 break false;
             }
             conductor.give_orders(world);
-            conductor.poll_line(run::Workers::now(world));
+            if conductor.poll_line(run::Workers::now(world)).is_some() {
+                show(world, &mut conductor, &mut shown);
+            }
             let step = conductor.step(run::Workers::now(world));
             conductor.give_orders(world);
             if step.is_over || came.is_none() {
@@ -52,17 +63,20 @@ fn play(world: &mut World, plan: &Plan) -> Summary {
         if world.has_restarted() {
             continue;
         }
+        show(world, &mut conductor, &mut shown);
         let (_, record) = conductor.finish();
         let summary = run::judge(plan, &record.with_agents(run::Workers::agents(world)));
-        return summary;
+        return (summary, *shown.agents.unwrap_or_default());
     }
 }
 
 /// What must hold whatever happens.
-fn obey_the_laws(world: &mut World, summary: &Summary, seed: u64) {
+fn obey_the_laws(world: &mut World, summary: &Summary, shown: &AgentTicks, seed: u64) {
     let taken: u64 = world.taken().iter().map(|(_, sent)| sent).sum();
     assert_eq!(summary.requests.sent, taken, "seed {seed}: the summary is the sum of what was taken");
-    for (agent, (who, taken)) in summary.agents.iter().zip(world.taken()) {
+    for (place, (agent, (who, taken))) in summary.agents.iter().zip(world.taken()).enumerate() {
+        let shown = AgentTicks::value(&shown.requests, place);
+        assert_eq!(shown, taken, "seed {seed}: {who:?}: what is shown of an agent is what was taken of it");
         let counted = world.counted(&who);
         match agent.state {
             AgentState::Done => {
@@ -94,9 +108,8 @@ fn check(agents: u32, connections: u32, seed: u64, chaos: Chaos) -> Option<Summa
         assert!(world.all_are_free(), "seed {seed}: {why}");
         return None;
     }
-
-    let summary = play(&mut world, &plan);
-    obey_the_laws(&mut world, &summary, seed);
+    let (summary, shown) = play(&mut world, &plan);
+    obey_the_laws(&mut world, &summary, &shown, seed);
     Some(summary)
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use host::Root;
 use plan::Plan;
-use samples::{AgentState, Phase, Sink, Tick};
+use samples::{AgentShare, AgentState, AgentSummary, Header, Phase, Sink, Tick};
 use units::Nanos;
 
 use crate::{
@@ -98,7 +98,9 @@ impl<'a, 's> Environment<'a, 's> {
 
     /// From the first stage to the end of the last.
     fn play(&mut self, conductor: &mut Conductor, workers: &mut dyn Workers) {
-        let header = conductor.record.header(self.plan);
+        let agents = workers.agents().into_iter();
+        let agents = agents.map(|AgentSummary { id, wanted, cores, .. }| AgentShare { id, wanted, cores });
+        let header = Header { agents: agents.collect(), ..conductor.record.header(self.plan) };
         self.sinks.iter_mut().for_each(|sink| sink.begin(&header));
         conductor.give_orders(workers);
         loop {
@@ -108,8 +110,8 @@ impl<'a, 's> Environment<'a, 's> {
             }
             self.carry_commands(conductor, workers.now());
             conductor.give_orders(workers);
-            self.carry_line(conductor, workers.now());
-            self.carry_late(conductor);
+            self.carry_line(conductor, workers);
+            self.show_late(conductor.take_late());
             let is_over = self.step(conductor, workers);
             if is_over || came.is_none() {
                 return;
@@ -144,25 +146,26 @@ impl<'a, 's> Environment<'a, 's> {
     }
 
     /// A line for the sinks, once a second.
-    fn carry_line(&mut self, conductor: &mut Conductor, now: Nanos) {
+    fn carry_line(&mut self, conductor: &mut Conductor, workers: &mut dyn Workers) {
+        let now = workers.now();
         if let Some(line) = conductor.poll_line(now) {
             self.sample(conductor, now);
             self.look_closer(conductor, &line);
-            self.show(&line);
+            self.show(Tick { agents: workers.take_seconds(), ..line });
         }
     }
 
     /// What came too late for its line, for the sinks that keep lines.
-    fn carry_late(&mut self, conductor: &mut Conductor) {
-        while let Some(tick) = conductor.poll_late() {
+    fn show_late(&mut self, late: Vec<Tick>) {
+        for tick in late {
             self.sinks.iter_mut().for_each(|sink| sink.late(&tick));
         }
     }
 
-    fn show(&mut self, line: &Tick) {
+    fn show(&mut self, line: Tick) {
         let looks = self.observer.latest();
-        self.sinks.iter_mut().for_each(|sink| sink.tick(line, &looks));
-        self.moments.take(line, self.observer.take_doing());
+        self.sinks.iter_mut().for_each(|sink| sink.tick(&line, &looks));
+        self.moments.take(&line, self.observer.take_doing());
     }
 
     /// From stage to stage; whether the run is over.
@@ -183,11 +186,12 @@ impl<'a, 's> Environment<'a, 's> {
         is_over && !self.rejections.is_pending(now)
     }
 
-    fn finish(mut self, mut conductor: Conductor, workers: &dyn Workers) -> Record {
-        self.carry_late(&mut conductor);
+    fn finish(mut self, mut conductor: Conductor, workers: &mut dyn Workers) -> Record {
         self.sample(&conductor, workers.now());
+        let late = conductor.take_late();
         let (line, mut record) = conductor.finish();
-        self.show(&line);
+        self.show(Tick { agents: workers.take_seconds(), ..line });
+        self.show_late(late);
         record.agents = workers.agents();
         record.speaks_tls = self.ask_for_tls(&record);
         record.rejection = self.rejections.finish(|ip| self.observer.is_here(ip));

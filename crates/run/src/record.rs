@@ -98,6 +98,7 @@ impl Record {
             populations: plan.populations.iter().map(|population| population.name.clone()).collect(),
             steps: steps.map(|(of, step)| format!("{}.{step}", name(of))).collect(),
             destinations: destinations::names(plan),
+            agents: Vec::new(),
         }
     }
 }

@@ -6,7 +6,7 @@ mod threads;
 use std::sync::Arc;
 
 use plan::Role;
-use samples::{AgentSummary, Tick};
+use samples::{AgentSummary, AgentTicks, Tick};
 use units::Nanos;
 
 use crate::{both_sides::Sources, schedule::Order};
@@ -35,6 +35,11 @@ pub trait Workers {
     /// The agents that they run on; none on this machine.
     fn agents(&self) -> Vec<AgentSummary> {
         Vec::new()
+    }
+
+    /// What each of those did since the last call.
+    fn take_seconds(&mut self) -> Option<Box<AgentTicks>> {
+        None
     }
 
     /// The time, by the clock of the workers' ticks.

@@ -1,5 +1,6 @@
 //! What was measured: faults, counts, latencies, the [`Tick`] that carries them, and the [`Summary`] they end in.
 
+mod agents;
 mod buckets;
 mod calibration;
 mod cause;
@@ -28,6 +29,7 @@ mod tick;
 #[cfg(test)]
 mod typescript;
 
+pub use agents::{AgentShare, AgentTicks, Highest, Latest};
 pub use calibration::{Calibration, Measurement, bytes_per_pair};
 pub use cause::Cause;
 pub use cost::{Cost, Discarded, Fit};

@@ -73,6 +73,13 @@ pub struct TickRecord<'a> {
     pub looks: Cow<'a, Samples>,
 }
 
+impl TickRecord<'_> {
+    /// Of a tick alone.
+    pub fn of(tick: &Tick) -> TickRecord<'_> {
+        TickRecord { tick: Cow::Borrowed(tick), ..TickRecord::default() }
+    }
+}
+
 impl TickRecord<'static> {
     /// Adds a later period: what happened adds up, what was seen is the later one's.
     pub fn extend(&mut self, later: &TickRecord) {

@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{observation::Samples, summary::Summary, tick::Tick};
+use crate::{agents::AgentShare, observation::Samples, summary::Summary, tick::Tick};
 
 /// A command of a user who watches a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -51,6 +51,9 @@ pub struct Header {
     /// only one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub destinations: Vec<String>,
+    /// The agents of a fleet, in the order in which [`Tick::agents`] has them; none on one machine.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentShare>,
 }
 
 /// Where a sink reports trouble, a line each.
@@ -62,8 +65,8 @@ pub trait Sink {
     fn begin(&mut self, _header: &Header) {}
     /// One period, all shards merged, and the last samples of hosts and processes, throng itself among them.
     fn tick(&mut self, tick: &Tick, looks: &Samples);
-    /// What happened in a period whose tick was shown before, beside what that says: it came late, from an agent of a fleet that
-    /// was away.
+    /// What happened in a period whose tick was shown before, beside what that says ([`Tick::amend`]): it came late, from an agent
+    /// of a fleet that was away.
     fn late(&mut self, _tick: &Tick) {}
     /// Polled many times a second: commands for the run, the oldest first. `run` decides what they do.
     fn ask(&mut self) -> Option<Command> {

@@ -408,6 +408,8 @@ pub struct AgentSummary {
     /// Connections that it was to hold.
     #[cfg_attr(test, ts(type = "number"))]
     pub wanted: u64,
+    /// Processors that it may use.
+    pub cores: u32,
     /// Connections that it held at the end of the load, or when it was last heard of.
     #[cfg_attr(test, ts(type = "number"))]
     pub held: u64,

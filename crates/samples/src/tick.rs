@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::{
+    agents::{AgentTicks, at},
     destination::Destination,
     encode::{self, STATUSES},
     fault::{Faults, Stage, words},
@@ -149,6 +150,12 @@ merged! {
         /// For how long the connection had been silent, of those open when full load ended, that was silent for longest.
         #[cfg_attr(test, ts(type = "number"))]
         pub longest_silence: Nanos => always most,
+        /// CPU time that the process of an agent used, nanoseconds; 0 in what a shard hands over.
+        #[serde(skip_serializing_if = "encode::is_zero")]
+        pub cpu_ns: u64,
+        /// The agents of a fleet each by itself; only in what sinks are shown, and in what comes late.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub agents: Option<Box<AgentTicks>>,
         /// Responses that connections had received when the target closed them without an announcement; of a sample.
         pub responses_at_close: Moments,
     }
@@ -179,6 +186,8 @@ merged! {
 impl Tick {
     /// A shard whose iteration is later than this has stalled, and what it then reads may have waited here.
     pub const STALL: Nanos = Nanos::from_millis(10);
+    /// Half of the usual length of a tick that sinks are shown.
+    const HALF: Nanos = Nanos::from_millis(500);
 
     /// Of nothing yet, from then on.
     pub fn starting(from: Nanos) -> Tick {
@@ -214,6 +223,50 @@ impl Tick {
     /// Adds a later period of the same shards: counts and times add up, the state is the later one's.
     pub fn extend(&mut self, later: &Tick) {
         Merge::extend(self, later);
+    }
+
+    /// Whether what comes late, this, is of a period that ended then: ticks of a second end within half of one of each other.
+    pub fn is_of(&self, until: Nanos) -> bool {
+        self.until < until + Tick::HALF
+    }
+
+    /// Adds what came late of this period, or of a part of it: only what ended with it adds to its state.
+    pub fn amend(&mut self, late: &Tick) {
+        let (from, until) = (self.from, self.until);
+        if until < late.until + Tick::HALF {
+            self.merge(late);
+        } else {
+            let mut all = late.clone();
+            all.extend(self);
+            *self = all;
+        }
+        (self.from, self.until) = (from, until);
+    }
+
+    /// Adds this, what all workers of the agent at this place did in a second, to what is shown of agents.
+    pub fn report(&self, place: usize, agents: &mut AgentTicks) {
+        let counts = &self.counts;
+        *at(&mut agents.reports, place) += 1;
+        *at(&mut agents.open.0, place) = self.open;
+        *at(&mut agents.connects, place) += counts.opened + counts.redialled;
+        *at(&mut agents.requests, place) += counts.answered + counts.told;
+        *at(&mut agents.faults, place) += self.faults.total();
+        *at(&mut agents.cpu_ms, place) += self.cpu_ns / 1_000_000;
+        let (at_load, in_ramp) = (&self.latency, &self.ramp_latency);
+        let mut both = Latency::default();
+        let latency = if in_ramp.is_empty() {
+            at_load
+        } else if at_load.is_empty() {
+            in_ramp
+        } else {
+            both.merge(at_load);
+            both.merge(in_ramp);
+            &both
+        };
+        for (column, times) in [(&mut agents.latency_p99_us, latency), (&mut agents.lag_p99_us, &self.lag)] {
+            let highest = at(&mut column.0, place);
+            *highest = (*highest).max(times.quantile(0.99).0 / 1_000);
+        }
     }
 
     /// All its times to two significant digits: a fifth of the memory, for charts. Sums, minima and maxima stay exact.

@@ -97,7 +97,7 @@ impl Store {
             .prepare_cached("SELECT record FROM ticks WHERE run = ?1 AND n = ?2")?
             .query_row(params![id, n as i64], |row| row.get(0))?;
         let Ok(TickRecord { mut tick, looks }) = TickRecord::from_json(&stored) else { return Ok(()) };
-        tick.to_mut().merge(late);
+        tick.to_mut().amend(late);
         let record = TickRecord { tick, looks }.to_json();
         let set = "UPDATE ticks SET record = ?3 WHERE run = ?1 AND n = ?2";
         self.db.prepare_cached(set)?.execute(params![id, n as i64, record])?;

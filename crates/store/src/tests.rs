@@ -94,14 +94,15 @@ fn what_comes_late_is_added_to_its_second() {
     (0..5).for_each(|second| writer.tick(&tick(second), &Samples::default()));
     let late = Tick { open: 7, ..tick(2) };
     writer.late(&late);
-    // Of no tick that is there.
-    writer.late(&tick(9));
+    // After the last tick that is there.
+    writer.late(&Tick { open: 0, ..tick(9) });
     let kept = writer.end().unwrap();
     let mut stored = Vec::new();
     let store = Store::open(&folder.file()).unwrap();
     store.ticks(&kept.id, &mut |record| stored.push(record.tick.into_owned())).unwrap();
     let mut expected: Vec<Tick> = (0..5).map(tick).collect();
     expected[2].merge(&late);
+    expected[4].amend(&Tick { open: 0, ..tick(9) });
     assert_eq!((stored, kept.missed), (expected, 0));
 }
 

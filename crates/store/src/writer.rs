@@ -112,7 +112,8 @@ impl Sink for StoreWriter {
 
     fn late(&mut self, tick: &Tick) {
         let Some(thread) = &self.thread else { return };
-        if let Some((n, _)) = self.recent.iter().find(|(_, until)| *until >= tick.until)
+        let own = self.recent.iter().find(|(_, until)| tick.is_of(*until)).or(self.recent.back());
+        if let Some((n, _)) = own
             && let Err(TrySendError::Full(_)) = thread.ticks.try_send(Row::Late(*n, Box::new(tick.clone())))
         {
             self.missed += 1;

@@ -3,7 +3,7 @@
 //! | path | response |
 //! |---|---|
 //! | `GET /` | the page |
-//! | `GET /events` | server-sent events (HTML, 9.2): `run`, all until now; then `tick`, `summary`, `end` |
+//! | `GET /events` | server-sent events (HTML, 9.2): `run`, all until now; then `tick`, `late` (a tick that adds to an earlier one), `summary`, `end` |
 //! | `POST /control` | `{"ask": "pause"}`, resume, up, down, drain or stop; 204 |
 
 mod access;
@@ -23,7 +23,7 @@ use axum::{
     routing::{get, post},
 };
 use exporters::web::Web;
-use samples::{Command, Header, RunRecord, Samples, Sink, Summary, Tick};
+use samples::{Command, RunRecord};
 use serde::Deserialize;
 
 pub use access::page_headers;
@@ -33,15 +33,12 @@ pub use followed::{Feed, Followed};
 /// The page; it asks for `events` and `control` beside it.
 pub const LIVE_PAGE: &str = include_str!("../../../web/dist/live.html");
 
-/// The sink that shows a run to browsers.
-pub struct Dashboard {
-    feed: Feed,
-    web: Web,
-}
+/// Shows a run to browsers.
+pub struct Dashboard(Web);
 
 impl Dashboard {
-    /// Serves the page of a run that is about to start; also returns its address, with the port. `opens`: the token for
-    /// access; without it any peer that reaches it has access.
+    /// Serves the page of a run that is about to start; also returns the sink that feeds it, and its address, with the port.
+    /// `opens`: the token for access; without it any peer that reaches it has access.
     ///
     /// # Errors
     /// Another one listens there, or another error of bind.
@@ -49,7 +46,7 @@ impl Dashboard {
         at: SocketAddr,
         run: RunRecord,
         opens: Option<Opens>,
-    ) -> io::Result<(Dashboard, SocketAddr)> {
+    ) -> io::Result<(Dashboard, Feed, SocketAddr)> {
         let (followed, feed, forward) = Followed::new(run);
         let routes = Router::new()
             .route("/", get(async || Html(LIVE_PAGE)))
@@ -58,31 +55,13 @@ impl Dashboard {
             .layer(middleware::from_fn_with_state(opens, access::guard))
             .with_state(followed);
         let (web, at) = Web::start(at, routes, forward)?;
-        Ok((Dashboard { feed, web }, at))
+        Ok((Dashboard(web), feed, at))
     }
 
     /// Notifies all followers of the end, within bounds.
-    pub fn end(self) {
-        drop(self.feed);
-        self.web.end();
-    }
-}
-
-impl Sink for Dashboard {
-    fn begin(&mut self, header: &Header) {
-        self.feed.begin(header);
-    }
-
-    fn tick(&mut self, tick: &Tick, samples: &Samples) {
-        self.feed.tick(tick, samples);
-    }
-
-    fn ask(&mut self) -> Option<Command> {
-        self.feed.ask()
-    }
-
-    fn finish(&mut self, summary: &Summary) {
-        self.feed.finish(summary);
+    pub fn end(self, feed: Feed) {
+        drop(feed);
+        self.0.end();
     }
 }
 

@@ -48,6 +48,10 @@ impl Sink for Whole {
         }
         self.totals.extend(tick);
     }
+
+    fn late(&mut self, tick: &Tick) {
+        self.totals.amend(tick);
+    }
 }
 
 /// The rate of replies, sampled.

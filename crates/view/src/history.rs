@@ -3,7 +3,8 @@
 //! The page that follows a run does the same with what it is sent (`web/src/model`), so that one that joins late has just
 //! what one has that was there from the beginning.
 
-use samples::TickRecord;
+use samples::{Tick, TickRecord};
+use units::Nanos;
 
 /// Records at most; even, so that neighbours can always be merged. More points than that no chart shows.
 const MOST: usize = 600;
@@ -12,13 +13,29 @@ const MOST: usize = 600;
 pub(crate) struct History {
     /// Records at most.
     most: usize,
-    complete: Vec<String>,
+    complete: Vec<Complete>,
     /// The one under way, and how many ticks are in it.
     last: Option<(TickRecord<'static>, u64)>,
     /// Ticks in a record: two to the power of this.
     doublings: u32,
     /// Ticks in all of them.
     count: u64,
+}
+
+/// A record that takes no further ticks.
+struct Complete {
+    until: Nanos,
+    json: String,
+}
+
+impl Complete {
+    fn new(record: &TickRecord) -> Complete {
+        Complete { until: record.tick.until, json: record.to_json() }
+    }
+
+    fn read(&self) -> TickRecord<'static> {
+        TickRecord::from_json(&self.json).expect("it was written here")
+    }
 }
 
 impl Default for History {
@@ -53,7 +70,7 @@ impl History {
             }
             last => {
                 let full = last.replace((tick, 1));
-                self.complete.extend(full.map(|(full, _)| full.to_json()));
+                self.complete.extend(full.map(|(full, _)| Complete::new(&full)));
                 if self.complete.len() == self.most {
                     self.merge_neighbours();
                 }
@@ -61,12 +78,25 @@ impl History {
         }
     }
 
+    /// Adds what came late, a tick too, to the record of its time, or to the last.
+    pub(crate) fn amend(&mut self, late: &Tick) {
+        let own = self.complete.iter_mut().find(|record| late.is_of(record.until));
+        match (own, &mut self.last) {
+            (Some(complete), _) => {
+                let mut record = complete.read();
+                record.tick.to_mut().amend(late);
+                complete.json = record.to_json();
+            }
+            (None, Some((last, _))) => last.tick.to_mut().amend(late),
+            (None, None) => {}
+        }
+    }
+
     fn merge_neighbours(&mut self) {
-        let read = |json: &String| TickRecord::from_json(json).expect("it was written here");
-        let merge = |pair: &[String]| {
-            let mut merged = read(&pair[0]);
-            pair[1..].iter().for_each(|later| merged.extend(&read(later)));
-            merged.to_json()
+        let merge = |pair: &[Complete]| {
+            let mut merged = pair[0].read();
+            pair[1..].iter().for_each(|later| merged.extend(&later.read()));
+            Complete::new(&merged)
         };
         self.complete = self.complete.chunks(2).map(merge).collect();
         self.doublings += 1;
@@ -75,7 +105,8 @@ impl History {
     /// All records as a JSON array.
     pub(crate) fn to_json(&self) -> String {
         let last = self.last.as_ref().map(|(last, _)| last.to_json());
-        let all: Vec<&str> = self.complete.iter().chain(&last).map(String::as_str).collect();
+        let complete = self.complete.iter().map(|record| record.json.as_str());
+        let all: Vec<&str> = complete.chain(last.as_deref()).collect();
         format!("[{}]", all.join(","))
     }
 }
@@ -85,9 +116,7 @@ mod tests {
     use std::{borrow::Cow, collections::BTreeMap, fs, path::Path};
 
     use super::*;
-    use samples::Tick;
     use serde_json::{Value, json};
-    use units::Nanos;
 
     /// The nth second, with n responses.
     fn second(n: u64) -> TickRecord<'static> {
@@ -138,7 +167,14 @@ mod tests {
             all.extend(&record.tick);
             history.add(record.clone());
         }
-        let thinned: Vec<TickRecord> = serde_json::from_str(&history.to_json()).expect("records");
+        let read = |history: &History| -> Vec<TickRecord> {
+            serde_json::from_str(&history.to_json()).expect("records")
+        };
+        let thinned = read(&history);
+        // Of a second within a record, of the one that ends a record, and of the last.
+        let late: Vec<Tick> = [2, 3, 10].map(|n| varied(n).tick.into_owned()).into();
+        late.iter().for_each(|late| history.amend(late));
+        let amended = read(&history);
         let status: BTreeMap<usize, u64> =
             (all.status.iter().copied().enumerate()).filter(|(_, n)| *n > 0).collect();
         let faults: Vec<Value> = (all.faults.iter())
@@ -158,16 +194,25 @@ mod tests {
             "populations": populations,
             "steps": all.steps.iter().map(samples::Latency::quantiles).collect::<Vec<_>>(),
         });
-        let thinned = json!({
-            "limit": 4,
-            "width": history.width(),
-            "open": thinned.iter().map(|record| record.tick.open).collect::<Vec<_>>(),
-            "latency_p99_us": thinned.iter().map(|r| r.tick.latency.quantiles().p99).collect::<Vec<_>>(),
-            "no_response": thinned.iter().map(|r| r.tick.latency.censored()).collect::<Vec<_>>(),
-        });
+        let figures = |records: &[TickRecord]| {
+            let of = |figure: fn(&Tick) -> Value| records.iter().map(|r| figure(&r.tick)).collect::<Value>();
+            json!({
+                "open": of(|tick| tick.open.into()),
+                "answered": of(|tick| tick.counts.answered.into()),
+                "population_open": of(|tick| tick.populations[0].open.into()),
+                "latency_p99_us": of(|tick| tick.latency.quantiles().p99.into()),
+                "no_response": of(|tick| tick.latency.censored().into()),
+                "agents": of(|tick| json!(tick.agents)),
+            })
+        };
+        let (thinned, amended) = (figures(&thinned), figures(&amended));
         let records: Vec<String> = records.iter().map(TickRecord::to_json).collect();
         let records = records.join(",\n");
-        format!("{{\"records\":[\n{records}\n],\n\"folded\":{folded},\n\"thinned\":{thinned}}}\n")
+        let late = late.iter().map(|late| TickRecord::of(late).to_json()).collect::<Vec<_>>().join(",\n");
+        let (limit, width) = (history.most, history.width());
+        format!(
+            "{{\"records\":[\n{records}\n],\n\"late\":[\n{late}\n],\n\"folded\":{folded},\n\"limit\":{limit},\n\"width\":{width},\n\"thinned\":{thinned},\n\"amended\":{amended}}}\n"
+        )
     }
 
     #[test]
@@ -178,6 +223,21 @@ mod tests {
         }
         let golden = fs::read_to_string(&file).unwrap_or_default();
         assert!(fixture() == golden, "not what {} has: UPDATE_GOLDEN=1 writes it", file.display());
+    }
+
+    #[test]
+    fn what_comes_late_is_added_to_the_record_of_its_time() {
+        let mut history = History::of(2);
+        (0..4).for_each(|n| history.add(second(n)));
+        let late = |n: u64| Tick { open: 100, ..second(n).tick.into_owned() };
+        // A connection that was open at the end of a second is not open at the end of the next one.
+        [0, 1, 3].into_iter().for_each(|n| history.amend(&late(n)));
+        // A clock may be ahead.
+        history.amend(&Tick { open: 1_000, until: late(1).until + Nanos::from_millis(300), ..Tick::none() });
+        let ticks: Vec<TickRecord> = serde_json::from_str(&history.to_json()).expect("records");
+        let figures = |record: &TickRecord| (record.tick.open, record.tick.counts.answered);
+        assert_eq!(ticks.iter().map(figures).collect::<Vec<_>>(), [(1_110, 2), (130, 5 + 3)]);
+        History::default().amend(&late(0));
     }
 
     #[test]

@@ -56,6 +56,16 @@ impl Report {
         self.history.add(tick);
     }
 
+    /// What came late of a tick that was added; the same.
+    pub(crate) fn amend(&mut self, late: &TickRecord) {
+        self.history.amend(&late.tick);
+    }
+
+    /// What is known before the first tick.
+    pub(crate) fn header(&self) -> &Header {
+        &self.run.header
+    }
+
     /// What the page is given of this run: `StoredRun` of `web/src/model/records.ts`.
     pub(crate) fn run_json(&self) -> String {
         let ticks = self.history.to_json();
@@ -96,6 +106,10 @@ impl Sink for Report {
     fn tick(&mut self, tick: &Tick, samples: &Samples) {
         let record = TickRecord { tick: Cow::Borrowed(tick), looks: Cow::Borrowed(samples) };
         self.add(TickRecord::coarse(&record));
+    }
+
+    fn late(&mut self, tick: &Tick) {
+        self.amend(&TickRecord::coarse(&TickRecord::of(tick)));
     }
 
     fn finish(&mut self, summary: &Summary) {

@@ -47,6 +47,7 @@ export class Follower {
   #take({ name, data }: StreamEvent): void {
     if (name === "run") this.begin(JSON.parse(data) as Lenient<StoredRun>);
     else if (name === "tick") this.#thin.add(JSON.parse(data) as Lenient<TickRecord>);
+    else if (name === "late") this.#thin.amend(JSON.parse(data) as Lenient<TickRecord>);
     else if (name === "summary") this.finish(JSON.parse(data) as Lenient<Summary>);
     else if (name === "end") this.close();
     else return;

@@ -1,20 +1,24 @@
+import { amendedColumns, columnsOf, extendedColumns, type Columns } from "./agents";
 import type { Lenient } from "./lenient";
-import { joined, periodOf, settle, type Period } from "./period";
+import { amended, ends, isOf, joined, periodOf, settle, type Period } from "./period";
 import type { Samples, TickRecord } from "./records";
 import type { StoredRun } from "./report";
 
 /** A stored tick, or several merged: what happened, and what was seen last of hosts and processes. */
 export interface Entry {
   period: Period;
+  /** The agents of a fleet, each by itself. */
+  agents: Columns | null;
   looks: Lenient<Samples>;
 }
 
 export function entryOf(record: Lenient<TickRecord>): Entry {
-  return { period: periodOf(record.tick), looks: record.looks ?? {} };
+  return { period: periodOf(record.tick), agents: columnsOf(record.tick?.agents), looks: record.looks ?? {} };
 }
 
 function extended(entry: Entry, later: Entry): Entry {
-  return { ...later, period: settle(joined([entry.period, later.period])) };
+  const agents = extendedColumns(entry.agents, later.agents);
+  return { ...later, agents, period: settle(joined([entry.period, later.period])) };
 }
 
 /** A second, the length of a stored tick. */
@@ -56,6 +60,17 @@ export class Thin {
     const there = this.entries[at];
     this.entries[at] = there ? extended(there, entry) : entry;
     this.count++;
+  }
+
+  /** What came late of a tick that was added: it belongs to the entry of its time, or to the last. */
+  amend(record: Lenient<TickRecord>): void {
+    const late = entryOf(record);
+    const found = this.entries.findIndex(({ period }) => isOf(late.period, period.until_s));
+    const at = found < 0 ? this.entries.length - 1 : found;
+    const entry = this.entries[at];
+    if (!entry) return;
+    const agents = amendedColumns(entry.agents, late.agents, ends(entry.period, late.period));
+    this.entries[at] = { ...entry, agents, period: settle(amended(entry.period, late.period)) };
   }
 
   #halve(): void {

@@ -46,6 +46,8 @@ export interface Period extends Times {
   probe: ProbePeriod | null;
   /** By how much a turn of throng's loop came too late, the most; microseconds. */
   stalled_us: number;
+  /** CPU time of all agents of a fleet, seconds. */
+  cpu_s: number;
 }
 
 export function periodOf(tick: Lenient<Tick> | null | undefined): Period {
@@ -66,6 +68,7 @@ export function periodOf(tick: Lenient<Tick> | null | undefined): Period {
     populations: (tick?.populations ?? []).map(periodOf),
     probe: probeOf(tick?.probe),
     stalled_us: (tick?.stalled ?? 0) / 1e3,
+    cpu_s: (tick?.cpu_ns ?? 0) / 1e9,
   };
 }
 
@@ -120,7 +123,32 @@ export function joined(all: readonly Period[]): Period {
     ),
     probe: joinedProbes(all.flatMap((one) => one.probe ?? [])),
     stalled_us: all.reduce((most, one) => Math.max(most, one.stalled_us), 0),
+    cpu_s: total(all, (one) => one.cpu_s),
   };
+}
+
+/** Half of the usual length of a stored tick, seconds. */
+const HALF_S = 0.5;
+
+/** Whether what comes late is of a period that ended then (`Tick::is_of`). */
+export const isOf = (late: Period, until_s: number): boolean => late.until_s < until_s + HALF_S;
+
+/** Whether what came late happened at the end of a period, and not in a part of it before. */
+export const ends = (period: Period, late: Period): boolean => period.until_s < late.until_s + HALF_S;
+
+/** A period with what came late of it, or of a part of it: only what ended with it adds to its state (`Tick::amend`). */
+export function amended(period: Period, late: Period): Period {
+  const all = { ...joined([late, period]), from_s: period.from_s, until_s: period.until_s };
+  return ends(period, late) ? withState(all, period, late) : all;
+}
+
+function withState(all: Period, one: Period, other: Period): Period {
+  const state = { open: one.open + other.open, wanted: one.wanted + other.wanted, waiting: one.waiting + other.waiting };
+  const populations = all.populations.map((both, i) => {
+    const [own, late] = [one.populations[i], other.populations[i]];
+    return own && late ? withState(both, own, late) : both;
+  });
+  return { ...all, ...state, populations };
 }
 
 function addedFaults(faults: FaultCount[]): FaultCount[] {

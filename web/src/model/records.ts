@@ -107,7 +107,11 @@ steps: Array<string>,
  * Destinations, or groups of neighbouring ones, in the order in which [`Tick::destinations`] has them; empty where there is
  * only one.
  */
-destinations: Array<string>, };
+destinations: Array<string>, 
+/**
+ * The agents of a fleet, in the order in which [`Tick::agents`] has them; none on one machine.
+ */
+agents: Array<AgentShare>, };
 
 /**
  * One period of a run, all shards merged. Borrowed to be written: a tick holds a megabyte of histograms.
@@ -219,6 +223,14 @@ stalled: number,
  * For how long the connection had been silent, of those open when full load ended, that was silent for longest.
  */
 longest_silence: number, 
+/**
+ * CPU time that the process of an agent used, nanoseconds; 0 in what a shard hands over.
+ */
+cpu_ns: number, 
+/**
+ * The agents of a fleet each by itself; only in what sinks are shown, and in what comes late.
+ */
+agents: AgentTicks | null, 
 /**
  * Responses that connections had received when the target closed them without an announcement; of a sample.
  */
@@ -426,6 +438,76 @@ faults: FaultCount[],
  * response are censored.
  */
 latency: Latency, };
+
+/**
+ * An agent as it is known before the first tick.
+ */
+export type AgentShare = { 
+/**
+ * Its name in the fleet.
+ */
+id: string, 
+/**
+ * Connections that are its share of the plan.
+ */
+wanted: number, 
+/**
+ * Processors that it may use.
+ */
+cores: number, };
+
+/**
+ * What each agent of a fleet did in a period. A column for each figure has the agents by their places in
+ * [`Header::agents`](crate::Header::agents); those beyond its end have 0. Columns, since a record of a thousand agents is
+ * stored, and sent to pages, each second.
+ */
+export type AgentTicks = { 
+/**
+ * How often each has reported: once a second, and never while it is away.
+ */
+reports: Array<number>, 
+/**
+ * 1: lost at the end of the period.
+ */
+lost: Latest, 
+/**
+ * Connections open at the end of the period.
+ */
+open: Latest, 
+/**
+ * Dials that led to a connection, repeated ones included.
+ */
+connects: Array<number>, 
+/**
+ * Complete responses, and messages sent without a reply expected.
+ */
+requests: Array<number>, 
+/**
+ * Faults.
+ */
+faults: Array<number>, 
+/**
+ * 99th percentile of latency, microseconds; of several reports the highest.
+ */
+latency_p99_us: Highest, 
+/**
+ * 99th percentile of how late it sent, microseconds; the same.
+ */
+lag_p99_us: Highest, 
+/**
+ * CPU time of its process, milliseconds.
+ */
+cpu_ms: Array<number>, };
+
+/**
+ * What each agent is at the end of a period: a later period's takes its place.
+ */
+export type Latest = Array<number>;
+
+/**
+ * The highest value of each agent in a period.
+ */
+export type Highest = Array<number>;
 
 /**
  * The distribution of one time, of what came to its end; what never did is counted beside it as [censored](Latency::censor).
@@ -2069,6 +2151,10 @@ state: AgentState,
  * Connections that it was to hold.
  */
 wanted: number, 
+/**
+ * Processors that it may use.
+ */
+cores: number, 
 /**
  * Connections that it held at the end of the load, or when it was last heard of.
  */

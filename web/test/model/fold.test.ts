@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { entryOf, Thin, total } from "../../src/model/fold";
-import { faultName, joined, periodOf } from "../../src/model/period";
+import { faultName, joined, periodOf, type Period } from "../../src/model/period";
 import type { Quantiles } from "../../src/model/records";
 import type { StoredRun } from "../../src/model/report";
-import { fixture } from "../fixture";
+import { fixture, type Entries } from "../fixture";
 import { latency, storedRun } from "../synthetic";
 
-const { records, folded, thinned } = fixture();
+const { records, folded, limit, width, thinned, late, amended } = fixture();
 
 /** Equal but for the last digits of sums of floating-point numbers. */
 function same(got: Quantiles, want: Quantiles, what: string): void {
@@ -41,15 +41,27 @@ test("records add up to what Rust makes of them", () => {
   folded.steps.forEach((want, i) => same(all.steps[i]!.quantiles(), want, `step ${i}`));
 });
 
-test("a history is thinned as Rust thins it", () => {
-  const thin = new Thin(thinned.limit);
+const figures = (thin: Thin): Entries => {
+  const of = (figure: (period: Period) => number) => thin.entries.map(({ period }) => figure(period));
+  return {
+    open: of((period) => period.open),
+    answered: of((period) => period.counts.answered),
+    population_open: of((period) => period.populations[0]!.open),
+    latency_p99_us: of((period) => period.latency.quantile(0.99) / 1e3),
+    no_response: of((period) => period.latency.censored),
+    agents: thin.entries.map(({ agents }) => agents!),
+  };
+};
+
+test("a history is thinned, and what comes late added to it, as Rust does it", () => {
+  const thin = new Thin(limit);
   records.forEach((record) => thin.add(record));
-  assert.equal(thin.width, thinned.width);
-  assert.deepEqual(thin.entries.map(({ period }) => period.open), thinned.open);
-  const p99 = thin.entries.map(({ period }) => period.latency.quantile(0.99) / 1e3);
-  assert.deepEqual(p99, thinned.latency_p99_us);
-  assert.deepEqual(thin.entries.map(({ period }) => period.latency.censored), thinned.no_response);
-  assert.ok(thinned.no_response.some((n) => n > 0));
+  assert.equal(thin.width, width);
+  assert.deepEqual(figures(thin), thinned);
+  late.forEach((record) => thin.amend(record));
+  assert.deepEqual(figures(thin), amended);
+  assert.notDeepEqual(amended.open, thinned.open);
+  new Thin(limit).amend(late[0]!);
 });
 
 /** What a page knows of a history. */

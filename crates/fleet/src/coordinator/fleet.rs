@@ -9,7 +9,7 @@ use std::{
 use host::Root;
 use plan::{Flags, Plan, Role, flag};
 use run::{By, Ground, Interrupt, Order, Update, Workers};
-use samples::{AgentSummary, Sink, Summary, Tick};
+use samples::{AgentSummary, AgentTicks, Sink, Summary, Tick};
 use sha1::{Digest, Sha1};
 use units::{Clock, Nanos};
 
@@ -326,6 +326,10 @@ impl Workers for Fleet {
 
     fn agents(&self) -> Vec<AgentSummary> {
         self.coordinator.agents()
+    }
+
+    fn take_seconds(&mut self) -> Option<Box<AgentTicks>> {
+        Some(self.coordinator.take_seconds())
     }
 
     fn now(&self) -> Nanos {

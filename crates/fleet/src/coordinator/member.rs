@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use samples::{AgentState, AgentSummary, Latency, Phase, Tick};
+use plan::Role;
+use samples::{AgentState, AgentSummary, AgentTicks, Latency, Phase, Tick};
 use units::Nanos;
 
 use super::{Change, Stage};
@@ -40,8 +41,8 @@ pub(super) struct Member {
     pub(super) led: Nanos,
     /// How far away it is, and its clock.
     pub(super) way: Way,
-    /// The numbers of its workers.
-    workers: Vec<u32>,
+    /// The numbers of its workers, and what they do.
+    workers: Vec<(u32, Role)>,
     pub(super) log: Log,
     /// How late its shards sent, at full load.
     lag: Latency,
@@ -140,16 +141,17 @@ impl Member {
     }
 
     pub(super) fn ready(&self) -> &Ready {
-        static NOT_YET: Ready = Ready { roles: Vec::new(), wanted: 0, threads: 0, io: String::new() };
+        static NOT_YET: Ready =
+            Ready { roles: Vec::new(), wanted: 0, threads: 0, cores: 0, io: String::new() };
         match &self.answer {
             Answer::Ready(ready) => ready,
             _ => &NOT_YET,
         }
     }
 
-    /// It has further workers, with the numbers from `first` on.
-    pub(super) fn add_workers(&mut self, first: u32, workers: u32) {
-        self.workers.extend(first..first + workers);
+    /// It has further workers, which do this, with the numbers from `first` on.
+    pub(super) fn add_workers(&mut self, first: u32, roles: &[Role]) {
+        self.workers.extend((first..).zip(roles.iter().copied()));
         self.open.resize(self.workers.len(), 0);
         self.log.sums.resize(self.workers.len(), Sums::default());
     }
@@ -162,7 +164,7 @@ impl Member {
             // It holds its part still: its lease is longer than we wait before we call it lost.
             self.away = self.away + now.since(lost_at);
             (self.state, self.lost_at) = (AgentState::Ready, None);
-            changes.extend(self.workers.iter().copied().map(Change::Back));
+            changes.extend(self.workers.iter().map(|(worker, _)| Change::Back(*worker)));
         }
         self.heard = now;
         if let Some(sent) = up.echo {
@@ -199,7 +201,7 @@ impl Member {
     pub(super) fn lose(&mut self, changes: &mut VecDeque<Change>) {
         if self.state == AgentState::Ready {
             (self.state, self.lost_at) = (AgentState::Lost, Some(self.heard));
-            changes.extend(self.workers.iter().copied().map(Change::Lost));
+            changes.extend(self.workers.iter().map(|(worker, _)| Change::Lost(*worker)));
         }
     }
 
@@ -226,14 +228,33 @@ impl Member {
         Some(record)
     }
 
-    pub(super) fn count(&mut self, ticks: Vec<Tick>, changes: &mut VecDeque<Change>) {
-        for (worker, tick) in ticks.into_iter().enumerate().take(self.workers.len()) {
-            self.log.sums[worker].add(&tick);
+    /// What its workers counted in a second goes to the conductor, and to what is shown of each agent.
+    pub(super) fn count(
+        &mut self,
+        mut ticks: Vec<Tick>,
+        (place, seconds): (usize, &mut AgentTicks),
+        changes: &mut VecDeque<Change>,
+    ) {
+        ticks.truncate(self.workers.len());
+        let mut late = AgentTicks::default();
+        let is_late = self.state == AgentState::Lost;
+        let to = if is_late { &mut late } else { seconds };
+        let mut filed = ticks.iter().zip(&self.workers).map(|(tick, (_, role))| run::filed(*role, tick));
+        if let Some(mut second) = filed.next() {
+            filed.for_each(|other| second.to_mut().merge(&other));
+            second.report(place, to);
+        }
+        if is_late {
+            // It is of a second that was shown: the conductor adds it there.
+            ticks.iter_mut().take(1).for_each(|first| first.agents = Some(Box::new(late.clone())));
+        }
+        for (nth, tick) in ticks.into_iter().enumerate() {
+            self.log.sums[nth].add(&tick);
             self.lag.merge(&tick.lag);
             if tick.phase != Phase::Drain {
-                self.open[worker] = tick.open;
+                self.open[nth] = tick.open;
             }
-            changes.push_back(Change::Tick(self.workers[worker], Box::new(tick)));
+            changes.push_back(Change::Tick(self.workers[nth].0, Box::new(tick)));
         }
     }
 
@@ -281,6 +302,7 @@ impl Member {
             id: self.who.id.clone(),
             state: self.state,
             wanted: self.ready().wanted,
+            cores: self.ready().cores,
             held: self.open.iter().sum(),
             began_late_ms: late,
             clock_error_ms: self.way.error().map(|error| error.0 as f64 / 1e6),

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use plan::{Plan, Role};
 use run::{Order, Update, Workers};
-use samples::{AgentSummary, Tick};
+use samples::{AgentSummary, AgentTicks, Tick};
 use units::{Nanos, nth_seed};
 
 use super::{
@@ -406,6 +406,10 @@ impl Workers for World {
 
     fn agents(&self) -> Vec<AgentSummary> {
         self.head.as_ref().map(|head| head.coordinator.agents()).unwrap_or_default()
+    }
+
+    fn take_seconds(&mut self) -> Option<Box<AgentTicks>> {
+        self.head.as_mut().map(|head| head.coordinator.take_seconds())
     }
 
     fn now(&self) -> Nanos {

@@ -67,12 +67,13 @@ impl Conductor<'_> {
                 late.populations.push(tick.clone());
             }
         }
-        self.late.entry(tick.until.0.div_ceil(LINE.0)).or_insert_with(Tick::none).merge(&late);
+        // Workers end their ticks a little after the second.
+        self.late.entry((tick.until.0 + LINE.0 / 2) / LINE.0).or_insert_with(Tick::none).merge(&late);
     }
 
-    /// What came too late for its line, since the last call.
-    pub(crate) fn poll_late(&mut self) -> Option<Tick> {
-        self.late.pop_first().map(|(_, tick)| tick)
+    /// What came too late for its line since the last call, a tick for each second.
+    pub fn take_late(&mut self) -> Vec<Tick> {
+        std::mem::take(&mut self.late).into_values().collect()
     }
 
     /// What a population's worker has reported, which had `before` connections open. Its histograms are added up here, once;

@@ -212,7 +212,7 @@ fn what_a_lost_worker_counted_is_late_and_one_that_is_back_goes_on() {
     // It counts, and changes neither what is open nor the next line.
     conductor.handle_tick(1, &counted(2, 4, 7));
     conductor.handle_tick(1, &counted(3, 4, 5));
-    let late: Vec<_> = std::iter::from_fn(|| conductor.poll_late()).collect();
+    let late = conductor.take_late();
     assert_eq!(late, [counted(2, 4, 7), counted(3, 4, 5)]);
     assert_eq!((conductor.open(), conductor.sum(|tick| tick.counts.answered)), (4, 42));
     conductor.handle_back(1);

@@ -48,6 +48,14 @@ fn destination(seed: u64) -> Destination {
     Destination { faults: faults(seed), latency, ..numbers(&counts, seed) }
 }
 
+/// Three agents.
+fn agents(seed: u64) -> AgentTicks {
+    let column = |nth: u64| (1..4).map(|agent| 1 + seed * agent + nth).collect::<Vec<u64>>();
+    let all: Map<String, Value> =
+        (1..).zip(AgentTicks::FIELDS).map(|(nth, field)| ((*field).to_owned(), column(nth).into())).collect();
+    serde_json::from_value(Value::Object(all)).expect("columns")
+}
+
 fn probe(seed: u64) -> Probe {
     let [kept, fresh, held, connect] = [1, 2, 3, 4].map(|n| times(seed * n));
     Probe { kept, fresh, held, connect, ..numbers(&["sent", "answered", "failed", "unanswered"], seed) }
@@ -77,6 +85,8 @@ fn alone(seed: u64) -> Tick {
         probe: Some(Box::new(probe(seed))),
         stalled: Nanos(1 + seed % 13),
         longest_silence: Nanos(1 + seed % 19),
+        cpu_ns: 1 + seed % 23,
+        agents: Some(Box::new(agents(seed))),
         ..Tick::default()
     };
     (0..=seed % 6).for_each(|n| tick.count_status(200 + n as u16));
@@ -103,6 +113,7 @@ fn a_made_up_tick_has_something_in_every_field() {
     is_whole(&tick, Tick::FIELDS);
     is_whole(&tick.counts, Counts::FIELDS);
     is_whole(&tick.destinations[0], Destination::FIELDS);
+    is_whole(&**tick.agents.as_ref().unwrap(), AgentTicks::FIELDS);
     is_whole(&**tick.probe.as_ref().unwrap(), Probe::FIELDS);
 }
 
@@ -205,6 +216,33 @@ proptest! {
         new.extend(&tick(after));
         prop_assert_eq!(used, new);
     }
+}
+
+/// What came late of a part of a period adds to what happened in it, and not to what was so at its end.
+#[test]
+fn what_comes_late_adds_to_a_state_only_at_its_end() {
+    let at = |from: u64, until: u64, seed: u64| Tick {
+        from: Nanos::from_millis(from),
+        until: Nanos::from_millis(until),
+        ..tick(seed)
+    };
+    let mut whole = at(0, 4_000, 5);
+    let late = [at(1_000, 2_000, 3), at(2_990, 3_990, 2), at(3_010, 4_010, 4)];
+    assert_eq!(late.each_ref().map(|late| late.is_of(whole.until)), [true; 3]);
+    assert!(!at(4_000, 4_501, 1).is_of(whole.until));
+    let before = whole.clone();
+    late.iter().for_each(|late| whole.amend(late));
+    let sum = |of: fn(&Tick) -> u64| of(&before) + late.iter().map(of).sum::<u64>();
+    assert_eq!(whole.counts.sent, sum(|tick| tick.counts.sent));
+    assert_eq!(whole.latency.count(), sum(|tick| tick.latency.count()));
+    let reports = |tick: &Tick| tick.agents.as_ref().unwrap().reports[1];
+    assert_eq!(reports(&whole), sum(reports));
+    let state = |of: fn(&Tick) -> u64| of(&before) + late[1..].iter().map(of).sum::<u64>();
+    assert_eq!(whole.open, state(|tick| tick.open));
+    assert_eq!(whole.populations[0].open, state(|tick| tick.populations[0].open));
+    let open = |tick: &Tick| tick.agents.as_ref().unwrap().open.0[1];
+    assert_eq!(open(&whole), state(open));
+    assert_eq!((whole.from, whole.until), (before.from, before.until), "the period stays what it was");
 }
 
 #[test]

@@ -38,6 +38,8 @@ pub struct Feed {
 enum RunEvent {
     Begun(Box<Header>),
     Tick(Box<TickRecord<'static>>),
+    /// What came late of a tick.
+    Late(Box<TickRecord<'static>>),
     Over(Box<Summary>),
 }
 
@@ -53,6 +55,7 @@ struct Room {
 
 struct Stage {
     report: Report,
+    has_begun: bool,
     followers: Option<broadcast::Sender<SseEvent>>,
 }
 
@@ -62,7 +65,7 @@ impl Followed {
         let (sender, commands) = sync_channel(MAX_COMMANDS);
         let (events, events_in) = mpsc::channel(WAITING);
         let followers = Some(broadcast::channel(WAITING).0);
-        let stage = Mutex::new(Stage { report: Report::new(run), followers });
+        let stage = Mutex::new(Stage { report: Report::new(run), has_begun: false, followers });
         let room = Arc::new(Room { stage, commands: sender });
         (Followed(room.clone()), Feed { events, commands }, forward(room, events_in))
     }
@@ -72,7 +75,13 @@ impl Followed {
         self.0.commands.try_send(command).is_ok()
     }
 
-    /// All until now, and then whatever comes: `run`, `tick`, `summary`, `end`.
+    /// What was known before its first tick; none before it has begun.
+    pub fn header(&self) -> Option<Header> {
+        let stage = self.0.stage.lock();
+        stage.has_begun.then(|| stage.report.header().clone())
+    }
+
+    /// All until now, and then whatever comes: `run`, `tick`, `late`, `summary`, `end`.
     pub fn events(&self) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
         let (now, receiver) = {
             let stage = self.0.stage.lock();
@@ -109,6 +118,10 @@ impl Sink for Feed {
         self.send(RunEvent::Tick(Box::new(TickRecord::coarse(&record))));
     }
 
+    fn late(&mut self, tick: &Tick) {
+        self.send(RunEvent::Late(Box::new(TickRecord::coarse(&TickRecord::of(tick)))));
+    }
+
     fn ask(&mut self) -> Option<Command> {
         self.commands.try_recv().ok()
     }
@@ -125,12 +138,17 @@ async fn forward(room: Arc<Room>, mut events: mpsc::Receiver<RunEvent>) {
         let message = match event {
             RunEvent::Begun(header) => {
                 stage.report.begin(&header);
+                stage.has_begun = true;
                 ("run", stage.report.run_json())
             }
             RunEvent::Tick(record) => {
                 let json = record.to_json();
                 stage.report.add(*record);
                 ("tick", json)
+            }
+            RunEvent::Late(record) => {
+                stage.report.amend(&record);
+                ("late", record.to_json())
             }
             RunEvent::Over(summary) => {
                 stage.report.finish(&summary);

@@ -7,11 +7,12 @@ use std::{
 
 use super::*;
 use fixtures::{header, seen};
+use samples::{Sink, Summary};
 use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn start(opens: Option<Opens>) -> (Dashboard, SocketAddr) {
+fn start(opens: Option<Opens>) -> (Dashboard, Feed, SocketAddr) {
     Dashboard::start("127.0.0.1:0".parse().unwrap(), RunRecord::default(), opens).unwrap()
 }
 
@@ -72,44 +73,52 @@ impl Follower {
 
 #[test]
 fn a_new_follower_gets_the_run_so_far() {
-    let (mut dashboard, at) = start(None);
+    let (dashboard, mut feed, at) = start(None);
     let mut first = Follower::join(at);
     assert!(first.responses("run").is_empty());
     let (header, ticks) = (header(), [1, 2, 3, 4, 5].map(seen));
-    dashboard.begin(&header);
+    feed.begin(&header);
     assert!(first.responses("run").is_empty());
     let mut all = Vec::new();
     for (tick, samples) in &ticks[..3] {
-        dashboard.tick(tick, samples);
+        feed.tick(tick, samples);
         all.extend(first.responses("tick"));
     }
     assert_eq!(all, ticks[..3].iter().map(|(tick, _)| tick.counts.answered).collect::<Vec<_>>());
     let mut second = Follower::join(at);
     assert_eq!(second.responses("run"), all);
     for (tick, samples) in &ticks[3..] {
-        dashboard.tick(tick, samples);
+        feed.tick(tick, samples);
         let [one, other] = [&mut first, &mut second].map(|follower| follower.responses("tick"));
         assert_eq!((one, vec![tick.counts.answered]), (other.clone(), other));
     }
+    // What comes late changes a second that was shown, for all, and for those that join later.
+    let (mut late, _) = seen(2);
+    late.counts.answered = 70;
+    feed.late(&late);
+    assert_eq!([first.responses("late"), second.responses("late")], [[70], [70]]);
+    all = ticks.iter().map(|(tick, _)| tick.counts.answered).collect();
+    all[1] += 70;
+    assert_eq!(Follower::join(at).responses("run"), all);
     let headline = "pass: all is well".to_owned();
-    dashboard.finish(&Summary { headline, ..Summary::default() });
+    feed.finish(&Summary { headline, ..Summary::default() });
     for follower in [&mut first, &mut second] {
         let (name, summary) = follower.next();
         assert_eq!((name.as_str(), &summary["headline"]), ("summary", &"pass: all is well".into()));
     }
-    dashboard.end();
+    dashboard.end(feed);
     assert_eq!([first.next().0, second.next().0], ["end", "end"]);
 }
 
 #[test]
 fn commands_reach_the_run_in_order() {
-    let (mut dashboard, at) = start(None);
+    let (_dashboard, mut feed, at) = start(None);
     let own = "X-Throng: 1\r\n";
     let commands = ["pause", "resume", "up", "down", "drain", "stop"];
     for command in commands {
         check(at, ("POST /control", own, &format!("{{\"ask\":\"{command}\"}}")), 204);
     }
-    let received: Vec<Command> = std::iter::from_fn(|| dashboard.ask()).collect();
+    let received: Vec<Command> = std::iter::from_fn(|| feed.ask()).collect();
     assert_eq!(
         received,
         [Command::Pause, Command::Resume, Command::Up, Command::Down, Command::Drain, Command::Stop]
@@ -117,7 +126,7 @@ fn commands_reach_the_run_in_order() {
     for wrong in ["", "{}", "{\"ask\":\"more\"}", "pause"] {
         check(at, ("POST /control", own, wrong), 400);
     }
-    assert_eq!(dashboard.ask(), None);
+    assert_eq!(feed.ask(), None);
     for _ in 0..followed::MAX_COMMANDS {
         check(at, ("POST /control", own, "{\"ask\":\"up\"}"), 204);
     }
@@ -126,7 +135,7 @@ fn commands_reach_the_run_in_order() {
 
 #[test]
 fn without_a_token_it_is_for_this_machine() {
-    let (mut dashboard, at) = start(None);
+    let (_dashboard, mut feed, at) = start(None);
     for host in ["localhost:9909", "127.0.0.1", "127.8.8.8:80", "[::1]:9909", "LOCALHOST"] {
         check(at, ("GET /", &format!("Host: {host}\r\n"), ""), 200);
     }
@@ -138,7 +147,7 @@ fn without_a_token_it_is_for_this_machine() {
     check(at, ("OPTIONS /control", "Origin: http://evil.example\r\n", ""), 405);
     check(at, ("GET /control", "", ""), 405);
     check(at, ("GET /nothing", "", ""), 404);
-    assert_eq!(dashboard.ask(), None);
+    assert_eq!(feed.ask(), None);
     let page = fetch(at, "GET /", "", "");
     let (head, body) = page.split_once("\r\n\r\n").unwrap();
     assert!(head.to_lowercase().contains("content-security-policy: default-src 'none'"), "{head}");
@@ -148,7 +157,7 @@ fn without_a_token_it_is_for_this_machine() {
 #[test]
 fn a_token_is_shown_by_a_header_and_never_kept_as_a_cookie() {
     let opens: Opens = Arc::new(|offered: &[u8]| offered == b"secret");
-    let (mut dashboard, at) = start(Some(opens));
+    let (_dashboard, mut feed, at) = start(Some(opens));
     for (request, headers) in [
         ("GET /?token=wrong", ""),
         ("GET /events", ""),
@@ -171,7 +180,7 @@ fn a_token_is_shown_by_a_header_and_never_kept_as_a_cookie() {
     let both = "Authorization: Bearer secret\r\nX-Throng: 1\r\n";
     let received = fetch(at, "POST /control", both, "{\"ask\":\"stop\"}");
     assert!(received.starts_with("HTTP/1.1 204 "), "{received}");
-    assert_eq!(dashboard.ask(), Some(Command::Stop));
+    assert_eq!(feed.ask(), Some(Command::Stop));
     for response in [shown, page.to_lowercase(), received.to_lowercase()] {
         let (head, _) = response.split_once("\r\n\r\n").unwrap();
         assert!(!head.contains("set-cookie"), "{head}");
@@ -182,7 +191,7 @@ fn a_token_is_shown_by_a_header_and_never_kept_as_a_cookie() {
 #[test]
 fn the_page_alone_is_worth_no_place() {
     let opens: Opens = Arc::new(|offered: &[u8]| offered == b"secret");
-    let (_dashboard, at) = start(Some(opens));
+    let (_dashboard, _feed, at) = start(Some(opens));
     let mut crowd: Vec<TcpStream> = (0..16).map(|_| TcpStream::connect(at).unwrap()).collect();
     for peer in &mut crowd {
         peer.write_all(b"GET / HTTP/1.1\r\nHost: far.example\r\n\r\n").unwrap();
@@ -197,11 +206,11 @@ fn the_page_alone_is_worth_no_place() {
 
 #[test]
 fn an_end_does_not_wait_long_for_clients() {
-    let (dashboard, at) = start(None);
+    let (dashboard, feed, at) = start(None);
     // A peer that does not read, and one that has not sent a request.
     let _silent = [TcpStream::connect(at).unwrap(), TcpStream::connect(at).unwrap()];
     let (clock, follower) = (units::Clock::start(), Follower::join(at));
-    dashboard.end();
+    dashboard.end(feed);
     assert!(clock.now() < units::Nanos::from_secs(5), "{}", clock.now());
     drop(follower);
     assert!(TcpStream::connect(at).is_err(), "still listening");

@@ -84,6 +84,7 @@ fn header() -> Header {
             .to_vec(),
         steps: Vec::new(),
         destinations: Vec::new(),
+        agents: Vec::new(),
     }
 }
 

@@ -1,0 +1,102 @@
+//! What each agent of a fleet did in a period.
+
+use serde::{Deserialize, Serialize};
+
+use crate::merge::{Merge, merged};
+
+/// An agent as it is known before the first tick.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
+pub struct AgentShare {
+    /// Its name in the fleet.
+    pub id: String,
+    /// Connections that are its share of the plan.
+    pub wanted: u64,
+    /// Processors that it may use.
+    pub cores: u32,
+}
+
+/// What each agent is at the end of a period: a later period's takes its place.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Latest(pub Vec<u64>);
+
+/// The highest value of each agent in a period.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Highest(pub Vec<u64>);
+
+merged! {
+    /// What each agent of a fleet did in a period. A column for each figure has the agents by their places in
+    /// [`Header::agents`](crate::Header::agents); those beyond its end have 0. Columns, since a record of a thousand agents is
+    /// stored, and sent to pages, each second.
+    #[derive(Eq)]
+    pub struct AgentTicks {
+        /// How often each has reported: once a second, and never while it is away.
+        pub reports: Vec<u64>,
+        /// 1: lost at the end of the period.
+        pub lost: Latest,
+        /// Connections open at the end of the period.
+        pub open: Latest,
+        /// Dials that led to a connection, repeated ones included.
+        pub connects: Vec<u64>,
+        /// Complete responses, and messages sent without a reply expected.
+        pub requests: Vec<u64>,
+        /// Faults.
+        pub faults: Vec<u64>,
+        /// 99th percentile of latency, microseconds; of several reports the highest.
+        pub latency_p99_us: Highest,
+        /// 99th percentile of how late it sent, microseconds; the same.
+        pub lag_p99_us: Highest,
+        /// CPU time of its process, milliseconds.
+        pub cpu_ms: Vec<u64>,
+    }
+}
+
+impl AgentTicks {
+    /// The agent at this place is lost.
+    pub fn lose(&mut self, place: usize) {
+        *at(&mut self.lost.0, place) = 1;
+        *at(&mut self.open.0, place) = 0;
+    }
+
+    /// The value of an agent in a column.
+    pub fn value(column: &[u64], place: usize) -> u64 {
+        column.get(place).copied().unwrap_or_default()
+    }
+}
+
+/// The value of the agent at a place, to be changed.
+pub(crate) fn at(column: &mut Vec<u64>, place: usize) -> &mut u64 {
+    column.resize(column.len().max(place + 1), 0);
+    &mut column[place]
+}
+
+impl Merge for Latest {
+    fn merge(&mut self, other: &Latest) {
+        self.0.merge(&other.0);
+    }
+
+    fn extend(&mut self, later: &Latest) {
+        self.0.clone_from(&later.0);
+    }
+
+    fn clear(&mut self) {
+        Merge::clear(&mut self.0);
+    }
+}
+
+impl Merge for Highest {
+    fn merge(&mut self, other: &Highest) {
+        self.0.resize(self.0.len().max(other.0.len()), 0);
+        self.0.iter_mut().zip(&other.0).for_each(|(own, other)| *own = (*own).max(*other));
+    }
+
+    fn clear(&mut self) {
+        Merge::clear(&mut self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests;
