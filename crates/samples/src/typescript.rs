@@ -11,14 +11,17 @@ fn one<T: TS + 'static>(config: &Config) -> String {
     format!("{docs}export {}\n", T::decl(config))
 }
 
-fn all() -> String {
-    macro_rules! each {
-        ($($type:ty),+ $(,)?) => {{
-            let config = Config::default().with_large_int("number");
-            [$(one::<$type>(&config)),+].join("\n")
-        }};
-    }
-    let types = each![
+/// The declarations of these types.
+macro_rules! each {
+    ($($type:ty),+ $(,)?) => {{
+        let config = Config::default().with_large_int("number");
+        [$(one::<$type>(&config)),+].join("\n")
+    }};
+}
+
+/// What is stored each second, and before the first.
+fn records() -> String {
+    each![
         RunRecord,
         HostFacts,
         Setting,
@@ -48,6 +51,12 @@ fn all() -> String {
         HostSample,
         SockStat,
         NetCounters,
+    ]
+}
+
+/// What is stored at the end.
+fn summaries() -> String {
+    each![
         Summary,
         Verdict,
         Limit,
@@ -82,9 +91,13 @@ fn all() -> String {
         UserCommand,
         AgentState,
         AgentSummary,
-    ];
+    ]
+}
+
+fn all() -> String {
+    let (records, summaries) = (records(), summaries());
     format!(
-        "// Made from the types of crates/samples by its test `typescript`: UPDATE_GOLDEN=1 writes it.\n\n{types}"
+        "// Made from the types of crates/samples by its test `typescript`: UPDATE_GOLDEN=1 writes it.\n\n{records}\n{summaries}"
     )
 }
 

@@ -5,6 +5,7 @@ import { heatMap, latencyByConnections, latencyOverTime, noResponseOverTime, per
 import { connections, faults, populations, rates } from "../model/load_charts";
 import type { Run } from "../model/run";
 import { costTable, faultTable, populationTable, rigTable, statusTable, stepTable, thresholdTable, timeTable } from "../model/table";
+import { Agents } from "./agents";
 import { Banner } from "./banner";
 import { Figures } from "./figures";
 import { Grid } from "./grid";
@@ -21,6 +22,7 @@ export function RunPage({ run }: { run: Run }) {
       <Figures id="figures" figures={keyFigures(run)} />
       <Grid table={thresholdTable(run)} />
       <Section title="Load" charts={[connections(run), rates(run)]} />
+      <Agents run={run} />
       <Section title="Latency" charts={latency} tables={[timeTable(run)]} />
       <Section title="Responses and faults" charts={[faults(run)]} tables={[faultTable(run), statusTable(run)]} />
       <Section title="Populations" charts={populations(run)} tables={[populationTable(run), stepTable(run)]} small />

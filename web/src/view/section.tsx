@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import type { Chart } from "../model/chart";
 import type { Table } from "../model/table";
 import { ChartFrame } from "./chart_frame";
@@ -8,15 +9,18 @@ interface SectionProps {
   charts: Chart[];
   tables?: Table[];
   small?: boolean;
+  /** What is above the charts. */
+  children?: ComponentChildren;
 }
 
 /** Charts and tables under a heading; nothing where none of them has anything. */
-export function Section({ title, charts, tables = [], small = false }: SectionProps) {
+export function Section({ title, charts, tables = [], small = false, children }: SectionProps) {
   const [seen, filled] = [charts.filter(isDrawn), tables.filter(({ rows }) => rows.length > 0)];
   if (seen.length === 0 && filled.length === 0) return null;
   return (
     <section class="part" aria-label={title}>
       <h2>{title}</h2>
+      {children}
       <div class={small ? "charts small" : "charts"}>
         {seen.map((chart) => <ChartFrame key={chart.id} chart={chart} height={small ? 150 : 230} />)}
       </div>

@@ -64,6 +64,11 @@ export class FakeThrong {
     this.#tell("tick", record);
   }
 
+  /** What came late of a tick, for those that follow; one that joins later does not have it. */
+  late(record: TickRecord): void {
+    this.#tell("late", record);
+  }
+
   finish(summary: Summary): void {
     this.#summary = summary;
     this.#tell("summary", summary);

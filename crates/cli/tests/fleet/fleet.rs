@@ -109,7 +109,9 @@ fn a_plan_that_is_bounded_by_count_gives_the_totals_of_one_process() {
 #[test]
 fn an_agent_that_is_killed_is_named_and_the_run_does_not_pass() {
     let (fleet, server) = (joined("an-agent-that", 2), Serving::start(&["--threads", "1"]));
-    let mut run = fleet.start(&server.url("/"), &["-c", "400", "--think", "100ms..300ms", "-d", "9s"]);
+    let report = std::env::temp_dir().join(format!("throng-killed-{}.json", std::process::id()));
+    let words = ["-c", "400", "--think", "100ms..300ms", "-d", "9s", "--report", report.to_str().unwrap()];
+    let mut run = fleet.start(&server.url("/"), &words);
     run.wait_for("open 400 of 400");
     fleet.agents[1].signal(Signal::KILL);
     let (ended, s) = read(run);
@@ -117,6 +119,28 @@ fn an_agent_that_is_killed_is_named_and_the_run_does_not_pass() {
     assert_eq!((states(&s), s.count("connections.held")), (vec!["done", "lost"], 200), "{}", ended.stderr);
     let reasons = s.at("reasons").to_string();
     assert!(reasons.contains(" was lost with 200 of its 200 connections"), "{reasons}");
+    let text = std::fs::read_to_string(&report).unwrap();
+    let _ = std::fs::remove_file(&report);
+    each_agent_is_in_each_second(&serde_json::from_str(&text).unwrap(), &s);
+}
+
+/// In the report: the agents' figures of each second add up to the summary's, and one is lost before the end.
+fn each_agent_is_in_each_second(report: &Value, summary: &Summary) {
+    let run = &report["runs"][0];
+    let names = run["run"]["header"]["agents"].as_array().unwrap().iter().map(|agent| &agent["id"]);
+    let named = summary.at("agents").as_array().unwrap().iter().map(|agent| &agent["id"]);
+    assert!(names.eq(named), "{run:#}");
+    let seconds: Vec<&Value> =
+        run["ticks"].as_array().unwrap().iter().map(|one| &one["tick"]["agents"]).collect();
+    let column = |second: &Value, name: &str| -> Vec<u64> {
+        second[name].as_array().unwrap().iter().map(|value| value.as_u64().unwrap()).collect()
+    };
+    let requests: u64 = seconds.iter().flat_map(|second| column(second, "requests")).sum();
+    assert_eq!(requests, summary.count("requests.answered"));
+    let open = |second: &&Value| column(second, "open");
+    assert!(seconds.iter().any(|second| open(second) == [200, 200]), "{seconds:#?}");
+    let last = seconds.last().unwrap();
+    assert_eq!((column(last, "lost"), column(last, "open")[1]), (vec![0, 1], 0));
 }
 
 #[test]
