@@ -1,7 +1,7 @@
 //! Scenario files: any text is a scenario that prints as it reads, or mistakes that a terminal can show.
 
 use plan::scenario::read;
-use plan::{Act, Activity, Environment, Flags, Mistake, Plan, Values};
+use plan::{Act, Activity, Environment, Flags, Mistake, Plan, Source, Values};
 use units::Random;
 
 /// Reads a text with a machine of two cores, one name and one file of values.
@@ -28,7 +28,7 @@ fn scenario(text: &str) -> Result<Plan, Vec<Mistake>> {
         _ => Err("no such host".to_owned()),
     };
     let open = |file: &str| match file {
-        "users.csv" => Ok("id,name\n7,Ann\n12,\"B, \"\"b\"\"\"\n".to_owned()),
+        "users.csv" => Ok(Source::Text("id,name\n7,Ann\n12,\"B, \"\"b\"\"\"\n".to_owned())),
         _ => Err("no such file".to_owned()),
     };
     let around = Environment { cores: 2, seed: 77, resolve: &resolve };

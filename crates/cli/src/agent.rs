@@ -12,7 +12,7 @@ use std::{
 
 use fleet::{About, Allow, Caps, Control, Fleet, Identity, Job, Kubernetes, Link, Server, Service};
 use host::Root;
-use plan::{Flags, Plan, flag};
+use plan::{Flags, Plan, Source, TableHead, flag};
 use run::Workers;
 use units::Nanos;
 
@@ -71,8 +71,12 @@ fn join(
     }
     let Some(link) = nats::join("--nats", server, stop)? else { return Ok(()) };
     has_joined.store(true, Relaxed);
-    let planner = |flags: &Flags, scenario: Option<&str>, files: &[(String, String)]| {
-        plans::elsewhere(flags, scenario, files).map_err(|failure| failure.lines.join("; "))
+    let planner = |flags: &Flags, scenario: Option<&str>, tables: &[(String, TableHead)]| {
+        let sent = |name: &str| {
+            let table = tables.iter().find(|(file, _)| file == name);
+            table.map(|(_, head)| Source::Head(head.clone()))
+        };
+        plans::elsewhere(flags, scenario, sent).map_err(|failure| failure.lines.join("; "))
     };
     let doctor = |flags: &Flags| planner(flags, None, &[]);
     let Name { name: id, kept: _kept } = name::of_this_agent(name);

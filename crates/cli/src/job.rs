@@ -15,7 +15,6 @@ pub(crate) fn read(flags: &Flags, scenario: Option<&Scenario>, mistakes: &mut Mi
     Job {
         flags: flags.pairs(),
         scenario: scenario.map(|scenario| scenario.text.clone()),
-        files: scenario.map(|scenario| scenario.files.clone()).unwrap_or_default(),
         agents,
         on_lost,
         ..Job::default()

@@ -1,14 +1,13 @@
 //! From flags to a plan on this machine: reads scenario files, and resolves names.
 
 use std::{
-    cell::RefCell,
     fs,
     net::{IpAddr, Ipv4Addr, ToSocketAddrs},
     path::Path,
 };
 
 use host::Root;
-use plan::{Environment, Flags, Mistake, Outputs, Plan, flag};
+use plan::{Environment, Flags, Mistake, Outputs, Plan, Source, flag};
 
 use crate::{Failure, message};
 
@@ -23,8 +22,6 @@ pub(crate) struct Job {
 /// A scenario file as it was read.
 pub(crate) struct Scenario {
     pub(crate) text: String,
-    /// The files that it reads, by the names that it has for them.
-    pub(crate) files: Vec<(String, String)>,
 }
 
 /// A plan and its outputs; all mistakes at once.
@@ -53,18 +50,15 @@ pub(crate) fn plan_unseen(flags: &Flags) -> Result<Plan, Failure> {
     plan::from_flags(flags, &environment()).map(|plan| settled(plan, false)).map_err(Failure::usage)
 }
 
-/// The plan of another machine's command line, with the text of its scenario file and of those that this reads. Reads no file
-/// of this machine and dials nothing: the other machine may ask for anything.
+/// The plan of another machine's command line, with the text of its scenario file and with what this reads. Reads no file of this
+/// machine and dials nothing: the other machine may ask for anything.
 pub(crate) fn elsewhere(
     flags: &Flags,
     scenario: Option<&str>,
-    files: &[(String, String)],
+    sent: impl Fn(&str) -> Option<Source>,
 ) -> Result<Plan, Failure> {
     let Some(text) = scenario else { return plan::from_flags(flags, &environment()).map_err(Failure::usage) };
-    let open = |name: &str| {
-        let sent = files.iter().find(|(file, _)| file == name);
-        sent.map(|(_, text)| text.clone()).ok_or_else(|| "the coordinator did not send it".to_owned())
-    };
+    let open = |name: &str| sent(name).ok_or_else(|| "the coordinator did not send it".to_owned());
     let file = scenario_file(flags).unwrap_or_default();
     plan::scenario::read(file, text, flags, &environment(), &open).map_err(Failure::usage)
 }
@@ -84,14 +78,9 @@ fn read(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
         vec![Mistake { place: flag::TARGET.place(), text }]
     })?;
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-    let files = RefCell::new(Vec::new());
-    let open = |name: &str| {
-        let text = self::text(&folder.join(name))?;
-        files.borrow_mut().push((name.to_owned(), text.clone()));
-        Ok(text)
-    };
+    let open = |name: &str| self::text(&folder.join(name)).map(Source::Text);
     let plan = plan::scenario::read(file, &text, flags, &environment_of(flags), &open)?;
-    Ok((plan, Some(Scenario { text, files: files.into_inner() })))
+    Ok((plan, Some(Scenario { text })))
 }
 
 fn text(path: &Path) -> Result<String, String> {
@@ -150,7 +139,7 @@ mod tests {
         let file = std::env::temp_dir().join(format!("throng-elsewhere-{}.toml", std::process::id()));
         fs::write(&file, "target = \"http://127.0.0.1:80/\"").unwrap();
         let flags = Flags::new(file.display());
-        let (here, elsewhere) = (read(&flags).is_ok(), elsewhere(&flags, None, &[]).is_ok());
+        let (here, elsewhere) = (read(&flags).is_ok(), elsewhere(&flags, None, |_| None).is_ok());
         fs::remove_file(&file).unwrap();
         assert_eq!((here, elsewhere), (true, false));
     }
@@ -167,10 +156,11 @@ mod tests {
     #[test]
     fn a_table_from_elsewhere_is_the_one_that_was_sent() {
         let text = "target = \"http://127.0.0.1:80/{csv users.id}\"\nconnections = 1\n[csv.users]\nfile = \"/etc/hostname\"";
-        let read = |files: &[(String, String)]| elsewhere(&Flags::new("load.toml"), Some(text), files);
-        let sent = [("/etc/hostname".to_owned(), "id\n1\n".to_owned())];
+        let read =
+            |sent: &dyn Fn(&str) -> Option<Source>| elsewhere(&Flags::new("load.toml"), Some(text), sent);
+        let sent = |name: &str| (name == "/etc/hostname").then(|| Source::Text("id\n1\n".to_owned()));
         assert!(read(&sent).is_ok(), "{:?}", read(&sent).err().map(|failure| failure.lines));
-        let why = read(&[]).err().unwrap().lines.join("; ");
+        let why = read(&|_| None).err().unwrap().lines.join("; ");
         assert!(why.contains("the coordinator did not send it"), "{why}");
     }
 }

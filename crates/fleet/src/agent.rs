@@ -4,6 +4,7 @@
 mod allow;
 mod caps;
 mod counting;
+mod filling;
 mod machine;
 mod service;
 
@@ -17,7 +18,7 @@ pub use caps::{Caps, Held};
 pub use machine::Planner;
 pub use service::{About, Service};
 
-use self::counting::Counting;
+use self::{counting::Counting, filling::Filling};
 use crate::message::{
     Assign, Body, Busy, Down, Here, LEASE, Lead, Offer, PROTOCOL, Ready, Record, Report, Running, Seal,
     TakeOver, TookOver, Up,
@@ -31,14 +32,23 @@ pub(crate) trait Machine {
     /// Checks that it may and can take this share: the shards of each population, or why not.
     fn accept(&mut self, offer: &Offer) -> Result<Vec<u32>, String>;
 
-    /// Sets up the shards of its part, and for each of them which of the [`Ready::roles`] it has; or why it cannot.
-    fn set_up(&mut self, assign: &Assign) -> Result<(Ready, Vec<u32>), String>;
+    /// How many values of tables a part uses, or why it can be no part.
+    fn rows(&self, assign: &Assign) -> Result<u64, String>;
+
+    /// Sets up the shards of its part, which uses these values, and for each of them which of the [`Ready::roles`] it has; or why it
+    /// cannot.
+    fn set_up(&mut self, assign: &Assign, values: Vec<String>) -> Result<(Ready, Vec<u32>), String>;
 
     /// The shards begin.
     fn begin(&mut self);
 
     /// Sets up and begins the shards of a further part, as these orders have it; returns as [`Machine::set_up`].
-    fn take_over(&mut self, assign: &Assign, orders: &[Order]) -> Result<(Ready, Vec<u32>), String>;
+    fn take_over(
+        &mut self,
+        assign: &Assign,
+        values: Vec<String>,
+        orders: &[Order],
+    ) -> Result<(Ready, Vec<u32>), String>;
 
     /// Gives an order, with times of the run, to the shards.
     fn order(&mut self, order: Order);
@@ -78,6 +88,8 @@ struct Work {
     orders: Vec<Order>,
     /// Parts of others that it has taken over, or was not able to.
     taken: u32,
+    /// The part that waits for values.
+    filling: Option<Filling>,
     begin: Option<Nanos>,
     /// CPU time of this process up to the last second that was counted.
     cpu: Nanos,
@@ -165,15 +177,25 @@ impl<M: Machine> Agent<M> {
         // Of two processes of a coordinator the later one leads; the other sees from the reply that it does not.
         if let Some(work) = self.work.as_mut().filter(|work| is_own && term >= work.term) {
             (work.term, work.heard) = (term, now);
-            let lease =
-                if let Body::Lead(Lead { lease: Some(lease), .. }) = body { lease } else { Nanos::NEVER };
+            let lease = match body {
+                Body::Lead(Lead { lease: Some(lease), .. }) => lease,
+                // A lead comes with it.
+                Body::Rows(_) if matches!(work.stage, Stage::Running(..)) => Nanos::ZERO,
+                _ => Nanos::NEVER,
+            };
             // A message that was long on its way renews nothing.
             work.lease = work.lease.max(lease.min(now + LEASE));
             match body {
                 Body::Offer(_) => {}
-                Body::Assign(assign) => self.set_up(now, &assign),
+                Body::Assign(assign) => self.assign(now, *assign),
                 Body::Lead(lead) => self.follow(now, lead),
-                Body::TakeOver(part) => self.take_over(&part),
+                Body::TakeOver(part) => self.take_over(now, *part),
+                Body::Rows(rows) => {
+                    if let Some(filling) = &mut work.filling {
+                        filling.take(rows);
+                    }
+                    self.fill(now);
+                }
                 Body::Release => self.end(),
             }
         }
@@ -196,12 +218,16 @@ impl<M: Machine> Agent<M> {
 
     fn report_of(&self, work: &Work) -> Report {
         match &work.stage {
-            Stage::Accepted(shards) => Report::Accepted { shards: shards.clone() },
+            Stage::Accepted(shards) => match &work.filling {
+                Some(filling) => Report::Lacks { has: filling.has() },
+                None => Report::Accepted { shards: shards.clone() },
+            },
             Stage::Ready(ready, _) => Report::Ready(ready.clone()),
             Stage::Running(began, _) | Stage::Sealed(began) => {
                 let (began, orders, taken) = (*began, work.orders.len() as u32, work.taken);
+                let has = work.filling.as_ref().map(Filling::has);
                 let (unstored, cpu, cores) = (self.unstored, self.cpu, self.here.cores);
-                Report::Running(Running { began, orders, taken, unstored, cpu, cores })
+                Report::Running(Running { began, orders, taken, has, unstored, cpu, cores })
             }
         }
     }
@@ -236,6 +262,7 @@ impl<M: Machine> Agent<M> {
                     lease: now + LEASE,
                     orders: Vec::new(),
                     taken: 0,
+                    filling: None,
                     begin: None,
                     cpu: Nanos::ZERO,
                     is_stopping: false,
@@ -246,20 +273,65 @@ impl<M: Machine> Agent<M> {
         }
     }
 
-    fn set_up(&mut self, now: Nanos, assign: &Assign) {
+    /// Takes a part, as soon as it has the values for it.
+    fn assign(&mut self, now: Nanos, assign: Assign) {
         let Some(work) = self.work.as_mut().filter(|work| matches!(work.stage, Stage::Accepted(_))) else {
             return;
         };
-        match self.machine.set_up(assign) {
-            Ok((ready, shards)) => {
-                work.stage = Stage::Ready(Ready { cores: self.here.cores, ..ready }, shards)
-            }
-            Err(why) => {
-                let (run, term) = (work.run.clone(), work.term);
-                self.report(now, run, term, None, Report::Refused { why });
-                self.end();
-            }
+        if work.filling.is_some() {
+            return;
         }
+        match self.machine.rows(&assign) {
+            Ok(needed) => {
+                work.filling = Some(Filling { assign, of: None, needed, values: Vec::new() });
+                self.fill(now);
+            }
+            Err(why) => self.refuse(now, why),
+        }
+    }
+
+    /// The part that has all its values is set up, or taken over.
+    fn fill(&mut self, now: Nanos) {
+        let Some(work) = &mut self.work else { return };
+        let Some(Filling { assign, of, values, .. }) = work.filling.take_if(|filling| filling.is_full())
+        else {
+            return;
+        };
+        match (of, &mut work.stage) {
+            (None, Stage::Accepted(_)) => match self.machine.set_up(&assign, values) {
+                Ok((ready, shards)) => {
+                    work.stage = Stage::Ready(Ready { cores: self.here.cores, ..ready }, shards)
+                }
+                Err(why) => self.refuse(now, why),
+            },
+            (Some((_, of)), Stage::Running(_, counting)) if !work.is_stopping => {
+                let taken = self.machine.take_over(&assign, values, &work.orders);
+                let taken = taken.map(|(ready, shards)| {
+                    counting.add(ready.roles.len(), &shards);
+                    ready
+                });
+                self.took_over(of.id, taken);
+            }
+            _ => {}
+        }
+    }
+
+    fn took_over(&mut self, of: String, taken: Result<Ready, String>) {
+        let Some(work) = &mut self.work else { return };
+        work.taken += 1;
+        let record = match taken {
+            Ok(ready) => TookOver { of, ready, why: None },
+            Err(why) => TookOver { of, why: Some(why), ..TookOver::default() },
+        };
+        self.records.push_back((work.run.clone(), Record::TookOver(Box::new(record))));
+    }
+
+    /// It takes no part after all.
+    fn refuse(&mut self, now: Nanos, why: String) {
+        let Some(work) = &self.work else { return };
+        let (run, term) = (work.run.clone(), work.term);
+        self.report(now, run, term, None, Report::Refused { why });
+        self.end();
     }
 
     fn follow(&mut self, now: Nanos, lead: Lead) {
@@ -294,23 +366,21 @@ impl<M: Machine> Agent<M> {
         self.report_state(now, run, term, None);
     }
 
-    /// Takes over a part of a lost agent.
-    fn take_over(&mut self, part: &TakeOver) {
-        let Some(work) = self.work.as_mut().filter(|work| part.number == work.taken && !work.is_stopping)
-        else {
-            return;
+    /// Takes over a part of a lost agent, as soon as it has the values for it.
+    fn take_over(&mut self, now: Nanos, part: TakeOver) {
+        let is_next = |work: &&mut Work| {
+            let is_running = matches!(work.stage, Stage::Running(..)) && !work.is_stopping;
+            is_running && part.number == work.taken && work.filling.is_none()
         };
-        let Stage::Running(_, counting) = &mut work.stage else { return };
-        work.taken += 1;
-        let mut record = TookOver { of: part.of.id.clone(), ..TookOver::default() };
-        match self.machine.take_over(&part.assign, &work.orders) {
-            Ok((ready, shards)) => {
-                counting.add(ready.roles.len(), &shards);
-                record.ready = ready;
+        let Some(work) = self.work.as_mut().filter(is_next) else { return };
+        let TakeOver { number, of, assign } = part;
+        match self.machine.rows(&assign) {
+            Ok(needed) => {
+                work.filling = Some(Filling { assign, of: Some((number, of)), needed, values: Vec::new() });
+                self.fill(now);
             }
-            Err(why) => record.why = Some(why),
+            Err(why) => self.took_over(of.id, Err(why)),
         }
-        self.records.push_back((work.run.clone(), Record::TookOver(Box::new(record))));
     }
 
     /// When it has something to do, if no message comes before.

@@ -6,6 +6,7 @@ mod handover;
 mod member;
 mod replay;
 mod search;
+mod supply;
 mod terms;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -19,6 +20,7 @@ pub use fleet::{Fleet, Job};
 #[cfg(test)]
 pub(crate) use replay::Replay;
 pub use search::Agents;
+pub(crate) use supply::Supply;
 pub use terms::OnLost;
 pub(crate) use terms::Terms;
 
@@ -77,6 +79,8 @@ pub(crate) struct Coordinator {
     members: Vec<Member>,
     offer: Offer,
     terms: Terms,
+    /// Values of tables, where there are some.
+    supply: Option<Supply>,
     /// How many have a number.
     workers: u32,
     /// When the run began, by the coordinator's clock.
@@ -119,6 +123,7 @@ impl Coordinator {
             members,
             offer,
             terms,
+            supply: None,
             workers: 0,
             start: None,
             orders: Vec::new(),
@@ -279,6 +284,7 @@ impl Coordinator {
             Report::Accepted { shards } if matches!(self.stage, Stage::Offering(_)) => {
                 member.answer = Answer::Accepted(shards)
             }
+            Report::Lacks { has } => supply::note_lack(&mut self.stage, member, now, has),
             Report::Ready(ready) if matches!(self.stage, Stage::Assigning(_)) => {
                 member.answer = Answer::Ready(ready)
             }
@@ -431,10 +437,11 @@ impl Coordinator {
 
     /// What a member is to know now, if it is due.
     fn send(&mut self, now: Nanos, nth: usize) {
-        let member = &self.members[nth];
-        if now < member.due {
+        if now < self.members[nth].due {
             return;
         }
+        let rows = self.rows_for(nth);
+        let member = &self.members[nth];
         let lead = |begin| Body::Lead(Lead { begin, lease: None, from: 0, orders: Vec::new() });
         let (body, again) = match &self.stage {
             Stage::Failed(_) | Stage::Over => (Body::Release, EVERY),
@@ -442,6 +449,7 @@ impl Coordinator {
                 (Body::Offer(Box::new(self.offer_to(member))), EVERY)
             }
             Stage::Assigning(_) if !member.answer.is_of(&self.stage) => match member.parts.first() {
+                Some(_) if rows.is_some() => return self.send_to(now, nth, rows, AGAIN),
                 Some(assign) => (Body::Assign(Box::new(assign.clone())), EVERY),
                 None => return,
             },
@@ -456,13 +464,18 @@ impl Coordinator {
             Stage::Begun => self.lead(now, member),
             _ => (lead(None), EVERY),
         };
-        let take = member.next_take().filter(|_| matches!(body, Body::Lead(_))).cloned();
-        let take = take.map(|take| Body::TakeOver(Box::new(take)));
-        for body in [Some(body), take].into_iter().flatten() {
+        let take = member.next_take().filter(|_| matches!(body, Body::Lead(_)));
+        let take = take.map(|take| rows.unwrap_or_else(|| Body::TakeOver(Box::new(take.clone()))));
+        self.send_to(now, nth, [Some(body), take].into_iter().flatten(), again);
+    }
+
+    fn send_to(&mut self, now: Nanos, nth: usize, bodies: impl IntoIterator<Item = Body>, again: Nanos) {
+        let member = &mut self.members[nth];
+        for body in bodies {
             let down = Down { run: self.run.clone(), term: self.term, sent: now, body };
             self.messages.push_back((to_agent(&member.who.id), down));
         }
-        (self.members[nth].due, self.members[nth].led) = (now + again, now);
+        (member.due, member.led) = (now + again, now);
     }
 
     fn offer_to(&self, member: &Member) -> Offer {

@@ -4,7 +4,8 @@
 //! coordinator                          agent
 //!   which agents exist     ◄─ Here ────  each second: who it is, and its run
 //!   offer the plan         ── Offer ──►  plan, names, limits, allow list ─► Accepted or Refused
-//!   parts that sum up      ── Assign ─►  threads set up                  ─► Ready or Refused
+//!   parts that sum up      ── Assign ─►  what it lacks for its part      ─► Lacks
+//!   rows of tables         ── Rows ───►  threads set up                  ─► Ready or Refused
 //!   the way to each clock  ── Lead ───►  answers at once
 //!   the run begins         ── Lead ───►  at the same time, by its own clock ─► Running
 //!   run's conductor        ── Lead ───►  orders to its threads; renews its lease
@@ -21,6 +22,7 @@ mod agent;
 mod clock;
 mod control;
 mod coordinator;
+mod fingerprint;
 mod identity;
 mod kubernetes;
 mod link;

@@ -45,6 +45,8 @@ pub struct Link {
     client: async_nats::Client,
     jetstream: jetstream::Context,
     server: String,
+    /// What only those know who log in as we do.
+    secret: Vec<u8>,
     say: Say,
 }
 
@@ -72,7 +74,7 @@ impl Link {
             let _inside = runtime.enter();
             jetstream::new(client.clone())
         };
-        Ok(Link { runtime, client, jetstream, server: shown, say })
+        Ok(Link { runtime, client, jetstream, server: shown, secret: server.secret(), say })
     }
 
     /// Connects, however long the server is away, with a line for each reason; `None`: stopped before.
@@ -111,6 +113,16 @@ impl Link {
         self.client.connection_state() == async_nats::connection::State::Connected
     }
 
+    /// A key that only those have who log in as we do.
+    pub(crate) fn secret(&self) -> &[u8] {
+        &self.secret
+    }
+
+    /// Octets of the longest message that the server takes.
+    pub(crate) fn longest(&self) -> usize {
+        self.client.server_info().max_payload
+    }
+
     /// A line for the user.
     pub(crate) fn say(&self, line: &str) {
         (self.say)(line);
@@ -129,7 +141,7 @@ impl Link {
     /// sent when there is one again.
     pub(crate) fn send(&self, subject: String, message: &impl Serialize) {
         let bytes = serde_json::to_vec(message).expect("a message is data");
-        let (size, most) = (bytes.len(), self.client.server_info().max_payload);
+        let (size, most) = (bytes.len(), self.longest());
         if size > most {
             return self.report(format_args!(
                 "not sent: a message of {size} bytes is more than {} takes; raise max_payload there: {most}",

@@ -3,7 +3,9 @@
 //! Two ways: *messages* over core NATS, which may be lost, repeated or late, and are repeated by their sender until they are
 //! answered; and the *log* of a run, a JetStream subject, which keeps what must last.
 
-use plan::Role;
+use std::fmt;
+
+use plan::{Role, TableHead};
 use run::Order;
 use samples::Tick;
 use serde::{Deserialize, Serialize};
@@ -12,7 +14,7 @@ use units::Nanos;
 use crate::seal::Sums;
 
 /// Of these messages; an agent serves only a coordinator of its own.
-pub(crate) const PROTOCOL: u32 = 2;
+pub(crate) const PROTOCOL: u32 = 3;
 
 /// How often a coordinator and its agents say that they are alive.
 pub(crate) const EVERY: Nanos = Nanos::from_secs(1);
@@ -102,6 +104,8 @@ pub(crate) enum Body {
     Lead(Lead),
     /// A part of what another agent did, which is lost.
     TakeOver(Box<TakeOver>),
+    /// Values of tables that a part uses.
+    Rows(Rows),
     /// The run needs this agent no longer.
     Release,
 }
@@ -115,8 +119,8 @@ pub(crate) struct Offer {
     pub(crate) flags: Vec<(String, String)>,
     /// The text of the scenario file, where the target names one.
     pub(crate) scenario: Option<String>,
-    /// The files that the scenario reads, by name.
-    pub(crate) files: Vec<(String, String)>,
+    /// The tables that the scenario reads, by the names of their files. Their [values](Rows) follow, to those that use them.
+    pub(crate) tables: Vec<(String, TableHead)>,
     /// The step of a search, where it is one: what is made larger, how much it is, and for how long.
     pub(crate) step: Option<(run::By, u64, Nanos)>,
     /// This agent's share and the sum of all.
@@ -166,6 +170,25 @@ pub(crate) struct TakeOver {
     pub(crate) assign: Assign,
 }
 
+/// Some of the values that a part uses, in the order of [`plan::Rows`]. They are secrets: they go to the agent that has the part
+/// and into no log.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Rows {
+    /// The number of the part that they are for, from 0 for those that are [taken over](TakeOver::number); none: the agent's own.
+    pub(crate) number: Option<u32>,
+    /// The place of the first of them.
+    pub(crate) from: u64,
+    pub(crate) values: Vec<String>,
+}
+
+/// Without the values.
+impl fmt::Debug for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Rows { number, from, values } = self;
+        write!(f, "Rows {{ number: {number:?}, from: {from}, values: {} }}", values.len())
+    }
+}
+
 /// From an agent to the coordinator of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Up {
@@ -185,6 +208,8 @@ pub(crate) enum Report {
     Accepted { shards: Vec<u32> },
     /// It takes no part.
     Refused { why: String },
+    /// It has so many of the values that its part uses, and waits for the others.
+    Lacks { has: u64 },
     /// Its shards wait for the beginning.
     Ready(Ready),
     /// Its shards run.
@@ -217,6 +242,8 @@ pub(crate) struct Running {
     pub(crate) orders: u32,
     /// How many parts of others it has taken over, or was not able to.
     pub(crate) taken: u32,
+    /// How many values it has of those that the next of these parts uses, where it waits for some.
+    pub(crate) has: Option<u64>,
     /// Entries of the log that the carrier does not have yet.
     pub(crate) unstored: u32,
     /// CPU time that the agent's process has used, of this many processors.

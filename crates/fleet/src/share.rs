@@ -7,6 +7,9 @@ use units::Count;
 
 use crate::message::{Assign, Range, Ready};
 
+/// Shards of a population on all agents: far more than any fleet has, and a list of them still fits into memory.
+const MOST_SHARDS: u32 = 1 << 20;
+
 /// What an agent was offered to take part with.
 pub(crate) struct Offered<'a> {
     /// Agents with the same value share ports.
@@ -37,6 +40,18 @@ pub(crate) fn assign(offered: &[Offered], has_probe: bool, salt: u64) -> Vec<Ass
         assigned.tuples.1 = neighbours[agent.network];
     }
     assigned
+}
+
+/// Whether what is assigned can be a part of this plan at all; or why it cannot.
+pub(crate) fn check_form(assign: &Assign, plan: &Plan) -> Result<(), String> {
+    let is_range = |range: &Range| {
+        let end = range.first.checked_add(range.own);
+        range.all <= MOST_SHARDS && end.is_some_and(|end| end <= range.all)
+    };
+    match assign.shards.len() == plan.populations.len() && assign.shards.iter().all(is_range) {
+        true => Ok(()),
+        false => Err("the coordinator assigned what is no part of the plan".to_owned()),
+    }
 }
 
 /// Whether what is assigned to an agent is what it accepted, with `own` shards of each population; or why it is not.

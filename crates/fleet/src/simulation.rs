@@ -7,7 +7,7 @@ mod cost;
 mod machine;
 mod world;
 
-use plan::{Environment, Flags, Plan, flag};
+use plan::{Environment, Flags, Plan, Source, scenario};
 use run::Conductor;
 use samples::{AgentState, AgentSummary, AgentTicks, Summary, Tick, Verdict};
 use units::Nanos;
@@ -16,14 +16,19 @@ use crate::coordinator::OnLost;
 use chaos::Chaos;
 use world::World;
 
+/// Rows of the plan's table.
+const ROWS: u32 = 397;
+
 fn plan(connections: u32, seed: u64) -> Plan {
-    let flags = Flags::new("http://127.0.0.1:80/")
-        .with(&flag::CONNECTIONS, connections)
-        .with(&flag::DURATION, "30s")
-        .with(&flag::SEED, seed);
+    let text = format!(
+        "target = \"http://127.0.0.1:80/{{csv users.token}}\"\nconnections = {connections}\nduration = \"30s\"\n\
+        [csv.users]\nfile = \"users.csv\"\n"
+    );
+    let rows: String = (0..ROWS).map(|row| format!("token-{row}\n")).collect();
+    let open = |_: &str| Ok(Source::Text(format!("token\n{rows}")));
     let resolve = |_: &str| Err("no name service".to_owned());
-    plan::from_flags(&flags, &Environment { cores: 1, seed, resolve: &resolve })
-        .expect("a plan without mistakes")
+    let around = Environment { cores: 1, seed, resolve: &resolve };
+    scenario::read("load.toml", &text, &Flags::default(), &around, &open).expect("a plan without mistakes")
 }
 
 /// What is shown of each agent: its seconds, and those that came late.

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use units::Count;
+
 /// A table of the scenario, read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Csv {
@@ -13,21 +15,80 @@ pub struct Csv {
     pub columns: Vec<Arc<Column>>,
 }
 
-/// A column of a [`Csv`]: at least one value.
+/// Rows of a table whose values are elsewhere: whoever says how many there are, the numbers of all of them fit into memory.
+const MOST_ROWS: u32 = 1 << 26;
+
+/// A column of a [`Csv`]: at least one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     /// `users.id`.
     name: String,
-    /// All values, concatenated.
+    /// Rows of the table.
+    rows: u32,
+    /// The rows that are here, ascending; none, where all are.
+    only: Option<Vec<u32>>,
+    /// The values that are here, concatenated.
     text: String,
     /// Where each value ends in `text`.
     ends: Vec<usize>,
+    /// Octets of the table's longest value.
+    max_len: usize,
+}
+
+/// A table without its values.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct TableHead {
+    /// Rows after the header line.
+    pub rows: u32,
+    /// The name of each column, and the octets of its longest value.
+    pub columns: Vec<(String, usize)>,
+}
+
+/// A file that a scenario names, or what is known of it.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// Its text.
+    Text(String),
+    /// A table whose values are elsewhere.
+    Head(TableHead),
 }
 
 impl Column {
+    fn new(name: String) -> Column {
+        Column { name, rows: 0, only: None, text: String::new(), ends: Vec::new(), max_len: 0 }
+    }
+
+    fn push(&mut self, value: &str) {
+        self.text.push_str(value);
+        self.ends.push(self.text.len());
+        self.max_len = self.max_len.max(value.len());
+    }
+
+    /// The same table's, with these values, which are those of these rows, ascending.
+    ///
+    /// # Errors
+    /// A value is longer than the table's longest.
+    pub(crate) fn with_rows(
+        &self,
+        rows: Vec<u32>,
+        values: impl IntoIterator<Item = String>,
+    ) -> Result<Column, String> {
+        let mut column = Column { rows: self.rows, ..Column::new(self.name.clone()) };
+        values.into_iter().for_each(|value| column.push(&value));
+        if column.max_len > self.max_len || column.ends.len() != rows.len() {
+            return Err(format!("the values of column {} are not those of its table", self.name));
+        }
+        Ok(Column { only: Some(rows), max_len: self.max_len, ..column })
+    }
+
     /// `NAME.COLUMN`.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Rows of the table.
+    pub(crate) fn rows(&self) -> u32 {
+        self.rows
     }
 
     /// The column's own name.
@@ -36,20 +97,32 @@ impl Column {
     }
 
     /// The value in a row, from 0; wraps around after the last row.
+    ///
+    /// # Panics
+    /// The row is not [here](crate::Rows).
     pub fn value(&self, row: u64) -> &str {
-        let row = (row % self.ends.len() as u64) as usize;
-        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.text[start..self.ends[row]]
+        let row = (row % u64::from(self.rows)) as u32;
+        let nth = match &self.only {
+            None => row as usize,
+            Some(rows) => rows.binary_search(&row).expect("a part has the rows that it uses"),
+        };
+        self.nth(nth)
     }
 
-    /// All values.
-    pub(super) fn values(&self) -> impl Iterator<Item = &str> {
-        (0..self.ends.len() as u64).map(|row| self.value(row))
+    fn nth(&self, nth: usize) -> &str {
+        let start = nth.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[start..self.ends[nth]]
     }
 
-    /// Octets of the longest value.
+    /// All values that are here, each with its row, from 0.
+    pub(super) fn values(&self) -> impl Iterator<Item = (u32, &str)> {
+        let row = |nth: usize| self.only.as_ref().map_or(nth as u32, |rows| rows[nth]);
+        (0..self.ends.len()).map(move |nth| (row(nth), self.nth(nth)))
+    }
+
+    /// Octets of the table's longest value.
     pub(super) fn max_len(&self) -> usize {
-        self.values().map(str::len).max().unwrap_or(0)
+        self.max_len
     }
 }
 
@@ -69,7 +142,7 @@ impl Csv {
             if columns.iter().any(|column| column.short_name() == title) {
                 return Err(format!("line 1: two columns have the same name: {title:?}"));
             }
-            columns.push(Column { name: format!("{name}.{title}"), text: String::new(), ends: Vec::new() });
+            columns.push(Column::new(format!("{name}.{title}")));
         }
         loop {
             let line = records.line;
@@ -82,18 +155,40 @@ impl Csv {
                 return Err(format!("line {line}: {found} fields, but the header has {wanted} columns"));
             }
             for (column, field) in columns.iter_mut().zip(fields) {
-                column.text.push_str(&field);
-                column.ends.push(column.text.len());
+                column.push(&field);
             }
         }
-        match columns[0].ends.is_empty() {
-            true => Err("no rows after the header line".to_owned()),
-            false => Ok(Csv {
-                name: name.to_owned(),
-                file: file.to_owned(),
-                columns: columns.into_iter().map(Arc::new).collect(),
-            }),
+        let rows = u32::try_from(columns[0].ends.len()).map_err(|_| "more than 2^32 rows")?;
+        if rows == 0 {
+            return Err("no rows after the header line".to_owned());
         }
+        Ok(Csv::with(name, file, columns.into_iter().map(|column| Column { rows, ..column })))
+    }
+
+    /// A table whose values are elsewhere.
+    pub(super) fn of_head(name: &str, file: &str, head: &TableHead) -> Result<Csv, String> {
+        if head.rows == 0 || head.columns.is_empty() {
+            return Err("no rows or no columns".to_owned());
+        }
+        if head.rows > MOST_ROWS {
+            return Err(format!("at most {} rows: {}", Count(MOST_ROWS.into()), Count(head.rows.into())));
+        }
+        let column = |(title, max_len): &(String, usize)| {
+            let column = Column::new(format!("{name}.{title}"));
+            Column { rows: head.rows, only: Some(Vec::new()), max_len: *max_len, ..column }
+        };
+        Ok(Csv::with(name, file, head.columns.iter().map(column)))
+    }
+
+    fn with(name: &str, file: &str, columns: impl Iterator<Item = Column>) -> Csv {
+        Csv { name: name.to_owned(), file: file.to_owned(), columns: columns.map(Arc::new).collect() }
+    }
+
+    /// The same without its values.
+    pub fn head(&self) -> TableHead {
+        let column = |column: &Arc<Column>| (column.short_name().to_owned(), column.max_len);
+        let rows = self.columns.first().map_or(0, |column| column.rows);
+        TableHead { rows, columns: self.columns.iter().map(column).collect() }
     }
 }
 
@@ -186,7 +281,11 @@ mod tests {
     fn check(text: &str, expected: Result<&str, &str>) {
         let read = Csv::parse("t", "t.csv", text).map(|table| {
             let column = |column: &Arc<Column>| {
-                format!("{}={}", column.short_name(), column.values().collect::<Vec<_>>().join("|"))
+                format!(
+                    "{}={}",
+                    column.short_name(),
+                    column.values().map(|(_, value)| value).collect::<Vec<_>>().join("|")
+                )
             };
             table.columns.iter().map(column).collect::<Vec<_>>().join("; ")
         });
@@ -215,7 +314,7 @@ mod tests {
             let quote = |value: &String| format!("\"{}\"\r\n", value.replace('"', "\"\""));
             let quoted: Vec<String> = values.iter().map(quote).collect();
             let table = Csv::parse("t", "t.csv", &format!("id\n{}", quoted.concat())).unwrap();
-            prop_assert_eq!(table.columns[0].values().collect::<Vec<_>>(), values);
+            prop_assert_eq!(table.columns[0].values().map(|(_, value)| value).collect::<Vec<_>>(), values);
         }
     }
 }

@@ -59,6 +59,15 @@ impl Plan {
         }
     }
 
+    pub(crate) fn population_mut(&mut self, role: Role) -> &mut Population {
+        match role {
+            Role::Population(nth) => &mut self.populations[usize::from(nth)],
+            Role::Probe(kind) => {
+                &mut self.probe.as_mut().expect("a part of it is there").populations[kind as usize]
+            }
+        }
+    }
+
     /// Pairs of address and port that it needs between the same two hosts: enough for each part's share.
     pub fn pairs_needed(&self) -> u64 {
         let needed = |part: Part| {

@@ -2,7 +2,7 @@
 
 use units::{Nanos, Spans};
 
-use crate::{Expectation, Load, Request, Target, Text};
+use crate::{Expectation, Load, Request, Target, Text, text::Place};
 
 /// Connections that do the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,6 +126,14 @@ impl Activity {
 }
 
 impl Act {
+    fn texts(&mut self) -> Vec<(&mut Text, Place)> {
+        match self {
+            Act::Request { request, .. } => request.texts(),
+            Act::Send { text, .. } => vec![(text, Place::Content)],
+            Act::Expect { .. } | Act::Wait(_) | Act::Close => Vec::new(),
+        }
+    }
+
     /// Leaves out the idle time after it.
     pub(crate) fn take_think(&mut self) {
         if let Act::Request { think, .. } | Act::Send { think, .. } | Act::Expect { think, .. } = self {
@@ -159,6 +167,22 @@ impl Act {
 }
 
 impl Population {
+    /// All texts that its connections send, each with the place where it is used.
+    pub(crate) fn texts(&mut self) -> Vec<(&mut Text, Place)> {
+        // Requests have paths of their own.
+        let is_upgrade = !self.target.scheme.has_requests();
+        let mut texts: Vec<_> =
+            is_upgrade.then_some((&mut self.target.path, Place::Path)).into_iter().collect();
+        match &mut self.activity {
+            Activity::Idle => {}
+            Activity::Ping { text, .. } => texts.push((text, Place::Content)),
+            Activity::Steps { steps, .. } => {
+                texts.extend(steps.iter_mut().flat_map(|step| step.act.texts()));
+            }
+        }
+        texts
+    }
+
     /// Whether its connections come, do what they came for, and go.
     pub fn comes_and_goes(&self) -> bool {
         self.load.arrival_rate().is_some()

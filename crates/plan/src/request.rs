@@ -1,6 +1,6 @@
 //! A request as it is sent, and the check of its response.
 
-use crate::text::{copy, digits, write_decimal};
+use crate::text::{Place, copy, digits, write_decimal};
 use crate::{Expectation, Text, Values};
 
 /// A request of HTTP/1.1.
@@ -27,6 +27,13 @@ const LENGTH: &str = "Content-Length: ";
 const END: &str = "\r\n";
 
 impl Request {
+    /// All its texts, each with the place where it is used.
+    pub(crate) fn texts(&mut self) -> Vec<(&mut Text, Place)> {
+        let fields = self.headers.iter_mut().map(|(_, value)| (value, Place::Field));
+        let body = self.body.iter_mut().map(|body| (body, Place::Content));
+        [(&mut self.path, Place::Path)].into_iter().chain(fields).chain(body).collect()
+    }
+
     /// For a path, without further fields.
     pub(crate) fn get(path: Text, expect: Expectation) -> Request {
         Request { method: "GET".to_owned(), path, headers: Vec::new(), body: None, expect }

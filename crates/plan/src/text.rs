@@ -140,13 +140,14 @@ impl Text {
     }
 
     /// Are all its values allowed in this place?
-    fn check(&self, place: Place) -> Result<(), String> {
+    pub(crate) fn check(&self, place: Place) -> Result<(), String> {
         self.segments.iter().try_for_each(|segment| match segment {
-            Segment::Fixed(text) => allowed(text, place),
-            Segment::Choice(words) => words.iter().try_for_each(|word| allowed(word, place)),
-            Segment::Csv(column) => column.values().enumerate().try_for_each(|(row, value)| {
+            Segment::Fixed(text) => allowed(text, place, text),
+            Segment::Choice(words) => words.iter().try_for_each(|word| allowed(word, place, word)),
+            Segment::Csv(column) => column.values().try_for_each(|(row, value)| {
                 let named = |why| format!("{{csv {}}}, row {}: {why}", column.name(), row + 1);
-                allowed(value, place).map_err(named)
+                // A row may be a secret.
+                allowed(value, place, "…").map_err(named)
             }),
             Segment::Rand { .. } | Segment::Seq => Ok(()),
         })
@@ -286,7 +287,8 @@ fn column(text: &str, path: &str, tables: &[Csv]) -> Result<Segment, String> {
 }
 
 /// Is this text allowed there?
-fn allowed(text: &str, place: Place) -> Result<(), String> {
+/// `shown`: how a mistake shows the text.
+fn allowed(text: &str, place: Place, shown: &str) -> Result<(), String> {
     let wrong = match place {
         Place::Path => text.chars().find(|c| !c.is_ascii_graphic()),
         Place::Field => text.chars().find(|c| !(c.is_ascii_graphic() || matches!(c, ' ' | '\t'))),
@@ -294,9 +296,9 @@ fn allowed(text: &str, place: Place) -> Result<(), String> {
     };
     match wrong {
         Some(c) if place == Place::Path => Err(format!("{c:?} is not allowed in a path; use {}", percent(c))),
-        Some(c) => Err(format!("{c:?} is not allowed in a header; remove it: {:?}", excerpt(text))),
+        Some(c) => Err(format!("{c:?} is not allowed in a header; remove it: {:?}", excerpt(shown))),
         None if place == Place::Path && text.contains(['{', '}']) => {
-            Err(format!("closing brace without an opening one; use {{rand 1 4096}}: {text:?}"))
+            Err(format!("closing brace without an opening one; use {{rand 1 4096}}: {shown:?}"))
         }
         None => Ok(()),
     }

@@ -6,7 +6,7 @@ use api::{Api, Finished, Ready, Runner, Spec, Work};
 use exporters::web::Opens;
 use fleet::{Allow, Fleet, Job, Operator, Request, Server};
 use host::remote::Token;
-use plan::{Flags, Live, Plan, flag};
+use plan::{Flags, Live, Plan, Source, flag};
 use run::Interrupt;
 use samples::{RunRecord, Sink};
 use serde_json::{Value, json};
@@ -102,14 +102,16 @@ impl Place {
 impl Runner for Place {
     fn read(&self, spec: &Spec) -> Result<Ready, Vec<String>> {
         let (flags, refused) = self.read_flags(spec)?;
-        let text = spec.scenario.clone();
-        let files = spec.files.clone();
-        let whole = text.map(|text| Scenario { text, files });
+        let whole = spec.scenario.clone().map(|text| Scenario { text });
         let mut mistakes = Mistakes::default();
         let job = job::read(&flags.clone().without(&flag::TAG), whole.as_ref(), &mut mistakes);
         let refused = [refused, mistakes.end(()).err().map(|f| f.lines).unwrap_or_default()].concat();
         let scenario = spec.scenario.as_deref();
-        let plan = match plans::elsewhere(&flags, scenario, &spec.files) {
+        let sent = |name: &str| {
+            let file = spec.files.iter().find(|(file, _)| file == name);
+            file.map(|(_, text)| Source::Text(text.clone()))
+        };
+        let plan = match plans::elsewhere(&flags, scenario, sent) {
             Ok(plan) if refused.is_empty() => plan,
             read => return Err([refused, read.err().map(|f| f.lines).unwrap_or_default()].concat()),
         };

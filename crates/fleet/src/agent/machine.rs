@@ -1,7 +1,7 @@
 //! The threads of this machine as an agent's [`Machine`].
 
 use host::Root;
-use plan::{Flags, Plan, Share};
+use plan::{Flags, Plan, Rows, Share, TableHead};
 use run::{Order, Prepared, Threads, Update, Workers, prepare};
 use samples::Tick;
 use units::Nanos;
@@ -12,9 +12,9 @@ use crate::{
     share,
 };
 
-/// The plan that flags, the text of a scenario file, and the files that this reads by name, make on this machine; or why there
-/// is none. It reads no file and dials nothing.
-pub type Planner<'a> = &'a dyn Fn(&Flags, Option<&str>, &[(String, String)]) -> Result<Plan, String>;
+/// The plan that flags, the text of a scenario file, and the tables that this reads by the names of their files, make on this
+/// machine; or why there is none. It reads no file and dials nothing.
+pub type Planner<'a> = &'a dyn Fn(&Flags, Option<&str>, &[(String, TableHead)]) -> Result<Plan, String>;
 
 /// This machine.
 pub(super) struct Local<'a> {
@@ -72,7 +72,7 @@ impl Running {
 impl Machine for Local<'_> {
     fn accept(&mut self, offer: &Offer) -> Result<Vec<u32>, String> {
         let flags = Flags::from_pairs(&offer.flags)?;
-        let mut plan = (self.planner)(&flags, offer.scenario.as_deref(), &offer.files)?;
+        let mut plan = (self.planner)(&flags, offer.scenario.as_deref(), &offer.tables)?;
         if let Some((by, load, dwell)) = offer.step {
             plan = by.plan(&plan, load, dwell);
         }
@@ -88,14 +88,21 @@ impl Machine for Local<'_> {
         Ok(shards)
     }
 
-    fn set_up(&mut self, assign: &Assign) -> Result<(Ready, Vec<u32>), String> {
+    fn rows(&self, assign: &Assign) -> Result<u64, String> {
+        let Accepted { plan, .. } = self.share.as_ref().ok_or("it accepted no share")?;
+        share::check_form(assign, plan)?;
+        Ok(Rows::of(plan, &share::parts(plan, assign)).count())
+    }
+
+    fn set_up(&mut self, assign: &Assign, values: Vec<String>) -> Result<(Ready, Vec<u32>), String> {
         let Accepted { plan, prepared, places, .. } = self.share.as_mut().ok_or("it accepted no share")?;
         share::check(assign, prepared.shards())?;
         prepared.begin_sources_at(assign.salt);
         let parts = share::parts(plan, assign);
         share::check_size(&parts, *places)?;
         let (ready, workers) = share::workers(&parts);
-        let threads = Threads::ready(plan, prepared, parts).map_err(|why| why.to_string())?;
+        let plan = Rows::of(plan, &parts).fill(plan, values)?;
+        let threads = Threads::ready(&plan, prepared, parts).map_err(|why| why.to_string())?;
         let ready = Ready { io: threads.io().to_owned(), ..ready };
         self.add(threads, workers.len(), None);
         Ok((ready, workers))
@@ -105,7 +112,12 @@ impl Machine for Local<'_> {
         self.parts.iter_mut().for_each(|part| part.threads.begin());
     }
 
-    fn take_over(&mut self, assign: &Assign, orders: &[Order]) -> Result<(Ready, Vec<u32>), String> {
+    fn take_over(
+        &mut self,
+        assign: &Assign,
+        values: Vec<String>,
+        orders: &[Order],
+    ) -> Result<(Ready, Vec<u32>), String> {
         let Accepted { plan, .. } = self.share.as_ref().ok_or("it accepted no share")?;
         let share = plan.scaled(share::of(assign));
         let held = self.caps.take(&share)?;
@@ -113,7 +125,8 @@ impl Machine for Local<'_> {
         prepared.begin_sources_at(assign.salt);
         let parts = share::parts(plan, assign);
         let (ready, workers) = share::workers(&parts);
-        let threads = Threads::ready(plan, &prepared, parts).map_err(|why| why.to_string())?;
+        let plan = Rows::of(plan, &parts).fill(plan, values)?;
+        let threads = Threads::ready(&plan, &prepared, parts).map_err(|why| why.to_string())?;
         let ready = Ready { io: threads.io().to_owned(), ..ready };
         let from = self.parts.first().map_or(Nanos::ZERO, |own| own.threads.now().since(own.threads.began()));
         self.add(threads, workers.len(), Some(held));

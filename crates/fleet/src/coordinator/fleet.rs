@@ -10,12 +10,12 @@ use host::Root;
 use plan::{Flags, Plan, Role, flag};
 use run::{By, Ground, Interrupt, Order, Update, Workers};
 use samples::{AgentSummary, AgentTicks, Sink, Summary, Tick};
-use sha1::{Digest, Sha1};
 use units::{Clock, Nanos};
 
-use super::{Coordinator, OnLost, Terms, replay::Replay};
+use super::{Coordinator, OnLost, Supply, Terms, replay::Replay};
 use crate::{
     control::Commands,
+    fingerprint::fingerprint,
     link::{Inbox, Link, Stamped, Stored},
     message::{Author, EVERY, HERE, Here, Offer, PROTOCOL, Record, Up, WHO, to_run},
     outbox::Outbox,
@@ -34,6 +34,9 @@ const NOTICE: Nanos = Nanos::from_millis(400);
 /// How long it looks for one kind of message before it looks for the other.
 const LOOKS: Nanos = Nanos::from_millis(10);
 
+/// Octets of a message around an offer.
+const AROUND: usize = 1_024;
+
 /// The plan as agents are given it.
 #[derive(Clone, Debug, Default)]
 pub struct Job {
@@ -41,8 +44,6 @@ pub struct Job {
     pub flags: Vec<(String, String)>,
     /// The text of its scenario file, where it has one.
     pub scenario: Option<String>,
-    /// The files that the scenario reads, by name.
-    pub files: Vec<(String, String)>,
     /// How many agents to wait for; `None`: those that reply.
     pub agents: Option<u32>,
     /// What becomes of the run when an agent is lost.
@@ -79,14 +80,16 @@ impl Fleet {
     pub fn gather(link: Link, plan: &Plan, job: &Job, say: &mut dyn FnMut(&str)) -> Result<Fleet, String> {
         link.keep_logs()?;
         let clock = Clock::start();
-        let fingerprint = fingerprint(job);
+        let fingerprint = fingerprint(link.secret(), &(&job.flags, &job.scenario, &job.step), plan);
+        let step = job.step.map(|(by, load, dwell)| by.plan(plan, load, dwell));
+        let supply = Supply::of(step.as_ref().unwrap_or(plan), link.longest())?;
         let heres = agents(&link, &clock, job.agents, &fingerprint)?;
         let (seed, has_probe) = (plan.seed, plan.probe.is_some());
         let terms = Terms { seed, salt: units::system_random(), has_probe, on_lost: job.on_lost };
         let left = heres.iter().filter_map(|here| here.run.as_ref());
         let left = left.filter(|busy| busy.fingerprint == fingerprint && busy.silent >= SILENT);
         if let (Some(busy), None) = (left.max_by_key(|busy| busy.term), &job.step) {
-            return Fleet::take_up(link, clock, &busy.run, busy.term + 1, terms, say);
+            return Fleet::take_up(link, clock, (&busy.run, busy.term + 1), terms, supply, say);
         }
         let all = heres.len();
         let free: Vec<Here> = heres.into_iter().filter(is_usable).collect();
@@ -95,10 +98,11 @@ impl Fleet {
         let drawn = Flags::default().with(&flag::SEED, seed).pairs();
         let is_given = job.flags.iter().any(|(name, _)| *name == drawn[0].0);
         let flags = job.flags.iter().cloned().chain(drawn.into_iter().filter(|_| !is_given)).collect();
-        let (scenario, files) = (job.scenario.clone(), job.files.clone());
-        let offer =
-            Offer { protocol: PROTOCOL, fingerprint, flags, scenario, files, step: job.step, share: (0, 0) };
-        let coordinator = Coordinator::new(run.clone(), free, offer, terms, clock.now());
+        let tables = plan.tables.iter().map(|table| (table.file.clone(), table.head())).collect();
+        let (scenario, step) = (job.scenario.clone(), job.step);
+        let offer = Offer { protocol: PROTOCOL, fingerprint, flags, scenario, tables, step, share: (0, 0) };
+        fits(&link, &offer)?;
+        let coordinator = Coordinator::new(run.clone(), free, offer, terms, clock.now()).with_supply(supply);
         let log = link.read_log(&run);
         let mut fleet = Fleet::with(link, log, clock, &run, 0, seed, coordinator)?;
         fleet.get_ready()?;
@@ -137,9 +141,9 @@ impl Fleet {
     fn take_up(
         link: Link,
         clock: Clock,
-        run: &str,
-        term: u32,
+        (run, term): (&str, u32),
         terms: Terms,
+        supply: Option<Supply>,
         say: &mut dyn FnMut(&str),
     ) -> Result<Fleet, String> {
         let log = link.read_log(run);
@@ -157,7 +161,7 @@ impl Fleet {
         };
         let (seed, after) = (began.seed, began.after);
         let terms = Terms { seed, ..terms };
-        let coordinator = Coordinator::taking_up(run.to_owned(), term, began, terms);
+        let coordinator = Coordinator::taking_up(run.to_owned(), term, began, terms).with_supply(supply);
         let mut fleet = Fleet::with(link, log, clock, run, term, seed, coordinator)?;
         let time = |at: Nanos| at.since(began_at + after);
         let mut replay = Replay::new();
@@ -424,9 +428,13 @@ fn enough(all: usize, free: &[Here], wanted: Option<u32>) -> Result<(), String> 
     }
 }
 
-/// Of what a run is made from.
-fn fingerprint(job: &Job) -> String {
-    let text =
-        serde_json::to_vec(&(&job.flags, &job.scenario, &job.files, &job.step)).expect("flags are data");
-    Sha1::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect()
+/// Whether an offer is no longer than a message may be.
+fn fits(link: &Link, offer: &Offer) -> Result<(), String> {
+    let (size, most) = (serde_json::to_vec(offer).expect("an offer is data").len(), link.longest());
+    if size + AROUND > most {
+        return Err(format!(
+            "the scenario takes {size} bytes in a message; raise max_payload of the NATS server, or put values into a table: {most}"
+        ));
+    }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use plan::Role;
 use samples::{AgentState, AgentSummary, AgentTicks, Latency, Phase, Tick};
 use units::Nanos;
 
-use super::{Change, Stage};
+use super::{Change, Stage, supply::Supplied};
 use crate::{
     clock::Way,
     message::{Assign, Here, Incarnation, LEASE, LOST_AFTER, Ready, Record, Running, Seal, TakeOver, Up},
@@ -30,6 +30,8 @@ pub(super) struct Member {
     pub(super) parts: Vec<Assign>,
     /// Parts of others that it is to take over.
     pub(super) takes: Vec<TakeOver>,
+    /// The values that it is being sent.
+    pub(super) supplied: Option<Supplied>,
     /// Its parts are handed to others: that is decided, and stored.
     pub(super) is_decided: bool,
     pub(super) is_replaced: bool,
@@ -64,6 +66,8 @@ pub(super) enum Answer {
     None,
     /// Shards of each population.
     Accepted(Vec<u32>),
+    /// It has so many of the values that its part uses.
+    Lacks(u64),
     Ready(Ready),
 }
 
@@ -112,6 +116,7 @@ impl Member {
             answer,
             parts: Vec::new(),
             takes: Vec::new(),
+            supplied: None,
             is_decided: false,
             is_replaced: false,
             running: None,
@@ -177,8 +182,29 @@ impl Member {
         self.takes.get(self.running?.taken as usize)
     }
 
+    /// It waits for values, and has so many; whether they are more than before.
+    pub(super) fn lack(&mut self, has: u64) -> bool {
+        let has_more = !matches!(self.answer, Answer::Lacks(before) if before >= has);
+        if has_more {
+            (self.answer, self.due) = (Answer::Lacks(has), Nanos::ZERO);
+        }
+        has_more
+    }
+
+    /// The part for which it waits for values, its own or one that it is to take over, and how many it has.
+    pub(super) fn lacks(&self) -> Option<(Option<u32>, u64)> {
+        match (&self.answer, self.running) {
+            (Answer::Lacks(has), _) => Some((None, *has)),
+            (_, Some(Running { has: Some(has), taken, .. })) => Some((Some(taken), has)),
+            _ => None,
+        }
+    }
+
     /// It runs.
     pub(super) fn run(&mut self, at: Nanos, running: Running) {
+        if self.running.is_some_and(|before| before.has != running.has) {
+            self.due = Nanos::ZERO;
+        }
         let (cpu, from) = *self.idle.get_or_insert((running.cpu, at));
         let all = at.since(from).secs_f64() * f64::from(running.cores);
         if all > 0.0 {

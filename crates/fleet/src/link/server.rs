@@ -98,6 +98,20 @@ impl Server {
         self.login_text.as_deref()
     }
 
+    /// What only those know who log in as we do; empty, where nobody has to.
+    pub(super) fn secret(&self) -> Vec<u8> {
+        match &self.login {
+            Login::User(_, secret) | Login::Token(secret) | Login::Nkey(secret) | Login::Creds(secret) => {
+                secret.clone().into_bytes()
+            }
+            // A file that cannot be read is reported by who connects.
+            Login::None => {
+                let key = self.tls.certificate.as_ref().and_then(|(_, key)| std::fs::read(key).ok());
+                key.unwrap_or_default()
+            }
+        }
+    }
+
     pub(super) fn addresses(&self) -> Vec<ServerAddr> {
         self.addresses.clone()
     }

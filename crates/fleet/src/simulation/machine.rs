@@ -3,7 +3,7 @@
 use std::{cell::Cell, collections::VecDeque, rc::Rc};
 
 use engine::Control;
-use plan::{Part, Plan};
+use plan::{Part, Plan, Rows};
 use run::{Order, Update};
 use samples::{Phase, Tick};
 use units::{Nanos, Random};
@@ -80,9 +80,15 @@ impl Machine for SimMachine {
         Ok(vec![self.cores])
     }
 
-    fn set_up(&mut self, assign: &Assign) -> Result<(Ready, Vec<u32>), String> {
+    fn rows(&self, assign: &Assign) -> Result<u64, String> {
+        share::check_form(assign, &self.plan)?;
+        Ok(Rows::of(&self.plan, &share::parts(&self.plan, assign)).count())
+    }
+
+    fn set_up(&mut self, assign: &Assign, values: Vec<String>) -> Result<(Ready, Vec<u32>), String> {
         share::check(assign, &[self.cores])?;
         let parts = share::parts(&self.plan, assign);
+        self.use_only_own(&parts, &values);
         let (ready, workers) = share::workers(&parts);
         let shard = |part| Shard { part, open: 0, phase: Phase::Ramp, until: Nanos::ZERO };
         self.shards = parts.into_iter().map(shard).collect();
@@ -96,10 +102,16 @@ impl Machine for SimMachine {
         self.seen.is_under_load.set(true);
     }
 
-    fn take_over(&mut self, assign: &Assign, orders: &[Order]) -> Result<(Ready, Vec<u32>), String> {
+    fn take_over(
+        &mut self,
+        assign: &Assign,
+        values: Vec<String>,
+        orders: &[Order],
+    ) -> Result<(Ready, Vec<u32>), String> {
         let now = self.seen.now.get().since(self.began.unwrap_or_default());
         let before = self.shards.len();
         let parts = share::parts(&self.plan, assign);
+        self.use_only_own(&parts, &values);
         let (ready, workers) = share::workers(&parts);
         let shard = |part| Shard { part, open: 0, phase: Phase::Ramp, until: now };
         self.shards.extend(parts.into_iter().map(shard));
@@ -142,6 +154,12 @@ impl SimMachine {
             .iter()
             .filter(|shard| shard.open > 0 && shard.phase != Phase::Drain)
             .map(|shard| shard.part.shard)
+    }
+
+    /// The rows that these parts use, all of them, and no others.
+    fn use_only_own(&self, parts: &[Part], values: &[String]) {
+        let own: Vec<String> = Rows::of(&self.plan, parts).values_from(0).map(str::to_owned).collect();
+        assert_eq!(values, own, "an agent is sent the rows of its parts");
     }
 
     fn order_from(&mut self, first: usize, order: Order) {

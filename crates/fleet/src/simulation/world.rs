@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     agent::Agent,
-    coordinator::{Coordinator, OnLost, Replay, Terms},
+    coordinator::{Coordinator, OnLost, Replay, Supply, Terms},
     message::{Author, Here, Incarnation, LEASE, Offer, PROTOCOL, Record},
     outbox::{Outbox, decode},
 };
@@ -24,6 +24,8 @@ pub(super) const STEP: Nanos = Nanos::from_millis(10);
 /// No run takes longer.
 const TOO_LONG: Nanos = Nanos::from_secs(150);
 const RUN: &str = "run";
+/// Octets of the longest message: some forty values.
+const LONGEST: usize = 1_500;
 
 /// An agent's process.
 struct Host {
@@ -126,6 +128,7 @@ impl World {
         let heres = self.hosts.iter().map(|host| host.agent.here(self.now)).collect();
         let offer = Offer { protocol: PROTOCOL, ..Offer::default() };
         let coordinator = Coordinator::new(RUN.to_owned(), heres, offer, self.terms, self.now);
+        let coordinator = coordinator.with_supply(self.supply());
         self.head = Some(Head::new(coordinator, 0));
         loop {
             self.step();
@@ -254,7 +257,13 @@ impl World {
         self.term += 1;
         let coordinator =
             Coordinator::taking_up(RUN.to_owned(), self.term, began.expect("it has begun"), self.terms);
+        let coordinator = coordinator.with_supply(self.supply());
         self.head = Some(Head { replay: Some(Replay::new()), ..Head::new(coordinator, self.term) });
+    }
+
+    /// The values of the plan's table, a few in a message.
+    fn supply(&self) -> Option<Supply> {
+        Supply::of(&self.plan, LONGEST).expect("they fit")
     }
 
     fn is_cut(&self, nth: usize) -> bool {

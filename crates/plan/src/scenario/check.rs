@@ -9,17 +9,17 @@ use crate::flag;
 use crate::flags::{DEFAULT_TIMEOUT, FlagReader, MAX_THREADS, seed, threads};
 use crate::{
     Activity, Csv, Environment, Expectation, Flags, IoChoice, Load, Mistake, Plan, Population, Probe,
-    Reconnect, Request, Share, Sources, Stage, Target, Think, Threshold,
+    Reconnect, Request, Share, Source, Sources, Stage, Target, Think, Threshold,
 };
 use std::collections::HashSet;
 
 /// Opens another file that the scenario names.
-type Open<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+type Open<'a> = &'a dyn Fn(&str) -> Result<Source, String>;
 
 /// Octets of the longest file: beyond that it is most likely the wrong one.
 const LONGEST_FILE: usize = 1 << 20;
 
-/// Reads the text of a scenario file. `file` is what mistakes call it, and `open` gives the text of another
+/// Reads the text of a scenario file. `file` is what mistakes call it, and `open` gives another
 /// file that it names, from the folder of the first; its error is a short reason. What `flags` say of the run (its seed,
 /// its threads, …) goes before the file; of the load they may change how many connections there are, how fast they come and for how long
 /// they are held, and the rest is a mistake.
@@ -111,8 +111,11 @@ fn tables(notes: &mut Notes, top: &Section, open: Open) -> Vec<Csv> {
             notes.add(scalar.at, &section.path, "missing file; use file = \"users.csv\"");
         }
         let table = section.read(notes, "file", |file| {
-            let text = open(file).map_err(|why| format!("{file:?} cannot be read: {why}"))?;
-            Csv::parse(&scalar.text, file, &text).map_err(|why| format!("{file:?}: {why}"))
+            let read = match open(file).map_err(|why| format!("{file:?} cannot be read: {why}"))? {
+                Source::Text(text) => Csv::parse(&scalar.text, file, &text),
+                Source::Head(head) => Csv::of_head(&scalar.text, file, &head),
+            };
+            read.map_err(|why| format!("{file:?}: {why}"))
         });
         tables.extend(table);
     }

@@ -13,8 +13,8 @@ mod written;
 
 use super::*;
 use crate::{
-    Activity, Environment, Flags, Hold, IoChoice, Load, Mistake, Plan, Ramp, Reconnect, Share, Sources,
-    Stage, Values,
+    Activity, Environment, Flags, Hold, IoChoice, Load, Mistake, Plan, Ramp, Reconnect, Share, Source,
+    Sources, Stage, Values,
 };
 use units::{Nanos, Random, Rate};
 
@@ -25,8 +25,8 @@ fn scenario(text: &str) -> Result<Plan, Vec<Mistake>> {
         _ => Err("no such host".to_owned()),
     };
     let open = |file: &str| match file {
-        "users.csv" => Ok("id,mail,word\n7,a@x,open sesame\n12,b@x,swordfish\n".to_owned()),
-        "empty.csv" => Ok("id\n".to_owned()),
+        "users.csv" => Ok(Source::Text("id,mail,word\n7,a@x,open sesame\n12,b@x,swordfish\n".to_owned())),
+        "empty.csv" => Ok(Source::Text("id\n".to_owned())),
         _ => Err("no such file".to_owned()),
     };
     let around = Environment { cores: 2, seed: 77, resolve: &resolve };

@@ -11,7 +11,7 @@ use net::{
     Io, Program, Shard,
     io::sim::{Faults, Net, SimIo, Turn},
 };
-use plan::{Environment, Flag, Flags, Part, Plan, Ports, SourcePool, Tuples, flag::Takes};
+use plan::{Environment, Flag, Flags, Part, Plan, Ports, Source, SourcePool, Tuples, flag::Takes};
 use run::{By, Conductor, Record, Schedule, Workers};
 use samples::{Command, Fault, Kind, Latency, Quantiles, Stage, Summary, Tick};
 use serve::{Counters, Http, Knobs, ServerShard};
@@ -57,10 +57,11 @@ pub(crate) fn scenario(text: &str, seed: u64) -> Plan {
 pub(crate) fn scenario_with(text: &str, open: &dyn Fn(&str) -> Result<String, String>, seed: u64) -> Plan {
     let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("no name service".to_owned()) };
     let around = Environment { cores: 1, seed, resolve: &resolve };
-    plan::scenario::read("load.toml", text, &Flags::default(), &around, open).unwrap_or_else(|mistakes| {
-        let mistakes: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
-        panic!("{}\n{text}", mistakes.join("\n"))
-    })
+    plan::scenario::read("load.toml", text, &Flags::default(), &around, &|file| open(file).map(Source::Text))
+        .unwrap_or_else(|mistakes| {
+            let mistakes: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+            panic!("{}\n{text}", mistakes.join("\n"))
+        })
 }
 
 /// Shards of the reference server on `net`, all at `at`, each with room for all `connections`.

@@ -29,8 +29,10 @@ fn file(name: &str) -> Plan {
 fn with_files(name: &str, text: &str) -> Plan {
     let resolve = |name: &str| Err(format!("a scenario of the project names no host: {name}"));
     let around = Environment { cores: 2, seed: 1, resolve: &resolve };
-    let open =
-        |file: &str| fs::read_to_string(root().join("scenarios").join(file)).map_err(|e| e.to_string());
+    let open = |file: &str| {
+        let text = fs::read_to_string(root().join("scenarios").join(file));
+        text.map(Source::Text).map_err(|e| e.to_string())
+    };
     read(name, text, &Flags::default(), &around, &open)
         .unwrap_or_else(|mistakes| panic!("{}", listed(&mistakes).join("\n")))
 }

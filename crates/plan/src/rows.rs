@@ -1,0 +1,248 @@
+//! Which rows of its tables the parts of a plan use, so that each machine is sent its own and no others.
+
+use std::sync::Arc;
+
+use crate::{
+    Column, Part, Plan, Role, Segment,
+    part::greatest_common_divisor,
+    text::{Place, Text},
+};
+
+/// The values that parts of a plan use: of each column that occurs in what they do, the rows of their connections. Their order
+/// depends on the plan and the parts only.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    columns: Vec<(Arc<Column>, Vec<u32>)>,
+}
+
+impl Rows {
+    /// Those of these parts of a plan, each once.
+    pub fn of(plan: &Plan, parts: &[Part]) -> Rows {
+        let mut columns: Vec<(Arc<Column>, Vec<u32>)> = Vec::new();
+        let mut plan = plan.clone();
+        for part in parts {
+            for column in columns_of(&mut plan, part.role) {
+                let known = columns.iter().position(|(known, _)| known.name() == column.name());
+                let nth = known.unwrap_or_else(|| {
+                    columns.push((column.clone(), Vec::new()));
+                    columns.len() - 1
+                });
+                let rows = &mut columns[nth].1;
+                rows.extend(rows_of(part, column.rows()));
+                // Both are runs that ascend, but for where a table begins again.
+                rows.sort();
+                rows.dedup();
+            }
+        }
+        Rows { columns }
+    }
+
+    /// How many values.
+    pub fn count(&self) -> u64 {
+        self.columns.iter().map(|(_, rows)| rows.len() as u64).sum()
+    }
+
+    /// The columns by their names, each with its values, where the plan has them.
+    pub fn columns(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &str>)> {
+        self.columns
+            .iter()
+            .map(|(column, rows)| (column.name(), rows.iter().map(|row| column.value((*row).into()))))
+    }
+
+    /// The values from the `first` one on, where the plan has them.
+    pub fn values_from(&self, first: u64) -> impl Iterator<Item = &str> {
+        let mut skipped = usize::try_from(first).unwrap_or(usize::MAX);
+        self.columns.iter().flat_map(move |(column, rows)| {
+            let begin = skipped.min(rows.len());
+            skipped -= begin;
+            rows[begin..].iter().map(|row| column.value((*row).into()))
+        })
+    }
+
+    /// The plan with these values, all of them in their order, instead of those that it has.
+    ///
+    /// # Errors
+    /// They are more or fewer, or one of them is not allowed where it is used.
+    pub fn fill(self, plan: &Plan, values: Vec<String>) -> Result<Plan, String> {
+        if values.len() as u64 != self.count() {
+            return Err(format!("{} values of its tables are needed: {}", self.count(), values.len()));
+        }
+        let mut values = values.into_iter();
+        let mut filled = Vec::new();
+        for (column, rows) in self.columns {
+            let own = values.by_ref().take(rows.len());
+            filled.push(Arc::new(column.with_rows(rows, own)?));
+        }
+        let mut plan = plan.clone();
+        for (text, place) in texts(&mut plan) {
+            for segment in &mut text.segments {
+                if let Segment::Csv(column) = segment
+                    && let Some(own) = filled.iter().find(|own| own.name() == column.name())
+                {
+                    *column = own.clone();
+                }
+            }
+            text.check(place)?;
+        }
+        Ok(plan)
+    }
+}
+
+/// The rows that the connections of a part use, of a table of so many.
+fn rows_of(part: &Part, rows: u32) -> impl Iterator<Item = u32> {
+    let (shard, shards, rows) = (u64::from(part.shard), u64::from(part.shards), u64::from(rows));
+    // After these it begins again.
+    let turn = rows / greatest_common_divisor(rows, shards);
+    (0..turn.min(part.connections.into())).map(move |nth| ((nth * shards + shard) % rows) as u32)
+}
+
+/// The columns that occur in what a part does.
+fn columns_of(plan: &mut Plan, role: Role) -> Vec<Arc<Column>> {
+    let texts = plan.population_mut(role).texts();
+    let segments = texts.into_iter().flat_map(|(text, _)| &text.segments);
+    let columns = segments.filter_map(|segment| match segment {
+        Segment::Csv(column) => Some(column.clone()),
+        _ => None,
+    });
+    columns.collect()
+}
+
+fn texts(plan: &mut Plan) -> impl Iterator<Item = (&mut Text, Place)> {
+    let probes = plan.probe.iter_mut().flat_map(|probe| &mut probe.populations);
+    plan.populations.iter_mut().chain(probes).flat_map(|population| population.texts())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Environment, Flags, Source, TableHead, scenario};
+
+    const TEXT: &str = r#"
+        target = "http://127.0.0.1:1/{csv users.mail}"
+        probe = "10/s"
+        [[population]]
+        name = "users"
+        connections = CONNECTIONS
+        [[population.step]]
+        request = "GET /?id={csv users.id}"
+        headers = { Authorization = "Bearer {csv users.token}" }
+        [[population]]
+        name = "guests"
+        target = "http://127.0.0.1:1/"
+        connections = 3
+        [csv.users]
+        file = "users.csv"
+    "#;
+
+    fn read(connections: u32, open: &dyn Fn(&str) -> Result<Source, String>) -> Plan {
+        let resolve = |_: &str| unreachable!("the target is an address");
+        let around = Environment { cores: 1, seed: 1, resolve: &resolve };
+        let text = TEXT.replace("CONNECTIONS", &connections.to_string());
+        scenario::read("load.toml", &text, &Flags::default(), &around, open).unwrap()
+    }
+
+    fn plan(connections: u32, rows: u32) -> Plan {
+        let lines: String = (0..rows).map(|row| format!("{row},token-{row},unused\n")).collect();
+        read(connections, &|_| Ok(Source::Text(format!("id,token,mail\n{lines}"))))
+    }
+
+    /// The same as a machine knows it that was sent no values.
+    fn head(connections: u32, head: &TableHead) -> Plan {
+        read(connections, &|_| Ok(Source::Head(head.clone())))
+    }
+
+    proptest! {
+        #[test]
+        fn all_parts_together_use_what_one_process_uses(
+            connections in 1u32..60, rows in 1u32..70, shards in 1u32..9, machines in 1u32..5
+        ) {
+            let plan = plan(connections, rows);
+            let mut parts = plan.parts(|_| shards);
+            parts.retain(|part| part.role == Role::Population(0));
+            let on_one: BTreeSet<u32> = (0..connections).map(|nth| nth % rows).collect();
+            let mut on_all = BTreeSet::new();
+            for machine in 0..machines {
+                let own: Vec<Part> =
+                    parts.iter().filter(|part| part.shard % machines == machine).copied().collect();
+                let used = Rows::of(&plan, &own);
+                let expected: BTreeSet<u32> = own.iter().flat_map(|part| {
+                    (0..part.connections).map(move |nth| (nth * shards + part.shard) % rows)
+                }).collect();
+                let ids: Vec<u32> =
+                    used.values_from(0).take(expected.len()).map(|id| id.parse().unwrap()).collect();
+                prop_assert_eq!(&ids, &expected.iter().copied().collect::<Vec<_>>());
+                prop_assert_eq!(used.count(), 2 * expected.len() as u64);
+                on_all.extend(expected);
+            }
+            prop_assert_eq!(on_all, on_one);
+        }
+
+        #[test]
+        fn a_machine_sends_what_one_process_would_send(connections in 1u32..40, rows in 1u32..50, shard in 0u32..3) {
+            let whole = plan(connections, rows);
+            let own: Vec<Part> = whole.parts(|_| 3).into_iter().filter(|part| part.shard == shard).collect();
+            let there = head(connections, &whole.tables[0].head());
+            let (used, needed) = (Rows::of(&whole, &own), Rows::of(&there, &own));
+            prop_assert_eq!(used.count(), needed.count());
+            // In two chunks.
+            let first = used.count() / 3;
+            let chunk = used.values_from(0).take(first as usize);
+            let values = chunk.chain(used.values_from(first)).map(str::to_owned).collect();
+            let filled = needed.fill(&there, values).unwrap();
+            for part in &own {
+                let texts = |plan: &Plan| plan.clone().population_mut(part.role).texts().into_iter()
+                    .map(|(text, _)| text.clone()).collect::<Vec<_>>();
+                for (here, there) in texts(&whole).iter().zip(&texts(&filled)) {
+                    prop_assert_eq!(here.max_len(), there.max_len());
+                    for nth in 0..part.connections {
+                        let written = |text: &Text| {
+                            let row = u64::from(nth * part.shards + part.shard);
+                            let (mut random, mut out) = (units::Random::new(1), vec![0; text.max_len()]);
+                            let end = text.write(&mut crate::Values::new(&mut random, 0, row), &mut out);
+                            out.truncate(end);
+                            out
+                        };
+                        prop_assert_eq!(written(here), written(there));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn who_uses_no_table_needs_no_row_and_unused_columns_stay() {
+        let plan = plan(10, 4);
+        let of = |role: Role| {
+            let parts: Vec<Part> = plan.parts(|_| 1).into_iter().filter(|part| part.role == role).collect();
+            Rows::of(&plan, &parts)
+                .columns
+                .iter()
+                .map(|(column, _)| column.name().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of(Role::Population(0)), ["users.id", "users.token"]);
+        assert!(of(Role::Population(1)).is_empty());
+        assert_eq!(of(Role::Probe(crate::ProbeKind::Fresh)), ["users.mail"]);
+    }
+
+    #[test]
+    fn values_are_checked_where_they_are_used() {
+        let whole = plan(2, 2);
+        let there = head(2, &whole.tables[0].head());
+        let fill = |values: [&str; 4]| {
+            let needed = Rows::of(&there, &there.parts(|_| 1)[..1]);
+            needed.fill(&there, values.map(str::to_owned).to_vec()).map(|_| ())
+        };
+        assert_eq!(fill(["0", "1", "token-0", "token-1"]), Ok(()));
+        let why = fill(["0", "1", "a\r\nb: c", "token-1"]).unwrap_err();
+        assert!(why.contains("{csv users.token}, row 1: ") && !why.contains("b: c"), "{why}");
+        let why = fill(["0", "1", "a-longer-one", "token-1"]).unwrap_err();
+        assert_eq!(why, "the values of column users.token are not those of its table");
+        let needed = Rows::of(&there, &there.parts(|_| 1)[..1]);
+        assert_eq!(needed.fill(&there, Vec::new()).unwrap_err(), "4 values of its tables are needed: 0");
+    }
+}
