@@ -177,9 +177,9 @@ impl Coordinator {
         self.members.iter().flat_map(|member| member.ready().roles.clone()).collect()
     }
 
-    /// Threads of all agents.
-    pub(crate) fn threads(&self) -> u32 {
-        self.members.iter().map(|member| member.ready().threads).sum()
+    /// How many threads each of them has.
+    pub(crate) fn threads(&self) -> Vec<u32> {
+        self.members.iter().flat_map(|member| member.ready().threads.clone()).collect()
     }
 
     /// `uring` or `epoll`, or `mixed`.

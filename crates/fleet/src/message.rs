@@ -225,7 +225,8 @@ pub(crate) struct Ready {
     pub(crate) roles: Vec<Role>,
     /// Connections that are its part.
     pub(crate) wanted: u64,
-    pub(crate) threads: u32,
+    /// Threads of each worker.
+    pub(crate) threads: Vec<u32>,
     /// Processors that it may use.
     #[serde(default)]
     pub(crate) cores: u32,

@@ -133,18 +133,21 @@ pub(crate) fn of(assign: &Assign) -> Share {
 
 /// What these parts are to the coordinator, and which worker each of them belongs to: all with the same role to one.
 pub(crate) fn workers(parts: &[Part]) -> (Ready, Vec<u32>) {
-    let mut roles: Vec<Role> = Vec::new();
+    let (mut roles, mut threads): (Vec<Role>, Vec<u32>) = (Vec::new(), Vec::new());
     let mut of = |role: Role| {
         let known = roles.iter().position(|known| *known == role);
-        known.unwrap_or_else(|| {
+        let nth = known.unwrap_or_else(|| {
             roles.push(role);
+            threads.push(0);
             roles.len() - 1
-        }) as u32
+        });
+        threads[nth] += 1;
+        nth as u32
     };
     let workers = parts.iter().map(|part| of(part.role)).collect();
     let is_load = |part: &&Part| matches!(part.role, Role::Population(_));
     let wanted = parts.iter().filter(is_load).map(|part| u64::from(part.connections)).sum();
-    (Ready { roles, wanted, threads: parts.len() as u32, ..Ready::default() }, workers)
+    (Ready { roles, wanted, threads, ..Ready::default() }, workers)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use samples::{Phase, Tick};
 use units::Nanos;
 
 use crate::{
-    record::{PopulationRecord, Record},
+    record::{LOST_WORKER, PopulationRecord, Record},
     schedule::{Order, Schedule},
     workers::{Update, Workers},
 };
@@ -110,17 +110,22 @@ impl<'a> Conductor<'a> {
         start: Nanos,
         started: Nanos,
     ) -> Conductor<'a> {
-        let role = workers.role();
+        let (role, threads) = (workers.role(), workers.threads());
         let workers_of = |nth| role.iter().filter(|role| **role == Role::Population(nth)).count() as u32;
+        let threads_of = |nth| {
+            let own = role.iter().zip(&threads).filter(|(role, _)| **role == Role::Population(nth));
+            own.map(|(_, threads)| threads).sum()
+        };
         let populations = 0..plan.populations.len() as u16;
         let period = workers.period();
         let latency = period.max(workers.notice());
         let measured = |nth| PopulationRecord {
             line: Tick::starting(start),
+            threads: threads_of(nth),
             ..PopulationRecord::of(plan, nth, workers_of(nth), period)
         };
         let populations: Vec<PopulationRecord> = populations.map(measured).collect();
-        let threads = populations.iter().map(|measured| measured.shards).sum();
+        let threads = populations.iter().map(|measured| measured.threads).sum();
         let before = Tick { ramped_at: Nanos::NEVER, ..Tick::default() };
         Conductor {
             plan,
@@ -263,7 +268,7 @@ impl<'a> Conductor<'a> {
             ..*report
         };
         if !self.carries_on {
-            self.ends_by = Some("a lost worker");
+            self.ends_by = Some(LOST_WORKER);
         }
     }
 

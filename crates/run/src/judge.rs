@@ -93,7 +93,7 @@ fn population(
     let totals = &measured.totals;
     let figures = Figures {
         target: population.target.text.clone(),
-        threads: measured.shards,
+        threads: measured.threads,
         ramp_s: measured.ramp.secs_f64(),
         duration_s: measured.at_load.secs_f64(),
         elapsed_s: measured.elapsed.secs_f64(),

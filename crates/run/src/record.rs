@@ -9,6 +9,9 @@ use crate::{
     rejections::Rejection, schedule::Schedule, silences::Silences,
 };
 
+/// What ends a run early that does not go on without one of its workers.
+pub(crate) const LOST_WORKER: &str = "a lost worker";
+
 /// A run, measured.
 #[derive(Default)]
 pub struct Record {
@@ -138,7 +141,9 @@ pub(crate) struct PopulationRecord {
     /// Time that requests were under way at full load, and that full load lasted, of all shards together.
     pub(crate) waiting_ns: u128,
     pub(crate) loaded_ns: u128,
+    /// Workers: those on agents are more than one thread each.
     pub(crate) shards: u32,
+    pub(crate) threads: u32,
 }
 
 impl PopulationRecord {

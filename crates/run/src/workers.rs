@@ -21,6 +21,11 @@ pub trait Workers {
     /// What each of them drives; a worker's number is its place here.
     fn role(&self) -> Vec<Role>;
 
+    /// How many threads each of them has.
+    fn threads(&self) -> Vec<u32> {
+        vec![1; self.role().len()]
+    }
+
     /// Every worker applies an order within this time after it was [given](Workers::order).
     fn notice(&self) -> Nanos;
 

@@ -273,7 +273,7 @@ impl Fleet {
         while self.replay.is_none() && self.coordinator.start().is_none_or(|start| self.clock() < start) {
             self.turn(LOOKS);
         }
-        Ground::elsewhere(Nanos::ZERO, self.coordinator.io(), self.coordinator.threads())
+        Ground::elsewhere(Nanos::ZERO, self.coordinator.io(), self.coordinator.threads().iter().sum())
     }
 
     /// Runs the plan that it was [gathered](Fleet::gather) for; the sinks see it as it happens.
@@ -314,6 +314,10 @@ impl Fleet {
 impl Workers for Fleet {
     fn role(&self) -> Vec<Role> {
         self.coordinator.roles()
+    }
+
+    fn threads(&self) -> Vec<u32> {
+        self.coordinator.threads()
     }
 
     fn notice(&self) -> Nanos {

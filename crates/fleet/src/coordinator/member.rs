@@ -147,7 +147,7 @@ impl Member {
 
     pub(super) fn ready(&self) -> &Ready {
         static NOT_YET: Ready =
-            Ready { roles: Vec::new(), wanted: 0, threads: 0, cores: 0, io: String::new() };
+            Ready { roles: Vec::new(), wanted: 0, threads: Vec::new(), cores: 0, io: String::new() };
         match &self.answer {
             Answer::Ready(ready) => ready,
             _ => &NOT_YET,

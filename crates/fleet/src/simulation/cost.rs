@@ -75,7 +75,7 @@ fn a_thousand_agents_cost() {
     let ticks: Vec<Tick> = (0..DIFFERENT).map(|_| tick(&mut random)).collect();
     let role = vec![Role::Population(0)];
     let ready =
-        Ready { roles: role.clone(), wanted: CONNECTIONS, threads: 8, cores: 8, io: "uring".to_owned() };
+        Ready { roles: role.clone(), wanted: CONNECTIONS, threads: vec![8], cores: 8, io: "uring".to_owned() };
     let part = |nth| Assign {
         shards: vec![Range { first: 8 * nth, own: 8, all: 8 * AGENTS }],
         tuples: (0, 1),

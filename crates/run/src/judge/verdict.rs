@@ -6,7 +6,7 @@ use serde_json::Value;
 use units::Count;
 
 use super::{evidence::Evidence, honesty, limit::ours::describe_errno};
-use crate::record::PopulationRecord;
+use crate::record::{LOST_WORKER, PopulationRecord};
 
 /// What is to be judged, besides the summary.
 pub(super) struct Facts<'a> {
@@ -53,7 +53,11 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     let has_lost = lost().any(|agent| agent.taken_over_by.is_empty());
     reasons.splice(0..0, lost().map(lost_agent));
     if let Some(whom) = facts.interrupted {
-        reasons.insert(0, format!("interrupted by {whom}"));
+        let reason = match lost().next().filter(|_| whom == LOST_WORKER) {
+            Some(agent) => format!("interrupted by the loss of agent {}", agent.id),
+            None => format!("interrupted by {whom}"),
+        };
+        reasons.insert(0, reason);
         return (Verdict::Interrupted, reasons);
     }
     if let Some(missing) = s.incomplete() {
