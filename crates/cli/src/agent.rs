@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use fleet::{About, Allow, Caps, Control, Fleet, Identity, Job, Kubernetes, Link, Server, Service};
+use fleet::{Allow, Caps, Control, Fleet, Identity, Job, Kubernetes, Link, Server, Service};
 use host::Root;
 use plan::{Flags, Plan, Source, TableHead, flag};
 use run::Workers;
@@ -84,13 +84,11 @@ fn join(
     let version = env!("CARGO_PKG_VERSION");
     let who =
         Identity::of_this_machine(&Root::real(), id.clone(), version, plans::cores(), calibration, &doctor);
-    let incarnation = who.incarnation;
     let control = Control::new(&link, who, &doctor, calibrate::elsewhere)
         .map_err(|why| Failure::machine(format!("--nats: {why}")))?;
     let spool = folders::data().unwrap_or_else(|| std::env::temp_dir().join("throng")).join("spool");
     print_stdout(&format!("agent {id} at {server}\n"))?;
-    let about = About { id, incarnation, version: version.to_owned(), cores: plans::cores(), spool };
-    let mut service = Service::new(link, about, limits, &planner).with_control(control);
+    let mut service = Service::new(link, control.identity(), spool, limits, &planner).with_control(control);
     service.serve(stop, idle, &mut |line| message(line)).map_err(Failure::machine)
 }
 

@@ -16,7 +16,7 @@ use units::Nanos;
 pub use allow::Allow;
 pub use caps::{Caps, Held};
 pub use machine::Planner;
-pub use service::{About, Service};
+pub use service::Service;
 
 use self::{counting::Counting, filling::Filling};
 use crate::message::{

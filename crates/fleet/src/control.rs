@@ -46,7 +46,12 @@ fn to_run(run: &str) -> String {
 pub enum Request {
     /// Who it is, and what it does.
     Status,
-    /// The same, after its doctor has looked again.
+    /// The same, of a process that is to be an agent of this name.
+    Joining {
+        /// The one that asks.
+        incarnation: u32,
+    },
+    /// As [`Request::Status`], after its doctor has looked again.
     Doctor,
     /// To take no new run, until [`Request::Undrain`] or a restart.
     Drain,
@@ -62,7 +67,7 @@ pub enum Request {
 impl Request {
     /// Whether an agent is the same afterwards.
     fn only_looks(&self) -> bool {
-        matches!(self, Request::Status | Request::Doctor)
+        matches!(self, Request::Status | Request::Joining { .. } | Request::Doctor)
     }
 }
 

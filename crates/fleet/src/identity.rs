@@ -7,7 +7,7 @@ use plan::{Flags, Plan, capacity};
 use samples::Calibration;
 use serde::{Deserialize, Serialize};
 
-use crate::message::PROTOCOL;
+use crate::message::{Here, Incarnation, PROTOCOL};
 
 /// The longest name of an agent.
 const LONGEST_NAME: usize = 64;
@@ -124,6 +124,19 @@ impl Identity {
         let need = Need { connections: self.connections.clamp(1, u32::MAX.into()), ..need };
         let findings = host::preflight(root, &need);
         self.findings = findings.into_iter().take(MOST_FINDINGS).map(AgentFinding::from).collect();
+    }
+
+    /// What of it an agent announces each second.
+    pub(crate) fn here(&self) -> Here {
+        Here {
+            who: Incarnation { id: self.id.clone(), nonce: self.incarnation },
+            protocol: self.protocol,
+            version: self.version.clone(),
+            network: self.network.clone(),
+            cores: self.cores,
+            is_draining: false,
+            run: None,
+        }
     }
 
     /// How much of a load it takes, beside others: its processors.

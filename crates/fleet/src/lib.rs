@@ -34,7 +34,7 @@ mod share;
 #[cfg(test)]
 mod simulation;
 
-pub use agent::{About, Allow, Caps, Held, Planner, Service};
+pub use agent::{Allow, Caps, Held, Planner, Service};
 pub use control::{
     AgentStatus, Calibrator, Commands, Control, Operator, Reply, Request, RunReply, RunRequest,
 };

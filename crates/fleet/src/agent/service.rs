@@ -14,8 +14,9 @@ use units::{Clock, Nanos};
 use super::{Agent, Allow, Caps, Planner, machine::Local};
 use crate::{
     control::Control,
+    identity::Identity,
     link::{Inbox, Link, Stored},
-    message::{Author, Down, EVERY, HERE, Here, Incarnation, PROTOCOL, Record, WHO, to_agent, to_run},
+    message::{Author, Down, EVERY, HERE, Record, WHO, to_agent, to_run},
     outbox::Outbox,
 };
 
@@ -37,36 +38,18 @@ pub struct Service<'a> {
     lag: Option<Nanos>,
 }
 
-/// What an agent is.
-pub struct About {
-    /// Unique in the fleet.
-    pub id: String,
-    /// Random, and another one after each start.
-    pub incarnation: u32,
-    /// throng's version.
-    pub version: String,
-    /// Processors that it may use.
-    pub cores: u32,
-    /// Where it keeps what could not be delivered yet.
-    pub spool: PathBuf,
-}
-
 impl<'a> Service<'a> {
-    /// Joins the fleet at this server.
-    pub fn new(link: Link, about: About, (allow, caps): (Allow, Caps), planner: Planner<'a>) -> Service<'a> {
-        let root = Root::real();
-        let who = Incarnation { id: about.id, nonce: about.incarnation };
-        let here = Here {
-            protocol: PROTOCOL,
-            version: about.version,
-            network: host::network_id(&root),
-            cores: about.cores,
-            is_draining: false,
-            run: None,
-            who,
-        };
-        let outbox = Outbox::with_spool(Author::Agent(here.who.clone()), about.spool);
-        let agent = Agent::new(here, Local::new(allow, caps, planner, root));
+    /// Joins the fleet at this server; `spool`: where it keeps what could not be delivered yet.
+    pub fn new(
+        link: Link,
+        identity: &Identity,
+        spool: PathBuf,
+        (allow, caps): (Allow, Caps),
+        planner: Planner<'a>,
+    ) -> Service<'a> {
+        let here = identity.here();
+        let outbox = Outbox::with_spool(Author::Agent(here.who.clone()), spool);
+        let agent = Agent::new(here, Local::new(allow, caps, planner, Root::real()));
         Service {
             link,
             agent,

@@ -52,21 +52,17 @@ impl<'a> Control<'a> {
         planner: &'a dyn Fn(&Flags) -> Result<Plan, String>,
         calibrator: Calibrator,
     ) -> Result<Control<'a>, String> {
-        /// Others reply within this time.
-        const ALONE: Nanos = Nanos::from_millis(300);
         let id = identity.id.as_str();
-        let other = link.ask::<Reply>(named(id), &Request::Status)?.next(ALONE);
-        if let Some(Reply::Status(other)) = other {
-            let host = &other.identity.host;
+        let asked = link.serve(named(id))?;
+        if let Some(host) = namesake(link, &identity, &asked)? {
             return Err(format!("an agent named {id} has already joined, on {host}; use another --name"));
         }
-        let mut requests = Vec::new();
+        let mut requests = vec![(asked, false)];
         for (subject, steers) in [
             (TO_ALL.to_owned(), true),
             (to_one(id), true),
             (LOOK_AT_ALL.to_owned(), false),
             (look_at(id), false),
-            (named(id), false),
         ] {
             requests.push((link.serve(subject)?, steers));
         }
@@ -119,6 +115,9 @@ impl<'a> Control<'a> {
     fn handle(&mut self, asked: Asked<Request>, run: Option<&str>, lag_ns: Option<u64>) {
         match &asked.message {
             Request::Status => {}
+            // Its own question, that came back.
+            Request::Joining { incarnation } if *incarnation == self.identity.incarnation => return,
+            Request::Joining { .. } => {}
             Request::Doctor => self.identity.examine(&Root::real(), self.planner),
             Request::Drain => self.is_drained = true,
             Request::Undrain => self.is_drained = false,
@@ -186,4 +185,37 @@ impl<'a> Control<'a> {
         }
         self.calibrating = None;
     }
+}
+
+/// Where another process is, or is to be, an agent of this name; none where the name is ours. Of two that start at the same moment one
+/// at least has the other's question, and the lower incarnation stays.
+fn namesake(
+    link: &Link,
+    identity: &Identity,
+    asked: &Inbox<Asked<Request>>,
+) -> Result<Option<String>, String> {
+    /// Others reply, and ask, within this time.
+    const ALONE: u32 = 30;
+    const LOOKS: Nanos = Nanos::from_millis(10);
+    let (id, own) = (identity.id.as_str(), identity.incarnation);
+    let replies: Inbox<Reply> = link.ask(named(id), &Request::Joining { incarnation: own })?;
+    for _ in 0..ALONE {
+        if let Some(Reply::Status(other)) = replies.next(LOOKS) {
+            return Ok(Some(other.identity.host));
+        }
+        while let Some(question) = asked.next(Nanos::ZERO) {
+            match question.message {
+                Request::Joining { incarnation } if incarnation < own => {
+                    return Ok(Some(identity.host.clone()));
+                }
+                Request::Joining { incarnation } if incarnation > own => {
+                    let identity = identity.clone();
+                    question
+                        .reply(&Reply::Status(Box::new(AgentStatus { identity, ..AgentStatus::default() })));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(None)
 }
