@@ -4,6 +4,7 @@ mod failure;
 mod inbox;
 mod log;
 mod notices;
+mod pieces;
 mod requests;
 mod server;
 

@@ -6,17 +6,21 @@ use std::{
 };
 
 use async_nats::{
-    HeaderMap,
+    HeaderMap, HeaderValue,
     jetstream::{
         self,
         consumer::{DeliverPolicy, pull::OrderedConfig},
+        context::PublishError,
         stream::{Config, DiscardPolicy, StorageType},
     },
 };
 use futures_util::StreamExt;
 use units::Nanos;
 
-use super::Link;
+use super::{
+    Link,
+    pieces::{Pieces, Place, cut},
+};
 use crate::{
     message::{Entry, LOGS, log_of},
     outbox::{Parcel, Ticket, decode},
@@ -29,6 +33,12 @@ const KEPT: Duration = Duration::from_hours(24);
 const STORES: Duration = Duration::from_secs(5);
 /// Before a log that could not be read is read again.
 const AGAIN: Duration = Duration::from_millis(200);
+
+/// Octets of headers beside an entry, which count as part of the message.
+const HEADERS: usize = 512;
+/// The header of a [piece](super::pieces) of an entry: its place. The entry's name is in the one before.
+const PIECE: &str = "throng-piece";
+const ENTRY: &str = "throng-entry";
 
 /// What became of entries that were sent.
 pub(crate) type Stored = (Ticket, bool);
@@ -62,12 +72,28 @@ impl Link {
     /// Sends an entry; what became of it goes to `stored`.
     pub(crate) fn store(&self, parcel: Parcel, stored: Sender<Stored>) {
         let context = self.jetstream();
+        // A server that takes less than that takes no offer, either.
+        let longest = self.longest().saturating_sub(HEADERS).max(HEADERS);
         self.spawn(async move {
             let Parcel { ticket, subject, id, bytes } = parcel;
-            let mut headers = HeaderMap::new();
-            headers.insert(async_nats::header::NATS_MESSAGE_ID, id);
-            let sent = async { context.publish_with_headers(subject, headers, bytes.into()).await?.await };
-            let is_stored = matches!(tokio::time::timeout(STORES, sent).await, Ok(Ok(_)));
+            let is_whole = bytes.len() <= longest;
+            let sent = async {
+                for (place, piece) in cut(&bytes, longest) {
+                    let mut headers = HeaderMap::new();
+                    if is_whole {
+                        headers.insert(async_nats::header::NATS_MESSAGE_ID, id.as_str());
+                    } else {
+                        let own = format!("{id}-{}", place.text());
+                        headers.insert(async_nats::header::NATS_MESSAGE_ID, own);
+                        headers.insert(ENTRY, id.as_str());
+                        headers.insert(PIECE, place.text());
+                    }
+                    let piece = piece.to_vec().into();
+                    context.publish_with_headers(subject.clone(), headers, piece).await?.await?;
+                }
+                Ok::<_, PublishError>(())
+            };
+            let is_stored = matches!(tokio::time::timeout(STORES, sent).await, Ok(Ok(())));
             // No one waits for it any more if the run has ended.
             let _ = stored.send((ticket, is_stored));
         });
@@ -78,9 +104,12 @@ impl Link {
         let (sender, entries) = mpsc::channel();
         let (context, subject) = (self.jetstream(), log_of(run));
         self.spawn(async move {
-            let mut next = 0;
+            let (mut next, mut pieces) = (0, Pieces::default());
             // Until its reader is gone.
-            while read(&context, &subject, &mut next, &sender).await.is_none_or(|is_read| is_read) {
+            while read(&context, &subject, (&mut next, &mut pieces), &sender)
+                .await
+                .is_none_or(|is_read| is_read)
+            {
                 tokio::time::sleep(AGAIN).await;
             }
         });
@@ -103,7 +132,7 @@ impl Link {
 async fn read(
     context: &jetstream::Context,
     subject: &str,
-    next: &mut u64,
+    (next, pieces): (&mut u64, &mut Pieces),
     entries: &Sender<Stamped>,
 ) -> Option<bool> {
     let stream = context.get_stream(STREAM).await.ok()?;
@@ -119,8 +148,16 @@ async fn read(
         let info = message.info().ok()?;
         let at = Nanos(u64::try_from(info.published.unix_timestamp_nanos()).unwrap_or(0));
         *next = info.stream_sequence + 1;
+        let header = |name| message.headers.as_ref()?.get(name).map(HeaderValue::as_str);
+        let place = header(PIECE).and_then(Place::parse);
+        let entry = match (header(ENTRY), place) {
+            (Some(name), Some(place)) => {
+                pieces.put(name, place, &message.payload).and_then(|bytes| decode(&bytes))
+            }
+            _ => decode(&message.payload),
+        };
         // What is not of this protocol is not ours.
-        if let Some(entry) = decode(&message.payload)
+        if let Some(entry) = entry
             && entries.send((at, entry)).is_err()
         {
             return Some(false);
