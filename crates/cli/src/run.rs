@@ -48,7 +48,8 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     files.json(outputs.json.as_deref())?;
     let log = outputs.hlog.clone().or_else(|| bundle.as_ref().map(|bundle| bundle.hlog.clone()));
     let log = log.map(|file| log_file(file, outputs.hlog.is_some(), &mut files)).transpose()?;
-    let record = runs::record(units::date().into(), scenario.map(|scenario| scenario.text), &outputs.tags);
+    let record =
+        runs::record(units::date().into(), scenario.as_ref().map(|file| file.text.as_str()), &outputs.tags);
     let mut report = (!report_files.is_empty()).then(|| Report::new(record.clone()));
     let bundled = bundle.as_ref().map(|bundle| bundle.csv.as_str());
     let mut exporters = metrics::exporters(&outputs, bundled, record.began_ms, &mut files)?;

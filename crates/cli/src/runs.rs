@@ -137,7 +137,7 @@ pub(crate) fn file() -> Result<PathBuf, String> {
 }
 
 /// The record of a run that starts now; `scenario`: the text of its scenario file.
-pub(crate) fn record(began: Date, scenario: Option<String>, tags: &[String]) -> RunRecord {
+pub(crate) fn record(began: Date, scenario: Option<&str>, tags: &[String]) -> RunRecord {
     let root = Root::real();
     RunRecord {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -146,7 +146,8 @@ pub(crate) fn record(began: Date, scenario: Option<String>, tags: &[String]) -> 
         began_ms: began,
         host: host::facts(&root),
         settings: host::settings(&root),
-        scenario,
+        // What is stored, or goes into a report, has no secret of a header.
+        scenario: scenario.map(plan::scenario::without_secrets),
         tags: tags.to_vec(),
         ..RunRecord::default()
     }

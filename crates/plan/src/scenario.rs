@@ -11,10 +11,12 @@ mod load;
 mod overrides;
 mod population;
 mod schema;
+mod secrets;
 mod step;
 
 pub use check::read;
 pub use schema::{reference, schema};
+pub use secrets::without_secrets;
 
 /// Is a target a scenario file?
 pub fn is_file(target: &str) -> bool {

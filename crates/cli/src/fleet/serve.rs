@@ -123,7 +123,7 @@ impl Runner for Place {
         let tags: Vec<String> = flags.all(&flag::TAG).map(str::to_owned).collect();
         let record = RunRecord {
             words: words(&flags),
-            ..runs::record(units::date().into(), spec.scenario.clone(), &tags)
+            ..runs::record(units::date().into(), scenario, &tags)
         };
         let target = spec.target.clone().unwrap_or_else(|| plan.populations[0].target.text.clone());
         let work: Work = match self {

@@ -1,0 +1,85 @@
+//! A scenario file without the secrets in it, to be stored and shown.
+
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+
+/// Headers that are no secret, and say how the requests of a run are made; in lower case.
+const PUBLIC: [&str; 9] = [
+    "accept",
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "connection",
+    "content-type",
+    "host",
+    "origin",
+    "user-agent",
+];
+
+/// The text of a scenario file with `***` for the values of its headers, but for those that are no secret, such as
+/// `Content-Type`. Everything else, comments and line breaks too, is as it was.
+pub fn without_secrets(text: &str) -> String {
+    let (root, _) = DeTable::parse_recoverable(text);
+    let mut spans = Vec::new();
+    find(root.get_ref(), &mut spans);
+    spans.sort_by_key(|span: &Range<usize>| std::cmp::Reverse(span.start));
+    let mut text = text.to_owned();
+    for span in spans {
+        text.replace_range(span, "\"***\"");
+    }
+    text
+}
+
+/// Where the secrets of a table are.
+fn find(table: &DeTable, spans: &mut Vec<Range<usize>>) {
+    for (name, value) in table.iter() {
+        match value.get_ref() {
+            DeValue::Table(headers) if name.get_ref() == "headers" => {
+                let is_public = |name: &str| PUBLIC.contains(&name.to_lowercase().as_str());
+                let secret = headers.iter().filter(|(name, _)| !is_public(name.get_ref()));
+                spans.extend(secret.map(|(_, value)| value.span()));
+            }
+            DeValue::Table(inner) => find(inner, spans),
+            DeValue::Array(items) => {
+                let tables = items.iter().filter_map(|item| item.get_ref().as_table());
+                tables.for_each(|inner| find(inner, spans));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        assert_eq!(without_secrets(text), expected);
+    }
+
+    #[test]
+    fn the_values_of_headers_are_left_out() {
+        let same = "# a comment\ntarget = \"http://h/\"\nbody = \"{}\"\n";
+        check(same, same);
+        check(
+            "[[population]]\n[[population.step]]\nheaders = { Authorization = \"Bearer é\", Content-Type = 'a/b', x = '''1''' } # so\n",
+            "[[population]]\n[[population.step]]\nheaders = { Authorization = \"***\", Content-Type = 'a/b', x = \"***\" } # so\n",
+        );
+        check(
+            "[[population]]\nstep = [{ headers = { Cookie = \"a=b\" }, request = \"GET /\" }]\n",
+            "[[population]]\nstep = [{ headers = { Cookie = \"***\" }, request = \"GET /\" }]\n",
+        );
+        check(
+            "headers.X-Key = \"s\"\n[headers]\ny = \"\"\"\nt\"\"\"\n",
+            "headers.X-Key = \"***\"\n[headers]\ny = \"***\"\n",
+        );
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_taken(text in "(\\[?headers\\]?|[a-z.=\"'{}\\[\\]\n# é]){0,30}") {
+            without_secrets(&text);
+        }
+    }
+}
