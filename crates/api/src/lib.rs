@@ -15,6 +15,8 @@ use std::{future, io, net::SocketAddr, sync::Arc};
 use exporters::web::{Opens, Web};
 use samples::{RunRecord, Sink, Summary};
 use serde_json::Value;
+use units::Date;
+use view::Report;
 
 use runs::Runs;
 
@@ -52,13 +54,44 @@ pub struct Finished {
     pub stored: Option<String>,
 }
 
+/// A stored run that was started by this API before this process.
+pub struct Past {
+    /// Its id in this API.
+    pub id: String,
+    /// What it loaded.
+    pub target: String,
+    /// When it began.
+    pub began: Date,
+    /// Connections of its plan.
+    pub connections: u64,
+    /// Its summary as it is stored; null, where it did not come to its end.
+    pub summary: Value,
+    /// Its id in the run store.
+    pub stored: String,
+}
+
 /// What carries out runs: this machine, or a fleet.
 pub trait Runner: Send + Sync + 'static {
-    /// Reads what is to run.
+    /// Reads what is to run; `id`: of the run in this API.
     ///
     /// # Errors
     /// All mistakes, a line each.
-    fn read(&self, spec: &Spec) -> Result<Ready, Vec<String>>;
+    fn read(&self, spec: &Spec, id: &str) -> Result<Ready, Vec<String>>;
+
+    /// The stored runs that this API started before this process, the oldest first.
+    fn past(&self) -> Vec<Past>;
+
+    /// The report of one of them, by its id in the run store.
+    ///
+    /// # Errors
+    /// It is not there any more, or cannot be read.
+    fn report(&self, stored: &str) -> Result<Report, String>;
+
+    /// Leaves one of them out of [`Runner::past`] from now on.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    fn forget(&self, stored: &str) -> Result<(), String>;
 
     /// The agents that have joined, each as an object with its `id`.
     ///

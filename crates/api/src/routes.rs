@@ -92,7 +92,7 @@ async fn show(State(runs): Shared, Path(id): Path<String>) -> Served {
 }
 
 async fn events(State(runs): Shared, Path(id): Path<String>) -> Served {
-    Ok(runs.get(&id)?.followed.events().into_response())
+    Ok(apart(move || runs.followed(&id)).await?.events().into_response())
 }
 
 async fn change(State(runs): Shared, Path(id): Path<String>, body: Result<Bytes, BytesRejection>) -> Served {

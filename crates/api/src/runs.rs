@@ -4,13 +4,13 @@ use std::{sync::Arc, thread::JoinHandle};
 
 use axum::http::StatusCode;
 use parking_lot::Mutex;
-use samples::{Command, RunRecord};
+use samples::{Command, Header, RunRecord};
 use serde::Serialize;
 use serde_json::{Value, json};
 use units::Date;
 use view::{Feed, Followed};
 
-use crate::{Finished, Ready, Runner, Spec, problem::Problem};
+use crate::{Finished, Past, Ready, Runner, Spec, problem::Problem};
 
 /// Runs that are over of which the results are kept; all of them are in the run store.
 const KEPT: usize = 100;
@@ -25,9 +25,12 @@ pub(crate) struct Runs {
 /// A run.
 pub(crate) struct Run {
     pub(crate) id: String,
-    pub(crate) followed: Followed,
+    /// None, before the first one follows a run of an earlier process.
+    followed: Mutex<Option<Followed>>,
     target: String,
     began: Date,
+    /// Connections of its plan, where it is of an earlier process.
+    connections: u64,
     now: Mutex<Now>,
 }
 
@@ -36,7 +39,7 @@ pub(crate) struct Run {
 struct Now {
     state: State,
     reasons: Vec<String>,
-    verdict: Option<&'static str>,
+    verdict: Option<String>,
     summary: Option<Value>,
     stored: Option<String>,
 }
@@ -53,11 +56,16 @@ enum State {
     Done,
     /// It could not begin.
     Refused,
+    /// The server that started it ended before it did.
+    Unfinished,
 }
 
 impl Runs {
     pub(crate) fn new(runner: Box<dyn Runner>) -> Runs {
-        Runs { runner, all: Mutex::default(), threads: Mutex::default() }
+        let past = runner.past();
+        let kept = past.len().saturating_sub(KEPT);
+        let all = past.into_iter().skip(kept).map(|past| Arc::new(Run::past(past))).collect();
+        Runs { runner, all: Mutex::new(all), threads: Mutex::default() }
     }
 
     /// The agents that have joined.
@@ -76,14 +84,27 @@ impl Runs {
         all.iter().find(|run| run.id == id).cloned().ok_or_else(|| Problem::unknown(id))
     }
 
+    /// A run as its followers have it; one of an earlier process is read, which may take a while.
+    pub(crate) fn followed(&self, id: &str) -> Result<Followed, Problem> {
+        let run = self.get(id)?;
+        if let Some(followed) = &*run.followed.lock() {
+            return Ok(followed.clone());
+        }
+        let failed = |why| Problem::new(StatusCode::SERVICE_UNAVAILABLE, why);
+        let stored = run.now.lock().stored.clone().unwrap_or_default();
+        let followed = Followed::over(self.runner.report(&stored).map_err(failed)?);
+        Ok(run.followed.lock().insert(followed).clone())
+    }
+
     /// Reads what is to run, which may take a while, and starts it. Also returns what carries its events, to be spawned.
     pub(crate) fn start(
         self: &Arc<Self>,
         spec: &Spec,
     ) -> Result<(Arc<Run>, impl Future<Output = ()> + Send + use<>), Problem> {
         self.check_room(&self.all.lock())?;
-        let Ready { target, record, work } = self.runner.read(spec).map_err(Problem::wrong)?;
-        let (run, mut feed, forward) = Run::new(target, record);
+        let id = format!("{:08x}", units::system_random() as u32);
+        let Ready { target, record, work } = self.runner.read(spec, &id).map_err(Problem::wrong)?;
+        let (run, mut feed, forward) = Run::new(id, target, record);
         {
             let mut all = self.all.lock();
             // Another one may have come meanwhile.
@@ -129,6 +150,10 @@ impl Runs {
             run.command(Command::Stop)?;
             return Ok(false);
         }
+        if let Some(stored) = run.now.lock().stored.as_deref() {
+            let failed = |why| Problem::new(StatusCode::SERVICE_UNAVAILABLE, why);
+            self.runner.forget(stored).map_err(failed)?;
+        }
         self.all.lock().retain(|run| run.id != id);
         Ok(true)
     }
@@ -147,12 +172,27 @@ impl Runs {
 }
 
 impl Run {
-    fn new(target: String, record: RunRecord) -> (Arc<Run>, Feed, impl Future<Output = ()> + Send + 'static) {
+    fn new(
+        id: String,
+        target: String,
+        record: RunRecord,
+    ) -> (Arc<Run>, Feed, impl Future<Output = ()> + Send + 'static) {
         let began = record.began_ms;
         let (followed, feed, forward) = Followed::new(record);
-        let id = format!("{:08x}", units::system_random() as u32);
-        let now = Mutex::default();
-        (Arc::new(Run { id, followed, target, began, now }), feed, forward)
+        let (followed, now) = (Mutex::new(Some(followed)), Mutex::default());
+        (Arc::new(Run { id, followed, target, began, connections: 0, now }), feed, forward)
+    }
+
+    fn past(Past { id, target, began, connections, summary, stored }: Past) -> Run {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let now = Now {
+            state: if summary.is_null() { State::Unfinished } else { State::Done },
+            reasons: summary["reasons"].as_array().into_iter().flatten().filter_map(text).collect(),
+            verdict: text(&summary["verdict"]),
+            summary: Some(summary),
+            stored: Some(stored),
+        };
+        Run { id, followed: Mutex::default(), target, began, connections, now: Mutex::new(now) }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -160,12 +200,16 @@ impl Run {
     }
 
     fn is_over(&self) -> bool {
-        matches!(self.now.lock().state, State::Done | State::Refused)
+        !matches!(self.now.lock().state, State::Preparing | State::Running)
     }
 
     /// Connections of its plan; none before it has begun.
     pub(crate) fn connections(&self) -> u64 {
-        self.followed.header().map_or(0, |header| header.connections)
+        self.header().map_or(self.connections, |header| header.connections)
+    }
+
+    fn header(&self) -> Option<Header> {
+        self.followed.lock().as_ref().and_then(Followed::header)
     }
 
     /// Sends it a command.
@@ -176,7 +220,8 @@ impl Run {
         let busy = || {
             Problem::new(StatusCode::SERVICE_UNAVAILABLE, "this run has many commands to look at; try again")
         };
-        self.followed.command(command).then_some(()).ok_or_else(busy)
+        let is_taken = self.followed.lock().as_ref().is_some_and(|followed| followed.command(command));
+        is_taken.then_some(()).ok_or_else(busy)
     }
 
     fn end(&self, result: Result<Finished, Vec<String>>) {
@@ -184,7 +229,7 @@ impl Run {
         match result {
             Ok(Finished { summary, stored }) => {
                 now.state = State::Done;
-                now.verdict = Some(summary.verdict.name());
+                now.verdict = Some(summary.verdict.name().to_owned());
                 now.reasons = summary.reasons.clone();
                 now.summary = serde_json::from_str(&view::json(&summary)).ok();
                 now.stored = stored;
@@ -195,9 +240,9 @@ impl Run {
 
     /// As it is listed; with its summary, where it is shown alone.
     pub(crate) fn json(&self, with_summary: bool) -> Value {
-        let (now, url, header) = (self.now.lock(), self.url(), self.followed.header());
+        let (now, url) = (self.now.lock(), self.url());
         let state = match now.state {
-            State::Preparing if header.is_some() => State::Running,
+            State::Preparing if self.header().is_some() => State::Running,
             state => state,
         };
         let mut json = json!({
@@ -208,7 +253,7 @@ impl Run {
             "state": state,
             "target": self.target,
             "began": self.began.to_string(),
-            "connections": header.map_or(0, |header| header.connections),
+            "connections": self.connections(),
             "verdict": now.verdict,
             "reasons": now.reasons,
             "stored": now.stored,

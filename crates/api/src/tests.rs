@@ -10,6 +10,7 @@ use std::{
 };
 
 use fixtures::{header, seen};
+use parking_lot::Mutex;
 use samples::{Command, Samples, Verdict};
 use serde_json::{Value, json};
 
@@ -22,10 +23,15 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Default)]
 struct MadeUp {
     is_cut_off: Arc<AtomicBool>,
+    /// Of all runs that were read.
+    ids: Arc<Mutex<Vec<String>>>,
+    /// Runs of an earlier process.
+    past: Arc<Mutex<Vec<&'static str>>>,
 }
 
 impl Runner for MadeUp {
-    fn read(&self, spec: &Spec) -> Result<Ready, Vec<String>> {
+    fn read(&self, spec: &Spec, id: &str) -> Result<Ready, Vec<String>> {
+        self.ids.lock().push(id.to_owned());
         let target = spec.target.clone().or(spec.scenario.clone()).unwrap_or_default();
         if target.contains("wrong") {
             return Err(vec!["target: one mistake".to_owned(), "ramp: and another".to_owned()]);
@@ -51,6 +57,37 @@ impl Runner for MadeUp {
             Ok(Finished { summary, stored: Some("stored-1".to_owned()) })
         });
         Ok(Ready { target, record: RunRecord::default(), work })
+    }
+
+    fn past(&self) -> Vec<Past> {
+        let past = |stored: &&str| Past {
+            id: format!("id-of-{stored}"),
+            target: "http://h/".to_owned(),
+            began: Date(1),
+            connections: 7,
+            summary: if *stored == "killed" {
+                Value::Null
+            } else {
+                json!({ "verdict": "fail", "reasons": ["why"] })
+            },
+            stored: (*stored).to_owned(),
+        };
+        self.past.lock().iter().map(past).collect()
+    }
+
+    fn report(&self, stored: &str) -> Result<Report, String> {
+        match stored {
+            "killed" => Err("no run killed".to_owned()),
+            _ => Ok(Report::new(RunRecord::default())),
+        }
+    }
+
+    fn forget(&self, stored: &str) -> Result<(), String> {
+        if stored == "killed" {
+            return Err("the store cannot be written".to_owned());
+        }
+        self.past.lock().retain(|past| *past != stored);
+        Ok(())
     }
 
     fn agents(&self) -> Result<Vec<Value>, String> {
@@ -310,6 +347,10 @@ fn every_documented_route_and_status_is_served_and_nothing_else() {
     exercise(&mut server);
     is_cut_off.store(true, Relaxed);
     server.check(("GET", "/agents", ""), "", 503, "no connection");
+    let past = Arc::new(Mutex::new(vec!["killed"]));
+    let mut without_store = Server::start(MadeUp { past, ..MadeUp::default() }, None);
+    without_store.check(("GET", "/runs/{id}/events", "id-of-killed"), "", 503, "no run killed");
+    without_store.check(("DELETE", "/runs/{id}", "id-of-killed"), "", 503, "the store cannot be written");
     let token: Opens = Arc::new(|secret| secret == b"s3cret");
     let mut secured = Server::start(MadeUp::default(), Some(token));
     for (method, path, _) in documented() {
@@ -327,7 +368,8 @@ fn every_documented_route_and_status_is_served_and_nothing_else() {
     let own = format!("Origin: http://{}\r\n", server.at);
     assert_eq!(server.ask("GET", "/runs", "", &own, "").status, 200, "its own page");
     // What is served beside the description is only that there is nothing.
-    let mut seen: Seen = server.seen.union(&secured.seen).cloned().collect();
+    let mut seen: Seen =
+        [&server.seen, &without_store.seen, &secured.seen].into_iter().flatten().cloned().collect();
     let beside = [("get", "/nothing", 404), ("put", "/runs", 405)];
     for (method, path, status) in beside {
         assert!(seen.remove(&(method.to_owned(), path.to_owned(), status)));
@@ -363,4 +405,29 @@ fn the_end_of_the_server_stops_its_runs() {
     let run = api.runs.get(&id).unwrap_or_else(|_| panic!("it is there"));
     api.end();
     assert_eq!(run.json(true)["state"], "done");
+}
+
+#[test]
+fn runs_of_an_earlier_process_are_listed_and_shown() {
+    let runner = MadeUp { past: Arc::new(Mutex::new(vec!["ended", "killed"])), ..MadeUp::default() };
+    let (past, ids) = (runner.past.clone(), runner.ids.clone());
+    let mut server = Server::start(runner, None);
+    let listed = server.check(("GET", "/runs", ""), "", 200, "id-of-ended").json();
+    let states: Vec<&Value> = listed.as_array().unwrap().iter().map(|run| &run["state"]).collect();
+    assert_eq!(states, ["done", "unfinished"]);
+    let run = server.check(("GET", "/runs/{id}", "id-of-ended"), "", 200, "").json();
+    assert_eq!(
+        (&run["verdict"], &run["connections"], &run["stored"]),
+        (&json!("fail"), &json!(7), &json!("ended"))
+    );
+    assert_eq!((&run["reasons"], &run["summary"]["verdict"]), (&json!(["why"]), &json!("fail")));
+    let events = server.check(("GET", "/runs/{id}/events", "id-of-ended"), "", 200, "event: run");
+    assert!(events.body.contains("event: end"), "{:.300}", events.body);
+    server.check(("GET", "/runs/{id}/events", "id-of-killed"), "", 503, "no run killed");
+    server.check(("PATCH", "/runs/{id}", "id-of-killed"), "{\"load\": \"50%\"}", 409, "this run is over");
+    server.check(("DELETE", "/runs/{id}", "id-of-ended"), "", 204, "");
+    assert_eq!(*past.lock(), ["killed"]);
+    // A new one does not take the place of an old one.
+    let id = server.start_run("{\"target\": \"refused\"}");
+    assert_eq!(*ids.lock(), [id]);
 }

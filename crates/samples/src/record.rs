@@ -34,6 +34,8 @@ pub struct RunRecord {
     pub tags: Vec<String>,
     /// The scenario file, if it ran one.
     pub scenario: Option<String>,
+    /// Its id in the HTTP API that it was started by, if it was.
+    pub api_id: Option<String>,
     /// Limits and settings of the host that throng ran on, by their names.
     pub settings: Vec<Setting>,
 }

@@ -193,7 +193,26 @@ impl Store {
     /// # Errors
     /// The machine does not do it.
     pub fn tag(&self, run: &StoredRun, tags: Vec<String>) -> StoreResult<StoredRun> {
-        let record = RunRecord { tags, ..run.record.clone() };
+        self.set_record(run, RunRecord { tags, ..run.record.clone() })
+    }
+
+    /// Leaves a run in the store, and out of the list of the HTTP API that it was started by.
+    ///
+    /// # Errors
+    /// The machine does not do it.
+    pub fn unlist(&self, run: &StoredRun) -> StoreResult<StoredRun> {
+        self.set_record(run, RunRecord { api_id: None, ..run.record.clone() })
+    }
+
+    /// All runs that were started by an HTTP API, the oldest first.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn listed(&self) -> StoreResult<Vec<StoredRun>> {
+        self.select("WHERE json_extract(record, '$.api_id') IS NOT NULL ORDER BY id", &[])
+    }
+
+    fn set_record(&self, run: &StoredRun, record: RunRecord) -> StoreResult<StoredRun> {
         let set = "UPDATE runs SET record = ?2 WHERE id = ?1";
         self.check(self.db.execute(set, params![run.id, record.to_json()]))?;
         Ok(StoredRun { record, ..run.clone() })

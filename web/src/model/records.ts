@@ -33,6 +33,10 @@ tags: Array<string>,
  */
 scenario: string | null, 
 /**
+ * Its id in the HTTP API that it was started by, if it was.
+ */
+api_id: string | null, 
+/**
  * Limits and settings of the host that throng ran on, by their names.
  */
 settings: Array<Setting>, };

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use api::{Api, Finished, Ready, Runner, Spec, Work};
+use api::{Api, Finished, Past, Ready, Runner, Spec, Work};
 use exporters::web::Opens;
 use fleet::{Allow, Fleet, Job, Operator, Request, Server};
 use host::remote::Token;
@@ -10,6 +10,8 @@ use plan::{Flags, Live, Plan, Source, flag};
 use run::Interrupt;
 use samples::{RunRecord, Sink};
 use serde_json::{Value, json};
+use store::{Store, StoredRun};
+use view::Report;
 
 use crate::{
     Failure,
@@ -100,7 +102,7 @@ impl Place {
 }
 
 impl Runner for Place {
-    fn read(&self, spec: &Spec) -> Result<Ready, Vec<String>> {
+    fn read(&self, spec: &Spec, id: &str) -> Result<Ready, Vec<String>> {
         let (flags, refused) = self.read_flags(spec)?;
         let whole = spec.scenario.clone().map(|text| Scenario { text });
         let mut mistakes = Mistakes::default();
@@ -123,6 +125,7 @@ impl Runner for Place {
         let tags: Vec<String> = flags.all(&flag::TAG).map(str::to_owned).collect();
         let record = RunRecord {
             words: words(&flags),
+            api_id: Some(id.to_owned()),
             ..runs::record(units::date().into(), scenario, &tags)
         };
         let target = spec.target.clone().unwrap_or_else(|| plan.populations[0].target.text.clone());
@@ -131,6 +134,35 @@ impl Runner for Place {
             Place::Fleet(server) => on_fleet(server.clone(), plan, job, record.clone()),
         };
         Ok(Ready { target, record, work })
+    }
+
+    fn past(&self) -> Vec<Past> {
+        let past = runs::store().and_then(|store| {
+            let listed = store.as_ref().map_or(Ok(Vec::new()), Store::listed);
+            listed.map_err(Failure::machine)
+        });
+        let past = past.unwrap_or_else(|failure| {
+            failure
+                .lines
+                .iter()
+                .for_each(|line| message(&format!("runs before this are not listed: {line}")));
+            Vec::new()
+        });
+        past.into_iter().filter_map(past_run).collect()
+    }
+
+    fn report(&self, stored: &str) -> Result<Report, String> {
+        let failed = |failure: Failure| failure.lines.join("; ");
+        let (store, run) = runs::find(stored).map_err(failed)?;
+        let mut report = Report::of(&run);
+        store.replay(&run, &mut [&mut report]).map_err(|why| why.to_string())?;
+        Ok(report)
+    }
+
+    fn forget(&self, stored: &str) -> Result<(), String> {
+        // One that was deleted from the store is forgotten, too.
+        let Ok((store, run)) = runs::find(stored) else { return Ok(()) };
+        store.unlist(&run).map(|_| ()).map_err(|why| why.to_string())
     }
 
     fn agents(&self) -> Result<Vec<Value>, String> {
@@ -149,6 +181,19 @@ impl Runner for Place {
             Place::Here(_) => 1,
         }
     }
+}
+
+fn past_run(run: StoredRun) -> Option<Past> {
+    let StoredRun { id: stored, record, figures, .. } = run;
+    Some(Past {
+        id: record.api_id?,
+        // As it was asked for.
+        target: record.words.get(1).filter(|word| *word != SCENARIO).cloned().unwrap_or(record.header.target),
+        began: record.began_ms,
+        connections: record.header.connections,
+        summary: figures,
+        stored,
+    })
 }
 
 /// As `throng fleet ls --json` has it, with its id in front.

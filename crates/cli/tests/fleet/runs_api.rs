@@ -1,12 +1,17 @@
 //! `throng fleet serve`, as curl and a browser use it: runs on this machine, and on agents over a real NATS server.
 
+use std::{
+    path::Path,
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+};
+
 use serde_json::{Value, json};
 
 use crate::{
     clients::{Response, run, written},
     fleet::joined,
-    program::{Program, Serving, Signal, throng, until},
-    server::program,
+    program::{DATA, Program, Serving, Signal, throng, until},
+    server::{folder, program},
 };
 
 /// The API of a coordinator.
@@ -17,7 +22,16 @@ struct Served {
 
 impl Served {
     fn start(args: &[&str]) -> Served {
-        let program = Program::from(throng(&[&["fleet", "serve", "--listen", "127.0.0.1:0"], args].concat()));
+        // Each with a store of its own: what others have left there is listed, too.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        Served::with(&folder(&format!("runs-api-store-{}", NEXT.fetch_add(1, Relaxed))), args)
+    }
+
+    /// With the run store in this folder.
+    fn with(data: &Path, args: &[&str]) -> Served {
+        let mut command = throng(&[&["fleet", "serve", "--listen", "127.0.0.1:0"], args].concat());
+        command.env(DATA, data);
+        let program = Program::from(command);
         until("the API", || program.stdout().ends_with('\n'));
         let said = program.stdout();
         let url = said.trim_end().split(" at ").last().unwrap().trim_end_matches('/').to_owned();
@@ -91,6 +105,42 @@ fn a_scenario_is_posted_followed_changed_and_ends() {
 }
 
 #[test]
+fn a_server_that_is_started_again_lists_what_it_ran() {
+    let data = folder("runs-api-again");
+    let (server, api) = (Serving::start(&["--threads", "1"]), Served::with(&data, &[]));
+    let body = |seconds: &str| json!({ "target": server.url("/"), "flags": { "connections": 3, "think": "50ms", "duration": seconds } });
+    let ended = api.post(&["--json", &body("1s").to_string()]);
+    let over = api.wait(&ended, "it is over", |run| run["state"] == "done");
+    let killed = api.post(&["--json", &body("60s").to_string()]);
+    api.wait(&killed, "it runs", |run| run["state"] == "running");
+    let follower = || {
+        let mut curl = program("curl", &["-sSN", "-m30"]);
+        curl.arg(format!("{}{killed}/events", api.url));
+        Program::from(curl)
+    };
+    let follower = follower();
+    until("something is stored", || follower.stdout().matches("event: tick").count() > 2);
+    api.program.signal(Signal::KILL);
+    api.program.end();
+    let again = Served::with(&data, &[]);
+    assert_eq!(again.curl(&ended, &[]).json(), over);
+    let listed = again.curl("/runs", &[]).json();
+    let states: Vec<(&Value, &Value)> =
+        listed.as_array().unwrap().iter().map(|run| (&run["url"], &run["state"])).collect();
+    assert_eq!(states, [(&json!(ended), &json!("done")), (&json!(killed), &json!("unfinished"))]);
+    let events = again.curl(&format!("{killed}/events"), &[]).body;
+    assert!(events.contains("event: run") && events.contains("event: end"), "{events:.300}");
+    // One that is forgotten stays so, and stays in the run store.
+    assert_eq!(again.curl(&ended, &["-X", "DELETE"]).status, 204);
+    let third = Served::with(&data, &[]);
+    assert_eq!(third.curl("/runs", &[]).json().as_array().unwrap().len(), 1);
+    let mut runs = throng(&["runs", "--json"]);
+    runs.env(DATA, &data);
+    let stored: Value = serde_json::from_str(&Program::from(runs).end().stdout).unwrap();
+    assert_eq!(stored.as_array().unwrap().len(), 2, "{stored:#}");
+}
+
+#[test]
 fn a_table_comes_with_its_scenario() {
     let (server, api) = (Serving::start(&["--threads", "1"]), Served::start(&[]));
     let scenario = format!(
@@ -112,7 +162,7 @@ fn the_live_page_works_through_it() {
     let body = json!({ "target": server.url("/"), "flags": { "connections": 7, "think": "50ms", "duration": "60s" } });
     let url = api.post(&["--json", &body.to_string()]);
     api.wait(&url, "it runs", |run| run["state"] == "running");
-    let profile = format!("--user-data-dir={}", crate::server::folder("runs-api-chromium").display());
+    let profile = format!("--user-data-dir={}", folder("runs-api-chromium").display());
     let args = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"];
     let page = format!("{}{url}/page", api.url);
     let ended = {

@@ -70,6 +70,12 @@ impl Followed {
         (Followed(room.clone()), Feed { events, commands }, forward(room, events_in))
     }
 
+    /// A run that is over.
+    pub fn over(report: Report) -> Followed {
+        let stage = Mutex::new(Stage { report, has_begun: true, followers: None });
+        Followed(Arc::new(Room { stage, commands: sync_channel(0).0 }))
+    }
+
     /// Sends the run a command; false if it has ended, or has many to look at.
     pub fn command(&self, command: Command) -> bool {
         self.0.commands.try_send(command).is_ok()
