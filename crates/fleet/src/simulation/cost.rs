@@ -74,8 +74,13 @@ fn a_thousand_agents_cost() {
     let mut random = Random::new(7);
     let ticks: Vec<Tick> = (0..DIFFERENT).map(|_| tick(&mut random)).collect();
     let role = vec![Role::Population(0)];
-    let ready =
-        Ready { roles: role.clone(), wanted: CONNECTIONS, threads: vec![8], cores: 8, io: "uring".to_owned() };
+    let ready = Ready {
+        roles: role.clone(),
+        wanted: CONNECTIONS,
+        threads: vec![8],
+        cores: 8,
+        io: "uring".to_owned(),
+    };
     let part = |nth| Assign {
         shards: vec![Range { first: 8 * nth, own: 8, all: 8 * AGENTS }],
         tuples: (0, 1),
