@@ -1,12 +1,17 @@
 //! A run on agents that joined over a real NATS server.
 
-use std::{net::SocketAddr, path::Path, process::Command, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::{
-    program::{Ended, Program, Serving, until},
+    program::{DATA, Ended, Program, Serving, throng, until},
     server::{Server, fetch, folder, program},
     summary::Summary,
 };
@@ -17,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// A NATS server, and agents that joined there.
 pub(crate) struct Joined {
     pub(crate) nats: Server,
+    /// Where that keeps its streams.
+    pub(crate) folder: PathBuf,
     pub(crate) agents: Vec<Program>,
 }
 
@@ -54,13 +61,23 @@ fn nats(name: &str) -> Server {
 }
 
 pub(crate) fn joined(name: &str, agents: usize) -> Joined {
-    let nats = nats(name);
+    joined_at(&folder(&format!("nats-{name}")), None, agents)
+}
+
+/// The NATS server keeps its streams in this folder, and the agents their data in the other, if it is given.
+pub(crate) fn joined_at(folder: &Path, data: Option<&Path>, agents: usize) -> Joined {
+    let nats = Server::at(|address| nats_at(address, folder));
     let url = format!("nats://{}", nats.address);
-    let agents: Vec<Program> = (0..agents).map(|_| Program::start(&["agent", "--nats", &url])).collect();
+    let agent = || {
+        let mut agent = throng(&["agent", "--nats", &url]);
+        agent.envs(data.map(|data| (DATA, data)));
+        Program::from(agent)
+    };
+    let agents: Vec<Program> = (0..agents).map(|_| agent()).collect();
     for agent in &agents {
         until("an agent", || agent.stdout().starts_with("agent "));
     }
-    Joined { nats, agents }
+    Joined { nats, folder: folder.to_owned(), agents }
 }
 
 /// A figure of `throng serve`, without the request that asks for it.

@@ -1,7 +1,7 @@
 //! What goes wrong during a run on a fleet: processes that die, freeze and start again, links that are cut, disks that are full.
 //! Whatever happens, what the agents counted is counted once, and the verdict says what happened.
 
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 use rustix::process::Signal;
 
@@ -52,7 +52,7 @@ fn nats_that_is_killed_and_started_again_loses_nothing() {
     let run = start(&fleet, &server, 8);
     fleet.nats.program.signal(Signal::KILL);
     std::thread::sleep(Duration::from_secs(2));
-    let again = Program::from(nats_at(fleet.nats.address, &folder_of("outage")));
+    let again = Program::from(nats_at(fleet.nats.address, &fleet.folder));
     let before = std::mem::replace(&mut fleet.nats.program, again);
     before.end();
     let (ended, s) = read(run);
@@ -82,21 +82,12 @@ fn an_agent_that_stands_still_is_named_and_comes_back_with_what_it_counted() {
 #[test]
 fn three_hosts_hold_fifty_thousand_each_and_every_count_is_the_servers() {
     let Some(hosts) = Hosts::new(4) else { return };
-    let (folder, nats) = (folder("nats-large"), "10.66.0.1:4222");
-    let _nats = Program::from(hosts.enter(0, &nats_at(nats.parse().unwrap(), &folder)));
+    let _nats = hosts.nats("10.66.0.1:4222", &folder("nats-large"));
     let ports = [8000, 8001];
     // A host has 28,232 ports for one destination.
-    let servers = ports.map(|port| {
-        let at = format!("10.66.0.1:{port}");
-        let server = Program::from(hosts.throng(0, &["serve", "http", "--listen", &at, "--threads", "1"]));
-        until("the server listens", || server.stdout().contains(&at));
-        server
-    });
+    let servers = ports.map(|port| hosts.serve(&format!("10.66.0.1:{port}")));
     let url = "nats://u:p@10.66.0.1:4222";
-    let agents: Vec<Program> = (1..4)
-        .map(|nth| Program::from(hosts.throng(nth, &["agent", "--nats", url, "--allow", "10.66.0.1"])))
-        .collect();
-    agents.iter().for_each(|agent| until("an agent", || agent.stdout().starts_with("agent ")));
+    let _agents: Vec<Program> = (1..4).map(|nth| hosts.agent(nth, url, "10.66.0.1")).collect();
     let target = "http://10.66.0.1:{8000..8001}/";
     let words = [
         "run", target, "-c", "150k", "--think", "10s..30s", "-d", "6s", "--fleet", url, "--live", "off",
@@ -107,15 +98,9 @@ fn three_hosts_hold_fifty_thousand_each_and_every_count_is_the_servers() {
     assert_eq!((s.count("connections.held"), states(&s)), (150_000, vec!["done"; 3]), "{}", ended.stderr);
     let agents = s.at("agents").as_array().unwrap();
     assert!(agents.iter().all(|agent| agent["sealed"] == true && agent["held"] == 50_000), "{agents:?}");
-    let counted = |figure: &str| -> u64 {
-        let of = |port| {
-            let stats = hosts.run(0, &format!("curl -s http://10.66.0.1:{port}/stats"));
-            serde_json::from_str::<serde_json::Value>(&stats).unwrap()[figure].as_u64().unwrap()
-        };
-        ports.into_iter().map(of).sum()
-    };
     // Each of the two is asked for its count, by the run and by this test.
-    let asked = counted("requests") - s.count("requests.answered");
+    let counted: u64 = ports.map(|port| hosts.requests(&format!("10.66.0.1:{port}"))).iter().sum();
+    let asked = counted - s.count("requests.answered");
     assert!(s.count("requests.answered") == s.count("requests.sent") && (2..=4).contains(&asked), "{asked}");
     drop(servers);
 }
@@ -154,22 +139,18 @@ fn a_run_that_is_to_end_with_an_agent_does() {
     let (ended, s) = read(run);
     ended.assert_status(130);
     assert_eq!(states(&s), ["done", "lost"], "{}", ended.stderr);
-    assert!(s.at("reasons").to_string().contains("interrupted by a lost worker"), "{:?}", s.at("reasons"));
+    let reasons = s.at("reasons").to_string();
+    let id = fleet.agents[1].stdout().split(' ').nth(1).unwrap().to_owned();
+    assert!(reasons.contains(&format!("interrupted by the loss of agent {id}")), "{reasons}");
 }
 
 #[test]
 fn an_agent_that_was_cut_off_ends_its_load_and_delivers_what_it_counted() {
     let Some(hosts) = Hosts::new(3) else { return };
-    let (folder, nats) = (folder("nats-cut"), "10.66.0.1:4222");
-    let _nats = Program::from(hosts.enter(0, &nats_at(nats.parse().unwrap(), &folder)));
-    let server =
-        Program::from(hosts.throng(0, &["serve", "http", "--listen", "10.66.0.1:8000", "--threads", "1"]));
-    until("the server listens", || server.stdout().contains("10.66.0.1:8000"));
+    let _nats = hosts.nats("10.66.0.1:4222", &folder("nats-cut"));
+    let _server = hosts.serve("10.66.0.1:8000");
     let url = "nats://u:p@10.66.0.1:4222";
-    let agents: Vec<Program> = (1..3)
-        .map(|nth| Program::from(hosts.throng(nth, &["agent", "--nats", url, "--allow", "10.66.0.1:8000"])))
-        .collect();
-    agents.iter().for_each(|agent| until("an agent", || agent.stdout().starts_with("agent ")));
+    let _agents: Vec<Program> = (1..3).map(|nth| hosts.agent(nth, url, "10.66.0.1:8000")).collect();
     let words =
         ["run", "http://10.66.0.1:8000/", "--fleet", url, "--live", "line", "--json", "-", "-d", "24s"];
     let mut run = Program::from(hosts.throng(0, &[&words[..], &LOAD].concat()));
@@ -183,11 +164,9 @@ fn an_agent_that_was_cut_off_ends_its_load_and_delivers_what_it_counted() {
     assert_eq!((s.count("connections.held"), states(&s)), (200, vec!["done", "lost"]), "{}", ended.stderr);
     let reasons = s.at("reasons").to_string();
     assert!(reasons.contains("no message from its coordinator for 10s"), "{reasons}");
-    let stats = hosts.run(0, "curl -s http://10.66.0.1:8000/stats");
-    let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
     // What was under way when its lease ran out has no answer; two requests are for these counts.
     let (sent, answered) = (s.count("requests.sent") + 2, s.count("requests.answered") + 2);
-    let counted = stats["requests"].as_u64().unwrap();
+    let counted = hosts.requests("10.66.0.1:8000");
     assert!((answered..=sent).contains(&counted) && sent - answered < 100, "{answered} {counted} {sent}");
     let agents = s.at("agents").as_array().unwrap();
     assert!(agents.iter().all(|agent| agent["sealed"] == true), "{agents:?}");
@@ -199,11 +178,8 @@ fn an_agent_whose_disk_is_full_keeps_counting() {
     let disk = folder("full-disk");
     hosts.run(0, &format!("mount -t tmpfs -o size=4k none {}", disk.display()));
     let folder = folder("nats-full");
-    let address = "127.0.0.1:4222".parse().unwrap();
-    let nats = Program::from(hosts.enter(0, &nats_at(address, &folder)));
-    let server =
-        Program::from(hosts.throng(0, &["serve", "http", "--listen", "127.0.0.1:8000", "--threads", "1"]));
-    until("the server listens", || server.stdout().contains("127.0.0.1:8000"));
+    let nats = hosts.nats("127.0.0.1:4222", &folder);
+    let _server = hosts.serve("127.0.0.1:8000");
     let url = "nats://127.0.0.1:4222";
     let mut agent = hosts.throng(0, &["agent", "--nats", url]);
     agent.env(DATA, &disk);
@@ -216,13 +192,11 @@ fn an_agent_whose_disk_is_full_keeps_counting() {
     nats.signal(Signal::KILL);
     nats.end();
     until("it is said", || agent.stderr().contains("No space left on device"));
-    let _nats = Program::from(hosts.enter(0, &nats_at(address, &folder)));
+    let _nats = hosts.nats("127.0.0.1:4222", &folder);
     let (ended, s) = read(run);
     ended.assert_status(0);
     assert_eq!((s.count("connections.held"), states(&s)), (400, vec!["done"]), "{}", ended.stderr);
-    let stats = hosts.run(0, "curl -s http://127.0.0.1:8000/stats");
-    let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
-    assert_eq!(s.count("requests.answered") + 2, stats["requests"].as_u64().unwrap());
+    assert_eq!(s.count("requests.answered") + 2, hosts.requests("127.0.0.1:8000"));
 }
 
 #[test]
@@ -257,11 +231,4 @@ fn agents_whose_clocks_are_an_hour_apart_begin_together() {
             (agent["began_late_ms"].as_f64().unwrap(), agent["clock_error_ms"].as_f64().unwrap());
         assert!(late.abs() < 1_000.0 && error < 1_000.0, "{agent}");
     }
-}
-
-/// The folder of the NATS server of [`joined`].
-fn folder_of(name: &str) -> std::path::PathBuf {
-    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("interop-nats-{name}"));
-    assert!(fs::exists(&path).unwrap());
-    path
 }

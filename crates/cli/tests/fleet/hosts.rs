@@ -1,10 +1,11 @@
 //! Hosts in namespaces of their own, on one network.
 
-use std::process::Command;
+use std::{path::Path, process::Command};
 
 use crate::{
+    fleet::nats_at,
     namespace::{Namespace, may_make_namespaces},
-    program::until,
+    program::{Program, until},
 };
 
 /// Hosts on one network: 10.66.0.1 and so on, with a bridge between them.
@@ -44,6 +45,31 @@ impl Hosts {
     /// The binary under test, on a host.
     pub(crate) fn throng(&self, host: usize, args: &[&str]) -> Command {
         self.enter(host, &crate::program::throng(args))
+    }
+
+    /// A NATS server on the first host.
+    pub(crate) fn nats(&self, at: &str, folder: &Path) -> Program {
+        Program::from(self.enter(0, &nats_at(at.parse().unwrap(), folder)))
+    }
+
+    /// A target on the first host, which listens.
+    pub(crate) fn serve(&self, at: &str) -> Program {
+        let server = Program::from(self.throng(0, &["serve", "http", "--listen", at, "--threads", "1"]));
+        until("the server listens", || server.stdout().contains(at));
+        server
+    }
+
+    /// An agent that has joined.
+    pub(crate) fn agent(&self, host: usize, nats: &str, allow: &str) -> Program {
+        let agent = Program::from(self.throng(host, &["agent", "--nats", nats, "--allow", allow]));
+        until("an agent", || agent.stdout().starts_with("agent "));
+        agent
+    }
+
+    /// Requests that a target on the first host has counted, with the one that asks for it.
+    pub(crate) fn requests(&self, at: &str) -> u64 {
+        let stats = self.run(0, &format!("curl -s http://{at}/stats"));
+        serde_json::from_str::<serde_json::Value>(&stats).unwrap()["requests"].as_u64().unwrap()
     }
 
     /// Runs a line of words on a host, to its end; what it printed.

@@ -29,4 +29,5 @@ mod hosts;
 mod nats;
 mod refusals;
 mod runs_api;
+mod secrets;
 mod steering;

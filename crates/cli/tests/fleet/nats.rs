@@ -4,7 +4,7 @@ mod authority;
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpStream},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
@@ -330,6 +330,25 @@ impl Raw {
         let _ = self.0.get_mut().write_all(bytes);
     }
 
+    /// The next message of a subscription: its subject and its bytes; none, where the connection has ended.
+    pub(crate) fn message(&mut self) -> Option<(String, Vec<u8>)> {
+        loop {
+            let line = self.line();
+            let words: Vec<&str> = line.split(' ').collect();
+            match words[..] {
+                ["MSG", subject, _, .., bytes] => {
+                    let mut payload = vec![0; bytes.parse::<usize>().unwrap() + 2];
+                    self.0.read_exact(&mut payload).ok()?;
+                    payload.truncate(payload.len() - 2);
+                    return Some((subject.to_owned(), payload));
+                }
+                ["PING"] => self.send(b"PONG\r\n"),
+                [""] => return None,
+                _ => {}
+            }
+        }
+    }
+
     fn publish(&mut self, subject: &str, bytes: usize) {
         self.send(format!("PUB {subject} {bytes}\r\n").as_bytes());
         let piece = vec![b' '; 1 << 20];
@@ -340,7 +359,8 @@ impl Raw {
 
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
-        self.0.read_line(&mut line).unwrap();
+        // A server that was killed has nothing more to say.
+        let _ = self.0.read_line(&mut line);
         line.trim_end().to_owned()
     }
 }
