@@ -171,6 +171,7 @@ export function storedRun(moments: number, seconds = 1, most = 3000): StoredRun 
       header: { hold_s: null, target: "http://10.0.0.1:8000/", connections: most, seed: 42, io: "uring", threads: 4, populations: ["main"], steps: ["main.get"], destinations: [], agents: [] },
       tags: [],
       scenario: "target = \"http://10.0.0.1:8000/\" # </script><b>not markup</b>\n",
+      api_id: null,
     },
     width: seconds,
     count: moments * seconds,
