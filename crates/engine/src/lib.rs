@@ -26,3 +26,4 @@ pub use client::{Client, fault_of};
 pub use job::Job;
 pub use link::{Arrivals, Control, Link, Remote, links};
 pub use pace::RateProfile;
+pub use pacer::DialRate;

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use samples::Tick;
-use units::Nanos;
+use units::{Nanos, Rate};
 
 use crate::pace::RateProfile;
 
@@ -23,6 +23,9 @@ pub enum Control {
     /// Requests of an open loop, or connections that come and go, of all shards together, from this time on. What the
     /// schedule before it could not send is missed.
     RateProfile(RateProfile, Nanos),
+    /// First dials without a profile: at most this rate, of all shards together, from now on. It is what all have learnt of the
+    /// target; each has its own experience besides.
+    DialAtMost(Rate),
     /// Full load begins at this time: what is due from then on counts for it; never ends it.
     Hold(Nanos),
     /// Full load ends at this time, while the connections stay.
@@ -52,7 +55,7 @@ impl Control {
             Control::Hold(from) => Control::Hold(later(from)),
             Control::HoldUntil(until) => Control::HoldUntil(later(until)),
             Control::Until(until) => Control::Until(later(until)),
-            Control::Pause(_) | Control::Drain | Control::Stop => self,
+            Control::DialAtMost(_) | Control::Pause(_) | Control::Drain | Control::Stop => self,
         }
     }
 }
@@ -103,6 +106,7 @@ mod tests {
             [
                 Control::Load { connections: 1, profile: Some(profile), from: at },
                 Control::RateProfile(profile, at),
+                Control::DialAtMost(Rate::per_s(7)),
                 Control::Hold(at),
                 Control::HoldUntil(at),
                 Control::Until(at),

@@ -7,8 +7,10 @@
 //! | arrivals | at the rate of arrivals | by the connection, which is closed after its last one |
 
 use plan::{Load, Part};
-use units::Nanos;
+use samples::Congestion;
+use units::{Nanos, Rate};
 
+mod dial_rate;
 mod open_loop;
 mod progress;
 mod ramp;
@@ -16,6 +18,7 @@ mod rotation;
 mod slots;
 mod window;
 
+pub use dial_rate::DialRate;
 pub(crate) use ramp::Dial;
 
 use self::{open_loop::OpenLoop, ramp::Ramp};
@@ -72,7 +75,7 @@ impl Pacer {
             Load::Arrivals { .. } => Model::Arrivals,
         };
         let is_closed_loop = !waits && !matches!(model, Model::Rate(_));
-        Pacer { model, ramp: Ramp::new(), part: *part, is_closed_loop, wanted: 0, is_paused: false }
+        Pacer { model, ramp: Ramp::new(part), part: *part, is_closed_loop, wanted: 0, is_paused: false }
     }
 
     // What kind of load it is.
@@ -195,7 +198,17 @@ impl Pacer {
 
     /// The result of a first dial, or a first response; `is_dial`: there is no request, so that only the dial counts.
     pub(crate) fn learn(&mut self, took: Nanos, ok: bool, is_dial: bool, now: Nanos) {
-        self.ramp.learn(took, ok, is_dial, now);
+        self.ramp.learn(took, ok, is_dial, &self.part, now);
+    }
+
+    /// Without a schedule, first dials of all shards together are made at this rate at most.
+    pub(crate) fn limit_dials(&mut self, most: Rate, now: Nanos) {
+        self.ramp.limit(most, now);
+    }
+
+    /// What first dials without a schedule have met since the last call.
+    pub(crate) fn take_met(&mut self) -> Congestion {
+        self.ramp.take_met()
     }
 
     // Requests: when the next one of a connection is due.

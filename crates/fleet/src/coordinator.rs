@@ -294,6 +294,11 @@ impl Coordinator {
         }
     }
 
+    /// The log of the process before is replayed: the orders that follow are new ones.
+    pub(crate) fn catch_up(&mut self) {
+        self.given = self.given.max(self.orders.len() as u32);
+    }
+
     /// Whether the run goes on without an agent that is lost.
     pub(crate) fn carries_on(&self) -> bool {
         self.terms.on_lost != OnLost::Abort

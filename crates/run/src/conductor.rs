@@ -10,7 +10,7 @@ pub use lines::filed;
 
 use std::collections::BTreeMap;
 
-use engine::Control;
+use engine::{Control, DialRate};
 use plan::{Plan, Population, Reconnect, Role};
 use samples::{Phase, Tick};
 use units::Nanos;
@@ -75,6 +75,8 @@ pub struct Conductor<'a> {
     /// What came of seconds whose lines have ended, by second; only where workers may be away.
     late: BTreeMap<u64, Tick>,
     pub(crate) record: Record,
+    /// How fast each population dials at most, without a schedule.
+    dial_rates: Vec<DialRate>,
     orders: Vec<Order>,
     draining: Option<Nanos>,
     /// What ends it early: a user's command, or a signal.
@@ -136,6 +138,7 @@ impl<'a> Conductor<'a> {
             line_ends: lines::end_after(start),
             late: BTreeMap::new(),
             record: Record { threads, populations, started, ..Record::empty(plan) },
+            dial_rates: vec![DialRate::default(); plan.populations.len()],
             orders: Vec::new(),
             draining: None,
             ends_by: None,

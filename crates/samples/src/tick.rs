@@ -5,6 +5,7 @@ use units::Nanos;
 
 use crate::{
     agents::{AgentTicks, at},
+    congestion::Congestion,
     destination::Destination,
     encode::{self, STATUSES},
     fault::{Faults, Stage, words},
@@ -158,6 +159,9 @@ merged! {
         pub agents: Option<Box<AgentTicks>>,
         /// Responses that connections had received when the target closed them without an announcement; of a sample.
         pub responses_at_close: Moments,
+        /// What first dials of an adaptive ramp have met.
+        #[serde(skip_serializing_if = "Congestion::is_empty")]
+        pub congestion: Congestion,
     }
 
     /// Times that are measured, of what happened in a period.

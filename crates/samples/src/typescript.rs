@@ -36,6 +36,7 @@ fn records() -> String {
         AgentTicks,
         Latest,
         Highest,
+        Congestion,
         Latency,
         Moments,
         Rates,

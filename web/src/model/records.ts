@@ -240,6 +240,10 @@ agents: AgentTicks | null,
  */
 responses_at_close: Moments, 
 /**
+ * What first dials of an adaptive ramp have met.
+ */
+congestion: Congestion, 
+/**
  * From due to the complete response, of requests due at full load.
  */
 latency: Latency, 
@@ -512,6 +516,31 @@ export type Latest = Array<number>;
  * The highest value of each agent in a period.
  */
 export type Highest = Array<number>;
+
+/**
+ * What first dials of an adaptive ramp have met, in a period; counted once their results are due, a little later.
+ */
+export type Congestion = { 
+/**
+ * First dials.
+ */
+dialled: number, 
+/**
+ * Of those, the ones that were not open within a few round trips: their SYN was lost.
+ */
+lost: number, 
+/**
+ * Of those dialled, the ones of a shard that paces its dials, because SYNs were lost before.
+ */
+paced: number, 
+/**
+ * Of those, the ones of a time in which its pace was reached and no response was queued.
+ */
+reached: number, 
+/**
+ * Dials and first responses of such a shard that were slow or failed.
+ */
+slow: number, };
 
 /**
  * The distribution of one time, of what came to its end; what never did is counted beside it as [censored](Latency::censor).

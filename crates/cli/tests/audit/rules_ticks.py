@@ -185,6 +185,7 @@ def tick_rules(prefix, scope):
         Rule(f"{prefix}stalled", lambda context, *g: (0.0, 0.0, context.stall()[2] * 1e3), "wire: no stretch in which what was due was not sent is shorter"),
         Rule(f"{prefix}longest_silence", Setting("evidence for an idle cut: of idle connections, and in half seconds"), ""),
         Rule(f"{prefix}responses_at_close/*", Setting("of a sample of the connections that the target closed"), ""),
+        Rule(f"{prefix}congestion/*", Setting("what an adaptive ramp judged soon after each dial, and adapted to"), ""),
         Rule(f"{prefix}probe", lambda context, *g: None, "no probe was asked for, or not of a population"),
         Rule(f"{prefix}populations", Setting("there is one"), ""),
         Rule(f"{prefix}steps", Setting("there is one"), ""),

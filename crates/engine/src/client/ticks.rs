@@ -24,6 +24,7 @@ impl Client {
             match control {
                 Control::Load { connections, profile, from } => self.set_load(connections, profile, from),
                 Control::RateProfile(profile, from) => self.set_profile(profile, from, now),
+                Control::DialAtMost(most) => self.pacer.limit_dials(most, now),
                 Control::Hold(from) => self.begin_full_load(from, now),
                 Control::HoldUntil(until) => self.full_load.end_at(until),
                 Control::Until(at) => self.end_at(at),
@@ -130,6 +131,7 @@ impl Client {
         (tick.open, tick.resolved, tick.waiting, tick.owed) =
             (self.conns.open(), self.conns.resolved(), waiting, owed);
         tick.ramped_at = self.ramped_at;
+        tick.congestion.merge(&self.pacer.take_met());
         tick.phase = match (self.draining, self.full_load.is(now)) {
             (true, _) => Phase::Drain,
             (false, true) => Phase::Hold,

@@ -1,11 +1,16 @@
 //! First dials: how many, and when; by a schedule, or as fast as the target takes them.
 
 use plan::Part;
+use samples::Congestion;
 use units::{Nanos, Rate};
 
 use super::{progress::Progress, window::Window};
 use crate::pace::{RateProfile, Schedule};
 
+/// Without a schedule this many shards begin at once, and each further one this much later than the one before: what all of
+/// them dial first is to show what a target takes, and not be too much for it.
+pub(super) const AT_ONCE: u32 = 32;
+pub(super) const APART: Nanos = Nanos::from_micros(3_125);
 /// If it is late by more than this, a shard with an adaptive ramp does not dial.
 const LATE: Nanos = Nanos::from_millis(2);
 
@@ -26,6 +31,8 @@ enum By {
 /// First dials: how many, and when.
 pub(super) struct Ramp {
     by: By,
+    /// The most dials a second of all shards together, without a schedule, once that is known.
+    most_per_s: Option<f64>,
     /// When the first dial of the present schedule is due, and how many of it were made.
     from: Nanos,
     dialled: u64,
@@ -41,23 +48,55 @@ pub(super) struct Ramp {
 
 impl Ramp {
     /// Nothing, before an order comes.
-    pub(super) fn new() -> Ramp {
-        let by = By::Window(Window::default());
-        let progress = Progress::new(Nanos::ZERO);
-        let from = Nanos::NEVER;
-        Ramp { by, from, dialled: 0, to_dial: 0, next: None, ordered: 0, progress, gave_up: false }
+    pub(super) fn new(part: &Part) -> Ramp {
+        Ramp {
+            by: By::Window(Window::new(share(part), turn(part))),
+            most_per_s: None,
+            from: Nanos::NEVER,
+            dialled: 0,
+            to_dial: 0,
+            next: None,
+            ordered: 0,
+            progress: Progress::new(Nanos::ZERO),
+            gave_up: false,
+        }
     }
 
     /// Sets how many to dial, the first at `from`; without a rate profile as fast as the target accepts them. A window
     /// keeps what it has learnt of the target.
     pub(super) fn order(&mut self, to_dial: u32, profile: Option<RateProfile>, part: &Part, from: Nanos) {
+        let later = u64::from((part.shard + 1).saturating_sub(AT_ONCE));
+        let from = if profile.is_none() { from + Nanos(later * APART.0) } else { from };
         self.ordered = self.ordered - u64::from(self.to_dial) + u64::from(to_dial);
         (self.from, self.to_dial, self.next) = (from, to_dial, None);
         (self.progress, self.gave_up) = (Progress::new(from), false);
         match (profile, &self.by) {
             (Some(profile), _) => self.begin(profile, part, from),
             (None, By::Window(_)) => {}
-            (None, _) => self.by = By::Window(Window::default()),
+            (None, _) => self.open_window(part, from),
+        }
+    }
+
+    fn open_window(&mut self, part: &Part, now: Nanos) {
+        let mut window = Window::new(share(part), turn(part));
+        self.most_per_s.iter().for_each(|most| window.limit(*most, now));
+        self.by = By::Window(window);
+    }
+
+    /// Without a schedule, all shards together dial at this rate at most.
+    pub(super) fn limit(&mut self, most: Rate, now: Nanos) {
+        let most = most.per_s_f64();
+        self.most_per_s = Some(most);
+        if let By::Window(window) = &mut self.by {
+            window.limit(most, now);
+        }
+    }
+
+    /// What dials without a schedule have met since the last call.
+    pub(super) fn take_met(&mut self) -> Congestion {
+        match &mut self.by {
+            By::Window(window) => window.take_met(),
+            By::Schedule(_) => Congestion::default(),
         }
     }
 
@@ -110,14 +149,14 @@ impl Ramp {
     }
 
     /// The result of a first dial, or a first response; see [`Window::learn`].
-    pub(super) fn learn(&mut self, took: Nanos, ok: bool, is_dial: bool, now: Nanos) {
+    pub(super) fn learn(&mut self, took: Nanos, ok: bool, is_dial: bool, part: &Part, now: Nanos) {
         self.progress.learn(ok, now);
         if let By::Window(window) = &mut self.by {
             window.learn(took, ok, is_dial, now);
         }
         if self.gave_up && self.progress.has_recovered() {
             self.gave_up = false;
-            self.by = By::Window(Window::default());
+            self.open_window(part, now);
         }
     }
 
@@ -172,4 +211,14 @@ impl Ramp {
         self.to_dial -= 1;
         Dial { due, forced: self.gave_up }
     }
+}
+
+/// A shard's share of first dials.
+fn share(part: &Part) -> f64 {
+    1.0 / f64::from(part.shards)
+}
+
+/// When its turn is, as a part of the time in which each shard has one.
+fn turn(part: &Part) -> f64 {
+    f64::from(part.shard) / f64::from(part.shards)
 }

@@ -306,6 +306,7 @@ impl Fleet {
             .is_some_and(|replay| replay.step(until, &mut self.coordinator, clock).is_none())
         {
             self.replay = None;
+            self.coordinator.catch_up();
         }
         self.replay.is_some()
     }

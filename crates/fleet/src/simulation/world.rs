@@ -453,6 +453,7 @@ impl Workers for World {
             if let Some(replay) = &mut head.replay {
                 if replay.step(until, &mut head.coordinator, clock).is_none() {
                     head.replay = None;
+                    head.coordinator.catch_up();
                 } else if replay.is_quiet_until(until) {
                     return Update::Nothing;
                 }

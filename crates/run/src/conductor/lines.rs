@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use engine::Control;
 use plan::{ProbeKind, Role};
 use samples::{Phase, Tick};
 use units::Nanos;
 
-use super::{Conductor, Report};
+use super::{Conductor, Order, Report};
 
 /// A line sums up this time.
 const LINE: Nanos = Nanos::from_secs(1);
@@ -109,6 +110,7 @@ impl Conductor<'_> {
             let mut own = self.record.populations[usize::from(nth)].end_line(until);
             self.set_state(&mut own, |role| role == Role::Population(nth));
             own.wanted = self.schedule.wanted(nth);
+            self.share_experience(nth, &own);
             line.merge(&own);
             populations.push(own);
         }
@@ -124,6 +126,17 @@ impl Conductor<'_> {
             line.populations = populations;
         }
         line
+    }
+
+    /// What the shards of a population met in a second with their first dials binds them all: each alone sees too little of
+    /// it, and all together would be too fast.
+    fn share_experience(&mut self, nth: u16, line: &Tick) {
+        if !self.schedule.is_moving() || self.draining.is_some() {
+            return;
+        }
+        let over = line.until.since(line.from);
+        let most = self.dial_rates[usize::from(nth)].learn(&line.congestion, over, line.until);
+        self.orders.extend(most.map(|most| Order::Population(nth, Control::DialAtMost(most))));
     }
 
     /// The state of these workers.

@@ -68,6 +68,30 @@ fn an_adaptive_ramp_is_as_fast_as_the_target_accepts() {
     }
 }
 
+/// As of a fleet: each of many shards has a small part of the dials, and alone sees little of what they meet. The target has
+/// room for fewer than one of each.
+#[test]
+fn many_shards_together_dial_no_faster_than_the_target_accepts() {
+    let ramp = |shards| {
+        let net = network(1, |f| f.backlog = 64);
+        let plan = plan("http://127.0.0.1:80/", "connections=3k think=1h duration=1s", 1);
+        let at = plan.destinations()[0];
+        let slow = Scripted::accepting_each(Nanos::from_millis(2), |_| OK);
+        let mut server = listening(&net, at, connections(&plan) + 64, slow);
+        let result = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
+        let c = &result.whole.counts;
+        assert_eq!((c.opened, c.failed), (3_000, 0), "{shards} shards: {:?}", result.faults());
+        let lost = result.whole.connect.count_within(Nanos::from_millis(500), Nanos::from_secs(60));
+        (lost, result.ramped_at)
+    };
+    let (_, alone) = ramp(1);
+    for shards in [4, 16, 100] {
+        let (lost, ramped_at) = ramp(shards);
+        assert!(lost <= 240, "{shards} shards: {lost} dials lost a SYN");
+        assert!(ramped_at <= Nanos(3 * alone.0), "{shards} shards: {ramped_at}, one alone {alone}");
+    }
+}
+
 /// First responses that take two seconds, however few, are no sign of pressure: the window doubles with each.
 #[test]
 fn an_adaptive_ramp_waits_for_first_responses_but_no_longer() {

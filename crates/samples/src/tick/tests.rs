@@ -82,6 +82,7 @@ fn alone(seed: u64) -> Tick {
         head_sizes: moments(seed + 100),
         answer_sizes: moments(seed * 9),
         responses_at_close: moments(seed),
+        congestion: numbers(Congestion::FIELDS, seed),
         probe: Some(Box::new(probe(seed))),
         stalled: Nanos(1 + seed % 13),
         longest_silence: Nanos(1 + seed % 19),

@@ -182,7 +182,8 @@ impl Worker {
             Control::Until(at) => self.until = at,
             Control::Drain => (self.news, self.draining) = (!self.draining, true),
             Control::Stop => (self.news, self.stopped) = (true, true),
-            Control::HoldUntil(_) | Control::RateProfile(..) | Control::Pause(_) => {}
+            Control::HoldUntil(_) | Control::RateProfile(..) | Control::DialAtMost(_) | Control::Pause(_) => {
+            }
         }
     }
 
