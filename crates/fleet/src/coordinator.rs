@@ -1,6 +1,7 @@
 //! The coordinator's end of a run: pure. Reports of agents, entries of the log and the time come in; messages, entries, and what
 //! the run's conductor is to know come out.
 
+mod change;
 mod fleet;
 mod handover;
 mod member;
@@ -12,10 +13,11 @@ mod terms;
 use std::collections::{BTreeMap, VecDeque};
 
 use plan::Role;
-use run::{Order, Update};
-use samples::{AgentState, AgentSummary, AgentTicks, Tick};
+use run::Order;
+use samples::{AgentState, AgentSummary, AgentTicks};
 use units::Nanos;
 
+pub(crate) use change::Change;
 pub use fleet::{Fleet, Job};
 #[cfg(test)]
 pub(crate) use replay::Replay;
@@ -42,34 +44,6 @@ const SAMPLES: u32 = 8;
 const SAMPLES_EVERY: Nanos = Nanos::from_millis(30);
 /// For at most this long, where replies are lost.
 const MEASURES: Nanos = Nanos::from_secs(3);
-
-/// What the conductor of the run is to know.
-#[derive(Debug)]
-pub(crate) enum Change {
-    /// What a worker counted.
-    Tick(u32, Box<Tick>),
-    /// A worker is lost; what comes of it is late.
-    Lost(u32),
-    /// It was only away.
-    Back(u32),
-    /// There is one more worker, which does this.
-    Joined(Role),
-}
-
-impl Change {
-    /// As the conductor takes it; a tick is kept in `read` meanwhile.
-    pub(crate) fn read(self, read: &mut Box<Tick>) -> Update<'_> {
-        match self {
-            Change::Tick(worker, tick) => {
-                *read = tick;
-                Update::Tick(worker, read)
-            }
-            Change::Lost(worker) => Update::Lost(worker),
-            Change::Back(worker) => Update::Back(worker),
-            Change::Joined(role) => Update::Joined(role),
-        }
-    }
-}
 
 /// Leads agents through a run.
 pub(crate) struct Coordinator {
