@@ -9,6 +9,8 @@ use units::Nanos;
 
 use super::{Conductor, Order, Report};
 
+/// No more shards than these need to share what they meet.
+const FEW_SHARDS: u32 = 2;
 /// A line sums up this time.
 const LINE: Nanos = Nanos::from_secs(1);
 
@@ -129,9 +131,10 @@ impl Conductor<'_> {
     }
 
     /// What the shards of a population met in a second with their first dials binds them all: each alone sees too little of
-    /// it, and all together would be too fast.
+    /// it, and all together would be too fast. Two see enough by themselves, and sooner.
     fn share_experience(&mut self, nth: u16, line: &Tick) {
-        if !self.schedule.is_moving() || self.draining.is_some() {
+        let are_few = self.record.populations[usize::from(nth)].threads <= FEW_SHARDS;
+        if are_few || !self.schedule.is_moving() || self.draining.is_some() {
             return;
         }
         let over = line.until.since(line.from);
