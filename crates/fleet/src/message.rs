@@ -208,7 +208,7 @@ pub(crate) enum Report {
     Accepted { shards: Vec<u32> },
     /// It takes no part.
     Refused { why: String },
-    /// It has so many of the values that its part uses, and waits for the others.
+    /// It has this many of the values that its part uses, and waits for the others.
     Lacks { has: u64 },
     /// Its shards wait for the beginning.
     Ready(Ready),

@@ -15,7 +15,8 @@ pub struct Csv {
     pub columns: Vec<Arc<Column>>,
 }
 
-/// Rows of a table whose values are elsewhere: whoever says how many there are, the numbers of all of them fit into memory.
+/// The most rows of a table whose values are elsewhere: their count comes from outside, and the numbers of all must fit into
+/// memory.
 const MOST_ROWS: u32 = 1 << 26;
 
 /// A column of a [`Csv`]: at least one row.

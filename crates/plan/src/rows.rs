@@ -88,7 +88,7 @@ impl Rows {
     }
 }
 
-/// The rows that the connections of a part use, of a table of so many.
+/// The rows of a table that the connections of a part use.
 fn rows_of(part: &Part, rows: u32) -> impl Iterator<Item = u32> {
     let (shard, shards, rows) = (u64::from(part.shard), u64::from(part.shards), u64::from(rows));
     // After these it begins again.

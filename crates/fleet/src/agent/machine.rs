@@ -1,7 +1,7 @@
 //! The threads of this machine as an agent's [`Machine`].
 
 use host::Root;
-use plan::{Flags, Plan, Rows, Share, TableHead};
+use plan::{Flags, Part, Plan, Rows, Share, TableHead};
 use run::{Order, Prepared, Threads, Update, Workers, prepare};
 use samples::Tick;
 use units::Nanos;
@@ -69,6 +69,20 @@ impl Running {
     }
 }
 
+/// Threads for these parts of the plan, with the values of their rows; and for each thread which of the roles it has.
+fn threads(
+    plan: &Plan,
+    prepared: &Prepared,
+    parts: Vec<Part>,
+    values: Vec<String>,
+) -> Result<(Threads, Ready, Vec<u32>), String> {
+    let (ready, workers) = share::workers(&parts);
+    let plan = Rows::of(plan, &parts).fill(plan, values)?;
+    let threads = Threads::ready(&plan, prepared, parts).map_err(|why| why.to_string())?;
+    let ready = Ready { io: threads.io().to_owned(), ..ready };
+    Ok((threads, ready, workers))
+}
+
 impl Machine for Local<'_> {
     fn accept(&mut self, offer: &Offer) -> Result<Vec<u32>, String> {
         let flags = Flags::from_pairs(&offer.flags)?;
@@ -100,10 +114,7 @@ impl Machine for Local<'_> {
         prepared.begin_sources_at(assign.salt);
         let parts = share::parts(plan, assign);
         share::check_size(&parts, *places)?;
-        let (ready, workers) = share::workers(&parts);
-        let plan = Rows::of(plan, &parts).fill(plan, values)?;
-        let threads = Threads::ready(&plan, prepared, parts).map_err(|why| why.to_string())?;
-        let ready = Ready { io: threads.io().to_owned(), ..ready };
+        let (threads, ready, workers) = threads(plan, prepared, parts, values)?;
         self.add(threads, workers.len(), None);
         Ok((ready, workers))
     }
@@ -123,11 +134,7 @@ impl Machine for Local<'_> {
         let held = self.caps.take(&share)?;
         let mut prepared = prepare(&share, &self.root).map_err(|why| why.to_string())?;
         prepared.begin_sources_at(assign.salt);
-        let parts = share::parts(plan, assign);
-        let (ready, workers) = share::workers(&parts);
-        let plan = Rows::of(plan, &parts).fill(plan, values)?;
-        let threads = Threads::ready(&plan, &prepared, parts).map_err(|why| why.to_string())?;
-        let ready = Ready { io: threads.io().to_owned(), ..ready };
+        let (threads, ready, workers) = threads(plan, &prepared, share::parts(plan, assign), values)?;
         let from = self.parts.first().map_or(Nanos::ZERO, |own| own.threads.now().since(own.threads.began()));
         self.add(threads, workers.len(), Some(held));
         if let Some(part) = self.parts.last_mut() {

@@ -66,7 +66,7 @@ pub(super) enum Answer {
     None,
     /// Shards of each population.
     Accepted(Vec<u32>),
-    /// It has so many of the values that its part uses.
+    /// How many of the values that its part uses it has.
     Lacks(u64),
     Ready(Ready),
 }
@@ -182,7 +182,7 @@ impl Member {
         self.takes.get(self.running?.taken as usize)
     }
 
-    /// It waits for values, and has so many; whether they are more than before.
+    /// It waits for values, and has this many; whether they are more than before.
     pub(super) fn lack(&mut self, has: u64) -> bool {
         let has_more = !matches!(self.answer, Answer::Lacks(before) if before >= has);
         if has_more {

@@ -47,7 +47,7 @@ impl Supply {
     }
 }
 
-/// A member waits for values, and has so many: as long as they become more, it is waited for.
+/// A member waits for values, and has this many: it is waited for as long as the number grows.
 pub(super) fn note_lack(stage: &mut Stage, member: &mut Member, now: Nanos, has: u64) {
     if let Stage::Assigning(until) = stage
         && member.lack(has)

@@ -98,7 +98,7 @@ impl Server {
         self.login_text.as_deref()
     }
 
-    /// What only those know who log in as we do; empty, where nobody has to.
+    /// A secret that only those share who log in with the same credentials; empty if none are required.
     pub(super) fn secret(&self) -> Vec<u8> {
         match &self.login {
             Login::User(_, secret) | Login::Token(secret) | Login::Nkey(secret) | Login::Creds(secret) => {
