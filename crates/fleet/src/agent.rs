@@ -177,10 +177,10 @@ impl<M: Machine> Agent<M> {
         // Of two processes of a coordinator the later one leads; the other sees from the reply that it does not.
         if let Some(work) = self.work.as_mut().filter(|work| is_own && term >= work.term) {
             (work.term, work.heard) = (term, now);
+            let is_running = matches!(work.stage, Stage::Running(..));
             let lease = match body {
                 Body::Lead(Lead { lease: Some(lease), .. }) => lease,
-                // A lead comes with it.
-                Body::Rows(_) if matches!(work.stage, Stage::Running(..)) => Nanos::ZERO,
+                ref other if is_running && !other.renews() => Nanos::ZERO,
                 _ => Nanos::NEVER,
             };
             // A message that was long on its way renews nothing.

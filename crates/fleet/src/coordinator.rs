@@ -115,9 +115,9 @@ impl Coordinator {
     /// entry that it is [resumed](Record::Resumed), and it [leads](Coordinator::lead_from) from then on.
     pub(crate) fn taking_up(run: String, term: u32, began: Began, terms: Terms) -> Coordinator {
         let mut coordinator = Coordinator::new(run, Vec::new(), Offer::default(), terms, Nanos::ZERO);
-        let members = began.members.into_iter().map(|(who, ready, part)| {
+        let members = began.members.into_iter().map(|(who, ready, part, error)| {
             let mut member = Member::again(who, Answer::Ready(ready));
-            member.parts = vec![part];
+            (member.parts, member.error) = (vec![part], error);
             member
         });
         (coordinator.term, coordinator.members) = (term, members.collect());
@@ -340,7 +340,7 @@ impl Coordinator {
     pub(crate) fn lead_from(&mut self, now: Nanos, start: Nanos) {
         (self.stage, self.start) = (Stage::Begun, Some(start));
         for member in &mut self.members {
-            (member.heard, member.due, member.led) = (now, Nanos::ZERO, now);
+            (member.heard, member.due, member.led, member.leased) = (now, Nanos::ZERO, now, now);
         }
     }
 
@@ -409,8 +409,10 @@ impl Coordinator {
 
     fn began(&self) -> Began {
         let part = |member: &Member| member.parts.first().cloned().unwrap_or_default();
-        let members =
-            self.members.iter().map(|member| (member.who.clone(), member.ready().clone(), part(member)));
+        let members = self
+            .members
+            .iter()
+            .map(|member| (member.who.clone(), member.ready().clone(), part(member), member.way.error()));
         Began { seed: self.terms.seed, after: BEGINS_IN, members: members.collect() }
     }
 
@@ -421,7 +423,7 @@ impl Coordinator {
         }
         let rows = self.rows_for(nth);
         let member = &self.members[nth];
-        let lead = |begin| Body::Lead(Lead { begin, lease: None, from: 0, orders: Vec::new() });
+        let lead = |lease| Body::Lead(Lead { begin: None, lease, from: 0, orders: Vec::new() });
         let (body, again) = match &self.stage {
             Stage::Failed(_) | Stage::Over => (Body::Release, EVERY),
             Stage::Offering(_) if !member.answer.is_of(&self.stage) => {
@@ -436,9 +438,9 @@ impl Coordinator {
             Stage::Begun if member.state == AgentState::Done => (Body::Release, EVERY),
             // It comes back to nothing.
             Stage::Begun if member.is_replaced => (Body::Release, EVERY),
-            // Its lease is to run out.
+            // Its lease is to run out, unless it replies before.
             Stage::Begun if member.state == AgentState::Lost && self.terms.on_lost == OnLost::Reassign => {
-                return;
+                (lead(Some(Nanos::ZERO)), EVERY)
             }
             Stage::Begun => self.lead(now, member),
             _ => (lead(None), EVERY),
@@ -451,6 +453,9 @@ impl Coordinator {
     fn send_to(&mut self, now: Nanos, nth: usize, bodies: impl IntoIterator<Item = Body>, again: Nanos) {
         let member = &mut self.members[nth];
         for body in bodies {
+            if body.renews() {
+                member.leased = now;
+            }
             let down = Down { run: self.run.clone(), term: self.term, sent: now, body };
             self.messages.push_back((to_agent(&member.who.id), down));
         }
@@ -470,8 +475,13 @@ impl Coordinator {
         let is_heard = member.heard >= member.led;
         let is_known =
             is_heard && orders.is_empty() && member.running.is_some() && member.next_take().is_none();
-        let begin = self.start.map(|start| member.way.there(start));
-        let lease = member.way.error().map(|_| member.way.there(now + LEASE));
-        (Body::Lead(Lead { begin, lease, from: has, orders }), if is_known { EVERY } else { AGAIN })
+        // Where its clock is not known yet, its reply says what it shows; this message renews nothing.
+        let is_measured = member.way.error().is_some();
+        let begin = self.start.filter(|_| is_measured).map(|start| member.way.there(start));
+        let lease = if is_measured { member.way.there(now + LEASE) } else { Nanos::ZERO };
+        (
+            Body::Lead(Lead { begin, lease: Some(lease), from: has, orders }),
+            if is_known { EVERY } else { AGAIN },
+        )
     }
 }

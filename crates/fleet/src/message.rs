@@ -110,6 +110,17 @@ pub(crate) enum Body {
     Release,
 }
 
+impl Body {
+    /// Whether it renews the lease of an agent under load. With some a lead comes, which does.
+    pub(crate) fn renews(&self) -> bool {
+        match self {
+            Body::Lead(lead) => lead.lease != Some(Nanos::ZERO),
+            Body::Offer(_) | Body::Assign(_) => true,
+            Body::TakeOver(_) | Body::Rows(_) | Body::Release => false,
+        }
+    }
+}
+
 /// A run, and an agent's share of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Offer {
@@ -153,7 +164,8 @@ pub(crate) struct Range {
 pub(crate) struct Lead {
     /// When the run begins, by the agent's clock.
     pub(crate) begin: Option<Nanos>,
-    /// Until when the agent may be under load, by its clock, unless it hears more; none, where that is not known.
+    /// Until when the agent may be under load, by its clock, unless it hears more; none before the run begins: from when it
+    /// arrives, as long as a lease is.
     pub(crate) lease: Option<Nanos>,
     /// The number of the first of these orders, from 0 for the first of the run.
     pub(crate) from: u32,
@@ -303,8 +315,8 @@ pub(crate) struct TookOver {
 pub(crate) struct Began {
     pub(crate) seed: u64,
     pub(crate) after: Nanos,
-    /// Who takes part, and with what.
-    pub(crate) members: Vec<(Incarnation, Ready, Assign)>,
+    /// Who takes part, and with what; and by how much what is known of its clock may be wrong.
+    pub(crate) members: Vec<(Incarnation, Ready, Assign, Option<Nanos>)>,
 }
 
 /// The end of an agent's part.

@@ -4,6 +4,7 @@
 mod carrier;
 mod chaos;
 mod cost;
+mod handover;
 mod machine;
 mod world;
 

@@ -90,6 +90,8 @@ pub struct Conductor<'a> {
     patience: Nanos,
     /// The run goes on without a worker that is lost.
     carries_on: bool,
+    /// No worker is left: none that is lost comes back.
+    none_is_left: bool,
 }
 
 impl<'a> Conductor<'a> {
@@ -148,6 +150,7 @@ impl<'a> Conductor<'a> {
             // Responses that are under way at the end may come within their timeout, and are reported a little later.
             patience: plan.longest_timeout() + Nanos(3 * latency.0),
             carries_on: workers.carries_on(),
+            none_is_left: false,
         }
     }
 
@@ -168,7 +171,10 @@ impl<'a> Conductor<'a> {
         loop {
             match workers.next(until) {
                 Update::Nothing => return Some(has_news),
-                Update::Ended => return None,
+                Update::Ended => {
+                    self.none_is_left = true;
+                    return None;
+                }
                 update => self.handle(update),
             }
             // What is there already is taken along.
@@ -340,7 +346,8 @@ impl<'a> Conductor<'a> {
             self.lose_silent_workers();
         }
         let is_reported = self.end_is_reported();
-        let is_due = is_reported || now >= self.schedule.ends_at() || self.is_void();
+        let is_due =
+            is_reported && !self.waits_for_the_lost() || now >= self.schedule.ends_at() || self.is_void();
         let ends_by = if self.has_signal { Some("a signal") } else { self.ends_by };
         let drains = self.draining.is_none() && (is_due || ends_by.is_some());
         if drains {
@@ -372,6 +379,11 @@ impl<'a> Conductor<'a> {
             false => self.of_load().all(|report| self.has_reported_end(report)),
             true => self.reports.iter().all(|report| self.has_reported_end(report)),
         }
+    }
+
+    /// All workers are lost, and some may come back: they have not ended the load.
+    fn waits_for_the_lost(&self) -> bool {
+        self.carries_on && !self.none_is_left && self.of_load().all(|report| report.is_lost)
     }
 
     fn has_reported_end(&self, report: &Report) -> bool {
@@ -446,8 +458,9 @@ impl<'a> Conductor<'a> {
         (self.record.ended, self.record.ramp) = (ended, self.schedule.ramping_any(ended));
         for (nth, population) in (0..).zip(&self.plan.populations) {
             let ramped_at = self.of(nth).map(|report| report.ramped_at).max().unwrap_or_default();
-            // Connections that come and go may all have gone before.
-            let own = self.of(nth).map(|report| report.drained_at).max().unwrap_or_default();
+            // Connections that come and go may all have gone before. Where all workers were lost, it lasted until the last one was.
+            let all = self.reports.iter().filter(|report| report.role == Role::Population(nth));
+            let own = all.map(|report| report.drained_at).max().unwrap_or_default();
             let measured = &mut self.record.populations[usize::from(nth)];
             measured.end(population, &self.schedule, nth, (ramped_at, own.min(ended), ended));
             if population.comes_and_goes() {

@@ -32,22 +32,22 @@ impl Coordinator {
     /// Hands what a lost agent did to the others, once its lease has certainly run out.
     pub(super) fn hand_over(&mut self, now: Nanos) {
         let is_over = |member: &Member| {
-            let way = member.way.error().unwrap_or(LEASE);
-            member.log.seal.is_some() || now >= member.led + LEASE + way + ENDS
+            let error = member.way.error().or(member.error).unwrap_or(LEASE);
+            member.log.seal.is_some() || now >= member.leased + LEASE + error + ENDS
         };
-        let lost = self.members.iter_mut().find(|member| {
+        let lost = self.members.iter().position(|member| {
             member.state == AgentState::Lost && !member.is_replaced && !member.is_decided && is_over(member)
         });
-        let Some(lost) = lost else { return };
-        lost.is_decided = true;
-        let (of, parts) = (lost.who.clone(), lost.parts.clone());
+        let Some(nth) = lost else { return };
+        let (of, parts) = (self.members[nth].who.clone(), self.members[nth].parts.clone());
         let mut others: Vec<&Member> =
             self.members.iter().filter(|member| member.state == AgentState::Ready).collect();
-        // A part with fewer shards than there are agents goes to those that have taken over least.
-        others.sort_by_key(|member| member.parts.len());
+        // Others may come back, and take it over then.
         if others.is_empty() {
             return;
         }
+        // A part with fewer shards than there are agents goes to those that have taken over least.
+        others.sort_by_key(|member| member.parts.len());
         let places: Vec<(u32, u32)> =
             others.iter().map(|member| member.parts.first().map_or((0, 1), |part| part.tuples)).collect();
         let mut handed = Vec::new();
@@ -57,6 +57,7 @@ impl Coordinator {
             let divided = share::divide(part, &places, salt).into_iter().zip(&others);
             handed.extend(divided.filter_map(|(part, other)| Some((other.who.clone(), part?))));
         }
+        self.members[nth].is_decided = true;
         self.records.push_back(Record::Reassigned(of, handed));
     }
 }

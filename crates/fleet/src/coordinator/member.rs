@@ -41,8 +41,12 @@ pub(super) struct Member {
     /// When it is to be sent something, and when it was sent something last.
     pub(super) due: Nanos,
     pub(super) led: Nanos,
+    /// When a message that renews its lease was sent last.
+    pub(super) leased: Nanos,
     /// How far away it is, and its clock.
     pub(super) way: Way,
+    /// By how much what a process of the coordinator before this one knew of its clock was wrong.
+    pub(super) error: Option<Nanos>,
     /// The numbers of its workers, and what they do.
     workers: Vec<(u32, Role)>,
     pub(super) log: Log,
@@ -123,7 +127,9 @@ impl Member {
             heard: Nanos::ZERO,
             due: Nanos::ZERO,
             led: Nanos::ZERO,
+            leased: Nanos::ZERO,
             way: Way::default(),
+            error: None,
             workers: Vec::new(),
             log: Log::default(),
             open: Vec::new(),

@@ -86,7 +86,7 @@ fn a_thousand_agents_cost() {
         tuples: (0, 1),
         ..Assign::default()
     };
-    let members = (0..AGENTS).map(|nth| (who(nth), ready.clone(), part(nth))).collect();
+    let members = (0..AGENTS).map(|nth| (who(nth), ready.clone(), part(nth), None)).collect();
     let began = Began { seed: 7, after: Nanos::ZERO, members };
     let mut coordinator = Coordinator::taking_up("run".to_owned(), 1, began, Terms::default());
     coordinator.lead_from(Nanos::ZERO, Nanos::ZERO);

@@ -151,6 +151,15 @@ impl World {
         self.head.as_ref().map(|head| head.coordinator.taken()).unwrap_or_default()
     }
 
+    /// Whose parts were handed to others, and when that was stored.
+    pub(super) fn handed_over(&self) -> Vec<(Nanos, String)> {
+        let of = |(at, entry): &(Nanos, crate::message::Entry)| match &entry.record {
+            Record::Reassigned(of, _) => Some((*at, of.id.clone())),
+            _ => None,
+        };
+        self.carrier.log.iter().filter_map(of).collect()
+    }
+
     /// What an agent has counted.
     pub(super) fn counted(&self, who: &Incarnation) -> u64 {
         let dead = self.counted.iter().find(|(dead, _)| dead == who).map(|(_, sent)| *sent);

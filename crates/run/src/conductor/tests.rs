@@ -226,6 +226,25 @@ fn what_a_lost_worker_counted_is_late_and_one_that_is_back_goes_on() {
 }
 
 #[test]
+fn workers_that_are_all_lost_are_waited_for_until_none_can_come_back() {
+    let plan = scenario("connections = 8\nduration = \"60s\"");
+    let mut model = Model::new(&plan, 2, MS(400), S(1)).losing(0, S(3)).losing(1, S(4)).on_agents();
+    let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(400));
+    (0..2).for_each(|worker| conductor.handle_tick(worker, &counted(2, 4, 10)));
+    (0..2).for_each(|worker| conductor.handle_lost(worker));
+    assert!(!conductor.step(S(7)).drains);
+    conductor.handle_back(1);
+    conductor.handle_tick(1, &counted(8, 4, 10));
+    assert!(!conductor.step(S(8)).drains && conductor.open() == 4);
+    conductor.handle_lost(1);
+    assert!(!conductor.step(S(12)).drains);
+    while conductor.gather(&mut model).is_some() {}
+    let step = conductor.step(S(18));
+    assert!(step.drains && step.has_ended);
+    assert_eq!(conductor.finish().1.ended, S(8), "its load ended with the last report");
+}
+
+#[test]
 fn where_all_are_lost_for_good_nothing_is_waited_for() {
     let lost = |more: &str| {
         let plan = scenario(&format!("connections = 10\nduration = \"60s\"\n{more}"));

@@ -1,0 +1,78 @@
+//! The part of an agent that is lost: when others have it, whatever happens to them and to the coordinator.
+
+use samples::Verdict;
+use units::Nanos;
+
+use super::{
+    chaos::{Chaos, Event},
+    obey_the_laws, plan, play,
+    world::World,
+};
+use crate::coordinator::OnLost;
+
+const S: fn(u64) -> Nanos = Nanos::from_secs;
+const CONNECTIONS: u32 = 1_003;
+
+/// A run of two agents in which this happens; the summary, and when parts of which agents were handed over.
+fn run(seed: u64, events: &[(Nanos, Event)]) -> (samples::Summary, Vec<(Nanos, String)>) {
+    let plan = plan(CONNECTIONS, seed);
+    let chaos = Chaos { on_lost: OnLost::Reassign, events: events.to_vec(), ..Chaos::none() };
+    let mut world = World::new(&plan, 2, seed, chaos);
+    world.gather().expect("it begins");
+    let (summary, shown) = play(&mut world, &plan);
+    let handed = world.handed_over();
+    obey_the_laws(&mut world, &summary, &shown, seed);
+    (summary, handed)
+}
+
+#[test]
+fn a_part_for_which_no_agent_is_left_is_handed_over_when_one_is_back() {
+    for seed in 0..20 {
+        // Agent 1 is away when the lease of agent 0 has run out, and all are lost meanwhile.
+        let events = [(S(3), Event::Kill(0, S(40))), (S(12), Event::Freeze(1, S(9)))];
+        let (summary, handed) = run(seed, &events);
+        assert!(
+            matches!(&handed[..], [(at, of)] if of == "0" && (S(21)..S(22)).contains(at)),
+            "seed {seed}: {handed:?}"
+        );
+        assert_eq!(summary.agents[0].taken_over_by, ["1"], "seed {seed}: {}", summary.headline);
+        assert_eq!(summary.connections.held, u64::from(CONNECTIONS), "seed {seed}: {}", summary.headline);
+    }
+}
+
+#[test]
+fn an_agent_that_was_cut_off_for_a_moment_keeps_its_part() {
+    for seed in 0..20 {
+        let (summary, handed) = run(seed, &[(S(6), Event::Cut(0, S(7)))]);
+        assert_eq!(handed, [], "seed {seed}");
+        assert_eq!(summary.verdict, Verdict::Pass, "seed {seed}: {}", summary.headline);
+        assert!((6.0..9.0).contains(&summary.agents[0].away_s), "seed {seed}: {:?}", summary.agents[0]);
+        assert_eq!(summary.connections.held, u64::from(CONNECTIONS), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_run_whose_agents_are_all_lost_for_good_ends() {
+    for seed in 0..20 {
+        let events = [(S(3), Event::Kill(0, S(40))), (S(12), Event::Kill(1, S(40)))];
+        let (summary, handed) = run(seed, &events);
+        assert_eq!(handed, [], "seed {seed}");
+        assert_ne!(summary.verdict, Verdict::Pass, "seed {seed}: {}", summary.headline);
+        // The last report of agent 1 is its load's end.
+        assert!((8.0..12.0).contains(&summary.duration_s), "seed {seed}: {}", summary.duration_s);
+    }
+}
+
+#[test]
+fn a_coordinator_that_starts_again_hands_over_what_was_lost_just_before() {
+    for seed in 0..20 {
+        let events = [(S(6), Event::Kill(0, S(40))), (S(7), Event::Restart(S(3)))];
+        let (summary, handed) = run(seed, &events);
+        // The lease that the process before gave has run out 11 s after this one leads, which is soon after its start.
+        assert!(
+            matches!(&handed[..], [(at, of)] if of == "0" && (S(18)..S(22)).contains(at)),
+            "seed {seed}: {handed:?}"
+        );
+        assert_eq!(summary.connections.held, u64::from(CONNECTIONS), "seed {seed}: {}", summary.headline);
+    }
+}
