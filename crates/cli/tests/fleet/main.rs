@@ -23,6 +23,7 @@ mod server;
 mod summary;
 
 mod clients;
+mod firewall;
 mod fleet;
 mod fleet_faults;
 mod hosts;
