@@ -156,9 +156,9 @@ fn an_agent_that_was_cut_off_ends_its_load_and_delivers_what_it_counted() {
     let mut run = Program::from(hosts.throng(0, &[&words[..], &LOAD].concat()));
     run.wait_for("open 400 of 400");
     // To NATS only: its connections to the target stay, and it ends them when its lease has run out.
-    hosts.run(1, "iptables -A OUTPUT -p tcp --dport 4222 -j DROP");
+    hosts.drop_to(1, 4222);
     std::thread::sleep(Duration::from_secs(13));
-    hosts.run(1, "iptables -D OUTPUT -p tcp --dport 4222 -j DROP");
+    hosts.drop_nothing(1);
     let (ended, s) = read(run);
     ended.assert_status(1);
     assert_eq!((s.count("connections.held"), states(&s)), (200, vec!["done", "lost"]), "{}", ended.stderr);

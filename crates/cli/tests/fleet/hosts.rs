@@ -72,6 +72,16 @@ impl Hosts {
         serde_json::from_str::<serde_json::Value>(&stats).unwrap()["requests"].as_u64().unwrap()
     }
 
+    /// What a host sends to this port is lost.
+    pub(crate) fn drop_to(&self, host: usize, port: u16) {
+        self.hosts[host].filter("output", &format!("tcp dport {port} drop"));
+    }
+
+    /// Nothing is lost any more.
+    pub(crate) fn drop_nothing(&self, host: usize) {
+        self.hosts[host].allow();
+    }
+
     /// Runs a line of words on a host, to its end; what it printed.
     pub(crate) fn run(&self, host: usize, line: &str) -> String {
         self.hosts[host].run(line)
