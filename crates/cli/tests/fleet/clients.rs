@@ -10,6 +10,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    api::{Api, Response, run},
     fleet::joined,
     namespace::Pair,
     program::{Program, Serving, Signal, throng, throng_under, until},
@@ -17,64 +18,15 @@ use crate::{
 };
 
 /// An agent with a control API.
-struct Controlled {
-    agent: Program,
-    url: String,
+fn controlled(command: Command) -> Api {
+    Api::from(command, "control API at ")
 }
 
-/// What curl got.
-#[derive(Debug)]
-pub(crate) struct Response {
-    pub(crate) status: u16,
-    pub(crate) head: String,
-    pub(crate) body: String,
+fn start(args: &[&str]) -> Api {
+    controlled(throng(&[&["agent", "--listen", "127.0.0.1:0"], args].concat()))
 }
 
-impl Response {
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("{e}: {self:?}"))
-    }
-
-    /// Of a list of paths, the first and how many.
-    fn paths(&self) -> (String, usize) {
-        let paths = self.json();
-        let paths = paths.as_array().unwrap();
-        (paths.first().map_or(String::new(), |path| path.as_str().unwrap().to_owned()), paths.len())
-    }
-}
-
-/// Runs a curl with these arguments.
-pub(crate) fn run(mut command: Command, args: &[&str]) -> Response {
-    command.args(["-sS", "-i", "-m20"]).args(args);
-    let ended = Program::from(command).end();
-    assert_eq!(ended.status, Some(0), "{args:?}: {ended:?}");
-    let (head, body) = ended.stdout.split_once("\r\n\r\n").unwrap();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Response { status, head: head.to_lowercase(), body: body.to_owned() }
-}
-
-impl Controlled {
-    fn from(command: Command) -> Controlled {
-        let agent = Program::from(command);
-        let mut url = String::new();
-        until("the control API", || {
-            let said = agent.stdout();
-            url =
-                said.lines().find_map(|line| line.strip_prefix("control API at ")).unwrap_or_default().into();
-            said.ends_with('\n') && !url.is_empty()
-        });
-        Controlled { agent, url: url.trim_end_matches('/').to_owned() }
-    }
-
-    fn start(args: &[&str]) -> Controlled {
-        Controlled::from(throng(&[&["agent", "--listen", "127.0.0.1:0"], args].concat()))
-    }
-
-    /// A request for a path, with more arguments for curl.
-    fn curl(&self, path: &str, args: &[&str]) -> Response {
-        run(program("curl", &[]), &[&[format!("{}{path}", self.url).as_str()], args].concat())
-    }
-
+impl Api {
     fn add(&self, form: &str) -> Response {
         self.curl("/clients", &["--data", form])
     }
@@ -104,7 +56,7 @@ fn open(server: &Serving) -> u64 {
 
 #[test]
 fn the_source_texts_line_connects_clients() {
-    let (server, agent) = (Serving::start(&["--threads", "1"]), Controlled::start(&[]));
+    let (server, agent) = (Serving::start(&["--threads", "1"]), start(&[]));
     let added = agent.add(&format!("ws={}&count=5&ping=500ms", echo(&server)));
     let expected: Vec<String> = (1..=5).map(|n| format!("/clients/{n}")).collect();
     assert_eq!((added.status, added.json()), (200, json!(expected)), "{added:?}");
@@ -142,15 +94,15 @@ fn the_source_texts_line_connects_clients() {
     until("it is closed", || open(&server) == 4);
     assert_eq!(agent.curl("/clients/3", &[]).status, 404);
     assert_eq!(agent.curl("/clients", &[]).paths(), ("/clients/1".to_owned(), 4));
-    agent.agent.signal(Signal::TERM);
-    let ended = agent.agent.end();
+    agent.program.signal(Signal::TERM);
+    let ended = agent.program.end();
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     until("all are closed", || open(&server) == 0);
 }
 
 #[test]
 fn clients_that_are_lost_count_no_more_and_say_why() {
-    let (server, agent) = (Serving::start(&["--threads", "1"]), Controlled::start(&[]));
+    let (server, agent) = (Serving::start(&["--threads", "1"]), start(&[]));
     let form = format!("ws={}&count=3", echo(&server));
     agent.add(&form);
     agent.wait_for_connected(3);
@@ -179,7 +131,7 @@ fn clients_that_are_lost_count_no_more_and_say_why() {
 
 #[test]
 fn what_is_wrong_is_refused_with_the_fix() {
-    let agent = Controlled::start(&[]);
+    let agent = start(&[]);
     let long = format!("@{}", written("long", &"x".repeat(70_000)).display());
     let check = |path: &str, args: &[&str], status: u16, text: &str| {
         let response = agent.curl(path, args);
@@ -228,7 +180,7 @@ pub(crate) fn written(name: &str, text: &str) -> PathBuf {
 fn with_a_token_every_request_needs_it() {
     let file = written("token", "s3cret\n");
     let args = ["agent", "--listen", "0.0.0.0:0", "--token-file", file.to_str().unwrap()];
-    let mut agent = Controlled::from(throng(&args));
+    let mut agent = controlled(throng(&args));
     agent.url = agent.url.replace("0.0.0.0", "127.0.0.1");
     for path in ["/clients", "/clients/1", "/metrics", "/", "/nothing"] {
         for shown in ["", "Authorization: Bearer wrong", "Authorization: Basic s3cret"] {
@@ -251,7 +203,7 @@ fn with_a_token_every_request_needs_it() {
 #[test]
 fn an_agent_holds_no_more_than_its_caps() {
     let server = Serving::start(&["--threads", "1"]);
-    let agent = Controlled::start(&["--max-connections", "10", "--max-rate", "20/s"]);
+    let agent = start(&["--max-connections", "10", "--max-rate", "20/s"]);
     let ws = echo(&server);
     let over = agent.add(&format!("ws={ws}&count=11"));
     assert_eq!(
@@ -285,7 +237,7 @@ fn an_agent_holds_more_clients_than_it_may_open_files() {
     const N: usize = 1_000;
     let server = Serving::start(&["--threads", "1"]);
     let limited = ["prlimit", "--nofile=256:256"];
-    let agent = Controlled::from(throng_under(&limited, &["agent", "--listen", "127.0.0.1:0"]));
+    let agent = controlled(throng_under(&limited, &["agent", "--listen", "127.0.0.1:0"]));
     assert_eq!(agent.add(&format!("ws={}&count={}", echo(&server), N - 300)).paths().1, N - 300);
     assert_eq!(
         agent.add(&format!("ws={}&count=300", echo(&server))).paths(),
@@ -302,7 +254,7 @@ fn ports_are_counted_over_all_clients_of_a_target() {
     // 1,100 outside the kernel's port range, which is left to other programs.
     pair.client.set("net.ipv4.ip_local_reserved_ports", "1024-60899,62100-65535");
     let command = pair.client.enter(&throng(&["agent", "--listen", "127.0.0.1:0", "--allow", "10.77.0.1"]));
-    let agent = Controlled::from(command);
+    let agent = controlled(command);
     let url = format!("{}/clients", agent.url);
     let add = |count: usize| {
         let form = format!("ws=ws://{}/ws/echo&count={count}", server.address);
@@ -330,7 +282,7 @@ fn a_name_that_changes_its_address_is_checked_again() {
     let server = pair.serve("0.0.0.0");
     let port = server.address.port();
     let command = pair.client.enter(&throng(&["agent", "--listen", "127.0.0.1:0", "--allow", "target"]));
-    let agent = Controlled::from(command);
+    let agent = controlled(command);
     let url = format!("{}/clients", agent.url);
     let form = format!("ws=ws://target:{port}/ws/echo&count=2");
     let add = || run(pair.client.command("curl"), &[&url, "--data", &form]);
@@ -380,7 +332,7 @@ fn an_agent_that_would_be_open_to_all_or_has_nothing_to_do_does_not_start() {
             "--allow: \"a:b\" is no host, host:port or network",
         ],
     );
-    let agent = Controlled::start(&[]);
+    let agent = start(&[]);
     let taken = agent.url.trim_start_matches("http://");
     let ended = Program::start(&["agent", "--listen", taken]).end();
     assert_eq!(ended.status, Some(3), "{ended:?}");
@@ -390,8 +342,8 @@ fn an_agent_that_would_be_open_to_all_or_has_nothing_to_do_does_not_start() {
 #[test]
 fn runs_of_a_fleet_and_clients_share_the_caps() {
     let (fleet, server) = (joined("clients-caps", 0), Serving::start(&["--threads", "1"]));
-    let agent = Controlled::start(&["--nats", &fleet.url(), "--max-connections", "100"]);
-    until("it has joined", || agent.agent.stdout().contains("agent "));
+    let agent = start(&["--nats", &fleet.url(), "--max-connections", "100"]);
+    until("it has joined", || agent.program.stdout().contains("agent "));
     let run = |connections: &str| {
         let args = [
             "run",

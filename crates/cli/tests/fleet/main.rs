@@ -22,6 +22,7 @@ mod server;
 #[allow(dead_code, reason = "shared with the black-box tests, which use all of it")]
 mod summary;
 
+mod api;
 mod clients;
 mod firewall;
 mod fleet;

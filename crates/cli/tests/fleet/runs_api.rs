@@ -8,40 +8,28 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    clients::{Response, run, written},
+    api::{Api, Response},
+    clients::written,
     fleet::joined,
     program::{DATA, Program, Serving, Signal, throng, until},
     server::{folder, program},
 };
 
 /// The API of a coordinator.
-struct Served {
-    program: Program,
-    url: String,
+fn serve(args: &[&str]) -> Api {
+    // Each with a store of its own: what others have left there is listed, too.
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    serve_with(&folder(&format!("runs-api-store-{}", NEXT.fetch_add(1, Relaxed))), args)
 }
 
-impl Served {
-    fn start(args: &[&str]) -> Served {
-        // Each with a store of its own: what others have left there is listed, too.
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        Served::with(&folder(&format!("runs-api-store-{}", NEXT.fetch_add(1, Relaxed))), args)
-    }
+/// With the run store in this folder.
+fn serve_with(data: &Path, args: &[&str]) -> Api {
+    let mut command = throng(&[&["fleet", "serve", "--listen", "127.0.0.1:0"], args].concat());
+    command.env(DATA, data);
+    Api::from(command, " at ")
+}
 
-    /// With the run store in this folder.
-    fn with(data: &Path, args: &[&str]) -> Served {
-        let mut command = throng(&[&["fleet", "serve", "--listen", "127.0.0.1:0"], args].concat());
-        command.env(DATA, data);
-        let program = Program::from(command);
-        until("the API", || program.stdout().ends_with('\n'));
-        let said = program.stdout();
-        let url = said.trim_end().split(" at ").last().unwrap().trim_end_matches('/').to_owned();
-        Served { program, url }
-    }
-
-    fn curl(&self, path: &str, args: &[&str]) -> Response {
-        run(program("curl", &[]), &[&[format!("{}{path}", self.url).as_str()], args].concat())
-    }
-
+impl Api {
     /// Starts a run; its path.
     fn post(&self, args: &[&str]) -> String {
         let started = self.curl("/runs", args);
@@ -69,7 +57,7 @@ impl Served {
 
 #[test]
 fn a_scenario_is_posted_followed_changed_and_ends() {
-    let (server, api) = (Serving::start(&["--threads", "1"]), Served::start(&[]));
+    let (server, api) = (Serving::start(&["--threads", "1"]), serve(&[]));
     assert_eq!(api.curl("/agents", &[]).json()[0]["id"], "this machine");
     let scenario =
         format!("target = \"{}\"\nconnections = 40\nthink = \"50ms\"\nduration = \"60s\"\n", server.url("/"));
@@ -107,7 +95,7 @@ fn a_scenario_is_posted_followed_changed_and_ends() {
 #[test]
 fn a_server_that_is_started_again_lists_what_it_ran() {
     let data = folder("runs-api-again");
-    let (server, api) = (Serving::start(&["--threads", "1"]), Served::with(&data, &[]));
+    let (server, api) = (Serving::start(&["--threads", "1"]), serve_with(&data, &[]));
     let body = |seconds: &str| json!({ "target": server.url("/"), "flags": { "connections": 3, "think": "50ms", "duration": seconds } });
     let ended = api.post(&["--json", &body("1s").to_string()]);
     let over = api.wait(&ended, "it is over", |run| run["state"] == "done");
@@ -122,7 +110,7 @@ fn a_server_that_is_started_again_lists_what_it_ran() {
     until("something is stored", || follower.stdout().matches("event: tick").count() > 2);
     api.program.signal(Signal::KILL);
     api.program.end();
-    let again = Served::with(&data, &[]);
+    let again = serve_with(&data, &[]);
     assert_eq!(again.curl(&ended, &[]).json(), over);
     let listed = again.curl("/runs", &[]).json();
     let states: Vec<(&Value, &Value)> =
@@ -132,7 +120,7 @@ fn a_server_that_is_started_again_lists_what_it_ran() {
     assert!(events.contains("event: run") && events.contains("event: end"), "{events:.300}");
     // One that is forgotten stays so, and stays in the run store.
     assert_eq!(again.curl(&ended, &["-X", "DELETE"]).status, 204);
-    let third = Served::with(&data, &[]);
+    let third = serve_with(&data, &[]);
     assert_eq!(third.curl("/runs", &[]).json().as_array().unwrap().len(), 1);
     let mut runs = throng(&["runs", "--json"]);
     runs.env(DATA, &data);
@@ -142,7 +130,7 @@ fn a_server_that_is_started_again_lists_what_it_ran() {
 
 #[test]
 fn a_table_comes_with_its_scenario() {
-    let (server, api) = (Serving::start(&["--threads", "1"]), Served::start(&[]));
+    let (server, api) = (Serving::start(&["--threads", "1"]), serve(&[]));
     let scenario = format!(
         "target = \"{}\"\nconnections = 3\nduration = \"1s\"\nthink = \"50ms\"\n[csv.sizes]\nfile = \"sizes.csv\"\n",
         server.url("/?length={csv sizes.n}")
@@ -158,7 +146,7 @@ fn a_table_comes_with_its_scenario() {
 
 #[test]
 fn the_live_page_works_through_it() {
-    let (server, api) = (Serving::start(&["--threads", "1"]), Served::start(&[]));
+    let (server, api) = (Serving::start(&["--threads", "1"]), serve(&[]));
     let body = json!({ "target": server.url("/"), "flags": { "connections": 7, "think": "50ms", "duration": "60s" } });
     let url = api.post(&["--json", &body.to_string()]);
     api.wait(&url, "it runs", |run| run["state"] == "running");
@@ -189,7 +177,7 @@ fn the_live_page_works_through_it() {
 #[test]
 fn a_run_takes_place_on_the_agents() {
     let (fleet, server) = (joined("runs-api", 2), Serving::start(&["--threads", "1"]));
-    let api = Served::start(&["--nats", &fleet.url()]);
+    let api = serve(&["--nats", &fleet.url()]);
     until("all agents", || api.curl("/agents", &[]).json().as_array().unwrap().len() == 2);
     assert!(api.curl("/agents", &[]).json()[0]["id"].is_string());
     let body = json!({ "target": server.url("/"), "flags": { "connections": 101, "think": "100ms", "duration": "2s", "agents": 2, "on-lost": "abort" } });
@@ -211,7 +199,7 @@ fn a_run_takes_place_on_the_agents() {
 
 #[test]
 fn what_is_wrong_is_refused_with_the_fix() {
-    let api = Served::start(&[]);
+    let api = serve(&[]);
     let check = |body: &str, status: u16, parts: &[&str]| {
         let response = api.curl("/runs", &["--json", body]);
         assert_eq!(response.status, status, "{body}: {response:?}");
@@ -255,7 +243,7 @@ fn what_is_wrong_is_refused_with_the_fix() {
         "--allow: for runs on this machine; of a fleet, each agent has its own",
     );
     let token = written("runs-api-token", "s3cret\n");
-    let secured = Served::start(&["--token-file", token.to_str().unwrap()]);
+    let secured = serve(&["--token-file", token.to_str().unwrap()]);
     assert_eq!(secured.curl("/runs", &[]).status, 401);
     assert_eq!(secured.curl("/runs", &["-H", "Authorization: Bearer s3cret"]).json(), json!([]));
 }

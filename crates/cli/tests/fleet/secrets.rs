@@ -7,7 +7,6 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use rustix::process::Signal;
@@ -177,8 +176,6 @@ fn a_coordinator_that_is_started_again_has_the_rows_for_who_takes_over() {
     run.signal(Signal::KILL);
     let mut again = fleet.start(&file, &args);
     again.wait_for("taking up run ");
-    // Both agents have heard it, so that it knows when the lease of the one runs out.
-    std::thread::sleep(Duration::from_secs(2));
     fleet.agents[1].signal(Signal::KILL);
     let (ended, s) = read(again);
     ended.assert_status(0);
