@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use plan::{Part, Plan, Role, Share, TupleShare, split};
+use plan::{Part, Plan, Role, Rows, Share, TupleShare, split};
 use units::Count;
 
 use crate::message::{Assign, Range, Ready};
@@ -42,8 +42,14 @@ pub(crate) fn assign(offered: &[Offered], has_probe: bool, salt: u64) -> Vec<Ass
     assigned
 }
 
+/// How many values of tables a part uses; or why it can be no part of this plan at all.
+pub(crate) fn values(assign: &Assign, plan: &Plan) -> Result<u64, String> {
+    check_form(assign, plan)?;
+    Ok(Rows::of(plan, &parts(plan, assign)).count())
+}
+
 /// Whether what is assigned can be a part of this plan at all; or why it cannot.
-pub(crate) fn check_form(assign: &Assign, plan: &Plan) -> Result<(), String> {
+fn check_form(assign: &Assign, plan: &Plan) -> Result<(), String> {
     let is_range = |range: &Range| {
         let end = range.first.checked_add(range.own);
         range.all <= MOST_SHARDS && end.is_some_and(|end| end <= range.all)

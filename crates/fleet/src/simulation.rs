@@ -135,6 +135,22 @@ fn without_faults_all_are_held_and_everything_adds_up() {
 }
 
 #[test]
+fn rows_that_have_arrived_are_counted() {
+    let rows = u64::from(ROWS);
+    for seed in 0..20 {
+        let agents = 1 + seed as u32 % 4;
+        let mut world = World::new(&plan(1_003, seed), agents, seed, Chaos::carrier_only());
+        world.gather().expect("it begins");
+        let arrived = &world.arrived;
+        assert!(arrived.is_sorted() && arrived[0].0 == 0 && arrived.len() > 6, "seed {seed}: {arrived:?}");
+        let (last, of) = arrived[arrived.len() - 1];
+        // Agents with more connections than there are rows have them all.
+        assert!(last == of && (rows..=rows * u64::from(agents)).contains(&of), "seed {seed}: {last} of {of}");
+        assert!(agents > 1 || of == rows, "seed {seed}: {of}");
+    }
+}
+
+#[test]
 fn what_was_counted_once_is_counted_once_whatever_happens() {
     // How many seeds, or which one alone: `=N`.
     let asked = std::env::var("THRONG_SEEDS").unwrap_or("400".to_owned());

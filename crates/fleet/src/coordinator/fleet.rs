@@ -10,9 +10,9 @@ use host::Root;
 use plan::{Flags, Plan, Role, flag};
 use run::{By, Ground, Interrupt, Order, Update, Workers};
 use samples::{AgentSummary, AgentTicks, Sink, Summary, Tick};
-use units::{Clock, Nanos};
+use units::{Clock, Count, Nanos};
 
-use super::{Coordinator, OnLost, Supply, Terms, replay::Replay};
+use super::{Coordinator, OnLost, Supply, Terms, replay::Replay, supply::Arrived};
 use crate::{
     control::Commands,
     fingerprint::fingerprint,
@@ -29,6 +29,8 @@ const WAITS: Nanos = Nanos::from_secs(120);
 const SILENT: Nanos = Nanos::from_millis(2_500);
 /// The log of a run that is taken up is read within this time.
 const READS: Nanos = Nanos::from_secs(30);
+/// How often it says how far it is, while rows of tables are sent.
+const SAYS_EVERY: Nanos = EVERY;
 /// An order is applied within this time: it is stored, goes to the agent, and a shard notices it.
 const NOTICE: Nanos = Nanos::from_millis(400);
 /// How long it looks for one kind of message before it looks for the other.
@@ -105,7 +107,7 @@ impl Fleet {
         let coordinator = Coordinator::new(run.clone(), free, offer, terms, clock.now()).with_supply(supply);
         let log = link.read_log(&run);
         let mut fleet = Fleet::with(link, log, clock, &run, 0, seed, coordinator)?;
-        fleet.get_ready()?;
+        fleet.get_ready(say)?;
         Ok(fleet)
     }
 
@@ -211,8 +213,20 @@ impl Fleet {
         Commands::new(&self.link, &self.run)
     }
 
-    fn get_ready(&mut self) -> Result<(), String> {
+    fn get_ready(&mut self, say: &mut dyn FnMut(&str)) -> Result<(), String> {
+        let mut next = self.clock() + SAYS_EVERY;
         loop {
+            if let Some(Arrived { values, of }) = self.coordinator.arrived()
+                && values < of
+                && self.clock() >= next
+            {
+                next = self.clock() + SAYS_EVERY;
+                say(&format!(
+                    "sending rows of CSV tables: {} of {} values have arrived",
+                    Count(values),
+                    Count(of)
+                ));
+            }
             match self.coordinator.is_ready() {
                 Ok(true) => return Ok(()),
                 Ok(false) => self.turn(LOOKS),

@@ -6,7 +6,10 @@ use plan::Role;
 use samples::{AgentState, AgentSummary, AgentTicks, Latency, Phase, Tick};
 use units::Nanos;
 
-use super::{Change, Stage, supply::Supplied};
+use super::{
+    Change, Stage,
+    supply::{Arrived, Supplied},
+};
 use crate::{
     clock::Way,
     message::{Assign, Here, Incarnation, LEASE, LOST_AFTER, Ready, Record, Running, Seal, TakeOver, Up},
@@ -32,6 +35,8 @@ pub(super) struct Member {
     pub(super) takes: Vec<TakeOver>,
     /// The values that it is being sent.
     pub(super) supplied: Option<Supplied>,
+    /// Of its own part.
+    pub(super) arrived: Arrived,
     /// Its parts are handed to others: that is decided, and stored.
     pub(super) is_decided: bool,
     pub(super) is_replaced: bool,
@@ -121,6 +126,7 @@ impl Member {
             parts: Vec::new(),
             takes: Vec::new(),
             supplied: None,
+            arrived: Arrived::default(),
             is_decided: false,
             is_replaced: false,
             running: None,

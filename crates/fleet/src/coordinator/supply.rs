@@ -3,7 +3,10 @@
 use plan::Plan;
 use units::Nanos;
 
-use super::{Coordinator, PREPARES, Stage, member::Member};
+use super::{
+    Coordinator, PREPARES, Stage,
+    member::{Answer, Member},
+};
 use crate::{
     message::{Body, Rows},
     share,
@@ -56,7 +59,21 @@ pub(super) fn note_lack(stage: &mut Stage, member: &mut Member, now: Nanos, has:
     }
 }
 
+/// Values of tables for an agent's own part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Arrived {
+    pub(crate) values: u64,
+    pub(crate) of: u64,
+}
+
 impl Coordinator {
+    /// How many values have arrived, before the run begins, of those that the agents use; none, where they use none.
+    pub(crate) fn arrived(&self) -> Option<Arrived> {
+        let all = self.members.iter().map(|member| member.arrived);
+        let all = all.reduce(|a, b| Arrived { values: a.values + b.values, of: a.of + b.of });
+        all.filter(|all| all.of > 0)
+    }
+
     /// The same with values of tables.
     #[must_use]
     pub(crate) fn with_supply(self, supply: Option<Supply>) -> Coordinator {
@@ -68,6 +85,9 @@ impl Coordinator {
         let member = &mut self.members[nth];
         let Some((number, from)) = member.lacks() else {
             member.supplied = None;
+            if matches!(member.answer, Answer::Ready(_)) {
+                member.arrived.values = member.arrived.of;
+            }
             return None;
         };
         let Supply { plan, room } = self.supply.as_ref()?;
@@ -77,7 +97,13 @@ impl Coordinator {
                 Some(number) => &member.takes.get(number as usize)?.assign,
             };
             let rows = plan::Rows::of(plan, &share::parts(plan, assign));
+            if number.is_none() {
+                member.arrived.of = rows.count();
+            }
             member.supplied = Some(Supplied { number, rows });
+        }
+        if number.is_none() {
+            member.arrived.values = from;
         }
         let rows = &member.supplied.as_ref()?.rows;
         let mut left = *room;

@@ -66,6 +66,8 @@ pub(super) struct World {
     counted: Vec<(Incarnation, u64)>,
     read: Box<Tick>,
     restarted: bool,
+    /// How many rows had arrived before the beginning, at each change.
+    pub(super) arrived: Vec<(u64, u64)>,
     /// How often another process of the coordinator has begun.
     term: u32,
     terms: Terms,
@@ -86,6 +88,7 @@ impl World {
             counted: Vec::new(),
             read: Box::default(),
             restarted: false,
+            arrived: Vec::new(),
             term: 0,
             terms: Terms { seed, on_lost: chaos.on_lost, ..Terms::default() },
         };
@@ -133,6 +136,8 @@ impl World {
         loop {
             self.step();
             let Some(head) = &self.head else { return Err("the coordinator died".to_owned()) };
+            self.arrived.extend(head.coordinator.arrived().map(|arrived| (arrived.values, arrived.of)));
+            self.arrived.dedup();
             match head.coordinator.is_ready() {
                 Ok(true) if head.coordinator.start().is_some_and(|start| self.now >= start) => return Ok(()),
                 Ok(_) => assert!(self.now < TOO_LONG, "seed {}: it never begins", self.seed),
