@@ -154,21 +154,32 @@ pub struct Capacity {
 /// The most connections that memory, 4-tuples and, where it binds us, the machine's file table allow,
 /// whatever `need.connections` says.
 pub fn capacity(root: &Root, need: &Need) -> Capacity {
-    let by_memory = memory(root).map_or(u64::MAX, |m| m.available / need.bytes_per_connection());
-    let beside = capacity_beside_memory(root, need);
-    let memory = Capacity { connections: by_memory, limited_by: "memory" };
-    if memory.connections <= beside.connections { memory } else { beside }
+    by_memory_or(capacity_beside_memory(root, need), root, need)
+}
+
+/// The most that [`preflight`] does not refuse: the same with the 4-tuples in TIME_WAIT, for which it only warns.
+pub fn capacity_after_time_wait(root: &Root, need: &Need) -> Capacity {
+    by_memory_or(by_files_or_tuples(root, need, need.tuples), root, need)
 }
 
 /// The same were there always enough memory.
 pub fn capacity_beside_memory(root: &Root, need: &Need) -> Capacity {
+    by_files_or_tuples(root, need, need.free_tuples(root))
+}
+
+fn by_memory_or(beside: Capacity, root: &Root, need: &Need) -> Capacity {
+    let by_memory = memory(root).map_or(u64::MAX, |m| m.available / need.bytes_per_connection());
+    let memory = Capacity { connections: by_memory, limited_by: "memory" };
+    if memory.connections <= beside.connections { memory } else { beside }
+}
+
+fn by_files_or_tuples(root: &Root, need: &Need, by_ports: u64) -> Capacity {
     let by_files = match open_files(root) {
         Some(files) if !process::may_exceed_file_max(root) => {
             files.free().saturating_sub(OTHER_FILES) / need.ends_here()
         }
         _ => u64::MAX,
     };
-    let by_ports = need.free_tuples(root);
     if by_files <= by_ports {
         Capacity { connections: by_files, limited_by: "file table" }
     } else {

@@ -92,6 +92,9 @@ fn time_wait_takes_tuples_for_a_while() {
     let machine = Machine::with(&waiting);
     let found = capacity(&machine.root(), &with(1_499));
     assert_eq!((found.connections, found.limited_by), (999, "ports"));
+    // What is only warned of is not refused.
+    let found = capacity_after_time_wait(&machine.root(), &with(1_499));
+    assert_eq!((found.connections, found.limited_by), (1_499, "ports"));
 }
 
 #[test]
