@@ -1,6 +1,6 @@
 //! What a run asks of its fleet, for `throng run --fleet` and for runs by HTTP.
 
-use fleet::{Job, OnLost};
+use fleet::{Job, OnLost, Shares};
 use plan::{Flags, flag};
 
 use crate::{mistakes::Mistakes, plans::Scenario};
@@ -9,6 +9,7 @@ use crate::{mistakes::Mistakes, plans::Scenario};
 pub(crate) fn read(flags: &Flags, scenario: Option<&Scenario>, mistakes: &mut Mistakes) -> Job {
     let agents = agents(flags, mistakes);
     let on_lost = mistakes.read("--on-lost", flags.get(&flag::ON_LOST), OnLost::parse).unwrap_or_default();
+    let shares = mistakes.read("--share", flags.get(&flag::SHARE), Shares::parse).unwrap_or_default();
     // Who samples the target is the coordinator.
     let observers = [&flag::OBSERVE, &flag::OBSERVE_TOKEN_FILE];
     let flags = observers.into_iter().fold(flags.clone().without_place(), Flags::without);
@@ -17,6 +18,7 @@ pub(crate) fn read(flags: &Flags, scenario: Option<&Scenario>, mistakes: &mut Mi
         scenario: scenario.map(|scenario| scenario.text.clone()),
         agents,
         on_lost,
+        shares,
         ..Job::default()
     }
 }

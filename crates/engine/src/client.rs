@@ -95,7 +95,7 @@ impl Client {
         tick.reserve();
         Client {
             tuples: tuples.into(),
-            source: ValueSource::new(part.seed, part.shard, part.shards),
+            source: ValueSource::new(part),
             link,
             conns: Connections::new(part.places),
             layer: None,

@@ -1,5 +1,6 @@
 //! When something is due. Pure: elapsed time in, a number out.
 
+use plan::Turn;
 use units::{Nanos, Rate};
 
 /// How often dials or requests are due.
@@ -71,17 +72,16 @@ impl RateProfile {
 pub struct Schedule {
     profile: RateProfile,
     total: u64,
-    /// Which of every `of` things of the whole schedule are this shard's: `at`, `at + of`, …
-    at: u64,
-    of: u64,
+    /// Which things of the whole schedule are this shard's.
+    turn: Turn,
 }
 
 impl Schedule {
-    /// One shard's share (`at` of `of`) of a schedule that all shards follow together. At a rate of nothing, nothing is due.
-    pub fn share(profile: RateProfile, total: u64, at: u32, of: u32) -> Schedule {
-        assert!(at < of);
+    /// One shard's share of a schedule that all shards follow together. At a rate of nothing, nothing is due.
+    pub fn share(profile: RateProfile, total: u64, turn: Turn) -> Schedule {
+        assert!(turn.at < turn.of);
         let total = if profile == RateProfile::Steady(Rate::default()) { 0 } else { total };
-        Schedule { profile, total, at: u64::from(at), of: u64::from(of) }
+        Schedule { profile, total, turn }
     }
 
     /// Those of it that are due in less than `time` from its beginning: in all shares of a steady one, exactly
@@ -95,12 +95,12 @@ impl Schedule {
     pub fn due(&self, elapsed: Nanos) -> u64 {
         // The first thing is due at once, hence the one more.
         let all = self.profile.due(elapsed).saturating_add(1);
-        all.saturating_sub(self.at).div_ceil(self.of).min(self.total)
+        self.turn.among(all).min(self.total)
     }
 
     /// When the `n`-th (from zero) is due.
     pub fn time_of(&self, n: u64) -> Nanos {
-        self.profile.time_of(n * self.of + self.at)
+        self.profile.time_of(self.turn.place(n))
     }
 
     /// When the first one after `done` of them is due; never, when all are done.
@@ -112,15 +112,46 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plan::Slice;
     use proptest::prelude::*;
 
+    /// Of the shard of this number, among so many.
+    fn turn(shard: u32, shards: u32) -> Turn {
+        Turn::new(Slice::WHOLE, shard, shards)
+    }
+
     proptest! {
+        /// A machine with a slice of the load dials and sends at its share of the rate, evenly.
+        #[test]
+        fn slices_have_their_share_of_a_rate(
+            per_s in 1u32..100_000, width in 1u32..1_000, rest in 1u32..1_000, shards in 1u32..5
+        ) {
+            let of = width + rest;
+            let schedule = |slice, shard| {
+                let turn = Turn::new(slice, shard, shards);
+                Schedule::share(RateProfile::Steady(Rate::per_s(per_s)), u64::MAX, turn).within(Nanos::from_secs(10))
+            };
+            let due = |slice| (0..shards).map(|shard| schedule(slice, shard).total).sum::<u64>();
+            let (own, other) = (Slice { from: 0, width, of }, Slice { from: width, width: rest, of });
+            let all = u64::from(per_s) * 10;
+            prop_assert!((due(own) as f64 - all as f64 * own.share()).abs() <= 1.0, "{} of {}", due(own), all);
+            prop_assert!((due(own) + due(other)).abs_diff(all) <= 1);
+            // Two that follow are as far apart as the share says, but for the rounding to a turn of all.
+            let one = schedule(own, 0);
+            let apart = f64::from(shards) / own.share();
+            for n in 0..one.total.saturating_sub(1).min(50) {
+                let gap = (one.turn.place(n + 1) - one.turn.place(n)) as f64;
+                prop_assert!((gap - apart).abs() <= 1.0, "{} of {}", gap, apart);
+            }
+        }
+
         /// Never ahead of due, exact in the long run, and the shares make the whole.
         #[test]
         fn shares_follow_the_schedule(per_s in 1u32..2_000_000, of in 1u32..9, ms in 0u64..100_000) {
             let rate = Rate::per_s(per_s);
             let elapsed = Nanos::from_millis(ms);
-            let shares: Vec<Schedule> = (0..of).map(|at| Schedule::share(RateProfile::Steady(rate), u64::MAX, at, of)).collect();
+            let shares: Vec<Schedule> =
+                (0..of).map(|at| Schedule::share(RateProfile::Steady(rate), u64::MAX, turn(at, of))).collect();
             let due: u64 = shares.iter().map(|s| s.due(elapsed)).sum();
             prop_assert_eq!(due, u64::from(per_s) * ms / 1000 + 1);
             for s in &shares {
@@ -137,7 +168,7 @@ mod tests {
             [(20_000, 30_000, 600_000), (10, 1_050, 11), (10, 1_000, 10), (3, 1_000, 3), (1, 0, 0)]
         {
             let share = |at| {
-                Schedule::share(RateProfile::Steady(Rate::per_s(per_s)), u64::MAX, at, 3)
+                Schedule::share(RateProfile::Steady(Rate::per_s(per_s)), u64::MAX, turn(at, 3))
                     .within(Nanos::from_millis(ms))
                     .total
             };
@@ -147,7 +178,7 @@ mod tests {
 
     #[test]
     fn it_ends_with_the_total() {
-        let s = Schedule::share(RateProfile::Steady(Rate::per_s(10)), 3, 0, 1);
+        let s = Schedule::share(RateProfile::Steady(Rate::per_s(10)), 3, Turn::ALWAYS);
         for (ms, due) in [(0, 1), (99, 1), (100, 2), (200, 3), (10_000, 3)] {
             assert_eq!(s.due(Nanos::from_millis(ms)), due, "at {ms} ms");
         }
@@ -160,7 +191,7 @@ mod tests {
         fn a_slope_goes_evenly(from in 0u32..100_000, to in 0u32..100_000, over_ms in 1u64..100_000, part in 0.0..2.0f64) {
             let over = Nanos::from_millis(over_ms);
             let profile = RateProfile::Slope { from: Rate::per_s(from), to: Rate::per_s(to), over };
-            let s = Schedule::share(profile, u64::MAX, 0, 1);
+            let s = Schedule::share(profile, u64::MAX, Turn::ALWAYS);
             let elapsed = Nanos((over.0 as f64 * part) as u64);
             let n = s.due(elapsed);
             prop_assert!(n == 1 || s.time_of(n - 1) <= elapsed, "ahead of due");
@@ -174,7 +205,7 @@ mod tests {
 
     #[test]
     fn at_no_rate_nothing_is_due() {
-        let s = Schedule::share(RateProfile::Steady(Rate::default()), u64::MAX, 0, 1);
+        let s = Schedule::share(RateProfile::Steady(Rate::default()), u64::MAX, Turn::ALWAYS);
         assert_eq!((s.due(Nanos::from_secs(1_000)), s.next_after(0)), (0, Nanos::NEVER));
     }
 }

@@ -1,6 +1,6 @@
 //! Outgoing requests and messages; those with variables are written each time.
 
-use plan::{Target, Text, Values};
+use plan::{Part, Slice, Target, Text, Values};
 use units::Random;
 
 use crate::check::Check;
@@ -12,7 +12,8 @@ pub(crate) struct ValueSource {
     /// Each message has its own random stream, from this seed and its number, so that it can be written again when its echo
     /// arrives.
     seed: u64,
-    /// This shard's numbers are `shard`, `shard + shards`, …: no two requests of a population have the same.
+    /// This shard's numbers in its slice are `shard`, `shard + shards`, …: no two requests of a population have the same.
+    slice: Slice,
     shard: u64,
     shards: u64,
     /// Requests and messages written so far.
@@ -25,18 +26,23 @@ pub(crate) struct ValueSource {
 }
 
 impl ValueSource {
-    pub(crate) fn new(seed: u64, shard: u32, shards: u32) -> ValueSource {
-        let (shard, shards) = (shard.into(), shards.into());
-        let (came, scratch) = (Vec::new(), Vec::new());
+    pub(crate) fn new(part: &Part) -> ValueSource {
+        let (slice, shard, shards) = (part.slice, part.shard.into(), part.shards.into());
+        ValueSource { slice, shard, shards, ..ValueSource::alone(part.seed) }
+    }
+
+    /// Of the only shard.
+    fn alone(seed: u64) -> ValueSource {
         ValueSource {
             random: Random::new(seed),
             seed,
-            shard,
-            shards,
+            slice: Slice::WHOLE,
+            shard: 0,
+            shards: 1,
             written: 0,
-            came,
+            came: Vec::new(),
             next_to_come: 0,
-            scratch,
+            scratch: Vec::new(),
         }
     }
 
@@ -51,11 +57,11 @@ impl ValueSource {
     /// The row of the tables of the connection at this index.
     fn row(&self, index: u32) -> u64 {
         let nth = self.came.get(index as usize).copied().unwrap_or(index);
-        u64::from(nth) * self.shards + self.shard
+        self.seq(nth.into())
     }
 
     fn seq(&self, nth: u64) -> u64 {
-        nth * self.shards + self.shard
+        self.slice.number(nth * self.shards + self.shard)
     }
 
     /// The variables' values for the next request on the connection at this index.
@@ -116,7 +122,7 @@ impl Request {
         if request.template.is_fixed() {
             let write = |at| {
                 let mut bytes = vec![0; request.max_len(at)];
-                let length = request.write(at, 0, &mut ValueSource::new(0, 0, 1), &mut bytes).0;
+                let length = request.write(at, 0, &mut ValueSource::alone(0), &mut bytes).0;
                 bytes.truncate(length);
                 &*bytes.leak()
             };

@@ -20,8 +20,8 @@ pub use service::Service;
 
 use self::{counting::Counting, filling::Filling};
 use crate::message::{
-    Assign, Body, Busy, Down, Here, LEASE, Lead, Offer, PROTOCOL, Ready, Record, Report, Running, Seal,
-    TakeOver, TookOver, Up,
+    Assign, Body, Busy, Calibrated, Can, Down, Here, LEASE, Lead, Offer, PROTOCOL, Ready, Record, Report,
+    Running, Seal, TakeOver, TookOver, Up,
 };
 
 /// Runs that have ended are remembered, so that a late message does not begin one again.
@@ -29,20 +29,20 @@ const REMEMBERED: usize = 32;
 
 /// What carries the load of an agent's part.
 pub(crate) trait Machine {
-    /// Checks that it may and can take this share: the shards of each population, or why not.
-    fn accept(&mut self, offer: &Offer) -> Result<Vec<u32>, String>;
+    /// Checks that it may take a part of this plan: how much it can take, or why none.
+    fn accept(&mut self, offer: &Offer) -> Result<Can, String>;
 
-    /// How many values of tables a part uses, or why it can be no part.
-    fn rows(&self, assign: &Assign) -> Result<u64, String>;
+    /// Checks that it may and can take this part: how many values of tables it uses, or why not.
+    fn rows(&mut self, assign: &Assign) -> Result<u64, String>;
 
-    /// Sets up the shards of its part, which uses these values, and for each of them which of the [`Ready::roles`] it has; or why it
-    /// cannot.
+    /// Sets up the shards of the part that it [checked](Machine::rows) last, which uses these values, and for each of them which of
+    /// the [`Ready::roles`] it has; or why it cannot.
     fn set_up(&mut self, assign: &Assign, values: Vec<String>) -> Result<(Ready, Vec<u32>), String>;
 
     /// The shards begin.
     fn begin(&mut self);
 
-    /// Sets up and begins the shards of a further part, as these orders have it; returns as [`Machine::set_up`].
+    /// Sets up and begins the shards of a further part, which it checked last, as these orders have it; returns as [`Machine::set_up`].
     fn take_over(
         &mut self,
         assign: &Assign,
@@ -99,7 +99,7 @@ struct Work {
 }
 
 enum Stage {
-    Accepted(Vec<u32>),
+    Accepted(Can),
     Ready(Ready, Vec<u32>),
     Running(Nanos, Counting),
     Sealed(Nanos),
@@ -133,6 +133,11 @@ impl<M: Machine> Agent<M> {
     /// It takes no new run, or does again.
     pub(crate) fn drain(&mut self, is_draining: bool) {
         self.here.is_draining = is_draining;
+    }
+
+    /// What its calibration says from now on.
+    pub(crate) fn calibrate(&mut self, calibrated: Option<Calibrated>) {
+        self.here.calibrated = calibrated;
     }
 
     #[cfg(test)]
@@ -218,9 +223,9 @@ impl<M: Machine> Agent<M> {
 
     fn report_of(&self, work: &Work) -> Report {
         match &work.stage {
-            Stage::Accepted(shards) => match &work.filling {
+            Stage::Accepted(can) => match &work.filling {
                 Some(filling) => Report::Lacks { has: filling.has() },
-                None => Report::Accepted { shards: shards.clone() },
+                None => Report::Accepted { can: can.clone() },
             },
             Stage::Ready(ready, _) => Report::Ready(ready.clone()),
             Stage::Running(began, _) | Stage::Sealed(began) => {
@@ -252,13 +257,13 @@ impl<M: Machine> Agent<M> {
         };
         match accepted {
             Err(why) => Report::Refused { why },
-            Ok(shards) => {
+            Ok(can) => {
                 self.work = Some(Work {
                     run: run.to_owned(),
                     fingerprint: offer.fingerprint.clone(),
                     term,
                     heard: now,
-                    stage: Stage::Accepted(shards.clone()),
+                    stage: Stage::Accepted(can.clone()),
                     lease: now + LEASE,
                     orders: Vec::new(),
                     taken: 0,
@@ -268,7 +273,7 @@ impl<M: Machine> Agent<M> {
                     is_stopping: false,
                     why: None,
                 });
-                Report::Accepted { shards }
+                Report::Accepted { can }
             }
         }
     }

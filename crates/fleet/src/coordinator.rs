@@ -32,7 +32,7 @@ use crate::{
         AGAIN, Author, Began, Body, Down, EVERY, Entry, Here, LEASE, LOST_AFTER, Lead, Offer, Record, Report,
         Up, to_agent,
     },
-    share::{self, Offered},
+    split::{self, Candidate},
 };
 
 /// An agent resolves names and checks its machine within this time.
@@ -74,8 +74,10 @@ pub(crate) struct Coordinator {
 }
 
 enum Stage {
-    /// Agents are offered their shares until then at the latest.
+    /// Agents are offered the plan until then at the latest.
     Offering(Nanos),
+    /// All have said what they can take, and no more is wanted of them.
+    Asked,
     Assigning(Nanos),
     /// The way to them is measured.
     Measuring(Nanos),
@@ -131,7 +133,7 @@ impl Coordinator {
     pub(crate) fn is_ready(&self) -> Result<bool, &str> {
         match &self.stage {
             Stage::Failed(why) => Err(why),
-            Stage::Storing | Stage::Begun => Ok(true),
+            Stage::Asked | Stage::Storing | Stage::Begun => Ok(true),
             _ => Ok(false),
         }
     }
@@ -255,9 +257,7 @@ impl Coordinator {
             Report::Refused { why } if !has_begun => {
                 self.stage = Stage::Failed(format!("agent {id} refuses: {why}"))
             }
-            Report::Accepted { shards } if matches!(self.stage, Stage::Offering(_)) => {
-                member.answer = Answer::Accepted(shards)
-            }
+            Report::Accepted { can } if matches!(self.stage, Stage::Offering(_)) => member.accept(can),
             Report::Lacks { has } => supply::note_lack(&mut self.stage, member, now, has),
             Report::Ready(ready) if matches!(self.stage, Stage::Assigning(_)) => {
                 member.answer = Answer::Ready(ready)
@@ -391,12 +391,32 @@ impl Coordinator {
     }
 
     fn assign(&mut self, now: Nanos) {
-        let offered: Vec<Offered> = self.members.iter().map(Member::offered).collect();
-        let assigned = share::assign(&offered, self.terms.has_probe, self.terms.salt);
-        for (member, assign) in self.members.iter_mut().zip(assigned) {
-            (member.parts, member.due) = (vec![assign], Nanos::ZERO);
+        let Terms { demand, shares, salt, .. } = &self.terms;
+        let Some(demand) = demand else {
+            self.stage = Stage::Asked;
+            return;
+        };
+        match split::split(demand, &self.candidates(), *shares, *salt) {
+            Ok(assigned) => {
+                for (member, assign) in self.members.iter_mut().zip(assigned) {
+                    (member.parts, member.due) = (vec![assign], Nanos::ZERO);
+                }
+                self.stage = Stage::Assigning(now + PREPARES);
+            }
+            Err(why) => self.stage = Stage::Failed(why),
         }
-        self.stage = Stage::Assigning(now + PREPARES);
+    }
+
+    /// Agents that have accepted.
+    fn candidates(&self) -> Vec<Candidate<'_>> {
+        self.members.iter().filter_map(Member::candidate).collect()
+    }
+
+    /// Connections that those that were asked can hold together, and dials or requests a second; none: no limit.
+    pub(crate) fn together(&self) -> (u64, Option<f64>) {
+        let candidates = self.candidates();
+        let per_s = candidates.iter().map(|agent| agent.can.per_s);
+        (split::together(&candidates), per_s.sum())
     }
 
     fn number_workers(&mut self) {
@@ -427,7 +447,7 @@ impl Coordinator {
         let (body, again) = match &self.stage {
             Stage::Failed(_) | Stage::Over => (Body::Release, EVERY),
             Stage::Offering(_) if !member.answer.is_of(&self.stage) => {
-                (Body::Offer(Box::new(self.offer_to(member))), EVERY)
+                (Body::Offer(Box::new(self.offer.clone())), EVERY)
             }
             Stage::Assigning(_) if !member.answer.is_of(&self.stage) => match member.parts.first() {
                 Some(_) if rows.is_some() => return self.send_to(now, nth, rows, AGAIN),
@@ -460,11 +480,6 @@ impl Coordinator {
             self.messages.push_back((to_agent(&member.who.id), down));
         }
         (member.due, member.led) = (now + again, now);
-    }
-
-    fn offer_to(&self, member: &Member) -> Offer {
-        let all = self.members.iter().map(|member| member.cores).sum();
-        Offer { share: (member.cores, all), ..self.offer.clone() }
     }
 
     /// The orders that a member does not have, and when it begins; and when to say so again.

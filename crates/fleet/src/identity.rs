@@ -7,7 +7,7 @@ use plan::{Flags, Plan, capacity};
 use samples::Calibration;
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Here, Incarnation, PROTOCOL};
+use crate::message::{Calibrated, Here, Incarnation, PROTOCOL};
 
 /// The longest name of an agent.
 const LONGEST_NAME: usize = 64;
@@ -134,14 +134,17 @@ impl Identity {
             version: self.version.clone(),
             network: self.network.clone(),
             cores: self.cores,
+            calibrated: self.calibrated(),
             is_draining: false,
             run: None,
         }
     }
 
-    /// How much of a load it takes, beside others: its processors.
-    pub fn weight(&self) -> u32 {
-        self.cores.max(1)
+    /// What its calibration says, if it has one.
+    pub(crate) fn calibrated(&self) -> Option<Calibrated> {
+        let calibration = self.calibration.as_ref()?;
+        let (open_per_s, requests_per_s) = (calibration.open_per_s.value, calibration.requests_per_s.value);
+        Some(Calibrated { open_per_s, requests_per_s })
     }
 }
 
@@ -232,6 +235,16 @@ mod tests {
         let (one, other) = (identity(), identity());
         assert_ne!(one.incarnation, other.incarnation);
         assert_eq!((one.id, one.network, one.protocol), (other.id, other.network, PROTOCOL));
+    }
+
+    #[test]
+    fn coordinators_learn_of_a_calibration() {
+        let measured = |value| samples::Measurement { value, ..samples::Measurement::default() };
+        let (open_per_s, requests_per_s) = (measured(30_000.0), measured(90_000.0));
+        let calibration = Calibration { open_per_s, requests_per_s, ..Calibration::default() };
+        let here = Identity { calibration: Some(calibration), ..identity() }.here();
+        assert_eq!(here.calibrated, Some(Calibrated { open_per_s: 30_000.0, requests_per_s: 90_000.0 }));
+        assert_eq!(Identity { calibration: None, ..identity() }.here().calibrated, None);
     }
 
     #[test]

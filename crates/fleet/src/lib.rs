@@ -3,8 +3,8 @@
 //! ```text
 //! coordinator                          agent
 //!   which agents exist     ◄─ Here ────  each second: who it is, and its run
-//!   offer the plan         ── Offer ──►  plan, names, limits, allow list ─► Accepted or Refused
-//!   parts that sum up      ── Assign ─►  what it lacks for its part      ─► Lacks
+//!   offer the plan         ── Offer ──►  plan, names, allow list, what it can take ─► Accepted or Refused
+//!   parts that sum up      ── Assign ─►  caps and limits; what it lacks for its part ─► Lacks
 //!   rows of tables         ── Rows ───►  threads set up                  ─► Ready or Refused
 //!   the way to each clock  ── Lead ───►  answers at once
 //!   the run begins         ── Lead ───►  at the same time, by its own clock ─► Running
@@ -29,10 +29,12 @@ mod link;
 mod message;
 mod observe;
 mod outbox;
+mod rates;
 mod seal;
 mod share;
 #[cfg(test)]
 mod simulation;
+mod split;
 
 pub use agent::{Allow, Caps, Held, Planner, Service};
 pub use control::{
@@ -45,3 +47,4 @@ pub use kubernetes::{Kubernetes, Needs, Seccomp};
 pub use kubernetes::{Launched, Waiting};
 pub use link::{Access, Link, NoLink, Say, Server, has_certificate, has_private_key};
 pub use observe::{Observers, Observing};
+pub use split::Shares;

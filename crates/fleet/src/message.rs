@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use plan::{Role, TableHead};
+use plan::{Role, Slice, TableHead};
 use run::Order;
 use samples::Tick;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use units::Nanos;
 use crate::seal::Sums;
 
 /// Of these messages; an agent serves only a coordinator of its own.
-pub(crate) const PROTOCOL: u32 = 3;
+pub(crate) const PROTOCOL: u32 = 4;
 
 /// How often a coordinator and its agents say that they are alive.
 pub(crate) const EVERY: Nanos = Nanos::from_secs(1);
@@ -68,10 +68,30 @@ pub(crate) struct Here {
     pub(crate) network: String,
     /// Processors that it may use.
     pub(crate) cores: u32,
+    /// What it could do against throng's own server, if that was measured.
+    pub(crate) calibrated: Option<Calibrated>,
     /// It takes no new run.
     pub(crate) is_draining: bool,
     /// The run that it takes part in.
     pub(crate) run: Option<Busy>,
+}
+
+/// What an agent's machine could do in a calibration.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Calibrated {
+    pub(crate) open_per_s: f64,
+    pub(crate) requests_per_s: f64,
+}
+
+/// What an agent can take of a plan.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Can {
+    /// Connections that its machine can hold, and what ends that: `memory`, `ports` or `file table`.
+    pub(crate) fits: u64,
+    pub(crate) limited_by: String,
+    /// Connections that its user lets it hold beside those that it has, and dials or requests a second; none: no limit.
+    pub(crate) cap: Option<u64>,
+    pub(crate) per_s: Option<f64>,
 }
 
 /// The run that an agent takes part in.
@@ -121,7 +141,7 @@ impl Body {
     }
 }
 
-/// A run, and an agent's share of it.
+/// A run: a plan of which an agent is to have a part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Offer {
     pub(crate) protocol: u32,
@@ -134,29 +154,19 @@ pub(crate) struct Offer {
     pub(crate) tables: Vec<(String, TableHead)>,
     /// The step of a search, where it is one: what is made larger, how much it is, and for how long.
     pub(crate) step: Option<(run::By, u64, Nanos)>,
-    /// This agent's share and the sum of all.
-    pub(crate) share: (u32, u32),
 }
 
-/// Which shards of the plan are an agent's.
+/// Which part of the plan is an agent's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Assign {
-    /// For each population its shards: the first, how many, and how many there are in the whole fleet.
-    pub(crate) shards: Vec<Range>,
-    /// Whether the probe's are its own, too.
+    /// Its slice of each population.
+    pub(crate) slices: Vec<Slice>,
+    /// Whether the probe is its own, too.
     pub(crate) probe: bool,
     /// Its place among the agents with the same ports, and their number.
     pub(crate) tuples: (u32, u32),
     /// Where the local addresses begin.
     pub(crate) salt: u64,
-}
-
-/// Neighbouring shards of a population.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Range {
-    pub(crate) first: u32,
-    pub(crate) own: u32,
-    pub(crate) all: u32,
 }
 
 /// The coordinator leads: renews the agent's lease, and repeats what the agent does not know yet.
@@ -216,8 +226,8 @@ pub(crate) struct Up {
 /// What an agent reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// It can take its share with this many shards of each population.
-    Accepted { shards: Vec<u32> },
+    /// It takes a part, of at most this size.
+    Accepted { can: Can },
     /// It takes no part.
     Refused { why: String },
     /// It has this many of the values that its part uses, and waits for the others.

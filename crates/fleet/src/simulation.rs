@@ -1,6 +1,7 @@
 //! A whole fleet in one thread and virtual time: the coordinator and the agents as they are shipped, led by the conductor of
 //! every run, over a carrier that loses, repeats, delays and reorders, and processes that freeze, die and start again.
 
+mod capacity;
 mod carrier;
 mod chaos;
 mod cost;
@@ -126,6 +127,20 @@ fn without_faults_all_are_held_and_everything_adds_up() {
         assert!(summary.agents.iter().all(|agent| agent.state == AgentState::Done), "{:?}", summary.agents);
         assert_eq!(summary.connections.held, 1_003, "seed {seed}");
         assert_eq!(summary.agents.iter().map(|agent| agent.wanted).sum::<u64>(), 1_003);
+        let agents = summary.agents.len() as u64;
+        if agents > 1 {
+            // It may do half an equal share, and does.
+            assert_eq!(summary.agents[1].wanted, 1_003u64.div_ceil(agents) / 2, "seed {seed}");
+        }
+        // Of those without a limit the fourth was calibrated for four times as much as the first, where that counts.
+        if let [first, _, _, fourth, ..] = &summary.agents[..] {
+            let times = if !seed.is_multiple_of(3) && seed.is_multiple_of(2) { 4 } else { 1 };
+            assert!(
+                fourth.wanted.abs_diff(times * first.wanted) <= times,
+                "seed {seed}: {:?}",
+                summary.agents
+            );
+        }
         // The clocks of the agents are hours apart: they begin together all the same.
         for agent in &summary.agents {
             let (late, error) = (agent.began_late_ms.unwrap(), agent.clock_error_ms.unwrap());

@@ -76,7 +76,7 @@ pub struct Tuple {
 pub struct Tuples {
     pool: Pool,
     ports: Vec<u16>,
-    /// Pairs of address and port.
+    /// Pairs of address and port that are this process's.
     pairs: u64,
     /// Addresses, and steps after which address and port together come around.
     addresses: u64,
@@ -118,15 +118,16 @@ impl Tuples {
     ) -> Tuples {
         let mut numbers: Vec<u32> = numbers.into_iter().collect();
         let destinations = u32::try_from(numbers.len()).expect("a target has at most 65,536 destinations");
-        let TupleShare { from, width, of } = tuple_share;
+        let TupleShare { process: (place, processes), from, width, of } = tuple_share;
         assert!(
-            width > 0 && from + width <= of && destinations > 0,
+            width > 0 && from + width <= of && destinations > 0 && place < processes,
             "{tuple_share:?}, {destinations} destinations"
         );
         if pool == SourcePool::Loopback4 {
             numbers = vec![0];
         }
-        let pairs = pool.count().saturating_mul(ports.list.len() as u64).min(MAX_PAIRS);
+        let all = pool.count().saturating_mul(ports.list.len() as u64).min(MAX_PAIRS);
+        let pairs = all.saturating_sub(place.into()).div_ceil(processes.into());
         let mut tuples = Tuples {
             addresses: pool.count(),
             cycle: least_common_multiple(pool.count(), ports.list.len() as u64),
@@ -136,8 +137,7 @@ impl Tuples {
             start: start.checked_rem(pairs).unwrap_or(0),
             tuple_share,
             destinations,
-            // Spread, so that shards of a few connections each still reach all destinations.
-            turn: (u64::from(from) * u64::from(destinations) / u64::from(of)) as u32,
+            turn: tuple_share.first_of(destinations.into()),
             cursors: Vec::new(),
             fresh: 0,
         };
@@ -196,7 +196,8 @@ impl Tuples {
         if cursor.next >= self.pairs {
             cursor.next = cursor.beginning(self.tuple_share);
         }
-        let (address, port) = self.split(pair);
+        let (place, processes) = self.tuple_share.process;
+        let (address, port) = self.split(pair * u64::from(processes) + u64::from(place));
         SocketAddr::new(self.pool.nth(address), self.ports[port as usize])
     }
 

@@ -262,6 +262,9 @@ flags! {
     ON_LOST: flag("on-lost", "HOW", Role::Place,
         "When an agent of the fleet is lost: `abort` the run, `continue` without it [default], or `reassign` its part to the \
         others");
+    SHARE: flag("share", "HOW", Role::Place,
+        "Divide the load among the agents by `capacity`: what each was calibrated for, or its processors where one is not \
+        calibrated [default]; or `equal`. None has more than its machine and its caps let it");
     AGENTS: flag("agents", "N", Role::Place,
         "Wait for N free agents, up to two minutes; with `--fleet k8s`, launch N [default: those that are there; one for \
         each 50,000 connections]");

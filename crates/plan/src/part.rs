@@ -4,16 +4,18 @@ use std::collections::HashMap;
 
 use units::nth_seed;
 
-use crate::{Plan, Population, ProbeKind};
+use crate::{Plan, Population, ProbeKind, Slice, Turn};
 
 /// The part of a plan that one shard carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// The role of the shard.
     pub role: Role,
-    /// The shard's index among those with the same role, from 0.
+    /// The slice of its population that its machine carries out.
+    pub slice: Slice,
+    /// The shard's index among those with the same role and slice, from 0.
     pub shard: u32,
-    /// The number of shards with the same role.
+    /// The number of shards with the same role and slice.
     pub shards: u32,
     /// Maximum of connections it holds, or total that it opens; 0 if there are more shards than connections.
     pub connections: u32,
@@ -34,15 +36,29 @@ pub enum Role {
     Probe(ProbeKind),
 }
 
-/// A shard's share of the 4-tuples: of every `of` tuples the `width` ones from `from` on.
+/// A shard's share of the 4-tuples: of those of its process, of every `of` tuples the `width` ones from `from` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TupleShare {
+    /// Which of the processes that share the tuples it belongs to, and their number: tuples go to them in turn.
+    pub process: (u32, u32),
     /// The first, less than `of`.
     pub from: u32,
     /// How many, at least 1.
     pub width: u32,
     /// The total of all shares.
     pub of: u32,
+}
+
+impl TupleShare {
+    /// Of the only shard.
+    pub const ALL: TupleShare = TupleShare { process: (0, 1), from: 0, width: 1, of: 1 };
+
+    /// Which of `n` destinations it begins with: spread, so that shards of a few connections each still reach all of them.
+    pub(crate) fn first_of(self, n: u64) -> u32 {
+        let (place, processes) = self.process;
+        let (of, place) = (u64::from(self.of), u64::from(place) * u64::from(self.of) + u64::from(self.from));
+        (place * n / (of * u64::from(processes))) as u32
+    }
 }
 
 /// The width of the largest share.
@@ -80,27 +96,57 @@ impl Plan {
     /// The plan over shards, `shards` for a population (at least 1) and one for each of the probe's. A population's
     /// connections differ by at most one from shard to shard. All deals together are one turn.
     pub fn parts(&self, shards: impl Fn(u16) -> u32) -> Vec<Part> {
+        self.parts_of(&vec![Slice::WHOLE; self.populations.len()], self.probe.is_some(), shards)
+    }
+
+    /// The same of one machine, which has these slices of the populations, and the probe or not. A population of which it has
+    /// nothing has no shard.
+    pub fn parts_of(&self, slices: &[Slice], has_probe: bool, shards: impl Fn(u16) -> u32) -> Vec<Part> {
+        let is_whole = has_probe == self.probe.is_some() && slices.iter().all(|slice| *slice == Slice::WHOLE);
         let mut parts = Vec::new();
-        let mut add = |role, (shard, shards), connections, places: u32| {
-            let seed = nth_seed(self.seed, parts.len() as u32);
-            let tuple_share = TupleShare { from: 0, width: places.max(1), of: 0 };
-            parts.push(Part { role, shard, shards, connections, places, seed, tuple_share });
+        let mut add = |role, slice: Slice, (shard, shards), connections, places: u32| {
+            let tuple_share = TupleShare { width: places.max(1), of: 0, ..TupleShare::ALL };
+            let seed = match is_whole {
+                true => nth_seed(self.seed, parts.len() as u32),
+                false => self.seed_of(role, slice, shard),
+            };
+            parts.push(Part { role, slice, shard, shards, connections, places, seed, tuple_share });
         };
-        for (nth, population) in (0..).zip(&self.populations) {
-            let shards = shards(nth);
-            let places = population.most_open().div_ceil(shards);
-            for (shard, connections) in (0..).zip(split(population.load.connections(), shards)) {
-                add(Role::Population(nth), (shard, shards), connections, places.min(connections));
+        for ((nth, population), &slice) in (0..).zip(&self.populations).zip(slices) {
+            if slice.width == 0 {
+                continue;
+            }
+            let shards = shards(nth).max(1);
+            let places = slice.of_at_most(population.most_open()).div_ceil(shards);
+            for (shard, connections) in (0..).zip(split(slice.of(population.load.connections()), shards)) {
+                let places = places.min(connections);
+                add(Role::Population(nth), slice, (shard, shards), connections, places);
             }
         }
-        if let Some(probe) = &self.probe {
+        if let Some(probe) = self.probe.as_ref().filter(|_| has_probe) {
             let kinds = [ProbeKind::Fresh, ProbeKind::Kept];
             for (kind, places) in kinds.into_iter().zip(probe.populations.iter().map(Population::most_open)) {
-                add(Role::Probe(kind), (kind as u32, 2), places, places);
+                add(Role::Probe(kind), Slice::WHOLE, (kind as u32, 2), places, places);
             }
         }
         tuple_share(&mut parts);
         parts
+    }
+
+    /// The seed of a part of a slice: it follows from where that is, so that no two machines have the same.
+    fn seed_of(&self, role: Role, slice: Slice, shard: u32) -> u64 {
+        let of_role = match role {
+            Role::Population(nth) => nth_seed(self.seed, nth.into()),
+            Role::Probe(kind) => nth_seed(self.seed, u32::MAX - kind as u32),
+        };
+        nth_seed(nth_seed(of_role, slice.from), shard)
+    }
+}
+
+impl Part {
+    /// When its turn is in what all parts of its population do by one schedule.
+    pub fn turn(&self) -> Turn {
+        Turn::new(self.slice, self.shard, self.shards)
     }
 }
 
@@ -125,7 +171,7 @@ fn tuple_share(parts: &mut [Part]) {
     let of = widths.iter().map(|width| width / shared).sum();
     let mut from = 0;
     for (part, width) in parts.iter_mut().zip(widths) {
-        part.tuple_share = TupleShare { from, width: width / shared, of };
+        part.tuple_share = TupleShare { from, width: width / shared, of, ..part.tuple_share };
         from += width / shared;
     }
 }
@@ -154,8 +200,30 @@ mod tests {
             prop_assert!(sizes.clone().max().unwrap() - sizes.min().unwrap() <= 1);
             prop_assert!(parts.iter().enumerate().all(|(i, part)| part.shard == i as u32 && part.shards == shards));
             prop_assert_eq!(parts.iter().map(|part| part.seed).collect::<HashSet<_>>().len(), shards as usize);
-            let tuple_share = |i| TupleShare { from: i, width: 1, of: shards };
+            let tuple_share = |i| TupleShare { from: i, of: shards, ..TupleShare::ALL };
             prop_assert!((0..).zip(&parts).all(|(i, part)| part.tuple_share == tuple_share(i)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn slices_of_a_plan_have_all_of_it_and_seeds_of_their_own(
+            widths in proptest::collection::vec(0u32..40_000_000, 1..6), shards in 1u32..5, seed: u64
+        ) {
+            let connections: u32 = widths.iter().sum();
+            prop_assume!(connections > 0);
+            let plan = plan(&[("-c", &connections.to_string()), ("--seed", &seed.to_string()), ("--probe", "10/s")]);
+            let (mut from, mut seeds) = (0, HashSet::new());
+            for (nth, &width) in widths.iter().enumerate() {
+                let slice = Slice { from, width, of: connections };
+                from += width;
+                let parts = plan.parts_of(&[slice], nth == 0, |_| shards);
+                let of_load = || parts.iter().filter(|part| part.role == Role::Population(0));
+                prop_assert_eq!(of_load().map(|part| u64::from(part.connections)).sum::<u64>(), u64::from(width));
+                prop_assert!(of_load().all(|part| part.places == part.connections && part.slice == slice));
+                prop_assert_eq!(parts.len() - of_load().count(), if nth == 0 { 2 } else { 0 });
+                prop_assert!(parts.iter().all(|part| seeds.insert(part.seed)));
+            }
         }
     }
 

@@ -225,6 +225,9 @@ impl Population {
     /// The most connections that are open or being dialled at one time.
     pub fn most_open(&self) -> u32 {
         let Some(rate) = self.load.arrival_rate() else { return self.load.connections() };
+        if rate.is_zero() {
+            return 0;
+        }
         let at_once = rate.due(self.longest_stay()).saturating_add(1);
         u32::try_from(at_once).unwrap_or(u32::MAX).min(self.load.connections())
     }

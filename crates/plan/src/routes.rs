@@ -47,9 +47,8 @@ impl Dials {
             }
             tuples.push(Tuples::new(pool, ports, numbers, tuple_share, start));
         }
-        // Spread, so that shards of a few connections each still reach all destinations.
-        let turn = u64::from(tuple_share.from) * places.len() as u64 / u64::from(tuple_share.of);
-        Dials { routes: tuples, places, turn: turn as u32 }
+        let turn = tuple_share.first_of(places.len() as u64);
+        Dials { routes: tuples, places, turn }
     }
 
     /// How many different tuples have not been given out yet.
@@ -104,7 +103,7 @@ mod tests {
         };
         let mut seen = HashSet::new();
         for from in 0..2 {
-            let mut dials = Dials::new(routes(), TupleShare { from, width: 1, of: 2 }, 7);
+            let mut dials = Dials::new(routes(), TupleShare { from, of: 2, ..TupleShare::ALL }, 7);
             let mut of_each = [0; 3];
             for _ in 0..15 {
                 let tuple = dials.next();

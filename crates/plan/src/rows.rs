@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use crate::{
-    Column, Part, Plan, Role, Segment,
+    Column, Part, Plan, Role, Segment, Slice,
     part::greatest_common_divisor,
     text::{Place, Text},
 };
+
+/// More connections of a part are not looked at one by one.
+const MOST_NUMBERS: u64 = 1 << 24;
 
 /// The values that parts of a plan use: of each column that occurs in what they do, the rows of their connections. Their order
 /// depends on the plan and the parts only.
@@ -91,9 +94,17 @@ impl Rows {
 /// The rows of a table that the connections of a part use.
 fn rows_of(part: &Part, rows: u32) -> impl Iterator<Item = u32> {
     let (shard, shards, rows) = (u64::from(part.shard), u64::from(part.shards), u64::from(rows));
-    // After these it begins again.
-    let turn = rows / greatest_common_divisor(rows, shards);
-    (0..turn.min(part.connections.into())).map(move |nth| ((nth * shards + shard) % rows) as u32)
+    let (connections, width) = (u64::from(part.connections), u64::from(part.slice.width));
+    // After these it begins again: while the slice goes on, or with its next turns.
+    let last = connections.saturating_sub(1).saturating_mul(shards).saturating_add(shard);
+    let is_one_turn = last < width || part.slice == Slice::WHOLE;
+    let span = if is_one_turn { rows } else { rows.saturating_mul(width) };
+    let turn = (span / greatest_common_divisor(span, shards)).min(connections);
+    // What comes without end, by a long turn, comes to every row.
+    let (slice, all) = (part.slice, (turn > MOST_NUMBERS).then_some(0..rows as u32));
+    let own = (0..if all.is_some() { 0 } else { turn })
+        .map(move |nth| (slice.number(nth * shards + shard) % rows) as u32);
+    own.chain(all.into_iter().flatten())
 }
 
 /// The columns that occur in what a part does.
@@ -179,6 +190,18 @@ mod tests {
                 on_all.extend(expected);
             }
             prop_assert_eq!(on_all, on_one);
+        }
+
+        /// What arrives without end comes to the rows of its slice, turn after turn.
+        #[test]
+        fn a_slice_of_what_arrives_uses_the_rows_of_its_numbers(
+            width in 1u32..6, from in 0u32..4, rest in 0u32..4, rows in 1u32..40, (shard, shards) in (0u32..3, 3u32..5)
+        ) {
+            let slice = Slice { from, width, of: from + width + rest };
+            let part = Part { slice, shard, shards, connections: 1_000_000, ..plan(1, 1).parts(|_| 1)[0] };
+            let used: BTreeSet<u32> = rows_of(&part, rows).collect();
+            let number = |nth: u64| slice.number(nth * u64::from(shards) + u64::from(shard)) % u64::from(rows);
+            prop_assert_eq!(used, (0..10_000).map(|nth| number(nth) as u32).collect::<BTreeSet<_>>());
         }
 
         #[test]

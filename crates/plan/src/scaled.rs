@@ -2,7 +2,7 @@
 
 use units::Rate;
 
-use crate::{LoadKeys, Plan, Ramp, Share};
+use crate::{LoadKeys, Plan, Ramp, Share, Slice};
 
 impl Plan {
     /// The same with this share of its connections, arrivals, totals and rates, of each at least one, and of the rates of
@@ -35,6 +35,44 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// What one machine does of it: these slices of its populations, and the probe or not.
+    #[must_use]
+    pub fn sliced(&self, slices: &[Slice], has_probe: bool) -> Plan {
+        let mut plan = self.clone();
+        for (population, &slice) in plan.populations.iter_mut().zip(slices) {
+            let LoadKeys { connections, rate, arrive, total } = population.load.keys();
+            let of_rate = |whole: Rate| rounded_down(whole.per_s_f64() * slice.share());
+            let sliced = LoadKeys {
+                connections: connections.map(|n| slice.of(n)),
+                rate: rate.map(of_rate),
+                arrive: arrive.map(of_rate),
+                total: total.map(|n| slice.of(n)),
+            };
+            population.load = sliced.load();
+        }
+        let held = |plan: &Plan, of: &[u16]| -> u64 {
+            of.iter().map(|nth| u64::from(plan.populations[usize::from(*nth)].load.held())).sum()
+        };
+        for nth in 0..plan.stages.len() {
+            let (own, all) = (held(&plan, &self.stages[nth].of), held(self, &self.stages[nth].of));
+            if let Ramp::Rate(rate) = &mut plan.stages[nth].ramp
+                && all > 0
+            {
+                *rate = rounded_down(rate.per_s_f64() * own as f64 / all as f64);
+            }
+        }
+        plan.probe = plan.probe.filter(|_| has_probe);
+        plan
+    }
+}
+
+/// To a thousandth a minute: what one machine does is not more than its part.
+fn rounded_down(per_s: f64) -> Rate {
+    const UNITS: f64 = 60_000.0;
+    Rate::from_per_s_f64((per_s * UNITS * (1.0 + 1e-12)).floor() / UNITS)
+}
+
 /// This share of a rate; one a second where that is more, and there was more than that.
 fn part(share: Share, rate: Rate) -> Rate {
     let least = rate.per_s_f64().min(1.0);
@@ -46,7 +84,7 @@ fn part(share: Share, rate: Rate) -> Rate {
 mod tests {
     use units::Nanos;
 
-    use crate::{Environment, Flags, Load, Plan, Ramp, Share, scenario};
+    use crate::{Environment, Flags, Load, Plan, Ramp, Share, Slice, scenario};
 
     fn plan() -> Plan {
         let text = r#"
@@ -92,6 +130,29 @@ mod tests {
             |plan: &Plan| plan.populations.iter().map(|p| p.activity.clone()).collect::<Vec<_>>();
         assert_eq!((activities(&small), &small.probe), (activities(&plan), &plan.probe));
         assert_eq!(plan.scaled(Share::ALL), plan);
+    }
+
+    #[test]
+    fn slices_of_a_plan_sum_to_it() {
+        let plan = plan();
+        let slices = |from: [u32; 4], width: [u32; 4]| -> Vec<Slice> {
+            let of = [20_000, 3, 40_000, 10];
+            (0..4).map(|nth| Slice { from: from[nth], width: width[nth], of: of[nth] }).collect()
+        };
+        let one = plan.sliced(&slices([0; 4], [5_000, 0, 10_000, 1]), true);
+        let other = plan.sliced(&slices([5_000, 0, 10_000, 1], [15_000, 3, 30_000, 9]), false);
+        let loads = |plan: &Plan| plan.populations.iter().map(|p| written(p.load)).collect::<Vec<_>>();
+        assert_eq!(loads(&one), ["5000", "0 at 0/s", "1500/s, 10000", "0.01/s, None"]);
+        assert_eq!(loads(&other), ["15000", "3 at 30/s", "4500/s, 30000", "0.09/s, None"]);
+        assert!(one.probe.is_some() && other.probe.is_none());
+        // Of a ramp as many as it dials of the connections.
+        let ramps = [&one, &other].map(|plan| match plan.stages[0].ramp {
+            Ramp::Rate(rate) => rate.per_s_f64().round(),
+            _ => panic!("it has a rate"),
+        });
+        assert_eq!(ramps, [1_000.0, 3_000.0]);
+        let whole = plan.sliced(&[Slice::WHOLE; 4], true);
+        assert_eq!(whole, plan);
     }
 
     fn written(load: Load) -> String {

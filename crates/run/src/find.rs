@@ -11,6 +11,7 @@ use crate::{
 };
 
 use steps::Steps;
+pub use steps::with_some_room;
 
 mod load;
 mod source;
@@ -124,13 +125,16 @@ pub struct Find {
 /// # Errors
 /// There is no way to the target.
 pub fn most(by: By, plan: &Plan, root: &Root) -> Result<u64, Refusal> {
-    match by {
-        By::Connections | By::Burst => {
-            let all = by.plan(plan, u32::MAX.into(), Nanos::ZERO);
-            Ok(steps::with_some_room(&all, fitting(&all, root)?))
-        }
-        By::Arrival | By::Rate => Ok(MAX_PER_S),
+    if let Some(most) = most_per_s(by) {
+        return Ok(most);
     }
+    let all = by.plan(plan, u32::MAX.into(), Nanos::ZERO);
+    Ok(with_some_room(&all, fitting(&all, root)?))
+}
+
+/// More in a second than any machine takes; none where the load is connections at one time.
+pub fn most_per_s(by: By) -> Option<u64> {
+    matches!(by, By::Arrival | By::Rate).then_some(MAX_PER_S)
 }
 
 /// Searches; calls `show` with each completed step. A signal ends the search with the result so far.

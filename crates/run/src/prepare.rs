@@ -52,7 +52,7 @@ impl Prepared {
     /// Where the first population dials from, for a program that dials alone.
     pub fn dials(&self) -> Dials {
         let routes = self.routes[&Role::Population(0)].clone();
-        Dials::new(routes, TupleShare { from: 0, width: 1, of: 1 }, self.salt)
+        Dials::new(routes, TupleShare::ALL, self.salt)
     }
 
     /// The kernel interface to drive.
@@ -77,8 +77,17 @@ impl Prepared {
 /// # Errors
 /// [`Refusal::Findings`] with all refusals, if it cannot work.
 pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
+    prepare_part(plan, plan.pairs_needed(), root)
+}
+
+/// The same for what this process does of a plan that several carry out. Those on this machine share its ports: `pairs` of address
+/// and port are what all of them together need between two hosts.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_part(plan: &Plan, pairs: u64, root: &Root) -> Result<Prepared, Refusal> {
     let (backend, because) = choose_io(plan.io, root)?;
-    let (routes, need) = demand(plan, root)?;
+    let (routes, need) = demand(plan, pairs, root)?;
     let slots = net::raise_open_files().unwrap_or(1024);
     // io_uring and the file tables of epoll have been checked already.
     let need = Need { uring: Ok(()), ..need };
@@ -107,12 +116,12 @@ pub fn fitting(plan: &Plan, root: &Root) -> Result<u64, Refusal> {
 /// # Errors
 /// There is no way to the target.
 pub fn need(plan: &Plan, root: &Root) -> Result<Need, Refusal> {
-    demand(plan, root).map(|(_, need)| need)
+    demand(plan, plan.pairs_needed(), root).map(|(_, need)| need)
 }
 
 type Routes = HashMap<Role, Vec<Route>>;
 
-fn demand(plan: &Plan, root: &Root) -> Result<(Routes, Need), Refusal> {
+fn demand(plan: &Plan, pairs: u64, root: &Root) -> Result<(Routes, Need), Refusal> {
     let destinations = plan.destinations();
     let listeners = listeners(root);
     let facts = host::port_facts(root, &listeners).avoiding(&destinations);
@@ -126,7 +135,7 @@ fn demand(plan: &Plan, root: &Root) -> Result<(Routes, Need), Refusal> {
         SourcePool::Loopback4 => 1,
         SourcePool::Listed(_) => destinations.len() as u64,
     };
-    let wanted = plan.pairs_needed() + SPARE_TUPLES;
+    let wanted = pairs.saturating_add(SPARE_TUPLES);
     let numbers: HashMap<SocketAddr, u32> = destinations.iter().copied().zip(0..).collect();
     let (mut routes, mut tuples) = (Routes::new(), u64::MAX);
     for (&role, own) in &pools {

@@ -36,7 +36,7 @@ impl Order {
             (Order::All(control), _) | (Order::Probe(control), Role::Probe(_)) => Some(control),
             (Order::Population(to, control), Role::Population(nth)) if to == nth => Some(control),
             (Order::Load(to, n, profile, from), Role::Population(nth)) if to == nth => {
-                let connections = split(n, part.shards).nth(part.shard as usize)?;
+                let connections = split(part.slice.of(n), part.shards).nth(part.shard as usize)?;
                 Some(Control::Load { connections, profile, from })
             }
             _ => None,

@@ -88,7 +88,8 @@ impl Place {
         let refused = flags.refused(|flag, _| {
             let is_file = flag.name.ends_with("-file");
             let is_taken = flag.name == flag::TAG.name
-                || self.is_fleet() && [flag::AGENTS.name, flag::ON_LOST.name].contains(&flag.name);
+                || self.is_fleet()
+                    && [flag::AGENTS.name, flag::ON_LOST.name, flag::SHARE.name].contains(&flag.name);
             (!is_taken && (!flag.role.is_of_plan() || is_file))
                 .then(|| "not by this API; remove it".to_owned())
         });

@@ -43,7 +43,7 @@ impl Stage {
         let resolve = |_: &str| unreachable!("the target is an address");
         let plan = plan::from_flags(&flags, &Environment { cores: 1, seed: 1, resolve: &resolve }).unwrap();
         let ports = Ports { list: (10_000..60_000).collect(), inside: 0 };
-        let share = TupleShare { from: 0, width: 1, of: 1 };
+        let share = TupleShare::ALL;
         let tuples = Tuples::new(SourcePool::Loopback4, ports, [0], share, 1);
         let target = Arc::new(Target::new(&plan.populations[0].target, tuples.into()));
         Stage { net, shard, orders, target, taken: Arc::default(), last: 0 }

@@ -51,7 +51,7 @@ impl OpenLoop {
         {
             oldest.end(now, give_up);
         }
-        let schedule = Schedule::share(profile, u64::MAX, part.shard, part.shards);
+        let schedule = Schedule::share(profile, u64::MAX, part.turn());
         self.slots.push_back(Slots::new(schedule, from));
     }
 

@@ -1,6 +1,6 @@
 //! First dials: how many, and when; by a schedule, or as fast as the target takes them.
 
-use plan::Part;
+use plan::{Part, Turn};
 use samples::Congestion;
 use units::{Nanos, Rate};
 
@@ -65,7 +65,7 @@ impl Ramp {
     /// Sets how many to dial, the first at `from`; without a rate profile as fast as the target accepts them. A window
     /// keeps what it has learnt of the target.
     pub(super) fn order(&mut self, to_dial: u32, profile: Option<RateProfile>, part: &Part, from: Nanos) {
-        let later = u64::from((part.shard + 1).saturating_sub(AT_ONCE));
+        let later = (part.turn().before() + 1).saturating_sub(AT_ONCE.into());
         let from = if profile.is_none() { from + Nanos(later * APART.0) } else { from };
         self.ordered = self.ordered - u64::from(self.to_dial) + u64::from(to_dial);
         (self.from, self.to_dial, self.next) = (from, to_dial, None);
@@ -123,7 +123,7 @@ impl Ramp {
     /// Connections still to be dialled at that time follow this rate profile, and none before.
     pub(super) fn begin(&mut self, profile: RateProfile, part: &Part, from: Nanos) {
         (self.from, self.dialled, self.next) = (from, 0, None);
-        let schedule = Schedule::share(profile, self.to_dial.into(), part.shard, part.shards);
+        let schedule = Schedule::share(profile, self.to_dial.into(), part.turn());
         self.by = By::Schedule(schedule);
     }
 
@@ -168,7 +168,7 @@ impl Ramp {
         if waits && self.progress.is_stuck(timeout, now) {
             let profile =
                 RateProfile::Steady(Rate::from_per_s_f64(f64::from(self.to_dial) / timeout.secs_f64()));
-            self.by = By::Schedule(Schedule::share(profile, self.to_dial.into(), 0, 1));
+            self.by = By::Schedule(Schedule::share(profile, self.to_dial.into(), Turn::ALWAYS));
             (self.from, self.dialled, self.gave_up) = (now, 0, true);
         }
     }
@@ -215,10 +215,10 @@ impl Ramp {
 
 /// A shard's share of first dials.
 fn share(part: &Part) -> f64 {
-    1.0 / f64::from(part.shards)
+    part.turn().share()
 }
 
 /// When its turn is, as a part of the time in which each shard has one.
 fn turn(part: &Part) -> f64 {
-    f64::from(part.shard) / f64::from(part.shards)
+    part.turn().first()
 }

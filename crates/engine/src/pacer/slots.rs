@@ -114,7 +114,10 @@ mod tests {
 
     /// A hundred a second from one second on, `total` of them.
     fn slots(total: u64) -> Slots {
-        Slots::new(Schedule::share(RateProfile::Steady(Rate::per_s(100)), total, 0, 1), MS(1_000))
+        Slots::new(
+            Schedule::share(RateProfile::Steady(Rate::per_s(100)), total, plan::Turn::ALWAYS),
+            MS(1_000),
+        )
     }
 
     /// Takes slots, and records how late each was.

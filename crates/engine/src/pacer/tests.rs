@@ -1,5 +1,5 @@
 use super::*;
-use plan::{Role, TupleShare};
+use plan::{Role, Slice, TupleShare};
 use proptest::prelude::*;
 use units::Rate;
 
@@ -23,8 +23,9 @@ fn steady(per_s: u32) -> RateProfile {
 }
 
 fn pacer(load: Load, waits: bool) -> Pacer {
-    let (role, tuple_share) = (Role::Population(0), TupleShare { from: 0, width: 1, of: 1 });
-    let part = Part { role, shard: 0, shards: 1, connections: 10, places: 10, seed: 0, tuple_share };
+    let (role, tuple_share) = (Role::Population(0), TupleShare::ALL);
+    let slice = Slice::WHOLE;
+    let part = Part { role, slice, shard: 0, shards: 1, connections: 10, places: 10, seed: 0, tuple_share };
     Pacer::new(load, waits, &part)
 }
 

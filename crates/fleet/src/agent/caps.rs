@@ -5,8 +5,10 @@ use std::sync::{
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-use plan::{Act, Activity, Plan, Population, Ramp, Stage};
-use units::{Count, Nanos, Rate};
+use plan::Plan;
+use units::{Count, Rate};
+
+use crate::rates::{dial_rate, request_rate};
 
 /// The caps of an agent, and what is held against them. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +41,12 @@ impl Caps {
         self.connections
     }
 
-    /// Takes the connections of a plan, of which only this agent's share counts: [`Plan::scaled`].
+    /// Connections that may be held beside those that are.
+    pub(super) fn free(&self) -> Option<u64> {
+        self.connections.map(|most| most.saturating_sub(self.held.load(Relaxed)))
+    }
+
+    /// Takes the connections of a plan, of which only this agent's part counts: [`Plan::sliced`].
     ///
     /// # Errors
     /// The plan is over a cap; with the number and the flag that raises it.
@@ -124,45 +131,6 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         self.all.fetch_sub(self.connections, Relaxed);
-    }
-}
-
-/// The most dials a second of a stage; none where it has no limit.
-fn dial_rate(plan: &Plan, stage: &Stage) -> Option<Rate> {
-    let held = |nth: &u16| u64::from(plan.populations[usize::from(*nth)].load.held());
-    let connections: u64 = stage.of.iter().map(held).sum();
-    match stage.ramp {
-        _ if connections == 0 => Some(Rate::per_s(0)),
-        Ramp::Adaptive => None,
-        Ramp::Rate(rate) => Some(rate),
-        Ramp::Within(Nanos::ZERO) => None,
-        Ramp::Within(time) => Some(Rate::from_per_s_f64(connections as f64 / time.secs_f64())),
-    }
-}
-
-/// The most requests, or arrivals, a second; none where they have no limit.
-fn request_rate(population: &Population) -> Option<Rate> {
-    if let Some(rate) = population.load.rate() {
-        return Some(rate);
-    }
-    let (requests, round) = match &population.activity {
-        Activity::Idle => return Some(Rate::per_s(0)),
-        Activity::Ping { every, .. } => (1, *every),
-        Activity::Steps { steps, .. } => {
-            let idle = steps.iter().fold(Nanos::ZERO, |sum, step| sum + least_idle(&step.act));
-            (steps.len(), idle)
-        }
-    };
-    let all = f64::from(population.load.connections()) * requests as f64;
-    (round > Nanos::ZERO).then(|| Rate::from_per_s_f64(all / round.secs_f64()))
-}
-
-/// The shortest time that a connection does nothing after it.
-fn least_idle(act: &Act) -> Nanos {
-    match act {
-        Act::Request { think, .. } | Act::Send { think, .. } | Act::Expect { think, .. } => think.min,
-        Act::Wait(time) => time.min,
-        Act::Close => Nanos::ZERO,
     }
 }
 

@@ -1,14 +1,14 @@
 //! The threads of this machine as an agent's [`Machine`].
 
 use host::Root;
-use plan::{Flags, Part, Plan, Rows, Share, TableHead};
-use run::{Order, Prepared, Threads, Update, Workers, prepare};
+use plan::{Flags, Part, Plan, Rows, TableHead};
+use run::{Order, Prepared, Threads, Update, Workers};
 use samples::Tick;
-use units::Nanos;
+use units::{Nanos, Rate};
 
 use super::{Allow, Caps, Held, Machine};
 use crate::{
-    message::{Assign, Offer, Ready},
+    message::{Assign, Can, Offer, Ready},
     share,
 };
 
@@ -22,20 +22,20 @@ pub(super) struct Local<'a> {
     caps: Caps,
     planner: Planner<'a>,
     root: Root,
-    share: Option<Accepted>,
+    plan: Option<Plan>,
+    next: Option<Checked>,
     parts: Vec<Running>,
     /// The tick that was read last, with times of the run.
     read: Tick,
 }
 
-/// A share that this machine can take.
-struct Accepted {
-    plan: Plan,
+/// A part that this machine can take.
+struct Checked {
     prepared: Prepared,
-    /// The most connections at one time.
-    places: u64,
-    /// They count against the agent's cap meanwhile.
-    _held: Held,
+    parts: Vec<Part>,
+    rows: Rows,
+    /// Its connections count against the agent's cap from now on.
+    held: Held,
 }
 
 /// A part that was set up: its own, or one that it has taken over.
@@ -44,16 +44,24 @@ struct Running {
     shards: u32,
     /// How long the run had lasted when it began.
     from: Nanos,
-    _held: Option<Held>,
+    _held: Held,
 }
 
 impl<'a> Local<'a> {
     pub(super) fn new(allow: Allow, caps: Caps, planner: Planner<'a>, root: Root) -> Local<'a> {
-        Local { allow, caps, planner, root, share: None, parts: Vec::new(), read: Tick::default() }
+        Local { allow, caps, planner, root, plan: None, next: None, parts: Vec::new(), read: Tick::default() }
     }
 
-    fn add(&mut self, threads: Threads, shards: usize, held: Option<Held>) {
-        self.parts.push(Running { threads, shards: shards as u32, from: Nanos::ZERO, _held: held });
+    /// Sets up the part that was checked last, with the values of its rows.
+    fn add(&mut self, values: Vec<String>) -> Result<(Ready, Vec<u32>), String> {
+        let Checked { prepared, parts, rows, held } = self.next.take().ok_or("it checked no part")?;
+        let plan = rows.fill(self.plan.as_ref().ok_or("it accepted no plan")?, values)?;
+        let (ready, workers) = share::workers(&parts);
+        let shards = parts.len() as u32;
+        let threads = Threads::ready(&plan, &prepared, parts).map_err(|why| why.to_string())?;
+        let ready = Ready { io: threads.io().to_owned(), ..ready };
+        self.parts.push(Running { threads, shards, from: Nanos::ZERO, _held: held });
+        Ok((ready, workers))
     }
 }
 
@@ -69,22 +77,8 @@ impl Running {
     }
 }
 
-/// Threads for these parts of the plan, with the values of their rows; and for each thread which of the roles it has.
-fn threads(
-    plan: &Plan,
-    prepared: &Prepared,
-    parts: Vec<Part>,
-    values: Vec<String>,
-) -> Result<(Threads, Ready, Vec<u32>), String> {
-    let (ready, workers) = share::workers(&parts);
-    let plan = Rows::of(plan, &parts).fill(plan, values)?;
-    let threads = Threads::ready(&plan, prepared, parts).map_err(|why| why.to_string())?;
-    let ready = Ready { io: threads.io().to_owned(), ..ready };
-    Ok((threads, ready, workers))
-}
-
 impl Machine for Local<'_> {
-    fn accept(&mut self, offer: &Offer) -> Result<Vec<u32>, String> {
+    fn accept(&mut self, offer: &Offer) -> Result<Can, String> {
         let flags = Flags::from_pairs(&offer.flags)?;
         let mut plan = (self.planner)(&flags, offer.scenario.as_deref(), &offer.tables)?;
         if let Some((by, load, dwell)) = offer.step {
@@ -93,29 +87,32 @@ impl Machine for Local<'_> {
         self.allow.check(&plan)?;
         // It dials to see which family is served: only what is allowed.
         run::settle(&mut plan, &self.root, true, &mut |_| {});
-        let (own, all) = offer.share;
-        let share = plan.scaled(Share::ALL.part(own, all));
-        let _held = self.caps.take(&share)?;
-        let prepared = prepare(&share, &self.root).map_err(|why| why.to_string())?;
-        let shards = prepared.shards().to_vec();
-        self.share = Some(Accepted { plan, prepared, places: share.places().into(), _held });
-        Ok(shards)
+        let need = run::need(&plan, &self.root).map_err(|why| why.to_string())?;
+        let capacity = host::capacity_after_time_wait(&self.root, &need);
+        let (fits, limited_by) = (capacity.connections, capacity.limited_by);
+        let (cap, per_s) = (self.caps.free(), self.caps.rate().map(Rate::per_s_f64));
+        self.plan = Some(plan);
+        Ok(Can { fits, limited_by: limited_by.to_owned(), cap, per_s })
     }
 
-    fn rows(&self, assign: &Assign) -> Result<u64, String> {
-        let Accepted { plan, .. } = self.share.as_ref().ok_or("it accepted no share")?;
-        share::values(assign, plan)
-    }
-
-    fn set_up(&mut self, assign: &Assign, values: Vec<String>) -> Result<(Ready, Vec<u32>), String> {
-        let Accepted { plan, prepared, places, .. } = self.share.as_mut().ok_or("it accepted no share")?;
-        share::check(assign, prepared.shards())?;
+    fn rows(&mut self, assign: &Assign) -> Result<u64, String> {
+        let plan = self.plan.as_ref().ok_or("it accepted no plan")?;
+        share::check(assign, plan)?;
+        self.next = None;
+        let own = plan.sliced(&assign.slices, assign.probe);
+        let held = self.caps.take(&own)?;
+        let pairs = plan.pairs_needed().saturating_mul(assign.tuples.1.into());
+        let mut prepared = run::prepare_part(&own, pairs, &self.root).map_err(|why| why.to_string())?;
         prepared.begin_sources_at(assign.salt);
-        let parts = share::parts(plan, assign);
-        share::check_size(&parts, *places)?;
-        let (threads, ready, workers) = threads(plan, prepared, parts, values)?;
-        self.add(threads, workers.len(), None);
-        Ok((ready, workers))
+        let parts = share::parts(plan, assign, |nth| prepared.shards()[usize::from(nth)]);
+        let rows = share::rows(plan, assign);
+        let count = rows.count();
+        self.next = Some(Checked { prepared, parts, rows, held });
+        Ok(count)
+    }
+
+    fn set_up(&mut self, _: &Assign, values: Vec<String>) -> Result<(Ready, Vec<u32>), String> {
+        self.add(values)
     }
 
     fn begin(&mut self) {
@@ -124,24 +121,18 @@ impl Machine for Local<'_> {
 
     fn take_over(
         &mut self,
-        assign: &Assign,
+        _: &Assign,
         values: Vec<String>,
         orders: &[Order],
     ) -> Result<(Ready, Vec<u32>), String> {
-        let Accepted { plan, .. } = self.share.as_ref().ok_or("it accepted no share")?;
-        let share = plan.scaled(share::of(assign));
-        let held = self.caps.take(&share)?;
-        let mut prepared = prepare(&share, &self.root).map_err(|why| why.to_string())?;
-        prepared.begin_sources_at(assign.salt);
-        let (threads, ready, workers) = threads(plan, &prepared, share::parts(plan, assign), values)?;
         let from = self.parts.first().map_or(Nanos::ZERO, |own| own.threads.now().since(own.threads.began()));
-        self.add(threads, workers.len(), Some(held));
+        let added = self.add(values)?;
         if let Some(part) = self.parts.last_mut() {
             part.threads.begin();
             part.from = from;
             orders.iter().for_each(|order| part.order(*order));
         }
-        Ok((ready, workers))
+        Ok(added)
     }
 
     fn order(&mut self, order: Order) {
@@ -167,10 +158,48 @@ impl Machine for Local<'_> {
     }
 
     fn end(&mut self) {
-        self.share = None;
+        (self.plan, self.next) = (None, None);
         for mut part in self.parts.drain(..) {
             part.threads.order(Order::STOP);
             part.threads.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plan::{Environment, Slice, flag};
+
+    use super::*;
+    use crate::message::PROTOCOL;
+
+    fn planned(flags: &Flags, _: Option<&str>, _: &[(String, TableHead)]) -> Result<Plan, String> {
+        let resolve = |_: &str| Err("no names here".to_owned());
+        let plan = plan::from_flags(flags, &Environment { cores: 2, seed: 1, resolve: &resolve });
+        plan.map_err(|mistakes| format!("{mistakes:?}"))
+    }
+
+    #[test]
+    fn a_part_over_the_caps_is_refused_whatever_the_coordinator_was_told() {
+        let (caps, allow) = (Caps::new(Some(100), None), Allow::parse(&[], &|_| Ok(Vec::new())).unwrap());
+        let mut local = Local::new(allow, caps.clone(), &planned, Root::real());
+        let flags = Flags::new("tcp://127.0.0.1:9").with(&flag::CONNECTIONS, 1_000).pairs();
+        let can = local.accept(&Offer { protocol: PROTOCOL, flags, ..Offer::default() }).unwrap();
+        assert!(can.cap == Some(100) && can.per_s.is_none() && can.fits > 100, "{can:?}");
+        let part = |width| {
+            let slices = vec![Slice { from: 10, width, of: 1_000 }];
+            Assign { slices, tuples: (0, 1), ..Assign::default() }
+        };
+        let why = local.rows(&part(101)).unwrap_err();
+        assert!(why.starts_with("101 connections are more than allowed here (100)"), "{why}");
+        assert!(local.rows(&part(991)).unwrap_err().contains("no part of the plan"));
+        // What it checks again it holds once.
+        assert_eq!((local.rows(&part(100)), local.rows(&part(100))), (Ok(0), Ok(0)));
+        assert!(caps.hold(1).is_err());
+        let (ready, workers) = local.set_up(&part(100), Vec::new()).unwrap();
+        assert_eq!((ready.wanted, workers), (100, vec![0, 0]));
+        assert!(caps.hold(1).is_err());
+        local.end();
+        assert!(caps.hold(100).is_ok());
     }
 }

@@ -110,6 +110,7 @@ impl<'a> Service<'a> {
                 let lag_ns = self.lag.filter(|_| run.is_some()).map(|lag| lag.0);
                 control.turn(now, run.as_ref().map(|busy| busy.run.as_str()), lag_ns);
                 self.agent.drain(stops_by != Nanos::NEVER || control.is_draining());
+                self.agent.calibrate(control.identity().calibrated());
             }
             self.turn(say);
             let is_asked = asked.next(Nanos::ZERO).is_some();

@@ -19,6 +19,7 @@ use crate::{
     link::{Inbox, Link, Stamped, Stored},
     message::{Author, EVERY, HERE, Here, Offer, PROTOCOL, Record, Up, WHO, to_run},
     outbox::Outbox,
+    split::{Demand, Shares},
 };
 
 /// Agents are asked for, and reply within this time.
@@ -50,6 +51,8 @@ pub struct Job {
     pub agents: Option<u32>,
     /// What becomes of the run when an agent is lost.
     pub on_lost: OnLost,
+    /// What the agents' shares follow.
+    pub shares: Shares,
     /// The step of a search, where it is one: what is made larger, how much it is, and for how long.
     pub step: Option<(By, u64, Nanos)>,
 }
@@ -84,31 +87,58 @@ impl Fleet {
         let clock = Clock::start();
         let fingerprint = fingerprint(link.secret(), &(&job.flags, &job.scenario, &job.step), plan);
         let step = job.step.map(|(by, load, dwell)| by.plan(plan, load, dwell));
-        let supply = Supply::of(step.as_ref().unwrap_or(plan), link.longest())?;
+        let whole = step.as_ref().unwrap_or(plan);
+        let supply = Supply::of(whole, link.longest())?;
         let heres = agents(&link, &clock, job.agents, &fingerprint)?;
-        let (seed, has_probe) = (plan.seed, plan.probe.is_some());
-        let terms = Terms { seed, salt: units::system_random(), has_probe, on_lost: job.on_lost };
+        let (seed, salt, demand) = (plan.seed, units::system_random(), Some(Demand::of(whole)));
+        let terms = Terms { seed, salt, demand, shares: job.shares, on_lost: job.on_lost };
         let left = heres.iter().filter_map(|here| here.run.as_ref());
         let left = left.filter(|busy| busy.fingerprint == fingerprint && busy.silent >= SILENT);
         if let (Some(busy), None) = (left.max_by_key(|busy| busy.term), &job.step) {
             return Fleet::take_up(link, clock, (&busy.run, busy.term + 1), terms, supply, say);
         }
-        let all = heres.len();
-        let free: Vec<Here> = heres.into_iter().filter(is_usable).collect();
-        enough(all, &free, job.agents)?;
-        let run = format!("{:08x}", units::system_random() as u32);
-        let drawn = Flags::default().with(&flag::SEED, seed).pairs();
-        let is_given = job.flags.iter().any(|(name, _)| *name == drawn[0].0);
-        let flags = job.flags.iter().cloned().chain(drawn.into_iter().filter(|_| !is_given)).collect();
-        let tables = plan.tables.iter().map(|table| (table.file.clone(), table.head())).collect();
-        let (scenario, step) = (job.scenario.clone(), job.step);
-        let offer = Offer { protocol: PROTOCOL, fingerprint, flags, scenario, tables, step, share: (0, 0) };
-        fits(&link, &offer)?;
-        let coordinator = Coordinator::new(run.clone(), free, offer, terms, clock.now()).with_supply(supply);
-        let log = link.read_log(&run);
-        let mut fleet = Fleet::with(link, log, clock, &run, 0, seed, coordinator)?;
+        let offer = offer(plan, job, fingerprint);
+        let mut fleet = Fleet::offer(link, clock, heres, (plan.seed, offer), terms, supply, job.agents)?;
         fleet.get_ready(say)?;
         Ok(fleet)
+    }
+
+    /// What the agents at this server can take together of this plan, or of a step of a search with it: connections, and dials or
+    /// requests a second, where all have a cap. All are free again when this returns.
+    ///
+    /// # Errors
+    /// As [`Fleet::gather`].
+    pub(super) fn ask(link: Link, plan: &Plan, job: &Job) -> Result<(Link, u64, Option<f64>), String> {
+        link.keep_logs()?;
+        let clock = Clock::start();
+        let heres = agents(&link, &clock, job.agents, "")?;
+        let offer = offer(plan, job, String::new());
+        let terms = Terms { seed: plan.seed, ..Terms::default() };
+        let mut fleet = Fleet::offer(link, clock, heres, (plan.seed, offer), terms, None, job.agents)?;
+        fleet.get_ready(&mut |_| {})?;
+        let (connections, per_s) = fleet.coordinator.together();
+        fleet.release();
+        Ok((fleet.link, connections, per_s))
+    }
+
+    /// Those that are free take part.
+    fn offer(
+        link: Link,
+        clock: Clock,
+        heres: Vec<Here>,
+        (seed, offer): (u64, Offer),
+        terms: Terms,
+        supply: Option<Supply>,
+        wanted: Option<u32>,
+    ) -> Result<Fleet, String> {
+        let all = heres.len();
+        let free: Vec<Here> = heres.into_iter().filter(is_usable).collect();
+        enough(all, &free, wanted)?;
+        fits(&link, &offer)?;
+        let run = format!("{:08x}", units::system_random() as u32);
+        let coordinator = Coordinator::new(run.clone(), free, offer, terms, clock.now()).with_supply(supply);
+        let log = link.read_log(&run);
+        Fleet::with(link, log, clock, &run, 0, seed, coordinator)
     }
 
     fn with(
@@ -232,8 +262,7 @@ impl Fleet {
                 Ok(false) => self.turn(LOOKS),
                 Err(why) => {
                     let why = why.to_owned();
-                    self.turn(Nanos::ZERO);
-                    self.link.flush();
+                    self.release();
                     return Err(why);
                 }
             }
@@ -390,6 +419,16 @@ impl Workers for Fleet {
             self.turn(LOOKS.min(until.since(now)));
         }
     }
+}
+
+/// The plan for its agents, with its seed.
+fn offer(plan: &Plan, job: &Job, fingerprint: String) -> Offer {
+    let drawn = Flags::default().with(&flag::SEED, plan.seed).pairs();
+    let is_given = job.flags.iter().any(|(name, _)| *name == drawn[0].0);
+    let flags = job.flags.iter().cloned().chain(drawn.into_iter().filter(|_| !is_given)).collect();
+    let tables = plan.tables.iter().map(|table| (table.file.clone(), table.head())).collect();
+    let (scenario, step) = (job.scenario.clone(), job.step);
+    Offer { protocol: PROTOCOL, fingerprint, flags, scenario, tables, step }
 }
 
 /// Agents of this protocol, busy or not; returns early once the number waited for has replied.

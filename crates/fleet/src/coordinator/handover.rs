@@ -6,7 +6,7 @@ use units::Nanos;
 use super::{Coordinator, member::Member};
 use crate::{
     message::{Assign, Incarnation, LEASE, Record, TakeOver},
-    share,
+    split::{self, Heir},
 };
 
 /// An agent whose lease has run out has ended its load after this time.
@@ -39,24 +39,35 @@ impl Coordinator {
             member.state == AgentState::Lost && !member.is_replaced && !member.is_decided && is_over(member)
         });
         let Some(nth) = lost else { return };
-        let (of, parts) = (self.members[nth].who.clone(), self.members[nth].parts.clone());
+        let lost = &self.members[nth];
+        let (of, parts) = (lost.who.clone(), lost.parts.clone());
+        // As many as it had threads: each that takes over begins threads of its own.
+        let pieces = lost.ready().threads.iter().sum::<u32>().max(1) as usize;
         let mut others: Vec<&Member> =
             self.members.iter().filter(|member| member.state == AgentState::Ready).collect();
-        // Others may come back, and take it over then.
-        if others.is_empty() {
-            return;
-        }
-        // A part with fewer shards than there are agents goes to those that have taken over least.
+        // To those that have taken over least.
         others.sort_by_key(|member| member.parts.len());
-        let places: Vec<(u32, u32)> =
-            others.iter().map(|member| member.parts.first().map_or((0, 1), |part| part.tuples)).collect();
-        let mut handed = Vec::new();
+        // Others may come back, and take it over then.
+        let Some(demand) = self.terms.demand.as_ref().filter(|_| !others.is_empty()) else { return };
+        let needed = parts.iter().map(|part| demand.places_of(part)).fold(0, u64::saturating_add);
+        let room = |member: &&Member| member.heir(&[]).room(demand);
+        // More of them, where those have no room.
+        let enough = (pieces.min(others.len())..others.len())
+            .find(|n| others[..*n].iter().map(room).fold(0, u64::saturating_add) >= needed);
+        others.truncate(enough.unwrap_or(others.len()));
+        let mut given: Vec<Vec<Assign>> = vec![Vec::new(); others.len()];
         for part in &parts {
             // Its addresses begin elsewhere than those of the part that is there.
             let salt = part.salt.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let divided = share::divide(part, &places, salt).into_iter().zip(&others);
-            handed.extend(divided.filter_map(|(part, other)| Some((other.who.clone(), part?))));
+            let heirs: Vec<Heir> =
+                others.iter().zip(&given).map(|(member, given)| member.heir(given)).collect();
+            let divided = split::divide(demand, part, &heirs, salt);
+            given.iter_mut().zip(divided).for_each(|(given, part)| given.extend(part));
         }
+        let handed = others.iter().zip(given).flat_map(|(other, given)| {
+            given.into_iter().map(|part| (other.who.clone(), part)).collect::<Vec<_>>()
+        });
+        let handed = handed.collect();
         self.members[nth].is_decided = true;
         self.records.push_back(Record::Reassigned(of, handed));
     }

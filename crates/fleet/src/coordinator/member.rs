@@ -12,9 +12,12 @@ use super::{
 };
 use crate::{
     clock::Way,
-    message::{Assign, Here, Incarnation, LEASE, LOST_AFTER, Ready, Record, Running, Seal, TakeOver, Up},
+    message::{
+        Assign, Calibrated, Can, Here, Incarnation, LEASE, LOST_AFTER, Ready, Record, Running, Seal,
+        TakeOver, Up,
+    },
     seal::Sums,
-    share::Offered,
+    split::{Candidate, Heir},
 };
 
 /// Entries that came before one that is missing; more of them are not kept.
@@ -24,11 +27,14 @@ const HELD_BACK: usize = 100_000;
 pub(super) struct Member {
     pub(super) who: Incarnation,
     network: String,
-    pub(super) cores: u32,
+    cores: u32,
+    calibrated: Option<Calibrated>,
     pub(super) state: AgentState,
     /// What was said of it: its state, and how many have taken over its part.
     said: (AgentState, usize),
     pub(super) answer: Answer,
+    /// What it can take; none in a run that was taken up.
+    can: Option<Can>,
     /// Its parts: its own, and those that it has taken over.
     pub(super) parts: Vec<Assign>,
     /// Parts of others that it is to take over.
@@ -73,8 +79,8 @@ pub(super) struct Member {
 /// What it answered last, before the run begins.
 pub(super) enum Answer {
     None,
-    /// Shards of each population.
-    Accepted(Vec<u32>),
+    /// It takes part.
+    Accepted,
     /// How many of the values that its part uses it has.
     Lacks(u64),
     Ready(Ready),
@@ -84,7 +90,7 @@ impl Answer {
     /// Whether it is what this stage waits for.
     pub(super) fn is_of(&self, stage: &Stage) -> bool {
         match stage {
-            Stage::Offering(_) => matches!(self, Answer::Accepted(_)),
+            Stage::Offering(_) => matches!(self, Answer::Accepted),
             _ => matches!(self, Answer::Ready(_)),
         }
     }
@@ -111,7 +117,8 @@ impl Log {
 
 impl Member {
     pub(super) fn new(here: Here) -> Member {
-        Member { network: here.network, cores: here.cores, ..Member::again(here.who, Answer::None) }
+        let Here { who, network, cores, calibrated, .. } = here;
+        Member { network, cores, calibrated, ..Member::again(who, Answer::None) }
     }
 
     /// One that took part before this process of the coordinator began, or is to.
@@ -120,9 +127,11 @@ impl Member {
             who,
             network: String::new(),
             cores: 0,
+            calibrated: None,
             state: AgentState::Ready,
             said: (AgentState::Ready, 0),
             answer,
+            can: None,
             parts: Vec::new(),
             takes: Vec::new(),
             supplied: None,
@@ -149,12 +158,22 @@ impl Member {
         }
     }
 
-    pub(super) fn offered(&self) -> Offered<'_> {
-        let shards = match &self.answer {
-            Answer::Accepted(shards) => shards.as_slice(),
-            _ => &[],
-        };
-        Offered { network: &self.network, shards }
+    /// It can take a part, once it has accepted.
+    pub(super) fn candidate(&self) -> Option<Candidate<'_>> {
+        let Member { network, cores, calibrated, can, .. } = self;
+        let can = can.as_ref()?;
+        Some(Candidate { id: &self.who.id, network, cores: *cores, calibrated: *calibrated, can })
+    }
+
+    /// It can take this much.
+    pub(super) fn accept(&mut self, can: Can) {
+        self.can = Some(can);
+        self.answer = Answer::Accepted;
+    }
+
+    /// For what another did; `given`: what it is to have of that already.
+    pub(super) fn heir<'a>(&'a self, given: &'a [Assign]) -> Heir<'a> {
+        Heir { can: self.can.as_ref(), parts: &self.parts, given }
     }
 
     pub(super) fn ready(&self) -> &Ready {

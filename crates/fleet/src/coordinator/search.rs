@@ -20,6 +20,25 @@ impl Agents {
     pub fn new(link: Link, job: Job) -> Agents {
         Agents { link: Some(link), job }
     }
+
+    /// The largest load that the agents may take together: what their machines, ports and caps let them. Nothing is dialled but to
+    /// see which family is served.
+    ///
+    /// # Errors
+    /// There are no agents, or one refuses; with the reason.
+    pub fn most(&mut self, by: By, plan: &Plan) -> Result<u64, String> {
+        let by_itself = run::most_per_s(by);
+        let ask = by_itself.unwrap_or(u32::MAX.into());
+        let job = Job { step: Some((by, ask, Nanos::ZERO)), ..self.job.clone() };
+        let link = self.link.take().ok_or("the fleet is in use")?;
+        let (link, connections, per_s) = Fleet::ask(link, plan, &job)?;
+        self.link = Some(link);
+        let most = match by_itself {
+            Some(most) => per_s.map_or(most, |per_s| most.min(per_s as u64)),
+            None => run::with_some_room(plan, connections).min(u32::MAX.into()),
+        };
+        if most == 0 { Err("the agents can take nothing".to_owned()) } else { Ok(most) }
+    }
 }
 
 impl WorkerSource for Agents {

@@ -96,7 +96,7 @@ impl Coordinator {
                 None => member.parts.first()?,
                 Some(number) => &member.takes.get(number as usize)?.assign,
             };
-            let rows = plan::Rows::of(plan, &share::parts(plan, assign));
+            let rows = share::rows(plan, assign);
             if number.is_none() {
                 member.arrived.of = rows.count();
             }

@@ -1,5 +1,7 @@
 //! What the coordinator needs to know of its run besides the plan.
 
+use crate::split::{Demand, Shares};
+
 /// What becomes of the run when an agent is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnLost {
@@ -28,11 +30,13 @@ impl OnLost {
 }
 
 /// What else a coordinator is to know of its run.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Terms {
     pub(crate) seed: u64,
     /// Where the local addresses begin.
     pub(crate) salt: u64,
-    pub(crate) has_probe: bool,
+    /// What is divided among the agents; where nothing is, they are only asked what they can take.
+    pub(crate) demand: Option<Demand>,
+    pub(crate) shares: Shares,
     pub(crate) on_lost: OnLost,
 }

@@ -3,14 +3,14 @@
 
 #![allow(clippy::print_stdout, reason = "what it measured is all that it is for")]
 
-use plan::Role;
+use plan::{Role, Slice};
 use run::{Conductor, Workers};
 use samples::{Phase, Tick};
 use units::{Nanos, Random};
 
 use crate::{
     coordinator::{Change, Coordinator, Terms},
-    message::{Assign, Author, Began, Entry, Incarnation, Range, Ready, Record, Report, Running, Up},
+    message::{Assign, Author, Began, Entry, Incarnation, Ready, Record, Report, Running, Up},
     outbox::{decode, encode},
 };
 
@@ -82,7 +82,7 @@ fn a_thousand_agents_cost() {
         io: "uring".to_owned(),
     };
     let part = |nth| Assign {
-        shards: vec![Range { first: 8 * nth, own: 8, all: 8 * AGENTS }],
+        slices: vec![Slice { from: nth, width: 1, of: AGENTS }],
         tuples: (0, 1),
         ..Assign::default()
     };

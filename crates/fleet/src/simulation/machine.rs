@@ -10,7 +10,7 @@ use units::{Nanos, Random};
 
 use crate::{
     agent::Machine,
-    message::{Assign, Offer, Ready},
+    message::{Assign, Can, Offer, Ready},
     share,
 };
 
@@ -26,10 +26,14 @@ pub(super) struct Seen {
     pub(super) is_under_load: Cell<bool>,
 }
 
+/// Where the slice of a shard under load begins and ends, and which shard of it that is.
+pub(super) type Held = (u32, u32, u32);
+
 /// A machine of the simulation.
 pub(super) struct SimMachine {
     seen: Rc<Seen>,
     plan: Plan,
+    can: Can,
     random: Random,
     cores: u32,
     shards: Vec<Shard>,
@@ -47,10 +51,11 @@ struct Shard {
 }
 
 impl SimMachine {
-    pub(super) fn new(seen: Rc<Seen>, plan: &Plan, cores: u32, seed: u64) -> SimMachine {
+    pub(super) fn new(seen: Rc<Seen>, plan: &Plan, cores: u32, can: Can, seed: u64) -> SimMachine {
         SimMachine {
             seen,
             plan: plan.clone(),
+            can,
             random: Random::new(seed),
             cores,
             shards: Vec::new(),
@@ -76,17 +81,19 @@ impl SimMachine {
 }
 
 impl Machine for SimMachine {
-    fn accept(&mut self, _: &Offer) -> Result<Vec<u32>, String> {
-        Ok(vec![self.cores])
+    fn accept(&mut self, _: &Offer) -> Result<Can, String> {
+        Ok(self.can.clone())
     }
 
-    fn rows(&self, assign: &Assign) -> Result<u64, String> {
-        share::values(assign, &self.plan)
+    fn rows(&mut self, assign: &Assign) -> Result<u64, String> {
+        share::check(assign, &self.plan)?;
+        Ok(share::rows(&self.plan, assign).count())
     }
 
     fn set_up(&mut self, assign: &Assign, values: Vec<String>) -> Result<(Ready, Vec<u32>), String> {
-        share::check(assign, &[self.cores])?;
-        let parts = share::parts(&self.plan, assign);
+        let parts = share::parts(&self.plan, assign, |_| self.cores);
+        let places: u64 = parts.iter().map(|part| u64::from(part.places)).sum();
+        assert!(places <= self.can.cap.unwrap_or(u64::MAX).min(self.can.fits), "an agent is within its cap");
         self.use_only_own(&parts, &values);
         let (ready, workers) = share::workers(&parts);
         let shard = |part| Shard { part, open: 0, phase: Phase::Ramp, until: Nanos::ZERO };
@@ -109,7 +116,12 @@ impl Machine for SimMachine {
     ) -> Result<(Ready, Vec<u32>), String> {
         let now = self.seen.now.get().since(self.began.unwrap_or_default());
         let before = self.shards.len();
-        let parts = share::parts(&self.plan, assign);
+        let parts = share::parts(&self.plan, assign, |_| self.cores);
+        let places = |part: &Part| u64::from(part.places);
+        let all: u64 = parts.iter().chain(self.shards.iter().map(|shard| &shard.part)).map(places).sum();
+        if all > self.can.cap.unwrap_or(u64::MAX).min(self.can.fits) {
+            return Err("it is more than is allowed here".to_owned());
+        }
         self.use_only_own(&parts, &values);
         let (ready, workers) = share::workers(&parts);
         let shard = |part| Shard { part, open: 0, phase: Phase::Ramp, until: now };
@@ -146,13 +158,29 @@ impl Machine for SimMachine {
     }
 }
 
+/// Where two agents hold the same units of a plan, or one has a shard twice; `held`: of each [what it holds](SimMachine::holds).
+pub(super) fn held_twice(held: impl Iterator<Item = Vec<Held>>) -> Option<[Held; 2]> {
+    let mut slices = Vec::new();
+    for mut held in held {
+        held.sort_unstable();
+        if let Some(two) = held.windows(2).find(|two| two[0] == two[1]) {
+            return Some([two[0], two[1]]);
+        }
+        held.dedup_by_key(|(from, end, _)| (*from, *end));
+        slices.extend(held);
+    }
+    slices.sort_unstable();
+    slices.windows(2).find(|two| two[0].1 > two[1].0).map(|two| [two[0], two[1]])
+}
+
 impl SimMachine {
-    /// Connections that its shards hold, by shard.
-    pub(super) fn holds(&self) -> impl Iterator<Item = u32> {
+    /// What its shards hold.
+    pub(super) fn holds(&self) -> impl Iterator<Item = Held> {
+        let is_loaded = |shard: &&Shard| shard.open > 0 && shard.phase != Phase::Drain;
         self.shards
             .iter()
-            .filter(|shard| shard.open > 0 && shard.phase != Phase::Drain)
-            .map(|shard| shard.part.shard)
+            .filter(is_loaded)
+            .map(|Shard { part, .. }| (part.slice.from, part.slice.from + part.slice.width, part.shard))
     }
 
     /// The rows that these parts use, all of them, and no others.

@@ -8,15 +8,17 @@ use samples::{AgentSummary, AgentTicks, Tick};
 use units::{Nanos, nth_seed};
 
 use super::{
+    capacity::{calibrated, can},
     carrier::{Carrier, Parcel},
     chaos::{Chaos, Event},
-    machine::{Seen, SimMachine},
+    machine::{Seen, SimMachine, held_twice},
 };
 use crate::{
     agent::Agent,
     coordinator::{Coordinator, OnLost, Replay, Supply, Terms},
     message::{Author, Here, Incarnation, LEASE, Offer, PROTOCOL, Record},
     outbox::{Outbox, decode},
+    split::{Demand, Shares},
 };
 
 /// Time goes on in steps of this length.
@@ -55,6 +57,7 @@ struct Head {
 /// Everything.
 pub(super) struct World {
     plan: Plan,
+    agents: u32,
     seed: u64,
     now: Nanos,
     hosts: Vec<Host>,
@@ -75,8 +78,10 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(plan: &Plan, agents: u32, seed: u64, chaos: Chaos) -> World {
+        let shares = if seed.is_multiple_of(3) { Shares::Equal } else { Shares::Capacity };
         let mut world = World {
             plan: plan.clone(),
+            agents,
             seed,
             now: Nanos::from_secs(1),
             hosts: Vec::new(),
@@ -90,7 +95,13 @@ impl World {
             restarted: false,
             arrived: Vec::new(),
             term: 0,
-            terms: Terms { seed, on_lost: chaos.on_lost, ..Terms::default() },
+            terms: Terms {
+                seed,
+                demand: Some(Demand::of(plan)),
+                shares,
+                on_lost: chaos.on_lost,
+                ..Terms::default()
+            },
         };
         world.hosts = (0..agents as usize).map(|id| world.host(id, 0)).collect();
         world.events.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
@@ -106,12 +117,19 @@ impl World {
             version: String::new(),
             network: id.to_string(),
             cores,
+            calibrated: calibrated(self.seed, id),
             is_draining: false,
             run: None,
         };
         let seen = Rc::new(Seen::default());
-        let machine =
-            SimMachine::new(seen.clone(), &self.plan, cores, nth_seed(self.seed, id as u32 + 97 * nonce));
+        let share = self.plan.places().div_ceil(self.agents).into();
+        let machine = SimMachine::new(
+            seen.clone(),
+            &self.plan,
+            cores,
+            can(share, id),
+            nth_seed(self.seed, id as u32 + 97 * nonce),
+        );
         Host {
             id,
             nonce,
@@ -130,7 +148,7 @@ impl World {
     pub(super) fn gather(&mut self) -> Result<(), String> {
         let heres = self.hosts.iter().map(|host| host.agent.here(self.now)).collect();
         let offer = Offer { protocol: PROTOCOL, ..Offer::default() };
-        let coordinator = Coordinator::new(RUN.to_owned(), heres, offer, self.terms, self.now);
+        let coordinator = Coordinator::new(RUN.to_owned(), heres, offer, self.terms.clone(), self.now);
         let coordinator = coordinator.with_supply(self.supply());
         self.head = Some(Head::new(coordinator, 0));
         loop {
@@ -208,7 +226,7 @@ impl World {
         self.hold_nothing_twice();
     }
 
-    /// No shard is under load on two agents, whichever was taken for lost.
+    /// No part of the plan is under load on two agents, whichever was taken for lost.
     fn hold_nothing_twice(&self) {
         if self.terms.on_lost != OnLost::Reassign {
             return;
@@ -216,11 +234,8 @@ impl World {
         // A process that stands still has connections, and no load.
         let alive =
             self.hosts.iter().filter(|host| host.dead_until.is_none() && self.now >= host.frozen_until);
-        let mut held: Vec<u32> =
-            alive.flat_map(|host| host.agent.machine().holds().collect::<Vec<_>>()).collect();
-        held.sort_unstable();
-        let twice = held.windows(2).find(|two| two[0] == two[1]);
-        assert_eq!(twice, None, "seed {}: a shard is under load twice", self.seed);
+        let twice = held_twice(alive.map(|host| host.agent.machine().holds().collect()));
+        assert_eq!(twice, None, "seed {}: a part of the plan is under load twice", self.seed);
     }
 
     fn happen(&mut self, event: Event) {
@@ -269,8 +284,12 @@ impl World {
             _ => None,
         });
         self.term += 1;
-        let coordinator =
-            Coordinator::taking_up(RUN.to_owned(), self.term, began.expect("it has begun"), self.terms);
+        let coordinator = Coordinator::taking_up(
+            RUN.to_owned(),
+            self.term,
+            began.expect("it has begun"),
+            self.terms.clone(),
+        );
         let coordinator = coordinator.with_supply(self.supply());
         self.head = Some(Head { replay: Some(Replay::new()), ..Head::new(coordinator, self.term) });
     }

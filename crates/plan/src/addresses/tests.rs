@@ -16,7 +16,7 @@ struct Case {
 
 impl Case {
     fn tuples(&self, shard: u32) -> Tuples {
-        self.dealt(TupleShare { from: shard, width: 1, of: self.shards })
+        self.dealt(TupleShare { from: shard, of: self.shards, ..TupleShare::ALL })
     }
 
     fn dealt(&self, tuple_share: TupleShare) -> Tuples {
@@ -129,7 +129,7 @@ proptest! {
 
 /// One of `of` equal shares.
 fn one(shard: u32, shards: u32) -> TupleShare {
-    TupleShare { from: shard, width: 1, of: shards }
+    TupleShare { from: shard, of: shards, ..TupleShare::ALL }
 }
 
 proptest! {
@@ -138,7 +138,7 @@ proptest! {
         let of: u32 = widths.iter().sum();
         let (mut seen, mut from) = (HashSet::new(), 0);
         for width in widths {
-            let mut tuples = case.dealt(TupleShare { from, width, of });
+            let mut tuples = case.dealt(TupleShare { from, width, of, ..TupleShare::ALL });
             let share = case.capacity() * u64::from(width) / u64::from(of);
             prop_assert!(tuples.count().abs_diff(share) <= u64::from(width) * case.destinations as u64);
             for _ in 0..tuples.count() {
@@ -146,6 +146,24 @@ proptest! {
                 prop_assert!(seen.insert(tuple), "twice: {:?}", tuple);
             }
             from += width;
+        }
+        prop_assert_eq!(seen.len() as u64, case.capacity());
+    }
+}
+
+proptest! {
+    /// Whatever each of them does with its own.
+    #[test]
+    fn processes_that_share_the_tuples_have_each_its_own(case in cases(), shards in vec(1u32..5, 1..5)) {
+        let (mut seen, processes) = (HashSet::new(), shards.len() as u32);
+        for (place, shards) in (0..).zip(shards) {
+            for from in 0..shards {
+                let mut tuples = case.dealt(TupleShare { process: (place, processes), from, width: 1, of: shards });
+                for _ in 0..tuples.count() {
+                    let tuple = tuples.next();
+                    prop_assert!(seen.insert(tuple), "twice: {:?}", tuple);
+                }
+            }
         }
         prop_assert_eq!(seen.len() as u64, case.capacity());
     }

@@ -131,7 +131,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
 
 /// The connections that a load may safely have on this machine: without the probe's, and with some reserve, since available
 /// memory varies.
-pub(super) fn with_some_room(plan: &Plan, fits: u64) -> u64 {
+pub fn with_some_room(plan: &Plan, fits: u64) -> u64 {
     let load = fits.saturating_sub(plan.probe.as_ref().map_or(0, |probe| probe.places().into()));
     load - load / 100
 }

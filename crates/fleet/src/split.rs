@@ -1,0 +1,345 @@
+//! How a plan is divided among agents: in proportion to what each can do, or equally, and to none more than it can take.
+
+use std::{cmp::Reverse, collections::HashMap};
+
+use plan::{Plan, Population, Probe, Slice};
+use units::Count;
+
+use crate::{
+    message::{Assign, Calibrated, Can},
+    rates::{dial_rate, request_rate},
+};
+
+/// Units of a population whose connections are not counted: they arrive without end.
+const UNITS: u32 = 1_000_000;
+/// A message names no more agents.
+const NAMED: usize = 8;
+
+/// What shares follow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shares {
+    /// What each agent was calibrated for, where all are; their processors, where not.
+    #[default]
+    Capacity,
+    /// Each has the same.
+    Equal,
+}
+
+impl Shares {
+    /// Reads `capacity` or `equal`.
+    ///
+    /// # Errors
+    /// It is neither.
+    pub fn parse(text: &str) -> Result<Shares, String> {
+        match text {
+            "capacity" => Ok(Shares::Capacity),
+            "equal" => Ok(Shares::Equal),
+            _ => Err(format!("{text:?} is not known; use capacity or equal")),
+        }
+    }
+}
+
+/// What a plan needs of all agents together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Demand {
+    populations: Vec<Wanted>,
+    /// The probe's connections, and its requests a second.
+    probe: Option<(u64, f64)>,
+}
+
+#[derive(Clone, Debug)]
+struct Wanted {
+    /// What it is divided into: its connections, where they are counted.
+    units: u32,
+    is_counted: bool,
+    /// Connections at one time.
+    places: u64,
+    /// Dials or requests a second, whichever are more, as far as they have a limit.
+    per_s: f64,
+    arrives: bool,
+}
+
+/// An agent that is to have a part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate<'a> {
+    pub(crate) id: &'a str,
+    /// Agents with the same value share ports.
+    pub(crate) network: &'a str,
+    pub(crate) cores: u32,
+    pub(crate) calibrated: Option<Calibrated>,
+    pub(crate) can: &'a Can,
+}
+
+/// What is left of what an agent can hold, and what limits that.
+#[derive(Clone, Copy)]
+struct Room<'a> {
+    connections: u64,
+    by: &'a str,
+}
+
+impl Demand {
+    pub(crate) fn of(plan: &Plan) -> Demand {
+        let wanted = |(nth, population): (u16, &Population)| {
+            let stages = plan.stages.iter().filter(|stage| stage.of.contains(&nth));
+            let rates = stages.filter_map(|stage| dial_rate(plan, stage)).chain(request_rate(population));
+            Wanted {
+                units: population.load.wanted().unwrap_or(UNITS),
+                is_counted: population.load.wanted().is_some(),
+                places: population.most_open().into(),
+                per_s: rates.map(|rate| rate.per_s_f64()).fold(0.0, f64::max),
+                arrives: population.load.arrival_rate().is_some(),
+            }
+        };
+        let probe = |probe: &Probe| (probe.places().into(), probe.rate.per_s_f64());
+        Demand {
+            populations: (0..).zip(&plan.populations).map(wanted).collect(),
+            probe: plan.probe.as_ref().map(probe),
+        }
+    }
+
+    /// Connections at one time of a part.
+    pub(crate) fn places_of(&self, part: &Assign) -> u64 {
+        let probe = self.probe.filter(|_| part.probe).map_or(0, |(places, _)| places);
+        let own = part.slices.iter().zip(&self.populations);
+        own.map(|(slice, wanted)| wanted.places_of(slice.width, slice.of)).fold(probe, u64::saturating_add)
+    }
+}
+
+/// Connections that the agents can hold together.
+pub(crate) fn together(agents: &[Candidate]) -> u64 {
+    rooms(agents).iter().fold(0, |sum, room| sum.saturating_add(room.connections))
+}
+
+/// A part for each agent: together they are the plan.
+///
+/// # Errors
+/// It is more than all can take, with what that is and the fix.
+pub(crate) fn split(
+    demand: &Demand,
+    agents: &[Candidate],
+    shares: Shares,
+    salt: u64,
+) -> Result<Vec<Assign>, String> {
+    let mut rooms = rooms(agents);
+    let mut assigned: Vec<Assign> =
+        places(agents).into_iter().map(|tuples| Assign { tuples, salt, ..Assign::default() }).collect();
+    if let Some((places, per_s)) = demand.probe {
+        let fits = |(agent, room): (&Candidate, &Room)| {
+            room.connections >= places && agent.can.per_s.is_none_or(|most| most >= per_s)
+        };
+        // Where it fits nowhere, an agent says why.
+        let nth = agents.iter().zip(&rooms).position(fits).unwrap_or(0);
+        rooms[nth].connections = rooms[nth].connections.saturating_sub(places);
+        assigned[nth].probe = true;
+    }
+    for wanted in &demand.populations {
+        let weights = weights(agents, shares, wanted.arrives);
+        let limits: Vec<(u64, &str)> =
+            agents.iter().zip(&rooms).map(|(agent, room)| wanted.limit(agent, *room)).collect();
+        let most: Vec<u64> = limits.iter().map(|(most, _)| *most).collect();
+        let Some(widths) = fill(wanted.units, &weights, &most) else {
+            return Err(too_much(wanted, agents, &limits));
+        };
+        let widths = if wanted.is_counted { widths } else { in_lowest_terms(widths) };
+        let (of, mut from) = (widths.iter().sum(), 0);
+        for ((width, room), assign) in widths.into_iter().zip(&mut rooms).zip(&mut assigned) {
+            assign.slices.push(Slice { from, width, of });
+            from += width;
+            room.connections = room.connections.saturating_sub(wanted.places_of(width, of));
+        }
+    }
+    Ok(assigned)
+}
+
+/// An agent that may take over what another did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heir<'a> {
+    /// What it could take before it had anything; none where that is not known.
+    pub(crate) can: Option<&'a Can>,
+    /// What it has, and what else it is to have.
+    pub(crate) parts: &'a [Assign],
+    pub(crate) given: &'a [Assign],
+}
+
+impl Heir<'_> {
+    /// Its place among those that share its ports, and their number.
+    fn tuples(&self) -> (u32, u32) {
+        self.parts.first().map_or((0, 1), |part| part.tuples)
+    }
+
+    /// Connections that it can hold beside those of its parts.
+    pub(crate) fn room(&self, demand: &Demand) -> u64 {
+        let Some(can) = self.can else { return u64::MAX };
+        let most = (can.fits / u64::from(self.tuples().1.max(1))).min(can.cap.unwrap_or(u64::MAX));
+        self.parts
+            .iter()
+            .chain(self.given)
+            .fold(most, |room, part| room.saturating_sub(demand.places_of(part)))
+    }
+}
+
+/// What an agent did, divided equally among others, to none more than it can hold; where that does not suffice, those that it is too
+/// much for say so. Neighbouring units of each slice, and the probe for the first that has room. Of one that is to do nothing there
+/// is none.
+pub(crate) fn divide(demand: &Demand, lost: &Assign, heirs: &[Heir], salt: u64) -> Vec<Option<Assign>> {
+    let mut rooms: Vec<u64> = heirs.iter().map(|heir| heir.room(demand)).collect();
+    let mut divided: Vec<Assign> =
+        heirs.iter().map(|heir| Assign { tuples: heir.tuples(), salt, ..Assign::default() }).collect();
+    if lost.probe {
+        let places = demand.probe.map_or(0, |(places, _)| places);
+        let nth = rooms.iter().position(|room| *room >= places).unwrap_or(0);
+        rooms[nth] = rooms[nth].saturating_sub(places);
+        divided[nth].probe = true;
+    }
+    let equal = vec![1; heirs.len()];
+    for (slice, wanted) in lost.slices.iter().zip(&demand.populations) {
+        let units = |room: &u64| match wanted.places {
+            0 => u64::MAX,
+            places => {
+                (u128::from(*room) * u128::from(slice.of) / u128::from(places)).min(u64::MAX.into()) as u64
+            }
+        };
+        let limits: Vec<u64> = rooms.iter().map(units).collect();
+        let widths = fill(slice.width, &equal, &limits)
+            .or_else(|| fill(slice.width, &equal, &vec![u64::MAX; heirs.len()]))
+            .unwrap_or_default();
+        let mut from = slice.from;
+        for ((width, room), part) in widths.into_iter().zip(&mut rooms).zip(&mut divided) {
+            part.slices.push(Slice { from, width, of: slice.of });
+            from += width;
+            *room = room.saturating_sub(wanted.places_of(width, slice.of));
+        }
+    }
+    let has_any = |part: &Assign| part.probe || part.slices.iter().any(|slice| slice.width > 0);
+    divided.into_iter().map(|part| has_any(&part).then_some(part)).collect()
+}
+
+impl Wanted {
+    /// Connections at one time of so many units of it.
+    fn places_of(&self, width: u32, of: u32) -> u64 {
+        (u128::from(self.places) * u128::from(width)).div_ceil(u128::from(of)) as u64
+    }
+
+    /// Units that an agent can take, and what ends that.
+    fn limit<'a>(&self, agent: &Candidate, room: Room<'a>) -> (u64, &'a str) {
+        let units = u64::from(self.units);
+        let by_room = match self.places {
+            0 => units,
+            places => (u128::from(room.connections) * u128::from(units) / u128::from(places)) as u64,
+        };
+        match agent.can.per_s {
+            Some(most) if most < self.per_s => {
+                // Exact where the quotient is: 100/s of 300/s are 333 of 999.
+                let by_rate = ((most / self.per_s * f64::from(self.units)) * (1.0 + 1e-12)) as u64;
+                if by_rate < by_room { (by_rate, "--max-rate") } else { (by_room, room.by) }
+            }
+            _ => (by_room, room.by),
+        }
+    }
+}
+
+/// What each can hold. Agents that share ports share what their machine has.
+fn rooms<'a>(agents: &[Candidate<'a>]) -> Vec<Room<'a>> {
+    let of = |(agent, (_, neighbours)): (&Candidate<'a>, (u32, u32))| {
+        let fits = agent.can.fits / u64::from(neighbours);
+        match agent.can.cap {
+            Some(cap) if cap < fits => Room { connections: cap, by: "--max-connections" },
+            _ => Room { connections: fits, by: &agent.can.limited_by },
+        }
+    };
+    agents.iter().zip(places(agents)).map(of).collect()
+}
+
+/// The place of each among those that share its ports, and their number.
+fn places(agents: &[Candidate]) -> Vec<(u32, u32)> {
+    let mut neighbours: HashMap<&str, u32> = HashMap::new();
+    let mut places = Vec::new();
+    for agent in agents {
+        let place = neighbours.entry(agent.network).or_default();
+        places.push(*place);
+        *place += 1;
+    }
+    agents.iter().zip(places).map(|(agent, place)| (place, neighbours[agent.network])).collect()
+}
+
+fn weights(agents: &[Candidate], shares: Shares, arrives: bool) -> Vec<u64> {
+    let measured = |agent: &Candidate| {
+        let Calibrated { open_per_s, requests_per_s } = agent.calibrated?;
+        let per_s = if arrives { open_per_s } else { requests_per_s };
+        (per_s >= 1.0).then_some(per_s as u64)
+    };
+    match (shares, agents.iter().map(measured).collect::<Option<Vec<u64>>>()) {
+        (Shares::Equal, _) => vec![1; agents.len()],
+        (Shares::Capacity, Some(measured)) => measured,
+        (Shares::Capacity, None) => agents.iter().map(|agent| agent.cores.max(1).into()).collect(),
+    }
+}
+
+/// `n` in proportion to the weights, each at most its limit: what one cannot take goes to the others. By largest remainder, so that
+/// the sum is exact. None where `n` is more than the limits together.
+fn fill(n: u32, weights: &[u64], limits: &[u64]) -> Option<Vec<u32>> {
+    let limits: Vec<u64> = limits.iter().map(|limit| (*limit).min(n.into())).collect();
+    let mut full = vec![false; weights.len()];
+    let (left, all) = loop {
+        let taken: u64 = limits.iter().zip(&full).filter(|(_, full)| **full).map(|(limit, _)| limit).sum();
+        let left = u128::from(u64::from(n).checked_sub(taken)?);
+        let all: u128 = weights
+            .iter()
+            .zip(&full)
+            .filter(|(_, full)| !**full)
+            .map(|(weight, _)| u128::from(*weight))
+            .sum();
+        let is_over =
+            |nth: &usize| !full[*nth] && left * u128::from(weights[*nth]) > u128::from(limits[*nth]) * all;
+        let over: Vec<usize> = (0..weights.len()).filter(is_over).collect();
+        if over.is_empty() {
+            break (left, all);
+        }
+        over.into_iter().for_each(|nth| full[nth] = true);
+    };
+    if all == 0 {
+        return (left == 0).then(|| limits.iter().map(|limit| *limit as u32).collect());
+    }
+    let share = |nth: usize| left * u128::from(weights[nth]);
+    let whole = |nth: usize| if full[nth] { limits[nth] } else { (share(nth) / all) as u64 };
+    let mut parts: Vec<u64> = (0..weights.len()).map(whole).collect();
+    let missing = u64::from(n) - parts.iter().sum::<u64>();
+    let mut open: Vec<usize> = (0..weights.len()).filter(|nth| !full[*nth]).collect();
+    open.sort_by_key(|nth| Reverse(share(*nth) % all));
+    open.into_iter().take(missing as usize).for_each(|nth| parts[nth] += 1);
+    Some(parts.into_iter().map(|part| part as u32).collect())
+}
+
+/// The same proportions in the least numbers.
+fn in_lowest_terms(widths: Vec<u32>) -> Vec<u32> {
+    let divisor = widths.iter().fold(0, |all: u32, width| {
+        let (mut a, mut b) = (all, *width);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    });
+    widths.into_iter().map(|width| width / divisor.max(1)).collect()
+}
+
+fn too_much(wanted: &Wanted, agents: &[Candidate], limits: &[(u64, &str)]) -> String {
+    let per_s = |units: u64| format!("{:.0}/s", wanted.per_s * units as f64 / f64::from(wanted.units));
+    let load = |units: u64| if wanted.is_counted { Count(units).to_string() } else { per_s(units) };
+    let what = if wanted.is_counted { "connections" } else { "arrivals" };
+    let sum = limits.iter().fold(0, |sum: u64, (limit, _)| sum.saturating_add(*limit));
+    let named = agents.iter().zip(limits).take(NAMED);
+    let mut each: Vec<String> =
+        named.map(|(agent, (limit, by))| format!("{} {} ({by})", agent.id, load(*limit))).collect();
+    if agents.len() > NAMED {
+        each.push("…".to_owned());
+    }
+    format!(
+        "all agents together can take {} of {} {what}: {}; use less load, raise these limits (throng fleet doctor), or start more agents",
+        load(sum),
+        load(wanted.units.into()),
+        each.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests;

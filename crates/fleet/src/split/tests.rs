@@ -1,0 +1,276 @@
+use plan::{Environment, Flag, Flags, Role, flag, scenario};
+use proptest::{collection::vec, prelude::*};
+
+use super::*;
+use crate::share;
+
+/// An agent: cores, what its machine holds, its caps.
+#[derive(Clone, Debug)]
+struct Owned {
+    network: String,
+    cores: u32,
+    calibrated: Option<Calibrated>,
+    can: Can,
+}
+
+fn agent(cores: u32, cap: Option<u64>) -> Owned {
+    let can = Can { fits: u64::MAX, limited_by: "memory".to_owned(), cap, per_s: None };
+    Owned { network: String::new(), cores, calibrated: None, can }
+}
+
+/// Each on a machine of its own.
+fn apart(agents: Vec<Owned>) -> Vec<Owned> {
+    agents.into_iter().enumerate().map(|(nth, agent)| Owned { network: nth.to_string(), ..agent }).collect()
+}
+
+fn candidates(agents: &[Owned]) -> Vec<Candidate<'_>> {
+    const IDS: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+    let mut all = Vec::new();
+    for (agent, id) in agents.iter().zip(IDS) {
+        let Owned { network, cores, calibrated, can } = agent;
+        all.push(Candidate { id, network, cores: *cores, calibrated: *calibrated, can });
+    }
+    all
+}
+
+fn plan(args: &[(&Flag, &str)]) -> Plan {
+    let flags = Flags::new("http://127.0.0.1:80/");
+    let flags = args.iter().fold(flags, |flags, (flag, value)| flags.with(flag, value));
+    let resolve = |_: &str| unreachable!("the target is an address");
+    plan::from_flags(&flags, &Environment { cores: 1, seed: 1, resolve: &resolve }).unwrap()
+}
+
+fn read(text: &str) -> Plan {
+    let text = format!("target = \"http://127.0.0.1:80/\"\n{text}");
+    let resolve = |_: &str| Err("no names here".to_owned());
+    let around = Environment { cores: 1, seed: 1, resolve: &resolve };
+    let open = |_: &str| unreachable!("it names no file");
+    scenario::read("load.toml", &text, &Flags::default(), &around, &open).unwrap()
+}
+
+/// The units of the first population that each agent has.
+fn widths(plan: &Plan, agents: &[Owned], shares: Shares) -> Result<Vec<u32>, String> {
+    let assigned = split(&Demand::of(plan), &candidates(agents), shares, 7)?;
+    Ok(assigned.iter().map(|assign| assign.slices[0].width).collect())
+}
+
+#[test]
+fn shares_follow_processors_or_calibrations_or_are_equal() {
+    let load = plan(&[(&flag::CONNECTIONS, "1003")]);
+    let mut agents = apart(vec![agent(1, None), agent(2, None), agent(4, None)]);
+    assert_eq!(widths(&load, &agents, Shares::Capacity), Ok(vec![143, 287, 573]));
+    assert_eq!(widths(&load, &agents, Shares::Equal), Ok(vec![335, 334, 334]));
+    // Where one is not calibrated, nothing is known of how they compare.
+    let calibrated = |per_s| Some(Calibrated { open_per_s: 4.0 * per_s, requests_per_s: per_s });
+    agents[0].calibrated = calibrated(9_000.0);
+    agents[1].calibrated = calibrated(1_000.0);
+    assert_eq!(widths(&load, &agents, Shares::Capacity), Ok(vec![143, 287, 573]));
+    agents[2].calibrated = Some(Calibrated { open_per_s: 0.0, requests_per_s: 10_000.0 });
+    assert_eq!(widths(&load, &agents, Shares::Capacity), Ok(vec![451, 50, 502]));
+    // What arrives is dialled: by connections a second.
+    agents[2].calibrated = Some(Calibrated { open_per_s: 40_000.0, requests_per_s: 1.0 });
+    let visits = plan(&[(&flag::ARRIVE, "100/s"), (&flag::TOTAL, "1000")]);
+    assert_eq!(widths(&visits, &agents, Shares::Capacity), Ok(vec![450, 50, 500]));
+}
+
+#[test]
+fn what_one_cannot_take_goes_to_the_others() {
+    let load = plan(&[(&flag::CONNECTIONS, "1000")]);
+    let check = |agents: Vec<Owned>, expected: &[u32]| {
+        assert_eq!(widths(&load, &agents, Shares::Capacity).as_deref(), Ok(expected), "{agents:?}");
+    };
+    check(apart(vec![agent(1, Some(100)), agent(1, None)]), &[100, 900]);
+    check(apart(vec![agent(1, Some(0)), agent(1, None), agent(3, None)]), &[0, 250, 750]);
+    // The second is over its cap only with what the first leaves.
+    check(apart(vec![agent(2, Some(100)), agent(1, Some(300)), agent(1, None)]), &[100, 300, 600]);
+    check(apart(vec![agent(1, Some(500)), agent(1, Some(500))]), &[500, 500]);
+    // A machine of two agents has its memory and ports once.
+    let mut same = vec![agent(1, None), agent(1, None), agent(2, None)];
+    same.iter_mut().for_each(|agent| agent.can.fits = 700);
+    same[2].network = "other".to_owned();
+    check(same.clone(), &[250, 250, 500]);
+    same[2].can.fits = 400;
+    check(same.clone(), &[300, 300, 400]);
+    same[2].can.fits = 299;
+    assert_eq!(
+        widths(&load, &same, Shares::Equal),
+        Err("all agents together can take 999 of 1,000 connections: a 350 (memory), b 350 (memory), c 299 (memory); \
+             use less load, raise these limits (throng fleet doctor), or start more agents"
+            .to_owned())
+    );
+    same[0].can.cap = Some(1);
+    let why = widths(&load, &same, Shares::Capacity).unwrap_err();
+    assert!(why.contains("take 650 of 1,000 connections: a 1 (--max-connections), b 350 (memory)"), "{why}");
+}
+
+#[test]
+fn rates_stay_below_the_caps_of_agents() {
+    let mut agents = apart(vec![agent(1, None), agent(1, None)]);
+    agents[0].can.per_s = Some(100.0);
+    let ramp = (&flag::RAMP, "100/s");
+    let rate = plan(&[(&flag::CONNECTIONS, "999"), ramp, (&flag::RATE, "300/s")]);
+    assert_eq!(widths(&rate, &agents, Shares::Capacity), Ok(vec![333, 666]));
+    // Dials count, too.
+    let ramp = plan(&[(&flag::CONNECTIONS, "1000"), (&flag::RAMP, "1k/s"), (&flag::THINK, "1m..2m")]);
+    assert_eq!(widths(&ramp, &agents, Shares::Capacity), Ok(vec![100, 900]));
+    let endless = read("arrive = \"400/s\"\nduration = \"1s\"\n");
+    assert_eq!(widths(&endless, &agents, Shares::Capacity), Ok(vec![1, 3]));
+    agents[1].can.per_s = Some(200.0);
+    let why = widths(&endless, &agents, Shares::Capacity).unwrap_err();
+    let expected =
+        "all agents together can take 300/s of 400/s arrivals: a 100/s (--max-rate), b 200/s (--max-rate); ";
+    assert!(why.starts_with(expected), "{why}");
+}
+
+#[test]
+fn the_probe_goes_where_it_fits() {
+    let load = plan(&[(&flag::CONNECTIONS, "100"), (&flag::PROBE, "10/s"), (&flag::TIMEOUT, "3s")]);
+    let probe = u64::from(load.probe.as_ref().unwrap().places());
+    let agents = apart(vec![agent(1, Some(50)), agent(1, Some(50 + probe))]);
+    let assigned = split(&Demand::of(&load), &candidates(&agents), Shares::Equal, 7).unwrap();
+    assert_eq!(assigned.iter().map(|assign| assign.probe).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(widths(&load, &agents, Shares::Equal), Ok(vec![50, 50]));
+    assert_eq!(together(&candidates(&agents)), 100 + probe);
+}
+
+#[test]
+fn agents_of_one_network_divide_its_ports() {
+    let mut agents = vec![agent(1, None), agent(1, None), agent(1, None)];
+    agents[1].network = "other".to_owned();
+    let load = plan(&[(&flag::CONNECTIONS, "9")]);
+    let assigned = split(&Demand::of(&load), &candidates(&agents), Shares::Equal, 7).unwrap();
+    assert_eq!(assigned.iter().map(|assign| assign.tuples).collect::<Vec<_>>(), [(0, 2), (0, 1), (1, 2)]);
+    assert!(assigned.iter().all(|assign| assign.salt == 7));
+}
+
+fn agents() -> impl Strategy<Value = Vec<Owned>> {
+    let one = (1u32..65, proptest::option::of(0u64..30_000_000), proptest::option::of(1.0..5e6f64));
+    let agent = one.prop_map(|(cores, cap, requests_per_s)| {
+        let calibrated = |requests_per_s| Calibrated { open_per_s: requests_per_s / 3.0, requests_per_s };
+        Owned { calibrated: requests_per_s.map(calibrated), ..agent(cores, cap) }
+    });
+    vec(agent, 1..12).prop_map(apart)
+}
+
+proptest! {
+    /// Also beyond ten million connections.
+    #[test]
+    fn parts_sum_to_the_plan_and_no_agent_is_over_its_cap(
+        agents in agents(), n in 1u32..100_000_000, total in 1u32..50_000_000, equal: bool
+    ) {
+        let plan = read(&format!(
+            "[[population]]\nname = \"users\"\nconnections = {n}\nrate = \"77k/s\"\n\
+            [[population]]\nname = \"guests\"\narrive = \"1k/s\"\ntotal = {total}\n\
+            [[population]]\nname = \"more\"\narrive = \"10/s\"\n[[stage]]\nfor = \"10s\"\n"
+        ));
+        let shares = if equal { Shares::Equal } else { Shares::Capacity };
+        let candidates = candidates(&agents);
+        let all = candidates.iter().map(|agent| agent.can.cap.unwrap_or(1 << 40)).sum::<u64>();
+        let assigned = match split(&Demand::of(&plan), &candidates, shares, 7) {
+            Ok(assigned) => assigned,
+            Err(why) => {
+                // Places of what arrives are rounded up for each agent and population.
+                prop_assert!(all < u64::from(plan.places()) + 4 * agents.len() as u64, "{}", why);
+                return Ok(());
+            }
+        };
+        prop_assert!(all >= u64::from(plan.places()));
+        for (nth, population) in plan.populations.iter().enumerate() {
+            let slices: Vec<Slice> = assigned.iter().map(|assign| assign.slices[nth]).collect();
+            let mut next = 0;
+            for slice in &slices {
+                prop_assert!(slice.is_valid() && slice.from == next && slice.of == slices[0].of);
+                next += slice.width;
+            }
+            // Neither a connection nor a part of the rate is missing.
+            prop_assert_eq!(next, slices[0].of);
+            let whole = population.load.keys();
+            let parts = assigned.iter().map(|assign| plan.sliced(&assign.slices, false).populations[nth].load.keys());
+            let parts: Vec<_> = parts.collect();
+            let count = |of: fn(&plan::LoadKeys) -> Option<u32>| (
+                parts.iter().filter_map(of).map(u64::from).sum::<u64>(), of(&whole).map_or(0, u64::from)
+            );
+            let (connections, total) = (count(|keys| keys.connections), count(|keys| keys.total));
+            prop_assert_eq!(connections.0, connections.1);
+            prop_assert_eq!(total.0, total.1);
+            let rates: f64 = parts.iter().filter_map(|keys| keys.rate.or(keys.arrive)).map(|rate| rate.per_s_f64()).sum();
+            let rate = whole.rate.or(whole.arrive).unwrap().per_s_f64();
+            // Each is shown rounded to a thousandth a minute.
+            prop_assert!((rates - rate).abs() < 1e-4 * agents.len() as f64, "{} of {}", rates, rate);
+        }
+        for (agent, assign) in agents.iter().zip(&assigned) {
+            let parts = share::parts(&plan, assign, |_| agent.cores.min(3));
+            let of = |nth| parts.iter().filter(move |part| part.role == Role::Population(nth));
+            let connections: u64 = of(0).map(|part| u64::from(part.connections)).sum();
+            prop_assert_eq!(connections, u64::from(assign.slices[0].of(n)));
+            let places = u64::from(plan.sliced(&assign.slices, false).places());
+            prop_assert!(places <= agent.can.cap.unwrap_or(u64::MAX), "{:?}", agent);
+        }
+    }
+
+    #[test]
+    fn equal_shares_differ_by_at_most_one(
+        agents in vec((1u32..65).prop_map(|cores| agent(cores, None)), 1..12), n in 1u32..100_000_000
+    ) {
+        let widths = widths(&plan(&[(&flag::CONNECTIONS, &n.to_string())]), &apart(agents), Shares::Equal).unwrap();
+        prop_assert!(widths.iter().max().unwrap() - widths.iter().min().unwrap() <= 1);
+        prop_assert_eq!(widths.iter().map(|width| u64::from(*width)).sum::<u64>(), u64::from(n));
+    }
+
+    #[test]
+    fn what_a_lost_agent_did_goes_to_the_others_once_and_to_none_more_than_it_can_hold(
+        n in 1u32..2_000_000, from in 0u32..1_000_000, width in 0u32..1_000_000,
+        caps in vec(proptest::option::of(0u64..1_000_000), 1..9)
+    ) {
+        let (from, width) = (from % n, width.min(n - from % n));
+        let plan = plan(&[(&flag::CONNECTIONS, &n.to_string()), (&flag::PROBE, "10/s"), (&flag::TIMEOUT, "3s")]);
+        let demand = Demand::of(&plan);
+        let probe = u64::from(plan.probe.as_ref().unwrap().places());
+        let lost = Assign { slices: vec![Slice { from, width, of: n }], probe: true, tuples: (0, 1), salt: 7 };
+        let agents: Vec<Owned> = caps.iter().map(|cap| agent(1, *cap)).collect();
+        // Each has a unit already.
+        let own = [Assign { slices: vec![Slice { from: 0, width: 1, of: n }], probe: false, tuples: (2, 3), salt: 7 }];
+        let heir = |agent: &'_ Owned| agent.can.cap.map_or(u64::MAX, |cap| cap.saturating_sub(1));
+        let rooms: Vec<u64> = agents.iter().map(heir).collect();
+        let heirs: Vec<Heir> =
+            agents.iter().map(|agent| Heir { can: Some(&agent.can), parts: &own, given: &[] }).collect();
+        prop_assert_eq!(heirs.iter().map(|heir| heir.room(&demand)).collect::<Vec<_>>(), rooms.iter().map(|room| (*room).min((u64::MAX / 3) - 1)).collect::<Vec<_>>());
+        let divided = divide(&demand, &lost, &heirs, 8);
+        prop_assert_eq!(divided.len(), agents.len());
+        let mut next = from;
+        for part in divided.iter().flatten() {
+            let slice = part.slices[0];
+            prop_assert_eq!((slice.from, slice.of, part.tuples, part.salt), (next, n, (2, 3), 8));
+            next += slice.width;
+        }
+        prop_assert_eq!(next, from + width);
+        prop_assert_eq!(divided.iter().flatten().filter(|part| part.probe).count(), 1);
+        let without_probe = rooms.iter().position(|room| *room >= probe);
+        let sum = rooms.iter().fold(0, |sum: u64, room| sum.saturating_add(*room));
+        if without_probe.is_some() && sum >= u64::from(width) + probe {
+            for (part, room) in divided.iter().zip(&rooms) {
+                prop_assert!(part.as_ref().is_none_or(|part| demand.places_of(part) <= *room), "{:?} of {}", part, room);
+            }
+        }
+    }
+
+    /// Those that are not at their limit have what their weights say, to within one.
+    #[test]
+    fn what_is_filled_is_in_proportion(n: u32, agents in vec((1u64..1_000, 0u64..2_000_000_000), 1..20)) {
+        let (weights, limits): (Vec<u64>, Vec<u64>) = agents.into_iter().unzip();
+        let Some(parts) = fill(n, &weights, &limits) else {
+            prop_assert!(limits.iter().sum::<u64>() < n.into());
+            return Ok(());
+        };
+        prop_assert_eq!(parts.iter().map(|part| u64::from(*part)).sum::<u64>(), u64::from(n));
+        let per_weight = |nth: usize| f64::from(parts[nth]) / weights[nth] as f64;
+        for (nth, part) in parts.iter().enumerate() {
+            prop_assert!(u64::from(*part) <= limits[nth]);
+            // Nobody has clearly more for its weight than one that could take more.
+            if u64::from(*part) < limits[nth] {
+                let most = (0..parts.len()).map(|other| (f64::from(parts[other]) - 1.0) / weights[other] as f64);
+                prop_assert!(most.fold(0.0, f64::max) <= per_weight(nth) + 1.0 / weights[nth] as f64 + 1e-9);
+            }
+        }
+    }
+}

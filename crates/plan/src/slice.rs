@@ -1,0 +1,197 @@
+//! The slice of a population that one machine carries out, and when the turn of a part is.
+
+/// Of every `of` units of a population the `width` ones from `from` on. Slices that cover all units, each once, sum to the whole:
+/// in connections, in rates, and in the numbers of what they do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub struct Slice {
+    /// The first of them.
+    pub from: u32,
+    /// How many; none is nothing of the population.
+    pub width: u32,
+    /// Units of the population, at least 1: its connections, where they are counted.
+    pub of: u32,
+}
+
+/// When the turn of a part is in what all parts of a population do by one schedule: `width` times in `of`, evenly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Less than `of`: when the first turn is, in parts of the time between two of them.
+    pub at: u64,
+    /// Turns.
+    pub width: u64,
+    /// In so many of all parts together.
+    pub of: u64,
+}
+
+impl Slice {
+    /// All of it.
+    pub const WHOLE: Slice = Slice { from: 0, width: 1, of: 1 };
+
+    /// Whether it is one.
+    pub fn is_valid(self) -> bool {
+        self.from.checked_add(self.width).is_some_and(|end| end <= self.of) && self.of > 0
+    }
+
+    /// Its part of `n`: those of all slices sum to `n`, and each differs by less than one from its share of the units.
+    pub fn of(self, n: u32) -> u32 {
+        let up_to = |unit: u32| u64::from(n) * u64::from(unit) / u64::from(self.of);
+        (up_to(self.from + self.width) - up_to(self.from)) as u32
+    }
+
+    /// No less than that for any `n` up to this.
+    pub(crate) fn of_at_most(self, n: u32) -> u32 {
+        (u64::from(n) * u64::from(self.width)).div_ceil(u64::from(self.of)) as u32
+    }
+
+    /// The number, among those of all slices, of what is the `nth` of this one. No other slice has it.
+    ///
+    /// # Panics
+    /// It is nothing.
+    pub fn number(self, nth: u64) -> u64 {
+        let width = u64::from(self.width);
+        // The whole, which is every slice of a run on one machine.
+        if width == u64::from(self.of) {
+            return nth;
+        }
+        nth / width * u64::from(self.of) + u64::from(self.from) + nth % width
+    }
+
+    /// The part of all that it is.
+    pub fn share(self) -> f64 {
+        f64::from(self.width) / f64::from(self.of)
+    }
+}
+
+impl Turn {
+    /// Every time.
+    pub const ALWAYS: Turn = Turn { at: 0, width: 1, of: 1 };
+
+    /// Of this shard, among all that carry out the slice together.
+    pub fn new(slice: Slice, shard: u32, shards: u32) -> Turn {
+        let (from, of) = (u64::from(slice.from), u64::from(slice.of));
+        Turn { at: u64::from(shard) * of + from, width: slice.width.into(), of: u64::from(shards) * of }
+    }
+
+    /// How many of the first `all` are its own.
+    pub fn among(self, all: u64) -> u64 {
+        if self.width == 1 {
+            return all.saturating_sub(self.at).div_ceil(self.of);
+        }
+        let turns = u128::from(all) * u128::from(self.width);
+        u64::try_from(turns.saturating_sub(self.at.into()).div_ceil(self.of.into())).unwrap_or(u64::MAX)
+    }
+
+    /// The place among all of its `nth`, from zero.
+    pub fn place(self, nth: u64) -> u64 {
+        if self.width == 1 {
+            return nth.saturating_mul(self.of).saturating_add(self.at);
+        }
+        let place = (u128::from(nth) * u128::from(self.of) + u128::from(self.at)) / u128::from(self.width);
+        u64::try_from(place).unwrap_or(u64::MAX)
+    }
+
+    /// The part of all that is its own.
+    pub fn share(self) -> f64 {
+        self.width as f64 / self.of as f64
+    }
+
+    /// When the first turn is, as a part of the time in which each has one.
+    pub fn first(self) -> f64 {
+        self.at as f64 / self.of as f64
+    }
+
+    /// Parts of this size whose turn is before.
+    pub fn before(self) -> u64 {
+        self.at / self.width.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    use super::*;
+
+    /// Slices of these widths, one after the other.
+    fn slices(widths: &[u32]) -> Vec<Slice> {
+        let of = widths.iter().sum();
+        let mut from = 0;
+        let slice = |width: &u32| {
+            from += width;
+            Slice { from: from - width, width: *width, of }
+        };
+        widths.iter().map(slice).collect()
+    }
+
+    fn widths() -> impl Strategy<Value = Vec<u32>> {
+        vec(0u32..3_000_000, 1..20).prop_filter("at least one unit", |widths| widths.iter().sum::<u32>() > 0)
+    }
+
+    proptest! {
+        #[test]
+        fn parts_of_any_number_sum_to_it_and_follow_the_widths(widths in widths(), n: u32) {
+            let slices = slices(&widths);
+            prop_assert_eq!(slices.iter().map(|slice| u64::from(slice.of(n))).sum::<u64>(), u64::from(n));
+            for slice in slices {
+                prop_assert!((f64::from(slice.of(n)) - f64::from(n) * slice.share()).abs() < 1.000_1, "{:?}", slice);
+                prop_assert_eq!(slice.of(slice.of), slice.width);
+            }
+        }
+
+        #[test]
+        fn equal_slices_differ_by_at_most_one(parts in 1u32..2_000, n: u32) {
+            let of = |from| Slice { from, width: 1, of: parts }.of(n);
+            let sizes: Vec<u32> = (0..parts).map(of).collect();
+            prop_assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1);
+        }
+
+        #[test]
+        fn each_number_is_one_slices(widths in vec(0u32..9, 1..9), rounds in 1u64..4) {
+            prop_assume!(widths.iter().sum::<u32>() > 0);
+            let of = |slice: &Slice| (0..rounds * u64::from(slice.width)).map(|nth| slice.number(nth)).collect::<Vec<_>>();
+            let mut numbers: Vec<u64> = slices(&widths).iter().flat_map(of).collect();
+            numbers.sort_unstable();
+            let all = rounds * u64::from(widths.iter().sum::<u32>());
+            prop_assert_eq!(numbers, (0..all).collect::<Vec<_>>());
+        }
+
+        /// In a time in which every unit has its turn, exactly so many turns; at any time, less than one too many or too few.
+        #[test]
+        fn turns_follow_the_widths(
+            widths in vec(1u32..300, 1..9), shards in 1u32..5, rounds in 1u64..4, all in 0u64..100_000
+        ) {
+            let of: u32 = widths.iter().sum();
+            let mut sum = 0;
+            for (slice, width) in slices(&widths).into_iter().zip(&widths) {
+                let turns: Vec<Turn> = (0..shards).map(|shard| Turn::new(slice, shard, shards)).collect();
+                let exact = rounds * u64::from(shards) * u64::from(of);
+                for turn in &turns {
+                    prop_assert_eq!(turn.among(exact), rounds * u64::from(*width));
+                    let n = turn.among(all);
+                    prop_assert!((n as f64 - all as f64 * turn.share()).abs() < 1.000_1);
+                    prop_assert!(n == 0 || turn.place(n - 1) < all, "{:?}: {} of {}", turn, n, all);
+                    prop_assert!(turn.place(n) >= all, "{:?}: {} of {}", turn, n, all);
+                }
+                let of_slice: u64 = turns.iter().map(|turn| turn.among(all)).sum();
+                prop_assert_eq!(of_slice, Turn::new(slice, 0, 1).among(all));
+                sum += of_slice;
+            }
+            prop_assert!(sum.abs_diff(all) <= widths.len() as u64);
+        }
+    }
+
+    #[test]
+    fn the_whole_is_everything() {
+        let whole = Slice::WHOLE;
+        assert_eq!((whole.of(u32::MAX), whole.number(7), whole.share()), (u32::MAX, 7, 1.0));
+        let none = Slice { from: 3, width: 0, of: 5 };
+        assert!(none.is_valid() && whole.is_valid() && none.of(1_000) == 0);
+        assert_eq!(Turn::new(none, 0, 1).among(1_000), 0);
+        for bad in [Slice { from: 3, width: 3, of: 5 }, Slice { from: u32::MAX, width: 2, of: 5 }] {
+            assert!(!bad.is_valid());
+        }
+        assert!(!Slice { from: 0, width: 0, of: 0 }.is_valid());
+        // Two thirds of twelve million: not rounded to millionths.
+        assert_eq!(Slice { from: 0, width: 8_000_001, of: 12_000_001 }.of(12_000_001), 8_000_001);
+    }
+}
