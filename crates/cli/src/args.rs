@@ -132,7 +132,7 @@ pub(crate) struct FindArgs {
     /// (requests/s) [default: connections]
     #[arg(long, value_name = "WHAT")]
     pub(crate) by: Option<String>,
-    /// Largest load to try [default: what this machine can do]
+    /// Largest load to try [default: what this machine, or the fleet, can do]
     #[arg(long, value_name = "N")]
     pub(crate) max: Option<String>,
 }

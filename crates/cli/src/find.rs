@@ -1,8 +1,8 @@
 //! `throng find`: the largest load that the target sustains.
 
-use fleet::Agents;
+use fleet::{Agents, Kubernetes};
 use host::Root;
-use plan::{Flags, Plan, Scheme, flag};
+use plan::{Flags, Hold, Plan, Scheme, Stage, flag};
 use run::{By, Find, Here};
 use units::{Count, Nanos};
 
@@ -10,10 +10,12 @@ use crate::{
     EXIT_INTERRUPTED, Failure,
     agent::{self, Place},
     args::{FindArgs, refused_by_find},
+    cluster::Cluster,
     files::Files,
     message,
     mistakes::Mistakes,
-    plans, print_stderr, signals,
+    plans::{self, Scenario},
+    print_stderr, signals,
 };
 
 /// Default time at full load of each step (`--duration`).
@@ -27,14 +29,27 @@ const PROBE: &str = "20/s";
 pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
     let (by, most) = read_args(args, &flags)?;
     let json = flags.get(&flag::JSON).map(str::to_owned);
-    let (plan, dwell, agents) = plan(flags, by)?;
+    let (plan, dwell, flags, scenario) = plan(flags, by)?;
     Files::default().json(json.as_deref())?;
     let interrupt = signals::interrupt()?;
     let root = Root::real();
-    let most = match (most, &agents) {
+    let cluster = match flags.get(&flag::FLEET).filter(|url| Kubernetes::is_meant(url)) {
+        None => None,
+        Some(_) => {
+            let most = most.ok_or_else(|| {
+                Failure::usage([
+                    "--max: agents are launched for a load; say for which is the largest: --max 100k",
+                ])
+            })?;
+            Cluster::launch(&endless(by.plan(&plan, most, dwell)), &flags, &interrupt)?
+        }
+    };
+    let agents = agent::place(&flags, scenario.as_ref(), cluster.as_ref())?;
+    let mut agents = agents.map(|Place { link, job, broker }| (Agents::new(link, job), broker));
+    let most = match (most, &mut agents) {
         (Some(most), _) => most,
-        (None, Some(_)) => {
-            return Err(Failure::usage(["--max: how much the agents can do is not known; use --max 100k"]));
+        (None, Some((agents, _))) => {
+            agents.most(by, &plan).map_err(|why| Failure::machine(format!("--fleet: {why}")))?
         }
         (None, None) => run::most(by, &plan, &root).map_err(Failure::machine)?,
     };
@@ -43,8 +58,7 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
     let how = Find { by, most, dwell: dwell.max(Nanos::from_secs(1)) };
     let (found, _broker) = match agents {
         None => (run::find(&mut Here(&root), how, &plan, &root, &interrupt, &mut message, &mut show), None),
-        Some(Place { link, job, broker }) => {
-            let mut agents = Agents::new(link, job);
+        Some((mut agents, broker)) => {
             (run::find(&mut agents, how, &plan, &root, &interrupt, &mut message, &mut show), broker)
         }
     };
@@ -54,8 +68,14 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
     Ok(if interrupt.is_set() { EXIT_INTERRUPTED } else { found.exit_status() })
 }
 
-/// What each step does, and for how long.
-fn plan(flags: Flags, by: By) -> Result<(Plan, Nanos, Option<Place>), Failure> {
+/// The same for as long as it takes: how many steps a search has is not known.
+fn endless(plan: Plan) -> Plan {
+    let stages = plan.stages.iter().map(|stage| Stage { hold: Hold::Forever, ..stage.clone() }).collect();
+    Plan { stages, ..plan }
+}
+
+/// What each step does, and for how long; and of which flags and scenario.
+fn plan(flags: Flags, by: By) -> Result<(Plan, Nanos, Flags, Option<Scenario>), Failure> {
     let dwell = flags.get(&flag::DURATION).unwrap_or(DWELL).to_owned();
     let flags = match plans::scenario_file(&flags) {
         // The search determines how long a step lasts, whatever the scenario's stages are.
@@ -70,7 +90,7 @@ fn plan(flags: Flags, by: By) -> Result<(Plan, Nanos, Option<Place>), Failure> {
     let (plan, scenario) = plans::with_scenario(&flags)?;
     let dwell = Nanos::parse(&dwell)
         .map_err(|_| Failure::usage([format!("--duration: a search step cannot last {dwell:?}; use 5s")]))?;
-    Ok((plan, dwell, agent::place(&flags, scenario.as_ref(), None)?))
+    Ok((plan, dwell, flags, scenario))
 }
 
 fn read_args(args: &FindArgs, flags: &Flags) -> Result<(By, Option<u64>), Failure> {

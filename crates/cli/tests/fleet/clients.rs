@@ -364,13 +364,10 @@ fn runs_of_a_fleet_and_clients_share_the_caps() {
         assert_eq!(ended.status, Some(3), "{ended:?}");
         assert!(ended.stderr.contains(why), "{ended:?}");
     };
-    refused(
-        "101",
-        "101 connections are more than allowed here (100); start the agent with --max-connections 101",
-    );
+    refused("101", "all agents together can take 100 of 101 connections: ");
     assert_eq!(agent.add(&format!("ws={}&count=60", echo(&server))).status, 200);
     agent.wait_for_connected(60);
-    refused("50", "50 connections are more than allowed here (100, of which 60 are held)");
+    refused("50", "all agents together can take 40 of 50 connections: ");
     run("40").assert_status(0);
     // What the run held is free again.
     assert_eq!(agent.add(&format!("ws={}&count=40", echo(&server))).status, 200);

@@ -32,4 +32,5 @@ mod nats;
 mod refusals;
 mod runs_api;
 mod secrets;
+mod shares;
 mod steering;

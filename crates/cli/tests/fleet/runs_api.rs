@@ -180,11 +180,13 @@ fn a_run_takes_place_on_the_agents() {
     let api = serve(&["--nats", &fleet.url()]);
     until("all agents", || api.curl("/agents", &[]).json().as_array().unwrap().len() == 2);
     assert!(api.curl("/agents", &[]).json()[0]["id"].is_string());
-    let body = json!({ "target": server.url("/"), "flags": { "connections": 101, "think": "100ms", "duration": "2s", "agents": 2, "on-lost": "abort" } });
-    let wrong = json!({ "target": server.url("/"), "flags": { "agents": 0, "on-lost": "cry" } });
+    let body = json!({ "target": server.url("/"), "flags": { "connections": 101, "think": "100ms", "duration": "2s", "agents": 2, "on-lost": "abort", "share": "equal" } });
+    let wrong =
+        json!({ "target": server.url("/"), "flags": { "agents": 0, "on-lost": "cry", "share": "half" } });
     let wrong = api.curl("/runs", &["--json", &wrong.to_string()]);
     assert!(
-        wrong.status == 400 && wrong.body.contains("--agents: ") && wrong.body.contains("--on-lost: "),
+        wrong.status == 400
+            && ["--agents: ", "--on-lost: ", "--share: "].iter().all(|flag| wrong.body.contains(flag)),
         "{wrong:?}"
     );
     let url = api.post(&["--json", &body.to_string()]);
