@@ -45,9 +45,9 @@ merged! {
         pub requests: Vec<u64>,
         /// Faults.
         pub faults: Vec<u64>,
-        /// 99th percentile of latency, microseconds; of several reports the highest.
+        /// 99th percentile of latency, microseconds, at least 1; of several reports the highest. 0: without a response.
         pub latency_p99_us: Highest,
-        /// 99th percentile of how late it sent, microseconds; the same.
+        /// 99th percentile of how late it sent, microseconds, at least 1; the same. 0: nothing was due at full load.
         pub lag_p99_us: Highest,
         /// CPU time of its process, milliseconds.
         pub cpu_ms: Vec<u64>,

@@ -269,7 +269,9 @@ impl Tick {
         };
         for (column, times) in [(&mut agents.latency_p99_us, latency), (&mut agents.lag_p99_us, &self.lag)] {
             let highest = at(&mut column.0, place);
-            *highest = (*highest).max(times.quantile(0.99).0 / 1_000);
+            // 0 stands for nothing measured: less than a microsecond counts as one.
+            let us = (times.count() > 0).then(|| (times.quantile(0.99).0 / 1_000).max(1));
+            *highest = (*highest).max(us.unwrap_or_default());
         }
     }
 

@@ -495,11 +495,11 @@ requests: Array<number>,
  */
 faults: Array<number>, 
 /**
- * 99th percentile of latency, microseconds; of several reports the highest.
+ * 99th percentile of latency, microseconds, at least 1; of several reports the highest. 0: without a response.
  */
 latency_p99_us: Highest, 
 /**
- * 99th percentile of how late it sent, microseconds; the same.
+ * 99th percentile of how late it sent, microseconds, at least 1; the same. 0: nothing was due at full load.
  */
 lag_p99_us: Highest, 
 /**

@@ -5,7 +5,7 @@ use crate::{
 };
 use units::Nanos;
 
-/// A second with so many connections open, and responses after so many milliseconds.
+/// A second with `open` connections at its end, a response after each of `ms` milliseconds, and a lag of `open` microseconds.
 fn second(open: u64, ms: &[u64]) -> Tick {
     let mut tick = Tick { open, cpu_ns: 250_900_000, ..Tick::default() };
     (tick.counts.opened, tick.counts.redialled, tick.counts.told) = (3, 1, 5);
@@ -42,6 +42,19 @@ fn latency_is_of_all_responses_whenever_they_were_due() {
         agents.latency_p99_us.0[0] / 1_000
     };
     assert_eq!((p99(&ramp), p99(&both), p99(&second(0, &[]))), (7, 9, 0));
+}
+
+/// Zero is what has not been measured, so a lag below a microsecond is one.
+#[test]
+fn a_second_in_which_nothing_was_due_has_no_lag() {
+    let lag = |tick: &Tick| {
+        let mut agents = AgentTicks::default();
+        tick.report(0, &mut agents);
+        agents.lag_p99_us.0[0]
+    };
+    let mut prompt = Tick::default();
+    prompt.lag.record(Nanos(300));
+    assert_eq!((lag(&Tick::default()), lag(&prompt)), (0, 1));
 }
 
 /// Two reports of one agent, and one of another.
