@@ -1,5 +1,6 @@
 //! The metrics of a run under names for other tools: one [table](table::TABLE), which all exporters use.
 
+mod agents;
 #[cfg(test)]
 pub(crate) mod made_up;
 #[cfg(test)]

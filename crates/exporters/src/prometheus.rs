@@ -107,6 +107,20 @@ mod tests {
     }
 
     #[test]
+    fn agents_are_values_of_a_label() {
+        let (_, [_, last]) = two_seconds();
+        let text = text(&last);
+        let of = |name: &str| {
+            let own = text.lines().filter(|line| line.starts_with(&format!("throng_agent_{name}{{")));
+            own.map(|line| line.split_once('{').unwrap().1).collect::<Vec<_>>()
+        };
+        assert_eq!(of("up"), ["agent=\"a\"} 0", "agent=\"b\"} 1"]);
+        assert_eq!(of("connections_open"), ["agent=\"a\"} 0", "agent=\"b\"} 2"]);
+        assert_eq!(of("cpu_seconds_total"), ["agent=\"a\"} 1.5", "agent=\"b\"} 0.75"]);
+        assert_eq!(of("lag_p99_seconds"), ["agent=\"b\"} 0.004"], "for a nothing was due");
+    }
+
+    #[test]
     fn nothing_is_an_empty_text() {
         assert_eq!(text(&Snapshot::default()), "");
     }

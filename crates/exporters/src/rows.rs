@@ -126,6 +126,10 @@ mod tests {
         check("throng_connect_seconds_max{population=\"a,\\\"b\\\" =c\\\\\"}", ["0.0001", "0.0001"]);
         check("throng_connect_seconds_max{population=\"idle\"}", ["", ""]);
         check("throng_target_accept_queue", ["", ""]);
+        check("throng_agent_up{agent=\"a\"}", ["1", "0"]);
+        check("throng_agent_cpu_seconds_total{agent=\"a\"}", ["0.5", "1.5"]);
+        check("throng_agent_cpu_seconds_total{agent=\"b\"}", ["0.25", "0.75"]);
+        check("throng_agent_lag_p99_seconds{agent=\"a\"}", ["", ""]);
         check("throng_faults_total", ["1", "2"]);
         check("throng_statuses_total", ["1000", "2999"]);
     }
@@ -149,6 +153,7 @@ mod tests {
         );
         check("throng_statuses_total{population=\"idle\",status=\"200\"}", [999.into(), 2997.into()]);
         check("throng_latency_seconds_count{population=\"idle\"}", [1000.into(), 2000.into()]);
+        check("throng_agent_requests_total{agent=\"b\"}", [999.into(), 2997.into()]);
         check("throng_target_accept_queue", [serde_json::Value::Null, serde_json::Value::Null]);
     }
 }

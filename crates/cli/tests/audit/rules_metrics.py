@@ -30,6 +30,7 @@ def population(moment, labels):
 WIRE = "wire: until the line's time, 6 ms around"
 PROC = "/proc, every 50 ms of the second before"
 STARTED = Setting("the target is no JVM")
+ALONE = Setting("a run on one machine has no agents; the tests `fleet` compare theirs with the servers' and the summary's counts")
 
 
 RULES = [
@@ -52,6 +53,7 @@ RULES = [
          "wire: times up to the bucket's bound, by throng's seen lateness"),
     rule(r"throng_destination_latency_seconds_(\w+)", lambda m, l, ending: two_digits(m.distribution("latency", ending, there(m, l), {}), ending),
          "wire: as of the summary; percentiles of the line's second, to two digits"),
+    rule(r"throng_agents|throng_agent_\w+", lambda m, l: ALONE, ""),
     rule(r"throng_generator_cpu_seconds_total", lambda m, l: m.cpu("throng", l["mode"]), "/proc/PID/stat, and two clock ticks"),
     rule(r"throng_generator_resident_bytes", lambda m, l: m.seen(lambda one: one["throng"] and one["throng"]["rss"], BATCH), PROC),
     rule(r"throng_generator_stall_seconds", lambda m, l: (0.0, 0.0, m.context.stall()[2] / 1e6), "wire: no stretch in which what was due was not sent is shorter"),

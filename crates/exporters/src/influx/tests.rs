@@ -18,6 +18,15 @@ fn points_are_line_protocol() {
     assert!(text.lines().any(|line| {
         line.starts_with(&format!("throng_latency_seconds,{run},population=idle count=2000,sum=1501.5,p50="))
     }));
+    check(&format!("throng_agent_up,{run},agent=a value=0 {ns}"));
+    check(&format!("throng_agent_up,{run},agent=b value=1 {ns}"));
+    check(&format!("throng_agent_cpu_seconds_total,{run},agent=a value=1.5 {ns}"));
+    check(&format!("throng_agent_cpu_seconds_total,{run},agent=b value=0.75 {ns}"));
+    check(&format!("throng_agent_lag_p99_seconds,{run},agent=b value=0.004 {ns}"));
+    assert!(
+        !text.contains(&format!("throng_agent_lag_p99_seconds,{run},agent=a")),
+        "nothing was due: {text}"
+    );
     assert!(!text.contains("throng_target_accept_queue"), "nobody saw it: {text}");
     assert!(text.lines().all(|line| line.ends_with(&format!(" {ns}"))), "{text}");
 }

@@ -2,7 +2,7 @@
 
 use fixtures::check_golden;
 
-use super::{BOUNDS, TABLE};
+use super::{BOUNDS, TABLE, agents::MAX_AGENTS};
 
 const HEAD: &str = "# Metrics
 
@@ -14,6 +14,9 @@ This page lists the metrics that `--csv`, `--jsonl` and the exporters write once
   no values.
 - The label `population` exists if a plan has several; the sum over it is the total. The probe is included in `throng_lag_seconds` only.
 - The label `destination` is an address and port, or a range of neighbouring ones if there are more than 64; its series exist if a plan has several.
+- The label `agent` is an agent of a fleet; its series exist on a fleet, for the first 256 agents of the summary's list: nine series each, so that a larger fleet
+  does not flood the database. `throng_agents` counts all agents, and all other metrics include all of them. What an agent delivers late is added to its
+  counters with the next second.
 - A value that is not available is empty or absent, never zero.
 
 | name | kind | labels | meaning |
@@ -82,5 +85,6 @@ fn page() -> String {
 
 #[test]
 fn the_page_lists_the_table() {
+    assert!(HEAD.contains(&format!("the first {MAX_AGENTS} agents")));
     check_golden(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/metrics.md"), &page());
 }

@@ -1,7 +1,8 @@
 //! Every metric. A new figure is a row here, and every exporter has it.
 
 use samples::{
-    Destination, Fault, HostSample, JvmSample, Latency, Phase, Probe, ProcessSample, TargetSample, Tick,
+    AgentTicks, Destination, Fault, HostSample, JvmSample, Latency, Phase, Probe, ProcessSample,
+    TargetSample, Tick,
 };
 
 use super::{Kind, Metric, Moment, POPULATION, Series, Value};
@@ -26,6 +27,7 @@ const fn open(metric: Metric) -> Metric {
 
 const MODE: Labels = &["mode"];
 const AT: Labels = &["destination"];
+const AGENT: Labels = &["agent"];
 
 /// In the order in which they are written.
 pub(crate) const TABLE: &[Metric] = &[
@@ -184,14 +186,70 @@ pub(crate) const TABLE: &[Metric] = &[
             probe_times(m, s, "fresh", |probe| &probe.fresh);
         }),
     ),
+    gauge(
+        "throng_agents",
+        "agents of the fleet by state: up (reported in the second), silent (no report in the second), lost",
+        Each(&["state"], |m, s| {
+            m.agent_states().iter().for_each(|(state, n)| s.number(&[state], Some(*n as f64)))
+        }),
+    ),
+    gauge(
+        "throng_agent_up",
+        "0 while the agent is lost, else 1",
+        OfAgent(|total, _, at| Some(f64::from(u8::from(value(&total.lost.0, at) == 0)))),
+    ),
+    gauge(
+        "throng_agent_processors",
+        "processors that the agent may use",
+        Each(AGENT, |m, s| {
+            for agent in m.exported_agents() {
+                s.number(&[&agent.id], Some(f64::from(agent.cores)));
+            }
+        }),
+    ),
+    gauge(
+        "throng_agent_connections_open",
+        "open connections of the agent; absent in a second without a report",
+        OfAgent(|_, last, at| reported(last, at).then(|| value(&last.open.0, at) as f64)),
+    ),
+    counter(
+        "throng_agent_connects_total",
+        "successful dials of the agent, repeated ones included",
+        OfAgent(|total, _, at| Some(value(&total.connects, at) as f64)),
+    ),
+    counter(
+        "throng_agent_requests_total",
+        "requests of the agent with a complete response, and messages sent without a reply expected",
+        OfAgent(|total, _, at| Some(value(&total.requests, at) as f64)),
+    ),
+    counter(
+        "throng_agent_faults_total",
+        "faults at the agent",
+        OfAgent(|total, _, at| Some(value(&total.faults, at) as f64)),
+    ),
+    gauge(
+        "throng_agent_latency_p99_seconds",
+        "99th percentile of the agent's latency in the second; absent if it had no response",
+        OfAgent(|_, last, at| seconds(value(&last.latency_p99_us.0, at))),
+    ),
+    gauge(
+        "throng_agent_lag_p99_seconds",
+        "99th percentile of the agent's lag in the second; absent if nothing was due at full load",
+        OfAgent(|_, last, at| seconds(value(&last.lag_p99_us.0, at))),
+    ),
+    counter(
+        "throng_agent_cpu_seconds_total",
+        "CPU time used by the agent's process",
+        OfAgent(|total, _, at| Some(value(&total.cpu_ms, at) as f64 / 1e3)),
+    ),
     counter(
         "throng_generator_cpu_seconds_total",
-        "CPU time used by throng",
+        "CPU time used by throng; on a fleet, by the coordinator",
         Each(MODE, |m, s| cpu(s, m.samples.own.as_ref())),
     ),
     gauge(
         "throng_generator_resident_bytes",
-        "resident memory of throng",
+        "resident memory of throng; on a fleet, of the coordinator",
         One(|m| m.samples.own.as_ref().map(|own| own.rss_bytes as f64)),
     ),
     gauge(
@@ -201,7 +259,7 @@ pub(crate) const TABLE: &[Metric] = &[
     ),
     gauge(
         "throng_generator_busiest_thread",
-        "share of a processor used by throng's busiest thread",
+        "share of a processor used by throng's busiest thread; on a fleet, the coordinator's",
         One(|m| m.samples.own.as_ref().map(|own| own.busiest_thread)),
     ),
     gauge(
@@ -303,6 +361,8 @@ pub(super) enum Read {
     Times(fn(&Tick) -> &Latency),
     /// For each destination what was counted there since the run began.
     At(fn(&Destination) -> u64),
+    /// For each agent of a fleet, by what all have done since the run began and in the last period, and by its place there.
+    OfAgent(fn(&AgentTicks, &AgentTicks, usize) -> Option<f64>),
     /// What the probe has counted since the run began.
     OfProbe(fn(&Probe) -> u64),
     /// Of the target's processes.
@@ -317,7 +377,7 @@ pub(super) enum Read {
     Each(Labels, fn(&Moment, &mut Series)),
 }
 
-use Read::{At, Each, Host, Jvm, Now, OfProbe, One, Sum, Target, Times};
+use Read::{At, Each, Host, Jvm, Now, OfAgent, OfProbe, One, Sum, Target, Times};
 
 impl Read {
     /// By which the series differ.
@@ -325,6 +385,7 @@ impl Read {
         match self {
             Sum(_) | Now(_) | Times(_) => &[POPULATION],
             At(_) => AT,
+            OfAgent(_) => AGENT,
             Host(_) => &["host"],
             OfProbe(_) | Target(_) | Jvm(_) | One(_) => &[],
             Each(labels, _) => labels,
@@ -339,6 +400,7 @@ impl Read {
             Now(of) => m.populations(|label, _, last| s.number(label, Some(of(last) as f64))),
             Times(of) => m.populations(|label, total, last| s.times(label, of(total), of(last))),
             At(of) => m.destinations(|name, total, _| s.number(&[name], Some(of(total) as f64))),
+            OfAgent(of) => m.agents(|name, total, last, at| s.number(&[name], of(total, last, at))),
             OfProbe(of) => s.number(&[], Some(m.total.probe.as_deref().map_or(0, of) as f64)),
             Target(of) => s.number(&[], target.and_then(of).map(|n| n as f64)),
             Jvm(of) => s.number(&[], target.and_then(|target| target.jvm.as_ref()).map(of)),
@@ -351,6 +413,20 @@ impl Read {
             Each(_, read) => read(m, s),
         }
     }
+}
+
+/// The value of the agent at a place.
+fn value(column: &[u64], at: usize) -> u64 {
+    AgentTicks::value(column, at)
+}
+
+fn reported(agents: &AgentTicks, at: usize) -> bool {
+    value(&agents.reports, at) > 0
+}
+
+/// A time in microseconds; 0 is one that was not measured.
+fn seconds(us: u64) -> Option<f64> {
+    (us > 0).then_some(us as f64 / 1e6)
 }
 
 fn probe_times(m: &Moment, s: &mut Series, connection: &str, of: fn(&Probe) -> &Latency) {

@@ -1,4 +1,6 @@
-use super::{made_up::two_seconds, *};
+use samples::{AgentShare, AgentTicks};
+
+use super::{agents::MAX_AGENTS, made_up::two_seconds, *};
 
 /// The value of a series, as it is written; of a histogram a part of it.
 fn value(snapshot: &Snapshot, series: &str) -> Option<f64> {
@@ -19,7 +21,7 @@ fn names_are_unique_and_follow_the_conventions() {
     for (at, metric) in TABLE.iter().enumerate() {
         let Metric { name, kind, help, .. } = metric;
         assert!(name.starts_with("throng_") && !help.is_empty(), "{name}");
-        assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");
+        assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'), "{name}");
         assert_eq!(name.ends_with("_total"), *kind == Kind::Counter, "{name}");
         assert!(*kind != Kind::Histogram || name.ends_with("_seconds"), "{name}");
         assert!(TABLE[..at].iter().all(|before| before.name != *name), "{name} twice");
@@ -108,4 +110,89 @@ fn one_population_needs_no_label() {
     let tick = Tick { open: 5, ..Tick::default() };
     let snapshot = metrics_state.tick(&tick, &Samples::default());
     assert_eq!(value(&snapshot, "throng_connections_open"), Some(5.0));
+}
+
+/// Agent a, which is lost in the second second, has used 0.5 and 1 s of CPU, and nothing was due for it; b has done all that was counted.
+#[test]
+fn each_agent_has_its_own_figures() {
+    let (_, [first, second]) = two_seconds();
+    let check = |snapshot: &Snapshot, name: &str, a: Option<f64>, b: Option<f64>| {
+        let of = |agent: &str| value(snapshot, &format!("throng_agent_{name}{{agent=\"{agent}\"}}"));
+        assert_eq!((of("a"), of("b")), (a, b), "{name}");
+    };
+    check(&first, "up", Some(1.0), Some(1.0));
+    check(&first, "connections_open", Some(10.0), Some(1.0));
+    check(&second, "up", Some(0.0), Some(1.0));
+    check(&second, "connections_open", Some(0.0), Some(2.0));
+    check(&second, "processors", Some(2.0), Some(2.0));
+    check(&second, "connects_total", Some(0.0), Some(30.0));
+    check(&second, "requests_total", Some(0.0), Some(2997.0));
+    check(&second, "faults_total", Some(0.0), Some(2.0));
+    check(&second, "cpu_seconds_total", Some(1.5), Some(0.75));
+    check(&second, "lag_p99_seconds", None, Some(0.004));
+    let p99 = |agent: &str| value(&second, &format!("throng_agent_latency_p99_seconds{{agent=\"{agent}\"}}"));
+    assert!(
+        p99("a").is_none() && (1.978..1.984).contains(&p99("b").unwrap()),
+        "{:?} {:?}",
+        p99("a"),
+        p99("b")
+    );
+    let states = |snapshot| {
+        ["up", "silent", "lost"].map(|state| value(snapshot, &format!("throng_agents{{state=\"{state}\"}}")))
+    };
+    assert_eq!(states(&first), [2.0, 0.0, 0.0].map(Some));
+    assert_eq!(states(&second), [1.0, 0.0, 1.0].map(Some));
+}
+
+/// What comes late counts from the next second on.
+#[test]
+fn an_agent_that_is_silent_has_no_present_figures() {
+    let mut state = MetricsState::new(Date(0));
+    let agents = ["a", "b"].map(|id| AgentShare { id: id.to_owned(), wanted: 9, cores: 2 });
+    state.begin(&Header { agents: agents.into(), ..Header::default() });
+    let second = |n: u64, reporting: &[usize]| {
+        let mut agents = AgentTicks::default();
+        let mut own = Tick { open: 4 + n, cpu_ns: 500_000_000, ..Tick::default() };
+        own.counts.answered = 10 * n;
+        reporting.iter().for_each(|place| own.report(*place, &mut agents));
+        let (from, until) = (Nanos::from_secs(n), Nanos::from_secs(n + 1));
+        Tick { from, until, agents: Some(Box::new(agents)), ..Tick::default() }
+    };
+    let seen = |snapshot: &Snapshot| {
+        let of = |series: &str| value(snapshot, series);
+        let silent = of("throng_agents{state=\"silent\"}").unwrap();
+        let [open, requests, cpu] = ["connections_open", "requests_total", "cpu_seconds_total"]
+            .map(|name| of(&format!("throng_agent_{name}{{agent=\"b\"}}")));
+        (silent, open, requests, cpu)
+    };
+    let none = Samples::default();
+    assert_eq!(seen(&state.tick(&second(1, &[0, 1]), &none)), (0.0, Some(5.0), Some(10.0), Some(0.5)));
+    assert_eq!(seen(&state.tick(&second(2, &[0]), &none)), (1.0, None, Some(10.0), Some(0.5)));
+    state.late(&second(2, &[1]));
+    assert_eq!(seen(&state.tick(&second(3, &[0, 1]), &none)), (0.0, Some(7.0), Some(60.0), Some(1.5)));
+}
+
+#[test]
+fn of_a_large_fleet_the_first_agents_have_series_and_all_are_counted() {
+    let agents = |n: usize| {
+        let mut state = MetricsState::new(Date(0));
+        let agent = |at: usize| AgentShare { id: format!("load-{at}"), ..AgentShare::default() };
+        state.begin(&Header { agents: (0..n).map(agent).collect(), ..Header::default() });
+        let mut agents = AgentTicks::default();
+        (0..n).for_each(|at| Tick::default().report(at, &mut agents));
+        agents.lose(n.saturating_sub(1));
+        state.tick(&Tick { agents: Some(Box::new(agents)), ..Tick::default() }, &Samples::default())
+    };
+    let named = |snapshot: &Snapshot| {
+        let of_agents = snapshot.samples.iter().filter(|sample| sample.metric().labels() == ["agent"]);
+        of_agents.map(|sample| &*sample.labels[0].1).collect::<std::collections::BTreeSet<_>>().len()
+    };
+    assert_eq!((named(&agents(0)), named(&agents(2)), named(&agents(MAX_AGENTS))), (0, 2, MAX_AGENTS));
+    let large = agents(1_000);
+    assert_eq!(named(&large), MAX_AGENTS);
+    let last = format!("throng_agent_up{{agent=\"load-{}\"}}", MAX_AGENTS - 1);
+    assert_eq!(value(&large, &last), Some(1.0));
+    assert_eq!(value(&large, "throng_agents{state=\"up\"}"), Some(999.0));
+    assert_eq!(value(&large, "throng_agents{state=\"lost\"}"), Some(1.0), "the last, which has no series");
+    assert!(agents(0).samples.iter().all(|sample| !sample.series("").starts_with("throng_agent")));
 }

@@ -52,6 +52,11 @@ fn says(attributes: &[KeyValue], name: &str) -> Option<String> {
 
 /// Value and time of each point whose population is this.
 fn numbers(metric: &Read, population: &str) -> Vec<(f64, u64, u64)> {
+    numbers_of(metric, "population", population)
+}
+
+/// The same by another label.
+fn numbers_of(metric: &Read, label: &str, is: &str) -> Vec<(f64, u64, u64)> {
     let points = match metric.data.as_ref().expect("data") {
         Data::Gauge(gauge) => &gauge.data_points,
         Data::Sum(sum) => {
@@ -60,9 +65,7 @@ fn numbers(metric: &Read, population: &str) -> Vec<(f64, u64, u64)> {
         }
         other => panic!("{}: {other:?}", metric.name),
     };
-    let own = points
-        .iter()
-        .filter(|point| says(&point.attributes, "population").is_none_or(|name| name == population));
+    let own = points.iter().filter(|point| says(&point.attributes, label).is_none_or(|name| name == is));
     own.map(|point| match point.value {
         Some(number_data_point::Value::AsDouble(n)) => (n, point.time_unix_nano, point.start_time_unix_nano),
         ref other => panic!("{}: {other:?}", metric.name),
@@ -84,6 +87,11 @@ fn the_protocols_own_types_read_it() {
         numbers(metric("throng_requests_total"), "idle"),
         [(1_000.0, first, began), (3_000.0, last, began)]
     );
+    let of_agent = |name: &str, agent: &str| numbers_of(metric(name), "agent", agent);
+    assert_eq!(of_agent("throng_agent_up", "a"), [(1.0, first, 0), (0.0, last, 0)]);
+    assert_eq!(of_agent("throng_agent_up", "b"), [(1.0, first, 0), (1.0, last, 0)]);
+    assert_eq!(of_agent("throng_agent_cpu_seconds_total", "a"), [(0.5, first, began), (1.5, last, began)]);
+    assert_eq!(of_agent("throng_agent_requests_total", "b"), [(999.0, first, began), (2_997.0, last, began)]);
     // The start of other counters is not known.
     let drops = metric("throng_host_tcp_events_total");
     let drops = numbers(drops, "");

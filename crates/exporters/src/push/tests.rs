@@ -33,6 +33,12 @@ struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Whether the head of a request is there, and all of its body.
+fn is_whole(bytes: &[u8]) -> bool {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+    end.is_some_and(|end| bytes.len() >= end + 4 + length(std::str::from_utf8(&bytes[..end + 4]).unwrap()))
+}
+
 impl Server {
     fn new(status: usize) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -41,13 +47,14 @@ impl Server {
         let own = state.clone();
         let serve = move || {
             while let (Ok((mut stream, _)), false) = (listener.accept(), own.is_over.load(SeqCst)) {
-                let (mut text, mut piece) = (String::new(), [0; 1 << 16]);
-                while text.find("\r\n\r\n").is_none_or(|end| text.len() < end + 4 + length(&text)) {
+                let (mut bytes, mut piece) = (Vec::new(), [0; 1 << 16]);
+                while !is_whole(&bytes) {
                     match stream.read(&mut piece) {
-                        Ok(n @ 1..) => text.push_str(std::str::from_utf8(&piece[..n]).unwrap()),
+                        Ok(n @ 1..) => bytes.extend_from_slice(&piece[..n]),
                         _ => break,
                     }
                 }
+                let text = String::from_utf8(bytes).unwrap();
                 let status = own.status.load(SeqCst);
                 let response = format!("HTTP/1.1 {status} So\r\nContent-Length: 4\r\n\r\nwhy\n");
                 stream.write_all(response.as_bytes()).unwrap();
