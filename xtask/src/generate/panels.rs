@@ -55,6 +55,7 @@ pub(super) const ROWS: &[Row] = &[
     Row { title: "Latency", panels: LATENCY },
     Row { title: "Traffic", panels: TRAFFIC },
     Row { title: "Both sides", panels: SIDES },
+    Row { title: "Agents of a fleet", panels: AGENTS },
     Row { title: "JVM of the target", panels: JVM },
     Row { title: "Server host (Telegraf)", panels: TELEGRAF },
 ];
@@ -228,7 +229,8 @@ const SIDES: &[Panel] = &[
     lines(
         "CPU",
         "percentunit",
-        "100 % is one processor. A single thread at 100 % is a limit, however idle the rest of the machine.",
+        "100 % is one processor. A single thread at 100 % is a limit, however idle the rest of the machine. \
+        On a fleet, throng is the coordinator; the agents have a row of their own.",
         &[
             ("throng", Rate(of("throng_generator_cpu_seconds_total"))),
             ("throng's busiest thread", Now(of("throng_generator_busiest_thread"))),
@@ -289,6 +291,59 @@ const SIDES: &[Panel] = &[
             ("open", Now(of("throng_target_open_files"))),
             ("limit", Now(of("throng_target_open_files_limit"))),
         ],
+    ),
+];
+
+const AGENTS: &[Panel] = &[
+    lines(
+        "Agents by state",
+        "short",
+        "All agents: up, silent (no report in the second) and lost. The other panels of this row show the \
+        first 256.",
+        &[("", Now(of("throng_agents").by(&["state"])))],
+    ),
+    lines(
+        "Connections of each agent",
+        "short",
+        "Open connections. A line ends where the agent sends no report.",
+        &[("", Now(of("throng_agent_connections_open").by(&["agent"])))],
+    ),
+    lines(
+        "CPU of each agent",
+        "percentunit",
+        "100 % is one processor. An agent whose processors are all in use is the limit of its share.",
+        &[("", Rate(of("throng_agent_cpu_seconds_total").by(&["agent"])))],
+    ),
+    lines(
+        "Lag p99 of each agent",
+        "s",
+        "How late each agent sent. If one agent's lag is far above that of the others, its machine is the \
+        limit; above 10 ms its latency is its own, not the target's.",
+        &[("", Now(of("throng_agent_lag_p99_seconds").by(&["agent"])))],
+    ),
+    lines(
+        "Latency p99 of each agent",
+        "s",
+        "If agents in one place see another latency than the others, the path differs, not the target.",
+        &[("", Now(of("throng_agent_latency_p99_seconds").by(&["agent"])))],
+    ),
+    lines(
+        "Requests a second of each agent",
+        "reqps",
+        "Requests with a response, and messages sent without a reply expected.",
+        &[("", Rate(of("throng_agent_requests_total").by(&["agent"])))],
+    ),
+    lines(
+        "Connects a second of each agent",
+        "cps",
+        "Successful dials, repeated ones included.",
+        &[("", Rate(of("throng_agent_connects_total").by(&["agent"])))],
+    ),
+    lines(
+        "Faults of each agent",
+        "short",
+        "Faults since the run began.",
+        &[("", Now(of("throng_agent_faults_total").by(&["agent"])))],
     ),
 ];
 

@@ -5,6 +5,7 @@ mod board;
 mod made_up;
 
 use std::{
+    collections::BTreeMap,
     fs,
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -201,10 +202,39 @@ fn check_faults(wrong: &Done, found: &board::Found) {
     is_among_the_last(found.last(), &seconds);
 }
 
+/// A line for each agent, with its own figures; counters grow evenly only in what InfluxDB is given.
+fn check_agents(board: &Board, find: &impl Fn(&Line) -> board::Found) {
+    let each = |title: &str, label: &str| -> BTreeMap<String, f64> {
+        let found = find(board.query(title, 0)).0.into_iter();
+        found.map(|(labels, points)| (labels[label].clone(), *points.last().expect("points"))).collect()
+    };
+    let expected = |of: fn(&(&'static str, f64, f64, f64)) -> f64| -> BTreeMap<String, f64> {
+        made_up::AGENTS.iter().map(|agent| (agent.0.to_owned(), of(agent))).collect()
+    };
+    assert_eq!(each("Connections of each agent", "agent"), expected(|agent| agent.1));
+    assert_eq!(each("Lag p99 of each agent", "agent"), expected(|agent| agent.2));
+    assert_eq!(each("Latency p99 of each agent", "agent"), expected(|agent| 2.0 * agent.2));
+    assert_eq!(each("Faults of each agent", "agent"), expected(|_| 3.0));
+    let states = made_up::STATES.map(|(state, n)| (state.to_owned(), n));
+    assert_eq!(each("Agents by state", "state"), BTreeMap::from(states));
+    if board.is_influx {
+        for (title, of) in [
+            ("CPU of each agent", (|agent| agent.3) as fn(&(&'static str, f64, f64, f64)) -> f64),
+            ("Requests a second of each agent", |agent| agent.1),
+            ("Connects a second of each agent", |_| 1.0),
+        ] {
+            let (found, expected) = (each(title, "agent"), expected(of));
+            let close = |(agent, n): (&String, &f64)| (n - expected[agent]).abs() < 1e-6;
+            assert!(found.len() == 2 && found.iter().all(close), "{title}: {found:?} {expected:?}");
+        }
+    }
+}
+
 /// Sums over populations, and growth per second of what is counted at uneven times.
 fn check_made_up(board: &Board, find: impl Fn(&Line) -> board::Found) {
     assert_eq!(find(board.query("Most connections on the target's side", 0)).most(), made_up::CONNECTIONS);
     assert_eq!(find(board.query("JVM heap", 0)).most(), made_up::HEAP);
+    check_agents(board, &find);
     let open = find(board.query("Connections, client and server", 1));
     assert!(open.0.len() == 1 && open.most() == made_up::OPEN, "{open:?}");
     if board.is_influx {

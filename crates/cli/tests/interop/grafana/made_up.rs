@@ -1,5 +1,5 @@
-//! Figures that no run here produces, written manually: those of a JVM, of a target that counts its connections, and
-//! Telegraf's. A real run against such a target is tested elsewhere.
+//! Figures that no run here produces, written manually: those of a JVM, of a target that counts its connections, of a
+//! fleet's agents, and Telegraf's. A real run against such a target is tested elsewhere.
 
 use std::{
     fmt::Write,
@@ -23,6 +23,11 @@ pub(super) const HEAP: f64 = 5e8;
 pub(super) const OPEN: f64 = 12.0;
 pub(super) const REQUESTS_A_SECOND: f64 = 150.0;
 pub(super) const PAUSED: f64 = 0.25;
+/// Agents, each with its connections, lag and CPU (processors in use).
+pub(super) const AGENTS: [(&str, f64, f64, f64); 2] =
+    [("load-1", 7.0, 0.002, 0.5), ("load-2", 5.0, 0.009, 1.5)];
+/// The same in `throng_agents`: up, silent, lost.
+pub(super) const STATES: [(&str, f64); 3] = [("up", 2.0), ("silent", 0.0), ("lost", 1.0)];
 /// Latency: half within 2.5 ms, 48 % within 5 ms, 2 % within 10 ms. Prometheus assumes that they lie evenly between the
 /// bounds; InfluxDB is given what it would.
 pub(super) const P50: f64 = 0.0025;
@@ -64,6 +69,19 @@ fn throngs(second: u64, ns: u64, since: u64) -> String {
     point("target_jvm_heap_committed_bytes", "", 1e9);
     point("target_jvm_gc_pause_seconds_total", "", since as f64 * PAUSED / 1e3);
     point("target_jvm_gc_total", "", second as f64);
+    for (state, n) in STATES {
+        point("agents", &format!(",state={state}"), n);
+    }
+    for (agent, open, lag, cpu) in AGENTS {
+        let of = format!(",agent={agent}");
+        point("agent_connections_open", &of, open);
+        point("agent_lag_p99_seconds", &of, lag);
+        point("agent_latency_p99_seconds", &of, 2.0 * lag);
+        point("agent_cpu_seconds_total", &of, since as f64 * cpu / 1e3);
+        point("agent_requests_total", &of, since as f64 * open / 1e3);
+        point("agent_connects_total", &of, since as f64 / 1e3);
+        point("agent_faults_total", &of, 3.0);
+    }
     let latency = format!(
         "throng_latency_seconds,target=by\\ hand,seed=1 count=9,p50={P50},p99={P99},max={MAX} {ns}\n"
     );
@@ -96,7 +114,23 @@ pub(super) fn endpoint() -> Scripted {
 }
 
 fn scraped(n: u64) -> String {
-    format!(
+    let mut text = String::new();
+    for (state, agents) in STATES {
+        writeln!(text, "throng_agents{{state=\"{state}\"}} {agents}").unwrap();
+    }
+    for (agent, open, lag, cpu) in AGENTS {
+        let mut line = |name: &str, value: f64| {
+            writeln!(text, "throng_agent_{name}{{agent=\"{agent}\"}} {value}").unwrap()
+        };
+        line("connections_open", open);
+        line("lag_p99_seconds", lag);
+        line("latency_p99_seconds", 2.0 * lag);
+        line("cpu_seconds_total", n as f64 * cpu);
+        line("requests_total", n as f64 * open);
+        line("connects_total", n as f64);
+        line("faults_total", 3.0);
+    }
+    text + &format!(
         "throng_run_info{{target=\"{TARGET}\",seed=\"{SEED}\",io=\"uring\"}} 1\n\
          throng_connections_open{{population=\"a\"}} 10\n\
          throng_connections_open{{population=\"b\"}} 2\n\
