@@ -118,6 +118,13 @@ impl<W: Write> Sink for Hlog<'_, W> {
             self.failed = self.write(tick).err();
         }
     }
+
+    /// Lines of their own, with the time that they are of: readers of a log add up what is of one interval, in any order.
+    fn late(&mut self, tick: &Tick) {
+        if self.failed.is_none() {
+            self.failed = self.write(tick).err();
+        }
+    }
 }
 
 #[cfg(test)]
@@ -217,6 +224,19 @@ mod tests {
         assert!(counts.iter().map(|(tag, n)| (*tag, n.as_slice())).eq(expected), "{counts:?}");
         let text = String::from_utf8(file.out).unwrap();
         assert!(text.contains("\nTag=latency,1.000,1.000,200.") && text.contains(",HISTFAAA"), "{text}");
+    }
+
+    #[test]
+    fn what_comes_late_is_a_line_of_its_own_second() {
+        let mut file = HlogFile::new(Vec::new());
+        let mut log = file.begin(UNIX_EPOCH + Duration::from_secs(1_700_000_000)).unwrap();
+        (0..3).for_each(|second| log.tick(&tick(second), &Samples::default()));
+        log.late(&tick(1));
+        log.result().unwrap();
+        let lines = read(&file.out).into_iter().filter(|(tag, ..)| tag == "latency");
+        let lines: Vec<_> = lines.map(|(_, start, length, times)| (start, length, times.len())).collect();
+        let expected = [(0, 1000, 100), (1000, 1000, 200), (2000, 1000, 300), (1000, 1000, 200)];
+        assert_eq!(lines, expected);
     }
 
     #[test]

@@ -188,10 +188,10 @@ impl<'a, 's> Environment<'a, 's> {
 
     fn finish(mut self, mut conductor: Conductor, workers: &mut dyn Workers) -> Record {
         self.sample(&conductor, workers.now());
-        let late = conductor.take_late();
+        // Before the last line: exporters count what was late with the next line, and there is none after it.
+        self.show_late(conductor.take_late());
         let (line, mut record) = conductor.finish();
         self.show(Tick { agents: workers.take_seconds(), ..line });
-        self.show_late(late);
         record.agents = workers.agents();
         record.speaks_tls = self.ask_for_tls(&record);
         record.rejection = self.rejections.finish(|ip| self.observer.is_here(ip));
