@@ -3,21 +3,21 @@
 use samples::{Cost, Fit};
 use units::Count;
 
-/// The line, if there is something to show: what is lost in its scatter is only in the JSON.
-pub(crate) fn line(c: &Cost) -> Option<String> {
+/// The line, if there is something to show: what is lost in its scatter is only in the JSON. `generator`: how throng's own process is named.
+pub(crate) fn line(c: &Cost, generator: &str) -> Option<String> {
     let target = [c.target_cpu_us_per_open, c.target_cpu_us_per_request, c.target_cpu_us_per_idle_second];
     let own =
         [c.generator_cpu_us_per_open, c.generator_cpu_us_per_request, c.generator_cpu_us_per_idle_second];
-    let parts = [bytes(c), live(c), cpu("target", target), cpu("throng", own), ceiling(c)];
+    let parts = [bytes(c, generator), live(c), cpu("target", target), cpu(generator, own), ceiling(c)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// Memory; the least R² of those shown is their reliability.
-fn bytes(c: &Cost) -> Option<String> {
+fn bytes(c: &Cost, generator: &str) -> Option<String> {
     let all = [
         ("target", "target_bytes", c.target_bytes),
-        ("throng", "generator_bytes", c.generator_bytes),
+        (generator, "generator_bytes", c.generator_bytes),
         ("kernel", "kernel_bytes", c.kernel_bytes),
         ("kernel there", "target_kernel_bytes", c.target_kernel_bytes),
     ];
@@ -82,7 +82,7 @@ mod tests {
     }
 
     fn check(cost: Cost, expected: Option<&str>) {
-        assert_eq!(line(&cost).as_deref(), expected);
+        assert_eq!(line(&cost, "throng").as_deref(), expected);
     }
 
     #[test]

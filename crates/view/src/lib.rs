@@ -1,5 +1,6 @@
 //! What people and programs are shown of a run: live, on a page, as a report, as text and JSON.
 
+mod agents;
 mod calibration;
 pub mod compare;
 mod cost;

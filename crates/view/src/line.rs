@@ -2,19 +2,26 @@
 
 use std::io::Write;
 
-use samples::{Header, Latency, Samples, Sink, Tick};
+use samples::{AgentShare, Header, Latency, Samples, Sink, Tick};
 use units::{Bytes, Count, Nanos, percent};
 
-use crate::summary::time;
+use crate::{
+    agents::{self, Agents},
+    summary::time,
+};
 
 /// The shortest period with rates: those of a fraction of a second at the end would be noise.
 pub(crate) const MIN_PERIOD: f64 = 0.5;
 
-/// Everything at a glance: connections, rates, latency, faults, own cost.
+/// The line of agents begins below the phase, which is after the time and a blank.
+const INDENT: usize = 7;
+
+/// Everything at a glance: connections, rates, latency, faults, own cost; of a fleet, its agents in a second line.
 #[derive(Default)]
 pub struct Line<W> {
     out: W,
     wanted: u64,
+    agents: Vec<AgentShare>,
     cpu_s: f64,
     start: Option<Nanos>,
 }
@@ -27,7 +34,7 @@ pub(crate) fn latency(tick: &Tick) -> &Latency {
 impl<W: Write> Line<W> {
     /// Writes to `out`, which should be unbuffered or line-buffered.
     pub fn new(out: W) -> Line<W> {
-        Line { out, wanted: 0, cpu_s: 0.0, start: None }
+        Line { out, wanted: 0, agents: Vec::new(), cpu_s: 0.0, start: None }
     }
 }
 
@@ -41,10 +48,17 @@ impl Line<Vec<u8>> {
 impl<W: Write> Sink for Line<W> {
     fn begin(&mut self, header: &Header) {
         self.wanted = header.connections;
-        let Header { target, connections, threads, seed, io, .. } = header;
+        self.agents.clone_from(&header.agents);
+        let Header { target, connections, threads, seed, io, agents, .. } = header;
         let connections = Count(*connections);
-        let _ =
-            writeln!(self.out, "{target}: {connections} connections, {threads} threads, {io}, seed {seed}");
+        let agents = match agents.len() {
+            0 => String::new(),
+            n => format!("{} agents, ", Count(n as u64)),
+        };
+        let _ = writeln!(
+            self.out,
+            "{target}: {connections} connections, {agents}{threads} threads, {io}, seed {seed}"
+        );
     }
 
     fn tick(&mut self, tick: &Tick, samples: &Samples) {
@@ -66,10 +80,12 @@ impl<W: Write> Sink for Line<W> {
             _ => time(latency.quantile(q).0 as f64 / 1e3, latency.is_at_least(q)),
         };
         let phase = tick.phase.name();
+        // The samples are of this process.
+        let whose = if self.agents.is_empty() { "" } else { "coordinator " };
         let (cpu_s, rss_bytes) = samples.own.as_ref().map_or((0.0, 0), |own| (own.cpu_s(), own.rss_bytes));
         let _ = writeln!(
             self.out,
-            "{:>5.0}s {phase:<5} open {} of {}  +{}/s  requests {}/s  {:.1} MiB/s  p50 {}  p99 {}{without}  faults {}  cpu {:.0} %  memory {}",
+            "{:>5.0}s {phase:<5} open {} of {}  +{}/s  requests {}/s  {:.1} MiB/s  p50 {}  p99 {}{without}  faults {}  {whose}cpu {:.0} %  memory {}",
             tick.until.since(start).secs_f64(),
             Count(tick.open),
             Count(self.wanted),
@@ -83,6 +99,9 @@ impl<W: Write> Sink for Line<W> {
             Bytes(rss_bytes).brief(),
         );
         self.cpu_s = cpu_s;
+        if let Some(agents) = Agents::of(&self.agents, tick) {
+            let _ = writeln!(self.out, "{:INDENT$}{}", "", agents.line(agents::COLUMNS - INDENT));
+        }
     }
 }
 
@@ -168,6 +187,27 @@ mod tests {
             "    4s ramp  open 1,500 of 3,000  +500/s  requests 2,000/s  4.0 MiB/s  p50 50 ms  p99 99 ms  \
              faults 0  cpu 50 %  memory 5.0 MiB"
         );
+    }
+
+    #[test]
+    fn a_fleet_has_a_line_for_its_agents() {
+        let mut out = Vec::new();
+        let mut line = Line::new(&mut out);
+        let agents = ["load-1", "load-2"].map(|id| AgentShare { id: id.into(), wanted: 750, cores: 2 });
+        line.begin(&Header { connections: 1_500, threads: 4, agents: agents.into(), ..Header::default() });
+        let mut columns = samples::AgentTicks::default();
+        for (place, cpu_s) in [1, 3].into_iter().enumerate() {
+            let own = Tick { cpu_ns: cpu_s * 1_000_000_000, open: 750, ..Tick::default() };
+            own.report(place, &mut columns);
+        }
+        columns.lose(0);
+        line.tick(&Tick { agents: Some(Box::new(columns)), ..tick(0) }, &Samples::default());
+        let out = String::from_utf8(out).unwrap();
+        let lines: Vec<&str> = out.lines().collect();
+        assert_eq!(lines.len(), 3, "{out}");
+        assert!(lines[0].starts_with(": 1,500 connections, 2 agents, 4 threads"), "{out}");
+        assert!(lines[1].ends_with("  faults 0  coordinator cpu 0 %  memory 0 B"), "{out}");
+        assert_eq!(lines[2], "       agents 1 of 2 up, 1 lost  max cpu load-2 75 %");
     }
 
     #[test]

@@ -9,6 +9,8 @@ use samples::{DestinationSummary, ProcessCost, Quantiles, Summary};
 use serde::Serialize;
 use units::{Bytes, Count, Nanos, percent};
 
+pub(crate) use agents::generator;
+
 /// A summary, of a run or of a search, as one JSON document with a line end.
 pub fn json(summary: &impl Serialize) -> String {
     serde_json::to_string_pretty(summary).expect("a summary has only plain fields") + "\n"
@@ -124,7 +126,7 @@ fn is_there(q: &Quantiles) -> bool {
 
 fn costs(s: &Summary, out: &mut String) {
     let g = &s.generator;
-    row(out, "throng", used(g.cpu_s, g.rss_bytes, g.user_bytes_per_connection));
+    row(out, generator(s), used(g.cpu_s, g.rss_bytes, g.user_bytes_per_connection));
     if let Some(t) = &s.target_cost {
         let used = used(t.cpu_s, t.rss_bytes, t.user_bytes_per_connection);
         row(out, "target", format!("{used} (process {}{})", t.pid, others(t)));
@@ -133,7 +135,7 @@ fn costs(s: &Summary, out: &mut String) {
         let ends = if k.both_ends { "both ends" } else { "this end" };
         row(out, "kernel", format!("{:.0} bytes per connection, {ends}", k.value));
     }
-    if let Some(line) = crate::cost::line(&s.cost) {
+    if let Some(line) = crate::cost::line(&s.cost, generator(s)) {
         row(out, "cost", line);
     }
     if let Some(o) = &s.observed.observer {

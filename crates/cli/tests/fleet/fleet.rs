@@ -126,8 +126,10 @@ fn a_plan_that_is_bounded_by_count_gives_the_totals_of_one_process() {
 #[test]
 fn an_agent_that_is_killed_is_named_and_the_run_does_not_pass() {
     let (fleet, server) = (joined("an-agent-that", 2), Serving::start(&["--threads", "1"]));
-    let report = std::env::temp_dir().join(format!("throng-killed-{}.json", std::process::id()));
-    let words = ["-c", "400", "--think", "100ms..300ms", "-d", "9s", "--report", report.to_str().unwrap()];
+    let [report, rows] = ["json", "jsonl"]
+        .map(|end| std::env::temp_dir().join(format!("throng-killed-{}.{end}", std::process::id())));
+    let files = ["--report", report.to_str().unwrap(), "--jsonl", rows.to_str().unwrap()];
+    let words = [&["-c", "400", "--think", "100ms..300ms", "-d", "9s"][..], &files].concat();
     let mut run = fleet.start(&server.url("/"), &words);
     run.wait_for("open 400 of 400");
     fleet.agents[1].signal(Signal::KILL);
@@ -136,9 +138,48 @@ fn an_agent_that_is_killed_is_named_and_the_run_does_not_pass() {
     assert_eq!((states(&s), s.count("connections.held")), (vec!["done", "lost"], 200), "{}", ended.stderr);
     let reasons = s.at("reasons").to_string();
     assert!(reasons.contains(" was lost with 200 of its 200 connections"), "{reasons}");
-    let text = std::fs::read_to_string(&report).unwrap();
-    let _ = std::fs::remove_file(&report);
-    each_agent_is_in_each_second(&serde_json::from_str(&text).unwrap(), &s);
+    let read = |file: &Path| {
+        let text = std::fs::read_to_string(file).unwrap();
+        let _ = std::fs::remove_file(file);
+        text
+    };
+    each_agent_is_in_each_second(&serde_json::from_str(&read(&report)).unwrap(), &s);
+    let rows: Vec<Value> = read(&rows).lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+    each_agent_has_metrics(&rows, &s);
+    let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with("       agents ")).collect();
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:#?}");
+    for counts in ["agents 2 of 2 up  max cpu ", "agents 1 of 2 up, 1 lost  max cpu "] {
+        assert!(lines.iter().any(|line| line.contains(counts)), "{counts}: {lines:#?}");
+    }
+    assert!(ended.stderr.contains("  coordinator cpu "), "{}", ended.stderr);
+}
+
+/// With the label `agent`: the last second has all that each did, and one is lost.
+fn each_agent_has_metrics(rows: &[Value], summary: &Summary) {
+    let agents = summary.at("agents").as_array().unwrap();
+    let each = |row: &Value, name: &str| -> Vec<Option<f64>> {
+        let of = |agent: &Value| {
+            row[format!("throng_agent_{name}{{agent=\"{}\"}}", agent["id"].as_str().unwrap())].as_f64()
+        };
+        agents.iter().map(of).collect()
+    };
+    let last = rows.last().unwrap();
+    let requests: f64 = each(last, "requests_total").into_iter().flatten().sum();
+    assert_eq!(requests, summary.number("requests.answered"));
+    let up: Vec<f64> = agents.iter().map(|agent| f64::from(u8::from(agent["state"] == "done"))).collect();
+    assert_eq!(each(last, "up"), up.iter().copied().map(Some).collect::<Vec<_>>());
+    let states = |row: &Value| {
+        ["up", "silent", "lost"].map(|state| row[format!("throng_agents{{state=\"{state}\"}}")].as_f64())
+    };
+    assert_eq!(states(last)[2], Some(1.0));
+    let full = rows.iter().find(|row| each(row, "connections_open") == [Some(200.0); 2]);
+    let full = full.unwrap_or_else(|| panic!("no second with 200 connections on each: {last:#}"));
+    assert_eq!((states(full), each(full, "up")), ([2.0, 0.0, 0.0].map(Some), vec![Some(1.0); 2]));
+    let measured = |name: &str| each(full, name).into_iter().all(|n| n.is_some_and(|n| n > 0.0));
+    assert!(measured("latency_p99_seconds") && measured("cpu_seconds_total"), "{full:#}");
+    // Lag is that of requests at full load, and one agent may have been killed before.
+    let lag = |row: &Value| each(row, "lag_p99_seconds").into_iter().flatten().any(|n| n > 0.0);
+    assert!(rows.iter().any(lag), "{last:#}");
 }
 
 /// In the report: the agents' figures of each second add up to the summary's, and one is lost before the end.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use samples::{Cost, FaultCount, Fit, Quantiles, RunRecord, StepSummary, Summary, ThresholdResult};
 use units::{Bytes, Count, percent};
 
-use crate::summary::time;
+use crate::summary::{generator, time};
 
 /// A table's cell if nothing was measured.
 const NONE: &str = "–";
@@ -47,6 +47,7 @@ fn figures(s: &Summary, out: &mut String) {
     };
     let target = s.target_cost.as_ref().and_then(|cost| cost.user_bytes_per_connection);
     let kernel = s.kernel_bytes_per_connection.as_ref().map(|cost| cost.value);
+    let of_generator = format!("memory of {} per connection", generator(s));
     let figures = [
         ("connections wanted", count(s.connections.wanted)),
         ("connections held", count(s.connections.held)),
@@ -55,7 +56,7 @@ fn figures(s: &Summary, out: &mut String) {
         ("responses", count(s.requests.answered)),
         ("requests unanswered at the end", count(s.requests.unanswered)),
         ("requests/s", rate(s.requests.per_s)),
-        ("memory of throng per connection", bytes(s.generator.user_bytes_per_connection)),
+        (of_generator.as_str(), bytes(s.generator.user_bytes_per_connection)),
         ("memory of the target per connection", bytes(target)),
         ("memory of the kernel per connection", bytes(kernel)),
     ];

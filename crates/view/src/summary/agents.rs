@@ -8,6 +8,11 @@ use crate::table::aligned;
 /// All agents of a small fleet; of a larger one those that something is to be said of, and the busiest.
 const MOST: usize = 12;
 
+/// The name of throng's own process, whose CPU and memory the summary has: on a fleet that of the coordinator.
+pub(crate) fn generator(s: &Summary) -> &'static str {
+    if s.agents.is_empty() { "throng" } else { "coordinator" }
+}
+
 /// A line for each agent; nothing where there is none.
 pub(super) fn table(s: &Summary) -> String {
     if s.agents.is_empty() {
@@ -70,5 +75,8 @@ mod tests {
         assert_eq!((&first[..3], table.lines().count()), (&["a3", "a30", "a29"][..], 14), "{table}");
         assert!(table.ends_with("  and 18 agents more\n"), "{table}");
         assert_eq!(super::table(&Summary::default()), "");
+        assert_eq!((generator(&large), generator(&Summary::default())), ("coordinator", "throng"));
+        let text = crate::summary::text(&large);
+        assert!(text.contains("\n  coordinator   ") && !text.contains("\n  throng  "), "{text}");
     }
 }

@@ -1,9 +1,12 @@
 //! What is shown of a second, copied out of its tick: small, so that the run does not wait while a terminal is slow.
 
-use samples::{Fault, Faults, Header, Latency, Phase, Samples, TargetSample, Tick};
+use samples::{AgentShare, Fault, Faults, Header, Latency, Phase, Samples, TargetSample, Tick};
 use units::Nanos;
 
-use crate::line::{MIN_PERIOD, latency};
+use crate::{
+    agents::Agents,
+    line::{MIN_PERIOD, latency},
+};
 
 /// All that is shown of one second.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,12 +41,14 @@ pub(crate) struct Second {
     pub(crate) no_connection: Option<f64>,
     /// From due to sent.
     pub(crate) lag: Option<Percentiles>,
-    /// throng's CPU time, as a share of one core.
+    /// CPU time of this process, on a fleet the coordinator, as a share of one core.
     pub(crate) own_cpu: f64,
-    /// throng's memory, bytes.
+    /// Its memory, bytes.
     pub(crate) own_memory: u64,
     /// The target's process, where it can be seen.
     pub(crate) target: Option<TargetSample>,
+    /// The agents of a fleet.
+    pub(crate) agents: Option<Agents>,
     /// Each separately, if there are several.
     pub(crate) populations: Vec<PopulationFigures>,
     /// Since the beginning, the most frequent first.
@@ -99,6 +104,7 @@ pub(crate) struct FaultFigures {
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     hold: Option<Nanos>,
+    agents: Vec<AgentShare>,
     start: Option<Nanos>,
     /// At full load until now.
     held: Nanos,
@@ -113,7 +119,8 @@ impl Figures {
     /// Of a run that has not begun.
     pub(crate) fn of(header: &Header) -> Figures {
         let hold = header.hold_s.map(|hold| Nanos((hold * 1e9) as u64));
-        Figures { hold, faults_of: vec![0; header.populations.len()], ..Figures::default() }
+        let agents = header.agents.clone();
+        Figures { hold, agents, faults_of: vec![0; header.populations.len()], ..Figures::default() }
     }
 
     /// The figures of a tick; none if it is too short.
@@ -156,6 +163,7 @@ impl Figures {
             own_cpu,
             own_memory,
             target: samples.target.clone(),
+            agents: Agents::of(&self.agents, tick),
             populations: self.populations(tick, period),
             faults: self.faults(tick),
         })

@@ -52,13 +52,19 @@ pub(crate) fn latency(second: &Second) -> Vec<Line<'static>> {
     ]
 }
 
-/// What throng and the target use, three lines.
-pub(crate) fn costs(second: &Second) -> Vec<Line<'static>> {
+/// What throng and the target use, three lines. On a fleet throng is the coordinator.
+pub(crate) fn costs(scene: &Scene) -> Vec<Line<'static>> {
+    let second = scene.second;
+    let throng = if scene.header.agents.is_empty() { "throng" } else { "coordinator" };
     let columns = |cpu: &str, memory: &str, files: &str, queue: &str| {
         format!("{cpu:>8}{memory:>11}{files:>25}{queue:>18}")
     };
-    let line =
-        |name: &str, figures: String| Line::from(vec![quiet(format!("{name:<NAME$}")), plain(figures)]);
+    let line = |name: &str, figures: String| {
+        // A longer name takes blanks of the first figure.
+        let blanks = figures.len() - figures.trim_start().len();
+        let taken = name.len().saturating_sub(NAME).min(blanks);
+        Line::from(vec![quiet(format!("{name:<NAME$}")), plain(figures[taken..].to_owned())])
+    };
     let target = match &second.target {
         Some(target) => columns(
             &percent(target.process.cores_used),
@@ -70,7 +76,7 @@ pub(crate) fn costs(second: &Second) -> Vec<Line<'static>> {
     };
     vec![
         Line::from(quiet(format!("{:NAME$}{}", "", columns("cpu", "memory", "open files", "accept queue")))),
-        line("throng", columns(&percent(second.own_cpu), &bytes(second.own_memory), "", "")),
+        line(throng, columns(&percent(second.own_cpu), &bytes(second.own_memory), "", "")),
         line("target", target),
     ]
 }

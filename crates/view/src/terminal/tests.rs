@@ -1,7 +1,7 @@
 //! The view of a made-up run: whole frames against golden files, and each figure separately.
 
 use ratatui::backend::TestBackend;
-use samples::{Fault, Kind, Phase, ProcessSample, Side, Stage, TargetSample};
+use samples::{AgentShare, AgentTicks, Fault, Kind, Phase, ProcessSample, Side, Stage, TargetSample};
 use units::Nanos;
 
 use super::{figures::Percentiles, *};
@@ -168,6 +168,34 @@ fn full_load_with_faults_and_several_populations() {
     check("terminal-hold-80x24", &frame(&scene, 80, 24));
     run.held_messages = ["one", "two", "three", "four"].map(|line| format!("throng: notice {line}")).to_vec();
     check("terminal-hold-160x50", &frame(&run.scene(None), 160, 50));
+}
+
+#[test]
+fn a_fleet_has_a_line_for_its_agents() {
+    let agents = ["throng-agents-eu-west-17", "load-2", "load-3"];
+    let agents = agents.map(|id| AgentShare { id: id.to_owned(), wanted: 33_333, cores: 4 });
+    let mut run = Run::of(Header { agents: agents.into(), ..header() });
+    run.samples = samples();
+    let mut columns = AgentTicks::default();
+    for (place, (cpu_s, lag_ms)) in [(1, 12), (3, 2), (2, 1)].into_iter().enumerate() {
+        let mut own = Tick { cpu_ns: cpu_s * 1_000_000_000, ..Tick::default() };
+        own.lag.record(Nanos::from_millis(lag_ms));
+        own.report(place, &mut columns);
+    }
+    columns.lose(2);
+    run.tick(&Tick { agents: Some(Box::new(columns)), ..second(10, Phase::Hold, 66_666, 0) });
+    let text = frame(&run.scene(None), 80, 24);
+    check("terminal-fleet-80x24", &text);
+    let line = " agents 2 of 3 up, 1 lost  max cpu load-2 75 %, lag …ng-agents-eu-west-17 12 ms\n";
+    assert!(text.contains(line), "{text}");
+    assert!(text.contains("\n coordinator  40 %   11.6 MiB\n target      123 %"), "{text}");
+    for (width, height) in [(72, 20), (137, 30)] {
+        let text = frame(&run.scene(None), width, height);
+        assert!(
+            text.contains(" agents 2 of 3 up, 1 lost  max cpu load-2 75 %") && text.contains("q stop"),
+            "{text}"
+        );
+    }
 }
 
 #[test]

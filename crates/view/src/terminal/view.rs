@@ -61,6 +61,9 @@ pub(crate) fn draw(scene: &Scene, buffer: &mut Buffer) {
     page.lines(1, |width| vec![progress(scene, width)]);
     page.skip(gap);
     page.lines(1, |width| vec![rates(scene, width)]);
+    if let Some(agents) = &scene.second.agents {
+        page.lines(1, |width| vec![plain(agents.line(width)).into()]);
+    }
 
     let said = if is_high { 3 } else { 1 };
     let wide = area.width >= WIDE;
@@ -77,10 +80,10 @@ pub(crate) fn draw(scene: &Scene, buffer: &mut Buffer) {
         page.write(both, tables::latency(scene.second));
         let right = tables::LATENCY_WIDTH + 4;
         let costs = Rect { x: both.x + right, width: both.width - right, ..both };
-        page.write(costs, tables::costs(scene.second));
+        page.write(costs, tables::costs(scene));
     } else {
         page.lines(4, |_| tables::latency(scene.second));
-        page.lines(3, |_| tables::costs(scene.second));
+        page.lines(3, |_| tables::costs(scene));
     }
     page.skip(gap);
     let area = page.take(lists.height());
