@@ -4,7 +4,7 @@ import { random, storedRun } from "./synthetic";
 
 const MOST = 3000;
 
-/** What agents did in a second: the second agent is lost from then on, one in fifty is busy, and one is late. */
+/** Ticks of all agents in second `n`: the second agent is lost from `lostFrom` on; of each fifty, one has three times the CPU and latency, and another a lag of 9 ms. */
 export function agentTicks(agents: number, n: number, lostFrom: number, share: number): AgentTicks {
   const column = (of: (place: number, draw: () => number) => number) => Array.from({ length: agents }, (_, place) => Math.round(of(place, random(1000 * n + place))));
   const isLost = (place: number) => place === 1 && n >= lostFrom;
@@ -23,7 +23,7 @@ export function agentTicks(agents: number, n: number, lostFrom: number, share: n
   };
 }
 
-/** A run of so many seconds on so many agents. */
+/** A run of `seconds` seconds on `agents` agents. */
 export function fleetRun(agents: number, seconds: number): StoredRun {
   const run = storedRun(seconds, 1, MOST);
   const width = String(agents).length;

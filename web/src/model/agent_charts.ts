@@ -97,7 +97,7 @@ export function agentCharts(run: Run, place: number | null): Chart[] {
   return KINDS.map(({ figure, title, y, merged, seldom }): Chart => {
     const spread = (which: keyof Spread) => (entry: Entry) => spreadOf(entry, agents)[figure][which];
     const lines = [
-      ...(own ? [over(own.id, (entry) => figuresOfAgent(entry, place!, own.cores)?.[figure] ?? NaN)] : []),
+      ...(own ? [{ ...over(own.id, (entry) => figuresOfAgent(entry, place!, own.cores)?.[figure] ?? NaN), front: true }] : []),
       merged ? over("all merged", merged) : over("mean", spread("mean")),
       ...(agents.length > 1 ? [over("highest", spread("highest")), over("lowest", spread("lowest"))] : []),
     ];

@@ -27,6 +27,8 @@ export const MEASURES: readonly Measure[] = [
 /** A cell of the map: an agent. */
 export interface AgentCell {
   name: string;
+  /** What the name differs by, where all names have the same long beginning: cells are narrow. */
+  label: string;
   state: AgentState;
   /** What it shows, 0..=1 and as text; of an agent that reports. */
   shade: number;
@@ -41,6 +43,20 @@ export interface AgentMap {
   counts: Record<AgentState, number>;
 }
 
+/** The longest name that a cell has room for. */
+const ROOM = 12;
+
+/** Names without the beginning that all have, but for the last word of it; short names as they are. */
+export function labelsOf(names: readonly string[]): string[] {
+  const [first = "", ...others] = names;
+  if (others.length === 0 || names.every((name) => name.length <= ROOM)) return [...names];
+  let same = 0;
+  while (same < first.length && others.every((name) => name[same] === first[same])) same++;
+  const words = first.slice(0, same).split(/(?<=[-._])/).filter((word) => /[-._]$/.test(word));
+  const cut = words.slice(0, -1).join("").length;
+  return names.map((name) => (cut > 0 ? `…${name.slice(cut)}` : name));
+}
+
 /** All agents in a period. */
 export function agentMap(run: Run, entry: Entry, measure: Measure): AgentMap {
   const agents = agentsOf(run);
@@ -50,12 +66,13 @@ export function agentMap(run: Run, entry: Entry, measure: Measure): AgentMap {
   });
   const most = values.reduce((most, value) => Math.max(most, value || 0), 0);
   const full = Math.max(measure.full ?? 0, most);
+  const labels = labelsOf(agents.map(({ id }) => id));
   const counts: Record<AgentState, number> = { reports: 0, silent: 0, lost: 0 };
   const cells = agents.map(({ id }, place): AgentCell => {
     const [state, value] = [stateOf(entry, place), values[place]!];
     counts[state]++;
     const text = state === "lost" ? "lost" : state === "silent" ? "no report" : Number.isNaN(value) ? "–" : measure.text(value);
-    return { name: id, state, shade: full > 0 && value > 0 ? value / full : 0, text };
+    return { name: id, label: labels[place]!, state, shade: full > 0 && value > 0 ? value / full : 0, text };
   });
   return { cells, full: full > 0 ? measure.text(full) : "", counts };
 }
@@ -80,7 +97,7 @@ export function agentLine(run: Run, entry: Entry, place: number): string {
     `${quantity.rate.text(requests_per_s)} requests`,
     faults_per_s > 0 && `${quantity.rate.text(faults_per_s)} faults`,
     !Number.isNaN(latency_p99_us) && `latency p99 ${quantity.time.text(latency_p99_us)}`,
-    `lag p99 ${quantity.time.text(lag_p99_us)}`,
+    !Number.isNaN(lag_p99_us) && `lag p99 ${quantity.time.text(lag_p99_us)}`,
     !Number.isNaN(cpu_share) && `CPU ${percent(cpu_share)} of ${cores} processors`,
     stateOf(entry, place) === "lost" && "lost",
   ].filter(Boolean).join(" · ");

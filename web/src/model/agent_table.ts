@@ -11,6 +11,9 @@ const MOST = 20;
 
 const NONE = "–";
 
+/** Without a value where nothing was measured. */
+const timeOf = (us = NaN) => (Number.isNaN(us) ? NONE : time.text(us));
+
 const columns = (words: string[], numbers: string[], last: string[] = []): Column[] => [
   ...words.map((name) => ({ name })),
   ...numbers.map((name) => ({ name, numeric: true })),
@@ -70,8 +73,8 @@ function ofSecond(run: Run, entry: Entry): Table {
         figures ? grouped(figures.open) : NONE,
         grouped(wanted),
         figures ? rate.text(figures.requests_per_s) : NONE,
-        figures && !Number.isNaN(figures.latency_p99_us) ? time.text(figures.latency_p99_us) : NONE,
-        figures ? time.text(figures.lag_p99_us) : NONE,
+        timeOf(figures?.latency_p99_us),
+        timeOf(figures?.lag_p99_us),
         Number.isNaN(cpu) ? NONE : percent(cpu),
         figures ? rate.text(figures.faults_per_s) : NONE,
       ],

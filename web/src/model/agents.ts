@@ -47,6 +47,9 @@ export function agentsOf(run: Run): AgentShare[] {
   return agents.map((agent, place) => ({ id: agent?.id ?? `agent ${place + 1}`, wanted: agent?.wanted ?? 0, cores: agent?.cores ?? 0 }));
 }
 
+/** The process that samples of throng itself are of: on a fleet the coordinator, which sends no load. */
+export const ownProcess = (run: Run): "coordinator" | "throng" => (agentsOf(run).length > 0 ? "coordinator" : "throng");
+
 /** A figure of an agent in a period; `cores`: its processors. */
 export interface AgentFigures {
   open: number;
@@ -55,6 +58,7 @@ export interface AgentFigures {
   faults_per_s: number;
   /** NaN without a response. */
   latency_p99_us: number;
+  /** NaN where nothing was due at full load. */
   lag_p99_us: number;
   /** Of what its processors could have given, 0..=1; NaN where these are not known. */
   cpu_share: number;
@@ -77,7 +81,7 @@ export function figuresOfAgent({ agents, period }: Entry, place: number, cores: 
     requests_per_s: perSecond(agents.requests),
     faults_per_s: perSecond(agents.faults),
     latency_p99_us: agents.latency_p99_us[place] || NaN,
-    lag_p99_us: agents.lag_p99_us[place] ?? 0,
+    lag_p99_us: agents.lag_p99_us[place] || NaN,
     // A report that was late is another second's.
     cpu_share: cores > 0 ? (agents.cpu_ms[place] ?? 0) / 1e3 / Math.max(seconds, reports) / cores : NaN,
   };

@@ -36,6 +36,8 @@ export interface Line {
   dots?: boolean;
   /** What it must not go beyond. */
   limit?: boolean;
+  /** Drawn over the others. */
+  front?: boolean;
 }
 
 /** `y` is NaN where nothing was seen. */

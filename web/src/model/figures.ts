@@ -1,4 +1,5 @@
 import { growth, perSecond } from "./chart";
+import { ownProcess } from "./agents";
 import type { Entry } from "./fold";
 import { atLeast } from "./distribution";
 import { cpuOfTarget, cpuOfThrong } from "./host_charts";
@@ -111,9 +112,9 @@ export function keyFigures(run: Run): Figure[] {
     probe && { name: "probe p99", value: atLeast(probe.latency_us, 0.99) + us(probe.latency_us?.p99), note: `${grouped(probe.answered ?? 0)} of ${grouped(probe.sent ?? 0)} answered` },
     { name: "faults", value: grouped(faultTotal(f.faults)), note: f.faults[0] ? mostFrequent(f.faults[0]) : "none" },
     memory("target", each(cost?.target_bytes, target?.user_bytes_per_connection)),
-    memory("throng", each(cost?.generator_bytes, generator?.user_bytes_per_connection)),
+    memory(ownProcess(run), each(cost?.generator_bytes, generator?.user_bytes_per_connection)),
     memory("kernel", kernel ? bytes.text(kernel.value ?? 0) : each(cost?.kernel_bytes), kernel?.both_ends ? "per connection, both ends" : undefined),
-    generator?.cpu_share != null && { name: "throng's CPU", value: percent(generator.cpu_share), note: "of its threads' time at full load" },
+    generator?.cpu_share != null && { name: `${ownProcess(run)}'s CPU`, value: percent(generator.cpu_share), note: "of its threads' time at full load" },
   ];
   return all.filter((figure) => !!figure);
 }
@@ -151,7 +152,7 @@ export function nowFigures(run: Run): Figure[] {
     { name: "p99", value: us(0.99), note: "latency now" },
     ...(times.censored > 0 ? [{ name: "no response", value: exactPercent(times.censoredShare), note: "of the requests now" }] : []),
     { name: "faults", value: grouped(lost), note: faultsSeen(run.total.faults)[0] ? mostFrequent(faultsSeen(run.total.faults)[0]!) : "none" },
-    { name: "throng's CPU", value: throng, note: "processors" },
+    { name: `${ownProcess(run)}'s CPU`, value: throng, note: "processors" },
     { name: "target's CPU", value: target, note: "processors" },
   ];
 }

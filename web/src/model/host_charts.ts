@@ -1,4 +1,5 @@
-import { asks, growth, isSeen, overTime, phases, SECONDS, type Axis, type Chart, type Line, type Mark } from "./chart";
+import { asks, growth, isSeen, overTime, perSecond, phases, SECONDS, type Axis, type Chart, type Line, type Mark } from "./chart";
+import { agentsOf, ownProcess } from "./agents";
 import type { Entry } from "./fold";
 import type { Lenient } from "./lenient";
 import * as quantity from "./quantity";
@@ -26,11 +27,14 @@ export const cpuOfTarget = ({ looks }: Entry) => cpuOf(looks.target?.process);
 
 export function processors(run: Run): Chart {
   const { entries } = run;
+  const isFleet = agentsOf(run).length > 0;
   const lines = [
-    overTime(entries, "throng", (entry, before) => growth(entry, before, cpuOfThrong)),
+    overTime(entries, ownProcess(run), (entry, before) => growth(entry, before, cpuOfThrong)),
+    ...(isFleet ? [overTime(entries, "all agents", ({ period }) => perSecond(period, period.cpu_s))] : []),
     overTime(entries, "target", (entry, before) => growth(entry, before, cpuOfTarget)),
   ].filter((line) => isSeen(line));
-  return chart(run, "processors", "Processors", "CPU seconds used each second, by both sides", CORES, lines);
+  const says = isFleet ? "CPU seconds used each second, by the coordinator, all agents together, and the target" : "CPU seconds used each second, by both sides";
+  return chart(run, "processors", "Processors", says, CORES, lines);
 }
 
 export function memory(run: Run): Chart {
@@ -41,11 +45,12 @@ export function memory(run: Run): Chart {
     return now ? now - first : null;
   });
   const lines = [
-    overTime(entries, "throng", ({ looks }) => looks.own?.rss_bytes || null),
+    overTime(entries, ownProcess(run), ({ looks }) => looks.own?.rss_bytes || null),
     overTime(entries, "target", ({ looks }) => looks.target?.process?.rss_bytes || null),
     kernel,
   ].filter((line) => isSeen(line));
-  return chart(run, "memory", "Memory", "Resident memory of both sides, and growth of kernel memory", MEMORY, lines);
+  const sides = ownProcess(run) === "coordinator" ? "the coordinator and the target" : "both sides";
+  return chart(run, "memory", "Memory", `Resident memory of ${sides}, and growth of kernel memory`, MEMORY, lines);
 }
 
 export function jvm(run: Run): Chart {
@@ -77,7 +82,8 @@ export function sockets(run: Run): Chart {
     overTime(entries, "TIME_WAIT", ({ looks }) => looks.host?.sockets?.tcp_tw),
     overTime(entries, "orphans", ({ looks }) => looks.host?.sockets?.tcp_orphans),
   ].filter((line) => isSeen(line, false));
-  const says = "TCP sockets of throng's network namespace; a connection within it has two";
+  const whose = ownProcess(run) === "coordinator" ? "the coordinator's" : "throng's";
+  const says = `TCP sockets of ${whose} network namespace; a connection within it has two`;
   return chart(run, "sockets", "Sockets", says, SOCKETS, lines);
 }
 

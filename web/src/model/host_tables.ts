@@ -1,3 +1,4 @@
+import { ownProcess } from "./agents";
 import type { Entry } from "./fold";
 import { targetHost } from "./host_charts";
 import type { Lenient } from "./lenient";
@@ -22,13 +23,16 @@ export function hostTable(run: Run): Table {
   const there = last && targetHost(last);
   const other = last?.looks.target_host != null;
   const seenHost = observed?.target_host ?? observed?.host;
+  const own = ownProcess(run);
+  // Threads and stalls are those of the load, which a fleet's coordinator does not send.
+  const sender = own === "coordinator" ? "agents'" : "throng's";
   const rows: Row[] = [
-    ["throng's kernel", host?.kernel],
-    ["throng's processors", number(host?.cores)],
-    ["throng's memory", host?.memory_bytes ? bytes.text(host.memory_bytes) : null],
-    ["throng's threads", header?.threads ? `${grouped(header.threads)}, ${header.io ?? ""}` : null],
-    ["throng used", use(summary?.generator)],
-    ["throng's longest stall", summary?.generator?.stall_us ? time.text(summary.generator.stall_us) : null],
+    [`${own}'s kernel`, host?.kernel],
+    [`${own}'s processors`, number(host?.cores)],
+    [`${own}'s memory`, host?.memory_bytes ? bytes.text(host.memory_bytes) : null],
+    [`${sender} threads`, header?.threads ? `${grouped(header.threads)}, ${header.io ?? ""}` : null],
+    [`${own} used`, use(summary?.generator)],
+    [`${sender} longest stall`, summary?.generator?.stall_us ? time.text(summary.generator.stall_us) : null],
     ["target's process", target?.pid ? `${target.pid} ${target.command ?? ""}` : null],
     ["target used", use(summary?.target_cost)],
     ["target's host", other ? "another one, through throng observe" : target ? "this one" : null],

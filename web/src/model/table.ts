@@ -1,3 +1,4 @@
+import { ownProcess } from "./agents";
 import { atLeast } from "./distribution";
 import { figuresOf, faultsSeen, faultTotal } from "./figures";
 import type { Lenient } from "./lenient";
@@ -129,15 +130,15 @@ export function costTable(run: Run): Table {
   const cpu = (us: number) => time.text(us);
   const all: [string, string, Lenient<Fit> | null | undefined, (value: number) => string][] = [
     ["memory per connection", "target", cost?.target_bytes, bytes.text],
-    ["memory per connection", "throng", cost?.generator_bytes, bytes.text],
+    ["memory per connection", ownProcess(run), cost?.generator_bytes, bytes.text],
     ["memory per connection", "kernel here", cost?.kernel_bytes, bytes.text],
     ["memory per connection", "kernel of the target's host", cost?.target_kernel_bytes, bytes.text],
     ["CPU per connection opened", "target", cost?.target_cpu_us_per_open, cpu],
-    ["CPU per connection opened", "throng", cost?.generator_cpu_us_per_open, cpu],
+    ["CPU per connection opened", ownProcess(run), cost?.generator_cpu_us_per_open, cpu],
     ["CPU per response", "target", cost?.target_cpu_us_per_request, cpu],
-    ["CPU per response", "throng", cost?.generator_cpu_us_per_request, cpu],
+    ["CPU per response", ownProcess(run), cost?.generator_cpu_us_per_request, cpu],
     ["CPU per idle second", "target", cost?.target_cpu_us_per_idle_second, cpu],
-    ["CPU per idle second", "throng", cost?.generator_cpu_us_per_idle_second, cpu],
+    ["CPU per idle second", ownProcess(run), cost?.generator_cpu_us_per_idle_second, cpu],
   ];
   const rows = all.flatMap(([what, whose, fit, text]) =>
     fit ? [[what, whose, text(fit.value ?? 0), `± ${text(fit.error ?? 0)}`, (fit.r2 ?? 0).toFixed(3)]] : [],
@@ -190,7 +191,7 @@ export function overviewTable(runs: Run[]): Table {
   const memory = (run: Run) => {
     const { cost } = run.summary ?? {};
     const each = (name: string, fit: Lenient<Fit> | null | undefined) => (fit ? [`${name} ${bytes.text(fit.value ?? 0)}`] : []);
-    return [...each("target", cost?.target_bytes), ...each("throng", cost?.generator_bytes), ...each("kernel", cost?.kernel_bytes)];
+    return [...each("target", cost?.target_bytes), ...each(ownProcess(run), cost?.generator_bytes), ...each("kernel", cost?.kernel_bytes)];
   };
   const row = (run: Run, place: number) => {
     const f = figuresOf(run);

@@ -8,11 +8,11 @@ import { grouped } from "../model/quantity";
 import type { Run } from "../model/run";
 import { Section } from "./section";
 
-/** The agents of a fleet: a map of all in one second, and one beside all of them over time. Nothing for a run on one machine. */
+/** The agents of a fleet: a map of all in one second, and charts of one agent compared with all. Nothing for a run on one machine. */
 export function Agents({ run }: { run: Run }) {
   const [measure, setMeasure] = useState<Measure>(MEASURES[0]!);
   const [selected, select] = useState<number | null>(null);
-  // None: the present second, or the last of full load.
+  // Null until the slider is moved: the present second, or the last of full load.
   const [moved, move] = useState<number | null>(null);
   const first = shownFirst(run);
   const agents = agentsOf(run);
@@ -64,10 +64,10 @@ function countsText({ cells, counts }: AgentMap): string {
   return parts.filter(Boolean).join(" · ");
 }
 
-/** More lost agents than this are not named one by one. */
+/** The most lost agents that are listed by name. */
 const NAMED = 5;
 
-/** Up to so many agents have their name and figure in their cells; more have small cells, and many more smaller ones. */
+/** The most agents with a name and a figure in each cell, and the most with cells of medium size. */
 const NAMES = 30;
 const SMALL = 300;
 
@@ -77,7 +77,7 @@ interface CellsProps {
   select: (place: number | null) => void;
 }
 
-/** One stop of the tab key; arrow keys go from agent to agent. */
+/** One tab stop; arrow keys select the next agent. */
 function Cells({ map: { cells }, selected, select }: CellsProps) {
   const box = useRef<HTMLDivElement>(null);
   const onKey = (event: KeyboardEvent) => {
@@ -118,16 +118,16 @@ interface CellProps {
   named: boolean;
 }
 
-function Cell({ cell: { name, state, shade, text }, place, selected, named }: CellProps) {
+function Cell({ cell: { name, label, state, shade, text }, place, selected, named }: CellProps) {
   const says = `${name}: ${text}`;
   return (
     <div id={`agent-cell-${place}`} class={`cell ${state}`} role="option" aria-selected={selected} aria-label={says} title={says} data-place={place} style={{ "--shade": shade.toFixed(3) }}>
-      {named && <><span class="name">{name}</span><span class="value">{text}</span></>}
+      {named && <><span class="name">{label}</span><span class="value">{text}</span></>}
     </div>
   );
 }
 
-/** What colours and signs of the map stand for. */
+/** The legend of the map. */
 function Key({ map: { full }, measure }: { map: AgentMap; measure: Measure }) {
   return (
     <ul class="legend key">

@@ -1,5 +1,5 @@
 import * as Plot from "@observablehq/plot";
-import type { Axis, Chart, Line, Point } from "../model/chart";
+import type { Axis, Chart, Line, Mark, Point } from "../model/chart";
 import { grouped } from "../model/quantity";
 
 /** How lines are told apart: by colour, and by their dashes where there is none (the sheet has the colours). */
@@ -27,7 +27,7 @@ export function drawn(chart: Chart, width: number, height: number, mouse = false
       Plot.axisY(ticks(y, rows, height / 45), { text: named(y), tickSize: 0, label: null }),
       Plot.axisX(ticks(x, columns, width / 90), { text: named(x), tickSize: 4, label: x.label, labelAnchor: "center", labelArrow: "none" }),
       ...(chart.cells ? cells(chart) : chart.stacked ? stack(chart) : lines(chart)),
-      ...rules(chart, rows, (columns[1] - columns[0]) / (width - MARGIN.marginLeft - MARGIN.marginRight)),
+      ...rules(chart, rows, (columns[1] - columns[0]) / (width - MARGIN.marginLeft - MARGIN.marginRight), height - MARGIN.marginTop - MARGIN.marginBottom),
       ...(mouse ? hover(chart) : []),
     ],
   });
@@ -112,23 +112,34 @@ function bands({ bands = [] }: Chart, [from, to]: [number, number], width: numbe
 }
 
 /** Moments: a rule each, with its name where the one before leaves room. */
-function rules({ marks = [] }: Chart, [from, to]: [number, number], a_pixel: number): Plot.Markish[] {
+function rules({ marks = [] }: Chart, [from, to]: [number, number], a_pixel: number, height: number): Plot.Markish[] {
   const sorted = [...marks].sort((a, b) => a.x - b.x);
   const named = sorted.filter(({ x }, i) => i === 0 || x - sorted[i - 1]!.x > LINE_HEIGHT * a_pixel);
   return [
     Plot.ruleX(marks, { x: "x", y1: from, y2: to, stroke: "var(--mark)", strokeDasharray: "1 3" }),
-    Plot.text(named, { x: "x", frameAnchor: "top", text: "what", rotate: -90, textAnchor: "end", dx: -5, dy: 4, fill: "var(--mark)", stroke: "var(--surface)", strokeWidth: 3 }),
+    Plot.text(named, { x: "x", frameAnchor: "top", text: ({ what }: Mark) => ending(what, height / LETTER), rotate: -90, textAnchor: "end", dx: -5, dy: 4, fill: "var(--mark)", stroke: "var(--surface)", strokeWidth: 3 }),
   ];
 }
 
 /** Of text on its side, pixels. */
 const LINE_HEIGHT = 14;
 
+/** The width of a letter of such text, pixels; a wide one. */
+const LETTER = 7;
+
+/** The end of a text that is too long for this many letters: names of agents differ there. The tip has all of it. */
+export const ending = (text: string, letters: number): string => (text.length > letters ? `…${text.slice(1 - Math.floor(letters))}` : text);
+
 /** From so many points on a line is drawn thin. */
 const DENSE = 300;
 
+/** Places of lines in the order in which they are drawn: a later one is over an earlier one. */
+export const drawingOrder = (lines: readonly Line[]): number[] =>
+  lines.map((_, place) => place).sort((a, b) => Number(lines[a]!.front ?? false) - Number(lines[b]!.front ?? false));
+
 function lines({ lines, y }: Chart): Plot.Markish[] {
-  return lines.map((line, place) => {
+  return drawingOrder(lines).map((place) => {
+    const line = lines[place]!;
     if (line.dots) {
       return Plot.dot(finite(line.points), { x: "x", y: "y", r: 2.6, symbol: place % 2 ? "diamond" : "circle", stroke: colour(place), fill: "var(--surface)" });
     }

@@ -24,6 +24,8 @@ test("agents of a run are a map, and the one that is selected is beside the othe
   await page.click(".cell >> nth=2");
   await until(page, "#agent-selected", "of 1,000 connections");
   await until(page, "#agent-open", "load-2 beside all 3 agents");
+  // The first colour is the selected agent's, and its line is over the others.
+  assert.equal(await page.locator("#agent-open .canvas [aria-label=line]").last().getAttribute("stroke"), "var(--line-1)");
   await page.keyboard.press("ArrowLeft");
   assert.equal(await selected(page), "load-1: lost");
   // Before it was lost.

@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { agentCharts, lossMarks } from "../../src/model/agent_charts";
-import { agentLine, agentMap, MEASURES, shownFirst } from "../../src/model/agent_map";
+import { agentLine, agentMap, labelsOf, MEASURES, shownFirst } from "../../src/model/agent_map";
 import { agentTable } from "../../src/model/agent_table";
 import { figuresOfAgent, stateOf } from "../../src/model/agents";
+import { nowFigures } from "../../src/model/figures";
+import { memory, processors } from "../../src/model/host_charts";
 import type { Lenient } from "../../src/model/lenient";
 import type { AgentTicks } from "../../src/model/records";
 import { runOf, type Run } from "../../src/model/run";
+import { drawingOrder, ending } from "../../src/view/drawing";
 import { fleetRun } from "../fleet";
 import { storedRun } from "../synthetic";
 
@@ -41,6 +44,52 @@ test("an agent's figures are of its place, and none where it has not reported", 
   assert.equal(agentLine(run, entry, 1), "lost");
 });
 
+test("a second in which nothing was due has no lag, and one without a response no latency", () => {
+  const silent = { reports: [1, 1], open: [90, 90], latency_p99_us: [0, 400], lag_p99_us: [0, 12], cpu_ms: [500, 500] };
+  const run = of(["a", "b"], [silent]);
+  const entry = run.entries[0]!;
+  const figures = [0, 1].map((place) => figuresOfAgent(entry, place, 2)!);
+  assert.deepEqual(figures.map(({ lag_p99_us }) => lag_p99_us), [NaN, 12]);
+  assert.deepEqual(figures.map(({ latency_p99_us }) => latency_p99_us), [NaN, 400]);
+  assert.equal(agentLine(run, entry, 0), "90 of 100 connections · 0/s requests · CPU 25 % of 2 processors");
+  assert.deepEqual(agentMap(run, entry, lag).cells.map(({ state, text, shade }) => [state, text, shade]), [["reports", "–", 0], ["reports", "12 µs", 0.0012]]);
+  assert.deepEqual(agentTable(run, entry).rows.map((row) => row.slice(5, 7)), [["–", "–"], ["400 µs", "12 µs"]]);
+  const chart = agentCharts(run, null).find(({ id }) => id === "agent-lag_p99_us")!;
+  assert.deepEqual(chart.lines.find(({ name }) => name === "lowest")!.points.map(({ y }) => y), [12]);
+});
+
+test("samples of throng itself are the coordinator's, and agents' CPU is a line beside it", () => {
+  const ticks = [0, 1].map((n) => ({ tick: { from: 2 * n * 1e9, until: 2 * (n + 1) * 1e9, cpu_ns: 3e9 }, looks: { own: { cpu_user_ns: n * 1e9, rss_bytes: 5 } } }));
+  const names = (agents: { id: string; wanted: number; cores: number }[]) => {
+    const run = runOf({ width: 1, ticks, run: { header: { agents } } });
+    const points = processors(run).lines.map(({ name, points }) => [name, points.map(({ y }) => y)]);
+    return [Object.fromEntries(points), memory(run).lines.map(({ name }) => name), nowFigures(run).map(({ name }) => name).filter((name) => name.endsWith("CPU"))];
+  };
+  assert.deepEqual(names([{ id: "a", wanted: 1, cores: 2 }]), [
+    { coordinator: [NaN, 0.5], "all agents": [1.5, 1.5] },
+    ["coordinator"],
+    ["coordinator's CPU", "target's CPU"],
+  ]);
+  assert.deepEqual(names([]), [{ throng: [NaN, 0.5] }, ["throng"], ["throng's CPU", "target's CPU"]]);
+});
+
+test("cells have the part of a name that differs, and marks its end where there is no room", () => {
+  assert.deepEqual(labelsOf(["throng-agents-eu-west-1", "throng-agents-eu-west-12"]), ["…west-1", "…west-12"]);
+  assert.deepEqual(labelsOf(["throng-ab12cd-0", "throng-ab12cd-1"]), ["…ab12cd-0", "…ab12cd-1"]);
+  for (const names of [["load-1", "load-2"], ["load-1"], ["a-long-name-of-an-agent"], ["eu-west-throng-agents-1", "us-east-throng-agents-1"], []]) assert.deepEqual(labelsOf(names), names);
+  assert.deepEqual([ending("throng-agents-eu-west-3 lost", 15.9), ending("a lost", 15.9)], ["…eu-west-3 lost", "a lost"]);
+});
+
+test("the line of the selected agent is drawn over the others", () => {
+  const run = of(["a", "b"], [{ reports: [1, 1], open: [10, 30] }]);
+  const order = (place: number | null) => {
+    const { lines } = agentCharts(run, place).find(({ id }) => id === "agent-open")!;
+    return drawingOrder(lines).map((place) => lines[place]!.name);
+  };
+  assert.deepEqual(order(1), ["mean", "highest", "lowest", "b"]);
+  assert.deepEqual(order(null), ["mean", "highest", "lowest"]);
+});
+
 test("two reports in a second are two seconds of CPU time", () => {
   const run = of(["a"], [{ reports: [0] }, { reports: [2], cpu_ms: [3000] }]);
   assert.equal(figuresOfAgent(run.entries[1]!, 0, 2)!.cpu_share, 0.75);
@@ -51,9 +100,9 @@ test("the map has a cell for each agent, coloured by what is chosen", () => {
   const [first, second] = [run.entries[0]!, run.entries[1]!];
   assert.deepEqual(agentMap(run, first, cpu), {
     cells: [
-      { name: "a", state: "reports", shade: 0.25, text: "25 %" },
-      { name: "b", state: "reports", shade: 1, text: "100 %" },
-      { name: "c", state: "silent", shade: 0, text: "no report" },
+      { name: "a", label: "a", state: "reports", shade: 0.25, text: "25 %" },
+      { name: "b", label: "b", state: "reports", shade: 1, text: "100 %" },
+      { name: "c", label: "c", state: "silent", shade: 0, text: "no report" },
     ],
     full: "100 %",
     counts: { reports: 2, silent: 1, lost: 0 },
@@ -61,7 +110,7 @@ test("the map has a cell for each agent, coloured by what is chosen", () => {
   // What is beyond the scale extends it; what is far below has hardly a colour.
   assert.deepEqual([agentMap(run, first, lag).full, agentMap(run, first, lag).cells[0]!.shade], ["20 ms", 0.25]);
   const map = agentMap(run, second, lag);
-  assert.deepEqual([map.full, map.cells.map(({ text, shade }) => [text, shade])], ["10 ms", [["100 µs", 0.01], ["lost", 0], ["0 ns", 0]]]);
+  assert.deepEqual([map.full, map.cells.map(({ text, shade }) => [text, shade])], ["10 ms", [["100 µs", 0.01], ["lost", 0], ["–", 0]]]);
 });
 
 test("a run that is over is shown at the end of its full load", () => {
@@ -72,7 +121,7 @@ test("a run that is over is shown at the end of its full load", () => {
 });
 
 test("an agent's lines are beside those of all", () => {
-  const run = of(["a", "b"], [{ reports: [1, 1], open: [10, 30], cpu_ms: [200, 1000] }, { reports: [0, 1], lost: [1], open: [0, 30], cpu_ms: [0, 400] }, { reports: [1, 1], open: [4, 30] }]);
+  const run = of(["a", "b"], [{ reports: [1, 1], open: [10, 30], lag_p99_us: [4, 9], cpu_ms: [200, 1000] }, { reports: [0, 1], lost: [1], open: [0, 30], cpu_ms: [0, 400] }, { reports: [1, 1], open: [4, 30] }]);
   const lines = (place: number | null, id: string) =>
     Object.fromEntries(agentCharts(run, place).find((chart) => chart.id === id)!.lines.map(({ name, points }) => [name, points.map(({ y }) => y)]));
   assert.deepEqual(lines(0, "agent-open"), { a: [10, NaN, 4], mean: [20, 30, 17], highest: [30, 30, 30], lowest: [10, 30, 4] });
