@@ -17,7 +17,7 @@ interface Spread {
 
 type Figure = keyof AgentFigures;
 
-/** An entry never changes: what its agents come to is found out once. */
+/** An entry never changes, so the figures of its agents are computed once. */
 const known = new WeakMap<Entry, Record<Figure, Spread>>();
 
 function spreadOf(entry: Entry, agents: readonly AgentShare[]): Record<Figure, Spread> {
@@ -71,10 +71,10 @@ const KINDS: readonly Kind[] = [
   { figure: "cpu_share", title: "CPU of an agent", y: { label: "of its processors", quantity: { text: (share) => quantity.percent(share), unit: () => 0.01 } } },
 ];
 
-/** A run that loses more at once has them in one mark. */
+/** The most agents that a mark names; of more it has the number. */
 const NAMED = 3;
 
-/** When agents were lost and back, by name. */
+/** Marks at the seconds in which agents were lost or came back. */
 export function lossMarks(run: Run): Mark[] {
   const [agents, at] = [agentsOf(run), new Map<string, Mark & { names: string[] }>()];
   for (const { x, place, isLost } of losses(run)) {
@@ -86,7 +86,7 @@ export function lossMarks(run: Run): Mark[] {
   return [...at.values()].map(({ x, what, names }) => ({ x, what: `${names.length > NAMED ? `${names.length} agents` : names.join(", ")} ${what}` }));
 }
 
-/** What one agent did beside all of them; without one, all of them. */
+/** Charts of the agent at a place compared with all, or of all. */
 export function agentCharts(run: Run, place: number | null): Chart[] {
   const { entries } = run;
   const agents = agentsOf(run);

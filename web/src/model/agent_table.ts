@@ -6,7 +6,7 @@ import type { AgentSummary } from "./records";
 import type { Run } from "./run";
 import type { Column, Table } from "./table";
 
-/** Of a larger fleet those to look at first. */
+/** The most rows; of a larger fleet, lost agents and those with the highest CPU. */
 const MOST = 20;
 
 const NONE = "–";

@@ -4,7 +4,7 @@ import { length_s } from "./period";
 import type { AgentShare, AgentTicks } from "./records";
 import type { Run } from "./run";
 
-// How the columns of `samples::AgentTicks` add up.
+// How the columns of `samples::AgentTicks` are merged.
 const SUMS = ["reports", "connects", "requests", "faults", "cpu_ms"] as const satisfies readonly (keyof AgentTicks)[];
 const LATEST = ["lost", "open"] as const satisfies readonly (keyof AgentTicks)[];
 const HIGHEST = ["latency_p99_us", "lag_p99_us"] as const satisfies readonly (keyof AgentTicks)[];
@@ -91,7 +91,7 @@ export function figuresOfAgent({ agents, period }: Entry, place: number, cores: 
 export const lastReported = (entries: readonly Entry[]): number =>
   entries.findLastIndex(({ agents }) => agents?.reports.some((n) => n > 0));
 
-/** When agents were lost, and when they were back: where that is first seen. */
+/** The seconds in which agents were lost, and in which they came back. */
 export function losses(run: Run): { x: number; place: number; isLost: boolean }[] {
   const changes: { x: number; place: number; isLost: boolean }[] = [];
   const lost = new Set<number>();

@@ -1,14 +1,15 @@
 //! What goes wrong during a run on a fleet: processes that die, freeze and start again, links that are cut, disks that are full.
 //! Whatever happens, what the agents counted is counted once, and the verdict says what happened.
 
-use std::time::Duration;
+use std::{fs, time::Duration};
 
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::{
     fleet::{Joined, joined, nats_at, read, served, states},
     hosts::Hosts,
-    program::{DATA, Program, Serving, until},
+    program::{DATA, Program, Serving, file, until},
     server::{folder, program},
     summary::Summary,
 };
@@ -16,7 +17,12 @@ use crate::{
 const LOAD: [&str; 4] = ["-c", "400", "--think", "100ms..300ms"];
 
 fn start(fleet: &Joined, server: &Serving, seconds: u64) -> Program {
-    let mut run = fleet.start(&server.url("/"), &[&LOAD[..], &["-d", &format!("{seconds}s")]].concat());
+    start_with(fleet, server, seconds, &[])
+}
+
+fn start_with(fleet: &Joined, server: &Serving, seconds: u64, args: &[&str]) -> Program {
+    let seconds = format!("{seconds}s");
+    let mut run = fleet.start(&server.url("/"), &[&LOAD[..], &["-d", &seconds], args].concat());
     run.wait_for("open 400 of 400");
     run
 }
@@ -64,7 +70,9 @@ fn nats_that_is_killed_and_started_again_loses_nothing() {
 #[test]
 fn an_agent_that_stands_still_is_named_and_comes_back_with_what_it_counted() {
     let (fleet, server) = (joined("frozen", 2), Serving::start(&["--threads", "1"]));
-    let run = start(&fleet, &server, 14);
+    let [rows, log] = ["jsonl", "hlog"].map(|end| file(&format!("frozen.{end}")));
+    let files = ["--jsonl", rows.to_str().unwrap(), "--hlog", log.to_str().unwrap()];
+    let run = start_with(&fleet, &server, 14, &files);
     fleet.agents[1].signal(Signal::STOP);
     std::thread::sleep(Duration::from_millis(6_500));
     fleet.agents[1].signal(Signal::CONT);
@@ -77,6 +85,21 @@ fn an_agent_that_stands_still_is_named_and_comes_back_with_what_it_counted() {
     assert!(matches!(away[..], [away] if (4.0..12.0).contains(&away)), "{agents:?}: {}", ended.stderr);
     assert_eq!((s.count("connections.held"), states(&s)), (400, vec!["done", "done"]), "{}", ended.stderr);
     assert_exact(&s, &server);
+    exporters_have_what_was_late(&fs::read_to_string(rows).unwrap(), &fs::read_to_string(log).unwrap(), &s);
+}
+
+/// Counters of the last second have all, and the histogram log has lines of seconds before the line above.
+fn exporters_have_what_was_late(rows: &str, log: &str, s: &Summary) {
+    let last: Value = serde_json::from_str(rows.lines().last().unwrap()).unwrap();
+    let of_agents = last.as_object().unwrap().iter();
+    let of_agents = of_agents.filter(|(name, _)| name.starts_with("throng_agent_requests_total{"));
+    let counts: Vec<u64> = of_agents.map(|(_, n)| n.as_u64().unwrap()).collect();
+    assert_eq!((counts.len(), counts.iter().sum()), (2, s.count("requests.answered")), "{counts:?}");
+    assert_eq!(last["throng_answers_total"].as_u64(), Some(s.count("requests.answered")));
+    let starts =
+        log.lines().filter_map(|line| line.strip_prefix("Tag=latency,")?.split(',').next()?.parse().ok());
+    let starts: Vec<f64> = starts.collect();
+    assert!(starts.len() > 10 && !starts.is_sorted(), "{starts:?}");
 }
 
 #[test]
