@@ -127,7 +127,7 @@ impl World {
             seen.clone(),
             &self.plan,
             cores,
-            can(share, id),
+            can(share, id, self.agents),
             nth_seed(self.seed, id as u32 + 97 * nonce),
         );
         Host {
