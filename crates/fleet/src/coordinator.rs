@@ -7,6 +7,7 @@ mod handover;
 mod member;
 mod replay;
 mod search;
+mod sending;
 mod supply;
 mod terms;
 
@@ -28,10 +29,7 @@ pub(crate) use terms::Terms;
 
 use self::member::{Answer, Member};
 use crate::{
-    message::{
-        AGAIN, Author, Began, Body, Down, EVERY, Entry, Here, LEASE, LOST_AFTER, Lead, Offer, Record, Report,
-        Up, to_agent,
-    },
+    message::{AGAIN, Author, Began, Down, Entry, Here, LOST_AFTER, Offer, Record, Report, Up},
     split::{self, Candidate},
 };
 
@@ -434,69 +432,5 @@ impl Coordinator {
             .iter()
             .map(|member| (member.who.clone(), member.ready().clone(), part(member), member.way.error()));
         Began { seed: self.terms.seed, after: BEGINS_IN, members: members.collect() }
-    }
-
-    /// What a member is to know now, if it is due.
-    fn send(&mut self, now: Nanos, nth: usize) {
-        if now < self.members[nth].due {
-            return;
-        }
-        let rows = self.rows_for(nth);
-        let member = &self.members[nth];
-        let lead = |lease| Body::Lead(Lead { begin: None, lease, from: 0, orders: Vec::new() });
-        let (body, again) = match &self.stage {
-            Stage::Failed(_) | Stage::Over => (Body::Release, EVERY),
-            Stage::Offering(_) if !member.answer.is_of(&self.stage) => {
-                (Body::Offer(Box::new(self.offer.clone())), EVERY)
-            }
-            Stage::Assigning(_) if !member.answer.is_of(&self.stage) => match member.parts.first() {
-                Some(_) if rows.is_some() => return self.send_to(now, nth, rows, AGAIN),
-                Some(assign) => (Body::Assign(Box::new(assign.clone())), EVERY),
-                None => return,
-            },
-            Stage::Measuring(_) if member.way.samples() < SAMPLES => (lead(None), SAMPLES_EVERY),
-            Stage::Begun if member.state == AgentState::Done => (Body::Release, EVERY),
-            // It comes back to nothing.
-            Stage::Begun if member.is_replaced => (Body::Release, EVERY),
-            // Its lease is to run out, unless it replies before.
-            Stage::Begun if member.state == AgentState::Lost && self.terms.on_lost == OnLost::Reassign => {
-                (lead(Some(Nanos::ZERO)), EVERY)
-            }
-            Stage::Begun => self.lead(now, member),
-            _ => (lead(None), EVERY),
-        };
-        let take = member.next_take().filter(|_| matches!(body, Body::Lead(_)));
-        let take = take.map(|take| rows.unwrap_or_else(|| Body::TakeOver(Box::new(take.clone()))));
-        self.send_to(now, nth, [Some(body), take].into_iter().flatten(), again);
-    }
-
-    fn send_to(&mut self, now: Nanos, nth: usize, bodies: impl IntoIterator<Item = Body>, again: Nanos) {
-        let member = &mut self.members[nth];
-        for body in bodies {
-            if body.renews() {
-                member.leased = now;
-            }
-            let down = Down { run: self.run.clone(), term: self.term, sent: now, body };
-            self.messages.push_back((to_agent(&member.who.id), down));
-        }
-        (member.due, member.led) = (now + again, now);
-    }
-
-    /// The orders that a member does not have, and when it begins; and when to say so again.
-    fn lead(&self, now: Nanos, member: &Member) -> (Body, Nanos) {
-        let has = member.running.map_or(0, |running| running.orders).min(self.orders.len() as u32);
-        let orders = self.orders[has as usize..].to_vec();
-        // What it was sent last is answered, or it would be lost with a few messages in a row.
-        let is_heard = member.heard >= member.led;
-        let is_known =
-            is_heard && orders.is_empty() && member.running.is_some() && member.next_take().is_none();
-        // Where its clock is not known yet, its reply says what it shows; this message renews nothing.
-        let is_measured = member.way.error().is_some();
-        let begin = self.start.filter(|_| is_measured).map(|start| member.way.there(start));
-        let lease = if is_measured { member.way.there(now + LEASE) } else { Nanos::ZERO };
-        (
-            Body::Lead(Lead { begin, lease: Some(lease), from: has, orders }),
-            if is_known { EVERY } else { AGAIN },
-        )
     }
 }

@@ -1,5 +1,7 @@
 //! The fleet of a simulation, as the workers of a run.
 
+mod head;
+
 use std::rc::Rc;
 
 use plan::{Plan, Role};
@@ -7,6 +9,7 @@ use run::{Order, Update, Workers};
 use samples::{AgentSummary, AgentTicks, Tick};
 use units::{Nanos, nth_seed};
 
+use self::head::Head;
 use super::{
     capacity::{calibrated, can},
     carrier::{Carrier, Parcel},
@@ -43,15 +46,6 @@ struct Host {
     dead_until: Option<Nanos>,
     /// When its coordinator reached it last.
     led_at: Nanos,
-}
-
-/// The coordinator's process.
-struct Head {
-    coordinator: Coordinator,
-    outbox: Outbox,
-    /// As far as it has read the log.
-    read: usize,
-    replay: Option<Replay>,
 }
 
 /// Everything.
@@ -385,46 +379,6 @@ impl World {
         while let Some(parcel) = head.outbox.poll(now) {
             let entry = decode(&parcel.bytes).expect("it reads what it wrote");
             self.carrier.store(now, None, parcel.ticket, entry);
-        }
-    }
-}
-
-impl Head {
-    fn new(coordinator: Coordinator, term: u32) -> Head {
-        Head { coordinator, outbox: Outbox::new(Author::Coordinator { term }), read: 0, replay: None }
-    }
-
-    fn read_log(
-        &mut self,
-        now: Nanos,
-        log: &[(Nanos, crate::message::Entry)],
-        term: u32,
-        restarted: &mut bool,
-    ) {
-        let began = || {
-            log.iter().find_map(|(at, entry)| match &entry.record {
-                Record::Began(began) => Some(*at + began.after),
-                _ => None,
-            })
-        };
-        while let Some((at, entry)) = log.get(self.read) {
-            self.read += 1;
-            match &mut self.replay {
-                // What it reads before it leads happens again once it does.
-                Some(replay) if self.coordinator.start().is_none() => {
-                    let start = began().expect("it has begun");
-                    if replay.add(at.since(start), entry.clone(), term) {
-                        self.coordinator.lead_from(now, start);
-                        *restarted = true;
-                        return;
-                    }
-                }
-                Some(_) => {
-                    self.read -= 1;
-                    return;
-                }
-                None => self.coordinator.take(now, entry.clone()),
-            }
         }
     }
 }

@@ -1,0 +1,52 @@
+//! The coordinator of a simulation: its process, which may die.
+
+use units::Nanos;
+
+use crate::{
+    coordinator::{Coordinator, Replay},
+    message::{Author, Entry, Record},
+    outbox::Outbox,
+};
+
+/// The coordinator's process.
+pub(super) struct Head {
+    pub(super) coordinator: Coordinator,
+    pub(super) outbox: Outbox,
+    /// As far as it has read the log.
+    pub(super) read: usize,
+    pub(super) replay: Option<Replay>,
+}
+
+impl Head {
+    pub(super) fn new(coordinator: Coordinator, term: u32) -> Head {
+        Head { coordinator, outbox: Outbox::new(Author::Coordinator { term }), read: 0, replay: None }
+    }
+
+    pub(super) fn read_log(&mut self, now: Nanos, log: &[(Nanos, Entry)], term: u32, restarted: &mut bool) {
+        let began = || {
+            log.iter().find_map(|(at, entry)| match &entry.record {
+                Record::Began(began) => Some(*at + began.after),
+                _ => None,
+            })
+        };
+        while let Some((at, entry)) = log.get(self.read) {
+            self.read += 1;
+            match &mut self.replay {
+                // What it reads before it leads happens again once it does.
+                Some(replay) if self.coordinator.start().is_none() => {
+                    let start = began().expect("it has begun");
+                    if replay.add(at.since(start), entry.clone(), term) {
+                        self.coordinator.lead_from(now, start);
+                        *restarted = true;
+                        return;
+                    }
+                }
+                Some(_) => {
+                    self.read -= 1;
+                    return;
+                }
+                None => self.coordinator.take(now, entry.clone()),
+            }
+        }
+    }
+}
