@@ -6,19 +6,25 @@
 
 mod fleet;
 pub mod http1;
+pub mod http2;
 mod scenario;
 pub mod websocket;
 
+use http2::Responds;
+use wire::http2::Method;
 use wire::websocket::Role;
 
 /// A fuzz target: panics where an invariant is broken.
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its corpus folder and of its program in `libfuzzer/`.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("allow", allow),
     ("http1_client", http1_client),
     ("http1_server", http1_server),
+    ("http2_client", http2_client),
+    ("http2_fields", http2_fields),
+    ("http2_server", http2_server),
     ("nats_server", nats_server),
     ("scenario", scenario),
     ("websocket_response", websocket_response),
@@ -56,6 +62,58 @@ pub fn http1_server(data: &[u8]) {
     let Some((options, rest)) = data.split_first() else { return };
     let Some((distances, stream)) = rest.split_at_checked(usize::from(options & 7)) else { return };
     agree(stream, distances, http1::server);
+}
+
+/// A server's frames against [`wire::http2::Connection`], after its SETTINGS: they mean the same however they are cut.
+///
+/// The first byte gives the number of cuts (low 3 bits) and how many requests are under way (the others, modulo 8), the second one which of
+/// each 4 are HEAD (low 4 bits) or CONNECT; then a byte for each cut, its distance from the one before.
+pub fn http2_client(data: &[u8]) {
+    let Some((&[options, kinds], rest)) = data.split_first_chunk() else { return };
+    let Some((distances, stream)) = rest.split_at_checked(usize::from(options & 7)) else { return };
+    let method = |nth: u8| match (kinds >> (nth % 4) & 1, kinds >> (4 + nth % 4) & 1) {
+        (1, _) => Method::Head,
+        (0, 1) => Method::Connect,
+        _ => Method::Other,
+    };
+    let methods: Vec<_> = (0..options >> 3 & 7).map(method).collect();
+    let expected = [("Server".to_owned(), "n".to_owned())];
+    let stream = [&http2::BEGIN[24..], stream].concat();
+    agree(&stream, distances, |pieces| http2::client(pieces, &methods, &expected));
+}
+
+/// A client's frames against [`wire::http2::Connection`], after its preface: they mean the same however they are cut.
+///
+/// The first byte gives the number of cuts (low 3 bits) and how the server responds; then a byte for each cut, its distance from the one
+/// before.
+pub fn http2_server(data: &[u8]) {
+    let Some((options, rest)) = data.split_first() else { return };
+    let Some((distances, stream)) = rest.split_at_checked(usize::from(options & 7)) else { return };
+    let responds = match options >> 3 {
+        0 => Responds::Never,
+        1 => Responds::AtOnce,
+        length => Responds::Body(usize::from(length - 2) * 10_000),
+    };
+    let stream = [http2::BEGIN, stream].concat();
+    agree(&stream, distances, |pieces| http2::server(pieces, responds));
+}
+
+/// Blocks of fields against [`wire::http2::Connection`]: those of requests, one after the other with the same dynamic table, each behind a
+/// byte with its length; and the same again as fragments.
+pub fn http2_fields(mut data: &[u8]) {
+    let (mut whole, mut parts) = (http2::BEGIN.to_vec(), http2::BEGIN.to_vec());
+    let mut id = 1;
+    while let Some((len, rest)) = data.split_first() {
+        let (block, rest) = rest.split_at(rest.len().min(usize::from(*len)));
+        data = rest;
+        whole.extend(http2::frame(1, 5, id, block));
+        let (first, second) = block.split_at(block.len() / 2);
+        parts.extend(http2::frame(1, 1, id, first));
+        parts.extend(http2::frame(9, 4, id, second));
+        id += 2;
+    }
+    let told = http2::server(&[&whole], Responds::AtOnce);
+    assert_eq!(http2::server(&[&parts], Responds::AtOnce), told, "as fragments");
 }
 
 /// A server's bytes against [`wire::websocket::read_response`]: they mean the same however they are cut.

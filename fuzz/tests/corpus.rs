@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Words that a mutation may drop in: those that turn the machines' switches.
-const WORDS: [&[u8]; 44] = [
+const WORDS: [&[u8]; 56] = [
     b"\r\n",
     b"\r\n\r\n",
     b"\n",
@@ -42,6 +42,18 @@ const WORDS: [&[u8]; 44] = [
     b"\x80\0",
     b"\x89\x01x",
     b"\x88\x02\x03\xe8",
+    b"\0\0\x06\x01\x05\0\0\0\x01\x82\x86\x84\x41\x01h",
+    b"\0\0\x06\x01\x04\0\0\0\x03\x83\x86\x84\x41\x01h",
+    b"\0\0\x01\x01\x04\0\0\0\x01\x88",
+    b"\0\0\0\0\x01\0\0\0\x01",
+    b"\0\0\x05\0\0\0\0\0\x01hello",
+    b"\0\0\x04\x08\0\0\0\0\0\0\0\x10\0",
+    b"\0\0\x04\x03\0\0\0\0\x01\0\0\0\x08",
+    b"\0\0\0\x04\x01\0\0\0\0",
+    b"\0\0\x06\x04\0\0\0\0\0\0\x04\0\0\0\x05",
+    b"\0\0\x01\x09\x04\0\0\0\x01\xbe",
+    b"\x40\x01a\x01b",
+    b"\x00\x02te\x81\x1f",
     b"\n[[population]]\nname = \"b\"\n",
     b"\n[[population.step]]\nrequest = \"POST /\"\n",
     b"\n[[population.step]]\nsend = \"x\"\n",

@@ -4,6 +4,7 @@
 //! half a frame header) unconsumed, and the caller passes it again with the bytes that follow.
 
 pub mod http1;
+pub mod http2;
 mod offer;
 mod out;
 pub mod websocket;

@@ -221,7 +221,7 @@ fn timeout_s(item: &[u8]) -> Option<u32> {
 }
 
 /// One or more digits, nothing else, within 64 bits.
-fn decimal(digits: &[u8]) -> Option<u64> {
+pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
     }

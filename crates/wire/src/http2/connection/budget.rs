@@ -1,0 +1,38 @@
+//! How much a peer may ask for that carries no message.
+
+use crate::http2::{Code, MAX_CONTROLS, MAX_RESETS};
+
+/// What was counted in this second.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    /// Its low bits.
+    second: u16,
+    controls: u16,
+    resets: u16,
+}
+
+impl Budget {
+    pub(super) const fn new() -> Self {
+        Self { second: 0, controls: 0, resets: 0 }
+    }
+
+    /// One of [`MAX_CONTROLS`].
+    pub(super) fn control(&mut self, second: u32) -> Result<(), Code> {
+        self.begin(second);
+        self.controls += 1;
+        if self.controls > MAX_CONTROLS { Err(Code::ENHANCE_YOUR_CALM) } else { Ok(()) }
+    }
+
+    /// One of [`MAX_RESETS`].
+    pub(super) fn reset(&mut self, second: u32) -> Result<(), Code> {
+        self.begin(second);
+        self.resets += 1;
+        if self.resets > MAX_RESETS { Err(Code::ENHANCE_YOUR_CALM) } else { Ok(()) }
+    }
+
+    fn begin(&mut self, second: u32) {
+        if self.second != second as u16 {
+            *self = Self { second: second as u16, ..Self::new() };
+        }
+    }
+}

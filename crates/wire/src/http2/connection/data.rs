@@ -1,0 +1,114 @@
+//! DATA frames and the windows for them (RFC 9113 sections 5.2 and 6.1).
+
+use super::{Came, Connection, DATA_ENDS, HEADER, Stage};
+use crate::http2::frame::{self, Header};
+use crate::http2::stream::{HAS_HEAD, REMOTE_ENDED};
+use crate::http2::{Code, Data, Event, Stream};
+
+impl Connection {
+    /// The header of a DATA frame, and what is there of its payload.
+    pub(super) fn begin_data<'a>(
+        &mut self,
+        header: Header,
+        input: &'a [u8],
+        mut stream: Option<&mut Stream>,
+        second: u32,
+    ) -> Came<'a> {
+        if self.is_idle(header.stream)? {
+            return Err(Code::PROTOCOL_ERROR);
+        }
+        let (mut at, mut padding) = (HEADER, 0);
+        if header.has(frame::PADDED) {
+            if header.len == 0 {
+                return Err(Code::FRAME_SIZE_ERROR);
+            }
+            let Some(&length) = input.get(HEADER) else { return Ok((0, None)) };
+            (at, padding) = (HEADER + 1, u32::from(length) + 1);
+        }
+        let left = header.len.checked_sub(padding).ok_or(Code::PROTOCOL_ERROR)?;
+        // Padding counts, and so does what nobody reads.
+        self.received += header.len;
+        if self.received > self.windows().0 {
+            return Err(Code::FLOW_CONTROL_ERROR);
+        }
+        let ends = header.has(frame::END_STREAM);
+        if left == 0 && !ends {
+            self.budget.control(second)?;
+        }
+        let padding = padding.saturating_sub(1);
+        let Some(known) = stream.as_deref_mut() else {
+            self.begin_skip(left + padding);
+            return Ok((at, self.closed(header.stream)));
+        };
+        if let Some(code) = self.wrong_data(known, header.len, left, ends) {
+            self.begin_skip(left + padding);
+            return Ok((at, self.fail(known, code, second)?));
+        }
+        (self.reads, self.left, self.padding) = (header.stream, left, padding as u8);
+        self.flags = self.flags & !DATA_ENDS | if ends { DATA_ENDS } else { 0 };
+        self.stage = Stage::Data;
+        let (n, event) = self.handle_data(&input[at..], stream);
+        Ok((at + n, event))
+    }
+
+    /// What is wrong with a frame of this length on this stream, with so much data.
+    fn wrong_data(&self, stream: &mut Stream, len: u32, data: u32, ends: bool) -> Option<Code> {
+        if stream.is(REMOTE_ENDED) {
+            return Some(Code::STREAM_CLOSED);
+        }
+        stream.received += len;
+        if stream.received > self.windows().1 {
+            return Some(Code::FLOW_CONTROL_ERROR);
+        }
+        if !stream.is(HAS_HEAD) {
+            return Some(Code::PROTOCOL_ERROR);
+        }
+        if stream.left != u64::MAX {
+            // Section 8.1.1: the length that was announced.
+            match stream.left.checked_sub(data.into()) {
+                Some(left) if left == 0 || !ends => stream.left = left,
+                _ => return Some(Code::PROTOCOL_ERROR),
+            }
+        }
+        None
+    }
+
+    /// What is there of a DATA frame's payload. The caller may have closed the stream since the frame began.
+    pub(super) fn handle_data<'a>(
+        &mut self,
+        input: &'a [u8],
+        stream: Option<&mut Stream>,
+    ) -> (usize, Option<Event<'a>>) {
+        let n = input.len().min(self.left as usize);
+        self.left -= n as u32;
+        let is_last = self.left == 0;
+        let ends = is_last && self.is(DATA_ENDS);
+        if is_last {
+            self.begin_skip(self.padding.into());
+        }
+        let Some(stream) = stream.filter(|stream| !stream.is(REMOTE_ENDED)) else { return (n, None) };
+        if ends {
+            self.end_remote(stream);
+        }
+        (n, (n > 0 || ends).then_some(Event::Data(Data { bytes: &input[..n], ends })))
+    }
+
+    /// By how much to raise the peer's window for all streams, where that is due: at each half of the window. Write a
+    /// [`write_window_update`](crate::http2::write_window_update) for stream 0 with it.
+    pub fn take_credit(&mut self) -> Option<u32> {
+        let window = self.windows().0;
+        take_half(&mut self.received, window)
+    }
+
+    /// The same for one stream. A caller that stores what it received calls this when it has passed it on, and the peer waits.
+    pub fn take_stream_credit(&self, stream: &mut Stream) -> Option<u32> {
+        if stream.is(REMOTE_ENDED) {
+            return None;
+        }
+        take_half(&mut stream.received, self.windows().1)
+    }
+}
+
+fn take_half(received: &mut u32, window: u32) -> Option<u32> {
+    (*received >= window / 2).then(|| std::mem::take(received))
+}

@@ -1,0 +1,255 @@
+//! What a block of fields says: the rules of RFC 9113 section 8 for requests, responses and trailers.
+
+use std::str;
+
+use super::hpack::{Field, Fields, Stop};
+use crate::http1::head::decimal;
+
+/// The parsed head of a final response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head<'a> {
+    /// The status code, 200 to 999.
+    pub status: u16,
+    /// The length of its frames in bytes, as received.
+    pub head_bytes: u32,
+    /// How many bytes of body follow, 0 for a HEAD request; `None` if only the end of the stream says so.
+    pub length: Option<u64>,
+    /// Nothing follows, neither a body nor trailers.
+    pub ends: bool,
+    /// Whether it has all the fields that were expected.
+    pub has_expected: bool,
+    /// gRPC: a response without messages has its status here.
+    pub grpc: Grpc<'a>,
+}
+
+/// The fields behind a body, the end of the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trailers<'a> {
+    /// gRPC: the result of the call.
+    pub grpc: Grpc<'a>,
+}
+
+/// The result of a gRPC call, in trailers or in the head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grpc<'a> {
+    /// `grpc-status`, where there is one and it is a number.
+    pub status: Option<u32>,
+    /// `grpc-message` as sent (percent signs are not decoded); empty where there is none.
+    pub message: &'a [u8],
+}
+
+/// The parsed head of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// The method as sent; any token.
+    pub method: &'a str,
+    /// `:scheme`; empty for CONNECT without a protocol.
+    pub scheme: &'a str,
+    /// `:authority`, else `Host`; empty where there is neither.
+    pub authority: &'a str,
+    /// The path with its query, or `*`; empty for CONNECT without a protocol.
+    pub path: &'a str,
+    /// The protocol of an extended CONNECT (RFC 8441), such as `websocket`.
+    pub protocol: Option<&'a str>,
+    /// `Content-Length`, 0 where nothing follows.
+    pub length: Option<u64>,
+    /// Nothing follows, neither a body nor trailers.
+    pub ends: bool,
+    /// The client waits for a 100 before it sends the body.
+    pub expects_continue: bool,
+}
+
+/// What a response's block says.
+pub(super) struct ResponseFields<'a> {
+    pub(super) status: u16,
+    pub(super) length: Option<u64>,
+    pub(super) has_expected: bool,
+    pub(super) grpc: Grpc<'a>,
+}
+
+/// The most fields that a response can be searched for.
+pub const MAX_EXPECTED: usize = 64;
+
+/// Reads a response; `None` where it is malformed (section 8.1.1).
+pub(super) fn response<'a>(
+    fields: Fields<'a, '_>,
+    expected: &[(String, String)],
+) -> Result<Option<ResponseFields<'a>>, Stop> {
+    let is_expected =
+        |field: &[u8]| expected.iter().any(|(name, _)| field.eq_ignore_ascii_case(name.as_bytes()));
+    let wants = |field: &[u8]| field[0] == b':' || field == b"content-length" || is_expected(field);
+    let mut fields = fields.only(&wants);
+    assert!(expected.len() <= MAX_EXPECTED, "response: {} expected fields", expected.len());
+    let (mut rules, mut found) = (Rules::default(), 0u64);
+    let mut response = ResponseFields { status: 0, length: None, has_expected: false, grpc: Grpc::default() };
+    while let Some(field) = fields.next()? {
+        if field.name.first() == Some(&b':') {
+            let is_status = field.name == b":status" && response.status == 0 && !rules.has_regular;
+            match status(field.value).filter(|_| is_status) {
+                Some(status) => response.status = status,
+                None => rules.is_broken = true,
+            }
+            continue;
+        }
+        rules.regular(&field);
+        match field.name {
+            b"content-length" => rules.content_length(&mut response.length, field.value),
+            _ => response.grpc.read(&field),
+        }
+        for (nth, (name, text)) in expected.iter().enumerate() {
+            let is_found =
+                field.name.eq_ignore_ascii_case(name.as_bytes()) && contains(field.value, text.as_bytes());
+            found |= u64::from(is_found) << nth;
+        }
+    }
+    response.has_expected = found.count_ones() as usize == expected.len();
+    Ok(Some(response).filter(|response| response.status != 0 && !rules.is_broken))
+}
+
+/// Reads trailers; `None` where they are malformed.
+pub(super) fn trailers<'a>(mut fields: Fields<'a, '_>) -> Result<Option<Trailers<'a>>, Stop> {
+    let (mut rules, mut grpc) = (Rules::default(), Grpc::default());
+    while let Some(field) = fields.next()? {
+        rules.is_broken |= field.name.first() == Some(&b':');
+        rules.regular(&field);
+        grpc.read(&field);
+    }
+    Ok((!rules.is_broken).then_some(Trailers { grpc }))
+}
+
+/// Reads a request; `None` where it is malformed.
+pub(super) fn request<'a>(mut fields: Fields<'a, '_>, ends: bool) -> Result<Option<Request<'a>>, Stop> {
+    let mut rules = Rules::default();
+    let (mut method, mut scheme, mut path, mut authority, mut protocol) = (None, None, None, None, None);
+    let (mut host, mut length, mut expects_continue) = (None, None, false);
+    while let Some(field) = fields.next()? {
+        if field.name.first() == Some(&b':') {
+            let place = match field.name {
+                b":method" => &mut method,
+                b":scheme" => &mut scheme,
+                b":path" => &mut path,
+                b":authority" => &mut authority,
+                b":protocol" => &mut protocol,
+                _ => {
+                    rules.is_broken = true;
+                    continue;
+                }
+            };
+            rules.is_broken |= place.is_some() || rules.has_regular;
+            *place = Some(rules.visible(field.value));
+            continue;
+        }
+        rules.regular(&field);
+        match field.name {
+            b"content-length" => rules.content_length(&mut length, field.value),
+            b"host" => host = Some(rules.visible(field.value)),
+            b"expect" => expects_continue = field.value.eq_ignore_ascii_case(b"100-continue"),
+            _ => {}
+        }
+    }
+    let is_tunnel = method == Some("CONNECT");
+    // RFC 9113 sections 8.3.1 and 8.5, RFC 8441 section 4.
+    let is_complete = match (is_tunnel, protocol) {
+        (true, None) => authority.is_some() && scheme.is_none() && path.is_none(),
+        (true, Some(_)) => authority.is_some() && scheme.is_some() && is_path(method, path),
+        (false, None) => scheme.is_some() && is_path(method, path),
+        (false, Some(_)) => false,
+    };
+    rules.is_broken |= ends && length.is_some_and(|length| length > 0);
+    let Some(method) = method.filter(|method| is_complete && is_token(method)) else { return Ok(None) };
+    let request = Request {
+        method,
+        scheme: scheme.unwrap_or_default(),
+        authority: authority.or(host).unwrap_or_default(),
+        path: path.unwrap_or_default(),
+        protocol,
+        length: if ends { Some(0) } else { length },
+        ends,
+        expects_continue: expects_continue && !ends,
+    };
+    Ok((!rules.is_broken).then_some(request))
+}
+
+/// RFC 9113 section 8.3.1: a path begins with a slash, but for the `*` of OPTIONS.
+fn is_path(method: Option<&str>, path: Option<&str>) -> bool {
+    path.is_some_and(|path| path.starts_with('/') || (path == "*" && method == Some("OPTIONS")))
+}
+
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}
+
+/// Three digits, no 101: that is of HTTP/1.1 (section 8.6).
+fn status(value: &[u8]) -> Option<u16> {
+    let [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] = *value else { return None };
+    let status = u16::from(a - b'0') * 100 + u16::from(b - b'0') * 10 + u16::from(c - b'0');
+    (status != 101).then_some(status)
+}
+
+fn contains(value: &[u8], text: &[u8]) -> bool {
+    text.is_empty() || value.windows(text.len()).any(|part| part == text)
+}
+
+impl<'a> Grpc<'a> {
+    fn read(&mut self, field: &Field<'a>) {
+        match field.name {
+            b"grpc-status" => self.status = decimal(field.value).and_then(|n| u32::try_from(n).ok()),
+            b"grpc-message" => self.message = field.value,
+            _ => {}
+        }
+    }
+}
+
+/// The rules that all blocks have in common (sections 8.2 and 8.3).
+#[derive(Default)]
+struct Rules {
+    /// A field that is no pseudo-header came: no pseudo-header may follow.
+    has_regular: bool,
+    is_broken: bool,
+}
+
+impl Rules {
+    fn regular(&mut self, field: &Field<'_>) {
+        self.has_regular = true;
+        let is_name = field.is_static || is_name(field.name);
+        self.is_broken |= !is_name || !is_value(field.value) || is_of_connection(field);
+    }
+
+    /// Equal repetitions count as one (RFC 9110 section 8.6).
+    fn content_length(&mut self, length: &mut Option<u64>, value: &[u8]) {
+        match decimal(value) {
+            Some(n) if length.is_none_or(|before| before == n) => *length = Some(n),
+            _ => self.is_broken = true,
+        }
+    }
+
+    /// The value of a pseudo-header, which has no blank in it.
+    fn visible<'a>(&mut self, value: &'a [u8]) -> &'a str {
+        let text = str::from_utf8(value).ok();
+        let text = text.filter(|text| !text.is_empty() && text.bytes().all(|b| b > b' ' && b != 0x7F));
+        self.is_broken |= text.is_none();
+        text.unwrap_or_default()
+    }
+}
+
+/// Section 8.2.1: no upper case, no control, no blank, no colon, nothing beyond ASCII.
+fn is_name(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().all(|b| matches!(b, 0x21..0x7F) && !matches!(b, b'A'..=b'Z' | b':'))
+}
+
+/// Section 8.2.1: no line end or zero anywhere, no blank at either end.
+fn is_value(value: &[u8]) -> bool {
+    let is_blank = |b: Option<&u8>| matches!(b, Some(b' ' | b'\t'));
+    !is_blank(value.first())
+        && !is_blank(value.last())
+        && !value.iter().fold(false, |found, b| found | matches!(b, 0 | b'\r' | b'\n'))
+}
+
+/// Section 8.2.2.
+fn is_of_connection(field: &Field<'_>) -> bool {
+    match field.name {
+        b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding" | b"upgrade" => true,
+        b"te" => !field.value.eq_ignore_ascii_case(b"trailers"),
+        _ => false,
+    }
+}
