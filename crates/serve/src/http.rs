@@ -1,53 +1,42 @@
-//! The HTTP reference server: `/`, `/?length=N`, `/delay?for=5s&length=N`, `/ws/echo`, `/stats`.
+//! The HTTP reference server: `/`, `/?length=N`, `/delay?for=5s&length=N`, `/ws/echo`, `/stats`; by HTTP/1 here, by HTTP/2 in
+//! [`http2`](crate::http2).
 
 use std::sync::Arc;
 
 use net::{Cx, Io, Key};
-use units::{Nanos, Spans};
+use units::Nanos;
 use wire::{
     http1::{self, CONTINUE, Event, Request, Response},
+    http2 as h2,
     websocket::{self as ws, Frames, Role},
 };
 
 use crate::{
     counters::Counters,
+    http2::{self, Sessions},
     knobs::Knobs,
+    routes::{self, Body, LONGEST, Upgrade},
     shard::{Handler, ServerShard},
     websocket,
 };
 
-/// Longest response: the source texts' servers clamp `length` to 1..10240.
-const LONGEST: u64 = 10_240;
 const HEAD_ROOM: usize = 256;
 /// Close frames written in one turn of a server that stops.
 const GOODBYES_A_TURN: usize = 1024;
 /// The close code of a server that stops.
 const GOING_AWAY: u16 = 1001;
-/// Longest `/delay`.
-const LONGEST_DELAY: Nanos = Nanos::from_secs(24 * 3600);
 
 const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 12\r\n\r\nHello World!";
-
-/// The response to a request, once all of it is here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Body {
-    Hello,
-    /// This many characters.
-    Text(u16),
-    Stats,
-    /// The echo from here on; the upgrade has been accepted.
-    Echo,
-    /// Only as a WebSocket.
-    UpgradeRequired,
-    /// Nothing but a status.
-    Empty(u16),
-}
 
 /// The protocol of a connection.
 #[derive(Clone, Copy)]
 enum Wire {
+    /// Nothing has come that tells HTTP/1 from HTTP/2.
+    Fresh,
     Http(http1::Server),
     WebSocket(Frames),
+    /// The index of its session.
+    Http2(u32),
 }
 
 /// The idle record of a connection.
@@ -71,8 +60,7 @@ const WAITING: u8 = 8;
 const FINISHING: u8 = 16;
 
 impl Conn {
-    const NEW: Conn =
-        Conn { wire: Wire::Http(http1::Server::new()), body: Body::Hello, flags: 0, delay_ms: 0 };
+    const NEW: Conn = Conn { wire: Wire::Fresh, body: Body::Hello, flags: 0, delay_ms: 0 };
 
     fn is(&self, flag: u8) -> bool {
         self.flags & flag != 0
@@ -84,6 +72,7 @@ pub struct Http {
     /// While stopping: WebSockets below this index have been sent a close.
     closed_below: usize,
     text: Box<[u8]>,
+    sessions: Option<Box<Sessions>>,
 }
 
 impl Http {
@@ -91,13 +80,30 @@ impl Http {
     pub fn shard(counters: Arc<Counters>, shard: u32, connections: u32, knobs: &Knobs) -> ServerShard<Http> {
         let phrase = b"throng holds a million connections and says what each one costs. ";
         let text = phrase.iter().copied().cycle().take(LONGEST as usize).collect();
-        let mut shard = ServerShard::new(Http { closed_below: 0, text }, counters, shard, knobs);
+        let mut shard =
+            ServerShard::new(Http { closed_below: 0, text, sessions: None }, counters, shard, knobs);
         shard.conns.reserve_exact(connections as usize);
         shard
     }
 }
 
 impl ServerShard<Http> {
+    /// The first bytes tell which HTTP it is.
+    fn begin<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        match h2::starts(input) {
+            None => 0,
+            Some(false) => {
+                self.conn(k).wire = Wire::Http(http1::Server::new());
+                self.read(cx, k, input)
+            }
+            Some(true) => {
+                let session = http2::begin(self, cx, k);
+                self.conn(k).wire = Wire::Http2(session);
+                http2::read(self, cx, (k, session), input)
+            }
+        }
+    }
+
     /// Reads until a response is due; at most one send a call, so that a slow reader's responses stay in order.
     fn read<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let mut used = 0;
@@ -199,7 +205,7 @@ impl ServerShard<Http> {
         }
         let stats_text;
         let (status, content_type, body): (u16, _, &[u8]) = match conn.body {
-            Body::Hello => (200, "text/plain", b"Hello World!"),
+            Body::Hello => (200, "text/plain", routes::HELLO),
             Body::Text(length) => (200, "text/plain", &self.handler.text[..usize::from(length)]),
             Body::Stats => {
                 stats_text = self.read_counters().to_json();
@@ -242,40 +248,30 @@ fn decide(conn: &mut Conn, request: &Request<'_>) {
     let flag = |on: bool, flag: u8| if on { flag } else { 0 };
     conn.flags =
         flag(request.keeps_alive, KEEPS_ALIVE) | flag(request.http10, HTTP10) | flag(request.head, HEAD);
-    conn.delay_ms = 0;
-    let path = request.target.split('?').next().unwrap_or_default();
-    conn.body = match path {
-        "/" => text(request.target),
-        "/stats" => Body::Stats,
-        "/ws/echo" => match request.websocket {
-            Some(offer) if offer.is_valid() => Body::Echo,
-            Some(offer) if offer.version == 13 => Body::Empty(400),
-            _ => Body::UpgradeRequired,
-        },
-        "/delay" => match delay_ms(request.target) {
-            Some(ms) => {
-                conn.delay_ms = ms;
-                text(request.target)
-            }
-            None => Body::Empty(400),
-        },
-        _ => Body::Empty(404),
+    let upgrade = match request.websocket {
+        Some(offer) if offer.is_valid() => Upgrade::Valid,
+        Some(offer) if offer.version == 13 => Upgrade::Invalid,
+        _ => Upgrade::No,
     };
+    (conn.body, conn.delay_ms) = routes::route(request.target, upgrade);
 }
 
-fn text(target: &str) -> Body {
-    match http1::query(target, "length").map(str::parse::<u64>) {
-        None => Body::Hello,
-        Some(Ok(n)) => Body::Text(n.clamp(1, LONGEST) as u16),
-        Some(Err(_)) => Body::Empty(400),
+impl http2::Serve for Http {
+    fn sessions(&mut self) -> &mut Option<Box<Sessions>> {
+        &mut self.sessions
     }
-}
 
-/// `for=5s`; without it, no delay. None where it is no time.
-fn delay_ms(target: &str) -> Option<u32> {
-    let Some(text) = http1::query(target, "for") else { return Some(0) };
-    let Spans { min, max } = Spans::parse(text).ok()?;
-    (min == max).then(|| min.min(LONGEST_DELAY).millis() as u32)
+    fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    fn flag(conn: &mut Conn, state: http2::State, on: bool) {
+        let flag = match state {
+            http2::State::Waiting => WAITING,
+            http2::State::Finishing => FINISHING,
+        };
+        conn.flags = conn.flags & !flag | if on { flag } else { 0 };
+    }
 }
 
 impl Handler for Http {
@@ -291,11 +287,14 @@ impl Handler for Http {
         if conn.is(FINISHING) {
             return input.len();
         }
-        if conn.is(WAITING) || cx.is_write_blocked(k) {
+        let is_waiting = conn.is(WAITING) && !matches!(conn.wire, Wire::Http2(_));
+        if is_waiting || cx.is_write_blocked(k) {
             return 0;
         }
         let used = match conn.wire {
+            Wire::Fresh => shard.begin(cx, k, input),
             Wire::Http(_) => shard.read(cx, k, input),
+            Wire::Http2(session) => http2::read(shard, cx, (k, session), input),
             Wire::WebSocket(_) => shard.echo(cx, k, input),
         };
         shard.stats.bytes_in += used as u64;
@@ -304,17 +303,29 @@ impl Handler for Http {
 
     fn respond<I: Io>(shard: &mut ServerShard<Http>, cx: &mut Cx<I>, k: Key) {
         shard.conn(k).flags &= !WAITING;
+        if let Wire::Http2(session) = shard.conn(k).wire {
+            return http2::respond(shard, cx, (k, session));
+        }
         shard.respond(cx, k);
         cx.call_again(k);
     }
 
-    /// Sends WebSockets the close of a server that goes away (RFC 6455 section 7.4.1).
+    fn left(shard: &mut ServerShard<Http>, k: Key) {
+        if let Wire::Http2(session) = shard.conn(k).wire {
+            shard.handler.sessions.as_mut().expect("it has a session").end(session);
+        }
+    }
+
+    /// Sends WebSockets the close of a server that goes away (RFC 6455 section 7.4.1), and HTTP/2 its GOAWAY.
     fn say_goodbye<I: Io>(shard: &mut ServerShard<Http>, cx: &mut Cx<I>) -> bool {
         let from = shard.handler.closed_below;
         let until = shard.conns.len().min(from + GOODBYES_A_TURN);
         for index in from..until {
             let Some(k) = cx.at(index as u32).filter(|k| cx.is_open(*k)) else { continue };
             let conn = shard.conns[index];
+            if let Wire::Http2(session) = conn.wire {
+                http2::say_goodbye(shard, cx, (k, session));
+            }
             if matches!(conn.wire, Wire::WebSocket(_)) && !conn.is(FINISHING) && !cx.is_write_blocked(k) {
                 cx.send(k, ws::MAX_HEADER + ws::MAX_CONTROL, |out| {
                     ws::write_close(out, Some(GOING_AWAY), None).expect("there is room for a close")

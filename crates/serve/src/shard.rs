@@ -28,6 +28,9 @@ pub trait Handler: Sized {
     /// The time of a response has come.
     fn respond<I: Io>(shard: &mut ServerShard<Self>, cx: &mut Cx<I>, k: Key);
 
+    /// A connection has gone, or is about to be closed.
+    fn left(_shard: &mut ServerShard<Self>, _k: Key) {}
+
     /// The server stops: notifies the peers, some in each turn; whether all have been notified.
     fn say_goodbye<I: Io>(_shard: &mut ServerShard<Self>, _cx: &mut Cx<I>) -> bool {
         true
@@ -77,6 +80,11 @@ impl<H: Handler> ServerShard<H> {
         self.watch.owes(cx, k, cx.now() + time);
     }
 
+    /// The response that a connection waits for is due earlier than it was, at `at`.
+    pub(crate) fn respond_at<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, at: Nanos) {
+        self.watch.owes(cx, k, at);
+    }
+
     /// The counts of all shards, this one's up to now.
     pub(crate) fn read_counters(&self) -> Stats {
         self.acceptor.read(&self.stats)
@@ -84,6 +92,7 @@ impl<H: Handler> ServerShard<H> {
 
     /// A connection has gone, or is about to be closed.
     fn leave(&mut self, k: Key) {
+        H::left(self, k);
         self.waiting -= u64::from(H::is_waiting(self.conn(k)));
         self.acceptor.left(&mut self.stats);
     }

@@ -1,0 +1,241 @@
+//! Responses: at once, after a time, and as the windows allow.
+
+use net::{Cx, Io};
+use units::Nanos;
+use wire::http2::{self as h2, Response, write_response_fields};
+
+use super::{Exchange, FRAME, Place, Serve, Sessions, State, exchange::NONE, send, take};
+use crate::{
+    routes::{Body, HELLO},
+    shard::{Handler, ServerShard},
+};
+
+/// The block of a response without a body.
+pub(super) const OK: u8 = 0x88;
+/// The block of the interim response 100.
+pub(super) const CONTINUE: &[u8] = b"\x08\x03100";
+/// The block of the response with [`HELLO`].
+const HELLO_HEAD: &[u8] = b"\x88\x0f\x10\x87\x49\x7c\xa5\x8a\xe8\x19\xaa\x0f\x0d\x0212";
+/// Room for a head of ours, and for the headers of a body's frames.
+const HEAD_ROOM: usize = 256;
+
+/// A request is complete: responds, or waits for the time of the response.
+pub(super) fn start<H: Serve, I: Io>(
+    shard: &mut ServerShard<H>,
+    cx: &mut Cx<I>,
+    place: Place,
+    sessions: &mut Sessions,
+    exchange: &mut Exchange,
+) {
+    if shard.stalls.next() {
+        exchange.begun = true;
+        return;
+    }
+    if exchange.delay_ms == 0 {
+        return write(shard, cx, place, sessions, exchange);
+    }
+    let delay = Nanos::from_millis(exchange.delay_ms.into());
+    exchange.due = cx.now() + delay;
+    let next = next_due(sessions, place.1);
+    if !H::is_waiting(shard.conn(place.0)) {
+        H::flag(shard.conn(place.0), State::Waiting, true);
+        shard.respond_after(cx, place.0, delay);
+    } else if exchange.due < next {
+        shard.respond_at(cx, place.0, exchange.due);
+    }
+}
+
+/// When the first of the responses is due that wait for their time.
+fn next_due(sessions: &mut Sessions, session: u32) -> Nanos {
+    let (mut at, mut next) = (sessions.at(session).first, Nanos::NEVER);
+    while at != NONE {
+        let exchange = &sessions.exchanges[at as usize];
+        (at, next) = (exchange.next, next.min(exchange.due));
+    }
+    next
+}
+
+/// The time of a response has come.
+pub(crate) fn respond<H: Serve, I: Io>(shard: &mut ServerShard<H>, cx: &mut Cx<I>, place: Place) {
+    let mut sessions = take(shard);
+    let mut at = sessions.at(place.1).first;
+    while at != NONE {
+        let exchange = &mut sessions.exchanges[at as usize];
+        let (this, is_due) = (at, exchange.due <= cx.now());
+        at = exchange.next;
+        if is_due {
+            exchange.due = Nanos::NEVER;
+            with(&mut sessions, this, |sessions, exchange| write(shard, cx, place, sessions, exchange));
+            done(&mut sessions, place.1, this);
+        }
+    }
+    let next = next_due(&mut sessions, place.1);
+    if next != Nanos::NEVER {
+        H::flag(shard.conn(place.0), State::Waiting, true);
+        shard.respond_after(cx, place.0, next.since(cx.now()));
+    }
+    *shard.handler.sessions() = Some(sessions);
+}
+
+/// Goes on with an exchange after input or a window.
+pub(super) fn advance<H: Serve, I: Io>(
+    shard: &mut ServerShard<H>,
+    cx: &mut Cx<I>,
+    place: Place,
+    sessions: &mut Sessions,
+    at: u32,
+) {
+    with(sessions, at, |sessions, exchange| {
+        let is_waiting = exchange.due != Nanos::NEVER;
+        if exchange.is_complete && !exchange.begun && !is_waiting {
+            start(shard, cx, place, sessions, exchange);
+        } else if exchange.echo.is_some() {
+            write_echo(shard, cx, place, sessions, exchange);
+        } else if !exchange.pending.is_empty() {
+            write_pending(shard, cx, place, sessions, exchange);
+        }
+        let machine = &mut sessions.at(place.1).machine;
+        let is_echoed = exchange.echo.as_ref().is_none_or(|echo| echo.out.is_empty());
+        if is_echoed && let Some(credit) = machine.take_stream_credit(&mut exchange.stream) {
+            let id = exchange.stream.id();
+            send(shard, cx, place.0, FRAME, |out| h2::write_window_update(out, id, credit));
+        }
+    });
+    done(sessions, place.1, at);
+}
+
+/// The same with all exchanges of a connection.
+pub(super) fn advance_all<H: Serve, I: Io>(
+    shard: &mut ServerShard<H>,
+    cx: &mut Cx<I>,
+    place: Place,
+    sessions: &mut Sessions,
+) {
+    let mut at = sessions.at(place.1).first;
+    while at != NONE {
+        let this = at;
+        at = sessions.exchanges[at as usize].next;
+        advance(shard, cx, place, sessions, this);
+    }
+}
+
+/// Calls `f` with an exchange and everything else.
+fn with(sessions: &mut Sessions, at: u32, f: impl FnOnce(&mut Sessions, &mut Exchange)) {
+    let place = &mut sessions.exchanges[at as usize];
+    let stream = place.stream;
+    let empty = Exchange { next: place.next, ..Exchange::new(stream, Body::Hello, 0, false) };
+    let mut exchange = std::mem::replace(place, empty);
+    f(sessions, &mut exchange);
+    sessions.exchanges[at as usize] = exchange;
+}
+
+/// Forgets an exchange whose stream is closed.
+fn done(sessions: &mut Sessions, session: u32, at: u32) {
+    if sessions.exchanges[at as usize].stream.is_closed() {
+        sessions.remove(session, Some(at));
+    }
+}
+
+/// Writes a response as far as the windows allow.
+pub(super) fn write<H: Serve, I: Io>(
+    shard: &mut ServerShard<H>,
+    cx: &mut Cx<I>,
+    place: Place,
+    sessions: &mut Sessions,
+    exchange: &mut Exchange,
+) {
+    shard.stats.requests += 1;
+    exchange.begun = true;
+    let stats_text;
+    let (status, content_type, body): (u16, _, &[u8]) = match exchange.body {
+        Body::Hello | Body::Echo => (200, "text/plain", HELLO),
+        Body::Text(length) => (200, "text/plain", &shard.handler.text()[..usize::from(length)]),
+        Body::Stats => {
+            stats_text = shard.read_counters().to_json();
+            (200, "application/json", stats_text.as_bytes())
+        }
+        // What HTTP/1 would be told to upgrade (RFC 9110 section 7.8) has no such field here.
+        Body::UpgradeRequired => (405, "", b""),
+        Body::Empty(status) => (status, "", b""),
+    };
+    let mut head = [0; HEAD_ROOM];
+    let block = if exchange.body == Body::Hello {
+        HELLO_HEAD
+    } else {
+        let response = Response { status, content_type, content_length: Some(body.len() as u64) };
+        let n = write_response_fields(&mut head, &response).expect("there is room for a head of ours");
+        &head[..n]
+    };
+    let body = if exchange.is_head { b"" } else { body };
+    let (machine, stream) = (&mut sessions.at(place.1).machine, &mut exchange.stream);
+    let mut sent = 0;
+    cx.send(place.0, 2 * HEAD_ROOM + body.len(), |out| {
+        sent = machine
+            .write_headers(out, stream, block, body.is_empty())
+            .expect("there is room for a head of ours");
+        if !body.is_empty() {
+            let (written, taken) = machine.write_data(&mut out[sent..], stream, body, true);
+            sent += written;
+            exchange.pending = body[taken..].to_vec();
+        }
+        sent
+    });
+    shard.stats.bytes_out += sent as u64;
+}
+
+/// Writes more of a body.
+fn write_pending<H: Handler, I: Io>(
+    shard: &mut ServerShard<H>,
+    cx: &mut Cx<I>,
+    place: Place,
+    sessions: &mut Sessions,
+    exchange: &mut Exchange,
+) {
+    let machine = &mut sessions.at(place.1).machine;
+    let Exchange { stream, pending, .. } = exchange;
+    send(shard, cx, place.0, HEAD_ROOM + pending.len(), |out| {
+        let (written, taken) = machine.write_data(out, stream, pending, true);
+        pending.drain(..taken);
+        Some(written)
+    });
+}
+
+/// Writes what is there of an echo.
+fn write_echo<H: Handler, I: Io>(
+    shard: &mut ServerShard<H>,
+    cx: &mut Cx<I>,
+    place: Place,
+    sessions: &mut Sessions,
+    exchange: &mut Exchange,
+) {
+    let machine = &mut sessions.at(place.1).machine;
+    let Exchange { stream, echo: Some(echo), .. } = exchange else { return };
+    if stream.is_sent() || (echo.out.is_empty() && !echo.ends) {
+        return;
+    }
+    // A frame's header for each 16 KiB; the stream's window bounds both.
+    send(shard, cx, place.0, HEAD_ROOM + echo.out.len(), |out| {
+        let (written, taken) = machine.write_data(out, stream, &echo.out, echo.ends);
+        echo.out.drain(..taken);
+        Some(written)
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_written_down() {
+        let written = |response| {
+            let mut out = [0; 64];
+            let n = write_response_fields(&mut out, &response).expect("it fits");
+            out[..n].to_vec()
+        };
+        let hello =
+            Response { status: 200, content_type: "text/plain", content_length: Some(HELLO.len() as u64) };
+        assert_eq!(written(hello), HELLO_HEAD);
+        assert_eq!(written(Response { status: 100, content_type: "", content_length: None }), CONTINUE);
+        assert_eq!(written(Response { status: 200, content_type: "", content_length: None }), [OK]);
+    }
+}

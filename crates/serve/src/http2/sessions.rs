@@ -1,0 +1,96 @@
+//! What is kept of connections that speak HTTP/2.
+
+use wire::http2::{Connection, Scratch, Table};
+
+use super::exchange::{Exchange, NONE};
+
+/// The state of one connection.
+pub(crate) struct Session {
+    pub(super) machine: Connection,
+    /// Of a client that has not acknowledged our SETTINGS, if it uses one.
+    pub(super) table: Option<Box<Table>>,
+    /// The first exchange of its chain.
+    pub(super) first: u32,
+}
+
+const _: () = assert!(size_of::<Session>() <= 72, "an idle connection with HTTP/2 has one");
+
+/// The sessions of a shard and their exchanges. What is free is used again, so that there are never more than were once needed.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    pub(super) list: Vec<Session>,
+    free: Vec<u32>,
+    pub(super) exchanges: Vec<Exchange>,
+    free_exchanges: Vec<u32>,
+    pub(super) scratch: Scratch,
+}
+
+impl Sessions {
+    pub(super) fn begin(&mut self, machine: Connection) -> u32 {
+        let session = Session { machine, table: None, first: NONE };
+        put(&mut self.list, &mut self.free, session)
+    }
+
+    /// Its connection has ended.
+    pub(crate) fn end(&mut self, session: u32) {
+        while self.at(session).first != NONE {
+            let first = self.at(session).first;
+            self.remove(session, Some(first));
+        }
+        self.at(session).table = None;
+        self.free.push(session);
+    }
+
+    pub(super) fn at(&mut self, session: u32) -> &mut Session {
+        &mut self.list[session as usize]
+    }
+
+    /// The exchange on the stream with this number.
+    pub(super) fn find(&self, session: u32, id: u32) -> Option<u32> {
+        let mut at = self.list[session as usize].first;
+        while at != NONE {
+            let exchange = &self.exchanges[at as usize];
+            if exchange.stream.id() == id {
+                return Some(at);
+            }
+            at = exchange.next;
+        }
+        None
+    }
+
+    pub(super) fn add(&mut self, session: u32, mut exchange: Exchange) -> u32 {
+        exchange.next = self.list[session as usize].first;
+        let at = put(&mut self.exchanges, &mut self.free_exchanges, exchange);
+        self.list[session as usize].first = at;
+        at
+    }
+
+    /// Takes an exchange out of its chain.
+    pub(super) fn remove(&mut self, session: u32, at: Option<u32>) {
+        let Some(at) = at else { return };
+        let next = self.exchanges[at as usize].next;
+        let first = &mut self.list[session as usize].first;
+        if *first == at {
+            *first = next;
+        } else {
+            let mut before = *first;
+            while self.exchanges[before as usize].next != at {
+                before = self.exchanges[before as usize].next;
+            }
+            self.exchanges[before as usize].next = next;
+        }
+        let exchange = &mut self.exchanges[at as usize];
+        (exchange.pending, exchange.echo) = (Vec::new(), None);
+        self.free_exchanges.push(at);
+    }
+}
+
+/// Puts `item` where one is free; its index.
+fn put<T>(items: &mut Vec<T>, free: &mut Vec<u32>, item: T) -> u32 {
+    if let Some(at) = free.pop() {
+        items[at as usize] = item;
+        return at;
+    }
+    items.push(item);
+    (items.len() - 1) as u32
+}

@@ -1,0 +1,70 @@
+//! What the server has for a request, whichever HTTP it comes by.
+
+use units::{Nanos, Spans};
+use wire::http1;
+
+/// Longest response: the source texts' servers clamp `length` to 1..10240.
+pub(crate) const LONGEST: u64 = 10_240;
+/// Longest `/delay`.
+const LONGEST_DELAY: Nanos = Nanos::from_secs(24 * 3600);
+
+/// The body of `/`.
+pub(crate) const HELLO: &[u8] = b"Hello World!";
+
+/// The response to a request, once all of it is here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    Hello,
+    /// This many characters.
+    Text(u16),
+    Stats,
+    /// The echo from here on; the upgrade has been accepted.
+    Echo,
+    /// Only as a WebSocket.
+    UpgradeRequired,
+    /// Nothing but a status.
+    Empty(u16),
+}
+
+/// How the client asks for a WebSocket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Upgrade {
+    Valid,
+    /// For the version that is spoken here, but not as it has to be.
+    Invalid,
+    /// Not at all, or for another version.
+    No,
+}
+
+/// The response to a request for `target`, and for how many milliseconds it is delayed.
+pub(crate) fn route(target: &str, upgrade: Upgrade) -> (Body, u32) {
+    match target.split('?').next().unwrap_or_default() {
+        "/" => (text(target), 0),
+        "/stats" => (Body::Stats, 0),
+        "/ws/echo" => match upgrade {
+            Upgrade::Valid => (Body::Echo, 0),
+            Upgrade::Invalid => (Body::Empty(400), 0),
+            Upgrade::No => (Body::UpgradeRequired, 0),
+        },
+        "/delay" => match delay_ms(target) {
+            Some(ms) => (text(target), ms),
+            None => (Body::Empty(400), 0),
+        },
+        _ => (Body::Empty(404), 0),
+    }
+}
+
+fn text(target: &str) -> Body {
+    match http1::query(target, "length").map(str::parse::<u64>) {
+        None => Body::Hello,
+        Some(Ok(n)) => Body::Text(n.clamp(1, LONGEST) as u16),
+        Some(Err(_)) => Body::Empty(400),
+    }
+}
+
+/// `for=5s`; without it, no delay. None where it is no time.
+fn delay_ms(target: &str) -> Option<u32> {
+    let Some(text) = http1::query(target, "for") else { return Some(0) };
+    let Spans { min, max } = Spans::parse(text).ok()?;
+    (min == max).then(|| min.min(LONGEST_DELAY).millis() as u32)
+}
