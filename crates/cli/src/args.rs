@@ -288,6 +288,15 @@ pub(crate) struct ServeArgs {
     /// For testing clients: accept at RATE (2k/s)
     #[arg(long, value_name = "RATE")]
     pub(crate) slow_accept: Option<String>,
+    /// Secure connections with TLS, by a certificate made at start for localhost and the loopback addresses
+    #[arg(long)]
+    pub(crate) tls: bool,
+    /// Secure connections with TLS, by the certificate chain in FILE (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_cert: Option<String>,
+    /// Private key of --tls-cert (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_key: Option<String>,
     /// Exit when standard input is closed, so that the process does not outlive its parent
     #[arg(long, hide = true)]
     pub(crate) until_stdin_ends: bool,

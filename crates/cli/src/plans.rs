@@ -71,7 +71,8 @@ pub(crate) fn scenario_file(flags: &Flags) -> Option<&str> {
 /// The plan, and its scenario file.
 fn read(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
     let Some(file) = scenario_file(flags) else {
-        return plan::from_flags(flags, &environment_of(flags)).map(|plan| (plan, None));
+        let plan = plan::from_flags(flags, &environment_of(flags))?;
+        return with_certificates(plan, Path::new("")).map(|plan| (plan, None));
     };
     let text = text(Path::new(file)).map_err(|why| {
         let text = format!("the scenario {file:?} cannot be read: {why}");
@@ -80,7 +81,31 @@ fn read(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let open = |name: &str| self::text(&folder.join(name)).map(Source::Text);
     let plan = plan::scenario::read(file, &text, flags, &environment_of(flags), &open)?;
-    Ok((plan, Some(Scenario { text })))
+    Ok((with_certificates(plan, folder)?, Some(Scenario { text })))
+}
+
+/// With the certificates and keys that it names, by files in this folder.
+fn with_certificates(mut plan: Plan, folder: &Path) -> Result<Plan, Vec<Mistake>> {
+    let mut mistakes = Vec::new();
+    for population in plan.all_populations_mut() {
+        for (flag, pem) in population.tls.files() {
+            match text(&folder.join(&pem.file)) {
+                Ok(text) => pem.text = text,
+                Err(why) => {
+                    let text = format!("{:?} cannot be read: {why}", pem.file);
+                    mistakes.push(Mistake { place: flag.to_owned(), text });
+                }
+            }
+        }
+        if mistakes.is_empty()
+            && let Some(Err((place, text))) = engine::secured(population).map(|tls| tls.check())
+        {
+            mistakes.push(Mistake { place: place.to_owned(), text });
+        }
+    }
+    // The probe's are those of a population.
+    mistakes.dedup();
+    if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
 }
 
 fn text(path: &Path) -> Result<String, String> {

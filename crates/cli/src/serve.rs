@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Serves until a signal; returns the exit status.
 pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
-    let Wanted { service, knobs, listen, threads, io } = read_args(args)?;
+    let Wanted { service, knobs, listen, threads, io, tls } = read_args(args)?;
     let (io, because) = ::run::choose_io(io, &Root::real()).map_err(Failure::machine)?;
     if let Some(because) = because {
         message(&because);
@@ -36,14 +36,20 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
     let memory = host::memory(&Root::real()).map_err(Failure::machine)?;
     let connections = (memory.total / BYTES_A_SOCKET).clamp(1 << 16, 1 << 26) as u32;
     let slots = net::raise_open_files().unwrap_or(1024);
-    let settings = Settings { service, knobs, listen, threads, connections, slots, io };
+    let fingerprint = tls.as_ref().map(tls::Server::fingerprint);
+    let settings = Settings { service, knobs, listen, threads, connections, slots, io, tls };
     let server = Server::start(settings).map_err(|e| Failure::machine(format!("--listen {listen}: {e}")))?;
     let stop = signals::order_to_stop(args.until_stdin_ends)?;
     // Last: who reads this line may send a signal at once.
-    let url = match service {
-        Service::Http => format!("http://{}/", server.address),
-        Service::Delay(_) => format!("tcp://{}", server.address),
+    let url = match (service, &fingerprint) {
+        (Service::Http, None) => format!("http://{}/", server.address),
+        (Service::Http, Some(_)) => format!("https://{}/", server.address),
+        (Service::Delay(_), None) => format!("tcp://{}", server.address),
+        (Service::Delay(_), Some(_)) => format!("tls://{}", server.address),
     };
+    if let Some(fingerprint) = fingerprint {
+        print_stdout(&format!("certificate SHA-256 {fingerprint}\n"))?;
+    }
     let io = if io == Backend::Uring { "io_uring" } else { "epoll" };
     print_stdout(&format!("listening on {url} with {threads} threads, {io}\n"))?;
     guard(&server, service, &stop);
@@ -58,6 +64,7 @@ struct Wanted {
     listen: SocketAddr,
     threads: u32,
     io: IoChoice,
+    tls: Option<tls::Server>,
 }
 
 /// Checks the arguments; reports all mistakes at once.
@@ -86,7 +93,32 @@ fn read_args(args: &ServeArgs) -> Result<Wanted, Failure> {
         slow_accept: m.read("--slow-accept", args.slow_accept.as_deref(), some_rate),
     };
     let io = m.read("--io", Some(&args.io), IoChoice::parse).unwrap_or(IoChoice::Auto);
-    m.end(Wanted { service, knobs, listen, threads: threads.unwrap_or_else(plans::cores), io })
+    let tls = tls(args, &mut m);
+    m.end(Wanted { service, knobs, listen, threads: threads.unwrap_or_else(plans::cores), io, tls })
+}
+
+/// How connections are secured: with the certificate given, or with one made now.
+fn tls(args: &ServeArgs, m: &mut Mistakes) -> Option<tls::Server> {
+    let mut read = |flag: &str, file: &Option<String>| {
+        let file = file.as_ref()?;
+        let text = std::fs::read_to_string(file);
+        text.map_err(|e| m.add(format!("{flag}: {file:?} cannot be read: {e}"))).ok()
+    };
+    let (cert, key) = (read("--tls-cert", &args.tls_cert), read("--tls-key", &args.tls_key));
+    let identity = match (&args.tls_cert, &args.tls_key) {
+        (None, None) if !args.tls => return None,
+        (None, None) => None,
+        (Some(_), Some(_)) => Some(tls::Identity { certificates: cert?, key: key? }),
+        (Some(_), None) => {
+            m.add("--tls-cert: requires --tls-key FILE".to_owned());
+            return None;
+        }
+        (None, Some(_)) => {
+            m.add("--tls-key: requires --tls-cert FILE".to_owned());
+            return None;
+        }
+    };
+    tls::Server::new(identity, &["http/1.1"]).map_err(|why| m.add(why)).ok()
 }
 
 fn some_time(text: &str) -> Result<Nanos, ParseError> {

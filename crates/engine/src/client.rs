@@ -8,7 +8,7 @@
 //!                                              again when the next request is due, or the back-off is over
 //! ```
 
-use net::{Cx, Gone, Io, Key, Program};
+use net::{Cx, Gone, Io, Key, Layered, Program};
 use plan::{Dials, Part};
 use samples::{Destination, Fault, Latency, Tick};
 use units::Nanos;
@@ -20,7 +20,6 @@ use crate::{
     full_load::FullLoad,
     job::Job,
     lateness::Lateness,
-    layer::Layered,
     link::Link,
     pacer::Pacer,
     request::ValueSource,
@@ -58,7 +57,7 @@ pub struct Client {
     link: Link,
     conns: Connections,
     /// The layer between sockets and the protocol, if any.
-    layer: Option<Box<Layered>>,
+    layer: Option<Box<Layered<tls::Error>>>,
     pacer: Pacer,
     /// Where connections come for a number of requests: how many each still has to send.
     calls_left: Vec<u32>,
@@ -93,12 +92,16 @@ impl Client {
         let tick = Tick { from: start, steps: vec![Latency::default(); job.steps], ..Tick::default() };
         let mut tick = Tick { destinations: vec![Destination::default(); job.rows_of_plan], ..tick };
         tick.reserve();
+        let layer = job.tls.as_ref().map(|tls| {
+            let layer = tls.layer().expect("it was checked before the run");
+            Box::new(Layered::new(Box::new(layer.with_capacity(part.places))))
+        });
         Client {
             tuples: tuples.into(),
             source: ValueSource::new(part),
             link,
             conns: Connections::new(part.places),
-            layer: None,
+            layer,
             pacer: Pacer::new(job.load, job.waits, part),
             calls_left: Vec::new(),
             failures: Vec::new(),

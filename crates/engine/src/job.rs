@@ -10,6 +10,7 @@ use crate::{
     op::{self, Op},
     protocol::{Awaited, Protocol},
     request::ValueSource,
+    secured::secured,
 };
 
 /// A population of the plan, or of its probe, compiled.
@@ -21,6 +22,8 @@ pub struct Job {
     /// Steps of the plan, if those of this population are distinguished; else 0.
     pub(crate) steps: usize,
     pub(crate) protocol: Protocol,
+    /// How connections are secured, where they are.
+    pub(crate) tls: Option<tls::Client>,
     pub(crate) destinations: Vec<SocketAddr>,
     /// The row of each destination among those that are counted by themselves; empty where the plan has only one.
     rows: Vec<u8>,
@@ -74,6 +77,7 @@ impl Job {
         };
         Job {
             protocol: Protocol::new(target),
+            tls: secured(population),
             destinations: target.destinations.clone(),
             rows: Vec::new(),
             rows_of_plan: 0,

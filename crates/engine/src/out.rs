@@ -1,8 +1,8 @@
 //! What goes out on a connection: through its layer, where it has one, and counted.
 
-use net::{Cx, Io, Key};
+use net::{Cx, Io, Key, Layered};
 
-use crate::{layer::Layered, request::ValueSource};
+use crate::request::ValueSource;
 
 /// Where something goes out: a connection, and what its variables are filled from.
 pub(crate) struct Out<'a, I: Io> {
@@ -14,7 +14,7 @@ pub(crate) struct Out<'a, I: Io> {
 pub(crate) struct Writer<'a, I: Io> {
     cx: &'a mut Cx<I>,
     k: Key,
-    layer: Option<&'a mut Layered>,
+    layer: Option<&'a mut Layered<tls::Error>>,
     /// Bytes sent, as they leave.
     sent: &'a mut u64,
 }
@@ -23,7 +23,7 @@ impl<'a, I: Io> Out<'a, I> {
     pub(crate) fn new(
         cx: &'a mut Cx<I>,
         k: Key,
-        layer: &'a mut Option<Box<Layered>>,
+        layer: &'a mut Option<Box<Layered<tls::Error>>>,
         sent: &'a mut u64,
         source: &'a mut ValueSource,
     ) -> Out<'a, I> {

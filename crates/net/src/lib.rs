@@ -11,6 +11,7 @@
 mod diag;
 mod icmp;
 pub mod io;
+mod layer;
 mod listeners;
 mod machine;
 mod segments;
@@ -20,6 +21,7 @@ mod trial;
 mod wheel;
 
 pub use icmp::Icmp;
+pub use layer::{Layer, Layered, Opening, Unsealed};
 pub use io::{Backend, Close, Done, Gone, Io, Scratch, What};
 pub use listeners::{Listening, established, established_at, listening, unaccepted_at};
 pub use machine::{SharedListener, block_signals, own_open_files, probe_own_open_files};

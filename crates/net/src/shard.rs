@@ -240,8 +240,9 @@ impl<I: Io, P: Program> Shard<I, P> {
             (false, true) => self.cx.io.hold(k),
             _ => {}
         }
+        let is_asked = self.cx.leftovers.remove(&k.index).is_some();
         self.cx.slab.unset(k, slab::LEFTOVER);
-        if !bytes.is_empty() {
+        if !bytes.is_empty() || is_asked {
             self.cx.slab.set(k, slab::LEFTOVER);
             self.cx.leftovers.insert(k.index, Leftover { bytes, held: full });
         }

@@ -1,7 +1,7 @@
 //! Every flag of `throng run`, once: parser, help and reference, the key of a scenario file of the same name with its schema, and
 //! which verb refuses it all follow from this table. What a value means is read in `flags.rs` and `outputs.rs`.
 
-use crate::key::Kind::{Number, OneOf, Text, TextOrTable, Texts};
+use crate::key::Kind::{Number, OneOf, Text, TextOrTable, Texts, Truth};
 use crate::key::{ANSWER, Key, Kind, PROBE as PROBE_TABLE};
 
 /// A row of the table.
@@ -54,6 +54,9 @@ pub enum Role {
     /// What shows or keeps a run while it lasts. No part of a plan.
     View,
 }
+
+/// The flags that mean something only where connections are secured.
+pub(crate) const OF_TLS: [&Flag; 7] = [&INSECURE, &CACERT, &CERT, &KEY, &SNI, &TLS, &NO_RESUME];
 
 impl Role {
     /// Whether it is about [`crate::Outputs`], and not about the plan.
@@ -198,6 +201,31 @@ flags! {
         .key(Text, "\"planned\"",
             "when to dial a connection again; planned: after a close announced by the server; never: not even \
             then; 1s..30s: also after a loss, with this back-off; default planned");
+    INSECURE: flag("insecure", "", Role::Work,
+        "https://, wss://, tls://: accept any certificate")
+        .short('k')
+        .takes(Takes::Nothing)
+        .key(Truth, "true", "https, wss, tls: accept any certificate; default false");
+    CACERT: flag("cacert", "FILE", Role::Work,
+        "https://, wss://, tls://: trust the certificates in FILE (PEM), instead of the system's")
+        .key(Text, "\"ca.pem\"", "https, wss, tls: trust the certificates in this file (PEM) instead of the system's");
+    CERT: flag("cert", "FILE", Role::Work,
+        "https://, wss://, tls://: present this client certificate chain (PEM); requires --key")
+        .key(Text, "\"client.pem\"", "https, wss, tls: present this client certificate chain (PEM); requires key");
+    KEY: flag("key", "FILE", Role::Work, "Private key of --cert (PEM)")
+        .key(Text, "\"client.key\"", "private key of cert (PEM)");
+    SNI: flag("sni", "NAME", Role::Work,
+        "https://, wss://, tls://: server name to send and to verify the certificate against [default: the \
+        target's host]")
+        .key(Text, "\"example.org\"",
+            "https, wss, tls: server name to send and to verify the certificate against; default the target's host");
+    TLS: flag("tls", "1.2|1.3", Role::Work,
+        "https://, wss://, tls://: offer only this version [default: both]")
+        .key(OneOf(&["1.2", "1.3"]), "\"1.3\"", "https, wss, tls: offer only this version; default both");
+    NO_RESUME: flag("no-resume", "", Role::Work,
+        "https://, wss://, tls://: a full handshake for each connection, without resumption of a session")
+        .takes(Takes::Nothing)
+        .key(Truth, "true", "https, wss, tls: a full handshake for each connection, without resumption; default false");
     SOURCES: flag("sources", "LIST|CIDR", Role::Machine,
         "Local addresses to dial from: a list, or CIDR [default: automatic]")
         .key(Text, "\"10.1.0.0/16\"",

@@ -5,7 +5,7 @@ use crate::request::LONGEST_REQUEST;
 use crate::target::Resolve;
 use crate::{
     Activity, Expectation, ExpectedLength, Hold, IoChoice, Observe, Plan, Population, Probe, Ramp, Reconnect,
-    Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold,
+    Pem, Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold, Tls, TlsVersions, tls,
 };
 use std::fmt;
 use std::net::IpAddr;
@@ -156,9 +156,10 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
     let timeout = r.read(&flag::TIMEOUT, DEFAULT_TIMEOUT, timeout);
     let expect = r.read(&flag::EXPECT, Expectation::default(), |text| expect(text, target.as_ref()));
     let reconnect = r.read(&flag::RECONNECT, Reconnect::Planned, reconnect);
+    let tls = r.tls(target.as_ref().map(|target| target.secure));
     let main = target.map(|target| {
         let activity = activity(&target, think, expect, message);
-        Population { name: "main".to_owned(), target, load, calls, timeout, reconnect, activity }
+        Population { name: "main".to_owned(), target, tls, load, calls, timeout, reconnect, activity }
     });
     let probe = rate.zip(main.clone()).map(|(rate, main)| Probe::new(rate, main));
     let populations: Vec<Population> = main.into_iter().collect();
@@ -284,6 +285,31 @@ impl<'f> FlagReader<'f> {
         text.and_then(|text| Target::parse(text, v4, &[], resolve))
             .map_err(|why| self.add(&flag::TARGET, why))
             .ok()
+    }
+
+    /// How connections are secured; `secure`: whether the target's are, where that is known.
+    fn tls(&mut self, secure: Option<bool>) -> Tls {
+        if secure == Some(false) {
+            for flag in flag::OF_TLS {
+                self.refuse(flag, "requires a target with https://, wss:// or tls://");
+            }
+            return Tls::default();
+        }
+        let roots = self.given(&flag::CACERT, Pem::named);
+        let (cert, key) = (self.given(&flag::CERT, Pem::named), self.given(&flag::KEY, Pem::named));
+        match (self.get(&flag::CERT), self.get(&flag::KEY)) {
+            (Some(_), None) => self.refuse(&flag::CERT, "requires --key FILE"),
+            (None, Some(_)) => self.refuse(&flag::KEY, "requires --cert FILE"),
+            _ => {}
+        }
+        Tls {
+            insecure: self.get(&flag::INSECURE).is_some(),
+            roots,
+            identity: cert.zip(key),
+            server_name: self.given(&flag::SNI, tls::server_name),
+            versions: self.read(&flag::TLS, TlsVersions::Both, tls::versions),
+            resume: self.get(&flag::NO_RESUME).is_none(),
+        }
     }
 
     /// How often WebSocket and TCP send, and what.

@@ -30,6 +30,7 @@ mod stage;
 mod target;
 mod text;
 mod threshold;
+mod tls;
 mod tolerance;
 
 pub use addresses::{SourcePool, Tuple, Tuples};
@@ -56,6 +57,7 @@ pub use stage::{Hold, Ramp, Stage};
 pub use target::Target;
 pub use text::{MAX_NUMBERS, Segment, Text, Values};
 pub use threshold::{Comparison, Figure, Threshold};
+pub use tls::{Pem, Tls, TlsVersions};
 pub use tolerance::Tolerance;
 
 #[cfg(test)]

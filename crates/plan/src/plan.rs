@@ -45,6 +45,12 @@ impl Plan {
         self.populations.iter().map(Population::most_open).fold(probes, u32::saturating_add)
     }
 
+    /// The populations of the load, then those of the probe.
+    pub fn all_populations_mut(&mut self) -> impl Iterator<Item = &mut Population> {
+        let probes = self.probe.iter_mut().flat_map(|probe| &mut probe.populations);
+        self.populations.iter_mut().chain(probes)
+    }
+
     /// All steps, each as its population and its name.
     pub fn steps(&self) -> impl Iterator<Item = (u16, &str)> {
         let named = |(nth, own)| Population::step_names(own).into_iter().map(move |name| (nth, name));

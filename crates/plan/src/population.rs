@@ -2,7 +2,7 @@
 
 use units::{Nanos, Spans};
 
-use crate::{Expectation, Load, Request, Target, Text, text::Place};
+use crate::{Expectation, Load, Request, Target, Text, Tls, text::Place};
 
 /// Connections that do the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Population {
     pub name: String,
     /// The target, and the default path of handshakes and requests.
     pub target: Target,
+    /// How its connections are secured, where they are.
+    pub tls: Tls,
     /// How many, and when.
     pub load: Load,
     /// Requests, or messages with an expected reply, on each connection, after which it is closed; at least 1.

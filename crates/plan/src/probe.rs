@@ -37,6 +37,7 @@ impl Probe {
         let population = |name: &str, connections, idle| Population {
             name: name.to_owned(),
             target: like.target.clone(),
+            tls: like.tls.clone(),
             load: Load::Rate { connections, rate },
             calls: None,
             timeout: like.timeout,

@@ -25,16 +25,30 @@ impl Scheme {
         }
     }
 
-    /// The default port.
-    pub(crate) fn port(self) -> Option<u16> {
+    /// The text before `://` where TLS is below it.
+    fn secure_name(self) -> &'static str {
         match self {
-            Scheme::Http | Scheme::Ws => Some(80),
+            Scheme::Http => "https",
+            Scheme::Ws => "wss",
+            Scheme::Tcp => "tls",
+        }
+    }
+
+    /// As targets have it: `https://`.
+    pub(crate) fn text(self, secure: bool) -> String {
+        format!("{}://", if secure { self.secure_name() } else { self.name() })
+    }
+
+    /// The default port; `secure`: with TLS.
+    pub(crate) fn port(self, secure: bool) -> Option<u16> {
+        match self {
+            Scheme::Http | Scheme::Ws => Some(if secure { 443 } else { 80 }),
             Scheme::Tcp => None,
         }
     }
 
     /// Whether its targets have a path.
-    pub(crate) fn has_path(self) -> bool {
+    pub fn has_path(self) -> bool {
         match self {
             Scheme::Http | Scheme::Ws => true,
             Scheme::Tcp => false,
@@ -64,11 +78,11 @@ impl Scheme {
 
     /// The scheme of a target as typed, in whatever case, where it has one.
     pub fn of_target(text: &str) -> Option<Scheme> {
-        Scheme::split(text).ok().map(|(scheme, _)| scheme)
+        Scheme::split(text).ok().map(|(scheme, ..)| scheme)
     }
 
-    /// The scheme, and what follows `://`. The error has the place and the fix.
-    pub(crate) fn split(text: &str) -> Result<(Scheme, &str), String> {
+    /// The scheme, whether TLS is below it, and what follows `://`. The error has the place and the fix.
+    pub(crate) fn split(text: &str) -> Result<(Scheme, bool, &str), String> {
         let Some((name, rest)) = text.split_once("://") else {
             return Err(if text.ends_with(".toml") {
                 format!("only throng run takes a scenario file; use http://host:port/: {text:?}")
@@ -76,14 +90,14 @@ impl Scheme {
                 format!("{text:?} is not a target; use http://host:port/, ws://host:port/ or tcp://host:port")
             });
         };
-        let scheme = Scheme::ALL.into_iter().find(|scheme| name.eq_ignore_ascii_case(scheme.name()));
-        match (scheme, name.to_ascii_lowercase().as_str()) {
-            (Some(scheme), _) => Ok((scheme, rest)),
-            (None, name @ ("https" | "wss")) => Err(format!(
-                "{name} is not available in this version; use http://, ws:// or tcp://: {text:?}"
-            )),
-            (None, _) => Err(format!("{name:?} is not a scheme; use http://, ws:// or tcp://")),
+        for scheme in Scheme::ALL {
+            for (secure, known) in [(false, scheme.name()), (true, scheme.secure_name())] {
+                if name.eq_ignore_ascii_case(known) {
+                    return Ok((scheme, secure, rest));
+                }
+            }
         }
+        Err(format!("{name:?} is not a scheme; use http://, https://, ws://, wss://, tcp:// or tls://"))
     }
 }
 
@@ -108,9 +122,22 @@ mod tests {
             assert_eq!(Scheme::of_target(text), Some(scheme), "{text}");
             let actual =
                 [scheme.has_path(), scheme.has_requests(), scheme.has_pings(), scheme.needs_message()];
-            assert_eq!((scheme.port(), actual), (port, expected), "{text}");
+            assert_eq!((scheme.port(false), actual), (port, expected), "{text}");
             assert!(text.to_ascii_lowercase().starts_with(&scheme.to_string()), "{text}");
         }
-        assert_eq!(["h:80", "https://h/", "load.toml"].map(Scheme::of_target), [None, None, None]);
+        assert_eq!(["h:80", "gopher://h/", "load.toml"].map(Scheme::of_target), [None, None, None]);
+    }
+
+    #[test]
+    fn each_scheme_has_one_with_tls_below_it() {
+        for (text, scheme, port) in [
+            ("https://h/", Scheme::Http, Some(443)),
+            ("WSS://h/", Scheme::Ws, Some(443)),
+            ("tls://h:9", Scheme::Tcp, None),
+        ] {
+            assert_eq!(Scheme::split(text).map(|(scheme, secure, _)| (scheme, secure)), Ok((scheme, true)));
+            assert_eq!(scheme.port(true), port);
+            assert!(text.to_ascii_lowercase().starts_with(&scheme.text(true)), "{text}");
+        }
     }
 }

@@ -17,6 +17,8 @@ pub struct Target {
     pub text: String,
     /// The protocol.
     pub scheme: Scheme,
+    /// Whether TLS is below it.
+    pub secure: bool,
     /// The host as typed, without port and brackets: a name, an address, or addresses with ranges.
     pub host: String,
     /// All addresses with all ports: at least one, none twice, one family.
@@ -44,11 +46,11 @@ impl Target {
         tables: &[Csv],
         resolve: Resolve,
     ) -> Result<Target, String> {
-        let (scheme, rest) = Scheme::split(text)?;
+        let (scheme, secure, rest) = Scheme::split(text)?;
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-        let path = path_of(scheme, path, tables)?;
+        let path = path_of(scheme, secure, path, tables)?;
         let (host, port) = split_authority(authority)?;
-        let ports = ports(port, scheme)?;
+        let ports = ports(port, scheme, secure)?;
         let (addresses, named) = addresses(host, resolve)?;
 
         let is_free = v4.is_none() && named;
@@ -67,7 +69,8 @@ impl Target {
             return Err(too_many(text));
         }
         let (destinations, others) = (all_of(&addresses, &ports), all_of(&others, &ports));
-        Ok(Target { text: text.to_owned(), scheme, host: host.to_owned(), destinations, others, path, named })
+        let (text, host) = (text.to_owned(), host.to_owned());
+        Ok(Target { text, scheme, secure, host, destinations, others, path, named })
     }
 
     /// The value of the Host header towards destination `i` (RFC 9112 section 3.2): the name or the address,
@@ -80,7 +83,7 @@ impl Target {
             IpAddr::V6(address) => format!("[{address}]"),
         };
         match destination.port() {
-            port if self.scheme.port() == Some(port) => host,
+            port if self.scheme.port(self.secure) == Some(port) => host,
             port => format!("{host}:{port}"),
         }
     }
@@ -119,11 +122,14 @@ fn all_of(addresses: &[IpAddr], ports: &[u16]) -> Vec<SocketAddr> {
     all.filter(|destination| seen.insert(*destination)).collect()
 }
 
-fn path_of(scheme: Scheme, path: &str, tables: &[Csv]) -> Result<Text, String> {
+fn path_of(scheme: Scheme, secure: bool, path: &str, tables: &[Csv]) -> Result<Text, String> {
     match path {
         _ if scheme.has_path() => text::path(path, tables),
         "" | "/" => Ok(Text::default()),
-        _ => Err(format!("{scheme} has no path; use {scheme}host:port: {path:?}")),
+        _ => {
+            let scheme = scheme.text(secure);
+            Err(format!("{scheme} has no path; use {scheme}host:port: {path:?}"))
+        }
     }
 }
 
@@ -149,9 +155,10 @@ fn split_authority(text: &str) -> Result<(&str, Option<&str>), String> {
     Ok((host, port))
 }
 
-fn ports(text: Option<&str>, scheme: Scheme) -> Result<Vec<u16>, String> {
+fn ports(text: Option<&str>, scheme: Scheme, secure: bool) -> Result<Vec<u16>, String> {
     let Some(text) = text else {
-        let port = scheme.port().ok_or("missing port; use tcp://host:port")?;
+        let why = || format!("missing port; use {}host:port", scheme.text(secure));
+        let port = scheme.port(secure).ok_or_else(why)?;
         return Ok(vec![port]);
     };
     let port = |port: String| match port.parse() {

@@ -89,6 +89,24 @@ words! {
         BadAnswer = "bad-answer",
         /// It expects TLS and received plain text.
         TlsExpected = "tls-expected",
+        /// Its certificate was not issued by anyone trusted.
+        UnknownIssuer = "unknown-issuer",
+        /// Its certificate is for another name.
+        WrongName = "wrong-name",
+        /// Its certificate has expired.
+        Expired = "expired-certificate",
+        /// Its certificate is not valid yet.
+        NotYetValid = "not-yet-valid",
+        /// Its certificate cannot be used for another reason.
+        BadCertificate = "bad-certificate",
+        /// It does not accept our certificate, or expects one.
+        CertificateRequired = "certificate-required",
+        /// No TLS version, cipher or protocol that both have.
+        NothingInCommon = "nothing-in-common",
+        /// It ended the connection with an alert of TLS.
+        TlsAlert = "tls-alert",
+        /// It did not respond with TLS.
+        NotTls = "not-tls",
         /// No local address and port were free.
         AddressInUse = "address-in-use",
         /// No memory for another socket.

@@ -44,7 +44,6 @@ impl Handler for Delay {
     }
 
     fn handle_bytes<I: Io>(shard: &mut ServerShard<Delay>, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
-        shard.stats.bytes_in += input.len() as u64;
         if *shard.conn(k) == State::Silent {
             *shard.conn(k) = State::Waiting;
             shard.respond_after(cx, k, shard.handler.0);
@@ -56,9 +55,8 @@ impl Handler for Delay {
         *shard.conn(k) = State::Done;
         if !shard.stalls.next() {
             shard.stats.requests += 1;
-            shard.stats.bytes_out += RESPONSE.len() as u64;
-            cx.send_static(k, RESPONSE);
-            cx.finish(k);
+            shard.out.send_static(cx, k, RESPONSE);
+            shard.out.finish(cx, k);
         }
     }
 }

@@ -124,8 +124,7 @@ impl ServerShard<Http> {
                     decide(self.conn(k), &request);
                     self.accept_upgrade(cx, k, &request);
                     if request.expects_continue && used == input.len() {
-                        self.stats.bytes_out += CONTINUE.len() as u64;
-                        cx.send_static(k, CONTINUE);
+                        self.out.send_static(cx, k, CONTINUE);
                         return used;
                     }
                 }
@@ -162,13 +161,10 @@ impl ServerShard<Http> {
     /// request is complete.
     fn accept_upgrade<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, request: &Request<'_>) {
         let (Body::Echo, Some(offer)) = (self.conn(k).body, request.websocket) else { return };
-        let mut sent = 0;
-        cx.send(k, HEAD_ROOM, |out| {
-            sent = ws::write_accept(out, offer.key).expect("there is room for a head of ours");
-            sent
+        self.out.send(cx, k, HEAD_ROOM, |out| {
+            ws::write_accept(out, offer.key).expect("there is room for a head of ours")
         });
         self.stats.requests += 1;
-        self.stats.bytes_out += sent as u64;
     }
 
     /// Echoes what came on a WebSocket; returns how much of it was used.
@@ -178,7 +174,7 @@ impl ServerShard<Http> {
         };
         let mut echoed = websocket::Echoed::default();
         let stalls = &mut self.stalls;
-        cx.send(k, input.len() + websocket::ROOM, |out| {
+        self.out.send(cx, k, input.len() + websocket::ROOM, |out| {
             echoed = websocket::echo(frames, input, out);
             // What stalls is taken and never echoed.
             if echoed.answered > 0 && stalls.next() {
@@ -187,11 +183,10 @@ impl ServerShard<Http> {
             echoed.written
         });
         self.stats.requests += echoed.answered;
-        self.stats.bytes_out += echoed.written as u64;
         self.stats.errors += u64::from(echoed.breached);
         if echoed.ends {
             self.conn(k).flags |= FINISHING;
-            cx.finish(k);
+            self.out.finish(cx, k);
         }
         echoed.used
     }
@@ -200,8 +195,7 @@ impl ServerShard<Http> {
         let conn = *self.conn(k);
         self.stats.requests += 1;
         if conn.body == Body::Hello && conn.flags == KEEPS_ALIVE {
-            self.stats.bytes_out += HELLO.len() as u64;
-            return cx.send_static(k, HELLO);
+            return self.out.send_static(cx, k, HELLO);
         }
         let stats_text;
         let (status, content_type, body): (u16, _, &[u8]) = match conn.body {
@@ -213,10 +207,9 @@ impl ServerShard<Http> {
             }
             Body::Empty(status) => (status, "", b""),
             Body::UpgradeRequired => {
-                self.stats.bytes_out += websocket::UPGRADE_REQUIRED.len() as u64;
-                cx.send_static(k, websocket::UPGRADE_REQUIRED);
+                self.out.send_static(cx, k, websocket::UPGRADE_REQUIRED);
                 self.conn(k).flags |= FINISHING;
-                return cx.finish(k);
+                return self.out.finish(cx, k);
             }
             Body::Echo => unreachable!("accepted with its head"),
         };
@@ -228,17 +221,14 @@ impl ServerShard<Http> {
             http10: conn.is(HTTP10),
         };
         let body = if conn.is(HEAD) { b"" } else { body };
-        let mut sent = 0;
-        cx.send(k, HEAD_ROOM + body.len(), |out| {
+        self.out.send(cx, k, HEAD_ROOM + body.len(), |out| {
             let head_len = http1::write_response(out, &head).expect("there is room for a head of ours");
             out[head_len..head_len + body.len()].copy_from_slice(body);
-            sent = head_len + body.len();
-            sent
+            head_len + body.len()
         });
-        self.stats.bytes_out += sent as u64;
         if !conn.is(KEEPS_ALIVE) {
             self.conn(k).flags |= FINISHING;
-            cx.finish(k);
+            self.out.finish(cx, k);
         }
     }
 }
@@ -282,23 +272,24 @@ impl Handler for Http {
         conn.is(WAITING)
     }
 
+    fn is_held(conn: &Conn) -> bool {
+        conn.is(WAITING) && !matches!(conn.wire, Wire::Http2(_))
+    }
+
     fn handle_bytes<I: Io>(shard: &mut ServerShard<Http>, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let conn = *shard.conn(k);
         if conn.is(FINISHING) {
             return input.len();
         }
-        let is_waiting = conn.is(WAITING) && !matches!(conn.wire, Wire::Http2(_));
-        if is_waiting || cx.is_write_blocked(k) {
+        if Http::is_held(&conn) || cx.is_write_blocked(k) {
             return 0;
         }
-        let used = match conn.wire {
+        match conn.wire {
             Wire::Fresh => shard.begin(cx, k, input),
             Wire::Http(_) => shard.read(cx, k, input),
             Wire::Http2(session) => http2::read(shard, cx, (k, session), input),
             Wire::WebSocket(_) => shard.echo(cx, k, input),
-        };
-        shard.stats.bytes_in += used as u64;
-        used
+        }
     }
 
     fn respond<I: Io>(shard: &mut ServerShard<Http>, cx: &mut Cx<I>, k: Key) {
@@ -327,7 +318,7 @@ impl Handler for Http {
                 http2::say_goodbye(shard, cx, (k, session));
             }
             if matches!(conn.wire, Wire::WebSocket(_)) && !conn.is(FINISHING) && !cx.is_write_blocked(k) {
-                cx.send(k, ws::MAX_HEADER + ws::MAX_CONTROL, |out| {
+                shard.out.send(cx, k, ws::MAX_HEADER + ws::MAX_CONTROL, |out| {
                     ws::write_close(out, Some(GOING_AWAY), None).expect("there is room for a close")
                 });
             }

@@ -66,10 +66,10 @@ pub(crate) fn read<H: Serve, I: Io>(
     input: &[u8],
 ) -> usize {
     let mut sessions = take(shard);
-    let sent = shard.stats.bytes_out;
+    let sent = shard.out.sent;
     let mut used = 0;
     loop {
-        if shard.stats.bytes_out - sent > ENOUGH {
+        if shard.out.sent - sent > ENOUGH {
             cx.call_again(place.0);
             break;
         }
@@ -80,7 +80,7 @@ pub(crate) fn read<H: Serve, I: Io>(
                 shard.stats.errors += 1;
                 goaway(shard, cx, place, &mut sessions, code);
                 H::flag(shard.conn(place.0), State::Finishing, true);
-                cx.finish(place.0);
+                shard.out.finish(cx, place.0);
                 used = input.len();
                 break;
             }
@@ -254,10 +254,5 @@ fn send<H: Handler, I: Io>(
     room: usize,
     write: impl FnOnce(&mut [u8]) -> Option<usize>,
 ) {
-    let mut sent = 0;
-    cx.send(k, room, |out| {
-        sent = write(out).expect("there is room for a frame of ours");
-        sent
-    });
-    shard.stats.bytes_out += sent as u64;
+    shard.out.send(cx, k, room, |out| write(out).expect("there is room for a frame of ours"));
 }

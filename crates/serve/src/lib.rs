@@ -6,6 +6,8 @@ mod delay;
 mod http;
 mod http2;
 mod knobs;
+mod layered;
+mod out;
 mod routes;
 mod shard;
 mod threads;

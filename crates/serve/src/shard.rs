@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use net::{Cx, Gone, Io, Key, Program};
+use net::{Cx, Gone, Io, Key, Layered, Program};
 use units::Nanos;
 
 use crate::{
     acceptor::Acceptor,
     counters::{Counters, Stats},
     knobs::{Due, Knobs, Stalls, Watch},
+    out::Out,
 };
 
 /// A service: what it does with the input of a connection.
@@ -21,6 +22,11 @@ pub trait Handler: Sized {
 
     /// Whether the response to a connection waits for its time.
     fn is_waiting(conn: &Self::Conn) -> bool;
+
+    /// Whether further input is left alone until then.
+    fn is_held(conn: &Self::Conn) -> bool {
+        Self::is_waiting(conn)
+    }
 
     /// Input. Returns how much of it was used; see [`Program::bytes`].
     fn handle_bytes<I: Io>(shard: &mut ServerShard<Self>, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize;
@@ -43,6 +49,7 @@ pub struct ServerShard<H: Handler> {
     pub(crate) conns: Vec<H::Conn>,
     pub(crate) stats: Stats,
     pub(crate) stalls: Stalls,
+    pub(crate) out: Out,
     acceptor: Acceptor,
     watch: Watch,
     /// Responses that wait for their time.
@@ -58,6 +65,7 @@ impl<H: Handler> ServerShard<H> {
             conns: Vec::new(),
             stats: Stats::default(),
             stalls: Stalls::new(knobs.stalls_of_million),
+            out: Out::default(),
             acceptor: Acceptor::new(counters, shard, knobs),
             watch: Watch::new(knobs),
             waiting: 0,
@@ -90,8 +98,20 @@ impl<H: Handler> ServerShard<H> {
         self.acceptor.read(&self.stats)
     }
 
+    /// Secures connections with this layer.
+    #[must_use]
+    pub fn with_layer(mut self, layer: tls::Tls) -> ServerShard<H> {
+        self.out.layer = Some(Box::new(Layered::new(Box::new(layer))));
+        self
+    }
+
+    fn count_sent(&mut self) {
+        self.stats.bytes_out += std::mem::take(&mut self.out.sent);
+    }
+
     /// A connection has gone, or is about to be closed.
-    fn leave(&mut self, k: Key) {
+    pub(crate) fn leave(&mut self, k: Key) {
+        self.out.layer.iter_mut().for_each(|layer| layer.end(k.index));
         H::left(self, k);
         self.waiting -= u64::from(H::is_waiting(self.conn(k)));
         self.acceptor.left(&mut self.stats);
@@ -108,6 +128,7 @@ impl<H: Handler> Program for ServerShard<H> {
         }
         *self.conn(k) = H::NEW;
         self.watch.opened(cx, k);
+        self.open_layer(cx, k);
     }
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
@@ -116,6 +137,7 @@ impl<H: Handler> Program for ServerShard<H> {
             Due::Response => {
                 self.waiting -= 1;
                 H::respond(self, cx, k);
+                self.count_sent();
             }
             Due::Close(how) => {
                 self.leave(k);
@@ -126,7 +148,13 @@ impl<H: Handler> Program for ServerShard<H> {
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         self.watch.received(cx, k);
-        H::handle_bytes(self, cx, k, input)
+        let used = match self.out.layer {
+            Some(_) => self.read_layer(cx, k, input),
+            None => H::handle_bytes(self, cx, k, input),
+        };
+        self.stats.bytes_in += used as u64;
+        self.count_sent();
+        used
     }
 
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
@@ -142,6 +170,7 @@ impl<H: Handler> Program for ServerShard<H> {
             return next;
         }
         self.has_said_goodbye = H::say_goodbye(self, cx);
+        self.count_sent();
         if self.has_said_goodbye { next } else { cx.now() }
     }
 }

@@ -37,7 +37,7 @@ pub enum Service {
 }
 
 /// How to serve.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// What.
     pub service: Service,
@@ -53,6 +53,8 @@ pub struct Settings {
     pub slots: u32,
     /// What the shards drive.
     pub io: Backend,
+    /// How connections are secured, where they are.
+    pub tls: Option<tls::Server>,
 }
 
 /// A running server.
@@ -74,7 +76,7 @@ impl Server {
         let counters = Arc::new(Counters::growing(settings.threads, size.shards));
         let mut server = Server { address: settings.listen, counters, threads: Vec::new() };
         for shard in 0..settings.threads {
-            let settings = Settings { listen: server.address, ..settings };
+            let settings = Settings { listen: server.address, ..settings.clone() };
             let config = ShardConfig { settings, size, shard, counters: server.counters.clone() };
             match start(config, None) {
                 Ok((thread, address)) => {
@@ -232,6 +234,13 @@ impl ShardConfig {
 
     /// Runs the shard until it has stopped and no response is outstanding; calls `after_turn` with its I/O after each turn.
     fn drive<I: Io, H: Handler>(&self, io: I, program: ServerShard<H>, mut after_turn: impl FnMut(&I)) {
+        let program = match &self.settings.tls {
+            None => program,
+            Some(tls) => {
+                let layer = tls.layer().expect("it was checked when it was made");
+                program.with_layer(layer.with_capacity(self.size.places))
+            }
+        };
         let mut shard = Shard::new(io, self.size.places, program);
         let mut stopped_at = Nanos::NEVER;
         let mut last_turn = false;

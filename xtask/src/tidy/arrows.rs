@@ -9,7 +9,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("wire", &[]),
     ("net", &["units"]),
-    ("tls", &["wire", "units"]),
+    ("tls", &["net"]),
     ("plan", &["units"]),
     ("samples", &["units"]),
     ("stats", &["samples", "units"]),

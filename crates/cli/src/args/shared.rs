@@ -50,18 +50,23 @@ pub(crate) fn refused_by_find(flag: &Flag, value: &str) -> Option<&'static str> 
 fn arg(flag: &'static Flag) -> Arg {
     let arg = Arg::new(flag.name).help(flag.help);
     if flag.takes == Takes::Nothing {
-        return arg.long(flag.name).action(ArgAction::SetTrue);
+        return named(arg, flag).action(ArgAction::SetTrue);
     }
     let arg = arg.value_name(flag.value);
     if flag.name == flag::TARGET.name {
         return arg;
     }
-    let arg = flag.short.into_iter().fold(arg.long(flag.name), Arg::short);
+    let arg = named(arg, flag);
     match flag.takes {
         Takes::Nothing | Takes::One => arg,
         Takes::OneOr(value) => arg.num_args(0..=1).default_missing_value(value),
         Takes::Many => arg.action(ArgAction::Append),
     }
+}
+
+/// With its name, and its letter where it has one.
+fn named(arg: Arg, flag: &Flag) -> Arg {
+    flag.short.into_iter().fold(arg.long(flag.name), Arg::short)
 }
 
 /// Those that a verb has, as typed.

@@ -222,6 +222,7 @@ impl Client {
     pub(super) fn finish<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Client { job, source, tick, layer, .. } = self;
         job.protocol.close(&mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source));
+        self.close_layer(cx, k);
         self.end(cx, k, End::Finished);
     }
 

@@ -1,15 +1,13 @@
 //! Connections with a layer between the socket and the protocol.
 
-use net::{Cx, Io, Key};
+use net::{Cx, Gone, Io, Key, Layered, Program, Unsealed};
+use samples::{Fault, Kind, Stage};
 
 use super::Client;
-use crate::{
-    connections::State,
-    layer::{Layered, Unsealed},
-};
+use crate::connections::State;
 
 impl Client {
-    fn layered(&mut self) -> &mut Layered {
+    fn layered(&mut self) -> &mut Layered<tls::Error> {
         self.layer.as_mut().expect("asked of connections with a layer only")
     }
 
@@ -17,7 +15,10 @@ impl Client {
     pub(super) fn open_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         self.conns.transition(k.index, State::Securing);
         self.exchange(k).started = cx.now();
-        self.layered().layer.open(k.index);
+        let destination = self.conn(k).destination;
+        if self.layered().layer.open(k.index, destination).is_err() {
+            return self.fail(cx, k, Fault::host(Stage::Tls, Kind::Other));
+        }
         self.say_of_layer(cx, k);
         self.wake_at(cx, k, cx.now() + self.job.timeout);
     }
@@ -31,16 +32,23 @@ impl Client {
                     self.say_of_layer(cx, k);
                     return used + n;
                 }
-                Ok(Unsealed::Opened(n)) => {
+                Ok(Unsealed::Opened(n, _)) => {
                     used += n;
                     self.say_of_layer(cx, k);
                     self.open(cx, k);
+                }
+                Ok(Unsealed::Closed(_)) => {
+                    self.gone(cx, k, Gone::Ended);
+                    return input.len();
                 }
                 Ok(Unsealed::Bytes(n, range)) => {
                     self.read_unsealed(cx, k, &input[used..][range]);
                     used += n;
                 }
-                Err(kind) => self.misread(cx, k, kind),
+                Err(error) => {
+                    self.say_of_layer(cx, k);
+                    self.fail(cx, k, Fault::target(Stage::Tls, kind_of(error)));
+                }
             }
             if !cx.is_open(k) {
                 return input.len();
@@ -50,17 +58,41 @@ impl Client {
 
     /// What the protocol does not use is kept for it.
     fn read_unsealed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, bytes: &[u8]) {
-        let mut rest = self.layered().leftovers.remove(&k.index).unwrap_or_default();
-        rest.extend_from_slice(bytes);
-        let used = self.read_all(cx, k, &rest);
-        if used < rest.len() && cx.is_open(k) {
-            rest.drain(..used);
-            self.layered().leftovers.insert(k.index, rest);
+        let leftover = self.layered().take_leftover(k.index, bytes);
+        let bytes = leftover.as_deref().unwrap_or(bytes);
+        let used = self.read_all(cx, k, bytes);
+        if cx.is_open(k) {
+            self.layered().leave(k.index, &bytes[used..]);
+        }
+    }
+
+    /// Nothing more is sent on a connection.
+    pub(super) fn close_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        if let Some(layered) = &mut self.layer {
+            layered.layer.close(k.index);
+            self.say_of_layer(cx, k);
         }
     }
 
     fn say_of_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let sent = self.layered().send_output(cx, k);
         self.tick.counts.bytes_out += sent as u64;
+    }
+}
+
+/// What went wrong, in the words of faults.
+fn kind_of(error: tls::Error) -> Kind {
+    use tls::Error as E;
+    match error {
+        E::UnknownIssuer => Kind::UnknownIssuer,
+        E::WrongName => Kind::WrongName,
+        E::Expired => Kind::Expired,
+        E::NotYetValid => Kind::NotYetValid,
+        E::BadCertificate => Kind::BadCertificate,
+        E::CertificateRequired => Kind::CertificateRequired,
+        E::NothingInCommon => Kind::NothingInCommon,
+        E::Alert(_) => Kind::TlsAlert,
+        E::NotTls => Kind::NotTls,
+        E::TooLong | E::BadMac | E::Unexpected | E::Malformed | E::Flood => Kind::BadAnswer,
     }
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use net::{
-    Close, Cx, Gone, Io, Key, Program, Shard,
+    Close, Cx, Gone, Io, Key, Layer, Layered, Program, Shard,
     io::sim::{self, Faults, Net, SimIo},
 };
 use plan::{Environment, Flags, Plan, Ports, Role, SourcePool, Tuples};
@@ -13,7 +13,6 @@ use units::{Nanos, Rate};
 use super::Client;
 use crate::{
     Control, Job, Link, RateProfile,
-    layer::{Layer, Layered},
     links,
     protocol::Protocol,
 };
@@ -107,7 +106,7 @@ pub(super) fn plan(text: &str) -> Plan {
 #[derive(Default)]
 pub(super) struct Instead {
     pub(super) protocol: Option<Protocol>,
-    pub(super) layer: Option<Box<dyn Layer>>,
+    pub(super) layer: Option<Box<dyn Layer<Error = tls::Error>>>,
     pub(super) splits: bool,
 }
 

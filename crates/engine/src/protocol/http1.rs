@@ -8,7 +8,7 @@ use wire::{
 };
 
 use super::{Awaited, Head, Progress, Response};
-use crate::{check::Check, exchange::Exchange, out::Out, request::Request, tls};
+use crate::{check::Check, exchange::Exchange, expects_tls, out::Out, request::Request};
 
 /// Of a request under way.
 #[derive(Clone, Copy, Debug)]
@@ -79,8 +79,8 @@ pub(super) fn handle_bytes<'a>(
     let Some((exchange, Awaited::Response(check))) = awaiting else { return Err(Kind::BadAnswer) };
     let read = read(state, exchange, input, check);
     let is_tls = match state.status {
-        0 => tls::is_alert(input),
-        status => tls::is_page(status, input),
+        0 => expects_tls::is_alert(input),
+        status => expects_tls::is_page(status, input),
     };
     match read {
         _ if is_tls => Err(Kind::TlsExpected),

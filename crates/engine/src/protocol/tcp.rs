@@ -4,7 +4,7 @@ use net::Io;
 use samples::Kind;
 
 use super::{Awaited, Progress};
-use crate::{check::Check, exchange::Exchange, out::Out, request::Message, tls};
+use crate::{check::Check, exchange::Exchange, expects_tls, out::Out, request::Message};
 
 pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, out: &mut Out<'_, I>) {
     let Out { to, source } = out;
@@ -27,7 +27,7 @@ pub(super) fn handle_bytes<'a>(
     let Some((exchange, Awaited::Message(check, sent))) = awaiting else {
         return Ok(Progress::More(input.len()));
     };
-    if tls::is_alert(input) {
+    if expects_tls::is_alert(input) {
         return Err(Kind::TlsExpected);
     }
     match read(exchange, input, check, sent) {

@@ -14,7 +14,7 @@ use crate::{
     exchange::{Exchange, NOT_OURS},
     out::{Out, Writer},
     request::{Message, ValueSource},
-    tls,
+    expects_tls,
 };
 
 /// Largest message accepted from a server. It is not stored, so this is no question of memory.
@@ -115,7 +115,7 @@ pub(super) fn handle_bytes<'a>(
 ) -> Result<Progress<'a>, Kind> {
     match state {
         State::Open(frames) => read(frames, input, awaiting),
-        State::Upgrading(_) if tls::is_alert(input) => Err(Kind::TlsExpected),
+        State::Upgrading(_) if expects_tls::is_alert(input) => Err(Kind::TlsExpected),
         State::Upgrading(nonce) => {
             let response = websocket::read_response(input, &key(*nonce));
             let is_tls = !matches!(response, Ok(None | Some((_, Response::Accepted)))) && is_tls_page(input);
@@ -136,7 +136,7 @@ pub(super) fn handle_bytes<'a>(
 /// Whether the refusal of an upgrade shows that the target expects TLS.
 fn is_tls_page(input: &[u8]) -> bool {
     let is_refusal = input.starts_with(b"HTTP/1.") && input.get(9..12) == Some(b"400");
-    is_refusal && tls::is_page(400, input)
+    is_refusal && expects_tls::is_page(400, input)
 }
 
 fn read<'a>(

@@ -204,6 +204,12 @@ impl<I: Io> Cx<I> {
         self.again.push_back(k);
     }
 
+    /// Offer further input, even none, when what was sent has left, or after [`Cx::call_again`]: the program keeps some itself.
+    pub fn call_when_drained(&mut self, k: Key) {
+        self.slab.set(k, slab::LEFTOVER);
+        self.leftovers.entry(k.index).or_insert(Leftover { bytes: Vec::new(), held: false });
+    }
+
     /// Connections whose last send has not gone out yet.
     pub fn blocked(&self) -> usize {
         self.io.blocked()

@@ -10,6 +10,7 @@ use crate::flags::{DEFAULT_TIMEOUT, FlagReader, MAX_THREADS, seed, threads};
 use crate::{
     Activity, Csv, Environment, Expectation, Flags, IoChoice, Load, Mistake, Plan, Population, Probe,
     Reconnect, Request, Share, Source, Sources, Stage, Target, Think, Threshold,
+    Tls,
 };
 use std::collections::HashSet;
 
@@ -161,8 +162,12 @@ impl Reader<'_, '_> {
             return None;
         }
         let own = top.section("probe").filter(|section| section.has("target"));
-        let target = match own {
-            Some(section) => self.target(section, "target")?,
+        let (target, tls) = match own {
+            Some(section) => {
+                let target = self.target(section, "target")?;
+                let tls = if target.secure { self.tls(top, true) } else { Tls::default() };
+                (target, tls)
+            }
             None => {
                 let has_requests = |population: &&Population| population.target.scheme.has_requests();
                 let at_top = top.scalar("target").map(|scalar| &scalar.text);
@@ -177,7 +182,7 @@ impl Reader<'_, '_> {
                     }
                     return None;
                 };
-                first.target.clone()
+                (first.target.clone(), first.tls.clone())
             }
         };
         if !target.scheme.has_requests() {
@@ -185,16 +190,17 @@ impl Reader<'_, '_> {
             let why = format!("the probe sends HTTP requests; use http://host:port/: {:?}", target.text);
             section.note(self.notes, "target", why);
         }
-        Some(Probe::new(rate?, probe_population(target)))
+        Some(Probe::new(rate?, probe_population(target, tls)))
     }
 }
 
 /// One that sends the request of its target, as the probe is to.
-fn probe_population(target: Target) -> Population {
+fn probe_population(target: Target, tls: Tls) -> Population {
     let request = Request::get(target.path.clone(), Expectation::default());
     Population {
         name: "probe".to_owned(),
         target,
+        tls,
         load: Load::Held { connections: 1 },
         calls: None,
         timeout: DEFAULT_TIMEOUT,

@@ -7,8 +7,8 @@ use super::step::{StepContext, message};
 use crate::flags::{DEFAULT_PING, DEFAULT_TIMEOUT, reconnect, timeout};
 use crate::text::Place;
 use crate::{
-    Act, Activity, Csv, Environment, Expectation, Load, Population, Reconnect, Scheme, Step, Target, Text,
-    Then, Think,
+    Act, Activity, Csv, Environment, Expectation, Load, Pem, Population, Reconnect, Scheme, Step, Target,
+    Text, Then, Think, Tls, TlsVersions, flag, tls,
 };
 use units::Nanos;
 
@@ -97,6 +97,7 @@ impl Reader<'_, '_> {
         let timeout = self.inherited(own, "timeout", timeout).unwrap_or(DEFAULT_TIMEOUT);
         let reconnect = self.inherited(own, "reconnect", reconnect).unwrap_or(Reconnect::Planned);
         let target = self.target(own, "target")?;
+        let tls = self.tls(own, target.secure);
         let context = StepContext {
             own,
             target: &target,
@@ -105,7 +106,7 @@ impl Reader<'_, '_> {
         };
         let (activity, calls) = self.activity(&context, load, calls);
         let name = name.unwrap_or_default();
-        Some(Population { name, target, load, calls, timeout, reconnect, activity })
+        Some(Population { name, target, tls, load, calls, timeout, reconnect, activity })
     }
 
     /// Defaults of the top level are valid by themselves, even if no population uses them.
@@ -117,6 +118,32 @@ impl Reader<'_, '_> {
         top.read(notes, "ping", Nanos::parse);
         top.read(notes, "message", |text| Text::parse(text, Place::Content, tables));
         expectation::read(notes, top, Context { scheme: Scheme::Http, numbers: None, sent: true });
+    }
+
+    /// How connections are secured: the population's keys, or else the file's top.
+    pub(super) fn tls(&mut self, own: &Section, secure: bool) -> Tls {
+        if !secure {
+            let why = "requires a target with https://, wss:// or tls://";
+            own.refuse(self.notes, &flag::OF_TLS.map(|flag| flag.name), why);
+            return Tls::default();
+        }
+        for (one, other) in [("cert", "key"), ("key", "cert")] {
+            if own.has(one) && !own.has(other) {
+                own.note(self.notes, one, format!("requires {other} = \"FILE\""));
+            }
+        }
+        let cert = self.inherited(own, "cert", Pem::named);
+        let key = self.inherited(own, "key", Pem::named);
+        let truth = |key| own.truth(key).or_else(|| self.top.truth(key)).unwrap_or(false);
+        let (insecure, no_resume) = (truth("insecure"), truth("no-resume"));
+        Tls {
+            insecure,
+            roots: self.inherited(own, "cacert", Pem::named),
+            identity: cert.zip(key),
+            server_name: self.inherited(own, "sni", tls::server_name),
+            versions: self.inherited(own, "tls", tls::versions).unwrap_or(TlsVersions::Both),
+            resume: !no_resume,
+        }
     }
 
     /// The value of a key, of the population or else of the file's top.

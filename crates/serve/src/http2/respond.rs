@@ -168,9 +168,8 @@ pub(super) fn write<H: Serve, I: Io>(
     };
     let body = if exchange.is_head { b"" } else { body };
     let (machine, stream) = (&mut sessions.at(place.1).machine, &mut exchange.stream);
-    let mut sent = 0;
-    cx.send(place.0, 2 * HEAD_ROOM + body.len(), |out| {
-        sent = machine
+    shard.out.send(cx, place.0, 2 * HEAD_ROOM + body.len(), |out| {
+        let mut sent = machine
             .write_headers(out, stream, block, body.is_empty())
             .expect("there is room for a head of ours");
         if !body.is_empty() {
@@ -180,7 +179,6 @@ pub(super) fn write<H: Serve, I: Io>(
         }
         sent
     });
-    shard.stats.bytes_out += sent as u64;
 }
 
 /// Writes more of a body.

@@ -2,13 +2,12 @@
 //!
 //! A record is a length of two bytes, a sort, and so many bytes: a hello (the server's brings the key), data, an alert.
 
-use net::Io;
+use net::{Io, Layer, Layered, Opening, Unsealed};
 use samples::{Kind, Stage};
 use units::Rate;
 use wire::websocket::{Event, Frames, Role, accept_key};
 
 use super::{Instead, MS, Outcome, Output, Serve, plan, run};
-use crate::layer::{Layer, Unsealed};
 
 const HELLO: u8 = 0;
 const DATA: u8 = 1;
@@ -39,37 +38,39 @@ struct Xor {
 }
 
 impl Layer for Xor {
-    fn open(&mut self, index: u32) {
+    type Error = tls::Error;
+
+    fn open(&mut self, index: u32, _: u16) -> Result<(), tls::Error> {
         let at = index as usize;
         self.conns.resize(self.conns.len().max(at + 1), (None, false));
         assert_eq!(self.conns[at], (None, false), "it has ended before");
         self.conns[at] = (None, true);
+        Ok(())
     }
 
-    fn handle_bytes(&mut self, index: u32, input: &mut [u8]) -> Result<Unsealed, Kind> {
+    fn handle_bytes(&mut self, index: u32, input: &mut [u8]) -> Result<Unsealed, tls::Error> {
         let Some((sort, length)) = record(input) else { return Ok(Unsealed::More(0)) };
         let used = HEADER + length;
         let (key, _) = &mut self.conns[index as usize];
         match (sort, *key) {
             (HELLO, None) => {
                 *key = Some(input[HEADER]);
-                Ok(Unsealed::Opened(used))
+                Ok(Unsealed::Opened(used, Opening::default()))
             }
             (DATA, Some(key)) => {
                 input[HEADER..used].iter_mut().for_each(|byte| *byte ^= key);
                 Ok(Unsealed::Bytes(used, HEADER..used))
             }
-            _ => Err(Kind::BadAnswer),
+            _ => Err(tls::Error::Malformed),
         }
     }
 
-    fn poll_bytes(&mut self, index: u32, out: &mut [u8]) -> usize {
-        if !std::mem::take(&mut self.conns[index as usize].1) {
-            return 0;
-        }
-        out[..4].copy_from_slice(&[0, 1, HELLO, b'!']);
-        4
+    fn poll_output(&mut self, index: u32) -> Vec<u8> {
+        let says_hello = std::mem::take(&mut self.conns[index as usize].1);
+        if says_hello { vec![0, 1, HELLO, b'!'] } else { Vec::new() }
     }
+
+    fn close(&mut self, _: u32) {}
 
     fn sealed_len(&self, length: usize) -> usize {
         length + HEADER * length.div_ceil(MOST)

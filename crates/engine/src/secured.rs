@@ -1,0 +1,32 @@
+//! How the connections of a population are secured, in the terms of crate `tls`.
+
+use plan::{Pem, Population, TlsVersions};
+use tls::{Identity, Versions};
+
+/// How the connections of a population are secured; none where they are not.
+pub fn secured(population: &Population) -> Option<tls::Client> {
+    let Population { target, tls: chosen, .. } = population;
+    if !target.secure {
+        return None;
+    }
+    let pem = |pem: &Pem| pem.text.clone();
+    let names = match &chosen.server_name {
+        Some(name) => vec![name.clone()],
+        None if target.is_named() => vec![target.host.clone()],
+        None => target.destinations.iter().map(|destination| destination.ip().to_string()).collect(),
+    };
+    let identity = chosen.identity.as_ref().map(|(chain, key)| Identity { certificates: pem(chain), key: pem(key) });
+    Some(tls::Client {
+        names,
+        roots: chosen.roots.as_ref().map(pem),
+        insecure: chosen.insecure,
+        identity,
+        versions: match chosen.versions {
+            TlsVersions::Both => Versions::Both,
+            TlsVersions::Only12 => Versions::Only12,
+            TlsVersions::Only13 => Versions::Only13,
+        },
+        resume: chosen.resume,
+        alpn: if target.scheme.has_path() { vec!["http/1.1"] } else { Vec::new() },
+    })
+}

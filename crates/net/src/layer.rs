@@ -1,0 +1,138 @@
+//! A layer between a socket and the program: the place for TLS. Without a layer bytes pass as they are, and nothing is kept of
+//! them.
+//!
+//! ```text
+//!  the transport is open ─► open ─► handle_bytes = Opened ─► the program begins ─► … ─► close ─► end
+//! ```
+
+use std::{collections::HashMap, ops::Range};
+
+use crate::{Cx, Io, Key};
+
+/// A layer, with what it keeps of each connection of a shard; a connection is known by its index.
+pub trait Layer {
+    /// What may be wrong with a connection.
+    type Error;
+
+    /// The transport to a destination, by its number, is open.
+    ///
+    /// # Errors
+    /// The layer cannot be opened.
+    fn open(&mut self, index: u32, destination: u16) -> Result<(), Self::Error>;
+
+    /// Reads on, and unseals in place. What it does not use is left as it was, and is passed again with more bytes after it.
+    ///
+    /// # Errors
+    /// What came is not right.
+    fn handle_bytes(&mut self, index: u32, input: &mut [u8]) -> Result<Unsealed, Self::Error>;
+
+    /// The layer's own output, such as a handshake record; empty if there is none.
+    fn poll_output(&mut self, index: u32) -> Vec<u8>;
+
+    /// The maximum length of this many bytes once sealed.
+    fn sealed_len(&self, length: usize) -> usize;
+
+    /// Writes what `bytes` become on their way out; returns how many.
+    fn seal(&mut self, index: u32, bytes: &[u8], out: &mut [u8]) -> usize;
+
+    /// Nothing more is sent on the connection: the peer is notified by the next output.
+    fn close(&mut self, index: u32);
+
+    /// The connection is no more.
+    fn end(&mut self, index: u32);
+}
+
+/// What a layer made of input, with the bytes that were used for it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unsealed {
+    /// Nothing further: come again with more.
+    More(usize),
+    /// The layer is open: the program is next.
+    Opened(usize, Opening),
+    /// These bytes are the program's.
+    Bytes(usize, Range<usize>),
+    /// The peer has said that it sends nothing more.
+    Closed(usize),
+}
+
+/// How a layer was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    /// An earlier session was resumed.
+    pub resumed: bool,
+    /// HTTP/2 was agreed on.
+    pub http2: bool,
+}
+
+/// A layer, and what is kept beside it.
+pub struct Layered<E> {
+    /// The layer.
+    pub layer: Box<dyn Layer<Error = E>>,
+    /// Unsealed bytes that the program has not used yet, by index: a partial head.
+    leftovers: HashMap<u32, Vec<u8>>,
+    /// What goes out, before it is sealed.
+    scratch: Vec<u8>,
+}
+
+impl<E> Layered<E> {
+    /// Nothing is kept yet.
+    pub fn new(layer: Box<dyn Layer<Error = E>>) -> Layered<E> {
+        Layered { layer, leftovers: HashMap::new(), scratch: Vec::new() }
+    }
+
+    /// Sends what `fill` writes into `room` bytes, sealed; `fill` returns how many, and this how many they have become.
+    pub fn send<I: Io>(
+        &mut self,
+        cx: &mut Cx<I>,
+        k: Key,
+        room: usize,
+        fill: impl FnOnce(&mut [u8]) -> usize,
+    ) -> usize {
+        let Layered { layer, scratch, .. } = self;
+        scratch.resize(scratch.len().max(room), 0);
+        let length = fill(&mut scratch[..room]);
+        let mut sealed = 0;
+        cx.send(k, layer.sealed_len(length), |out| {
+            sealed = layer.seal(k.index, &scratch[..length], out);
+            sealed
+        });
+        sealed
+    }
+
+    /// Sends the layer's own output; returns how many bytes.
+    pub fn send_output<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> usize {
+        let output = self.layer.poll_output(k.index);
+        if !output.is_empty() {
+            cx.send(k, output.len(), |out| {
+                out.copy_from_slice(&output);
+                output.len()
+            });
+        }
+        output.len()
+    }
+
+    /// Unsealed bytes that the program left over, and these after them; none where nothing was left over.
+    pub fn take_leftover(&mut self, index: u32, bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut leftover = self.leftovers.remove(&index)?;
+        leftover.extend_from_slice(bytes);
+        Some(leftover)
+    }
+
+    /// The program has not used these bytes yet.
+    pub fn leave(&mut self, index: u32, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.leftovers.insert(index, bytes.to_vec());
+        }
+    }
+
+    /// Bytes that the program has left over.
+    pub fn leftover_len(&self, index: u32) -> usize {
+        self.leftovers.get(&index).map_or(0, Vec::len)
+    }
+
+    /// The connection is no more.
+    pub fn end(&mut self, index: u32) {
+        self.leftovers.remove(&index);
+        self.layer.end(index);
+    }
+}

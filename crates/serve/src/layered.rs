@@ -1,0 +1,84 @@
+//! Connections with a layer between the socket and the service.
+
+use net::{Close, Cx, Io, Key, Layered, Unsealed};
+
+use crate::shard::{Handler, ServerShard};
+
+impl<H: Handler> ServerShard<H> {
+    fn layered(&mut self) -> &mut Layered<tls::Error> {
+        self.out.layer.as_mut().expect("asked of connections with a layer only")
+    }
+
+    /// The transport is open: the layer is opened next, if there is one.
+    pub(crate) fn open_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        if self.out.layer.is_some() && self.layered().layer.open(k.index, 0).is_err() {
+            self.breach(cx, k);
+        }
+    }
+
+    /// Reads on until the service does not take more; returns the bytes used.
+    pub(crate) fn read_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
+        self.offer(cx, k, &[]);
+        let mut used = 0;
+        while cx.is_open(k) {
+            if self.is_held(cx, k) {
+                // What follows stays sealed, and comes again when the connection can be written to, or its response has left.
+                cx.call_when_drained(k);
+                return used;
+            }
+            match self.layered().layer.handle_bytes(k.index, &mut input[used..]) {
+                Ok(Unsealed::More(n)) => {
+                    self.say_of_layer(cx, k);
+                    return used + n;
+                }
+                Ok(Unsealed::Opened(n, _)) => {
+                    used += n;
+                    self.say_of_layer(cx, k);
+                }
+                Ok(Unsealed::Bytes(n, range)) => {
+                    self.offer(cx, k, &input[used..][range]);
+                    used += n;
+                }
+                Ok(Unsealed::Closed(n)) => {
+                    // It may wait for responses to what it has sent; its FIN follows.
+                    used += n;
+                }
+                Err(_) => self.breach(cx, k),
+            }
+        }
+        input.len()
+    }
+
+    fn is_held<I: Io>(&mut self, cx: &Cx<I>, k: Key) -> bool {
+        H::is_held(self.conn(k)) || cx.is_write_blocked(k)
+    }
+
+    /// Offers the service what it left over, and these bytes after it, until it takes no more.
+    fn offer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, bytes: &[u8]) {
+        let leftover = self.layered().take_leftover(k.index, bytes);
+        let bytes = leftover.as_deref().unwrap_or(bytes);
+        let mut used = 0;
+        while used < bytes.len() && cx.is_open(k) {
+            match H::handle_bytes(self, cx, k, &bytes[used..]) {
+                0 => break,
+                n => used += n,
+            }
+        }
+        if cx.is_open(k) {
+            self.layered().leave(k.index, &bytes[used..]);
+        }
+    }
+
+    fn say_of_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let sent = self.layered().send_output(cx, k);
+        self.out.sent += sent as u64;
+    }
+
+    /// The peer broke the protocol, which the layer tells it.
+    fn breach<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.stats.errors += 1;
+        self.say_of_layer(cx, k);
+        self.leave(k);
+        cx.close(k, Close::Graceful);
+    }
+}

@@ -1,0 +1,128 @@
+//! A client's side: what it offers, whom it trusts, and who it is.
+
+use std::sync::Arc;
+
+use rustls::{
+    ClientConfig, RootCertStore, SupportedCipherSuite, SupportedProtocolVersion,
+    client::Resumption,
+    crypto::{CryptoProvider, ring as provider},
+    pki_types::{CertificateDer, ServerName},
+    version::{TLS12, TLS13},
+};
+
+use crate::{
+    handshake::Captured,
+    layer::{Side, Tls},
+    pem::{self, Identity},
+    tickets::Tickets,
+    verify::Verifier,
+};
+
+/// Versions that are offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Versions {
+    /// 1.3 and 1.2.
+    Both,
+    /// 1.2 only.
+    Only12,
+    /// 1.3 only.
+    Only13,
+}
+
+static BOTH: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
+
+/// How connections to a target are secured; the same for all shards.
+#[derive(Clone, Debug)]
+pub struct Client {
+    /// The names that certificates must be for, of each destination; one, if it is the same for all.
+    pub names: Vec<String>,
+    /// Certificates of those who are trusted instead of the system's, as PEM text.
+    pub roots: Option<String>,
+    /// Any certificate will do.
+    pub insecure: bool,
+    /// Who we are.
+    pub identity: Option<Identity>,
+    /// The versions to offer.
+    pub versions: Versions,
+    /// Whether sessions are resumed.
+    pub resume: bool,
+    /// The protocols to offer (RFC 7301), the preferred first.
+    pub alpn: Vec<&'static str>,
+}
+
+impl Client {
+    /// Whether these settings can be used.
+    ///
+    /// # Errors
+    /// A certificate, a key or a name cannot: the flag, and why.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        self.layer().map(|_| ())
+    }
+
+    /// A layer for one shard.
+    ///
+    /// # Errors
+    /// As [`Client::check`].
+    pub fn layer(&self) -> Result<Tls, (&'static str, String)> {
+        let provider = Arc::new(self.provider());
+        let pinned = self.roots.as_deref().map_or(Ok(Vec::new()), pem::certificates);
+        let pinned = pinned.map_err(|e| ("--cacert", e))?;
+        let roots = if self.insecure { None } else { Some(Arc::new(self.roots(&pinned)?)) };
+        let verifier = Verifier::new(roots, pinned, &provider).map_err(|e| ("--cacert", e))?;
+        let config = ClientConfig::builder_with_provider(provider).with_protocol_versions(self.versions());
+        let config = config.map_err(|e| ("--tls", e.to_string()))?;
+        let config = config.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+        let mut config = match &self.identity {
+            None => config.with_no_client_auth(),
+            Some(identity) => {
+                let chain = pem::certificates(&identity.certificates).map_err(|e| ("--cert", e))?;
+                let key = pem::key(&identity.key).map_err(|e| ("--key", e))?;
+                config.with_client_auth_cert(chain, key).map_err(|e| ("--key", e.to_string()))?
+            }
+        };
+        let (captured, tickets) = (Arc::new(Captured::default()), Arc::new(Tickets::default()));
+        config.key_log = captured.clone();
+        config.enable_secret_extraction = true;
+        config.alpn_protocols = self.alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+        config.resumption =
+            if self.resume { Resumption::store(tickets.clone()) } else { Resumption::disabled() };
+        let names = self.names.iter().map(|name| server_name(name)).collect::<Result<_, _>>()?;
+        let tickets = self.resume.then_some(tickets);
+        Ok(Tls::new(Side::Client { config: Arc::new(config), names, tickets }, captured))
+    }
+
+    /// AES-128 before AES-256: what is measured is connections, and a server that follows the client's order saves a fifth.
+    fn provider(&self) -> CryptoProvider {
+        let mut provider = provider::default_provider();
+        let is_aes_256 = |suite: &SupportedCipherSuite| format!("{:?}", suite.suite()).contains("AES_256");
+        provider.cipher_suites.sort_by_key(is_aes_256);
+        provider
+    }
+
+    fn versions(&self) -> &'static [&'static SupportedProtocolVersion] {
+        match self.versions {
+            Versions::Both => &BOTH,
+            Versions::Only12 => &BOTH[1..],
+            Versions::Only13 => &BOTH[..1],
+        }
+    }
+
+    /// Who is trusted to issue certificates.
+    fn roots(&self, given: &[CertificateDer<'static>]) -> Result<RootCertStore, (&'static str, String)> {
+        let mut roots = RootCertStore::empty();
+        for certificate in given {
+            roots.add(certificate.clone()).map_err(|e| ("--cacert", e.to_string()))?;
+        }
+        if self.roots.is_some() {
+            return Ok(roots);
+        }
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        Ok(roots)
+    }
+}
+
+/// A name, or an address, for which no SNI is sent (RFC 6066 section 3).
+fn server_name(name: &str) -> Result<ServerName<'static>, (&'static str, String)> {
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    ServerName::try_from(name.to_owned()).map_err(|_| ("--sni", format!("{name:?} is not a name that a certificate can have")))
+}

@@ -1,0 +1,240 @@
+//! The handshake of one connection, by rustls: fed record by record, so that it never sees what comes after it.
+//!
+//! It is the only file that knows rustls's connections; its interface for callers with their own buffers is not in later versions.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use rustls::{
+    CipherSuite, ClientConfig, ConnectionTrafficSecrets, HandshakeKind, KeyLog, ProtocolVersion, ServerConfig,
+    client::{ClientConnectionData, UnbufferedClientConnection},
+    kernel::KernelConnection,
+    pki_types::ServerName,
+    server::UnbufferedServerConnection,
+    unbuffered::{ConnectionState, EncodeError, EncodeTlsData, UnbufferedStatus},
+};
+
+use crate::{
+    error::Error,
+    keys::{Cipher, Secret, Suite, Version},
+    record,
+};
+
+/// A handshake under way.
+pub(crate) struct Handshake {
+    conn: Conn,
+    /// Bytes of the input that rustls has seen and did not release: of a message in several records.
+    seen: usize,
+    /// The traffic secrets of TLS 1.3, of client and server.
+    secrets: [Option<Secret>; 2],
+}
+
+enum Conn {
+    Client(Box<UnbufferedClientConnection>),
+    Server(Box<UnbufferedServerConnection>),
+}
+
+/// What a handshake comes to.
+pub(crate) struct Outcome {
+    pub(crate) suite: Suite,
+    /// What we send with, and the number of the next record.
+    pub(crate) tx: (Secret, u64),
+    pub(crate) rx: (Secret, u64),
+    /// Whether an earlier session was resumed.
+    pub(crate) resumed: bool,
+    /// Whether the protocol that was agreed on is HTTP/2.
+    pub(crate) alpn: Option<Vec<u8>>,
+    /// A client's, for tickets that are to come.
+    pub(crate) rest: Option<KernelConnection<ClientConnectionData>>,
+}
+
+/// How far a step went.
+enum Step {
+    Again,
+    /// More input is needed.
+    Blocked,
+    Open,
+}
+
+impl Handshake {
+    pub(crate) fn client(config: &Arc<ClientConfig>, name: ServerName<'static>) -> Result<Handshake, Error> {
+        Ok(Handshake::of(Conn::Client(Box::new(UnbufferedClientConnection::new(config.clone(), name)?))))
+    }
+
+    pub(crate) fn server(config: &Arc<ServerConfig>) -> Result<Handshake, Error> {
+        Ok(Handshake::of(Conn::Server(Box::new(UnbufferedServerConnection::new(config.clone())?))))
+    }
+
+    fn of(conn: Conn) -> Handshake {
+        Handshake { conn, seen: 0, secrets: [None, None] }
+    }
+
+    /// Reads on and writes what is to be sent. Returns the bytes that are not needed any more, and whether the handshake is over.
+    pub(crate) fn handle_bytes(
+        &mut self,
+        input: &mut [u8],
+        out: &mut Vec<u8>,
+        captured: &Captured,
+    ) -> Result<(usize, bool), Error> {
+        let (mut used, mut end) = (0, self.seen);
+        loop {
+            let (discarded, step) = self.step(&mut input[used..end], out);
+            used += discarded;
+            for (secret, captured) in self.secrets.iter_mut().zip(captured.take()) {
+                *secret = captured.or(*secret);
+            }
+            match step {
+                Err(error) => {
+                    self.write_alert(&mut input[used..end], out);
+                    return Err(error);
+                }
+                Ok(Step::Again) => {}
+                Ok(Step::Open) => return Ok((used, true)),
+                Ok(Step::Blocked) => match record::length(&input[end..])? {
+                    Some(length) => end += length,
+                    None => {
+                        self.seen = end - used;
+                        return Ok((used, false));
+                    }
+                },
+            }
+        }
+    }
+
+    fn step(&mut self, input: &mut [u8], out: &mut Vec<u8>) -> (usize, Result<Step, Error>) {
+        match &mut self.conn {
+            Conn::Client(conn) => step(conn.process_tls_records(input), out),
+            Conn::Server(conn) => step(conn.process_tls_records(input), out),
+        }
+    }
+
+    /// After an error: writes the alert that rustls has for it. At most what was queued before it comes first.
+    fn write_alert(&mut self, input: &mut [u8], out: &mut Vec<u8>) {
+        for _ in 0..4 {
+            if !matches!(self.step(input, out).1, Ok(Step::Again)) {
+                return;
+            }
+        }
+    }
+
+    /// The handshake is over.
+    pub(crate) fn finish(self) -> Result<Outcome, Error> {
+        let (client, server) = (self.secrets[0], self.secrets[1]);
+        match self.conn {
+            Conn::Client(conn) => {
+                let resumed = conn.handshake_kind() == Some(HandshakeKind::Resumed);
+                let alpn = conn.alpn_protocol().map(<[u8]>::to_vec);
+                let (extracted, rest) = conn.dangerous_into_kernel_connection()?;
+                let suite = suite(rest.negotiated_cipher_suite().suite(), rest.protocol_version())?;
+                let tx = (secret(client, extracted.tx.1, suite)?, extracted.tx.0);
+                let rx = (secret(server, extracted.rx.1, suite)?, extracted.rx.0);
+                Ok(Outcome { suite, tx, rx, resumed, alpn, rest: Some(rest) })
+            }
+            Conn::Server(conn) => {
+                let resumed = conn.handshake_kind() == Some(HandshakeKind::Resumed);
+                let alpn = conn.alpn_protocol().map(<[u8]>::to_vec);
+                let (extracted, rest) = conn.dangerous_into_kernel_connection()?;
+                let suite = suite(rest.negotiated_cipher_suite().suite(), rest.protocol_version())?;
+                let tx = (secret(server, extracted.tx.1, suite)?, extracted.tx.0);
+                let rx = (secret(client, extracted.rx.1, suite)?, extracted.rx.0);
+                Ok(Outcome { suite, tx, rx, resumed, alpn, rest: None })
+            }
+        }
+    }
+}
+
+fn step<D>(status: UnbufferedStatus<'_, '_, D>, out: &mut Vec<u8>) -> (usize, Result<Step, Error>) {
+    let step = match status.state {
+        Err(e) => Err(e.into()),
+        Ok(ConnectionState::EncodeTlsData(data)) => encode(data, out).map(|()| Step::Again),
+        Ok(ConnectionState::TransmitTlsData(data)) => {
+            data.done();
+            Ok(Step::Again)
+        }
+        Ok(ConnectionState::BlockedHandshake) => Ok(Step::Blocked),
+        Ok(ConnectionState::WriteTraffic(_)) => Ok(Step::Open),
+        // The peer has closed before it was open, or sends what may come only then.
+        Ok(_) => Err(Error::Unexpected),
+    };
+    (status.discard, step)
+}
+
+fn encode<D>(mut data: EncodeTlsData<'_, D>, out: &mut Vec<u8>) -> Result<(), Error> {
+    let at = out.len();
+    let room = match data.encode(&mut []) {
+        Err(EncodeError::InsufficientSize(size)) => size.required_size,
+        Err(EncodeError::AlreadyEncoded) | Ok(_) => return Ok(()),
+    };
+    out.resize(at + room, 0);
+    data.encode(&mut out[at..]).map_err(|_| Error::Malformed)?;
+    Ok(())
+}
+
+fn suite(suite: CipherSuite, version: ProtocolVersion) -> Result<Suite, Error> {
+    use CipherSuite as C;
+    let cipher = match suite {
+        C::TLS13_AES_128_GCM_SHA256
+        | C::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256
+        | C::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 => Cipher::Aes128Gcm,
+        C::TLS13_AES_256_GCM_SHA384
+        | C::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384
+        | C::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 => Cipher::Aes256Gcm,
+        C::TLS13_CHACHA20_POLY1305_SHA256
+        | C::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256
+        | C::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 => Cipher::ChaCha20Poly1305,
+        _ => return Err(Error::NothingInCommon),
+    };
+    match version {
+        ProtocolVersion::TLSv1_3 => Ok(Suite { version: Version::Tls13, cipher }),
+        ProtocolVersion::TLSv1_2 => Ok(Suite { version: Version::Tls12, cipher }),
+        _ => Err(Error::NothingInCommon),
+    }
+}
+
+/// A direction's secret: the traffic secret itself in TLS 1.3, for keys change there; else the key.
+fn secret(traffic: Option<Secret>, keys: ConnectionTrafficSecrets, suite: Suite) -> Result<Secret, Error> {
+    if suite.version == Version::Tls13 {
+        return traffic.ok_or(Error::Unexpected);
+    }
+    match &keys {
+        ConnectionTrafficSecrets::Aes128Gcm { key, iv }
+        | ConnectionTrafficSecrets::Aes256Gcm { key, iv }
+        | ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => Ok(Secret::of_key(key.as_ref(), iv.as_ref())),
+        _ => Err(Error::NothingInCommon),
+    }
+}
+
+/// The traffic secrets of the connection that is being driven, which rustls gives to a log only. One of each shard: what is
+/// taken after a step is of the connection that was driven in it.
+#[derive(Debug, Default)]
+pub(crate) struct Captured(Mutex<[Option<Logged>; 2]>);
+
+#[derive(Debug)]
+struct Logged(Vec<u8>);
+
+/// The labels of the two secrets (RFC 9850).
+const LABELS: [&str; 2] = ["CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0"];
+
+impl Captured {
+    fn secrets(&self) -> MutexGuard<'_, [Option<Logged>; 2]> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> [Option<Secret>; 2] {
+        let mut secrets = self.secrets();
+        [0, 1].map(|at| secrets[at].take().map(|Logged(secret)| Secret::of_traffic(&secret)))
+    }
+}
+
+impl KeyLog for Captured {
+    fn log(&self, label: &str, _: &[u8], secret: &[u8]) {
+        if let Some(at) = LABELS.iter().position(|it| *it == label) {
+            self.secrets()[at] = Some(Logged(secret.to_vec()));
+        }
+    }
+
+    fn will_log(&self, label: &str) -> bool {
+        LABELS.contains(&label)
+    }
+}

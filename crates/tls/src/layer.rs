@@ -1,0 +1,329 @@
+//! The layer: what is kept of each connection of a shard, and what becomes of its bytes.
+
+use std::{collections::HashMap, sync::Arc};
+
+use net::{Layer, Opening, Unsealed};
+use rustls::{
+    ClientConfig, ServerConfig, client::ClientConnectionData, kernel::KernelConnection, pki_types::ServerName,
+};
+
+use crate::{
+    error::Error,
+    handshake::{Captured, Handshake, Outcome},
+    keys::{RECORDS_PER_KEY, Secret, Suite, Version},
+    messages::{self, Message},
+    record::{self, Content, MAX_CONTENT},
+    tickets::Tickets,
+    warm::{Direction, Warm},
+};
+
+/// Records in a row that bring no data: tickets, KeyUpdates, empty ones. Servers send a few tickets; OpenSSL has the same
+/// bound.
+const MAX_WITHOUT_DATA: u8 = 32;
+/// Connections whose tickets are waited for at once: what rustls needs to read them is kept for these.
+const MAX_AWAITING_TICKETS: usize = 256;
+/// What announces the end, and a fatal alert, before its number (RFC 8446 section 6).
+const WARNING: u8 = 1;
+const FATAL: u8 = 2;
+const CLOSE_NOTIFY: u8 = 0;
+const USER_CANCELED: u8 = 90;
+
+/// Which end of the connections this is.
+pub(crate) enum Side {
+    Client { config: Arc<ClientConfig>, names: Vec<ServerName<'static>>, tickets: Option<Arc<Tickets>> },
+    Server(Arc<ServerConfig>),
+}
+
+/// TLS of a shard's connections.
+pub struct Tls {
+    side: Side,
+    captured: Arc<Captured>,
+    held: Vec<Held>,
+    handshakes: HashMap<u32, Box<Handshake>>,
+    /// Own output that has not been taken yet.
+    output: HashMap<u32, Vec<u8>>,
+    /// The beginning of a message that comes in several records.
+    partial: HashMap<u32, Vec<u8>>,
+    awaiting_tickets: HashMap<u32, KernelConnection<ClientConnectionData>>,
+    warm: Warm,
+    /// Where a handshake writes, before its output is as long as it has to be.
+    scratch: Vec<u8>,
+}
+
+/// What is kept of an open connection.
+#[derive(Clone, Copy)]
+struct Held {
+    tx: Half,
+    rx: Half,
+    /// None before it is open.
+    suite: Option<Suite>,
+    /// Records in a row that brought no data.
+    without_data: u8,
+    /// A KeyUpdate of the peer asked for one of ours, which is sent before the next data.
+    owes_key_update: bool,
+}
+
+const _: () = assert!(size_of::<Held>() <= 120, "what a million idle connections cost");
+
+/// A direction.
+#[derive(Clone, Copy)]
+struct Half {
+    secret: Secret,
+    /// Of the next record.
+    number: u64,
+}
+
+const NEW: Held = {
+    let half = Half { secret: Secret::NONE, number: 0 };
+    Held { tx: half, rx: half, suite: None, without_data: 0, owes_key_update: false }
+};
+
+impl Tls {
+    pub(crate) fn new(side: Side, captured: Arc<Captured>) -> Tls {
+        Tls {
+            side,
+            captured,
+            held: Vec::new(),
+            handshakes: HashMap::new(),
+            output: HashMap::new(),
+            partial: HashMap::new(),
+            awaiting_tickets: HashMap::new(),
+            warm: Warm::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Reserves memory for this many connections; it is touched only as they come.
+    #[must_use]
+    pub fn with_capacity(mut self, connections: u32) -> Tls {
+        self.held.reserve_exact(connections as usize);
+        self
+    }
+
+    fn shake_hands(&mut self, index: u32, input: &mut [u8]) -> Result<Unsealed, Error> {
+        let Tls { handshakes, scratch, captured, .. } = self;
+        let Some(handshake) = handshakes.get_mut(&index) else { return Err(Error::Unexpected) };
+        if !record::is_plausible(input) {
+            return Err(Error::NotTls);
+        }
+        scratch.clear();
+        let outcome = handshake.handle_bytes(input, scratch, captured);
+        if !scratch.is_empty() {
+            self.output.entry(index).or_default().extend_from_slice(scratch);
+        }
+        let (used, is_over) = outcome?;
+        if !is_over {
+            return Ok(Unsealed::More(used));
+        }
+        let handshake = self.handshakes.remove(&index).expect("it was there just now");
+        Ok(Unsealed::Opened(used, self.opened(index, handshake.finish()?)))
+    }
+
+    fn opened(&mut self, index: u32, outcome: Outcome) -> Opening {
+        let Outcome { suite, tx, rx, resumed, alpn, rest } = outcome;
+        let half = |(secret, number)| Half { secret, number };
+        self.held[index as usize] = Held { tx: half(tx), rx: half(rx), suite: Some(suite), ..NEW };
+        self.warm.forget(index, Direction::Out);
+        self.warm.forget(index, Direction::In);
+        if let (Side::Client { tickets: Some(tickets), names, .. }, Some(rest)) = (&self.side, rest) {
+            let is_wanted = names.len() > 1 || names.first().is_some_and(|name| tickets.wants_more(name));
+            if suite.version == Version::Tls13 && is_wanted && self.awaiting_tickets.len() < MAX_AWAITING_TICKETS {
+                self.awaiting_tickets.insert(index, rest);
+            }
+        }
+        Opening { resumed, http2: alpn.as_deref() == Some(b"h2") }
+    }
+
+    /// Opens records up to one that brings data.
+    fn read_records(&mut self, index: u32, suite: Suite, input: &mut [u8]) -> Result<Unsealed, Error> {
+        let mut used = 0;
+        while let Some(length) = record::length(&input[used..])? {
+            let held = &mut self.held[index as usize];
+            let Half { secret, number } = held.rx;
+            let keys = self.warm.get(index, Direction::In, || secret.keys(suite));
+            let (content, range) = record::open(keys, number, &mut input[used..used + length])?;
+            held.rx.number += 1;
+            let range = used + range.start..used + range.end;
+            used += length;
+            if content == Content::Data && !range.is_empty() {
+                held.without_data = 0;
+                if self.partial.contains_key(&index) {
+                    // A message may not be interrupted (RFC 8446 section 5.1).
+                    return Err(Error::Unexpected);
+                }
+                if !self.awaiting_tickets.is_empty() {
+                    self.awaiting_tickets.remove(&index);
+                }
+                return Ok(Unsealed::Bytes(used, range));
+            }
+            held.without_data += 1;
+            if held.without_data > MAX_WITHOUT_DATA {
+                return Err(Error::Flood);
+            }
+            match content {
+                Content::Data => {}
+                Content::Alert => {
+                    if is_close(&input[range])? {
+                        return Ok(Unsealed::Closed(used));
+                    }
+                }
+                Content::Handshake => self.read_messages(index, suite, &input[range])?,
+            }
+        }
+        Ok(Unsealed::More(used))
+    }
+
+    fn read_messages(&mut self, index: u32, suite: Suite, bytes: &[u8]) -> Result<(), Error> {
+        if suite.version == Version::Tls12 || bytes.is_empty() {
+            // No renegotiation.
+            return Err(Error::Unexpected);
+        }
+        let mut whole = self.partial.remove(&index).unwrap_or_default();
+        whole.extend_from_slice(bytes);
+        let mut rest = &whole[..];
+        while let Some((length, message)) = messages::read(rest)? {
+            rest = &rest[length..];
+            match message {
+                Message::Ticket(body) => self.take_ticket(index, body)?,
+                // The records after it have another key, so nothing may follow in this one (RFC 8446 section 5.1).
+                Message::KeyUpdate { .. } if !rest.is_empty() => return Err(Error::Unexpected),
+                Message::KeyUpdate { asks } => {
+                    let held = &mut self.held[index as usize];
+                    held.rx = Half { secret: held.rx.secret.next(suite), number: 0 };
+                    held.owes_key_update |= asks;
+                    self.warm.forget(index, Direction::In);
+                }
+            }
+        }
+        if !rest.is_empty() {
+            let rest = rest.to_vec();
+            self.partial.insert(index, rest);
+        }
+        Ok(())
+    }
+
+    fn take_ticket(&mut self, index: u32, body: &[u8]) -> Result<(), Error> {
+        if matches!(self.side, Side::Server(_)) {
+            return Err(Error::Unexpected);
+        }
+        match self.awaiting_tickets.get_mut(&index) {
+            None => Ok(()),
+            Some(rest) => rest.handle_new_session_ticket(body).map_err(Error::from),
+        }
+    }
+
+    /// Seals one record.
+    fn seal_record(&mut self, index: u32, content: Content, bytes: &[u8], out: &mut [u8]) -> usize {
+        let held = &mut self.held[index as usize];
+        let Some(suite) = held.suite else { return 0 };
+        let Half { secret, number } = held.tx;
+        held.tx.number += 1;
+        let keys = self.warm.get(index, Direction::Out, || secret.keys(suite));
+        record::seal(keys, number, content, bytes, out)
+    }
+
+    /// Sends a KeyUpdate where one is owed, or the key has been used for long enough; returns its length.
+    fn update_key(&mut self, index: u32, out: &mut [u8]) -> usize {
+        let held = &self.held[index as usize];
+        let Some(suite @ Suite { version: Version::Tls13, .. }) = held.suite else { return 0 };
+        if !held.owes_key_update && held.tx.number < RECORDS_PER_KEY {
+            return 0;
+        }
+        let length = self.seal_record(index, Content::Handshake, &messages::KEY_UPDATED, out);
+        let held = &mut self.held[index as usize];
+        held.tx = Half { secret: held.tx.secret.next(suite), number: 0 };
+        held.owes_key_update = false;
+        self.warm.forget(index, Direction::Out);
+        length
+    }
+
+    fn send_alert(&mut self, index: u32, level: u8, alert: u8) {
+        let mut out = [0; 2 + record::MAX_OVERHEAD];
+        let length = self.seal_record(index, Content::Alert, &[level, alert], &mut out);
+        if length > 0 {
+            self.output.entry(index).or_default().extend_from_slice(&out[..length]);
+        }
+    }
+}
+
+/// Whether an alert says that the peer sends nothing more.
+fn is_close(alert: &[u8]) -> Result<bool, Error> {
+    match alert {
+        [_, CLOSE_NOTIFY] => Ok(true),
+        [_, USER_CANCELED] => Ok(false),
+        [_, other] => Err(Error::of_alert((*other).into())),
+        _ => Err(Error::Malformed),
+    }
+}
+
+impl Layer for Tls {
+    type Error = Error;
+
+    fn open(&mut self, index: u32, destination: u16) -> Result<(), Error> {
+        let at = index as usize;
+        if at >= self.held.len() {
+            self.held.resize(at + 1, NEW);
+        }
+        self.held[at] = NEW;
+        let handshake = match &self.side {
+            Side::Client { config, names, .. } => {
+                let name = names.get(usize::from(destination)).unwrap_or(&names[0]);
+                Handshake::client(config, name.clone())?
+            }
+            Side::Server(config) => Handshake::server(config)?,
+        };
+        self.handshakes.insert(index, Box::new(handshake));
+        self.shake_hands(index, &mut []).map(|_| ())
+    }
+
+    fn handle_bytes(&mut self, index: u32, input: &mut [u8]) -> Result<Unsealed, Error> {
+        let Some(suite) = self.held[index as usize].suite else { return self.shake_hands(index, input) };
+        let outcome = self.read_records(index, suite, input);
+        if let Err(alert) = outcome.as_ref().map_err(|e| e.alert())
+            && let Some(alert) = alert
+        {
+            self.send_alert(index, FATAL, alert);
+        }
+        outcome
+    }
+
+    fn poll_output(&mut self, index: u32) -> Vec<u8> {
+        let held = &self.held[index as usize];
+        if held.owes_key_update {
+            let mut out = [0; messages::KEY_UPDATED.len() + record::MAX_OVERHEAD];
+            let length = self.update_key(index, &mut out);
+            self.output.entry(index).or_default().extend_from_slice(&out[..length]);
+        }
+        if self.output.is_empty() {
+            return Vec::new();
+        }
+        self.output.remove(&index).unwrap_or_default()
+    }
+
+    fn sealed_len(&self, length: usize) -> usize {
+        record::sealed_len(length) + messages::KEY_UPDATED.len() + record::MAX_OVERHEAD
+    }
+
+    fn seal(&mut self, index: u32, bytes: &[u8], out: &mut [u8]) -> usize {
+        let mut length = 0;
+        for part in bytes.chunks(MAX_CONTENT) {
+            length += self.update_key(index, &mut out[length..]);
+            length += self.seal_record(index, Content::Data, part, &mut out[length..]);
+        }
+        length
+    }
+
+    fn close(&mut self, index: u32) {
+        self.send_alert(index, WARNING, CLOSE_NOTIFY);
+    }
+
+    fn end(&mut self, index: u32) {
+        if let Some(held) = self.held.get_mut(index as usize) {
+            *held = NEW;
+        }
+        self.handshakes.remove(&index);
+        self.output.remove(&index);
+        self.partial.remove(&index);
+        self.awaiting_tickets.remove(&index);
+    }
+}

@@ -1,0 +1,138 @@
+//! A server's certificate that is itself among those trusted, as `openssl req -x509` makes them. webpki refuses it as an end
+//! entity where it may sign others too, as it may by default; curl and browsers accept it. What is to be checked is its name and its time.
+
+use rustls::{
+    CertificateError, Error,
+    client::verify_server_name,
+    pki_types::{CertificateDer, ServerName, UnixTime},
+    server::ParsedCertificate,
+};
+
+/// Whether a certificate is for this name, now.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn verify(certificate: &CertificateDer<'_>, name: &ServerName<'_>, now: UnixTime) -> Result<(), Error> {
+    let (not_before, not_after) = validity(certificate).ok_or(CertificateError::BadEncoding)?;
+    if now.as_secs() < not_before {
+        return Err(CertificateError::NotValidYet.into());
+    }
+    if now.as_secs() > not_after {
+        return Err(CertificateError::Expired.into());
+    }
+    verify_server_name(&ParsedCertificate::try_from(certificate)?, name)
+}
+
+const SEQUENCE: u8 = 0x30;
+const VERSION: u8 = 0xa0;
+const UTC_TIME: u8 = 0x17;
+const GENERALIZED_TIME: u8 = 0x18;
+
+/// From when to when a certificate is valid, in seconds since 1970 (RFC 5280 section 4.1.2.5).
+fn validity(certificate: &[u8]) -> Option<(u64, u64)> {
+    let (tag, certificate, _) = element(certificate)?;
+    let (inner_tag, mut fields, _) = element(certificate)?;
+    if (tag, inner_tag) != (SEQUENCE, SEQUENCE) {
+        return None;
+    }
+    // Its version is optional; serial number, signature algorithm and issuer come before its validity.
+    let before = 3 + usize::from(fields.first() == Some(&VERSION));
+    for _ in 0..before {
+        fields = element(fields)?.2;
+    }
+    let (_, validity, _) = element(fields)?;
+    let (first_tag, first, rest) = element(validity)?;
+    let (second_tag, second, _) = element(rest)?;
+    Some((seconds(first_tag, first)?, seconds(second_tag, second)?))
+}
+
+/// Tag and content of the first element, and what follows it (X.690 section 8.1).
+fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (&[tag, first], rest) = bytes.split_first_chunk()?;
+    let (length, rest) = match first {
+        0..=0x7f => (usize::from(first), rest),
+        0x81..=0x83 => {
+            let (length, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
+            (length.iter().fold(0, |all, byte| all << 8 | usize::from(*byte)), rest)
+        }
+        _ => return None,
+    };
+    let (content, rest) = rest.split_at_checked(length)?;
+    Some((tag, content, rest))
+}
+
+/// `YYMMDDhhmmssZ`, or the same with four digits of the year.
+fn seconds(tag: u8, text: &[u8]) -> Option<u64> {
+    let digits = text.strip_suffix(b"Z")?;
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |all, digit| all * 10 + u64::from(digit - b'0'));
+    let (year, rest) = match tag {
+        UTC_TIME => {
+            let (year, rest) = digits.split_at_checked(2)?;
+            let year = number(year);
+            (if year < 50 { 2000 + year } else { 1900 + year }, rest)
+        }
+        GENERALIZED_TIME => {
+            let (year, rest) = digits.split_at_checked(4)?;
+            (number(year), rest)
+        }
+        _ => return None,
+    };
+    let rest: &[u8; 10] = rest.try_into().ok()?;
+    let [month, day, hour, minute, second] = [0, 2, 4, 6, 8].map(|at| number(&rest[at..at + 2]));
+    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    Some(((days(year, month) + day - 1) * 24 + hour) * 3600 + minute * 60 + second)
+}
+
+/// Days from 1970 to the first of a month of the Gregorian calendar.
+fn days(year: u64, month: u64) -> u64 {
+    const BEFORE: [u64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+    let is_leap = year % 4 == 0 && year % 100 != 0 || year % 400 == 0;
+    let leaps = |year: u64| year / 4 - year / 100 + year / 400;
+    (year - 1970) * 365 + leaps(year - 1) - leaps(1969) + BEFORE[month as usize - 1] + u64::from(is_leap && month > 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_seconds() {
+        for (tag, text, expected) in [
+            (UTC_TIME, "700101000000Z", Some(0)),
+            (UTC_TIME, "000229235959Z", Some(951_868_799)),
+            (UTC_TIME, "491231235959Z", Some(2_524_607_999)),
+            (UTC_TIME, "261123120000Z", Some(1_795_435_200)),
+            (GENERALIZED_TIME, "40960101000000Z", Some(67_090_118_400)),
+            (GENERALIZED_TIME, "20240301000000Z", Some(1_709_251_200)),
+            (UTC_TIME, "261323120000Z", None),
+            (UTC_TIME, "2611231200Z", None),
+            (UTC_TIME, "26112312000aZ", None),
+            (UTC_TIME, "261123120000", None),
+            (2, "261123120000Z", None),
+        ] {
+            assert_eq!(seconds(tag, text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_certificate_is_valid_for_its_names_and_at_its_time() {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("it can be made");
+        let certificate = made.cert.der();
+        let (not_before, not_after) = validity(certificate).expect("it has one");
+        assert_eq!((not_before, not_after), (157_766_400, 67_090_118_400));
+        let check = |name: &str, now| {
+            let name = ServerName::try_from(name).expect("a name");
+            verify(certificate, &name, UnixTime::since_unix_epoch(std::time::Duration::from_secs(now)))
+        };
+        assert_eq!(check("localhost", not_before), Ok(()));
+        assert_eq!(check("localhost", not_before - 1), Err(CertificateError::NotValidYet.into()));
+        assert_eq!(check("localhost", not_after + 1), Err(CertificateError::Expired.into()));
+        assert!(matches!(check("example.org", not_before), Err(Error::InvalidCertificate(_))));
+        assert_eq!(validity(&certificate[..20]), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! A server's side: its certificate, and the keys of its tickets.
+
+use std::sync::Arc;
+
+use ring::digest;
+use rustls::{
+    ServerConfig,
+    crypto::ring as provider,
+    pki_types::{CertificateDer, PrivateKeyDer},
+    server::ProducesTickets,
+    version::{TLS12, TLS13},
+};
+
+use crate::{
+    handshake::Captured,
+    layer::{Side, Tls},
+    pem::{self, Identity},
+};
+
+/// How a server's connections are secured; the same for all shards.
+#[derive(Clone, Debug)]
+pub struct Server {
+    text: String,
+    chain: Vec<CertificateDer<'static>>,
+    key: Arc<PrivateKeyDer<'static>>,
+    tickets: Arc<dyn ProducesTickets>,
+    alpn: Vec<&'static str>,
+}
+
+impl Server {
+    /// With this certificate, or one that is made now: for `localhost` and the loopback addresses, signed by itself. `alpn` are
+    /// the protocols that are spoken (RFC 7301).
+    ///
+    /// # Errors
+    /// Certificate and key cannot be used; the text says why.
+    pub fn new(identity: Option<Identity>, alpn: &[&'static str]) -> Result<Server, String> {
+        let identity = identity.map_or_else(made_now, Ok)?;
+        let server = Server {
+            chain: pem::certificates(&identity.certificates).map_err(|e| format!("--tls-cert: {e}"))?,
+            key: Arc::new(pem::key(&identity.key).map_err(|e| format!("--tls-key: {e}"))?),
+            tickets: provider::Ticketer::new().map_err(|e| e.to_string())?,
+            alpn: alpn.to_vec(),
+            text: identity.certificates,
+        };
+        server.layer().map(|_| server)
+    }
+
+    /// The certificate chain, as PEM text.
+    pub fn certificate(&self) -> String {
+        self.text.clone()
+    }
+
+    /// SHA-256 of the certificate, as browsers and openssl show it: `AB:CD:…`.
+    pub fn fingerprint(&self) -> String {
+        let digest = digest::digest(&digest::SHA256, &self.chain[0]);
+        let bytes: Vec<String> = digest.as_ref().iter().map(|byte| format!("{byte:02X}")).collect();
+        bytes.join(":")
+    }
+
+    /// A layer for one shard.
+    ///
+    /// # Errors
+    /// Certificate and key do not belong together, or the key is of a kind that is not supported.
+    pub fn layer(&self) -> Result<Tls, String> {
+        let config = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))
+            .with_protocol_versions(&[&TLS13, &TLS12])
+            .and_then(|config| config.with_no_client_auth().with_single_cert(self.chain.clone(), self.key.clone_key()));
+        let mut config = config.map_err(|e| format!("--tls-cert and --tls-key: {e}"))?;
+        let captured = Arc::new(Captured::default());
+        config.key_log = captured.clone();
+        config.enable_secret_extraction = true;
+        config.alpn_protocols = self.alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+        config.ticketer = self.tickets.clone();
+        config.send_tls13_tickets = 1;
+        Ok(Tls::new(Side::Server(Arc::new(config)), captured))
+    }
+}
+
+fn made_now() -> Result<Identity, String> {
+    let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
+    let made = rcgen::generate_simple_self_signed(names).map_err(|e| e.to_string())?;
+    Ok(Identity { certificates: made.cert.pem(), key: made.signing_key.serialize_pem() })
+}

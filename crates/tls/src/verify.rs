@@ -1,0 +1,128 @@
+//! Whether the server is who it says it is.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use rustls::{
+    CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    client::{
+        WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
+    crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature},
+    pki_types::{CertificateDer, ServerName, UnixTime},
+};
+
+use crate::pinned;
+
+/// How long a chain that was found right need not be looked at again: it might expire meanwhile.
+const VERIFIED_FOR: Duration = Duration::from_secs(10);
+
+/// Checks a chain once for all connections that get the same one, and each connection's signature.
+#[derive(Debug)]
+pub(crate) struct Verifier {
+    trust: Trust,
+    /// Certificates that are trusted themselves.
+    pinned: Vec<CertificateDer<'static>>,
+    algorithms: WebPkiSupportedAlgorithms,
+    verified: Mutex<Option<Verified>>,
+}
+
+/// Who is trusted to issue certificates.
+#[derive(Debug)]
+enum Trust {
+    /// Everyone: any certificate will do.
+    All,
+    /// No one, for this system has no certificates of anyone.
+    None,
+    Roots(Arc<WebPkiServerVerifier>),
+}
+
+#[derive(Debug)]
+struct Verified {
+    chain: Vec<CertificateDer<'static>>,
+    name: ServerName<'static>,
+    until: u64,
+}
+
+impl Verifier {
+    /// Trusts what these roots have issued, and what is pinned; without roots, everything.
+    pub(crate) fn new(
+        roots: Option<Arc<RootCertStore>>,
+        pinned: Vec<CertificateDer<'static>>,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Verifier, String> {
+        let trust = match roots {
+            None => Trust::All,
+            Some(roots) if roots.is_empty() => Trust::None,
+            Some(roots) => {
+                let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider.clone()).build();
+                Trust::Roots(verifier.map_err(|e| e.to_string())?)
+            }
+        };
+        let algorithms = provider.signature_verification_algorithms;
+        Ok(Verifier { trust, pinned, algorithms, verified: Mutex::new(None) })
+    }
+
+    fn was_verified(&self, chain: &[&CertificateDer<'_>], name: &ServerName<'_>, now: UnixTime) -> bool {
+        let verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        verified.as_ref().is_some_and(|it| {
+            now.as_secs() < it.until && it.name == *name && it.chain.iter().eq(chain.iter().copied())
+        })
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let verifier = match &self.trust {
+            Trust::All => return Ok(ServerCertVerified::assertion()),
+            Trust::None => return Err(CertificateError::UnknownIssuer.into()),
+            Trust::Roots(verifier) => verifier,
+        };
+        let chain: Vec<_> = std::iter::once(end_entity).chain(intermediates).collect();
+        if self.was_verified(&chain, name, now) {
+            return Ok(ServerCertVerified::assertion());
+        }
+        if self.pinned.contains(end_entity) {
+            pinned::verify(end_entity, name, now)?;
+        } else {
+            verifier.verify_server_cert(end_entity, intermediates, name, ocsp, now)?;
+        }
+        let chain = chain.into_iter().map(|certificate| certificate.clone().into_owned()).collect();
+        let until = now.as_secs() + VERIFIED_FOR.as_secs();
+        *self.verified.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Verified { chain, name: name.to_owned(), until });
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signed, &self.algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
