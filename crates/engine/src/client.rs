@@ -166,7 +166,7 @@ impl Program for Client {
         let now = cx.now();
         let exchange = *self.exchange(k);
         self.tick.connect.record_seen(self.took(exchange.started, self.dialled_at(cx, k), now));
-        if self.job.protocol.is_known_by_dial(exchange.has_request()) {
+        if self.layer.is_none() && self.job.protocol.is_known_by_dial(exchange.has_request()) {
             self.learn(&exchange, now, true);
         } else if exchange.first {
             self.pacer.learn_dial(now.since(exchange.started), now);

@@ -45,6 +45,8 @@ fn times(all: &mut Summary, summaries: &[Summary], totals: &Tick) {
     all.ramp_latency_us = whole(|s| &s.ramp_latency_us, &totals.ramp_latency);
     all.first_byte_us = whole(|s| &s.first_byte_us, &totals.first_byte);
     all.connect_us = whole(|s| &s.connect_us, &totals.connect);
+    all.tls_us = whole(|s| &s.tls_us, &totals.tls);
+    all.tls_resumed_us = whole(|s| &s.tls_resumed_us, &totals.tls_resumed);
     all.handshake_us = whole(|s| &s.handshake_us, &totals.handshake);
     all.lag_us = whole(|s| &s.lag_us, &totals.lag);
     if all.latency_us.count == 0 && summaries.iter().any(|summary| summary.latency_us.count > 0) {

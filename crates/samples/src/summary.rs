@@ -188,6 +188,10 @@ pub struct Figures {
     pub ramp_latency_us: Quantiles,
     /// From due to connected.
     pub connect_us: Quantiles,
+    /// From when the transport was open to TLS, by a full handshake.
+    pub tls_us: Quantiles,
+    /// The same, by resuming an earlier session.
+    pub tls_resumed_us: Quantiles,
     /// From when the WebSocket upgrade was sent to its 101.
     pub handshake_us: Quantiles,
     /// From due to the first byte of the response, of requests due at full load; HTTP and TCP.
@@ -213,6 +217,8 @@ impl Figures {
         self.latency_us = totals.latency.quantiles();
         self.ramp_latency_us = totals.ramp_latency.quantiles();
         self.connect_us = totals.connect.quantiles();
+        self.tls_us = totals.tls.quantiles();
+        self.tls_resumed_us = totals.tls_resumed.quantiles();
         self.handshake_us = totals.handshake.quantiles();
         self.first_byte_us = totals.first_byte.quantiles();
     }

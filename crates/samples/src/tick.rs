@@ -172,6 +172,10 @@ merged! {
         RampLatency = ramp_latency,
         /// From when a dial was due to the connection.
         Connect = connect,
+        /// From when the transport was open to TLS, by a full handshake.
+        Tls = tls,
+        /// The same, by resuming an earlier session.
+        TlsResumed = tls_resumed,
         /// From when the WebSocket upgrade was sent to its 101.
         Handshake = handshake,
         /// HTTP and TCP: from due to the first byte of the response, of requests due at full load.

@@ -63,6 +63,12 @@ fn connections(s: &Summary, out: &mut String) {
     destinations(s, out);
     row(out, "ramp", format!("{:.1} s, {} connections/s", s.ramp_s, Count(c.open_per_s.round() as u64)));
     row(out, "connect", quantiles(&s.connect_us, "connection"));
+    if is_there(&s.tls_us) {
+        row(out, "tls", quantiles(&s.tls_us, "TLS handshake"));
+    }
+    if is_there(&s.tls_resumed_us) {
+        row(out, "tls resumed", quantiles(&s.tls_resumed_us, "TLS handshake"));
+    }
     if is_there(&s.handshake_us) {
         row(out, "handshake", quantiles(&s.handshake_us, "handshake"));
     }

@@ -256,6 +256,14 @@ ramp_latency: Latency,
  */
 connect: Latency, 
 /**
+ * From when the transport was open to TLS, by a full handshake.
+ */
+tls: Latency, 
+/**
+ * The same, by resuming an earlier session.
+ */
+tls_resumed: Latency, 
+/**
  * From when the WebSocket upgrade was sent to its 101.
  */
 handshake: Latency, 
@@ -1125,6 +1133,14 @@ ramp_latency_us: Quantiles,
  */
 connect_us: Quantiles, 
 /**
+ * From when the transport was open to TLS, by a full handshake.
+ */
+tls_us: Quantiles, 
+/**
+ * The same, by resuming an earlier session.
+ */
+tls_resumed_us: Quantiles, 
+/**
  * From when the WebSocket upgrade was sent to its 101.
  */
 handshake_us: Quantiles, 
@@ -1452,6 +1468,14 @@ ramp_latency_us: Quantiles,
  */
 connect_us: Quantiles, 
 /**
+ * From when the transport was open to TLS, by a full handshake.
+ */
+tls_us: Quantiles, 
+/**
+ * The same, by resuming an earlier session.
+ */
+tls_resumed_us: Quantiles, 
+/**
  * From when the WebSocket upgrade was sent to its 101.
  */
 handshake_us: Quantiles, 
@@ -1512,6 +1536,14 @@ ramp_latency_us: Quantiles,
  * From due to connected.
  */
 connect_us: Quantiles, 
+/**
+ * From when the transport was open to TLS, by a full handshake.
+ */
+tls_us: Quantiles, 
+/**
+ * The same, by resuming an earlier session.
+ */
+tls_resumed_us: Quantiles, 
 /**
  * From when the WebSocket upgrade was sent to its 101.
  */

@@ -75,6 +75,8 @@ export function timeTable(run: Run): Table {
     ["ramp latency", summary?.ramp_latency_us ?? total.ramp_latency.quantiles()],
     ["time to first byte", summary?.first_byte_us ?? total.first_byte.quantiles()],
     ["connect", summary?.connect_us ?? total.connect.quantiles()],
+    ["TLS, full handshake", summary?.tls_us ?? total.tls.quantiles()],
+    ["TLS, resumed", summary?.tls_resumed_us ?? total.tls_resumed.quantiles()],
     ["handshake", summary?.handshake_us ?? total.handshake.quantiles()],
     ["lag (how late throng sent)", summary?.lag_us ?? total.lag.quantiles()],
     ["probe, kept connections", probe?.kept_us ?? total.probe?.kept.quantiles()],

@@ -111,6 +111,7 @@ class Moment:
             "connect": lambda s: [(c.synack, c.synack - c.due, s.dial_late(c)) for c in s.succeeded()],
             "handshake": lambda s: [(h.answered, h.answered - h.asked, 0.0005) for c in s.connections
                                     for h in [c.handshake] if h and h.answered],
+            "tls": lambda s: [], "tls_resumed": lambda s: [],
             "lag": self.lags,
         }
         if name == "probe_latency":

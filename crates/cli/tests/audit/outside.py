@@ -372,6 +372,10 @@ class Scope:
         # A dial that is due at its own time, not by the ramp's rate, waits for the timer's next millisecond.
         return c.syn - c.due + seen + (0.001 if c.due == c.syn else 0.0)
 
+    def tls(self):
+        """The runs that are audited are in plain text, so that the wire can be read."""
+        return Times([], [], exact=True)
+
     def handshake(self):
         shakes = [c.handshake for c in self.connections if c.handshake and c.handshake.answered]
         return Times([h.answered - h.asked for h in shakes], [x.asked - x.due for x in self.exchanges], exact=True)

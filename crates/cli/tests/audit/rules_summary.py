@@ -109,6 +109,8 @@ def figures_of(prefix, scope):
         *times(f"{prefix}latency_us", of(lambda s: s.latency()), WINDOW),
         *times(f"{prefix}ramp_latency_us", of(lambda s: s.ramp_latency()), WINDOW),
         *times(f"{prefix}connect_us", of(lambda s: s.connect()), "wire: SYN-ACKs"),
+        *times(f"{prefix}tls_us", of(lambda s: s.tls()), "no TLS"),
+        *times(f"{prefix}tls_resumed_us", of(lambda s: s.tls()), "no TLS"),
         *times(f"{prefix}handshake_us", of(lambda s: s.handshake()), "wire: 101s"),
         *times(f"{prefix}first_byte_us", of(lambda s: s.first_byte()), WINDOW),
     ]

@@ -5,7 +5,7 @@ from compare import Rule, Setting
 from rules_summary import PERCENTILES
 
 # What a record omits if it is zero.
-HISTOGRAMS = ("latency", "ramp_latency", "connect", "handshake", "first_byte", "ramp_first_byte", "lag", "silence", "kept", "fresh",
+HISTOGRAMS = ("latency", "ramp_latency", "connect", "tls", "tls_resumed", "handshake", "first_byte", "ramp_first_byte", "lag", "silence", "kept", "fresh",
               "held", "shard_rates")
 # As they are at the end of a period.
 STATE = ("index", "until", "phase", "open", "wanted", "resolved", "waiting", "owed", "ramped_at")
@@ -168,6 +168,8 @@ def tick_rules(prefix, scope):
         Rule(f"{prefix}first_byte/*", by(lambda s: s.first_byte()), PAGE),
         Rule(f"{prefix}ramp_first_byte/*", by(lambda s: s.ramp_first_byte()), PAGE),
         Rule(f"{prefix}connect/*", by(lambda s: s.connect()), PAGE),
+        Rule(f"{prefix}tls/*", by(lambda s: s.tls()), PAGE),
+        Rule(f"{prefix}tls_resumed/*", by(lambda s: s.tls()), PAGE),
         Rule(f"{prefix}handshake/*", by(lambda s: s.handshake()), PAGE),
         Rule(f"{prefix}lag/*", by(lambda s: s.lag()), PAGE),
         Rule(f"{prefix}open", s(lambda s: s.left()), "wire: neither lost, closed nor finished before the run's end"),

@@ -177,8 +177,12 @@ impl Client {
     /// open.
     fn censor_dial(&mut self, k: Key, exchange: &Exchange) {
         let conn = *self.conn(k);
-        if conn.state() == State::Dialling { &mut self.tick.connect } else { &mut self.tick.handshake }
-            .censor();
+        match conn.state() {
+            State::Dialling => &mut self.tick.connect,
+            State::Securing => &mut self.tick.tls,
+            _ => &mut self.tick.handshake,
+        }
+        .censor();
         match self.pacer.unsent(exchange.first) {
             _ if !exchange.has_request() => {}
             Unsent::Missed => self.missed_by_dial(exchange),

@@ -32,9 +32,17 @@ impl Client {
                     self.say_of_layer(cx, k);
                     return used + n;
                 }
-                Ok(Unsealed::Opened(n, _)) => {
+                Ok(Unsealed::Opened(n, opening)) => {
                     used += n;
                     self.say_of_layer(cx, k);
+                    let begun = self.exchange(k).started;
+                    let took = self.took(begun, begun, cx.now());
+                    let times = if opening.resumed { &mut self.tick.tls_resumed } else { &mut self.tick.tls };
+                    times.record_seen(took);
+                    let exchange = *self.exchange(k);
+                    if self.job.protocol.is_known_by_dial(exchange.has_request()) {
+                        self.learn(&exchange, cx.now(), true);
+                    }
                     self.open(cx, k);
                 }
                 Ok(Unsealed::Closed(_)) => {

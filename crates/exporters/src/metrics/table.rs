@@ -147,6 +147,16 @@ pub(crate) const TABLE: &[Metric] = &[
         Times(|t| &t.connect),
     ),
     histogram(
+        "throng_tls_seconds",
+        "time from when the transport was open until TLS was, by a full handshake",
+        Times(|t| &t.tls),
+    ),
+    histogram(
+        "throng_tls_resumed_seconds",
+        "time from when the transport was open until TLS was, by resuming a session",
+        Times(|t| &t.tls_resumed),
+    ),
+    histogram(
         "throng_handshake_seconds",
         "time from sending the WebSocket upgrade to receiving the 101",
         Times(|t| &t.handshake),

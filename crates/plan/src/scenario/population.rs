@@ -24,7 +24,7 @@ pub(super) struct Reader<'r, 't> {
 }
 
 /// Heads of the figures: `latency.p99` would be two things if a population had such a name.
-const FIGURES: [&str; 33] = [
+const FIGURES: [&str; 34] = [
     "agents",
     "all",
     "answered",
@@ -55,6 +55,7 @@ const FIGURES: [&str; 33] = [
     "target",
     "thresholds",
     "tls",
+    "tls_resumed",
     "total",
     "verdict",
     "wanted",

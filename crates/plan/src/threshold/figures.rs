@@ -25,6 +25,8 @@ const DISTRIBUTIONS: &[(&str, &str, bool)] = &[
     ("latency_us", "latency", true),
     ("ramp_latency_us", "ramp_latency", true),
     ("connect_us", "connect", true),
+    ("tls_us", "tls", true),
+    ("tls_resumed_us", "tls_resumed", true),
     ("handshake_us", "handshake", true),
     ("first_byte_us", "first_byte", true),
     ("lag_us", "lag", false),
@@ -161,6 +163,8 @@ const OF_POPULATIONS: &[&str] = &[
     "latency_us.",
     "ramp_latency_us.",
     "connect_us.",
+    "tls_us.",
+    "tls_resumed_us.",
     "handshake_us.",
     "first_byte_us.",
 ];

@@ -83,6 +83,8 @@ fn latencies(s: &Summary, out: &mut String) {
         ("latency during the ramp", s.ramp_latency_us),
         ("time to first byte", s.first_byte_us),
         ("connect", s.connect_us),
+        ("TLS, full handshake", s.tls_us),
+        ("TLS, resumed", s.tls_resumed_us),
         ("handshake", s.handshake_us),
         ("probe", probe),
         ("lag (how late throng sent)", s.lag_us),
