@@ -33,7 +33,7 @@ pub(crate) struct Connections {
 }
 
 /// A session, and what is under way on it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Held {
     session: Session,
     /// Index of the exchange that began last of those under way.
@@ -92,6 +92,8 @@ impl Connections {
             }
             let stays = to.is_under_way() || to == State::Idle && !held.session.is_between_messages();
             if !stays {
+                // What it has of its own, it gives back.
+                held.session = Session::Tcp;
                 self.sessions.end(conn.session);
                 conn.session = NOTHING;
             }
@@ -185,6 +187,11 @@ impl Connections {
     /// The exchange at `at`.
     pub(crate) fn at(&self, at: u32) -> &Exchange {
         self.exchanges.seen(at)
+    }
+
+    /// The same, to work on.
+    pub(crate) fn at_mut(&mut self, at: u32) -> &mut Exchange {
+        self.exchanges.at(at)
     }
 
     /// The exchanges of a connection, each with its index; the latest first.

@@ -76,7 +76,7 @@ impl Job {
             _ => true,
         };
         Job {
-            protocol: Protocol::new(target),
+            protocol: Protocol::new(population),
             tls: secured(population),
             destinations: target.destinations.clone(),
             rows: Vec::new(),
@@ -93,6 +93,11 @@ impl Job {
             step_of,
             steps: 0,
         }
+    }
+
+    /// Whether HTTP/2 is spoken.
+    pub(crate) fn is_http2(&self) -> bool {
+        matches!(self.protocol, Protocol::Http2(_))
     }
 
     /// How many connections stay open without a request, where they are dialled on demand.

@@ -62,7 +62,7 @@ pub(crate) fn compile(population: &Population, first_step: u16) -> (Vec<Op>, Vec
         places.push(ops.len() as u16);
         let (op, think) = match &step.act {
             Act::Request { request, think } => {
-                (Op::Request(Request::new(request.clone(), &population.target)), *think)
+                (Op::Request(Request::new(request.clone(), &population.target, population.streams.is_some())), *think)
             }
             Act::Send { text, expected: Some(reply), think } => {
                 (Op::Exchange(Message::new(text, Check::new(reply))), *think)

@@ -10,13 +10,14 @@
 //! whether a further one may begin ([`Session::has_place`]), and gives one up while the others continue ([`Session::cancel`]).
 
 use net::Io;
-use plan::{Scheme, Target};
+use plan::{Population, Scheme};
 use samples::Kind;
 use units::{Nanos, Random};
 
 use crate::{check::Check, exchange::Exchange, op::Op, out::Out, request::Message};
 
 mod http1;
+pub(crate) mod http2;
 #[cfg(test)]
 pub(crate) mod streams;
 mod tcp;
@@ -26,6 +27,7 @@ mod websocket;
 #[derive(Clone, Debug)]
 pub(crate) enum Protocol {
     Http1,
+    Http2(http2::Http2),
     WebSocket(websocket::Upgrade),
     Tcp,
     #[cfg(test)]
@@ -34,9 +36,10 @@ pub(crate) enum Protocol {
 
 /// The state of one connection's protocol: there is one from the dial on, and while a request is under way or something has
 /// come in part.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) enum Session {
     Http1(http1::State),
+    Http2(Box<http2::State>),
     WebSocket(websocket::State),
     Tcp,
     #[cfg(test)]
@@ -86,12 +89,17 @@ pub(crate) enum Progress<'a> {
     /// Nothing further: come again with more.
     More(usize),
     /// What follows belongs to another stream, or to none: come again for that.
-    #[cfg_attr(not(test), expect(dead_code, reason = "what there is has one stream"))]
     Turned(usize),
+    /// Part of what was awaited.
+    Began(usize),
     /// The session is open.
     Opened(usize),
     /// What was awaited is complete.
     Responded(usize),
+    /// It will not come, while the connection goes on.
+    Failed(usize, Kind),
+    /// It will not come, for the server has announced the end of the session before it acted on it.
+    Withdrawn(usize),
     /// An unsolicited message is complete.
     Pushed(usize),
     /// The protocol has output of its own.
@@ -100,9 +108,17 @@ pub(crate) enum Progress<'a> {
     Ending(Reply<'a>),
 }
 
+impl Progress<'_> {
+    /// Whether it is of a response, or of a part of one.
+    pub(crate) fn is_of_response(&self) -> bool {
+        matches!(self, Progress::Began(_) | Progress::Responded(_))
+    }
+}
+
 /// A protocol's own output.
 #[derive(Debug)]
 pub(crate) enum Reply<'a> {
+    Http2(http2::Reply),
     WebSocket(websocket::Reply<'a>),
     #[cfg(test)]
     Streams(streams::Reply),
@@ -111,6 +127,7 @@ pub(crate) enum Reply<'a> {
 impl Reply<'_> {
     pub(crate) fn send<I: Io>(self, out: &mut Out<'_, I>) {
         match self {
+            Reply::Http2(reply) => reply.send(out),
             Reply::WebSocket(reply) => reply.send(out),
             #[cfg(test)]
             Reply::Streams(reply) => reply.send(out),
@@ -138,9 +155,13 @@ pub(crate) struct Head {
 }
 
 impl Protocol {
-    pub(crate) fn new(target: &Target) -> Protocol {
+    pub(crate) fn new(population: &Population) -> Protocol {
+        let target = &population.target;
         match target.scheme {
-            Scheme::Http => Protocol::Http1,
+            Scheme::Http => match population.streams {
+                None => Protocol::Http1,
+                Some(streams) => Protocol::Http2(http2::Http2::new(streams)),
+            },
             Scheme::Ws => Protocol::WebSocket(websocket::Upgrade::new(target)),
             Scheme::Tcp => Protocol::Tcp,
         }
@@ -150,7 +171,7 @@ impl Protocol {
     pub(crate) fn server_may_speak(&self) -> bool {
         match self {
             Protocol::WebSocket(_) => true,
-            Protocol::Http1 | Protocol::Tcp => false,
+            Protocol::Http1 | Protocol::Http2(_) | Protocol::Tcp => false,
             #[cfg(test)]
             Protocol::Streams => true,
         }
@@ -159,7 +180,7 @@ impl Protocol {
     /// Whether sessions have something to do by themselves after a time: [`Session::poll_timeout`].
     pub(crate) fn has_timeouts(&self) -> bool {
         match self {
-            Protocol::Http1 | Protocol::WebSocket(_) | Protocol::Tcp => false,
+            Protocol::Http1 | Protocol::Http2(_) | Protocol::WebSocket(_) | Protocol::Tcp => false,
             #[cfg(test)]
             Protocol::Streams => true,
         }
@@ -169,7 +190,7 @@ impl Protocol {
     pub(crate) fn is_known_by_dial(&self, has_request: bool) -> bool {
         match self {
             Protocol::Http1 => !has_request,
-            Protocol::WebSocket(_) => false,
+            Protocol::Http2(_) | Protocol::WebSocket(_) => false,
             Protocol::Tcp => true,
             #[cfg(test)]
             Protocol::Streams => true,
@@ -178,7 +199,7 @@ impl Protocol {
 
     /// Whether a request that met the close of an idle connection is sent again on another one.
     pub(crate) fn may_send_again(&self) -> bool {
-        matches!(self, Protocol::Http1)
+        matches!(self, Protocol::Http1 | Protocol::Http2(_))
     }
 
     /// Of a connection that is dialled.
@@ -193,6 +214,7 @@ impl Protocol {
     pub(crate) fn session(&self) -> Session {
         match self {
             Protocol::Http1 => Session::Http1(http1::State::new()),
+            Protocol::Http2(http2) => Session::Http2(http2.session()),
             Protocol::WebSocket(_) => Session::WebSocket(websocket::State::open()),
             Protocol::Tcp => Session::Tcp,
             #[cfg(test)]
@@ -208,6 +230,10 @@ impl Protocol {
         out: &mut Out<'_, I>,
     ) -> bool {
         match (self, session) {
+            (Protocol::Http2(_), Session::Http2(_)) => {
+                http2::Http2::open(out);
+                true
+            }
             (Protocol::WebSocket(upgrade), Session::WebSocket(state)) => {
                 upgrade.send(state, destination, out);
                 true
@@ -230,6 +256,9 @@ impl Protocol {
         (exchange.started, exchange.begun) = (out.to.now(), false);
         let is_between_messages = session.is_between_messages();
         match (op, session) {
+            (Op::Request(request), Session::Http2(state)) => {
+                http2::send(request, state, (stream, exchange), destination, out);
+            }
             (Op::Request(request), Session::Http1(state)) => {
                 http1::send(request, state, exchange, destination, out);
             }
@@ -260,7 +289,7 @@ impl Protocol {
         out: &mut Out<'_, I>,
     ) {
         match self {
-            Protocol::Http1 => unreachable!("messages are of ws:// and tcp://"),
+            Protocol::Http1 | Protocol::Http2(_) => unreachable!("messages are of ws:// and tcp://"),
             Protocol::WebSocket(_) => websocket::send(message, exchange, out),
             Protocol::Tcp => tcp::send(message, exchange, out),
             #[cfg(test)]
@@ -277,11 +306,19 @@ impl Protocol {
 }
 
 impl Session {
+    /// Input is read at this time.
+    pub(crate) fn begin_read(&mut self, now: Nanos) {
+        if let Session::Http2(state) = self {
+            state.begin_read(now);
+        }
+    }
+
     /// Which stream the next input belongs to, where `latest` is the one that began last; [`NOTHING`] where it is none.
     ///
     /// [`NOTHING`]: crate::pool::NOTHING
     pub(crate) fn reads(&self, latest: u32) -> u32 {
         match self {
+            Session::Http2(state) => state.reads(),
             Session::Http1(_) | Session::WebSocket(_) | Session::Tcp => latest,
             #[cfg(test)]
             Session::Streams(session) => session.borrow().reads(),
@@ -291,6 +328,7 @@ impl Session {
     /// Whether a further stream may begin beside those under way.
     pub(crate) fn has_place(&self) -> bool {
         match self {
+            Session::Http2(state) => state.has_place(),
             Session::Http1(_) | Session::WebSocket(_) | Session::Tcp => false,
             #[cfg(test)]
             Session::Streams(session) => session.borrow().has_place(),
@@ -300,6 +338,7 @@ impl Session {
     /// Cancels the exchange on `stream`, with a message to the server; false if only closing the connection can do that.
     pub(crate) fn cancel<I: Io>(&mut self, stream: u32, out: &mut Out<'_, I>) -> bool {
         match self {
+            Session::Http2(state) => http2::cancel(state, stream, out),
             #[cfg(test)]
             Session::Streams(session) => streams::cancel(session, stream, out),
             _ => {
@@ -312,7 +351,7 @@ impl Session {
     /// When the protocol's own timer is due; never, if it has none.
     pub(crate) fn poll_timeout(&self) -> Nanos {
         match self {
-            Session::Http1(_) | Session::WebSocket(_) | Session::Tcp => Nanos::NEVER,
+            Session::Http1(_) | Session::Http2(_) | Session::WebSocket(_) | Session::Tcp => Nanos::NEVER,
             #[cfg(test)]
             Session::Streams(session) => session.borrow().poll_timeout(),
         }
@@ -341,6 +380,7 @@ impl Session {
     ) -> Result<Progress<'a>, Kind> {
         match self {
             Session::Http1(state) => http1::handle_bytes(state, input, awaiting),
+            Session::Http2(state) => http2::handle_bytes(state, input, awaiting),
             Session::WebSocket(state) => websocket::handle_bytes(state, input, awaiting),
             Session::Tcp => tcp::handle_bytes(input, awaiting),
             #[cfg(test)]
@@ -361,6 +401,7 @@ impl Session {
     pub(crate) fn is_between_messages(&self) -> bool {
         match self {
             Session::WebSocket(state) => state.is_between_messages(),
+            Session::Http2(_) => false,
             Session::Http1(_) | Session::Tcp => true,
             #[cfg(test)]
             Session::Streams(_) => false,
@@ -371,6 +412,7 @@ impl Session {
     pub(crate) fn response(&self) -> Response {
         match self {
             Session::Http1(state) => state.response(),
+            Session::Http2(state) => state.response(),
             _ => Response { head: None, keeps_alive: true },
         }
     }

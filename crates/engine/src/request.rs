@@ -2,6 +2,7 @@
 
 use plan::{Part, Slice, Target, Text, Values};
 use units::Random;
+use wire::http2::{RequestFields, write_field, write_request_fields};
 
 use crate::check::Check;
 
@@ -110,16 +111,32 @@ pub(crate) struct Request {
     fixed: Vec<&'static [u8]>,
     pub(crate) is_head: bool,
     pub(crate) check: Check,
+    /// `https`, or `http`.
+    scheme: &'static str,
+    /// HTTP/2: the names of its fields, in lower case; empty for one that is not sent.
+    names: Vec<String>,
+    /// HTTP/2: for each destination, the encoded fields where they are always the same, and the content.
+    fixed_fields: Vec<(&'static [u8], &'static [u8])>,
 }
 
 impl Request {
     /// The constant part is written once and kept for the life of the process.
-    pub(crate) fn new(template: plan::Request, target: &Target) -> Request {
+    pub(crate) fn new(template: plan::Request, target: &Target, is_http2: bool) -> Request {
         let check = Check::new(&template.expect);
         let is_head = template.method == "HEAD";
         let hosts = (0..target.destinations.len()).map(|at| target.host_header(at)).collect();
-        let mut request = Request { template, hosts, fixed: Vec::new(), is_head, check };
-        if request.template.is_fixed() {
+        let scheme = if target.secure { "https" } else { "http" };
+        let names = template.headers.iter().map(|(name, _)| http2_name(name)).collect();
+        let (fixed, fixed_fields) = (Vec::new(), Vec::new());
+        let mut request = Request { template, hosts, fixed, is_head, check, scheme, names, fixed_fields };
+        if is_http2 && request.template.is_fixed() {
+            let write = |at| {
+                let mut source = ValueSource::new(0, 0, 1);
+                let (block, content, _) = request.fields(at, 0, &mut source);
+                (&*block.to_vec().leak(), &*content.to_vec().leak())
+            };
+            request.fixed_fields = (0..request.hosts.len()).map(write).collect();
+        } else if request.template.is_fixed() {
             let write = |at| {
                 let mut bytes = vec![0; request.max_len(at)];
                 let length = request.write(at, 0, &mut ValueSource::alone(0), &mut bytes).0;
@@ -134,6 +151,59 @@ impl Request {
     /// The request to a destination, where it never changes.
     pub(crate) fn fixed(&self, destination: usize) -> Option<&'static [u8]> {
         self.fixed.get(destination).copied()
+    }
+
+    /// HTTP/2: its fields, encoded, and its content, for the connection at `index`; and the expected length of its response.
+    pub(crate) fn fields<'a>(
+        &'a self,
+        destination: usize,
+        index: u32,
+        source: &'a mut ValueSource,
+    ) -> (&'a [u8], &'a [u8], u64) {
+        if let Some((block, content)) = self.fixed_fields.get(destination) {
+            return (block, content, self.check.expected(&[]));
+        }
+        let mut scratch = std::mem::take(&mut source.scratch);
+        let room = self.max_len(destination);
+        // Each text as it is, then the fields as they are encoded, which never takes more than that and a few bytes a field.
+        scratch.resize(scratch.len().max(2 * room + 64 + 8 * self.names.len()), 0);
+        let (text, out) = scratch.split_at_mut(room);
+        let mut values = source.values(index);
+        let block = self.write_fields(destination, &mut values, text, out);
+        let content = match &self.template.body {
+            None => 0,
+            Some(body) => body.write(&mut values, text),
+        };
+        let expected = self.check.expected(values.numbers());
+        source.scratch = scratch;
+        let (text, out) = source.scratch.split_at(room);
+        (&out[..block], &text[..content], expected)
+    }
+
+    /// Writes the fields; `text` has room for each of them.
+    fn write_fields(&self, destination: usize, values: &mut Values, text: &mut [u8], out: &mut [u8]) -> usize {
+        const ROOM: &str = "there is room for each field";
+        let own_host = self.template.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+        let path = self.template.path.write(values, text);
+        let fields = RequestFields {
+            method: &self.template.method,
+            scheme: self.scheme,
+            authority: match own_host {
+                Some((_, host)) => host.fixed_text().unwrap_or(&self.hosts[destination]),
+                None => &self.hosts[destination],
+            },
+            path: str::from_utf8(&text[..path]).expect("its segments are texts"),
+            protocol: "",
+        };
+        let mut end = write_request_fields(out, &fields).expect(ROOM);
+        for (name, (_, value)) in self.names.iter().zip(&self.template.headers) {
+            let length = value.write(values, text);
+            if !name.is_empty() {
+                let value = &text[..length];
+                end += write_field(&mut out[end..], name, value).expect(ROOM);
+            }
+        }
+        end
     }
 
     /// Bytes that it may take.
@@ -153,6 +223,15 @@ impl Request {
         let length = self.template.write(&self.hosts[destination], &mut values, out);
         (length, self.check.expected(values.numbers()))
     }
+}
+
+/// The name of a field in HTTP/2; empty for one that belongs to a connection of HTTP/1.1, or is `:authority` (RFC 9113 sections
+/// 8.2.2 and 8.3.1).
+fn http2_name(name: &str) -> String {
+    const NOT_SENT: [&str; 6] =
+        ["connection", "host", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
+    let name = name.to_ascii_lowercase();
+    if NOT_SENT.contains(&name.as_str()) { String::new() } else { name }
 }
 
 /// A message, and what is awaited upon it.

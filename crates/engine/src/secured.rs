@@ -27,6 +27,10 @@ pub fn secured(population: &Population) -> Option<tls::Client> {
             TlsVersions::Only13 => Versions::Only13,
         },
         resume: chosen.resume,
-        alpn: if target.scheme.has_path() { vec!["http/1.1"] } else { Vec::new() },
+        alpn: match population.streams {
+            Some(_) => vec!["h2"],
+            None if target.scheme.has_path() => vec!["http/1.1"],
+            None => Vec::new(),
+        },
     })
 }

@@ -201,6 +201,12 @@ flags! {
         .key(Text, "\"planned\"",
             "when to dial a connection again; planned: after a close announced by the server; never: not even \
             then; 1s..30s: also after a loss, with this back-off; default planned");
+    HTTP2: flag("http2", "", Role::Work,
+        "http://, https://: HTTP/2, over TLS by ALPN, without it with prior knowledge [default: HTTP/1.1]")
+        .takes(Takes::Nothing)
+        .key(Truth, "true", "http, https: HTTP/2, over TLS by ALPN, without it with prior knowledge; default false");
+    STREAMS: flag("streams", "N", Role::Work, "--http2: requests at once on each connection [default: 1]")
+        .key(Number, "10", "http2: requests at once on each connection; default 1");
     INSECURE: flag("insecure", "", Role::Work,
         "https://, wss://, tls://: accept any certificate")
         .short('k')

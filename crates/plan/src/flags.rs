@@ -157,9 +157,10 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
     let expect = r.read(&flag::EXPECT, Expectation::default(), |text| expect(text, target.as_ref()));
     let reconnect = r.read(&flag::RECONNECT, Reconnect::Planned, reconnect);
     let tls = r.tls(target.as_ref().map(|target| target.secure));
+    let streams = r.streams(scheme);
     let main = target.map(|target| {
         let activity = activity(&target, think, expect, message);
-        Population { name: "main".to_owned(), target, tls, load, calls, timeout, reconnect, activity }
+        Population { name: "main".to_owned(), target, tls, streams, load, calls, timeout, reconnect, activity }
     });
     let probe = rate.zip(main.clone()).map(|(rate, main)| Probe::new(rate, main));
     let populations: Vec<Population> = main.into_iter().collect();
@@ -287,6 +288,21 @@ impl<'f> FlagReader<'f> {
             .ok()
     }
 
+    /// HTTP/2: requests at once on a connection.
+    fn streams(&mut self, scheme: Option<Scheme>) -> Option<u16> {
+        if scheme.is_some_and(|scheme| !scheme.has_requests()) {
+            for flag in [&flag::HTTP2, &flag::STREAMS] {
+                self.refuse(flag, "requires a target with http:// or https://");
+            }
+            return None;
+        }
+        if self.get(&flag::HTTP2).is_none() {
+            self.refuse(&flag::STREAMS, "requires --http2");
+            return None;
+        }
+        Some(self.read(&flag::STREAMS, 1, streams))
+    }
+
     /// How connections are secured; `secure`: whether the target's are, where that is known.
     fn tls(&mut self, secure: Option<bool>) -> Tls {
         if secure == Some(false) {
@@ -349,6 +365,14 @@ pub(crate) const DEFAULT_PING: Nanos = Nanos::from_secs(30);
 
 /// More threads than this are a slip of the finger.
 pub(crate) const MAX_THREADS: u32 = 1_024;
+
+/// Requests at once on a connection of HTTP/2.
+pub(crate) fn streams(text: &str) -> Result<u16, ParseError> {
+    within(text, u32::from(MAX_STREAMS), "a number of streams", "1 to 1,024").map(|n| n as u16)
+}
+
+/// More streams than this no server in use allows.
+const MAX_STREAMS: u16 = 1_024;
 
 pub(crate) fn connections(text: &str) -> Result<u32, ParseError> {
     within(text, u32::MAX, "a number of connections", "1 to 4,294,967,295, as 100k or 1m")

@@ -13,6 +13,8 @@ pub struct Population {
     pub target: Target,
     /// How its connections are secured, where they are.
     pub tls: Tls,
+    /// HTTP/2: requests at once on a connection; none is HTTP/1.1.
+    pub streams: Option<u16>,
     /// How many, and when.
     pub load: Load,
     /// Requests, or messages with an expected reply, on each connection, after which it is closed; at least 1.

@@ -38,6 +38,7 @@ impl Probe {
             name: name.to_owned(),
             target: like.target.clone(),
             tls: like.tls.clone(),
+            streams: like.streams.map(|_| 1),
             load: Load::Rate { connections, rate },
             calls: None,
             timeout: like.timeout,

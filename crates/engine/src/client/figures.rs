@@ -1,6 +1,5 @@
 //! What a response, or the lack of one, adds to the tick beside its latency.
 
-use net::Key;
 use samples::{Tick, Timing, Took};
 use units::Nanos;
 
@@ -52,13 +51,13 @@ impl Client {
         self.at(destination).into_iter().for_each(|own| own.latency.censor());
     }
 
-    /// Input on a connection with an outstanding request: its first byte, unless there was one before.
-    pub(super) fn begun(&mut self, k: Key, now: Nanos) {
+    /// Input for an outstanding request: its first byte, unless there was one before.
+    pub(super) fn begun(&mut self, stream: u32, now: Nanos) {
         // Unsolicited messages of a server have a first byte that belongs to no response.
         if self.job.protocol.server_may_speak() {
             return;
         }
-        let exchange = self.exchange(k);
+        let exchange = self.conns.at_mut(stream);
         if std::mem::replace(&mut exchange.begun, true) {
             return;
         }

@@ -1,7 +1,8 @@
 //! Input: responses, unsolicited messages, and the end of a session.
 
 use net::{Cx, Io, Key};
-use samples::{Fault, Kind};
+use samples::{Fault, Kind, Stage};
+use units::Nanos;
 
 use super::Client;
 use crate::{
@@ -27,18 +28,22 @@ impl Client {
 
     /// Reads all that has come; returns the bytes used.
     pub(super) fn read_all<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
-        if self.conn(k).state() == State::Busy {
-            self.begun(k, cx.now());
+        let has_streams = self.job.is_http2();
+        if self.conn(k).state() == State::Busy && !has_streams {
+            self.begun(self.conns.latest(k.index), cx.now());
         }
         let mut used = 0;
         loop {
-            let (stream, progress) = self.read(k, &input[used..]);
+            let (stream, progress) = self.read(k, &input[used..], cx.now());
+            if has_streams && progress.as_ref().is_ok_and(Progress::is_of_response) {
+                self.begun(stream, cx.now());
+            }
             match progress {
                 Ok(Progress::More(n)) => {
                     self.rest_if_quiet(k);
                     return used + n;
                 }
-                Ok(Progress::Turned(n)) => used += n,
+                Ok(Progress::Turned(n) | Progress::Began(n)) => used += n,
                 Ok(Progress::Opened(n)) => {
                     used += n;
                     self.session_opened(cx, k);
@@ -46,10 +51,19 @@ impl Client {
                 Ok(Progress::Responded(n)) => {
                     used += n;
                     self.response_complete(cx, k, stream);
-                    if used < input.len() && cx.is_open(k) && self.conn(k).state() == State::Busy {
+                    let is_next = used < input.len() && cx.is_open(k) && !has_streams;
+                    if is_next && self.conn(k).state() == State::Busy {
                         // What is awaited next came along with it.
-                        self.begun(k, cx.now());
+                        self.begun(self.conns.latest(k.index), cx.now());
                     }
+                }
+                Ok(Progress::Failed(n, kind)) => {
+                    used += n;
+                    self.stream_failed(cx, k, stream, kind);
+                }
+                Ok(Progress::Withdrawn(n)) => {
+                    used += n;
+                    self.withdrawn(k, stream);
                 }
                 Ok(Progress::Pushed(n)) => {
                     used += n;
@@ -76,15 +90,32 @@ impl Client {
     }
 
     /// Reads on, up to the next thing that happens; also the stream that it is of.
-    fn read<'a>(&mut self, k: Key, input: &'a [u8]) -> (u32, Result<Progress<'a>, Kind>) {
+    fn read<'a>(&mut self, k: Key, input: &'a [u8], now: Nanos) -> (u32, Result<Progress<'a>, Kind>) {
         let Client { job, conns, source, .. } = self;
         conns.open_session(k.index, || job.protocol.session());
         let (stream, conn, session, exchange) = conns.reading(k.index);
+        session.begin_read(now);
         let asked = exchange.filter(|_| conn.state() == State::Busy).map(|exchange| {
             let awaited = job.awaited(exchange.at, exchange.nth, k.index, source);
             (exchange, awaited)
         });
         (stream, session.handle_bytes(input, asked))
+    }
+
+    /// A response will not come, while the connection goes on.
+    fn stream_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32, kind: Kind) {
+        let destination = self.conn(k).destination;
+        let exchange = self.conns.end_exchange(k.index, stream);
+        self.failed(&exchange, destination, cx.now());
+        self.count_fault(destination, Fault::target(Stage::Exchange, kind));
+        self.go_on_beside(cx, k);
+    }
+
+    /// A response will not come, for the server has announced the end of the session: the request is due again on the next one.
+    fn withdrawn(&mut self, k: Key, stream: u32) {
+        let exchange = self.conns.end_exchange(k.index, stream);
+        self.settle(&exchange);
+        self.tick.counts.withdrawn += 1;
     }
 
     /// Something came that is not right.
@@ -103,7 +134,10 @@ impl Client {
         let exchange = *self.exchange(k);
         self.learn(&exchange, cx.now(), true);
         let asked = exchange.started;
-        self.tick.handshake.record_seen(self.took(asked, asked, cx.now()));
+        // Over TLS the server's SETTINGS come before it is asked: there is no time to measure.
+        if self.layer.is_none() || !self.job.is_http2() {
+            self.tick.handshake.record_seen(self.took(asked, asked, cx.now()));
+        }
         self.connected(cx, k);
     }
 

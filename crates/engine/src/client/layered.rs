@@ -43,6 +43,10 @@ impl Client {
                     if self.job.protocol.is_known_by_dial(exchange.has_request()) {
                         self.learn(&exchange, cx.now(), true);
                     }
+                    if self.job.is_http2() && !opening.http2 {
+                        self.fail(cx, k, Fault::target(Stage::Tls, Kind::NothingInCommon));
+                        return input.len();
+                    }
                     self.open(cx, k);
                 }
                 Ok(Unsealed::Closed(_)) => {

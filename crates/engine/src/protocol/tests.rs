@@ -220,7 +220,7 @@ fn protocols_differ_in_these_properties() {
         ("tcp://127.0.0.1:1", [false, true, true, false]),
     ] {
         let plan = plan::from_flags(&Flags::new(url), &around).expect("a plan without mistakes");
-        let protocol = Protocol::new(&plan.populations[0].target);
+        let protocol = Protocol::new(&plan.populations[0]);
         let actual = [
             protocol.server_may_speak(),
             protocol.is_known_by_dial(false),

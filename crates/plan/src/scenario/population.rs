@@ -4,7 +4,7 @@ use super::document::{Notes, Section};
 use super::expectation::{self, Context};
 use super::load;
 use super::step::{StepContext, message};
-use crate::flags::{DEFAULT_PING, DEFAULT_TIMEOUT, reconnect, timeout};
+use crate::flags::{DEFAULT_PING, DEFAULT_TIMEOUT, reconnect, streams, timeout};
 use crate::text::Place;
 use crate::{
     Act, Activity, Csv, Environment, Expectation, Load, Pem, Population, Reconnect, Scheme, Step, Target,
@@ -99,6 +99,7 @@ impl Reader<'_, '_> {
         let reconnect = self.inherited(own, "reconnect", reconnect).unwrap_or(Reconnect::Planned);
         let target = self.target(own, "target")?;
         let tls = self.tls(own, target.secure);
+        let streams = self.streams(own, &target);
         let context = StepContext {
             own,
             target: &target,
@@ -107,7 +108,7 @@ impl Reader<'_, '_> {
         };
         let (activity, calls) = self.activity(&context, load, calls);
         let name = name.unwrap_or_default();
-        Some(Population { name, target, tls, load, calls, timeout, reconnect, activity })
+        Some(Population { name, target, tls, streams, load, calls, timeout, reconnect, activity })
     }
 
     /// Defaults of the top level are valid by themselves, even if no population uses them.
@@ -145,6 +146,21 @@ impl Reader<'_, '_> {
             versions: self.inherited(own, "tls", tls::versions).unwrap_or(TlsVersions::Both),
             resume: !no_resume,
         }
+    }
+
+    /// HTTP/2: requests at once on a connection.
+    fn streams(&mut self, own: &Section, target: &Target) -> Option<u16> {
+        let keys = [flag::HTTP2.name, flag::STREAMS.name];
+        if !target.scheme.has_requests() {
+            own.refuse(self.notes, &keys, "requires a target with http:// or https://");
+            return None;
+        }
+        let is_http2 = own.truth("http2").or_else(|| self.top.truth("http2")).unwrap_or(false);
+        if !is_http2 && own.has("streams") {
+            own.note(self.notes, "streams", "requires http2 = true");
+        }
+        let streams = self.inherited(own, "streams", streams).unwrap_or(1);
+        is_http2.then_some(streams)
     }
 
     /// The value of a key, of the population or else of the file's top.

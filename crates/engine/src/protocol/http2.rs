@@ -1,0 +1,334 @@
+//! HTTP/2: requests on as many streams of a connection as are wanted, each with its own response.
+
+use std::cell::RefCell;
+
+use net::Io;
+use samples::Kind;
+use units::Nanos;
+use wire::http2::{
+    self, CLIENT_PREFACE, Code, Connection, Context, Event, Method, Role, SETTINGS_ACK, Scratch, Stream,
+};
+
+use super::{Awaited, Head, Progress, Response};
+use crate::{check::Check, exchange::Exchange, out::Out, pool::NOTHING, request::Request};
+
+thread_local! {
+    /// Where heads are put together: one for all connections of a shard, which has a thread.
+    static SCRATCH: RefCell<Box<Scratch>> = RefCell::default();
+}
+
+/// What all connections share.
+#[derive(Clone, Debug)]
+pub(crate) struct Http2 {
+    /// Requests at once on a connection.
+    streams: u16,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct State {
+    connection: Connection,
+    /// Requests under way, in the order in which they began.
+    under_way: Vec<UnderWay>,
+    /// The exchange that the input is for.
+    reads: u32,
+    /// The last complete response.
+    last: (u16, u16),
+    most: u16,
+    /// The server has sent its SETTINGS, which the client is to be told.
+    opens: bool,
+    /// The server does not act on streams above this.
+    refused_above: u32,
+    second: u32,
+    /// Output that waits for its turn.
+    queued: Option<Reply>,
+    /// Bodies of which a part waits for the peer's windows, each by its exchange.
+    blocked: Vec<(u32, Vec<u8>)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    exchange: u32,
+    stream: Stream,
+    /// 0 before the head has come.
+    status: u16,
+    head_bytes: u16,
+}
+
+/// Frames of ours that reply to frames of the peer's.
+#[derive(Debug)]
+pub(crate) struct Reply(Vec<u8>);
+
+/// Room for the longest reply: a GOAWAY.
+const REPLY: usize = 32;
+
+impl Reply {
+    fn of(write: impl FnOnce(&mut [u8]) -> Option<usize>) -> Reply {
+        let mut out = [0; REPLY];
+        let length = write(&mut out).expect("there is room for a short frame");
+        Reply(out[..length].to_vec())
+    }
+
+    pub(super) fn send<I: Io>(self, out: &mut Out<'_, I>) {
+        if !self.0.is_empty() {
+            out.to.send(self.0.len(), |out| {
+                out.copy_from_slice(&self.0);
+                self.0.len()
+            });
+        }
+    }
+}
+
+impl Http2 {
+    pub(super) fn new(streams: u16) -> Http2 {
+        Http2 { streams }
+    }
+
+    pub(super) fn session(&self) -> Box<State> {
+        Box::new(State {
+            connection: Connection::new(Role::Client),
+            under_way: Vec::with_capacity(self.streams.into()),
+            reads: NOTHING,
+            last: (0, 0),
+            most: self.streams,
+            opens: false,
+            refused_above: u32::MAX,
+            second: 0,
+            queued: None,
+            blocked: Vec::new(),
+        })
+    }
+
+    pub(super) fn open<I: Io>(out: &mut Out<'_, I>) {
+        out.to.send_static(CLIENT_PREFACE);
+    }
+}
+
+impl State {
+    pub(super) fn reads(&self) -> u32 {
+        self.reads
+    }
+
+    pub(super) fn has_place(&self) -> bool {
+        self.under_way.len() < usize::from(self.most) && self.connection.is_open() && self.connection.has_place()
+    }
+
+    /// Input is read at this time.
+    pub(super) fn begin_read(&mut self, now: Nanos) {
+        self.second = (now.millis() / 1000) as u32;
+    }
+
+    pub(super) fn response(&self) -> Response {
+        let (status, bytes) = self.last;
+        let head = Head { status, bytes, keep_alive_s: None };
+        // With the last response that the server owes, the connection ends.
+        let keeps_alive = !self.connection.is_leaving() || !self.under_way.is_empty();
+        Response { head: Some(head).filter(|head| head.status != 0), keeps_alive }
+    }
+
+    fn place(&self, number: u32) -> Option<usize> {
+        self.under_way.iter().position(|it| it.stream.id() == number)
+    }
+
+    /// A request has ended, with a response or without.
+    fn end(&mut self, place: usize) -> UnderWay {
+        self.reads = NOTHING;
+        let ended = self.under_way.remove(place);
+        self.blocked.retain(|(exchange, _)| *exchange != ended.exchange);
+        ended
+    }
+
+    /// Sends as much of the bodies that wait as the windows allow now.
+    fn unblock(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for (exchange, rest) in &mut self.blocked {
+            let Some(it) = self.under_way.iter_mut().find(|it| it.exchange == *exchange) else { continue };
+            let at = out.len();
+            out.resize(at + room(rest.len()), 0);
+            let (written, taken) = self.connection.write_data(&mut out[at..], &mut it.stream, rest, true);
+            out.truncate(at + written);
+            rest.drain(..taken);
+        }
+        self.blocked.retain(|(_, rest)| !rest.is_empty());
+        out
+    }
+}
+
+/// Room for a body in frames.
+fn room(body: usize) -> usize {
+    body + (body / http2::MAX_FRAME + 1) * 9
+}
+
+pub(super) fn send<I: Io>(
+    request: &Request,
+    state: &mut State,
+    (index, exchange): (u32, &mut Exchange),
+    destination: usize,
+    out: &mut Out<'_, I>,
+) {
+    let State { connection, under_way, blocked, .. } = state;
+    let Out { to, source } = out;
+    let (block, body, expected) = request.fields(destination, to.index(), source);
+    exchange.expected = expected;
+    let method = if request.is_head { Method::Head } else { Method::Other };
+    to.send(block.len() + room(body.len()) + 2 * REPLY, |out| {
+        let begun = connection.write_request(out, block, body.is_empty(), method);
+        let (mut written, mut stream) = begun.expect("there is room, and a place");
+        if !body.is_empty() {
+            let (sent, taken) = connection.write_data(&mut out[written..], &mut stream, body, true);
+            written += sent;
+            if taken < body.len() {
+                blocked.push((index, body[taken..].to_vec()));
+            }
+        }
+        under_way.push(UnderWay { exchange: index, stream, status: 0, head_bytes: 0 });
+        written
+    });
+}
+
+/// Gives up a request, which the server is told.
+pub(super) fn cancel<I: Io>(state: &mut State, exchange: u32, out: &mut Out<'_, I>) -> bool {
+    let Some(place) = state.under_way.iter().position(|it| it.exchange == exchange) else { return false };
+    let mut ended = state.end(place);
+    out.to.send(REPLY, |out| {
+        let written = state.connection.cancel(out, &mut ended.stream, Code::CANCEL);
+        written.expect("there is room for a short frame")
+    });
+    true
+}
+
+pub(super) fn handle_bytes<'a>(
+    state: &mut State,
+    input: &'a [u8],
+    awaiting: Option<(&mut Exchange, Awaited)>,
+) -> Result<Progress<'a>, Kind> {
+    if let Some(reply) = state.queued.take() {
+        return Ok(Progress::Reply(0, super::Reply::Http2(reply)));
+    }
+    if std::mem::take(&mut state.opens) {
+        return Ok(Progress::Opened(0));
+    }
+    if state.connection.is_leaving() {
+        if let Some(progress) = leave(state) {
+            return Ok(progress);
+        }
+    }
+    if !state.connection.is_open() && input.starts_with(b"HTTP/1.") {
+        return Err(Kind::NothingInCommon);
+    }
+    let place = state.place(state.connection.reads(input));
+    let exchange = place.map_or(NOTHING, |place| state.under_way[place].exchange);
+    if exchange != state.reads {
+        state.reads = exchange;
+        return Ok(Progress::Turned(0));
+    }
+    SCRATCH.with_borrow_mut(|scratch| read(state, input, place, awaiting, scratch))
+}
+
+/// The server takes no new streams: those that it does not act on are given up, and the session ends when it has responded to
+/// all others.
+fn leave<'a>(state: &mut State) -> Option<Progress<'a>> {
+    if let Some(place) = state.under_way.iter().position(|it| it.stream.id() > state.refused_above) {
+        let exchange = state.under_way[place].exchange;
+        if exchange != state.reads {
+            state.reads = exchange;
+            return Some(Progress::Turned(0));
+        }
+        state.end(place);
+        return Some(Progress::Withdrawn(0));
+    }
+    state.under_way.is_empty().then(|| Progress::Ending(super::Reply::Http2(Reply(Vec::new()))))
+}
+
+fn read<'a>(
+    state: &mut State,
+    input: &[u8],
+    place: Option<usize>,
+    awaiting: Option<(&mut Exchange, Awaited)>,
+    scratch: &mut Scratch,
+) -> Result<Progress<'a>, Kind> {
+    let none = Check::default();
+    let (exchange, check) = match awaiting {
+        Some((exchange, Awaited::Response(check))) => (Some(exchange), check),
+        _ => (None, &none),
+    };
+    let State { connection, under_way, second, .. } = state;
+    let stream = place.map(|place| &mut under_way[place].stream);
+    let context = Context { scratch, table: None, second: *second, expected: &check.expected.headers };
+    let (n, event) = connection.handle_bytes(input, stream, context).map_err(|_| Kind::BadAnswer)?;
+    let Some(event) = event else {
+        return Ok(if n == 0 { Progress::More(0) } else { Progress::Turned(n) });
+    };
+    let reply = |reply| Ok(Progress::Reply(n, super::Reply::Http2(reply)));
+    match (event, place, exchange) {
+        (Event::Opened, ..) => {
+            state.opens = true;
+            reply(Reply(SETTINGS_ACK.to_vec()))
+        }
+        (Event::Settings, ..) => {
+            let mut frames = SETTINGS_ACK.to_vec();
+            frames.extend(state.unblock());
+            reply(Reply(frames))
+        }
+        (Event::Window(_), ..) if !state.blocked.is_empty() => reply(Reply(state.unblock())),
+        (Event::Ping(payload), ..) => reply(Reply::of(|out| http2::write_pong(out, payload))),
+        (Event::Goaway { last, .. }, ..) => {
+            state.refused_above = last;
+            Ok(Progress::Turned(n))
+        }
+        (Event::Head(head), Some(place), Some(exchange)) => {
+            let it = &mut state.under_way[place];
+            it.status = head.status;
+            it.head_bytes = u16::try_from(head.head_bytes).unwrap_or(u16::MAX);
+            exchange.differs = !head.has_expected;
+            Ok(if head.ends { respond(state, place, n) } else { Progress::Began(n) })
+        }
+        (Event::Data(data), Some(place), Some(exchange)) => {
+            exchange.content += data.bytes.len() as u64;
+            if let Some(needle) = &check.body {
+                exchange.found = needle.scan(exchange.found, data.bytes.iter().copied());
+            }
+            state.queued = credit(state, place);
+            Ok(if data.ends { respond(state, place, n) } else { Progress::Turned(n) })
+        }
+        (Event::Trailers(_), Some(place), Some(_)) => Ok(respond(state, place, n)),
+        (Event::Reset(code), Some(place), _) => {
+            state.end(place);
+            Ok(Progress::Failed(n, if code == Code::REFUSED_STREAM { Kind::Refused } else { Kind::Reset }))
+        }
+        (Event::StreamError(number, code), place, _) => {
+            let frame = Reply::of(|out| http2::write_reset(out, number, code));
+            if let Some(place) = place {
+                state.end(place);
+                state.queued = Some(frame);
+                return Ok(Progress::Failed(n, Kind::BadAnswer));
+            }
+            reply(frame)
+        }
+        // The server knows that our table has no room, for it has sent a response after it got our SETTINGS.
+        (Event::TableNeeded | Event::Request(..), ..) => Err(Kind::BadAnswer),
+        _ => Ok(Progress::Turned(n)),
+    }
+}
+
+/// The response on a stream is complete.
+fn respond<'a>(state: &mut State, place: usize, used: usize) -> Progress<'a> {
+    let ended = state.end(place);
+    state.last = (ended.status, ended.head_bytes);
+    Progress::Responded(used)
+}
+
+/// What raises the server's windows, where that is due.
+fn credit(state: &mut State, place: usize) -> Option<Reply> {
+    let State { connection, under_way, .. } = state;
+    let stream = &mut under_way[place].stream;
+    let (all, own) = (connection.take_credit(), connection.take_stream_credit(stream));
+    let updates = [(0, all), (stream.id(), own)];
+    let mut frames = Vec::new();
+    for (number, by) in updates {
+        if let Some(by) = by {
+            frames.extend(Reply::of(|out| http2::write_window_update(out, number, by)).0);
+        }
+    }
+    (!frames.is_empty()).then_some(Reply(frames))
+}
