@@ -22,6 +22,7 @@ mod firewall;
 mod formats;
 mod grafana;
 mod haproxy;
+mod http2;
 mod influxdb;
 mod jvm;
 mod limits;

@@ -1,0 +1,153 @@
+//! `throng run --http2` with prior knowledge, against nginx and Node's `http2`; over TLS see [`crate::tls`].
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{
+    program::Program,
+    right,
+    server::{Server, fetch, folder, program, source},
+    summary::run,
+};
+
+/// nginx with HTTP/2 on the server's port; these directives are in its `server`.
+fn nginx(name: &str, directives: &str) -> Server {
+    let folder = folder(&format!("nginx-http2-{name}"));
+    Server::at(|address| {
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+        let temporary = temporary.map(|of| format!("{of}_temp_path temporary;")).concat();
+        let text = format!(
+            "daemon off; master_process off; pid nginx.pid; error_log stderr warn;
+            events {{ worker_connections 512; }}
+            http {{ access_log off; {temporary} server {{
+                listen {address} http2 backlog=512; location = /status {{ stub_status; }} {directives}
+                location / {{ return 200 'Hello World!'; }}
+            }} }}"
+        );
+        fs::write(folder.join("nginx.conf"), text).unwrap();
+        let mut command = program("nginx", &["-c", "nginx.conf", "-e", "stderr", "-p"]);
+        command.arg(&folder).current_dir(&folder);
+        command
+    })
+}
+
+/// Connections and requests that nginx has counted, without the one that asks.
+fn counted(server: &Server) -> (u64, u64) {
+    let url = server.url("/status");
+    let args = ["-sS", "--http2-prior-knowledge", "--max-time", "10", &url];
+    let text = Program::from(program("curl", &args)).end().stdout;
+    let line = text.lines().skip_while(|line| !line.starts_with("server accepts")).nth(1).expect("counters");
+    let numbers: Vec<u64> = line.split_whitespace().map(|n| n.parse().unwrap()).collect();
+    (numbers[0] - 1, numbers[2] - 1)
+}
+
+#[test]
+fn both_ends_count_the_same_over_streams() {
+    for args in [
+        &["--streams", "1", "-c", "20", "-d", "300ms"][..],
+        &["--streams", "10", "-c", "20", "-d", "300ms"],
+        &["--streams", "100", "-c", "3", "-d", "300ms"],
+        &["--streams", "4", "-c", "20", "-d", "600ms", "--think", "20ms..60ms"],
+        &["--streams", "5", "-c", "4", "-d", "600ms", "--rate", "500/s"],
+    ] {
+        let server = nginx("kept", "keepalive_requests 1000000;");
+        let before = counted(&server);
+        let s = right::check_kept(&server.url("/"), &[&["--http2"], args].concat(), 12);
+        let seen = (s.count("connections.opened"), s.count("requests.sent"));
+        let after = counted(&server);
+        // Without the request that read the counters before.
+        assert_eq!((after.0 - before.0 - 1, after.1 - before.1 - 1), seen, "{args:?}");
+    }
+}
+
+#[test]
+fn an_announced_end_loses_no_request() {
+    let server = nginx("ends", "keepalive_requests 50;");
+    let before = counted(&server);
+    let args = ["--http2", "--streams", "8", "-c", "4", "-d", "500ms"];
+    let s = right::check(&server.url("/"), &args);
+    let (sent, answered) = (s.count("requests.sent"), s.count("requests.answered"));
+    assert!(s.count("connections.closed") > 4 && answered > 400, "{answered}");
+    // What the server did not act on is sent again.
+    let after = counted(&server);
+    let (connections, requests) = (after.0 - before.0 - 1, after.1 - before.1 - 1);
+    assert!((answered..=sent).contains(&requests), "{answered} <= {requests} <= {sent}");
+    assert_eq!(connections, s.count("connections.opened") + s.count("connections.redialled"));
+}
+
+/// Node's server, and the URL of its counts.
+struct Node(Server, String);
+
+fn node() -> Node {
+    let server = Server::announcing("listening on ", program("node", &[&source("node/http2_server.js")]));
+    let output = server.program.stdout();
+    let port = output.lines().find_map(|line| line.strip_prefix("counts on ")).expect("it is printed first");
+    let counts = format!("http://127.0.0.1:{port}/");
+    Node(server, counts)
+}
+
+impl Node {
+    fn counts(&self) -> Value {
+        let text = fetch(&self.1);
+        serde_json::from_str(text.rsplit("\r\n\r\n").next().unwrap()).unwrap()
+    }
+}
+
+#[test]
+fn responses_of_each_form_are_right() {
+    for (path, body) in [("/", 12), ("/trailers", 12), ("/interim", 12), ("/large", 300_000)] {
+        let node = node();
+        let args = ["--http2", "--streams", "6", "-c", "5", "-d", "300ms"];
+        let s = right::check_kept(&node.0.url(path), &args, body);
+        assert_eq!(node.counts()["streams"].as_u64(), Some(s.count("requests.sent")), "{path}");
+        assert_eq!(node.counts()["sessions"].as_u64(), Some(5), "{path}");
+    }
+}
+
+#[test]
+fn a_stream_that_is_reset_or_late_fails_alone() {
+    for (path, kind) in [("/some-reset", "reset"), ("/some-silent", "timeout"), ("/refused", "refused")] {
+        let node = node();
+        // At a rate: a closed loop would wait for the silent ones.
+        let args = ["--http2", "--streams", "8", "-c", "2", "--rate", "100/s", "-d", "1s", "--timeout", "300ms"];
+        let (ended, s) = run(&node.0.url(path), &args);
+        ended.assert_status(1);
+        let (sent, answered) = (s.count("requests.sent"), s.count("requests.answered"));
+        let failed = if path == "/refused" { sent } else { sent / 10 };
+        assert_eq!(s.faults(), [(format!("target·exchange·{kind}"), failed)], "{}", ended.stderr);
+        assert_eq!(answered, sent - failed, "{path}: {}", ended.stderr);
+        let lost = (s.count("connections.dropped"), s.count("connections.held"));
+        assert_eq!(lost, (0, 2), "the connections go on: {}", ended.stderr);
+        if kind == "timeout" {
+            assert_eq!(node.counts()["resets"].as_u64(), Some(failed), "the server is told: {}", ended.stderr);
+        }
+    }
+}
+
+#[test]
+fn bodies_wait_for_windows() {
+    let node = node();
+    let folder = folder("http2-bodies");
+    let file = folder.join("load.toml");
+    // Three of these fill the window of a connection.
+    let body = "x".repeat(30_000);
+    let text = format!(
+        "target = \"{}\"\nhttp2 = true\nstreams = 10\nduration = \"500ms\"\n[[population]]\nname = \"users\"\n\
+        connections = 2\n[[population.step]]\nrequest = \"POST /\"\nbody = \"{body}\"\n",
+        node.0.url("/")
+    );
+    fs::write(&file, text).unwrap();
+    let s = right::check(file.to_str().unwrap(), &[]);
+    let sent = s.count("requests.sent");
+    assert!(sent > 40 && s.count("requests.answered") == sent, "{sent}");
+    assert_eq!(node.counts()["bytes"].as_u64(), Some(sent * 30_000));
+}
+
+#[test]
+fn a_server_without_http2_is_named() {
+    let server = crate::nginx::nginx("no-http2", "location / { return 200 'Hello World!'; }");
+    let (ended, s) = run(&server.url("/"), &["--http2", "-c", "5", "-d", "300ms"]);
+    ended.assert_status(1);
+    assert_eq!(s.faults(), [("target·handshake·nothing-in-common".to_owned(), 5)], "{}", ended.stderr);
+}
