@@ -19,6 +19,7 @@ import re
 import resource
 import shutil
 import signal
+import ssl
 import statistics
 import subprocess
 import sys
@@ -144,9 +145,11 @@ class Process:
 class Served(Process):
     """An HTTP server that can say how much it has served, asked on one kept connection."""
 
-    def __init__(self, words, port, cpu=None, within_s=10):
+    def __init__(self, words, port, cpu=None, within_s=10, ask_at=None, secure=False):
+        """`ask_at`: the port where it is asked, if that is another one; `secure`: by TLS."""
         super().__init__(words, cpu)
-        self.port, self.asked, self.asking = port, 0, None
+        self.port, self.ask_at, self.secure = port, ask_at or port, secure
+        self.asked, self.asking = 0, None
         if not wait_until(self.answers, within_s, 0.02):
             raise Failed(f"no answer on port {port}: {self.last_words()}")
 
@@ -158,10 +161,16 @@ class Served(Process):
         except OSError:
             return False
 
+    def connection(self):
+        if self.secure:
+            anyone = ssl._create_unverified_context()  # its certificate was made at its start
+            return http.client.HTTPSConnection("127.0.0.1", self.ask_at, timeout=30, context=anyone)
+        return http.client.HTTPConnection("127.0.0.1", self.ask_at, timeout=30)
+
     def get(self, path):
         """The body of an answer; one more of `asked`."""
         try:
-            self.asking = self.asking or http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+            self.asking = self.asking or self.connection()
             self.asking.request("GET", path)
             body = self.asking.getresponse().read().decode()
         except (OSError, http.client.HTTPException) as error:
@@ -176,7 +185,8 @@ class Serve(Served):
 
     def __init__(self, bench, *words, cpu=None):
         port = 8000
-        super().__init__([bench.binary, "serve", "http", "--listen", f"0.0.0.0:{port}", *words], port, cpu)
+        words = [bench.binary, "serve", "http", "--listen", f"0.0.0.0:{port}", *words]
+        super().__init__(words, port, cpu, secure="--tls" in words)
 
     def stats(self):
         return json.loads(self.get("/stats"))
@@ -191,13 +201,18 @@ class Serve(Served):
 
 
 class Nginx(Served):
-    """nginx with one worker that answers `Hello World!` to everything."""
+    """nginx with one worker that answers `Hello World!` to everything; its counts are on a port of their own."""
 
-    def __init__(self, bench, cpu=None):
-        port, folder = 8001, pathlib.Path(bench.scratch)
-        text = (FOLDER / "nginx.conf").read_text().replace("PORT", str(port)).replace("FOLDER", str(folder))
-        (folder / "nginx.conf").write_text(text)
-        super().__init__(["nginx", "-p", folder, "-c", folder / "nginx.conf", "-e", folder / "nginx.err"], port, cpu)
+    def __init__(self, bench, cpu=None, listen=""):
+        """`listen`: further words of its `listen`: `ssl`, `http2`."""
+        port, counts, folder = 8001, 8002, pathlib.Path(bench.scratch)
+        text = (FOLDER / "nginx.conf").read_text().replace("PORT", f"{port} {listen}").replace("COUNTS", str(counts))
+        if "ssl" in listen:
+            certificate(folder)
+            text = text.replace("# TLS", f"ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;")
+        (folder / "nginx.conf").write_text(text.replace("FOLDER", str(folder)))
+        words = ["nginx", "-p", folder, "-c", folder / "nginx.conf", "-e", folder / "nginx.err"]
+        super().__init__(words, port, cpu, ask_at=counts)
 
     def counts(self):
         return [int(word) for word in re.findall(r"\d+", self.get("/status"))]
@@ -207,6 +222,16 @@ class Nginx(Served):
 
     def served(self):
         return self.counts()[3] - self.asked
+
+
+def certificate(folder):
+    """A self-signed certificate for loopback, ECDSA P-256, in `cert.pem` and `key.pem`."""
+    words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+    words += ["-keyout", f"{folder}/key.pem", "-out", f"{folder}/cert.pem", "-subj", "/CN=localhost"]
+    words += ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    made = subprocess.run(words, capture_output=True, text=True)
+    if made.returncode != 0:
+        raise Failed(f"openssl: {made.stderr.strip()}")
 
 
 class Run(Process):
