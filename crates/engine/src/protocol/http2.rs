@@ -40,11 +40,19 @@ pub(crate) struct State {
     /// The server does not act on streams above this.
     refused_above: u32,
     second: u32,
+    rare: Option<Box<Rare>>,
+}
+
+/// What few connections have.
+#[derive(Debug, Default)]
+struct Rare {
     /// Output that waits for its turn.
     queued: Option<Reply>,
     /// Bodies of which a part waits for the peer's windows, each by its exchange.
     blocked: Vec<(u32, Vec<u8>)>,
 }
+
+const _: () = assert!(size_of::<State>() <= 112, "an idle connection has one");
 
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
@@ -87,15 +95,15 @@ impl Http2 {
     pub(super) fn session(&self) -> Box<State> {
         Box::new(State {
             connection: Connection::new(Role::Client),
-            under_way: Vec::with_capacity(self.streams.into()),
+            // It grows to what is under way at once, which may be far less than is allowed.
+            under_way: Vec::with_capacity(1),
             reads: NOTHING,
             last: (0, 0),
             most: self.streams,
             opens: false,
             refused_above: u32::MAX,
             second: 0,
-            queued: None,
-            blocked: Vec::new(),
+            rare: None,
         })
     }
 
@@ -126,6 +134,10 @@ impl State {
         Response { head: Some(head).filter(|head| head.status != 0), keeps_alive }
     }
 
+    fn queue(&mut self, reply: Reply) {
+        self.rare.get_or_insert_default().queued = Some(reply);
+    }
+
     fn place(&self, number: u32) -> Option<usize> {
         self.under_way.iter().position(|it| it.stream.id() == number)
     }
@@ -134,14 +146,17 @@ impl State {
     fn end(&mut self, place: usize) -> UnderWay {
         self.reads = NOTHING;
         let ended = self.under_way.remove(place);
-        self.blocked.retain(|(exchange, _)| *exchange != ended.exchange);
+        if let Some(rare) = &mut self.rare {
+            rare.blocked.retain(|(exchange, _)| *exchange != ended.exchange);
+        }
         ended
     }
 
     /// Sends as much of the bodies that wait as the windows allow now.
     fn unblock(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
-        for (exchange, rest) in &mut self.blocked {
+        let Some(rare) = &mut self.rare else { return out };
+        for (exchange, rest) in &mut rare.blocked {
             let Some(it) = self.under_way.iter_mut().find(|it| it.exchange == *exchange) else { continue };
             let at = out.len();
             out.resize(at + room(rest.len()), 0);
@@ -149,7 +164,7 @@ impl State {
             out.truncate(at + written);
             rest.drain(..taken);
         }
-        self.blocked.retain(|(_, rest)| !rest.is_empty());
+        rare.blocked.retain(|(_, rest)| !rest.is_empty());
         out
     }
 }
@@ -166,7 +181,7 @@ pub(super) fn send<I: Io>(
     destination: usize,
     out: &mut Out<'_, I>,
 ) {
-    let State { connection, under_way, blocked, .. } = state;
+    let State { connection, under_way, rare, .. } = state;
     let Out { to, source } = out;
     let (block, body, expected) = request.fields(destination, to.index(), source);
     exchange.expected = expected;
@@ -178,7 +193,7 @@ pub(super) fn send<I: Io>(
             let (sent, taken) = connection.write_data(&mut out[written..], &mut stream, body, true);
             written += sent;
             if taken < body.len() {
-                blocked.push((index, body[taken..].to_vec()));
+                rare.get_or_insert_default().blocked.push((index, body[taken..].to_vec()));
             }
         }
         under_way.push(UnderWay { exchange: index, stream, status: 0, head_bytes: 0 });
@@ -202,7 +217,7 @@ pub(super) fn handle_bytes<'a>(
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
 ) -> Result<Progress<'a>, Kind> {
-    if let Some(reply) = state.queued.take() {
+    if let Some(reply) = state.rare.as_mut().and_then(|rare| rare.queued.take()) {
         return Ok(Progress::Reply(0, super::Reply::Http2(reply)));
     }
     if std::mem::take(&mut state.opens) {
@@ -270,7 +285,7 @@ fn read<'a>(
             frames.extend(state.unblock());
             reply(Reply(frames))
         }
-        (Event::Window(_), ..) if !state.blocked.is_empty() => reply(Reply(state.unblock())),
+        (Event::Window(_), ..) if state.rare.is_some() => reply(Reply(state.unblock())),
         (Event::Ping(payload), ..) => reply(Reply::of(|out| http2::write_pong(out, payload))),
         (Event::Goaway { last, .. }, ..) => {
             state.refused_above = last;
@@ -288,7 +303,9 @@ fn read<'a>(
             if let Some(needle) = &check.body {
                 exchange.found = needle.scan(exchange.found, data.bytes.iter().copied());
             }
-            state.queued = credit(state, place);
+            if let Some(updates) = credit(state, place) {
+                state.queue(updates);
+            }
             Ok(if data.ends { respond(state, place, n) } else { Progress::Turned(n) })
         }
         (Event::Trailers(_), Some(place), Some(_)) => Ok(respond(state, place, n)),
@@ -300,7 +317,7 @@ fn read<'a>(
             let frame = Reply::of(|out| http2::write_reset(out, number, code));
             if let Some(place) = place {
                 state.end(place);
-                state.queued = Some(frame);
+                state.queue(frame);
                 return Ok(Progress::Failed(n, Kind::BadAnswer));
             }
             reply(frame)
