@@ -38,6 +38,10 @@ pub trait Layer {
     /// Nothing more is sent on the connection: the peer is notified by the next output.
     fn close(&mut self, index: u32);
 
+    /// Whether the peer has said that it sends nothing more. An end without that may be anyone's, and what it ends may be cut
+    /// short.
+    fn is_closed(&self, index: u32) -> bool;
+
     /// The connection is no more.
     fn end(&mut self, index: u32);
 }

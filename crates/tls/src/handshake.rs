@@ -21,6 +21,9 @@ use crate::{
     record,
 };
 
+/// The alert that ends a connection in good order.
+const CLOSE_NOTIFY: u8 = 0;
+
 /// A handshake under way.
 pub(crate) struct Handshake {
     conn: Conn,
@@ -109,13 +112,10 @@ impl Handshake {
         }
     }
 
-    /// After an error: writes the alert that rustls has for it. At most what was queued before it comes first.
+    /// After an error: writes the alert that rustls has for it. What was queued before has been written; with another step rustls would
+    /// read the same again, and have another alert.
     fn write_alert(&mut self, input: &mut [u8], out: &mut Vec<u8>) {
-        for _ in 0..4 {
-            if !matches!(self.step(input, out).1, Ok(Step::Again)) {
-                return;
-            }
-        }
+        let _ = self.step(input, out);
     }
 
     /// The handshake is over.
@@ -154,7 +154,9 @@ fn step<D>(status: UnbufferedStatus<'_, '_, D>, out: &mut Vec<u8>) -> (usize, Re
         }
         Ok(ConnectionState::BlockedHandshake) => Ok(Step::Blocked),
         Ok(ConnectionState::WriteTraffic(_)) => Ok(Step::Open),
-        // The peer has closed before it was open, or sends what may come only then.
+        // The peer has closed before it was open.
+        Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => Err(Error::Alert(CLOSE_NOTIFY)),
+        // It sends what may come only then.
         Ok(_) => Err(Error::Unexpected),
     };
     (status.discard, step)

@@ -17,6 +17,8 @@ use crate::{
     warm::{Direction, Warm},
 };
 
+pub mod trial;
+
 /// Records in a row that bring no data: tickets, KeyUpdates, empty ones. Servers send a few tickets; OpenSSL has the same
 /// bound.
 const MAX_WITHOUT_DATA: u8 = 32;
@@ -27,6 +29,7 @@ const WARNING: u8 = 1;
 const FATAL: u8 = 2;
 const CLOSE_NOTIFY: u8 = 0;
 const USER_CANCELED: u8 = 90;
+const NO_RENEGOTIATION: u8 = 100;
 
 /// Which end of the connections this is.
 pub(crate) enum Side {
@@ -59,8 +62,13 @@ struct Held {
     suite: Option<Suite>,
     /// Records in a row that brought no data.
     without_data: u8,
-    /// A KeyUpdate of the peer asked for one of ours, which is sent before the next data.
+    /// A KeyUpdate of the peer asked for one of ours. It is sent with the next data, which is early enough (RFC 8446 section
+    /// 4.6.3), and one for all that asked: a peer that asks without end and does not read gets no queue.
     owes_key_update: bool,
+    /// The peer has sent close_notify.
+    closed: bool,
+    /// TLS 1.2: the peer has asked for another handshake, and was told that there is none.
+    refused: bool,
 }
 
 const _: () = assert!(size_of::<Held>() <= 120, "what a million idle connections cost");
@@ -75,7 +83,7 @@ struct Half {
 
 const NEW: Held = {
     let half = Half { secret: Secret::NONE, number: 0 };
-    Held { tx: half, rx: half, suite: None, without_data: 0, owes_key_update: false }
+    Held { tx: half, rx: half, suite: None, without_data: 0, owes_key_update: false, closed: false, refused: false }
 };
 
 impl Tls {
@@ -136,6 +144,10 @@ impl Tls {
 
     /// Opens records up to one that brings data.
     fn read_records(&mut self, index: u32, suite: Suite, input: &mut [u8]) -> Result<Unsealed, Error> {
+        if self.held[index as usize].closed {
+            // What follows a close_notify is ignored (RFC 8446 section 6.1).
+            return Ok(Unsealed::More(input.len()));
+        }
         let mut used = 0;
         while let Some(length) = record::length(&input[used..])? {
             let held = &mut self.held[index as usize];
@@ -163,7 +175,8 @@ impl Tls {
             match content {
                 Content::Data => {}
                 Content::Alert => {
-                    if is_close(&input[range])? {
+                    if is_close(&input[range], suite.version)? {
+                        self.held[index as usize].closed = true;
                         return Ok(Unsealed::Closed(used));
                     }
                 }
@@ -174,8 +187,11 @@ impl Tls {
     }
 
     fn read_messages(&mut self, index: u32, suite: Suite, bytes: &[u8]) -> Result<(), Error> {
-        if suite.version == Version::Tls12 || bytes.is_empty() {
-            // No renegotiation.
+        if suite.version == Version::Tls12 {
+            return self.refuse_renegotiation(index, bytes);
+        }
+        if bytes.is_empty() {
+            // A message has bytes (RFC 8446 section 5.1).
             return Err(Error::Unexpected);
         }
         let mut whole = self.partial.remove(&index).unwrap_or_default();
@@ -199,6 +215,21 @@ impl Tls {
             let rest = rest.to_vec();
             self.partial.insert(index, rest);
         }
+        Ok(())
+    }
+
+    /// TLS 1.2: a peer that asks for another handshake is told once that there is none, and may go on without (RFC 5246 section
+    /// 7.2.2).
+    fn refuse_renegotiation(&mut self, index: u32, bytes: &[u8]) -> Result<(), Error> {
+        let asks = match self.side {
+            Side::Client { .. } => messages::HELLO_REQUEST,
+            Side::Server(_) => messages::CLIENT_HELLO,
+        };
+        let held = &mut self.held[index as usize];
+        if bytes.first() != Some(&asks) || std::mem::replace(&mut held.refused, true) {
+            return Err(Error::Unexpected);
+        }
+        self.send_alert(index, WARNING, NO_RENEGOTIATION);
         Ok(())
     }
 
@@ -230,11 +261,15 @@ impl Tls {
             return 0;
         }
         let length = self.seal_record(index, Content::Handshake, &messages::KEY_UPDATED, out);
+        self.held[index as usize].owes_key_update = false;
+        self.change_key(index, suite);
+        length
+    }
+
+    fn change_key(&mut self, index: u32, suite: Suite) {
         let held = &mut self.held[index as usize];
         held.tx = Half { secret: held.tx.secret.next(suite), number: 0 };
-        held.owes_key_update = false;
         self.warm.forget(index, Direction::Out);
-        length
     }
 
     fn send_alert(&mut self, index: u32, level: u8, alert: u8) {
@@ -246,11 +281,12 @@ impl Tls {
     }
 }
 
-/// Whether an alert says that the peer sends nothing more.
-fn is_close(alert: &[u8]) -> Result<bool, Error> {
+/// Whether an alert says that the peer sends nothing more. Other warnings say nothing; TLS 1.3 has none (RFC 8446 section 6).
+fn is_close(alert: &[u8], version: Version) -> Result<bool, Error> {
     match alert {
         [_, CLOSE_NOTIFY] => Ok(true),
         [_, USER_CANCELED] => Ok(false),
+        [WARNING, _] if version == Version::Tls12 => Ok(false),
         [_, other] => Err(Error::of_alert((*other).into())),
         _ => Err(Error::Malformed),
     }
@@ -288,12 +324,6 @@ impl Layer for Tls {
     }
 
     fn poll_output(&mut self, index: u32) -> Vec<u8> {
-        let held = &self.held[index as usize];
-        if held.owes_key_update {
-            let mut out = [0; messages::KEY_UPDATED.len() + record::MAX_OVERHEAD];
-            let length = self.update_key(index, &mut out);
-            self.output.entry(index).or_default().extend_from_slice(&out[..length]);
-        }
         if self.output.is_empty() {
             return Vec::new();
         }
@@ -315,6 +345,10 @@ impl Layer for Tls {
 
     fn close(&mut self, index: u32) {
         self.send_alert(index, WARNING, CLOSE_NOTIFY);
+    }
+
+    fn is_closed(&self, index: u32) -> bool {
+        self.held.get(index as usize).is_some_and(|held| held.closed)
     }
 
     fn end(&mut self, index: u32) {

@@ -25,6 +25,6 @@ mod warm;
 
 pub use client::{Client, Versions};
 pub use error::Error;
-pub use layer::Tls;
+pub use layer::{Tls, trial};
 pub use pem::Identity;
 pub use server::Server;

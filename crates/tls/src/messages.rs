@@ -7,6 +7,10 @@ const MAX_MESSAGE: usize = 32 * 1024;
 /// Type, and a length of three bytes.
 const HEADER: usize = 4;
 
+/// TLS 1.2: they ask for another handshake.
+pub(crate) const HELLO_REQUEST: u8 = 0;
+pub(crate) const CLIENT_HELLO: u8 = 1;
+
 const NEW_SESSION_TICKET: u8 = 4;
 const KEY_UPDATE: u8 = 24;
 

@@ -28,19 +28,32 @@ const VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// From when to when a certificate is valid, in seconds since 1970 (RFC 5280 section 4.1.2.5).
-fn validity(certificate: &[u8]) -> Option<(u64, u64)> {
+/// Whether a certificate names itself as its issuer.
+pub(crate) fn is_self_issued(certificate: &CertificateDer<'_>) -> bool {
+    fields(certificate).is_some_and(|[issuer, _, subject]| issuer == subject)
+}
+
+/// Issuer, validity and subject of a certificate (RFC 5280 section 4.1).
+fn fields(certificate: &[u8]) -> Option<[&[u8]; 3]> {
     let (tag, certificate, _) = element(certificate)?;
     let (inner_tag, mut fields, _) = element(certificate)?;
     if (tag, inner_tag) != (SEQUENCE, SEQUENCE) {
         return None;
     }
-    // Its version is optional; serial number, signature algorithm and issuer come before its validity.
-    let before = 3 + usize::from(fields.first() == Some(&VERSION));
+    // Its version is optional; then come serial number and signature algorithm.
+    let before = 2 + usize::from(fields.first() == Some(&VERSION));
     for _ in 0..before {
         fields = element(fields)?.2;
     }
-    let (_, validity, _) = element(fields)?;
+    let (_, issuer, fields) = element(fields)?;
+    let (_, validity, fields) = element(fields)?;
+    let (_, subject, _) = element(fields)?;
+    Some([issuer, validity, subject])
+}
+
+/// From when to when a certificate is valid, in seconds since 1970 (RFC 5280 section 4.1.2.5).
+fn validity(certificate: &[u8]) -> Option<(u64, u64)> {
+    let [_, validity, _] = fields(certificate)?;
     let (first_tag, first, rest) = element(validity)?;
     let (second_tag, second, _) = element(rest)?;
     Some((seconds(first_tag, first)?, seconds(second_tag, second)?))

@@ -43,7 +43,7 @@ const DATA: u8 = 23;
 const LEGACY_VERSION: [u8; 2] = [3, 3];
 
 impl Content {
-    fn of(number: u8) -> Result<Content, Error> {
+    pub(crate) fn of(number: u8) -> Result<Content, Error> {
         match number {
             ALERT => Ok(Content::Alert),
             HANDSHAKE => Ok(Content::Handshake),
@@ -94,11 +94,12 @@ pub(crate) fn open(keys: &Keys, number: u64, record: &mut [u8]) -> Result<(Conte
             }
             let nonce = Nonce::assume_unique_for_key(keys.nonce(number));
             let inner = keys.key.open_in_place(nonce, Aad::from(*header), body).map_err(|_| Error::BadMac)?;
-            // What is sealed ends in its type and any number of zeros.
-            let end = inner.iter().rposition(|byte| *byte != 0).ok_or(Error::Unexpected)?;
-            if end > MAX_CONTENT {
+            // Content, type and padding together (RFC 8446 section 5.4).
+            if inner.len() > MAX_CONTENT + 1 {
                 return Err(Error::TooLong);
             }
+            // What is sealed ends in its type and any number of zeros.
+            let end = inner.iter().rposition(|byte| *byte != 0).ok_or(Error::Unexpected)?;
             Ok((Content::of(inner[end])?, HEADER..HEADER + end))
         }
         Version::Tls12 => {

@@ -232,7 +232,14 @@ impl Client {
         let rest =
             cx.leftover_len(k) + self.layer.as_ref().map_or(0, |layered| layered.leftover_len(k.index));
         let session = self.conns.session(k.index);
-        let ended = if why == Gone::Ended { session.handle_end() } else { Ok(false) };
+        let ended = match (why, &self.layer) {
+            (Gone::Ended, Some(layered)) if !layered.layer.is_closed(k.index) => {
+                // Anyone on the path can end a connection: the response may go on (RFC 8446 section 6.1).
+                session.handle_end().and_then(|whole| if whole { Err(Kind::Truncated) } else { Ok(false) })
+            }
+            (Gone::Ended, _) => session.handle_end(),
+            _ => Ok(false),
+        };
         // Half a head is the beginning of a response, and is left unconsumed.
         let untouched = session.response().head.is_none() && rest == 0;
         if ended == Ok(true) {

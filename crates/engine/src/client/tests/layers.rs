@@ -72,6 +72,10 @@ impl Layer for Xor {
 
     fn close(&mut self, _: u32) {}
 
+    fn is_closed(&self, _: u32) -> bool {
+        false
+    }
+
     fn sealed_len(&self, length: usize) -> usize {
         length + HEADER * length.div_ceil(MOST)
     }

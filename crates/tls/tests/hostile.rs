@@ -1,0 +1,324 @@
+//! Peers that do not keep to the protocol: the right error, and memory within its bounds.
+
+use net::{Layer, Unsealed};
+use tls::{Client, Error, Server, Tls, Versions, trial::SUITES};
+
+const INDEX: u32 = 3;
+const ALERT: u8 = 21;
+const HANDSHAKE: u8 = 22;
+const DATA: u8 = 23;
+/// The longest content of a record.
+const MAX_CONTENT: usize = 1 << 14;
+/// Of a KeyUpdate that asks for one.
+const ASKS: [u8; 5] = [24, 0, 0, 1, 1];
+const SECRETS: [[u8; 48]; 2] = [[1; 48], [2; 48]];
+
+fn client() -> Client {
+    Client {
+        names: vec!["localhost".to_owned()],
+        roots: None,
+        insecure: true,
+        identity: None,
+        versions: Versions::Both,
+        resume: true,
+        alpn: Vec::new(),
+    }
+}
+
+/// A client's layer and its peer's, open.
+fn pair(suite: usize) -> (Tls, Tls) {
+    let mut ours = client().layer().expect("the settings are right");
+    let mut peer = Server::new(None, &[]).and_then(|server| server.layer()).expect("a certificate can be made");
+    ours.open_under(INDEX, suite, [&SECRETS[0], &SECRETS[1]], [0, 0]);
+    peer.open_under(INDEX, suite, [&SECRETS[1], &SECRETS[0]], [0, 0]);
+    (ours, peer)
+}
+
+/// What a layer reads of these bytes.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Read {
+    bytes: Vec<u8>,
+    closed: bool,
+    rest: usize,
+}
+
+fn read(tls: &mut Tls, bytes: &[u8]) -> Result<Read, Error> {
+    let (mut input, mut read) = (bytes.to_vec(), Read::default());
+    loop {
+        let used = match tls.handle_bytes(INDEX, &mut input)? {
+            Unsealed::More(used) => {
+                read.rest = input.len() - used;
+                return Ok(read);
+            }
+            Unsealed::Opened(..) => panic!("it was open"),
+            Unsealed::Bytes(used, range) => {
+                read.bytes.extend_from_slice(&input[range]);
+                used
+            }
+            Unsealed::Closed(used) => {
+                read.closed = true;
+                used
+            }
+        };
+        input.drain(..used);
+    }
+}
+
+/// The alert that `tls` has sent, as its peer reads it: the error that the peer has of it.
+fn told(tls: &mut Tls, peer: &mut Tls) -> Result<Read, Error> {
+    let output = tls.poll_output(INDEX);
+    assert!(!output.is_empty(), "it says what is wrong");
+    read(peer, &output)
+}
+
+fn data(bytes: &[u8]) -> Result<Read, Error> {
+    Ok(Read { bytes: bytes.to_vec(), ..Read::default() })
+}
+
+#[test]
+fn records_are_bounded() {
+    for suite in 0..SUITES {
+        let (mut ours, mut peer) = pair(suite);
+        let longest = peer.seal_as(INDEX, DATA, &[7; MAX_CONTENT]);
+        assert_eq!(read(&mut ours, &longest), data(&[7; MAX_CONTENT]), "{suite}");
+        let longer = peer.seal_as(INDEX, DATA, &[7; MAX_CONTENT + 1]);
+        assert_eq!(read(&mut ours, &longer), Err(Error::TooLong), "{suite}");
+        // record_overflow
+        assert_eq!(told(&mut ours, &mut peer), Err(Error::Alert(22)), "{suite}");
+    }
+    // 2^14 + 257 bytes are refused for their length, before anything is decrypted.
+    let (mut ours, _) = pair(0);
+    let long = [&[DATA, 3, 3, 0x41, 0x01][..], &[0; MAX_CONTENT + 257]].concat();
+    assert_eq!(read(&mut ours, &long), Err(Error::TooLong));
+    // In TLS 1.2 it may be so long, and has the wrong tag; no version has longer ones, which are not waited for.
+    let (mut ours, _) = pair(3);
+    assert_eq!(read(&mut ours, &long), Err(Error::BadMac));
+    for suite in [0, 3] {
+        let (mut ours, _) = pair(suite);
+        assert_eq!(read(&mut ours, &[DATA, 3, 3, 0x48, 0x01]), Err(Error::TooLong));
+    }
+}
+
+#[test]
+fn floods_without_data_end_a_connection() {
+    let ticket = [&[4, 0, 0, 4][..], &[0; 4]].concat();
+    let warning = [1, 90];
+    for (content, bytes) in [(DATA, &[][..]), (HANDSHAKE, &ASKS), (HANDSHAKE, &ticket), (ALERT, &warning)] {
+        for suite in 0..SUITES {
+            if suite >= 3 && content == HANDSHAKE {
+                continue;
+            }
+            let (mut ours, mut peer) = pair(suite);
+            let mut send = |ours: &mut Tls| {
+                let record = peer.seal_as(INDEX, content, bytes);
+                if bytes == ASKS {
+                    peer.renew_key(INDEX);
+                }
+                read(ours, &record)
+            };
+            for n in 0..32 {
+                assert_eq!(send(&mut ours), Ok(Read::default()), "{suite}, {content}, {n}");
+            }
+            assert_eq!(send(&mut ours), Err(Error::Flood), "{suite}, {content}");
+            assert_eq!(ours.poll_output(INDEX).len(), peer.seal_as(INDEX, ALERT, &[2, 10]).len(), "only an alert");
+            assert_eq!(ours.kept(), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn between_data_any_number_may_come_and_nothing_is_kept_of_it() {
+    let (mut ours, mut peer) = pair(0);
+    let ticket = [&[4, 0, 0, 100][..], &[0; 100]].concat();
+    for _ in 0..10_000 {
+        let mut records = peer.seal_as(INDEX, HANDSHAKE, &ticket);
+        records.extend(peer.seal_as(INDEX, HANDSHAKE, &ASKS));
+        peer.renew_key(INDEX);
+        records.extend(peer.seal_as(INDEX, DATA, b"x"));
+        assert_eq!(read(&mut ours, &records), data(b"x"));
+        // Of a peer that asks for keys and reads nothing there is no queue.
+        assert_eq!((ours.poll_output(INDEX), ours.kept()), (Vec::new(), (0, 0)));
+    }
+    // All that asked get one: with the next data.
+    let mut out = vec![0; ours.sealed_len(5)];
+    let length = ours.seal(INDEX, b"hello", &mut out);
+    assert_eq!((read(&mut peer, &out[..length]), ours.numbers(INDEX)[0]), (data(b"hello"), 1));
+}
+
+#[test]
+fn messages_in_pieces_are_bounded() {
+    // A ticket of 32 KiB and more: refused at its header. One that never ends is kept up to that length.
+    let (mut ours, mut peer) = pair(0);
+    let long = peer.seal_as(INDEX, HANDSHAKE, &[4, 0, 0x80, 0]);
+    assert_eq!(read(&mut ours, &long), Err(Error::TooLong));
+    let (mut ours, mut peer) = pair(0);
+    let mut most = 0;
+    let piece = |first: bool| if first { [&[4, 0, 0x7f, 0xf0][..], &[0; 996]].concat() } else { vec![0; 1_000] };
+    let ended = (0..100).find_map(|n| {
+        let record = peer.seal_as(INDEX, HANDSHAKE, &piece(n == 0));
+        let outcome = read(&mut ours, &record);
+        most = most.max(ours.kept().0);
+        outcome.err()
+    });
+    assert!(ended == Some(Error::Flood) && (32_000..80_000).contains(&most), "{ended:?}, {most}");
+    // Nothing may come between two pieces, and nothing behind a KeyUpdate in its record.
+    let (mut ours, mut peer) = pair(0);
+    let begun = [peer.seal_as(INDEX, HANDSHAKE, &ASKS[..3]), peer.seal_as(INDEX, DATA, b"x")].concat();
+    assert_eq!(read(&mut ours, &begun), Err(Error::Unexpected));
+    ours.end(INDEX);
+    assert_eq!(ours.kept().0, 0);
+    let (mut ours, mut peer) = pair(0);
+    let behind = peer.seal_as(INDEX, HANDSHAKE, &[&ASKS[..], &[4]].concat());
+    assert_eq!(read(&mut ours, &behind), Err(Error::Unexpected));
+    let (mut ours, mut peer) = pair(0);
+    let empty = peer.seal_as(INDEX, HANDSHAKE, &[]);
+    assert_eq!(read(&mut ours, &empty), Err(Error::Unexpected));
+    // A KeyUpdate in two pieces is one.
+    let (mut ours, mut peer) = pair(0);
+    let mut halves = peer.seal_as(INDEX, HANDSHAKE, &ASKS[..2]);
+    halves.extend(peer.seal_as(INDEX, HANDSHAKE, &ASKS[2..]));
+    peer.renew_key(INDEX);
+    halves.extend(peer.seal_as(INDEX, DATA, b"x"));
+    assert_eq!((read(&mut ours, &halves), ours.kept()), (data(b"x"), (0, 0)));
+}
+
+#[test]
+fn what_follows_a_close_notify_is_ignored() {
+    for suite in 0..SUITES {
+        let (mut ours, mut peer) = pair(suite);
+        let mut records = peer.seal_as(INDEX, DATA, b"x");
+        records.extend(peer.seal_as(INDEX, ALERT, &[1, 0]));
+        records.extend(peer.seal_as(INDEX, DATA, b"y"));
+        records.extend_from_slice(b"anything");
+        assert!(!ours.is_closed(INDEX));
+        let expected = Read { bytes: b"x".to_vec(), closed: true, rest: 0 };
+        assert_eq!(read(&mut ours, &records), Ok(expected), "{suite}");
+        assert!(ours.is_closed(INDEX));
+        // Our side goes on until we close it, too.
+        let mut out = vec![0; ours.sealed_len(5)];
+        let length = ours.seal(INDEX, b"hello", &mut out);
+        assert_eq!(read(&mut peer, &out[..length]), data(b"hello"), "{suite}");
+    }
+}
+
+#[test]
+fn alerts_end_a_connection_except_for_warnings_of_tls_1_2() {
+    for suite in [0, 3] {
+        for (alert, in13, in12) in [
+            (&[2, 80][..], Err(Error::Alert(80)), Err(Error::Alert(80))),
+            (&[1, 112], Err(Error::Alert(112)), Ok(Read::default())),
+            (&[1, 100], Err(Error::Alert(100)), Ok(Read::default())),
+            (&[1, 90], Ok(Read::default()), Ok(Read::default())),
+            (&[2, 116], Err(Error::CertificateRequired), Err(Error::CertificateRequired)),
+            (&[2, 42], Err(Error::CertificateRequired), Err(Error::CertificateRequired)),
+            (&[2], Err(Error::Malformed), Err(Error::Malformed)),
+            (&[2, 80, 0], Err(Error::Malformed), Err(Error::Malformed)),
+        ] {
+            let (mut ours, mut peer) = pair(suite);
+            let record = peer.seal_as(INDEX, ALERT, alert);
+            let expected = if suite == 0 { in13 } else { in12 };
+            assert_eq!(read(&mut ours, &record), expected, "{suite}, {alert:?}");
+            // An alert is not answered with one; what is not even an alert is.
+            let answers = expected == Err(Error::Malformed);
+            assert_eq!(!ours.poll_output(INDEX).is_empty(), answers, "{suite}, {alert:?}");
+        }
+    }
+}
+
+#[test]
+fn another_handshake_is_refused_once() {
+    // A HelloRequest in TLS 1.2, and a ClientHello to a server.
+    for (is_server, hello) in [(false, [0, 0, 0, 0]), (true, [1, 0, 0, 9])] {
+        let (mut ours, mut peer) = pair(3);
+        if is_server {
+            std::mem::swap(&mut ours, &mut peer);
+        }
+        let record = peer.seal_as(INDEX, HANDSHAKE, &hello);
+        assert_eq!(read(&mut ours, &record), Ok(Read::default()));
+        let refusal = ours.poll_output(INDEX);
+        // A warning: the peer may go on.
+        assert!(refusal.len() == 5 + 8 + 2 + 16 && read(&mut peer, &refusal) == Ok(Read::default()));
+        let record = peer.seal_as(INDEX, DATA, b"x");
+        assert_eq!(read(&mut ours, &record), data(b"x"));
+        let record = peer.seal_as(INDEX, HANDSHAKE, &hello);
+        assert_eq!(read(&mut ours, &record), Err(Error::Unexpected));
+        // unexpected_message
+        assert_eq!(told(&mut ours, &mut peer), Err(Error::Alert(10)));
+    }
+    // TLS 1.3 knows no other handshake, a server takes no tickets, and a client's messages are its own.
+    for (suite, is_server, message) in [(0, false, 0), (0, false, 1), (0, true, 1), (0, true, 4), (3, false, 1), (3, true, 0)] {
+        let (mut ours, mut peer) = pair(suite);
+        if is_server {
+            std::mem::swap(&mut ours, &mut peer);
+        }
+        let record = peer.seal_as(INDEX, HANDSHAKE, &[message, 0, 0, 0]);
+        assert_eq!(read(&mut ours, &record), Err(Error::Unexpected), "{suite}, {is_server}, {message}");
+    }
+}
+
+#[test]
+fn a_change_cipher_spec_in_the_middle_is_refused() {
+    for suite in [0, 3] {
+        let (mut ours, mut peer) = pair(suite);
+        let record = [&peer.seal_as(INDEX, DATA, b"x")[..], &[20, 3, 3, 0, 1, 1]].concat();
+        let expected = if suite == 0 { Error::Unexpected } else { Error::Malformed };
+        assert_eq!(read(&mut ours, &record), Err(expected), "{suite}");
+    }
+}
+
+#[test]
+fn records_out_of_order_twice_or_missing_are_noticed() {
+    for suite in 0..SUITES {
+        for order in [&[1][..], &[0, 0], &[0, 2]] {
+            let (mut ours, mut peer) = pair(suite);
+            let records = [0, 1, 2].map(|n| peer.seal_as(INDEX, DATA, &[n]));
+            let sent: Vec<u8> = order.iter().flat_map(|at| records[*at].clone()).collect();
+            assert_eq!(read(&mut ours, &sent), Err(Error::BadMac), "{suite}, {order:?}");
+            // bad_record_mac
+            assert_eq!(told(&mut ours, &mut peer), Err(Error::Alert(20)), "{suite}");
+        }
+    }
+}
+
+#[test]
+fn a_key_is_renewed_before_it_has_sealed_too_many_records() {
+    const LAST: u64 = tls::trial::MAX_RECORDS_PER_KEY - 1;
+    for suite in 0..SUITES {
+        let mut ours = client().layer().expect("the settings are right");
+        let (_, mut peer) = pair(suite);
+        ours.open_under(INDEX, suite, [&SECRETS[0], &SECRETS[1]], [LAST, 0]);
+        peer.open_under(INDEX, suite, [&SECRETS[1], &SECRETS[0]], [0, LAST]);
+        for n in 0..3 {
+            let mut out = vec![0; ours.sealed_len(5)];
+            let length = ours.seal(INDEX, b"hello", &mut out);
+            assert_eq!(read(&mut peer, &out[..length]), data(b"hello"), "{suite}, {n}");
+        }
+        // The limit's record is the KeyUpdate; after it numbers begin anew, on both sides. TLS 1.2 has no KeyUpdate.
+        let expected = if suite < 3 { 2 } else { LAST + 3 };
+        assert_eq!([ours.numbers(INDEX)[0], peer.numbers(INDEX)[1]], [expected; 2], "{suite}");
+    }
+}
+
+#[test]
+fn a_handshake_of_garbage_fails_and_keeps_nothing() {
+    let garbage: Vec<u8> = (0..20_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let headed = |kind: u8, length: u16| [&[kind, 3, 3][..], &length.to_be_bytes(), &garbage].concat();
+    for (bytes, is_tls) in [
+        (garbage.clone(), false),
+        (headed(22, 1_000), true),
+        (headed(23, 1_000), true),
+        (headed(21, 2), true),
+        (headed(20, 1), true),
+        (headed(22, 0x4900), true),
+        (headed(22, 0), true),
+    ] {
+        let mut ours = client().layer().expect("the settings are right");
+        ours.open(INDEX, 0).expect("a handshake can begin");
+        assert!(!ours.poll_output(INDEX).is_empty());
+        let error = read(&mut ours, &bytes).expect_err("it is no handshake");
+        assert_eq!(error != Error::NotTls, is_tls, "{error:?}");
+        ours.poll_output(INDEX);
+        ours.end(INDEX);
+        assert_eq!(ours.kept(), (0, 0));
+    }
+}
