@@ -18,11 +18,16 @@ pub struct Knobs {
     pub slow_accept: Option<Rate>,
 }
 
+/// How long a TLS handshake may take: a peer that begins one and does not go on would keep its memory for ever.
+pub(crate) const HANDSHAKE_LIMIT: Nanos = Nanos::from_secs(60);
+
 /// When a connection was opened, last received, and owes a response; in milliseconds of the shard's clock.
 #[derive(Clone, Copy)]
 struct Times {
     opened_ms: u32,
     received_ms: u32,
+    /// Its handshake is not over.
+    is_securing: bool,
     /// 0: it owes none.
     response_ms: u32,
 }
@@ -32,6 +37,8 @@ struct Times {
 pub(crate) struct Watch {
     idle_cut: Nanos,
     reset_after: Nanos,
+    /// Connections begin with a handshake.
+    secures: bool,
     times: Vec<Times>,
 }
 
@@ -48,8 +55,14 @@ impl Watch {
         Watch {
             idle_cut: knobs.idle_cut.unwrap_or(Nanos::NEVER),
             reset_after: knobs.reset_after.unwrap_or(Nanos::NEVER),
+            secures: false,
             times: Vec::new(),
         }
+    }
+
+    /// Connections are to begin with a handshake, which has a time limit.
+    pub(crate) fn limit_handshakes(&mut self) {
+        self.secures = true;
     }
 
     /// Whether a knob needs more than responses.
@@ -62,6 +75,18 @@ impl Watch {
         if self.is_on() {
             self.begin(k, cx.now());
             cx.wake_at(k, self.next(k));
+        } else if self.secures {
+            cx.wake_at(k, cx.now() + HANDSHAKE_LIMIT);
+        }
+    }
+
+    /// The handshake is over.
+    pub(crate) fn secured<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        if self.is_on() {
+            self.times[k.index as usize].is_securing = false;
+            cx.wake_at(k, self.next(k));
+        } else {
+            cx.let_sleep(k);
         }
     }
 
@@ -82,10 +107,11 @@ impl Watch {
         cx.wake_at(k, self.next(k));
     }
 
-    /// What is due at `k`, whose timer has fired; sets it again if more will be.
-    pub(crate) fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> Due {
+    /// What is due at `k`, whose timer has fired; sets it again if more will be. `is_owed`: it waits for its response.
+    pub(crate) fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, is_owed: bool) -> Due {
         if !self.is_on() {
-            return Due::Response;
+            // Without a knob the timer is for one of two things.
+            return if is_owed { Due::Response } else { Due::Close(Close::Graceful) };
         }
         let due = self.take(k, cx.now());
         if !matches!(due, Due::Close(_)) {
@@ -96,7 +122,7 @@ impl Watch {
 
     fn begin(&mut self, k: Key, now: Nanos) {
         let at = k.index as usize;
-        let new = Times { opened_ms: ms(now), received_ms: ms(now), response_ms: 0 };
+        let new = Times { opened_ms: ms(now), received_ms: ms(now), is_securing: self.secures, response_ms: 0 };
         if at >= self.times.len() {
             self.times.resize(at + 1, new);
         }
@@ -109,7 +135,7 @@ impl Watch {
         if after(times.opened_ms, self.reset_after) <= now {
             return Due::Close(Close::Reset);
         }
-        if after(times.received_ms, self.idle_cut) <= now {
+        if after(times.received_ms, self.idle_cut).min(times.handshake_until()) <= now {
             return Due::Close(Close::Graceful);
         }
         if times.response_ms != 0 && Nanos::from_millis(times.response_ms.into()) <= now {
@@ -126,7 +152,14 @@ impl Watch {
             0 => Nanos::NEVER,
             ms => Nanos::from_millis(ms.into()),
         };
-        after(times.opened_ms, self.reset_after).min(after(times.received_ms, self.idle_cut)).min(response)
+        let (reset, cut) = (after(times.opened_ms, self.reset_after), after(times.received_ms, self.idle_cut));
+        reset.min(cut).min(times.handshake_until()).min(response)
+    }
+}
+
+impl Times {
+    fn handshake_until(&self) -> Nanos {
+        if self.is_securing { after(self.opened_ms, HANDSHAKE_LIMIT) } else { Nanos::NEVER }
     }
 }
 
@@ -187,6 +220,18 @@ mod tests {
         watch.times[3].received_ms = 2000;
         assert_eq!(watch.next(K), at(2100));
         assert_eq!(watch.take(K, at(2100)), Due::Close(Close::Reset));
+    }
+
+    #[test]
+    fn a_handshake_has_a_minute_however_busy_the_peer_is() {
+        let mut watch = Watch::new(&Knobs { idle_cut: Some(at(50_000)), ..Knobs::default() });
+        watch.limit_handshakes();
+        watch.begin(K, at(100));
+        watch.times[3].received_ms = 50_000;
+        assert_eq!((watch.next(K), watch.take(K, at(60_099))), (at(60_100), Due::Nothing));
+        assert_eq!(watch.take(K, at(60_100)), Due::Close(Close::Graceful));
+        watch.times[3].is_securing = false;
+        assert_eq!((watch.next(K), watch.take(K, at(60_100))), (at(100_000), Due::Nothing));
     }
 
     #[test]

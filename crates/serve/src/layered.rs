@@ -33,6 +33,7 @@ impl<H: Handler> ServerShard<H> {
                 }
                 Ok(Unsealed::Opened(n, _)) => {
                     used += n;
+                    self.watch.secured(cx, k);
                     self.say_of_layer(cx, k);
                 }
                 Ok(Unsealed::Bytes(n, range)) => {

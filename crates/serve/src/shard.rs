@@ -51,7 +51,7 @@ pub struct ServerShard<H: Handler> {
     pub(crate) stalls: Stalls,
     pub(crate) out: Out,
     acceptor: Acceptor,
-    watch: Watch,
+    pub(crate) watch: Watch,
     /// Responses that wait for their time.
     waiting: u64,
     /// Stopping, and every peer has been notified.
@@ -102,6 +102,7 @@ impl<H: Handler> ServerShard<H> {
     #[must_use]
     pub fn with_layer(mut self, layer: tls::Tls) -> ServerShard<H> {
         self.out.layer = Some(Box::new(Layered::new(Box::new(layer))));
+        self.watch.limit_handshakes();
         self
     }
 
@@ -132,7 +133,8 @@ impl<H: Handler> Program for ServerShard<H> {
     }
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        match self.watch.due(cx, k) {
+        let is_owed = H::is_waiting(self.conn(k));
+        match self.watch.due(cx, k, is_owed) {
             Due::Nothing => {}
             Due::Response => {
                 self.waiting -= 1;

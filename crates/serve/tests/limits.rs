@@ -22,7 +22,7 @@ fn server(io: Backend, connections: u32) -> Server {
 fn start(io: Backend, connections: u32, slots: u32) -> Server {
     let listen = "127.0.0.1:0".parse().unwrap();
     let (service, knobs) = (Service::Http, Knobs::default());
-    let settings = Settings { service, knobs, listen, threads: 1, connections, slots, io };
+    let settings = Settings { service, knobs, listen, threads: 1, connections, slots, io, tls: None };
     Server::start(settings).expect("io_uring is allowed here")
 }
 
