@@ -52,6 +52,8 @@ words! {
         Threads = "threads",
         /// Nothing came in time.
         Timeout = "timeout",
+        /// TLS cannot be set up with it.
+        Tls = "tls",
         /// It expects TLS.
         TlsExpected = "tls-expected",
         /// What was sent is not acknowledged.

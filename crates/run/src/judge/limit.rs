@@ -14,6 +14,7 @@
 //! | refused | nothing is listening, or no longer |
 //! | tls-expected | it replied with a TLS alert, or with its page for plain requests; or it closed without a byte, and
 //! speaks TLS |
+//! | tls | its certificate is not right, or nothing is in common |
 //! | stall | throng itself was stopped; the target was; no connection received a response for a while |
 //! | thread | one of its threads has ended, and nothing accepts |
 //! | requests-per-connection | those lost had all received the same number of responses |
@@ -46,6 +47,7 @@ mod known_limit;
 pub(crate) mod ours;
 mod path;
 mod process;
+mod secured;
 mod stall;
 mod target;
 
@@ -97,6 +99,7 @@ const ROWS: &[Row] = &[
     (ours::errors, When::Unknown),
     (target::refused, When::Failing),
     (target::tls_expected, When::Unknown),
+    (secured::tls, When::Unknown),
     (ours::shared, When::Unknown),
     (stall::ours, When::Unknown),
     (stall::stopped, When::Stopped),
@@ -113,6 +116,7 @@ const ROWS: &[Row] = &[
     (target::cpu, When::Unknown),
     (accept_queue::slow_accept, When::Unknown),
     (path::path, When::Unknown),
+    (secured::closed, When::Failing),
     (target::fault, When::Failing),
     (unknown, When::Unknown),
 ];

@@ -84,7 +84,7 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     case.limit(certainty, (Side::Target, Cause::Refused), at, detail, cure)
 }
 
-/// It expects TLS, which throng does not support.
+/// It expects TLS and was spoken to without.
 pub(super) fn tls_expected(case: &Case) -> Option<Limit> {
     if case.kind != Some(Kind::TlsExpected) {
         return closed_for_tls(case);
@@ -94,8 +94,7 @@ pub(super) fn tls_expected(case: &Case) -> Option<Limit> {
     case.limit(Seen, (Side::Target, Cause::TlsExpected), case.left(), detail, NO_TLS)
 }
 
-const NO_TLS: &str = "use a port without TLS, or a TLS-terminating proxy; throng does not speak TLS in \
-this version";
+const NO_TLS: &str = "use https:// (wss://, tls://) in the target, or a port without TLS";
 
 /// It closes plain connections without a byte in reply.
 fn closed_for_tls(case: &Case) -> Option<Limit> {
@@ -121,7 +120,7 @@ fn closed_for_tls(case: &Case) -> Option<Limit> {
             format!(
                 "{n} connections were closed at their first request, without a byte in reply: perhaps the target expects TLS"
             ),
-            "try openssl s_client -connect HOST:PORT; throng does not speak TLS in this version",
+            "try https:// (wss://, tls://) in the target, or openssl s_client -connect HOST:PORT",
         ),
         _ => return None,
     };

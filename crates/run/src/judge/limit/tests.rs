@@ -97,7 +97,7 @@ fn a_server_that_closes_without_a_byte_may_expect_tls() {
         Evidence { is_mute: true, speaks_tls, ..lost(Pattern { silence, ..Pattern::default() }) }
     };
     let at_once = || vec![fault(Stage::Exchange, Kind::Closed, 800)];
-    let seen = ("target", "tls-expected", 800, "a TLS ClientHello received a reply", "without TLS");
+    let seen = ("target", "tls-expected", 800, "a TLS ClientHello received a reply", "use https://");
     check(&stopped(0, at_once()), &e(Some(true), None), seen);
     check(&stopped(0, vec![fault(Stage::Handshake, Kind::Reset, 800)]), &e(Some(true), Some(0)), seen);
     let guess = ("target", "tls-expected", 800, "perhaps the target expects TLS", "openssl s_client");
@@ -112,6 +112,22 @@ fn a_server_that_closes_without_a_byte_may_expect_tls() {
     check(&stopped(0, at_once()), &e(None, Some(3_000)), ("target", "request-timeout", 800, "", ""));
     check(&stopped(0, at_once()), &Evidence { is_mute: false, ..e(Some(true), None) }, closed);
     check(&stopped(0, vec![fault(Stage::Hold, Kind::Closed, 800)]), &e(Some(true), None), closed);
+}
+
+#[test]
+fn what_keeps_tls_from_being_set_up_is_said() {
+    let of = |kind| vec![fault(Stage::Tls, kind, 800)];
+    let none = Evidence::default();
+    let issuer = ("target", "tls", 0, "800 TLS handshakes failed: the target's certificate was not", "-k to accept any");
+    let mut s = stopped(0, of(Kind::UnknownIssuer));
+    (s.connections.opened, s.connections.peak) = (0, 0);
+    check(&s, &none, issuer);
+    check(&stopped(0, of(Kind::NotTls)), &none, ("target", "tls", 800, "does not speak TLS", "http://"));
+    check(&stopped(0, of(Kind::Reset)), &none, ("target", "tls", 800, "closed the connection", "openssl"));
+    // A few of them beside other troubles are not the limit; a handshake without an end is a timeout.
+    let mixed = vec![fault(Stage::Tls, Kind::Expired, 9), fault(Stage::Exchange, Kind::WrongStatus, 10)];
+    check(&stopped(0, mixed), &none, ("target", "wrong-answer", 800, "19 responses", "curl"));
+    check(&stopped(0, of(Kind::Timeout)), &none, ("target", "timeout", 800, "", ""));
 }
 
 #[test]

@@ -1,0 +1,93 @@
+//! What kept TLS from being set up, in the words of a browser, and which flag helps.
+
+use samples::{Cause, Certainty::Seen, Kind, Limit, Side, Stage};
+
+use super::{Case, Trouble};
+
+/// TLS could not be set up.
+pub(super) fn tls(case: &Case) -> Option<Limit> {
+    if case.trouble == Trouble::WrongAnswer { failed(case) } else { None }
+}
+
+/// Connections were closed in their handshakes; of several causes that close connections the least specific.
+pub(super) fn closed(case: &Case) -> Option<Limit> {
+    if case.trouble == Trouble::Lost { failed(case) } else { None }
+}
+
+fn failed(case: &Case) -> Option<Limit> {
+    let (what, cure) = wrong(case.kind.filter(|_| case.stage == Some(Stage::Tls))?)?;
+    let detail = format!("{} TLS handshakes failed: {what}", case.faults());
+    case.limit(Seen, (Side::Target, Cause::Tls), case.left(), detail, cure)
+}
+
+/// What is wrong, and what to do about it.
+fn wrong(kind: Kind) -> Option<(&'static str, &'static str)> {
+    Some(match kind {
+        Kind::UnknownIssuer => (
+            "the target's certificate was not issued by anyone trusted",
+            "use --cacert FILE with the certificate of its issuer, or -k to accept any",
+        ),
+        Kind::WrongName => (
+            "the target's certificate is for another name",
+            "use --sni NAME with a name that it is for (openssl s_client -connect HOST:PORT shows them), or -k to accept any",
+        ),
+        Kind::Expired => (
+            "the target's certificate has expired",
+            "renew it, check the clock of this machine, or use -k to accept any",
+        ),
+        Kind::NotYetValid => (
+            "the target's certificate is not valid yet",
+            "check the clock of this machine, or use -k to accept any",
+        ),
+        Kind::BadCertificate => (
+            "the target's certificate cannot be used as a server's",
+            "check it with openssl x509 -text, or use -k to accept any",
+        ),
+        Kind::CertificateRequired => (
+            "the target requires a client certificate, or does not accept the one it received",
+            "use --cert FILE and --key FILE with a certificate that it accepts",
+        ),
+        Kind::NothingInCommon => (
+            "the target has no TLS version, cipher or protocol in common with throng",
+            "let it accept TLS 1.2 or 1.3 with ECDHE and an AEAD cipher; without --tls both versions are offered",
+        ),
+        Kind::TlsAlert => ("the target sent an alert of TLS", "check the target's log, and whether it expects --sni NAME"),
+        Kind::NotTls => ("the target does not speak TLS", "use http:// (ws://, tcp://) in the target, or its port for TLS"),
+        Kind::Closed | Kind::Reset => (
+            "the target closed the connection",
+            "check the target's log, whether it expects --sni NAME, and its TLS versions and ciphers \
+            (openssl s_client -connect HOST:PORT)",
+        ),
+        Kind::BadAnswer => (
+            "the target sent what the protocol does not allow",
+            "check with openssl s_client -connect HOST:PORT that it speaks TLS there",
+        ),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_a_handshake_has_a_fix() {
+        for (kind, what, cure) in [
+            (Kind::UnknownIssuer, "anyone trusted", "--cacert"),
+            (Kind::WrongName, "another name", "--sni"),
+            (Kind::Expired, "expired", "renew"),
+            (Kind::NotYetValid, "not valid yet", "clock"),
+            (Kind::BadCertificate, "cannot be used", "openssl x509"),
+            (Kind::CertificateRequired, "client certificate", "--cert"),
+            (Kind::NothingInCommon, "in common", "TLS 1.2 or 1.3"),
+            (Kind::TlsAlert, "alert", "log"),
+            (Kind::NotTls, "does not speak TLS", "http://"),
+            (Kind::Closed, "closed", "--sni"),
+            (Kind::BadAnswer, "not allow", "s_client"),
+        ] {
+            let (said, told) = wrong(kind).expect("it has one");
+            assert!(said.contains(what) && told.contains(cure), "{kind:?}: {said}; {told}");
+        }
+        assert_eq!(wrong(Kind::Timeout), None);
+    }
+}
