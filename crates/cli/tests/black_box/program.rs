@@ -234,10 +234,11 @@ impl Serving {
         let mut program = Program::from(command);
         until("the server's first line", || {
             assert!(!program.is_ended(), "the server ended: {}", program.stderr());
-            program.stdout().contains('\n')
+            program.stdout().contains(" threads, ")
         });
         let line = program.stdout();
-        let url = line.split_whitespace().find_map(|word| word.strip_prefix("http://"));
+        let after = |word: &'static str| line.split_whitespace().find_map(move |it| it.strip_prefix(word));
+        let url = after("http://").or_else(|| after("https://"));
         let address = url.and_then(|url| url.strip_suffix('/')).and_then(|a| a.parse().ok());
         Serving { program, address: address.unwrap_or_else(|| panic!("no address: {line:?}")) }
     }

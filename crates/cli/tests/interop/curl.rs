@@ -11,10 +11,10 @@ use crate::{
 
 /// What `-w` prints for each transfer: status, bytes of content, new connections, seconds.
 #[derive(Debug)]
-struct Transfer {
-    status: u16,
-    bytes: usize,
-    dials: u32,
+pub(crate) struct Transfer {
+    pub(crate) status: u16,
+    pub(crate) bytes: usize,
+    pub(crate) dials: u32,
     seconds: f64,
 }
 
@@ -23,7 +23,7 @@ const TELL: [&str; 4] =
     ["-sSv", "-m20", "-w", "\n@%{http_code} %{size_download} %{num_connects} %{time_total}\n"];
 
 /// Runs curl with these arguments; returns its transfers, and what it printed (`-v`).
-fn curl(args: &[&str]) -> (Vec<Transfer>, String) {
+pub(crate) fn curl(args: &[&str]) -> (Vec<Transfer>, String) {
     let args = [&TELL, args].concat();
     let ended = Program::from(program("curl", &args)).end();
     assert_eq!(ended.status, Some(0), "{ended:#?}");
@@ -41,7 +41,12 @@ fn curl(args: &[&str]) -> (Vec<Transfer>, String) {
 
 /// The server's own counters, this request included.
 pub(crate) fn stats(server: &Serving) -> impl Fn(&str) -> u64 {
-    let ended = Program::from(program("curl", &["-sS", &server.url("/stats")])).end();
+    stats_at(&server.url("/stats"))
+}
+
+/// The same by its URL; of any certificate.
+pub(crate) fn stats_at(url: &str) -> impl Fn(&str) -> u64 + use<> {
+    let ended = Program::from(program("curl", &["-sS", "-k", url])).end();
     let stats: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
     move |name| stats[name].as_u64().unwrap_or_else(|| panic!("{name}: {stats}"))
 }

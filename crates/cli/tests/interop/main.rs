@@ -34,6 +34,7 @@ mod off_loopback;
 mod prometheus;
 mod python;
 mod right;
+mod secured;
 mod server;
 mod silent_way;
 mod tls;

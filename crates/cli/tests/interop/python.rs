@@ -21,7 +21,9 @@ fn http_server(name: &str) -> Server {
 pub(crate) fn uvicorn(args: &[&str]) -> Server {
     let folder = source("python");
     let begin = ["-B", "-u", "-m", "uvicorn", "application:app", "--port", "0", "--app-dir", &folder];
-    Server::announcing("running on http://127.0.0.1:", program(PYTHON, &[&begin, args].concat()))
+    let is_secured = args.contains(&"--ssl-certfile");
+    let before = if is_secured { "running on https://127.0.0.1:" } else { "running on http://127.0.0.1:" };
+    Server::announcing(before, program(PYTHON, &[&begin, args].concat()))
 }
 
 /// Waits until the server's log has as many correct responses as the run has.

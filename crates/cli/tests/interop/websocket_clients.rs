@@ -59,12 +59,12 @@ socket.onclose = ({ code, wasClean }) => tell(`${right}-of-${sent.length}-${code
 struct Browser(Program);
 
 impl Browser {
-    fn open(url: &str) -> Browser {
-        let profile = format!("--user-data-dir={}", folder("chromium").display());
+    fn open(url: &str, more: &[&str]) -> Browser {
+        let profile = format!("--user-data-dir={}", folder(&format!("chromium{}", more.len())).display());
         let args =
             ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"];
         let mut command: Command = program("chromium", &args);
-        command.args([&profile, "--remote-debugging-port=0", "--disable-background-networking", url]);
+        command.args([&profile, "--remote-debugging-port=0", "--disable-background-networking"]).args(more).arg(url);
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         Browser(Program::from(command))
     }
@@ -81,10 +81,17 @@ impl Drop for Browser {
 #[test]
 fn chromium_has_its_echoes() {
     let server = Serving::start(&[]);
+    let url = url(&server);
+    check_chromium(&url, &[]);
+    until("the connection is closed here too", || stats(&server)("open") == 1);
+}
+
+/// Chromium, with these further arguments, has its echoes from this URL.
+pub(crate) fn check_chromium(echo: &str, args: &[&str]) {
     let pages = Scripted::responding(
         ok(PAGE).replace("\r\n\r\n", "\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"),
     );
-    let mut browser = Browser::open(&pages.url(&format!("/?{}", url(&server))));
+    let mut browser = Browser::open(&pages.url(&format!("/?{echo}")), args);
     let outcome =
         || pages.log.targets().into_iter().find_map(|t| t.strip_prefix("/outcome/").map(str::to_owned));
     until("the outcome", || {
@@ -92,5 +99,4 @@ fn chromium_has_its_echoes() {
         outcome().is_some()
     });
     assert_eq!(outcome().as_deref(), Some("7-of-7-1000-true"));
-    until("the connection is closed here too", || stats(&server)("open") == 1);
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Requests with a response according to wrk, which saw no error.
-fn wrk(args: &[&str]) -> u64 {
+pub(crate) fn wrk(args: &[&str]) -> u64 {
     let ended: Ended = Program::from(program("wrk", args)).end();
     assert_eq!(ended.status, Some(0), "{ended:#?}");
     for error in ["Socket errors", "Non-2xx"] {

@@ -1,6 +1,8 @@
-// Node's own HTTP server with its own defaults. First line: the port. `/counts` tells what it has seen.
+// Node's own HTTP server with its own defaults. First line: the port. Arguments: certificate and key, for HTTPS. `/counts` tells what it has seen.
 'use strict';
+const fs = require('fs');
 const http = require('http');
+const https = require('https');
 
 const counts = { connections: 0, requests: 0 };
 const hello = (response) => response.end('Hello World!');
@@ -32,9 +34,11 @@ const routes = {
   '/never': () => {},
 };
 
-const server = http.createServer((request, response) => {
+const handle = (request, response) => {
   counts.requests += 1;
   routes[request.url](request, response);
-});
-server.on('connection', () => { counts.connections += 1; });
+};
+const [cert, key] = process.argv.slice(2).map((file) => fs.readFileSync(file));
+const server = cert ? https.createServer({ cert, key }, handle) : http.createServer(handle);
+server.on(cert ? 'secureConnection' : 'connection', () => { counts.connections += 1; });
 server.listen(0, '127.0.0.1', () => console.log(`listening on ${server.address().port}`));

@@ -1,6 +1,8 @@
-// npm's `ws` as a server; what it does depends on the path. First line: the port. `/counts` tells what it has seen.
+// npm's `ws` as a server; what it does depends on the path. First line: the port. Arguments: certificate and key, for wss. `/counts` tells what it has seen.
 'use strict';
+const fs = require('fs');
 const http = require('http');
+const https = require('https');
 const { WebSocketServer } = require('ws');
 
 const counts = { connections: 0, requests: 0, messages: 0, pings: 0, pongs: 0, goodbyes: 0 };
@@ -30,10 +32,12 @@ const paths = {
   '/silent': () => {},
 };
 
-const server = http.createServer((_, response) => {
+const handle = (_, response) => {
   counts.requests += 1;
   response.end(JSON.stringify(counts));
-});
+};
+const [cert, key] = process.argv.slice(2).map((file) => fs.readFileSync(file));
+const server = cert ? https.createServer({ cert, key }, handle) : http.createServer(handle);
 const sockets = new WebSocketServer({ noServer: true });
 server.on('upgrade', (request, socket, head) => {
   // Who is refused may go with a reset.

@@ -1,6 +1,7 @@
-"""The `websockets` package as a client of an echo server: `caller.py URL`. Prints how many messages were echoed correctly."""
+"""The `websockets` package as a client of an echo server: `caller.py URL [CERTIFICATE]`, which is the one to trust. Prints how many messages were echoed correctly."""
 
 import asyncio
+import ssl
 import sys
 
 import websockets
@@ -8,9 +9,10 @@ import websockets
 MESSAGES = ["", "a", "Grüße, 世界 🌍", *("x" * n for n in (125, 126, 65535, 65536)), b"", bytes(range(256))]
 
 
-async def main(url):
+async def main(url, *roots):
     right = 0
-    async with websockets.connect(url) as socket:
+    secured = {"ssl": ssl.create_default_context(cafile=roots[0])} if roots else {}
+    async with websockets.connect(url, **secured) as socket:
         for message in MESSAGES:
             await socket.send(message)
             right += await socket.recv() == message
@@ -21,4 +23,4 @@ async def main(url):
     print(f"{right} of {len(MESSAGES) + 1}, closed with {socket.close_code}")
 
 
-asyncio.run(main(sys.argv[1]))
+asyncio.run(main(*sys.argv[1:]))
