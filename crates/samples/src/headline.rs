@@ -123,6 +123,7 @@ impl Limit {
             (Side::Path, Cause::Unacknowledged) => Some("the path (data is not acknowledged)"),
             (Side::Path, Cause::NoSynAck) => Some("the path (no SYN is answered)"),
             (Side::Path, Cause::Unreachable) => Some("the path (dials are rejected)"),
+            (Side::Target, Cause::Tls) => Some("TLS, which cannot be set up with the target"),
             (Side::Host, Cause::Denied) => Some("this machine, which blocks outgoing dials"),
             _ => None,
         };
@@ -147,8 +148,13 @@ impl Limit {
     }
 }
 
-/// `limited by the target's open files at 65,536: raise LimitNOFILE`
+/// `limited by the target's open files at 65,536: raise LimitNOFILE`; `5 TLS handshakes failed: the target's certificate has expired;
+/// renew it`
 fn limited(limit: &Limit) -> String {
+    if limit.cause == Cause::Tls {
+        // There is no number of connections to it: what is wrong says more.
+        return format!("{}; {}", limit.detail, limit.cure);
+    }
     format!("{} at {}{}", limit.named(), Count(limit.at_connections), limit.advice())
 }
 
@@ -205,6 +211,7 @@ mod tests {
             assert_eq!(limited(&limit), expected);
         };
         use Certainty::{Guess, Inferred, Seen};
+        check(Side::Target, Cause::Tls, Seen, "; raise LimitNOFILE");
         let files = "limited by the target's open files at 65,536";
         check(Side::Target, Cause::OpenFiles, Seen, &format!("{files}: raise LimitNOFILE"));
         check(Side::Target, Cause::OpenFiles, Inferred, &format!("probably {files}: raise LimitNOFILE"));

@@ -21,6 +21,7 @@ struct Nginx {
 }
 
 /// A line of its log: of one request.
+#[derive(Debug)]
 struct Line {
     protocol: String,
     cipher: String,
@@ -93,7 +94,8 @@ fn check_suites(name: &str, algorithm: &[&str], suites: &[(&str, &str, &str)]) {
             let s = right::check_kept(&nginx.url("/"), &args, 12);
             assert_eq!(nginx.counted() - before - 1, s.count("requests.sent"), "{cipher}");
             let lines = nginx.lines(s.count("requests.sent"));
-            assert!(lines.iter().all(|line| line.protocol == *protocol && line.cipher == *cipher), "{cipher}");
+            let other = lines.iter().find(|line| line.protocol != *protocol || line.cipher != *cipher);
+            assert!(other.is_none(), "{cipher}: {other:?}");
         }
     }
 }
@@ -110,7 +112,8 @@ fn every_cipher_of_tls_1_3_is_spoken() {
             of("TLS_CHACHA20_POLY1305_SHA256", "ssl_conf_command Ciphersuites TLS_CHACHA20_POLY1305_SHA256;"),
         ],
     );
-    check_suites("rsa", RSA, &[of("TLS_AES_256_GCM_SHA384", "")]);
+    // What both prefer.
+    check_suites("rsa", RSA, &[of("TLS_AES_128_GCM_SHA256", "")]);
 }
 
 #[test]
