@@ -22,6 +22,9 @@ const TIMERS_A_TURN: usize = 256;
 
 /// What a shard does with its connections. The loop calls it; it acts through [`Cx`].
 pub trait Program {
+    /// Whether what was sent is to leave before a connection ends whose peer has closed its side: a server's responses.
+    const ANSWERS: bool = false;
+
     /// A turn begins `now`; what the turn before sent was handed to the kernel at `left`.
     fn woke(&mut self, now: Nanos, left: Nanos) {
         let _ = (now, left);
@@ -125,8 +128,10 @@ impl<I: Io, P: Program> Shard<I, P> {
         for _ in 0..self.cx.again.len() {
             // First come, first served: repeated requests go to the end.
             let k = self.cx.again.pop_front().expect("as many as were counted");
-            // A blocked one gets its remaining input when it has drained.
-            if self.cx.slab.is_live(k) && !self.cx.io.is_write_blocked(k) {
+            // A blocked one gets its remaining input when it has drained; one that has ended where it is known that what it was
+            // sent has left.
+            let waits = |shard: &Self| shard.cx.io.is_write_blocked(k) || shard.cx.slab.is(k, slab::ENDING);
+            if self.cx.slab.is_live(k) && !waits(self) {
                 self.feed_leftover(k);
             }
         }
@@ -144,7 +149,11 @@ impl<I: Io, P: Program> Shard<I, P> {
             What::Drained if self.cx.slab.is(k, slab::ENDING) => self.end_if_used_up(k),
             What::Drained => self.feed_leftover(k),
             // A peer may close its side and still wait for responses to what it has sent (RFC 9293, section 3.6).
-            What::Gone(Gone::Ended) if self.cx.slab.is(k, slab::LEFTOVER) => self.cx.ending.push(k),
+            // Whether what was sent in this turn has left is known in the next.
+            What::Gone(Gone::Ended) if P::ANSWERS || self.cx.slab.is(k, slab::LEFTOVER) => {
+                self.cx.slab.set(k, slab::ENDING);
+                self.cx.ending.push(k);
+            }
             What::Gone(why) => self.end(k, why),
         }
     }
@@ -218,7 +227,8 @@ impl<I: Io, P: Program> Shard<I, P> {
         self.cx.flush();
         if used < input.len() && self.cx.slab.is_live(k) {
             self.cx.slab.set(k, slab::LEFTOVER);
-            self.cx.leftovers.insert(k.index, Leftover { bytes: input[used..].to_vec(), held: false });
+            let own = self.cx.leftovers.get(&k.index).map_or(0, |leftover| leftover.own);
+            self.cx.leftovers.insert(k.index, Leftover { bytes: input[used..].to_vec(), held: false, own });
         }
     }
 
@@ -227,7 +237,7 @@ impl<I: Io, P: Program> Shard<I, P> {
         if !self.cx.slab.is_live(k) || !self.cx.slab.is(k, slab::LEFTOVER) {
             return;
         }
-        let Leftover { mut bytes, held } =
+        let Leftover { mut bytes, held, .. } =
             self.cx.leftovers.remove(&k.index).expect("the slab says that there is a leftover");
         let used = self.call(|program, cx| program.bytes(cx, k, &mut bytes));
         if !self.cx.slab.is_live(k) {
@@ -240,11 +250,12 @@ impl<I: Io, P: Program> Shard<I, P> {
             (false, true) => self.cx.io.hold(k),
             _ => {}
         }
-        let is_asked = self.cx.leftovers.remove(&k.index).is_some();
+        let asked = self.cx.leftovers.remove(&k.index);
         self.cx.slab.unset(k, slab::LEFTOVER);
-        if !bytes.is_empty() || is_asked {
+        if !bytes.is_empty() || asked.is_some() {
             self.cx.slab.set(k, slab::LEFTOVER);
-            self.cx.leftovers.insert(k.index, Leftover { bytes, held: full });
+            let own = asked.map_or(0, |leftover| leftover.own);
+            self.cx.leftovers.insert(k.index, Leftover { bytes, held: full, own });
         }
     }
 }

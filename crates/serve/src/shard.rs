@@ -120,6 +120,8 @@ impl<H: Handler> ServerShard<H> {
 }
 
 impl<H: Handler> Program for ServerShard<H> {
+    const ANSWERS: bool = true;
+
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         if !self.acceptor.opened(cx, k, &mut self.stats) {
             return;

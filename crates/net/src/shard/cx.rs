@@ -43,6 +43,8 @@ pub(super) struct Leftover {
     pub(super) bytes: Vec<u8>,
     /// The connection is not read for now.
     pub(super) held: bool,
+    /// Bytes that the program keeps itself.
+    pub(super) own: usize,
 }
 
 impl<I: Io> Cx<I> {
@@ -205,9 +207,10 @@ impl<I: Io> Cx<I> {
     }
 
     /// Offer further input, even none, when what was sent has left, or after [`Cx::call_again`]: the program keeps some itself.
-    pub fn call_when_drained(&mut self, k: Key) {
+    /// `own` is how many bytes: a connection that the peer ends is kept while they become fewer.
+    pub fn call_when_drained(&mut self, k: Key, own: usize) {
         self.slab.set(k, slab::LEFTOVER);
-        self.leftovers.entry(k.index).or_insert(Leftover { bytes: Vec::new(), held: false });
+        self.leftovers.entry(k.index).or_insert(Leftover { bytes: Vec::new(), held: false, own: 0 }).own = own;
     }
 
     /// Connections whose last send has not gone out yet.
@@ -219,7 +222,7 @@ impl<I: Io> Cx<I> {
     pub fn leftover_len(&self, k: Key) -> usize {
         let is_there = self.slab.is_live(k) && self.slab.is(k, slab::LEFTOVER);
         let leftover = is_there.then(|| self.leftovers.get(&k.index)).flatten();
-        leftover.map_or(0, |leftover| leftover.bytes.len())
+        leftover.map_or(0, |leftover| leftover.bytes.len() + leftover.own)
     }
 
     fn forget(&mut self, k: Key) {
