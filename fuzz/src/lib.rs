@@ -8,6 +8,7 @@ mod fleet;
 pub mod http1;
 pub mod http2;
 mod scenario;
+mod tls;
 pub mod websocket;
 
 use http2::Responds;
@@ -18,7 +19,7 @@ use wire::websocket::Role;
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its corpus folder and of its program in `libfuzzer/`.
-pub const TARGETS: [(&str, Target); 11] = [
+pub const TARGETS: [(&str, Target); 12] = [
     ("allow", allow),
     ("http1_client", http1_client),
     ("http1_server", http1_server),
@@ -27,6 +28,7 @@ pub const TARGETS: [(&str, Target); 11] = [
     ("http2_server", http2_server),
     ("nats_server", nats_server),
     ("scenario", scenario),
+    ("tls_records", tls_records),
     ("websocket_response", websocket_response),
     ("websocket_client", websocket_client),
     ("websocket_server", websocket_server),
@@ -145,6 +147,14 @@ pub fn scenario(data: &[u8]) {
     scenario::check(&String::from_utf8_lossy(data));
 }
 
+/// A peer's records against the layer of TLS: they mean the same however they are cut, and nothing is read that was not sent.
+///
+/// The first byte gives the number of cuts (low 3 bits), the suite (the next 4), and whose side reads (the last: a server); then a byte
+/// for each cut, and what the peer sends, see `stream` in `tls.rs`.
+pub fn tls_records(data: &[u8]) {
+    tls::check(data);
+}
+
 fn websocket_frames(role: Role, data: &[u8]) {
     let Some((options, rest)) = data.split_first() else { return };
     let Some((distances, stream)) = rest.split_at_checked(usize::from(options & 7)) else { return };
@@ -159,7 +169,7 @@ fn websocket_frames(role: Role, data: &[u8]) {
 /// The longest stream that is also fed byte by byte: that costs its length squared.
 const BYTE_BY_BYTE: usize = 600;
 
-fn agree(stream: &[u8], distances: &[u8], trace: impl Fn(&[&[u8]]) -> String) {
+fn agree(stream: &[u8], distances: &[u8], mut trace: impl FnMut(&[&[u8]]) -> String) {
     let whole = trace(&[stream]);
     let mut pieces = Vec::with_capacity(distances.len() + 1);
     let mut rest = stream;
