@@ -117,7 +117,10 @@ fn trace(tls: &mut Tls, pieces: &[&[u8]]) -> String {
                     break;
                 }
                 Ok(Unsealed::Bytes(used, range)) => {
-                    assert!(!closed && !range.is_empty() && range.end <= used && used <= rest.len(), "{range:?} of {used}");
+                    assert!(
+                        !closed && !range.is_empty() && range.end <= used && used <= rest.len(),
+                        "{range:?} of {used}"
+                    );
                     read.extend_from_slice(&rest[range]);
                     used
                 }

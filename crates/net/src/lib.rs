@@ -21,8 +21,8 @@ mod trial;
 mod wheel;
 
 pub use icmp::Icmp;
-pub use layer::{Layer, Layered, Opening, Unsealed};
 pub use io::{Backend, Close, Done, Gone, Io, Scratch, What};
+pub use layer::{Layer, Layered, Opening, Unsealed};
 pub use listeners::{Listening, established, established_at, listening, unaccepted_at};
 pub use machine::{SharedListener, block_signals, own_open_files, probe_own_open_files};
 pub use machine::{raise_open_files, route_source, sharpen_timers};

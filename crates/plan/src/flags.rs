@@ -4,8 +4,8 @@ use crate::flag::{self, FLAGS, Flag, Role, Takes};
 use crate::request::LONGEST_REQUEST;
 use crate::target::Resolve;
 use crate::{
-    Activity, Expectation, ExpectedLength, Hold, IoChoice, Observe, Plan, Population, Probe, Ramp, Reconnect,
-    Pem, Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold, Tls, TlsVersions, tls,
+    Activity, Expectation, ExpectedLength, Hold, IoChoice, Observe, Pem, Plan, Population, Probe, Ramp,
+    Reconnect, Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold, Tls, TlsVersions, tls,
 };
 use std::fmt;
 use std::net::IpAddr;

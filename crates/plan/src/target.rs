@@ -243,18 +243,21 @@ mod tests {
         check("http://many.example/", Ok("192.0.2.1:80 as many.example, 192.0.2.2:80 as many.example"));
         check("tcp://127.0.0.1:80", Ok("127.0.0.1:80 as 127.0.0.1:80"));
         check("ws://127.0.0.1/ws/echo", Ok("127.0.0.1:80 as 127.0.0.1"));
+        check("https://127.0.0.1/", Ok("127.0.0.1:443 as 127.0.0.1"));
+        check("https://127.0.0.1:80/", Ok("127.0.0.1:80 as 127.0.0.1:80"));
+        check("wss://127.0.0.1/ws/echo", Ok("127.0.0.1:443 as 127.0.0.1"));
+        check("tls://127.0.0.1:443", Ok("127.0.0.1:443 as 127.0.0.1:443"));
         check("WS://localhost:9000/ws/echo", Ok("127.0.0.1:9000 as localhost:9000"));
     }
 
     #[test]
     fn names_what_it_cannot_read() {
-        for scheme in ["https", "wss"] {
-            let text = format!("{scheme}://h/");
-            let error =
-                format!("{scheme} is not available in this version; use http://, ws:// or tcp://: {text:?}");
-            check(&text, Err(&error));
-        }
-        check("gopher://x/", Err("\"gopher\" is not a scheme; use http://, ws:// or tcp://"));
+        check("https://nowhere/", Err("\"nowhere\" has no address: no such host"));
+        check("tls://127.0.0.1", Err("missing port; use tls://host:port"));
+        check(
+            "gopher://x/",
+            Err("\"gopher\" is not a scheme; use http://, https://, ws://, wss://, tcp:// or tls://"),
+        );
         check(
             "nosuch.toml",
             Err("only throng run takes a scenario file; use http://host:port/: \"nosuch.toml\""),

@@ -99,10 +99,14 @@ mod tests {
 
     #[test]
     fn what_can_be_chosen_is_read() {
-        for (text, expected) in [("1.2", Some(TlsVersions::Only12)), ("1.3", Some(TlsVersions::Only13)), ("1.1", None)] {
+        for (text, expected) in
+            [("1.2", Some(TlsVersions::Only12)), ("1.3", Some(TlsVersions::Only13)), ("1.1", None)]
+        {
             assert_eq!(versions(text).ok(), expected, "{text}");
         }
-        for (text, is_right) in [("example.org", true), ("a_b.c-d", true), ("", false), ("a b", false), ("a:1", false)] {
+        for (text, is_right) in
+            [("example.org", true), ("a_b.c-d", true), ("", false), ("a b", false), ("a:1", false)]
+        {
             assert_eq!(server_name(text).is_ok(), is_right, "{text}");
         }
     }

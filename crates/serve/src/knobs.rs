@@ -122,7 +122,8 @@ impl Watch {
 
     fn begin(&mut self, k: Key, now: Nanos) {
         let at = k.index as usize;
-        let new = Times { opened_ms: ms(now), received_ms: ms(now), is_securing: self.secures, response_ms: 0 };
+        let new =
+            Times { opened_ms: ms(now), received_ms: ms(now), is_securing: self.secures, response_ms: 0 };
         if at >= self.times.len() {
             self.times.resize(at + 1, new);
         }
@@ -152,7 +153,8 @@ impl Watch {
             0 => Nanos::NEVER,
             ms => Nanos::from_millis(ms.into()),
         };
-        let (reset, cut) = (after(times.opened_ms, self.reset_after), after(times.received_ms, self.idle_cut));
+        let (reset, cut) =
+            (after(times.opened_ms, self.reset_after), after(times.received_ms, self.idle_cut));
         reset.min(cut).min(times.handshake_until()).min(response)
     }
 }

@@ -145,7 +145,8 @@ fn hostile_peers_end_with_an_error_and_others_are_unharmed() {
         let mut held: Vec<Stream> = (0..5).map(|_| dial(server.address, &certificate)).collect();
         held.iter_mut().for_each(ask);
         let garbage = vec![0xa5; 40_000];
-        let hello = |length: u16| [&[22, 3, 1][..], &length.to_be_bytes(), &[1, 0, 0, 200], &[7; 400]].concat();
+        let hello =
+            |length: u16| [&[22, 3, 1][..], &length.to_be_bytes(), &[1, 0, 0, 200], &[7; 400]].concat();
         let hostile = [
             b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(),
             garbage,

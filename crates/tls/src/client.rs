@@ -124,5 +124,6 @@ impl Client {
 /// A name, or an address, for which no SNI is sent (RFC 6066 section 3).
 fn server_name(name: &str) -> Result<ServerName<'static>, (&'static str, String)> {
     let name = name.trim_start_matches('[').trim_end_matches(']');
-    ServerName::try_from(name.to_owned()).map_err(|_| ("--sni", format!("{name:?} is not a name that a certificate can have")))
+    ServerName::try_from(name.to_owned())
+        .map_err(|_| ("--sni", format!("{name:?} is not a name that a certificate can have")))
 }

@@ -78,20 +78,26 @@ impl From<rustls::Error> for Error {
         match error {
             E::InvalidCertificate(error) => match error {
                 CertificateError::UnknownIssuer | CertificateError::BadSignature => Error::UnknownIssuer,
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => Error::WrongName,
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                    Error::WrongName
+                }
                 CertificateError::Expired | CertificateError::ExpiredContext { .. } => Error::Expired,
-                CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => Error::NotYetValid,
+                CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                    Error::NotYetValid
+                }
                 _ => Error::BadCertificate,
             },
             E::NoCertificatesPresented => Error::BadCertificate,
             E::AlertReceived(alert) => Error::of_alert(alert),
             E::PeerIncompatible(_) | E::NoApplicationProtocol => Error::NothingInCommon,
             E::InvalidMessage(rustls::InvalidMessage::InvalidContentType) => Error::NotTls,
-            E::PeerSentOversizedRecord | E::InvalidMessage(rustls::InvalidMessage::MessageTooLarge) => Error::TooLong,
-            E::DecryptError => Error::BadMac,
-            E::InappropriateMessage { .. } | E::InappropriateHandshakeMessage { .. } | E::PeerMisbehaved(_) => {
-                Error::Unexpected
+            E::PeerSentOversizedRecord | E::InvalidMessage(rustls::InvalidMessage::MessageTooLarge) => {
+                Error::TooLong
             }
+            E::DecryptError => Error::BadMac,
+            E::InappropriateMessage { .. }
+            | E::InappropriateHandshakeMessage { .. }
+            | E::PeerMisbehaved(_) => Error::Unexpected,
             _ => Error::Malformed,
         }
     }

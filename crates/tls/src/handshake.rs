@@ -2,12 +2,11 @@
 //!
 //! It is the only file that knows rustls's connections; its interface for callers with their own buffers is not in later versions.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustls::{
-    CipherSuite, ClientConfig, ConnectionTrafficSecrets, HandshakeKind, KeyLog, ProtocolVersion, ServerConfig,
+    CipherSuite, ClientConfig, ConnectionTrafficSecrets, HandshakeKind, KeyLog, ProtocolVersion,
+    ServerConfig,
     client::{ClientConnectionData, UnbufferedClientConnection},
     kernel::KernelConnection,
     pki_types::ServerName,
@@ -202,7 +201,9 @@ fn secret(traffic: Option<Secret>, keys: ConnectionTrafficSecrets, suite: Suite)
     match &keys {
         ConnectionTrafficSecrets::Aes128Gcm { key, iv }
         | ConnectionTrafficSecrets::Aes256Gcm { key, iv }
-        | ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => Ok(Secret::of_key(key.as_ref(), iv.as_ref())),
+        | ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => {
+            Ok(Secret::of_key(key.as_ref(), iv.as_ref()))
+        }
         _ => Err(Error::NothingInCommon),
     }
 }

@@ -161,7 +161,10 @@ mod tests {
 
     fn bytes(hex: &str) -> Vec<u8> {
         let digits: String = hex.split_whitespace().collect();
-        (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hex")).collect()
+        (0..digits.len())
+            .step_by(2)
+            .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).expect("hex"))
+            .collect()
     }
 
     /// RFC 8448 section 3: the server's application traffic secret, and the key and iv derived from it.

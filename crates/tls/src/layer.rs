@@ -83,7 +83,15 @@ struct Half {
 
 const NEW: Held = {
     let half = Half { secret: Secret::NONE, number: 0 };
-    Held { tx: half, rx: half, suite: None, without_data: 0, owes_key_update: false, closed: false, refused: false }
+    Held {
+        tx: half,
+        rx: half,
+        suite: None,
+        without_data: 0,
+        owes_key_update: false,
+        closed: false,
+        refused: false,
+    }
 };
 
 impl Tls {
@@ -135,7 +143,10 @@ impl Tls {
         self.warm.forget(index, Direction::In);
         if let (Side::Client { tickets: Some(tickets), names, .. }, Some(rest)) = (&self.side, rest) {
             let is_wanted = names.len() > 1 || names.first().is_some_and(|name| tickets.wants_more(name));
-            if suite.version == Version::Tls13 && is_wanted && self.awaiting_tickets.len() < MAX_AWAITING_TICKETS {
+            if suite.version == Version::Tls13
+                && is_wanted
+                && self.awaiting_tickets.len() < MAX_AWAITING_TICKETS
+            {
                 self.awaiting_tickets.insert(index, rest);
             }
         }

@@ -15,7 +15,9 @@ pub struct Identity {
 pub(crate) fn certificates(text: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
     match all {
-        Ok(all) if all.is_empty() => Err("it has no certificate in PEM form (-----BEGIN CERTIFICATE-----)".to_owned()),
+        Ok(all) if all.is_empty() => {
+            Err("it has no certificate in PEM form (-----BEGIN CERTIFICATE-----)".to_owned())
+        }
         Ok(all) => Ok(all),
         Err(e) => Err(format!("it cannot be read as PEM: {e}")),
     }
@@ -27,7 +29,9 @@ pub(crate) fn key(text: &str) -> Result<PrivateKeyDer<'static>, String> {
         rustls::pki_types::pem::Error::NoItemsFound if text.contains("ENCRYPTED") => {
             "its key is encrypted; decrypt it with openssl pkey".to_owned()
         }
-        rustls::pki_types::pem::Error::NoItemsFound => "it has no private key in PEM form (-----BEGIN PRIVATE KEY-----)".to_owned(),
+        rustls::pki_types::pem::Error::NoItemsFound => {
+            "it has no private key in PEM form (-----BEGIN PRIVATE KEY-----)".to_owned()
+        }
         e => format!("it cannot be read as PEM: {e}"),
     })
 }

@@ -12,7 +12,11 @@ use rustls::{
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn verify(certificate: &CertificateDer<'_>, name: &ServerName<'_>, now: UnixTime) -> Result<(), Error> {
+pub(crate) fn verify(
+    certificate: &CertificateDer<'_>,
+    name: &ServerName<'_>,
+    now: UnixTime,
+) -> Result<(), Error> {
     let (not_before, not_after) = validity(certificate).ok_or(CertificateError::BadEncoding)?;
     if now.as_secs() < not_before {
         return Err(CertificateError::NotValidYet.into());
@@ -104,9 +108,11 @@ fn seconds(tag: u8, text: &[u8]) -> Option<u64> {
 /// Days from 1970 to the first of a month of the Gregorian calendar.
 fn days(year: u64, month: u64) -> u64 {
     const BEFORE: [u64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
-    let is_leap = year % 4 == 0 && year % 100 != 0 || year % 400 == 0;
+    let is_leap = year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
     let leaps = |year: u64| year / 4 - year / 100 + year / 400;
-    (year - 1970) * 365 + leaps(year - 1) - leaps(1969) + BEFORE[month as usize - 1] + u64::from(is_leap && month > 2)
+    (year - 1970) * 365 + leaps(year - 1) - leaps(1969)
+        + BEFORE[month as usize - 1]
+        + u64::from(is_leap && month > 2)
 }
 
 #[cfg(test)]

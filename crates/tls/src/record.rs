@@ -63,7 +63,8 @@ impl Content {
 
 /// Whether input begins as a record of TLS does; also if too little of it has come to know.
 pub(crate) fn is_plausible(input: &[u8]) -> bool {
-    input.first().is_none_or(|first| (CHANGE_CIPHER_SPEC..=DATA).contains(first)) && input.get(1).is_none_or(|major| *major == 3)
+    input.first().is_none_or(|first| (CHANGE_CIPHER_SPEC..=DATA).contains(first))
+        && input.get(1).is_none_or(|major| *major == 3)
 }
 
 /// The length of the first record, with its header; none if not all of it has come.
@@ -188,9 +189,12 @@ mod tests {
     fn what_was_sealed_is_opened_and_nothing_else() {
         for suite in SUITES {
             let keys = keys(suite);
-            for (number, content, length) in
-                [(0, Content::Data, 0), (7, Content::Alert, 2), (1 << 40, Content::Handshake, 100), (3, Content::Data, MAX_CONTENT)]
-            {
+            for (number, content, length) in [
+                (0, Content::Data, 0),
+                (7, Content::Alert, 2),
+                (1 << 40, Content::Handshake, 100),
+                (3, Content::Data, MAX_CONTENT),
+            ] {
                 let bytes = vec![b'x'; length];
                 let mut out = vec![0; sealed_len(length).max(MAX_OVERHEAD)];
                 let n = seal(&keys, number, content, &bytes, &mut out);

@@ -64,7 +64,9 @@ impl Server {
     pub fn layer(&self) -> Result<Tls, String> {
         let config = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))
             .with_protocol_versions(&[&TLS13, &TLS12])
-            .and_then(|config| config.with_no_client_auth().with_single_cert(self.chain.clone(), self.key.clone_key()));
+            .and_then(|config| {
+                config.with_no_client_auth().with_single_cert(self.chain.clone(), self.key.clone_key())
+            });
         let mut config = config.map_err(|e| format!("--tls-cert and --tls-key: {e}"))?;
         let captured = Arc::new(Captured::default());
         config.key_log = captured.clone();

@@ -95,13 +95,17 @@ impl ServerCertVerifier for Verifier {
         if self.pinned.contains(end_entity) {
             pinned::verify(end_entity, name, now)?;
         } else {
-            verifier.verify_server_cert(end_entity, intermediates, name, ocsp, now).map_err(|error| match error {
-                // webpki says first that it may not be both a server's and an issuer's; that nobody trusts it is what there
-                // is to mend.
-                rustls::Error::InvalidCertificate(CertificateError::Other(_)) if pinned::is_self_issued(end_entity) => {
-                    CertificateError::UnknownIssuer.into()
+            verifier.verify_server_cert(end_entity, intermediates, name, ocsp, now).map_err(|error| {
+                match error {
+                    // webpki says first that it may not be both a server's and an issuer's; that nobody trusts it is what there
+                    // is to mend.
+                    rustls::Error::InvalidCertificate(CertificateError::Other(_))
+                        if pinned::is_self_issued(end_entity) =>
+                    {
+                        CertificateError::UnknownIssuer.into()
+                    }
+                    error => error,
                 }
-                error => error,
             })?;
         }
         let chain = chain.into_iter().map(|certificate| certificate.clone().into_owned()).collect();

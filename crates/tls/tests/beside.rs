@@ -79,7 +79,8 @@ struct Ends {
 impl Ends {
     fn open((mut ours, theirs): (Tls, Connection)) -> Ends {
         ours.open(INDEX, 0).expect("a handshake can begin");
-        let mut ends = Ends { ours, theirs, input: Vec::new(), read: Vec::new(), is_open: false, closed: false };
+        let mut ends =
+            Ends { ours, theirs, input: Vec::new(), read: Vec::new(), is_open: false, closed: false };
         ends.carry();
         assert!(ends.is_open && !ends.theirs.is_handshaking());
         ends
@@ -111,24 +112,25 @@ impl Ends {
     /// To us.
     fn take(&mut self) {
         loop {
-            let used = match self.ours.handle_bytes(INDEX, &mut self.input).expect("what rustls sends is right") {
-                Unsealed::More(used) => {
-                    self.input.drain(..used);
-                    return;
-                }
-                Unsealed::Opened(used, _) => {
-                    self.is_open = true;
-                    used
-                }
-                Unsealed::Bytes(used, range) => {
-                    self.read.extend_from_slice(&self.input[range]);
-                    used
-                }
-                Unsealed::Closed(used) => {
-                    self.closed = true;
-                    used
-                }
-            };
+            let used =
+                match self.ours.handle_bytes(INDEX, &mut self.input).expect("what rustls sends is right") {
+                    Unsealed::More(used) => {
+                        self.input.drain(..used);
+                        return;
+                    }
+                    Unsealed::Opened(used, _) => {
+                        self.is_open = true;
+                        used
+                    }
+                    Unsealed::Bytes(used, range) => {
+                        self.read.extend_from_slice(&self.input[range]);
+                        used
+                    }
+                    Unsealed::Closed(used) => {
+                        self.closed = true;
+                        used
+                    }
+                };
             self.input.drain(..used);
         }
     }

@@ -28,7 +28,8 @@ fn client() -> Client {
 /// A client's layer and its peer's, open.
 fn pair(suite: usize) -> (Tls, Tls) {
     let mut ours = client().layer().expect("the settings are right");
-    let mut peer = Server::new(None, &[]).and_then(|server| server.layer()).expect("a certificate can be made");
+    let mut peer =
+        Server::new(None, &[]).and_then(|server| server.layer()).expect("a certificate can be made");
     ours.open_under(INDEX, suite, [&SECRETS[0], &SECRETS[1]], [0, 0]);
     peer.open_under(INDEX, suite, [&SECRETS[1], &SECRETS[0]], [0, 0]);
     (ours, peer)
@@ -120,7 +121,11 @@ fn floods_without_data_end_a_connection() {
                 assert_eq!(send(&mut ours), Ok(Read::default()), "{suite}, {content}, {n}");
             }
             assert_eq!(send(&mut ours), Err(Error::Flood), "{suite}, {content}");
-            assert_eq!(ours.poll_output(INDEX).len(), peer.seal_as(INDEX, ALERT, &[2, 10]).len(), "only an alert");
+            assert_eq!(
+                ours.poll_output(INDEX).len(),
+                peer.seal_as(INDEX, ALERT, &[2, 10]).len(),
+                "only an alert"
+            );
             assert_eq!(ours.kept(), (0, 0));
         }
     }
@@ -153,7 +158,8 @@ fn messages_in_pieces_are_bounded() {
     assert_eq!(read(&mut ours, &long), Err(Error::TooLong));
     let (mut ours, mut peer) = pair(0);
     let mut most = 0;
-    let piece = |first: bool| if first { [&[4, 0, 0x7f, 0xf0][..], &[0; 996]].concat() } else { vec![0; 1_000] };
+    let piece =
+        |first: bool| if first { [&[4, 0, 0x7f, 0xf0][..], &[0; 996]].concat() } else { vec![0; 1_000] };
     let ended = (0..100).find_map(|n| {
         let record = peer.seal_as(INDEX, HANDSHAKE, &piece(n == 0));
         let outcome = read(&mut ours, &record);
@@ -246,7 +252,9 @@ fn another_handshake_is_refused_once() {
         assert_eq!(told(&mut ours, &mut peer), Err(Error::Alert(10)));
     }
     // TLS 1.3 knows no other handshake, a server takes no tickets, and a client's messages are its own.
-    for (suite, is_server, message) in [(0, false, 0), (0, false, 1), (0, true, 1), (0, true, 4), (3, false, 1), (3, true, 0)] {
+    for (suite, is_server, message) in
+        [(0, false, 0), (0, false, 1), (0, true, 1), (0, true, 4), (3, false, 1), (3, true, 0)]
+    {
         let (mut ours, mut peer) = pair(suite);
         if is_server {
             std::mem::swap(&mut ours, &mut peer);

@@ -141,7 +141,10 @@ fn what_is_wrong_with_a_certificate_is_said() {
         (Client { names: vec!["example.org".to_owned()], ..client(&ours) }, Err(Error::WrongName)),
         (Client { names: vec!["127.0.0.1".to_owned()], ..client(&ours) }, Ok(())),
         (Client { names: vec!["[::1]".to_owned()], ..client(&ours) }, Ok(())),
-        (Client { insecure: true, roots: None, names: vec!["example.org".to_owned()], ..client(&ours) }, Ok(())),
+        (
+            Client { insecure: true, roots: None, names: vec!["example.org".to_owned()], ..client(&ours) },
+            Ok(()),
+        ),
         (Client { alpn: vec!["h2"], ..client(&ours) }, Ok(())),
         (Client { alpn: vec!["mqtt"], ..client(&ours) }, Err(Error::NothingInCommon)),
     ] {

@@ -7,8 +7,10 @@ const INDEX: u32 = 0;
 /// TLS_AES_128_GCM_SHA256.
 const SUITE: usize = 0;
 
-const CLIENT_SECRET: &str = "9e 40 64 6c e7 9a 7f 9d c0 5a f8 88 9b ce 65 52 87 5a fa 0b 06 df 00 87 f7 92 eb b7 c1 75 04 a5";
-const SERVER_SECRET: &str = "a1 1a f9 f0 55 31 f8 56 ad 47 11 6b 45 a9 50 32 82 04 b4 f4 4b fb 6b 3a 4b 4f 1f 3f cb 63 16 43";
+const CLIENT_SECRET: &str =
+    "9e 40 64 6c e7 9a 7f 9d c0 5a f8 88 9b ce 65 52 87 5a fa 0b 06 df 00 87 f7 92 eb b7 c1 75 04 a5";
+const SERVER_SECRET: &str =
+    "a1 1a f9 f0 55 31 f8 56 ad 47 11 6b 45 a9 50 32 82 04 b4 f4 4b fb 6b 3a 4b 4f 1f 3f cb 63 16 43";
 
 /// The server's NewSessionTicket, 227 octets.
 const TICKET: &str = "17 03 03 00 de 3a 6b 8f 90 41 4a 97 d6 95 9c 34 87 68 0d e5 13 4a 2b 24 0e 6c ff ac 11 6e 95 d4 1d
@@ -52,7 +54,8 @@ fn the_records_of_the_trace_are_read_and_written() {
     let (client_secret, server_secret) = (bytes(CLIENT_SECRET), bytes(SERVER_SECRET));
     let mut client = client();
     client.open_under(INDEX, SUITE, [&client_secret, &server_secret], [0, 0]);
-    let mut server = Server::new(None, &[]).and_then(|server| server.layer()).expect("a certificate can be made");
+    let mut server =
+        Server::new(None, &[]).and_then(|server| server.layer()).expect("a certificate can be made");
     server.open_under(INDEX, SUITE, [&server_secret, &client_secret], [1, 0]);
     check(&mut server, &mut client, &[TICKET, SERVER_DATA, SERVER_ALERT], SERVER_DATA, SERVER_ALERT);
     check(&mut client, &mut server, &[CLIENT_DATA, CLIENT_ALERT], CLIENT_DATA, CLIENT_ALERT);

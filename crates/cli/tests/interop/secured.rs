@@ -3,5 +3,5 @@
 mod certificates;
 mod faults;
 mod nginx;
-mod serving;
 mod servers;
+mod serving;

@@ -64,7 +64,10 @@ impl Browser {
         let args =
             ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"];
         let mut command: Command = program("chromium", &args);
-        command.args([&profile, "--remote-debugging-port=0", "--disable-background-networking"]).args(more).arg(url);
+        command
+            .args([&profile, "--remote-debugging-port=0", "--disable-background-networking"])
+            .args(more)
+            .arg(url);
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         Browser(Program::from(command))
     }

@@ -210,7 +210,8 @@ impl<I: Io> Cx<I> {
     /// `own` is how many bytes: a connection that the peer ends is kept while they become fewer.
     pub fn call_when_drained(&mut self, k: Key, own: usize) {
         self.slab.set(k, slab::LEFTOVER);
-        self.leftovers.entry(k.index).or_insert(Leftover { bytes: Vec::new(), held: false, own: 0 }).own = own;
+        self.leftovers.entry(k.index).or_insert(Leftover { bytes: Vec::new(), held: false, own: 0 }).own =
+            own;
     }
 
     /// Connections whose last send has not gone out yet.

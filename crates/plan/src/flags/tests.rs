@@ -160,7 +160,10 @@ fn an_observer_has_its_place() {
 #[test]
 fn mistakes_are_named_with_their_fix() {
     check(&[], &["target: missing; use http://host:port/"]);
-    check(&["gopher://x/"], &["target: \"gopher\" is not a scheme; use http://, ws:// or tcp://"]);
+    check(
+        &["gopher://x/"],
+        &["target: \"gopher\" is not a scheme; use http://, https://, ws://, wss://, tcp:// or tls://"],
+    );
     check(
         &[URL, "-c", "many"],
         &["--connections: \"many\" is not a number of connections; use 1 to 4,294,967,295, as 100k or 1m"],
@@ -247,7 +250,7 @@ fn all_mistakes_come_at_once() {
     check(
         &["gopher://x/", "-c", "many", "--think", "9s..2s", "--expect", "length=$1"],
         &[
-            "target: \"gopher\" is not a scheme; use http://, ws:// or tcp://",
+            "target: \"gopher\" is not a scheme; use http://, https://, ws://, wss://, tcp:// or tls://",
             "--connections: \"many\" is not a number of connections; use 1 to 4,294,967,295, as 100k or 1m",
             "--think: \"9s..2s\" is not a range of times; use 2s..9s",
         ],

@@ -9,8 +9,7 @@ use crate::flag;
 use crate::flags::{DEFAULT_TIMEOUT, FlagReader, MAX_THREADS, seed, threads};
 use crate::{
     Activity, Csv, Environment, Expectation, Flags, IoChoice, Load, Mistake, Plan, Population, Probe,
-    Reconnect, Request, Share, Source, Sources, Stage, Target, Think, Threshold,
-    Tls,
+    Reconnect, Request, Share, Source, Sources, Stage, Target, Think, Threshold, Tls,
 };
 use std::collections::HashSet;
 

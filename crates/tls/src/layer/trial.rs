@@ -60,7 +60,8 @@ impl Tls {
     /// Bytes that are kept of connections besides what each has from its beginning to its end; handshakes and what waits for tickets as a
     /// number.
     pub fn kept(&self) -> (usize, usize) {
-        let bytes = |all: &std::collections::HashMap<u32, Vec<u8>>| all.values().map(Vec::capacity).sum::<usize>();
+        let bytes =
+            |all: &std::collections::HashMap<u32, Vec<u8>>| all.values().map(Vec::capacity).sum::<usize>();
         (bytes(&self.output) + bytes(&self.partial), self.handshakes.len() + self.awaiting_tickets.len())
     }
 }

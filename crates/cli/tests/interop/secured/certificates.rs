@@ -2,7 +2,9 @@
 
 use std::{fs, path::Path};
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, SanType, date_time_ymd};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, SanType, date_time_ymd,
+};
 
 use crate::{
     program::Program,
@@ -45,7 +47,19 @@ pub(super) const RSA: &[&str] = &["-newkey", "rsa:2048"];
 pub(super) fn self_signed(folder: &Path, algorithm: &[&str]) -> Files {
     let files = Files::at(folder, "self");
     let names = format!("subjectAltName=DNS:localhost,IP:127.0.0.1,IP:{}", free_place().ip());
-    let args = ["-nodes", "-subj", "/CN=localhost", "-days", "2", "-addext", &names, "-keyout", &files.key, "-out", &files.cert];
+    let args = [
+        "-nodes",
+        "-subj",
+        "/CN=localhost",
+        "-days",
+        "2",
+        "-addext",
+        &names,
+        "-keyout",
+        &files.key,
+        "-out",
+        &files.cert,
+    ];
     openssl(&[&["req", "-x509"], algorithm, &args].concat());
     files
 }
@@ -67,9 +81,16 @@ impl Authority {
     }
 
     /// A certificate for localhost and the addresses of these tests, with these changes.
-    pub(super) fn issue(&self, folder: &Path, name: &str, change: impl FnOnce(&mut CertificateParams)) -> Files {
+    pub(super) fn issue(
+        &self,
+        folder: &Path,
+        name: &str,
+        change: impl FnOnce(&mut CertificateParams),
+    ) -> Files {
         let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
-        params.subject_alt_names.extend([free_place().ip(), "127.0.0.1".parse().unwrap()].map(SanType::IpAddress));
+        params
+            .subject_alt_names
+            .extend([free_place().ip(), "127.0.0.1".parse().unwrap()].map(SanType::IpAddress));
         params.distinguished_name.push(DnType::CommonName, name);
         change(&mut params);
         let key = KeyPair::generate().unwrap();

@@ -11,7 +11,8 @@ use crate::{
 /// OpenSSL's own server with this certificate.
 fn s_server(files: &Files, args: &[&str]) -> Server {
     Server::at(|address| {
-        let begin = ["s_server", "-www", "-accept", &address.to_string(), "-key", &files.key, "-cert", &files.cert];
+        let begin =
+            ["s_server", "-www", "-accept", &address.to_string(), "-key", &files.key, "-cert", &files.cert];
         program("openssl", &[&begin, args].concat())
     })
 }
@@ -37,16 +38,29 @@ fn what_is_wrong_with_a_certificate_is_said() {
     let right = authority.issue(&folder, "right", |_| {});
     let own = self_signed(&folder, ECDSA);
     let trust = ["--cacert", &issuer];
-    let issue = |name: &str, change: fn(&mut rcgen::CertificateParams)| authority.issue(&folder, name, change);
+    let issue =
+        |name: &str, change: fn(&mut rcgen::CertificateParams)| authority.issue(&folder, name, change);
     for (files, args, kind, what, cure) in [
         (issue("expired", expired), &trust[..], "expired-certificate", "certificate has expired", "clock"),
         (issue("early", not_yet_valid), &trust, "not-yet-valid", "is not valid yet", "clock"),
         (issue("other", of_another_name), &trust, "wrong-name", "is for another name", "--sni"),
-        (right.clone(), &["--cacert", &own.cert], "unknown-issuer", "not issued by anyone trusted", "--cacert FILE"),
+        (
+            right.clone(),
+            &["--cacert", &own.cert],
+            "unknown-issuer",
+            "not issued by anyone trusted",
+            "--cacert FILE",
+        ),
         (own.clone(), &trust, "unknown-issuer", "not issued by anyone trusted", "-k"),
         // Those whom this system trusts.
         (own.clone(), &[], "unknown-issuer", "not issued by anyone trusted", "-k"),
-        (right.clone(), &["--cacert", &issuer, "--sni", "example.org"], "wrong-name", "is for another name", "--sni"),
+        (
+            right.clone(),
+            &["--cacert", &issuer, "--sni", "example.org"],
+            "wrong-name",
+            "is for another name",
+            "--sni",
+        ),
     ] {
         for version in ["1.2", "1.3"] {
             let server = s_server(&files, &[]);

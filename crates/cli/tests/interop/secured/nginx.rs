@@ -62,7 +62,8 @@ impl Nginx {
     /// Requests so far by its counter, with the one that reads it.
     fn counted(&self) -> u64 {
         let text = fetch(&self.url("/status"));
-        let line = text.lines().skip_while(|line| !line.starts_with("server accepts")).nth(1).expect("counters");
+        let line =
+            text.lines().skip_while(|line| !line.starts_with("server accepts")).nth(1).expect("counters");
         line.split_whitespace().nth(2).unwrap().parse().unwrap()
     }
 
@@ -141,9 +142,12 @@ fn the_version_can_be_chosen() {
     let files = self_signed(&folder, ECDSA);
     let nginx = Nginx::start(&folder, &files, &format!("ssl_protocols TLSv1.2 TLSv1.3; {HELLO}"));
     let mut seen = 0;
-    for (flags, protocol) in
-        [(&[][..], "TLSv1.3"), (&["--tls", "1.2"], "TLSv1.2"), (&["--tls", "1.3"], "TLSv1.3"), (&["-k"], "TLSv1.3")]
-    {
+    for (flags, protocol) in [
+        (&[][..], "TLSv1.3"),
+        (&["--tls", "1.2"], "TLSv1.2"),
+        (&["--tls", "1.3"], "TLSv1.3"),
+        (&["-k"], "TLSv1.3"),
+    ] {
         let trust = if flags == ["-k"] { &[][..] } else { &["--cacert", &files.cert] };
         let s = right::check_kept(&nginx.url("/"), &[LOOPS[1], flags, trust].concat(), 12);
         let sent = s.count("requests.sent");
@@ -177,11 +181,18 @@ fn sessions_are_resumed_unless_they_are_not_to_be() {
         let (reused, connections) = resumed(&nginx.lines(sent as u64));
         assert_eq!(connections, sent, "{protocol}: one each");
         // Those of the ramp may have nothing to resume yet, and with a few threads each has sessions of its own.
-        assert!(sent > 60 && reused + 20 >= connections && reused < connections, "{protocol}: {reused} of {connections}");
+        assert!(
+            sent > 60 && reused + 20 >= connections && reused < connections,
+            "{protocol}: {reused} of {connections}"
+        );
         let s = right::check(&nginx.url("/"), &[&args[..], &["--no-resume"]].concat());
         let lines = nginx.lines(sent as u64 + s.count("requests.sent"));
         let (reused, connections) = resumed(&lines[sent..]);
-        assert_eq!((reused, connections as u64), (0, s.count("requests.sent")), "{protocol}: not to be resumed");
+        assert_eq!(
+            (reused, connections as u64),
+            (0, s.count("requests.sent")),
+            "{protocol}: not to be resumed"
+        );
     }
 }
 
@@ -194,11 +205,13 @@ fn client_certificates_are_shown() {
     let client = ours.issue(&folder, "client", |_| {});
     let foreign = other.issue(&folder, "foreign", |_| {});
     for protocol in ["TLSv1.2", "TLSv1.3"] {
-        let directives =
-            format!("ssl_protocols {protocol}; ssl_client_certificate {issuer}; ssl_verify_client on; {HELLO}");
+        let directives = format!(
+            "ssl_protocols {protocol}; ssl_client_certificate {issuer}; ssl_verify_client on; {HELLO}"
+        );
         let nginx = Nginx::start(&folder, &files, &directives);
         let trust = ["--cacert", &files.cert];
-        let with = |files: &Files| ["--cert".to_owned(), files.cert.clone(), "--key".to_owned(), files.key.clone()];
+        let with =
+            |files: &Files| ["--cert".to_owned(), files.cert.clone(), "--key".to_owned(), files.key.clone()];
         let shown = with(&client);
         let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
         right::check_kept(&nginx.url("/"), &[LOOPS[1], &trust, &shown].concat(), 12);

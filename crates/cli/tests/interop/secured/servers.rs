@@ -41,7 +41,8 @@ fn haproxy_ends_tls_for_another() {
     let folder = folder("secured-haproxy");
     let files = self_signed(&folder, ECDSA);
     let both = folder.join("both.pem");
-    fs::write(&both, fs::read_to_string(&files.cert).unwrap() + &fs::read_to_string(&files.key).unwrap()).unwrap();
+    fs::write(&both, fs::read_to_string(&files.cert).unwrap() + &fs::read_to_string(&files.key).unwrap())
+        .unwrap();
     let path = folder.join("haproxy.cfg");
     for versions in ["ssl-min-ver TLSv1.3", "ssl-max-ver TLSv1.2"] {
         let server = Server::at(|address| {
@@ -97,7 +98,18 @@ fn java_https_server() {
     let folder = folder("secured-java");
     let files = self_signed(&folder, RSA);
     let store = folder.join("store.p12").to_str().unwrap().to_owned();
-    openssl(&["pkcs12", "-export", "-in", &files.cert, "-inkey", &files.key, "-out", &store, "-passout", "pass:secret"]);
+    openssl(&[
+        "pkcs12",
+        "-export",
+        "-in",
+        &files.cert,
+        "-inkey",
+        &files.key,
+        "-out",
+        &store,
+        "-passout",
+        "pass:secret",
+    ]);
     let file = source("java/Hello.java");
     let args = ["-Xmx128m", "-XX:+UseSerialGC", &file, &store];
     let server = Server::announcing("listening on 127.0.0.1:", program("java", &args));
@@ -145,7 +157,9 @@ fn a_key_update_of_openssl_is_followed() {
     // With the request for one of ours, then without; each with data under the new key.
     for (n, command) in ["K\n", "k\n", "K\n"].into_iter().enumerate() {
         server.types(command);
-        until(&format!("a KeyUpdate: {}", server.stdout()), || server.stdout().matches(", KeyUpdate").count() > n);
+        until(&format!("a KeyUpdate: {}", server.stdout()), || {
+            server.stdout().matches(", KeyUpdate").count() > n
+        });
         let records = |server: &Program| server.stdout().matches(">>> TLS 1.2, RecordHeader").count();
         let before = records(&server);
         server.types("hello\n");

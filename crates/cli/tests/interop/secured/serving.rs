@@ -29,7 +29,8 @@ fn with_certificate(folder: &Path, algorithm: &[&str]) -> (Serving, Files) {
 fn curl_keeps_its_connection_in_both_versions() {
     for algorithm in [ECDSA, RSA] {
         let (server, files) = with_certificate(&folder("secured-curl"), algorithm);
-        let urls = ["/", "/?length=10240", "/delay?for=50ms&length=5", "/nothing"].map(|path| url(&server, path));
+        let urls =
+            ["/", "/?length=10240", "/delay?for=50ms&length=5", "/nothing"].map(|path| url(&server, path));
         let urls = urls.each_ref().map(String::as_str);
         for (version, said) in [("1.2", "TLSv1.2"), ("1.3", "TLSv1.3")] {
             let trust = ["--http1.1", "--cacert", &files.cert, "--tlsv1.2", "--tls-max", version];
@@ -51,7 +52,8 @@ fn a_certificate_made_at_start_is_for_loopback() {
     let (transfers, output) = curl(&["-k", &url(&server, "/")]);
     assert_eq!((transfers[0].status, transfers[0].bytes), (200, 12), "{output}");
     // The fingerprint is the one of the certificate that is shown.
-    let ended = Program::from(program("openssl", &["s_client", "-connect", &server.address.to_string()])).end();
+    let ended =
+        Program::from(program("openssl", &["s_client", "-connect", &server.address.to_string()])).end();
     let at = ended.stdout.find("-----BEGIN").expect("a certificate");
     let mut command = program("openssl", &["x509", "-noout", "-fingerprint", "-sha256"]);
     command.stdin(Stdio::piped());
@@ -116,7 +118,8 @@ fn keys_are_updated_as_openssl_asks() {
         client.0.stdout().lines().filter(|line| line.starts_with(way) && line.contains("KeyUpdate")).count()
     };
     // K asks for one of the server's, which comes with its next data; k does not.
-    for (n, (command, of_server)) in [("K\n", 1), ("k\n", 1), ("K\n", 2), ("K\n", 3)].into_iter().enumerate() {
+    for (n, (command, of_server)) in [("K\n", 1), ("k\n", 1), ("K\n", 2), ("K\n", 3)].into_iter().enumerate()
+    {
         client.0.types(command);
         until("it is sent", || updates(&client, ">>>") == n + 1);
         client.ask(n + 2);

@@ -2,7 +2,7 @@
 //!
 //! A record is a length of two bytes, a sort, and so many bytes: a hello (the server's brings the key), data, an alert.
 
-use net::{Io, Layer, Layered, Opening, Unsealed};
+use net::{Io, Layer, Opening, Unsealed};
 use samples::{Kind, Stage};
 use units::Rate;
 use wire::websocket::{Event, Frames, Role, accept_key};

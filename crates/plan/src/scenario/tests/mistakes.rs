@@ -36,7 +36,7 @@ fn all_mistakes_come_at_once_in_the_order_of_the_file() {
             "2:9: think: \"5\" is not a time; use 5s",
             "6:1: population.users: \"thnik\" is not a key of [[population]]; use think",
             "7:15: population.users.connections: true or false is not allowed here; use connections = \"500k\"",
-            "8:10: population.users.target: \"gopher\" is not a scheme; use http://, ws:// or tcp://",
+            "8:10: population.users.target: \"gopher\" is not a scheme; use http://, https://, ws://, wss://, tcp:// or tls://",
             "10:1: population[2]: missing name; use name = \"users\"",
             "11:10: population[2].target: \"{csv goods.id}\": no such table; add [csv.goods] with \
                 file = \
@@ -65,7 +65,7 @@ fn keys_and_kinds() {
         "colour = 1",
         &["2:1: \"colour\" is not a key of the top level; use target, connections, ramp, duration, rate, \
                 arrive, total, calls, \
-           think, ping, message, expect, timeout, reconnect, thresholds, probe, sources, seed, threads, io, \
+           think, ping, message, expect, timeout, reconnect, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, probe, sources, seed, threads, io, \
              stage, population or csv"],
     );
     check_http(
@@ -73,7 +73,7 @@ fn keys_and_kinds() {
         &[
             "2:1: \"a\\nb\" is not a key of the top level; use target, connections, ramp, duration, rate, \
                 arrive, total, calls, \
-           think, ping, message, expect, timeout, reconnect, thresholds, probe, sources, seed, threads, io, \
+           think, ping, message, expect, timeout, reconnect, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, probe, sources, seed, threads, io, \
              stage, population or csv",
             "3:9: think: a floating-point number is not allowed here; use think = \"5s..45s\"",
         ],
@@ -118,7 +118,7 @@ fn keys_and_kinds() {
                 at most 64",
             "4:1: population.é: \"é\\u{1b}\" is not a key of [[population]]; use name, target, connections, \
                 rate, arrive, total, \
-           calls, think, ping, message, expect, timeout, reconnect, loop or step",
+           calls, think, ping, message, expect, timeout, reconnect, insecure, cacert, cert, key, sni, tls, no-resume, loop or step",
         ],
     );
 }
@@ -155,10 +155,9 @@ fn targets() {
     let long = format!("target = \"http://127.0.0.1/{}\"", "a".repeat(8_000));
     check(&long, &["1:10: target: path and query may have at most 8000 octets: 8001"]);
     check_population(
-        "wss://127.0.0.1/",
+        "tls://127.0.0.1:9/path",
         "",
-        &["4:10: population.a.target: wss is not available in this version; use http://, ws:// or \
-                tcp://: \"wss://127.0.0.1/\""],
+        &["4:10: population.a.target: tls:// has no path; use tls://host:port: \"/path\""],
     );
 }
 

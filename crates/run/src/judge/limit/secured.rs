@@ -51,8 +51,13 @@ fn wrong(kind: Kind) -> Option<(&'static str, &'static str)> {
             "the target has no TLS version, cipher or protocol in common with throng",
             "let it accept TLS 1.2 or 1.3 with ECDHE and an AEAD cipher; without --tls both versions are offered",
         ),
-        Kind::TlsAlert => ("the target sent an alert of TLS", "check the target's log, and whether it expects --sni NAME"),
-        Kind::NotTls => ("the target does not speak TLS", "use http:// (ws://, tcp://) in the target, or its port for TLS"),
+        Kind::TlsAlert => {
+            ("the target sent an alert of TLS", "check the target's log, and whether it expects --sni NAME")
+        }
+        Kind::NotTls => (
+            "the target does not speak TLS",
+            "use http:// (ws://, tcp://) in the target, or its port for TLS",
+        ),
         Kind::Closed | Kind::Reset => (
             "the target closed the connection",
             "check the target's log, whether it expects --sni NAME, and its TLS versions and ciphers \

@@ -118,7 +118,13 @@ fn a_server_that_closes_without_a_byte_may_expect_tls() {
 fn what_keeps_tls_from_being_set_up_is_said() {
     let of = |kind| vec![fault(Stage::Tls, kind, 800)];
     let none = Evidence::default();
-    let issuer = ("target", "tls", 0, "800 TLS handshakes failed: the target's certificate was not", "-k to accept any");
+    let issuer = (
+        "target",
+        "tls",
+        0,
+        "800 TLS handshakes failed: the target's certificate was not",
+        "-k to accept any",
+    );
     let mut s = stopped(0, of(Kind::UnknownIssuer));
     (s.connections.opened, s.connections.peak) = (0, 0);
     check(&s, &none, issuer);
