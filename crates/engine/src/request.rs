@@ -131,7 +131,7 @@ impl Request {
         let mut request = Request { template, hosts, fixed, is_head, check, scheme, names, fixed_fields };
         if is_http2 && request.template.is_fixed() {
             let write = |at| {
-                let mut source = ValueSource::new(0, 0, 1);
+                let mut source = ValueSource::alone(0);
                 let (block, content, _) = request.fields(at, 0, &mut source);
                 (&*block.to_vec().leak(), &*content.to_vec().leak())
             };

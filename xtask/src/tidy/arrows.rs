@@ -50,7 +50,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     // Targets for every public parser, wherever it lives.
-    ("fuzz", &["units", "wire", "tls", "plan", "samples", "store", "fleet", "host"]),
+    ("fuzz", &["units", "wire", "net", "tls", "plan", "samples", "store", "fleet", "host"]),
     ("xtask", &[]),
 ];
 

@@ -65,7 +65,7 @@ fn keys_and_kinds() {
         "colour = 1",
         &["2:1: \"colour\" is not a key of the top level; use target, connections, ramp, duration, rate, \
                 arrive, total, calls, \
-           think, ping, message, expect, timeout, reconnect, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, probe, sources, seed, threads, io, \
+           think, ping, message, expect, timeout, reconnect, http2, streams, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, probe, sources, seed, threads, io, \
              stage, population or csv"],
     );
     check_http(
@@ -73,7 +73,7 @@ fn keys_and_kinds() {
         &[
             "2:1: \"a\\nb\" is not a key of the top level; use target, connections, ramp, duration, rate, \
                 arrive, total, calls, \
-           think, ping, message, expect, timeout, reconnect, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, probe, sources, seed, threads, io, \
+           think, ping, message, expect, timeout, reconnect, http2, streams, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, probe, sources, seed, threads, io, \
              stage, population or csv",
             "3:9: think: a floating-point number is not allowed here; use think = \"5s..45s\"",
         ],
@@ -118,7 +118,7 @@ fn keys_and_kinds() {
                 at most 64",
             "4:1: population.é: \"é\\u{1b}\" is not a key of [[population]]; use name, target, connections, \
                 rate, arrive, total, \
-           calls, think, ping, message, expect, timeout, reconnect, insecure, cacert, cert, key, sni, tls, no-resume, loop or step",
+           calls, think, ping, message, expect, timeout, reconnect, http2, streams, insecure, cacert, cert, key, sni, tls, no-resume, loop or step",
         ],
     );
 }
