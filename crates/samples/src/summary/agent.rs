@@ -1,0 +1,55 @@
+//! An agent of a fleet in the summary.
+
+use serde::{Deserialize, Serialize};
+
+use super::AgentState;
+
+/// An agent of a fleet.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
+pub struct AgentSummary {
+    /// Its name in the fleet.
+    pub id: String,
+    /// What became of it.
+    pub state: AgentState,
+    /// Connections that it was to hold.
+    #[cfg_attr(test, ts(type = "number"))]
+    pub wanted: u64,
+    /// Processors that it may use.
+    pub cores: u32,
+    /// Connections that it held at the end of the load, or when it was last heard of.
+    #[cfg_attr(test, ts(type = "number"))]
+    pub held: u64,
+    /// How much later than the run it began, milliseconds; none where it did not.
+    pub began_late_ms: Option<f64>,
+    /// By how much that may be wrong: its clock is known from messages there and back.
+    pub clock_error_ms: Option<f64>,
+    /// How late it sent, 99th percentile, microseconds; none, where that is not known.
+    pub lag_p99_us: Option<f64>,
+    /// CPU time of its process as a share of what its processors could have given, from the beginning to the end; none as above.
+    pub cpu_share: Option<f64>,
+    /// For how long it was not heard of, seconds, while it held its part; absent if it always was.
+    #[serde(skip_serializing_if = "is_never")]
+    pub away_s: f64,
+    /// What it sent and what did not arrive; absent if there is none.
+    #[cfg_attr(test, ts(type = "number"))]
+    #[serde(skip_serializing_if = "is_zero")]
+    pub missing_ticks: u64,
+    /// Its last message arrived, and all that came from it adds up to the sums there.
+    pub sealed: bool,
+    /// Why it ended before its time; absent if it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+    /// Agents that have taken over its part after it was lost; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub taken_over_by: Vec<String>,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+fn is_never(seconds: &f64) -> bool {
+    *seconds == 0.0
+}
