@@ -118,7 +118,7 @@ fn tls(args: &ServeArgs, m: &mut Mistakes) -> Option<tls::Server> {
             return None;
         }
     };
-    tls::Server::new(identity, &["http/1.1"]).map_err(|why| m.add(why)).ok()
+    tls::Server::new(identity, &["h2", "http/1.1"]).map_err(|why| m.add(why)).ok()
 }
 
 fn some_time(text: &str) -> Result<Nanos, ParseError> {

@@ -23,7 +23,7 @@ pub mod trial;
 /// bound.
 const MAX_WITHOUT_DATA: u8 = 32;
 /// Connections whose tickets are waited for at once: what rustls needs to read them is kept for these.
-const MAX_AWAITING_TICKETS: usize = 256;
+const MAX_AWAITING_TICKETS: usize = 64;
 /// What announces the end, and a fatal alert, before its number (RFC 8446 section 6).
 const WARNING: u8 = 1;
 const FATAL: u8 = 2;

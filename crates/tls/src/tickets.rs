@@ -13,7 +13,7 @@ use rustls::{
 
 /// Tickets of a server that are kept: a connection takes one when it is dialled and brings one or two, so this many handshakes may
 /// be under way. A ticket has half a kilobyte.
-const MAX_TICKETS: usize = 512;
+const MAX_TICKETS: usize = 64;
 
 /// Destinations whose tickets are kept; connections to others begin anew each time.
 const MAX_NAMES: usize = 1024;
