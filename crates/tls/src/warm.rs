@@ -5,7 +5,7 @@ use crate::keys::Keys;
 
 /// Connections whose keys are kept. It is a share of a megabyte for each shard, and enough for the connections that most
 /// closed loops keep busy.
-const MAX_WARM: usize = 512;
+const MAX_WARM: usize = 256;
 
 /// A direction of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
