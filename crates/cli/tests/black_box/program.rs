@@ -234,7 +234,8 @@ impl Serving {
         let mut program = Program::from(command);
         until("the server's first line", || {
             assert!(!program.is_ended(), "the server ended: {}", program.stderr());
-            program.stdout().contains(" threads, ")
+            // With TLS the line of its certificate comes first.
+            program.stdout().lines().any(|line| line.contains("://")) && program.stdout().ends_with('\n')
         });
         let line = program.stdout();
         let after = |word: &'static str| line.split_whitespace().find_map(move |it| it.strip_prefix(word));

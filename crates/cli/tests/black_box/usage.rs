@@ -23,8 +23,17 @@ fn usage_errors_are_named_with_their_fix() {
     check(&["run", "gopher://x/"], 2, &["throng: target: ", "\"gopher\"", "http://", "tcp://"]);
     check(&["run", "127.0.0.1:80"], 2, &["target: ", "http://host:port/"]);
     check(&["run", "load.toml"], 2, &["target: ", "scenario", "load.toml"]);
-    check(&["run", "https://127.0.0.1/"], 2, &["target: ", "https is not available"]);
-    check(&["run", "wss://127.0.0.1/"], 2, &["target: ", "wss is not available"]);
+    check(&["run", "gopher://127.0.0.1/"], 2, &["target: ", "\"gopher\" is not a scheme", "https://"]);
+    let nobody = "https://127.0.0.1:1/";
+    check(
+        &["run", nobody, "--cacert", "/nowhere.pem"],
+        2,
+        &["--cacert: ", "\"/nowhere.pem\" cannot be read"],
+    );
+    check(&["run", nobody, "--cert", "/dev/null"], 2, &["--key"]);
+    check(&["run", nobody, "--tls", "1.1"], 2, &["--tls: ", "use 1.2 or 1.3"]);
+    check(&["run", URL, "-k"], 2, &["--insecure"]);
+    check(&["serve", "--tls-cert", "/nowhere.pem", "--tls-key", "/nowhere.key"], 2, &["--tls-cert"]);
     check(&["run", "tcp://127.0.0.1"], 2, &["target: ", "missing port"]);
     check(&["run", "http://127.0.0.1:99999/"], 2, &["target: ", "\"99999\"", "1 to 65535"]);
     check(&["run", "http://127.0.0.{9..1}/"], 2, &["target: ", "{9..1}", "{1..9}"]);
