@@ -7,7 +7,7 @@ use std::{
 };
 
 use host::Root;
-use plan::{Environment, Flags, Mistake, Outputs, Plan, Source, flag};
+use plan::{Environment, Flags, Mistake, Outputs, Plan, Population, Source, flag};
 
 use crate::{Failure, message};
 
@@ -57,10 +57,26 @@ pub(crate) fn elsewhere(
     scenario: Option<&str>,
     sent: impl Fn(&str) -> Option<Source>,
 ) -> Result<Plan, Failure> {
-    let Some(text) = scenario else { return plan::from_flags(flags, &environment()).map_err(Failure::usage) };
     let open = |name: &str| sent(name).ok_or_else(|| "the coordinator did not send it".to_owned());
     let file = scenario_file(flags).unwrap_or_default();
-    plan::scenario::read(file, text, flags, &environment(), &open).map_err(Failure::usage)
+    let plan = match scenario {
+        None => plan::from_flags(flags, &environment()),
+        Some(text) => plan::scenario::read(file, text, flags, &environment(), &open),
+    };
+    plan.and_then(without_certificates).map_err(Failure::usage)
+}
+
+/// Certificates and keys are not sent to agents: a plan that names some cannot be carried out there.
+fn without_certificates(mut plan: Plan) -> Result<Plan, Vec<Mistake>> {
+    let named = |population: &mut Population| population.tls.files().next().map(|(flag, _)| flag);
+    let flag = plan.all_populations_mut().find_map(named);
+    match flag {
+        None => Ok(plan),
+        Some(flag) => {
+            let text = "agents get no files of certificates and keys in this version; use -k".to_owned();
+            Err(vec![Mistake { place: flag.to_owned(), text }])
+        }
+    }
 }
 
 /// The scenario file that the flags name.
@@ -167,6 +183,15 @@ mod tests {
         let (here, elsewhere) = (read(&flags).is_ok(), elsewhere(&flags, None, |_| None).is_ok());
         fs::remove_file(&file).unwrap();
         assert_eq!((here, elsewhere), (true, false));
+    }
+
+    #[test]
+    fn certificates_are_not_sent_to_agents() {
+        let flags = Flags::new("https://127.0.0.1/").with(&flag::CACERT, "/etc/hostname");
+        let why = elsewhere(&flags, None, |_| None).err().unwrap().lines.join("; ");
+        assert!(why.contains("--cacert: agents get no files"), "{why}");
+        let flags = Flags::new("https://127.0.0.1/").with(&flag::INSECURE, "");
+        assert!(elsewhere(&flags, None, |_| None).is_ok());
     }
 
     #[test]
