@@ -10,6 +10,7 @@ use crate::{
 
 /// One operation. After it comes the next one, but for [`Op::Goto`], [`Op::Ping`] and [`Op::Stay`].
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "a population has a few, and reads one for each request")]
 pub(crate) enum Op {
     /// HTTP: a request and its complete response.
     Request(Request),
@@ -61,9 +62,10 @@ pub(crate) fn compile(population: &Population, first_step: u16) -> (Vec<Op>, Vec
     for (nth, step) in (first_step..).zip(steps) {
         places.push(ops.len() as u16);
         let (op, think) = match &step.act {
-            Act::Request { request, think } => {
-                (Op::Request(Request::new(request.clone(), &population.target, population.streams.is_some())), *think)
-            }
+            Act::Request { request, think } => (
+                Op::Request(Request::new(request.clone(), &population.target, population.streams.is_some())),
+                *think,
+            ),
             Act::Send { text, expected: Some(reply), think } => {
                 (Op::Exchange(Message::new(text, Check::new(reply))), *think)
             }

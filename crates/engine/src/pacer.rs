@@ -196,6 +196,11 @@ impl Pacer {
         self.ramp.learn_dial(took, now);
     }
 
+    /// The time of the TLS handshake of a first dial.
+    pub(crate) fn learn_handshake(&mut self, took: Nanos) {
+        self.ramp.learn_handshake(took);
+    }
+
     /// The result of a first dial, or a first response; `is_dial`: there is no request, so that only the dial counts.
     pub(crate) fn learn(&mut self, took: Nanos, ok: bool, is_dial: bool, now: Nanos) {
         self.ramp.learn(took, ok, is_dial, &self.part, now);

@@ -181,7 +181,13 @@ impl Request {
     }
 
     /// Writes the fields; `text` has room for each of them.
-    fn write_fields(&self, destination: usize, values: &mut Values, text: &mut [u8], out: &mut [u8]) -> usize {
+    fn write_fields(
+        &self,
+        destination: usize,
+        values: &mut Values,
+        text: &mut [u8],
+        out: &mut [u8],
+    ) -> usize {
         const ROOM: &str = "there is room for each field";
         let own_host = self.template.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
         let path = self.template.path.write(values, text);

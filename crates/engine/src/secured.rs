@@ -15,7 +15,8 @@ pub fn secured(population: &Population) -> Option<tls::Client> {
         None if target.is_named() => vec![target.host.clone()],
         None => target.destinations.iter().map(|destination| destination.ip().to_string()).collect(),
     };
-    let identity = chosen.identity.as_ref().map(|(chain, key)| Identity { certificates: pem(chain), key: pem(key) });
+    let identity =
+        chosen.identity.as_ref().map(|(chain, key)| Identity { certificates: pem(chain), key: pem(key) });
     Some(tls::Client {
         names,
         roots: chosen.roots.as_ref().map(pem),

@@ -160,7 +160,17 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
     let streams = r.streams(scheme);
     let main = target.map(|target| {
         let activity = activity(&target, think, expect, message);
-        Population { name: "main".to_owned(), target, tls, streams, load, calls, timeout, reconnect, activity }
+        Population {
+            name: "main".to_owned(),
+            target,
+            tls,
+            streams,
+            load,
+            calls,
+            timeout,
+            reconnect,
+            activity,
+        }
     });
     let probe = rate.zip(main.clone()).map(|(rate, main)| Probe::new(rate, main));
     let populations: Vec<Population> = main.into_iter().collect();

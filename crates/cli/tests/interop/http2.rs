@@ -110,7 +110,8 @@ fn a_stream_that_is_reset_or_late_fails_alone() {
     for (path, kind) in [("/some-reset", "reset"), ("/some-silent", "timeout"), ("/refused", "refused")] {
         let node = node();
         // At a rate: a closed loop would wait for the silent ones.
-        let args = ["--http2", "--streams", "8", "-c", "2", "--rate", "100/s", "-d", "1s", "--timeout", "300ms"];
+        let args =
+            ["--http2", "--streams", "8", "-c", "2", "--rate", "100/s", "-d", "1s", "--timeout", "300ms"];
         let (ended, s) = run(&node.0.url(path), &args);
         ended.assert_status(1);
         let (sent, answered) = (s.count("requests.sent"), s.count("requests.answered"));
@@ -120,7 +121,12 @@ fn a_stream_that_is_reset_or_late_fails_alone() {
         let lost = (s.count("connections.dropped"), s.count("connections.held"));
         assert_eq!(lost, (0, 2), "the connections go on: {}", ended.stderr);
         if kind == "timeout" {
-            assert_eq!(node.counts()["resets"].as_u64(), Some(failed), "the server is told: {}", ended.stderr);
+            assert_eq!(
+                node.counts()["resets"].as_u64(),
+                Some(failed),
+                "the server is told: {}",
+                ended.stderr
+            );
         }
     }
 }

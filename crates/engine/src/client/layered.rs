@@ -1,6 +1,6 @@
 //! Connections with a layer between the socket and the protocol.
 
-use net::{Cx, Gone, Io, Key, Layered, Program, Unsealed};
+use net::{Cx, Gone, Io, Key, Layered, Opening, Program, Unsealed};
 use samples::{Fault, Kind, Stage};
 
 use super::Client;
@@ -35,19 +35,7 @@ impl Client {
                 Ok(Unsealed::Opened(n, opening)) => {
                     used += n;
                     self.say_of_layer(cx, k);
-                    let begun = self.exchange(k).started;
-                    let took = self.took(begun, begun, cx.now());
-                    let times = if opening.resumed { &mut self.tick.tls_resumed } else { &mut self.tick.tls };
-                    times.record_seen(took);
-                    let exchange = *self.exchange(k);
-                    if self.job.protocol.is_known_by_dial(exchange.has_request()) {
-                        self.learn(&exchange, cx.now(), true);
-                    }
-                    if self.job.is_http2() && !opening.http2 {
-                        self.fail(cx, k, Fault::target(Stage::Tls, Kind::NothingInCommon));
-                        return input.len();
-                    }
-                    self.open(cx, k);
+                    self.layer_opened(cx, k, opening);
                 }
                 Ok(Unsealed::Closed(_)) => {
                     self.gone(cx, k, Gone::Ended);
@@ -66,6 +54,24 @@ impl Client {
                 return input.len();
             }
         }
+    }
+
+    /// The layer is open: the session is opened next.
+    fn layer_opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, opening: Opening) {
+        if self.job.is_http2() && !opening.http2 {
+            return self.fail(cx, k, Fault::target(Stage::Tls, Kind::NothingInCommon));
+        }
+        let (now, exchange) = (cx.now(), *self.exchange(k));
+        let took = self.took(exchange.started, exchange.started, now);
+        let times = if opening.resumed { &mut self.tick.tls_resumed } else { &mut self.tick.tls };
+        times.record_seen(took);
+        if exchange.first {
+            self.pacer.learn_handshake(now.since(exchange.started));
+        }
+        if self.job.protocol.is_known_by_dial(exchange.has_request()) {
+            self.learn(&exchange, now, true);
+        }
+        self.open(cx, k);
     }
 
     /// What the protocol does not use is kept for it.

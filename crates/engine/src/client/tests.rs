@@ -11,11 +11,7 @@ use samples::{Kind, Stage, Tick};
 use units::{Nanos, Rate};
 
 use super::Client;
-use crate::{
-    Control, Job, Link, RateProfile,
-    links,
-    protocol::Protocol,
-};
+use crate::{Control, Job, Link, RateProfile, links, protocol::Protocol};
 
 mod layers;
 mod streams;

@@ -148,6 +148,13 @@ impl Ramp {
         }
     }
 
+    /// The time of the TLS handshake of a first dial.
+    pub(super) fn learn_handshake(&mut self, took: Nanos) {
+        if let By::Window(window) = &mut self.by {
+            window.learn_handshake(took);
+        }
+    }
+
     /// The result of a first dial, or a first response; see [`Window::learn`].
     pub(super) fn learn(&mut self, took: Nanos, ok: bool, is_dial: bool, part: &Part, now: Nanos) {
         self.progress.learn(ok, now);

@@ -118,7 +118,9 @@ impl State {
     }
 
     pub(super) fn has_place(&self) -> bool {
-        self.under_way.len() < usize::from(self.most) && self.connection.is_open() && self.connection.has_place()
+        self.under_way.len() < usize::from(self.most)
+            && self.connection.is_open()
+            && self.connection.has_place()
     }
 
     /// Input is read at this time.
@@ -223,10 +225,10 @@ pub(super) fn handle_bytes<'a>(
     if std::mem::take(&mut state.opens) {
         return Ok(Progress::Opened(0));
     }
-    if state.connection.is_leaving() {
-        if let Some(progress) = leave(state) {
-            return Ok(progress);
-        }
+    if state.connection.is_leaving()
+        && let Some(progress) = leave(state)
+    {
+        return Ok(progress);
     }
     if !state.connection.is_open() && input.starts_with(b"HTTP/1.") {
         return Err(Kind::NothingInCommon);

@@ -12,9 +12,9 @@ use super::{Awaited, Progress};
 use crate::{
     check::Check,
     exchange::{Exchange, NOT_OURS},
+    expects_tls,
     out::{Out, Writer},
     request::{Message, ValueSource},
-    expects_tls,
 };
 
 /// Largest message accepted from a server. It is not stored, so this is no question of memory.

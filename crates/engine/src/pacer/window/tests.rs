@@ -1,0 +1,189 @@
+use super::{
+    super::{
+        DialRate,
+        ramp::{APART, AT_ONCE},
+    },
+    *,
+};
+
+/// (what happens, how often, window afterwards)
+fn check(steps: &[(bool, u64, u32, u32)]) {
+    let mut w = Window::new(1.0, 0.0);
+    let mut now = Nanos::from_secs(10);
+    for &(ok, took_ms, times, size) in steps {
+        for _ in 0..times {
+            now = now + Nanos::from_millis(1);
+            w.learn(Nanos::from_millis(took_ms), ok, false, now);
+        }
+        assert_eq!(w.size, size, "after {times} of {took_ms} ms in {steps:?}");
+    }
+}
+
+#[test]
+fn the_window_follows_the_target() {
+    check(&[(true, 1, 32, 64), (true, 1, 10_000, 1024)]);
+    check(&[(true, 1, 10_000, 1024), (true, 1000, 500, 512), (true, 1, 512, 513)]);
+    check(&[(false, 0, 1, 16), (false, 0, 100, 16)]);
+    check(&[(false, 0, 5000, 4)]);
+    // A queue: no more doubling, and growth by one in eight rounds.
+    check(&[(true, 1, 32, 64), (true, 18, 8 * 64 - 1, 64), (true, 18, 1, 65), (true, 1, 65, 66)]);
+    // A target that always takes two seconds to respond is not under pressure; one that takes three is.
+    check(&[(true, 2000, 32, 64), (true, 2400, 100, 64), (true, 2500, 1, 32)]);
+}
+
+#[test]
+fn only_a_slow_dial_shrinks_the_window() {
+    let mut w = Window::new(1.0, 0.0);
+    for (took_ms, size) in [(0, FIRST), (499, FIRST), (1000, FIRST / 2), (3000, FIRST / 2)] {
+        w.learn_dial(Nanos::from_millis(took_ms), Nanos::from_secs(10));
+        assert_eq!(w.size, size, "after {took_ms} ms");
+    }
+}
+
+#[test]
+fn handshakes_that_queue_shrink_the_window() {
+    let mut w = Window::new(1.0, 0.0);
+    let ms = Nanos::from_millis;
+    for _ in 0..10 {
+        w.learn_handshake(ms(1));
+    }
+    assert_eq!((w.size, w.threshold), (FIRST, MOST), "they take what they take");
+    w.learn_handshake(ms(4));
+    assert_eq!(w.size, FIRST, "a little longer");
+    w.learn_handshake(ms(5));
+    assert_eq!((w.size, w.threshold), (FIRST - 1, FIRST - 1));
+    (0..100).for_each(|_| w.learn_handshake(ms(50)));
+    assert_eq!(w.size, LEAST);
+    // Far away, by 100 ms: what is a tenth or a third longer is no queue.
+    let mut w = Window::new(1.0, 0.0);
+    [100, 110, 140].into_iter().for_each(|took| w.learn_handshake(ms(took)));
+    assert_eq!(w.size, FIRST);
+    w.learn_handshake(ms(150));
+    assert_eq!(w.size, FIRST - 1);
+}
+
+#[test]
+fn room_is_what_is_not_outstanding() {
+    let mut w = Window::new(1.0, 0.0);
+    let mut room = |outstanding| w.room(outstanding, Nanos::ZERO).0;
+    assert_eq!((room(0), room(31), room(32), room(99)), (32, 1, 0, 0));
+}
+
+/// What came of dials at a firewall.
+struct Met {
+    /// When they succeeded.
+    opened: Vec<Nanos>,
+    failed: u32,
+    /// SYNs that were dropped.
+    dropped: u32,
+}
+
+/// A shard that dials.
+struct Shard {
+    window: Window,
+    /// When each outstanding dial began, and how often its SYN was dropped.
+    under_way: Vec<(Nanos, usize)>,
+    to_dial: u32,
+}
+
+/// Shards that dial at a firewall which lets `per_s` SYNs a second pass, and `burst` at once; what it drops is sent again
+/// after 1, 3 and 7 seconds. If `shares`, what they meet is put together each second, and comes back a little later.
+fn dials_at_a_firewall(per_s: f64, burst: f64, n: u32, shards: u32, shares: bool) -> Met {
+    const STEP: Nanos = Nanos(100_000);
+    const TRIES: [u64; 4] = [0, 1_000, 3_000, 7_000];
+    let share = 1.0 / f64::from(shards);
+    let shard = |nth| {
+        let window = Window::new(share, f64::from(nth) * share);
+        Shard { window, under_way: Vec::new(), to_dial: n / shards + u32::from(nth < n % shards) }
+    };
+    let mut all: Vec<Shard> = (0..shards).map(shard).collect();
+    let (mut now, mut tokens) = (Nanos::from_secs(1), burst);
+    let mut met = Met { opened: Vec::new(), failed: 0, dropped: 0 };
+    let (mut rate, mut order, mut second) = (DialRate::default(), None, Nanos::from_secs(2));
+    while all.iter().any(|shard| shard.to_dial > 0 || !shard.under_way.is_empty()) {
+        now = now + STEP;
+        tokens = (tokens + per_s * STEP.secs_f64()).min(burst);
+        if shares && now >= second {
+            let mut sum = Congestion::default();
+            all.iter_mut().for_each(|shard| sum.merge(&shard.window.take_met()));
+            let learnt = rate.learn(&sum, Nanos::from_secs(1), now);
+            order = learnt.map(|rate| (now + Nanos::from_millis(400), rate));
+            second = second + Nanos::from_secs(1);
+        }
+        if let Some((_, rate)) = order.take_if(|(at, _)| now >= *at) {
+            all.iter_mut().for_each(|shard| shard.window.limit(rate.per_s_f64(), now));
+        }
+        for (nth, shard) in all.iter_mut().enumerate() {
+            let Shard { window: w, under_way, to_dial } = shard;
+            let later = nth.saturating_sub(AT_ONCE as usize - 1) as u64;
+            if now < Nanos::from_secs(1) + Nanos(APART.0 * later) {
+                continue;
+            }
+            let (room, _) = w.room(under_way.len() as u32, now);
+            for _ in 0..room.min(*to_dial) {
+                w.begin(now);
+                under_way.push((now, 0));
+                *to_dial -= 1;
+            }
+            let mut left = Vec::new();
+            for (at, tries) in std::mem::take(under_way) {
+                if now < at + Nanos::from_millis(TRIES.get(tries).copied().unwrap_or(10_000)) {
+                    left.push((at, tries));
+                } else if tries == TRIES.len() {
+                    met.failed += 1;
+                    w.learn(now.since(at), false, true, now);
+                } else if tokens >= 1.0 {
+                    tokens -= 1.0;
+                    met.opened.push(now);
+                    w.learn(now.since(at), true, true, now);
+                } else {
+                    met.dropped += 1;
+                    left.push((at, tries + 1));
+                }
+            }
+            *under_way = left;
+        }
+    }
+    met
+}
+
+#[test]
+fn a_firewall_that_drops_syns_is_met_at_its_rate() {
+    // nft's own default lets 5 pass at once; what is dropped comes back together.
+    for (per_s, burst, n, share) in [
+        (500.0, 100.0, 10_000, 0.85),
+        (500.0, 5.0, 10_000, 0.8),
+        (500.0, 5.0, 2_000, 0.6),
+        (100.0, 10.0, 2_000, 0.85),
+    ] {
+        let Met { opened, failed, .. } = dials_at_a_firewall(per_s, burst, n, 1, false);
+        assert!(
+            opened.len() as u32 * 2 > n && failed * 50 <= n,
+            "{per_s}/s, {burst} at once: {failed} of {n} failed"
+        );
+        // The last ones are those whose SYN was dropped again and again.
+        let nearly_all = opened.len() * 95 / 100;
+        let took = opened[nearly_all].since(Nanos::from_secs(1)).secs_f64();
+        let rate = nearly_all as f64 / took;
+        assert!(rate >= share * per_s, "{per_s}/s, {burst} at once: {rate:.0}/s, {took} s");
+    }
+}
+
+/// 2 to 8 of a hundred SYNs are lost at a rate that is just too high: what one shard sees is too little to go by.
+#[test]
+fn many_shards_together_are_as_careful_as_one() {
+    let n = 4_000;
+    let one = dials_at_a_firewall(500.0, 5.0, n, 1, false);
+    for shards in [8, 64] {
+        let all = dials_at_a_firewall(500.0, 5.0, n, shards, true);
+        assert!(
+            all.failed <= one.failed + 20,
+            "{shards} shards: {} failed, {} of one",
+            all.failed,
+            one.failed
+        );
+        assert!(all.dropped <= 2 * one.dropped, "{shards} shards: {} of {}", all.dropped, one.dropped);
+        let took = |met: &Met| met.opened[met.opened.len() * 95 / 100].secs_f64();
+        assert!(took(&all) <= 2.0 * took(&one), "{shards} shards: {} s of {}", took(&all), took(&one));
+    }
+}
