@@ -25,7 +25,7 @@ const BACKENDS: [Backend; 2] = [Backend::Uring, Backend::Epoll];
 fn server(io: Backend) -> Server {
     let listen = "127.0.0.1:0".parse().unwrap();
     let (service, knobs) = (Service::Http, Knobs::default());
-    let settings = Settings { service, knobs, listen, threads: 1, connections: 16, slots: 64, io };
+    let settings = Settings { service, knobs, listen, threads: 1, connections: 16, slots: 64, io, tls: None };
     Server::start(settings).expect("io_uring is allowed here")
 }
 
