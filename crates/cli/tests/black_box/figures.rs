@@ -56,6 +56,8 @@ const SCHEMA: &[(&str, char)] = &[
     ("latency_us", '{'),
     ("ramp_latency_us", '{'),
     ("connect_us", '{'),
+    ("tls_us", '{'),
+    ("tls_resumed_us", '{'),
     ("handshake_us", '{'),
     ("first_byte_us", '{'),
     ("lag_us", '{'),
@@ -195,6 +197,7 @@ fn check_sums(s: &Summary, n: u64) {
     assert_eq!(count("first_byte_us.count"), count("latency_us.count"));
     assert!(s.number("first_byte_us.mean") <= s.number("latency_us.mean"), "{:#}", s.0);
     assert_eq!(count("handshake_us.count"), 0, "no WebSocket, no handshake");
+    assert_eq!((count("tls_us.count"), count("tls_resumed_us.count")), (0, 0), "no TLS");
     let between = s.number("elapsed_s") - s.number("ramp_s") - s.number("duration_s");
     assert!(between >= 0.0, "between ramp and hold: {between} s");
     assert!(s.number("generator.system_s") <= s.number("generator.cpu_s"), "{:#}", s.0);
