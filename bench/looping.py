@@ -1,7 +1,7 @@
-"""A closed loop of one client, alone against one nginx worker: nginx on core 1, the client on core 0.
+"""A closed loop of one client, alone against one nginx worker or one thread of `throng serve`: the server on core 1, the client on core 0.
 
-Requests/s and the client's CPU are taken from outside, over the same window for every client, when all connections are open: nginx's own
-count of requests, and /proc."""
+Requests/s and the client's CPU are taken from outside, over the same window for every client, when all connections are open: the server's
+own count of requests, and /proc."""
 
 import re
 import time
@@ -35,25 +35,36 @@ def throng(*more):
     return Client("throng", start, claimed)
 
 
-def one(bench, client, connections, window_s, scheme="http", listen="", **about):
-    """The client against a fresh nginx in a fresh namespace; requests/s and CPU seconds per request. `about`: what else the record says."""
+def nginx(listen=""):
+    """One worker of nginx, with these words in its `listen`."""
+    return lambda bench: harness.Nginx(bench, cpu=SERVER_CPU, listen=listen)
+
+
+def serve(*words):
+    """One thread of `throng serve`, with these words more."""
+    return lambda bench: harness.Serve(bench, "--threads", "1", *words, cpu=SERVER_CPU)
+
+
+def one(bench, client, connections, window_s, scheme="http", server=nginx(), **about):
+    """The client against a fresh server in a fresh namespace; requests/s and CPU seconds per request. `about`: what else the record says."""
     harness.fresh_namespace()
     busy = harness.busy_before()
-    nginx = harness.Nginx(bench, cpu=SERVER_CPU, listen=listen)
-    process = client.start(bench, f"{scheme}://127.0.0.1:{nginx.port}/", connections, window_s + SPARE_S)
-    if not harness.wait_until(lambda: nginx.open() >= connections or not process.alive(), SPARE_S, 0.02):
-        raise harness.Failed(f"{client.name}: not all open after {SPARE_S} s, wanted {connections}: {nginx.open()}")
+    target = server(bench)
+    process = client.start(bench, f"{scheme}://127.0.0.1:{target.port}/", connections, window_s + SPARE_S)
+    if not harness.wait_until(lambda: target.open() >= connections or not process.alive(), SPARE_S, 0.02):
+        raise harness.Failed(f"{client.name}: not all open after {SPARE_S} s, wanted {connections}: {target.open()}")
     time.sleep(SETTLE_S)
-    served_0, cpu_0, at_0 = nginx.served(), process.cpu_s(), time.monotonic()
+    served_0, cpu_0, at_0 = target.served(), process.cpu_s(), time.monotonic()
     time.sleep(window_s)
-    served_1, cpu_1, at_1 = nginx.served(), process.cpu_s(), time.monotonic()
+    served_1, cpu_1, at_1 = target.served(), process.cpu_s(), time.monotonic()
     if not process.alive():
         raise harness.Failed(f"{client.name} ended inside the window: {process.last_words()}")
     answered, claimed_rate = client.claimed(process)
-    served = nginx.served()
-    nginx.stop()
+    served = target.served()
+    target.stop()
     rate, cpu = (served_1 - served_0) / (at_1 - at_0), (cpu_1 - cpu_0) / (served_1 - served_0)
-    named = ", ".join(f"{value:,} {name}" for name, value in {"connections": connections, **about}.items())
+    words = {"connections": connections, **about}.items()
+    named = ", ".join(f"{name} {value}" if isinstance(value, str) else f"{value:,} {name}" for name, value in words)
     bench.record(
         f"{client.name:6} {named:24}  {rate:9,.0f}/s  {cpu * 1e6:5.2f} us",
         side=client.name,
@@ -80,13 +91,13 @@ def judge(bench, what, pairs, under_way, at_least_rate, at_most_cpu):
     bench.compare(f"{what}: requests/s", both("rate"), at_least=at_least_rate)
     bench.compare(f"{what}: CPU us a request", both("cpu"), at_most=at_most_cpu)
     bench.compare(f"{what}: the same, whole run", both("whole"))
-    # What nginx served and we did not count can only be what was under way at the end.
+    # What the server served and we did not count can only be what was under way at the end.
     uncounted = [ours for ours, _ in both("uncounted")]
     worst = max(uncounted, key=lambda n: n if n >= 0 else float("inf"))
     bench.limit(f"{what}: served but not counted", abs(worst), at_most=under_way if worst >= 0 else 0)
 
 
-def against_wrk(bench, sizes, at_least_rate, scheme="http", listen="", words=()):
+def against_wrk(bench, sizes, at_least_rate, scheme="http", server=nginx(), words=()):
     """throng with these words beside wrk; `sizes`: connections, and CPU per request at most."""
     window_s = 1 if bench.quick else 4
     sizes = {size: cpu for size, cpu in sizes.items() if size <= bench.connections}
@@ -96,7 +107,7 @@ def against_wrk(bench, sizes, at_least_rate, scheme="http", listen="", words=())
     for turn in range(bench.rounds):
         for size in sizes:
             sides = (ours, WRK) if turn % 2 else (WRK, ours)
-            figures = {side: one(bench, side, size, window_s, scheme, listen) for side in sides}
+            figures = {side: one(bench, side, size, window_s, scheme, server) for side in sides}
             found[size].append((figures[ours], figures[WRK]))
     for size, at_most in sizes.items():
         judge(bench, f"{size:6,} connections", found[size], size, at_least_rate, at_most)
