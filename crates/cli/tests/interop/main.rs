@@ -20,6 +20,7 @@ mod curl;
 mod epoll;
 mod firewall;
 mod formats;
+mod go;
 mod grafana;
 mod haproxy;
 mod http2;
