@@ -50,8 +50,12 @@ impl<H: Handler> ServerShard<H> {
                     used += n;
                 }
                 Ok(Unsealed::Closed(n)) => {
-                    // It may wait for responses to what it has sent; its FIN follows.
+                    // It sends no more, and may wait for our close_notify. Responses that wait for their time leave first; its
+                    // FIN follows.
                     used += n;
+                    if !H::is_waiting(self.conn(k)) {
+                        self.out.finish(cx, k);
+                    }
                 }
                 Err(_) => self.breach(cx, k),
             }

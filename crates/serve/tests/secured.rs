@@ -139,6 +139,25 @@ fn what_was_asked_before_a_close_is_answered() {
 }
 
 #[test]
+fn a_close_is_returned_after_the_responses() {
+    for io in BACKENDS {
+        let (server, certificate) = server(io);
+        for (path, length) in [("/", 12), ("/delay?for=100ms&length=7", 7)] {
+            let mut stream = dial(server.address, &certificate);
+            write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+            stream.conn.send_close_notify();
+            stream.flush().unwrap();
+            read_response(&mut stream, length);
+            // There is no FIN of ours: an end without close_notify would be an error.
+            assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0, "{path}");
+        }
+        wait_for("both are closed", || server.counters.read().closed == 2);
+        assert_eq!(server.counters.read().errors, 0);
+        server.stop();
+    }
+}
+
+#[test]
 fn hostile_peers_end_with_an_error_and_others_are_unharmed() {
     for io in BACKENDS {
         let (server, certificate) = server(io);

@@ -31,6 +31,8 @@ pub enum Error {
     Unexpected,
     /// A message that cannot be read.
     Malformed,
+    /// A message with a value that does not exist.
+    Illegal,
     /// Too many records without content in a row.
     Flood,
 }
@@ -48,6 +50,7 @@ impl Error {
             Error::BadMac => AlertDescription::BadRecordMac,
             Error::Unexpected | Error::Flood => AlertDescription::UnexpectedMessage,
             Error::Malformed => AlertDescription::DecodeError,
+            Error::Illegal => AlertDescription::IllegalParameter,
         };
         Some(alert.into())
     }

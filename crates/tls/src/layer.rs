@@ -67,6 +67,8 @@ struct Held {
     owes_key_update: bool,
     /// The peer has sent close_notify.
     closed: bool,
+    /// So have we, once.
+    said_close: bool,
     /// TLS 1.2: the peer has asked for another handshake, and was told that there is none.
     refused: bool,
 }
@@ -90,6 +92,7 @@ const NEW: Held = {
         without_data: 0,
         owes_key_update: false,
         closed: false,
+        said_close: false,
         refused: false,
     }
 };
@@ -299,6 +302,8 @@ fn is_close(alert: &[u8], version: Version) -> Result<bool, Error> {
         [_, USER_CANCELED] => Ok(false),
         [WARNING, _] if version == Version::Tls12 => Ok(false),
         [_, other] => Err(Error::of_alert((*other).into())),
+        // RFC 8446 section 5.4.
+        [] if version == Version::Tls13 => Err(Error::Unexpected),
         _ => Err(Error::Malformed),
     }
 }
@@ -355,7 +360,9 @@ impl Layer for Tls {
     }
 
     fn close(&mut self, index: u32) {
-        self.send_alert(index, WARNING, CLOSE_NOTIFY);
+        if !std::mem::replace(&mut self.held[index as usize].said_close, true) {
+            self.send_alert(index, WARNING, CLOSE_NOTIFY);
+        }
     }
 
     fn is_closed(&self, index: u32) -> bool {

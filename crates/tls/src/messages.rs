@@ -40,6 +40,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<(usize, Message<'_>)>, Error> 
     let Some(body) = bytes.get(HEADER..HEADER + length) else { return Ok(None) };
     let message = match (kind, body) {
         (KEY_UPDATE, [asks @ (0 | 1)]) => Message::KeyUpdate { asks: *asks == 1 },
+        // RFC 8446 section 4.6.3.
+        (KEY_UPDATE, [_]) => return Err(Error::Illegal),
         (KEY_UPDATE, _) => return Err(Error::Malformed),
         _ => Message::Ticket(body),
     };
@@ -58,7 +60,7 @@ mod tests {
         for (bytes, expected) in [
             (&[24, 0, 0, 1, 0][..], Ok(Some((5, Message::KeyUpdate { asks: false })))),
             (&[24, 0, 0, 1, 1, 4], Ok(Some((5, Message::KeyUpdate { asks: true })))),
-            (&[24, 0, 0, 1, 2], Err(Error::Malformed)),
+            (&[24, 0, 0, 1, 2], Err(Error::Illegal)),
             (&[24, 0, 0, 2, 0, 0], Err(Error::Malformed)),
             (&[4, 0, 0, 2, 7, 8, 9], Ok(Some((6, Message::Ticket(&[7, 8]))))),
             (&[4, 0, 0, 2, 7], Ok(None)),

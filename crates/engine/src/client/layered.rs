@@ -111,6 +111,6 @@ fn kind_of(error: tls::Error) -> Kind {
         E::NothingInCommon => Kind::NothingInCommon,
         E::Alert(_) => Kind::TlsAlert,
         E::NotTls => Kind::NotTls,
-        E::TooLong | E::BadMac | E::Unexpected | E::Malformed | E::Flood => Kind::BadAnswer,
+        E::TooLong | E::BadMac | E::Unexpected | E::Malformed | E::Illegal | E::Flood => Kind::BadAnswer,
     }
 }
