@@ -1,5 +1,5 @@
 'use strict';
-// Express's Hello World in a cluster: the first process forks, the workers answer. PORT, HOST, WORKERS from the environment.
+// Express's Hello World in a cluster: the first process forks, the workers answer. PORT, HOST, WORKERS from the environment; SOCKET: a path to listen at instead.
 
 const cluster = require('node:cluster');
 const os = require('node:os');
@@ -15,5 +15,7 @@ if (cluster.isPrimary) {
 } else {
   const app = require('express')();
   app.get('/', (request, response) => response.send('Hello World!'));
-  app.listen(Number(process.env.PORT) || 3000, process.env.HOST || '127.0.0.1');
+  const { SOCKET, PORT, HOST } = process.env;
+  if (SOCKET) app.listen(SOCKET);
+  else app.listen(Number(PORT) || 3000, HOST || '127.0.0.1');
 }

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use lab::{Case, Environment, Error, Experiment, Lab, Outcome, Page, Runner, Soak};
+use lab::{Case, Elsewhere, Environment, Error, Experiment, Lab, Outcome, Page, Runner, Soak};
 use units::Nanos;
 
 use crate::{
@@ -82,7 +82,8 @@ fn list(labs: &[Lab]) -> Result<u8, Failure> {
                 (true, 0) => ("ready", missing),
                 (true, _) => ("cloned first", clones.collect()),
             };
-            text += &format!("  server       {:<20} {standing}\n", server.name);
+            let tls = if server.is_secured() { ", TLS" } else { "" };
+            text += &format!("  server       {:<20} {standing}{tls}\n", server.name);
             text.extend(needs.iter().map(|what| format!("                 {what}\n")));
         }
         let mut one = |what: &str, experiment: &Experiment| {
@@ -113,7 +114,8 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
     let stop = signals::order_to_stop(false)?;
     let runner = Runner { scale: Some(scale), ..runner(&stop)? };
     let mut running = runner.start(lab, server, &variant)?;
-    print_stdout(&format!("{} listens at http://{}/\n", server.name, running.addresses[0]))?;
+    let scheme = if running.is_secured { "https" } else { "http" };
+    print_stdout(&format!("{} listens at {scheme}://{}/\n", server.name, running.addresses[0]))?;
     while !stop.load(Relaxed) {
         if let Some(ended) = running.ended() {
             return Err(Failure::machine(ended));
@@ -135,7 +137,7 @@ fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
     let time = args.time.as_deref().map(time).transpose()?;
     let results = results(args.results.as_deref())?;
     let stop = signals::order_to_stop(false)?;
-    let at = args.at.as_deref().map(host_and_port).transpose()?;
+    let at = args.at.as_deref().map(elsewhere).transpose()?;
     let runner = Runner { scale: args.scale, time, at, ..runner(&stop)? };
     let (mut status, mut ran) = (0, 0);
     for case in (0..args.times).flat_map(|_| &cases) {
@@ -170,7 +172,7 @@ fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
     let results = results(args.results.as_deref())?;
     let case = Case::select(lab, [experiment], &args.variant)?[0];
     let stop = signals::order_to_stop(false)?;
-    let at = args.at.as_deref().map(host_and_port).transpose()?;
+    let at = args.at.as_deref().map(elsewhere).transpose()?;
     let runner = Runner { scale: args.scale, at, ..runner(&stop)? };
     let Soak { outcome, text, drifts } = Soak::run(runner, &case, time)?;
     print_stdout(&text)?;
@@ -205,11 +207,13 @@ fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Failure> {
 }
 
 /// Reads `--at`.
-fn host_and_port(url: &str) -> Result<String, Failure> {
-    let host = url.strip_prefix("http://").map(|host| host.trim_end_matches('/'));
+fn elsewhere(url: &str) -> Result<Elsewhere, Failure> {
+    let part = |scheme: &str| url.strip_prefix(scheme).map(|host| host.trim_end_matches('/'));
+    let (host, is_secured) = (part("http://").or(part("https://")), url.starts_with("https:"));
     let host = host.filter(|host| !host.is_empty() && !host.contains('/'));
-    let why = "use http://HOST:PORT without a path, which comes from the experiment";
-    host.map(str::to_owned).ok_or_else(|| Failure::usage([format!("--at: {why}: {url}")]))
+    let why = "use http://HOST:PORT, or https://, without a path, which comes from the experiment";
+    let none = || Failure::usage([format!("--at: {why}: {url}")]);
+    host.map(|host| Elsewhere { host: host.to_owned(), is_secured }).ok_or_else(none)
 }
 
 /// Reads `--for`.

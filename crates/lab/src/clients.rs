@@ -52,11 +52,13 @@ struct Client {
 }
 
 impl Clients {
-    /// Starts them, each with its part of the load; `workspace` has the server's addresses. Quiet ones print nothing.
+    /// Starts them, each with its part of the load; `workspace` has the server's addresses. They trust the certificates in the
+    /// file `trusted` instead of the system's. Quiet ones print nothing.
     pub(crate) fn start(
         workspace: &Workspace,
         experiment: &Experiment,
         subject: &Subject,
+        trusted: Option<&str>,
         is_quiet: bool,
     ) -> Result<Clients, Error> {
         workspace.make_log()?;
@@ -69,6 +71,9 @@ impl Clients {
         for nth in 1..=experiment.clients {
             let arguments = experiment.arguments(&workspace.lab.folder, &values);
             let mut arguments = arguments.map_err(Error::usage)?;
+            if let Some(file) = trusted {
+                arguments.trust(file);
+            }
             if experiment.clients > 1 && elsewhere.is_none() {
                 arguments.dial_from(&format!("127.0.{}.1", 100 + nth));
             }

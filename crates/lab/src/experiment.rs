@@ -178,6 +178,14 @@ impl Experiment {
 }
 
 impl Arguments {
+    /// Trust the certificates in this file.
+    pub(crate) fn trust(&mut self, file: &str) {
+        match &mut self.scenario {
+            Some(text) => text.insert_str(0, &format!("cacert = {file:?}\n")),
+            None => self.args.extend(["--cacert".to_owned(), file.to_owned()]),
+        }
+    }
+
     /// Dial from this address only.
     pub(crate) fn dial_from(&mut self, source: &str) {
         match &mut self.scenario {

@@ -101,6 +101,8 @@ pub struct Server {
     /// For that line, and for those of `build`.
     #[serde(default)]
     pub(crate) environment: Environment,
+    /// The file of the certificate that it shows: it speaks TLS, and the load trusts this certificate.
+    pub(crate) certificate: Option<String>,
     /// When it is ready.
     #[serde(default)]
     pub(crate) ready: Ready,
@@ -192,6 +194,11 @@ pub fn labs(folder: &Path) -> Result<Vec<Lab>, Error> {
 const MIN_HEAP: f64 = 256.0;
 
 impl Server {
+    /// Whether it speaks TLS.
+    pub fn is_secured(&self) -> bool {
+        self.certificate.is_some()
+    }
+
     /// Its heap at a scale, MiB; none if it is no Java virtual machine.
     ///
     /// # Errors
@@ -247,6 +254,7 @@ impl Lab {
             let needs = server.needs.iter().filter(is_one);
             mistakes.extend(needs.map(|need| of(format!("needs: use program or file: {}", need.package))));
             let lines = server.build.iter().chain([&server.start]).chain(server.environment.values());
+            let lines = lines.chain(&server.certificate);
             mistakes.extend(lines.filter_map(|line| Values::default().fill(line).err()).map(of));
         }
         let times = self.soak.as_ref().is_none_or(|soak| soak.text(&self.folder).contains("{for "));
@@ -260,6 +268,10 @@ impl Lab {
             mistakes.extend(experiment.mistakes(&self.folder).into_iter().map(of));
             let unknown = experiment.servers.iter().filter(|name| !servers.contains(name.as_str()));
             mistakes.extend(unknown.map(|name| of(format!("no such server: {name}"))));
+            // Agents are given no files of certificates.
+            let secured = self.servers_of(experiment).into_iter().find(|server| server.is_secured());
+            let secured = secured.filter(|_| experiment.agents > 0);
+            mistakes.extend(secured.map(|server| of(format!("agents: no server with TLS: {}", server.name))));
             let lifted = experiment.lifted.iter().filter(|name| self.experiment(name).is_none());
             mistakes.extend(lifted.map(|name| of(format!("lifted: no such experiment: {name}"))));
         }
@@ -369,6 +381,16 @@ mod tests {
             "server one: needs: use program or file: cl-cffi",
         );
         check("start = \"true\"", "start = \"true {for ever}\"", "server one: not a time: {for ever}");
+        check(
+            "start = \"true\"",
+            "start = \"true\"\ncertificate = \"{scale all}\"",
+            "server one: not a number: {scale all}",
+        );
+        let secured = LAB.replace("start =", "certificate = \"cert.pem\"\nstart =");
+        let driven = secured.replace("words =", "agents = 2\nhold = \"1s\"\nwords =");
+        let found = |text: &str| Lab::parse(text).unwrap().mistakes();
+        assert_eq!(found(&secured), [""; 0]);
+        assert_eq!(found(&driven), ["experiment hold: agents: no server with TLS: one"]);
         check(
             "start = \"true\"",
             "start = \"true\"\nready = { within = \"soon\" }",

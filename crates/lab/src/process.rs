@@ -41,6 +41,8 @@ pub struct Running {
     processes: Vec<Process>,
     /// Where each process listens; all at one port.
     pub addresses: Vec<SocketAddr>,
+    /// They speak TLS.
+    pub is_secured: bool,
     /// Heap of each process, if it is a Java virtual machine.
     pub(crate) heap_mib: Option<u64>,
 }
@@ -103,7 +105,8 @@ impl Running {
         workspace.make_log()?;
         let port = free_port().map_err(|e| Error::Machine(e.to_string()))?;
         values.named.insert("port", port.to_string());
-        let mut running = Running { processes: Vec::new(), addresses: Vec::new(), heap_mib };
+        let is_secured = server.is_secured();
+        let mut running = Running { processes: Vec::new(), addresses: Vec::new(), is_secured, heap_mib };
         for nth in 1..=processes {
             let address = Ipv4Addr::new(127, 0, 0, nth);
             values.named.insert("address", address.to_string());
@@ -285,7 +288,8 @@ pub(crate) fn request(
 
 fn is_ready(at: SocketAddr, server: &Server) -> bool {
     let Ok(mut stream) = TcpStream::connect_timeout(&at, Duration::from_secs(1)) else { return false };
-    if server.ready.tcp {
+    // What shakes hands is not asked: whoever starts it waits until it can answer.
+    if server.ready.tcp || server.is_secured() {
         return true;
     }
     let request = format!("GET {} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n", server.ready.path);

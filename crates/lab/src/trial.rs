@@ -45,12 +45,21 @@ pub struct Runner<'a> {
     pub scale: Option<f64>,
     /// Time at full load; none: each experiment's own.
     pub time: Option<Nanos>,
-    /// Host and port of a server that runs already; none: the lab's own is started.
-    pub at: Option<String>,
+    /// A server that runs already; none: the lab's own is started.
+    pub at: Option<Elsewhere>,
     /// Becomes true when the user wants it to end.
     pub stop: &'a AtomicBool,
     /// Takes a line about the progress.
     pub progress: &'a dyn Fn(&str),
+}
+
+/// A server that runs already, whose certificate, if it speaks TLS, the system trusts.
+#[derive(Clone, Debug)]
+pub struct Elsewhere {
+    /// Its host and port.
+    pub host: String,
+    /// Whether it speaks TLS.
+    pub is_secured: bool,
 }
 
 impl Runner<'_> {
@@ -116,8 +125,12 @@ impl<'a> Trial<'a> {
         if runner.stop.load(Relaxed) {
             return Err(Error::Interrupted);
         }
-        let host = running.as_ref().map(Running::host).or(runner.at.clone()).unwrap_or_default();
-        workspace.set_host(&host);
+        let trusted = server.certificate.as_ref().filter(|_| is_here);
+        let trusted = trusted.map(|file| workspace.values.fill(file)).transpose().map_err(Error::Machine)?;
+        match (&running, &runner.at) {
+            (Some(running), _) => workspace.set_host(&running.host(), trusted.is_some()),
+            (None, at) => at.iter().for_each(|at| workspace.set_host(&at.host, at.is_secured)),
+        }
         let mut outcome = Outcome {
             schema: SCHEMA.to_owned(),
             throng: env!("CARGO_PKG_VERSION").to_owned(),
@@ -129,7 +142,7 @@ impl<'a> Trial<'a> {
                 variant: variant.filter(|_| is_here).map(|(name, _)| name.to_owned()),
                 scale,
                 for_s: runner.time.map(Nanos::secs_f64),
-                elsewhere: runner.at.clone(),
+                elsewhere: runner.at.as_ref().map(|at| at.host.clone()),
             },
             server_version: if is_here { workspace.version(server) } else { String::new() },
             processes: running.as_ref().map_or(1, |running| running.addresses.len() as u8),
@@ -139,7 +152,10 @@ impl<'a> Trial<'a> {
         };
         (runner.progress)(&outcome.title(lab));
         let load: Box<dyn Load> = match experiment.agents {
-            0 => Box::new(Clients::start(&workspace, experiment, &outcome.subject, is_quiet)?),
+            0 => {
+                let trusted = trusted.as_deref();
+                Box::new(Clients::start(&workspace, experiment, &outcome.subject, trusted, is_quiet)?)
+            }
             _ => Box::new(Agents::start(&workspace, experiment, &outcome.subject)?),
         };
         outcome.words = load.args();

@@ -61,8 +61,9 @@ impl<'a> Workspace<'a> {
     }
 
     /// The addresses of the server, for the placeholders of its URLs.
-    pub(crate) fn set_host(&mut self, host: &str) {
-        let urls = [("url", "http"), ("ws", "ws"), ("tcp", "tcp")];
+    pub(crate) fn set_host(&mut self, host: &str, is_secured: bool) {
+        let schemes = if is_secured { ["https", "wss", "tls"] } else { ["http", "ws", "tcp"] };
+        let urls = ["url", "ws", "tcp"].into_iter().zip(schemes);
         self.values.named.extend(urls.map(|(name, scheme)| (name, format!("{scheme}://{host}"))));
     }
 

@@ -71,7 +71,7 @@ pub(crate) struct LabRunArgs {
     /// Repeat everything N times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) times: u32,
-    /// Use a running server instead of the lab's own: http://HOST:PORT
+    /// Use a running server instead of the lab's own: http://HOST:PORT, or https://
     #[arg(long, value_name = "URL")]
     pub(crate) at: Option<String>,
     /// Append the results to FILE, one line of JSON each [default: labs.jsonl beside the run store]
@@ -98,7 +98,7 @@ pub(crate) struct LabSoakArgs {
     /// Server, or variant of it [default: the first]
     #[arg(long, value_name = "NAME")]
     pub(crate) variant: Vec<String>,
-    /// Use a running server instead of the lab's own: http://HOST:PORT
+    /// Use a running server instead of the lab's own: http://HOST:PORT, or https://
     #[arg(long, value_name = "URL")]
     pub(crate) at: Option<String>,
     /// As for `throng lab run`

@@ -28,6 +28,12 @@ version = "echo of today"
 environment = { MORE = "--threads 1" }
 
 [[server]]
+name = "secured"
+build = ["openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=x -addext subjectAltName=IP:127.0.0.1 -keyout {work}/key.pem -out {work}/cert.pem"]
+start = "$THRONG serve --listen {address}:{port} --tls-cert {work}/cert.pem --tls-key {work}/key.pem"
+certificate = "{work}/cert.pem"
+
+[[server]]
 name = "elsewhere"
 needs = [{ program = "no-such-program", package = "none" }]
 start = "no-such-program"
@@ -70,10 +76,29 @@ hold = "{for 2s}"
 then = { "connections.peak" = "{scale 90}" }
 
 [[experiment]]
+name = "tls"
+title = "over TLS"
+servers = ["secured"]
+words = ["{url}/", "-c", "{scale 100}", "--think", "100ms", "-d", "1s"]
+
+[[experiment]]
+name = "tls-file"
+title = "over TLS, from a file"
+servers = ["secured"]
+scenario = "echoes.toml"
+
+[[experiment]]
 name = "away"
 title = "what is not here"
 servers = ["elsewhere"]
 words = ["{url}/", "-c", "1"]
+"#;
+
+const ECHOES: &str = r#"
+target = "{ws}/ws/echo"
+connections = "{scale 100}"
+ping = "100ms"
+duration = "1s"
 "#;
 
 impl Labs {
@@ -82,6 +107,7 @@ impl Labs {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(folder.join("own")).unwrap();
         fs::write(folder.join("own/lab.toml"), LAB).unwrap();
+        fs::write(folder.join("own/echoes.toml"), ECHOES).unwrap();
         Labs { data: Data::new(&format!("labs-{name}-data")), folder }
     }
 
@@ -152,6 +178,35 @@ fn variants_and_limits_are_those_of_the_lab() {
     let one = labs.end(&["run", "own", "--variant", "limit", "--variant", "forty"]);
     assert!(!one.stdout.contains("twenty") && one.stdout.contains("forty"), "{one:?}");
     assert_eq!(labs.left(), 0);
+}
+
+#[test]
+fn the_certificate_of_a_server_is_trusted() {
+    let labs = Labs::new("tls");
+    let list = labs.end(&["list"]).stdout;
+    let is_listed = |line: &str| line.split_whitespace().eq(["server", "secured", "ready,", "TLS"]);
+    assert!(list.lines().any(is_listed), "{list}");
+    let ended = labs.end(&["run", "own", "--variant", "secured", "--scale", "0.2"]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let file = labs.folder.join("cache/throng/labs/own/cert.pem");
+    for (trial, scheme) in labs.kept().iter().zip(["https", "wss"]) {
+        let summary = &trial["summary"];
+        assert_eq!(summary["connections"]["held"], 20, "{trial}");
+        let handshakes = |kind: &str| summary[kind]["count"].as_u64().unwrap();
+        assert_eq!(handshakes("tls_us") + handshakes("tls_resumed_us"), 20, "{trial}");
+        let words: Vec<&str> =
+            trial["words"].as_array().unwrap().iter().filter_map(|word| word.as_str()).collect();
+        if scheme == "https" {
+            assert!(words[1].starts_with("https://127.0.0.1:"), "{words:?}");
+            assert!(words.ends_with(&["--cacert", file.to_str().unwrap()]), "{words:?}");
+        } else {
+            assert_eq!(words, ["run", "echoes.toml"]);
+        }
+    }
+    let up = Program::from(labs.throng(&["up", "own", "--server", "secured"]));
+    until("the server listens", || up.stdout().contains("secured listens at https://127.0.0.1:"));
+    drop(up);
+    until("nobody is left", || labs.left() == 0);
 }
 
 #[test]
@@ -378,7 +433,7 @@ fn an_impossible_lab_is_reported() {
     check(&["run", "own", "--variant", "away"], 3, "not run: no-such-program: apt-get install none");
     check(&["run", "own", "--scale", "nan"], 2, "greater than 0 and at most 100");
     check(&["run", "own", "--times", "0"], 2, "--times");
-    check(&["run", "own", "--at", "https://127.0.0.1:1"], 2, "--at: use http://HOST:PORT");
+    check(&["run", "own", "--at", "https://127.0.0.1:1/x"], 2, "--at: use http://HOST:PORT, or https://, ");
     check(&["run", "own", "--results", "/proc/none"], 2, "--results /proc/none: ");
     check(&["up", "own", "--env", "x"], 2, "--env: x is not NAME=VALUE");
     check(&["up", "own", "--server", "elsewhere"], 3, "no-such-program: apt-get install none");
