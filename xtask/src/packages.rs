@@ -1,7 +1,7 @@
-//! Packages that the tests take their real servers and clients from: Debian's, and npm's.
+//! Packages that the tests take their real servers and clients from: Debian's, npm's, Python's and Maven's.
 
 use crate::command::{command, finish, root};
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -15,6 +15,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("jq", "jq"),
     ("ip", "iproute2"),
     ("haproxy", "haproxy"),
+    ("h2load", "nghttp2-client"),
     ("openssl", "openssl"),
     ("nft", "nftables"),
     ("conntrack", "conntrack"),
@@ -31,10 +32,15 @@ const NEEDED: &[(&str, &str)] = &[
     ("/usr/bin/python3", "python3"),
     ("/usr/lib/python3/dist-packages/websockets/server.py", "python3-websockets"),
     ("/usr/lib/python3/dist-packages/uvicorn/main.py", "python3-uvicorn"),
+    ("/usr/lib/python3/dist-packages/pip/__main__.py", "python3-pip"),
 ];
 
 /// Where the packages of npm are named, with the versions that they are locked to.
 const NODE: &str = "crates/cli/tests/interop/node";
+/// The same for Python, with a hash of each.
+const PYTHON: &str = "crates/cli/tests/interop/python";
+/// The same for Java.
+const JETTY: &str = "crates/cli/tests/interop/java/jetty";
 
 /// Installs what is missing.
 ///
@@ -42,7 +48,42 @@ const NODE: &str = "crates/cli/tests/interop/node";
 /// Something is missing and we are not root, this is no Debian, or the installation fails.
 pub(crate) fn install() -> Result<()> {
     install_debian()?;
-    npm(NODE)
+    npm(NODE)?;
+    pip(PYTHON)?;
+    maven(JETTY)
+}
+
+/// Installs the packages of Python that `requirements.txt` in a folder of ours names, into `packages` beside it.
+fn pip(folder: &str) -> Result<()> {
+    in_packages(&root()?.join(folder), "requirements.txt", |packages| {
+        let how =
+            ["-m", "pip", "install", "-q", "--root-user-action=ignore", "--require-hashes", "--no-deps"];
+        let requirements = format!("{folder}/requirements.txt");
+        let what = ["--target", packages, "-r", &requirements];
+        finish(command("/usr/bin/python3", &[&how[..], &what].concat())?)
+    })
+}
+
+/// Copies the jars that `pom.xml` in a folder of ours names, and what they use, into `packages` beside it.
+fn maven(folder: &str) -> Result<()> {
+    in_packages(&root()?.join(folder), "pom.xml", |packages| {
+        let (pom, to) = (format!("{folder}/pom.xml"), format!("-DoutputDirectory={packages}"));
+        finish(command("mvn", &["-q", "-B", "-f", &pom, "dependency:copy-dependencies", &to])?)
+    })
+}
+
+/// Fills the folder `packages` beside `list` anew, unless that was done since the list was written.
+fn in_packages(folder: &Path, list: &str, install: impl FnOnce(&str) -> Result<()>) -> Result<()> {
+    let packages = folder.join("packages");
+    let done = packages.join("done");
+    if !is_older(&done, &folder.join(list)) {
+        return Ok(());
+    }
+    if packages.exists() {
+        std::fs::remove_dir_all(&packages)?;
+    }
+    install(packages.to_str().context("the checkout's path is UTF-8")?)?;
+    Ok(std::fs::write(done, "")?)
 }
 
 /// Installs what a folder of ours wants from npm, where that is not there yet.
@@ -125,6 +166,34 @@ mod tests {
         let path = std::env::current_exe().unwrap();
         assert!(found(path.to_str().unwrap(), "/nowhere"));
         assert!(!found("/nowhere/at/all", "/nowhere:/bin"));
+    }
+
+    #[test]
+    fn packages_are_filled_anew_when_their_list_has_changed() {
+        let folder = std::env::temp_dir().join(format!("xtask-lists-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        // Not now: what is written then may be given a time a little before.
+        let (now, minute) = (std::time::SystemTime::now(), std::time::Duration::from_secs(60));
+        let list = |time: std::time::SystemTime| {
+            std::fs::File::create(folder.join("list")).unwrap().set_modified(time).unwrap();
+        };
+        let fill = |name: &str| {
+            let mut is_filled = false;
+            let filled = in_packages(&folder, "list", |packages| {
+                is_filled = true;
+                std::fs::create_dir_all(packages)?;
+                Ok(std::fs::write(Path::new(packages).join(name), "")?)
+            });
+            filled.map(|()| is_filled).unwrap()
+        };
+        let there = |name: &str| folder.join("packages").join(name).exists();
+        list(now - minute);
+        assert!(fill("old") && !fill("never"));
+        list(now + minute);
+        assert!(fill("new") && there("new") && !there("old"));
+        assert!(in_packages(&folder, "list", |_| bail!("no network")).is_err());
+        assert!(fill("at last"), "what failed is not done");
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

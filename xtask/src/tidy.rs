@@ -51,7 +51,7 @@ fn long_subjects(log: &str) -> Vec<String> {
 }
 
 /// Folders that hold nothing that people wrote.
-const GENERATED: &[&str] = &["target", ".git", "node_modules", "corpus", "artifacts"];
+const GENERATED: &[&str] = &["target", ".git", "node_modules", "packages", "corpus", "artifacts"];
 
 /// All files below, by their path from there; ascending.
 fn files(root: &Path) -> Result<Vec<PathBuf>> {

@@ -2,10 +2,13 @@
 
 use std::{
     fs,
+    io::Write,
     path::{Path, PathBuf},
     process::Command,
     sync::Mutex,
 };
+
+use crate::server::source;
 
 /// One build at a time: it uses all processors.
 static BUILDS: Mutex<()> = Mutex::new(());
@@ -23,23 +26,38 @@ pub(crate) fn install(module: &str) -> Option<PathBuf> {
     // It appears where it is looked for when it is whole.
     let temporary = folder.with_extension(format!("{}", std::process::id()));
     fs::create_dir_all(&temporary).unwrap();
-    let folders = std::env::var("PATH").unwrap_or_default() + ":/usr/local/go/bin";
-    let mut go = Command::new("go");
-    go.args(["install", module]).env("GOBIN", &temporary).env("GOFLAGS", "-trimpath").env("PATH", folders);
-    let built = go.output().map_err(|error| error.to_string());
-    let built = built.and_then(|output| match output.status.success() {
-        true => Ok(()),
-        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-    });
-    match &built {
-        Ok(()) => {
-            fs::create_dir_all(&folder).unwrap();
-            fs::rename(temporary.join(program(module)), &path).unwrap();
-        }
-        Err(why) => eprintln!("skipped: no {module}: {}", why.trim_end()),
+    let is_built = run(module, Command::new("go").args(["install", module]).env("GOBIN", &temporary));
+    if is_built {
+        fs::create_dir_all(&folder).unwrap();
+        fs::rename(temporary.join(program(module)), &path).unwrap();
     }
     fs::remove_dir_all(&temporary).unwrap();
-    built.ok().map(|()| path)
+    is_built.then_some(path)
+}
+
+/// The program of a file of these tests that uses only Go's own library. Go keeps what it has built; the first time takes half a
+/// minute of a processor. None, with a note, where there is no Go.
+pub(crate) fn build(file: &str) -> Option<PathBuf> {
+    let _one_at_a_time = BUILDS.lock().unwrap_or_else(|broken| broken.into_inner());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(Path::new(file).file_stem().unwrap());
+    let is_built = run(file, Command::new("go").args(["build", "-o"]).arg(&path).arg(source(file)));
+    is_built.then_some(path)
+}
+
+/// Whether `go` has built `what`.
+fn run(what: &str, go: &mut Command) -> bool {
+    let folders = std::env::var("PATH").unwrap_or_default() + ":/usr/local/go/bin";
+    let built = go.env("GOFLAGS", "-trimpath").env("PATH", folders).output();
+    let why = match built {
+        Ok(output) if output.status.success() => return true,
+        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+        Err(error) => error.to_string(),
+    };
+    // Past the test harness, which shows what is printed only of a test that fails.
+    let _ = writeln!(std::io::stderr(), "skipped: no {what}: {}", why.trim_end());
+    false
 }
 
 /// What Go calls the program: the last part of the module's path that is not its major version.

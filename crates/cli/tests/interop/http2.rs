@@ -1,4 +1,4 @@
-//! `throng run --http2` with prior knowledge, against nginx and Node's `http2`; over TLS see [`crate::tls`].
+//! `throng run --http2` with prior knowledge, against nginx and Node's `http2`; over TLS see [`crate::secured`].
 
 use std::fs;
 
@@ -77,27 +77,35 @@ fn an_announced_end_loses_no_request() {
 }
 
 /// Node's server, and the URL of its counts.
-struct Node(Server, String);
+pub(crate) struct Node(pub(crate) Server, String);
 
-fn node() -> Node {
-    let server = Server::announcing("listening on ", program("node", &[&source("node/http2_server.js")]));
+/// With these arguments.
+pub(crate) fn node(args: &[&str]) -> Node {
+    let script = source("node/http2_server.js");
+    let server = Server::announcing("listening on ", program("node", &[&[script.as_str()], args].concat()));
     let output = server.program.stdout();
     let port = output.lines().find_map(|line| line.strip_prefix("counts on ")).expect("it is printed first");
     let counts = format!("http://127.0.0.1:{port}/");
     Node(server, counts)
 }
 
+/// What a server responds with, as JSON.
+pub(crate) fn counts(url: &str) -> Value {
+    let text = fetch(url);
+    let body = text.rsplit("\r\n\r\n").next().unwrap();
+    serde_json::from_str(body).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
 impl Node {
-    fn counts(&self) -> Value {
-        let text = fetch(&self.1);
-        serde_json::from_str(text.rsplit("\r\n\r\n").next().unwrap()).unwrap()
+    pub(crate) fn counts(&self) -> Value {
+        counts(&self.1)
     }
 }
 
 #[test]
 fn responses_of_each_form_are_right() {
     for (path, body) in [("/", 12), ("/trailers", 12), ("/interim", 12), ("/large", 300_000)] {
-        let node = node();
+        let node = node(&[]);
         let args = ["--http2", "--streams", "6", "-c", "5", "-d", "300ms"];
         let s = right::check_kept(&node.0.url(path), &args, body);
         assert_eq!(node.counts()["streams"].as_u64(), Some(s.count("requests.sent")), "{path}");
@@ -108,7 +116,7 @@ fn responses_of_each_form_are_right() {
 #[test]
 fn a_stream_that_is_reset_or_late_fails_alone() {
     for (path, kind) in [("/some-reset", "reset"), ("/some-silent", "timeout"), ("/refused", "refused")] {
-        let node = node();
+        let node = node(&[]);
         // At a rate: a closed loop would wait for the silent ones.
         let args =
             ["--http2", "--streams", "8", "-c", "2", "--rate", "100/s", "-d", "1s", "--timeout", "300ms"];
@@ -133,7 +141,7 @@ fn a_stream_that_is_reset_or_late_fails_alone() {
 
 #[test]
 fn bodies_wait_for_windows() {
-    let node = node();
+    let node = node(&[]);
     let folder = folder("http2-bodies");
     let file = folder.join("load.toml");
     // Three of these fill the window of a connection.

@@ -22,6 +22,8 @@ mod firewall;
 mod formats;
 mod go;
 mod grafana;
+mod h2load;
+mod h2spec;
 mod haproxy;
 mod http2;
 mod influxdb;

@@ -26,8 +26,19 @@ pub(crate) fn uvicorn(args: &[&str]) -> Server {
     Server::announcing(before, program(PYTHON, &[&begin, args].concat()))
 }
 
+/// hypercorn with these further arguments; it prints a line with these fields for each request.
+pub(crate) fn hypercorn(fields: &str, args: &[&str]) -> Server {
+    let begin = ["-B", "-u", "-m", "hypercorn", "application:app", "--bind", "127.0.0.1:0"];
+    let log = ["--access-logfile", "-", "--access-logformat", fields];
+    let mut command = program(PYTHON, &[&begin[..], &log, args].concat());
+    command.env("PYTHONPATH", format!("{}:{}", source("python/packages"), source("python")));
+    let is_secured = args.contains(&"--certfile");
+    let scheme = if is_secured { "https" } else { "http" };
+    Server::announcing(&format!("Running on {scheme}://127.0.0.1:"), command)
+}
+
 /// Waits until the server's log has as many correct responses as the run has.
-fn check_log(server: &Server, output: impl Fn() -> String, mark: &str, responses: u64) {
+pub(crate) fn check_log(server: &Server, output: impl Fn() -> String, mark: &str, responses: u64) {
     let count = || output().matches(mark).count() as u64;
     until(&format!("{responses} times {mark:?}"), || count() >= responses);
     assert_eq!(count(), responses, "{}", server.address);

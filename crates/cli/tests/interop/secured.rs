@@ -1,7 +1,9 @@
 //! TLS: `throng run` against other programs' servers, and `throng serve --tls` as other programs see it.
 
 mod certificates;
+mod conversations;
 mod faults;
+mod http2;
 mod nginx;
 mod servers;
 mod serving;

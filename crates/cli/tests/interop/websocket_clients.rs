@@ -39,20 +39,31 @@ fn python_websockets_has_its_echoes() {
     assert_eq!(ended.stdout, "10 of 10, closed with 1000\n", "{ended:?}");
 }
 
-/// The page connects to the echo server, and reports the result to its own server.
+/// The page fetches its arguments but the last, one first and then the others at once; the last is the echo server that it then
+/// connects to. It reports the result to its own server.
 const PAGE: &str = r#"<!doctype html><title>echo</title><script>
 const tell = (what) => fetch('/outcome/' + encodeURIComponent(what));
-const socket = new WebSocket(decodeURIComponent(location.search.slice(1)));
+const urls = location.search.slice(1).split('&').map(decodeURIComponent);
+const echo = urls.pop();
 const sent = ['', 'a', 'Grüße', 'x'.repeat(125), 'x'.repeat(126), 'x'.repeat(70000), new Uint8Array([0, 255])];
 let right = 0, at = 0;
 const same = (a, b) => typeof a === 'string' ? a === b : [...new Uint8Array(b)].join() === [...a].join();
-socket.binaryType = 'arraybuffer';
-socket.onopen = () => socket.send(sent[0]);
-socket.onmessage = ({ data }) => {
-  right += same(sent[at++], data);
-  if (at < sent.length) socket.send(sent[at]); else socket.close(1000, 'done');
+const connect = () => {
+  const socket = new WebSocket(echo);
+  socket.binaryType = 'arraybuffer';
+  socket.onopen = () => socket.send(sent[0]);
+  socket.onmessage = ({ data }) => {
+    right += same(sent[at++], data);
+    if (at < sent.length) socket.send(sent[at]); else socket.close(1000, 'done');
+  };
+  socket.onclose = ({ code, wasClean }) => tell(`${right}-of-${sent.length}-${code}-${wasClean}`);
 };
-socket.onclose = ({ code, wasClean }) => tell(`${right}-of-${sent.length}-${code}-${wasClean}`);
+// Without credentials it would not be on the connection that a WebSocket may use.
+const get = (url) => fetch(url, { mode: 'no-cors', credentials: 'include' });
+(async () => {
+  for (const url of urls.splice(0, 1)) await get(url);
+  await Promise.all(urls.map(get));
+})().then(connect, tell);
 </script>"#;
 
 /// The browser and all its processes.
@@ -85,16 +96,16 @@ impl Drop for Browser {
 fn chromium_has_its_echoes() {
     let server = Serving::start(&[]);
     let url = url(&server);
-    check_chromium(&url, &[]);
+    check_chromium(&[&url], &[]);
     until("the connection is closed here too", || stats(&server)("open") == 1);
 }
 
-/// Chromium, with these further arguments, has its echoes from this URL.
-pub(crate) fn check_chromium(echo: &str, args: &[&str]) {
+/// Chromium, with these further arguments, fetches these URLs but the last, and has its echoes from that.
+pub(crate) fn check_chromium(urls: &[&str], args: &[&str]) {
     let pages = Scripted::responding(
         ok(PAGE).replace("\r\n\r\n", "\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"),
     );
-    let mut browser = Browser::open(&pages.url(&format!("/?{echo}")), args);
+    let mut browser = Browser::open(&pages.url(&format!("/?{}", urls.join("&"))), args);
     let outcome =
         || pages.log.targets().into_iter().find_map(|t| t.strip_prefix("/outcome/").map(str::to_owned));
     until("the outcome", || {

@@ -1,10 +1,12 @@
-// HTTP/2 without TLS: each path shows a case. /counts has what it has counted, over HTTP/1.1 on a port of its own.
+// HTTP/2: each path shows a case. Arguments: certificate and key, for TLS. What it has counted is to be had over HTTP/1.1 on a port of its own.
+const fs = require("fs");
 const http = require("http");
 const http2 = require("http2");
 
 const counts = { sessions: 0, streams: 0, bytes: 0, resets: 0 };
 
-const server = http2.createServer();
+const [cert, key] = process.argv.slice(2).map((file) => fs.readFileSync(file));
+const server = cert ? http2.createSecureServer({ cert, key }) : http2.createServer();
 server.on("session", (session) => {
   counts.sessions += 1;
   session.on("error", () => {});

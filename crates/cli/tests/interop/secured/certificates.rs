@@ -64,6 +64,14 @@ pub(super) fn self_signed(folder: &Path, algorithm: &[&str]) -> Files {
     files
 }
 
+/// The same certificate and key as Java wants them: a file with the password "secret".
+pub(super) fn key_store(folder: &Path, files: &Files) -> String {
+    let store = folder.join("store.p12").to_str().unwrap().to_owned();
+    let from = ["pkcs12", "-export", "-in", &files.cert, "-inkey", &files.key];
+    openssl(&[&from[..], &["-out", &store, "-passout", "pass:secret"]].concat());
+    store
+}
+
 /// Someone who issues certificates.
 pub(super) struct Authority(CertifiedIssuer<'static, KeyPair>);
 

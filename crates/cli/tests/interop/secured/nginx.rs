@@ -13,10 +13,10 @@ use crate::{
     server::{Server, fetch, folder, program},
 };
 
-const HELLO: &str = "keepalive_requests 1000000; location / { return 200 'Hello World!'; }";
+pub(super) const HELLO: &str = "keepalive_requests 1000000; location / { return 200 'Hello World!'; }";
 
-struct Nginx {
-    server: Server,
+pub(super) struct Nginx {
+    pub(super) server: Server,
     log: PathBuf,
 }
 
@@ -32,6 +32,11 @@ struct Line {
 impl Nginx {
     /// One process with this certificate and these directives in its `server`.
     fn start(folder: &Path, files: &Files, directives: &str) -> Nginx {
+        Nginx::with(folder, files, "ssl", directives)
+    }
+
+    /// The same with these parameters of its `listen`.
+    pub(super) fn with(folder: &Path, files: &Files, listen: &str, directives: &str) -> Nginx {
         let log = folder.join("access.log");
         let server = Server::at(|address| {
             let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
@@ -41,7 +46,7 @@ impl Nginx {
                 events {{ worker_connections 512; }}
                 http {{ log_format secured '$ssl_protocol $ssl_cipher $ssl_session_reused $connection';
                 {temporary} server {{
-                    listen {address} ssl backlog=512; ssl_certificate {}; ssl_certificate_key {};
+                    listen {address} {listen} backlog=512; ssl_certificate {}; ssl_certificate_key {};
                     access_log access.log secured; root .;
                     location = /status {{ access_log off; stub_status; }} {directives}
                 }} }}",
@@ -55,12 +60,12 @@ impl Nginx {
         Nginx { server, log }
     }
 
-    fn url(&self, path: &str) -> String {
+    pub(super) fn url(&self, path: &str) -> String {
         format!("https://{}{path}", self.server.address)
     }
 
     /// Requests so far by its counter, with the one that reads it.
-    fn counted(&self) -> u64 {
+    pub(super) fn counted(&self) -> u64 {
         let text = fetch(&self.url("/status"));
         let line =
             text.lines().skip_while(|line| !line.starts_with("server accepts")).nth(1).expect("counters");

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Stdio};
 
-use super::certificates::{ECDSA, Files, RSA, openssl, self_signed};
+use super::certificates::{ECDSA, Files, RSA, key_store, self_signed};
 use crate::{
     program::{Program, Signal, until},
     right::{self, LOOPS},
@@ -97,19 +97,7 @@ fn python_uvicorn_and_websockets() {
 fn java_https_server() {
     let folder = folder("secured-java");
     let files = self_signed(&folder, RSA);
-    let store = folder.join("store.p12").to_str().unwrap().to_owned();
-    openssl(&[
-        "pkcs12",
-        "-export",
-        "-in",
-        &files.cert,
-        "-inkey",
-        &files.key,
-        "-out",
-        &store,
-        "-passout",
-        "pass:secret",
-    ]);
+    let store = key_store(&folder, &files);
     let file = source("java/Hello.java");
     let args = ["-Xmx128m", "-XX:+UseSerialGC", &file, &store];
     let server = Server::announcing("listening on 127.0.0.1:", program("java", &args));

@@ -168,8 +168,36 @@ fn python_websockets_has_its_echoes() {
 #[test]
 fn chromium_has_its_echoes() {
     let server = Serving::start(&["--tls"]);
-    check_chromium(&format!("wss://{}/ws/echo", server.address), &["--ignore-certificate-errors"]);
+    check_chromium(&[&format!("wss://{}/ws/echo", server.address)], &["--ignore-certificate-errors"]);
     until("the connection is closed here too", || stats(&server)("open") == 1);
+}
+
+/// Its fingerprint of a certificate's key: SHA-256, in base64.
+fn fingerprint(files: &Files) -> String {
+    let script = "openssl x509 -pubkey -noout -in \"$1\" | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64";
+    let ended = Program::from(program("sh", &["-c", script, "sh", &files.cert])).end();
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    ended.stdout.trim().to_owned()
+}
+
+#[test]
+fn chromium_has_pages_and_echoes_on_one_connection() {
+    const PAGES: u64 = 20;
+    let (server, files) = with_certificate(&folder("secured-chromium"), ECDSA);
+    // The WebSocket is a stream of the same connection (RFC 8441).
+    let pages = (1..=PAGES).map(|n| url(&server, &format!("/?length={n}")));
+    let urls: Vec<String> = pages.chain([format!("wss://{}/ws/echo", server.address)]).collect();
+    let trust = format!("--ignore-certificate-errors-spki-list={}", fingerprint(&files));
+    check_chromium(&urls.iter().map(String::as_str).collect::<Vec<_>>(), &[&trust]);
+    let mut asked = 0;
+    until("the browser is gone", || {
+        asked += 1;
+        stats(&server)("open") == 1
+    });
+    let stats = stats(&server);
+    // Pages, the WebSocket and its seven messages, on one connection.
+    let counted = ["requests", "accepted"].map(|of| stats(of) - asked - 1);
+    assert_eq!((counted, stats("errors")), ([PAGES + 1 + 7, 1], 0));
 }
 
 #[test]
