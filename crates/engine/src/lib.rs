@@ -27,4 +27,4 @@ pub use job::Job;
 pub use link::{Arrivals, Control, Link, Remote, links};
 pub use pace::RateProfile;
 pub use pacer::DialRate;
-pub use secured::secured;
+pub use secured::{secured, tls_fault};

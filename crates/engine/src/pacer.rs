@@ -196,9 +196,9 @@ impl Pacer {
         self.ramp.learn_dial(took, now);
     }
 
-    /// The time of the TLS handshake of a first dial.
-    pub(crate) fn learn_handshake(&mut self, took: Nanos) {
-        self.ramp.learn_handshake(took);
+    /// The time of the TLS handshake of a first dial; returns how much of it was waiting, as far as is known.
+    pub(crate) fn learn_handshake(&mut self, took: Nanos, resumed: bool) -> Nanos {
+        self.ramp.learn_handshake(took, resumed)
     }
 
     /// The result of a first dial, or a first response; `is_dial`: there is no request, so that only the dial counts.

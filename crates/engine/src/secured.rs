@@ -1,6 +1,7 @@
 //! How the connections of a population are secured, in the terms of crate `tls`.
 
 use plan::{Pem, Population, TlsVersions};
+use samples::{Fault, Kind, Stage};
 use tls::{Identity, Versions};
 
 /// How the connections of a population are secured; none where they are not.
@@ -34,4 +35,22 @@ pub fn secured(population: &Population) -> Option<tls::Client> {
             None => Vec::new(),
         },
     })
+}
+
+/// The fault of a connection with which this is wrong.
+pub fn tls_fault(error: tls::Error) -> Fault {
+    use tls::Error as E;
+    let kind = match error {
+        E::UnknownIssuer => Kind::UnknownIssuer,
+        E::WrongName => Kind::WrongName,
+        E::Expired => Kind::Expired,
+        E::NotYetValid => Kind::NotYetValid,
+        E::BadCertificate => Kind::BadCertificate,
+        E::CertificateRequired => Kind::CertificateRequired,
+        E::NothingInCommon => Kind::NothingInCommon,
+        E::Alert(_) => Kind::TlsAlert,
+        E::NotTls => Kind::NotTls,
+        E::TooLong | E::BadMac | E::Unexpected | E::Malformed | E::Illegal | E::Flood => Kind::BadAnswer,
+    };
+    Fault::target(Stage::Tls, kind)
 }

@@ -35,6 +35,9 @@ pub trait Layer {
     /// Writes what `bytes` become on their way out; returns how many.
     fn seal(&mut self, index: u32, bytes: &[u8], out: &mut [u8]) -> usize;
 
+    /// Whether as much has been sent under a key as may be, and there can be no other: the connection is to be closed soon.
+    fn is_used_up(&self, index: u32) -> bool;
+
     /// Nothing more is sent on the connection: the peer is notified by the next output.
     fn close(&mut self, index: u32);
 

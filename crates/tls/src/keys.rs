@@ -8,7 +8,10 @@ const SECRET_BYTES: usize = 48;
 const IV_BYTES: usize = 12;
 /// Bytes of the longest key.
 const KEY_BYTES: usize = 32;
-/// Records under one key of AES-GCM (RFC 8446 section 5.5: 2^24.5); the key is renewed before.
+/// Records that are sealed under one key of AES-GCM at most: 2^24.5, after which an attacker could tell them from noise with a
+/// probability of 2^-57 (RFC 8446 section 5.5). The key is the same in TLS 1.2, and so is the limit.
+pub(crate) const MAX_RECORDS: u64 = 23_726_566;
+/// Records after which the key is renewed, or the connection is used up where it cannot be.
 pub(crate) const RECORDS_PER_KEY: u64 = 1 << 24;
 
 /// The version that was agreed on.
@@ -40,6 +43,15 @@ impl Suite {
         match (self.version, self.cipher) {
             (Version::Tls13, _) | (Version::Tls12, Cipher::ChaCha20Poly1305) => 0,
             (Version::Tls12, Cipher::Aes128Gcm | Cipher::Aes256Gcm) => 8,
+        }
+    }
+
+    /// How many records may be sealed by a connection whose key cannot be renewed; none: no number of its own, since ChaCha20-Poly1305's
+    /// is beyond the 2^64 that records are counted to (RFC 8446 section 5.5), and that is beyond the life of any connection.
+    pub(crate) fn max_records(self) -> Option<u64> {
+        match (self.version, self.cipher) {
+            (Version::Tls13, _) | (_, Cipher::ChaCha20Poly1305) => None,
+            (Version::Tls12, Cipher::Aes128Gcm | Cipher::Aes256Gcm) => Some(MAX_RECORDS),
         }
     }
 

@@ -257,10 +257,15 @@ impl Tls {
         }
     }
 
-    /// Seals one record.
+    /// Seals one record. The last one that a key may seal is close_notify, whatever it was to be, and none follows.
     fn seal_record(&mut self, index: u32, content: Content, bytes: &[u8], out: &mut [u8]) -> usize {
         let held = &mut self.held[index as usize];
         let Some(suite) = held.suite else { return 0 };
+        let (content, bytes) = match suite.max_records() {
+            Some(most) if held.tx.number >= most => return 0,
+            Some(most) if held.tx.number + 1 == most => (Content::Alert, &[WARNING, CLOSE_NOTIFY][..]),
+            _ => (content, bytes),
+        };
         let Half { secret, number } = held.tx;
         held.tx.number += 1;
         let keys = self.warm.get(index, Direction::Out, || secret.keys(suite));
@@ -357,6 +362,13 @@ impl Layer for Tls {
             length += self.seal_record(index, Content::Data, part, &mut out[length..]);
         }
         length
+    }
+
+    fn is_used_up(&self, index: u32) -> bool {
+        let held = self.held.get(index as usize);
+        let suite = held.and_then(|held| held.suite);
+        suite.is_some_and(|suite| suite.max_records().is_some())
+            && held.is_some_and(|held| held.tx.number >= RECORDS_PER_KEY)
     }
 
     fn close(&mut self, index: u32) {

@@ -309,6 +309,39 @@ fn a_key_is_renewed_before_it_has_sealed_too_many_records() {
 }
 
 #[test]
+fn a_key_that_cannot_be_renewed_seals_a_close_notify_last() {
+    const LAST: u64 = tls::trial::MAX_RECORDS_OF_ALL - 1;
+    // 2^24.5, of which the square is 2^49.
+    assert!((LAST + 1).pow(2) <= 1 << 49 && (LAST + 2).pow(2) > 1 << 49);
+    for suite in 0..SUITES {
+        let is_limited = [3, 4].contains(&suite);
+        let (mut ours, mut peer) = pair(suite);
+        let send = |ours: &mut Tls, text: &[u8]| {
+            let mut out = vec![0; ours.sealed_len(text.len())];
+            let length = ours.seal(INDEX, text, &mut out);
+            out.truncate(length);
+            out
+        };
+        let begin_at = |ours: &mut Tls, peer: &mut Tls, number| {
+            ours.open_under(INDEX, suite, [&SECRETS[0], &SECRETS[1]], [number, 0]);
+            peer.open_under(INDEX, suite, [&SECRETS[1], &SECRETS[0]], [0, number]);
+        };
+        begin_at(&mut ours, &mut peer, tls::trial::MAX_RECORDS_PER_KEY - 1);
+        assert!(!ours.is_used_up(INDEX), "{suite}");
+        send(&mut ours, b"x");
+        assert_eq!(ours.is_used_up(INDEX), is_limited, "{suite}");
+        begin_at(&mut ours, &mut peer, LAST - 1);
+        if suite >= 3 {
+            assert_eq!(read(&mut peer, &send(&mut ours, b"x")), data(b"x"), "{suite}");
+            let last = read(&mut peer, &send(&mut ours, b"y"));
+            assert_eq!(last == data(b"y"), !is_limited, "{suite}: {last:?}");
+            assert_eq!(peer.is_closed(INDEX), is_limited, "{suite}");
+            assert_eq!(send(&mut ours, b"z").is_empty(), is_limited, "{suite}");
+        }
+    }
+}
+
+#[test]
 fn a_handshake_of_garbage_fails_and_keeps_nothing() {
     let garbage: Vec<u8> = (0..20_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     let headed = |kind: u8, length: u16| [&[kind, 3, 3][..], &length.to_be_bytes(), &garbage].concat();

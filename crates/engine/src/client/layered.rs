@@ -2,9 +2,10 @@
 
 use net::{Cx, Gone, Io, Key, Layered, Opening, Program, Unsealed};
 use samples::{Fault, Kind, Stage};
+use units::Nanos;
 
 use super::Client;
-use crate::connections::State;
+use crate::{connections::State, secured::tls_fault};
 
 impl Client {
     fn layered(&mut self) -> &mut Layered<tls::Error> {
@@ -47,7 +48,7 @@ impl Client {
                 }
                 Err(error) => {
                     self.say_of_layer(cx, k);
-                    self.fail(cx, k, Fault::target(Stage::Tls, kind_of(error)));
+                    self.fail(cx, k, tls_fault(error));
                 }
             }
             if !cx.is_open(k) {
@@ -66,11 +67,14 @@ impl Client {
         let times = if opening.resumed { &mut self.tick.tls_resumed } else { &mut self.tick.tls };
         times.record_seen(took);
         if exchange.first {
-            self.pacer.learn_handshake(now.since(exchange.started));
+            let waited = self.pacer.learn_handshake(now.since(exchange.started), opening.resumed);
+            if self.job.protocol.is_known_by_dial(exchange.has_request()) {
+                // Nothing follows: that it is open is the response. The dial itself has been learnt from before.
+                self.pacer.learn(waited, true, false, now);
+            }
         }
-        if self.job.protocol.is_known_by_dial(exchange.has_request()) {
-            self.learn(&exchange, now, true);
-        }
+        // What follows is measured without the handshake.
+        self.exchange(k).started = now;
         self.open(cx, k);
     }
 
@@ -84,6 +88,17 @@ impl Client {
         }
     }
 
+    /// Whether a connection's keys have sealed what they may, and cannot be renewed (TLS 1.2).
+    pub(super) fn is_used_up(&self, k: Key) -> bool {
+        self.layer.as_ref().is_some_and(|layered| layered.layer.is_used_up(k.index))
+    }
+
+    /// Closes such a connection, as announced: it is dialled again for what is due next.
+    pub(super) fn close_used_up<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
+        self.close_layer(cx, k);
+        self.closed_as_announced(cx, k, due);
+    }
+
     /// Nothing more is sent on a connection.
     pub(super) fn close_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         if let Some(layered) = &mut self.layer {
@@ -95,22 +110,5 @@ impl Client {
     fn say_of_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let sent = self.layered().send_output(cx, k);
         self.tick.counts.bytes_out += sent as u64;
-    }
-}
-
-/// What went wrong, in the words of faults.
-fn kind_of(error: tls::Error) -> Kind {
-    use tls::Error as E;
-    match error {
-        E::UnknownIssuer => Kind::UnknownIssuer,
-        E::WrongName => Kind::WrongName,
-        E::Expired => Kind::Expired,
-        E::NotYetValid => Kind::NotYetValid,
-        E::BadCertificate => Kind::BadCertificate,
-        E::CertificateRequired => Kind::CertificateRequired,
-        E::NothingInCommon => Kind::NothingInCommon,
-        E::Alert(_) => Kind::TlsAlert,
-        E::NotTls => Kind::NotTls,
-        E::TooLong | E::BadMac | E::Unexpected | E::Malformed | E::Illegal | E::Flood => Kind::BadAnswer,
     }
 }

@@ -40,7 +40,7 @@ impl Client {
 
     /// What comes next for a connection on which a request has just begun, or has ended, while others may be under way.
     pub(super) fn go_on_beside<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        if !self.draining && cx.is_open(k) && self.conns.has_place(k.index) {
+        if !self.draining && cx.is_open(k) && self.conns.has_place(k.index) && !self.is_used_up(k) {
             self.go_on(cx, k, cx.now(), cx.now());
         }
     }
@@ -72,6 +72,7 @@ impl Client {
                 Op::Send(_) | Op::Close if cx.is_write_blocked(k) => {
                     return self.wake_at(cx, k, cx.now() + BLOCKED);
                 }
+                Op::Send(_) if self.is_used_up(k) => return self.close_used_up(cx, k, due),
                 Op::Wait(think) => {
                     due = due + Nanos(self.source.random.between(think.min.0, think.max.0));
                     self.conn(k).at = at + 1;

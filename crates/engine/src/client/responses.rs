@@ -40,6 +40,9 @@ impl Client {
         } else if !keeps_alive {
             let due = self.next_due(k, due);
             self.closed_as_announced(cx, k, due);
+        } else if self.is_used_up(k) {
+            let due = self.next_due(k, due);
+            self.close_used_up(cx, k, due);
         } else if self.draining {
             self.wake_at(cx, k, Nanos::NEVER);
         } else if due > now && !self.pacer.is_open_loop() {

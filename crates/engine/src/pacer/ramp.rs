@@ -148,10 +148,11 @@ impl Ramp {
         }
     }
 
-    /// The time of the TLS handshake of a first dial.
-    pub(super) fn learn_handshake(&mut self, took: Nanos) {
-        if let By::Window(window) = &mut self.by {
-            window.learn_handshake(took);
+    /// The time of the TLS handshake of a first dial; see [`Window::learn_handshake`].
+    pub(super) fn learn_handshake(&mut self, took: Nanos, resumed: bool) -> Nanos {
+        match &mut self.by {
+            By::Window(window) => window.learn_handshake(took, resumed),
+            By::Schedule(_) => Nanos::ZERO,
         }
     }
 

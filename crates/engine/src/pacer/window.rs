@@ -79,8 +79,8 @@ pub(super) struct Window {
     cut_at: Nanos,
     /// The fastest first response.
     least: Nanos,
-    /// The fastest TLS handshake.
-    least_handshake: Nanos,
+    /// The fastest TLS handshakes: full, and resumed. In TLS 1.2 a resumed one takes a round trip less, which is no queue.
+    least_handshakes: [Nanos; 2],
     seen: Seen,
     fresh: Fresh,
     /// Dials that wait for their SYN to be sent again.
@@ -119,7 +119,7 @@ impl Window {
             credit: 0,
             cut_at: Nanos::ZERO,
             least: Nanos::NEVER,
-            least_handshake: Nanos::NEVER,
+            least_handshakes: [Nanos::NEVER; 2],
             seen: Seen { from: Nanos::ZERO, oks: 0, slow: 0, queued: false, before: 0.0 },
             fresh: Fresh::new(SLOW),
             lost: 0,
@@ -187,14 +187,17 @@ impl Window {
         }
     }
 
-    /// The time of a TLS handshake. While they queue the window shrinks, and no longer doubles.
-    pub(super) fn learn_handshake(&mut self, took: Nanos) {
-        self.least_handshake = self.least_handshake.min(took);
-        let queue = HANDSHAKES_QUEUE.max(Nanos(self.least_handshake.0 / 2));
-        if took.since(self.least_handshake) >= queue {
+    /// The time of a TLS handshake; returns by how much it exceeds the fastest of its kind. While they queue the window shrinks, and no
+    /// longer doubles.
+    pub(super) fn learn_handshake(&mut self, took: Nanos, resumed: bool) -> Nanos {
+        let least = &mut self.least_handshakes[usize::from(resumed)];
+        *least = took.min(*least);
+        let (waited, queue) = (took.since(*least), HANDSHAKES_QUEUE.max(Nanos(least.0 / 2)));
+        if waited >= queue {
             self.size = (self.size - 1).max(share_of(LEAST, self.share * FULL_SHARES));
             self.threshold = self.threshold.min(self.size);
         }
+        waited
     }
 
     /// The time of a first response, or of a dial without a request; `ok` is false if there was none. `is_dial`: it was a

@@ -4,7 +4,7 @@ use net::Layer;
 
 use super::{Direction, Half, Held, NEW, Suite, Tls};
 use crate::{
-    keys::{Cipher, RECORDS_PER_KEY, Secret, Version},
+    keys::{Cipher, MAX_RECORDS, RECORDS_PER_KEY, Secret, Version},
     record::{self, Content},
 };
 
@@ -12,6 +12,8 @@ use crate::{
 pub const SUITES: usize = 6;
 /// Records under one key, before it is renewed.
 pub const MAX_RECORDS_PER_KEY: u64 = RECORDS_PER_KEY;
+/// Records under one key that cannot be renewed.
+pub const MAX_RECORDS_OF_ALL: u64 = MAX_RECORDS;
 
 fn suite(number: usize) -> Suite {
     let cipher = [Cipher::Aes128Gcm, Cipher::Aes256Gcm, Cipher::ChaCha20Poly1305][number % 3];

@@ -35,6 +35,9 @@ fn record(input: &[u8]) -> Option<(u8, usize)> {
 struct Xor {
     /// Of each connection: its key once it is open, and whether its hello is still to be sent.
     conns: Vec<(Option<u8>, bool)>,
+    /// Times that each has sent something, and after how many of them it is used up, if ever.
+    sent: Vec<u32>,
+    used_up_after: Option<u32>,
 }
 
 impl Layer for Xor {
@@ -45,6 +48,8 @@ impl Layer for Xor {
         self.conns.resize(self.conns.len().max(at + 1), (None, false));
         assert_eq!(self.conns[at], (None, false), "it has ended before");
         self.conns[at] = (None, true);
+        self.sent.resize(self.conns.len(), 0);
+        self.sent[at] = 0;
         Ok(())
     }
 
@@ -70,6 +75,10 @@ impl Layer for Xor {
         if says_hello { vec![0, 1, HELLO, b'!'] } else { Vec::new() }
     }
 
+    fn is_used_up(&self, index: u32) -> bool {
+        self.used_up_after.is_some_and(|most| self.sent[index as usize] >= most)
+    }
+
     fn close(&mut self, _: u32) {}
 
     fn is_closed(&self, _: u32) -> bool {
@@ -82,6 +91,7 @@ impl Layer for Xor {
 
     fn seal(&mut self, index: u32, bytes: &[u8], out: &mut [u8]) -> usize {
         let key = self.conns[index as usize].0.expect("nothing is sent before it is open");
+        self.sent[index as usize] += 1;
         let mut sealed = Vec::new();
         seal(key, DATA, bytes, &mut sealed);
         out[..sealed.len()].copy_from_slice(&sealed);
@@ -244,5 +254,22 @@ fn a_layer_that_does_not_open_is_a_fault_of_its_own() {
         let c = &outcome.tick.counts;
         assert_eq!((outcome.faults(), c.failed, c.opened), (vec![(Stage::Tls, kind, 5)], 5, 0));
         assert_eq!(outcome.tick.connect.count(), 5, "the transport was open");
+    }
+}
+
+#[test]
+fn a_connection_whose_key_is_used_up_is_closed_as_announced_and_dialled_again() {
+    for lines in ["think = \"10ms\"", ""] {
+        let mut server = server(http);
+        let text = format!("target = \"http://127.0.0.1:80/\"\nconnections = 2\n{lines}\n");
+        let layer = Xor { used_up_after: Some(10), ..Xor::default() };
+        let instead = Instead { layer: Some(Box::new(layer)), ..Instead::default() };
+        let outcome = run(&plan(&text), None, MS(1_000), instead, &mut server);
+        outcome.obey_the_laws();
+        let c = &outcome.tick.counts;
+        assert_eq!((outcome.faults(), c.answered, c.dropped), (vec![], c.sent, 0), "{lines}");
+        // The first has ten requests, and so has each that follows.
+        assert!(c.sent > 100 && c.closed >= (c.sent - 20) / 10 && c.closed <= c.sent / 10, "{c:?}");
+        assert!(c.opened == 2 && c.closed - c.redialled <= 2, "{c:?}");
     }
 }

@@ -1,3 +1,5 @@
+use std::collections::VecDeque;
+
 use super::{
     super::{
         DialRate,
@@ -45,21 +47,81 @@ fn handshakes_that_queue_shrink_the_window() {
     let mut w = Window::new(1.0, 0.0);
     let ms = Nanos::from_millis;
     for _ in 0..10 {
-        w.learn_handshake(ms(1));
+        w.learn_handshake(ms(1), false);
     }
     assert_eq!((w.size, w.threshold), (FIRST, MOST), "they take what they take");
-    w.learn_handshake(ms(4));
+    w.learn_handshake(ms(4), false);
     assert_eq!(w.size, FIRST, "a little longer");
-    w.learn_handshake(ms(5));
+    w.learn_handshake(ms(5), false);
     assert_eq!((w.size, w.threshold), (FIRST - 1, FIRST - 1));
-    (0..100).for_each(|_| w.learn_handshake(ms(50)));
+    for _ in 0..100 {
+        w.learn_handshake(ms(50), false);
+    }
     assert_eq!(w.size, LEAST);
     // Far away, by 100 ms: what is a tenth or a third longer is no queue.
     let mut w = Window::new(1.0, 0.0);
-    [100, 110, 140].into_iter().for_each(|took| w.learn_handshake(ms(took)));
+    for took in [100, 110, 140] {
+        w.learn_handshake(ms(took), true);
+    }
     assert_eq!(w.size, FIRST);
-    w.learn_handshake(ms(150));
+    w.learn_handshake(ms(150), true);
     assert_eq!(w.size, FIRST - 1);
+    // A full one takes a round trip more than a resumed one, in TLS 1.2.
+    for _ in 0..100 {
+        w.learn_handshake(ms(200), false);
+    }
+    assert_eq!(w.size, FIRST - 1);
+}
+
+/// Handshakes one after the other on one processor, for each of which it takes some time, as the target is away; those of a list, over and over.
+/// Returns how many were done in ten seconds, and the most that were under way at a time after the first second.
+fn handshakes(cost_us: [u64; 2], round_trips_ms: [u64; 2], resumed: impl Fn(u32) -> bool) -> (u32, u32) {
+    let mut w = Window::new(1.0, 0.0);
+    let begin = Nanos::from_secs(1);
+    let (mut now, mut free_at, mut number, mut most) = (begin, begin, 0, 0);
+    let mut under_way: VecDeque<(Nanos, Nanos, bool)> = VecDeque::new();
+    let mut done = 0;
+    while now < Nanos::from_secs(11) {
+        now = now + Nanos::from_micros(50);
+        for _ in 0..w.room(under_way.len() as u32, now).0 {
+            w.begin(now);
+            // The listener's backlog takes it.
+            w.learn_dial(Nanos::from_micros(50), now);
+            let resumed = resumed(number);
+            number += 1;
+            free_at = free_at.max(now) + Nanos::from_micros(cost_us[usize::from(resumed)]);
+            let ends = free_at + Nanos::from_millis(round_trips_ms[usize::from(resumed)]);
+            under_way.push_back((now, ends, resumed));
+        }
+        if now > Nanos::from_secs(2) {
+            most = most.max(under_way.len() as u32);
+        }
+        under_way.retain(|(at, ends, resumed)| {
+            if *ends <= now {
+                let waited = w.learn_handshake(now.since(*at), *resumed);
+                w.learn(waited, true, false, now);
+                done += 1;
+            }
+            *ends > now
+        });
+    }
+    (done, most)
+}
+
+#[test]
+fn handshakes_keep_a_processor_busy_and_do_not_queue() {
+    let check = |cost_us: [u64; 2], round_trips_ms, resumed: &dyn Fn(u32) -> bool, least, most| {
+        let (done, under_way) = handshakes(cost_us, round_trips_ms, resumed);
+        assert!(done >= least && under_way <= most, "{cost_us:?} {round_trips_ms:?}: {done}, {under_way}");
+    };
+    // Nearby, 0.3 ms each: 33,333 in ten seconds; what is under way is done within a few milliseconds.
+    check([300, 100], [0, 0], &|_| false, 32_000, 40);
+    // Resumed, 0.1 ms each.
+    check([300, 100], [0, 0], &|_| true, 95_000, 80);
+    // Mixed.
+    check([300, 100], [0, 0], &|n| n % 2 == 0, 48_000, 80);
+    // 100 ms away and with a round trip more where they are full: as many at once as a processor does in that time, or nearly.
+    check([300, 100], [200, 100], &|n| n % 10 > 0, 60_000, 1_024);
 }
 
 #[test]
