@@ -84,7 +84,7 @@ export const failed = (): Summary => ({
   kernel_bytes_per_connection: { value: 8515, both_ends: true },
   cost: {
     target_bytes: fit(941), generator_bytes: fit(51), kernel_bytes: fit(8515), target_kernel_bytes: null, target_cpu_us_per_open: fit(192.6),
-    generator_cpu_us_per_open: fit(669), target_cpu_us_per_request: fit(86.6), generator_cpu_us_per_request: fit(297),
+    generator_cpu_us_per_open: fit(669), target_cpu_us_per_handshake: null, generator_cpu_us_per_handshake: null, target_cpu_us_per_request: fit(86.6), generator_cpu_us_per_request: fit(297),
     target_cpu_us_per_idle_second: null, generator_cpu_us_per_idle_second: null, ceiling_connections: 2_877_533,
     target_runtime: null, target_live_bytes: null, target_live_fit: null, target_live_points: [], target_live_failure: null, discarded: [],
   },

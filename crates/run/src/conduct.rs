@@ -135,12 +135,18 @@ impl<'a, 's> Environment<'a, 's> {
         }
     }
 
+    /// Whether every connection is secured: then CPU time is that of connections with TLS.
+    fn is_secured(&self) -> bool {
+        self.plan.populations.iter().all(|population| population.target.secure)
+    }
+
     fn sample(&mut self, conductor: &Conductor, now: Nanos) {
         let load = observe::Load {
             open: conductor.open(),
             opened: conductor.sum(|tick| tick.counts.opened + tick.counts.redialled),
             answered: conductor.sum(|tick| tick.counts.answered),
             probed: conductor.sum(Tick::dials_of_probe),
+            handshakes: self.is_secured().then(|| conductor.sum(Tick::handshakes)),
         };
         self.observer.sample(now, conductor.phase(now), load);
     }

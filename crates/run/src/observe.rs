@@ -48,6 +48,8 @@ pub(crate) struct Load {
     pub(crate) answered: u64,
     /// Successful dials of the probe since the start.
     pub(crate) probed: u64,
+    /// TLS handshakes since the start, where every connection has one.
+    pub(crate) handshakes: Option<u64>,
 }
 
 /// What a run was seen to cost.

@@ -49,6 +49,11 @@ pub struct Cost {
     pub target_cpu_us_per_open: Option<Fit>,
     /// CPU of throng, the same.
     pub generator_cpu_us_per_open: Option<Fit>,
+    /// CPU of the target, microseconds for each connection opened with a TLS handshake, over the ramp; its first request is included.
+    /// None where other connections are opened too: their CPU time cannot be separated.
+    pub target_cpu_us_per_handshake: Option<Fit>,
+    /// CPU of throng, the same.
+    pub generator_cpu_us_per_handshake: Option<Fit>,
     /// CPU of the target at full load, microseconds per response.
     pub target_cpu_us_per_request: Option<Fit>,
     /// CPU of throng at full load, microseconds per response.
@@ -81,11 +86,13 @@ impl Cost {
     pub fn fits(&self) -> impl Iterator<Item = (&'static str, Fit)> + use<> {
         let all = [
             ("generator_bytes", self.generator_bytes),
+            ("generator_cpu_us_per_handshake", self.generator_cpu_us_per_handshake),
             ("generator_cpu_us_per_idle_second", self.generator_cpu_us_per_idle_second),
             ("generator_cpu_us_per_open", self.generator_cpu_us_per_open),
             ("generator_cpu_us_per_request", self.generator_cpu_us_per_request),
             ("kernel_bytes", self.kernel_bytes),
             ("target_bytes", self.target_bytes),
+            ("target_cpu_us_per_handshake", self.target_cpu_us_per_handshake),
             ("target_cpu_us_per_idle_second", self.target_cpu_us_per_idle_second),
             ("target_cpu_us_per_open", self.target_cpu_us_per_open),
             ("target_cpu_us_per_request", self.target_cpu_us_per_request),

@@ -325,6 +325,11 @@ impl Tick {
         Tick { counts, lag, probe: Some(Box::new(probe)), ..state }
     }
 
+    /// TLS handshakes: full ones and resumed ones.
+    pub fn handshakes(&self) -> u64 {
+        self.tls.count() + self.tls_resumed.count()
+    }
+
     /// Dials of the probe that succeeded.
     pub fn dials_of_probe(&self) -> u64 {
         self.probe.as_ref().map_or(0, |probe| probe.connect.count())

@@ -5,9 +5,18 @@ use units::Count;
 
 /// The line, if there is something to show: what is lost in its scatter is only in the JSON. `generator`: how throng's own process is named.
 pub(crate) fn line(c: &Cost, generator: &str) -> Option<String> {
-    let target = [c.target_cpu_us_per_open, c.target_cpu_us_per_request, c.target_cpu_us_per_idle_second];
-    let own =
-        [c.generator_cpu_us_per_open, c.generator_cpu_us_per_request, c.generator_cpu_us_per_idle_second];
+    let target = [
+        c.target_cpu_us_per_open,
+        c.target_cpu_us_per_handshake,
+        c.target_cpu_us_per_request,
+        c.target_cpu_us_per_idle_second,
+    ];
+    let own = [
+        c.generator_cpu_us_per_open,
+        c.generator_cpu_us_per_handshake,
+        c.generator_cpu_us_per_request,
+        c.generator_cpu_us_per_idle_second,
+    ];
     let parts = [bytes(c, generator), live(c), cpu("target", target), cpu(generator, own), ceiling(c)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
@@ -58,9 +67,17 @@ fn live(c: &Cost) -> Option<String> {
     live.or(failed)
 }
 
-/// CPU per connection opened, per response, and per second that a connection is idle.
-fn cpu(who: &str, costs: [Option<Fit>; 3]) -> Option<String> {
-    let of = ["connection opened", "response", "idle second"].into_iter().zip(costs);
+/// CPU per connection opened, per response, and per second that a connection is idle. Where each is opened with a TLS handshake, its
+/// figure is that of both.
+fn cpu(who: &str, [opened, handshake, response, idle]: [Option<Fit>; 4]) -> Option<String> {
+    let is_secured = handshake.is_some_and(|fit| fit.is_known());
+    let of = [
+        ("connection opened", opened.filter(|_| !is_secured)),
+        ("connection and TLS handshake", handshake),
+        ("response", response),
+        ("idle second", idle),
+    ];
+    let of = of.into_iter();
     let known = of.filter_map(|(what, fit)| Some((what, fit.filter(Fit::is_known)?.value)));
     let each: Vec<String> = known.map(|(what, us)| format!("{us:.1} µs per {what}")).collect();
     (!each.is_empty()).then(|| format!("CPU of {who}: {}", each.join(", ")))
@@ -92,6 +109,14 @@ mod tests {
             Cost { target_cpu_us_per_request: fit(12.34, 0.9), ..Cost::default() },
             Some("CPU of target: 12.3 µs per response"),
         );
+        let secured = Cost {
+            target_cpu_us_per_open: fit(345.0, 0.9),
+            target_cpu_us_per_handshake: fit(344.0, 0.9),
+            generator_cpu_us_per_handshake: fit(120.0, 0.9),
+            ..Cost::default()
+        };
+        let expected = "CPU of target: 344.0 µs per connection and TLS handshake; CPU of throng: 120.0 µs per connection and TLS handshake";
+        check(secured, Some(expected));
         let all = Cost {
             target_bytes: fit(1_000.4, 0.999),
             generator_bytes: fit(300.0, 0.987),

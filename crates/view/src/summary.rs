@@ -63,11 +63,9 @@ fn connections(s: &Summary, out: &mut String) {
     destinations(s, out);
     row(out, "ramp", format!("{:.1} s, {} connections/s", s.ramp_s, Count(c.open_per_s.round() as u64)));
     row(out, "connect", quantiles(&s.connect_us, "connection"));
-    if is_there(&s.tls_us) {
-        row(out, "tls", quantiles(&s.tls_us, "TLS handshake"));
-    }
-    if is_there(&s.tls_resumed_us) {
-        row(out, "tls resumed", quantiles(&s.tls_resumed_us, "TLS handshake"));
+    if is_there(&s.tls_us) || is_there(&s.tls_resumed_us) {
+        row(out, "tls", handshakes(&s.tls_us, "full"));
+        row(out, "tls resumed", handshakes(&s.tls_resumed_us, "resumed"));
     }
     if is_there(&s.handshake_us) {
         row(out, "handshake", quantiles(&s.handshake_us, "handshake"));
@@ -124,6 +122,14 @@ fn requests(s: &Summary, out: &mut String) {
 
 fn unanswered(n: u64) -> String {
     if n > 0 { format!(", {} unanswered at the end", Count(n)) } else { String::new() }
+}
+
+/// How many handshakes of a kind there were, and what they took; of a run with TLS, where none is also an answer.
+fn handshakes(q: &Quantiles, kind: &str) -> String {
+    match q.count {
+        0 => quantiles(q, "TLS handshake"),
+        n => format!("{} {kind}: {}", Count(n), quantiles(q, "TLS handshake")),
+    }
 }
 
 fn is_there(q: &Quantiles) -> bool {
@@ -266,6 +272,32 @@ mod tests {
         check(500, 500, ", 500 dropped after the end of the load");
         check(7, 0, ", 7 dropped");
         check(507, 500, ", 7 dropped, 500 dropped after the end of the load");
+    }
+
+    #[test]
+    fn handshakes_are_counted_by_kind_where_there_were_any() {
+        let check = |full: u64, resumed: u64, expected: &[&str]| {
+            let times = |n, ms| {
+                let mut latency = samples::Latency::default();
+                latency.record_n(Nanos::from_millis(ms), n);
+                latency.quantiles()
+            };
+            let figures = samples::Figures {
+                tls_us: times(full, 2),
+                tls_resumed_us: times(resumed, 1),
+                ..Default::default()
+            };
+            let mut out = String::new();
+            super::connections(&Summary { figures, ..Summary::default() }, &mut out);
+            let rows: Vec<&str> = out.lines().filter(|line| line.contains("tls")).collect();
+            assert_eq!(rows, expected);
+        };
+        check(0, 0, &[]);
+        let full = "  tls           1,200 full: p50 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max 2.0 ms";
+        let resumed = "  tls resumed   8,800 resumed: p50 1.0 ms  p99 1.0 ms  p99.9 1.0 ms  max 1.0 ms";
+        check(1_200, 8_800, &[full, resumed]);
+        check(1_200, 0, &[full, "  tls resumed   none"]);
+        check(0, 8_800, &["  tls           none", resumed]);
     }
 
     #[test]

@@ -1756,6 +1756,15 @@ target_cpu_us_per_open: Fit | null,
  */
 generator_cpu_us_per_open: Fit | null, 
 /**
+ * CPU of the target, microseconds for each connection opened with a TLS handshake, over the ramp; its first request is included.
+ * None where other connections are opened too: their CPU time cannot be separated.
+ */
+target_cpu_us_per_handshake: Fit | null, 
+/**
+ * CPU of throng, the same.
+ */
+generator_cpu_us_per_handshake: Fit | null, 
+/**
  * CPU of the target at full load, microseconds per response.
  */
 target_cpu_us_per_request: Fit | null, 

@@ -137,6 +137,8 @@ export function costTable(run: Run): Table {
     ["memory per connection", "kernel of the target's host", cost?.target_kernel_bytes, bytes.text],
     ["CPU per connection opened", "target", cost?.target_cpu_us_per_open, cpu],
     ["CPU per connection opened", ownProcess(run), cost?.generator_cpu_us_per_open, cpu],
+    ["CPU per connection and TLS handshake", "target", cost?.target_cpu_us_per_handshake, cpu],
+    ["CPU per connection and TLS handshake", ownProcess(run), cost?.generator_cpu_us_per_handshake, cpu],
     ["CPU per response", "target", cost?.target_cpu_us_per_request, cpu],
     ["CPU per response", ownProcess(run), cost?.generator_cpu_us_per_request, cpu],
     ["CPU per idle second", "target", cost?.target_cpu_us_per_idle_second, cpu],

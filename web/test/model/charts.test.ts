@@ -10,7 +10,7 @@ import { connections, faults, populations, rates } from "../../src/model/load_ch
 import { bytes, count, time } from "../../src/model/quantity";
 import type { TickRecord } from "../../src/model/records";
 import { runOf, type Run } from "../../src/model/run";
-import { timeTable } from "../../src/model/table";
+import { costTable, timeTable } from "../../src/model/table";
 import { ticks } from "../../src/view/drawing";
 import { latency, storedRun } from "../synthetic";
 
@@ -174,6 +174,19 @@ test("what had no response stands beside the percentiles", () => {
   assert.ok(!now([{ tick: { latency: latency([[1e6, 1]]) } }]).some(([name]) => name === "no response"));
   const only = runOf({ ticks: [{ tick: { phase: "hold", latency: without([], 5) } }] });
   assert.deepEqual(timeTable(only).rows, [["latency at full load", "0", "–", "–", "–", "–", "–", "–", "100 %"]]);
+});
+
+test("TLS handshakes have their counts, times and costs, and nothing where there were none", () => {
+  const run = of([{ tick: { phase: "ramp", tls: latency([[2e6, 12]]), tls_resumed: latency([[1e6, 34]]) } }]);
+  const rows = (of: Run) => timeTable(of).rows.filter(([name]) => name!.startsWith("TLS")).map(([name, count]) => [name, count]);
+  assert.deepEqual(rows(run), [["TLS, full handshake", "12"], ["TLS, resumed", "34"]]);
+  assert.deepEqual(rows(of([{ tick: { phase: "ramp", connect: latency([[1e6, 1]]) } }])), []);
+  const fit = (value: number) => ({ value, error: 1, r2: 0.99 });
+  const cost = { target_cpu_us_per_handshake: fit(131), generator_cpu_us_per_handshake: fit(155) };
+  assert.deepEqual(costTable({ ...run, summary: { cost } } as Run).rows.map(([what, , value]) => [what, value]), [
+    ["CPU per connection and TLS handshake", "131 µs"],
+    ["CPU per connection and TLS handshake", "155 µs"],
+  ]);
 });
 
 test("a percentile curve ends where those without a response begin", () => {

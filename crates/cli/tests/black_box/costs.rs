@@ -81,6 +81,28 @@ fn is_carried_or_discarded(s: &Summary, (name, range): (&str, std::ops::Range<f6
 }
 
 #[test]
+fn a_handshake_has_a_price_at_both_ends() {
+    let server = Serving::start(&["--threads", "1", "--tls"]);
+    let target = format!("https://{}/", server.address);
+    let args =
+        ["-c", "800", "--ramp", "4s", "-d", "1s", "--think", "1m", "--threads", "1", "-k", "--no-resume"];
+    let (_, s) = run(&target, &args);
+    assert_eq!(s.count("tls_us.count"), 800);
+    for (who, cpu_ns) in [("target", "observed.target.process"), ("generator", "observed.own")] {
+        let (value, r2) = fit(&s, &format!("{who}_cpu_us_per_handshake"));
+        let used = |part: &str| s.number(&format!("{cpu_ns}.cpu_{part}_ns.ramp")) / 1e3;
+        let quotient = (used("user") + used("system")) / 800.0;
+        // What throng does besides, each second, is in the quotient and not in the slope.
+        assert!(
+            (0.5..1.5).contains(&(value / quotient)) && r2 > 0.9,
+            "{who}: {value}, by division {quotient}, R² {r2}"
+        );
+        let (opened, _) = fit(&s, &format!("{who}_cpu_us_per_open"));
+        assert!((value / opened - 1.0).abs() < 0.1, "{who}: {value}, {opened} for each connection");
+    }
+}
+
+#[test]
 fn a_response_has_a_price() {
     let server = Serving::start(&["--threads", "1"]);
     let (_, s) = run(&server.url("/"), &["-c", "10", "-d", "4s", "--threads", "1"]);

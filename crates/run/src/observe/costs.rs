@@ -35,6 +35,7 @@ pub(super) struct Usage {
 struct Spent {
     bytes: Octaves,
     us_by_opened: Moments,
+    us_by_handshake: Moments,
     us_by_answered: Moments,
     us_by_second: Moments,
 }
@@ -46,6 +47,7 @@ impl Spent {
             Phase::Ramp => {
                 self.bytes.add(load.open, usage.rss_bytes as f64);
                 self.us_by_opened.add(load.opened as f64, us);
+                load.handshakes.iter().for_each(|n| self.us_by_handshake.add(*n as f64, us));
             }
             Phase::Hold => {
                 self.us_by_answered.add(load.answered as f64, us);
@@ -145,6 +147,8 @@ impl Costs {
             target_kernel_bytes,
             target_cpu_us_per_open: us(&self.target.us_by_opened),
             generator_cpu_us_per_open: us(&self.own.us_by_opened),
+            target_cpu_us_per_handshake: us(&self.target.us_by_handshake),
+            generator_cpu_us_per_handshake: us(&self.own.us_by_handshake),
             target_cpu_us_per_request: per_request(&self.target),
             generator_cpu_us_per_request: per_request(&self.own),
             target_cpu_us_per_idle_second: idle(&self.target),
@@ -245,13 +249,13 @@ mod tests {
         let mut costs = Costs::default();
         for i in 0..=20 {
             let open = i * n / 20;
-            let load = Load { open, opened: open, answered: open, probed: 0 };
+            let load = Load { open, opened: open, answered: open, ..Load::default() };
             let own = Usage { rss_bytes: 5_000_000 + open * 300, cpu_ns: 0 };
             costs.here(Nanos(i * SECOND.0), Phase::Ramp, load, own, Some(1_000_000_000 + open * 2_500));
             let rss_bytes = 9_000_000 + (open as f64 * 1_000.0 + wobble(i)) as u64;
             costs.target(Phase::Ramp, load, Usage { rss_bytes, cpu_ns: open * 50_000 });
         }
-        let (mut load, from) = (Load { open: n, opened: n, answered: n, probed: 0 }, 30);
+        let (mut load, from) = (Load { open: n, opened: n, answered: n, ..Load::default() }, 30);
         for i in 0..=5 {
             load.answered = n + i * 8_000;
             costs.here(Nanos((from + i) * SECOND.0), Phase::Hold, load, Usage::default(), Some(0));
@@ -296,6 +300,39 @@ mod tests {
         assert_eq!((&cost.discarded[..], cost.target_runtime), (&[][..], None));
         // Each connection sends a request every five seconds: not idle.
         assert_eq!(cost.target_cpu_us_per_idle_second, None);
+    }
+
+    /// A ramp in which every third connection is refused after its handshake, and one in which not all have one.
+    #[test]
+    fn handshakes_are_counted_apart_from_connections() {
+        let check = |handshakes: fn(u64) -> Option<u64>, expected: [Option<f64>; 2]| {
+            let mut costs = Costs::default();
+            for i in 0..=20u64 {
+                let load =
+                    Load { open: i * 100, opened: i * 100, handshakes: handshakes(i), ..Load::default() };
+                let own = Usage { rss_bytes: 0, cpu_ns: i * 150 * 200_000 };
+                costs.here(Nanos(i * SECOND.0), Phase::Ramp, load, own, None);
+                costs.target(
+                    Phase::Ramp,
+                    load,
+                    Usage { rss_bytes: 0, cpu_ns: i * 150 * 400_000 + 7_000_000 },
+                );
+            }
+            // At full load CPU time is another's.
+            costs.here(Nanos(30 * SECOND.0), Phase::Hold, Load::default(), Usage::default(), None);
+            costs.target(Phase::Hold, Load::default(), Usage::default());
+            let cost = costs.finish(true);
+            let found = [cost.target_cpu_us_per_handshake, cost.generator_cpu_us_per_handshake];
+            for (found, expected) in found.into_iter().zip(expected) {
+                match expected {
+                    Some(us) => is(found, us),
+                    None => assert_eq!(found, None),
+                }
+            }
+            is(cost.target_cpu_us_per_open, 600.0);
+        };
+        check(|i| Some(i * 150), [Some(400.0), Some(200.0)]);
+        check(|_| None, [None, None]);
     }
 
     #[test]
@@ -399,7 +436,7 @@ mod tests {
         let mut costs = Costs::default();
         for i in 0..=10u64 {
             // 0.02 of a core for 10,000 connections: 2 µs a second each.
-            let load = Load { open: 10_000, opened: 10_000, answered: 5 + i * 100, probed: 0 };
+            let load = Load { open: 10_000, opened: 10_000, answered: 5 + i * 100, ..Load::default() };
             let own = Usage { rss_bytes: 0, cpu_ns: i * 20_000_000 };
             costs.here(Nanos(i * SECOND.0), Phase::Hold, load, own, None);
         }

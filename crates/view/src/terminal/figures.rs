@@ -1,5 +1,7 @@
 //! What is shown of a second, copied out of its tick: small, so that the run does not wait while a terminal is slow.
 
+use std::borrow::Cow;
+
 use samples::{AgentShare, Fault, Faults, Header, Latency, Phase, Samples, TargetSample, Tick};
 use units::Nanos;
 
@@ -39,6 +41,9 @@ pub(crate) struct Second {
     pub(crate) connect: Option<Percentiles>,
     /// The share of dials that led to no connection.
     pub(crate) no_connection: Option<f64>,
+    /// TLS handshakes, full and resumed; and whether there were any since the beginning.
+    pub(crate) tls: Option<Percentiles>,
+    pub(crate) has_tls: bool,
     /// From due to sent.
     pub(crate) lag: Option<Percentiles>,
     /// CPU time of this process, on a fleet the coordinator, as a share of one core.
@@ -111,6 +116,7 @@ pub(crate) struct Figures {
     /// Connections that were open when the load began to move.
     moved_from: u64,
     cpu_s: f64,
+    has_tls: bool,
     faults: Faults,
     faults_of: Vec<u64>,
 }
@@ -144,6 +150,7 @@ impl Figures {
         let (cpu_s, own_memory) = samples.own.as_ref().map_or((0.0, 0), |own| (own.cpu_s(), own.rss_bytes));
         let own_cpu = (cpu_s - self.cpu_s) / period;
         self.cpu_s = cpu_s;
+        self.has_tls |= tick.handshakes() > 0;
         Some(Second {
             phase: tick.phase,
             elapsed: tick.until.since(start),
@@ -159,6 +166,8 @@ impl Figures {
             no_response: without(latency(tick)),
             connect: Percentiles::of(&tick.connect),
             no_connection: without(&tick.connect),
+            tls: Percentiles::of(&tls(tick)),
+            has_tls: self.has_tls,
             lag: Percentiles::of(&tick.lag),
             own_cpu,
             own_memory,
@@ -198,6 +207,19 @@ impl Figures {
         let mut faults: Vec<FaultFigures> = self.faults.iter().map(figures).collect();
         faults.sort_by_key(|fault| std::cmp::Reverse(fault.count));
         faults
+    }
+}
+
+/// All TLS handshakes of a tick.
+fn tls(tick: &Tick) -> Cow<'_, Latency> {
+    match (tick.tls.is_empty(), tick.tls_resumed.is_empty()) {
+        (_, true) => Cow::Borrowed(&tick.tls),
+        (true, _) => Cow::Borrowed(&tick.tls_resumed),
+        _ => {
+            let mut all = tick.tls.clone();
+            all.merge(&tick.tls_resumed);
+            Cow::Owned(all)
+        }
     }
 }
 

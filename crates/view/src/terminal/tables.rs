@@ -33,7 +33,7 @@ const POPULATION_NAME: (usize, usize) = (16, 40);
 /// Its name's line, and fewer than two below it, would show nothing.
 const MIN_POPULATIONS: u16 = 3;
 
-/// Times of the last second, four lines. Besides them, requests that they do not cover, if any.
+/// Times of the last second, four lines, and one where TLS handshakes were made. Besides them, requests that they do not cover, if any.
 pub(crate) fn latency(second: &Second) -> Vec<Line<'static>> {
     let head: String = ["p50", "p90", "p99", "max"].map(|name| format!("{name:>TIME$}")).concat();
     let is_any = second.no_response.or(second.no_connection).is_some();
@@ -44,12 +44,14 @@ pub(crate) fn latency(second: &Second) -> Vec<Line<'static>> {
         let without = without.map_or(String::new(), |share| format!("{:>WITHOUT$}", exactly(share)));
         Line::from(vec![quiet(format!("{name:<NAME$}")), plain(times), Span::styled(without, BAD)])
     };
-    vec![
+    let mut lines = vec![
         Line::from(quiet(format!("{:NAME$}{head}{without}", ""))),
         line("latency", second.latency, second.no_response),
         line("connect", second.connect, second.no_connection),
-        line("lag", second.lag, None),
-    ]
+    ];
+    lines.extend(second.has_tls.then(|| line("TLS", second.tls, None)));
+    lines.push(line("lag", second.lag, None));
+    lines
 }
 
 /// What throng and the target use, three lines. On a fleet throng is the coordinator.

@@ -287,6 +287,36 @@ fn rates_are_of_a_second_whatever_the_period() {
 }
 
 #[test]
+fn tls_handshakes_have_a_line_of_their_own_from_the_first_on() {
+    let mut run = Run::of(header());
+    let mut line = |full: &[u64], resumed: &[u64]| {
+        let mut tick = second(3, Phase::Hold, 5, 0);
+        full.iter().for_each(|ms| tick.tls.record(Nanos::from_millis(*ms)));
+        resumed.iter().for_each(|ms| tick.tls_resumed.record(Nanos::from_millis(*ms)));
+        run.tick(&tick);
+        let texts = [80, 140].map(|width| frame(&run.scene(None), width, 30));
+        texts.map(|text| {
+            let found = text.lines().find(|line| line.trim_start().starts_with("TLS "));
+            found.map(|line| line.split_whitespace().take(9).collect::<Vec<_>>().join(" "))
+        })
+    };
+    assert_eq!(line(&[], &[]), [None, None]);
+    for found in line(&[3, 3, 3], &[1]) {
+        assert_eq!(
+            found.as_deref().map(|line| line.starts_with("TLS 3.0 ms 3.0 ms 3.0 ms 3.0 ms")),
+            Some(true)
+        );
+    }
+    for found in line(&[], &[1, 1]) {
+        assert_eq!(
+            found.as_deref().map(|line| line.starts_with("TLS 1.0 ms 1.0 ms 1.0 ms 1.0 ms")),
+            Some(true)
+        );
+    }
+    assert!(line(&[], &[]).iter().all(|found| found.as_deref().is_some_and(|line| !line.contains("ms"))));
+}
+
+#[test]
 fn percentiles_are_of_the_last_second() {
     let mut figures = Figures::of(&header());
     figures.tick(&second(1, Phase::Hold, 5, 0), &Samples::default());

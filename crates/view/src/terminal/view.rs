@@ -67,7 +67,9 @@ pub(crate) fn draw(scene: &Scene, buffer: &mut Buffer) {
 
     let said = if is_high { 3 } else { 1 };
     let wide = area.width >= WIDE;
-    let tables = if wide { 4 } else { 7 };
+    let times = tables::latency(scene.second);
+    let height = times.len() as u16;
+    let tables = if wide { height } else { height + 3 };
     let room = page.left.height.saturating_sub(MIN_CURVE + gap + tables + gap + said + 1);
     let lists = tables::Lists::arrange(scene.second, page.left.width, room, wide);
     let below = gap + tables + gap + lists.height() + said + 1;
@@ -76,13 +78,13 @@ pub(crate) fn draw(scene: &Scene, buffer: &mut Buffer) {
     curve::draw(scene.history, scene.second.elapsed, curve, page.buffer);
     page.skip(gap);
     if wide {
-        let both = page.take(4);
-        page.write(both, tables::latency(scene.second));
+        let both = page.take(height);
+        page.write(both, times);
         let right = tables::LATENCY_WIDTH + 4;
         let costs = Rect { x: both.x + right, width: both.width - right, ..both };
         page.write(costs, tables::costs(scene));
     } else {
-        page.lines(4, |_| tables::latency(scene.second));
+        page.lines(height, |_| times);
         page.lines(3, |_| tables::costs(scene));
     }
     page.skip(gap);

@@ -185,6 +185,14 @@ fn sessions_are_resumed_unless_they_are_not_to_be() {
         let sent = s.count("requests.sent") as usize;
         let (reused, connections) = resumed(&nginx.lines(sent as u64));
         assert_eq!(connections, sent, "{protocol}: one each");
+        // By throng's figures too; those that were opened last may have been closed before their request.
+        let (full, by_ticket) = (s.count("tls_us.count"), s.count("tls_resumed_us.count"));
+        let idle = s.count("connections.opened") + s.count("connections.redialled") - sent as u64;
+        assert_eq!(full as usize, connections - reused, "{protocol}: {reused} of {connections}");
+        assert!(
+            (reused as u64..=reused as u64 + idle).contains(&by_ticket),
+            "{protocol}: {by_ticket}, {reused}"
+        );
         // Those of the ramp may have nothing to resume yet, and with a few threads each has sessions of its own.
         assert!(
             sent > 60 && reused + 20 >= connections && reused < connections,
@@ -198,6 +206,7 @@ fn sessions_are_resumed_unless_they_are_not_to_be() {
             (0, s.count("requests.sent")),
             "{protocol}: not to be resumed"
         );
+        assert_eq!(s.count("tls_resumed_us.count"), 0, "{protocol}");
     }
 }
 
