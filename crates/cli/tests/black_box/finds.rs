@@ -136,6 +136,20 @@ fn our_own_cpu() {
     check_limit(&found, "impossible", ["host", "cpu", "throng was ", "more processors"]);
 }
 
+/// Handshakes want more of the processor than throng has: that is not the target's doing.
+#[test]
+fn our_own_cryptography() {
+    let server = Serving::start(&["--tls"]);
+    let target = format!("https://{}/", server.address);
+    let load = ["--by", "arrival", "--max", "2000", "-k", "--no-resume", "--threads", "1", "-d", "1s"];
+    let judged = [&load[..], &["--threshold", "tls.p99 < 10s"]].concat();
+    let Some(ended) = starved("find", &target, &judged) else { return };
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
+    let limit = &found["limit"];
+    assert_eq!((&limit["side"], &limit["cause"]), (&"host".into(), &"cpu".into()), "{found:#}");
+    assert!(limit["cure"].as_str().unwrap().contains("more processors"), "{found:#}");
+}
+
 #[test]
 fn a_target_killed_by_the_oom_killer_ends_the_search() {
     // 64 MiB: enough for the 500 of the first step, with the interpreter's own 10.

@@ -2,7 +2,7 @@
 //! the other side?
 
 use plan::{Plan, Population, Threshold};
-use samples::{AgentSummary, Quantiles, Side, Stage, Summary, ThresholdResult};
+use samples::{AgentSummary, Kind, Quantiles, Side, Stage, Summary, ThresholdResult};
 use serde_json::Value;
 use units::{Count, Nanos};
 
@@ -88,6 +88,26 @@ pub(super) fn saturated(e: &Evidence) -> Option<String> {
     })
 }
 
+/// TLS handshakes that timed out while our threads had no processor to spare during the ramp: half of a handshake is our own work.
+pub(super) fn late_handshakes(s: &Summary) -> Option<String> {
+    let timed_out = s.faults.iter().filter(|f| f.stage == Stage::Tls && f.kind == Kind::Timeout);
+    let n: u64 = timed_out.map(|f| f.count).sum();
+    // Of a fleet this process is the coordinator.
+    let own = s.observed.own.as_ref().filter(|_| n > 0 && s.agents.is_empty())?;
+    let over_ns = s.ramp_s * 1e9 * f64::from(s.threads.max(1));
+    let used = (own.cpu_user_ns.ramp + own.cpu_system_ns.ramp) as f64;
+    let wanted = used + own.run_queue_wait_ns.ramp as f64;
+    (s.ramp_s > 0.0 && wanted >= SATURATED * over_ns).then(|| {
+        format!(
+            "throng's threads were runnable for {:.0} % of the ramp and ran for {:.0} %, and {} TLS handshakes timed out: \
+            throng was short of CPU for its own part of them",
+            (wanted / over_ns).min(1.0) * 100.0,
+            (used / over_ns).min(1.0) * 100.0,
+            Count(n)
+        )
+    })
+}
+
 /// Whether the next request follows the response immediately, in all populations.
 pub(super) fn is_closed_loop(plan: &Plan) -> bool {
     plan.populations.iter().all(Population::is_closed_loop)
@@ -164,6 +184,37 @@ mod tests {
         check(0.5, 0.99, Some("short of CPU"));
         check(0.9, 0.94, None);
         assert_eq!(saturated(&Evidence::default()), None);
+    }
+
+    #[test]
+    fn handshakes_that_time_out_are_ours_where_our_processors_were_used_up() {
+        use samples::{FaultCount, Observation, Phase, ProcessSample};
+        let check = |kind, cpu_s: f64, waited_s: f64, expected: Option<&str>| {
+            let mut s = Summary::default();
+            (s.ramp_s, s.threads) = (4.0, 2);
+            s.faults = vec![FaultCount::new(samples::Fault::target(Stage::Tls, kind), 70)];
+            let mut seen = Observation::default();
+            let ns = |s: f64| (s * 1e9) as u64;
+            for (cpu_s, waited_s) in [(0.0, 0.0), (cpu_s, waited_s)] {
+                let (cpu_user_ns, run_queue_wait_ns) = (ns(cpu_s), ns(waited_s));
+                let process = ProcessSample { cpu_user_ns, run_queue_wait_ns, ..ProcessSample::default() };
+                seen.see_here(Phase::Ramp, &samples::HostSample::default(), &process);
+            }
+            s.observed = seen;
+            let said = late_handshakes(&s);
+            assert_eq!(said.is_some(), expected.is_some(), "{said:?}");
+            assert!(said.unwrap_or_default().contains(expected.unwrap_or_default()));
+        };
+        // Two threads for four seconds.
+        check(
+            Kind::Timeout,
+            7.8,
+            0.0,
+            Some("runnable for 98 % of the ramp and ran for 98 %, and 70 TLS handshakes"),
+        );
+        check(Kind::Timeout, 4.0, 3.9, Some("runnable for 99 % of the ramp and ran for 50 %"));
+        check(Kind::Timeout, 7.5, 0.0, None);
+        check(Kind::Expired, 8.0, 0.0, None);
     }
 
     #[test]

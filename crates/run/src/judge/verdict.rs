@@ -168,7 +168,7 @@ fn failed_thresholds(facts: &Facts, s: &Summary, json: &Value) -> Vec<String> {
 
 /// Why the figures do not describe the target; or a warning, if they still do.
 fn invalid(facts: &Facts, s: &Summary, json: &Value) -> Result<Option<String>, String> {
-    if let Some(why) = honesty::undialled(s) {
+    if let Some(why) = honesty::undialled(s).or_else(|| honesty::late_handshakes(s)) {
         return Err(why);
     }
     if let Some(why) = honesty::unsure(&facts.plan.thresholds, &s.thresholds, json) {

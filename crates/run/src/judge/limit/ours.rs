@@ -9,7 +9,10 @@ use samples::{
 use units::Count;
 
 use super::{Case, Trouble, stall::is_throng_too_slow};
-use crate::{fill::Fill, judge::evidence::Host};
+use crate::{
+    fill::Fill,
+    judge::{evidence::Host, honesty},
+};
 
 /// The kernel tracks no further connection, and drops what begins one: on the host whose table was read.
 pub(super) fn conntrack(case: &Case) -> Option<Limit> {
@@ -98,6 +101,10 @@ pub(super) fn generator(case: &Case) -> Option<Limit> {
         Trouble::Waiting => is_throng_too_slow(case),
         _ => false,
     };
+    let handshakes = honesty::late_handshakes(s).filter(|_| case.trouble == Trouble::Waiting);
+    if let Some(why) = handshakes {
+        return too_slow(case, why);
+    }
     let is_late = s.verdict == Verdict::Invalid && s.incomplete().is_none();
     let why = s.reasons.first().filter(|_| is_late && may_be_ours)?;
     too_slow(case, why.clone())

@@ -152,6 +152,7 @@ fn of_them(case: &Case, kind: Kind) -> String {
 pub(super) fn fault(case: &Case) -> Option<Limit> {
     let (n, peak) = (case.faults(), case.peak());
     let kind = case.kind?;
+    let what = if case.stage == Some(Stage::Tls) { "TLS handshakes" } else { "requests" };
     let (certainty, cause, detail, cure) = match (case.trouble, case.stage?) {
         (Trouble::Waiting, Stage::Dial) => (
             Guess,
@@ -164,7 +165,7 @@ pub(super) fn fault(case: &Case) -> Option<Limit> {
             Inferred,
             Cause::Timeout,
             format!(
-                "{n} requests timed out; the target's host acknowledged them, but its process does not \
+                "{n} {what} timed out; the target's host acknowledged them, but its process does not \
                 respond"
             ),
             "check the target's process: CPU, open files, locks (gdb -p, jstack)",
@@ -172,7 +173,7 @@ pub(super) fn fault(case: &Case) -> Option<Limit> {
         (Trouble::Waiting, _) => (
             Guess,
             Cause::Timeout,
-            format!("{n} requests timed out"),
+            format!("{n} {what} timed out"),
             "check the target's CPU and open files, or raise --timeout",
         ),
         (Trouble::WrongAnswer, _) => (

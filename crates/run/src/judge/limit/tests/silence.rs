@@ -159,3 +159,21 @@ fn a_run_that_passes_is_warned() {
     let warned = warnings(&s, &silent(State::Collecting));
     assert!(warned.len() == 1 && warned[0].contains("second 8.0 to 10.0"), "{warned:?}");
 }
+
+/// As many handshakes as ran into their timeout in a ramp of four seconds, in which throng's two threads used so much CPU.
+#[test]
+fn handshakes_that_our_own_cryptography_delays_are_not_the_targets() {
+    let ramp = |cpu_s: f64| {
+        let mut s = stopped(300, vec![fault(Stage::Tls, Kind::Timeout, 700)]);
+        (s.ramp_s, s.threads) = (4.0, 2);
+        for cpu_ns in [0.0, cpu_s * 1e9] {
+            let own =
+                samples::ProcessSample { cpu_user_ns: cpu_ns as u64, ..samples::ProcessSample::default() };
+            s.observed.see_here(samples::Phase::Ramp, &samples::HostSample::default(), &own);
+        }
+        s
+    };
+    let patient = Evidence { timeout: units::Nanos::from_secs(10), ..Evidence::default() };
+    check(&ramp(7.9), &patient, ("host", "cpu", 300, "700 TLS handshakes timed out", "more processors"));
+    check(&ramp(4.0), &patient, ("target", "timeout", 800, "700 TLS handshakes timed out", ""));
+}
