@@ -342,12 +342,18 @@ pub(crate) struct DoctorArgs {
     /// Local addresses to dial from: a list, or CIDR [default: automatic]
     #[arg(long, value_name = "LIST|CIDR")]
     pub(crate) sources: Option<String>,
+    /// Rate, or time, in which to dial them [default: as fast as the target accepts them]
+    #[arg(long, value_name = "RATE|TIME")]
+    pub(crate) ramp: Option<String>,
+    /// They speak HTTP/2
+    #[arg(long)]
+    pub(crate) http2: bool,
     /// Raise kernel settings that are too low, and add missing --sources. Requires root; lasts until the next boot,
     /// or --undo
     #[arg(long)]
     pub(crate) fix: bool,
     /// Undo the changes made by --fix
-    #[arg(long, conflicts_with_all = ["target", "connections", "sources", "fix", "json"])]
+    #[arg(long, conflicts_with_all = ["target", "connections", "sources", "ramp", "http2", "fix", "json"])]
     pub(crate) undo: bool,
     /// Print the findings as JSON (throng.doctor/1)
     #[arg(long)]
@@ -361,6 +367,8 @@ impl DoctorArgs {
             (&flag::TARGET, &self.target),
             (&flag::CONNECTIONS, &self.connections),
             (&flag::SOURCES, &self.sources),
+            (&flag::RAMP, &self.ramp),
+            (&flag::HTTP2, &self.http2.then(String::new)),
         ];
         let given = given.into_iter().filter_map(|(flag, text)| Some((flag, text.as_ref()?)));
         given.fold(Flags::default(), |flags, (flag, text)| flags.with(flag, text))

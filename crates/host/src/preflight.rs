@@ -11,7 +11,7 @@ mod target;
 use crate::finding::Fix;
 use crate::network::sock_stat;
 use crate::{Finding, Listener, Root, memory, open_files};
-use plan::Network;
+use plan::{Handshakes, Network};
 pub use process::{open_files_refused, uring_refused};
 use units::shell_word;
 
@@ -22,6 +22,12 @@ const KERNEL_BYTES_PER_SOCKET: u64 = 4_400;
 
 /// Our own memory for one end, in bytes: a record of 40 and its share of slab, wheel and tables.
 const USER_BYTES_PER_CONNECTION: u64 = 128;
+/// What TLS adds at one end: 120 bytes that are kept, and what an allocator does not give back of handshakes. Measured with 12,000
+/// connections: `throng run` 236, `throng serve` 104.
+const TLS_BYTES: u64 = 256;
+/// What HTTP/2 adds: 56 bytes of the session, and its share of tables that grow by doubling. Measured in the same way: `throng run`
+/// 199 to 271, `throng serve` 77 to 115.
+const HTTP2_BYTES: u64 = 256;
 
 /// Descriptors that are no connections: standard streams, listeners, event descriptors, exporters, store.
 const OTHER_FILES: u64 = 32;
@@ -53,6 +59,27 @@ pub struct Need {
     pub tuples: u64,
     /// Whether io_uring works here, and if not, why.
     pub uring: Result<(), String>,
+    /// What its connections have between the socket and what is measured.
+    pub layers: Layers,
+}
+
+/// TLS and HTTP/2 of a run's connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Layers {
+    /// The share of connections with TLS, 0..=1.
+    pub tls: f64,
+    /// The share of connections with HTTP/2.
+    pub http2: f64,
+    /// The handshakes of TLS; none without.
+    pub handshakes: Option<Handshakes>,
+}
+
+impl Layers {
+    /// Our own memory for one end of a connection on average, bytes: that of TLS, and that of HTTP/2.
+    fn bytes(self) -> [u64; 2] {
+        [(self.tls, TLS_BYTES), (self.http2, HTTP2_BYTES)]
+            .map(|(share, bytes)| (share * bytes as f64).ceil() as u64)
+    }
 }
 
 impl Need {
@@ -65,7 +92,8 @@ impl Need {
     }
 
     fn bytes_per_connection(&self) -> u64 {
-        (KERNEL_BYTES_PER_SOCKET + USER_BYTES_PER_CONNECTION) * self.ends_here()
+        let layers: u64 = self.layers.bytes().iter().sum();
+        (KERNEL_BYTES_PER_SOCKET + USER_BYTES_PER_CONNECTION + layers) * self.ends_here()
     }
 
     /// The run as a command line, with other arguments: `throng run 'http://127.0.0.{1..3}/' -c 5`.
@@ -113,6 +141,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("open files ceiling", process::open_files_ceiling),
     ("io_uring", process::uring),
     ("cores", process::cores),
+    ("TLS handshakes", process::handshakes),
     ("tcp memory", stack::tcp_memory),
     ("receive buffer", stack::receive_buffer),
     ("send buffer", stack::send_buffer),

@@ -48,7 +48,7 @@ pub use families::settle;
 pub use find::{By, Find, Here, WorkerSource, find, most, most_per_s, reasons, with_some_room};
 pub use judge::judge;
 pub use listeners::{listeners, queues};
-pub use prepare::{Prepared, fitting, need, prepare, prepare_part};
+pub use prepare::{Prepared, check_tls, fitting, need, prepare, prepare_part};
 pub use record::Record;
 pub use refusal::Refusal;
 pub use schedule::{Order, Progress, Schedule};

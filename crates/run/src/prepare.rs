@@ -5,10 +5,11 @@ use std::{
     net::SocketAddr,
 };
 
-use host::{Finding, Listener, Need, Root, Severity};
+use host::{Finding, Layers, Listener, Need, Root, Severity};
 use net::{Backend, io::uring::Uring};
 use plan::{
-    Dials, Network, Plan, Role, Route, SourcePool, Sources, Target, TupleShare, capacity, usable_ports,
+    Dials, Network, Part, Plan, Population, Role, Route, SourcePool, Sources, Target, TupleShare, capacity,
+    usable_ports,
 };
 
 use crate::{
@@ -103,6 +104,19 @@ pub fn prepare_part(plan: &Plan, pairs: u64, root: &Root) -> Result<Prepared, Re
     }
 }
 
+/// Checks what secures the connections of these parts: certificates, keys and names.
+///
+/// # Errors
+/// What cannot be used, by its flag, and why.
+pub fn check_tls(plan: &Plan, parts: &[Part]) -> Result<(), String> {
+    for part in parts {
+        if let Some(tls) = engine::secured(plan.population(part.role)) {
+            tls.check().map_err(|(flag, why)| format!("{flag}: {why}"))?;
+        }
+    }
+    Ok(())
+}
+
 /// The maximum of the plan's connections that this machine can hold.
 ///
 /// # Errors
@@ -172,8 +186,23 @@ fn demand(plan: &Plan, pairs: u64, root: &Root) -> Result<(Routes, Need), Refusa
         both_ends_here: destinations.iter().all(|d| host::is_local(root, d.ip())),
         tuples,
         uring: Uring::probe().map_err(|e| e.to_string()),
+        layers: layers(plan),
     };
     Ok((routes, need))
+}
+
+/// How many of the load's connections have TLS, and HTTP/2.
+fn layers(plan: &Plan) -> Layers {
+    let places = |is_counted: fn(&Population) -> bool| -> f64 {
+        let counted = plan.populations.iter().filter(|population| is_counted(population));
+        counted.map(|population| f64::from(population.most_open())).sum()
+    };
+    let all = places(|_| true).max(1.0);
+    Layers {
+        tls: places(|population| population.target.secure) / all,
+        http2: places(|population| population.streams.is_some()) / all,
+        handshakes: plan.handshakes(),
+    }
 }
 
 /// Those that a dial to the target reaches, were it on this machine.

@@ -66,6 +66,30 @@ fn fitting_and_exceeding_plans() {
 }
 
 #[test]
+fn what_tls_and_http2_take_is_reported() {
+    let ask = |target: &str, args: &[&str]| {
+        let ended = Program::start(&[&["doctor", target, "-c", "1000", "--json"], args].concat()).end();
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        findings(&ended)
+    };
+    let memory = |report: &Value| {
+        let all = report["findings"].as_array().unwrap();
+        all.iter().find(|f| f["what"] == "memory").unwrap()["needed"].as_str().unwrap().to_owned()
+    };
+    let plain = ask(URL, &["--ramp", "1m/s"]);
+    assert!(memory(&plain).ends_with("(9,056 bytes per connection, both ends here)"), "{plain}");
+    assert!(!plain.to_string().contains("TLS"), "{plain}");
+    let both = ask("https://127.0.0.1:9/", &["--http2"]);
+    let needed = "(10,080 bytes per connection, both ends here, TLS 512 of them, HTTP/2 512 of them)";
+    assert!(memory(&both).ends_with(needed), "{both}");
+    assert_eq!(one(&both, "TLS handshakes")[0], "ok");
+    // No processors of today do a million in a second.
+    let fast = ask("https://127.0.0.1:9/", &["--ramp", "1m/s"]);
+    let [severity, _, cure] = one(&fast, "TLS handshakes");
+    assert!(severity == "warn" && cure.contains("-c 1000 --ramp "), "{fast}");
+}
+
+#[test]
 fn without_a_number_the_last_line_has_it() {
     let ended = Program::start(&["doctor"]).end();
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");

@@ -36,6 +36,7 @@ fn need(connections: u64) -> Need {
         listeners: Vec::new(),
         tuples: u64::MAX,
         uring: Ok(()),
+        layers: Layers::default(),
     }
 }
 

@@ -79,6 +79,7 @@ fn report(connections: u64, is_requested: bool) -> Report {
         listeners: vec![listener],
         tuples: 254 * 3 * 62_511,
         uring: Ok(()),
+        layers: host::Layers::default(),
     };
     Report {
         target: need.target.clone(),

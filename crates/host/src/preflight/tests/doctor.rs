@@ -164,6 +164,65 @@ fn buffers_begin_with_a_page() {
 }
 
 #[test]
+fn tls_and_http2_take_memory_at_each_end() {
+    let check = |layers, ends: bool, expected: &str| {
+        let need = Need { both_ends_here: ends, layers, ..need(1_000) };
+        let found = line(&[], &need, "memory");
+        assert_eq!(found.strip_prefix("ok memory: 23.3 GiB available, "), Some(expected));
+    };
+    let of = |tls, http2| Layers { tls, http2, handshakes: None };
+    check(of(0.0, 0.0), false, "4.3 MiB needed (4,528 bytes per connection)");
+    check(of(1.0, 0.0), false, "4.6 MiB needed (4,784 bytes per connection, TLS 256 of them)");
+    check(of(0.0, 1.0), false, "4.6 MiB needed (4,784 bytes per connection, HTTP/2 256 of them)");
+    let both = "4.8 MiB needed (5,040 bytes per connection, TLS 256 of them, HTTP/2 256 of them)";
+    check(of(1.0, 1.0), false, both);
+    let half = "8.9 MiB needed (9,312 bytes per connection, both ends here, TLS 256 of them)";
+    check(of(0.5, 0.0), true, half);
+    // It counts against the memory, too.
+    let small = [("proc/meminfo", "MemTotal: 100000 kB\nMemAvailable: 45280 kB\n")];
+    let fitting = |layers| capacity(&Machine::with(&small).root(), &Need { layers, ..need(1) }).connections;
+    assert_eq!((fitting(of(0.0, 0.0)), fitting(of(1.0, 1.0))), (10_240, 45_280 * 1_024 / 5_040));
+}
+
+#[test]
+fn handshakes_want_processors() {
+    let check = |handshakes, ends: bool, threads, expected: &str| {
+        let status = [("proc/self/status", "Cpus_allowed_list:\t0-3\n")];
+        let layers = Layers { tls: 1.0, http2: 0.0, handshakes };
+        let need = Need { both_ends_here: ends, threads, layers, ..need(100_000) };
+        assert_eq!(line(&status, &need, "TLS handshakes"), expected);
+    };
+    let at = |per_s| Some(Handshakes { count: 100_000, per_s });
+    check(None, false, 4, "");
+    check(
+        at(None),
+        false,
+        1,
+        "ok TLS handshakes: about 6,451/s with 1 processor, 15.5 s of CPU for 100,000 (155 µs of CPU each, full)",
+    );
+    check(
+        at(Some(25_806.0)),
+        false,
+        4,
+        "ok TLS handshakes: about 25,806/s with 4 processors, 25,806/s (155 µs of CPU each, full)",
+    );
+    check(
+        at(Some(25_807.0)),
+        false,
+        4,
+        "warn TLS handshakes: about 25,806/s with 4 processors, 25,807/s (155 µs of CPU each, full): \
+        throng run http://192.0.2.9/ -c 100000 --ramp 25806/s  # or fewer arrivals, more processors or more machines",
+    );
+    check(
+        at(Some(20_000.0)),
+        true,
+        1,
+        "warn TLS handshakes: about 12,903/s with 4 processors, both ends here, 20,000/s (310 µs of CPU each, full): \
+        throng run http://192.0.2.9/ -c 100000 --ramp 12903/s  # or fewer arrivals, more processors or more machines",
+    );
+}
+
+#[test]
 fn threads_want_a_core_each() {
     let check = |list: &str, threads, expected| {
         let status = format!("Cpus_allowed_list:\t{list}\n");

@@ -1,0 +1,72 @@
+//! TLS handshakes of a plan: how many, and how fast.
+
+use units::Rate;
+
+use crate::{Plan, Ramp, Stage};
+
+/// TLS handshakes of the connections that a plan opens; those of redials are not known before.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Handshakes {
+    /// To reach the largest load: one for each connection that is held.
+    pub count: u64,
+    /// The most in a second, by a ramp or a rate of arrivals; none where all are made as fast as the target takes them.
+    pub per_s: Option<f64>,
+}
+
+impl Plan {
+    /// Those of its secured populations; none where there is none.
+    pub fn handshakes(&self) -> Option<Handshakes> {
+        let secured = || (0..).zip(&self.populations).filter(|(_, own)| own.target.secure);
+        secured().next()?;
+        let count = secured().map(|(nth, own)| self.peak(nth).of(own.load.held().into())).sum();
+        let per_s = self.stages.iter().map(|stage| self.handshakes_per_s(stage)).fold(0.0, f64::max);
+        Some(Handshakes { count, per_s: (per_s > 0.0).then_some(per_s) })
+    }
+
+    fn handshakes_per_s(&self, stage: &Stage) -> f64 {
+        let own = || stage.of.iter().map(|nth| &self.populations[usize::from(*nth)]);
+        let held = |is_counted: fn(bool) -> bool| -> u64 {
+            let held =
+                own().filter(|one| is_counted(one.target.secure)).map(|one| u64::from(one.load.held()));
+            held.map(|held| stage.to.of(held)).sum()
+        };
+        let (secured, all) = (held(|secure| secure), held(|_| true).max(1));
+        let by_ramp = match stage.ramp {
+            Ramp::Adaptive => 0.0,
+            Ramp::Rate(rate) => rate.per_s_f64() * secured as f64 / all as f64,
+            Ramp::Within(time) => secured as f64 / time.secs_f64().max(1.0),
+        };
+        let arrivals = own().filter(|one| one.target.secure).filter_map(|one| one.load.arrival_rate());
+        let arrivals: f64 = arrivals.map(|rate: Rate| rate.per_s_f64()).sum();
+        by_ramp + arrivals * stage.to.millionths() as f64 / 1e6
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Environment, Flags, scenario};
+
+    fn check(text: &str, expected: Option<(u64, Option<f64>)>) {
+        let resolve = |_: &str| unreachable!("targets are addresses");
+        let around = Environment { cores: 1, seed: 1, resolve: &resolve };
+        let open = |_: &str| Err("no file is named".to_owned());
+        let plan = scenario::read("load.toml", text, &Flags::default(), &around, &open).unwrap();
+        let found = plan.handshakes().map(|found| (found.count, found.per_s.map(f64::round)));
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn they_are_those_of_secured_connections() {
+        let one = |target: &str, lines: &str| format!("target = \"{target}\"\nduration = \"1s\"\n{lines}\n");
+        check(&one("http://127.0.0.1:1/", "connections = 900\nramp = \"300/s\""), None);
+        check(&one("https://127.0.0.1:1/", "connections = 900"), Some((900, None)));
+        check(&one("wss://127.0.0.1:1/", "connections = 900\nramp = \"300/s\""), Some((900, Some(300.0))));
+        check(&one("tls://127.0.0.1:1", "connections = 900\nramp = \"3s\""), Some((900, Some(300.0))));
+        // All within less than a second: none is expected faster than in one.
+        check(&one("tls://127.0.0.1:1", "connections = 900\nramp = \"10ms\""), Some((900, Some(900.0))));
+        check(&one("https://127.0.0.1:1/", "arrive = \"70/s\""), Some((0, Some(70.0))));
+        let two = "duration = \"1s\"\nramp = \"400/s\"\n[[population]]\nname = \"a\"\ntarget = \"https://127.0.0.1:1/\"\n\
+            connections = 100\n[[population]]\nname = \"b\"\ntarget = \"http://127.0.0.1:1/\"\nconnections = 300\n";
+        check(two, Some((100, Some(100.0))));
+    }
+}
