@@ -7,7 +7,7 @@ use std::{
 };
 
 use host::Root;
-use plan::{Environment, Flags, Mistake, Outputs, Plan, Population, Source, flag};
+use plan::{Environment, Flags, Mistake, Outputs, Plan, Source, flag};
 
 use crate::{Failure, message};
 
@@ -51,7 +51,7 @@ pub(crate) fn plan_unseen(flags: &Flags) -> Result<Plan, Failure> {
 }
 
 /// The plan of another machine's command line, with the text of its scenario file and with what this reads. Reads no file of this
-/// machine and dials nothing: the other machine may ask for anything.
+/// machine and dials nothing: the other machine may ask for anything. Certificates and keys that it names have no text yet.
 pub(crate) fn elsewhere(
     flags: &Flags,
     scenario: Option<&str>,
@@ -63,20 +63,7 @@ pub(crate) fn elsewhere(
         None => plan::from_flags(flags, &environment()),
         Some(text) => plan::scenario::read(file, text, flags, &environment(), &open),
     };
-    plan.and_then(without_certificates).map_err(Failure::usage)
-}
-
-/// Certificates and keys are not sent to agents: a plan that names some cannot be carried out there.
-fn without_certificates(mut plan: Plan) -> Result<Plan, Vec<Mistake>> {
-    let named = |population: &mut Population| population.tls.files().next().map(|(flag, _)| flag);
-    let flag = plan.all_populations_mut().find_map(named);
-    match flag {
-        None => Ok(plan),
-        Some(flag) => {
-            let text = "agents get no files of certificates and keys in this version; use -k".to_owned();
-            Err(vec![Mistake { place: flag.to_owned(), text }])
-        }
-    }
+    plan.map_err(Failure::usage)
 }
 
 /// The scenario file that the flags name.
@@ -88,24 +75,29 @@ pub(crate) fn scenario_file(flags: &Flags) -> Option<&str> {
 fn read(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
     let Some(file) = scenario_file(flags) else {
         let plan = plan::from_flags(flags, &environment_of(flags))?;
-        return with_certificates(plan, Path::new("")).map(|plan| (plan, None));
+        let open = |name: &str| self::text(Path::new(name));
+        return with_certificates(plan, open).map(|plan| (plan, None));
     };
     let text = text(Path::new(file)).map_err(|why| {
         let text = format!("the scenario {file:?} cannot be read: {why}");
         vec![Mistake { place: flag::TARGET.place(), text }]
     })?;
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-    let open = |name: &str| self::text(&folder.join(name)).map(Source::Text);
-    let plan = plan::scenario::read(file, &text, flags, &environment_of(flags), &open)?;
-    Ok((with_certificates(plan, folder)?, Some(Scenario { text })))
+    let open = |name: &str| self::text(&folder.join(name));
+    let source = |name: &str| open(name).map(Source::Text);
+    let plan = plan::scenario::read(file, &text, flags, &environment_of(flags), &source)?;
+    Ok((with_certificates(plan, open)?, Some(Scenario { text })))
 }
 
-/// With the certificates and keys that it names, by files in this folder.
-fn with_certificates(mut plan: Plan, folder: &Path) -> Result<Plan, Vec<Mistake>> {
+/// With the certificates and keys that it names, as `open` reads them.
+pub(crate) fn with_certificates(
+    mut plan: Plan,
+    open: impl Fn(&str) -> Result<String, String>,
+) -> Result<Plan, Vec<Mistake>> {
     let mut mistakes = Vec::new();
     for population in plan.all_populations_mut() {
         for (flag, pem) in population.tls.files() {
-            match text(&folder.join(&pem.file)) {
+            match open(&pem.file) {
                 Ok(text) => pem.text = text,
                 Err(why) => {
                     let text = format!("{:?} cannot be read: {why}", pem.file);
@@ -186,12 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn certificates_are_not_sent_to_agents() {
+    fn certificates_of_elsewhere_are_no_files_of_this_machine() {
         let flags = Flags::new("https://127.0.0.1/").with(&flag::CACERT, "/etc/hostname");
-        let why = elsewhere(&flags, None, |_| None).err().unwrap().lines.join("; ");
-        assert!(why.contains("--cacert: agents get no files"), "{why}");
-        let flags = Flags::new("https://127.0.0.1/").with(&flag::INSECURE, "");
-        assert!(elsewhere(&flags, None, |_| None).is_ok());
+        let mut plan = elsewhere(&flags, None, |_| None).unwrap();
+        let texts = plan.all_populations_mut().flat_map(|population| population.tls.files());
+        assert_eq!(texts.map(|(_, pem)| pem.text.clone()).collect::<Vec<_>>(), [""]);
+        let why = with_certificates(plan, |name| Err(format!("{name} was not sent"))).unwrap_err();
+        assert!(why.len() == 1 && why[0].text.contains("/etc/hostname was not sent"), "{why:?}");
     }
 
     #[test]

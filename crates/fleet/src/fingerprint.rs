@@ -5,17 +5,17 @@ use plan::{Plan, Rows};
 use serde::Serialize;
 use sha1::Sha1;
 
-/// Names what a run is made from, and the rows of its plan: a coordinator that is started again with the same finds its run by it. All
+/// Names what a run is made from, with the rows and files of its plan: a coordinator that is started again with the same finds its run by it. All
 /// of the fleet can read it, and some of what goes into it is secret: `key`, which only the coordinator has, keeps others from
 /// trying what gives the same.
 pub(crate) fn fingerprint(key: &[u8], made_from: &impl Serialize, plan: &Plan) -> String {
     let mut mac = Hmac::<Sha1>::new_from_slice(key).expect("a key may have any length");
     mac.update(&serde_json::to_vec(made_from).expect("flags are data"));
-    for (column, values) in Rows::of(plan, &plan.parts(|_| 1)).columns() {
-        for text in values.chain([column]) {
-            mac.update(&(text.len() as u64).to_le_bytes());
-            mac.update(text.as_bytes());
-        }
+    let rows = Rows::of(plan, &plan.parts(|_| 1));
+    let columns = rows.columns().flat_map(|(column, values)| values.chain([column]));
+    for text in columns.chain(rows.files().flat_map(|(file, text)| [file, text])) {
+        mac.update(&(text.len() as u64).to_le_bytes());
+        mac.update(text.as_bytes());
     }
     mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -14,7 +14,7 @@ use units::Nanos;
 use crate::seal::Sums;
 
 /// Of these messages; an agent serves only a coordinator of its own.
-pub(crate) const PROTOCOL: u32 = 4;
+pub(crate) const PROTOCOL: u32 = 5;
 
 /// How often a coordinator and its agents say that they are alive.
 pub(crate) const EVERY: Nanos = Nanos::from_secs(1);
@@ -124,7 +124,7 @@ pub(crate) enum Body {
     Lead(Lead),
     /// A part of what another agent did, which is lost.
     TakeOver(Box<TakeOver>),
-    /// Values of tables that a part uses.
+    /// Values of tables that a part uses, and files that secure its connections.
     Rows(Rows),
     /// The run needs this agent no longer.
     Release,
@@ -192,7 +192,7 @@ pub(crate) struct TakeOver {
     pub(crate) assign: Assign,
 }
 
-/// Some of the values that a part uses, in the order of [`plan::Rows`]. They are secrets: they go to the agent that has the part
+/// Some of the values that a part uses, in the order of [`plan::Rows`]: of tables, then certificates and keys. They are secrets: they go to the agent that has the part
 /// and into no log.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Rows {

@@ -1,9 +1,10 @@
-//! Which rows of its tables the parts of a plan use, so that each machine is sent its own and no others.
+//! Which rows of its tables, and which files of certificates and keys, the parts of a plan use, so that each machine is sent its own and
+//! no others.
 
 use std::sync::Arc;
 
 use crate::{
-    Column, Part, Plan, Role, Segment, Slice,
+    Column, Part, Pem, Plan, Role, Segment, Slice,
     part::greatest_common_divisor,
     text::{Place, Text},
 };
@@ -11,19 +12,27 @@ use crate::{
 /// More connections of a part are not looked at one by one.
 const MOST_NUMBERS: u64 = 1 << 24;
 
-/// The values that parts of a plan use: of each column that occurs in what they do, the rows of their connections. Their order
-/// depends on the plan and the parts only.
+/// The values that parts of a plan use: of each column that occurs in what they do, the rows of their connections; then the files that
+/// secure these, each as one value. Their order depends on the plan and the parts only.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     columns: Vec<(Arc<Column>, Vec<u32>)>,
+    files: Vec<Pem>,
 }
 
 impl Rows {
     /// Those of these parts of a plan, each once.
     pub fn of(plan: &Plan, parts: &[Part]) -> Rows {
         let mut columns: Vec<(Arc<Column>, Vec<u32>)> = Vec::new();
+        let mut files: Vec<Pem> = Vec::new();
         let mut plan = plan.clone();
         for part in parts {
+            let own: Vec<Pem> = files_of(&mut plan, part.role);
+            own.into_iter().for_each(|pem| {
+                if files.iter().all(|known| known.file != pem.file) {
+                    files.push(pem);
+                }
+            });
             for column in columns_of(&mut plan, part.role) {
                 let known = columns.iter().position(|(known, _)| known.name() == column.name());
                 let nth = known.unwrap_or_else(|| {
@@ -37,12 +46,12 @@ impl Rows {
                 rows.dedup();
             }
         }
-        Rows { columns }
+        Rows { columns, files }
     }
 
     /// How many values.
     pub fn count(&self) -> u64 {
-        self.columns.iter().map(|(_, rows)| rows.len() as u64).sum()
+        self.columns.iter().map(|(_, rows)| rows.len() as u64).sum::<u64>() + self.files.len() as u64
     }
 
     /// The columns by their names, each with its values, where the plan has them.
@@ -52,14 +61,22 @@ impl Rows {
             .map(|(column, rows)| (column.name(), rows.iter().map(|row| column.value((*row).into()))))
     }
 
+    /// The files of certificates and keys, by their names as typed, each with its text, where the plan has it.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|pem| (pem.file.as_str(), pem.text.as_str()))
+    }
+
     /// The values from the `first` one on, where the plan has them.
     pub fn values_from(&self, first: u64) -> impl Iterator<Item = &str> {
         let mut skipped = usize::try_from(first).unwrap_or(usize::MAX);
-        self.columns.iter().flat_map(move |(column, rows)| {
+        let in_columns: usize = self.columns.iter().map(|(_, rows)| rows.len()).sum();
+        let files = self.files().map(|(_, text)| text).skip(skipped.saturating_sub(in_columns));
+        let rows = self.columns.iter().flat_map(move |(column, rows)| {
             let begin = skipped.min(rows.len());
             skipped -= begin;
             rows[begin..].iter().map(|row| column.value((*row).into()))
-        })
+        });
+        rows.chain(files)
     }
 
     /// The plan with these values, all of them in their order, instead of those that it has.
@@ -68,7 +85,11 @@ impl Rows {
     /// They are more or fewer, or one of them is not allowed where it is used.
     pub fn fill(self, plan: &Plan, values: Vec<String>) -> Result<Plan, String> {
         if values.len() as u64 != self.count() {
-            return Err(format!("{} values of its tables are needed: {}", self.count(), values.len()));
+            return Err(format!(
+                "{} values of its tables and files are needed: {}",
+                self.count(),
+                values.len()
+            ));
         }
         let mut values = values.into_iter();
         let mut filled = Vec::new();
@@ -86,6 +107,14 @@ impl Rows {
                 }
             }
             text.check(place)?;
+        }
+        let texts: Vec<(String, String)> = self.files.into_iter().map(|pem| pem.file).zip(values).collect();
+        for population in plan.all_populations_mut() {
+            for (_, pem) in population.tls.files() {
+                if let Some((_, text)) = texts.iter().find(|(file, _)| *file == pem.file) {
+                    pem.text.clone_from(text);
+                }
+            }
         }
         Ok(plan)
     }
@@ -116,6 +145,13 @@ fn columns_of(plan: &mut Plan, role: Role) -> Vec<Arc<Column>> {
         _ => None,
     });
     columns.collect()
+}
+
+/// The files that secure the connections of a part.
+fn files_of(plan: &mut Plan, role: Role) -> Vec<Pem> {
+    let population = plan.population_mut(role);
+    let is_secure = population.target.secure;
+    population.tls.files().filter(|_| is_secure).map(|(_, pem)| pem.clone()).collect()
 }
 
 fn texts(plan: &mut Plan) -> impl Iterator<Item = (&mut Text, Place)> {
@@ -252,6 +288,65 @@ mod tests {
         assert_eq!(of(Role::Probe(crate::ProbeKind::Fresh)), ["users.mail"]);
     }
 
+    /// One population with a key, one with the same authority, and one that has neither.
+    const SECURED: &str = r#"
+        [[population]]
+        name = "guests"
+        target = "http://127.0.0.1:1/{csv users.id}"
+        connections = 2
+        [[population]]
+        name = "users"
+        target = "https://127.0.0.1:1/{csv users.id}"
+        connections = 2
+        cacert = "ca.pem"
+        cert = "me.pem"
+        key = "me.key"
+        [[population]]
+        name = "others"
+        target = "wss://127.0.0.1:1/"
+        connections = 1
+        cacert = "ca.pem"
+        [csv.users]
+        file = "users.csv"
+    "#;
+
+    #[test]
+    fn files_of_certificates_and_keys_follow_the_rows_to_those_that_use_them() {
+        let resolve = |_: &str| unreachable!("the target is an address");
+        let around = Environment { cores: 1, seed: 1, resolve: &resolve };
+        let open = |_: &str| Ok(Source::Text("id\n7\n8\n".to_owned()));
+        let there = scenario::read("load.toml", SECURED, &Flags::default(), &around, &open).unwrap();
+        let mut whole = there.clone();
+        let pems = whole.all_populations_mut().flat_map(|population| population.tls.files());
+        pems.for_each(|(_, pem)| pem.text = format!("text of {}", pem.file));
+        let values = |populations: &[u16]| {
+            let mut parts = there.parts(|_| 1);
+            parts.retain(|part| populations.iter().any(|nth| part.role == Role::Population(*nth)));
+            let (own, needed) = (Rows::of(&whole, &parts), Rows::of(&there, &parts));
+            assert_eq!(own.count(), needed.count());
+            let values: Vec<String> = own.values_from(0).map(str::to_owned).collect();
+            for first in 0..=values.len() {
+                assert_eq!(
+                    own.values_from(first as u64).collect::<Vec<_>>(),
+                    values[first..],
+                    "from {first}"
+                );
+            }
+            (values.clone(), needed.fill(&there, values).unwrap())
+        };
+        let (sent, filled) = values(&[1, 2]);
+        assert_eq!(sent, ["7", "8", "text of ca.pem", "text of me.pem", "text of me.key"]);
+        assert_eq!(filled.populations[1].tls, whole.populations[1].tls);
+        assert_eq!(filled.populations[2].tls, whole.populations[2].tls);
+        let (sent, filled) = values(&[2]);
+        assert_eq!(sent, ["text of ca.pem"]);
+        let (_, key) = filled.populations[1].tls.identity.as_ref().unwrap();
+        assert_eq!(key.text, "", "the key is not this part's");
+        assert_eq!(values(&[0]).0, ["7", "8"]);
+        let needed = Rows::of(&there, &there.parts(|_| 1)[2..]);
+        assert!(needed.fill(&there, Vec::new()).is_err());
+    }
+
     #[test]
     fn values_are_checked_where_they_are_used() {
         let whole = plan(2, 2);
@@ -266,6 +361,9 @@ mod tests {
         let why = fill(["0", "1", "a-longer-one", "token-1"]).unwrap_err();
         assert_eq!(why, "the values of column users.token are not those of its table");
         let needed = Rows::of(&there, &there.parts(|_| 1)[..1]);
-        assert_eq!(needed.fill(&there, Vec::new()).unwrap_err(), "4 values of its tables are needed: 0");
+        assert_eq!(
+            needed.fill(&there, Vec::new()).unwrap_err(),
+            "4 values of its tables and files are needed: 0"
+        );
     }
 }

@@ -114,7 +114,14 @@ impl Runner for Place {
             let file = spec.files.iter().find(|(file, _)| file == name);
             file.map(|(_, text)| Source::Text(text.clone()))
         };
-        let plan = match plans::elsewhere(&flags, scenario, sent) {
+        let plan = plans::elsewhere(&flags, scenario, sent).and_then(|plan| {
+            let text = |name: &str| match sent(name) {
+                Some(Source::Text(text)) => Ok(text),
+                _ => Err("it is not among the files of the request".to_owned()),
+            };
+            plans::with_certificates(plan, text).map_err(Failure::usage)
+        });
+        let plan = match plan {
             Ok(plan) if refused.is_empty() => plan,
             read => return Err([refused, read.err().map(|f| f.lines).unwrap_or_default()].concat()),
         };

@@ -22,6 +22,10 @@ mod server;
 #[allow(dead_code, reason = "shared with the black-box tests, which use all of it")]
 mod summary;
 
+#[path = "../interop/secured/certificates.rs"]
+#[allow(dead_code, reason = "shared with the interop tests, which use all of it")]
+mod certificates;
+
 mod api;
 mod clients;
 mod firewall;
@@ -32,5 +36,6 @@ mod nats;
 mod refusals;
 mod runs_api;
 mod secrets;
+mod secured;
 mod shares;
 mod steering;

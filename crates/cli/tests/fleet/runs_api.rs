@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The API of a coordinator.
-fn serve(args: &[&str]) -> Api {
+pub(crate) fn serve(args: &[&str]) -> Api {
     // Each with a store of its own: what others have left there is listed, too.
     static NEXT: AtomicU32 = AtomicU32::new(0);
     serve_with(&folder(&format!("runs-api-store-{}", NEXT.fetch_add(1, Relaxed))), args)
@@ -31,7 +31,7 @@ fn serve_with(data: &Path, args: &[&str]) -> Api {
 
 impl Api {
     /// Starts a run; its path.
-    fn post(&self, args: &[&str]) -> String {
+    pub(crate) fn post(&self, args: &[&str]) -> String {
         let started = self.curl("/runs", args);
         assert_eq!(started.status, 201, "{started:?}");
         let url = started.json()["url"].as_str().unwrap().to_owned();
@@ -39,7 +39,7 @@ impl Api {
         url
     }
 
-    fn wait(&self, url: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn wait(&self, url: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
         let mut run = Value::Null;
         until(what, || {
             run = self.curl(url, &[]).json();

@@ -42,10 +42,10 @@ fn scenario(folder: &Path, seconds: u32, load: &str, target: &str) -> String {
 }
 
 /// The messages to agents, as they go over NATS: each with its subject.
-struct Overheard(Arc<Mutex<Vec<(String, Value)>>>);
+pub(crate) struct Overheard(Arc<Mutex<Vec<(String, Value)>>>);
 
 impl Overheard {
-    fn at(nats: SocketAddr) -> Overheard {
+    pub(crate) fn at(nats: SocketAddr) -> Overheard {
         let mut raw = Raw::new(nats);
         raw.send(b"SUB throng.agent.> 1\r\nPING\r\n");
         assert_eq!(raw.line(), "PONG");
@@ -62,7 +62,7 @@ impl Overheard {
     }
 
     /// The values that went to each agent; `taken`: for parts that it took over.
-    fn rows(&self, taken: bool) -> BTreeMap<String, BTreeSet<String>> {
+    pub(crate) fn rows(&self, taken: bool) -> BTreeMap<String, BTreeSet<String>> {
         let mut of = BTreeMap::<_, BTreeSet<String>>::new();
         for (subject, message) in &*self.0.lock().unwrap() {
             let rows = &message["body"]["Rows"];
@@ -76,15 +76,23 @@ impl Overheard {
 
     /// All other messages have no row in them.
     fn assert_rows_go_alone(&self) {
+        self.assert_only_rows_have("s3cret-row");
         let all = self.0.lock().unwrap();
-        let others = all.iter().filter(|(_, message)| !message["body"]["Rows"].is_object());
-        others.for_each(|(_, message)| assert!(!message.to_string().contains("s3cret-row"), "{message}"));
         assert!(all.iter().all(|(_, message)| !message.to_string().contains("s3cret-unused")));
     }
 }
 
+impl Overheard {
+    /// All other messages do not have this text.
+    pub(crate) fn assert_only_rows_have(&self, text: &str) {
+        let all = self.0.lock().unwrap();
+        let others = all.iter().filter(|(_, message)| !message["body"]["Rows"].is_object());
+        others.for_each(|(_, message)| assert!(!message.to_string().contains(text), "{message}"));
+    }
+}
+
 /// Files below these folders that have this in them.
-fn files_with(text: &str, folders: &[&Path]) -> Vec<PathBuf> {
+pub(crate) fn files_with(text: &str, folders: &[&Path]) -> Vec<PathBuf> {
     let (mut found, mut left) =
         (Vec::new(), folders.iter().map(|folder| folder.to_path_buf()).collect::<Vec<_>>());
     while let Some(path) = left.pop() {

@@ -1,4 +1,5 @@
-//! Values of tables for the agents that use them: a message of them at a time, and the next once it has arrived.
+//! Values of tables, and files of certificates and keys, for the agents that use them: a message of them at a time, and the next once it
+//! has arrived.
 
 use plan::Plan;
 use units::Nanos;
@@ -31,22 +32,24 @@ pub(super) struct Supplied {
 }
 
 impl Supply {
-    /// Of this plan, where it has tables; `longest`: octets of the longest message that the server takes.
+    /// Of this plan, where it has tables or such files; `longest`: octets of the longest message that the server takes.
     ///
     /// # Errors
     /// A value does not fit into a message, with the fix.
     pub(crate) fn of(plan: &Plan, longest: usize) -> Result<Option<Supply>, String> {
         let room = longest.min(LONGEST).saturating_sub(AROUND);
-        for (column, values) in plan::Rows::of(plan, &plan.parts(|_| 1)).columns() {
-            let size = values.map(octets).max().unwrap_or(0);
-            if size > room {
-                return Err(format!(
-                    "a value of {{csv {column}}} takes {size} bytes, and a message may have {room}; shorten it, or \
-                    raise max_payload of the NATS server, up to {LONGEST}: {longest}"
-                ));
-            }
+        let rows = plan::Rows::of(plan, &plan.parts(|_| 1));
+        let columns = rows.columns().map(|(column, values)| {
+            (format!("a value of {{csv {column}}}"), values.map(octets).max().unwrap_or(0))
+        });
+        let files = rows.files().map(|(file, text)| (format!("the file {file:?}"), octets(text)));
+        if let Some((what, size)) = columns.chain(files).find(|(_, size)| *size > room) {
+            return Err(format!(
+                "{what} takes {size} bytes, and a message may have {room}; shorten it, or raise max_payload of the NATS \
+                server, up to {LONGEST}: {longest}"
+            ));
         }
-        Ok((!plan.tables.is_empty()).then(|| Supply { plan: plan.clone(), room }))
+        Ok((rows.count() > 0).then(|| Supply { plan: plan.clone(), room }))
     }
 }
 
