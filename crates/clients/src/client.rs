@@ -59,6 +59,8 @@ pub(crate) enum State {
     Waiting,
     /// Dialled; local addresses that turned out to be taken.
     Dialling(u16),
+    /// The TLS handshake is under way.
+    Securing,
     /// The response to the upgrade is awaited, whose key has this nonce.
     Upgrading(u64),
     Open(Frames),

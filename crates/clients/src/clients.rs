@@ -54,7 +54,7 @@ pub struct Clients {
 #[derive(Default)]
 struct Crew {
     shards: Vec<ShardThread>,
-    targets: Vec<(plan::Target, Arc<Target>)>,
+    targets: Vec<((plan::Target, plan::Tls), Arc<Target>)>,
     /// Numbers given out; the first is 1.
     last: u32,
     /// Where there is a cap on the rate: when the dials of earlier requests are done.
@@ -85,7 +85,7 @@ impl Clients {
     /// Adds clients, and returns their numbers. Names are resolved now, and what they resolve to is checked, so that nothing else
     /// is dialled. Blocks until the shards are there.
     pub(crate) fn add(&self, wanted: &Wanted) -> Result<Vec<u32>, Refused> {
-        let plan = self.plan(&wanted.ws, wanted.count)?;
+        let plan = self.plan(wanted)?;
         self.limits.allow.check(&plan).map_err(Refused::Forbidden)?;
         let rate = self.rate(wanted)?;
         let held = self.limits.caps.hold(wanted.count.into()).map_err(Refused::Forbidden)?;
@@ -98,19 +98,23 @@ impl Clients {
         Ok(self.place(&mut crew, wanted, &target, held, (starts, rate)))
     }
 
-    fn plan(&self, ws: &str, count: u32) -> Result<Plan, Refused> {
-        let flags = Flags::new(ws).with(&flag::CONNECTIONS, count);
+    fn plan(&self, wanted: &Wanted) -> Result<Plan, Refused> {
+        let ws = &wanted.ws;
+        let flags = Flags::new(ws).with(&flag::CONNECTIONS, wanted.count);
+        let flags = if wanted.insecure { flags.with(&flag::INSECURE, "") } else { flags };
         let environment = Environment { cores: 1, seed: 0, resolve: &self.resolve };
         let wrong =
             |mistakes: Vec<plan::Mistake>| mistakes.iter().map(|m| format!("ws: {}", m.text)).collect();
         let plan =
             plan::from_flags(&flags, &environment).map_err(|mistakes| Refused::Wrong(wrong(mistakes)))?;
-        let is_websocket = ws.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("ws://"));
-        if is_websocket {
-            Ok(plan)
-        } else {
-            Err(Refused::Wrong(vec![format!("ws: use ws://HOST:PORT/PATH: {ws:?}")]))
+        let is_scheme =
+            |scheme: &str| ws.get(..scheme.len()).is_some_and(|own| own.eq_ignore_ascii_case(scheme));
+        if !is_scheme("ws://") && !is_scheme("wss://") {
+            return Err(Refused::Wrong(vec![format!("ws: use ws://HOST:PORT/PATH, or wss://: {ws:?}")]));
         }
+        run::check_tls(&plan, &plan.parts(|_| 1))
+            .map_err(|why| Refused::Wrong(vec![format!("ws: {why}")]))?;
+        Ok(plan)
     }
 
     /// With the family that is served, of a name that has both: of what is allowed.
@@ -160,14 +164,15 @@ impl Clients {
     fn target(&self, crew: &mut Crew, plan: &Plan, prepared: &Prepared) -> Result<Arc<Target>, Refused> {
         // Those without a client left are of no more use.
         crew.targets.retain(|(_, own)| Arc::strong_count(own) > 1);
-        let target = &plan.populations[0].target;
-        let same = |(known, _): &&(plan::Target, Arc<Target>)| known == target;
+        let population = &plan.populations[0];
+        let own = (population.target.clone(), population.tls.clone());
+        let same = |(known, _): &&((plan::Target, plan::Tls), Arc<Target>)| *known == own;
         let clients = |own: &Arc<Target>| Arc::strong_count(own) as u64 - 1;
         let held: u64 = crew.targets.iter().filter(same).map(|(_, own)| clients(own)).sum();
         let wanted = held + u64::from(plan.places());
         let with_room = crew.targets.iter().filter(same).find(|(_, own)| own.tuples >= wanted);
-        if let Some((_, own)) = with_room {
-            return Ok(own.clone());
+        if let Some((_, known)) = with_room {
+            return Ok(known.clone());
         }
         let dials = match u32::try_from(wanted) {
             // The same destinations, which were checked, for more clients.
@@ -178,9 +183,9 @@ impl Clients {
             }
             _ => prepared.dials(),
         };
-        let own = Arc::new(Target::new(target, dials));
-        crew.targets.push((target.clone(), own.clone()));
-        Ok(own)
+        let new = Arc::new(Target::new(population, dials));
+        crew.targets.push((own, new.clone()));
+        Ok(new)
     }
 
     fn place(

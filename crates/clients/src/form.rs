@@ -14,6 +14,8 @@ pub(crate) struct Wanted {
     pub(crate) rate: Option<Rate>,
     /// Between two pings.
     pub(crate) ping: Nanos,
+    /// Any certificate will do.
+    pub(crate) insecure: bool,
 }
 
 /// Between two pings, where the request does not say.
@@ -25,7 +27,7 @@ const MAX_PING: Nanos = Nanos::from_secs(24 * 3600);
 impl Wanted {
     /// Reads a form (`application/x-www-form-urlencoded`); all mistakes at once, a line each.
     pub(crate) fn parse(form: &[u8]) -> Result<Wanted, Vec<String>> {
-        let mut wanted = Wanted { ws: String::new(), count: 1, rate: None, ping: PING };
+        let mut wanted = Wanted { ws: String::new(), count: 1, rate: None, ping: PING, insecure: false };
         let (mut seen, mut mistakes) = (Vec::new(), Vec::new());
         for (field, value) in form_urlencoded::parse(form) {
             if seen.contains(&field) {
@@ -53,7 +55,11 @@ impl Wanted {
                 time if (MIN_PING..=MAX_PING).contains(&time) => self.ping = time,
                 _ => return Err(format!("ping: must be 100ms to 24h: {value:?}")),
             },
-            _ => return Err(format!("{field:?} is not a field; use ws, count, rate, ping")),
+            "insecure" => match value {
+                "true" | "false" => self.insecure = value == "true",
+                _ => return Err(format!("insecure: must be true or false: {value:?}")),
+            },
+            _ => return Err(format!("{field:?} is not a field; use ws, count, rate, ping, insecure")),
         }
         Ok(())
     }
@@ -69,6 +75,7 @@ mod tests {
             count,
             rate: rate.map(Rate::per_s),
             ping: Nanos::from_millis(ping_ms),
+            insecure: form.contains("insecure=true"),
         });
         let wanted = wanted.map_err(|lines| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
         assert_eq!(Wanted::parse(form.as_bytes()), wanted, "{form}");
@@ -97,7 +104,7 @@ mod tests {
                 "count: \"five\" is not a count; use 50, 100k or 1.5m",
                 "rate: \"5\" is not a rate; use 5/s",
                 "ping: must be 100ms to 24h: \"1ms\"",
-                "\"colour\" is not a field; use ws, count, rate, ping",
+                "\"colour\" is not a field; use ws, count, rate, ping, insecure",
             ]),
         );
     }

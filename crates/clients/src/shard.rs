@@ -1,6 +1,7 @@
 //! A shard of clients: dials, upgrades, pings, and notices what is lost.
 
 mod connection;
+mod secured;
 mod texts;
 
 use std::{
@@ -38,6 +39,7 @@ pub(crate) struct ClientShard {
     waiting: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Those that are lost, the oldest first; some were deleted since.
     lost: VecDeque<u32>,
+    layers: secured::Layers,
     /// Counted since the start; `open` and `waiting` are now.
     tick: Tick,
     random: Random,
@@ -53,6 +55,7 @@ impl ClientShard {
             numbers: Vec::new(),
             waiting: BinaryHeap::new(),
             lost: VecDeque::new(),
+            layers: secured::Layers::default(),
             tick: Tick::default(),
             random: Random::new(seed),
             ping: PING.into(),
@@ -123,6 +126,9 @@ impl ClientShard {
     fn delete<I: Io>(&mut self, cx: &mut Cx<I>, number: u32) -> Option<View> {
         if let Some(k) = self.clients.get(&number)?.key {
             self.say_goodbye(cx, k, number);
+            let target = self.client(number).target.clone();
+            self.tick.counts.bytes_out += self.layers.close(cx, &target, k) as u64;
+            self.layers.end(&target, k);
             cx.close(k, Close::Graceful);
         }
         let mut client = self.clients.remove(&number).expect("it was there just now");
@@ -146,6 +152,7 @@ impl ClientShard {
         }
         match client.state {
             State::Waiting | State::Dialling(_) => self.tick.connect.censor(),
+            State::Securing => self.tick.tls.censor(),
             State::Upgrading(_) => self.tick.handshake.censor(),
             State::Open(_) => self.tick.open -= 1,
             State::Lost(_) => unreachable!("who is lost has no connection"),
@@ -157,6 +164,7 @@ impl ClientShard {
         client.state = State::Lost(why);
         (client.partial, client.unsent) = (None, Vec::new());
         if let Some(k) = client.key.take() {
+            self.layers.end(&client.target, k);
             let how = if matches!(why, Lost::Closed(_)) { Close::Graceful } else { Close::Reset };
             cx.close(k, how);
         }
@@ -232,8 +240,12 @@ impl ClientShard {
 
 impl Program for ClientShard {
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let number = self.number(k);
-        self.upgrade(cx, k, number);
+        let (number, now) = (self.number(k), cx.now());
+        let ClientShard { clients, tick, .. } = self;
+        let client = clients.get_mut(&number).expect("a connection belongs to a client");
+        tick.connect.record(now.since(client.since));
+        client.since = now;
+        if client.target.secured.is_some() { self.secure(cx, k, number) } else { self.upgrade(cx, k, number) }
     }
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
@@ -241,6 +253,7 @@ impl Program for ClientShard {
         let client = self.client(number);
         let stage = match client.state {
             State::Dialling(_) => Stage::Dial,
+            State::Securing => Stage::Tls,
             State::Upgrading(_) => Stage::Handshake,
             _ => Stage::Hold,
         };
@@ -255,8 +268,14 @@ impl Program for ClientShard {
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         let (number, now) = (self.number(k), cx.now());
-        self.client(number).heard = now;
-        let used = self.read(cx, k, number, input);
+        let client = self.client(number);
+        client.heard = now;
+        let is_secured = client.target.secured.is_some();
+        let used = if is_secured {
+            self.read_secured(cx, k, number, input)
+        } else {
+            self.read(cx, k, number, input)
+        };
         self.tick.counts.bytes_in += used as u64;
         used
     }
@@ -268,6 +287,7 @@ impl Program for ClientShard {
                 return self.dial_again(cx, k, number, tries);
             }
             State::Waiting | State::Dialling(_) => Stage::Dial,
+            State::Securing => Stage::Tls,
             State::Upgrading(_) => Stage::Handshake,
             State::Open(_) | State::Lost(_) => Stage::Hold,
         };

@@ -15,6 +15,8 @@ pub(crate) struct Target {
     destinations: Vec<SocketAddr>,
     /// The value of the Host field for each.
     hosts: Vec<String>,
+    /// How connections are secured, where they are, and what those have in common that may share a layer.
+    pub(crate) secured: Option<(String, tls::Client)>,
     /// Of all shards: a dial takes the next tuple.
     dials: Mutex<Dials>,
     /// How many clients it has tuples for.
@@ -23,8 +25,11 @@ pub(crate) struct Target {
 
 impl Target {
     /// What was resolved, and where to dial it from.
-    pub(crate) fn new(target: &plan::Target, dials: Dials) -> Target {
+    pub(crate) fn new(population: &plan::Population, dials: Dials) -> Target {
+        let target = &population.target;
+        let secured = engine::secured(population);
         Target {
+            secured: secured.map(|tls| (format!("{:?} {}", tls.names, tls.insecure), tls)),
             ws: target.text.clone(),
             path: target.path.clone(),
             destinations: target.destinations.clone(),

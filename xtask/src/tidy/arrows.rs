@@ -24,7 +24,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     // A run that never was, for tests.
     ("fixtures", &["samples", "units"]),
     ("fleet", &["run", "host", "plan", "samples", "units"]),
-    ("clients", &["fleet", "exporters", "engine", "net", "wire", "host", "run", "plan", "samples", "units"]),
+    (
+        "clients",
+        &["fleet", "exporters", "engine", "net", "tls", "wire", "host", "run", "plan", "samples", "units"],
+    ),
     ("lab", &["host", "samples", "stats", "store", "units"]),
     (
         "cli",

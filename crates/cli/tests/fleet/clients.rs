@@ -101,6 +101,41 @@ fn the_source_texts_line_connects_clients() {
 }
 
 #[test]
+fn clients_of_wss_are_secured_and_verify_the_server() {
+    let (server, agent) = (Serving::start(&["--threads", "1", "--tls"]), start(&[]));
+    let target = format!("ws=wss://{}/ws/echo", server.address);
+    let open = || {
+        let response = run(program("curl", &["-k"]), &[&format!("https://{}/stats", server.address)]);
+        response.json()["open"].as_u64().unwrap() - 1
+    };
+    let added = agent.add(&format!("{target}&count=5&ping=200ms&insecure=true"));
+    assert_eq!(added.status, 200, "{added:?}");
+    agent.wait_for_connected(5);
+    assert_eq!(open(), 5);
+    // Longer than a record of TLS.
+    let text = "x".repeat(20_000);
+    let sent = agent.curl("/clients/3", &["-H", "content-type: text/plain", "--data", &text]);
+    assert_eq!(sent.status, 200, "{sent:?}");
+    until("pings of all", || agent.metric("throng_latency_seconds_count").unwrap() >= 10.0);
+    until("an echo of the text", || {
+        let shown = agent.curl("/clients/3", &[]).json();
+        shown["received"].as_array().unwrap().iter().any(|text| text.as_str().unwrap().starts_with("xxxx"))
+    });
+    let [full, resumed] = ["throng_tls_seconds_count", "throng_tls_resumed_seconds_count"]
+        .map(|name| agent.metric(name).unwrap_or(0.0));
+    assert_eq!(full + resumed, 5.0);
+    let deleted = agent.curl("/clients/3", &["-X", "DELETE"]);
+    assert_eq!((deleted.status, &deleted.json()["connected"]), (200, &json!(false)));
+    until("it is closed", || open() == 4);
+    // Nobody has issued its certificate.
+    agent.add(&format!("{target}&count=2"));
+    until("two are lost", || agent.curl("/clients?state=lost", &[]).paths().1 == 2);
+    let lost = agent.curl("/clients/6", &[]).json()["lost"].as_str().unwrap().to_owned();
+    assert!(lost.contains("tls") && lost.contains("unknown-issuer"), "{lost}");
+    assert_eq!((agent.curl("/clients?state=connected", &[]).paths().1, open()), (4, 4));
+}
+
+#[test]
 fn clients_that_are_lost_count_no_more_and_say_why() {
     let (server, agent) = (Serving::start(&["--threads", "1"]), start(&[]));
     let form = format!("ws={}&count=3", echo(&server));
@@ -148,7 +183,7 @@ fn what_is_wrong_is_refused_with_the_fix() {
     add("ws=ws://127.0.0.1:9/&count=many", 400, "count: \"many\" is not a count");
     add("ws=ws://127.0.0.1:9/&colour=red", 400, "\"colour\" is not a field; use ws, count, rate, ping");
     add("ws=http://127.0.0.1:9/", 400, "ws: use ws://HOST:PORT/PATH");
-    add("ws=wss://127.0.0.1:9/", 400, "wss");
+    add("ws=wss://127.0.0.1:9/&insecure=yes", 400, "insecure: must be true or false");
     add("ws=load.toml", 400, "only throng run takes a scenario file");
     add("ws=ws://127.0.0.1:99999/", 400, "is not a port");
     add("ws=ws://no-such-host.invalid/", 400, "has no address");

@@ -36,19 +36,17 @@ enum Came {
 }
 
 impl ClientShard {
-    /// The dial has succeeded: asks for the WebSocket.
+    /// What carries the bytes is open: asks for the WebSocket.
     pub(super) fn upgrade<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32) {
         let (now, nonce) = (cx.now(), self.random.bits());
-        let ClientShard { clients, random, tick, .. } = self;
+        let ClientShard { clients, random, .. } = self;
         let client = clients.get_mut(&number).expect("a connection belongs to a client");
-        tick.connect.record(now.since(client.since));
         (client.since, client.state) = (now, State::Upgrading(nonce));
-        let (path, host) = client.target.request(number, client.destination, random);
-        cx.send(k, UPGRADE_ROOM + path.len() + host.len(), |out| {
+        let target = client.target.clone();
+        let (path, host) = target.request(number, client.destination, random);
+        self.send(cx, k, UPGRADE_ROOM + path.len() + host.len(), |out| {
             let written = websocket::write_upgrade(out, &path, host, &key(nonce));
-            let written = written.expect("there is room for the request");
-            tick.counts.bytes_out += written as u64;
-            written
+            written.expect("there is room for the request")
         });
     }
 
@@ -183,22 +181,16 @@ impl ClientShard {
 
     fn close<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, code: Option<u16>) {
         let mask = Some(self.mask());
-        let counts = &mut self.tick.counts;
-        cx.send(k, MAX_HEADER + MAX_CONTROL, |out| {
-            let written = websocket::write_close(out, code, mask).expect("there is room for a control frame");
-            counts.bytes_out += written as u64;
-            written
+        self.send(cx, k, MAX_HEADER + MAX_CONTROL, |out| {
+            websocket::write_close(out, code, mask).expect("there is room for a control frame")
         });
     }
 
     pub(super) fn send_frame<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, opcode: Opcode, payload: &[u8]) {
         let mask = Some(self.mask());
-        let counts = &mut self.tick.counts;
-        cx.send(k, MAX_HEADER + payload.len(), |out| {
-            let written = websocket::write_frame(out, opcode, true, mask, payload);
-            let written = written.expect("there is room for a frame of ours");
-            counts.bytes_out += written as u64;
-            written
+        self.send(cx, k, MAX_HEADER + payload.len(), |out| {
+            websocket::write_frame(out, opcode, true, mask, payload)
+                .expect("there is room for a frame of ours")
         });
     }
 

@@ -45,7 +45,7 @@ impl Stage {
         let ports = Ports { list: (10_000..60_000).collect(), inside: 0 };
         let share = TupleShare::ALL;
         let tuples = Tuples::new(SourcePool::Loopback4, ports, [0], share, 1);
-        let target = Arc::new(Target::new(&plan.populations[0].target, tuples.into()));
+        let target = Arc::new(Target::new(&plan.populations[0], tuples.into()));
         Stage { net, shard, orders, target, taken: Arc::default(), last: 0 }
     }
 
