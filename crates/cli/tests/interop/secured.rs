@@ -3,7 +3,9 @@
 mod certificates;
 mod conversations;
 mod faults;
+mod figures;
 mod http2;
+mod mixed;
 mod nginx;
 mod servers;
 mod serving;
