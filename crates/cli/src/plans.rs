@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn certificates_of_elsewhere_are_no_files_of_this_machine() {
         let flags = Flags::new("https://127.0.0.1/").with(&flag::CACERT, "/etc/hostname");
-        let mut plan = elsewhere(&flags, None, |_| None).unwrap();
+        let mut plan = elsewhere(&flags, None, |_| None).map_err(|failure| failure.lines).unwrap();
         let texts = plan.all_populations_mut().flat_map(|population| population.tls.files());
         assert_eq!(texts.map(|(_, pem)| pem.text.clone()).collect::<Vec<_>>(), [""]);
         let why = with_certificates(plan, |name| Err(format!("{name} was not sent"))).unwrap_err();
