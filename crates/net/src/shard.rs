@@ -17,6 +17,9 @@ mod cx;
 /// Input that a program left unconsumed is buffered up to this size; then the connection is not read until the program
 /// consumes some. Four times the largest head that `wire` accepts.
 const LEFTOVER_LIMIT: usize = 64 * 1024;
+/// Bytes of new input that are copied after a leftover: enough to complete a record of TLS (2^14 + 2,048 + 5), the longest unit that
+/// a program reads at once.
+const JOINED: usize = 19 * 1024;
 /// Timers handled between two polls of the network, so that a burst of them does not starve it.
 const TIMERS_A_TURN: usize = 256;
 
@@ -215,21 +218,53 @@ impl<I: Io, P: Program> Shard<I, P> {
     }
 
     fn feed(&mut self, k: Key, region: u16, len: u32) {
-        let input = self.scratch.bytes(region, len);
-        if self.cx.slab.is(k, slab::LEFTOVER) {
-            let leftover =
-                self.cx.leftovers.get_mut(&k.index).expect("the slab says that there is a leftover");
-            leftover.bytes.extend_from_slice(input);
-            return self.feed_leftover(k);
-        }
+        let begin = if self.cx.slab.is(k, slab::LEFTOVER) { self.join(k, region, len) } else { Some(0) };
+        let Some(begin) = begin else { return };
+        let input = &mut self.scratch.bytes(region, len)[begin..];
         self.cx.io.begin_call();
         let used = self.program.bytes(&mut self.cx, k, input);
         self.cx.flush();
         if used < input.len() && self.cx.slab.is_live(k) {
             self.cx.slab.set(k, slab::LEFTOVER);
             let own = self.cx.leftovers.get(&k.index).map_or(0, |leftover| leftover.own);
-            self.cx.leftovers.insert(k.index, Leftover { bytes: input[used..].to_vec(), held: false, own });
+            let bytes = input[used..].to_vec();
+            let held = bytes.len() >= LEFTOVER_LIMIT;
+            if held {
+                self.cx.io.hold(k);
+            }
+            self.cx.leftovers.insert(k.index, Leftover { bytes, held, own });
         }
+    }
+
+    /// Offers the leftover input with what has come after it. Returns where in it to go on: of a bulk transfer only as much is copied as
+    /// completes what was left over.
+    fn join(&mut self, k: Key, region: u16, len: u32) -> Option<usize> {
+        let input = self.scratch.bytes(region, len);
+        let leftover = self.cx.leftovers.get_mut(&k.index).expect("the slab says that there is a leftover");
+        if leftover.own > 0 || leftover.held || input.len() <= JOINED {
+            leftover.bytes.extend_from_slice(input);
+            self.feed_leftover(k);
+            return None;
+        }
+        let left = leftover.bytes.len();
+        let mut bytes = std::mem::take(&mut leftover.bytes);
+        self.cx.leftovers.remove(&k.index);
+        bytes.extend_from_slice(&input[..JOINED]);
+        let used = self.call(|program, cx| program.bytes(cx, k, &mut bytes));
+        if !self.cx.slab.is_live(k) {
+            return None;
+        }
+        let asked = self.cx.leftovers.remove(&k.index);
+        if used >= left && asked.is_none() {
+            self.cx.slab.unset(k, slab::LEFTOVER);
+            return Some(used - left);
+        }
+        bytes.drain(..used);
+        bytes.extend_from_slice(&self.scratch.bytes(region, len)[JOINED..]);
+        let own = asked.map_or(0, |leftover| leftover.own);
+        self.cx.leftovers.insert(k.index, Leftover { bytes, held: false, own });
+        self.feed_leftover(k);
+        None
     }
 
     /// Offers the leftover input again: more has arrived, or the connection can be written to again.

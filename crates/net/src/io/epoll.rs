@@ -22,7 +22,7 @@ use rustix::{
 use units::{Clock, Nanos};
 
 use self::{poll::Poll, send::BlockedSend};
-use super::{Close, Done, Gone, Io, OUT_BYTES, REGION, REGIONS, Scratch, What, socket};
+use super::{Close, Done, Gone, Io, OUT_BYTES, REGION, REGIONS, Scratch, What, bulk_regions, socket};
 use crate::{machine::SharedListener, slab::Key};
 
 mod open;
@@ -81,6 +81,8 @@ const HELD: u8 = 16;
 const WRITES: u8 = 32;
 /// It was reset before its dial completed, and querying the result has consumed the error.
 const RESET: u8 = 64;
+/// It has filled a region, and is read in larger pieces.
+const BULK: u8 = 128;
 
 /// One thread's epoll instance and sockets.
 pub struct Epoll {
@@ -208,6 +210,7 @@ impl Epoll {
     /// Receives from up to [`REGIONS`] readable connections into the scratch.
     fn receive(&mut self, scratch: &mut Scratch) {
         let mut region = 0;
+        let bulk = bulk_regions(self.readable.len());
         for _ in 0..self.readable.len().min(REGIONS) {
             let k = self.readable.pop_front().expect("as many as were counted");
             if !self.is_current(k) {
@@ -218,21 +221,25 @@ impl Epoll {
             if self.place(k).flags & HELD == 0
                 && let Some(socket) = self.socket(k)
             {
-                let received = recv(socket, scratch.region(region), RecvFlags::DONTWAIT);
+                let count = if self.places[k.index as usize].flags & BULK == 0 { 1 } else { bulk };
+                let received = recv(socket, scratch.regions(region, count), RecvFlags::DONTWAIT);
                 let received = received.map(|(len, _)| len);
-                self.handle_received(k, region, received);
-                region += u16::from(matches!(received, Ok(1..)));
+                self.handle_received(k, region, usize::from(count) * REGION, received);
+                region += if matches!(received, Ok(1..)) { count } else { 0 };
             }
         }
     }
 
-    fn handle_received(&mut self, k: Key, region: u16, received: rustix::io::Result<usize>) {
+    /// `room`: bytes that might have been received.
+    fn handle_received(&mut self, k: Key, region: u16, room: usize, received: rustix::io::Result<usize>) {
         match received {
             Ok(0) if self.place(k).flags & RESET != 0 => self.report(k, What::Gone(Gone::Reset)),
             Ok(0) => self.report(k, What::Gone(Gone::Ended)),
             Ok(len) => {
                 self.report(k, What::Bytes { region, len: len as u32 });
-                if len == REGION || self.place(k).flags & OVER != 0 {
+                let place = self.place(k);
+                place.flags = if len < REGION { place.flags & !BULK } else { place.flags | BULK };
+                if len == room || place.flags & OVER != 0 {
                     self.list(k, false);
                 }
             }

@@ -325,7 +325,7 @@ impl Io for SimIo {
         let regions = REGIONS.min(self.world.borrow().readable(self.host)) as u16;
         let mut region = 0u16;
         loop {
-            let into = (region < regions).then(|| scratch.region(region));
+            let into = (region < regions).then(|| scratch.regions(region, 1));
             let event = self.world.borrow_mut().next_event(self.host, into);
             let Some(Event { end, mut done }) = event else { break };
             match &mut done.what {

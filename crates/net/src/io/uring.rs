@@ -88,6 +88,8 @@ const LISTED: u8 = 16;
 const OVER: u8 = 32;
 /// Its input is left where it is.
 const HELD: u8 = 64;
+/// It has filled a region, and is read in larger pieces.
+const BULK: u8 = 128;
 
 /// One thread's rings.
 pub struct Uring {
@@ -109,6 +111,8 @@ pub struct Uring {
     readable: VecDeque<Key>,
     /// Receives of which the completions have not been read: they own their regions of the scratch.
     receiving: usize,
+    /// Regions that a receive of a bulk transfer may fill in this turn.
+    bulk: u16,
     out: Box<[u8]>,
     out_used: usize,
     sends: Vec<(Key, Sent)>,
@@ -165,6 +169,7 @@ impl Uring {
             done: VecDeque::with_capacity(BATCH),
             readable: VecDeque::with_capacity(REGIONS),
             receiving: 0,
+            bulk: 1,
             out: vec![0; OUT_BYTES].into_boxed_slice(),
             out_used: 0,
             sends: Vec::with_capacity(BATCH),

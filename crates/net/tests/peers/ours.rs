@@ -116,6 +116,7 @@ impl Ours {
                 }
                 echo(cx, &input[..size])
             }
+            Take::Units(size) => input.len() - input.len() % size,
             Take::Hoard(_) if released => input.len(),
             Take::Hoard(enough) => {
                 if input.len() >= enough {

@@ -9,7 +9,7 @@ use crate::{
         Order,
         Say::{self, Nothing, Out, Pieces, Static},
         Step::*,
-        Take::{self, All, Echo, Hoard, Requests},
+        Take::{self, All, Echo, Hoard, Requests, Units},
         Way,
     },
     stage::check,
@@ -142,6 +142,16 @@ fn input_left_where_it_is_holds_the_peer() {
     for (over, log) in check(case, &[Opened, Bytes(2_000_000), ENDED]) {
         // What was received in the same turn may still come on top of the limit.
         assert!(log.offered_max < LEFT + 8 * net::io::REGION, "not held over {over:?}: {}", log.offered_max);
+    }
+}
+
+#[test]
+fn a_bulk_transfer_of_units_that_end_anywhere() {
+    // A byte more than a region takes, so that each receive leaves something over; a record of TLS; longer than what is joined.
+    for size in [7, net::io::REGION + 1, 16_406, 40_000, 60_000] {
+        let all = 2_000_000 / size * size;
+        let steps = Box::leak(Box::new([Send(all), Close]));
+        check(Case::new("units", ours(Nothing, Units(size)), steps), &[Opened, Bytes(all), ENDED]);
     }
 }
 

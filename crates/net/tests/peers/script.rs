@@ -48,6 +48,8 @@ pub(crate) enum Take {
     Echo,
     /// Takes one request of this many bytes per call, responds, and asks to be called again.
     Requests(usize),
+    /// Takes what is there of units of this many bytes, as far as they are whole.
+    Units(usize),
     /// Takes nothing for 30 ms after this much has been offered, then everything.
     Hoard(usize),
 }

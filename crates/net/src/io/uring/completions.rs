@@ -3,7 +3,7 @@
 use io_uring::cqueue;
 
 use super::{
-    ACCEPTING, OPENING, OVER, OVER_SIGNALS, Uring,
+    ACCEPTING, BULK, OPENING, OVER, OVER_SIGNALS, Uring,
     op::{Op, from_user_data},
 };
 use crate::{
@@ -90,8 +90,14 @@ impl Uring {
         match result {
             1.. => {
                 self.report(k, What::Bytes { region, len: result as u32 });
-                // A full region, or an end after the bytes: no further event will come for what is left.
-                if result as usize == REGION || self.is(k, OVER) {
+                let room = usize::from(self.regions(k)) * REGION;
+                if (result as usize) < REGION {
+                    self.unset(k, BULK);
+                } else {
+                    self.set(k, BULK);
+                }
+                // As much as there was room for, or an end after the bytes: no further event will come for what is left.
+                if result as usize == room || self.is(k, OVER) {
                     self.list(k);
                 }
             }

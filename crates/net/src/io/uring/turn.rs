@@ -3,10 +3,11 @@
 use io_uring::opcode;
 use units::Nanos;
 
-use super::{HELD, LISTED, Mode, Op, Uring, ring::Ring, user_data};
+use super::{BULK, HELD, LISTED, Mode, Op, Uring, ring::Ring, user_data};
 use crate::{
-    io::{REGION, REGIONS, Scratch},
+    io::{REGIONS, Scratch, bulk_regions},
     machine::timespec,
+    slab::Key,
 };
 
 /// How long to wait for a receive that was not over when its submission returned.
@@ -16,6 +17,7 @@ impl Uring {
     /// Receives from up to [`REGIONS`] readable connections into the scratch.
     pub(super) fn receive(&mut self, scratch: &mut Scratch) {
         let mut region = 0;
+        self.bulk = bulk_regions(self.readable.len());
         for _ in 0..self.readable.len().min(REGIONS) {
             let k = self.readable.pop_front().expect("as many as were counted");
             if !self.is_current(k) {
@@ -27,8 +29,9 @@ impl Uring {
                 continue;
             }
             let (_, fd) = self.place(k);
-            let into = scratch.region(region);
-            let entry = opcode::Recv::new(fd, into.as_mut_ptr(), REGION as u32)
+            let count = self.regions(k);
+            let into = scratch.regions(region, count);
+            let entry = opcode::Recv::new(fd, into.as_mut_ptr(), into.len() as u32)
                 .flags(libc::MSG_DONTWAIT)
                 .build()
                 .user_data(user_data(Op::Receive, region, k));
@@ -36,7 +39,7 @@ impl Uring {
             // one of these operations has completed.
             unsafe { self.push(k, &[entry]) };
             self.receiving += 1;
-            region += 1;
+            region += count;
         }
         self.submit();
         self.reap();
@@ -45,6 +48,11 @@ impl Uring {
             self.sleep(self.clock.now() + MOMENT);
             self.reap();
         }
+    }
+
+    /// Regions that a receive from `k` may fill in this turn.
+    pub(super) fn regions(&self, k: Key) -> u16 {
+        if self.is(k, BULK) { self.bulk } else { 1 }
     }
 
     /// Hands over what is queued, and sleeps until a completion has come or until that time.
