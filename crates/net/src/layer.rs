@@ -7,7 +7,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use crate::{Cx, Io, Key};
+use crate::{Cx, Io, Key, machine::return_freed_memory};
 
 /// A layer, with what it keeps of each connection of a shard; a connection is known by its index.
 pub trait Layer {
@@ -47,6 +47,9 @@ pub trait Layer {
 
     /// The connection is no more.
     fn end(&mut self, index: u32);
+
+    /// Frees what it has kept for more connections than are being opened now. Returns whether that was much.
+    fn shrink(&mut self) -> bool;
 }
 
 /// What a layer made of input, with the bytes that were used for it.
@@ -135,6 +138,13 @@ impl<E> Layered<E> {
     /// Bytes that the program has left over.
     pub fn leftover_len(&self, index: u32) -> usize {
         self.leftovers.get(&index).map_or(0, Vec::len)
+    }
+
+    /// Returns the memory of openings to the system, after a peak of them.
+    pub fn shrink(&mut self) {
+        if self.layer.shrink() {
+            return_freed_memory();
+        }
     }
 
     /// The connection is no more.

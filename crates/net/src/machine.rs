@@ -28,6 +28,16 @@ pub fn raise_open_files() -> io::Result<u32> {
     Ok(limit.maximum.unwrap_or(MAX_SLOTS).min(MAX_SLOTS) as u32)
 }
 
+/// Returns freed memory to the kernel. The allocator keeps what is not at the end of its heap, in case it is needed again. Takes
+/// milliseconds: for after a peak.
+pub(crate) fn return_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: it takes no pointer, and locks the allocator itself.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// Standard input, output and error stay in every table.
 const STREAMS: RawFd = 3;
 

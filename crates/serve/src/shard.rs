@@ -170,6 +170,7 @@ impl<H: Handler> Program for ServerShard<H> {
 
     fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
         let next = self.acceptor.pace(cx, &self.stats);
+        self.out.layer.iter_mut().for_each(|layer| layer.shrink());
         if !self.acceptor.is_stopping() {
             return next;
         }

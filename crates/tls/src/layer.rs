@@ -23,7 +23,9 @@ pub mod trial;
 /// bound.
 const MAX_WITHOUT_DATA: u8 = 32;
 /// Connections whose tickets are waited for at once: what rustls needs to read them is kept for these.
-const MAX_AWAITING_TICKETS: usize = 64;
+const MAX_AWAITING_TICKETS: usize = 256;
+/// Handshakes at once whose memory is returned once most of them are over: some megabytes.
+const PEAK: usize = 1024;
 /// What announces the end, and a fatal alert, before its number (RFC 8446 section 6).
 const WARNING: u8 = 1;
 const FATAL: u8 = 2;
@@ -43,6 +45,8 @@ pub struct Tls {
     captured: Arc<Captured>,
     held: Vec<Held>,
     handshakes: HashMap<u32, Box<Handshake>>,
+    /// Most handshakes at once since [`Layer::shrink`] freed something.
+    peak: usize,
     /// Own output that has not been taken yet.
     output: HashMap<u32, Vec<u8>>,
     /// The beginning of a message that comes in several records.
@@ -104,6 +108,7 @@ impl Tls {
             captured,
             held: Vec::new(),
             handshakes: HashMap::new(),
+            peak: 0,
             output: HashMap::new(),
             partial: HashMap::new(),
             awaiting_tickets: HashMap::new(),
@@ -330,6 +335,7 @@ impl Layer for Tls {
             Side::Server(config) => Handshake::server(config)?,
         };
         self.handshakes.insert(index, Box::new(handshake));
+        self.peak = self.peak.max(self.handshakes.len());
         self.shake_hands(index, &mut []).map(|_| ())
     }
 
@@ -389,5 +395,16 @@ impl Layer for Tls {
         self.output.remove(&index);
         self.partial.remove(&index);
         self.awaiting_tickets.remove(&index);
+    }
+
+    fn shrink(&mut self) -> bool {
+        let under_way = self.handshakes.len();
+        if self.peak < PEAK || under_way > self.peak / 8 {
+            return false;
+        }
+        self.peak = under_way;
+        self.handshakes.shrink_to_fit();
+        self.output.shrink_to_fit();
+        true
     }
 }

@@ -203,3 +203,17 @@ proptest! {
         prop_assert!(taken.is_err() || (3..5).contains(&at), "{taken:?}");
     }
 }
+
+#[test]
+fn a_peak_of_handshakes_is_over_once() {
+    let mut tls = client(&server()).layer().expect("the settings are right");
+    for (peak, is_much) in [(1_000, false), (2_000, true), (500, false), (1_500, true)] {
+        (0..peak).for_each(|index| tls.open(index, 0).expect("a handshake can begin"));
+        assert!(!tls.shrink(), "{peak} are under way");
+        (200..peak).for_each(|index| tls.end(index));
+        assert!(!tls.shrink() || peak >= 1_600, "many of {peak} are under way");
+        (0..peak).for_each(|index| tls.end(index));
+        assert_eq!(tls.shrink(), is_much && peak < 1_600, "{peak} are over");
+        assert!(!tls.shrink(), "they are over already");
+    }
+}

@@ -125,6 +125,7 @@ impl Client {
 
     fn flush(&mut self, now: Nanos) {
         let (waiting, owed) = (self.waiting(), self.owed());
+        self.layer.iter_mut().for_each(|layered| layered.shrink());
         let tick = &mut self.tick;
         tick.until = now;
         tick.index = self.tick_ends.0 / self.job.period.0 - 1;

@@ -103,6 +103,10 @@ impl Layer for Xor {
             *conn = (None, false);
         }
     }
+
+    fn shrink(&mut self) -> bool {
+        false
+    }
 }
 
 /// The server's end, over which a protocol responds to the input so far of a connection: returns how much of it was used, and the response.
