@@ -5,6 +5,7 @@ A measurement is an executable beside this file that calls `main` with its name 
 """
 
 import argparse
+import collections
 import contextlib
 import ctypes
 import datetime
@@ -203,19 +204,28 @@ class Serve(Served):
 class Nginx(Served):
     """nginx with one worker that answers `Hello World!` to everything; its counts are on a port of their own."""
 
-    def __init__(self, bench, cpu=None, listen=""):
-        """`listen`: further words of its `listen`: `ssl`, `http2`."""
+    def __init__(self, bench, cpu=None, listen="", more=""):
+        """`listen`: further words of its `listen`: `ssl`, `http2`; `more`: further directives of its server."""
         port, counts, folder = 8001, 8002, pathlib.Path(bench.scratch)
         text = (FOLDER / "nginx.conf").read_text().replace("PORT", f"{port} {listen}").replace("COUNTS", str(counts))
+        text = text.replace("# MORE", more)
         if "ssl" in listen:
             certificate(folder)
             text = text.replace("# TLS", f"ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;")
         (folder / "nginx.conf").write_text(text.replace("FOLDER", str(folder)))
+        (folder / "tls.log").unlink(missing_ok=True)
         words = ["nginx", "-p", folder, "-c", folder / "nginx.conf", "-e", folder / "nginx.err"]
         super().__init__(words, port, cpu, ask_at=counts)
+        self.folder = folder
 
     def counts(self):
         return [int(word) for word in re.findall(r"\d+", self.get("/status"))]
+
+    def handshakes(self):
+        """Requests by how their connections were secured, `.` or `r` (resumed), version, cipher; known once it has ended, and only
+        with a log."""
+        lines = (self.folder / "tls.log").read_text().splitlines()
+        return collections.Counter(tuple(line.split()) for line in lines)
 
     def open(self):
         return self.counts()[0] - 1
@@ -490,6 +500,10 @@ def versions(binary):
         "wrk": ["wrk", "-v"],
         "nginx": ["nginx", "-v"],
         "cc": ["cc", "--version"],
+        "openssl": ["openssl", "version"],
+        "curl": ["curl", "--version"],
+        "h2load": ["h2load", "--version"],
+        "k6": ["k6", "version"],
         "oha": ["oha", "--version"],
         "node": ["node", "--version"],
         "java": ["java", "-version"],

@@ -86,7 +86,7 @@ const BANS: &[Ban] = &[
     },
     Ban {
         words: &["Instant::now", "SystemTime::now"],
-        rooms: &["crates/units/src/clock.rs", "xtask/"],
+        rooms: &["crates/units/src/clock.rs", "xtask/", "bench/"],
         free_in_tests: true,
         cure: "take `now` as an argument, from units::Clock",
     },
@@ -98,6 +98,8 @@ const BANS: &[Ban] = &[
             "crates/lab/src/process.rs",
             "crates/host/src/remote",
             "crates/fleet/",
+            // Programs that throng is compared with.
+            "bench/",
         ],
         free_in_tests: true,
         cure: "sockets are opened in net, exporters, host/remote and fleet",
