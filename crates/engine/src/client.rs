@@ -35,6 +35,7 @@ mod layered;
 mod level;
 mod lives;
 mod open_loop;
+mod pings;
 mod requests;
 mod responses;
 mod ticks;
@@ -65,6 +66,9 @@ pub struct Client {
     failures: Vec<u8>,
     /// If the protocol has its own timeouts: what else each connection's timer is for, by index.
     timers: Vec<Nanos>,
+    /// Where messages go out at intervals and none waits for the reply to another: when the next one of each connection is due,
+    /// by index.
+    pings: Vec<Nanos>,
     lives: Lives,
     /// Surplus connections are still searched for below this index.
     surplus_below: u32,
@@ -106,6 +110,7 @@ impl Client {
             calls_left: Vec::new(),
             failures: Vec::new(),
             timers: Vec::new(),
+            pings: Vec::new(),
             lives: Lives::new(part.places),
             surplus_below: 0,
             full_load: FullLoad::NEVER,
@@ -177,6 +182,7 @@ impl Program for Client {
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Some(due) = self.handle_timer(cx, k) else { return };
         match self.conn(k).state() {
+            State::Busy if self.has_pings() => self.ping_or_time_out(cx, k),
             State::Dialling | State::Securing | State::Upgrading | State::Busy => self.timed_out(cx, k),
             State::Idle | State::Disconnected if self.draining => self.wake_at(cx, k, Nanos::NEVER),
             State::Idle | State::Disconnected if self.pacer.is_paused() => self.put_off(cx, k),

@@ -36,8 +36,10 @@ pub(crate) struct Connections {
 #[derive(Debug)]
 struct Held {
     session: Session,
-    /// Index of the exchange that began last of those under way.
-    exchange: u32,
+    /// Indices of the exchanges under way that began first and last: the two ends of their chain. Servers mostly respond in the order
+    /// of the requests, so that the one that ends is the first, and is found at once.
+    oldest: u32,
+    latest: u32,
 }
 
 const _: () = {
@@ -80,17 +82,23 @@ impl Connections {
         self.in_state[to as usize] += 1;
         if conn.session != NOTHING {
             let held = self.sessions.at(conn.session);
-            if held.exchange != NOTHING {
-                let first = self.exchanges.seen(held.exchange).first;
+            if held.oldest != NOTHING {
+                let first = self.exchanges.seen(held.oldest).first;
                 self.resolved += u64::from(first && from.is_opening() && !to.is_opening());
             }
-            while held.exchange != NOTHING && !to.is_under_way() {
-                let Exchange { first, next, .. } = *self.exchanges.seen(held.exchange);
+            while held.oldest != NOTHING && !to.is_under_way() {
+                let Exchange { first, next, .. } = *self.exchanges.seen(held.oldest);
                 self.outstanding -= u32::from(first);
-                self.exchanges.end(held.exchange);
-                held.exchange = next;
+                self.exchanges.end(held.oldest);
+                held.oldest = next;
+            }
+            if held.oldest == NOTHING {
+                held.latest = NOTHING;
             }
             let stays = to.is_under_way() || to == State::Idle && !held.session.is_between_messages();
+            if to == State::Idle {
+                held.session.rest();
+            }
             if !stays {
                 // What it has of its own, it gives back.
                 held.session = Session::Tcp;
@@ -107,7 +115,7 @@ impl Connections {
     pub(crate) fn open_session(&mut self, index: u32, session: impl FnOnce() -> Session) {
         let conn = &mut self.records[index as usize];
         if conn.session == NOTHING {
-            conn.session = self.sessions.begin(Held { session: session(), exchange: NOTHING });
+            conn.session = self.sessions.begin(Held { session: session(), oldest: NOTHING, latest: NOTHING });
         }
     }
 
@@ -116,28 +124,36 @@ impl Connections {
     pub(crate) fn begin(&mut self, index: u32, exchange: Exchange, session: impl FnOnce() -> Session) -> u32 {
         self.open_session(index, session);
         let held = self.sessions.at(self.records[index as usize].session);
-        assert!(held.exchange == NOTHING || held.session.has_place(), "no place for an exchange: {index}");
+        assert!(held.oldest == NOTHING || held.session.has_place(), "no place for an exchange: {index}");
         self.outstanding += u32::from(exchange.first);
-        held.exchange = self.exchanges.begin(Exchange { next: held.exchange, ..exchange });
-        held.exchange
+        let at = self.exchanges.begin(Exchange { next: NOTHING, ..exchange });
+        match held.latest {
+            NOTHING => held.oldest = at,
+            before => self.exchanges.at(before).next = at,
+        }
+        held.latest = at;
+        at
     }
 
     /// An exchange of a connection ends; the connection is idle with its last one.
     pub(crate) fn end_exchange(&mut self, index: u32, at: u32) -> Exchange {
         let exchange = *self.exchanges.seen(at);
         let held = self.sessions.at(self.records[index as usize].session);
-        if held.exchange == at && exchange.next == NOTHING {
+        if held.oldest == at && exchange.next == NOTHING {
             self.transition(index, State::Idle);
             return exchange;
         }
-        if held.exchange == at {
-            held.exchange = exchange.next;
+        if held.oldest == at {
+            held.oldest = exchange.next;
         } else {
-            let mut before = held.exchange;
+            let mut before = held.oldest;
             while self.exchanges.seen(before).next != at {
                 before = self.exchanges.seen(before).next;
             }
             self.exchanges.at(before).next = exchange.next;
+            if held.latest == at {
+                held.latest = before;
+            }
         }
         self.outstanding -= u32::from(exchange.first);
         self.exchanges.end(at);
@@ -151,6 +167,17 @@ impl Connections {
     /// The session of a connection that has one.
     pub(crate) fn session(&mut self, index: u32) -> &mut Session {
         &mut self.sessions.at(self.records[index as usize].session).session
+    }
+
+    /// The session of a connection, where it has one.
+    pub(crate) fn find_session(&mut self, index: u32) -> Option<&mut Session> {
+        let session = self.records[index as usize].session;
+        (session != NOTHING).then(|| &mut self.sessions.at(session).session)
+    }
+
+    /// Whether something of an earlier order waits for the server, besides what waits for the socket.
+    pub(crate) fn is_blocked(&self, index: u32) -> bool {
+        self[index].session != NOTHING && self.held(index).session.is_blocked()
     }
 
     /// Whether an idle connection keeps nothing but its record.
@@ -170,7 +197,17 @@ impl Connections {
 
     /// Index of the exchange that began last on a connection which has one.
     pub(crate) fn latest(&self, index: u32) -> u32 {
-        self.held(index).exchange
+        self.held(index).latest
+    }
+
+    /// Index of the exchange that began first on a connection which has one; its successor is [`Exchange::next`].
+    pub(crate) fn oldest(&self, index: u32) -> u32 {
+        self.held(index).oldest
+    }
+
+    /// Whether several are under way on a connection which has one.
+    pub(crate) fn has_several(&self, index: u32) -> bool {
+        self.oldest(index) != self.latest(index)
     }
 
     /// The exchange that began last on a connection which has one: its only one, where the protocol allows no more.
@@ -194,17 +231,17 @@ impl Connections {
         self.exchanges.at(at)
     }
 
-    /// The exchanges of a connection, each with its index; the latest first.
+    /// The exchanges of a connection, each with its index; the oldest first.
     pub(crate) fn exchanges(&self, index: u32) -> impl Iterator<Item = (u32, &Exchange)> {
-        let latest = if self[index].session == NOTHING { NOTHING } else { self.latest(index) };
+        let oldest = if self[index].session == NOTHING { NOTHING } else { self.oldest(index) };
         let seen = |at: u32| (at != NOTHING).then(|| (at, self.exchanges.seen(at)));
-        std::iter::successors(seen(latest), move |(_, exchange)| seen(exchange.next))
+        std::iter::successors(seen(oldest), move |(_, exchange)| seen(exchange.next))
     }
 
     /// A connection that has a session, with it and the exchange that input belongs to where there is one, and its index.
     pub(crate) fn reading(&mut self, index: u32) -> (u32, &mut Conn, &mut Session, Option<&mut Exchange>) {
-        let Held { session, exchange } = self.held(index);
-        let at = session.reads(*exchange);
+        let Held { session, latest, .. } = self.held(index);
+        let at = session.reads(*latest);
         let (conn, session, exchange) = self.parts(index, at);
         (at, conn, session, exchange)
     }

@@ -20,7 +20,7 @@ pub(crate) struct Exchange {
     pub(crate) content: u64,
     /// The number of the message that was sent.
     pub(crate) nth: u32,
-    /// The next one on the same session, where there is one.
+    /// The one that began next on the same session, where there is one.
     pub(crate) next: u32,
     /// The operation that it is.
     pub(crate) at: u16,

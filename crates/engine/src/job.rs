@@ -95,9 +95,22 @@ impl Job {
         }
     }
 
+    /// The time from one message of a connection to the next, where several go out in turn on WebSockets of their own and none
+    /// waits for the reply to another.
+    pub(crate) fn overlapping(&self) -> Option<Nanos> {
+        match self.op(0) {
+            Op::Ping(_, every)
+                if *every > Nanos::ZERO && self.protocol.has_tunnels() && self.load.rate().is_none() =>
+            {
+                Some(*every)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether HTTP/2 is spoken.
     pub(crate) fn is_http2(&self) -> bool {
-        matches!(self.protocol, Protocol::Http2(_))
+        self.protocol.is_http2()
     }
 
     /// How many connections stay open without a request, where they are dialled on demand.

@@ -40,7 +40,7 @@ impl Op {
 
     /// Whether it may begin while others of its connection are under way, where the protocol has room for that.
     pub(crate) fn may_overlap(&self) -> bool {
-        matches!(self, Op::Request(_) | Op::Exchange(_))
+        matches!(self, Op::Request(_) | Op::Exchange(_) | Op::Ping(..))
     }
 
     /// Whether it begins with something that goes out.
@@ -54,7 +54,10 @@ pub(crate) fn compile(population: &Population, first_step: u16) -> (Vec<Op>, Vec
     let (steps, then) = match &population.activity {
         Activity::Idle => return (vec![Op::Stay], vec![first_step]),
         Activity::Ping { every, text } => {
-            return (vec![Op::Ping(Message::new(text, Check::echo()), *every)], vec![first_step]);
+            // Of several WebSockets on a connection each has its turn in this time.
+            let streams = population.streams.filter(|_| !population.target.scheme.has_requests());
+            let every = Nanos(every.0 / u64::from(streams.unwrap_or(1)));
+            return (vec![Op::Ping(Message::new(text, Check::echo()), every)], vec![first_step]);
         }
         Activity::Steps { steps, then } => (steps, then),
     };

@@ -21,6 +21,7 @@ pub(crate) mod http2;
 #[cfg(test)]
 pub(crate) mod streams;
 mod tcp;
+mod tunnels;
 mod websocket;
 
 /// The protocol of a population's connections, with what all of them share.
@@ -29,6 +30,8 @@ pub(crate) enum Protocol {
     Http1,
     Http2(http2::Http2),
     WebSocket(websocket::Upgrade),
+    /// WebSocket over HTTP/2.
+    Tunnels(tunnels::Connect),
     Tcp,
     #[cfg(test)]
     Streams,
@@ -41,6 +44,7 @@ pub(crate) enum Session {
     Http1(http1::State),
     Http2(Box<http2::State>),
     WebSocket(websocket::State),
+    Tunnels(Box<tunnels::State>),
     Tcp,
     #[cfg(test)]
     Streams(streams::Session),
@@ -162,15 +166,33 @@ impl Protocol {
                 None => Protocol::Http1,
                 Some(streams) => Protocol::Http2(http2::Http2::new(streams)),
             },
-            Scheme::Ws => Protocol::WebSocket(websocket::Upgrade::new(target)),
+            Scheme::Ws => match population.streams {
+                None => Protocol::WebSocket(websocket::Upgrade::new(target)),
+                Some(streams) => Protocol::Tunnels(tunnels::Connect::new(target, streams)),
+            },
             Scheme::Tcp => Protocol::Tcp,
         }
+    }
+
+    /// Whether HTTP/2 is spoken.
+    pub(crate) fn is_http2(&self) -> bool {
+        matches!(self, Protocol::Http2(_) | Protocol::Tunnels(_))
+    }
+
+    /// Whether a connection has several WebSockets.
+    pub(crate) fn has_tunnels(&self) -> bool {
+        matches!(self, Protocol::Tunnels(connect) if connect.streams() > 1)
+    }
+
+    /// Whether a session is open with what the server sends by itself.
+    pub(crate) fn is_opened_by_server(&self) -> bool {
+        matches!(self, Protocol::Http2(_))
     }
 
     /// Whether the server may send unsolicited data, so that the first input need not belong to a response.
     pub(crate) fn server_may_speak(&self) -> bool {
         match self {
-            Protocol::WebSocket(_) => true,
+            Protocol::WebSocket(_) | Protocol::Tunnels(_) => true,
             Protocol::Http1 | Protocol::Http2(_) | Protocol::Tcp => false,
             #[cfg(test)]
             Protocol::Streams => true,
@@ -180,7 +202,11 @@ impl Protocol {
     /// Whether sessions have something to do by themselves after a time: [`Session::poll_timeout`].
     pub(crate) fn has_timeouts(&self) -> bool {
         match self {
-            Protocol::Http1 | Protocol::Http2(_) | Protocol::WebSocket(_) | Protocol::Tcp => false,
+            Protocol::Http1
+            | Protocol::Http2(_)
+            | Protocol::WebSocket(_)
+            | Protocol::Tunnels(_)
+            | Protocol::Tcp => false,
             #[cfg(test)]
             Protocol::Streams => true,
         }
@@ -190,7 +216,7 @@ impl Protocol {
     pub(crate) fn is_known_by_dial(&self, has_request: bool) -> bool {
         match self {
             Protocol::Http1 => !has_request,
-            Protocol::Http2(_) | Protocol::WebSocket(_) => false,
+            Protocol::Http2(_) | Protocol::WebSocket(_) | Protocol::Tunnels(_) => false,
             Protocol::Tcp => true,
             #[cfg(test)]
             Protocol::Streams => true,
@@ -206,6 +232,7 @@ impl Protocol {
     pub(crate) fn session_of_dial(&self, random: &mut Random) -> Session {
         match self {
             Protocol::WebSocket(_) => Session::WebSocket(websocket::State::of_dial(random)),
+            Protocol::Tunnels(connect) => Session::Tunnels(connect.session(random)),
             _ => self.session(),
         }
     }
@@ -216,6 +243,7 @@ impl Protocol {
             Protocol::Http1 => Session::Http1(http1::State::new()),
             Protocol::Http2(http2) => Session::Http2(http2.session()),
             Protocol::WebSocket(_) => Session::WebSocket(websocket::State::open()),
+            Protocol::Tunnels(_) => unreachable!("it has a session from the dial on"),
             Protocol::Tcp => Session::Tcp,
             #[cfg(test)]
             Protocol::Streams => Session::Streams(streams::new()),
@@ -236,6 +264,10 @@ impl Protocol {
             }
             (Protocol::WebSocket(upgrade), Session::WebSocket(state)) => {
                 upgrade.send(state, destination, out);
+                true
+            }
+            (Protocol::Tunnels(connect), Session::Tunnels(state)) => {
+                connect.open(state, destination, out);
                 true
             }
             #[cfg(test)]
@@ -266,9 +298,17 @@ impl Protocol {
             (Op::Exchange(message), Session::Streams(session)) => {
                 streams::send(message, session, (stream, exchange), out);
             }
+            (Op::Ping(..), Session::Http2(state)) => http2::ping(state, (stream, exchange), out),
+            (Op::Exchange(message) | Op::Ping(message, _), Session::Tunnels(state)) => {
+                tunnels::send(message, state, Some((stream, exchange)), out);
+            }
+            (Op::Expect(check), Session::Tunnels(state)) => {
+                tunnels::expect(state, (stream, exchange));
+                exchange.expected = check.expected(&[]);
+            }
             (Op::Exchange(message) | Op::Ping(message, _), _) => {
                 exchange.await_message(is_between_messages);
-                self.send_message(message, Some(exchange), out);
+                self.send_message(message, None, Some(exchange), out);
             }
             (Op::Expect(check), _) => {
                 exchange.await_message(is_between_messages);
@@ -281,26 +321,29 @@ impl Protocol {
         }
     }
 
-    /// Sends a message; `exchange` awaits its reply.
+    /// Sends a message, on a connection with this session where it has one; `exchange` awaits its reply.
     pub(crate) fn send_message<I: Io>(
         &self,
         message: &Message,
+        session: Option<&mut Session>,
         exchange: Option<&mut Exchange>,
         out: &mut Out<'_, I>,
     ) {
-        match self {
-            Protocol::Http1 | Protocol::Http2(_) => unreachable!("messages are of ws:// and tcp://"),
-            Protocol::WebSocket(_) => websocket::send(message, exchange, out),
-            Protocol::Tcp => tcp::send(message, exchange, out),
-            #[cfg(test)]
-            Protocol::Streams => unreachable!("each of its messages is awaited"),
+        match (self, session) {
+            (Protocol::WebSocket(_), _) => websocket::send(message, exchange, out),
+            (Protocol::Tcp, _) => tcp::send(message, exchange, out),
+            (Protocol::Tunnels(_), Some(Session::Tunnels(state))) => tunnels::send(message, state, None, out),
+            _ => unreachable!("messages are of ws:// and tcp://"),
         }
     }
 
-    /// Takes leave of the server.
-    pub(crate) fn close<I: Io>(&self, out: &mut Out<'_, I>) {
-        if let Protocol::WebSocket(_) = self {
-            websocket::close(out);
+    /// Takes leave of the server, on a connection with this session where it has one.
+    pub(crate) fn close<I: Io>(&self, session: Option<&mut Session>, out: &mut Out<'_, I>) {
+        match (self, session) {
+            (Protocol::WebSocket(_), _) => websocket::close(out),
+            (_, Some(Session::Http2(state))) => http2::close(state, out),
+            (_, Some(Session::Tunnels(state))) => tunnels::close(state, out),
+            _ => {}
         }
     }
 }
@@ -308,8 +351,9 @@ impl Protocol {
 impl Session {
     /// Input is read at this time.
     pub(crate) fn begin_read(&mut self, now: Nanos) {
-        if let Session::Http2(state) = self {
-            state.begin_read(now);
+        match self {
+            Session::Http2(_) | Session::Tunnels(_) => http2::State::begin_read(now),
+            _ => {}
         }
     }
 
@@ -319,6 +363,7 @@ impl Session {
     pub(crate) fn reads(&self, latest: u32) -> u32 {
         match self {
             Session::Http2(state) => state.reads(),
+            Session::Tunnels(state) => state.reads(),
             Session::Http1(_) | Session::WebSocket(_) | Session::Tcp => latest,
             #[cfg(test)]
             Session::Streams(session) => session.borrow().reads(),
@@ -329,10 +374,16 @@ impl Session {
     pub(crate) fn has_place(&self) -> bool {
         match self {
             Session::Http2(state) => state.has_place(),
+            Session::Tunnels(state) => state.has_place(),
             Session::Http1(_) | Session::WebSocket(_) | Session::Tcp => false,
             #[cfg(test)]
             Session::Streams(session) => session.borrow().has_place(),
         }
+    }
+
+    /// Whether something of an earlier order waits for the server, besides what waits for the socket.
+    pub(crate) fn is_blocked(&self) -> bool {
+        matches!(self, Session::Tunnels(state) if state.is_blocked())
     }
 
     /// Cancels the exchange on `stream`, with a message to the server; false if only closing the connection can do that.
@@ -351,9 +402,9 @@ impl Session {
     /// When the protocol's own timer is due; never, if it has none.
     pub(crate) fn poll_timeout(&self) -> Nanos {
         match self {
-            Session::Http1(_) | Session::Http2(_) | Session::WebSocket(_) | Session::Tcp => Nanos::NEVER,
             #[cfg(test)]
             Session::Streams(session) => session.borrow().poll_timeout(),
+            _ => Nanos::NEVER,
         }
     }
 
@@ -382,6 +433,7 @@ impl Session {
             Session::Http1(state) => http1::handle_bytes(state, input, awaiting),
             Session::Http2(state) => http2::handle_bytes(state, input, awaiting),
             Session::WebSocket(state) => websocket::handle_bytes(state, input, awaiting),
+            Session::Tunnels(state) => tunnels::handle_bytes(state, input, awaiting),
             Session::Tcp => tcp::handle_bytes(input, awaiting),
             #[cfg(test)]
             Session::Streams(session) => streams::handle_bytes(session, input, awaiting),
@@ -401,10 +453,17 @@ impl Session {
     pub(crate) fn is_between_messages(&self) -> bool {
         match self {
             Session::WebSocket(state) => state.is_between_messages(),
-            Session::Http2(_) => false,
+            Session::Http2(_) | Session::Tunnels(_) => false,
             Session::Http1(_) | Session::Tcp => true,
             #[cfg(test)]
             Session::Streams(_) => false,
+        }
+    }
+
+    /// The connection is idle, and keeps its session.
+    pub(crate) fn rest(&mut self) {
+        if let Session::Http2(state) = self {
+            state.rest();
         }
     }
 

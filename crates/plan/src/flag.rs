@@ -178,10 +178,11 @@ flags! {
         .key(Number, "\"5s..45s\"",
             "http: idle time between a response and the next request, uniform or fixed; default 0, closed loop");
     PING: flag("ping", "TIME", Role::Work,
-        "ws:// and tcp://: interval between messages on each connection [default: 30s; 0: closed loop]")
+        "ws:// and tcp://: interval between messages on each connection [default: 30s; 0: closed loop]. http:// with --http2: \
+        interval between PINGs on each connection, whose replies are timed, instead of requests [default: requests]")
         .key(Number, "\"30s\"",
             "ws, tcp: interval between messages on each connection, the first after a random part of it; default \
-            30s");
+            30s. http with http2: interval between PINGs, instead of requests; default none");
     MESSAGE: flag("message", "TEXT", Role::Work,
         "Text of the message, whose echo is checked and timed. ws:// with '': a control ping, whose pong is timed \
         [default: ping; tcp://: none, open and hold only]")
@@ -202,11 +203,14 @@ flags! {
             "when to dial a connection again; planned: after a close announced by the server; never: not even \
             then; 1s..30s: also after a loss, with this back-off; default planned");
     HTTP2: flag("http2", "", Role::Work,
-        "http://, https://: HTTP/2, over TLS by ALPN, without it with prior knowledge [default: HTTP/1.1]")
+        "http://, https://, ws://, wss://: HTTP/2, over TLS by ALPN, without it with prior knowledge; WebSocket by extended \
+        CONNECT (RFC 8441) [default: HTTP/1.1]")
         .takes(Takes::Nothing)
-        .key(Truth, "true", "http, https: HTTP/2, over TLS by ALPN, without it with prior knowledge; default false");
-    STREAMS: flag("streams", "N", Role::Work, "--http2: requests at once on each connection [default: 1]")
-        .key(Number, "10", "http2: requests at once on each connection; default 1");
+        .key(Truth, "true", "http, https, ws, wss: HTTP/2, over TLS by ALPN, without it with prior knowledge; WebSocket by \
+            extended CONNECT (RFC 8441); default false");
+    STREAMS: flag("streams", "N", Role::Work,
+        "--http2: requests at once, or WebSockets, on each connection [default: 1]")
+        .key(Number, "10", "http2: requests at once, or WebSockets, on each connection; default 1");
     INSECURE: flag("insecure", "", Role::Work,
         "https://, wss://, tls://: accept any certificate")
         .short('k')

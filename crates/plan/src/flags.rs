@@ -13,6 +13,7 @@ use units::{Count, Nanos, ParseError, Rate, Spans};
 
 use self::load::Loaded;
 pub use self::load::a_rate;
+pub(crate) use self::load::between_pings;
 
 mod load;
 
@@ -300,9 +301,9 @@ impl<'f> FlagReader<'f> {
 
     /// HTTP/2: requests at once on a connection.
     fn streams(&mut self, scheme: Option<Scheme>) -> Option<u16> {
-        if scheme.is_some_and(|scheme| !scheme.has_requests()) {
+        if scheme.is_some_and(|scheme| !scheme.has_streams()) {
             for flag in [&flag::HTTP2, &flag::STREAMS] {
-                self.refuse(flag, "requires a target with http:// or https://");
+                self.refuse(flag, NO_STREAMS);
             }
             return None;
         }
@@ -341,10 +342,12 @@ impl<'f> FlagReader<'f> {
     /// How often WebSocket and TCP send, and what.
     fn message(&mut self, scheme: Option<Scheme>) -> Option<(Nanos, String)> {
         if scheme.is_some_and(Scheme::has_requests) {
-            for flag in [&flag::PING, &flag::MESSAGE] {
-                let why = "not for http://; remove it, or use --think for the time between requests";
-                self.refuse(flag, why);
+            let why = "not for http://; remove it, or use --think for the time between requests";
+            self.refuse(&flag::MESSAGE, why);
+            if self.get(&flag::HTTP2).is_some() {
+                return self.pings();
             }
+            self.refuse(&flag::PING, format!("{why}, or --http2 to send PINGs"));
             return None;
         }
         let every = self.read(&flag::PING, DEFAULT_PING, Nanos::parse);
@@ -363,6 +366,9 @@ impl<'f> FlagReader<'f> {
         self.given(&flag::OBSERVE, |text| Observe::parse(text, token_file, resolve))
     }
 }
+
+/// Where HTTP/2 is wanted of a target that it cannot carry.
+pub(crate) const NO_STREAMS: &str = "requires a target with http://, https://, ws:// or wss://";
 
 /// `--timeout` where none is given.
 pub(crate) const DEFAULT_TIMEOUT: Nanos = Nanos::from_secs(10);

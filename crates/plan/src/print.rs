@@ -102,8 +102,17 @@ impl Display for Population {
             Reconnect::OnDemand { .. } => unreachable!("only the probe's, which is printed as itself"),
         };
         writeln!(f, "timeout = \"{}\"\nreconnect = \"{reconnect}\"", self.timeout)?;
+        let sends_pings = self.target.scheme.has_requests() && matches!(self.activity, Activity::Ping { .. });
+        if let Some(streams) = self.streams {
+            writeln!(f, "http2 = true")?;
+            // PINGs are of the connection.
+            if !sends_pings {
+                writeln!(f, "streams = {streams}")?;
+            }
+        }
         match &self.activity {
             Activity::Idle => Ok(()),
+            Activity::Ping { every, .. } if sends_pings => writeln!(f, "ping = \"{every}\""),
             Activity::Ping { every, text } => writeln!(f, "ping = \"{every}\"\nmessage = {}", Quoted(text)),
             Activity::Steps { steps, then } => {
                 match then {

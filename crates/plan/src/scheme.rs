@@ -71,6 +71,14 @@ impl Scheme {
         }
     }
 
+    /// Whether HTTP/2 can carry it.
+    pub(crate) fn has_streams(self) -> bool {
+        match self {
+            Scheme::Http | Scheme::Ws => true,
+            Scheme::Tcp => false,
+        }
+    }
+
     /// Whether it sends nothing unless a message is given.
     pub(crate) fn needs_message(self) -> bool {
         !self.has_requests() && !self.has_pings()

@@ -146,7 +146,8 @@ impl Client {
                 }
                 let stream = self.conns.latest(k.index);
                 self.request(cx, k, stream);
-                self.wake_at(cx, k, now + self.job.timeout);
+                let next = self.next_ping(k, now);
+                self.wake_at(cx, k, next.min(now + self.job.timeout));
                 self.go_on_beside(cx, k);
             }
             op => {

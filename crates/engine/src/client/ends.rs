@@ -67,7 +67,7 @@ impl Client {
         let mut at = conn.at;
         if crossed {
             let exchange = *self.exchange(k);
-            if exchange.request == PendingRequest::Retry || exchange.next != NOTHING {
+            if exchange.request == PendingRequest::Retry || self.conns.has_several(k.index) {
                 // It is sent again once: a server that closes instead of responding is not healthy. Of several, a server that
                 // ends its session in good order responds to all before it does.
                 return self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Closed));
@@ -142,7 +142,7 @@ impl Client {
 
     /// A connection is lost with all that is under way on it: one fault each, of which the first is that of the connection.
     fn fail_all(&mut self, k: Key, conn: Conn, fault: Fault, now: Nanos) {
-        let mut stream = self.conns.latest(k.index);
+        let mut stream = self.conns.oldest(k.index);
         while stream != NOTHING {
             let exchange = *self.conns.at(stream);
             self.failed(&exchange, conn.destination, now);
@@ -220,8 +220,9 @@ impl Client {
 
     /// Closes an idle connection that has done what it came for, or is one too many.
     pub(super) fn finish<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Client { job, source, tick, layer, .. } = self;
-        job.protocol.close(&mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source));
+        let Client { job, conns, source, tick, layer, .. } = self;
+        let session = conns.find_session(k.index);
+        job.protocol.close(session, &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source));
         self.close_layer(cx, k);
         self.end(cx, k, End::Finished);
     }

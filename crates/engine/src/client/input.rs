@@ -135,7 +135,7 @@ impl Client {
         self.learn(&exchange, cx.now(), true);
         let asked = exchange.started;
         // Over TLS the server's SETTINGS come before it is asked: there is no time to measure.
-        if self.layer.is_none() || !self.job.is_http2() {
+        if self.layer.is_none() || !self.job.protocol.is_opened_by_server() {
             self.tick.handshake.record_seen(self.took(asked, asked, cx.now()));
         }
         self.connected(cx, k);

@@ -101,6 +101,10 @@ impl Client {
         if self.job.protocol.has_timeouts() {
             self.timers.resize(self.timers.len().max(at + 1), Nanos::NEVER);
         }
+        if self.job.overlapping().is_some() {
+            self.pings.resize(self.pings.len().max(at + 1), Nanos::NEVER);
+            self.pings[at] = Nanos::NEVER;
+        }
         self.conns.insert(k.index, conn);
     }
 }

@@ -50,6 +50,7 @@ impl Client {
     fn awaits(&self, k: Key, op: &Op) -> bool {
         self.conns[k.index].state() == State::Busy
             && (!op.may_overlap()
+                || self.has_pings()
                 || self.job.calls.is_some()
                 || self.pacer.puts_off()
                 || !self.conns.has_place(k.index))
@@ -69,7 +70,7 @@ impl Client {
                     return self.put_off(cx, k);
                 }
                 // As with a blocking socket. A request is due nevertheless: its response is late.
-                Op::Send(_) | Op::Close if cx.is_write_blocked(k) => {
+                Op::Send(_) | Op::Close if cx.is_write_blocked(k) || self.conns.is_blocked(k.index) => {
                     return self.wake_at(cx, k, cx.now() + BLOCKED);
                 }
                 Op::Send(_) if self.is_used_up(k) => return self.close_used_up(cx, k, due),
@@ -84,7 +85,8 @@ impl Client {
                 Op::Send(message) => {
                     let sent_bytes = &mut self.tick.counts.bytes_out;
                     let out = &mut Out::new(cx, k, &mut self.layer, sent_bytes, &mut self.source);
-                    self.job.protocol.send_message(message, None, out);
+                    let session = self.conns.find_session(k.index);
+                    self.job.protocol.send_message(message, session, None, out);
                     self.tick.counts.told += 1;
                     self.conn(k).at = at + 1;
                     sent = true;
@@ -100,7 +102,7 @@ impl Client {
                         Next::AtOnce => self.start_request(cx, k, due),
                         Next::Due => self.request_due(cx, k, due, ready),
                     };
-                    if !has_begun || !self.conns.has_place(k.index) {
+                    if !has_begun || self.has_pings() || !self.conns.has_place(k.index) {
                         return;
                     }
                 }
@@ -109,7 +111,7 @@ impl Client {
     }
 
     /// What was due at `due`, and could be sent from `ready` on, is sent on its connection.
-    fn request_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos, ready: Nanos) -> bool {
+    pub(super) fn request_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos, ready: Nanos) -> bool {
         if self.full_load.has(due) {
             self.lateness.leaves(ready);
         }
@@ -124,9 +126,10 @@ impl Client {
         let Client { job, conns, .. } = self;
         let stream = conns.begin(k.index, Exchange::new(due, now), || job.protocol.session());
         self.request(cx, k, stream);
+        let next = self.next_ping(k, due);
         // In closed loop the timer of an earlier request is left running: it checks when it fires.
         if is_first && !self.pacer.is_closed_loop() {
-            self.wake_at(cx, k, now + self.job.timeout);
+            self.wake_at(cx, k, next.min(now + self.job.timeout));
         }
         true
     }

@@ -26,9 +26,10 @@ impl Client {
         self.conn(k).received(now, head.and_then(|head| head.keep_alive_s));
         self.weigh(&exchange, head, keeps_alive);
         if self.conn(k).state() == State::Busy {
-            return self.go_on_beside(cx, k);
+            return if self.has_pings() { self.ping(cx, k, now) } else { self.go_on_beside(cx, k) };
         }
         let due = match self.job.op(exchange.at) {
+            Op::Ping(..) if self.has_pings() => self.pings[k.index as usize],
             // In closed loop the next one is due with the echo of this one.
             Op::Ping(_, every) if *every > Nanos::ZERO => exchange.due + *every,
             _ => now,

@@ -98,7 +98,7 @@ impl Client {
     }
 
     fn give_up_on(&mut self, index: u32, destination: u16) {
-        let mut stream = self.conns.latest(index);
+        let mut stream = self.conns.oldest(index);
         while stream != NOTHING {
             self.tick.counts.unanswered += 1;
             let exchange = *self.conns.at(stream);

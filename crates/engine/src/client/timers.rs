@@ -57,7 +57,7 @@ impl Client {
             // The time in which the shard itself stalled is not the target's.
             match exchange.started + self.job.timeout + self.lateness.since(exchange.started) {
                 deadline if deadline > now => next = next.min(deadline),
-                _ => late = Some(stream),
+                _ => late = late.or(Some(stream)),
             }
         }
         let Some(late) = late else { return self.wake_at(cx, k, next) };

@@ -165,10 +165,11 @@ impl Several {
     fn check(&self) {
         let Several { conns, model, .. } = self;
         for (index, requests) in model {
-            let mut expected = requests.clone();
-            expected.sort_by_key(|(_, due)| std::cmp::Reverse(*due));
             let chain = conns.exchanges(*index).map(|(stream, exchange)| (stream, exchange.due.0));
-            assert_eq!(chain.collect::<Vec<_>>(), expected, "the latest first");
+            assert_eq!(&chain.collect::<Vec<_>>(), requests, "the oldest first");
+            if let Some((latest, _)) = requests.last() {
+                assert_eq!((conns.latest(*index), conns.has_several(*index)), (*latest, requests.len() > 1));
+            }
             let state = if requests.is_empty() { State::Idle } else { State::Busy };
             assert_eq!((conns[*index].state(), conns.has_place(*index)), (state, requests.len() < PLACES));
         }

@@ -1,6 +1,6 @@
 //! HTTP/2: requests on as many streams of a connection as are wanted, each with its own response.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use net::Io;
 use samples::Kind;
@@ -14,7 +14,13 @@ use crate::{check::Check, exchange::Exchange, out::Out, pool::NOTHING, request::
 
 thread_local! {
     /// Where heads are put together: one for all connections of a shard, which has a thread.
-    static SCRATCH: RefCell<Box<Scratch>> = RefCell::default();
+    pub(super) static SCRATCH: RefCell<Box<Scratch>> = RefCell::default();
+
+    /// The second in which input is read, counted from anywhere.
+    pub(super) static SECOND: Cell<u32> = const { Cell::new(0) };
+
+    /// Lists of connections that are idle: there are never more than were once busy at the same time.
+    static SPARE: RefCell<Vec<Vec<UnderWay>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What all connections share.
@@ -28,18 +34,17 @@ pub(crate) struct Http2 {
 #[derive(Debug)]
 pub(crate) struct State {
     connection: Connection,
-    /// Requests under way, in the order in which they began.
+    /// Requests under way, in the order in which they began. Without memory while there are none.
     under_way: Vec<UnderWay>,
     /// The exchange that the input is for.
     reads: u32,
     /// The last complete response.
     last: (u16, u16),
     most: u16,
+    /// The exchange that awaits the reply to a PING; [`NOTHING`] where none does.
+    pinged: u32,
     /// The server has sent its SETTINGS, which the client is to be told.
     opens: bool,
-    /// The server does not act on streams above this.
-    refused_above: u32,
-    second: u32,
     rare: Option<Box<Rare>>,
 }
 
@@ -52,7 +57,7 @@ struct Rare {
     blocked: Vec<(u32, Vec<u8>)>,
 }
 
-const _: () = assert!(size_of::<State>() <= 112, "an idle connection has one");
+const _: () = assert!(size_of::<State>() <= 104, "an idle connection has one");
 
 #[derive(Clone, Copy, Debug)]
 struct UnderWay {
@@ -77,6 +82,16 @@ impl Reply {
         Reply(out[..length].to_vec())
     }
 
+    /// These frames; none where they are empty.
+    pub(super) fn new(frames: Vec<u8>) -> Reply {
+        Reply(frames)
+    }
+
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     pub(super) fn send<I: Io>(self, out: &mut Out<'_, I>) {
         if !self.0.is_empty() {
             out.to.send(self.0.len(), |out| {
@@ -95,14 +110,12 @@ impl Http2 {
     pub(super) fn session(&self) -> Box<State> {
         Box::new(State {
             connection: Connection::new(Role::Client),
-            // It grows to what is under way at once, which may be far less than is allowed.
-            under_way: Vec::with_capacity(1),
+            under_way: Vec::new(),
             reads: NOTHING,
             last: (0, 0),
             most: self.streams,
+            pinged: NOTHING,
             opens: false,
-            refused_above: u32::MAX,
-            second: 0,
             rare: None,
         })
     }
@@ -118,14 +131,22 @@ impl State {
     }
 
     pub(super) fn has_place(&self) -> bool {
-        self.under_way.len() < usize::from(self.most)
+        self.pinged == NOTHING
+            && self.under_way.len() < usize::from(self.most)
             && self.connection.is_open()
             && self.connection.has_place()
     }
 
     /// Input is read at this time.
-    pub(super) fn begin_read(&mut self, now: Nanos) {
-        self.second = (now.millis() / 1000) as u32;
+    pub(super) fn begin_read(now: Nanos) {
+        SECOND.set((now.millis() / 1000) as u32);
+    }
+
+    /// The connection is idle: what it has no use for now is for others.
+    pub(super) fn rest(&mut self) {
+        if self.under_way.is_empty() && self.under_way.capacity() > 0 {
+            SPARE.with_borrow_mut(|spare| spare.push(std::mem::take(&mut self.under_way)));
+        }
     }
 
     pub(super) fn response(&self) -> Response {
@@ -141,7 +162,8 @@ impl State {
     }
 
     fn place(&self, number: u32) -> Option<usize> {
-        self.under_way.iter().position(|it| it.stream.id() == number)
+        // Their numbers rise.
+        self.under_way.binary_search_by_key(&number, |it| it.stream.id()).ok()
     }
 
     /// A request has ended, with a response or without.
@@ -172,7 +194,7 @@ impl State {
 }
 
 /// Room for a body in frames.
-fn room(body: usize) -> usize {
+pub(super) fn room(body: usize) -> usize {
     body + (body / http2::MAX_FRAME + 1) * 9
 }
 
@@ -184,6 +206,9 @@ pub(super) fn send<I: Io>(
     out: &mut Out<'_, I>,
 ) {
     let State { connection, under_way, rare, .. } = state;
+    if under_way.capacity() == 0 {
+        *under_way = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
+    }
     let Out { to, source } = out;
     let (block, body, expected) = request.fields(destination, to.index(), source);
     exchange.expected = expected;
@@ -201,6 +226,25 @@ pub(super) fn send<I: Io>(
         under_way.push(UnderWay { exchange: index, stream, status: 0, head_bytes: 0 });
         written
     });
+}
+
+/// Sends a PING, whose reply `exchange` awaits; it has this index.
+pub(super) fn ping<I: Io>(state: &mut State, (index, exchange): (u32, &mut Exchange), out: &mut Out<'_, I>) {
+    // A number, so that no other reply passes for its own.
+    exchange.expected = out.source.random.bits();
+    state.pinged = index;
+    out.to.send(REPLY, |out| {
+        http2::write_ping(out, exchange.expected.to_be_bytes()).expect("there is room for a short frame")
+    });
+}
+
+/// Announces the end of the connection, where the server reads.
+pub(super) fn close<I: Io>(state: &mut State, out: &mut Out<'_, I>) {
+    if !out.to.is_write_blocked() {
+        out.to.send(REPLY, |out| {
+            state.connection.goaway(out, Code::NO_ERROR).expect("there is room for a short frame")
+        });
+    }
 }
 
 /// Gives up a request, which the server is told.
@@ -234,7 +278,8 @@ pub(super) fn handle_bytes<'a>(
         return Err(Kind::NothingInCommon);
     }
     let place = state.place(state.connection.reads(input));
-    let exchange = place.map_or(NOTHING, |place| state.under_way[place].exchange);
+    // What is for no request may be the reply to a PING.
+    let exchange = place.map_or(state.pinged, |place| state.under_way[place].exchange);
     if exchange != state.reads {
         state.reads = exchange;
         return Ok(Progress::Turned(0));
@@ -245,7 +290,8 @@ pub(super) fn handle_bytes<'a>(
 /// The server takes no new streams: those that it does not act on are given up, and the session ends when it has responded to
 /// all others.
 fn leave<'a>(state: &mut State) -> Option<Progress<'a>> {
-    if let Some(place) = state.under_way.iter().position(|it| it.stream.id() > state.refused_above) {
+    if let Some(place) = state.under_way.iter().position(|it| it.stream.id() > state.connection.last_stream())
+    {
         let exchange = state.under_way[place].exchange;
         if exchange != state.reads {
             state.reads = exchange;
@@ -265,13 +311,14 @@ fn read<'a>(
     scratch: &mut Scratch,
 ) -> Result<Progress<'a>, Kind> {
     let none = Check::default();
-    let (exchange, check) = match awaiting {
-        Some((exchange, Awaited::Response(check))) => (Some(exchange), check),
-        _ => (None, &none),
+    let (exchange, check, number) = match awaiting {
+        Some((exchange, Awaited::Response(check))) => (Some(exchange), check, None),
+        Some((exchange, Awaited::Pong)) => (None, &none, Some(exchange.expected)),
+        _ => (None, &none, None),
     };
-    let State { connection, under_way, second, .. } = state;
+    let State { connection, under_way, .. } = state;
     let stream = place.map(|place| &mut under_way[place].stream);
-    let context = Context { scratch, table: None, second: *second, expected: &check.expected.headers };
+    let context = Context { scratch, table: None, second: SECOND.get(), expected: &check.expected.headers };
     let (n, event) = connection.handle_bytes(input, stream, context).map_err(|_| Kind::BadAnswer)?;
     let Some(event) = event else {
         return Ok(if n == 0 { Progress::More(0) } else { Progress::Turned(n) });
@@ -282,16 +329,12 @@ fn read<'a>(
             state.opens = true;
             reply(Reply(SETTINGS_ACK.to_vec()))
         }
-        (Event::Settings, ..) => {
-            let mut frames = SETTINGS_ACK.to_vec();
-            frames.extend(state.unblock());
-            reply(Reply(frames))
-        }
+        (Event::Settings, ..) => reply(Reply([SETTINGS_ACK, &state.unblock()].concat())),
         (Event::Window(_), ..) if state.rare.is_some() => reply(Reply(state.unblock())),
         (Event::Ping(payload), ..) => reply(Reply::of(|out| http2::write_pong(out, payload))),
-        (Event::Goaway { last, .. }, ..) => {
-            state.refused_above = last;
-            Ok(Progress::Turned(n))
+        (Event::Pong(payload), ..) if number == Some(u64::from_be_bytes(payload)) => {
+            (state.pinged, state.reads, state.last) = (NOTHING, NOTHING, (0, 0));
+            Ok(Progress::Responded(n))
         }
         (Event::Head(head), Some(place), Some(exchange)) => {
             let it = &mut state.under_way[place];

@@ -20,7 +20,7 @@ use crate::{
 /// Largest message accepted from a server. It is not stored, so this is no question of memory.
 const LARGEST_MESSAGE: u64 = 1 << 30;
 /// "No longer needed" (RFC 6455, section 7.4.1).
-const NORMAL_CLOSURE: u16 = 1000;
+pub(super) const NORMAL_CLOSURE: u16 = 1000;
 
 /// Of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +104,7 @@ fn send_frame<I: Io>(opcode: Opcode, mask: Option<[u8; 4]>, payload: &[u8], to: 
 }
 
 /// A new one for each frame (RFC 6455 section 5.3).
-fn mask(source: &mut ValueSource) -> [u8; 4] {
+pub(super) fn mask(source: &mut ValueSource) -> [u8; 4] {
     (source.random.bits() as u32).to_be_bytes()
 }
 
@@ -139,7 +139,7 @@ fn is_tls_page(input: &[u8]) -> bool {
     is_refusal && expects_tls::is_page(400, input)
 }
 
-fn read<'a>(
+pub(super) fn read<'a>(
     frames: &mut Frames,
     input: &'a [u8],
     mut awaiting: Option<(&mut Exchange, Awaited)>,

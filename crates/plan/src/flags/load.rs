@@ -1,8 +1,8 @@
-//! What goes by a schedule of the whole run: `--rate`; `--arrive`, `--total`, `--calls`; `--probe`.
+//! What goes by a schedule of the whole run: `--rate`; `--arrive`, `--total`, `--calls`; `--probe`; `--ping` of HTTP/2.
 
 use crate::flag::{self, Flag};
 use crate::{Hold, Load, LoadKeys, Ramp, Scheme};
-use units::{ParseError, Rate};
+use units::{Nanos, ParseError, Rate};
 
 use super::{DEFAULT_HOLD, FlagReader, connections, hold, ramp, within};
 
@@ -34,7 +34,11 @@ impl FlagReader<'_> {
         self.get(&flag::RATE)?;
         // The other scheme's flag is reported elsewhere.
         let own = if scheme.is_none_or(Scheme::has_requests) { &flag::THINK } else { &flag::PING };
-        self.refuse(own, "cannot be used with --rate, which sets when requests are due; remove it");
+        let why = "cannot be used with --rate, which sets when requests are due; remove it";
+        self.refuse(own, why);
+        if self.get(&flag::HTTP2).is_some() && scheme.is_none_or(Scheme::has_requests) {
+            self.refuse(&flag::PING, why);
+        }
         let rate = self.given(&flag::RATE, |text| a_rate(text, "20k/s"));
         self.has_message(&flag::RATE, scheme);
         rate
@@ -74,6 +78,18 @@ impl FlagReader<'_> {
         self.given(&flag::PROBE, |text| a_rate(text, "10/s"))
     }
 
+    /// How often a connection of HTTP/2 sends a PING instead of requests.
+    pub(super) fn pings(&mut self) -> Option<(Nanos, String)> {
+        let every = self.given(&flag::PING, between_pings)?;
+        for flag in [&flag::THINK, &flag::EXPECT, &flag::STREAMS, &flag::ARRIVE] {
+            self.refuse(
+                flag,
+                "cannot be used with --ping, which sends PINGs and no requests; remove one of the two",
+            );
+        }
+        Some((every, String::new()))
+    }
+
     /// Whether there is something to send: raw TCP sends nothing without `--message`, and `flag` is a mistake then.
     pub(super) fn has_message(&mut self, flag: &Flag, scheme: Option<Scheme>) -> bool {
         let silent = scheme.filter(|scheme| scheme.needs_message() && self.get(&flag::MESSAGE).is_none());
@@ -81,6 +97,16 @@ impl FlagReader<'_> {
             self.refuse(flag, format!("{scheme} sends nothing without a message; add --message ping"));
         }
         silent.is_none()
+    }
+}
+
+/// The time between two PINGs of a connection: servers take many of them for an attack, and close the connection.
+pub(crate) fn between_pings(text: &str) -> Result<Nanos, ParseError> {
+    match Nanos::parse(text)? {
+        every if every < Nanos::from_millis(10) => {
+            Err(ParseError::new(text, "a time between PINGs of at least 10ms", "30s"))
+        }
+        every => Ok(every),
     }
 }
 

@@ -130,6 +130,37 @@ fn websocket_sends_pings_and_tcp_its_message() {
 }
 
 #[test]
+fn http2_sends_pings_instead_of_requests_and_carries_websockets() {
+    check_message(&[URL, "--http2", "", "--ping", "5s"], Some(("", 5)));
+    check_message(&[URL, "--http2", ""], None);
+    check_message(&["ws://127.0.0.1:9", "--http2", "", "--streams", "7"], Some(("ping", 30)));
+    let streams = |line: &[&str]| main(line).streams;
+    assert_eq!(streams(&["wss://127.0.0.1:9", "--http2", "", "--streams", "7"]), Some(7));
+    assert_eq!(streams(&["wss://127.0.0.1:9", "--http2", ""]), Some(1));
+    assert_eq!(streams(&["wss://127.0.0.1:9"]), None);
+    let nothing_but = "cannot be used with --ping, which sends PINGs and no requests; remove one of the two";
+    check(
+        &[URL, "--http2", "", "--ping", "5s", "--streams", "2", "--think", "1s", "--expect", "status=200"],
+        &[
+            &format!("--think: {nothing_but}: \"1s\""),
+            &format!("--expect: {nothing_but}: \"status=200\""),
+            &format!("--streams: {nothing_but}: \"2\""),
+        ],
+    );
+    let due = "cannot be used with --rate, which sets when requests are due; remove it";
+    check(&[URL, "--http2", "", "--ping", "5s", "--rate", "9/s"], &[&format!("--ping: {due}: \"5s\"")]);
+    for text in ["0", "9ms"] {
+        let wrong = format!("--ping: {text:?} is not a time between PINGs of at least 10ms; use 30s");
+        check(&[URL, "--http2", "", "--ping", text], &[&wrong]);
+    }
+    let target = "requires a target with http://, https://, ws:// or wss://";
+    check(
+        &["tcp://127.0.0.1:9", "--http2", "", "--streams", "2"],
+        &[&format!("--http2: {target}"), &format!("--streams: {target}: \"2\"")],
+    );
+}
+
+#[test]
 fn edges_are_accepted() {
     check(&[URL, "-c", "400m"], &[]);
     check(&[URL, "-c", "4294967295"], &[]);
@@ -229,7 +260,7 @@ fn differences_between_protocols() {
     let http = "not for http://; remove it, or use --think for the time between requests";
     check(
         &[URL, "--ping", "5s", "--message", ""],
-        &[&format!("--ping: {http}: \"5s\""), &format!("--message: {http}: \"\"")],
+        &[&format!("--message: {http}: \"\""), &format!("--ping: {http}, or --http2 to send PINGs: \"5s\"")],
     );
     check(
         &["tcp://127.0.0.1:9", "--ping", "5s"],

@@ -4,7 +4,7 @@ use super::document::{Notes, Section};
 use super::expectation::{self, Context};
 use super::load;
 use super::step::{StepContext, message};
-use crate::flags::{DEFAULT_PING, DEFAULT_TIMEOUT, reconnect, streams, timeout};
+use crate::flags::{DEFAULT_PING, DEFAULT_TIMEOUT, NO_STREAMS, between_pings, reconnect, streams, timeout};
 use crate::text::Place;
 use crate::{
     Act, Activity, Csv, Environment, Expectation, Load, Pem, Population, Reconnect, Scheme, Step, Target,
@@ -106,7 +106,10 @@ impl Reader<'_, '_> {
             think: self.think(own, &target, load),
             rated: load.is_paced(),
         };
-        let (activity, calls) = self.activity(&context, load, calls);
+        let (activity, calls) = match self.pings(&context, streams.is_some(), load) {
+            Some(activity) => (activity, calls),
+            None => self.activity(&context, load, calls),
+        };
         let name = name.unwrap_or_default();
         Some(Population { name, target, tls, streams, load, calls, timeout, reconnect, activity })
     }
@@ -151,8 +154,8 @@ impl Reader<'_, '_> {
     /// HTTP/2: requests at once on a connection.
     fn streams(&mut self, own: &Section, target: &Target) -> Option<u16> {
         let keys = [flag::HTTP2.name, flag::STREAMS.name];
-        if !target.scheme.has_requests() {
-            own.refuse(self.notes, &keys, "requires a target with http:// or https://");
+        if !target.scheme.has_streams() {
+            own.refuse(self.notes, &keys, NO_STREAMS);
             return None;
         }
         let is_http2 = own.truth("http2").or_else(|| self.top.truth("http2")).unwrap_or(false);
@@ -160,6 +163,11 @@ impl Reader<'_, '_> {
             own.note(self.notes, "streams", "requires http2 = true");
         }
         let streams = self.inherited(own, "streams", streams).unwrap_or(1);
+        if is_http2 && streams > 1 && own.has("step") && !target.scheme.has_requests() {
+            let section = if own.has("streams") { own } else { self.top };
+            let why = "steps are those of one WebSocket on each connection; remove it";
+            section.note(self.notes, "streams", why);
+        }
         is_http2.then_some(streams)
     }
 
@@ -216,6 +224,21 @@ impl Reader<'_, '_> {
         own.refuse(self.notes, &["ping", "message"], why);
         let steps = vec![self.only_request(context)];
         (Activity::Steps { steps, then: Then::Again(0) }, calls.or(arrives.then_some(1)))
+    }
+
+    /// What a population of HTTP/2 does that sends PINGs and no requests.
+    fn pings(&mut self, context: &StepContext, is_http2: bool, load: Load) -> Option<Activity> {
+        let StepContext { own, target, .. } = context;
+        if !is_http2 || !target.scheme.has_requests() || !own.has("ping") || own.has("step") {
+            return None;
+        }
+        let why = "cannot be used with ping, which sends PINGs and no requests; remove one of the two";
+        own.refuse(self.notes, &["think", "expect", "message", "streams", "calls", "loop", "arrive"], why);
+        if load.is_paced() {
+            own.refuse(self.notes, &["rate"], why);
+        }
+        let every = own.read(self.notes, "ping", between_pings).unwrap_or(DEFAULT_PING);
+        Some(Activity::Ping { every, text: Text::default() })
     }
 
     /// Checks the population's own `expect`, which is the default of its steps.

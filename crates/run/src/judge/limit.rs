@@ -99,6 +99,7 @@ const ROWS: &[Row] = &[
     (ours::errors, When::Unknown),
     (target::refused, When::Failing),
     (target::tls_expected, When::Unknown),
+    (target::http2, When::Unknown),
     (secured::tls, When::Unknown),
     (ours::shared, When::Unknown),
     (stall::ours, When::Unknown),

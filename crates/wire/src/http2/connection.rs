@@ -189,6 +189,11 @@ impl Connection {
         self.last != NO_GOAWAY || self.is(LEAVING) || self.next > LAST_STREAM
     }
 
+    /// The highest stream that the peer may act on: that of its GOAWAY; [`u32::MAX`] before there was one.
+    pub fn last_stream(&self) -> u32 {
+        self.last
+    }
+
     /// Client: whether the server takes an extended CONNECT (RFC 8441). Means something once it is open.
     pub fn takes_connect(&self) -> bool {
         self.peer.takes_connect

@@ -239,6 +239,30 @@ fn differences_between_protocols() {
             "5:8: population.a.ping: cannot be used with rate, which sends messages one after the other; remove one of the two",
         ],
     );
+    let nothing_but = "cannot be used with ping, which sends PINGs and no requests; remove one of the two";
+    check_population(
+        HTTP,
+        "http2 = true\nping = \"5s\"\nthink = \"1s\"\nstreams = 2",
+        &[
+            &format!("5:9: population.a.think: {nothing_but}"),
+            &format!("6:11: population.a.streams: {nothing_but}"),
+        ],
+    );
+    check_population(
+        HTTP,
+        "http2 = true\nping = \"1ms\"",
+        &["4:8: population.a.ping: \"1ms\" is not a time between PINGs of at least 10ms; use 30s"],
+    );
+    check_population(
+        WS,
+        "http2 = true\nstreams = 2\nstep = [{ wait = \"1s\" }]",
+        &["4:11: population.a.streams: steps are those of one WebSocket on each connection; remove it"],
+    );
+    check_population(
+        TCP,
+        "http2 = true",
+        &["3:9: population.a.http2: requires a target with http://, https://, ws:// or wss://"],
+    );
     let long = format!("message = \"{}\"", "x".repeat(65_537));
     check_population(WS, &long, &["3:11: population.a.message: a message may have at most 64 KiB: 64.0 KiB"]);
     check_population(

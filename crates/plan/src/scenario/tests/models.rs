@@ -82,6 +82,8 @@ fn programs_without_steps() {
     check("target = \"tcp://127.0.0.1:9\"\nmessage = \"x\"", None, &["ping \"x\" each 30s"]);
     check("target = \"ws://127.0.0.1:9\"\nmessage = \"\"\nping = \"5s\"", None, &["ping \"\" each 5s"]);
     check("target = \"ws://127.0.0.1:9\"\narrive = \"5/s\"", None, &["ping \"ping\" each 30s"]);
+    check("target = \"http://127.0.0.1:9\"\nhttp2 = true\nping = \"5s\"", None, &["ping \"\" each 5s"]);
+    check("target = \"ws://127.0.0.1:9\"\nhttp2 = true\nstreams = 3", None, &["ping \"ping\" each 30s"]);
     let echoes = ["send \"ping\"", "expect echo", "goto 0"];
     check("target = \"ws://127.0.0.1:9\"\nrate = \"5/s\"", None, &echoes);
     check("target = \"ws://127.0.0.1:9\"\ncalls = 3", Some(3), &echoes);

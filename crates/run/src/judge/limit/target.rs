@@ -96,6 +96,29 @@ pub(super) fn tls_expected(case: &Case) -> Option<Limit> {
 
 const NO_TLS: &str = "use https:// (wss://, tls://) in the target, or a port without TLS";
 
+/// It does not speak HTTP/2, or does not carry WebSocket over it.
+pub(super) fn http2(case: &Case) -> Option<Limit> {
+    if (case.stage, case.kind) != (Some(Stage::Handshake), Some(Kind::NothingInCommon)) {
+        return None;
+    }
+    let populations = case.summary.populations.values().map(|population| &population.figures.target);
+    let is_websocket =
+        [&case.summary.figures.target].into_iter().chain(populations).any(|target| target.starts_with("ws"));
+    let (what, cure) = if is_websocket {
+        (
+            "does not offer WebSocket over HTTP/2 (RFC 8441)",
+            "leave out --http2: WebSocket over HTTP/1.1 needs no such offer",
+        )
+    } else {
+        (
+            "does not speak HTTP/2 without TLS",
+            "leave out --http2, or use https://, where the protocol is negotiated",
+        )
+    };
+    let detail = format!("{} handshakes failed: the target {what}", case.faults());
+    case.limit(Seen, (Side::Target, Cause::WrongAnswer), case.left(), detail, cure)
+}
+
 /// It closes plain connections without a byte in reply.
 fn closed_for_tls(case: &Case) -> Option<Limit> {
     let e = case.evidence;

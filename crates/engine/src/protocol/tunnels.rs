@@ -1,0 +1,368 @@
+//! WebSocket over HTTP/2 (RFC 8441): one on each of a number of streams, opened together by extended CONNECT.
+//!
+//! A connection is open while all of its WebSockets are. Where the server ends one of them, or the connection by a GOAWAY, all
+//! of them end.
+
+use net::Io;
+use plan::{Target, Text};
+use units::Random;
+use wire::{
+    http2::{
+        self, CLIENT_PREFACE, Code, Connection, Method, RequestFields, Role, SETTINGS_ACK, Stream,
+        write_field, write_request_fields,
+    },
+    websocket::{self as ws, Frames, MAX_CONTROL, MAX_HEADER, Opcode},
+};
+
+use super::{
+    http2::{Reply, room},
+    websocket,
+};
+use crate::{
+    exchange::Exchange,
+    out::{Out, Writer},
+    pool::NOTHING,
+    request::Message,
+};
+
+mod read;
+
+pub(super) use read::handle_bytes;
+
+/// What all connections share.
+#[derive(Clone, Debug)]
+pub(crate) struct Connect {
+    path: Text,
+    /// For each destination, the value of `:authority`.
+    hosts: Vec<String>,
+    scheme: &'static str,
+    /// WebSockets on a connection.
+    streams: u16,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct State {
+    connection: Connection,
+    tunnels: Vec<Tunnel>,
+    /// For the masks of what is sent without an order.
+    random: Random,
+    /// The exchange that the input is for.
+    reads: u32,
+    /// Bytes at the start of the input that HTTP/2 has passed on to the WebSocket at `place`.
+    undigested: u32,
+    place: u16,
+    /// The next message goes out on this one, or the next after it that is free.
+    next: u16,
+    /// WebSockets that are open.
+    open: u16,
+    /// All of them are, which the client is to be told.
+    opens: bool,
+    /// The server ends one of them, or the connection.
+    ends: bool,
+    rare: Option<Box<Rare>>,
+}
+
+const _: () = assert!(size_of::<State>() <= 112, "an idle connection has one");
+
+/// What a connection has for a moment.
+#[derive(Debug, Default)]
+struct Rare {
+    /// Output that waits for its turn.
+    queued: Vec<u8>,
+    /// The requests that open the WebSockets, encoded, until the server's SETTINGS allow them.
+    requests: Vec<Vec<u8>>,
+}
+
+/// One WebSocket.
+#[derive(Debug)]
+struct Tunnel {
+    stream: Stream,
+    frames: Frames,
+    /// What awaits a message on it; [`NOTHING`] where nothing does.
+    exchange: u32,
+    is_open: bool,
+    /// The server sends no more.
+    is_ended: bool,
+    partial: Option<Box<Partial>>,
+}
+
+const _: () = assert!(size_of::<Tunnel>() <= 64, "each idle WebSocket has one");
+
+/// What few have, for a moment.
+#[derive(Debug, Default)]
+struct Partial {
+    /// The beginning of a frame's header, or of a control frame.
+    input: Vec<u8>,
+    /// What waits for the server's windows: at most a message, since what follows waits for it.
+    output: Vec<u8>,
+}
+
+impl Connect {
+    pub(super) fn new(target: &Target, streams: u16) -> Connect {
+        let hosts = (0..target.destinations.len()).map(|at| target.host_header(at)).collect();
+        let scheme = if target.secure { "https" } else { "http" };
+        Connect { path: target.path.clone(), hosts, scheme, streams }
+    }
+
+    pub(super) fn streams(&self) -> u16 {
+        self.streams
+    }
+
+    pub(super) fn session(&self, random: &mut Random) -> Box<State> {
+        Box::new(State {
+            connection: Connection::new(Role::Client),
+            tunnels: Vec::with_capacity(self.streams.into()),
+            random: Random::new(random.bits()),
+            reads: NOTHING,
+            undigested: 0,
+            place: 0,
+            next: 0,
+            open: 0,
+            opens: false,
+            ends: false,
+            rare: None,
+        })
+    }
+
+    /// Sends the preface; the requests follow once the server says that it takes them (RFC 8441 section 3).
+    pub(super) fn open<I: Io>(&self, state: &mut State, destination: usize, out: &mut Out<'_, I>) {
+        let Out { to, source } = out;
+        to.send_static(CLIENT_PREFACE);
+        let requests =
+            (0..self.streams).map(|_| self.fields(destination, source.text(&self.path, to.index())));
+        state.rare = Some(Box::new(Rare { requests: requests.collect(), ..Rare::default() }));
+    }
+
+    fn fields(&self, destination: usize, path: &str) -> Vec<u8> {
+        let authority = &self.hosts[destination];
+        let fields =
+            RequestFields { method: "CONNECT", scheme: self.scheme, authority, path, protocol: "websocket" };
+        let mut block = vec![0; REQUEST_ROOM + 2 * (path.len() + authority.len())];
+        let mut length = write_request_fields(&mut block, &fields).expect(ROOM);
+        length += write_field(&mut block[length..], "sec-websocket-version", b"13").expect(ROOM);
+        block.truncate(length);
+        block
+    }
+}
+
+/// Octets of the fields beside path and host, rounded up.
+const REQUEST_ROOM: usize = 128;
+const ROOM: &str = "there is room for each field";
+
+impl Tunnel {
+    fn is_blocked(&self) -> bool {
+        self.partial.as_ref().is_some_and(|partial| !partial.output.is_empty())
+    }
+
+    /// Writes these bytes as far as the windows allow; the others wait.
+    fn write(&mut self, connection: &mut Connection, out: &mut [u8], bytes: &[u8], ends: bool) -> usize {
+        let (written, taken) = if self.is_blocked() {
+            (0, 0)
+        } else {
+            connection.write_data(out, &mut self.stream, bytes, ends)
+        };
+        if taken < bytes.len() {
+            self.partial.get_or_insert_default().output.extend_from_slice(&bytes[taken..]);
+        }
+        written
+    }
+
+    /// Bytes to be kept until more come; none is the usual case.
+    fn keep(&mut self, input: Vec<u8>) {
+        match &mut self.partial {
+            Some(partial) => partial.input = input,
+            None if input.is_empty() => {}
+            None => self.partial.get_or_insert_default().input = input,
+        }
+        self.partial.take_if(|partial| partial.input.is_empty() && partial.output.is_empty());
+    }
+}
+
+impl State {
+    pub(super) fn reads(&self) -> u32 {
+        self.reads
+    }
+
+    /// Whether a message may be awaited beside those under way.
+    pub(super) fn has_place(&self) -> bool {
+        !self.ends && self.free().is_some()
+    }
+
+    /// Whether something that was to be sent waits for the server's windows.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.tunnels.iter().any(Tunnel::is_blocked)
+    }
+
+    /// Where the next message goes out.
+    fn free(&self) -> Option<usize> {
+        let places = (usize::from(self.next)..self.tunnels.len()).chain(0..usize::from(self.next));
+        let is_free =
+            |place: &usize| self.tunnels.get(*place).is_some_and(|it| it.exchange == NOTHING && it.is_open);
+        places.into_iter().find(is_free)
+    }
+
+    /// Whether the server has ended a WebSocket without taking leave.
+    fn is_left(&self) -> bool {
+        self.undigested == 0 && self.tunnels.get(usize::from(self.place)).is_some_and(|it| it.is_ended)
+    }
+
+    fn place(&self, number: u32) -> Option<usize> {
+        // The streams are opened in this order, and a client's have odd numbers.
+        let place = (number / 2) as usize;
+        (number % 2 == 1 && place < self.tunnels.len()).then_some(place)
+    }
+
+    fn queue(&mut self, bytes: &[u8]) {
+        self.rare.get_or_insert_default().queued.extend_from_slice(bytes);
+    }
+
+    fn frame(
+        &mut self,
+        place: usize,
+        ends: bool,
+        write: impl FnOnce(&mut [u8], [u8; 4]) -> Option<usize>,
+    ) -> Vec<u8> {
+        let mask = (self.random.bits() as u32).to_be_bytes();
+        let (mut frame, mut out) = ([0; MAX_HEADER + MAX_CONTROL], [0; MAX_HEADER + MAX_CONTROL + 16]);
+        let length = write(&mut frame, mask).expect("there is room for a control frame");
+        let written = self.tunnels[place].write(&mut self.connection, &mut out, &frame[..length], ends);
+        out[..written].to_vec()
+    }
+
+    /// Opens as many as there are requests and the server has room for.
+    fn connect(&mut self) -> Vec<u8> {
+        let mut out = SETTINGS_ACK.to_vec();
+        for block in self.rare.take().into_iter().flat_map(|rare| rare.requests) {
+            if !self.connection.has_place() {
+                break;
+            }
+            let at = out.len();
+            out.resize(at + block.len() + 16, 0);
+            let begun = self.connection.write_request(&mut out[at..], &block, false, Method::Connect);
+            let (written, stream) = begun.expect("there is room, and a place");
+            out.truncate(at + written);
+            let (frames, exchange) = (Frames::new(ws::Role::Client), NOTHING);
+            self.tunnels.push(Tunnel {
+                stream,
+                frames,
+                exchange,
+                is_open: false,
+                is_ended: false,
+                partial: None,
+            });
+        }
+        out
+    }
+
+    /// Sends as much of what waits as the windows allow now.
+    fn unblock(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for it in self.tunnels.iter_mut().filter(|it| it.is_blocked()) {
+            let Some(partial) = &mut it.partial else { continue };
+            let at = out.len();
+            out.resize(at + room(partial.output.len()), 0);
+            let (written, taken) =
+                self.connection.write_data(&mut out[at..], &mut it.stream, &partial.output, false);
+            out.truncate(at + written);
+            partial.output.drain(..taken);
+        }
+        out
+    }
+
+    /// What raises the server's windows, where that is due.
+    fn credit(&mut self, place: usize) {
+        let stream = &mut self.tunnels[place].stream;
+        let (all, own) = (self.connection.take_credit(), self.connection.take_stream_credit(stream));
+        let updates = [(0, all), (stream.id(), own)];
+        for (number, by) in updates {
+            if let Some(by) = by {
+                let mut out = [0; 16];
+                let n = http2::write_window_update(&mut out, number, by)
+                    .expect("there is room for a short frame");
+                self.queue(&out[..n]);
+            }
+        }
+    }
+
+    fn goodbye(&mut self) -> Vec<u8> {
+        let mut out = [0; 32];
+        let n = self.connection.goaway(&mut out, Code::NO_ERROR).expect("there is room for a short frame");
+        out[..n].to_vec()
+    }
+}
+
+/// Sends a message or a control ping on a free WebSocket; `exchange` awaits its reply, and has this index.
+pub(super) fn send<I: Io>(
+    message: &Message,
+    state: &mut State,
+    exchange: Option<(u32, &mut Exchange)>,
+    out: &mut Out<'_, I>,
+) {
+    let place = state.free().unwrap_or_default();
+    state.next = ((place + 1) % state.tunnels.len().max(1)) as u16;
+    let State { connection, tunnels, .. } = state;
+    let it = &mut tunnels[place];
+    let Out { to, source } = out;
+    let mask = websocket::mask(source);
+    if message.is_ping() {
+        // A number, so that no earlier pong passes for its own.
+        let number = source.random.bits();
+        if let Some((index, exchange)) = exchange {
+            (exchange.expected, it.exchange) = (number, index);
+        }
+        return write(connection, it, (Opcode::Ping, mask), &number.to_be_bytes(), to);
+    }
+    let (text, nth, expected) = message.write(to.index(), source);
+    if let Some((index, exchange)) = exchange {
+        exchange.await_message(it.frames.is_between_messages());
+        (exchange.nth, exchange.expected, it.exchange) = (nth, expected, index);
+    }
+    write(connection, it, (Opcode::Text, mask), text, to);
+}
+
+/// A message is awaited that nothing is sent for.
+pub(super) fn expect(state: &mut State, (index, exchange): (u32, &mut Exchange)) {
+    let place = state.free().unwrap_or_default();
+    let it = &mut state.tunnels[place];
+    exchange.await_message(it.frames.is_between_messages());
+    it.exchange = index;
+}
+
+fn write<I: Io>(
+    connection: &mut Connection,
+    tunnel: &mut Tunnel,
+    (opcode, mask): (Opcode, [u8; 4]),
+    payload: &[u8],
+    to: &mut Writer<'_, I>,
+) {
+    let length = MAX_HEADER + payload.len();
+    // Behind the room for what goes out, the frame of WebSocket that it is made of.
+    to.send(room(length) + length, |out| {
+        let (out, frame) = out.split_at_mut(room(length));
+        let written = ws::write_frame(frame, opcode, true, Some(mask), payload);
+        let written = written.expect("there is room for a frame of ours");
+        tunnel.write(connection, out, &frame[..written], false)
+    });
+}
+
+/// Takes leave of the server: of each WebSocket, and of the connection.
+pub(super) fn close<I: Io>(state: &mut State, out: &mut Out<'_, I>) {
+    if out.to.is_write_blocked() {
+        return;
+    }
+    let mut bytes = Vec::new();
+    for place in 0..state.tunnels.len() {
+        let it = &state.tunnels[place];
+        if it.is_open && !it.is_blocked() && !it.stream.is_sent() {
+            bytes.extend(state.frame(place, true, |out, mask| {
+                ws::write_close(out, Some(websocket::NORMAL_CLOSURE), Some(mask))
+            }));
+        }
+    }
+    bytes.extend(state.goodbye());
+    Reply::new(bytes).send(out);
+}
+
+#[cfg(test)]
+mod tests;

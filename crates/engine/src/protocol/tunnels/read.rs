@@ -1,0 +1,201 @@
+//! Input: frames of HTTP/2, and in their DATA those of WebSocket, cut independently of each other.
+
+use samples::Kind;
+use wire::{
+    http2::{self, Code, Context, Event, SETTINGS_ACK, Scratch},
+    websocket::{self as ws, MAX_CONTROL, MAX_HEADER, Opcode},
+};
+
+use super::State;
+use crate::{
+    exchange::Exchange,
+    pool::NOTHING,
+    protocol::{
+        self, Awaited, Progress,
+        http2::{Reply, SCRATCH, SECOND},
+        websocket,
+    },
+};
+
+pub(in crate::protocol) fn handle_bytes<'a>(
+    state: &mut State,
+    input: &'a [u8],
+    awaiting: Option<(&mut Exchange, Awaited)>,
+) -> Result<Progress<'a>, Kind> {
+    if let Some(rare) = state.rare.take_if(|rare| !state.ends && !rare.queued.is_empty()) {
+        return Ok(Progress::Reply(0, protocol::Reply::Http2(Reply::new(rare.queued))));
+    }
+    if std::mem::take(&mut state.opens) {
+        return Ok(Progress::Opened(0));
+    }
+    if state.ends {
+        return leave(state);
+    }
+    if state.is_left() {
+        return Err(Kind::Closed);
+    }
+    if !state.connection.is_open() && input.starts_with(b"HTTP/1.") {
+        return Err(Kind::NothingInCommon);
+    }
+    let place = match state.undigested {
+        0 => state.place(state.connection.reads(input)),
+        _ => Some(state.place.into()),
+    };
+    let exchange = place.map_or(NOTHING, |place| state.tunnels[place].exchange);
+    if exchange != state.reads {
+        state.reads = exchange;
+        return Ok(Progress::Turned(0));
+    }
+    match place {
+        Some(place) if state.undigested > 0 => digest(state, place, input, awaiting),
+        _ => SCRATCH.with_borrow_mut(|scratch| read(state, input, place, scratch)),
+    }
+}
+
+/// The server ends the session: what it does not reply to is given up, but for the last, which is that of the connection.
+fn leave<'a>(state: &mut State) -> Result<Progress<'a>, Kind> {
+    let mut waiting = state.tunnels.iter_mut().filter(|it| it.exchange != NOTHING);
+    if let (Some(it), Some(_)) = (waiting.next(), waiting.next()) {
+        if it.exchange != state.reads {
+            state.reads = it.exchange;
+            return Ok(Progress::Turned(0));
+        }
+        (it.exchange, state.reads) = (NOTHING, NOTHING);
+        return Ok(Progress::Withdrawn(0));
+    }
+    let mut bytes = state.rare.take().map_or(Vec::new(), |rare| rare.queued);
+    bytes.extend(state.goodbye());
+    Ok(Progress::Ending(protocol::Reply::Http2(Reply::new(bytes))))
+}
+
+/// Reads a frame of HTTP/2.
+fn read<'a>(
+    state: &mut State,
+    input: &[u8],
+    place: Option<usize>,
+    scratch: &mut Scratch,
+) -> Result<Progress<'a>, Kind> {
+    let State { connection, tunnels, .. } = state;
+    let stream = place.map(|place| &mut tunnels[place].stream);
+    let context = Context { scratch, table: None, second: SECOND.get(), expected: &[] };
+    let (n, event) = connection.handle_bytes(input, stream, context).map_err(|_| Kind::BadAnswer)?;
+    let Some(event) = event else {
+        return Ok(if n == 0 { Progress::More(0) } else { Progress::Turned(n) });
+    };
+    let reply = |bytes| Ok(Progress::Reply(n, protocol::Reply::Http2(Reply::new(bytes))));
+    match (event, place) {
+        (Event::Opened, _) if !state.connection.takes_connect() => Err(Kind::NothingInCommon),
+        (Event::Opened, _) => reply(state.connect()),
+        (Event::Settings, _) => {
+            let frames = [SETTINGS_ACK, &state.unblock()].concat();
+            reply(frames)
+        }
+        (Event::Window(_), _) if state.is_blocked() => reply(state.unblock()),
+        (Event::Ping(payload), _) => {
+            let mut out = [0; 32];
+            let n = http2::write_pong(&mut out, payload).expect("there is room for a short frame");
+            reply(out[..n].to_vec())
+        }
+        (Event::Goaway { .. }, _) => end(state, n),
+        (Event::Head(head), Some(_)) if !(200..300).contains(&head.status) => Err(Kind::WrongStatus),
+        (Event::Head(head), Some(_)) if head.ends => Err(Kind::Closed),
+        (Event::Head(_), Some(place)) => {
+            state.tunnels[place].is_open = true;
+            state.open += 1;
+            state.opens = usize::from(state.open) == state.tunnels.len();
+            Ok(Progress::Turned(n))
+        }
+        (Event::Data(data), Some(place)) => {
+            let passed = data.bytes.len();
+            (state.undigested, state.place) = (passed as u32, place as u16);
+            state.tunnels[place].is_ended |= data.ends;
+            state.credit(place);
+            // The payload comes last of what was used.
+            Ok(Progress::Turned(n - passed))
+        }
+        (Event::Trailers(_), Some(_)) => Err(Kind::Closed),
+        (Event::Reset(Code::REFUSED_STREAM), Some(_)) => Err(Kind::Refused),
+        (Event::Reset(_), Some(_)) => Err(Kind::Reset),
+        (Event::StreamError(..) | Event::TableNeeded | Event::Request(..), _) => Err(Kind::BadAnswer),
+        _ => Ok(Progress::Turned(n)),
+    }
+}
+
+/// The server ends the session; nothing was opened, where it does before all WebSockets are.
+fn end<'a>(state: &mut State, used: usize) -> Result<Progress<'a>, Kind> {
+    if usize::from(state.open) < state.tunnels.len() || state.tunnels.is_empty() {
+        return Err(Kind::Closed);
+    }
+    (state.ends, state.undigested) = (true, 0);
+    Ok(Progress::Turned(used))
+}
+
+/// Reads what a DATA frame has brought for the WebSocket at `place`.
+fn digest<'a>(
+    state: &mut State,
+    place: usize,
+    input: &[u8],
+    awaiting: Option<(&mut Exchange, Awaited)>,
+) -> Result<Progress<'a>, Kind> {
+    let it = &mut state.tunnels[place];
+    let bytes = &input[..input.len().min(state.undigested as usize)];
+    let mut begun = it.partial.as_mut().map(|partial| std::mem::take(&mut partial.input)).unwrap_or_default();
+    let had = begun.len();
+    // What began before is no longer than a header and a control frame.
+    let joined = bytes.len().min(MAX_HEADER + MAX_CONTROL);
+    if had > 0 {
+        begun.extend_from_slice(&bytes[..joined]);
+    }
+    let source = if had > 0 { &begun[..] } else { bytes };
+    let progress = websocket::read(&mut it.frames, source, awaiting)?;
+    let used = match progress {
+        Progress::More(used)
+        | Progress::Responded(used)
+        | Progress::Pushed(used)
+        | Progress::Reply(used, _) => used,
+        // What follows a close is ignored.
+        _ => source.len(),
+    };
+    let is_more = matches!(progress, Progress::More(_));
+    // How much of the input that is, and what has begun and has to be kept.
+    let n = match (had, used) {
+        (0, used) if is_more => {
+            it.keep(bytes[used..].to_vec());
+            bytes.len()
+        }
+        (0, used) => used,
+        (_, 0) => {
+            it.keep(begun.clone());
+            joined
+        }
+        (had, used) => {
+            it.keep(Vec::new());
+            used - had
+        }
+    };
+    state.undigested -= n as u32;
+    match progress {
+        Progress::Responded(_) => {
+            (it.exchange, state.reads) = (NOTHING, NOTHING);
+            Ok(Progress::Responded(n))
+        }
+        Progress::Pushed(_) => Ok(Progress::Pushed(n)),
+        Progress::Reply(_, protocol::Reply::WebSocket(websocket::Reply::Pong(_))) if it.is_blocked() => {
+            Ok(Progress::Turned(n))
+        }
+        Progress::Reply(_, protocol::Reply::WebSocket(websocket::Reply::Pong(ping))) => {
+            let mut echo = [0; MAX_CONTROL];
+            let echo = &mut echo[..ping.len()];
+            ping.copy_to(echo);
+            let frame = state
+                .frame(place, false, |out, mask| ws::write_frame(out, Opcode::Pong, true, Some(mask), echo));
+            Ok(Progress::Reply(n, protocol::Reply::Http2(Reply::new(frame))))
+        }
+        Progress::Ending(protocol::Reply::WebSocket(websocket::Reply::Close(code))) => {
+            let close = state.frame(place, true, |out, mask| ws::write_close(out, code, Some(mask)));
+            state.queue(&close);
+            end(state, bytes.len())
+        }
+        _ => Ok(Progress::Turned(n)),
+    }
+}
