@@ -20,6 +20,7 @@ mod figures;
 mod finds;
 mod formats;
 mod help;
+mod hostile;
 mod io;
 mod knobs;
 mod labs;

@@ -153,7 +153,12 @@ impl Peer {
 
     /// Sends something; false if the peer has closed.
     pub(crate) fn send(&mut self, text: &str) -> bool {
-        self.stream.write_all(text.as_bytes()).is_ok()
+        self.send_bytes(text.as_bytes())
+    }
+
+    /// The same with any bytes.
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) -> bool {
+        self.stream.write_all(bytes).is_ok()
     }
 
     /// Reads until the peer closes.

@@ -52,6 +52,44 @@ fn both_ends_count_the_same() {
     }
 }
 
+/// HAProxy takes WebSocket by extended CONNECT (RFC 8441), and npm's `ws` behind it is asked to upgrade by HTTP/1.1: each stream is a
+/// connection of its own there.
+#[test]
+fn websockets_over_http2_are_those_of_the_server_behind() {
+    let behind = crate::websocket_servers::ws();
+    let server = haproxy("websocket", &behind.address.to_string(), "timeout tunnel 20s");
+    let target = format!("ws://{}/echo", server.address);
+    let seen = |name: &str| crate::websocket_servers::counted(&behind, name);
+    let (mut sockets, mut messages, mut pings) = (0, 0, 0);
+    for (args, streams) in [
+        (&["--ping", "100ms", "--message", "hello"][..], 1),
+        (&["--ping", "100ms", "--message", ""], 1),
+        (&["--ping", "100ms", "--message", "hello", "--streams", "8"], 8),
+        (&["--ping", "0", "--message", "hello", "--streams", "8"], 8),
+        (&["--rate", "100/s", "--message", "hello", "--streams", "8"], 8),
+    ] {
+        let s = right::check(&target, &[&["--http2", "-c", "5", "-d", "1s"], args].concat());
+        let (sent, answered) = (s.count("requests.sent"), s.count("requests.answered"));
+        assert_eq!((answered, s.count("connections.held")), (sent, 5), "{args:?}");
+        assert_eq!((s.count("handshake_us.count"), s.count("connections.closed")), (5, 0), "{args:?}");
+        let each = if args.contains(&"100ms") { 5 * streams * 5..=5 * streams * 12 } else { 50..=u64::MAX };
+        assert!(each.contains(&sent), "{sent} messages, {args:?}");
+        sockets += 5 * streams;
+        *if args.contains(&"") { &mut pings } else { &mut messages } += sent;
+        assert_eq!(
+            [seen("connections"), seen("messages"), seen("pings")],
+            [sockets, messages, pings],
+            "{args:?}"
+        );
+    }
+    // Longer than a frame and than the window that HAProxy gives a stream.
+    for length in [65_535, 65_536] {
+        let args = ["--http2", "-c", "2", "-d", "300ms", "--ping", "50ms", "--message", &"x".repeat(length)];
+        let s = right::check(&target, &args);
+        assert_eq!(s.count("requests.body_bytes_in"), s.count("requests.sent") * length as u64);
+    }
+}
+
 #[test]
 fn a_proxy_without_keep_alive_is_reported() {
     let behind = nginx("closed-by-haproxy", HELLO);

@@ -76,6 +76,34 @@ fn an_announced_end_loses_no_request() {
     assert_eq!(connections, s.count("connections.opened") + s.count("connections.redialled"));
 }
 
+#[test]
+fn pings_are_acknowledged_and_timed() {
+    let (nginx, node) = (nginx("pings", ""), node());
+    let before = counted(&nginx);
+    for server in [&nginx, &node.0] {
+        let args = ["--http2", "-c", "10", "-d", "1s", "--ping", "100ms"];
+        let s = right::check(&server.url("/"), &args);
+        let (sent, answered) = (s.count("requests.sent"), s.count("requests.answered"));
+        assert_eq!((answered, s.count("connections.held")), (sent, 10));
+        // The first after a random part of the interval; fewer where both ends wait for a processor.
+        let most = 10.0 * (s.number("elapsed_s") / 0.1 + 1.0);
+        assert!(sent >= 10 * 4 && sent as f64 <= most, "{sent} PINGs, {most} at most");
+        assert!(s.count("latency_us.count") >= 10 * 3 && s.number("latency_us.p50") > 0.0);
+        assert_eq!(
+            s.at("requests.status").as_object().map(serde_json::Map::len),
+            Some(0),
+            "they are no requests"
+        );
+    }
+    let after = counted(&nginx);
+    assert_eq!(
+        (after.0 - before.0 - 1, after.1 - before.1 - 1),
+        (10, 0),
+        "connections and requests of nginx"
+    );
+    assert_eq!(node.counts()["streams"].as_u64(), Some(0));
+}
+
 /// Node's server, and the URL of its counts.
 pub(crate) struct Node(pub(crate) Server, String);
 

@@ -9,12 +9,12 @@ use crate::{
     summary::{Summary, run},
 };
 
-fn ws() -> Server {
+pub(crate) fn ws() -> Server {
     Server::announcing("listening on ", program("node", &[&source("node/ws_server.js")]))
 }
 
 /// A counter of [`ws`].
-fn counted(server: &Server, name: &str) -> u64 {
+pub(crate) fn counted(server: &Server, name: &str) -> u64 {
     let text = fetch(&server.url("/counts"));
     let counts: Value = serde_json::from_str(text.rsplit("\r\n\r\n").next().unwrap()).unwrap();
     counts[name].as_u64().unwrap_or_else(|| panic!("{name}: {counts}"))

@@ -1,0 +1,148 @@
+//! `throng run --http2` against servers that break the protocol: each is the fault that it is, and the connections of another
+//! population go on beside it.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{
+    program::{Program, Serving},
+    scripted::{Peer, Scripted},
+    summary::run,
+};
+
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+
+const END_HEADERS: u8 = 4;
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let [_, a, b, c] = (payload.len() as u32).to_be_bytes();
+    [&[a, b, c, kind, flags], &stream.to_be_bytes()[..], payload].concat()
+}
+
+/// SETTINGS, and then this.
+fn after_settings(frames: &[u8]) -> Vec<u8> {
+    [&frame(SETTINGS, 0, 0, b""), frames].concat()
+}
+
+/// SETTINGS that offer WebSocket, and then this.
+fn after_offer(frames: &[u8]) -> Vec<u8> {
+    [&frame(SETTINGS, 0, 0, &[0, 8, 0, 0, 0, 1]), frames].concat()
+}
+
+/// A server that replies to the client's preface with these bytes and to nothing else.
+fn says(bytes: Vec<u8>) -> Scripted {
+    Scripted::start(move |peer: &mut Peer| {
+        if peer.line("SM\r\n\r\n") {
+            peer.send_bytes(&bytes);
+            peer.wait_gone();
+        }
+    })
+}
+
+/// A population's name, its keys, what its server sends, and the fault of each of its connections.
+type Case = (&'static str, &'static str, Vec<u8>, &'static str);
+
+fn cases() -> Vec<Case> {
+    let (bad, mute) = ("exchange·bad-answer", "exchange·timeout");
+    // More than is allowed in a second, in each of two: wherever one begins.
+    let flood = |kind, payload: &[u8]| after_settings(&frame(kind, 0, 0, payload).repeat(5_000));
+    let endless = [frame(1, 0, 1, &[0x88]), frame(9, 0, 1, b"").repeat(1_000)].concat();
+    let largest = [0x7f, 255, 255, 255];
+    vec![
+        ("garbage", "", b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), "handshake·bad-answer"),
+        ("http1", "", b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), "handshake·nothing-in-common"),
+        ("silent", "", Vec::new(), "handshake·timeout"),
+        ("ping-first", "", frame(PING, 0, 0, &[0; 8]), "handshake·bad-answer"),
+        ("settings-flood", "", flood(SETTINGS, b""), bad),
+        ("ping-flood", "", flood(PING, &[0; 8]), bad),
+        ("unknown-flood", "", flood(99, b""), bad),
+        ("push", "", after_settings(&frame(5, END_HEADERS, 1, &[0, 0, 0, 2, 0x88])), bad),
+        ("idle-stream", "", after_settings(&frame(0, 0, 99, b"news")), bad),
+        ("own-stream", "", after_settings(&frame(1, END_HEADERS, 2, &[0x88])), bad),
+        ("window", "", after_settings(&frame(8, 0, 0, &largest).repeat(2)), bad),
+        ("large-frame", "", after_settings(&[255, 255, 255, 0, 0, 0, 0, 0, 1]), bad),
+        ("endless", "", after_settings(&endless), bad),
+        ("table", "", after_settings(&frame(1, END_HEADERS, 1, &[0xbe])), bad),
+        ("no-response", "", after_settings(b""), mute),
+        ("no-pong", "ping = \"10ms\"", after_settings(b""), mute),
+        ("ws-none", "ws", after_settings(b""), "handshake·nothing-in-common"),
+        ("ws-silent", "ws", after_offer(b""), "handshake·timeout"),
+        ("ws-404", "ws", after_offer(&frame(1, END_HEADERS, 1, &[0x8d])), "handshake·wrong-status"),
+        ("ws-reset", "ws", after_offer(&frame(3, 0, 1, &8u32.to_be_bytes())), "handshake·reset"),
+        ("ws-no-echo", "ws", after_offer(&frame(1, END_HEADERS, 1, &[0x88])), mute),
+    ]
+}
+
+/// Connections of each population.
+const CONNECTIONS: u64 = 2;
+
+#[test]
+fn servers_that_break_http2_are_faults_and_others_go_on() {
+    let right = Serving::start(&[]);
+    let mut text = format!(
+        "duration = \"1200ms\"\ntimeout = \"500ms\"\nhttp2 = true\n[[population]]\nname = \"right\"\ntarget = \"{}\"\n\
+        connections = 4\nstreams = 3\nthink = \"20ms\"\n",
+        right.url("/")
+    );
+    let cases = cases();
+    let mut servers = Vec::new();
+    for (name, keys, bytes, _) in &cases {
+        let server = says(bytes.clone());
+        let (scheme, keys) = if *keys == "ws" { ("ws", "ping = \"10ms\"") } else { ("http", *keys) };
+        text += &format!(
+            "[[population]]\nname = \"{name}\"\ntarget = \"{scheme}://{}/\"\nconnections = {CONNECTIONS}\n{keys}\n",
+            server.address
+        );
+        servers.push(server);
+    }
+    let path = std::env::temp_dir().join(format!("throng-{}-hostile.toml", std::process::id()));
+    fs::write(&path, text).unwrap();
+    let ended = Program::start(&["run", path.to_str().unwrap(), "--json", "-"]).end();
+    fs::remove_file(&path).unwrap();
+    let summary: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
+    let populations = &summary["populations"];
+    for (name, _, _, fault) in &cases {
+        let faults = populations[name]["faults"].as_array().expect("a list");
+        let found: Vec<String> = faults
+            .iter()
+            .map(|fault| ["side", "stage", "kind"].map(|key| fault[key].as_str().unwrap()).join("·"))
+            .collect();
+        assert_eq!(found, [format!("target·{fault}")], "{name}: {}", ended.stderr);
+        // Its connections go on, with one request after the other.
+        if *name != "no-response" {
+            let count = faults[0]["count"].as_u64();
+            assert_eq!(count, Some(CONNECTIONS), "{name}: one for each connection");
+        }
+    }
+    let own = &populations["right"];
+    assert_eq!(
+        (own["faults"].as_array().map(Vec::len), own["connections"]["held"].as_u64()),
+        (Some(0), Some(4))
+    );
+    let (sent, answered) = (&own["requests"]["sent"], &own["requests"]["answered"]);
+    assert!(sent == answered && sent.as_u64() >= Some(40), "{own:#}");
+    ended.assert_status(1);
+}
+
+#[test]
+fn what_the_target_lacks_is_named() {
+    for (scheme, bytes, detail, cure) in [
+        ("ws", after_settings(b""), "does not offer WebSocket over HTTP/2 (RFC 8441)", "leave out --http2"),
+        (
+            "http",
+            b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(),
+            "does not speak HTTP/2 without TLS",
+            "https://",
+        ),
+    ] {
+        let server = says(bytes);
+        let target = format!("{scheme}://{}/", server.address);
+        let (ended, s) = run(&target, &["--http2", "-c", "3", "-d", "200ms"]);
+        ended.assert_status(1);
+        assert_eq!(s.faults(), [("target·handshake·nothing-in-common".to_owned(), 3)], "{}", ended.stderr);
+        assert_eq!(s.text("limit.detail"), format!("3 handshakes failed: the target {detail}"));
+        assert!(s.text("limit.cure").contains(cure), "{}", s.text("limit.cure"));
+    }
+}
