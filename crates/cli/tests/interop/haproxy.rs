@@ -82,6 +82,14 @@ fn websockets_over_http2_are_those_of_the_server_behind() {
             "{args:?}"
         );
     }
+    // Each echo takes 300 ms: messages of a connection that waited for each other would be 3 in a second, and late.
+    let target_slow = format!("ws://{}/slow", server.address);
+    let args = ["--http2", "-c", "2", "-d", "1s", "--ping", "400ms", "--streams", "8"];
+    let s = right::check(&target_slow, &args);
+    let sent = s.count("requests.sent");
+    assert!(sent >= 20 && s.count("requests.answered") == sent, "{sent} messages");
+    let p50 = s.number("latency_us.p50");
+    assert!((300e3..1e6).contains(&p50), "{p50}");
     // Longer than a frame and than the window that HAProxy gives a stream.
     for length in [65_535, 65_536] {
         let args = ["--http2", "-c", "2", "-d", "300ms", "--ping", "50ms", "--message", &"x".repeat(length)];

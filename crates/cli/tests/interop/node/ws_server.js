@@ -29,6 +29,7 @@ const paths = {
   '/bye': (socket) => { paths['/echo'](socket); setTimeout(() => socket.close(1001, 'going away'), 500); },
   '/cut': (socket) => { paths['/echo'](socket); setTimeout(() => socket.terminate(), 500); },
   '/wrong': (socket) => socket.on('message', () => socket.send('something else')),
+  '/slow': (socket) => socket.on('message', (data, binary) => setTimeout(() => socket.send(data, { binary }), 300)),
   '/silent': () => {},
 };
 
