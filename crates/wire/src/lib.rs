@@ -3,6 +3,7 @@
 //! Every machine here is `Copy` and a few bytes long. It stores no input: it leaves what it cannot use yet (half a head,
 //! half a frame header) unconsumed, and the caller passes it again with the bytes that follow.
 
+pub mod grpc;
 pub mod http1;
 pub mod http2;
 mod offer;
@@ -40,11 +41,13 @@ pub enum Breach {
     MessageTooLong,
     /// A close with half a code, or with a reserved one (RFC 6455 sections 5.5.1 and 7.4).
     BadClose,
+    /// A message of gRPC whose first byte is neither 0 nor 1, or that is compressed where no encoding was named.
+    BadPrefix,
 }
 
 impl Breach {
     /// Every breach, for tables of counters.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::HeadTooLong,
         Self::BadHead,
         Self::BadVersion,
@@ -57,6 +60,7 @@ impl Breach {
         Self::BadUtf8,
         Self::MessageTooLong,
         Self::BadClose,
+        Self::BadPrefix,
     ];
 
     /// The status code of the close sent in response on a WebSocket (RFC 6455 section 7.4.1).
@@ -84,6 +88,7 @@ impl fmt::Display for Breach {
             Self::BadUtf8 => "bad-utf8",
             Self::MessageTooLong => "message-too-long",
             Self::BadClose => "bad-close",
+            Self::BadPrefix => "bad-prefix",
         })
     }
 }
@@ -103,6 +108,6 @@ mod tests {
         for (i, b) in Breach::ALL.iter().enumerate() {
             assert_eq!(*b as usize, i, "{b}");
         }
-        assert_eq!(Breach::ALL.len(), Breach::BadClose as usize + 1);
+        assert_eq!(Breach::ALL.len(), Breach::BadPrefix as usize + 1);
     }
 }

@@ -36,6 +36,8 @@ pub struct Grpc<'a> {
     pub status: Option<u32>,
     /// `grpc-message` as sent (percent signs are not decoded); empty where there is none.
     pub message: &'a [u8],
+    /// `grpc-encoding` names one: messages may be compressed.
+    pub has_encoding: bool,
 }
 
 /// The parsed head of a request.
@@ -57,6 +59,8 @@ pub struct Request<'a> {
     pub ends: bool,
     /// The client waits for a 100 before it sends the body.
     pub expects_continue: bool,
+    /// A call of gRPC: its content type is `application/grpc`, or begins so.
+    pub is_grpc: bool,
 }
 
 /// What a response's block says.
@@ -121,7 +125,7 @@ pub(super) fn trailers<'a>(mut fields: Fields<'a, '_>) -> Result<Option<Trailers
 pub(super) fn request<'a>(mut fields: Fields<'a, '_>, ends: bool) -> Result<Option<Request<'a>>, Stop> {
     let mut rules = Rules::default();
     let (mut method, mut scheme, mut path, mut authority, mut protocol) = (None, None, None, None, None);
-    let (mut host, mut length, mut expects_continue) = (None, None, false);
+    let (mut host, mut length, mut expects_continue, mut is_grpc) = (None, None, false, false);
     while let Some(field) = fields.next()? {
         if field.name.first() == Some(&b':') {
             let place = match field.name {
@@ -143,6 +147,7 @@ pub(super) fn request<'a>(mut fields: Fields<'a, '_>, ends: bool) -> Result<Opti
         match field.name {
             b"content-length" => rules.content_length(&mut length, field.value),
             b"host" => host = Some(rules.visible(field.value)),
+            b"content-type" => is_grpc = field.value.starts_with(b"application/grpc"),
             b"expect" => expects_continue = field.value.eq_ignore_ascii_case(b"100-continue"),
             _ => {}
         }
@@ -166,6 +171,7 @@ pub(super) fn request<'a>(mut fields: Fields<'a, '_>, ends: bool) -> Result<Opti
         length: if ends { Some(0) } else { length },
         ends,
         expects_continue: expects_continue && !ends,
+        is_grpc,
     };
     Ok((!rules.is_broken).then_some(request))
 }
@@ -195,6 +201,7 @@ impl<'a> Grpc<'a> {
         match field.name {
             b"grpc-status" => self.status = decimal(field.value).and_then(|n| u32::try_from(n).ok()),
             b"grpc-message" => self.message = field.value,
+            b"grpc-encoding" => self.has_encoding = field.value != b"identity",
             _ => {}
         }
     }
