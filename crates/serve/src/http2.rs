@@ -1,16 +1,18 @@
-//! HTTP/2 with prior knowledge: the same routes as by HTTP/1, with several requests on a connection, and the WebSocket echo on a stream
-//! (RFC 8441).
+//! HTTP/2 with prior knowledge: the same routes as by HTTP/1, with several requests on a connection, the WebSocket echo on a stream
+//! (RFC 8441), and the calls of gRPC.
 //!
 //! A request that is complete and whose response fits into the windows is responded to at once and leaves nothing behind. What waits (for
 //! its body, its time, or a window) has an [`Exchange`].
 
 mod exchange;
+mod grpc;
 mod respond;
 mod sessions;
 
 use net::{Cx, Io, Key};
 use wire::http2::{
-    self as h2, Code, Connection, Context, Event, Request, Role, SERVER_PREFACE, SETTINGS_ACK, Stream, Table,
+    self as h2, Code, Connection, Context, Data, Event, Request, Role, SERVER_PREFACE, SETTINGS_ACK, Stream,
+    Table,
 };
 
 use crate::{
@@ -18,6 +20,7 @@ use crate::{
     shard::{Handler, ServerShard},
 };
 use exchange::{Echo, Exchange};
+use grpc::Call;
 pub(crate) use respond::respond;
 pub(crate) use sessions::Sessions;
 
@@ -134,20 +137,7 @@ fn step<H: Serve, I: Io>(
         }
         Event::Data(data) => {
             let at = at.expect("a body belongs to a request");
-            if let Some(echo) = &mut exchanges[at as usize].echo {
-                let before = echo.out.len();
-                let echoed = echo.read(data.bytes);
-                shard.stats.errors += u64::from(echoed.breached);
-                // What stalls is taken and never echoed.
-                if echoed.answered > 0 && shard.stalls.next() {
-                    echo.out.truncate(before);
-                } else {
-                    shard.stats.requests += echoed.answered;
-                }
-            }
-            if data.ends {
-                exchanges[at as usize].complete();
-            }
+            take_data(shard, &mut exchanges[at as usize], &data);
             respond::advance(shard, cx, place, sessions, at);
         }
         Event::Trailers(_) => {
@@ -169,6 +159,27 @@ fn step<H: Serve, I: Io>(
     Ok(Some(n))
 }
 
+/// A piece of a request's body.
+fn take_data<H: Serve>(shard: &mut ServerShard<H>, exchange: &mut Exchange, data: &Data<'_>) {
+    if let Some(call) = &mut exchange.call {
+        call.read(data.bytes);
+    }
+    if let Some(echo) = &mut exchange.echo {
+        let before = echo.out.len();
+        let echoed = echo.read(data.bytes);
+        shard.stats.errors += u64::from(echoed.breached);
+        // What stalls is taken and never echoed.
+        if echoed.answered > 0 && shard.stalls.next() {
+            echo.out.truncate(before);
+        } else {
+            shard.stats.requests += echoed.answered;
+        }
+    }
+    if data.ends {
+        exchange.complete();
+    }
+}
+
 /// The sessions of a shard, which are to be put back.
 fn take<H: Serve>(shard: &mut ServerShard<H>) -> Box<Sessions> {
     shard.handler.sessions().take().expect("a connection with HTTP/2 has one of them")
@@ -184,7 +195,12 @@ fn decide(request: &Request<'_>, stream: Stream) -> Exchange {
         ("CONNECT", Upgrade::No) => (Body::Empty(501), 0),
         _ => routes::route(request.path, upgrade),
     };
-    Exchange::new(stream, body, delay_ms, request.method == "HEAD")
+    let mut exchange = Exchange::new(stream, body, delay_ms, request.method == "HEAD");
+    if request.is_grpc {
+        exchange.delay_ms = 0;
+        exchange.call = Some(Box::new(Call::new(request.path)));
+    }
+    exchange
 }
 
 /// A request whose head has come: `ends` if that is all, `continues` if its client waits before the body.
@@ -198,7 +214,7 @@ fn accept<H: Serve, I: Io>(
 ) {
     let (k, session) = place;
     let machine = &mut sessions.at(session).machine;
-    if exchange.body == Body::Echo {
+    if exchange.body == Body::Echo && exchange.call.is_none() {
         shard.stats.requests += 1;
         exchange.echo = Some(Box::new(Echo::new()));
         send(shard, cx, k, FRAME, |out| {
@@ -231,6 +247,9 @@ pub(crate) fn say_goodbye<H: Serve, I: Io>(shard: &mut ServerShard<H>, cx: &mut 
     if !cx.is_write_blocked(place.0) {
         let mut sessions = take(shard);
         goaway(shard, cx, place, &mut sessions, Code::NO_ERROR);
+        if sessions.end_streams(place.1, cx.now()) {
+            shard.respond_at(cx, place.0, cx.now());
+        }
         *shard.handler.sessions() = Some(sessions);
     }
 }

@@ -11,6 +11,8 @@ use crate::{
     websocket::{self, Echoed},
 };
 
+use super::grpc::Call;
+
 /// No exchange has this index.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -31,6 +33,7 @@ pub(crate) struct Exchange {
     /// What the windows did not allow yet: bounded by the longest body.
     pub(super) pending: Vec<u8>,
     pub(super) echo: Option<Box<Echo>>,
+    pub(super) call: Option<Box<Call>>,
 }
 
 impl Exchange {
@@ -46,6 +49,7 @@ impl Exchange {
             due: Nanos::NEVER,
             pending: Vec::new(),
             echo: None,
+            call: None,
         }
     }
 

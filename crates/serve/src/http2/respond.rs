@@ -4,7 +4,7 @@ use net::{Cx, Io};
 use units::Nanos;
 use wire::http2::{self as h2, Response, write_response_fields};
 
-use super::{Exchange, FRAME, Place, Serve, Sessions, State, exchange::NONE, send, take};
+use super::{Exchange, FRAME, Place, Serve, Sessions, State, exchange::NONE, grpc, send, take};
 use crate::{
     routes::{Body, HELLO},
     shard::{Handler, ServerShard},
@@ -17,7 +17,7 @@ pub(super) const CONTINUE: &[u8] = b"\x08\x03100";
 /// The block of the response with [`HELLO`].
 const HELLO_HEAD: &[u8] = b"\x88\x0f\x10\x87\x49\x7c\xa5\x8a\xe8\x19\xaa\x0f\x0d\x0212";
 /// Room for a head of ours, and for the headers of a body's frames.
-const HEAD_ROOM: usize = 256;
+pub(super) const HEAD_ROOM: usize = 256;
 
 /// A request is complete: responds, or waits for the time of the response.
 pub(super) fn start<H: Serve, I: Io>(
@@ -31,15 +31,18 @@ pub(super) fn start<H: Serve, I: Io>(
         exchange.begun = true;
         return;
     }
-    if exchange.delay_ms == 0 {
-        return write(shard, cx, place, sessions, exchange);
+    if exchange.delay_ms > 0 {
+        exchange.due = cx.now() + Nanos::from_millis(exchange.delay_ms.into());
+    } else {
+        write(shard, cx, place, sessions, exchange);
     }
-    let delay = Nanos::from_millis(exchange.delay_ms.into());
-    exchange.due = cx.now() + delay;
+    if exchange.due == Nanos::NEVER {
+        return;
+    }
     let next = next_due(sessions, place.1);
     if !H::is_waiting(shard.conn(place.0)) {
         H::flag(shard.conn(place.0), State::Waiting, true);
-        shard.respond_after(cx, place.0, delay);
+        shard.respond_after(cx, place.0, exchange.due.since(cx.now()));
     } else if exchange.due < next {
         shard.respond_at(cx, place.0, exchange.due);
     }
@@ -91,6 +94,10 @@ pub(super) fn advance<H: Serve, I: Io>(
             start(shard, cx, place, sessions, exchange);
         } else if exchange.echo.is_some() {
             write_echo(shard, cx, place, sessions, exchange);
+        } else if exchange.call.is_some() {
+            if !exchange.pending.is_empty() {
+                grpc::write_pending(shard, cx, place, sessions, exchange);
+            }
         } else if !exchange.pending.is_empty() {
             write_pending(shard, cx, place, sessions, exchange);
         }
@@ -144,6 +151,9 @@ pub(super) fn write<H: Serve, I: Io>(
     sessions: &mut Sessions,
     exchange: &mut Exchange,
 ) {
+    if exchange.call.is_some() {
+        return grpc::write(shard, cx, place, sessions, exchange);
+    }
     shard.stats.requests += 1;
     exchange.begun = true;
     let stats_text;

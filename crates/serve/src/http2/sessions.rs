@@ -1,5 +1,6 @@
 //! What is kept of connections that speak HTTP/2.
 
+use units::Nanos;
 use wire::http2::{Connection, Scratch, Table};
 
 use super::exchange::{Exchange, NONE};
@@ -58,6 +59,19 @@ impl Sessions {
         None
     }
 
+    /// Calls that would go on are due now, to end; whether there are any.
+    pub(super) fn end_streams(&mut self, session: u32, now: Nanos) -> bool {
+        let (mut at, mut any) = (self.at(session).first, false);
+        while at != NONE {
+            let exchange = &mut self.exchanges[at as usize];
+            if exchange.call.is_some() && exchange.due != Nanos::NEVER {
+                (exchange.due, any) = (now, true);
+            }
+            at = exchange.next;
+        }
+        any
+    }
+
     pub(super) fn add(&mut self, session: u32, mut exchange: Exchange) -> u32 {
         exchange.next = self.list[session as usize].first;
         let at = put(&mut self.exchanges, &mut self.free_exchanges, exchange);
@@ -80,7 +94,7 @@ impl Sessions {
             self.exchanges[before as usize].next = next;
         }
         let exchange = &mut self.exchanges[at as usize];
-        (exchange.pending, exchange.echo) = (Vec::new(), None);
+        (exchange.pending, exchange.echo, exchange.call) = (Vec::new(), None, None);
         self.free_exchanges.push(at);
     }
 }
