@@ -99,7 +99,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       index: n, from: from_s * 1e9, until: until_s * 1e9, phase, open, wanted: Math.round(most * share), resolved: open, waiting: 12, owed: 0,
       ramped_at: null, open_ns: open * seconds * 1e9,
       counts: {
-        opened, failed: 0, dropped: late, closed: 0, forced: 0, ended_after: 0, redialled: 0, finished: 0, done: 0, addresses_skipped: 0, sent: answered, withdrawn: 0, unanswered: 0, told: 0, pushed: 0,
+        opened, failed: 0, dropped: late, closed: 0, forced: 0, ended_after: 0, redialled: 0, finished: 0, done: 0, addresses_skipped: 0, sent: answered, withdrawn: 0, unanswered: 0, told: 0, pushed: 0, messages: 0,
         missed: 0, answered, answered_at_load: phase === "hold" ? answered : 0, kept: answered, bytes_in: answered * 77,
         bytes_out: answered * 41, body_bytes_in: answered * 12,
       },
@@ -111,7 +111,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       latency: phase === "ramp" ? NONE : times,
       ramp_latency: phase === "ramp" ? times : NONE,
       populations: [], steps: [],
-      connect: phase === "ramp" ? few(6e5) : NONE, tls: NONE, tls_resumed: NONE, handshake: NONE,
+      connect: phase === "ramp" ? few(6e5) : NONE, tls: NONE, tls_resumed: NONE, handshake: NONE, gap: NONE,
       first_byte: phase === "ramp" ? NONE : times, ramp_first_byte: phase === "ramp" ? times : NONE,
       lag: few(3e5), shard_rates: NONE,
       head_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 }, answer_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },

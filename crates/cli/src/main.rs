@@ -7,6 +7,7 @@ mod bundle;
 mod calibrate;
 mod cluster;
 mod compare;
+mod contents;
 mod control;
 mod demo;
 mod doctor;

@@ -9,7 +9,7 @@ use std::{
 use host::Root;
 use plan::{Environment, Flags, Mistake, Outputs, Plan, Source, flag};
 
-use crate::{Failure, message};
+use crate::{Failure, contents, message};
 
 /// The plan of a command line.
 pub(crate) struct Job {
@@ -75,18 +75,23 @@ pub(crate) fn scenario_file(flags: &Flags) -> Option<&str> {
 fn read(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
     let Some(file) = scenario_file(flags) else {
         let plan = plan::from_flags(flags, &environment_of(flags))?;
-        let open = |name: &str| self::text(Path::new(name));
-        return with_certificates(plan, open).map(|plan| (plan, None));
+        return with_files(plan, flags, Path::new("")).map(|plan| (plan, None));
     };
     let text = text(Path::new(file)).map_err(|why| {
         let text = format!("the scenario {file:?} cannot be read: {why}");
         vec![Mistake { place: flag::TARGET.place(), text }]
     })?;
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-    let open = |name: &str| self::text(&folder.join(name));
-    let source = |name: &str| open(name).map(Source::Text);
-    let plan = plan::scenario::read(file, &text, flags, &environment_of(flags), &source)?;
-    Ok((with_certificates(plan, open)?, Some(Scenario { text })))
+    let open = |name: &str| self::text(&folder.join(name)).map(Source::Text);
+    let plan = plan::scenario::read(file, &text, flags, &environment_of(flags), &open)?;
+    Ok((with_files(plan, flags, folder)?, Some(Scenario { text })))
+}
+
+/// With what is in the files that it names, which are in this folder.
+fn with_files(plan: Plan, flags: &Flags, folder: &Path) -> Result<Plan, Vec<Mistake>> {
+    let plan = with_certificates(plan, |name| text(&folder.join(name)))?;
+    let plan = contents::with(plan, folder)?;
+    if flags.get(&flag::FLEET).is_some() { contents::for_agents(plan) } else { Ok(plan) }
 }
 
 /// With the certificates and keys that it names, as `open` reads them.

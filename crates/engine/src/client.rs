@@ -34,6 +34,7 @@ mod input;
 mod layered;
 mod level;
 mod lives;
+mod messages;
 mod open_loop;
 mod pings;
 mod requests;
@@ -228,7 +229,7 @@ impl Program for Client {
         if !self.draining {
             self.serve_slots(cx);
         }
-        self.apply_commands(cx.now());
+        self.apply_commands(cx);
         let mut next = Nanos::NEVER;
         if !self.draining {
             next = next.min(self.pacer.next_slot()).min(self.dial_due(cx)).min(self.close_surplus(cx));

@@ -254,6 +254,12 @@ impl Connections {
         (conn, session, exchange)
     }
 
+    /// The outcome of a first request is known before the request has ended.
+    pub(crate) fn first_is_known(&mut self, at: u32) {
+        let exchange = self.exchanges.at(at);
+        self.outstanding -= u32::from(std::mem::take(&mut exchange.first));
+    }
+
     /// Records, in use or not.
     pub(crate) fn len(&self) -> u32 {
         self.records.len() as u32

@@ -12,13 +12,14 @@ pub(crate) const NOT_OURS: u64 = u64::MAX;
 pub(crate) struct Exchange {
     /// When the dial, and then the request, was due.
     pub(crate) due: Nanos,
-    /// When the dial was due, and then when the request was sent: connect time, and the timeout, count from here.
+    /// When the dial was due, and then when the request was sent, or when the last message of its response came: connect time, and
+    /// the timeout, count from here.
     pub(crate) started: Nanos,
     /// Length of the content that is expected; `u64::MAX` if any. Of a control ping: its payload.
     pub(crate) expected: u64,
     /// Content received.
     pub(crate) content: u64,
-    /// The number of the message that was sent.
+    /// The number of the message that was sent; of a call of gRPC, how many messages of its response have come.
     pub(crate) nth: u32,
     /// The one that began next on the same session, where there is one.
     pub(crate) next: u32,

@@ -9,7 +9,7 @@ use units::Nanos;
 use crate::{
     op::{self, Op},
     protocol::{Awaited, Protocol},
-    request::ValueSource,
+    request::{Call, Request, ValueSource},
     secured::secured,
 };
 
@@ -144,6 +144,16 @@ impl Job {
     /// Whether it waits for messages that come by themselves.
     pub(crate) fn listens(&self) -> bool {
         self.ops.iter().any(|op| matches!(op, Op::Expect(_)))
+    }
+
+    /// Whether a response may have any number of messages.
+    pub(crate) fn is_streaming(&self, at: u16) -> bool {
+        matches!(self.op(at), Op::Request(Request { call: Some(Call::Streaming), .. }))
+    }
+
+    /// Whether any may.
+    pub(crate) fn streams(&self) -> bool {
+        (0..self.ops.len() as u16).any(|at| self.is_streaming(at))
     }
 
     /// Whether a connection starts with a request.

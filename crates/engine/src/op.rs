@@ -66,7 +66,15 @@ pub(crate) fn compile(population: &Population, first_step: u16) -> (Vec<Op>, Vec
         places.push(ops.len() as u16);
         let (op, think) = match &step.act {
             Act::Request { request, think } => (
-                Op::Request(Request::new(request.clone(), &population.target, population.streams.is_some())),
+                {
+                    let is_http2 = population.streams.is_some();
+                    Op::Request(Request::new(
+                        request.clone(),
+                        &population.target,
+                        is_http2,
+                        population.timeout,
+                    ))
+                },
                 *think,
             ),
             Act::Send { text, expected: Some(reply), think } => {

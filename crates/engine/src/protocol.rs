@@ -13,9 +13,11 @@ use net::Io;
 use plan::{Population, Scheme};
 use samples::Kind;
 use units::{Nanos, Random};
+use wire::grpc::{self as rpc, status_of_http};
 
 use crate::{check::Check, exchange::Exchange, op::Op, out::Out, request::Message};
 
+mod grpc;
 mod http1;
 pub(crate) mod http2;
 #[cfg(test)]
@@ -63,6 +65,11 @@ pub(crate) enum Awaited<'a> {
     Pong,
 }
 
+/// Whether this is a status of gRPC: they are below those of HTTP.
+fn is_grpc(status: u16) -> bool {
+    status <= rpc::status::LAST
+}
+
 impl Awaited<'_> {
     /// What is wrong with what has come as a whole, with this head where it has one.
     pub(crate) fn wrong(self, exchange: &Exchange, head: Option<Head>) -> Option<Kind> {
@@ -73,7 +80,7 @@ impl Awaited<'_> {
         };
         let right_status = head.is_none_or(|head| match check.expected.status {
             None => (200..300).contains(&head.status),
-            Some(status) => status == head.status,
+            Some(status) => status == head.status || is_grpc(status) && status == status_of_http(head.status),
         });
         let right_length = exchange.expected == u64::MAX || exchange.expected == exchange.content;
         let right_body = check.body.as_ref().is_none_or(|needle| needle.is_found(exchange.found));
@@ -96,6 +103,8 @@ pub(crate) enum Progress<'a> {
     Turned(usize),
     /// Part of what was awaited.
     Began(usize),
+    /// gRPC: so many messages of what was awaited are complete.
+    Messages(usize, u32),
     /// The session is open.
     Opened(usize),
     /// What was awaited is complete.
@@ -115,7 +124,7 @@ pub(crate) enum Progress<'a> {
 impl Progress<'_> {
     /// Whether it is of a response, or of a part of one.
     pub(crate) fn is_of_response(&self) -> bool {
-        matches!(self, Progress::Began(_) | Progress::Responded(_))
+        matches!(self, Progress::Began(_) | Progress::Messages(..) | Progress::Responded(_))
     }
 }
 
@@ -151,6 +160,7 @@ pub(crate) struct Response {
 /// The head of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
+    /// Of HTTP; of gRPC, where the response has one.
     pub(crate) status: u16,
     /// Its length; 64 KiB at most.
     pub(crate) bytes: u16,
@@ -162,7 +172,7 @@ impl Protocol {
     pub(crate) fn new(population: &Population) -> Protocol {
         let target = &population.target;
         match target.scheme {
-            Scheme::Http => match population.streams {
+            Scheme::Http | Scheme::Grpc => match population.streams {
                 None => Protocol::Http1,
                 Some(streams) => Protocol::Http2(http2::Http2::new(streams)),
             },

@@ -1,7 +1,8 @@
 //! Outgoing requests and messages; those with variables are written each time.
 
-use plan::{Part, Slice, Target, Text, Values};
-use units::Random;
+use plan::{Body, Content, Part, Slice, Target, Text, Values};
+use units::{Nanos, Random};
+use wire::grpc;
 use wire::http2::{RequestFields, write_field, write_request_fields};
 
 use crate::check::Check;
@@ -102,6 +103,15 @@ impl ValueSource {
     }
 }
 
+/// How many messages the response to a call of gRPC has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    /// One.
+    Unary,
+    /// Any number.
+    Streaming,
+}
+
 /// An HTTP request to each destination.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
@@ -110,6 +120,8 @@ pub(crate) struct Request {
     /// For each destination, the whole request where it is always the same.
     fixed: Vec<&'static [u8]>,
     pub(crate) is_head: bool,
+    /// gRPC: how many messages a response has.
+    pub(crate) call: Option<Call>,
     pub(crate) check: Check,
     /// `https`, or `http`.
     scheme: &'static str,
@@ -121,14 +133,21 @@ pub(crate) struct Request {
 
 impl Request {
     /// The constant part is written once and kept for the life of the process.
-    pub(crate) fn new(template: plan::Request, target: &Target, is_http2: bool) -> Request {
+    pub(crate) fn new(
+        mut template: plan::Request,
+        target: &Target,
+        is_http2: bool,
+        timeout: Nanos,
+    ) -> Request {
+        let call = template.call.take().map(|call| prepare(&mut template, call, timeout));
         let check = Check::new(&template.expect);
         let is_head = template.method == "HEAD";
         let hosts = (0..target.destinations.len()).map(|at| target.host_header(at)).collect();
         let scheme = if target.secure { "https" } else { "http" };
         let names = template.headers.iter().map(|(name, _)| http2_name(name)).collect();
         let (fixed, fixed_fields) = (Vec::new(), Vec::new());
-        let mut request = Request { template, hosts, fixed, is_head, check, scheme, names, fixed_fields };
+        let mut request =
+            Request { template, hosts, fixed, is_head, call, check, scheme, names, fixed_fields };
         if is_http2 && request.template.is_fixed() {
             let write = |at| {
                 let mut source = ValueSource::alone(0);
@@ -228,6 +247,32 @@ impl Request {
         let mut values = source.values(index);
         let length = self.template.write(&self.hosts[destination], &mut values, out);
         (length, self.check.expected(values.numbers()))
+    }
+}
+
+/// Gives a call of gRPC its fields, and its message the prefix.
+fn prepare(template: &mut plan::Request, call: plan::Call, timeout: Nanos) -> Call {
+    let mut fields = vec![("content-type", "application/grpc".to_owned()), ("te", "trailers".to_owned())];
+    if !call.is_streaming {
+        fields.push(("grpc-timeout", grpc_timeout(timeout)));
+    }
+    let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), Text::fixed(&value)));
+    template.headers.splice(0..0, fields);
+    let length = u32::try_from(call.message.len()).expect("the plan limits messages");
+    let mut bytes = vec![0; grpc::PREFIX];
+    grpc::write_prefix(&mut bytes, length).expect("there is room for it");
+    bytes.extend(call.message);
+    template.body = Some(Body::File(Content { file: String::new(), bytes }));
+    if call.is_streaming { Call::Streaming } else { Call::Unary }
+}
+
+/// At most eight digits and a unit (`grpc/doc/PROTOCOL-HTTP2.md`).
+fn grpc_timeout(timeout: Nanos) -> String {
+    const MOST: u64 = 99_999_999;
+    match timeout.millis() {
+        ms @ 1..=MOST => format!("{ms}m"),
+        0 => format!("{}u", (timeout.0 / 1_000).max(1)),
+        ms => format!("{}S", (ms / 1_000).min(MOST)),
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use plan::{Role, Slice, TableHead};
+use plan::{Call, Role, Slice, TableHead};
 use run::Order;
 use samples::Tick;
 use serde::{Deserialize, Serialize};
@@ -152,6 +152,9 @@ pub(crate) struct Offer {
     pub(crate) scenario: Option<String>,
     /// The tables that the scenario reads, by the names of their files. Their [values](Rows) follow, to those that use them.
     pub(crate) tables: Vec<(String, TableHead)>,
+    /// The messages and bodies that stand in files, one request of the plan after the other.
+    #[serde(default)]
+    pub(crate) sent: Vec<Call>,
     /// The step of a search, where it is one: what is made larger, how much it is, and for how long.
     pub(crate) step: Option<(run::By, u64, Nanos)>,
 }

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use crate::MAX_NUMBERS;
-use units::Count;
+use crate::{MAX_NUMBERS, Scheme};
+use units::{Count, Status};
 
 /// What a response is checked for, in addition to complete framing; all of it must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expectation {
-    /// HTTP: this status code (200..=599); where none is given, any 2xx will do.
+    /// HTTP: this status code (200..=599); where none is given, any 2xx will do. gRPC: this one (0..=16), which there always is.
     pub status: Option<u16>,
     /// This many octets of content (RFC 9110 section 6.4); where none is given, any number.
     pub length: Option<ExpectedLength>,
@@ -61,13 +61,13 @@ impl fmt::Display for ExpectedLength {
 impl Expectation {
     /// Reads `status=200`, `length=512`, `length=$1`, or both with a comma. `numbers` is how many the target
     /// draws; none where that is not known, because the target is a mistake itself.
-    pub(crate) fn parse(text: &str, numbers: Option<usize>) -> Result<Expectation, String> {
+    pub(crate) fn parse(text: &str, scheme: Scheme, numbers: Option<usize>) -> Result<Expectation, String> {
         let mut expect = Expectation::default();
         for item in text.split(',') {
             let unknown = || format!("unknown check {item:?}; use status=200,length=$1");
             let (key, value) = item.split_once('=').ok_or_else(unknown)?;
             let twice = match key {
-                "status" => expect.status.replace(status(value)?).is_some(),
+                "status" => expect.status.replace(status(value, scheme)?).is_some(),
                 "length" => expect.length.replace(length(value, numbers)?).is_some(),
                 _ => return Err(unknown()),
             };
@@ -79,7 +79,10 @@ impl Expectation {
     }
 }
 
-pub(crate) fn status(text: &str) -> Result<u16, String> {
+pub(crate) fn status(text: &str, scheme: Scheme) -> Result<u16, String> {
+    if scheme == Scheme::Grpc {
+        return Status::parse_grpc(text).map(|status| status.0).map_err(|why| why.to_string());
+    }
     // An informational response (1xx) is never the final one: RFC 9110 section 15.2.
     let code = text.parse().ok().filter(|code| (200..=599).contains(code));
     code.ok_or_else(|| format!("{text:?} is not a status; use 200 to 599"))
@@ -129,14 +132,20 @@ mod tests {
 
     /// Against a target that draws two numbers.
     fn check(text: &str, expected: Result<(Option<u16>, Option<ExpectedLength>), &str>) {
-        let read = Expectation::parse(text, Some(2)).map(|expect| (expect.status, expect.length));
+        let read =
+            Expectation::parse(text, Scheme::Http, Some(2)).map(|expect| (expect.status, expect.length));
         assert_eq!(read, expected.map_err(str::to_owned), "{text:?}");
     }
 
     #[test]
     fn a_number_needs_a_target_that_draws() {
-        assert!(Expectation::parse("length=$1", Some(0)).unwrap_err().contains("no random number"));
-        assert_eq!(Expectation::parse("length=$9", None).unwrap().length, Some(Drawn(8)));
+        assert!(
+            Expectation::parse("length=$1", Scheme::Http, Some(0)).unwrap_err().contains("no random number")
+        );
+        assert_eq!(Expectation::parse("length=$9", Scheme::Http, None).unwrap().length, Some(Drawn(8)));
+        let of_grpc = |text| Expectation::parse(text, Scheme::Grpc, None).map(|expect| expect.status);
+        assert_eq!(of_grpc("status=NOT_FOUND,length=0"), Ok(Some(5)));
+        assert_eq!(of_grpc("status=200").unwrap_err(), Status::parse_grpc("200").unwrap_err().to_string());
         assert_eq!((Drawn(1).of(&[5, 7]), Fixed(3).of(&[5, 7])), (7, 3));
     }
 }

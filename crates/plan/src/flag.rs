@@ -58,6 +58,9 @@ pub enum Role {
 /// The flags that mean something only where connections are secured.
 pub(crate) const OF_TLS: [&Flag; 7] = [&INSECURE, &CACERT, &CERT, &KEY, &SNI, &TLS, &NO_RESUME];
 
+/// The flags that mean something only for gRPC.
+pub(crate) const OF_GRPC: [&Flag; 4] = [&BODY, &BODY_FILE, &PROTOSET, &SERVER_STREAMING];
+
 impl Role {
     /// Whether it is about [`crate::Outputs`], and not about the plan.
     pub fn is_output(self) -> bool {
@@ -132,11 +135,11 @@ macro_rules! flags {
 
 flags! {
     TARGET: flag("target", "TARGET", Role::Load,
-        "http://HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH or tcp://HOST:PORT. Several destinations: \
+        "http://HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH, grpc://HOST[:PORT]/SERVICE/METHOD or tcp://HOST:PORT. Several destinations: \
         http://127.0.0.{1..30}:8000/, ports {9000..9010}. `{rand A B}` in the path is a random number per request. \
         Or a scenario file, X.toml; -c, --ramp, -d, --rate, --arrive and --total override its load")
         .key(Text, "\"http://127.0.0.1:8000/\"",
-            "http://HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH or tcp://HOST:PORT; several destinations: \
+            "http://HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH, grpc://HOST[:PORT]/SERVICE/METHOD or tcp://HOST:PORT; several destinations: \
             127.0.0.{1..30}, ports {9000..9010}; required");
     CONNECTIONS: flag("connections", "N", Role::Load, "Hold N connections at once [default: 50]")
         .short('c')
@@ -193,8 +196,9 @@ flags! {
         "Timeout of a dial, a handshake and a response, each [default: 10s]")
         .key(Number, "\"10s\"", "timeout of a dial, a handshake and a response, each; default 10s");
     EXPECT: flag("expect", "WORDS", Role::Work,
-        "Check each response: status=200,length=$1 ($1: the first random number) [default: any 2xx]")
-        .key(TextOrTable(&ANSWER), "\"status=200,length=$1\"", "http: checks of the response; default 2xx");
+        "Check each response: status=200,length=$1 ($1: the first random number); gRPC: status=NOT_FOUND [default: any 2xx; \
+        gRPC: OK]")
+        .key(TextOrTable(&ANSWER), "\"status=200,length=$1\"", "http, grpc: checks of the response; default 2xx, grpc OK");
     RECONNECT: flag("reconnect", "HOW", Role::Work,
         "When to dial a connection again. `planned`: after a close announced by the server; `never`: not even \
         then; a back-off (1s..30s): also after a loss or a failed dial, after a random share of a delay that \
@@ -209,33 +213,52 @@ flags! {
         .key(Truth, "true", "http, https, ws, wss: HTTP/2, over TLS by ALPN, without it with prior knowledge; WebSocket by \
             extended CONNECT (RFC 8441); default false");
     STREAMS: flag("streams", "N", Role::Work,
-        "--http2: requests at once, or WebSockets, on each connection [default: 1]")
-        .key(Number, "10", "http2: requests at once, or WebSockets, on each connection; default 1");
+        "--http2, grpc://: requests at once, or WebSockets, on each connection [default: 1]")
+        .key(Number, "10", "http2, grpc: requests at once, or WebSockets, on each connection; default 1");
+    BODY: flag("body", "JSON", Role::Work,
+        "grpc://, grpcs://: the message as JSON; requires --protoset [default: an empty message]")
+        .key(Text, "'{\"name\": \"throng\"}'", "grpc, without steps: the message as JSON; requires protoset; default an empty message");
+    BODY_FILE: flag("body-file", "FILE", Role::Work,
+        "grpc://, grpcs://: read the message from FILE: its bytes, or JSON with --protoset")
+        .key(Text, "\"message.bin\"", "grpc, without steps: read the message from this file: its bytes, or JSON with protoset");
+    PROTOSET: flag("protoset", "FILE", Role::Work,
+        "grpc://, grpcs://: descriptors of the methods, for messages as JSON: a FileDescriptorSet, as `protoc \
+        --include_imports --descriptor_set_out=FILE` writes it")
+        .key(Text, "\"service.protoset\"",
+            "grpc: descriptors of the methods, for messages as JSON: a FileDescriptorSet, as protoc --include_imports \
+            --descriptor_set_out=FILE writes it");
+    SERVER_STREAMING: flag("server-streaming", "", Role::Work,
+        "grpc://, grpcs://: a response has any number of messages, and --timeout is the longest time to the next one \
+        [default: as --protoset says; without it one message]")
+        .takes(Takes::Nothing)
+        .key(Truth, "true",
+            "grpc: a response has any number of messages, and timeout is the longest time to the next one; default as \
+            protoset says, without it one message");
     INSECURE: flag("insecure", "", Role::Work,
-        "https://, wss://, tls://: accept any certificate")
+        "https://, wss://, tls://, grpcs://: accept any certificate")
         .short('k')
         .takes(Takes::Nothing)
-        .key(Truth, "true", "https, wss, tls: accept any certificate; default false");
+        .key(Truth, "true", "https, wss, tls, grpcs: accept any certificate; default false");
     CACERT: flag("cacert", "FILE", Role::Work,
-        "https://, wss://, tls://: trust the certificates in FILE (PEM), instead of the system's")
-        .key(Text, "\"ca.pem\"", "https, wss, tls: trust the certificates in this file (PEM) instead of the system's");
+        "https://, wss://, tls://, grpcs://: trust the certificates in FILE (PEM), instead of the system's")
+        .key(Text, "\"ca.pem\"", "https, wss, tls, grpcs: trust the certificates in this file (PEM) instead of the system's");
     CERT: flag("cert", "FILE", Role::Work,
-        "https://, wss://, tls://: present this client certificate chain (PEM); requires --key")
-        .key(Text, "\"client.pem\"", "https, wss, tls: present this client certificate chain (PEM); requires key");
+        "https://, wss://, tls://, grpcs://: present this client certificate chain (PEM); requires --key")
+        .key(Text, "\"client.pem\"", "https, wss, tls, grpcs: present this client certificate chain (PEM); requires key");
     KEY: flag("key", "FILE", Role::Work, "Private key of --cert (PEM)")
         .key(Text, "\"client.key\"", "private key of cert (PEM)");
     SNI: flag("sni", "NAME", Role::Work,
-        "https://, wss://, tls://: server name to send and to verify the certificate against [default: the \
+        "https://, wss://, tls://, grpcs://: server name to send and to verify the certificate against [default: the \
         target's host]")
         .key(Text, "\"example.org\"",
-            "https, wss, tls: server name to send and to verify the certificate against; default the target's host");
+            "https, wss, tls, grpcs: server name to send and to verify the certificate against; default the target's host");
     TLS: flag("tls", "1.2|1.3", Role::Work,
-        "https://, wss://, tls://: offer only this version [default: both]")
-        .key(OneOf(&["1.2", "1.3"]), "\"1.3\"", "https, wss, tls: offer only this version; default both");
+        "https://, wss://, tls://, grpcs://: offer only this version [default: both]")
+        .key(OneOf(&["1.2", "1.3"]), "\"1.3\"", "https, wss, tls, grpcs: offer only this version; default both");
     NO_RESUME: flag("no-resume", "", Role::Work,
-        "https://, wss://, tls://: a full handshake for each connection, without resumption of a session")
+        "https://, wss://, tls://, grpcs://: a full handshake for each connection, without resumption of a session")
         .takes(Takes::Nothing)
-        .key(Truth, "true", "https, wss, tls: a full handshake for each connection, without resumption; default false");
+        .key(Truth, "true", "https, wss, tls, grpcs: a full handshake for each connection, without resumption; default false");
     SOURCES: flag("sources", "LIST|CIDR", Role::Machine,
         "Local addresses to dial from: a list, or CIDR [default: automatic]")
         .key(Text, "\"10.1.0.0/16\"",

@@ -15,6 +15,7 @@ use self::load::Loaded;
 pub use self::load::a_rate;
 pub(crate) use self::load::between_pings;
 
+pub(crate) mod grpc;
 mod load;
 
 /// The flags of a command line as typed: the name of each with its value, in the order in which they were given.
@@ -159,13 +160,21 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
     let reconnect = r.read(&flag::RECONNECT, Reconnect::Planned, reconnect);
     let tls = r.tls(target.as_ref().map(|target| target.secure));
     let streams = r.streams(scheme);
+    let called = r.grpc(scheme);
     let main = target.map(|target| {
-        let activity = activity(&target, think, expect, message);
+        let activity = match &called {
+            Some((body, grpc)) if target.scheme == Scheme::Grpc => {
+                Activity::again(grpc::call(&target, body.clone(), grpc, expect), think)
+            }
+            _ => activity(&target, think, expect, message),
+        };
+        let grpc = called.map(|(_, grpc)| grpc).filter(|_| target.scheme == Scheme::Grpc);
         Population {
             name: "main".to_owned(),
             target,
             tls,
             streams,
+            grpc,
             load,
             calls,
             timeout,
@@ -295,6 +304,10 @@ impl<'f> FlagReader<'f> {
     fn target(&mut self, v4: Option<bool>, resolve: Resolve) -> Option<Target> {
         let text = self.get(&flag::TARGET).ok_or_else(|| "missing; use http://host:port/".to_owned());
         text.and_then(|text| Target::parse(text, v4, &[], resolve))
+            .and_then(|target| match target.scheme {
+                Scheme::Grpc => grpc::method(&target.path).map(|()| target),
+                _ => Ok(target),
+            })
             .map_err(|why| self.add(&flag::TARGET, why))
             .ok()
     }
@@ -307,7 +320,9 @@ impl<'f> FlagReader<'f> {
             }
             return None;
         }
-        if self.get(&flag::HTTP2).is_none() {
+        if scheme == Some(Scheme::Grpc) {
+            self.refuse(&flag::HTTP2, "gRPC is over HTTP/2; remove it");
+        } else if self.get(&flag::HTTP2).is_none() {
             self.refuse(&flag::STREAMS, "requires --http2");
             return None;
         }
@@ -318,7 +333,7 @@ impl<'f> FlagReader<'f> {
     fn tls(&mut self, secure: Option<bool>) -> Tls {
         if secure == Some(false) {
             for flag in flag::OF_TLS {
-                self.refuse(flag, "requires a target with https://, wss:// or tls://");
+                self.refuse(flag, "requires a target with https://, wss://, tls:// or grpcs://");
             }
             return Tls::default();
         }
@@ -342,7 +357,7 @@ impl<'f> FlagReader<'f> {
     /// How often WebSocket and TCP send, and what.
     fn message(&mut self, scheme: Option<Scheme>) -> Option<(Nanos, String)> {
         if scheme.is_some_and(Scheme::has_requests) {
-            let why = "not for http://; remove it, or use --think for the time between requests";
+            let why = "not for http:// and grpc://; remove it, or use --think for the time between requests";
             self.refuse(&flag::MESSAGE, why);
             if self.get(&flag::HTTP2).is_some() {
                 return self.pings();
@@ -453,7 +468,8 @@ fn expect(text: &str, target: Option<&Target>) -> Result<Expectation, String> {
     if let Some(scheme) = scheme.filter(|scheme| !scheme.has_requests()) {
         return Err(format!("{scheme} has no status or length; remove it: {text:?}"));
     }
-    let expect = Expectation::parse(text, target.map(|target| target.path.numbers()))?;
+    let expect =
+        Expectation::parse(text, scheme.unwrap_or(Scheme::Http), target.map(|target| target.path.numbers()))?;
     expect.length.map(ExpectedLength::kept).transpose()?;
     Ok(expect)
 }

@@ -71,7 +71,12 @@ pub(crate) static ANSWER: Table = Table {
     place: "expect",
     about: "Checks of a response, in addition to complete framing; all must hold.",
     keys: &[
-        key("status", Number, "200", "http: this status; default any 2xx"),
+        key(
+            "status",
+            Number,
+            "200",
+            "http: this status; default any 2xx; grpc: this status, by name or number; default OK",
+        ),
         key("length", Number, "\"$1\"", "octets of content; `$1` is the first random number of the request"),
         key(
             "headers",

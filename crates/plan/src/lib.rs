@@ -2,6 +2,7 @@
 //! from. No clock, no socket, no file: facts of the machine are arguments.
 
 mod addresses;
+mod body;
 mod csv;
 mod expect;
 pub mod flag;
@@ -35,6 +36,7 @@ mod tls;
 mod tolerance;
 
 pub use addresses::{SourcePool, Tuple, Tuples};
+pub use body::{Body, Call, Content, Grpc, LONGEST_BODY};
 pub use csv::{Column, Csv, Source, TableHead};
 pub use expect::{Expectation, ExpectedLength};
 pub use flag::Flag;

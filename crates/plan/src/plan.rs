@@ -7,7 +7,7 @@ use std::{
 
 use units::{Nanos, ParseError};
 
-use crate::{Csv, Hold, Observe, Population, Probe, Share, Sources, Stage, Threshold};
+use crate::{Body, Call, Csv, Hold, Observe, Population, Probe, Share, Sources, Stage, Threshold};
 
 /// What happens in one run, with all defaults filled in. Prints as a scenario file that reads the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +49,44 @@ impl Plan {
     pub fn all_populations_mut(&mut self) -> impl Iterator<Item = &mut Population> {
         let probes = self.probe.iter_mut().flat_map(|probe| &mut probe.populations);
         self.populations.iter_mut().chain(probes)
+    }
+
+    /// What its requests send that stands in files, one request after the other: for a machine that has no files.
+    pub fn sent(&mut self) -> Vec<Call> {
+        let mut sent = Vec::new();
+        for request in self.all_populations_mut().flat_map(Population::requests) {
+            match (&request.call, &request.body) {
+                (Some(call), _) => sent.push(call.clone()),
+                (None, Some(Body::File(content))) => {
+                    sent.push(Call { is_streaming: false, message: content.bytes.clone() });
+                }
+                _ => {}
+            }
+        }
+        sent
+    }
+
+    /// The same plan, made without its files, with what another machine [sends](Plan::sent) by them.
+    ///
+    /// # Errors
+    /// That is of another plan.
+    pub fn with_sent(mut self, sent: &[Call]) -> Result<Plan, String> {
+        let mut sent = sent.iter();
+        for request in self.all_populations_mut().flat_map(Population::requests) {
+            if !matches!((&request.call, &request.body), (Some(_), _) | (None, Some(Body::File(_)))) {
+                continue;
+            }
+            let next = sent.next().ok_or("the coordinator did not send all messages")?;
+            match (&mut request.call, &mut request.body) {
+                (Some(call), _) => call.clone_from(next),
+                (None, Some(Body::File(content))) => content.bytes.clone_from(&next.message),
+                _ => unreachable!("the others have been left out"),
+            }
+        }
+        match sent.next() {
+            None => Ok(self),
+            Some(_) => Err("the coordinator sent messages of another plan".to_owned()),
+        }
     }
 
     /// All steps, each as its population and its name.

@@ -2,7 +2,7 @@
 
 use units::{Nanos, Spans};
 
-use crate::{Expectation, Load, Request, Target, Text, Tls, text::Place};
+use crate::{Body, Content, Expectation, Grpc, Load, Request, Target, Text, Tls, text::Place};
 
 /// Connections that do the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct Population {
     pub tls: Tls,
     /// HTTP/2: requests at once on a connection; none is HTTP/1.1.
     pub streams: Option<u16>,
+    /// gRPC: what its calls share.
+    pub grpc: Option<Grpc>,
     /// How many, and when.
     pub load: Load,
     /// Requests, or messages with an expected reply, on each connection, after which it is closed; at least 1.
@@ -185,6 +187,34 @@ impl Population {
             }
         }
         texts
+    }
+
+    /// Each request that its connections send.
+    pub fn requests(&mut self) -> impl Iterator<Item = &mut Request> {
+        let steps = match &mut self.activity {
+            Activity::Steps { steps, .. } => &mut steps[..],
+            Activity::Idle | Activity::Ping { .. } => &mut [],
+        };
+        steps.iter_mut().filter_map(|step| match &mut step.act {
+            Act::Request { request, .. } => Some(request),
+            _ => None,
+        })
+    }
+
+    /// Each file that says what is sent, with the flag that names it.
+    pub fn contents(&mut self) -> Vec<(&'static str, &mut Content)> {
+        let Population { grpc, activity, .. } = self;
+        let protoset = grpc.iter_mut().filter_map(|grpc| grpc.protoset.as_mut());
+        let mut all: Vec<_> = protoset.map(|content| ("--protoset", content)).collect();
+        if let Activity::Steps { steps, .. } = activity {
+            all.extend(steps.iter_mut().filter_map(|step| match &mut step.act {
+                Act::Request { request: Request { body: Some(Body::File(content)), .. }, .. } => {
+                    Some(("--body-file", content))
+                }
+                _ => None,
+            }));
+        }
+        all
     }
 
     /// Whether its connections come, do what they came for, and go.

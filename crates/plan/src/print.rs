@@ -1,11 +1,11 @@
 //! A plan as a scenario file that reads the same: every default written out.
 
 use crate::{
-    Act, Activity, Expectation, Hold, IoChoice, LoadKeys, Plan, Population, Ramp, Reconnect, Sources, Stage,
-    Step, Then, Think,
+    Act, Activity, Body, Expectation, Hold, IoChoice, LoadKeys, Plan, Population, Ramp, Reconnect, Sources,
+    Stage, Step, Then, Think,
 };
 use std::fmt::{self, Display, Formatter, Result};
-use units::Nanos;
+use units::{Nanos, Status};
 
 /// A text in TOML's quotes.
 struct Quoted<T>(T);
@@ -135,7 +135,10 @@ impl Display for Step {
                 if !request.headers.is_empty() {
                     writeln!(f, "headers = {}", braced(&request.headers))?;
                 }
-                request.body.iter().try_for_each(|body| writeln!(f, "body = {}", Quoted(body)))?;
+                if let Some(body) = &request.body {
+                    let key = if matches!(body, Body::File(_)) { "body-file" } else { "body" };
+                    writeln!(f, "{key} = {}", Quoted(body))?;
+                }
                 writeln!(f, "expect = {}", table(&request.expect))?;
                 thinks(f, think)
             }
@@ -162,7 +165,10 @@ fn thinks(f: &mut Formatter<'_>, think: &Think) -> Result {
 /// What is expected, in one line.
 fn table(expected: &Expectation) -> impl fmt::Display {
     let mut keys: Vec<String> = Vec::new();
-    keys.extend(expected.status.map(|status| format!("status = {status}")));
+    keys.extend(expected.status.map(|status| match Status(status) {
+        status if status.is_grpc() => format!("status = \"{status}\""),
+        status => format!("status = {status}"),
+    }));
     keys.extend(expected.length.map(|length| format!("length = \"{length}\"")));
     if !expected.headers.is_empty() {
         keys.push(format!("headers = {}", braced(&expected.headers)));

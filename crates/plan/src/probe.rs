@@ -39,6 +39,7 @@ impl Probe {
             target: like.target.clone(),
             tls: like.tls.clone(),
             streams: like.streams.map(|_| 1),
+            grpc: like.grpc.clone(),
             load: Load::Rate { connections, rate },
             calls: None,
             timeout: like.timeout,

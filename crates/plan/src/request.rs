@@ -1,7 +1,7 @@
 //! A request as it is sent, and the check of its response.
 
 use crate::text::{Place, copy, digits, write_decimal};
-use crate::{Expectation, Text, Values};
+use crate::{Body, Call, Expectation, Text, Values};
 
 /// A request of HTTP/1.1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,9 @@ pub struct Request {
     /// Fields as typed, besides Content-Length; with or without a Host.
     pub headers: Vec<(String, Text)>,
     /// The content; none has no Content-Length either, unless the method calls for one.
-    pub body: Option<Text>,
+    pub body: Option<Body>,
+    /// gRPC: a call, whose content is its message.
+    pub call: Option<Call>,
     /// The check of the response.
     pub expect: Expectation,
 }
@@ -30,19 +32,23 @@ impl Request {
     /// All its texts, each with the place where it is used.
     pub(crate) fn texts(&mut self) -> Vec<(&mut Text, Place)> {
         let fields = self.headers.iter_mut().map(|(_, value)| (value, Place::Field));
-        let body = self.body.iter_mut().map(|body| (body, Place::Content));
+        let body = self.body.iter_mut().filter_map(|body| match body {
+            Body::Text(text) => Some((text, Place::Content)),
+            Body::File(_) => None,
+        });
         [(&mut self.path, Place::Path)].into_iter().chain(fields).chain(body).collect()
     }
 
     /// For a path, without further fields.
     pub(crate) fn get(path: Text, expect: Expectation) -> Request {
-        Request { method: "GET".to_owned(), path, headers: Vec::new(), body: None, expect }
+        Request { method: "GET".to_owned(), path, headers: Vec::new(), body: None, call: None, expect }
     }
 
     /// Whether every request is the same.
     pub fn is_fixed(&self) -> bool {
-        let mut texts = self.headers.iter().map(|(_, value)| value).chain(&self.body).chain([&self.path]);
-        texts.all(|text| text.fixed_text().is_some())
+        let mut texts = self.headers.iter().map(|(_, value)| value).chain([&self.path]);
+        let is_fixed = texts.all(|text| text.fixed_text().is_some());
+        is_fixed && (self.call.is_some() || self.body.as_ref().is_none_or(Body::is_fixed))
     }
 
     /// Octets of the longest request that it can give to a host whose header value has `host` octets.
@@ -97,7 +103,7 @@ impl Request {
     }
 
     fn max_body(&self) -> usize {
-        self.body.as_ref().map_or(0, Text::max_len)
+        self.body.as_ref().map_or(0, Body::max_len)
     }
 
     fn has_host(&self) -> bool {
@@ -111,6 +117,6 @@ impl Request {
     /// How many numbers it draws, in the order of path, headers and body.
     pub fn numbers(&self) -> usize {
         let fields: usize = self.headers.iter().map(|(_, value)| value.numbers()).sum();
-        self.path.numbers() + fields + self.body.as_ref().map_or(0, Text::numbers)
+        self.path.numbers() + fields + self.body.as_ref().map_or(0, Body::numbers)
     }
 }

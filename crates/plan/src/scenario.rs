@@ -6,6 +6,7 @@
 mod check;
 mod document;
 mod expectation;
+mod grpc;
 mod keys;
 mod load;
 mod overrides;

@@ -11,10 +11,12 @@ pub enum Scheme {
     Ws,
     /// Bytes; without a message, open and hold only.
     Tcp,
+    /// gRPC over HTTP/2.
+    Grpc,
 }
 
 impl Scheme {
-    const ALL: [Scheme; 3] = [Scheme::Http, Scheme::Ws, Scheme::Tcp];
+    const ALL: [Scheme; 4] = [Scheme::Http, Scheme::Ws, Scheme::Tcp, Scheme::Grpc];
 
     /// The text before `://`.
     fn name(self) -> &'static str {
@@ -22,6 +24,7 @@ impl Scheme {
             Scheme::Http => "http",
             Scheme::Ws => "ws",
             Scheme::Tcp => "tcp",
+            Scheme::Grpc => "grpc",
         }
     }
 
@@ -31,6 +34,7 @@ impl Scheme {
             Scheme::Http => "https",
             Scheme::Ws => "wss",
             Scheme::Tcp => "tls",
+            Scheme::Grpc => "grpcs",
         }
     }
 
@@ -42,7 +46,7 @@ impl Scheme {
     /// The default port; `secure`: with TLS.
     pub(crate) fn port(self, secure: bool) -> Option<u16> {
         match self {
-            Scheme::Http | Scheme::Ws => Some(if secure { 443 } else { 80 }),
+            Scheme::Http | Scheme::Ws | Scheme::Grpc => Some(if secure { 443 } else { 80 }),
             Scheme::Tcp => None,
         }
     }
@@ -50,7 +54,7 @@ impl Scheme {
     /// Whether its targets have a path.
     pub fn has_path(self) -> bool {
         match self {
-            Scheme::Http | Scheme::Ws => true,
+            Scheme::Http | Scheme::Ws | Scheme::Grpc => true,
             Scheme::Tcp => false,
         }
     }
@@ -58,7 +62,7 @@ impl Scheme {
     /// Whether it has requests, and responses with a status; if not, it has messages.
     pub fn has_requests(self) -> bool {
         match self {
-            Scheme::Http => true,
+            Scheme::Http | Scheme::Grpc => true,
             Scheme::Ws | Scheme::Tcp => false,
         }
     }
@@ -67,14 +71,14 @@ impl Scheme {
     pub(crate) fn has_pings(self) -> bool {
         match self {
             Scheme::Ws => true,
-            Scheme::Http | Scheme::Tcp => false,
+            Scheme::Http | Scheme::Tcp | Scheme::Grpc => false,
         }
     }
 
     /// Whether HTTP/2 can carry it.
     pub(crate) fn has_streams(self) -> bool {
         match self {
-            Scheme::Http | Scheme::Ws => true,
+            Scheme::Http | Scheme::Ws | Scheme::Grpc => true,
             Scheme::Tcp => false,
         }
     }
@@ -105,7 +109,9 @@ impl Scheme {
                 }
             }
         }
-        Err(format!("{name:?} is not a scheme; use http://, https://, ws://, wss://, tcp:// or tls://"))
+        Err(format!(
+            "{name:?} is not a scheme; use http://, https://, ws://, wss://, tcp://, tls://, grpc:// or grpcs://"
+        ))
     }
 }
 
@@ -126,6 +132,7 @@ mod tests {
             ("http://h/", Scheme::Http, Some(80), [true, true, false, false]),
             ("WS://h/", Scheme::Ws, Some(80), [true, false, true, false]),
             ("Tcp://h:9", Scheme::Tcp, None, [false, false, false, true]),
+            ("grpc://h/s/m", Scheme::Grpc, Some(80), [true, true, false, false]),
         ] {
             assert_eq!(Scheme::of_target(text), Some(scheme), "{text}");
             let actual =
@@ -142,6 +149,7 @@ mod tests {
             ("https://h/", Scheme::Http, Some(443)),
             ("WSS://h/", Scheme::Ws, Some(443)),
             ("tls://h:9", Scheme::Tcp, None),
+            ("grpcs://h/", Scheme::Grpc, Some(443)),
         ] {
             assert_eq!(Scheme::split(text).map(|(scheme, secure, _)| (scheme, secure)), Ok((scheme, true)));
             assert_eq!(scheme.port(true), port);

@@ -256,7 +256,9 @@ mod tests {
         check("tls://127.0.0.1", Err("missing port; use tls://host:port"));
         check(
             "gopher://x/",
-            Err("\"gopher\" is not a scheme; use http://, https://, ws://, wss://, tcp:// or tls://"),
+            Err(
+                "\"gopher\" is not a scheme; use http://, https://, ws://, wss://, tcp://, tls://, grpc:// or grpcs://",
+            ),
         );
         check(
             "nosuch.toml",

@@ -140,6 +140,7 @@ fn requests(totals: &Tick, at_load: Nanos) -> Requests {
         unanswered: counts.unanswered,
         missed: counts.missed,
         told: counts.told,
+        messages: counts.messages,
         per_s: per_second(counts.answered_at_load, at_load),
         lower_bound: false,
         bytes_in: counts.bytes_in,

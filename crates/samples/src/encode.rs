@@ -49,22 +49,25 @@ pub(crate) mod never {
     }
 }
 
-/// Responses by status: `{"200": 7}`, as in the summary.
+/// Responses by status: `{"200": 7}` or `{"OK": 7}`, as in the summary.
 pub(crate) mod statuses {
     use std::collections::BTreeMap;
 
-    use serde::{Deserialize, Deserializer, Serializer};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use units::Status;
 
     use super::STATUSES;
 
     pub(crate) fn serialize<S: Serializer>(counts: &[u64; STATUSES], s: S) -> Result<S::Ok, S::Error> {
-        s.collect_map(counts.iter().enumerate().filter(|(_, n)| **n > 0))
+        let some = (0..).zip(counts).filter(|(_, n)| **n > 0);
+        s.collect_map(some.map(|(status, n)| (Status(status).to_string(), n)))
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Box<[u64; STATUSES]>, D::Error> {
         let mut counts = Box::new([0; STATUSES]);
-        for (status, n) in BTreeMap::<usize, u64>::deserialize(d)? {
-            counts[status.min(STATUSES - 1)] += n;
+        for (status, n) in BTreeMap::<String, u64>::deserialize(d)? {
+            let status = Status::parse(&status).ok_or_else(|| D::Error::custom("not a status"))?;
+            counts[usize::from(status.0).min(STATUSES - 1)] += n;
         }
         Ok(counts)
     }

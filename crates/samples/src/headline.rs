@@ -44,7 +44,9 @@ impl Summary {
                 Count(c.closed),
                 Count(c.held),
             ),
-            (None, Verdict::Pass) if self.requests.sent + self.requests.told == 0 && c.opened > 0 => {
+            (None, Verdict::Pass)
+                if self.requests.sent + self.requests.told + self.requests.messages == 0 && c.opened > 0 =>
+            {
                 format!("pass: {}", self.unasked())
             }
             (None, Verdict::Pass) => {
@@ -86,6 +88,7 @@ impl Summary {
     /// How the requests fared, in a run that passed: only what happened.
     fn fared(&self) -> &'static str {
         match (self.requests.sent, self.requests.answered) {
+            (0, _) if self.requests.messages > 0 => "no faults, all calls open to the end",
             (0, _) => "no faults, no requests sent",
             (sent, answered) if sent == answered => "no faults, all responses correct",
             _ => "no faults",

@@ -149,6 +149,8 @@ merged! {
         pub missed: u64,
         /// Fire-and-forget messages.
         pub told: u64,
+        /// Messages of responses of gRPC, of calls too that were cancelled when the load ended.
+        pub messages: u64,
         /// Responses per second at full load; of several populations, each at its own.
         pub per_s: f64,
         /// A closed loop that left throng's threads no time: the target may be able to do more than `per_s`.
@@ -160,7 +162,8 @@ merged! {
         /// Content bytes of complete responses; those of a truncated one are only in `bytes_in`.
         pub body_bytes_in: u64,
         /// Responses by status.
-        #[serde(deserialize_with = "by_status")]
+        #[serde(with = "by_status")]
+        #[cfg_attr(test, ts(type = "Record<string, number>"))]
         pub status: BTreeMap<u16, u64>,
     }
 }
@@ -198,8 +201,10 @@ pub struct Figures {
     pub tls_resumed_us: Quantiles,
     /// From when the WebSocket upgrade was sent to its 101.
     pub handshake_us: Quantiles,
-    /// From due to the first byte of the response, of requests due at full load; HTTP and TCP.
+    /// From due to the first byte of the response, of gRPC to its first message, of requests due at full load; HTTP and TCP.
     pub first_byte_us: Quantiles,
+    /// gRPC, server streaming: from one message of a response to the next.
+    pub gap_us: Quantiles,
 }
 
 impl Figures {
@@ -225,6 +230,7 @@ impl Figures {
         self.tls_resumed_us = totals.tls_resumed.quantiles();
         self.handshake_us = totals.handshake.quantiles();
         self.first_byte_us = totals.first_byte.quantiles();
+        self.gap_us = totals.gap.quantiles();
     }
 }
 
@@ -443,10 +449,21 @@ fn without_nulls(json: &mut Value) {
     }
 }
 
-/// Keys of a map that is embedded stay texts in serde's hands.
-fn by_status<'de, D: Deserializer<'de>>(d: D) -> Result<BTreeMap<u16, u64>, D::Error> {
-    let counts = BTreeMap::<String, u64>::deserialize(d)?.into_iter();
-    counts.map(|(status, n)| Ok((status.parse().map_err(D::Error::custom)?, n))).collect()
+/// Responses by status: HTTP's by number, gRPC's by name.
+mod by_status {
+    use super::{BTreeMap, Deserialize, Deserializer, Error};
+    use serde::Serializer;
+    use units::Status;
+
+    pub(super) fn serialize<S: Serializer>(counts: &BTreeMap<u16, u64>, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_map(counts.iter().map(|(status, n)| (Status(*status).to_string(), n)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<BTreeMap<u16, u64>, D::Error> {
+        let counts = BTreeMap::<String, u64>::deserialize(d)?.into_iter();
+        let status = |text: &str| Status::parse(text).ok_or_else(|| D::Error::custom("not a status"));
+        counts.map(|(text, n)| Ok((status(&text)?.0, n))).collect()
+    }
 }
 
 /// A word of another version is not known to this one.

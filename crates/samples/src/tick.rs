@@ -74,6 +74,8 @@ merged! {
         pub told: u64,
         /// Messages of the server's that nobody awaited; bytes without framing are none.
         pub pushed: u64,
+        /// Messages of responses of gRPC.
+        pub messages: u64,
         /// Due by the open loop's schedule and never sent: no connection was free in time.
         pub missed: u64,
         /// Complete responses, correct or not.
@@ -178,12 +180,15 @@ merged! {
         TlsResumed = tls_resumed,
         /// From when the WebSocket upgrade was sent to its 101.
         Handshake = handshake,
-        /// HTTP and TCP: from due to the first byte of the response, of requests due at full load.
+        /// HTTP and TCP: from due to the first byte of the response, of requests due at full load. gRPC: to its first message; of
+        /// server streaming, of calls due during the ramp too.
         FirstByte = first_byte,
         /// The same, of requests due during the ramp.
         RampFirstByte = ramp_first_byte,
         /// From due to when the loop was able to send.
         Lag = lag,
+        /// gRPC, server streaming: from one message of a response to the next.
+        Gap = gap,
         /// How long each connection that was lost had been silent.
         Silence = silence,
     }

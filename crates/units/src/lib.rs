@@ -16,6 +16,7 @@ mod random;
 mod rate;
 mod shell;
 mod span;
+mod status;
 mod unit;
 
 pub use bytes::Bytes;
@@ -30,4 +31,5 @@ pub use random::{Random, nth_seed, system_random};
 pub use rate::Rate;
 pub use shell::shell_word;
 pub use span::Spans;
+pub use status::Status;
 pub use unit::Unit;

@@ -23,6 +23,9 @@ pub fn text(s: &Summary) -> String {
     if s.requests.sent > 0 {
         requests(s, &mut out);
     }
+    if s.requests.messages > s.requests.answered {
+        messages(s, &mut out);
+    }
     if let Some(p) = &s.probe {
         let failed = if p.failed > 0 { format!(", {} failed", Count(p.failed)) } else { String::new() };
         let unanswered = unanswered(p.unanswered);
@@ -118,6 +121,17 @@ fn requests(s: &Summary, out: &mut String) {
     }
     row(out, "ramp latency", quantiles(&s.ramp_latency_us, "response"));
     row(out, "lag", format!("{} (how late throng sent)", quantiles(&s.lag_us, "end")));
+}
+
+/// Of calls of gRPC whose responses have several.
+fn messages(s: &Summary, out: &mut String) {
+    row(out, "messages", format!("{} received", Count(s.requests.messages)));
+    if s.requests.sent == 0 && is_there(&s.first_byte_us) {
+        row(out, "first byte", quantiles(&s.first_byte_us, "first byte"));
+    }
+    if is_there(&s.gap_us) {
+        row(out, "gap", format!("{} (between messages)", quantiles(&s.gap_us, "message")));
+    }
 }
 
 fn unanswered(n: u64) -> String {

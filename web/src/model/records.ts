@@ -268,7 +268,8 @@ tls_resumed: Latency,
  */
 handshake: Latency, 
 /**
- * HTTP and TCP: from due to the first byte of the response, of requests due at full load.
+ * HTTP and TCP: from due to the first byte of the response, of requests due at full load. gRPC: to its first message; of
+ * server streaming, of calls due during the ramp too.
  */
 first_byte: Latency, 
 /**
@@ -279,6 +280,10 @@ ramp_first_byte: Latency,
  * From due to when the loop was able to send.
  */
 lag: Latency, 
+/**
+ * gRPC, server streaming: from one message of a response to the next.
+ */
+gap: Latency, 
 /**
  * How long each connection that was lost had been silent.
  */
@@ -354,6 +359,10 @@ told: number,
  * Messages of the server's that nobody awaited; bytes without framing are none.
  */
 pushed: number, 
+/**
+ * Messages of responses of gRPC.
+ */
+messages: number, 
 /**
  * Due by the open loop's schedule and never sent: no connection was free in time.
  */
@@ -1145,9 +1154,13 @@ tls_resumed_us: Quantiles,
  */
 handshake_us: Quantiles, 
 /**
- * From due to the first byte of the response, of requests due at full load; HTTP and TCP.
+ * From due to the first byte of the response, of gRPC to its first message, of requests due at full load; HTTP and TCP.
  */
-first_byte_us: Quantiles, };
+first_byte_us: Quantiles, 
+/**
+ * gRPC, server streaming: from one message of a response to the next.
+ */
+gap_us: Quantiles, };
 
 /**
  * What a run means.
@@ -1281,6 +1294,10 @@ missed: number,
  */
 told: number, 
 /**
+ * Messages of responses of gRPC, of calls too that were cancelled when the load ended.
+ */
+messages: number, 
+/**
  * Responses per second at full load; of several populations, each at its own.
  */
 per_s: number, 
@@ -1303,7 +1320,7 @@ body_bytes_in: number,
 /**
  * Responses by status.
  */
-status: { [key in number]: number }, };
+status: Record<string, number>, };
 
 /**
  * A distribution in figures; times in microseconds.
@@ -1480,9 +1497,13 @@ tls_resumed_us: Quantiles,
  */
 handshake_us: Quantiles, 
 /**
- * From due to the first byte of the response, of requests due at full load; HTTP and TCP.
+ * From due to the first byte of the response, of gRPC to its first message, of requests due at full load; HTTP and TCP.
  */
-first_byte_us: Quantiles, };
+first_byte_us: Quantiles, 
+/**
+ * gRPC, server streaming: from one message of a response to the next.
+ */
+gap_us: Quantiles, };
 
 /**
  * One population in figures.
@@ -1549,9 +1570,13 @@ tls_resumed_us: Quantiles,
  */
 handshake_us: Quantiles, 
 /**
- * From due to the first byte of the response, of requests due at full load; HTTP and TCP.
+ * From due to the first byte of the response, of gRPC to its first message, of requests due at full load; HTTP and TCP.
  */
-first_byte_us: Quantiles, };
+first_byte_us: Quantiles, 
+/**
+ * gRPC, server streaming: from one message of a response to the next.
+ */
+gap_us: Quantiles, };
 
 /**
  * One step of a population.

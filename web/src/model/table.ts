@@ -74,6 +74,7 @@ export function timeTable(run: Run): Table {
     ["latency at full load", summary?.latency_us ?? total.latency.quantiles()],
     ["ramp latency", summary?.ramp_latency_us ?? total.ramp_latency.quantiles()],
     ["time to first byte", summary?.first_byte_us ?? total.first_byte.quantiles()],
+    ["gap between messages", summary?.gap_us ?? total.gap.quantiles()],
     ["connect", summary?.connect_us ?? total.connect.quantiles()],
     ["TLS, full handshake", summary?.tls_us ?? total.tls.quantiles()],
     ["TLS, resumed", summary?.tls_resumed_us ?? total.tls_resumed.quantiles()],

@@ -17,7 +17,7 @@ use crate::{
     Failure,
     apply::{Applied, apply},
     args::FleetServeArgs,
-    job, message,
+    contents, job, message,
     mistakes::Mistakes,
     nats,
     plans::{self, Scenario},
@@ -119,7 +119,7 @@ impl Runner for Place {
                 Some(Source::Text(text)) => Ok(text),
                 _ => Err("it is not among the files of the request".to_owned()),
             };
-            plans::with_certificates(plan, text).map_err(Failure::usage)
+            plans::with_certificates(plan, text).map_err(Failure::usage).and_then(contents::none)
         });
         let plan = match plan {
             Ok(plan) if refused.is_empty() => plan,

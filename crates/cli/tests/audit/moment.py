@@ -48,7 +48,7 @@ class Moment:
             "requests": lambda: self.until([x.asked for x in s.exchanges]),
             "answers": lambda: self.until([x.answered for x in s.answered()]),
             "missed": lambda: 0, "told": lambda: 0,
-            "requests_missed": lambda: 0, "messages_told": lambda: 0,
+            "requests_missed": lambda: 0, "messages_told": lambda: 0, "messages_received": lambda: 0,
             "requests_without_response": lambda: self.until([gone(x) for x in s.exchanges if s.cause(x) not in (None, "withdrawn")]),
             "requests_unanswered": lambda: self.until([gone(x) for x in s.exchanges if s.cause(x) == "unanswered"]),
             "received_body_bytes": lambda: self.summed([(x.answered, x.body) for x in s.answered()]),
@@ -111,7 +111,7 @@ class Moment:
             "connect": lambda s: [(c.synack, c.synack - c.due, s.dial_late(c)) for c in s.succeeded()],
             "handshake": lambda s: [(h.answered, h.answered - h.asked, 0.0005) for c in s.connections
                                     for h in [c.handshake] if h and h.answered],
-            "tls": lambda s: [], "tls_resumed": lambda s: [],
+            "tls": lambda s: [], "tls_resumed": lambda s: [], "gap": lambda s: [],
             "lag": self.lags,
         }
         if name == "probe_latency":

@@ -95,6 +95,7 @@ def figures_of(prefix, scope):
         whole("requests/answered", lambda s: len(s.answered()), "wire: whole responses"),
         whole("requests/unanswered", lambda s: s.caused("unanswered"), "wire: neither a response nor an end before the timeout"),
         whole("requests/missed", lambda s: 0, "the schedule: each slot has its request on the wire"),
+        whole("requests/messages", lambda s: 0, "no gRPC"),
         whole("requests/told", lambda s: 0, "the scenario: every message has an echo"),
         whole("requests/per_s", lambda s: s.per_s(), "wire: responses at full load; either side of its bounds by 6 ms"),
         whole("requests/lower_bound", lambda s: False, "throng's processors were not used up"),
@@ -112,6 +113,7 @@ def figures_of(prefix, scope):
         *times(f"{prefix}tls_us", of(lambda s: s.tls()), "no TLS"),
         *times(f"{prefix}tls_resumed_us", of(lambda s: s.tls()), "no TLS"),
         *times(f"{prefix}handshake_us", of(lambda s: s.handshake()), "wire: 101s"),
+        *times(f"{prefix}gap_us", of(lambda s: s.tls()), "no gRPC"),
         *times(f"{prefix}first_byte_us", of(lambda s: s.first_byte()), WINDOW),
     ]
     def status(context, *groups):

@@ -5,7 +5,7 @@ from compare import Rule, Setting
 from rules_summary import PERCENTILES
 
 # What a record omits if it is zero.
-HISTOGRAMS = ("latency", "ramp_latency", "connect", "tls", "tls_resumed", "handshake", "first_byte", "ramp_first_byte", "lag", "silence", "kept", "fresh",
+HISTOGRAMS = ("latency", "ramp_latency", "connect", "tls", "tls_resumed", "handshake", "first_byte", "ramp_first_byte", "lag", "gap", "silence", "kept", "fresh",
               "held", "shard_rates")
 # As they are at the end of a period.
 STATE = ("index", "until", "phase", "open", "wanted", "resolved", "waiting", "owed", "ramped_at")
@@ -107,7 +107,7 @@ def counts(scope, key):
         "opened": scope.opened, "failed": scope.failed, "redialled": scope.redialled,
         "dropped": lambda: scope.fated("dropped"), "closed": lambda: scope.fated("closed"), "finished": lambda: scope.fated("finished"),
         "done": lambda: 0 if scope.model.kind == "arrive" else scope.fated("finished"),
-        "ended_after": lambda: 0, "forced": lambda: 0, "told": lambda: 0, "pushed": lambda: 0, "missed": lambda: 0, "withdrawn": lambda: scope.caused("withdrawn"),
+        "ended_after": lambda: 0, "forced": lambda: 0, "told": lambda: 0, "pushed": lambda: 0, "messages": lambda: 0, "missed": lambda: 0, "withdrawn": lambda: scope.caused("withdrawn"),
         "addresses_skipped": lambda: Setting("a dial that met a taken address never shows on the wire"),
         "sent": lambda: len(scope.exchanges), "unanswered": lambda: scope.caused("unanswered"),
         "answered": lambda: len(answered),
@@ -171,6 +171,7 @@ def tick_rules(prefix, scope):
         Rule(f"{prefix}tls/*", by(lambda s: s.tls()), PAGE),
         Rule(f"{prefix}tls_resumed/*", by(lambda s: s.tls()), PAGE),
         Rule(f"{prefix}handshake/*", by(lambda s: s.handshake()), PAGE),
+        Rule(f"{prefix}gap/*", by(lambda s: s.tls()), PAGE),
         Rule(f"{prefix}lag/*", by(lambda s: s.lag()), PAGE),
         Rule(f"{prefix}open", s(lambda s: s.left()), "wire: neither lost, closed nor finished before the run's end"),
         Rule(f"{prefix}wanted", s(lambda s: (0, s.wanted, s.wanted)), "the command line; a run that ends wants less"),

@@ -47,6 +47,7 @@ const SCHEMA: &[(&str, char)] = &[
     ("requests.answered", 'n'),
     ("requests.missed", 'n'),
     ("requests.told", 'n'),
+    ("requests.messages", 'n'),
     ("requests.per_s", '#'),
     ("requests.lower_bound", 'b'),
     ("requests.bytes_in", 'n'),
@@ -60,6 +61,7 @@ const SCHEMA: &[(&str, char)] = &[
     ("tls_resumed_us", '{'),
     ("handshake_us", '{'),
     ("first_byte_us", '{'),
+    ("gap_us", '{'),
     ("lag_us", '{'),
     ("populations", '{'),
     ("populations.main.target", 't'),
@@ -197,6 +199,7 @@ fn check_sums(s: &Summary, n: u64) {
     assert_eq!(count("first_byte_us.count"), count("latency_us.count"));
     assert!(s.number("first_byte_us.mean") <= s.number("latency_us.mean"), "{:#}", s.0);
     assert_eq!(count("handshake_us.count"), 0, "no WebSocket, no handshake");
+    assert_eq!((count("requests.messages"), count("gap_us.count")), (0, 0), "no gRPC");
     assert_eq!((count("tls_us.count"), count("tls_resumed_us.count")), (0, 0), "no TLS");
     let between = s.number("elapsed_s") - s.number("ramp_s") - s.number("duration_s");
     assert!(between >= 0.0, "between ramp and hold: {between} s");

@@ -37,7 +37,8 @@ impl Client {
     /// A request under way on this connection has ended without a response.
     pub(super) fn censor(&mut self, exchange: &Exchange, destination: u16) {
         let at_load = self.full_load.has(exchange.due);
-        let [latency, first_byte] = timings(at_load);
+        let [latency, _] = timings(at_load);
+        let [_, first_byte] = timings(at_load || self.job.is_streaming(exchange.at));
         self.tick[latency].censor();
         if !exchange.begun && !self.job.protocol.server_may_speak() {
             self.tick[first_byte].censor();
@@ -61,9 +62,10 @@ impl Client {
         if std::mem::replace(&mut exchange.begun, true) {
             return;
         }
-        let Exchange { due, started, .. } = *exchange;
+        let Exchange { due, started, at, .. } = *exchange;
         let took = self.took(due, started, now);
-        let at_load = self.full_load.has(due);
+        // A call that stays open begins in the ramp: its first message is one of the load.
+        let at_load = self.full_load.has(due) || self.job.is_streaming(at);
         let [_, first_byte] = timings(at_load);
         self.tick[first_byte].record_seen(took);
     }

@@ -44,6 +44,10 @@ impl Client {
                     return used + n;
                 }
                 Ok(Progress::Turned(n) | Progress::Began(n)) => used += n,
+                Ok(Progress::Messages(n, came)) => {
+                    used += n;
+                    self.messages(cx, k, stream, came);
+                }
                 Ok(Progress::Opened(n)) => {
                     used += n;
                     self.session_opened(cx, k);

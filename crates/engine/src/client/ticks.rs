@@ -1,5 +1,6 @@
 //! Orders come in, ticks go out.
 
+use net::{Cx, Io};
 use samples::{Latency, Phase};
 use units::Nanos;
 
@@ -18,7 +19,8 @@ impl Client {
         self.owed + self.pacer.owed(&self.full_load)
     }
 
-    pub(super) fn apply_commands(&mut self, now: Nanos) {
+    pub(super) fn apply_commands<I: Io>(&mut self, cx: &mut Cx<I>) {
+        let now = cx.now();
         let mut flush = false;
         while let Ok(control) = self.link.control.try_recv() {
             match control {
@@ -29,7 +31,7 @@ impl Client {
                 Control::HoldUntil(until) => self.full_load.end_at(until),
                 Control::Until(at) => self.end_at(at),
                 Control::Pause(paused) => self.pacer.pause(paused),
-                Control::Drain => flush |= self.drain(now),
+                Control::Drain => flush |= self.drain(cx),
                 Control::Stop => {
                     self.give_up();
                     (self.finished, flush) = (true, true);
@@ -45,7 +47,7 @@ impl Client {
         }
         let have_gone = self.pacer.is_through(self.conns.open() + self.conns.dialling());
         if now >= self.hold_until || have_gone {
-            flush |= self.drain(now);
+            flush |= self.drain(cx);
         }
         let drained = self.draining && self.waiting() == 0 && !self.reported_drained;
         self.reported_drained |= drained;
@@ -69,11 +71,12 @@ impl Client {
     }
 
     /// Full load ends; false where it had ended before.
-    fn drain(&mut self, now: Nanos) -> bool {
+    fn drain<I: Io>(&mut self, cx: &mut Cx<I>) -> bool {
+        let now = cx.now();
         let Client { pacer, tick, full_load, .. } = self;
         pacer.end(now, &mut |due| miss(tick, full_load, due));
         if !self.draining {
-            self.stop_listening();
+            self.stop_listening(cx);
         }
         let begins = !std::mem::replace(&mut self.draining, true);
         if begins {
@@ -108,7 +111,13 @@ impl Client {
     }
 
     /// Unsolicited messages are no longer awaited: no request was sent for them.
-    fn stop_listening(&mut self) {
+    fn stop_listening<I: Io>(&mut self, cx: &mut Cx<I>) {
+        let streams = self.job.streams();
+        for index in (0..self.conns.len()).filter(|_| streams) {
+            if let Some(k) = cx.at(index).filter(|_| self.conns[index].state() == State::Busy) {
+                self.withdraw_streams(cx, k);
+            }
+        }
         if !self.job.listens() {
             return;
         }

@@ -1,16 +1,28 @@
 //! HTTP/2: requests on as many streams of a connection as are wanted, each with its own response.
 
-use std::cell::{Cell, RefCell};
+use std::{
+    cell::{Cell, RefCell},
+    num::NonZeroU16,
+};
 
 use net::Io;
 use samples::Kind;
 use units::Nanos;
 use wire::http2::{
-    self, CLIENT_PREFACE, Code, Connection, Context, Event, Method, Role, SETTINGS_ACK, Scratch, Stream,
+    self, CLIENT_PREFACE, Code, Connection, Context, Data, Event, Method, Role, SETTINGS_ACK, Scratch, Stream,
 };
 
-use super::{Awaited, Head, Progress, Response};
-use crate::{check::Check, exchange::Exchange, out::Out, pool::NOTHING, request::Request};
+use super::{
+    Awaited, Head, Progress, Response,
+    grpc::{self, Calling},
+};
+use crate::{
+    check::Check,
+    exchange::Exchange,
+    out::Out,
+    pool::NOTHING,
+    request::{Call, Request},
+};
 
 thread_local! {
     /// Where heads are put together: one for all connections of a shard, which has a thread.
@@ -33,13 +45,13 @@ pub(crate) struct Http2 {
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct State {
-    connection: Connection,
+    pub(super) connection: Connection,
     /// Requests under way, in the order in which they began. Without memory while there are none.
-    under_way: Vec<UnderWay>,
+    pub(super) under_way: Vec<UnderWay>,
     /// The exchange that the input is for.
     reads: u32,
-    /// The last complete response.
-    last: (u16, u16),
+    /// The last complete response: its status, and the length of its head.
+    last: Option<(NonZeroU16, u16)>,
     most: u16,
     /// The exchange that awaits the reply to a PING; [`NOTHING`] where none does.
     pinged: u32,
@@ -60,12 +72,21 @@ struct Rare {
 const _: () = assert!(size_of::<State>() <= 104, "an idle connection has one");
 
 #[derive(Clone, Copy, Debug)]
-struct UnderWay {
-    exchange: u32,
-    stream: Stream,
+pub(super) struct UnderWay {
+    pub(super) exchange: u32,
+    pub(super) stream: Stream,
     /// 0 before the head has come.
-    status: u16,
+    pub(super) status: u16,
     head_bytes: u16,
+    pub(super) call: Calling,
+}
+
+const _: () = assert!(size_of::<UnderWay>() <= 40, "each request under way has one");
+
+impl UnderWay {
+    pub(super) fn of(exchange: u32, stream: Stream, call: Option<Call>) -> UnderWay {
+        UnderWay { exchange, stream, status: 0, head_bytes: 0, call: Calling::new(call) }
+    }
 }
 
 /// Frames of ours that reply to frames of the peer's.
@@ -76,7 +97,7 @@ pub(crate) struct Reply(Vec<u8>);
 const REPLY: usize = 32;
 
 impl Reply {
-    fn of(write: impl FnOnce(&mut [u8]) -> Option<usize>) -> Reply {
+    pub(super) fn of(write: impl FnOnce(&mut [u8]) -> Option<usize>) -> Reply {
         let mut out = [0; REPLY];
         let length = write(&mut out).expect("there is room for a short frame");
         Reply(out[..length].to_vec())
@@ -112,7 +133,7 @@ impl Http2 {
             connection: Connection::new(Role::Client),
             under_way: Vec::new(),
             reads: NOTHING,
-            last: (0, 0),
+            last: None,
             most: self.streams,
             pinged: NOTHING,
             opens: false,
@@ -150,15 +171,17 @@ impl State {
     }
 
     pub(super) fn response(&self) -> Response {
-        let (status, bytes) = self.last;
-        let head = Head { status, bytes, keep_alive_s: None };
+        let head = self.last.map(|(status, bytes)| Head { status: status.get(), bytes, keep_alive_s: None });
         // With the last response that the server owes, the connection ends.
         let keeps_alive = !self.connection.is_leaving() || !self.under_way.is_empty();
-        Response { head: Some(head).filter(|head| head.status != 0), keeps_alive }
+        Response { head, keeps_alive }
     }
 
-    fn queue(&mut self, reply: Reply) {
-        self.rare.get_or_insert_default().queued = Some(reply);
+    pub(super) fn queue(&mut self, reply: Reply) {
+        match &mut self.rare.get_or_insert_default().queued {
+            Some(queued) => queued.0.extend(reply.0),
+            none => *none = Some(reply),
+        }
     }
 
     fn place(&self, number: u32) -> Option<usize> {
@@ -167,7 +190,7 @@ impl State {
     }
 
     /// A request has ended, with a response or without.
-    fn end(&mut self, place: usize) -> UnderWay {
+    pub(super) fn end(&mut self, place: usize) -> UnderWay {
         self.reads = NOTHING;
         let ended = self.under_way.remove(place);
         if let Some(rare) = &mut self.rare {
@@ -223,7 +246,7 @@ pub(super) fn send<I: Io>(
                 rare.get_or_insert_default().blocked.push((index, body[taken..].to_vec()));
             }
         }
-        under_way.push(UnderWay { exchange: index, stream, status: 0, head_bytes: 0 });
+        under_way.push(UnderWay::of(index, stream, request.call));
         written
     });
 }
@@ -333,7 +356,7 @@ fn read<'a>(
         (Event::Window(_), ..) if state.rare.is_some() => reply(Reply(state.unblock())),
         (Event::Ping(payload), ..) => reply(Reply::of(|out| http2::write_pong(out, payload))),
         (Event::Pong(payload), ..) if number == Some(u64::from_be_bytes(payload)) => {
-            (state.pinged, state.reads, state.last) = (NOTHING, NOTHING, (0, 0));
+            (state.pinged, state.reads, state.last) = (NOTHING, NOTHING, None);
             Ok(Progress::Responded(n))
         }
         (Event::Head(head), Some(place), Some(exchange)) => {
@@ -341,17 +364,16 @@ fn read<'a>(
             it.status = head.status;
             it.head_bytes = u16::try_from(head.head_bytes).unwrap_or(u16::MAX);
             exchange.differs = !head.has_expected;
+            if it.call.is_one() {
+                return Ok(grpc::head(state, place, &head, n));
+            }
             Ok(if head.ends { respond(state, place, n) } else { Progress::Began(n) })
         }
         (Event::Data(data), Some(place), Some(exchange)) => {
-            exchange.content += data.bytes.len() as u64;
-            if let Some(needle) = &check.body {
-                exchange.found = needle.scan(exchange.found, data.bytes.iter().copied());
-            }
-            if let Some(updates) = credit(state, place) {
-                state.queue(updates);
-            }
-            Ok(if data.ends { respond(state, place, n) } else { Progress::Turned(n) })
+            Ok(take(state, place, &data, (exchange, check), n))
+        }
+        (Event::Trailers(trailers), Some(place), Some(exchange)) if state.under_way[place].call.is_one() => {
+            Ok(grpc::finish(state, place, trailers.grpc.status, exchange, n))
         }
         (Event::Trailers(_), Some(place), Some(_)) => Ok(respond(state, place, n)),
         (Event::Reset(code), Some(place), _) => {
@@ -373,10 +395,31 @@ fn read<'a>(
     }
 }
 
+/// A piece of a response's body.
+fn take<'a>(
+    state: &mut State,
+    place: usize,
+    data: &Data<'_>,
+    (exchange, check): (&mut Exchange, &Check),
+    used: usize,
+) -> Progress<'a> {
+    if let Some(updates) = credit(state, place) {
+        state.queue(updates);
+    }
+    if state.under_way[place].call.is_one() {
+        return grpc::data(state, place, data, (exchange, check), used);
+    }
+    exchange.content += data.bytes.len() as u64;
+    if let Some(needle) = &check.body {
+        exchange.found = needle.scan(exchange.found, data.bytes.iter().copied());
+    }
+    if data.ends { respond(state, place, used) } else { Progress::Turned(used) }
+}
+
 /// The response on a stream is complete.
-fn respond<'a>(state: &mut State, place: usize, used: usize) -> Progress<'a> {
+pub(super) fn respond<'a>(state: &mut State, place: usize, used: usize) -> Progress<'a> {
     let ended = state.end(place);
-    state.last = (ended.status, ended.head_bytes);
+    state.last = NonZeroU16::new(ended.status).map(|status| (status, ended.head_bytes));
     Progress::Responded(used)
 }
 

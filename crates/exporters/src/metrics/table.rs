@@ -4,6 +4,7 @@ use samples::{
     AgentTicks, Destination, Fault, HostSample, JvmSample, Latency, Phase, Probe, ProcessSample,
     TargetSample, Tick,
 };
+use units::Status;
 
 use super::{Kind, Metric, Moment, POPULATION, Series, Value};
 
@@ -95,14 +96,15 @@ pub(crate) const TABLE: &[Metric] = &[
         Sum(|t| t.counts.unanswered),
     ),
     counter("throng_messages_told_total", "messages sent without a reply expected", Sum(|t| t.counts.told)),
+    counter("throng_messages_received_total", "messages of responses of gRPC", Sum(|t| t.counts.messages)),
     counter("throng_answers_total", "complete responses, correct or not", Sum(|t| t.counts.answered)),
     open(counter(
         "throng_statuses_total",
-        "HTTP responses by status",
+        "Responses by status: a number of HTTP, a name of gRPC",
         Each(&[POPULATION, "status"], |m, s| {
             m.populations(|population, total, _| {
-                for (status, n) in total.status.iter().enumerate().filter(|(_, n)| **n > 0) {
-                    s.number(&[population, &[&status.to_string()]].concat(), Some(*n as f64));
+                for (status, n) in (0..).zip(total.status.iter()).filter(|(_, n)| **n > 0) {
+                    s.number(&[population, &[&Status(status).to_string()]].concat(), Some(*n as f64));
                 }
             });
         }),
@@ -160,6 +162,11 @@ pub(crate) const TABLE: &[Metric] = &[
         "throng_handshake_seconds",
         "time from sending the WebSocket upgrade to receiving the 101",
         Times(|t| &t.handshake),
+    ),
+    histogram(
+        "throng_gap_seconds",
+        "time from one message of a response of gRPC to the next, of server streaming",
+        Times(|t| &t.gap),
     ),
     gauge("throng_destination_connections_open", "open connections to the destination", At(|d| d.open())),
     counter("throng_destination_requests_total", "requests sent to the destination", At(|d| d.sent)),

@@ -81,7 +81,8 @@ impl Running {
 impl Machine for Local<'_> {
     fn accept(&mut self, offer: &Offer) -> Result<Can, String> {
         let flags = Flags::from_pairs(&offer.flags)?;
-        let mut plan = (self.planner)(&flags, offer.scenario.as_deref(), &offer.tables)?;
+        let plan = (self.planner)(&flags, offer.scenario.as_deref(), &offer.tables)?;
+        let mut plan = plan.with_sent(&offer.sent)?;
         if let Some((by, load, dwell)) = offer.step {
             plan = by.plan(&plan, load, dwell);
         }

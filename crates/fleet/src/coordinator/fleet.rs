@@ -428,7 +428,8 @@ fn offer(plan: &Plan, job: &Job, fingerprint: String) -> Offer {
     let flags = job.flags.iter().cloned().chain(drawn.into_iter().filter(|_| !is_given)).collect();
     let tables = plan.tables.iter().map(|table| (table.file.clone(), table.head())).collect();
     let (scenario, step) = (job.scenario.clone(), job.step);
-    Offer { protocol: PROTOCOL, fingerprint, flags, scenario, tables, step }
+    let sent = plan.clone().sent();
+    Offer { protocol: PROTOCOL, fingerprint, flags, scenario, tables, sent, step }
 }
 
 /// Agents of this protocol, busy or not; returns early once the number waited for has replied.

@@ -193,7 +193,9 @@ fn mistakes_are_named_with_their_fix() {
     check(&[], &["target: missing; use http://host:port/"]);
     check(
         &["gopher://x/"],
-        &["target: \"gopher\" is not a scheme; use http://, https://, ws://, wss://, tcp:// or tls://"],
+        &[
+            "target: \"gopher\" is not a scheme; use http://, https://, ws://, wss://, tcp://, tls://, grpc:// or grpcs://",
+        ],
     );
     check(
         &[URL, "-c", "many"],
@@ -257,7 +259,7 @@ fn differences_between_protocols() {
             )],
         );
     }
-    let http = "not for http://; remove it, or use --think for the time between requests";
+    let http = "not for http:// and grpc://; remove it, or use --think for the time between requests";
     check(
         &[URL, "--ping", "5s", "--message", ""],
         &[&format!("--message: {http}: \"\""), &format!("--ping: {http}, or --http2 to send PINGs: \"5s\"")],
@@ -281,7 +283,7 @@ fn all_mistakes_come_at_once() {
     check(
         &["gopher://x/", "-c", "many", "--think", "9s..2s", "--expect", "length=$1"],
         &[
-            "target: \"gopher\" is not a scheme; use http://, https://, ws://, wss://, tcp:// or tls://",
+            "target: \"gopher\" is not a scheme; use http://, https://, ws://, wss://, tcp://, tls://, grpc:// or grpcs://",
             "--connections: \"many\" is not a number of connections; use 1 to 4,294,967,295, as 100k or 1m",
             "--think: \"9s..2s\" is not a range of times; use 2s..9s",
         ],

@@ -201,6 +201,7 @@ fn probe_population(target: Target, tls: Tls) -> Population {
         target,
         tls,
         streams: None,
+        grpc: None,
         load: Load::Held { connections: 1 },
         calls: None,
         timeout: DEFAULT_TIMEOUT,

@@ -28,7 +28,7 @@ pub(super) fn read(notes: &mut Notes, section: &Section, context: Context) -> Op
         if !scheme.has_requests() {
             return Err(format!("{scheme} has no status; use expect = {{ body = {text:?} }}"));
         }
-        let expect = Expectation::parse(text, context.numbers)?;
+        let expect = Expectation::parse(text, scheme, context.numbers)?;
         expect.length.map(ExpectedLength::kept).transpose()?;
         Ok(expect)
     })
@@ -47,7 +47,7 @@ fn from_table(notes: &mut Notes, table: &Section, context: Context) -> Expectati
         table.note(notes, "echo", "this step sends nothing; move it to the step that sends");
     }
     let headers = table.pairs("headers").iter().map(|pair| header(notes, table, pair)).collect();
-    let status = table.read(notes, "status", status);
+    let status = table.read(notes, "status", |text| status(text, scheme));
     let length = table.read(notes, "length", |text| length(text, context.numbers)?.kept());
     Expectation { status, length, headers, body: table.read(notes, "body", sought), echo }
 }

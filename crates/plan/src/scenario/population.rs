@@ -24,7 +24,7 @@ pub(super) struct Reader<'r, 't> {
 }
 
 /// Heads of the figures: `latency.p99` would be two things if a population had such a name.
-const FIGURES: [&str; 34] = [
+const FIGURES: [&str; 36] = [
     "agents",
     "all",
     "answered",
@@ -37,6 +37,7 @@ const FIGURES: [&str; 34] = [
     "duration",
     "failed",
     "faults",
+    "gap",
     "generator",
     "handshake",
     "held",
@@ -44,6 +45,7 @@ const FIGURES: [&str; 34] = [
     "lag",
     "latency",
     "limit",
+    "messages",
     "opened",
     "peak",
     "probe",
@@ -100,9 +102,11 @@ impl Reader<'_, '_> {
         let target = self.target(own, "target")?;
         let tls = self.tls(own, target.secure);
         let streams = self.streams(own, &target);
+        let grpc = self.grpc(own, &target);
         let context = StepContext {
             own,
             target: &target,
+            grpc: &grpc,
             think: self.think(own, &target, load),
             rated: load.is_paced(),
         };
@@ -111,7 +115,7 @@ impl Reader<'_, '_> {
             None => self.activity(&context, load, calls),
         };
         let name = name.unwrap_or_default();
-        Some(Population { name, target, tls, streams, load, calls, timeout, reconnect, activity })
+        Some(Population { name, target, tls, streams, grpc, load, calls, timeout, reconnect, activity })
     }
 
     /// Defaults of the top level are valid by themselves, even if no population uses them.
@@ -122,13 +126,15 @@ impl Reader<'_, '_> {
         top.read(notes, "reconnect", reconnect);
         top.read(notes, "ping", Nanos::parse);
         top.read(notes, "message", |text| Text::parse(text, Place::Content, tables));
-        expectation::read(notes, top, Context { scheme: Scheme::Http, numbers: None, sent: true });
+        let scheme = top.scalar("target").and_then(|target| Scheme::of_target(&target.text));
+        let scheme = scheme.filter(|scheme| scheme.has_requests()).unwrap_or(Scheme::Http);
+        expectation::read(notes, top, Context { scheme, numbers: None, sent: true });
     }
 
     /// How connections are secured: the population's keys, or else the file's top.
     pub(super) fn tls(&mut self, own: &Section, secure: bool) -> Tls {
         if !secure {
-            let why = "requires a target with https://, wss:// or tls://";
+            let why = "requires a target with https://, wss://, tls:// or grpcs://";
             own.refuse(self.notes, &flag::OF_TLS.map(|flag| flag.name), why);
             return Tls::default();
         }
@@ -158,6 +164,10 @@ impl Reader<'_, '_> {
             own.refuse(self.notes, &keys, NO_STREAMS);
             return None;
         }
+        if target.scheme == Scheme::Grpc {
+            own.refuse(self.notes, &["http2"], "gRPC is over HTTP/2; remove it");
+            return Some(self.inherited(own, "streams", streams).unwrap_or(1));
+        }
         let is_http2 = own.truth("http2").or_else(|| self.top.truth("http2")).unwrap_or(false);
         if !is_http2 && own.has("streams") {
             own.note(self.notes, "streams", "requires http2 = true");
@@ -172,7 +182,7 @@ impl Reader<'_, '_> {
     }
 
     /// The value of a key, of the population or else of the file's top.
-    fn inherited<T, E: std::fmt::Display>(
+    pub(super) fn inherited<T, E: std::fmt::Display>(
         &mut self,
         own: &Section,
         key: &str,
@@ -220,7 +230,7 @@ impl Reader<'_, '_> {
         if !context.target.scheme.has_requests() {
             return (self.messages(context, calls), calls);
         }
-        let why = "not for http://; remove it, or use think for the time between requests";
+        let why = "not for http:// and grpc://; remove it, or use think for the time between requests";
         own.refuse(self.notes, &["ping", "message"], why);
         let steps = vec![self.only_request(context)];
         (Activity::Steps { steps, then: Then::Again(0) }, calls.or(arrives.then_some(1)))

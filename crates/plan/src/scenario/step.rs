@@ -3,10 +3,11 @@
 use super::document::{Scalar, Section};
 use super::expectation::{self, Context, is_token, not_a_field};
 use super::population::{Reader, name};
+use crate::flags::grpc;
 use crate::nearest::nearest_or_all;
 use crate::request::LONGEST_REQUEST;
 use crate::text::{Place, path};
-use crate::{Act, Expectation, Request, Scheme, Step, Target, Text, Then, Think};
+use crate::{Act, Body, Content, Expectation, Grpc, Request, Scheme, Step, Target, Text, Then, Think};
 use std::collections::{HashMap, HashSet};
 use units::Bytes;
 
@@ -18,6 +19,8 @@ pub(super) struct StepContext<'g> {
     /// Its own section.
     pub(super) own: &'g Section,
     pub(super) target: &'g Target,
+    /// gRPC: what its calls share.
+    pub(super) grpc: &'g Option<Grpc>,
     /// The default.
     pub(super) think: Think,
     /// Whether requests are scheduled by a rate; then there is no think time.
@@ -89,8 +92,8 @@ impl Reader<'_, '_> {
     fn belongs(&mut self, section: &Section, verb: &str, scheme: Scheme) {
         let wrong: &[&str] = match verb {
             "request" => &[],
-            "send" | "expect" => &["headers", "body"],
-            _ => &["headers", "body", "expect", "think"],
+            "send" | "expect" => &["headers", "body", "body-file"],
+            _ => &["headers", "body", "body-file", "expect", "think"],
         };
         let why = format!("cannot be used with {verb}; remove it, or use another step");
         section.refuse(self.notes, wrong, why);
@@ -119,9 +122,14 @@ impl Reader<'_, '_> {
             request_line(text, &context.target.path, |text| path(text, tables))
         });
         let headers = section.pairs("headers").iter().map(|pair| self.header(section, pair)).collect();
-        let body = section.read(self.notes, "body", |text| Text::parse(text, Place::Content, tables));
+        let call = self.call(section, context, line.as_ref());
+        let body = match call {
+            Some(_) => self.grpc_body(section, context),
+            None => self.body(section),
+        };
         let (method, path) = line?;
-        let mut request = Request { method, path, headers, body, expect: Expectation::default() };
+        let method = if call.is_some() { "POST".to_owned() } else { method };
+        let mut request = Request { method, path, headers, body, call, expect: Expectation::default() };
         request.expect = self.expected(section, context, request.numbers());
         let longest = request.max_len(context.target.host_header(0).len());
         if longest > LONGEST_REQUEST {
@@ -132,19 +140,36 @@ impl Reader<'_, '_> {
         Some(Act::Request { request, think })
     }
 
+    /// The content of a request of HTTP.
+    fn body(&mut self, section: &Section) -> Option<Body> {
+        let tables = self.tables;
+        if section.has("body") && section.has("body-file") {
+            section.note(self.notes, "body-file", "cannot be used with body; remove one of the two");
+        }
+        let text = section.read(self.notes, "body", |text| Text::parse(text, Place::Content, tables));
+        let file = section.read(self.notes, "body-file", Content::named);
+        text.map(Body::Text).or(file.map(Body::File))
+    }
+
     /// The check of the response: that of the step, else of the population, else of the file.
     fn expected(&mut self, section: &Section, context: &StepContext, numbers: usize) -> Expectation {
-        let expect_context = Context { scheme: Scheme::Http, numbers: Some(numbers), sent: true };
+        let expect_context = Context { scheme: context.target.scheme, numbers: Some(numbers), sent: true };
         let own_expect = [section, context.own, self.top].into_iter().find(|section| section.has("expect"));
-        own_expect
+        let expected = own_expect
             .and_then(|section| expectation::read(self.notes, section, expect_context))
-            .unwrap_or_default()
+            .unwrap_or_default();
+        if context.grpc.is_some() { grpc::expected(expected) } else { expected }
     }
 
     /// The one request of a population without steps.
     pub(super) fn only_request(&mut self, context: &StepContext) -> Step {
         let mut request = Request::get(context.target.path.clone(), Expectation::default());
         request.expect = self.expected(context.own, context, request.numbers());
+        if let Some(shared) = context.grpc {
+            let is_own = ["body", "body-file"].iter().any(|key| context.own.has(key));
+            let body = self.grpc_body(if is_own { context.own } else { self.top }, context);
+            request = grpc::call(context.target, body, shared, request.expect);
+        }
         Step { name: "get".to_owned(), act: Act::Request { request, think: context.think } }
     }
 

@@ -1,6 +1,6 @@
 //! Which figures a summary has, their units, and what they are called.
 
-use units::{ParseError, Unit};
+use units::{ParseError, Status, Unit};
 
 use crate::Population;
 use crate::nearest::nearest;
@@ -29,6 +29,7 @@ const DISTRIBUTIONS: &[(&str, &str, bool)] = &[
     ("tls_resumed_us", "tls_resumed", true),
     ("handshake_us", "handshake", true),
     ("first_byte_us", "first_byte", true),
+    ("gap_us", "gap", true),
     ("lag_us", "lag", false),
     ("probe.latency_us", "probe", true),
     ("probe.fresh_us", "probe.fresh", true),
@@ -68,6 +69,7 @@ const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
     ("requests.unanswered", "unanswered", Unit::Count, Some("requests.sent")),
     ("requests.missed", "missed", Unit::Count, Some("requests.sent")),
     ("requests.told", "told", Unit::Count, None),
+    ("requests.messages", "messages", Unit::Count, None),
     ("requests.per_s", "per_s", Unit::PerSecond, None),
     ("requests.bytes_in", "bytes_in", Unit::Bytes, None),
     ("requests.bytes_out", "bytes_out", Unit::Bytes, None),
@@ -90,7 +92,7 @@ const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
     ("probe.unanswered", "", Unit::Count, Some("probe.sent")),
 ];
 
-/// Responses with one status: `requests.status.404`, `status.404`.
+/// Responses with one status: `requests.status.404`, `status.404`, `status.NOT_FOUND`.
 const STATUS: [&str; 2] = ["requests.status.", "status."];
 
 impl Figure {
@@ -167,6 +169,7 @@ const OF_POPULATIONS: &[&str] = &[
     "tls_resumed_us.",
     "handshake_us.",
     "first_byte_us.",
+    "gap_us.",
 ];
 
 fn of_all(name: &str) -> Option<Figure> {
@@ -192,7 +195,7 @@ fn plain(name: &str) -> Option<Figure> {
 
 fn status(name: &str) -> Option<Figure> {
     let digits = STATUS.iter().find_map(|prefix| name.strip_prefix(prefix))?;
-    let code: u16 = digits.parse().ok().filter(|code| (100..1000).contains(code))?;
+    let code = Status::parse(digits).filter(|code| code.is_grpc() || (100..1000).contains(&code.0))?;
     let whole = Some("requests.answered".to_owned());
     Some(Figure { whole, ..Figure::new(format!("requests.status.{code}"), Unit::Count) })
 }

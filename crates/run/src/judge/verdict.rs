@@ -127,7 +127,8 @@ fn silence(facts: &Facts, s: &Summary) -> Option<String> {
     }
     // Some may have met announced closes, and count as not sent.
     let sent: u64 = facts.populations.iter().map(|measured| measured.totals.counts.sent).sum();
-    (sent > 0 && s.requests.answered == 0).then(|| format!("none of {} requests had a response", Count(sent)))
+    let is_silent = sent > 0 && s.requests.answered == 0 && s.requests.messages == 0;
+    is_silent.then(|| format!("none of {} requests had a response", Count(sent)))
 }
 
 /// Populations that fell short of their connections.

@@ -82,6 +82,7 @@ fn latencies(s: &Summary, out: &mut String) {
         ("latency", s.latency_us),
         ("latency during the ramp", s.ramp_latency_us),
         ("time to first byte", s.first_byte_us),
+        ("gap between messages", s.gap_us),
         ("connect", s.connect_us),
         ("TLS, full handshake", s.tls_us),
         ("TLS, resumed", s.tls_resumed_us),

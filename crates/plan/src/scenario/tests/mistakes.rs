@@ -36,7 +36,7 @@ fn all_mistakes_come_at_once_in_the_order_of_the_file() {
             "2:9: think: \"5\" is not a time; use 5s",
             "6:1: population.users: \"thnik\" is not a key of [[population]]; use think",
             "7:15: population.users.connections: true or false is not allowed here; use connections = \"500k\"",
-            "8:10: population.users.target: \"gopher\" is not a scheme; use http://, https://, ws://, wss://, tcp:// or tls://",
+            "8:10: population.users.target: \"gopher\" is not a scheme; use http://, https://, ws://, wss://, tcp://, tls://, grpc:// or grpcs://",
             "10:1: population[2]: missing name; use name = \"users\"",
             "11:10: population[2].target: \"{csv goods.id}\": no such table; add [csv.goods] with \
                 file = \
@@ -65,7 +65,7 @@ fn keys_and_kinds() {
         "colour = 1",
         &["2:1: \"colour\" is not a key of the top level; use target, connections, ramp, duration, rate, \
                 arrive, total, calls, \
-           think, ping, message, expect, timeout, reconnect, http2, streams, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, probe, sources, seed, threads, io, \
+           think, ping, message, expect, timeout, reconnect, http2, streams, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, probe, sources, seed, threads, io, \
              stage, population or csv"],
     );
     check_http(
@@ -73,7 +73,7 @@ fn keys_and_kinds() {
         &[
             "2:1: \"a\\nb\" is not a key of the top level; use target, connections, ramp, duration, rate, \
                 arrive, total, calls, \
-           think, ping, message, expect, timeout, reconnect, http2, streams, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, probe, sources, seed, threads, io, \
+           think, ping, message, expect, timeout, reconnect, http2, streams, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, probe, sources, seed, threads, io, \
              stage, population or csv",
             "3:9: think: a floating-point number is not allowed here; use think = \"5s..45s\"",
         ],
@@ -118,7 +118,7 @@ fn keys_and_kinds() {
                 at most 64",
             "4:1: population.é: \"é\\u{1b}\" is not a key of [[population]]; use name, target, connections, \
                 rate, arrive, total, \
-           calls, think, ping, message, expect, timeout, reconnect, http2, streams, insecure, cacert, cert, key, sni, tls, no-resume, loop or step",
+           calls, think, ping, message, expect, timeout, reconnect, http2, streams, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, loop or step",
         ],
     );
 }
@@ -202,8 +202,8 @@ fn loads() {
     check_http(
         "ping = \"5s\"\nmessage = \"x\"",
         &[
-            "2:8: ping: not for http://; remove it, or use think for the time between requests",
-            "3:11: message: not for http://; remove it, or use think for the time between requests",
+            "2:8: ping: not for http:// and grpc://; remove it, or use think for the time between requests",
+            "3:11: message: not for http:// and grpc://; remove it, or use think for the time between requests",
         ],
     );
     check_http("loop = true", &["2:1: \"loop\" is not a key of the top level; use it in [[population]]"]);

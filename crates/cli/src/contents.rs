@@ -1,0 +1,132 @@
+//! What requests send that stands in files: bodies, and messages of gRPC, which may be JSON for the descriptors of a protoset.
+
+use std::{fs, path::Path};
+
+use plan::{Body, Content, LONGEST_BODY, Mistake, Plan, Population, Request};
+use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, prost::Message};
+
+use crate::Failure;
+
+/// Octets that agents get together with a plan, in one message of NATS.
+const MOST_FOR_AGENTS: usize = 128 << 10;
+
+/// The plan with what is in its files, which are in this folder, and with the messages of all calls.
+pub(crate) fn with(mut plan: Plan, folder: &Path) -> Result<Plan, Vec<Mistake>> {
+    let mut mistakes = Vec::new();
+    for population in plan.all_populations_mut() {
+        for (flag, content) in population.contents() {
+            match read(folder, content) {
+                Ok(bytes) => content.bytes = bytes,
+                Err(why) => mistakes.push(mistake(flag, format!("{:?} {why}", content.file))),
+            }
+        }
+        if mistakes.is_empty() {
+            mistakes.extend(encode(population).err());
+        }
+    }
+    // The probe's are those of a population.
+    mistakes.dedup();
+    if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
+}
+
+/// The same plan, if what is in its files can be sent to agents.
+pub(crate) fn for_agents(mut plan: Plan) -> Result<Plan, Vec<Mistake>> {
+    let octets: usize = plan.sent().iter().map(|call| call.message.len()).sum();
+    if octets <= MOST_FOR_AGENTS {
+        return Ok(plan);
+    }
+    Err(vec![mistake(
+        "--fleet",
+        format!("bodies and messages may have at most 128 KiB in total: {octets} bytes"),
+    )])
+}
+
+/// The same plan, if it needs no file: a request of the API brings none.
+pub(crate) fn none(mut plan: Plan) -> Result<Plan, Failure> {
+    for population in plan.all_populations_mut() {
+        if let Some((flag, content)) = population.contents().first() {
+            let text = format!("not by the API in this version: {:?}", content.file);
+            return Err(Failure::usage([mistake(flag, text)]));
+        }
+    }
+    Ok(plan)
+}
+
+fn mistake(place: &str, text: String) -> Mistake {
+    Mistake { place: place.to_owned(), text }
+}
+
+fn read(folder: &Path, content: &Content) -> Result<Vec<u8>, String> {
+    let bytes = fs::read(folder.join(&content.file)).map_err(|why| format!("cannot be read: {why}"))?;
+    match bytes.len() {
+        0..=LONGEST_BODY => Ok(bytes),
+        length => Err(format!("has {length} bytes; at most 16 MiB")),
+    }
+}
+
+/// Encodes the messages of a population's calls.
+fn encode(population: &mut Population) -> Result<(), Mistake> {
+    let Some(protoset) = population.grpc.as_ref().map(|grpc| grpc.protoset.clone()) else { return Ok(()) };
+    let Some(protoset) = protoset else {
+        for request in population.requests() {
+            if let (Some(call), Some(Body::File(content))) = (&mut request.call, &request.body) {
+                call.message.clone_from(&content.bytes);
+            }
+        }
+        return Ok(());
+    };
+    let in_protoset =
+        |why: &dyn std::fmt::Display| mistake("--protoset", format!("{:?}: {why}", protoset.file));
+    let pool = DescriptorPool::decode(&protoset.bytes[..]).map_err(|why| in_protoset(&why))?;
+    for request in population.requests() {
+        let method = find(&pool, request).map_err(|why| in_protoset(&why))?;
+        if method.is_client_streaming() {
+            let why =
+                format!("{} takes a stream of messages, which throng does not send", method.full_name());
+            return Err(in_protoset(&why));
+        }
+        let place = if matches!(request.body, Some(Body::File(_))) { "--body-file" } else { "--body" };
+        let message = from_json(&method, request).map_err(|why| mistake(place, why))?;
+        let call = request.call.as_mut().expect("requests of gRPC are calls");
+        (call.message, call.is_streaming) = (message, method.is_server_streaming());
+    }
+    Ok(())
+}
+
+/// The method that a request calls.
+fn find(pool: &DescriptorPool, request: &Request) -> Result<MethodDescriptor, String> {
+    let path = request.path.fixed_text().unwrap_or_default().trim_start_matches('/');
+    let (service, method) = path.split_once('/').unwrap_or_default();
+    let Some(found) = pool.get_service_by_name(service) else {
+        let names: Vec<String> = pool.services().map(|service| service.full_name().to_owned()).collect();
+        return Err(format!("no such service; it has {}: {service:?}", names.join(", ")));
+    };
+    let mut methods = found.methods();
+    methods.find(|own| own.name() == method).ok_or_else(|| {
+        let names: Vec<String> = found.methods().map(|method| method.name().to_owned()).collect();
+        format!("{service} has no such method; it has {}: {method:?}", names.join(", "))
+    })
+}
+
+/// The message of a call, from JSON.
+fn from_json(method: &MethodDescriptor, request: &Request) -> Result<Vec<u8>, String> {
+    let text = match &request.body {
+        None => "{}".to_owned(),
+        // Without variables.
+        Some(Body::Text(text)) => text.fixed_text().unwrap_or_default().to_owned(),
+        Some(Body::File(content)) => match str::from_utf8(&content.bytes) {
+            Ok(text) => text.to_owned(),
+            Err(_) => {
+                return Err(format!(
+                    "{:?} is not JSON; without --protoset it is sent as it is",
+                    content.file
+                ));
+            }
+        },
+    };
+    let mut json = serde_json::Deserializer::from_str(&text);
+    let name = method.input().full_name().to_owned();
+    let read = DynamicMessage::deserialize(method.input(), &mut json);
+    let message = read.and_then(|message| json.end().map(|()| message));
+    message.map(|message| message.encode_to_vec()).map_err(|why| format!("no {name}: {why}"))
+}

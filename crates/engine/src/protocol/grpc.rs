@@ -1,0 +1,132 @@
+//! gRPC: the messages and the status of a response, on a stream of HTTP/2.
+
+use samples::Kind;
+use wire::grpc::{Messages, status};
+use wire::http2::{Code, Data, Head};
+
+use super::{
+    Progress,
+    http2::{self, Reply, State},
+};
+use crate::{check::Check, exchange::Exchange, request::Call};
+
+/// What a call has that another request has not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Calling {
+    messages: Messages,
+    call: Option<Call>,
+}
+
+/// A status of HTTP other than this has no messages.
+const OK_OF_HTTP: u16 = 200;
+
+impl Calling {
+    pub(super) fn new(call: Option<Call>) -> Calling {
+        Calling { messages: Messages::default(), call }
+    }
+
+    /// Whether it is a call.
+    pub(super) fn is_one(&self) -> bool {
+        self.call.is_some()
+    }
+}
+
+/// The head of the response has come.
+pub(super) fn head<'a>(state: &mut State, place: usize, head: &Head<'_>, used: usize) -> Progress<'a> {
+    state.under_way[place].call.messages = Messages::new(head.grpc.has_encoding);
+    if !head.ends {
+        return Progress::Turned(used);
+    }
+    // Without messages, the status is in the head.
+    conclude(state, place, head.grpc.status, 0, used)
+}
+
+/// A piece of the body: the messages that it completes.
+pub(super) fn data<'a>(
+    state: &mut State,
+    place: usize,
+    data: &Data<'_>,
+    (exchange, check): (&mut Exchange, &Check),
+    used: usize,
+) -> Progress<'a> {
+    let it = &mut state.under_way[place];
+    if it.status != OK_OF_HTTP {
+        return if data.ends { http2::respond(state, place, used) } else { Progress::Turned(used) };
+    }
+    let (mut at, mut came) = (0, 0);
+    loop {
+        let Ok((n, piece)) = it.call.messages.handle_bytes(&data.bytes[at..]) else {
+            return fail(state, place, used);
+        };
+        at += n;
+        let Some(piece) = piece else {
+            // What there was of it has been read.
+            break;
+        };
+        exchange.content += piece.bytes.len() as u64;
+        if let Some(needle) = &check.body {
+            exchange.found = needle.scan(exchange.found, piece.bytes.iter().copied());
+        }
+        came += u32::from(piece.ends);
+    }
+    exchange.nth = exchange.nth.saturating_add(came);
+    if it.call.call == Some(Call::Unary) && exchange.nth > 1 {
+        return fail(state, place, used);
+    }
+    if data.ends {
+        // The status is in trailers, which do not follow.
+        return conclude(state, place, None, exchange.nth, used);
+    }
+    if came > 0 { Progress::Messages(used, came) } else { Progress::Turned(used) }
+}
+
+/// The trailers have come.
+pub(super) fn finish<'a>(
+    state: &mut State,
+    place: usize,
+    status: Option<u32>,
+    exchange: &Exchange,
+    used: usize,
+) -> Progress<'a> {
+    conclude(state, place, status, exchange.nth, used)
+}
+
+/// The stream has ended, after so many messages.
+fn conclude<'a>(
+    state: &mut State,
+    place: usize,
+    status: Option<u32>,
+    messages: u32,
+    used: usize,
+) -> Progress<'a> {
+    let it = &mut state.under_way[place];
+    let Some(status) = status else {
+        if it.status != OK_OF_HTTP {
+            // It is none of gRPC's, and is counted as what it is.
+            return http2::respond(state, place, used);
+        }
+        let is_cut = !it.call.messages.is_between_messages();
+        state.end(place);
+        return Progress::Failed(used, if is_cut { Kind::Truncated } else { Kind::BadAnswer });
+    };
+    let is_cut = !it.call.messages.is_between_messages();
+    let is_short = status == 0 && it.call.call == Some(Call::Unary) && messages != 1;
+    if is_cut || is_short {
+        state.end(place);
+        return Progress::Failed(used, if is_cut { Kind::Truncated } else { Kind::BadAnswer });
+    }
+    it.status =
+        u16::try_from(status).ok().filter(|status| *status <= status::LAST).unwrap_or(status::UNKNOWN);
+    http2::respond(state, place, used)
+}
+
+/// What came is no message: the stream is given up.
+fn fail<'a>(state: &mut State, place: usize, used: usize) -> Progress<'a> {
+    let mut ended = state.end(place);
+    let reset = Reply::of(|out| state.connection.cancel(out, &mut ended.stream, Code::CANCEL));
+    state.queue(reset);
+    Progress::Failed(used, Kind::BadAnswer)
+}
+
+#[cfg(test)]
+mod tests;
