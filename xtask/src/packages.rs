@@ -33,6 +33,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("/usr/lib/python3/dist-packages/websockets/server.py", "python3-websockets"),
     ("/usr/lib/python3/dist-packages/uvicorn/main.py", "python3-uvicorn"),
     ("/usr/lib/python3/dist-packages/pip/__main__.py", "python3-pip"),
+    ("/usr/lib/python3/dist-packages/grpc/__init__.py", "python3-grpcio"),
 ];
 
 /// Where the packages of npm are named, with the versions that they are locked to.

@@ -124,6 +124,24 @@ fn a_plan_that_is_bounded_by_count_gives_the_totals_of_one_process() {
 }
 
 #[test]
+fn agents_get_the_messages_that_are_in_files() {
+    let (fleet, server) = (joined("agents-get-messages", 2), Serving::start(&["--threads", "1"]));
+    let file = folder("fleet-message").join("message.bin");
+    // Field 1, two bytes.
+    std::fs::write(&file, b"\x0A\x02hi").unwrap();
+    let url = format!("grpc://{}/throng.Echo/Say", server.address);
+    let args = ["--body-file", file.to_str().unwrap(), "-c", "10", "-d", "500ms", "--think", "20ms..60ms"];
+    let (ended, s) = fleet.run(&url, &[&args[..], &["--expect", "length=4"]].concat());
+    ended.assert_status(0);
+    let answered = s.count("requests.answered");
+    assert!(answered >= 20, "{}", ended.stderr);
+    assert_eq!((s.count("requests.status.OK"), s.count("requests.body_bytes_in")), (answered, 4 * answered));
+    assert_eq!(states(&s), ["done", "done"]);
+    // The coordinator asks the server once how many connections it has.
+    assert_eq!(answered + 1, served(&server, "requests"));
+}
+
+#[test]
 fn an_agent_that_is_killed_is_named_and_the_run_does_not_pass() {
     let (fleet, server) = (joined("an-agent-that", 2), Serving::start(&["--threads", "1"]));
     let [report, rows] = ["json", "jsonl"]

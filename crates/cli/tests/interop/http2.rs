@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// nginx with HTTP/2 on the server's port; these directives are in its `server`.
-fn nginx(name: &str, directives: &str) -> Server {
+pub(crate) fn nginx(name: &str, directives: &str) -> Server {
     let folder = folder(&format!("nginx-http2-{name}"));
     Server::at(|address| {
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];

@@ -22,6 +22,7 @@ mod firewall;
 mod formats;
 mod go;
 mod grafana;
+mod grpc;
 mod h2load;
 mod h2spec;
 mod haproxy;

@@ -1,6 +1,6 @@
 //! TLS: `throng run` against other programs' servers, and `throng serve --tls` as other programs see it.
 
-mod certificates;
+pub(crate) mod certificates;
 mod conversations;
 mod faults;
 mod figures;

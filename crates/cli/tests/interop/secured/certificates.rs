@@ -13,9 +13,9 @@ use crate::{
 
 /// A certificate chain and its key: the files.
 #[derive(Clone, Debug)]
-pub(super) struct Files {
-    pub(super) cert: String,
-    pub(super) key: String,
+pub(crate) struct Files {
+    pub(crate) cert: String,
+    pub(crate) key: String,
 }
 
 impl Files {
@@ -33,18 +33,18 @@ impl Files {
 }
 
 /// Runs openssl.
-pub(super) fn openssl(args: &[&str]) -> String {
+pub(crate) fn openssl(args: &[&str]) -> String {
     let ended = Program::from(program("openssl", args)).end();
     assert_eq!(ended.status, Some(0), "{args:?}: {ended:?}");
     ended.stdout
 }
 
 /// An algorithm, as `openssl req` wants it.
-pub(super) const ECDSA: &[&str] = &["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
-pub(super) const RSA: &[&str] = &["-newkey", "rsa:2048"];
+pub(crate) const ECDSA: &[&str] = &["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
+pub(crate) const RSA: &[&str] = &["-newkey", "rsa:2048"];
 
 /// As most people make them: signed by itself, for localhost and the addresses of these tests.
-pub(super) fn self_signed(folder: &Path, algorithm: &[&str]) -> Files {
+pub(crate) fn self_signed(folder: &Path, algorithm: &[&str]) -> Files {
     let files = Files::at(folder, "self");
     let names = format!("subjectAltName=DNS:localhost,IP:127.0.0.1,IP:{}", free_place().ip());
     let args = [
@@ -73,10 +73,10 @@ pub(super) fn key_store(folder: &Path, files: &Files) -> String {
 }
 
 /// Someone who issues certificates.
-pub(super) struct Authority(CertifiedIssuer<'static, KeyPair>);
+pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    pub(super) fn new(name: &str) -> Authority {
+    pub(crate) fn new(name: &str) -> Authority {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -84,12 +84,12 @@ impl Authority {
     }
 
     /// The file with its own certificate.
-    pub(super) fn file(&self, folder: &Path) -> String {
+    pub(crate) fn file(&self, folder: &Path) -> String {
         Files::of(folder, "authority", &self.0.pem(), "").cert
     }
 
     /// A certificate for localhost and the addresses of these tests, with these changes.
-    pub(super) fn issue(
+    pub(crate) fn issue(
         &self,
         folder: &Path,
         name: &str,
@@ -107,14 +107,14 @@ impl Authority {
     }
 }
 
-pub(super) fn expired(params: &mut CertificateParams) {
+pub(crate) fn expired(params: &mut CertificateParams) {
     (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(2021, 1, 1));
 }
 
-pub(super) fn not_yet_valid(params: &mut CertificateParams) {
+pub(crate) fn not_yet_valid(params: &mut CertificateParams) {
     (params.not_before, params.not_after) = (date_time_ymd(2090, 1, 1), date_time_ymd(2091, 1, 1));
 }
 
-pub(super) fn of_another_name(params: &mut CertificateParams) {
+pub(crate) fn of_another_name(params: &mut CertificateParams) {
     params.subject_alt_names = vec![SanType::DnsName("example.org".try_into().unwrap())];
 }
