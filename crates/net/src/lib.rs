@@ -21,7 +21,7 @@ mod trial;
 mod wheel;
 
 pub use icmp::Icmp;
-pub use io::{Backend, Close, Done, Gone, Io, Scratch, What};
+pub use io::{Backend, Close, Done, Gone, Io, Scratch, What, socket::check_free};
 pub use layer::{Layer, Layered, Opening, Unsealed};
 pub use listeners::{Listening, established, established_at, listening, unaccepted_at};
 pub use machine::{SharedListener, block_signals, own_open_files, probe_own_open_files};

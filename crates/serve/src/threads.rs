@@ -72,6 +72,9 @@ impl Server {
     /// # Errors
     /// The error of `io_uring_setup`, `epoll_create1`, `bind` or `listen`.
     pub fn start(settings: Settings) -> io::Result<Server> {
+        if settings.listen.port() != 0 {
+            net::check_free(settings.listen)?;
+        }
         let size = Size::of(&settings);
         let counters = Arc::new(Counters::growing(settings.threads, size.shards));
         let mut server = Server { address: settings.listen, counters, threads: Vec::new() };

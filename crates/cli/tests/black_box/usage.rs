@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use crate::program::Program;
+use crate::program::{Program, Serving};
 
 /// Ends with the status, prints every one of `parts` to standard error, and nothing to standard output.
 pub(crate) fn check(args: &[&str], status: i32, parts: &[&str]) {
@@ -135,7 +135,11 @@ fn limits_of_this_machine_are_reported_before_the_run() {
     check(&one, 3, &["ports: ", "100,000 needed", "--sources with ", "destinations (now 1)"]);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    check(&["serve", "--listen", &address], 3, &["--listen", &address, "in use"]);
+    check(&["serve", "--listen", &address], 3, &["--listen", &address, "address in use", "another port"]);
+    // Of throng itself too, whose shards share their port.
+    let server = Serving::start(&[]);
+    let address = server.address.to_string();
+    check(&["serve", "--listen", &address], 3, &["--listen", &address, "address in use", "another port"]);
 }
 
 /// This build has no client of Kubernetes; what is wrong with the settings is said all the same.

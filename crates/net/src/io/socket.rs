@@ -27,6 +27,19 @@ pub(super) fn listener(at: SocketAddr, flags: SocketFlags) -> io::Result<(OwnedF
     Ok((socket, bound))
 }
 
+/// Whether another process listens at an address already. Listeners of ours share their port, and the kernel lets those of a user's
+/// other processes in: connections would be divided among strangers.
+///
+/// # Errors
+/// The error of `bind` or `listen`: EADDRINUSE, if one does.
+pub fn check_free(at: SocketAddr) -> io::Result<()> {
+    let socket = stream(at, SocketFlags::empty())?;
+    // Connections of a server that was there before do not matter.
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    bind(&socket, &at)?;
+    Ok(listen(&socket, 1)?)
+}
+
 /// A socket to dial `to` from `from`; a zero address and port leave that choice to the kernel.
 pub(crate) fn bound(from: SocketAddr, to: SocketAddr, flags: SocketFlags) -> io::Result<OwnedFd> {
     let socket = stream(to, flags)?;
