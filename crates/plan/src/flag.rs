@@ -308,6 +308,11 @@ flags! {
         .takes(Takes::Many)
         .key_as("thresholds", Texts, "[\"held >= 99.9%\", \"users.latency.p99 < 50ms\"]",
             "conditions for the run to pass, on all populations or on one; default none");
+    MAX_LAG: flag("max-lag", "TIME", Role::Judgement,
+        "Judge the run invalid if throng was later than this at the 99th percentile, and later than 5 % of the \
+        latency's [default: 10ms; shared machines, such as CI runners, may need 50ms]")
+        .key(Number, "\"50ms\"",
+            "how late throng may be at the 99th percentile before the run is judged invalid; default 10ms");
     TAG: flag("tag", "TAG", Role::View,
         "Tag the stored run; repeatable. `throng compare tag:TAG` treats runs with the same tag as repetitions")
         .takes(Takes::Many);

@@ -195,6 +195,7 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
         seed: around.seed,
         io: IoChoice::Auto,
         thresholds: Vec::new(),
+        max_lag: DEFAULT_MAX_LAG,
         target_gc: false,
         observe: None,
     };
@@ -292,13 +293,14 @@ impl<'f> FlagReader<'f> {
             read => read.map(Some),
         });
         let thresholds = plan.thresholds.into_iter().chain(own.into_iter().flatten()).collect();
+        let max_lag = self.read(&flag::MAX_LAG, plan.max_lag, max_lag);
         let observe = self.observe(around.resolve);
         let target_gc = self.get(&flag::TARGET_GC).is_some();
         if target_gc && self.get(&flag::OBSERVE).is_some() {
             let why = "throng observe cannot collect a JVM's heap; remove one of the two";
             self.refuse(&flag::TARGET_GC, why);
         }
-        Plan { threads, seed, io, thresholds, observe, target_gc, ..plan }
+        Plan { threads, seed, io, thresholds, max_lag, observe, target_gc, ..plan }
     }
 
     fn target(&mut self, v4: Option<bool>, resolve: Resolve) -> Option<Target> {
@@ -394,6 +396,9 @@ pub(crate) const DEFAULT_HOLD: Hold = Hold::For(Nanos::from_secs(10));
 /// `--ping` where none is given.
 pub(crate) const DEFAULT_PING: Nanos = Nanos::from_secs(30);
 
+/// `--max-lag` where none is given: a tenth of what people notice, and what a machine of one's own keeps.
+pub(crate) const DEFAULT_MAX_LAG: Nanos = Nanos::from_millis(10);
+
 /// More threads than this are a slip of the finger.
 pub(crate) const MAX_THREADS: u32 = 1_024;
 
@@ -453,6 +458,13 @@ fn message(text: &str, scheme: Option<Scheme>) -> Result<String, String> {
         }
         0..=LONGEST_REQUEST => Ok(text.to_owned()),
         length => Err(format!("at most {} octets: {}", Count(LONGEST_REQUEST as u64), Count(length as u64))),
+    }
+}
+
+pub(crate) fn max_lag(text: &str) -> Result<Nanos, ParseError> {
+    match Nanos::parse(text) {
+        Ok(limit) if limit > Nanos::ZERO => Ok(limit),
+        _ => Err(ParseError::new(text, "a time greater than 0", "50ms")),
     }
 }
 

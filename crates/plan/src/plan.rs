@@ -32,6 +32,9 @@ pub struct Plan {
     pub io: IoChoice,
     /// What the run is judged by; none: the load reached and held, and no fault.
     pub thresholds: Vec<Threshold>,
+    /// How late throng may be, at the 99th percentile, for the figures to describe the target; a larger lag is allowed beside a
+    /// larger latency.
+    pub max_lag: Nanos,
     /// Whether full collections in the target's Java virtual machine are permitted.
     pub target_gc: bool,
     /// The observer on the target's host.

@@ -2,7 +2,7 @@
 
 use crate::{
     Act, Activity, Body, Expectation, Hold, IoChoice, LoadKeys, Plan, Population, Ramp, Reconnect, Sources,
-    Stage, Step, Then, Think,
+    Stage, Step, Then, Think, flags::DEFAULT_MAX_LAG,
 };
 use std::fmt::{self, Display, Formatter, Result};
 use units::{Nanos, Status};
@@ -55,6 +55,9 @@ impl Display for Plan {
         }
         if !self.thresholds.is_empty() {
             writeln!(f, "thresholds = {}", listed(self.thresholds.iter().map(|threshold| &threshold.text)))?;
+        }
+        if self.max_lag != DEFAULT_MAX_LAG {
+            writeln!(f, "max-lag = \"{}\"", self.max_lag)?;
         }
         self.stages.iter().try_for_each(|stage| self.stage(f, stage))?;
         self.populations.iter().try_for_each(|population| population.fmt(f))?;

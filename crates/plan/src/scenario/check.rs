@@ -6,7 +6,7 @@ use super::load::{some_rate, stages};
 use super::overrides::overridden;
 use super::population::{Reader, name};
 use crate::flag;
-use crate::flags::{DEFAULT_TIMEOUT, FlagReader, MAX_THREADS, seed, threads};
+use crate::flags::{DEFAULT_MAX_LAG, DEFAULT_TIMEOUT, FlagReader, MAX_THREADS, max_lag, seed, threads};
 use crate::{
     Activity, Csv, Environment, Expectation, Flags, IoChoice, Load, Mistake, Plan, Population, Probe,
     Reconnect, Request, Share, Source, Sources, Stage, Target, Think, Threshold, Tls,
@@ -51,6 +51,7 @@ pub fn read(
     let thresholds = thresholds(&mut notes, &top, &populations);
     let seed = top.read(&mut notes, "seed", seed).unwrap_or(around.seed);
     let threads = top.read(&mut notes, "threads", threads).unwrap_or(around.cores.clamp(1, MAX_THREADS));
+    let max_lag = top.read(&mut notes, "max-lag", max_lag).unwrap_or(DEFAULT_MAX_LAG);
     let io = top.read(&mut notes, "io", IoChoice::parse).unwrap_or(IoChoice::Auto);
     if notes.is_empty() && !have_places(&populations) {
         let why = "all steps together compile to more than 65,536 operations; use fewer";
@@ -67,6 +68,7 @@ pub fn read(
         seed,
         io,
         thresholds,
+        max_lag,
         target_gc: false,
         observe: None,
     };

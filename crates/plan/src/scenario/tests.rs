@@ -51,6 +51,7 @@ threads = 3
 io = "epoll"
 sources = "127.1.0.0/16"
 timeout = "3s"
+max-lag = "50ms"
 thresholds = ["held >= 99.9%", "latency.p99 < 200ms", "users.login.latency.p99 < 50ms"]
 
 [[stage]]
@@ -143,6 +144,7 @@ file = "users.csv"
 fn everything_is_read() {
     let scenario = right(EVERYTHING);
     assert_eq!((scenario.seed, scenario.threads, scenario.io), (42, 3, IoChoice::Epoll));
+    assert_eq!(scenario.max_lag, Nanos::from_millis(50));
     assert_eq!(scenario.sources, Sources::parse("127.1.0.0/16").unwrap());
     let names: Vec<&str> = scenario.populations.iter().map(|population| population.name.as_str()).collect();
     assert_eq!(names, ["idle", "users", "guests", "open", "chat", "raw"]);

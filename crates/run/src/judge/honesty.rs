@@ -9,8 +9,7 @@ use units::{Count, Nanos};
 use super::evidence::{Evidence, OwnSeen};
 use crate::both_sides::BothSides;
 
-/// Lag beyond which the latency is not the target's, as a time and as a share of the latency.
-const LAG_ALLOWED: Nanos = Nanos::from_millis(10);
+/// Lag beyond which the latency is not the target's, besides `--max-lag`: as a share of the latency.
 const LAG_SHARE: f64 = 0.05;
 /// Threads that ran, or waited for a processor, for this share of the time had none to spare.
 const SATURATED: f64 = 0.95;
@@ -29,33 +28,47 @@ pub(super) fn undialled(s: &Summary) -> Option<String> {
 
 /// Requests that went out, or responses that were read, too late for their latency to be the target's: at the 99th percentile,
 /// and at those above it by which latency is judged.
-pub(super) fn late(s: &Summary, judged: &[&str]) -> Option<String> {
+pub(super) fn late(s: &Summary, judged: &[&str], max_lag: Nanos) -> Option<String> {
     type Of = fn(&Quantiles) -> f64;
     const AT: [(&str, Of); 4] =
         [("p99", |q| q.p99), ("p999", |q| q.p999), ("p9999", |q| q.p9999), ("max", |q| q.max)];
     let late =
         AT.iter().filter(|(name, _)| *name == "p99" || judged.contains(name)).find_map(|(name, of)| {
-            let (lag, allowed) =
-                (of(&s.lag_us), (LAG_ALLOWED.0 as f64 / 1e3).max(LAG_SHARE * of(&s.latency_us)));
+            let (lag, allowed) = (of(&s.lag_us), allowed(max_lag, of(&s.latency_us)));
             (lag > allowed).then_some((name, lag, allowed))
         });
     late.map(|(name, lag, allowed)| {
-        let (lag, allowed) = (lag / 1e3, allowed / 1e3);
-        format!("throng was late: lag {name} {lag:.1} ms > {allowed:.1} ms")
+        let (lag, limit) = (lag / 1e3, limit(max_lag, allowed));
+        format!("throng was late: lag {name} {lag:.1} ms > {limit}")
     })
 }
 
+/// The lag that is allowed beside this latency, microseconds.
+fn allowed(max_lag: Nanos, latency_us: f64) -> f64 {
+    (max_lag.0 as f64 / 1e3).max(LAG_SHARE * latency_us)
+}
+
+/// An allowed lag, and where it comes from.
+fn limit(max_lag: Nanos, allowed_us: f64) -> String {
+    let from = if allowed_us > max_lag.0 as f64 / 1e3 {
+        "5 % of the latency, more than --max-lag"
+    } else {
+        "--max-lag"
+    };
+    format!("{:.1} ms ({from})", allowed_us / 1e3)
+}
+
 /// Agents that were late, whatever all of them were together: each has a share whose latency is not the target's.
-pub(super) fn late_agents(s: &Summary) -> Vec<String> {
-    let allowed = (LAG_ALLOWED.0 as f64 / 1e3).max(LAG_SHARE * s.latency_us.p99);
+pub(super) fn late_agents(s: &Summary, max_lag: Nanos) -> Vec<String> {
+    let allowed = allowed(max_lag, s.latency_us.p99);
     let all: u64 = s.agents.iter().map(|agent| agent.wanted).sum();
     let late = |agent: &AgentSummary| {
         let lag = agent.lag_p99_us.filter(|lag| *lag > allowed)?;
-        let (lag, allowed, id, busy) =
-            (lag / 1e3, allowed / 1e3, &agent.id, agent.cpu_share.unwrap_or(0.0) * 1e2);
+        let (lag, limit, id, busy) =
+            (lag / 1e3, limit(max_lag, allowed), &agent.id, agent.cpu_share.unwrap_or(0.0) * 1e2);
         let (own, all) = (Count(agent.wanted), Count(all));
         Some(format!(
-            "agent {id} was late: lag p99 {lag:.1} ms > {allowed:.1} ms at {busy:.0} % CPU, so the latency of its {own} of {all} \
+            "agent {id} was late: lag p99 {lag:.1} ms > {limit} at {busy:.0} % CPU, so the latency of its {own} of {all} \
             connections is not the target's"
         ))
     };
@@ -153,12 +166,14 @@ pub(super) fn littles_law(s: &Summary, under_way: f64) -> Option<String> {
 mod tests {
     use super::*;
 
+    const DEFAULT: Nanos = Nanos::from_millis(10);
+
     #[test]
     fn lag_is_held_against_the_larger_of_two() {
         let check = |lag_ms: f64, latency_ms: f64, expected: bool| {
             let mut s = Summary::default();
             (s.lag_us.p99, s.latency_us.p99) = (lag_ms * 1e3, latency_ms * 1e3);
-            assert_eq!(late(&s, &[]).is_some(), expected, "{lag_ms} {latency_ms}");
+            assert_eq!(late(&s, &[], DEFAULT).is_some(), expected, "{lag_ms} {latency_ms}");
         };
         check(9.9, 1.0, false);
         check(10.1, 1.0, true);
@@ -167,9 +182,15 @@ mod tests {
         // A stall that only the longest of all felt matters where that is judged.
         let mut s = Summary::default();
         (s.lag_us.max, s.latency_us.max) = (1e6, 2e6);
-        assert_eq!([late(&s, &[]), late(&s, &["p999", "p50"])], [None, None]);
-        let seen = "throng was late: lag max 1000.0 ms > 100.0 ms";
-        assert_eq!(late(&s, &["max"]).as_deref(), Some(seen));
+        assert_eq!([late(&s, &[], DEFAULT), late(&s, &["p999", "p50"], DEFAULT)], [None, None]);
+        let seen = "throng was late: lag max 1000.0 ms > 100.0 ms (5 % of the latency, more than --max-lag)";
+        assert_eq!(late(&s, &["max"], DEFAULT).as_deref(), Some(seen));
+        // A limit of the user's own.
+        let mut s = Summary::default();
+        s.lag_us.p99 = 40_000.0;
+        let seen = "throng was late: lag p99 40.0 ms > 30.0 ms (--max-lag)";
+        assert_eq!(late(&s, &[], Nanos::from_millis(30)).as_deref(), Some(seen));
+        assert_eq!(late(&s, &[], Nanos::from_millis(50)), None);
     }
 
     #[test]

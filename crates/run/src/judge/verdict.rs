@@ -64,7 +64,7 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
         reasons.insert(0, format!("incomplete: {missing}"));
         return (Verdict::Invalid, reasons);
     }
-    let late = honesty::late_agents(s);
+    let late = honesty::late_agents(s, facts.plan.max_lag);
     let judged = invalid(facts, s, &json);
     let suffice = if judged.is_err() { "" } else { "; the others suffice" };
     reasons.extend(late.iter().map(|late| format!("note: {late}{suffice}")));
@@ -157,7 +157,7 @@ fn failed_thresholds(facts: &Facts, s: &Summary, json: &Value) -> Vec<String> {
         let expr = &result.expr;
         let without = || samples::censored_share(json, &threshold.figure.path);
         match result.value {
-            Some(value) => format!("threshold {expr} failed: {}", (value * 1e3).round() / 1e3),
+            Some(_) => format!("threshold {expr} failed: {}", result.shown),
             None if let Some(share) = without() => {
                 format!("threshold {expr} failed: {:.1} % had no response in time", share * 100.0)
             }
@@ -183,7 +183,8 @@ fn invalid(facts: &Facts, s: &Summary, json: &Value) -> Result<Option<String>, S
         .filter(|(threshold, _)| threshold.figure.is_latency)
         .filter_map(|(threshold, _)| threshold.figure.path.rsplit('.').next())
         .collect();
-    let (late, saturated) = (honesty::late(s, &percentiles), honesty::saturated(facts.evidence));
+    let (late, saturated) =
+        (honesty::late(s, &percentiles, facts.plan.max_lag), honesty::saturated(facts.evidence));
     // A closed loop without CPU to spare is late by its nature: its rate is reported as a lower bound.
     let judges_all = s.thresholds.is_empty() && !s.requests.lower_bound;
     match (late, saturated) {
@@ -268,7 +269,7 @@ mod tests {
             ..agent(AgentState::Done, 0, true)
         };
         check(with(at(10.0)), &[], Evidence::default(), (Verdict::Pass, &[]));
-        let late = "note: agent a1 was late: lag p99 10.5 ms > 10.0 ms at 97 % CPU, so the latency of its 1,500 of 1,500 \
+        let late = "note: agent a1 was late: lag p99 10.5 ms > 10.0 ms (--max-lag) at 97 % CPU, so the latency of its 1,500 of 1,500 \
             connections is not the target's; the others suffice";
         check(with(at(10.5)), &[], Evidence::default(), (Verdict::Pass, &[late]));
         invalid(agent(AgentState::Done, 2, true), "incomplete: 2 ticks of agent a1 did not arrive");
@@ -303,7 +304,7 @@ mod tests {
             none(),
             (Verdict::Fail, &[missed, "99 of 100", "reset: 1"]),
         );
-        check(held(), &["latency.p99 < 5ms"], none(), (Verdict::Fail, &["failed: 5000"]));
+        check(held(), &["latency.p99 < 5ms"], none(), (Verdict::Fail, &["failed: 5.00 ms"]));
         check(held(), &["connect.p99 < 5s"], none(), (Verdict::Fail, &["cannot be judged"]));
     }
 
@@ -389,12 +390,12 @@ mod tests {
         let none = Evidence::default;
         let mut s = held();
         s.lag_us.p99 = 20_000.0;
-        let late = "throng was late: lag p99 20.0 ms > 10.0 ms";
+        let late = "throng was late: lag p99 20.0 ms > 10.0 ms (--max-lag)";
         check(s.clone(), &[], none(), (Verdict::Invalid, &[late]));
         check(s.clone(), &["latency.p99 < 1s"], none(), (Verdict::Invalid, &[late]));
         check(s.clone(), &["held == 100"], none(), (Verdict::Pass, &["warning: throng was late"]));
         check(s.clone(), &["requests.per_s >= 1k"], none(), (Verdict::Pass, &["warning: throng"]));
-        check(s, &["requests.per_s >= 2k"], none(), (Verdict::Invalid, &[late, "failed: 1000"]));
+        check(s, &["requests.per_s >= 2k"], none(), (Verdict::Invalid, &[late, "failed: 1,000/s"]));
     }
 
     #[test]
@@ -415,7 +416,7 @@ mod tests {
             (Verdict::Invalid, &["cannot be judged: throng stalled, so the value is between 3."]),
         );
         // Not met, whatever the time taken off.
-        check("connect.p99 < 2ms", (Verdict::Fail, &["failed: 3"]));
+        check("connect.p99 < 2ms", (Verdict::Fail, &["failed: 3.00 ms"]));
         // Nor is it where what had no connection decides: longer than all others, it is not shorter with the stall.
         (0..30).for_each(|_| connect.censor());
         let mut s = held();
@@ -431,7 +432,7 @@ mod tests {
         check(held(), &[], busy(), (Verdict::Pass, &[]));
         check(held(), &["latency.p99 < 1s"], busy(), (Verdict::Invalid, &["threads used 99 %"]));
         check(held(), &["requests.per_s >= 1k"], busy(), (Verdict::Pass, &[]));
-        let seen = ["threads used 99 %", "failed: 1000"];
+        let seen = ["threads used 99 %", "failed: 1,000/s"];
         check(held(), &["requests.per_s >= 2k"], busy(), (Verdict::Invalid, &seen));
         let mut s = held();
         (s.lag_us.p99, s.requests.lower_bound) = (20_000.0, true);

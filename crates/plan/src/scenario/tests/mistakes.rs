@@ -65,7 +65,7 @@ fn keys_and_kinds() {
         "colour = 1",
         &["2:1: \"colour\" is not a key of the top level; use target, connections, ramp, duration, rate, \
                 arrive, total, calls, \
-           think, ping, message, expect, timeout, reconnect, http2, streams, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, probe, sources, seed, threads, io, \
+           think, ping, message, expect, timeout, reconnect, http2, streams, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, max-lag, probe, sources, seed, threads, io, \
              stage, population or csv"],
     );
     check_http(
@@ -73,7 +73,7 @@ fn keys_and_kinds() {
         &[
             "2:1: \"a\\nb\" is not a key of the top level; use target, connections, ramp, duration, rate, \
                 arrive, total, calls, \
-           think, ping, message, expect, timeout, reconnect, http2, streams, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, probe, sources, seed, threads, io, \
+           think, ping, message, expect, timeout, reconnect, http2, streams, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, max-lag, probe, sources, seed, threads, io, \
              stage, population or csv",
             "3:9: think: a floating-point number is not allowed here; use think = \"5s..45s\"",
         ],

@@ -33,6 +33,43 @@ fn the_references_tables_are_generated() {
     check(file, &format!("{before}{}\n{}{}{behind}", MARKS[0], reference(), MARKS[1]));
 }
 
+/// A default that the table of keys names is the one that the code has: the file with it written out is the same plan.
+#[test]
+fn the_references_defaults_are_the_codes() {
+    let mut compared = Vec::new();
+    for key in crate::scenario::keys::SCENARIO.keys {
+        let Some((_, rest)) = key.about.rsplit_once("default ") else { continue };
+        let default = rest.split([',', ';', ':']).next().unwrap_or_default().trim();
+        let target = match key.about {
+            about if about.starts_with("ws, tcp") => "ws://127.0.0.1:1/",
+            about if about.starts_with("https, ") => "https://127.0.0.1:1/",
+            _ => "http://127.0.0.1:1/",
+        };
+        let before = if key.name == "streams" { "http2 = true\n" } else { "" };
+        let plain = format!("target = \"{target}\"\n{before}");
+        let value =
+            if ["true", "false"].contains(&default) { default.to_owned() } else { format!("\"{default}\"") };
+        // What is described in words, as `adaptive`, cannot be written.
+        let Ok(with) = scenario(&format!("{plain}{} = {value}\n", key.name)) else { continue };
+        assert_eq!(with, right(&plain), "{} = {default}", key.name);
+        compared.push(key.name);
+    }
+    for name in [
+        "connections",
+        "duration",
+        "think",
+        "ping",
+        "message",
+        "timeout",
+        "reconnect",
+        "streams",
+        "max-lag",
+        "io",
+    ] {
+        assert!(compared.contains(&name), "{name} was not compared: {compared:?}");
+    }
+}
+
 #[test]
 fn the_references_examples_are_right() {
     let text = fs::read_to_string(root().join("docs/reference/scenario.md")).expect("the reference is there");
