@@ -103,6 +103,21 @@ fn slow_accepts() {
 }
 
 #[test]
+fn what_only_the_largest_load_needs_is_no_warning() {
+    let server = python(&["prlimit", "--nofile=2000"], ["512", "0", "0", "0"]);
+    let mut search = Program::start(&["find", &server.url("/"), "--max", "4000", "-d", "1s"]);
+    search.wait_for(" 500 connections  ");
+    search.signal(rustix::process::Signal::INT);
+    let ended = search.end_within(PATIENCE);
+    assert!(!ended.stderr.contains("open files"), "{}", ended.stderr);
+    // A run with that load is warned.
+    let mut run = Program::start(&["run", &server.url("/"), "-c", "4000", "--ramp", "10/s"]);
+    run.wait_for("warning: target's open files");
+    run.signal(rustix::process::Signal::INT);
+    run.end();
+}
+
+#[test]
 fn an_idle_timeout() {
     let server = Serving::start(&["--threads", "1", "--idle-cut", "1s"]);
     let found = find(&server.url("/"), &[&["--max", "50", "-d", "2s"], &HELD[..]].concat(), 1);

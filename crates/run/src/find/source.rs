@@ -56,12 +56,19 @@ impl WorkerSource for Here<'_> {
     fn workers(
         &mut self,
         (by, load, dwell): (By, u64, Nanos),
-        plan: &Plan,
+        of_flags: &Plan,
         say: &mut dyn FnMut(&str),
     ) -> Result<(Threads, Ground), Refusal> {
-        let plan = by.plan(plan, load, dwell);
+        let plan = by.plan(of_flags, load, dwell);
         let prepared = prepare(&plan, self.0)?;
-        prepared.print_notices(say);
+        match by {
+            // The search goes up from its first load, and may end long before the largest: what only that needs is no warning.
+            By::Connections | By::Rate => {
+                let first = by.plan(of_flags, load.min(by.first()), dwell);
+                prepare(&first, self.0).iter().for_each(|first| first.print_notices(say));
+            }
+            By::Arrival | By::Burst => prepared.print_notices(say),
+        }
         let threads = Threads::start(&plan, &prepared)?;
         let ground = threads.ground();
         Ok((threads, ground))
