@@ -6,11 +6,11 @@ const none = { ramp: 0, hold: 0 };
 /** The 130 requests that timed out, among a thousand that did not. */
 const without = (q: Quantiles): Quantiles => ({
   ...q,
-  censored: { count: 130, share: 130 / 1130, p50: q.p50 * 1.1, p75: q.p75 * 1.3, p90: null, p99: null, p999: null, p9999: null },
+  censored: { count: 130, share: 130 / 1130, p50: q.p50 * 1.1, p75: q.p75 * 1.3, p90: null, p95: null, p99: null, p999: null, p9999: null },
 });
 
 const times = (p50: number): Quantiles => ({
-  count: 1000, mean: p50 * 1.2, stdev: p50 / 2, min: p50 / 10, p50, p75: p50 * 1.5, p90: p50 * 2, p99: p50 * 4, p999: p50 * 8,
+  count: 1000, mean: p50 * 1.2, stdev: p50 / 2, min: p50 / 10, p50, p75: p50 * 1.5, p90: p50 * 2, p95: p50 * 3, p99: p50 * 4, p999: p50 * 8,
   p9999: p50 * 9, max: p50 * 10, censored: null, stalled: null,
 });
 
@@ -38,8 +38,9 @@ const population = (target: string, wanted: number, held: number, p50: number): 
     seen_by_target: null, unaccepted: null, quiet_s: null,
   },
   faults: [{ side: "target", stage: "exchange", kind: "timeout", count: wanted - held }],
+  errors: { count: wanted - held, of: 10 },
   requests: {
-    sent: 10, answered: 9, unanswered: 0, missed: 0, told: 0, messages: 0, per_s: 741, lower_bound: false, bytes_in: 1, bytes_out: 1, body_bytes_in: 1, status: {},
+    sent: 10, answered: 9, unanswered: 0, missed: 0, told: 0, messages: 0, per_s: 741, lower_bound: false, bytes_in: 1, bytes_out: 1, bytes_in_per_s: 1000, bytes_out_per_s: 500, body_bytes_in: 1, status: {},
   },
   latency_us: wanted > 1000 ? without(times(p50)) : times(p50), ramp_latency_us: times(p50), connect_us: times(p50), tls_us: times(p50), tls_resumed_us: times(p50), handshake_us: times(p50), gap_us: times(p50), first_byte_us: times(p50),
   steps: { login: { latency_us: times(2 * p50) }, look: { latency_us: times(3 * p50) } },
@@ -51,10 +52,11 @@ const fit = (value: number) => ({ value, error: value / 50, r2: 0.987 });
 export const failed = (): Summary => ({
   schema: "throng.summary/1",
   verdict: "fail",
-  headline: "fail: 1 of 3 thresholds met; limited by the target's open files at 65,536: raise LimitNOFILE",
+  headline: "fail: 2 of 3 thresholds failed, the first held >= 99.9%: 98.7 %; the target ran out of open files: 65,536 of 65,536 used; raise LimitNOFILE",
   reasons: ["threshold faults == 0 not met", "2,961 of 3,000 connections held"],
   limit: {
-    side: "target", cause: "open-files", at_connections: 65_536, first_seen_s: null, detail: "the target holds 65,536 of 65,536 files", cure: "raise LimitNOFILE",
+    side: "target", cause: "open-files", at_connections: 65_536, first_seen_s: null, sentence: "the target ran out of open files: 65,536 of 65,536 used",
+    detail: "the target holds 65,536 of 65,536 files", cure: "raise LimitNOFILE",
     certainty: "seen",
   },
   target: "http://10.0.0.1:8000/", seed: 42, io: "uring", threads: 4, ramp_s: 5.1, duration_s: 12, elapsed_s: 17.2,
@@ -62,13 +64,14 @@ export const failed = (): Summary => ({
     wanted: 3000, opened: 3000, failed: 0, peak: 2999, held: 2961, dropped: 39, dropped_in_drain: 0, closed: 0, redialled: 0, finished: 0, open_per_s: 598.4,
     seen_by_target: 2961, unaccepted: null, quiet_s: null,
   },
+  errors: { count: 139, of: 23_500 },
   faults: [
     { side: "path", stage: "hold", kind: "reset", count: 9 },
     { side: "target", stage: "exchange", kind: "timeout", count: 130 },
   ],
   requests: {
     sent: 23_500, answered: 23_442, unanswered: 0, missed: 0, told: 0, messages: 0, per_s: 1486.8, lower_bound: true, bytes_in: 1_805_034, bytes_out: 961_122,
-    body_bytes_in: 281_304, status: { "200": 23_400, "503": 42 },
+    bytes_in_per_s: 104_943, bytes_out_per_s: 55_879, body_bytes_in: 281_304, status: { "200": 23_400, "503": 42 },
   },
   latency_us: without(times(891.4)), ramp_latency_us: times(308), connect_us: times(500), tls_us: times(57), tls_resumed_us: times(57), handshake_us: times(57), gap_us: times(57), first_byte_us: times(890), lag_us: times(494),
   destinations: [],
@@ -101,9 +104,9 @@ export const failed = (): Summary => ({
   rig: { calibrated_at: "2026-11-20T01:02:03Z", open_per_s: 0.4, requests_per_s: 0.931, connections: 0.004 },
   agents: [],
   thresholds: [
-    { expr: "held >= 99.9%", value: 98.7, pass: false },
-    { expr: "latency.p99 < 50ms", value: 3565.6, pass: true },
-    { expr: "handshake.p99 < 1ms", value: null, pass: false },
+    { expr: "held >= 99.9%", value: 98.7, shown: "98.7 %", pass: false },
+    { expr: "latency.p99 < 50ms", value: 3565.6, shown: "3.57 ms", pass: true },
+    { expr: "handshake.p99 < 1ms", value: null, shown: "", pass: false },
   ],
   asks: [{ at_s: 6, what: "paused" }, { at_s: 9, what: "load 60 %" }],
 });

@@ -111,6 +111,8 @@ pub(crate) enum Progress<'a> {
     Responded(usize),
     /// It will not come, while the connection goes on.
     Failed(usize, Kind),
+    /// The session was refused with this status.
+    Refused(u16),
     /// It will not come, for the server has announced the end of the session before it acted on it.
     Withdrawn(usize),
     /// An unsolicited message is complete.

@@ -127,6 +127,7 @@ impl Value {
             ("_sum", Some(times.sum)),
             ("_p50", of_period(|q| q.p50)),
             ("_p90", of_period(|q| q.p90)),
+            ("_p95", of_period(|q| q.p95)),
             ("_p99", of_period(|q| q.p99)),
             ("_p999", of_period(|q| q.p999)),
             ("_max", of_period(|q| q.max)),

@@ -157,8 +157,10 @@ impl Outcome {
         if self.summary["limit"].is_null() {
             return found;
         }
-        let (side, cause, cure) = (text("limit.side"), text("limit.cause"), text("limit.cure"));
-        format!("{found}; limited by the {side}'s {cause}: {cure}")
+        // Earlier versions stored no sentence.
+        let what =
+            self.text("limit.sentence").filter(|said| !said.is_empty()).unwrap_or(text("limit.detail"));
+        format!("{found}; {what}; {}", text("limit.cure"))
     }
 
     /// Appends it to a file, which is created if necessary.
@@ -211,8 +213,9 @@ mod tests {
         };
         check(json!({"headline": "pass: all"}), "pass: all");
         check(json!({"outcome": "not-reached", "max": 10_000, "limit": null}), "not-reached: 10,000");
-        let limit = json!({"side": "target", "cause": "accept-queue", "cure": "raise somaxconn"});
-        let expected = "found: 4,096; limited by the target's accept-queue: raise somaxconn";
+        let says = "the target's accept queue of 128 was full";
+        let limit = json!({"cause": "accept-queue", "sentence": says, "cure": "raise somaxconn"});
+        let expected = "found: 4,096; the target's accept queue of 128 was full; raise somaxconn";
         check(json!({"outcome": "found", "max": 4_096, "limit": limit}), expected);
     }
 

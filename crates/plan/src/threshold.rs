@@ -45,6 +45,16 @@ impl Threshold {
         Ok(Threshold { text: text.to_owned(), figure, is_share, comparison, bound })
     }
 
+    /// A value in the bound's unit as people read it: `141 µs`, `99.9 %`.
+    pub fn shown(&self, value: f64) -> String {
+        if self.is_share {
+            // Of a value near its bound the difference has to be visible.
+            let digits = (value * 1e3).round() / 1e3;
+            return format!("{digits} %");
+        }
+        self.figure.unit.brief(value)
+    }
+
     /// Whether a value in the bound's unit meets it.
     pub fn is_met_by(&self, value: f64) -> bool {
         match self.comparison {
@@ -127,6 +137,10 @@ impl Figure {
                 rate.or_else(|| Count::parse(text).ok().map(|n| n.0 as f64)).or_else(plain)
             }
             Unit::Bytes => Bytes::parse(text).ok().map(|bytes| bytes.0 as f64).or_else(plain),
+            Unit::BytesPerSecond => {
+                let amount = text.strip_suffix("/s").unwrap_or(text);
+                Bytes::parse(amount).ok().map(|bytes| bytes.0 as f64).or_else(plain)
+            }
             Unit::Share => plain(),
             Unit::Number => plain().or_else(|| Count::parse(text).ok().map(|n| n.0 as f64)),
         };
@@ -143,6 +157,7 @@ impl Figure {
             Unit::Seconds => ("a time", "30s".to_owned()),
             Unit::PerSecond => ("a rate", "20k/s".to_owned()),
             Unit::Bytes => ("a number of bytes", "512, 64KiB or 10MB".to_owned()),
+            Unit::BytesPerSecond => ("a number of bytes per second", "64KiB/s or 10MB/s".to_owned()),
             Unit::Share => ("a share", "95% or 0.95".to_owned()),
             Unit::Number => ("a number", "0.5 or 100k".to_owned()),
         };

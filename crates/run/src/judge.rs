@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plan::{Plan, Population};
 use samples::{
-    Connections, Counts, Figures, Generator, Latency, Observation, PopulationSummary, Requests, StepSummary,
-    Summary, Tick, Verdict,
+    Connections, Counts, Errors, Figures, Generator, Latency, Observation, PopulationSummary, Requests,
+    StepSummary, Summary, Tick, Verdict,
 };
 use units::{Count, Nanos};
 
@@ -18,11 +18,13 @@ mod destinations;
 mod evidence;
 mod honesty;
 mod limit;
+mod subject;
 mod thresholds;
 mod verdict;
 
 use evidence::{Evidence, Pattern};
 pub(crate) use limit::{is_nobody, ours::refused_here, weight};
+use subject::Subject;
 
 /// The summary of a run.
 pub fn judge(plan: &Plan, r: &Record) -> Summary {
@@ -35,7 +37,7 @@ pub fn judge(plan: &Plan, r: &Record) -> Summary {
         .map(|((p, measured), nth)| (p.name.clone(), population(plan, nth, p, measured)))
         .collect();
     let (connections, requests) = together(r, &populations);
-    let figures = Figures {
+    let mut figures = Figures {
         target: plan.text.clone(),
         threads: r.threads,
         // One population's ramps, or the longest.
@@ -49,6 +51,7 @@ pub fn judge(plan: &Plan, r: &Record) -> Summary {
         },
         ..times(&r.totals)
     };
+    figures.errors = Errors::new(&figures.faults, &figures.connections, &figures.requests);
     let mut summary = Summary {
         schema: "throng.summary/1".into(),
         seed: plan.seed,
@@ -91,7 +94,7 @@ fn population(
     measured: &PopulationRecord,
 ) -> PopulationSummary {
     let totals = &measured.totals;
-    let figures = Figures {
+    let mut figures = Figures {
         target: population.target.text.clone(),
         threads: measured.threads,
         ramp_s: measured.ramp.secs_f64(),
@@ -105,9 +108,10 @@ fn population(
             open_per_s: per_second(totals.counts.opened, measured.ramp),
             ..counted(&totals.counts)
         },
-        requests: requests(totals, measured.at_load),
+        requests: requests(totals, measured.at_load, measured.elapsed),
         ..times(totals)
     };
+    figures.errors = Errors::new(&figures.faults, &figures.connections, &figures.requests);
     PopulationSummary { figures, steps: steps(plan, nth, population, totals) }
 }
 
@@ -131,7 +135,7 @@ fn counted(counts: &Counts) -> Connections {
     }
 }
 
-fn requests(totals: &Tick, at_load: Nanos) -> Requests {
+fn requests(totals: &Tick, at_load: Nanos, elapsed: Nanos) -> Requests {
     let counts = &totals.counts;
     Requests {
         // What the step before sent may be withdrawn in this one.
@@ -145,6 +149,8 @@ fn requests(totals: &Tick, at_load: Nanos) -> Requests {
         lower_bound: false,
         bytes_in: counts.bytes_in,
         bytes_out: counts.bytes_out,
+        bytes_in_per_s: per_second(counts.bytes_in, elapsed),
+        bytes_out_per_s: per_second(counts.bytes_out, elapsed),
         body_bytes_in: counts.body_bytes_in,
         status: (0..).zip(totals.status.iter().copied()).filter(|(_, n)| *n > 0).collect(),
     }
@@ -175,7 +181,10 @@ fn together(r: &Record, populations: &BTreeMap<String, PopulationSummary>) -> (C
         quiet_s: r.quiet.map(Nanos::secs_f64),
         ..counted(&r.totals.counts)
     };
-    let requests = Requests { per_s: sum(|p| p.requests.per_s), ..requests(&r.totals, Nanos::ZERO) };
+    let requests = Requests {
+        per_s: sum(|p| p.requests.per_s),
+        ..requests(&r.totals, Nanos::ZERO, r.ended.since(r.started))
+    };
     (connections, requests)
 }
 
@@ -220,6 +229,7 @@ fn gave_up(forced: u64) -> Option<String> {
 fn evidence(plan: &Plan, r: &Record) -> Evidence {
     let seen = Evidence::seen(&r.observed, r.threads);
     let mut evidence = Evidence {
+        subject: Subject::of(plan),
         both_sides: r.both_sides,
         losses: Pattern::of(r),
         is_mute: r.is_mute(),

@@ -4,8 +4,7 @@ use units::Count;
 
 use crate::{
     cause::Cause,
-    fault::Side,
-    summary::{AgentState, AgentSummary, Certainty, Limit, Summary, Verdict},
+    summary::{AgentState, AgentSummary, Certainty, Limit, Summary, ThresholdResult, Verdict},
 };
 
 /// Silence of the target that is mentioned, seconds.
@@ -15,11 +14,7 @@ impl Summary {
     /// Verdict and limit: side, cause, number of connections, fix. Derived from the rest of the summary.
     pub fn sentence(&self) -> String {
         let (c, verdict) = (&self.connections, self.verdict.name());
-        let met = self.thresholds.iter().filter(|t| t.pass).count();
-        let judged = match self.thresholds.len() {
-            0 => String::new(),
-            all => format!("{met} of {all} thresholds met"),
-        };
+        let judged = self.judged();
         // What a run that passed met on its way did not limit it.
         let limit = self.limit.as_ref().filter(|_| self.verdict != Verdict::Pass);
         let lost = self.incomplete().or_else(|| self.lost_agents());
@@ -27,7 +22,7 @@ impl Summary {
         match (limit.filter(|limit| lost.is_none() || limit.cause != Cause::Unknown), self.verdict) {
             (Some(limit), _) => {
                 let judged = if judged.is_empty() { judged } else { judged + "; " };
-                format!("{verdict}: {judged}{}", limited(limit))
+                format!("{verdict}: {judged}{}", limit.told())
             }
             (None, _) if let Some(lost) = lost => {
                 let judged = if judged.is_empty() { judged } else { judged + "; " };
@@ -53,6 +48,23 @@ impl Summary {
                 format!("pass: all {} connections held, {}", Count(c.held), self.fared())
             }
             (None, _) => verdict.to_owned(),
+        }
+    }
+
+    /// How the thresholds went: those that failed by their value.
+    fn judged(&self) -> String {
+        let failed: Vec<&ThresholdResult> = self.thresholds.iter().filter(|t| !t.pass).collect();
+        let all = self.thresholds.len();
+        match failed[..] {
+            _ if all == 0 => String::new(),
+            [] => format!("{all} of {all} thresholds met"),
+            [one] => format!("threshold {} failed: {}", one.expr, one.measured()),
+            [first, ..] => format!(
+                "{} of {all} thresholds failed, the first {}: {}",
+                failed.len(),
+                first.expr,
+                first.measured()
+            ),
         }
     }
 
@@ -114,56 +126,26 @@ impl Summary {
 }
 
 impl Limit {
-    /// What it is, as sure as it is: `limited by the target's open files`, `probably limited by …`, `perhaps limited by …`.
-    pub fn named(&self) -> String {
+    /// What it is, as sure as it is, and the fix: `the target ran out of open files: 1,024 of 1,024 used; raise …`, `probably …`,
+    /// `perhaps …; to find out: …`.
+    pub fn told(&self) -> String {
         let surely = match (self.certainty, self.cause) {
             // Of what is not known nothing is supposed.
             (Certainty::Seen, _) | (_, Cause::Unknown) => "",
             (Certainty::Inferred, _) => "probably ",
             (Certainty::Guess, _) => "perhaps ",
         };
-        let what = match (self.side, self.cause) {
-            (Side::Path, Cause::Unacknowledged) => Some("the path (data is not acknowledged)"),
-            (Side::Path, Cause::NoSynAck) => Some("the path (no SYN is answered)"),
-            (Side::Path, Cause::Unreachable) => Some("the path (dials are rejected)"),
-            (Side::Target, Cause::Tls) => Some("TLS, which cannot be set up with the target"),
-            (Side::Host, Cause::Denied) => Some("this machine, which blocks outgoing dials"),
-            _ => None,
-        };
-        if let Some(what) = what {
-            return format!("{surely}limited by {what}");
-        }
-        let whose = match self.side {
-            Side::Target => "the target's ",
-            Side::Host => "this machine's ",
-            Side::Path => "the path's ",
-            Side::Unknown => "something ",
-        };
-        format!("{surely}limited by {whose}{}", self.cause.name().replace('-', " "))
+        let how = if self.certainty == Certainty::Guess { "to find out: " } else { "" };
+        // Earlier versions stored no sentence.
+        let what = if self.sentence.is_empty() { &self.detail } else { &self.sentence };
+        format!("{surely}{what}; {how}{}", self.cure)
     }
-
-    /// The fix; for a guess, first how to find out.
-    pub fn advice(&self) -> String {
-        match self.certainty {
-            Certainty::Guess => format!("; to find out: {}", self.cure),
-            _ => format!(": {}", self.cure),
-        }
-    }
-}
-
-/// `limited by the target's open files at 65,536: raise LimitNOFILE`; `5 TLS handshakes failed: the target's certificate has expired;
-/// renew it`
-fn limited(limit: &Limit) -> String {
-    if limit.cause == Cause::Tls {
-        // There is no number of connections to it: what is wrong says more.
-        return format!("{}; {}", limit.detail, limit.cure);
-    }
-    format!("{} at {}{}", limit.named(), Count(limit.at_connections), limit.advice())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fault::Side;
 
     #[test]
     fn an_agent_that_was_lost_is_the_reason_where_no_other_is_known() {
@@ -179,6 +161,7 @@ mod tests {
             at_connections: 200,
             certainty: Certainty::Guess,
             first_seen_s: None,
+            sentence: "no cause was found".to_owned(),
             detail: String::new(),
             cure: "look".to_owned(),
         };
@@ -190,7 +173,7 @@ mod tests {
         s.agents[2].state = AgentState::Lost;
         assert_eq!(s.sentence(), "fail: 2 of 3 agents were lost; the others held 200 of 600 connections");
         s.agents.iter_mut().for_each(|agent| agent.taken_over_by = vec!["a4".to_owned()]);
-        assert!(s.sentence().starts_with("fail: limited by something unknown at 200"), "{}", s.sentence());
+        assert_eq!(s.sentence(), "fail: no cause was found; to find out: look");
         s.agents[1].state = AgentState::Ready;
         (s.verdict, s.limit) = (Verdict::Invalid, None);
         assert_eq!(s.sentence(), "invalid: the end of agent a2's report did not arrive");
@@ -199,36 +182,46 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_one_sentence() {
-        let check = |side, cause, certainty, expected: &str| {
-            let cure = "raise LimitNOFILE".to_owned();
-            let limit = Limit {
-                side,
-                cause,
-                at_connections: 65_536,
-                certainty,
-                first_seen_s: None,
-                detail: String::new(),
-                cure,
-            };
-            assert_eq!(limited(&limit), expected);
+    fn a_limit_is_one_sentence_with_its_fix() {
+        let check = |certainty, cause, expected: &str| {
+            let (sentence, cure) =
+                ("the target ran out of open files".to_owned(), "raise LimitNOFILE".to_owned());
+            let limit = Limit { cause, certainty, sentence, cure, ..Limit::default() };
+            let s = Summary { verdict: Verdict::Fail, limit: Some(limit), ..Summary::default() };
+            assert_eq!(s.sentence(), expected);
         };
-        use Certainty::{Guess, Inferred, Seen};
-        check(Side::Target, Cause::Tls, Seen, "; raise LimitNOFILE");
-        let files = "limited by the target's open files at 65,536";
-        check(Side::Target, Cause::OpenFiles, Seen, &format!("{files}: raise LimitNOFILE"));
-        check(Side::Target, Cause::OpenFiles, Inferred, &format!("probably {files}: raise LimitNOFILE"));
+        let files = "the target ran out of open files";
+        check(Certainty::Seen, Cause::OpenFiles, &format!("fail: {files}; raise LimitNOFILE"));
+        check(Certainty::Inferred, Cause::OpenFiles, &format!("fail: probably {files}; raise LimitNOFILE"));
         check(
-            Side::Target,
+            Certainty::Guess,
             Cause::OpenFiles,
-            Guess,
-            &format!("perhaps {files}; to find out: raise LimitNOFILE"),
+            &format!("fail: perhaps {files}; to find out: raise LimitNOFILE"),
         );
-        check(Side::Host, Cause::Ports, Seen, "limited by this machine's ports at 65,536: raise LimitNOFILE");
-        let dark = "probably limited by the path (data is not acknowledged) at 65,536: raise LimitNOFILE";
-        check(Side::Path, Cause::Unacknowledged, Inferred, dark);
-        let unknown = "limited by something unknown at 65,536; to find out: raise LimitNOFILE";
-        check(Side::Unknown, Cause::Unknown, Guess, unknown);
+        check(Certainty::Guess, Cause::Unknown, &format!("fail: {files}; to find out: raise LimitNOFILE"));
+    }
+
+    #[test]
+    fn thresholds_that_failed_are_named_with_their_value() {
+        let threshold = |expr: &str, shown: &str, pass| ThresholdResult {
+            expr: expr.to_owned(),
+            value: Some(1.0),
+            shown: shown.to_owned(),
+            pass,
+        };
+        let check = |thresholds: Vec<ThresholdResult>, verdict, expected: &str| {
+            let s = Summary { verdict, thresholds, ..Summary::default() };
+            assert_eq!(s.sentence(), expected);
+        };
+        let (latency, rate) = ("latency.p99 < 10us", "requests.per_s > 1");
+        let (slow, fast) = (threshold(latency, "141 µs", false), threshold(rate, "81,227/s", true));
+        let failed = "fail: threshold latency.p99 < 10us failed: 141 µs";
+        check(vec![slow.clone(), fast.clone()], Verdict::Fail, failed);
+        let both = "fail: 2 of 2 thresholds failed, the first latency.p99 < 10us: 141 µs";
+        check(vec![slow.clone(), threshold(rate, "0/s", false)], Verdict::Fail, both);
+        check(vec![fast], Verdict::Pass, "pass: 1 of 1 thresholds met");
+        let none = ThresholdResult { value: None, shown: String::new(), ..slow };
+        check(vec![none], Verdict::Fail, "fail: threshold latency.p99 < 10us failed: nothing was measured");
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Quantiles {
     pub p75: f64,
     /// 90th percentile.
     pub p90: f64,
+    /// 95th percentile.
+    pub p95: f64,
     /// 99th percentile.
     pub p99: f64,
     /// 99.9th percentile.
@@ -80,6 +82,8 @@ pub struct Censored {
     pub p75: Option<f64>,
     /// 90th percentile.
     pub p90: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
     /// 99th percentile.
     pub p99: Option<f64>,
     /// 99.9th percentile.

@@ -20,6 +20,7 @@ use crate::{
     cause::Cause,
     cost::Cost,
     destination::DestinationSummary,
+    errors::Errors,
     fault::{FaultCount, Faults, Side, words},
     merge::{Merge, merged},
     observation::Observation,
@@ -93,6 +94,8 @@ pub struct Limit {
     pub certainty: Certainty,
     /// Second of the run at which it was first seen, to a second; none where that is not known.
     pub first_seen_s: Option<f64>,
+    /// What it is, in one sentence without the fix: `connection refused: nothing listens on 127.0.0.1:81`.
+    pub sentence: String,
     /// What was seen.
     pub detail: String,
     /// What to do.
@@ -161,7 +164,11 @@ merged! {
         pub bytes_out: u64,
         /// Content bytes of complete responses; those of a truncated one are only in `bytes_in`.
         pub body_bytes_in: u64,
-        /// Responses by status.
+        /// `bytes_in` per second of `elapsed_s`.
+        pub bytes_in_per_s: f64,
+        /// `bytes_out` per second of `elapsed_s`.
+        pub bytes_out_per_s: f64,
+        /// Responses by status, those that refused a WebSocket upgrade among them.
         #[serde(with = "by_status")]
         #[cfg_attr(test, ts(type = "Record<string, number>"))]
         pub status: BTreeMap<u16, u64>,
@@ -189,6 +196,8 @@ pub struct Figures {
     pub faults: Vec<FaultCount>,
     /// Requests.
     pub requests: Requests,
+    /// The error rate.
+    pub errors: Errors,
     /// From due to the response, of requests due at full load.
     pub latency_us: Quantiles,
     /// The same of the ramps.
@@ -218,6 +227,7 @@ impl Figures {
         let mut faults = Faults::from(std::mem::take(&mut self.faults));
         faults.merge(&other.faults.clone().into());
         self.faults = faults.into();
+        self.errors.merge(&other.errors);
         self.set_times(&Tick::default());
     }
 
@@ -329,8 +339,22 @@ pub struct ThresholdResult {
     /// Measured, in the unit of the summary's figure, or in percent where the bound is; none where there was nothing to
     /// measure, and then it has failed.
     pub value: Option<f64>,
+    /// The same with its unit, as people read it: `141 µs`, `99.9 %`; empty where there is none.
+    pub shown: String,
     /// Met.
     pub pass: bool,
+}
+
+impl ThresholdResult {
+    /// The value as people read it.
+    pub fn measured(&self) -> String {
+        match self.value {
+            None => "nothing was measured".to_owned(),
+            // Earlier versions stored no unit.
+            Some(value) if self.shown.is_empty() => ((value * 1e3).round() / 1e3).to_string(),
+            Some(_) => self.shown.clone(),
+        }
+    }
 }
 
 /// The whole, in the order in which it is written. The default: of a run in which nothing happened.

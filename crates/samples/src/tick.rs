@@ -127,7 +127,7 @@ merged! {
         /// What went wrong.
         #[cfg_attr(test, ts(type = "FaultCount[]"))]
         pub faults: Faults,
-        /// Answers by status.
+        /// Responses by status, those that refused a WebSocket upgrade among them.
         #[serde(with = "encode::statuses")]
         #[cfg_attr(test, ts(type = "Record<string, number>"))]
         pub status: Box<[u64; STATUSES]> = Box::new([0; STATUSES]),

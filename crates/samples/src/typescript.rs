@@ -64,6 +64,7 @@ fn summaries() -> String {
         Certainty,
         Connections,
         Requests,
+        Errors,
         Quantiles,
         Censored,
         Stalled,

@@ -58,7 +58,7 @@ impl Run {
         if at_load.count() >= MIN_RESPONSES {
             let q = at_load.quantiles();
             figures["equal_load_us"] = json!({
-                "count": q.count, "p50": q.p50, "p90": q.p90, "p99": q.p99, "censored": q.censored,
+                "count": q.count, "p50": q.p50, "p90": q.p90, "p95": q.p95, "p99": q.p99, "censored": q.censored,
             });
         }
         Run { id, record, figures, summary, responses: at_load.count() }

@@ -15,6 +15,8 @@ pub enum Unit {
     PerSecond,
     /// Bytes.
     Bytes,
+    /// Bytes a second.
+    BytesPerSecond,
     /// 0..=1.
     Share,
     /// Anything else.
@@ -36,6 +38,7 @@ impl Unit {
             Unit::Bytes if value < 99_999.5 => format!("{} B", whole(value)),
             Unit::Bytes if value < 1_023.5 * 1_024.0 => format!("{} KiB", three(value / 1_024.0)),
             Unit::Bytes => format!("{} MiB", three(value / 1_048_576.0)),
+            Unit::BytesPerSecond => format!("{}/s", Unit::Bytes.brief(value)),
             Unit::Share => format!("{:.1} %", value * 100.0),
         }
     }
@@ -89,6 +92,7 @@ mod tests {
         check(Unit::Bytes, 1_048_576.0, "1.00 MiB");
         check(Unit::Bytes, 37.4, "37 B");
         check(Unit::Bytes, 22_032_384.0, "21.0 MiB");
+        check(Unit::BytesPerSecond, 22_032_384.0, "21.0 MiB/s");
         check(Unit::Share, 0.951, "95.1 %");
     }
 }

@@ -29,10 +29,10 @@ pub fn find_line(point: &Point, unit: &str) -> String {
     line
 }
 
-/// The result: `max 50,000 ± 1,000 connections; limited by the target's connection limit: …`.
+/// The result: `max 50,000 ± 1,000 connections; the target ran out of open files: 1,024 of 1,024 used; raise …`.
 pub fn find_text(found: &FindSummary, unit: &str) -> String {
     let limited = match &found.limit {
-        Some(limit) => format!("; {}{}", limit.named(), limit.advice()),
+        Some(limit) => format!("; {}", limit.told()),
         None if found.outcome == FindOutcome::NotReached => String::new(),
         None => "; the limit is not known".to_owned(),
     };
@@ -94,6 +94,7 @@ mod tests {
             at_connections: 65_536,
             certainty: samples::Certainty::Seen,
             first_seen_s: None,
+            sentence: "the target ran out of open files".to_owned(),
             detail: String::new(),
             cure: "raise LimitNOFILE".to_owned(),
         };
@@ -102,7 +103,7 @@ mod tests {
         };
         check(
             found(FindOutcome::Found, 65_000, 1_000, Some(limit)),
-            "max 65,000 ± 1,000 connections; limited by the target's open files: raise LimitNOFILE",
+            "max 65,000 ± 1,000 connections; the target ran out of open files; raise LimitNOFILE",
         );
         check(found(FindOutcome::Found, 9, 1, None), "max 9 ± 1 connections; the limit is not known");
         check(

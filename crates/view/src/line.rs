@@ -7,7 +7,7 @@ use units::{Bytes, Count, Nanos, percent};
 
 use crate::{
     agents::{self, Agents},
-    summary::time,
+    summary::{cores, time},
 };
 
 /// The shortest period with rates: those of a fraction of a second at the end would be noise.
@@ -85,7 +85,7 @@ impl<W: Write> Sink for Line<W> {
         let (cpu_s, rss_bytes) = samples.own.as_ref().map_or((0.0, 0), |own| (own.cpu_s(), own.rss_bytes));
         let _ = writeln!(
             self.out,
-            "{:>5.0}s {phase:<5} open {} of {}  +{}/s  requests {}/s  {:.1} MiB/s  p50 {}  p99 {}{without}  faults {}  {whose}cpu {:.0} %  memory {}",
+            "{:>5.0}s {phase:<5} open {} of {}  connects {}/s  requests {}/s  {:.1} MiB/s  p50 {}  p99 {}{without}  faults {}  {whose}cpu {}  memory {}",
             tick.until.since(start).secs_f64(),
             Count(tick.open),
             Count(self.wanted),
@@ -95,7 +95,7 @@ impl<W: Write> Sink for Line<W> {
             at(0.5),
             at(0.99),
             Count(tick.faults.total()),
-            (cpu_s - self.cpu_s) / period * 100.0,
+            cores((cpu_s - self.cpu_s) / period),
             Bytes(rss_bytes).brief(),
         );
         self.cpu_s = cpu_s;
@@ -184,8 +184,8 @@ mod tests {
         assert_eq!(lines[0], "http://t/: 3,000 connections, 2 threads, uring, seed 7");
         assert_eq!(
             lines[2],
-            "    4s ramp  open 1,500 of 3,000  +500/s  requests 2,000/s  4.0 MiB/s  p50 50 ms  p99 99 ms  \
-             faults 0  cpu 50 %  memory 5.0 MiB"
+            "    4s ramp  open 1,500 of 3,000  connects 500/s  requests 2,000/s  4.0 MiB/s  p50 50 ms  p99 99 ms  \
+             faults 0  cpu 0.50 cores  memory 5.0 MiB"
         );
     }
 
@@ -206,7 +206,7 @@ mod tests {
         let lines: Vec<&str> = out.lines().collect();
         assert_eq!(lines.len(), 3, "{out}");
         assert!(lines[0].starts_with(": 1,500 connections, 2 agents, 4 threads"), "{out}");
-        assert!(lines[1].ends_with("  faults 0  coordinator cpu 0 %  memory 0 B"), "{out}");
+        assert!(lines[1].ends_with("  faults 0  coordinator cpu 0.00 cores  memory 0 B"), "{out}");
         assert_eq!(lines[2], "       agents 1 of 2 up, 1 lost  max cpu load-2 75 %");
     }
 

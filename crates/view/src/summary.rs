@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use samples::{DestinationSummary, ProcessCost, Quantiles, Summary};
 use serde::Serialize;
-use units::{Bytes, Count, Nanos, percent};
+use units::{Bytes, Count, Nanos, Status, Unit, percent};
 
 pub(crate) use agents::generator;
 
@@ -26,6 +26,8 @@ pub fn text(s: &Summary) -> String {
     if s.requests.messages > s.requests.answered {
         messages(s, &mut out);
     }
+    statuses(s, &mut out);
+    errors(s, &mut out);
     if let Some(p) = &s.probe {
         let failed = if p.failed > 0 { format!(", {} failed", Count(p.failed)) } else { String::new() };
         let unanswered = unanswered(p.unanswered);
@@ -64,7 +66,9 @@ fn connections(s: &Summary, out: &mut String) {
     let lost = lost.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!(", {} {name}", Count(*n)));
     row(out, "connections", held + &lost.collect::<String>());
     destinations(s, out);
-    row(out, "ramp", format!("{:.1} s, {} connections/s", s.ramp_s, Count(c.open_per_s.round() as u64)));
+    if c.opened > 0 {
+        row(out, "ramp", format!("{:.1} s, {} connects/s", s.ramp_s, Count(c.open_per_s.round() as u64)));
+    }
     row(out, "connect", quantiles(&s.connect_us, "connection"));
     if is_there(&s.tls_us) || is_there(&s.tls_resumed_us) {
         row(out, "tls", handshakes(&s.tls_us, "full"));
@@ -111,7 +115,11 @@ fn requests(s: &Summary, out: &mut String) {
         format!("{} answered of {} sent{}", Count(r.answered), Count(r.sent), unanswered(r.unanswered));
     let per_s = Count(r.per_s.round() as u64);
     let rate = format!("{at_least}{per_s}/s at full load ({:.1} s)", s.duration_s);
-    row(out, "requests", format!("{answered}, {rate}, {} received{why}", Bytes(r.bytes_in).brief()));
+    row(out, "requests", format!("{answered}, {rate}{why}"));
+    let per_s = |rate: f64| Unit::BytesPerSecond.brief(rate);
+    let (inward, outward) = (per_s(r.bytes_in_per_s), per_s(r.bytes_out_per_s));
+    let (received, sent) = (Bytes(r.bytes_in).brief(), Bytes(r.bytes_out).brief());
+    row(out, "throughput", format!("{inward} in, {outward} out ({received} received, {sent} sent)"));
     if r.missed > 0 {
         row(out, "missed", format!("{} requests due, but no connection free in time", Count(r.missed)));
     }
@@ -134,6 +142,26 @@ fn messages(s: &Summary, out: &mut String) {
     }
 }
 
+/// Responses by status, the most frequent first.
+fn statuses(s: &Summary, out: &mut String) {
+    const MOST: usize = 8;
+    let mut all: Vec<(u16, u64)> = s.requests.status.iter().map(|(status, n)| (*status, *n)).collect();
+    all.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    let shown = all.iter().take(MOST).map(|(status, n)| format!("{} × {}", Status(*status), Count(*n)));
+    let more = if all.len() > MOST { format!("  and {} others", all.len() - MOST) } else { String::new() };
+    if !all.is_empty() {
+        row(out, "status", shown.collect::<Vec<_>>().join("  ") + &more);
+    }
+}
+
+/// The error rate, where there was an error.
+fn errors(s: &Summary, out: &mut String) {
+    let e = s.errors;
+    let Some(share) = e.share().filter(|_| e.count > 0) else { return };
+    let what = if s.requests.sent + s.requests.missed > 0 { "requests" } else { "connections" };
+    row(out, "errors", format!("{} ({} of {} {what})", percent(share), Count(e.count), Count(e.of)));
+}
+
 fn unanswered(n: u64) -> String {
     if n > 0 { format!(", {} unanswered at the end", Count(n)) } else { String::new() }
 }
@@ -152,9 +180,9 @@ fn is_there(q: &Quantiles) -> bool {
 
 fn costs(s: &Summary, out: &mut String) {
     let g = &s.generator;
-    row(out, generator(s), used(g.cpu_s, g.rss_bytes, g.user_bytes_per_connection));
+    row(out, generator(s), used(g.cpu_s, s.elapsed_s, g.rss_bytes, g.user_bytes_per_connection));
     if let Some(t) = &s.target_cost {
-        let used = used(t.cpu_s, t.rss_bytes, t.user_bytes_per_connection);
+        let used = used(t.cpu_s, s.elapsed_s, t.rss_bytes, t.user_bytes_per_connection);
         row(out, "target", format!("{used} (process {}{})", t.pid, others(t)));
     }
     if let Some(k) = &s.kernel_bytes_per_connection {
@@ -185,9 +213,10 @@ fn others(t: &ProcessCost) -> String {
 }
 
 /// CPU and memory, with the slope of the memory where there were enough connections for one.
-fn used(cpu_s: f64, rss_bytes: u64, each: Option<f64>) -> String {
+fn used(cpu_s: f64, elapsed_s: f64, rss_bytes: u64, each: Option<f64>) -> String {
     let each = each.map_or(String::new(), |bytes| format!(", {bytes:.0} bytes per connection"));
-    format!("{cpu_s:.1} s of CPU, {} of memory{each}", Bytes(rss_bytes).brief())
+    let cores = if elapsed_s > 0.0 { format!(" ({})", cores(cpu_s / elapsed_s)) } else { String::new() };
+    format!("{cpu_s:.1} s of CPU{cores}, {} of memory{each}", Bytes(rss_bytes).brief())
 }
 
 /// Percentiles, and what they do not cover: those that had no `end`.
@@ -198,12 +227,18 @@ fn quantiles(q: &Quantiles, end: &str) -> String {
     }
     let without = without.map_or(String::new(), |without| format!("  {without}"));
     let t = |us: f64, share: f64| time(us, q.is_at_least(share));
-    let (p50, p99, p999, max) = (t(q.p50, 0.5), t(q.p99, 0.99), t(q.p999, 0.999), t(q.max, 1.0));
+    let (p50, p95, p99) = (t(q.p50, 0.5), t(q.p95, 0.95), t(q.p99, 0.99));
+    let (p999, max) = (t(q.p999, 0.999), t(q.max, 1.0));
     let bounds = q.stalled.map_or(String::new(), |stalled| {
         let most = time(stalled.most, false);
         format!("  {} are lower bounds: throng stalled for up to {most}", percent(stalled.share))
     });
-    format!("p50 {p50}  p99 {p99}  p99.9 {p999}  max {max}{without}{bounds}")
+    format!("p50 {p50}  p95 {p95}  p99 {p99}  p99.9 {p999}  max {max}{without}{bounds}")
+}
+
+/// CPU in processors that would be used up by it: `0.52 cores`.
+pub(crate) fn cores(used: f64) -> String {
+    format!("{used:.2} cores")
 }
 
 /// A time in microseconds, which may be a lower bound.
@@ -216,9 +251,7 @@ pub fn verdict(s: &Summary) -> String {
     let mut out = String::new();
     for t in &s.thresholds {
         let mark = if t.pass { "met" } else { "failed" };
-        // Why there is none is among the reasons.
-        let value = t.value.map_or("no value".to_owned(), |value| format!("{}", (value * 1e3).round() / 1e3));
-        let _ = writeln!(out, "  {:<13} {}: {mark}, {value}", "threshold", t.expr);
+        let _ = writeln!(out, "  {:<13} {}: {mark}, {}", "threshold", t.expr, t.measured());
     }
     for reason in s.reasons.iter().filter(|reason| !reason.starts_with("threshold ")) {
         let _ = writeln!(out, "  {reason}");
@@ -245,8 +278,8 @@ mod tests {
         };
         check(0, 0, "none");
         check(0, 7, "7 (100 %) without a response");
-        check(9, 0, "p50 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max 2.0 ms");
-        let times = "p50 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max 2.0 ms";
+        check(9, 0, "p50 2.0 ms  p95 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max 2.0 ms");
+        let times = "p50 2.0 ms  p95 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max 2.0 ms";
         check(1_000, 32, &format!("{times}  32 (3.1 %) without a response"));
         check(100_000, 50, &format!("{times}  50 (0.05 %) without a response"));
         check(1_000_000, 1, &format!("{times}  1 (<0.01 %) without a response"));
@@ -261,11 +294,22 @@ mod tests {
             (0..stalled).for_each(|n| latency.record_seen(took(Nanos::from_millis(n + 30))));
             assert_eq!(quantiles(&latency.quantiles(), "response"), expected, "{stalled}");
         };
-        check(0, "p50 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max 2.0 ms");
+        check(0, "p50 2.0 ms  p95 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max 2.0 ms");
         let tail = "are lower bounds: throng stalled for up to";
-        check(1, &format!("p50 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max ≥ 2.0 ms  0.10 % {tail} 30 ms"));
-        check(10, &format!("p50 2.0 ms  p99 2.0 ms  p99.9 ≥ 2.0 ms  max ≥ 2.0 ms  1.0 % {tail} 39 ms"));
-        check(970, &format!("p50 ≥ 2.0 ms  p99 ≥ 2.0 ms  p99.9 ≥ 2.0 ms  max ≥ 2.0 ms  97 % {tail} 999 ms"));
+        check(
+            1,
+            &format!("p50 2.0 ms  p95 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max ≥ 2.0 ms  0.10 % {tail} 30 ms"),
+        );
+        check(
+            10,
+            &format!("p50 2.0 ms  p95 2.0 ms  p99 2.0 ms  p99.9 ≥ 2.0 ms  max ≥ 2.0 ms  1.0 % {tail} 39 ms"),
+        );
+        check(
+            970,
+            &format!(
+                "p50 ≥ 2.0 ms  p95 ≥ 2.0 ms  p99 ≥ 2.0 ms  p99.9 ≥ 2.0 ms  max ≥ 2.0 ms  97 % {tail} 999 ms"
+            ),
+        );
     }
 
     #[test]
@@ -312,6 +356,48 @@ mod tests {
         check(1_200, 8_800, &[full, resumed]);
         check(1_200, 0, &[full, "  tls resumed   none"]);
         check(0, 8_800, &["  tls           none", resumed]);
+    }
+
+    #[test]
+    fn statuses_and_errors_are_counted() {
+        let mut s = Summary::default();
+        let both = |s: &Summary| {
+            let mut out = String::new();
+            statuses(s, &mut out);
+            errors(s, &mut out);
+            out
+        };
+        assert_eq!(both(&s), "", "nothing to say of nothing");
+        s.requests.status.extend([(200, 7), (404, 208_232), (503, 1)]);
+        (s.requests.sent, s.errors) = (1, samples::Errors { count: 3, of: 1_200 });
+        let expected =
+            "  status        404 × 208,232  200 × 7  503 × 1\n  errors        0.25 % (3 of 1,200 requests)\n";
+        assert_eq!(both(&s), expected);
+        s.requests.status = (400..410).map(|status| (status, 1)).collect();
+        (s.requests.sent, s.errors) = (0, samples::Errors { count: 5, of: 20 });
+        assert!(
+            both(&s).contains("407 × 1  and 2 others\n  errors        25 % (5 of 20 connections)"),
+            "{}",
+            both(&s)
+        );
+    }
+
+    #[test]
+    fn throughput_is_of_both_directions() {
+        let mut s = Summary::default();
+        let r = &mut s.requests;
+        (r.sent, r.bytes_in, r.bytes_out) = (1, 3 << 20, 512);
+        (r.bytes_in_per_s, r.bytes_out_per_s) = (1_572_864.0, 256.0);
+        let mut out = String::new();
+        requests(&s, &mut out);
+        let line = "  throughput    1.50 MiB/s in, 256 B/s out (3.0 MiB received, 512 B sent)\n";
+        assert!(out.contains(line), "{out}");
+    }
+
+    #[test]
+    fn cpu_is_also_in_cores() {
+        assert_eq!(used(3.0, 2.0, 1 << 20, None), "3.0 s of CPU (1.50 cores), 1.0 MiB of memory");
+        assert_eq!(used(0.1, 0.0, 1 << 20, None), "0.1 s of CPU, 1.0 MiB of memory");
     }
 
     #[test]

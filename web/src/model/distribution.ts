@@ -126,7 +126,7 @@ export class Distribution {
     };
     return {
       count: this.censored, share: this.censoredShare,
-      p50: us(0.5), p75: us(0.75), p90: us(0.9), p99: us(0.99), p999: us(0.999), p9999: us(0.9999),
+      p50: us(0.5), p75: us(0.75), p90: us(0.9), p95: us(0.95), p99: us(0.99), p999: us(0.999), p9999: us(0.9999),
     };
   }
 
@@ -147,6 +147,7 @@ export class Distribution {
       p50: us(0.5),
       p75: us(0.75),
       p90: us(0.9),
+      p95: us(0.95),
       p99: us(0.99),
       p999: us(0.999),
       p9999: us(0.9999),

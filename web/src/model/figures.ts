@@ -5,7 +5,7 @@ import { atLeast } from "./distribution";
 import { cpuOfTarget, cpuOfThrong } from "./host_charts";
 import { latencyOf } from "./latency_charts";
 import type { Lenient } from "./lenient";
-import { faultsOf, length_s, type Period } from "./period";
+import { connects, faultsOf, length_s, type Period } from "./period";
 import { bytes, count, exactPercent, grouped, percent, rate, span, time } from "./quantity";
 import type { FaultCount, Fit, Quantiles } from "./records";
 import type { Run } from "./run";
@@ -93,13 +93,14 @@ export function keyFigures(run: Run): Figure[] {
   const load = run.summary ? "at full load" : "so far";
   const all: (Figure | false | null | undefined)[] = [
     { name: "held", value: grouped(f.held), note: `of ${grouped(f.wanted)} wanted, peak ${grouped(f.peak)}` },
-    { name: "opened", value: rate.text(f.open_per_s), note: rampNote(run) },
+    { name: "connects", value: rate.text(f.open_per_s), note: rampNote(run) },
     (answered || f.requests_per_s > 0) && {
       name: "requests",
       value: (f.lower_bound ? "≥ " : "") + rate.text(f.requests_per_s),
       note: f.lower_bound ? "a lower bound: throng had no CPU left" : load,
     },
     answered && { name: "latency p50", value: latency(f.latency_us.p50, 0.5), note: `mean ${latency(f.latency_us.mean, 1)}` },
+    answered && { name: "latency p95", value: latency(f.latency_us.p95, 0.95), note: load },
     answered && { name: "latency p99", value: latency(f.latency_us.p99, 0.99), note: load },
     answered && { name: "latency p99.9", value: latency(f.latency_us.p999, 0.999), note: `${grouped(f.latency_us.count ?? 0)} answers` },
     answered && { name: "latency max", value: latency(f.latency_us.max, 1), note: "the longest" },
@@ -146,18 +147,18 @@ export function nowFigures(run: Run): Figure[] {
   const lost = faultTotal(run.total.faults);
   return [
     { name: "open", value: grouped(period.open), note: `of ${grouped(period.wanted)} wanted now` },
-    { name: "opened", value: rate.text(perSecond(period, period.counts.opened)), note: `${grouped(run.total.counts.opened)} in all` },
+    { name: "connects", value: rate.text(perSecond(period, connects(period))), note: `${grouped(connects(run.total))} in all` },
     { name: "requests", value: rate.text(perSecond(period, period.counts.answered)), note: `${grouped(period.waiting)} under way` },
     { name: "p50", value: us(0.5), note: "latency now" },
     { name: "p99", value: us(0.99), note: "latency now" },
     ...(times.censored > 0 ? [{ name: "no response", value: exactPercent(times.censoredShare), note: "of the requests now" }] : []),
     { name: "faults", value: grouped(lost), note: faultsSeen(run.total.faults)[0] ? mostFrequent(faultsSeen(run.total.faults)[0]!) : "none" },
-    { name: `${ownProcess(run)}'s CPU`, value: throng, note: "processors" },
-    { name: "target's CPU", value: target, note: "processors" },
+    { name: `${ownProcess(run)}'s CPU`, value: throng, note: "cores" },
+    { name: "target's CPU", value: target, note: "cores" },
   ];
 }
 
-/** Processors used by throng and by the target since the entry before. */
+/** Cores used by throng and by the target since the entry before. */
 function coresUsed(entries: Entry[]): string[] {
   const [before, now] = [entries.at(-2), entries.at(-1)!];
   return [cpuOfThrong, cpuOfTarget].map((of) => {

@@ -6,7 +6,7 @@ import * as quantity from "./quantity";
 import type { ProcessSample } from "./records";
 import type { Run } from "./run";
 
-const CORES: Axis = { label: "processors used", quantity: quantity.count };
+const CORES: Axis = { label: "cores used", quantity: quantity.count };
 const MEMORY: Axis = { label: "memory", quantity: quantity.bytes };
 const SOCKETS: Axis = { label: "sockets", quantity: quantity.count };
 

@@ -1,7 +1,7 @@
 import { asks, isSeen, overTime, perSecond, phases, SECONDS, type Axis, type Chart, type Line } from "./chart";
 import type { Entry } from "./fold";
 import { CONNECTIONS } from "./latency_charts";
-import { faultName, faultsOf } from "./period";
+import { connects, faultName, faultsOf } from "./period";
 import * as quantity from "./quantity";
 import type { Run } from "./run";
 
@@ -45,12 +45,12 @@ export function rates(run: Run): Chart {
   return {
     id: "rates",
     title: "Connects and requests",
-    says: "Connections opened for the first time and responses, per second",
+    says: "Connects, first and repeated ones, and responses, per second",
     x: SECONDS,
     y: RATE,
     lines: [
       answeredOverTime(run, "responses"),
-      overTime(entries, "connections opened", ({ period }) => perSecond(period, period.counts.opened)),
+      overTime(entries, "connects", ({ period }) => perSecond(period, connects(period))),
       told,
       lost,
     ].filter((line) => isSeen(line, false)),

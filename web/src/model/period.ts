@@ -192,3 +192,6 @@ export function settle(period: Period): Period {
 
 /** How long it was, seconds. */
 export const length_s = ({ from_s, until_s }: Period) => Math.max(until_s - from_s, 1e-9);
+
+/** Dials that led to a connection, first and repeated ones, as the terminal counts them. */
+export const connects = ({ counts }: { counts: Period["counts"] }) => counts.opened + counts.redialled;

@@ -187,7 +187,7 @@ counts: Counts,
  */
 faults: FaultCount[], 
 /**
- * Answers by status.
+ * Responses by status, those that refused a WebSocket upgrade among them.
  */
 status: Record<string, number>, 
 /**
@@ -1130,6 +1130,10 @@ faults: Array<FaultCount>,
  */
 requests: Requests, 
 /**
+ * The error rate.
+ */
+errors: Errors, 
+/**
  * From due to the response, of requests due at full load.
  */
 latency_us: Quantiles, 
@@ -1191,6 +1195,10 @@ certainty: Certainty,
  * Second of the run at which it was first seen, to a second; none where that is not known.
  */
 first_seen_s: number | null, 
+/**
+ * What it is, in one sentence without the fix: `connection refused: nothing listens on 127.0.0.1:81`.
+ */
+sentence: string, 
 /**
  * What was seen.
  */
@@ -1318,9 +1326,30 @@ bytes_out: number,
  */
 body_bytes_in: number, 
 /**
- * Responses by status.
+ * `bytes_in` per second of `elapsed_s`.
+ */
+bytes_in_per_s: number, 
+/**
+ * `bytes_out` per second of `elapsed_s`.
+ */
+bytes_out_per_s: number, 
+/**
+ * Responses by status, those that refused a WebSocket upgrade among them.
  */
 status: Record<string, number>, };
+
+/**
+ * What failed, and of how much: the error rate.
+ */
+export type Errors = { 
+/**
+ * Faults of any kind, requests unanswered at the end, and requests missed.
+ */
+count: number, 
+/**
+ * Requests due, and connections that failed before their first request could be sent; where none was due, dials.
+ */
+of: number, };
 
 /**
  * A distribution in figures; times in microseconds.
@@ -1354,6 +1383,10 @@ p75: number,
  * 90th percentile.
  */
 p90: number, 
+/**
+ * 95th percentile.
+ */
+p95: number, 
 /**
  * 99th percentile.
  */
@@ -1405,6 +1438,10 @@ p75: number | null,
  * 90th percentile.
  */
 p90: number | null, 
+/**
+ * 95th percentile.
+ */
+p95: number | null, 
 /**
  * 99th percentile.
  */
@@ -1472,6 +1509,10 @@ faults: Array<FaultCount>,
  * Requests.
  */
 requests: Requests, 
+/**
+ * The error rate.
+ */
+errors: Errors, 
 /**
  * From due to the response, of requests due at full load.
  */
@@ -1545,6 +1586,10 @@ faults: Array<FaultCount>,
  * Requests.
  */
 requests: Requests, 
+/**
+ * The error rate.
+ */
+errors: Errors, 
 /**
  * From due to the response, of requests due at full load.
  */
@@ -2211,6 +2256,10 @@ expr: string,
  * measure, and then it has failed.
  */
 value: number | null, 
+/**
+ * The same with its unit, as people read it: `141 µs`, `99.9 %`; empty where there is none.
+ */
+shown: string, 
 /**
  * Met.
  */

@@ -42,10 +42,10 @@ export function statusTable(run: Run): Table {
   return { id: "statuses", title: "Responses by status", columns: [...words("status"), ...numbers("answers")], rows };
 }
 
-const QUANTILES = numbers("count", "mean", "p50", "p90", "p99", "p99.9", "max", "no response");
+const QUANTILES = numbers("count", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "no response");
 
 function quantilesRow(q: Lenient<Quantiles> | null | undefined): string[] {
-  const times = [timeOf(q, q?.p50, 0.5), timeOf(q, q?.p90, 0.9), timeOf(q, q?.p99, 0.99), timeOf(q, q?.p999, 0.999)];
+  const times = [timeOf(q, q?.p50, 0.5), timeOf(q, q?.p90, 0.9), timeOf(q, q?.p95, 0.95), timeOf(q, q?.p99, 0.99), timeOf(q, q?.p999, 0.999)];
   return [grouped(q?.count ?? 0), timeOf(q, q?.mean, 1), ...times, timeOf(q, q?.max, 1), noResponse(q)];
 }
 
@@ -98,6 +98,7 @@ export function populationTable(run: Run): Table {
     rate.text(p?.connections?.open_per_s ?? 0),
     rate.text(p?.requests?.per_s ?? 0),
     timeOf(p?.latency_us, p?.latency_us?.p50, 0.5),
+    timeOf(p?.latency_us, p?.latency_us?.p95, 0.95),
     timeOf(p?.latency_us, p?.latency_us?.p99, 0.99),
     noResponse(p?.latency_us),
     grouped(faultTotal(p?.faults ?? [])),
@@ -105,7 +106,7 @@ export function populationTable(run: Run): Table {
   return {
     id: "populations",
     title: "Populations",
-    columns: [...words("population", "target"), ...numbers("held", "wanted", "opened", "requests", "p50", "p99", "no response", "faults")],
+    columns: [...words("population", "target"), ...numbers("held", "wanted", "connects", "requests", "p50", "p95", "p99", "no response", "faults")],
     rows: populations.length > 1 ? populations.map(row) : [],
   };
 }
@@ -160,15 +161,14 @@ export function costTable(run: Run): Table {
 }
 
 export function thresholdTable(run: Run): Table {
-  const rows = (run.summary?.thresholds ?? []).map(({ expr, value, pass }) => [
+  const rows = (run.summary?.thresholds ?? []).map(({ expr, value, shown, pass }) => [
     expr ?? "",
-    value == null ? "nothing measured" : (Math.round(value * 1e3) / 1e3).toLocaleString("en-US"),
+    shown || (value == null ? "nothing was measured" : (Math.round(value * 1e3) / 1e3).toLocaleString("en-US")),
     pass ? "✓ met" : "✗ failed",
   ]);
   return {
     id: "thresholds",
     title: "Thresholds",
-    says: "Times in microseconds, shares in percent",
     columns: [...words("threshold"), ...numbers("measured"), ...words("result")],
     rows,
   };
@@ -207,6 +207,7 @@ export function overviewTable(runs: Run[]): Table {
       rate.text(f.open_per_s),
       rate.text(f.requests_per_s),
       timeOf(f.latency_us, f.latency_us.p50, 0.5),
+      timeOf(f.latency_us, f.latency_us.p95, 0.95),
       timeOf(f.latency_us, f.latency_us.p99, 0.99),
       noResponse(f.latency_us),
       grouped(faultTotal(f.faults)),
@@ -219,7 +220,7 @@ export function overviewTable(runs: Run[]): Table {
     title: "Runs",
     columns: [
       ...words("run", "verdict"),
-      ...numbers("held", "opened", "requests", "p50", "p99", "no response", "faults"),
+      ...numbers("held", "connects", "requests", "p50", "p95", "p99", "no response", "faults"),
       ...words("memory per connection", "command"),
     ],
     rows: runs.map(row),

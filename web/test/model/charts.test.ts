@@ -28,7 +28,7 @@ test("rates are of the time that they took", () => {
   const run = of([{ tick: { counts: { opened: 600, answered: 10 } } }, { tick: { counts: { opened: 0, answered: 30 }, until: 6e9 } }]);
   assert.deepEqual(points(rates(run)), {
     responses: [[2, 5], [6, 7.5]],
-    "connections opened": [[2, 300], [6, 0]],
+    connects: [[2, 300], [6, 0]],
   });
 });
 
@@ -144,7 +144,7 @@ test("a figure that throng's own stalls reach is a lower bound", () => {
   const run = of([{ tick: { phase: "hold", counts: { answered: 100 }, latency: stalled } }]);
   const [, count, ...cells] = timeTable(run).rows[0]!;
   assert.equal(count, "100");
-  assert.deepEqual(cells.map((cell) => cell.startsWith("≥ ")), [true, false, false, true, true, true, false]);
+  assert.deepEqual(cells.map((cell) => cell.startsWith("≥ ")), [true, false, false, false, true, true, true, false]);
   const bounds = keyFigures(run).filter(({ value }) => value.startsWith("≥ ")).map(({ name }) => name);
   assert.deepEqual(bounds, ["latency p99", "latency p99.9", "latency max"]);
 });
@@ -173,7 +173,7 @@ test("what had no response stands beside the percentiles", () => {
   assert.deepEqual([figures["p99"], figures["no response"]], ["–", "100 %"]);
   assert.ok(!now([{ tick: { latency: latency([[1e6, 1]]) } }]).some(([name]) => name === "no response"));
   const only = runOf({ ticks: [{ tick: { phase: "hold", latency: without([], 5) } }] });
-  assert.deepEqual(timeTable(only).rows, [["latency at full load", "0", "–", "–", "–", "–", "–", "–", "100 %"]]);
+  assert.deepEqual(timeTable(only).rows, [["latency at full load", "0", "–", "–", "–", "–", "–", "–", "–", "100 %"]]);
 });
 
 test("TLS handshakes have their counts, times and costs, and nothing where there were none", () => {

@@ -130,7 +130,7 @@ def audit(table, where, moment, series):
         expected = expect(moment, labels, *groups)
         # There is no percentile of a second without values.
         if expected is None:
-            near = key.partition("{")[0].rsplit("_", 1)[1] in ("p50", "p90", "p99", "p999", "max")
+            near = key.partition("{")[0].rsplit("_", 1)[1] in ("p50", "p90", "p95", "p99", "p999", "max")
             if not near or value not in (None, 0):
                 table.compare(where, key, value, None, 0.0, reason)
             continue

@@ -11,7 +11,7 @@ def us(times):
     return tuple(None if t is None else t * 1e6 for t in times)
 
 
-PERCENTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
+PERCENTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
 JITTER = ("wire: from due to the packet; throng reads and sends within its seen turnaround, and its histogram has three digits")
 
 
@@ -78,6 +78,11 @@ def figures_of(prefix, scope):
     """The figures that a run and a population have in common."""
     def of(read):
         return lambda context, *groups: read(scope(context, *groups))
+    def per_elapsed(way):
+        def expect(context, *groups):
+            octets, span = scope(context, *groups).octets(way), context.elapsed()
+            return span if isinstance(span, Setting) else tuple(octets / s for s in reversed(span))
+        return expect
     whole = lambda path, read, reason, tolerance=0.0: Rule(f"{prefix}{path}", of(read), reason, tolerance)
     rules = [
         whole("connections/wanted", lambda s: s.wanted, "the command line"),
@@ -101,6 +106,10 @@ def figures_of(prefix, scope):
         whole("requests/lower_bound", lambda s: False, "throng's processors were not used up"),
         whole("requests/bytes_in", lambda s: s.octets("in"), "wire: octets of payload from the server, none twice"),
         whole("requests/bytes_out", lambda s: s.octets("out"), "wire: octets of payload to it"),
+        Rule(f"{prefix}requests/bytes_in_per_s", per_elapsed("in"), "wire: octets from the server over the time from the first dial to the end of full load"),
+        Rule(f"{prefix}requests/bytes_out_per_s", per_elapsed("out"), "wire: octets to it over the same time"),
+        whole("errors/count", lambda s: sum(s.faults().values()) + s.caused("unanswered"), "wire: faults of each kind, and requests with no end"),
+        whole("errors/of", error_base, "wire: requests, and dials, handshakes that failed; where there is no request, dials"),
         whole("requests/body_bytes_in", lambda s: s.bodies(), "wire: octets of content, and of messages"),
         Rule(f"{prefix}requests/status", lambda context, *g: Setting("no HTTP response"), ""),
         Rule(f"{prefix}faults/*/detail", Setting("the kernel's error, where there is one"), ""),
@@ -125,6 +134,11 @@ def figures_of(prefix, scope):
     words = [Rule(f"{prefix}faults/*/{key}", Setting("names the fault that is counted"), "") for key in ("side", "stage", "kind")]
     return [Rule(f"{prefix}requests/status/*", status, "wire: status lines"), *words,
             Rule(f"{prefix}faults/*/count", fault, "wire: what became of each request and dial"), *rules]
+
+
+def error_base(s):
+    before = sum(n for kind, n in s.faults().items() if kind.split("·")[1] in ("dial", "tls", "handshake"))
+    return s.sent() + before if s.sent() else s.opened() + before
 
 
 def open_per_s(s):

@@ -52,8 +52,13 @@ const SCHEMA: &[(&str, char)] = &[
     ("requests.lower_bound", 'b'),
     ("requests.bytes_in", 'n'),
     ("requests.bytes_out", 'n'),
+    ("requests.bytes_in_per_s", '#'),
+    ("requests.bytes_out_per_s", '#'),
     ("requests.body_bytes_in", 'n'),
     ("requests.status", '{'),
+    ("errors", '{'),
+    ("errors.count", 'n'),
+    ("errors.of", 'n'),
     ("latency_us", '{'),
     ("ramp_latency_us", '{'),
     ("connect_us", '{'),
@@ -149,28 +154,30 @@ fn check_schema(ended: &Ended, s: &Summary) {
     let main = s.at("populations.main").as_object().unwrap();
     let differs = ["connections", "steps", "elapsed_s"];
     for (key, own) in main.iter().filter(|(key, _)| !differs.contains(&key.as_str())) {
-        let expected = if key == "requests" { lower_bound_unsaid(s.at(key)) } else { s.at(key).clone() };
-        assert_eq!(*own, expected, "{key}");
+        let is_requests = key == "requests";
+        let own = if is_requests { of_counts(own) } else { own.clone() };
+        let expected = if is_requests { of_counts(s.at(key)) } else { s.at(key).clone() };
+        assert_eq!(own, expected, "{key}");
     }
     // The run begins one notice before its first dial.
     let (all, main) = (s.number("elapsed_s"), s.number("populations.main.elapsed_s"));
     assert!(main <= all && all <= ended.took_s, "{main} s of {all} s, {} s by our clock", ended.took_s);
 }
 
-/// Whether throng was the limit is stated for the whole run only.
-fn lower_bound_unsaid(requests: &Value) -> Value {
+/// Whether throng was the limit is stated for the whole run only, and throughput is over the time of each.
+fn of_counts(requests: &Value) -> Value {
     let mut requests = requests.clone();
-    requests["lower_bound"] = false.into();
+    ["lower_bound", "bytes_in_per_s", "bytes_out_per_s"].iter().for_each(|key| requests[*key] = Value::Null);
     requests
 }
 
 /// Quantiles ascend, and the mean lies among them.
 fn check_order(s: &Summary, name: &str) {
-    let times = ["min", "p50", "p75", "p90", "p99", "p999", "p9999", "max"];
+    let times = ["min", "p50", "p75", "p90", "p95", "p99", "p999", "p9999", "max"];
     let times = times.map(|q| s.number(&format!("{name}.{q}")));
     assert!(times.is_sorted(), "{name}: {times:?}");
     let (mean, stdev) = (s.number(&format!("{name}.mean")), s.number(&format!("{name}.stdev")));
-    let (min, median, max) = (times[0], times[1], times[7]);
+    let (min, median, max) = (times[0], times[1], times[8]);
     assert!(min <= mean && mean <= max, "{name}: {mean}, {times:?}");
     assert!(stdev >= 0.0 && stdev <= max - min + 0.002 * max, "{name}: {stdev}, {times:?}");
     // Half of all are at or above the median (to the histogram's three digits).
@@ -180,6 +187,18 @@ fn check_order(s: &Summary, name: &str) {
 /// Which figures agree in a run of `n` connections without faults in closed loop.
 fn check_sums(s: &Summary, n: u64) {
     let count = |path: &str| s.count(path);
+    for of in ["", "populations.main."] {
+        for way in ["in", "out"] {
+            let rate = s.number(&format!("{of}requests.bytes_{way}_per_s"));
+            let expected =
+                s.number(&format!("{of}requests.bytes_{way}")) / s.number(&format!("{of}elapsed_s"));
+            assert!((rate / expected - 1.0).abs() < 1e-9, "{of} {way}: {rate}, {expected}");
+        }
+        assert_eq!(
+            (count(&format!("{of}errors.count")), count(&format!("{of}errors.of"))),
+            (0, count("requests.sent"))
+        );
+    }
     let answered = count("requests.answered");
     assert_eq!(count("requests.sent"), answered);
     assert!(answered > n && count("latency_us.count") > 0, "{answered} answers: {:#}", s.0);

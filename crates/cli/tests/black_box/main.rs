@@ -39,6 +39,7 @@ mod scenarios;
 mod schedule;
 mod scripted;
 mod seeds;
+mod sentences;
 mod serving;
 mod serving_ends;
 mod signals;

@@ -195,7 +195,11 @@ fn thresholds_of_the_file_and_of_the_flags_are_judged_together() {
             ("idle.faults == 0", Some(true)),
         ]
     );
-    assert!(ended.stderr.contains("6 of 8 thresholds met"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("2 of 8 thresholds failed, the first users.held >= 200%: "),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]

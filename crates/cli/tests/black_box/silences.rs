@@ -108,7 +108,11 @@ fn a_server_that_makes_room_has_no_idle_timeout() {
     assert_eq!(s.count("limit.at_connections"), 100);
     assert!(s.text("limit.detail").contains("as others opened"), "{}", s.text("limit.detail"));
     let last = ended.stderr.trim_end().lines().last().unwrap_or_default();
-    assert!(last.contains("probably limited by the target's connection limit at 100: "), "{last}");
+    assert!(
+        last.contains("fail: probably the target closed ")
+            && last.contains(" and keeps about 100; raise its limit"),
+        "{last}"
+    );
 }
 
 #[test]

@@ -24,7 +24,12 @@ fn check(target: &str, args: &[&str], thresholds: &[&str], status: i32, expected
         assert!(ended.stderr.contains(&line), "{line}: {}", ended.stderr);
     }
     let met = expected.iter().filter(|(_, pass)| *pass).count();
-    let last = format!("{}: {met} of {} thresholds met", s.text("verdict"), expected.len());
+    let (verdict, all) = (s.text("verdict"), expected.len());
+    let last = match all - met {
+        0 => format!("{verdict}: {all} of {all} thresholds met"),
+        1 => format!("{verdict}: threshold "),
+        failed => format!("{verdict}: {failed} of {all} thresholds failed, the first "),
+    };
     let output = ended.stderr.trim_end().lines().last().unwrap_or_default();
     assert!(output.starts_with(&last), "{last}: {output}");
     let missed = s.at("reasons").to_string().matches("threshold ").count();

@@ -58,7 +58,7 @@ fn a_cable_that_is_put_back_in_time_is_no_fault() {
     running.wait_for("open 20 of 20");
     pair.server.run("ip link set cable down");
     // Until the run has been without a response for a second.
-    running.wait_for("hold  open 20 of 20  +0/s  requests 0/s");
+    running.wait_for("hold  open 20 of 20  connects 0/s  requests 0/s");
     pair.server.run("ip link set cable up");
     let ended = running.end();
     let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));

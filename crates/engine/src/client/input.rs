@@ -81,6 +81,10 @@ impl Client {
                     self.reply(cx, k, reply);
                     self.session_ended(cx, k);
                 }
+                Ok(Progress::Refused(status)) => {
+                    self.tick.count_status(status);
+                    self.misread(cx, k, Kind::WrongStatus);
+                }
                 Err(kind) => self.misread(cx, k, kind),
             }
             if !cx.is_open(k) {

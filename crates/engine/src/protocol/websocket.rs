@@ -126,7 +126,7 @@ pub(super) fn handle_bytes<'a>(
                     *state = State::open();
                     Ok(Progress::Opened(n))
                 }
-                Ok(Some((_, Response::Refused(_)))) => Err(Kind::WrongStatus),
+                Ok(Some((_, Response::Refused(status)))) => Ok(Progress::Refused(status)),
                 Err(_) => Err(Kind::BadAnswer),
             }
         }

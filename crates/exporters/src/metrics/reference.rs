@@ -10,7 +10,7 @@ This page lists the metrics that `--csv`, `--jsonl` and the exporters write once
 
 - A counter counts since the start of the run, unless stated otherwise; a gauge is the value at the end of the second.
 - A histogram with buckets (Prometheus) has `_bucket`, `_count` and `_sum` since the start of the run. Elsewhere it has `_count` and `_sum` since the start of
-  the run, and `_p50`, `_p90`, `_p99`, `_p999` and `_max` of the second alone, exact to three significant digits; these are empty or absent if the second had
+  the run, and `_p50`, `_p90`, `_p95`, `_p99`, `_p999` and `_max` of the second alone, exact to three significant digits; these are empty or absent if the second had
   no values.
 - The label `population` exists if a plan has several; the sum over it is the total. The probe is included in `throng_lag_seconds` only.
 - The label `destination` is an address and port, or a range of neighbouring ones if there are more than 64; its series exist if a plan has several.
@@ -58,7 +58,7 @@ scrape_configs:
 2 `http://HOST:8086/api/v2/write?org=O&bucket=B` with a token from `--influx-token-file FILE` (readable only by its owner) or `INFLUX_TOKEN`. The
 command line is stored in the run store, so do not put a password in it. Over http only: across an untrusted network, use `ssh -L`.
 
-Each metric is a measurement. Its field is `value`; a histogram has `count`, `sum`, `p50`, `p90`, `p99`, `p999` and `max`. Tags are the metric's labels,
+Each metric is a measurement. Its field is `value`; a histogram has `count`, `sum`, `p50`, `p90`, `p95`, `p99`, `p999` and `max`. Tags are the metric's labels,
 and the run's `target` and `seed`. The timestamp is the start of the run plus the run's own clock, so points that are sent again overwrite themselves.
 
 A run never waits for InfluxDB. If it cannot be reached or rejects the points, this is reported once and retried each second with everything

@@ -39,14 +39,16 @@ const DISTRIBUTIONS: &[(&str, &str, bool)] = &[
 ];
 
 /// What each of them has; all but `count` are times.
-const QUANTILES: &[&str] =
-    &["count", "mean", "stdev", "min", "p50", "p75", "p90", "p99", "p999", "p9999", "max"];
+const QUANTILES: [&str; 12] =
+    ["count", "mean", "stdev", "min", "p50", "p75", "p90", "p95", "p99", "p999", "p9999", "max"];
 
 const WANTED: Option<&str> = Some("connections.wanted");
 
 /// All others: path, short name (empty: none), unit, what percentages are of.
 const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
     ("faults", "", Unit::Count, None),
+    ("errors.count", "errors", Unit::Count, Some("errors.of")),
+    ("errors.of", "", Unit::Count, None),
     ("threads", "", Unit::Count, None),
     ("seed", "", Unit::Count, None),
     ("ramp_s", "ramp", Unit::Seconds, None),
@@ -73,6 +75,8 @@ const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
     ("requests.per_s", "per_s", Unit::PerSecond, None),
     ("requests.bytes_in", "bytes_in", Unit::Bytes, None),
     ("requests.bytes_out", "bytes_out", Unit::Bytes, None),
+    ("requests.bytes_in_per_s", "bytes_in_per_s", Unit::BytesPerSecond, None),
+    ("requests.bytes_out_per_s", "bytes_out_per_s", Unit::BytesPerSecond, None),
     ("requests.body_bytes_in", "body_bytes_in", Unit::Bytes, None),
     ("generator.cpu_s", "", Unit::Seconds, None),
     ("generator.system_s", "", Unit::Seconds, None),
@@ -104,8 +108,11 @@ impl Figure {
     /// The figure of this name: of the whole run, of a population, or of a step.
     pub(crate) fn named(name: &str, names: &Names) -> Result<Figure, ParseError> {
         of_all(name).or_else(|| names.find(name)).ok_or_else(|| {
-            let all = self::names();
-            let fix = nearest(name, all.iter().map(String::as_str)).unwrap_or("latency.p99");
+            let (all, listed) = (self::names(), listed());
+            let fix = match nearest(name, all.iter().map(String::as_str)) {
+                Some(near) => format!("{near}; all figures: {listed}"),
+                None => format!("one of: {listed}"),
+            };
             ParseError::new(name, "a figure of the summary", fix)
         })
     }
@@ -162,6 +169,7 @@ const OF_POPULATIONS: &[&str] = &[
     "connections.",
     "requests.",
     "faults",
+    "errors",
     "latency_us.",
     "ramp_latency_us.",
     "connect_us.",
@@ -225,9 +233,41 @@ fn names() -> Vec<String> {
     names
 }
 
+/// All figures in one line, each by its shortest name.
+fn listed() -> String {
+    let shortest = |(path, short): (&'static str, &'static str)| if short.is_empty() { path } else { short };
+    let distributions: Vec<&str> =
+        DISTRIBUTIONS.iter().map(|(path, short, _)| shortest((path, short))).collect();
+    let plain: Vec<&str> = PLAIN.iter().map(|(path, short, ..)| shortest((path, short))).collect();
+    format!(
+        "{}, status.CODE; {} of {}; paths of the summary's JSON; POPULATION.FIGURE",
+        plain.join(", "),
+        QUANTILES.map(|quantile| format!(".{quantile}")).join(" "),
+        distributions.join(", "),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_figure_is_listed() {
+        let listed = listed();
+        for name in names() {
+            let (of, quantile) = name.rsplit_once('.').unwrap_or(("", &name));
+            let is_there = |name: &str| listed.split([' ', ',', ';']).any(|word| word == name);
+            let short =
+                PLAIN.iter().find(|(path, ..)| *path == name).map_or(name.as_str(), |(_, short, ..)| short);
+            let is_distribution = DISTRIBUTIONS.iter().any(|(path, short, _)| [*path, *short].contains(&of));
+            let is_listed = match () {
+                () if is_distribution && QUANTILES.contains(&quantile) => is_there(&format!(".{quantile}")),
+                () if name.contains("status.") => is_there("status.CODE"),
+                () => is_there(short) || is_there(&name),
+            };
+            assert!(is_listed, "{name}: {listed}");
+        }
+    }
 
     #[test]
     fn every_name_denotes_one_figure() {

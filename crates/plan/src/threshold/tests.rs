@@ -4,7 +4,12 @@ use proptest::prelude::*;
 /// (path, bound, is a share) or the message.
 fn check(text: &str, expected: Result<(&str, f64, bool), &str>) {
     let names = Names::made_up(&[("users", &["login", "held"])]);
-    let read = Threshold::named(text, &names).map_err(|e| e.to_string());
+    let read = Threshold::named(text, &names).map_err(|e| {
+        let said = e.to_string();
+        // What follows lists all figures.
+        let list = ["; all figures: ", " one of: "].iter().find_map(|list| said.find(list));
+        said[..list.unwrap_or(said.len())].to_owned()
+    });
     let read = read.as_ref().map(|t| (t.figure.path.as_str(), t.bound, t.is_share)).map_err(String::as_str);
     assert_eq!(read, expected, "{text}");
 }
@@ -23,6 +28,12 @@ fn reads_what_people_write() {
     check("faults == 0", Ok(("faults", 0.0, false)));
     check("held >= 99.9%", Ok(("connections.held", 99.9, true)));
     check("connections.held>=1m", Ok(("connections.held", 1e6, false)));
+    check("errors < 1%", Ok(("errors.count", 1.0, true)));
+    check("errors == 0", Ok(("errors.count", 0.0, false)));
+    check("users.errors < 0.5%", Ok(("populations.users.errors.count", 0.5, true)));
+    check("latency.p95 < 1ms", Ok(("latency_us.p95", 1_000.0, false)));
+    check("bytes_in_per_s > 10MB/s", Ok(("requests.bytes_in_per_s", 10e6, false)));
+    check("bytes_out_per_s >= 64KiB", Ok(("requests.bytes_out_per_s", 65_536.0, false)));
     check("failed <= 10", Ok(("connections.failed", 10.0, false)));
     check("requests.per_s >= 20k", Ok(("requests.per_s", 20_000.0, false)));
     check("requests.per_s >= 20k/s", Ok(("requests.per_s", 20_000.0, false)));
@@ -56,11 +67,8 @@ fn a_mistake_has_its_fix() {
     check("latncy.p99 < 1s", Err("\"latncy.p99\" is not a figure of the summary; use latency.p99"));
     check("latency.p98 < 1s", Err("\"latency.p98\" is not a figure of the summary; use latency.p90"));
     check("helds > 1", Err("\"helds\" is not a figure of the summary; use held"));
-    check("quite something > 1", Err("\"quite something\" is not a figure of the summary; use latency.p99"));
-    check(
-        "others.latency.p99 < 1s",
-        Err("\"others.latency.p99\" is not a figure of the summary; use latency.p99"),
-    );
+    check("quite something > 1", Err("\"quite something\" is not a figure of the summary; use"));
+    check("others.latency.p99 < 1s", Err("\"others.latency.p99\" is not a figure of the summary; use"));
     check("latency.p99 < 200", Err("\"200\" is not a time; use 200ms"));
     check("latency.p99 < 20%", Err("\"20%\" is not a time; use 200ms"));
     check("ramp < 30", Err("\"30\" is not a time; use 30s"));
@@ -75,6 +83,38 @@ fn a_mistake_has_its_fix() {
     check("per_s > fast", Err("\"fast\" is not a rate; use 20k/s"));
     check("bytes_in > NaN", Err("\"NaN\" is not a number of bytes; use 512, 64KiB or 10MB"));
     check("faults < 1 < 2", Err("\"1 < 2\" is not a count; use 10 or 100k"));
+}
+
+#[test]
+fn a_value_is_shown_with_its_unit() {
+    for (text, value, expected) in [
+        ("latency.p99 < 10us", 140.671, "141 µs"),
+        ("latency_us.p99 < 10", 140_671.0, "141 ms"),
+        ("held >= 99.9%", 99.8765, "99.877 %"),
+        ("errors < 1%", 2.0, "2 %"),
+        ("errors < 5", 1_234.0, "1,234"),
+        ("per_s > 5", 81_226.698, "81,227/s"),
+        ("bytes_in_per_s > 1MB", 22_032_384.0, "21.0 MiB/s"),
+        ("generator.cpu_share < 95%", 0.5, "50.0 %"),
+        ("ramp < 1m", 12.34, "12.3 s"),
+    ] {
+        assert_eq!(Threshold::parse(text, &[]).unwrap().shown(value), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_wrong_figure_lists_those_that_exist() {
+    let said = |text: &str| Threshold::parse(text, &[]).unwrap_err().to_string();
+    for text in ["foo < 1", "latncy.p99 < 1s"] {
+        for figure in ["errors", "held", ".p95", "latency", "status.CODE", "bytes_in_per_s", "probe.fresh"] {
+            assert!(said(text).contains(figure), "{figure}: {}", said(text));
+        }
+    }
+    assert!(
+        said("latncy.p99 < 1s").contains("; use latency.p99; all figures: "),
+        "{}",
+        said("latncy.p99 < 1s")
+    );
 }
 
 #[test]

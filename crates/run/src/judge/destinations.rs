@@ -4,6 +4,7 @@ use plan::Plan;
 use samples::{Cause, DestinationSummary, Limit, Tick};
 use units::Count;
 
+use super::limit::Sentence;
 use crate::destinations::rows;
 
 /// Destinations that have this share of all faults are named for them.
@@ -32,6 +33,7 @@ pub(super) fn name(limit: &mut Limit, all: &[DestinationSummary]) {
         let others = format!("the other destinations accepted {serves}");
         limit.detail =
             format!("{faults} dials to {names} were refused: nothing is listening there; {others}");
+        limit.sentence = Sentence::NothingListens { address: names.clone() }.to_string();
         limit.cure = format!("start the server at {names}, or check the address and port");
         return;
     }
@@ -76,6 +78,7 @@ mod tests {
             at_connections: 50,
             certainty: samples::Certainty::Seen,
             first_seen_s: None,
+            sentence: String::new(),
             detail,
             cure,
         }

@@ -3,6 +3,7 @@
 use samples::{HostSeen, LogLine, NetCounters, Observation, ProcessSeen};
 use units::Nanos;
 
+use super::subject::Subject;
 use crate::{
     both_sides::BothSides,
     fill::Fill,
@@ -23,6 +24,8 @@ const CPU_OVER: Nanos = Nanos::from_millis(500);
 /// What the hosts showed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evidence {
+    /// What the plan asks of the target.
+    pub(crate) subject: Subject,
     /// This host.
     pub(crate) here: Host,
     /// The target's: this one too if both ends are here; `None` if not observed.

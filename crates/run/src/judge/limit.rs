@@ -39,15 +39,19 @@ use units::Count;
 use super::{evidence::Evidence, honesty};
 use crate::observe::Sign;
 use first::When;
+pub(crate) use sentence::Sentence;
 
 mod accept_queue;
 mod closes;
+mod faults;
 mod first;
 mod known_limit;
 pub(crate) mod ours;
 mod path;
 mod process;
 mod secured;
+mod sentence;
+mod sentences;
 mod stall;
 mod target;
 
@@ -118,7 +122,7 @@ const ROWS: &[Row] = &[
     (accept_queue::slow_accept, When::Unknown),
     (path::path, When::Unknown),
     (secured::closed, When::Failing),
-    (target::fault, When::Failing),
+    (faults::fault, When::Failing),
     (unknown, When::Unknown),
 ];
 
@@ -240,11 +244,12 @@ impl<'a> Case<'a> {
         certainty: Certainty,
         (side, cause): (Side, Cause),
         at_connections: u64,
+        sentence: Sentence,
         detail: String,
         cure: impl Into<String>,
     ) -> Option<Limit> {
-        let (cure, first_seen_s) = (cure.into(), None);
-        Some(Limit { side, cause, at_connections, certainty, first_seen_s, detail, cure })
+        let (sentence, cure, first_seen_s) = (sentence.to_string(), cure.into(), None);
+        Some(Limit { side, cause, at_connections, certainty, first_seen_s, sentence, detail, cure })
     }
 }
 
@@ -258,6 +263,20 @@ fn trouble_of(fault: &FaultCount) -> Trouble {
         (_, Kind::Reset | Kind::Closed) => Trouble::Lost,
         (_, Kind::Other) => Trouble::Other,
         _ => Trouble::WrongAnswer,
+    }
+}
+
+/// How to find out what no counter shows. A failed threshold alone is no failure of anything: a load that meets it is searched.
+fn look_into(case: &Case) -> String {
+    let s = case.summary;
+    match (s.thresholds.iter().find(|t| !t.pass), case.trouble) {
+        (Some(failed), Trouble::None) => {
+            let expr = units::shell_word(&failed.expr);
+            format!(
+                "search the highest load that meets it (throng find --threshold {expr}), or profile the target"
+            )
+        }
+        _ => "check the target's log, or run strace on it".to_owned(),
     }
 }
 
@@ -279,8 +298,8 @@ fn unknown(case: &Case) -> Option<Limit> {
         seen.push(format!("target's CPU {:.0} %", t.cpu_share * 100.0));
     }
     let seen = if seen.is_empty() { "nothing unusual".to_owned() } else { seen.join(", ") };
-    let cure = "check the target's log, or run strace on it";
-    case.limit(Guess, (Side::Unknown, Cause::Unknown), case.left(), format!("unknown; seen: {seen}"), cure)
+    let (cause, detail) = ((Side::Unknown, Cause::Unknown), format!("unknown; seen: {seen}"));
+    case.limit(Guess, cause, case.left(), Sentence::NothingUsedUp, detail, look_into(case))
 }
 
 #[cfg(test)]

@@ -13,7 +13,8 @@ pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<Threshol
     let judged = thresholds.iter().map(|threshold| {
         let value = measured(threshold, &json);
         let pass = value.is_some_and(|value| threshold.is_met_by(value));
-        ThresholdResult { expr: threshold.text.clone(), value, pass }
+        let shown = value.map_or(String::new(), |value| threshold.shown(value));
+        ThresholdResult { expr: threshold.text.clone(), value, shown, pass }
     });
     judged.collect()
 }
@@ -47,7 +48,7 @@ mod tests {
         let threshold = Threshold::parse(expr, &[]).unwrap_or_else(|e| panic!("{e}"));
         let result = &judge(&[threshold], &s)[0];
         assert_eq!((result.value, result.pass), expected, "{expr}");
-        assert_eq!(result.expr, expr);
+        assert_eq!((result.expr.as_str(), result.shown.is_empty()), (expr, result.value.is_none()));
     }
 
     #[test]

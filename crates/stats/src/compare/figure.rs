@@ -26,6 +26,7 @@ const USUAL: &[(&str, &str, Unit)] = &[
     ("response rate", "requests.per_s", Unit::PerSecond),
     ("latency p99 at equal load", "equal_load_us.p99", Unit::Micros),
     ("latency p50", "latency_us.p50", Unit::Micros),
+    ("latency p95", "latency_us.p95", Unit::Micros),
     ("latency p99", "latency_us.p99", Unit::Micros),
     ("no response", "latency_us.censored.share", Unit::Share),
     ("connect p99", "connect_us.p99", Unit::Micros),

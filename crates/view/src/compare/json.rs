@@ -62,6 +62,7 @@ const fn unit(unit: Unit) -> &'static str {
         Unit::Seconds => "s",
         Unit::PerSecond => "per_s",
         Unit::Bytes => "bytes",
+        Unit::BytesPerSecond => "bytes_per_s",
         Unit::Share => "share",
         Unit::Number => "number",
     }

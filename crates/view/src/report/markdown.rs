@@ -72,7 +72,7 @@ fn table(head: &str, rule: &str, rows: impl IntoIterator<Item = String>, out: &m
 }
 
 /// The columns of a distribution.
-const TIMES: &str = "count | p50 | p90 | p99 | p99.9 | max | no response";
+const TIMES: &str = "count | p50 | p90 | p95 | p99 | p99.9 | max | no response";
 /// How a name and a distribution are aligned.
 const TIMES_RULE: &str = "|---|---:|---:|---:|---:|---:|---:|---:|";
 
@@ -101,11 +101,17 @@ fn times_row(name: &str, times: &Quantiles) -> String {
         0 => NONE.to_owned(),
         _ => time(us, times.is_at_least(share)),
     };
-    let shares =
-        [(times.p50, 0.5), (times.p90, 0.9), (times.p99, 0.99), (times.p999, 0.999), (times.max, 1.0)];
-    let [p50, p90, p99, p999, max] = shares.map(at);
+    let shares = [
+        (times.p50, 0.5),
+        (times.p90, 0.9),
+        (times.p95, 0.95),
+        (times.p99, 0.99),
+        (times.p999, 0.999),
+        (times.max, 1.0),
+    ];
+    let [p50, p90, p95, p99, p999, max] = shares.map(at);
     let without = times.censored.map_or(NONE.to_owned(), |censored| percent(censored.share));
-    format!("{name} | {} | {p50} | {p90} | {p99} | {p999} | {max} | {without}", Count(times.count))
+    format!("{name} | {} | {p50} | {p90} | {p95} | {p99} | {p999} | {max} | {without}", Count(times.count))
 }
 
 /// Each population and each step separately, if there are several of either.
@@ -140,7 +146,7 @@ fn thresholds(s: &Summary, out: &mut String) {
         return;
     }
     let row = |threshold: &ThresholdResult| {
-        let value = threshold.value.map_or(NONE.to_owned(), |n| ((n * 1e3).round() / 1e3).to_string());
+        let value = threshold.measured();
         let met = if threshold.pass { "met" } else { "**failed**" };
         format!("{} | {value} | {met}", code(&threshold.expr).replace('|', "\\|"))
     };

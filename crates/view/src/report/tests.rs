@@ -44,6 +44,7 @@ fn summary() -> Summary {
         at_connections: 27,
         certainty: samples::Certainty::Seen,
         first_seen_s: None,
+        sentence: "the target ran out of open files: 1,024 of 1,024 used".to_owned(),
         detail: "whoever came when 27 were open was reset".to_owned(),
         cure: "raise LimitNOFILE".to_owned(),
     });
@@ -54,6 +55,7 @@ fn summary() -> Summary {
         count: 5_994,
         p50: 1_000.0,
         p90: 1_800.0,
+        p95: 1_900.0,
         p99: 2_990.0,
         p999: 3_000.0,
         max: 3_000.0,
@@ -66,7 +68,12 @@ fn summary() -> Summary {
     let figures = Figures { latency_us: s.latency_us, ..Figures::default() };
     let users = PopulationSummary { figures, steps: [("login".to_owned(), login)].into() };
     s.populations = [("idle".to_owned(), PopulationSummary::default()), ("users".to_owned(), users)].into();
-    s.thresholds = vec![ThresholdResult { expr: "held >= 99%".to_owned(), value: Some(90.0), pass: false }];
+    s.thresholds = vec![ThresholdResult {
+        expr: "held >= 99%".to_owned(),
+        value: Some(90.0),
+        shown: "90 %".to_owned(),
+        pass: false,
+    }];
     s.cost.target_bytes = Some(samples::Fit { value: 512.25, error: 1.5, r2: 0.9991 });
     s.cost.ceiling_connections = Some(1_000_000);
     s.kernel_bytes_per_connection = Some(samples::KernelCost { value: 8_400.0, both_ends: true });

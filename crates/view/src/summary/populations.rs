@@ -12,13 +12,24 @@ pub(super) fn table(s: &Summary) -> String {
         return String::new();
     }
     let mut rows = vec![
-        ["population", "held", "wanted", "connects/s", "requests/s", "p50", "p99", "no response", "faults"]
-            .map(str::to_owned),
+        [
+            "population",
+            "held",
+            "wanted",
+            "connects/s",
+            "requests/s",
+            "p50",
+            "p95",
+            "p99",
+            "no response",
+            "faults",
+        ]
+        .map(str::to_owned),
     ];
     for (name, p) in &s.populations {
         let faults = p.faults.iter().map(|fault| fault.count).sum();
         let count = |n: u64| Count(n).to_string();
-        let [p50, p99, without] = times(&p.latency_us);
+        let [p50, p95, p99, without] = times(&p.latency_us);
         rows.push([
             name.clone(),
             count(p.connections.held),
@@ -26,22 +37,23 @@ pub(super) fn table(s: &Summary) -> String {
             count(p.connections.open_per_s.round() as u64),
             count(p.requests.per_s.round() as u64),
             p50,
+            p95,
             p99,
             without,
             count(faults),
         ]);
         for (step, figures) in &p.steps {
-            let [p50, p99, without] = times(&figures.latency_us);
+            let [p50, p95, p99, without] = times(&figures.latency_us);
             let none = String::new;
-            rows.push([format!("  {step}"), none(), none(), none(), none(), p50, p99, without, none()]);
+            rows.push([format!("  {step}"), none(), none(), none(), none(), p50, p95, p99, without, none()]);
         }
     }
     aligned(&rows, &[0]).iter().map(|line| format!("  {line}\n")).collect()
 }
 
-/// p50, p99, and the share that neither covers.
-fn times(q: &Quantiles) -> [String; 3] {
+/// p50, p95, p99, and the share that none of them covers.
+fn times(q: &Quantiles) -> [String; 4] {
     let without = q.censored.map_or("-".to_owned(), |censored| percent(censored.share));
     let time = |us, share| if q.count == 0 { "-".to_owned() } else { super::time(us, q.is_at_least(share)) };
-    [time(q.p50, 0.5), time(q.p99, 0.99), without]
+    [time(q.p50, 0.5), time(q.p95, 0.95), time(q.p99, 0.99), without]
 }

@@ -65,6 +65,7 @@ pub(crate) struct Second {
 pub(crate) struct Percentiles {
     pub(crate) p50: Nanos,
     pub(crate) p90: Nanos,
+    pub(crate) p95: Nanos,
     pub(crate) p99: Nanos,
     pub(crate) max: Nanos,
 }
@@ -76,6 +77,7 @@ impl Percentiles {
         (latency.count() > 0).then(|| Percentiles {
             p50: at(0.5),
             p90: at(0.9),
+            p95: at(0.95),
             p99: at(0.99),
             max: latency.max(),
         })

@@ -9,7 +9,7 @@ use units::{Count, percent as exactly};
 
 use super::{
     figures::{FaultFigures, Percentiles, PopulationFigures, Second},
-    text::{bytes, fit, of, per_s, percent, plain, quiet, time},
+    text::{bytes, fit, of, per_s, plain, quiet, time},
     view::Scene,
 };
 
@@ -20,7 +20,7 @@ const TIME: usize = 9;
 /// Columns of the share that has no time.
 const WITHOUT: usize = 13;
 /// Columns of the table of times.
-pub(crate) const LATENCY_WIDTH: u16 = (NAME + 4 * TIME + WITHOUT) as u16;
+pub(crate) const LATENCY_WIDTH: u16 = (NAME + 5 * TIME + WITHOUT) as u16;
 /// What has no time, and so is in no percentile.
 const NO_RESPONSE: &str = "no response";
 /// What ought not to be.
@@ -35,11 +35,11 @@ const MIN_POPULATIONS: u16 = 3;
 
 /// Times of the last second, four lines, and one where TLS handshakes were made. Besides them, requests that they do not cover, if any.
 pub(crate) fn latency(second: &Second) -> Vec<Line<'static>> {
-    let head: String = ["p50", "p90", "p99", "max"].map(|name| format!("{name:>TIME$}")).concat();
+    let head: String = ["p50", "p90", "p95", "p99", "max"].map(|name| format!("{name:>TIME$}")).concat();
     let is_any = second.no_response.or(second.no_connection).is_some();
     let without = if is_any { format!("{NO_RESPONSE:>WITHOUT$}") } else { String::new() };
     let line = |name: &str, times: Option<Percentiles>, without: Option<f64>| {
-        let times = times.map(|t| [t.p50, t.p90, t.p99, t.max].map(Some)).unwrap_or_default();
+        let times = times.map(|t| [t.p50, t.p90, t.p95, t.p99, t.max].map(Some)).unwrap_or_default();
         let times = times.map(|t| format!("{:>TIME$}", time(t))).concat();
         let without = without.map_or(String::new(), |share| format!("{:>WITHOUT$}", exactly(share)));
         Line::from(vec![quiet(format!("{name:<NAME$}")), plain(times), Span::styled(without, BAD)])
@@ -69,18 +69,31 @@ pub(crate) fn costs(scene: &Scene) -> Vec<Line<'static>> {
     };
     let target = match &second.target {
         Some(target) => columns(
-            &percent(target.process.cores_used),
+            &format!("{:.2}", target.process.cores_used),
             &bytes(target.process.rss_bytes),
             &of(target.open_files, target.open_files_limit),
             &of(target.accept_queue, target.accept_backlog),
         ),
-        None => "  not available: on another host; run `throng observe` there".to_owned(),
+        None if is_loopback(&scene.header.target) => {
+            "  not seen: its process belongs to another user or container".to_owned()
+        }
+        None => "  not seen: if it is on another host, run `throng observe` there".to_owned(),
     };
     vec![
-        Line::from(quiet(format!("{:NAME$}{}", "", columns("cpu", "memory", "open files", "accept queue")))),
-        line(throng, columns(&percent(second.own_cpu), &bytes(second.own_memory), "", "")),
+        Line::from(quiet(format!(
+            "{:NAME$}{}",
+            "",
+            columns("cores", "memory", "open files", "accept queue")
+        ))),
+        line(throng, columns(&format!("{:.2}", second.own_cpu), &bytes(second.own_memory), "", "")),
         line("target", target),
     ]
+}
+
+/// Whether a target, as typed, is on this machine's loopback.
+fn is_loopback(target: &str) -> bool {
+    let host = target.split_once("://").map_or(target, |(_, rest)| rest);
+    ["127.", "localhost", "[::1]"].iter().any(|local| host.starts_with(local))
 }
 
 /// The layout of populations and faults: one above the other, or side by side.

@@ -187,9 +187,9 @@ fn rates(scene: &Scene, width: usize) -> Line<'static> {
     }
     // Each as wide as it usually becomes, so that what follows does not move.
     let more = [
-        ("opens", 9, per_s(second.opens_per_s)),
+        ("connects", 7, per_s(second.opens_per_s)),
         ("requests", 10, per_s(second.requests_per_s)),
-        ("in", 12, mebibytes_per_s(second.bytes_in_per_s)),
+        ("in", 11, mebibytes_per_s(second.bytes_in_per_s)),
         ("waiting", 7, Count(second.waiting).to_string()),
     ];
     for (name, columns, figure) in more {

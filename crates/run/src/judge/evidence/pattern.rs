@@ -29,6 +29,9 @@ pub(crate) struct Pattern {
     pub(crate) age: Option<Nanos>,
     /// From some number on, all new connections were lost, and no others.
     pub(crate) is_surplus: bool,
+    /// Whether those lost as others opened had been open for a while: then they made room, and were not turned away. None where
+    /// that is not known: the ramp was too fast to tell.
+    pub(crate) were_old: Option<bool>,
     /// All had received this many responses, and were closed immediately after the last.
     pub(crate) responses: Option<u64>,
     /// Some were closed as others opened, and after a response: the median of their silence.
@@ -58,7 +61,18 @@ impl Pattern {
         let turned_away = r.losses.lost + handshakes.map(|(_, n)| n).sum::<u64>();
         let as_others_opened = turned_away >= FEW && r.losses.lost_late * 10 <= turned_away;
         let is_outlasted = others.0 > most.0 + SPREAD.0;
+        // Had older ones been closed, they would have been silent for about as long as it took to open those that are left.
+        let opening = r.totals.counts.opened + r.totals.counts.redialled;
+        let filled = Nanos((r.ramp.0 as f64 * held as f64 / opening.max(1) as f64) as u64);
+        let were_old = match silence.count() {
+            // All were turned away in their handshakes.
+            0 => Some(false),
+            _ if half > AT_ONCE => Some(true),
+            _ if filled.0 > 4 * AT_ONCE.0 => Some(false),
+            _ => None,
+        };
         Pattern {
+            were_old,
             // Where others are silent for longer and stay, silence is not the reason.
             silence: (is_constant && others.0 <= half.0 + allowed).then_some(half),
             age: r.losses.constant_age(),
@@ -132,6 +146,22 @@ mod tests {
         assert_eq!(pattern(&spread(1_500, 1_700, 1), 9_000, 50).evicted, None);
         assert_eq!(pattern(&spread(1_500, 1_700, 0), 9_000, 0).evicted, None);
         assert_eq!(pattern(&spread(1_500, 1_700, 1), 0, 0).evicted, None);
+    }
+
+    #[test]
+    fn what_is_closed_as_others_open_is_new_or_old() {
+        let check = |lost: &[(u64, u64)], ramp_s: u64, expected: Option<bool>| {
+            let mut r = record();
+            lost.iter().for_each(|(ms, _)| r.totals.silence.record(Nanos::from_millis(*ms)));
+            // Half of the connections that were opened are left: they came in half of the ramp.
+            (r.ramp, r.totals.counts.opened, r.populations[0].held) = (Nanos::from_secs(ramp_s), 1_000, 500);
+            assert_eq!(Pattern::of(&r).were_old, expected, "{ramp_s} s");
+        };
+        check(&spread(1_500, 1_700, 0), 3, Some(true));
+        check(&spread(0, 50, 0), 3, Some(false));
+        // What was there when the limit was reached had come a moment before, too.
+        check(&spread(0, 50, 0), 0, None);
+        check(&[], 3, Some(false));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use samples::{
 };
 use units::Count;
 
-use super::{Case, Trouble};
+use super::{Case, Sentence, Trouble};
 use crate::{fill::Fill, judge::evidence::Evidence};
 
 const BACKLOG: &str = "check whether its own limit on connections (max-connections) keeps it from \
@@ -34,7 +34,9 @@ pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
         format!("its accept queue{} was full: it overflowed {} times{rate}", backlog(case), Count(lost));
     // The counters alone are of all listeners together.
     let certainty = if is_full(e) { Seen } else { Inferred };
-    case.limit(certainty, (Side::Target, Cause::AcceptQueue), case.served(), detail, BACKLOG)
+    let backlog = e.accept_queue.map_or(0, |queue| queue.limit);
+    let says = Sentence::QueueOverflowed { backlog, times: lost };
+    case.limit(certainty, (Side::Target, Cause::AcceptQueue), case.served(), says, detail, BACKLOG)
 }
 
 pub(super) fn is_full(e: &Evidence) -> bool {
@@ -85,7 +87,9 @@ fn unaccepted(case: &Case) -> Option<Limit> {
         "{n} connections were accepted by the kernel only: they are in the target's accept queue{of}, and \
         its process has not accepted them"
     );
-    case.limit(Seen, (Side::Target, Cause::AcceptQueue), case.summary.connections.held, detail, UNACCEPTED)
+    let says = Sentence::QueueUnaccepted { count: case.evidence.unaccepted };
+    let (cause, at) = ((Side::Target, Cause::AcceptQueue), case.summary.connections.held);
+    case.limit(Seen, cause, at, says, detail, UNACCEPTED)
 }
 
 /// Connections that were in the queue, which was not full, as many as those that timed out.
@@ -99,7 +103,8 @@ fn standing(case: &Case) -> Option<Limit> {
         "{n} connections were in its accept queue{of} and were not accepted although it was not full: the \
         target serves {served} at a time"
     );
-    case.limit(Seen, (Side::Target, Cause::AcceptQueue), case.served(), detail, UNACCEPTED)
+    let says = Sentence::QueueStanding { served: case.served(), count: e.stood };
+    case.limit(Seen, (Side::Target, Cause::AcceptQueue), case.served(), says, detail, UNACCEPTED)
 }
 
 const UNACCEPTED: &str = "raise its own limit on connections (maxconn, max-connections) or threads, or \
@@ -111,5 +116,6 @@ pub(super) fn slow_accept(case: &Case) -> Option<Limit> {
     let waiting = case.evidence.accept_queue.map_or(0, |queue| queue.used);
     let detail = format!("it accepts a steady {rate:.0}/s, while up to {} waited", Count(waiting));
     let cure = format!("use --ramp {}/s, or make it accept in more threads", (rate * 0.9).floor().max(1.0));
-    case.limit(Inferred, (Side::Target, Cause::SlowAccept), case.left(), detail, cure)
+    let says = Sentence::SlowAccept { per_s: rate };
+    case.limit(Inferred, (Side::Target, Cause::SlowAccept), case.left(), says, detail, cure)
 }

@@ -3,7 +3,7 @@
 use samples::{Cause, Certainty::Inferred, Kind, Limit, Side, Stage};
 use units::{Count, Nanos};
 
-use super::{Case, Trouble, path::tenths};
+use super::{Case, Sentence, Trouble, path::tenths};
 
 /// Shorter times are not configured timeouts: immediate losses have other reasons.
 pub(super) const SET: Nanos = Nanos::from_millis(900);
@@ -18,24 +18,28 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
     let silence = pattern.silence.filter(|time| *time >= SET);
     let age = pattern.age.filter(|time| *time >= SET);
     // For a connection with traffic only at its start both are the same. An idle timeout closes; a limit on age resets.
-    if let Some(time) = silence.filter(|_| age.is_none() || case.kind == Some(Kind::Closed)) {
-        let time = tenths(time);
+    let count = case.count;
+    if let Some(silence) = silence.filter(|_| age.is_none() || case.kind == Some(Kind::Closed)) {
+        let time = tenths(silence);
         if case.stage == Some(Stage::Exchange) {
             let detail =
                 format!("{n} connections were {} {time} after a request, without a response", how(case));
             let cure =
                 format!("look for a request timeout of {time}, in the target and in any proxy before it");
-            return case.limit(Inferred, (Side::Target, Cause::RequestTimeout), peak, detail, cure);
+            let says = Sentence::RequestTimeout { time: silence, count };
+            return case.limit(Inferred, (Side::Target, Cause::RequestTimeout), peak, says, detail, cure);
         }
         let detail = format!("{n} connections were {} after {time} of inactivity", how(case));
         let cure = format!("raise its idle timeout above {time}, or send more often");
-        return case.limit(Inferred, (Side::Target, Cause::IdleCut), peak, detail, cure);
+        let says = Sentence::IdleTimeout { time: silence, count };
+        return case.limit(Inferred, (Side::Target, Cause::IdleCut), peak, says, detail, cure);
     }
-    let time = tenths(age?);
+    let (age, time) = (age?, tenths(age?));
     let detail = format!("{n} connections were {} {time} after they were opened", how(case));
     let cure =
         format!("look for a maximum connection age of {time}, in the target and in any proxy before it");
-    case.limit(Inferred, (Side::Target, Cause::ResetAfter), peak, detail, cure)
+    let says = Sentence::AgeLimit { time: age, count };
+    case.limit(Inferred, (Side::Target, Cause::ResetAfter), peak, says, detail, cure)
 }
 
 fn how(case: &Case) -> &'static str {
@@ -49,7 +53,8 @@ pub(super) fn responses(case: &Case) -> Option<Limit> {
     let detail = format!("it closes each connection after {responses} without announcing it");
     let cure = "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), or \
     make it announce the close (Connection: close)";
-    case.limit(Inferred, (Side::Target, Cause::RequestsPerConnection), case.peak(), detail, cure)
+    let says = Sentence::RequestsPerConnection { responses: n };
+    case.limit(Inferred, (Side::Target, Cause::RequestsPerConnection), case.peak(), says, detail, cure)
 }
 
 /// It closes idle connections to make room for new ones, and others that are silent for longer stay.
@@ -64,7 +69,8 @@ pub(super) fn evicted(case: &Case) -> Option<Limit> {
         inactive for {others}: the target makes room for new ones, and keeps about {held}"
     );
     let cure = "raise its limit on connections (worker_connections, maxconn)";
-    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, detail, cure)
+    let says = Sentence::MakesRoom { keeps: c.held, count: case.count };
+    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, says, detail, cure)
 }
 
 /// From some number on new connections were turned away, and no others.
@@ -73,7 +79,25 @@ pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
     if case.trouble != Trouble::Lost || !case.evidence.losses.is_surplus {
         return None;
     }
-    let detail = format!("new connections beyond {} open ones were {} immediately", Count(c.held), how(case));
+    let (n, held, how, keeps, count) = (case.faults(), Count(c.held), how(case), c.held, case.count);
+    let (says, detail) = match case.evidence.losses.were_old {
+        Some(false) => (
+            Sentence::TurnsAway { beyond: c.held },
+            format!("new connections beyond {held} open ones were {how} immediately"),
+        ),
+        Some(true) => (
+            Sentence::MakesRoom { keeps, count },
+            format!(
+                "{n} connections were {how} as others opened, after a time of inactivity: beyond {held} open ones the target makes room"
+            ),
+        ),
+        None => (
+            Sentence::KeepsNoMore { keeps, count },
+            format!(
+                "{n} connections were {how} as others opened, beyond {held} open ones: new ones, or idle ones to make room"
+            ),
+        ),
+    };
     let cure = "raise its limit on connections (worker_connections, maxconn, --max-open)";
-    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, detail, cure)
+    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, says, detail, cure)
 }

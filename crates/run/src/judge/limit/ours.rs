@@ -8,7 +8,7 @@ use samples::{
 };
 use units::Count;
 
-use super::{Case, Trouble, stall::is_throng_too_slow};
+use super::{Case, Sentence, Trouble, stall::is_throng_too_slow};
 use crate::{
     fill::Fill,
     judge::{evidence::Host, honesty},
@@ -35,7 +35,8 @@ pub(super) fn conntrack(case: &Case) -> Option<Limit> {
     };
     let detail = format!("{owner} conntrack table has {used} of {most} entries{dropped}{by}");
     let cure = format!("sysctl -w net.netfilter.nf_conntrack_max={}", table.limit.saturating_mul(4));
-    case.limit(Seen, (side, Cause::Conntrack), case.left(), detail, cure)
+    let says = Sentence::Conntrack { owner, used: table.used, limit: table.limit };
+    case.limit(Seen, (side, Cause::Conntrack), case.left(), says, detail, cure)
 }
 
 /// Whether a host's table of connections was full. Where the kernel counts what it dropped for that, a table from which
@@ -59,37 +60,45 @@ pub(in crate::judge) fn describe_errno(errno: Errno) -> String {
 
 /// Errors of our own system calls.
 pub(super) fn errors(case: &Case) -> Option<Limit> {
-    let n = case.faults();
-    let (cause, detail, cure) = match (case.trouble, case.kind?) {
+    let (n, count) = (case.faults(), case.count);
+    let (cause, says, detail, cure) = match (case.trouble, case.kind?) {
         (Trouble::Ours, Kind::AddressInUse) if case.errno == NOT_OURS => (
             Cause::Ports,
+            Sentence::ForeignSource { dials: count },
             format!("{n} dials used a source address that is not local (EADDRNOTAVAIL)"),
             "use --sources that are addresses of this machine (ip -brief address)",
         ),
         (Trouble::Ours, Kind::AddressInUse) => (
             Cause::Ports,
+            Sentence::NoFreePort { dials: count },
             format!("{n} dials found no free local port"),
             "use more --sources or destinations, or sysctl -w net.ipv4.ip_local_port_range='1024 65535'",
         ),
         (Trouble::Ours, Kind::NoMemory) => (
             Cause::Memory,
+            Sentence::NoMemoryHere { sockets: count },
             format!("{n} sockets could not be created: out of memory"),
             "hold fewer connections on this machine, or free memory",
         ),
         (Trouble::Ours, Kind::OpenFiles) => (
             Cause::OpenFiles,
+            Sentence::NoFilesHere { sockets: count },
             format!("{n} sockets could not be created: no file descriptors left"),
             "ulimit -n 1048576",
         ),
         (Trouble::Ours, kind) => (
             Cause::Unknown,
+            Sentence::DialsFailedHere {
+                dials: count,
+                error: format!("{}{}", kind.name(), describe_errno(case.errno)),
+            },
             format!("{n} dials failed on this machine: {}{}", kind.name(), describe_errno(case.errno)),
             "run strace on throng",
         ),
         _ => return None,
     };
     let certainty = if cause == Cause::Unknown { Guess } else { Seen };
-    case.limit(certainty, (Side::Host, cause), case.peak(), detail, cure)
+    case.limit(certainty, (Side::Host, cause), case.peak(), says, detail, cure)
 }
 
 /// Throng itself was too slow. That does not explain closes, resets or wrong responses; and a little lag does not explain
@@ -124,7 +133,8 @@ pub(super) fn shared(case: &Case) -> Option<Limit> {
         {own:.0} %, the target {target:.0} %; the figures describe both together"
     );
     let cure = "assign separate processors to each (taskset -c), or run throng on another machine";
-    case.limit(Seen, (Side::Host, Cause::Cpu), case.left(), detail, cure)
+    let says = Sentence::SharedProcessors { list: list.clone() };
+    case.limit(Seen, (Side::Host, Cause::Cpu), case.left(), says, detail, cure)
 }
 
 /// Processors of which both ends together used this share were used up: the kernel's own work counts for neither.
@@ -135,8 +145,13 @@ const WANTED: f64 = 1.2;
 const TAKES_PART: f64 = 0.05;
 
 pub(super) fn too_slow(case: &Case, why: String) -> Option<Limit> {
-    let cure = "give throng more processors or its own machine, or reduce the load";
-    case.limit(Seen, (Side::Host, Cause::Cpu), case.left(), why, cure)
+    let cure = if why.contains("--max-lag") {
+        "give throng more processors or its own machine, or reduce the load; where that lag does not matter, raise --max-lag"
+    } else {
+        "give throng more processors or its own machine, or reduce the load"
+    };
+    let says = Sentence::ThrongTooSlow { why: why.clone() };
+    case.limit(Seen, (Side::Host, Cause::Cpu), case.left(), says, why, cure)
 }
 
 /// What this machine refuses before the first dial, as the limit of a search that has come to `at`.
@@ -150,6 +165,14 @@ pub(crate) fn refused_here(findings: &[Finding], at: u64) -> Option<Limit> {
         _ => Cause::Unknown,
     };
     let detail = format!("{}: {}, {}", finding.what, finding.value, finding.needed);
-    let (certainty, cure) = (Seen, finding.cure.clone());
-    Some(Limit { side: Side::Host, cause, at_connections: at, certainty, first_seen_s: None, detail, cure })
+    Some(Limit {
+        side: Side::Host,
+        cause,
+        at_connections: at,
+        certainty: Seen,
+        first_seen_s: None,
+        sentence: Sentence::RefusedHere { what: detail.clone() }.to_string(),
+        detail,
+        cure: finding.cure.clone(),
+    })
 }

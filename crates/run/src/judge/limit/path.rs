@@ -7,7 +7,7 @@ use samples::{
 };
 use units::{Count, Nanos};
 
-use super::{Case, Trouble};
+use super::{Case, Sentence, Trouble};
 use crate::rejections::Rejection;
 
 /// Fewer connections may be chance.
@@ -39,7 +39,8 @@ fn rejected_in_part(case: &Case) -> Option<Limit> {
     let detail = format!(
         "{n} dials got no SYN-ACK, and {messages} ICMP messages arrived (unreachable or prohibited){since}"
     );
-    case.limit(Inferred, (Side::Path, Cause::Unreachable), case.peak(), detail, FIREWALLS)
+    let says = Sentence::Rejected { dials: case.count, by: None };
+    case.limit(Inferred, (Side::Path, Cause::Unreachable), case.peak(), says, detail, FIREWALLS)
 }
 
 /// A message of ICMP rejects dials, and its sender is known.
@@ -64,18 +65,21 @@ pub(super) fn rejected(case: &Case) -> Option<Limit> {
         _ => "were rejected or got no SYN-ACK",
     };
     let (said, since) = (icmp.meaning(), since(case));
-    let n = Count(rejected + silent);
-    let (side, cause, how, cure) = match icmp.by {
+    let dials = rejected + silent;
+    let n = Count(dials);
+    let (side, cause, says, how, cure) = match icmp.by {
         // Of its own accord a host sends only this message to itself.
         Some(_) if is_ours && at.ip() != icmp.by? && !is_decided(&icmp) => (
             Side::Path,
             Cause::Unreachable,
+            Sentence::NoHost { dials },
             format!("no host responds at that address, or at that of the next router ({said})"),
             format!("check the address, and that the host is up (ip neigh, ping {})", at.ip()),
         ),
         Some(_) if is_ours => (
             Side::Host,
             Cause::Denied,
+            Sentence::RejectedHere { dials },
             format!("this machine rejects them itself with ICMP {said}"),
             "check this host's firewall (nft list ruleset, iptables -L -v)".to_owned(),
         ),
@@ -90,10 +94,11 @@ pub(super) fn rejected(case: &Case) -> Option<Limit> {
                     neigh)"
                 )
             };
-            (Side::Path, Cause::Unreachable, format!("{who} rejects with ICMP {said}"), cure)
+            let says = Sentence::Rejected { dials, by: by.map(|by| by.to_string()) };
+            (Side::Path, Cause::Unreachable, says, format!("{who} rejects with ICMP {said}"), cure)
         }
     };
-    case.limit(Seen, (side, cause), case.peak(), format!("{n} dials {what}: {how}{since}"), cure)
+    case.limit(Seen, (side, cause), case.peak(), says, format!("{n} dials {what}: {how}{since}"), cure)
 }
 
 /// Whether it is a policy, and not a missing route.
@@ -132,7 +137,8 @@ fn unacknowledged(case: &Case) -> Option<Limit> {
         "data sent on {n} of {all} connections was never acknowledged, and nothing was received on any of \
         them for {quiet_s:.1} s: the path is interrupted, or the target's host is gone"
     );
-    case.limit(Inferred, (Side::Path, Cause::Unacknowledged), case.peak(), detail, WAY)
+    let says = Sentence::Unacknowledged { connections: seen.unacknowledged, of: seen.connections };
+    case.limit(Inferred, (Side::Path, Cause::Unacknowledged), case.peak(), says, detail, WAY)
 }
 
 fn never_opened(case: &Case) -> Option<Limit> {
@@ -152,7 +158,8 @@ fn never_opened(case: &Case) -> Option<Limit> {
         "{n} dials got no SYN-ACK, no reset and no ICMP{again}: packets are dropped on the path, or no host \
         has that address"
     );
-    case.limit(Inferred, (Side::Path, Cause::NoSynAck), 0, detail, WAY)
+    let says = Sentence::NoSynAck { dials: case.count };
+    case.limit(Inferred, (Side::Path, Cause::NoSynAck), 0, says, detail, WAY)
 }
 
 /// From some number on no SYN gets a reply, while all open connections are served. A listener whose queue is full leaves
@@ -170,7 +177,8 @@ fn cut_off(case: &Case) -> Option<Limit> {
     );
     let cure = "check the firewalls on the path for a limit on connections (ct count, connlimit), and \
     their conntrack tables (nf_conntrack_count and nf_conntrack_max there)";
-    case.limit(Inferred, (Side::Path, Cause::NoSynAck), c.peak, detail, cure)
+    let says = Sentence::NoSynAckSince { opened: c.opened };
+    case.limit(Inferred, (Side::Path, Cause::NoSynAck), c.peak, says, detail, cure)
 }
 
 /// What is to be sent again does not leave this machine.
@@ -181,7 +189,8 @@ fn kept_in(case: &Case, segments: u64) -> Option<Limit> {
         Count(segments)
     );
     let cure = "check this host's firewall (nft list ruleset, iptables -L OUTPUT -v)";
-    case.limit(Inferred, (Side::Host, Cause::Denied), 0, detail, cure)
+    let says = Sentence::BlockedHere { dials: case.count };
+    case.limit(Inferred, (Side::Host, Cause::Denied), 0, says, detail, cure)
 }
 
 const WAY: &str =
@@ -196,7 +205,8 @@ pub(super) fn path(case: &Case) -> Option<Limit> {
         (Trouble::Path, Kind::Denied) => {
             let detail = format!("{n} operations were not permitted");
             let cure = "check this host's firewall";
-            case.limit(Seen, (Side::Host, Cause::Denied), c.peak, detail, cure)
+            let says = Sentence::NotPermitted { operations: case.count };
+            case.limit(Seen, (Side::Host, Cause::Denied), c.peak, says, detail, cure)
         }
         (Trouble::Path, _) => {
             let since = since(case);
@@ -206,7 +216,8 @@ pub(super) fn path(case: &Case) -> Option<Limit> {
             } else {
                 FIREWALLS
             };
-            case.limit(Seen, (Side::Path, Cause::Unreachable), c.peak, detail, cure)
+            let says = Sentence::Rejected { dials: case.count, by: None };
+            case.limit(Seen, (Side::Path, Cause::Unreachable), c.peak, says, detail, cure)
         }
         _ => None,
     }

@@ -7,7 +7,7 @@ use samples::{
 };
 use units::Bytes;
 
-use super::{Case, Trouble, accept_queue::is_full, target::OUT_OF_MEMORY};
+use super::{Case, Sentence, Trouble, accept_queue::is_full, target::OUT_OF_MEMORY};
 use crate::observe::Sign;
 
 /// Its heap is full: according to its log, or nearly all of it is used and collections take the time.
@@ -26,7 +26,11 @@ pub(super) fn heap(case: &Case) -> Option<Limit> {
     let detail = used.unwrap_or_else(|| format!("the heap of process {pid} is full"));
     let cure = "increase its heap (JVM -Xmx, Node.js --max-old-space-size, SBCL --dynamic-space-size), or \
     hold fewer connections";
-    case.limit(Seen, (Side::Target, Cause::Heap), case.served(), detail, cure)
+    let says = match full {
+        Some(heap) => Sentence::HeapOf { used: heap.used, limit: heap.limit, collecting: heap.collecting },
+        None => Sentence::Heap { at: case.served() },
+    };
+    case.limit(Seen, (Side::Target, Cause::Heap), case.served(), says, detail, cure)
 }
 
 /// A thread has ended while the process lives, and nothing accepts any more.
@@ -48,7 +52,9 @@ pub(super) fn thread(case: &Case) -> Option<Limit> {
     let at = if e.unaccepted > 0 { case.summary.connections.held } else { case.served() };
     let cure = "check its log for what ended that thread; an accept loop must survive an error on one \
     connection";
-    case.limit(if is_named { Seen } else { Inferred }, (Side::Target, Cause::Thread), at, detail, cure)
+    let (certainty, says) =
+        (if is_named { Seen } else { Inferred }, Sentence::ThreadEnded { name: name.clone() });
+    case.limit(certainty, (Side::Target, Cause::Thread), at, says, detail, cure)
 }
 
 /// According to its log it could get no file, no memory or no thread.
@@ -59,9 +65,11 @@ pub(super) fn short(case: &Case) -> Option<Limit> {
     let kinds = [LogKind::OpenFiles, LogKind::Threads, LogKind::Memory];
     let kind = kinds.into_iter().find(|kind| logged(case, *kind).is_some())?;
     let pid = case.evidence.target?.pid;
-    let (cause, what, cure) = match kind {
+    let at = case.served();
+    let (cause, says, what, cure) = match kind {
         LogKind::OpenFiles => (
             Cause::OpenFiles,
+            Sentence::LoggedOpenFiles { at },
             "could not open another file",
             format!(
                 "raise its limit: prlimit --pid {pid} --nofile=1048576, or LimitNOFILE=1048576 in its unit"
@@ -69,14 +77,18 @@ pub(super) fn short(case: &Case) -> Option<Limit> {
         ),
         LogKind::Threads => (
             Cause::Threads,
+            Sentence::LoggedThreads { at },
             "could not start another thread",
             "raise its limit on threads (ulimit -u, TasksMax= of its unit, pids.max), or serve more \
             connections per thread"
                 .to_owned(),
         ),
-        _ => (Cause::Memory, "could not allocate memory", OUT_OF_MEMORY.to_owned()),
+        _ => {
+            let says = Sentence::LoggedMemory { at };
+            (Cause::Memory, says, "could not allocate memory", OUT_OF_MEMORY.to_owned())
+        }
     };
-    case.limit(Seen, (Side::Target, cause), case.served(), format!("process {pid} {what}"), cure)
+    case.limit(Seen, (Side::Target, cause), at, says, format!("process {pid} {what}"), cure)
 }
 
 /// According to its log its own limit on connections was reached.
@@ -85,7 +97,8 @@ pub(super) fn connections(case: &Case) -> Option<Limit> {
     let held = case.summary.connections.held;
     let cure = "raise its limit on connections (worker_connections, maxconn)";
     let detail = "its own limit on connections was reached".to_owned();
-    case.limit(Seen, (Side::Target, Cause::ConnectionLimit), held, detail, cure)
+    let says = Sentence::LoggedConnections { at: held };
+    case.limit(Seen, (Side::Target, Cause::ConnectionLimit), held, says, detail, cure)
 }
 
 /// Adds the target's log line for this cause, which makes it certain.

@@ -2,7 +2,7 @@
 
 use samples::{Cause, Certainty::Seen, Kind, Limit, Side, Stage};
 
-use super::{Case, Trouble};
+use super::{Case, Sentence, Trouble};
 
 /// TLS could not be set up.
 pub(super) fn tls(case: &Case) -> Option<Limit> {
@@ -17,7 +17,8 @@ pub(super) fn closed(case: &Case) -> Option<Limit> {
 fn failed(case: &Case) -> Option<Limit> {
     let (what, cure) = wrong(case.kind.filter(|_| case.stage == Some(Stage::Tls))?)?;
     let detail = format!("{} TLS handshakes failed: {what}", case.faults());
-    case.limit(Seen, (Side::Target, Cause::Tls), case.left(), detail, cure)
+    let says = Sentence::Tls { handshakes: case.count, what };
+    case.limit(Seen, (Side::Target, Cause::Tls), case.left(), says, detail, cure)
 }
 
 /// What is wrong, and what to do about it.

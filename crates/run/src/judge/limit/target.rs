@@ -7,7 +7,7 @@ use samples::{
 };
 use units::Count;
 
-use super::{Case, Trouble, closes::SET, known_limit, path::since};
+use super::{Case, Sentence, Trouble, closes::SET, path::since};
 use crate::judge::evidence::{TargetSeen, times::USED_UP};
 
 /// Its process is gone.
@@ -19,10 +19,12 @@ pub(super) fn ended(case: &Case) -> Option<Limit> {
     if killed > 0 {
         let whom = if killed == 1 { "a process".to_owned() } else { format!("{} processes", Count(killed)) };
         let detail = format!("process {pid} ended: the kernel's OOM killer killed {whom}");
-        return case.limit(Seen, (Side::Target, Cause::Memory), peak, detail, OUT_OF_MEMORY);
+        let says = Sentence::OomKilled { at: peak };
+        return case.limit(Seen, (Side::Target, Cause::Memory), peak, says, detail, OUT_OF_MEMORY);
     }
     let detail = format!("process {pid} ended during the run");
-    case.limit(Seen, (Side::Target, Cause::Ended), peak, detail, "check its log and exit status")
+    let says = Sentence::Exited { at: peak };
+    case.limit(Seen, (Side::Target, Cause::Ended), peak, says, detail, "check its log and exit status")
 }
 
 pub(super) const OUT_OF_MEMORY: &str =
@@ -38,7 +40,8 @@ pub(super) fn memory(case: &Case) -> Option<Limit> {
     let detail = format!("socket memory ran out: the kernel aborted {} connections", Count(given_up));
     let cure = "sysctl -w net.ipv4.tcp_mem='1048576 2097152 4194304'";
     let fits = given_up > 0 && case.is_short();
-    fits.then(|| case.limit(Seen, (side, Cause::Memory), case.left(), detail, cure))?
+    let says = Sentence::SocketMemory { is_ours: side == Side::Host, aborted: given_up };
+    fits.then(|| case.limit(Seen, (side, Cause::Memory), case.left(), says, detail, cure))?
 }
 
 /// Its files are used up.
@@ -52,7 +55,8 @@ pub(super) fn open_files(case: &Case) -> Option<Limit> {
     let cure =
         format!("raise its limit: prlimit --pid {pid} --nofile={most}, or LimitNOFILE={most} in its unit");
     let at = case.left().min(used);
-    files.is_out_of_files().then(|| case.limit(Seen, (Side::Target, Cause::OpenFiles), at, detail, cure))?
+    let (says, cause) = (Sentence::OpenFiles { used, limit: files.limit }, (Side::Target, Cause::OpenFiles));
+    files.is_out_of_files().then(|| case.limit(Seen, cause, at, says, detail, cure))?
 }
 
 /// Nothing is listening, or no longer.
@@ -63,10 +67,12 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     let (n, opened) = (case.faults(), case.summary.connections.opened);
     // Whether there is a listener can only be seen on the target's host: resets look the same.
     let is_seen = case.evidence.there.is_some();
-    let (certainty, at, detail, cure) = if opened > 0 {
+    let address = case.evidence.subject.address.clone();
+    let (certainty, at, says, detail, cure) = if opened > 0 {
         (
             Seen,
             case.left(),
+            Sentence::StoppedListening { accepted: opened },
             format!("{n} dials were refused after {} had been accepted{}", Count(opened), since(case)),
             "check whether it stopped listening, and its log; a firewall that sends resets looks the same",
         )
@@ -75,13 +81,20 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
             "{n} dials were refused although there is a listener: perhaps a firewall sent the resets, or \
             the target was started later"
         );
-        (Inferred, 0, detail, "check that host's firewall (nft list ruleset)")
+        (
+            Inferred,
+            0,
+            Sentence::RefusedByOthers { address },
+            detail,
+            "check that host's firewall (nft list ruleset)",
+        )
     } else {
         let or = if is_seen { "" } else { ", or a firewall on the path sent the resets" };
         let detail = format!("{n} dials were refused: nothing is listening there{or}");
-        (Seen, 0, detail, "start the server, or check the address and port")
+        let cure = "start the server, or check the address and port";
+        (Seen, 0, Sentence::NothingListens { address }, detail, cure)
     };
-    case.limit(certainty, (Side::Target, Cause::Refused), at, detail, cure)
+    case.limit(certainty, (Side::Target, Cause::Refused), at, says, detail, cure)
 }
 
 /// It expects TLS and was spoken to without.
@@ -91,7 +104,8 @@ pub(super) fn tls_expected(case: &Case) -> Option<Limit> {
     }
     let n = case.faults();
     let detail = format!("the target speaks TLS: {n} plain-text connections were rejected");
-    case.limit(Seen, (Side::Target, Cause::TlsExpected), case.left(), detail, NO_TLS)
+    let says = Sentence::TlsExpected { connections: case.count };
+    case.limit(Seen, (Side::Target, Cause::TlsExpected), case.left(), says, detail, NO_TLS)
 }
 
 const NO_TLS: &str = "use https:// (wss://, tls://) in the target, or a port without TLS";
@@ -102,13 +116,14 @@ pub(super) fn http2(case: &Case) -> Option<Limit> {
         return None;
     }
     let populations = case.summary.populations.values().map(|population| &population.figures.target);
-    let is_websocket =
-        [&case.summary.figures.target].into_iter().chain(populations).any(|target| target.starts_with("ws"));
-    let (what, cure) = if is_websocket {
+    let mut targets = [&case.summary.figures.target].into_iter().chain(populations);
+    let (what, cure) = if targets.clone().any(|target| target.starts_with("ws")) {
         (
             "does not offer WebSocket over HTTP/2 (RFC 8441)",
             "leave out --http2: WebSocket over HTTP/1.1 needs no such offer",
         )
+    } else if targets.any(|target| target.starts_with("grpc")) {
+        ("does not speak HTTP/2 without TLS", "check the port, or use grpcs://")
     } else {
         (
             "does not speak HTTP/2 without TLS",
@@ -116,7 +131,8 @@ pub(super) fn http2(case: &Case) -> Option<Limit> {
         )
     };
     let detail = format!("{} handshakes failed: the target {what}", case.faults());
-    case.limit(Seen, (Side::Target, Cause::WrongAnswer), case.left(), detail, cure)
+    let says = Sentence::NoHttp2 { what };
+    case.limit(Seen, (Side::Target, Cause::WrongAnswer), case.left(), says, detail, cure)
 }
 
 /// It closes plain connections without a byte in reply.
@@ -147,95 +163,24 @@ fn closed_for_tls(case: &Case) -> Option<Limit> {
         ),
         _ => return None,
     };
-    case.limit(certainty, (Side::Target, Cause::TlsExpected), case.left(), detail, cure)
+    let says = Sentence::MuteClose { connections: case.count };
+    case.limit(certainty, (Side::Target, Cause::TlsExpected), case.left(), says, detail, cure)
 }
 
 /// It has no CPU left.
 pub(super) fn cpu(case: &Case) -> Option<Limit> {
     let is_slow = matches!(case.trouble, Trouble::None | Trouble::Waiting);
     let TargetSeen { pid, cpu_thread, cpu_share, .. } = case.evidence.target.filter(|_| is_slow)?;
-    let detail = if let Some(share) = cpu_thread.filter(|share| *share >= USED_UP) {
-        format!("the busiest thread of process {pid} was runnable for {:.0} % of the time", share * 100.0)
+    let (says, detail) = if let Some(share) = cpu_thread.filter(|share| *share >= USED_UP) {
+        let of_time = format!("{:.0} % of the time", share * 100.0);
+        let detail = format!("the busiest thread of process {pid} was runnable for {of_time}");
+        (Sentence::CpuOfThread { share }, detail)
     } else if cpu_share >= USED_UP {
-        format!("process {pid} used {:.0} % of its processors", cpu_share * 100.0)
+        let detail = format!("process {pid} used {:.0} % of its processors", cpu_share * 100.0);
+        (Sentence::CpuOfProcess { share: cpu_share }, detail)
     } else {
         return None;
     };
     let cure = "give it more processors or workers, or reduce the load";
-    case.limit(Seen, (Side::Target, Cause::Cpu), case.left(), detail, cure)
-}
-
-/// How many of all that went wrong are of the kind that most are; nothing where all are.
-fn of_them(case: &Case, kind: Kind) -> String {
-    let same: u64 = case.summary.faults.iter().filter(|f| f.kind == kind).map(|f| f.count).sum();
-    if same < case.count { format!(", {} of them", Count(same)) } else { String::new() }
-}
-
-/// Nothing but the kind of fault is known, and perhaps a number at which things are known to stop.
-pub(super) fn fault(case: &Case) -> Option<Limit> {
-    let (n, peak) = (case.faults(), case.peak());
-    let kind = case.kind?;
-    let what = if case.stage == Some(Stage::Tls) { "TLS handshakes" } else { "requests" };
-    let (certainty, cause, detail, cure) = match (case.trouble, case.stage?) {
-        (Trouble::Waiting, Stage::Dial) => (
-            Guess,
-            Cause::Timeout,
-            format!("{n} dials and requests timed out{}", from(case)),
-            "check the target's accept queue (ss -ltn; its limit is the backlog, at most \
-            net.core.somaxconn), then the firewalls on the path",
-        ),
-        (Trouble::Waiting, _) if is_acknowledged(case) => (
-            Inferred,
-            Cause::Timeout,
-            format!(
-                "{n} {what} timed out; the target's host acknowledged them, but its process does not \
-                respond"
-            ),
-            "check the target's process: CPU, open files, locks (gdb -p, jstack)",
-        ),
-        (Trouble::Waiting, _) => (
-            Guess,
-            Cause::Timeout,
-            format!("{n} {what} timed out"),
-            "check the target's CPU and open files, or raise --timeout",
-        ),
-        (Trouble::WrongAnswer, _) => (
-            Seen,
-            Cause::WrongAnswer,
-            format!("{n} responses were wrong{}: {}", of_them(case, kind), kind.name()),
-            "check one of them with curl -i",
-        ),
-        (Trouble::Lost, _) => (
-            Seen,
-            Cause::Closed,
-            format!("{n} connections were lost{}: {} by the peer", of_them(case, kind), kind.name()),
-            "check the target's idle timeout, connection limit and log",
-        ),
-        _ => return None,
-    };
-    match known_limit::hint(case) {
-        None => case.limit(certainty, (Side::Target, cause), peak, detail, cure),
-        Some(hint) => {
-            let (held, (what, fix)) = (case.summary.connections.held, hint);
-            let detail = format!("{detail}; it stopped at {}, near a known limit: {what}", Count(held));
-            case.limit(Guess, (Side::Target, cause), held, detail, fix)
-        }
-    }
-}
-
-/// Whether TCP got through to the target's host, and its process is silent.
-fn is_acknowledged(case: &Case) -> bool {
-    let seen = &case.evidence.segments;
-    seen.unanswered >= 3.min(seen.connections).max(1) && seen.unanswered > 9 * seen.unacknowledged
-}
-
-/// Silence of a remote target.
-fn from(case: &Case) -> String {
-    let net = case.evidence.here.net;
-    let again = match (net.syn_retrans, net.icmp_unreachable) {
-        (0, _) => String::new(),
-        (n, 0) => format!("; {} SYN retransmissions, and no reset or ICMP", Count(n)),
-        (n, _) => format!("; {} SYN retransmissions", Count(n)),
-    };
-    format!("{}{again}", since(case))
+    case.limit(Seen, (Side::Target, Cause::Cpu), case.left(), says, detail, cure)
 }

@@ -252,10 +252,18 @@ fn constant_times_are_reported() {
 
 #[test]
 fn late_dials_were_surplus() {
-    let surplus = lost(Pattern { is_surplus: true, ..Pattern::default() });
-    let expected =
-        ("target", "connection-limit", 500, "beyond 500 open ones were closed immediately", "--max-open");
-    check(&stopped(500, closed()), &surplus, expected);
+    let check_told = |were_old, detail: &str, sentence: &str| {
+        let surplus = lost(Pattern { is_surplus: true, were_old, ..Pattern::default() });
+        check(&stopped(500, closed()), &surplus, ("target", "connection-limit", 500, detail, "--max-open"));
+        let limit = limit(&stopped(500, closed()), &surplus).expect("there is one");
+        assert_eq!(limit.sentence, sentence);
+    };
+    let turns_away = "the target closes new connections at once beyond 500";
+    check_told(Some(false), "beyond 500 open ones were closed immediately", turns_away);
+    let makes_room = "the target closed 800 idle connections as new ones came, and keeps about 500";
+    check_told(Some(true), "beyond 500 open ones the target makes room", makes_room);
+    let not_known = "the target closed 800 connections as others opened, and keeps about 500";
+    check_told(None, "new ones, or idle ones to make room", not_known);
 }
 
 #[test]

@@ -1,0 +1,208 @@
+//! The last resort: what follows from the kind of fault alone, and perhaps a number at which things are known to stop.
+
+use samples::{
+    Cause, Certainty,
+    Certainty::{Guess, Inferred, Seen},
+    Kind, Limit, Side, Stage,
+};
+use units::{Count, Status};
+
+use super::{Case, Sentence, Trouble, known_limit, path::since};
+
+/// Nothing but the kind of fault is known, and perhaps a number at which things are known to stop.
+pub(super) fn fault(case: &Case) -> Option<Limit> {
+    let peak = case.peak();
+    let (certainty, cause, says, detail, cure) = match case.trouble {
+        Trouble::Waiting => waiting(case)?,
+        Trouble::WrongAnswer => wrong(case)?,
+        Trouble::Lost => lost(case)?,
+        _ => return None,
+    };
+    match known_limit::hint(case) {
+        None => case.limit(certainty, (Side::Target, cause), peak, says, detail, cure),
+        Some((what, fix)) => {
+            let held = case.summary.connections.held;
+            let detail = format!("{detail}; it stopped at {}, near a known limit: {what}", Count(held));
+            let says = Sentence::NearKnownLimit { sentence: Box::new(says), held, what };
+            case.limit(Guess, (Side::Target, cause), held, says, detail, fix)
+        }
+    }
+}
+
+type Finding = (Certainty, Cause, Sentence, String, String);
+
+/// Dials and requests without a response.
+fn waiting(case: &Case) -> Option<Finding> {
+    let (n, count, timeout) = (case.faults(), case.count, case.evidence.timeout);
+    let what = if case.stage? == Stage::Tls { "TLS handshake" } else { "request" };
+    let (certainty, says, detail, cure) = if case.stage? == Stage::Dial {
+        (
+            Guess,
+            Sentence::DialsTimedOut { count, timeout },
+            format!("{n} dials and requests timed out{}", from(case)),
+            "check the target's accept queue (ss -ltn; its limit is the backlog, at most \
+            net.core.somaxconn), then the firewalls on the path",
+        )
+    } else if is_acknowledged(case) {
+        let detail = format!(
+            "{n} {what}s timed out; the target's host acknowledged them, but its process does not respond"
+        );
+        let cure = "check the target's process: CPU, open files, locks (gdb -p, jstack)";
+        (Inferred, Sentence::Acknowledged { what, count }, detail, cure)
+    } else {
+        (
+            Guess,
+            Sentence::TimedOut { what, count, timeout },
+            format!("{n} {what}s timed out"),
+            "check the target's CPU and open files, or raise --timeout",
+        )
+    };
+    Some((certainty, Cause::Timeout, says, detail, cure.to_owned()))
+}
+
+/// Responses that are not as expected, and refused upgrades.
+fn wrong(case: &Case) -> Option<Finding> {
+    let (kind, count, subject) = (case.kind?, case.count, &case.evidence.subject);
+    let detail = format!("{} responses were wrong{}: {}", case.faults(), of_them(case, kind), kind.name());
+    let statuses = statuses(case);
+    let by_hand = match &subject.curl {
+        Some(command) => format!("reproduce it with: {command}"),
+        None if statuses.first().is_some_and(|(status, _)| Status(*status).is_grpc()) => {
+            "check one of them with grpcurl -v".to_owned()
+        }
+        None => "check one of them with curl -i".to_owned(),
+    };
+    let (says, cure) = match (kind, case.stage?, statuses.first()) {
+        (Kind::WrongStatus, Stage::Handshake, Some((status, _))) => {
+            let (reason, fix) = refused_upgrade(*status);
+            (Sentence::UpgradeRefused { statuses, reason }, format!("{fix}; {by_hand}"))
+        }
+        (Kind::WrongStatus, _, Some((status, _))) => {
+            let fix = unexpected_status(*status);
+            (Sentence::UnexpectedStatus { statuses }, format!("{fix}; {by_hand}"))
+        }
+        _ => (Sentence::UnexpectedResponse { what: unexpected(kind), count }, by_hand),
+    };
+    Some((Seen, Cause::WrongAnswer, says, detail, cure))
+}
+
+/// Unexpected statuses with their counts, the most frequent first.
+fn statuses(case: &Case) -> Vec<(u16, u64)> {
+    let all = case.summary.requests.status.iter().map(|(status, n)| (*status, *n));
+    // Of upgrades only those that were refused are counted.
+    let is_upgrade = case.stage == Some(Stage::Handshake);
+    let is_one = |(status, _): &(u16, u64)| is_upgrade || case.evidence.subject.is_unexpected(*status);
+    let mut statuses: Vec<(u16, u64)> = all.filter(is_one).collect();
+    statuses.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    statuses
+}
+
+/// What a response was that had the right status, or none.
+fn unexpected(kind: Kind) -> &'static str {
+    match kind {
+        Kind::WrongStatus => "unexpected status",
+        Kind::WrongLength => "unexpected length of the content",
+        Kind::WrongEcho => "reply that differs from what was sent",
+        Kind::WrongHeader => "response without the expected header field",
+        Kind::WrongBody => "response without the expected text",
+        Kind::Truncated => "response cut off in the middle",
+        Kind::BadAnswer => "response that the protocol does not allow",
+        _ => "unexpected response",
+    }
+}
+
+/// Where to look for a status that was not expected.
+fn unexpected_status(status: u16) -> &'static str {
+    match status {
+        // Of gRPC (grpc/doc/statuscodes.md).
+        4 | 8 | 14 => "the target is overloaded, or cannot reach what it needs: check its log",
+        7 | 16 => "send credentials with each call (headers in a scenario file)",
+        12 => "check the names of service and method",
+        0..=16 => "check the message, and the target's log",
+        300..=399 => "use the address that it redirects to (Location); redirects are not followed",
+        401 | 407 => "send credentials with each request (headers in a scenario file)",
+        403 => "check what the target allows this path, this address and this client",
+        404 | 410 => "check the path of the target",
+        405 => "check the method",
+        408 => "the target did not receive the whole request in time: check its CPU and its request timeout",
+        429 => "the target limits the rate of requests: lower --rate, or raise its limit",
+        400..=499 => "check the request",
+        502..=504 => "a proxy cannot reach its backend, or the target is overloaded: check the log of both",
+        500..=599 => "check the target's log",
+        _ => "add --expect status=N if that is right",
+    }
+}
+
+/// Why an upgrade was probably refused with this status, and what to do.
+fn refused_upgrade(status: u16) -> (&'static str, &'static str) {
+    match status {
+        200..=299 => ("this path serves plain HTTP, not WebSocket", "check the path of the target"),
+        300..=399 => ("the target redirects", "use the address that it redirects to (Location)"),
+        400 => (
+            "probably it expects another Host, an Origin or a Sec-WebSocket-Protocol",
+            "check the target's log, and which headers its own clients send",
+        ),
+        401 | 407 => (
+            "it requires credentials, and throng sends none with an upgrade",
+            "exempt the path under test, or check with the header Authorization or a cookie",
+        ),
+        403 => (
+            "probably it requires an Origin that it knows, or credentials; throng sends neither",
+            "allow clients without Origin (ALLOWED_HOSTS, check_origin, allowed origins), or check with one",
+        ),
+        404 | 410 => ("there is no WebSocket at this path", "check the path of the target"),
+        405 | 501 => ("this path does not take upgrades", "check the path of the target"),
+        426 => (
+            "it requires another version or sub-protocol; throng offers WebSocket 13 without one",
+            "check which Sec-WebSocket-Version and Sec-WebSocket-Protocol it names in its response",
+        ),
+        429 | 503 => ("the target or a proxy limits connections", "check its limits and its log"),
+        502 | 504 => {
+            ("a proxy cannot reach its backend", "check the log of the proxy, and its Upgrade headers")
+        }
+        _ => ("the target's log should say why", "check the target's log"),
+    }
+}
+
+/// Connections that the peer ended.
+fn lost(case: &Case) -> Option<Finding> {
+    let (kind, count, e) = (case.kind?, case.count, case.evidence);
+    let how = if kind == Kind::Reset { "reset" } else { "closed" };
+    let detail = format!(
+        "{} connections were lost{}: {} by the peer",
+        case.faults(),
+        of_them(case, kind),
+        kind.name()
+    );
+    let asked = matches!(case.stage?, Stage::Exchange | Stage::Handshake);
+    let says = if asked && e.is_mute {
+        Sentence::ClosedMute { count, how }
+    } else {
+        Sentence::Closed { count, how }
+    };
+    let cure = "check the target's idle timeout, connection limit and log".to_owned();
+    Some((Seen, Cause::Closed, says, detail, cure))
+}
+
+/// How many of all that went wrong are of the kind that most are; nothing where all are.
+fn of_them(case: &Case, kind: Kind) -> String {
+    let same: u64 = case.summary.faults.iter().filter(|f| f.kind == kind).map(|f| f.count).sum();
+    if same < case.count { format!(", {} of them", Count(same)) } else { String::new() }
+}
+
+/// Whether TCP got through to the target's host, and its process is silent.
+fn is_acknowledged(case: &Case) -> bool {
+    let seen = &case.evidence.segments;
+    seen.unanswered >= 3.min(seen.connections).max(1) && seen.unanswered > 9 * seen.unacknowledged
+}
+
+/// Silence of a remote target.
+fn from(case: &Case) -> String {
+    let net = case.evidence.here.net;
+    let again = match (net.syn_retrans, net.icmp_unreachable) {
+        (0, _) => String::new(),
+        (n, 0) => format!("; {} SYN retransmissions, and no reset or ICMP", Count(n)),
+        (n, _) => format!("; {} SYN retransmissions", Count(n)),
+    };
+    format!("{}{again}", since(case))
+}

@@ -1,0 +1,228 @@
+//! What limited a run, with its numbers; the words are in `sentences.rs`.
+
+use units::Nanos;
+
+/// What limited a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Sentence {
+    /// The address, empty where there are several.
+    NothingListens {
+        address: String,
+    },
+    RefusedByOthers {
+        address: String,
+    },
+    StoppedListening {
+        accepted: u64,
+    },
+    Exited {
+        at: u64,
+    },
+    OomKilled {
+        at: u64,
+    },
+    SocketMemory {
+        is_ours: bool,
+        aborted: u64,
+    },
+    OpenFiles {
+        used: u64,
+        limit: u64,
+    },
+    LoggedOpenFiles {
+        at: u64,
+    },
+    LoggedThreads {
+        at: u64,
+    },
+    LoggedMemory {
+        at: u64,
+    },
+    LoggedConnections {
+        at: u64,
+    },
+    Heap {
+        at: u64,
+    },
+    HeapOf {
+        used: u64,
+        limit: u64,
+        collecting: f64,
+    },
+    ThreadEnded {
+        name: String,
+    },
+    Tls {
+        handshakes: u64,
+        what: &'static str,
+    },
+    TlsExpected {
+        connections: u64,
+    },
+    MuteClose {
+        connections: u64,
+    },
+    /// Statuses with their counts, the most frequent first.
+    UnexpectedStatus {
+        statuses: Vec<(u16, u64)>,
+    },
+    /// The same of upgrades, with the likely reason.
+    UpgradeRefused {
+        statuses: Vec<(u16, u64)>,
+        reason: &'static str,
+    },
+    /// How it was wrong.
+    UnexpectedResponse {
+        what: &'static str,
+        count: u64,
+    },
+    ClosedMute {
+        count: u64,
+        how: &'static str,
+    },
+    Closed {
+        count: u64,
+        how: &'static str,
+    },
+    IdleTimeout {
+        time: Nanos,
+        count: u64,
+    },
+    RequestTimeout {
+        time: Nanos,
+        count: u64,
+    },
+    AgeLimit {
+        time: Nanos,
+        count: u64,
+    },
+    RequestsPerConnection {
+        responses: u64,
+    },
+    MakesRoom {
+        keeps: u64,
+        count: u64,
+    },
+    /// Whether new or old ones were closed is not known.
+    KeepsNoMore {
+        keeps: u64,
+        count: u64,
+    },
+    TurnsAway {
+        beyond: u64,
+    },
+    QueueOverflowed {
+        backlog: u64,
+        times: u64,
+    },
+    QueueUnaccepted {
+        count: u64,
+    },
+    QueueStanding {
+        served: u64,
+        count: u64,
+    },
+    SlowAccept {
+        per_s: f64,
+    },
+    CpuOfThread {
+        share: f64,
+    },
+    CpuOfProcess {
+        share: f64,
+    },
+    DialsTimedOut {
+        count: u64,
+        timeout: Nanos,
+    },
+    /// `what`: `request`, `TLS handshake`.
+    TimedOut {
+        what: &'static str,
+        count: u64,
+        timeout: Nanos,
+    },
+    /// What the target lacks.
+    NoHttp2 {
+        what: &'static str,
+    },
+    Acknowledged {
+        what: &'static str,
+        count: u64,
+    },
+    /// Beside another sentence, a hint at a well-known number.
+    NearKnownLimit {
+        sentence: Box<Sentence>,
+        held: u64,
+        what: &'static str,
+    },
+    Silent {
+        seconds: f64,
+        state: &'static str,
+    },
+    Stopped {
+        from_s: f64,
+        until_s: f64,
+    },
+    ThrongStopped {
+        seconds: f64,
+    },
+    /// Why throng's own figures do not describe the target.
+    ThrongTooSlow {
+        why: String,
+    },
+    SharedProcessors {
+        list: String,
+    },
+    ForeignSource {
+        dials: u64,
+    },
+    NoFreePort {
+        dials: u64,
+    },
+    NoMemoryHere {
+        sockets: u64,
+    },
+    NoFilesHere {
+        sockets: u64,
+    },
+    DialsFailedHere {
+        dials: u64,
+        error: String,
+    },
+    /// A finding of the preflight check: what, how much there is, and how much is needed.
+    RefusedHere {
+        what: String,
+    },
+    Conntrack {
+        owner: &'static str,
+        used: u64,
+        limit: u64,
+    },
+    NotPermitted {
+        operations: u64,
+    },
+    BlockedHere {
+        dials: u64,
+    },
+    NoSynAck {
+        dials: u64,
+    },
+    NoSynAckSince {
+        opened: u64,
+    },
+    Unacknowledged {
+        connections: u64,
+        of: u64,
+    },
+    RejectedHere {
+        dials: u64,
+    },
+    NoHost {
+        dials: u64,
+    },
+    Rejected {
+        dials: u64,
+        by: Option<String>,
+    },
+    NothingUsedUp,
+}

@@ -1,0 +1,336 @@
+//! All sentences that say what limited a run, to be read in one go. Each names the number that matters; the fix, which depends on
+//! more, stands with the row that found the cause. A headline is `VERDICT: SENTENCE; FIX`; before what is not certain it says
+//! *probably* or *perhaps*.
+
+use std::fmt;
+
+use units::{Bytes, Count, Nanos, Status, percent};
+
+use super::{
+    Sentence,
+    path::{nth, tenths},
+};
+
+/// By subject; each gives the text of its own sentences.
+const SUBJECTS: [fn(&Sentence) -> Option<String>; 8] =
+    [refusals, process, tls, responses, closes, accept_queue, this_machine, path];
+
+impl fmt::Display for Sentence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = SUBJECTS.iter().find_map(|subject| subject(self));
+        f.write_str(&text.expect("each sentence is of a subject"))
+    }
+}
+
+/// Nobody is there.
+fn refusals(sentence: &Sentence) -> Option<String> {
+    use Sentence as S;
+    Some(match sentence {
+        S::NothingListens { address } => {
+            format!("connection refused: nothing listens on {}", there(address))
+        }
+        S::RefusedByOthers { address } => {
+            format!("connection refused, although a process listens on {}", there(address))
+        }
+        S::StoppedListening { accepted } => {
+            format!("connection refused after the target had accepted {}", connections(*accepted))
+        }
+        _ => return None,
+    })
+}
+
+/// The target's process.
+fn process(sentence: &Sentence) -> Option<String> {
+    use Sentence as S;
+    Some(match sentence {
+        S::Exited { at } => format!("the target's process exited at {}", connections(*at)),
+        S::OomKilled { at } => {
+            format!("the target was killed at {}: its host was out of memory", connections(*at))
+        }
+        S::SocketMemory { is_ours, aborted } => {
+            let whose = if *is_ours { "this machine" } else { "the target's host" };
+            format!("{whose} ran out of memory for sockets: its kernel aborted {}", connections(*aborted))
+        }
+        S::OpenFiles { used, limit } => {
+            format!("the target ran out of open files: {} of {} used", Count(*used), Count(*limit))
+        }
+        S::LoggedOpenFiles { at } => {
+            format!("the target ran out of open files at {}, according to its log", connections(*at))
+        }
+        S::LoggedThreads { at } => {
+            format!("the target could not start another thread at {}, according to its log", connections(*at))
+        }
+        S::LoggedMemory { at } => {
+            format!("the target ran out of memory at {}, according to its log", connections(*at))
+        }
+        S::LoggedConnections { at } => {
+            format!("the target reached its own limit on connections at {}, according to its log", Count(*at))
+        }
+        S::Heap { at } => format!("the target's heap was full at {}", connections(*at)),
+        S::HeapOf { used, limit, collecting } => format!(
+            "the target's heap was full: {} of {} used, {} of the time spent in garbage collections",
+            Bytes(*used).brief(),
+            Bytes(*limit).brief(),
+            percent(*collecting),
+        ),
+        S::ThreadEnded { name } => {
+            format!("the target's thread {name:?} ended, and new connections are not accepted any more")
+        }
+        S::CpuOfThread { share } => {
+            format!(
+                "the target ran out of CPU: its busiest thread was runnable for {} of the time",
+                percent(*share)
+            )
+        }
+        S::CpuOfProcess { share } => {
+            format!("the target ran out of CPU: it used {} of its processors", percent(*share))
+        }
+        S::Silent { seconds, state } => {
+            format!("the target stalled: no response for {seconds:.1} s{state}")
+        }
+        S::Stopped { from_s, until_s } => {
+            format!("the target's process was stopped from second {from_s:.0} to {until_s:.0}")
+        }
+        _ => return None,
+    })
+}
+
+/// TLS.
+fn tls(sentence: &Sentence) -> Option<String> {
+    use Sentence as S;
+    Some(match sentence {
+        S::Tls { handshakes, what } => {
+            format!("{} TLS {} failed: {what}", Count(*handshakes), handshake(*handshakes))
+        }
+        S::TlsExpected { connections: n } => {
+            format!("the target expects TLS: it rejected {} in plain text", connections(*n))
+        }
+        S::MuteClose { connections: n } => {
+            format!(
+                "the target expects TLS: it closed {} at their first request, without a byte",
+                connections(*n)
+            )
+        }
+        _ => return None,
+    })
+}
+
+/// Responses and their absence.
+fn responses(sentence: &Sentence) -> Option<String> {
+    use Sentence as S;
+    Some(match sentence {
+        S::UnexpectedStatus { statuses } => format!("unexpected status: {}", counted(statuses)),
+        S::UpgradeRefused { statuses, reason } => {
+            format!("WebSocket upgrade refused with status {}: {reason}", counted(statuses))
+        }
+        S::UnexpectedResponse { what, count } => format!("{what} × {}", Count(*count)),
+        S::DialsTimedOut { count, timeout } => {
+            format!("{} dials and requests timed out{}", Count(*count), after(*timeout))
+        }
+        S::TimedOut { what, count, timeout } => {
+            format!("{} timed out{}", some(*count, what), after(*timeout))
+        }
+        S::NoHttp2 { what } => format!("the target {what}"),
+        S::Acknowledged { what, count } => {
+            let what = some(*count, what);
+            format!("{what} timed out: the target's host received them, its process did not respond")
+        }
+        _ => return None,
+    })
+}
+
+/// Connections that the target closes.
+fn closes(sentence: &Sentence) -> Option<String> {
+    use Sentence as S;
+    Some(match sentence {
+        S::ClosedMute { count, how } => {
+            format!("the target {how} {} without a byte in reply", connections(*count))
+        }
+        S::Closed { count, how } => {
+            format!("the target {how} {} without an announcement", connections(*count))
+        }
+        S::IdleTimeout { time, count } => {
+            format!(
+                "the target closes connections after {} of inactivity ({} closed)",
+                tenths(*time),
+                Count(*count)
+            )
+        }
+        S::RequestTimeout { time, count } => format!(
+            "the target closes connections {} after a request, without a response ({} closed)",
+            tenths(*time),
+            Count(*count)
+        ),
+        S::AgeLimit { time, count } => {
+            format!(
+                "the target ends connections {} after they are opened ({} ended)",
+                tenths(*time),
+                Count(*count)
+            )
+        }
+        S::RequestsPerConnection { responses: 1 } => {
+            "the target closes each connection after its response".to_owned()
+        }
+        S::RequestsPerConnection { responses } => {
+            format!("the target closes each connection after {} responses", Count(*responses))
+        }
+        S::MakesRoom { keeps, count } => format!(
+            "the target closed {} idle connections as new ones came, and keeps about {}",
+            Count(*count),
+            Count(*keeps)
+        ),
+        S::KeepsNoMore { keeps, count } => {
+            format!(
+                "the target closed {} as others opened, and keeps about {}",
+                connections(*count),
+                Count(*keeps)
+            )
+        }
+        S::TurnsAway { beyond } => {
+            format!("the target closes new connections at once beyond {}", Count(*beyond))
+        }
+        S::NearKnownLimit { sentence, held, what } => {
+            format!("{sentence}; {} stayed open, near {what}", Count(*held))
+        }
+        _ => return None,
+    })
+}
+
+/// The target's accept queue.
+fn accept_queue(sentence: &Sentence) -> Option<String> {
+    use Sentence as S;
+    Some(match sentence {
+        S::QueueOverflowed { backlog: 0, times } => {
+            format!("the target's accept queue was full: it overflowed {} times", Count(*times))
+        }
+        S::QueueOverflowed { backlog, times } => {
+            format!(
+                "the target's accept queue of {} was full: it overflowed {} times",
+                Count(*backlog),
+                Count(*times)
+            )
+        }
+        S::QueueUnaccepted { count } => {
+            format!(
+                "the target's process did not accept {}: they wait in its accept queue",
+                connections(*count)
+            )
+        }
+        S::QueueStanding { served, count } => format!(
+            "the target serves {} at a time: {} others wait in its accept queue",
+            connections(*served),
+            Count(*count)
+        ),
+        S::SlowAccept { per_s } => format!("the target accepts no more than {per_s:.0} connections/s"),
+        _ => return None,
+    })
+}
+
+/// This machine, and throng.
+fn this_machine(sentence: &Sentence) -> Option<String> {
+    use Sentence as S;
+    Some(match sentence {
+        S::ThrongStopped { seconds } => {
+            format!("throng itself was stopped, or had no processor, for {seconds:.1} s")
+        }
+        S::ThrongTooSlow { why } => why.clone(),
+        S::SharedProcessors { list } => {
+            format!("throng and the target compete for the same processors ({list})")
+        }
+        S::ForeignSource { dials } => {
+            format!("{} dials used a source address that this machine does not have", Count(*dials))
+        }
+        S::NoFreePort { dials } => {
+            format!("this machine had no free local port for {} dials", Count(*dials))
+        }
+        S::NoMemoryHere { sockets } => {
+            format!("this machine had no memory for {} sockets", Count(*sockets))
+        }
+        S::NoFilesHere { sockets } => {
+            format!("this machine had no file descriptors for {} sockets", Count(*sockets))
+        }
+        S::DialsFailedHere { dials, error } => {
+            format!("{} dials failed on this machine: {error}", Count(*dials))
+        }
+        S::RefusedHere { what } => format!("this machine does not have enough {what}"),
+        S::NotPermitted { operations } => {
+            format!("this machine did not permit {} operations", Count(*operations))
+        }
+        S::BlockedHere { dials } => format!("this machine's firewall dropped {} dials", Count(*dials)),
+        S::RejectedHere { dials } => {
+            format!("this machine's firewall rejected {} dials", Count(*dials))
+        }
+        _ => return None,
+    })
+}
+
+/// The path between.
+fn path(sentence: &Sentence) -> Option<String> {
+    use Sentence as S;
+    Some(match sentence {
+        S::Conntrack { owner, used, limit } => {
+            format!("{owner} conntrack table is full: {} of {} entries", Count(*used), Count(*limit))
+        }
+        S::NoSynAck { dials } => {
+            format!(
+                "{} dials got no reply: the path drops packets, or no host has that address",
+                Count(*dials)
+            )
+        }
+        S::NoSynAckSince { opened } => format!(
+            "dials got no reply from the {} on, while the open connections are served",
+            nth(opened + 1)
+        ),
+        S::Unacknowledged { connections: n, of } => {
+            format!(
+                "the path is interrupted: data on {} of {} is not acknowledged",
+                Count(*n),
+                connections(*of)
+            )
+        }
+        S::NoHost { dials } => {
+            format!("{} dials failed: no host responds at that address", Count(*dials))
+        }
+        S::Rejected { dials, by: Some(by) } => format!("{} dials were rejected by {by}", Count(*dials)),
+        S::Rejected { dials, by: None } => format!("{} dials were rejected on the path", Count(*dials)),
+
+        S::NothingUsedUp => "no cause was found: nothing that throng can see was used up".to_owned(),
+        _ => return None,
+    })
+}
+
+fn there(address: &str) -> &str {
+    if address.is_empty() { "the target's addresses" } else { address }
+}
+
+fn connections(n: u64) -> String {
+    format!("{} connection{}", Count(n), if n == 1 { "" } else { "s" })
+}
+
+fn some(n: u64, what: &str) -> String {
+    format!("{} {what}{}", Count(n), if n == 1 { "" } else { "s" })
+}
+
+fn handshake(n: u64) -> &'static str {
+    if n == 1 { "handshake" } else { "handshakes" }
+}
+
+/// ` after 10 s`, where that is known.
+fn after(timeout: Nanos) -> String {
+    if timeout == Nanos::ZERO { String::new() } else { format!(" after {}", tenths(timeout)) }
+}
+
+/// More statuses are not named.
+const MAX_STATUSES: usize = 3;
+
+/// `404 × 208,232, 503 × 12`
+fn counted(statuses: &[(u16, u64)]) -> String {
+    let shown =
+        statuses.iter().take(MAX_STATUSES).map(|(status, n)| format!("{} × {}", Status(*status), Count(*n)));
+    let others = statuses.len().saturating_sub(MAX_STATUSES);
+    let more = if others > 0 { format!(" and {others} others") } else { String::new() };
+    shown.collect::<Vec<_>>().join(", ") + &more
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,308 @@
+use super::*;
+use Sentence as S;
+
+/// Every sentence once: the number of rows is that of variants, which [`place`] counts without a wildcard.
+#[test]
+fn all_sentences() {
+    let table: Vec<(Sentence, &str)> = [first_part(), second_part(), third_part(), fourth_part()].concat();
+    let mut places: Vec<usize> = table.iter().map(|(sentence, _)| place(sentence)).collect();
+    for (sentence, expected) in &table {
+        assert_eq!(sentence.to_string(), *expected);
+        println!("{expected}");
+    }
+    places.sort_unstable();
+    places.dedup();
+    assert_eq!(places.len(), table.len(), "a sentence is there twice");
+    assert_eq!(places.last(), Some(&(table.len() - 1)), "a sentence is missing");
+}
+
+#[test]
+fn numbers_of_one_and_of_many() {
+    let check = |sentence: Sentence, expected: &str| assert_eq!(sentence.to_string(), expected);
+    check(
+        S::NothingListens { address: String::new() },
+        "connection refused: nothing listens on the target's addresses",
+    );
+    check(S::RequestsPerConnection { responses: 1 }, "the target closes each connection after its response");
+    check(
+        S::QueueOverflowed { backlog: 0, times: 3 },
+        "the target's accept queue was full: it overflowed 3 times",
+    );
+    check(S::Rejected { dials: 9, by: None }, "9 dials were rejected on the path");
+    check(S::Tls { handshakes: 1, what: "x" }, "1 TLS handshake failed: x");
+    check(
+        S::SocketMemory { is_ours: true, aborted: 1 },
+        "this machine ran out of memory for sockets: its kernel aborted 1 connection",
+    );
+    let five = (400..405).map(|status| (status, 2)).collect();
+    check(
+        S::UnexpectedStatus { statuses: five },
+        "unexpected status: 400 × 2, 401 × 2, 402 × 2 and 2 others",
+    );
+}
+
+/// Which of them it is, counted from 0: without a wildcard, so that a new one has to be added here.
+fn place(sentence: &Sentence) -> usize {
+    match sentence {
+        S::NothingListens { .. } => 0,
+        S::RefusedByOthers { .. } => 1,
+        S::StoppedListening { .. } => 2,
+        S::Exited { .. } => 3,
+        S::OomKilled { .. } => 4,
+        S::SocketMemory { .. } => 5,
+        S::OpenFiles { .. } => 6,
+        S::LoggedOpenFiles { .. } => 7,
+        S::LoggedThreads { .. } => 8,
+        S::LoggedMemory { .. } => 9,
+        S::LoggedConnections { .. } => 10,
+        S::Heap { .. } => 11,
+        S::HeapOf { .. } => 12,
+        S::ThreadEnded { .. } => 13,
+        S::Tls { .. } => 14,
+        S::TlsExpected { .. } => 15,
+        S::MuteClose { .. } => 16,
+        S::UnexpectedStatus { .. } => 17,
+        S::UpgradeRefused { .. } => 18,
+        S::UnexpectedResponse { .. } => 19,
+        S::ClosedMute { .. } => 20,
+        S::Closed { .. } => 21,
+        S::IdleTimeout { .. } => 22,
+        S::RequestTimeout { .. } => 23,
+        S::AgeLimit { .. } => 24,
+        S::RequestsPerConnection { .. } => 25,
+        S::MakesRoom { .. } => 26,
+        S::TurnsAway { .. } => 27,
+        S::QueueOverflowed { .. } => 28,
+        S::QueueUnaccepted { .. } => 29,
+        S::QueueStanding { .. } => 30,
+        S::SlowAccept { .. } => 31,
+        S::CpuOfThread { .. } => 32,
+        S::CpuOfProcess { .. } => 33,
+        S::DialsTimedOut { .. } => 34,
+        S::TimedOut { .. } => 35,
+        S::Acknowledged { .. } => 36,
+        S::NearKnownLimit { .. } => 37,
+        S::Silent { .. } => 38,
+        S::Stopped { .. } => 39,
+        S::ThrongStopped { .. } => 40,
+        S::ThrongTooSlow { .. } => 41,
+        S::SharedProcessors { .. } => 42,
+        S::ForeignSource { .. } => 43,
+        S::NoFreePort { .. } => 44,
+        S::NoMemoryHere { .. } => 45,
+        S::NoFilesHere { .. } => 46,
+        S::DialsFailedHere { .. } => 47,
+        S::RefusedHere { .. } => 48,
+        S::Conntrack { .. } => 49,
+        S::NotPermitted { .. } => 50,
+        S::BlockedHere { .. } => 51,
+        S::NoSynAck { .. } => 52,
+        S::NoSynAckSince { .. } => 53,
+        S::Unacknowledged { .. } => 54,
+        S::RejectedHere { .. } => 55,
+        S::NoHost { .. } => 56,
+        S::Rejected { .. } => 57,
+        S::NothingUsedUp => 58,
+        S::KeepsNoMore { .. } => 59,
+        S::NoHttp2 { .. } => 60,
+    }
+}
+
+fn first_part() -> Vec<(Sentence, &'static str)> {
+    let address = || "127.0.0.1:81".to_owned();
+    vec![
+        (S::NothingListens { address: address() }, "connection refused: nothing listens on 127.0.0.1:81"),
+        (
+            S::RefusedByOthers { address: address() },
+            "connection refused, although a process listens on 127.0.0.1:81",
+        ),
+        (
+            S::StoppedListening { accepted: 800 },
+            "connection refused after the target had accepted 800 connections",
+        ),
+        (S::Exited { at: 20_000 }, "the target's process exited at 20,000 connections"),
+        (
+            S::OomKilled { at: 9_000 },
+            "the target was killed at 9,000 connections: its host was out of memory",
+        ),
+        (
+            S::SocketMemory { is_ours: false, aborted: 12 },
+            "the target's host ran out of memory for sockets: its kernel aborted 12 connections",
+        ),
+        (S::OpenFiles { used: 1_024, limit: 1_024 }, "the target ran out of open files: 1,024 of 1,024 used"),
+        (
+            S::LoggedOpenFiles { at: 950 },
+            "the target ran out of open files at 950 connections, according to its log",
+        ),
+        (
+            S::LoggedThreads { at: 950 },
+            "the target could not start another thread at 950 connections, according to its log",
+        ),
+        (
+            S::LoggedMemory { at: 950 },
+            "the target ran out of memory at 950 connections, according to its log",
+        ),
+        (
+            S::LoggedConnections { at: 510 },
+            "the target reached its own limit on connections at 510, according to its log",
+        ),
+        (S::Heap { at: 950 }, "the target's heap was full at 950 connections"),
+        (
+            S::HeapOf { used: 500 << 20, limit: 512 << 20, collecting: 0.6 },
+            "the target's heap was full: 500 MiB of 512 MiB used, 60 % of the time spent in garbage collections",
+        ),
+        (
+            S::ThreadEnded { name: "acceptor".to_owned() },
+            "the target's thread \"acceptor\" ended, and new connections are not accepted any more",
+        ),
+        (
+            S::Tls { handshakes: 5, what: "the target's certificate has expired" },
+            "5 TLS handshakes failed: the target's certificate has expired",
+        ),
+        (
+            S::TlsExpected { connections: 5 },
+            "the target expects TLS: it rejected 5 connections in plain text",
+        ),
+    ]
+}
+
+fn second_part() -> Vec<(Sentence, &'static str)> {
+    let s = Nanos::from_millis;
+    vec![
+        (
+            S::MuteClose { connections: 5 },
+            "the target expects TLS: it closed 5 connections at their first request, without a byte",
+        ),
+        (
+            S::UnexpectedStatus { statuses: vec![(404, 208_232), (503, 12)] },
+            "unexpected status: 404 × 208,232, 503 × 12",
+        ),
+        (
+            S::UpgradeRefused { statuses: vec![(404, 5)], reason: "there is no WebSocket at this path" },
+            "WebSocket upgrade refused with status 404 × 5: there is no WebSocket at this path",
+        ),
+        (S::UnexpectedResponse { what: "unexpected length", count: 1_200 }, "unexpected length × 1,200"),
+        (
+            S::ClosedMute { count: 10, how: "closed" },
+            "the target closed 10 connections without a byte in reply",
+        ),
+        (S::Closed { count: 1, how: "reset" }, "the target reset 1 connection without an announcement"),
+        (
+            S::IdleTimeout { time: s(30_020), count: 800 },
+            "the target closes connections after 30 s of inactivity (800 closed)",
+        ),
+        (
+            S::RequestTimeout { time: s(3_230), count: 50 },
+            "the target closes connections 3.2 s after a request, without a response (50 closed)",
+        ),
+        (
+            S::AgeLimit { time: s(2_090), count: 800 },
+            "the target ends connections 2.1 s after they are opened (800 ended)",
+        ),
+        (
+            S::RequestsPerConnection { responses: 100 },
+            "the target closes each connection after 100 responses",
+        ),
+        (
+            S::MakesRoom { keeps: 510, count: 88 },
+            "the target closed 88 idle connections as new ones came, and keeps about 510",
+        ),
+        (
+            S::KeepsNoMore { keeps: 472, count: 1 },
+            "the target closed 1 connection as others opened, and keeps about 472",
+        ),
+        (S::TurnsAway { beyond: 500 }, "the target closes new connections at once beyond 500"),
+        (
+            S::QueueOverflowed { backlog: 8, times: 66 },
+            "the target's accept queue of 8 was full: it overflowed 66 times",
+        ),
+        (
+            S::QueueUnaccepted { count: 60 },
+            "the target's process did not accept 60 connections: they wait in its accept queue",
+        ),
+        (
+            S::QueueStanding { served: 200, count: 60 },
+            "the target serves 200 connections at a time: 60 others wait in its accept queue",
+        ),
+        (S::SlowAccept { per_s: 49.7 }, "the target accepts no more than 50 connections/s"),
+    ]
+}
+
+fn third_part() -> Vec<(Sentence, &'static str)> {
+    let s = Nanos::from_millis;
+    vec![
+        (
+            S::CpuOfThread { share: 0.99 },
+            "the target ran out of CPU: its busiest thread was runnable for 99 % of the time",
+        ),
+        (S::CpuOfProcess { share: 0.97 }, "the target ran out of CPU: it used 97 % of its processors"),
+        (S::DialsTimedOut { count: 200, timeout: s(10_000) }, "200 dials and requests timed out after 10 s"),
+        (S::TimedOut { what: "request", count: 600, timeout: Nanos::ZERO }, "600 requests timed out"),
+        (
+            S::NoHttp2 { what: "does not speak HTTP/2 without TLS" },
+            "the target does not speak HTTP/2 without TLS",
+        ),
+        (
+            S::Acknowledged { what: "request", count: 1 },
+            "1 request timed out: the target's host received them, its process did not respond",
+        ),
+        (
+            S::NearKnownLimit {
+                sentence: Box::new(S::Closed { count: 90, how: "closed" }),
+                held: 510,
+                what: "nginx's worker_connections of 512",
+            },
+            "the target closed 90 connections without an announcement; 510 stayed open, near nginx's worker_connections of 512",
+        ),
+        (
+            S::Silent { seconds: 2.5, state: ", while it collected garbage" },
+            "the target stalled: no response for 2.5 s, while it collected garbage",
+        ),
+        (S::Stopped { from_s: 5.0, until_s: 9.0 }, "the target's process was stopped from second 5 to 9"),
+        (S::ThrongStopped { seconds: 1.25 }, "throng itself was stopped, or had no processor, for 1.2 s"),
+        (S::ThrongTooSlow { why: "throng was late".to_owned() }, "throng was late"),
+        (
+            S::SharedProcessors { list: "0-1".to_owned() },
+            "throng and the target compete for the same processors (0-1)",
+        ),
+        (S::ForeignSource { dials: 7 }, "7 dials used a source address that this machine does not have"),
+        (S::NoFreePort { dials: 7 }, "this machine had no free local port for 7 dials"),
+        (S::NoMemoryHere { sockets: 7 }, "this machine had no memory for 7 sockets"),
+        (S::NoFilesHere { sockets: 7 }, "this machine had no file descriptors for 7 sockets"),
+        (
+            S::DialsFailedHere { dials: 7, error: "EINVAL".to_owned() },
+            "7 dials failed on this machine: EINVAL",
+        ),
+        (
+            S::RefusedHere { what: "ports: 676 free, 1,000 needed".to_owned() },
+            "this machine does not have enough ports: 676 free, 1,000 needed",
+        ),
+        (
+            S::Conntrack { owner: "this host's", used: 500, limit: 500 },
+            "this host's conntrack table is full: 500 of 500 entries",
+        ),
+        (S::NotPermitted { operations: 9 }, "this machine did not permit 9 operations"),
+        (S::BlockedHere { dials: 9 }, "this machine's firewall dropped 9 dials"),
+        (
+            S::NoSynAck { dials: 9 },
+            "9 dials got no reply: the path drops packets, or no host has that address",
+        ),
+    ]
+}
+
+fn fourth_part() -> Vec<(Sentence, &'static str)> {
+    vec![
+        (
+            S::NoSynAckSince { opened: 1_000 },
+            "dials got no reply from the 1,001st on, while the open connections are served",
+        ),
+        (
+            S::Unacknowledged { connections: 9, of: 10 },
+            "the path is interrupted: data on 9 of 10 connections is not acknowledged",
+        ),
+        (S::RejectedHere { dials: 9 }, "this machine's firewall rejected 9 dials"),
+        (S::NoHost { dials: 9 }, "9 dials failed: no host responds at that address"),
+        (S::Rejected { dials: 9, by: Some("10.0.0.1".to_owned()) }, "9 dials were rejected by 10.0.0.1"),
+        (S::NothingUsedUp, "no cause was found: nothing that throng can see was used up"),
+    ]
+}

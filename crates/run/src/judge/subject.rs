@@ -1,0 +1,160 @@
+//! What of the plan a sentence about its target needs: the address, and the command that sends one of its requests.
+
+use plan::{Act, Activity, Body, Plan, Population, Request, Scheme, Text, Values};
+use units::{Random, shell_word};
+
+/// Of a plan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Subject {
+    /// Of the only destination; empty where there are several.
+    pub(crate) address: String,
+    /// What sends the request that the plan sends, or its upgrade, where it sends only one.
+    pub(crate) curl: Option<String>,
+    /// The statuses that requests expect, each once; `None` is any of 200 to 299, and OK of gRPC.
+    statuses: Vec<Option<u16>>,
+}
+
+impl Subject {
+    pub(crate) fn of(plan: &Plan) -> Subject {
+        let address = match plan.destinations()[..] {
+            [only] => only.to_string(),
+            _ => String::new(),
+        };
+        let curl = match &plan.populations[..] {
+            [only] => curl(only),
+            _ => None,
+        };
+        let mut statuses: Vec<Option<u16>> =
+            plan.populations.iter().flat_map(requests).map(|request| request.expect.status).collect();
+        statuses.sort_unstable();
+        statuses.dedup();
+        Subject { address, curl, statuses }
+    }
+
+    /// Whether no request of the plan expects it.
+    pub(crate) fn is_unexpected(&self, status: u16) -> bool {
+        let accepts = |expected: &Option<u16>| match expected {
+            Some(expected) => *expected == status,
+            None => status == 0 || (200..300).contains(&status),
+        };
+        if self.statuses.is_empty() { !accepts(&None) } else { !self.statuses.iter().any(accepts) }
+    }
+}
+
+fn requests(population: &Population) -> impl Iterator<Item = &Request> {
+    let steps = match &population.activity {
+        Activity::Steps { steps, .. } => &steps[..],
+        _ => &[],
+    };
+    steps.iter().filter_map(|step| match &step.act {
+        Act::Request { request, .. } => Some(request),
+        _ => None,
+    })
+}
+
+/// What an upgrade has besides (RFC 6455 section 4.1); the key is that of its example.
+const UPGRADE: [&str; 4] = [
+    "Connection: Upgrade",
+    "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+];
+
+/// The command that does what this population does; none where it does several things, or speaks no HTTP.
+fn curl(population: &Population) -> Option<String> {
+    let target = &population.target;
+    let mut words: Vec<String> = ["curl", "-i"].map(str::to_owned).into();
+    if population.tls.insecure && target.secure {
+        words.push("-k".to_owned());
+    }
+    let path = match target.scheme {
+        Scheme::Ws => {
+            words.push("--http1.1".to_owned());
+            words.extend(UPGRADE.iter().flat_map(|field| ["-H".to_owned(), shell_word(field)]));
+            drawn(&target.path)
+        }
+        Scheme::Http => {
+            let mut all = requests(population);
+            let request = all.next().filter(|_| all.next().is_none())?;
+            if request.method != "GET" {
+                words.extend(["-X".to_owned(), shell_word(&request.method)]);
+            }
+            for (name, value) in &request.headers {
+                words.extend(["-H".to_owned(), shell_word(&format!("{name}: {}", drawn(value)))]);
+            }
+            match &request.body {
+                None => {}
+                Some(Body::Text(text)) => {
+                    words.extend(["--data-binary".to_owned(), shell_word(&drawn(text))]);
+                }
+                Some(Body::File(content)) => {
+                    words.extend(["--data-binary".to_owned(), shell_word(&format!("@{}", content.file))]);
+                }
+            }
+            drawn(&request.path)
+        }
+        Scheme::Tcp | Scheme::Grpc => return None,
+    };
+    let scheme = if target.secure { "https" } else { "http" };
+    words.push(shell_word(&format!("{scheme}://{}{path}", target.host_header(0))));
+    Some(words.join(" "))
+}
+
+/// A text with values for its variables.
+fn drawn(text: &Text) -> String {
+    let mut random = Random::new(0);
+    let mut written = vec![0; text.max_len()];
+    let length = text.write(&mut Values::new(&mut random, 0, 0), &mut written);
+    String::from_utf8_lossy(&written[..length]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{Environment, Flags, flag};
+
+    fn subject(target: &str, expect: Option<&str>) -> Subject {
+        let mut flags = Flags::new(target);
+        if let Some(expect) = expect {
+            flags = flags.with(&flag::EXPECT, expect);
+        }
+        let resolve = |_: &str| Err("no names here".to_owned());
+        let environment = Environment { cores: 1, seed: 1, resolve: &resolve };
+        Subject::of(&plan::from_flags(&flags, &environment).expect("it is right"))
+    }
+
+    #[test]
+    fn the_command_sends_what_the_plan_sends() {
+        let check = |target: &str, expected: Option<&str>| {
+            assert_eq!(subject(target, None).curl.as_deref(), expected, "{target}");
+        };
+        check("http://127.0.0.1:81/a?b=c", Some("curl -i 'http://127.0.0.1:81/a?b=c'"));
+        check("http://127.0.0.1:81/{rand 7 7}", Some("curl -i http://127.0.0.1:81/7"));
+        check("https://127.0.0.1/", Some("curl -i https://127.0.0.1/"));
+        check("tcp://127.0.0.1:81", None);
+        check(
+            "ws://127.0.0.1:81/chat",
+            Some(
+                "curl -i --http1.1 -H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' \
+                 -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' http://127.0.0.1:81/chat",
+            ),
+        );
+    }
+
+    #[test]
+    fn a_status_is_unexpected_where_no_request_expects_it() {
+        let check = |expect: Option<&str>, statuses: [bool; 3]| {
+            let subject = subject("http://127.0.0.1:81/", expect);
+            assert_eq!([200, 204, 404].map(|status| subject.is_unexpected(status)), statuses, "{expect:?}");
+        };
+        check(None, [false, false, true]);
+        check(Some("status=404"), [true, true, false]);
+        check(Some("status=200"), [false, true, true]);
+    }
+
+    #[test]
+    fn an_address_is_that_of_the_only_destination() {
+        assert_eq!(subject("http://127.0.0.1:81/", None).address, "127.0.0.1:81");
+        assert_eq!(subject("http://127.0.0.1:{81..82}/", None).address, "");
+    }
+}

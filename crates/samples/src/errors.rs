@@ -1,0 +1,74 @@
+//! The error rate.
+
+use crate::{
+    fault::{FaultCount, Stage},
+    merge::merged,
+    summary::{Connections, Requests},
+};
+
+merged! {
+    /// What failed, and of how much: the error rate.
+    #[derive(Copy)]
+    pub struct Errors {
+        /// Faults of any kind, requests unanswered at the end, and requests missed.
+        pub count: u64,
+        /// Requests due, and connections that failed before their first request could be sent; where none was due, dials.
+        pub of: u64,
+    }
+}
+
+impl Errors {
+    /// Of a run with these faults, connections and requests.
+    pub fn new(faults: &[FaultCount], connections: &Connections, requests: &Requests) -> Errors {
+        let faults_at = |stages: &[Stage]| -> u64 {
+            faults.iter().filter(|f| stages.contains(&f.stage)).map(|f| f.count).sum()
+        };
+        let due = requests.sent + requests.missed;
+        let before = faults_at(&[Stage::Dial, Stage::Tls, Stage::Handshake]);
+        Errors {
+            count: faults_at(Stage::ALL) + requests.unanswered + requests.missed,
+            of: if due > 0 { due + before } else { connections.opened + connections.failed },
+        }
+    }
+
+    /// As a share (0..=1); none of nothing.
+    pub fn share(&self) -> Option<f64> {
+        (self.of > 0).then(|| self.count as f64 / self.of as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::{Fault, Kind};
+
+    /// (opened, failed) connections, (sent, missed, unanswered) requests, faults: errors and what they are of.
+    fn check(opened: (u64, u64), due: (u64, u64, u64), faults: &[(Stage, Kind, u64)], expected: (u64, u64)) {
+        let faults: Vec<FaultCount> =
+            faults.iter().map(|(stage, kind, n)| FaultCount::new(Fault::target(*stage, *kind), *n)).collect();
+        let connections = Connections { opened: opened.0, failed: opened.1, ..Connections::default() };
+        let requests = Requests { sent: due.0, missed: due.1, unanswered: due.2, ..Requests::default() };
+        let errors = Errors::new(&faults, &connections, &requests);
+        assert_eq!((errors.count, errors.of), expected, "{opened:?} {due:?} {faults:?}");
+    }
+
+    #[test]
+    fn errors_are_of_requests_and_of_what_kept_them_from_being_sent() {
+        check((0, 0), (0, 0, 0), &[], (0, 0));
+        check((10, 0), (1_000, 0, 0), &[], (0, 1_000));
+        check((10, 0), (1_000, 5, 3), &[(Stage::Exchange, Kind::WrongStatus, 7)], (15, 1_005));
+        check((10, 4), (1_000, 0, 0), &[(Stage::Dial, Kind::Refused, 4)], (4, 1_004));
+        check(
+            (10, 2),
+            (100, 0, 0),
+            &[(Stage::Tls, Kind::Expired, 2), (Stage::Hold, Kind::Closed, 1)],
+            (3, 102),
+        );
+        // Connections on which nothing is sent.
+        check((8, 2), (0, 0, 0), &[(Stage::Dial, Kind::Timeout, 2), (Stage::Hold, Kind::Reset, 3)], (5, 10));
+        // All that was due failed: each once.
+        check((0, 20), (0, 0, 0), &[(Stage::Dial, Kind::Refused, 20)], (20, 20));
+        assert_eq!(Errors { count: 1, of: 8 }.share(), Some(0.125));
+        assert_eq!(Errors::default().share(), None);
+    }
+}
