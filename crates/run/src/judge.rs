@@ -51,7 +51,7 @@ pub fn judge(plan: &Plan, r: &Record) -> Summary {
         },
         ..times(&r.totals)
     };
-    figures.errors = Errors::new(&figures.faults, &figures.connections, &figures.requests);
+    figures.errors = errors(&figures);
     let mut summary = Summary {
         schema: "throng.summary/1".into(),
         seed: plan.seed,
@@ -111,7 +111,7 @@ fn population(
         requests: requests(totals, measured.at_load, measured.elapsed),
         ..times(totals)
     };
-    figures.errors = Errors::new(&figures.faults, &figures.connections, &figures.requests);
+    figures.errors = errors(&figures);
     PopulationSummary { figures, steps: steps(plan, nth, population, totals) }
 }
 
@@ -120,6 +120,12 @@ fn times(totals: &Tick) -> Figures {
     let mut figures = Figures { faults: totals.faults.clone().into(), ..Figures::default() };
     figures.set_times(totals);
     figures
+}
+
+/// The error rate.
+fn errors(figures: &Figures) -> Errors {
+    let (c, r) = (&figures.connections, &figures.requests);
+    Errors::new(&figures.faults, c.opened + c.failed, [r.sent, r.missed, r.unanswered])
 }
 
 /// What of the connections is a sum of events.

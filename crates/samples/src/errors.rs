@@ -3,7 +3,6 @@
 use crate::{
     fault::{FaultCount, Stage},
     merge::merged,
-    summary::{Connections, Requests},
 };
 
 merged! {
@@ -18,16 +17,16 @@ merged! {
 }
 
 impl Errors {
-    /// Of a run with these faults, connections and requests.
-    pub fn new(faults: &[FaultCount], connections: &Connections, requests: &Requests) -> Errors {
+    /// Of a run with these faults, dials, and requests sent, missed and unanswered.
+    pub fn new(faults: &[FaultCount], dials: u64, [sent, missed, unanswered]: [u64; 3]) -> Errors {
         let faults_at = |stages: &[Stage]| -> u64 {
             faults.iter().filter(|f| stages.contains(&f.stage)).map(|f| f.count).sum()
         };
-        let due = requests.sent + requests.missed;
+        let due = sent + missed;
         let before = faults_at(&[Stage::Dial, Stage::Tls, Stage::Handshake]);
         Errors {
-            count: faults_at(Stage::ALL) + requests.unanswered + requests.missed,
-            of: if due > 0 { due + before } else { connections.opened + connections.failed },
+            count: faults_at(Stage::ALL) + unanswered + missed,
+            of: if due > 0 { due + before } else { dials },
         }
     }
 
@@ -46,9 +45,7 @@ mod tests {
     fn check(opened: (u64, u64), due: (u64, u64, u64), faults: &[(Stage, Kind, u64)], expected: (u64, u64)) {
         let faults: Vec<FaultCount> =
             faults.iter().map(|(stage, kind, n)| FaultCount::new(Fault::target(*stage, *kind), *n)).collect();
-        let connections = Connections { opened: opened.0, failed: opened.1, ..Connections::default() };
-        let requests = Requests { sent: due.0, missed: due.1, unanswered: due.2, ..Requests::default() };
-        let errors = Errors::new(&faults, &connections, &requests);
+        let errors = Errors::new(&faults, opened.0 + opened.1, [due.0, due.1, due.2]);
         assert_eq!((errors.count, errors.of), expected, "{opened:?} {due:?} {faults:?}");
     }
 

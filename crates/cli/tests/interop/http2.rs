@@ -78,7 +78,7 @@ fn an_announced_end_loses_no_request() {
 
 #[test]
 fn pings_are_acknowledged_and_timed() {
-    let (nginx, node) = (nginx("pings", ""), node());
+    let (nginx, node) = (nginx("pings", ""), node(&[]));
     let before = counted(&nginx);
     for server in [&nginx, &node.0] {
         let args = ["--http2", "-c", "10", "-d", "1s", "--ping", "100ms"];

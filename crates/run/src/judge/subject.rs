@@ -1,6 +1,6 @@
 //! What of the plan a sentence about its target needs: the address, and the command that sends one of its requests.
 
-use plan::{Act, Activity, Body, Plan, Population, Request, Scheme, Text, Values};
+use plan::{Act, Activity, Body, Plan, Population, Request, Text, Values};
 use units::{Random, shell_word};
 
 /// Of a plan.
@@ -67,33 +67,30 @@ fn curl(population: &Population) -> Option<String> {
     if population.tls.insecure && target.secure {
         words.push("-k".to_owned());
     }
-    let path = match target.scheme {
-        Scheme::Ws => {
-            words.push("--http1.1".to_owned());
-            words.extend(UPGRADE.iter().flat_map(|field| ["-H".to_owned(), shell_word(field)]));
-            drawn(&target.path)
+    if !target.scheme.has_path() || population.grpc.is_some() {
+        return None;
+    }
+    let path = if target.scheme.has_requests() {
+        let mut all = requests(population);
+        let request = all.next().filter(|_| all.next().is_none())?;
+        if request.method != "GET" {
+            words.extend(["-X".to_owned(), shell_word(&request.method)]);
         }
-        Scheme::Http => {
-            let mut all = requests(population);
-            let request = all.next().filter(|_| all.next().is_none())?;
-            if request.method != "GET" {
-                words.extend(["-X".to_owned(), shell_word(&request.method)]);
-            }
-            for (name, value) in &request.headers {
-                words.extend(["-H".to_owned(), shell_word(&format!("{name}: {}", drawn(value)))]);
-            }
-            match &request.body {
-                None => {}
-                Some(Body::Text(text)) => {
-                    words.extend(["--data-binary".to_owned(), shell_word(&drawn(text))]);
-                }
-                Some(Body::File(content)) => {
-                    words.extend(["--data-binary".to_owned(), shell_word(&format!("@{}", content.file))]);
-                }
-            }
-            drawn(&request.path)
+        for (name, value) in &request.headers {
+            words.extend(["-H".to_owned(), shell_word(&format!("{name}: {}", drawn(value)))]);
         }
-        Scheme::Tcp | Scheme::Grpc => return None,
+        match &request.body {
+            None => {}
+            Some(Body::Text(text)) => words.extend(["--data-binary".to_owned(), shell_word(&drawn(text))]),
+            Some(Body::File(content)) => {
+                words.extend(["--data-binary".to_owned(), shell_word(&format!("@{}", content.file))]);
+            }
+        }
+        drawn(&request.path)
+    } else {
+        words.push("--http1.1".to_owned());
+        words.extend(UPGRADE.iter().flat_map(|field| ["-H".to_owned(), shell_word(field)]));
+        drawn(&target.path)
     };
     let scheme = if target.secure { "https" } else { "http" };
     words.push(shell_word(&format!("{scheme}://{}{path}", target.host_header(0))));
