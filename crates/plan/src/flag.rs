@@ -184,8 +184,8 @@ flags! {
         "ws:// and tcp://: interval between messages on each connection [default: 30s; 0: closed loop]. http:// with --http2: \
         interval between PINGs on each connection, whose replies are timed, instead of requests [default: requests]")
         .key(Number, "\"30s\"",
-            "ws, tcp: interval between messages on each connection, the first after a random part of it; default \
-            30s. http with http2: interval between PINGs, instead of requests; default none");
+            "ws, tcp: interval between messages on each connection, the first after a random part of it; http with \
+            http2: between PINGs, instead of requests; default 30s, http none");
     MESSAGE: flag("message", "TEXT", Role::Work,
         "Text of the message, whose echo is checked and timed. ws:// with '': a control ping, whose pong is timed \
         [default: ping; tcp://: none, open and hold only]")

@@ -4,8 +4,8 @@ use crate::flag::{self, FLAGS, Flag, Role, Takes};
 use crate::request::LONGEST_REQUEST;
 use crate::target::Resolve;
 use crate::{
-    Activity, Expectation, ExpectedLength, Hold, IoChoice, Observe, Pem, Plan, Population, Probe, Ramp,
-    Reconnect, Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold, Tls, TlsVersions, tls,
+    Activity, Expectation, ExpectedLength, Hold, IoChoice, Observe, Plan, Population, Probe, Ramp, Reconnect,
+    Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold,
 };
 use std::fmt;
 use std::net::IpAddr;
@@ -14,9 +14,11 @@ use units::{Count, Nanos, ParseError, Rate, Spans};
 use self::load::Loaded;
 pub use self::load::a_rate;
 pub(crate) use self::load::between_pings;
+pub(crate) use self::transport::NO_STREAMS;
 
 pub(crate) mod grpc;
 mod load;
+mod transport;
 
 /// The flags of a command line as typed: the name of each with its value, in the order in which they were given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -314,48 +316,6 @@ impl<'f> FlagReader<'f> {
             .ok()
     }
 
-    /// HTTP/2: requests at once on a connection.
-    fn streams(&mut self, scheme: Option<Scheme>) -> Option<u16> {
-        if scheme.is_some_and(|scheme| !scheme.has_streams()) {
-            for flag in [&flag::HTTP2, &flag::STREAMS] {
-                self.refuse(flag, NO_STREAMS);
-            }
-            return None;
-        }
-        if scheme == Some(Scheme::Grpc) {
-            self.refuse(&flag::HTTP2, "gRPC is over HTTP/2; remove it");
-        } else if self.get(&flag::HTTP2).is_none() {
-            self.refuse(&flag::STREAMS, "requires --http2");
-            return None;
-        }
-        Some(self.read(&flag::STREAMS, 1, streams))
-    }
-
-    /// How connections are secured; `secure`: whether the target's are, where that is known.
-    fn tls(&mut self, secure: Option<bool>) -> Tls {
-        if secure == Some(false) {
-            for flag in flag::OF_TLS {
-                self.refuse(flag, "requires a target with https://, wss://, tls:// or grpcs://");
-            }
-            return Tls::default();
-        }
-        let roots = self.given(&flag::CACERT, Pem::named);
-        let (cert, key) = (self.given(&flag::CERT, Pem::named), self.given(&flag::KEY, Pem::named));
-        match (self.get(&flag::CERT), self.get(&flag::KEY)) {
-            (Some(_), None) => self.refuse(&flag::CERT, "requires --key FILE"),
-            (None, Some(_)) => self.refuse(&flag::KEY, "requires --cert FILE"),
-            _ => {}
-        }
-        Tls {
-            insecure: self.get(&flag::INSECURE).is_some(),
-            roots,
-            identity: cert.zip(key),
-            server_name: self.given(&flag::SNI, tls::server_name),
-            versions: self.read(&flag::TLS, TlsVersions::Both, tls::versions),
-            resume: self.get(&flag::NO_RESUME).is_none(),
-        }
-    }
-
     /// How often WebSocket and TCP send, and what.
     fn message(&mut self, scheme: Option<Scheme>) -> Option<(Nanos, String)> {
         if scheme.is_some_and(Scheme::has_requests) {
@@ -364,7 +324,8 @@ impl<'f> FlagReader<'f> {
             if self.get(&flag::HTTP2).is_some() {
                 return self.pings();
             }
-            self.refuse(&flag::PING, format!("{why}, or --http2 to send PINGs"));
+            let or = if scheme == Some(Scheme::Http) { ", or --http2 to send PINGs" } else { "" };
+            self.refuse(&flag::PING, format!("{why}{or}"));
             return None;
         }
         let every = self.read(&flag::PING, DEFAULT_PING, Nanos::parse);
@@ -383,9 +344,6 @@ impl<'f> FlagReader<'f> {
         self.given(&flag::OBSERVE, |text| Observe::parse(text, token_file, resolve))
     }
 }
-
-/// Where HTTP/2 is wanted of a target that it cannot carry.
-pub(crate) const NO_STREAMS: &str = "requires a target with http://, https://, ws:// or wss://";
 
 /// `--timeout` where none is given.
 pub(crate) const DEFAULT_TIMEOUT: Nanos = Nanos::from_secs(10);

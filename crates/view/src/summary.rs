@@ -351,8 +351,9 @@ mod tests {
             assert_eq!(rows, expected);
         };
         check(0, 0, &[]);
-        let full = "  tls           1,200 full: p50 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max 2.0 ms";
-        let resumed = "  tls resumed   8,800 resumed: p50 1.0 ms  p99 1.0 ms  p99.9 1.0 ms  max 1.0 ms";
+        let full = "  tls           1,200 full: p50 2.0 ms  p95 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max 2.0 ms";
+        let resumed =
+            "  tls resumed   8,800 resumed: p50 1.0 ms  p95 1.0 ms  p99 1.0 ms  p99.9 1.0 ms  max 1.0 ms";
         check(1_200, 8_800, &[full, resumed]);
         check(1_200, 0, &[full, "  tls resumed   none"]);
         check(0, 8_800, &["  tls           none", resumed]);
