@@ -11,7 +11,7 @@ merged! {
     pub struct Errors {
         /// Faults of any kind, requests unanswered at the end, and requests missed.
         pub count: u64,
-        /// Requests due, and connections that failed before their first request could be sent; where none was due, dials.
+        /// Requests due, and connections that failed while none was under way; where none was due, dials.
         pub of: u64,
     }
 }
@@ -23,10 +23,10 @@ impl Errors {
             faults.iter().filter(|f| stages.contains(&f.stage)).map(|f| f.count).sum()
         };
         let due = sent + missed;
-        let before = faults_at(&[Stage::Dial, Stage::Tls, Stage::Handshake]);
+        let (all, of_requests) = (faults_at(Stage::ALL), faults_at(&[Stage::Exchange]));
         Errors {
-            count: faults_at(Stage::ALL) + unanswered + missed,
-            of: if due > 0 { due + before } else { dials },
+            count: all + unanswered + missed,
+            of: if due > 0 { due + all - of_requests } else { dials },
         }
     }
 
@@ -59,8 +59,10 @@ mod tests {
             (10, 2),
             (100, 0, 0),
             &[(Stage::Tls, Kind::Expired, 2), (Stage::Hold, Kind::Closed, 1)],
-            (3, 102),
+            (3, 103),
         );
+        // Each connection is dropped after its only request: half of all that happened failed.
+        check((10, 0), (10, 0, 0), &[(Stage::Hold, Kind::Closed, 10)], (10, 20));
         // Connections on which nothing is sent.
         check((8, 2), (0, 0, 0), &[(Stage::Dial, Kind::Timeout, 2), (Stage::Hold, Kind::Reset, 3)], (5, 10));
         // All that was due failed: each once.

@@ -109,7 +109,7 @@ def figures_of(prefix, scope):
         Rule(f"{prefix}requests/bytes_in_per_s", per_elapsed("in"), "wire: octets from the server over the time from the first dial to the end of full load"),
         Rule(f"{prefix}requests/bytes_out_per_s", per_elapsed("out"), "wire: octets to it over the same time"),
         whole("errors/count", lambda s: sum(s.faults().values()) + s.caused("unanswered"), "wire: faults of each kind, and requests with no end"),
-        whole("errors/of", error_base, "wire: requests, and dials, handshakes that failed; where there is no request, dials"),
+        whole("errors/of", error_base, "wire: requests, and connections that failed with none under way; where there is no request, dials"),
         whole("requests/body_bytes_in", lambda s: s.bodies(), "wire: octets of content, and of messages"),
         Rule(f"{prefix}requests/status", lambda context, *g: Setting("no HTTP response"), ""),
         Rule(f"{prefix}faults/*/detail", Setting("the kernel's error, where there is one"), ""),
@@ -137,8 +137,12 @@ def figures_of(prefix, scope):
 
 
 def error_base(s):
-    before = sum(n for kind, n in s.faults().items() if kind.split("·")[1] in ("dial", "tls", "handshake"))
-    return s.sent() + before if s.sent() else s.opened() + before
+    stages = {}
+    for kind, n in s.faults().items():
+        stages[kind.split("·")[1]] = stages.get(kind.split("·")[1], 0) + n
+    if s.sent():
+        return s.sent() + sum(n for stage, n in stages.items() if stage != "exchange")
+    return s.opened() + sum(stages.get(stage, 0) for stage in ("dial", "tls", "handshake"))
 
 
 def open_per_s(s):
