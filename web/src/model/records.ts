@@ -1347,7 +1347,7 @@ export type Errors = {
  */
 count: number, 
 /**
- * Requests due, and connections that failed before their first request could be sent; where none was due, dials.
+ * Requests due, and connections that failed while none was under way; where none was due, dials.
  */
 of: number, };
 

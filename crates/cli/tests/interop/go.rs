@@ -15,7 +15,6 @@ static BUILDS: Mutex<()> = Mutex::new(());
 
 /// The program of a Go module, such as `github.com/summerwind/h2spec/cmd/h2spec@v2.6.0`. It is built the first time, which may
 /// take minutes, and kept below `target`. None, with a note, where there is no Go, or it cannot get or build the module.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 pub(crate) fn install(module: &str) -> Option<PathBuf> {
     let _one_at_a_time = BUILDS.lock().unwrap_or_else(|broken| broken.into_inner());
     let name = module.replace(['/', '@'], "-");
