@@ -24,10 +24,7 @@ impl Errors {
         };
         let due = sent + missed;
         let (all, of_requests) = (faults_at(Stage::ALL), faults_at(&[Stage::Exchange]));
-        Errors {
-            count: all + unanswered + missed,
-            of: if due > 0 { due + all - of_requests } else { dials },
-        }
+        Errors { count: all + unanswered + missed, of: if due > 0 { due + all - of_requests } else { dials } }
     }
 
     /// As a share (0..=1); none of nothing.
