@@ -1,9 +1,6 @@
 //! HTTP/2: requests on as many streams of a connection as are wanted, each with its own response.
 
-use std::{
-    cell::{Cell, RefCell},
-    num::NonZeroU16,
-};
+use std::cell::{Cell, RefCell};
 
 use net::Io;
 use samples::Kind;
@@ -50,8 +47,8 @@ pub(crate) struct State {
     pub(super) under_way: Vec<UnderWay>,
     /// The exchange that the input is for.
     reads: u32,
-    /// The last complete response: its status, and the length of its head.
-    last: Option<(NonZeroU16, u16)>,
+    /// The last complete response: its status, and the length of its head; [`NO_STATUS`] where it has none.
+    last: (u16, u16),
     most: u16,
     /// The exchange that awaits the reply to a PING; [`NOTHING`] where none does.
     pinged: u32,
@@ -59,6 +56,9 @@ pub(crate) struct State {
     opens: bool,
     rare: Option<Box<Rare>>,
 }
+
+/// What a response has that is none, such as the reply to a PING: 0 is a status of gRPC.
+const NO_STATUS: (u16, u16) = (u16::MAX, 0);
 
 /// What few connections have.
 #[derive(Debug, Default)]
@@ -133,7 +133,7 @@ impl Http2 {
             connection: Connection::new(Role::Client),
             under_way: Vec::new(),
             reads: NOTHING,
-            last: None,
+            last: NO_STATUS,
             most: self.streams,
             pinged: NOTHING,
             opens: false,
@@ -171,7 +171,8 @@ impl State {
     }
 
     pub(super) fn response(&self) -> Response {
-        let head = self.last.map(|(status, bytes)| Head { status: status.get(), bytes, keep_alive_s: None });
+        let (status, bytes) = self.last;
+        let head = (self.last != NO_STATUS).then_some(Head { status, bytes, keep_alive_s: None });
         // With the last response that the server owes, the connection ends.
         let keeps_alive = !self.connection.is_leaving() || !self.under_way.is_empty();
         Response { head, keeps_alive }
@@ -356,7 +357,7 @@ fn read<'a>(
         (Event::Window(_), ..) if state.rare.is_some() => reply(Reply(state.unblock())),
         (Event::Ping(payload), ..) => reply(Reply::of(|out| http2::write_pong(out, payload))),
         (Event::Pong(payload), ..) if number == Some(u64::from_be_bytes(payload)) => {
-            (state.pinged, state.reads, state.last) = (NOTHING, NOTHING, None);
+            (state.pinged, state.reads, state.last) = (NOTHING, NOTHING, NO_STATUS);
             Ok(Progress::Responded(n))
         }
         (Event::Head(head), Some(place), Some(exchange)) => {
@@ -419,7 +420,7 @@ fn take<'a>(
 /// The response on a stream is complete.
 pub(super) fn respond<'a>(state: &mut State, place: usize, used: usize) -> Progress<'a> {
     let ended = state.end(place);
-    state.last = NonZeroU16::new(ended.status).map(|status| (status, ended.head_bytes));
+    state.last = (ended.status, ended.head_bytes);
     Progress::Responded(used)
 }
 

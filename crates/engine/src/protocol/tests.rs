@@ -26,6 +26,8 @@ enum Came {
     Pushed(usize),
     /// A reply: a pong.
     Pong(usize),
+    /// The upgrade was refused, with this status.
+    Refused(u16),
     /// A reply that takes leave, with this code.
     Ending(Option<u16>),
     Wrong(Kind),
@@ -39,6 +41,7 @@ fn came(read: Result<Progress<'_>, Kind>) -> Came {
         Ok(Progress::Pushed(n)) => Came::Pushed(n),
         Ok(Progress::Reply(n, Reply::WebSocket(websocket::Reply::Pong(_)))) => Came::Pong(n),
         Ok(Progress::Ending(Reply::WebSocket(websocket::Reply::Close(code)))) => Came::Ending(code),
+        Ok(Progress::Refused(status)) => Came::Refused(status),
         Ok(other) => panic!("not of these protocols: {other:?}"),
         Err(kind) => Came::Wrong(kind),
     }
@@ -127,7 +130,7 @@ fn unsolicited_input() {
 fn an_upgrade_that_is_refused() {
     for (input, expected) in [
         (&b"HTTP/1.1 101 Sw"[..], Came::More(0)),
-        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", Came::Wrong(Kind::WrongStatus)),
+        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", Came::Refused(404)),
         (b"\x15\x03\x01\x00\x02\x02\x46", Came::Wrong(Kind::TlsExpected)),
         (
             b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",

@@ -37,10 +37,14 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
         (without..=without + c.failed).contains(&censored),
         "without a response, seed {seed}: {censored} {c:?}"
     );
-    // Each response has one latency, and over HTTP one status; each connection has one connect time, and a handshake may
-    // fail after it.
+    // Each response has one latency, and over HTTP one status, and so has a refused upgrade; each connection has one connect time,
+    // and a handshake may fail after it.
     let is_http = population.target.scheme == Scheme::Http;
-    assert_eq!(t.status.iter().sum::<u64>(), if is_http { c.answered } else { 0 }, "statuses, seed {seed}");
+    let is_refused =
+        |fault: &samples::Fault| (fault.stage, fault.kind) == (Stage::Handshake, Kind::WrongStatus);
+    let refused: u64 = t.faults.iter().filter(|(fault, _)| is_refused(fault)).map(|(_, n)| n).sum();
+    let statuses = if is_http { c.answered } else { refused };
+    assert_eq!(t.status.iter().sum::<u64>(), statuses, "statuses, seed {seed}");
     assert_eq!(t.latency.count() + t.ramp_latency.count(), c.answered, "latencies, seed {seed}");
     obey_the_laws_of_answers(plan.seed, population.target.scheme, t);
     let (connects, opened) = (t.connect.count(), c.opened + c.redialled);

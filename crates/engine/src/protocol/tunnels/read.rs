@@ -97,7 +97,9 @@ fn read<'a>(
             reply(out[..n].to_vec())
         }
         (Event::Goaway { .. }, _) => end(state, n),
-        (Event::Head(head), Some(_)) if !(200..300).contains(&head.status) => Err(Kind::WrongStatus),
+        (Event::Head(head), Some(_)) if !(200..300).contains(&head.status) => {
+            Ok(Progress::Refused(head.status))
+        }
         (Event::Head(head), Some(_)) if head.ends => Err(Kind::Closed),
         (Event::Head(_), Some(place)) => {
             state.tunnels[place].is_open = true;

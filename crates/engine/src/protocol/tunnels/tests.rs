@@ -49,6 +49,8 @@ enum Came {
     Pushed,
     Sent(Vec<u8>),
     Ending,
+    /// With this status.
+    Refused(u16),
     Wrong(Kind),
 }
 
@@ -79,6 +81,10 @@ fn over(state: &mut State, input: &[u8], size: usize, mut waiting: Vec<(u32, Exc
                 }
                 Ok(Progress::Ending(_)) => {
                     came.push(Came::Ending);
+                    return came;
+                }
+                Ok(Progress::Refused(status)) => {
+                    came.push(Came::Refused(status));
                     return came;
                 }
                 Ok(other) => panic!("not of this protocol: {other:?}"),
@@ -178,10 +184,10 @@ fn the_end_of_one_is_the_end_of_all() {
 }
 
 /// How opening fails where the server sends this after its SETTINGS.
-fn check_opening(input: &[u8], expected: Kind) {
+fn check_opening(input: &[u8], expected: Came) {
     let mut state = state();
     let came = over(&mut state, input, 1000, Vec::new());
-    assert_eq!(came.last(), Some(&Came::Wrong(expected)), "{input:?}");
+    assert_eq!(came.last(), Some(&expected), "{input:?}");
 }
 
 #[test]
@@ -189,19 +195,19 @@ fn a_refusal_has_its_kind() {
     let after = |bytes: Vec<u8>| [SERVER_PREFACE.to_vec(), bytes].concat();
     let mut reset = [0; 16];
     let n = write_reset(&mut reset, 1, Code::REFUSED_STREAM).unwrap();
-    check_opening(&after(reset[..n].to_vec()), Kind::Refused);
+    check_opening(&after(reset[..n].to_vec()), Came::Wrong(Kind::Refused));
     let n = write_reset(&mut reset, 1, Code::PROTOCOL_ERROR).unwrap();
-    check_opening(&after(reset[..n].to_vec()), Kind::Reset);
+    check_opening(&after(reset[..n].to_vec()), Came::Wrong(Kind::Reset));
     // 404, and a success that ends at once.
-    check_opening(&after(head(1, &[0x8d], 0)), Kind::WrongStatus);
-    check_opening(&after(head(1, OK, END_STREAM)), Kind::Closed);
+    check_opening(&after(head(1, &[0x8d], 0)), Came::Refused(404));
+    check_opening(&after(head(1, OK, END_STREAM)), Came::Wrong(Kind::Closed));
     let n = write_goaway(&mut reset, 0, Code::NO_ERROR);
     assert_eq!(n, None, "it has 17 bytes");
     let mut goaway = [0; 32];
     let n = write_goaway(&mut goaway, 0, Code::NO_ERROR).unwrap();
-    check_opening(&after([head(1, OK, 0), goaway[..n].to_vec()].concat()), Kind::Closed);
+    check_opening(&after([head(1, OK, 0), goaway[..n].to_vec()].concat()), Came::Wrong(Kind::Closed));
     // SETTINGS without the offer, and no HTTP/2.
-    check_opening(&header(0, 4, 0, 0), Kind::NothingInCommon);
-    check_opening(b"HTTP/1.1 400 Bad Request\r\n\r\n", Kind::NothingInCommon);
-    check_opening(b"SSH-2.0-OpenSSH\r\n", Kind::BadAnswer);
+    check_opening(&header(0, 4, 0, 0), Came::Wrong(Kind::NothingInCommon));
+    check_opening(b"HTTP/1.1 400 Bad Request\r\n\r\n", Came::Wrong(Kind::NothingInCommon));
+    check_opening(b"SSH-2.0-OpenSSH\r\n", Came::Wrong(Kind::BadAnswer));
 }
