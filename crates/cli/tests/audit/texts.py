@@ -59,7 +59,8 @@ SUMMARY_ROWS = {
     "handshake": ["handshake_us"], "requests": ["requests", "duration_s"], "missed": ["requests/missed"], "latency": ["latency_us"],
     "first byte": ["first_byte_us"], "ramp latency": ["ramp_latency_us"], "lag": ["lag_us"], "probe": ["probe"], "probe fresh": ["probe/fresh_us"],
     "probe kept": ["probe/kept_us"], "probe connect": ["probe/connect_us"], "throng": ["generator"], "target": ["target_cost"],
-    "kernel": ["kernel_bytes_per_connection"], "cost": ["cost"], "repeat with": ["seed"],
+    "kernel": ["kernel_bytes_per_connection"], "cost": ["cost"], "repeat with": ["seed"], "status": ["requests/status"],
+    "errors": ["errors"], "throughput": ["requests"],
 }
 
 
@@ -69,6 +70,12 @@ def summary(table, told, text):
     # Losses after the load's end are reported separately.
     lost = told["connections"]["dropped"] - told["connections"]["dropped_in_drain"]
     told = {**told, "connections": {**told["connections"], "dropped before the end": lost}}
+    if told["errors"]["of"]:
+        told = {**told, "errors": {**told["errors"], "share": told["errors"]["count"] / told["errors"]["of"]}}
+    # CPU is also in cores: over the whole run.
+    for process in ("generator", "target_cost"):
+        if told.get(process) and told["elapsed_s"]:
+            told = {**told, process: {**told[process], "cores": told[process]["cpu_s"] / told["elapsed_s"]}}
     for line in text.splitlines():
         match = re.match(r"  (\S.{12}) (\S.*)\Z", line)
         name = match and match[1].strip()
@@ -87,6 +94,8 @@ def summary(table, told, text):
             continue
         rows += 1
         value = re.sub(r"p99\.9|p\d+", "", match[2])
+        if name == "status":
+            value = re.sub(r"\w+ × ", "", value).partition("  and ")[0]
         if name == "destination":
             value = value.partition(": ")[2]
             value = re.sub(r"of [\d,]+ dialled", "", value)

@@ -116,7 +116,7 @@ fn messages_of_streams_are_counted_and_timed() {
 fn streams_are_held_for_the_whole_run() {
     for server in [Grpcio::plain(), Grpcio::secured("held")] {
         let file = message(&format!("held-{}", server.scheme), "0 10");
-        let args = ["-c", "10", "--streams", "3", "-d", "500ms", "--server-streaming", "--body-file", &file];
+        let args = ["-c", "10", "--streams", "3", "-d", "1500ms", "--server-streaming", "--body-file", &file];
         let s = right::check(&server.url("Watch"), &server.args(&args));
         let messages = s.count("requests.messages");
         assert_eq!((s.count("connections.held"), s.count("connections.peak")), (10, 10));
