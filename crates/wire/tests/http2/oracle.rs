@@ -1,13 +1,13 @@
 //! Against the crate h2, in both roles: generated requests and responses, with all that SETTINGS can change.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, pin::pin};
 
-use futures_util::future::join;
+use futures_util::future::{Either, join, select};
 use h2::{client, server};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex, split};
 use wire::http2::{
     CLIENT_PREFACE, Connection, Context, Event, Method, RequestFields, Response, Role, SERVER_PREFACE,
     SETTINGS_ACK, Scratch, Stream, Table, write_field, write_pong, write_request_fields,
@@ -69,7 +69,8 @@ fn headers(fields: &[(String, String)]) -> HeaderMap {
 
 /// Our side of a connection: the machine, its socket, and what a program keeps.
 struct Ours {
-    io: DuplexStream,
+    /// None once it runs.
+    io: Option<DuplexStream>,
     machine: Connection,
     table: Option<Table>,
     has_needed_table: bool,
@@ -96,7 +97,7 @@ impl Ours {
         let preface = if role == Role::Client { CLIENT_PREFACE } else { SERVER_PREFACE };
         let (preface, late) = if is_late { (&[][..], preface) } else { (preface, &[][..]) };
         Self {
-            io,
+            io: Some(io),
             machine: Connection::new(role),
             table: None,
             has_needed_table: false,
@@ -115,6 +116,8 @@ impl Ours {
     }
 
     /// Reads and writes until the other side closes or all of `total` exchanges have ended; `turn` after each read.
+    ///
+    /// It reads while it writes: h2 does not, so that both could wait for room in a full pipe.
     async fn run(
         mut self,
         total: usize,
@@ -123,21 +126,30 @@ impl Ours {
     ) -> BTreeMap<u32, Kept> {
         let (mut rest, mut scratch) = (Vec::new(), Box::new(Scratch::new()));
         let is_late = !self.late.is_empty();
+        let (mut input, mut output) = split(self.io.take().expect("it runs once"));
+        let mut piece = [0; 4096];
         loop {
             turn(&mut self);
             self.send_bodies();
             let out = std::mem::take(&mut self.out);
-            self.io.write_all(&out).await.expect("the pipe is open");
+            let had = rest.len();
+            let mut written = pin!(output.write_all(&out));
+            while let Either::Left((read, _)) = select(pin!(input.read(&mut piece)), &mut written).await {
+                let n = read.expect("the pipe is open");
+                assert!(n > 0, "closed early: {:?}", self.machine);
+                rest.extend_from_slice(&piece[..n]);
+            }
             let is_sent = |kept: &Kept| kept.stream.is_some_and(|stream| stream.is_closed());
             if self.streams.len() == total && self.streams.values().all(is_sent) {
                 assert_eq!(self.machine.open_streams(), 0);
                 assert!(self.has_needed_table || !is_late, "h2 stores what it sends");
                 return self.streams;
             }
-            let mut piece = [0; 4096];
-            let n = self.io.read(&mut piece).await.expect("the pipe is open");
-            assert!(n > 0, "closed early: {:?}", self.machine);
-            rest.extend_from_slice(&piece[..n]);
+            if rest.len() == had {
+                let n = input.read(&mut piece).await.expect("the pipe is open");
+                assert!(n > 0, "closed early: {:?}", self.machine);
+                rest.extend_from_slice(&piece[..n]);
+            }
             let mut at = 0;
             while let Some(n) = self.step(&rest[at..], &mut scratch, fields) {
                 at += n;
