@@ -62,7 +62,7 @@ test("one that joins in the middle, or loses the connection, sees what one sees 
 
   throng.finish(failed());
   await until(page, "#link", "the run has ended");
-  await until(page, "#verdict", "fail: 1 of 3 thresholds met");
+  await until(page, "#verdict", "fail: 2 of 3 thresholds failed");
   assert.equal(await page.locator(".controls").count(), 0);
   const connects = throng.connects;
   throng.drop();

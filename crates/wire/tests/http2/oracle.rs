@@ -1,6 +1,6 @@
 //! Against the crate h2, in both roles: generated requests and responses, with all that SETTINGS can change.
 
-use std::{collections::BTreeMap, pin::pin};
+use std::{collections::BTreeMap, pin::pin, time::Duration};
 
 use futures_util::future::{Either, join, select};
 use h2::{client, server};
@@ -78,6 +78,9 @@ struct Ours {
     late: &'static [u8],
     streams: BTreeMap<u32, Kept>,
     out: Vec<u8>,
+    /// The other side's SETTINGS have come. Bodies wait for them: where h2 lowers the window below what came before, it
+    /// raises it again only when more comes.
+    is_open: bool,
 }
 
 /// What is kept of an exchange.
@@ -104,6 +107,7 @@ impl Ours {
             late,
             streams: BTreeMap::new(),
             out: preface.to_vec(),
+            is_open: false,
         }
     }
 
@@ -186,7 +190,10 @@ impl Ours {
     fn hear(&mut self, id: u32, event: Event<'_>) -> Option<Stream> {
         let kept = if id == 0 { &mut Kept::default() } else { self.streams.entry(id).or_default() };
         match event {
-            Event::Opened | Event::Settings => self.out.extend_from_slice(SETTINGS_ACK),
+            Event::Opened | Event::Settings => {
+                self.is_open = true;
+                self.out.extend_from_slice(SETTINGS_ACK);
+            }
             Event::SettingsAcked => self.table = None,
             Event::TableNeeded => {
                 (self.table, self.has_needed_table) = (Some(Table::new()), true);
@@ -217,7 +224,7 @@ impl Ours {
     }
 
     fn send_bodies(&mut self) {
-        for kept in self.streams.values_mut() {
+        for kept in self.streams.values_mut().filter(|_| self.is_open) {
             let (Some(stream), Some((body, at, has_trailers))) = (&mut kept.stream, &mut kept.to_send) else {
                 continue;
             };
@@ -332,7 +339,12 @@ async fn serve(io: DuplexStream, settings: Settings, exchanges: Vec<Exchange>) {
 }
 
 fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().build().expect("a runtime")
+    tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime")
+}
+
+/// What both ends come to, unless each waits for the other.
+async fn within<F: Future>(both: F) -> F::Output {
+    tokio::time::timeout(Duration::from_secs(30), both).await.expect("neither end waits for the other")
 }
 
 proptest! {
@@ -355,7 +367,7 @@ proptest! {
                 }
                 connection.abort();
             };
-            join(ours, theirs).await.0
+            within(join(ours, theirs)).await.0
         });
         for ((_, kept), exchange) in kept.iter().zip(&exchanges) {
             prop_assert_eq!(&kept.head, &format!("POST h.example {}", exchange.path));
@@ -382,7 +394,7 @@ proptest! {
                 ours.streams.insert(stream.id(), kept);
             }
             let theirs = tokio::spawn(serve(theirs, settings, exchanges.clone()));
-            let kept = ours.run(exchanges.len(), &exchanges, |_| {}).await;
+            let kept = within(ours.run(exchanges.len(), &exchanges, |_| {})).await;
             theirs.abort();
             kept
         });

@@ -82,7 +82,7 @@ fn the_rate_of_handshakes_that_a_target_takes_is_found() {
     let files = self_signed(&folder("secured-find"), ECDSA);
     let server = Server::announcing("port ", program(PYTHON, &["-c", SLOW, &files.cert, &files.key]));
     let url = format!("https://{}/", server.address);
-    let args = ["--by", "arrival", "--max", "40", "-k", "-d", "2s", "--timeout", "1s", "--probe", "1/s"];
+    let args = ["--by", "arrival", "--max", "40", "-k", "-d", "2s", "--timeout", "600ms", "--probe", "1/s"];
     // How late throng is on a busy machine does not matter here.
     let args = [&args[..], &["--threshold", "faults == 0"]].concat();
     let ended = Program::start(&[&["find", &url, "--json", "-"][..], &args].concat())
