@@ -36,7 +36,7 @@ struct Exchange {
 
 fn settings() -> impl Strategy<Value = Settings> {
     let table = prop_oneof![Just(4096), Just(0), 0..8192u32];
-    (0..100_000u32, 16_384..70_000u32, table, 50..20_000usize)
+    (1..100_000u32, 16_384..70_000u32, table, 50..20_000usize)
         .prop_map(|(window, max_frame, table, pipe)| Settings { window, max_frame, table, pipe })
 }
 
