@@ -86,7 +86,8 @@ fn units_of(n: u64) -> String {
 #[test]
 fn a_failed_latency_threshold() {
     let server = Serving::start(&["--threads", "1"]);
-    let args = ["-c", "4", "-d", "500ms", "--think", "5ms", "--threshold", "latency.p99 < 1ns"];
+    let args =
+        ["-c", "4", "-d", "500ms", "--think", "5ms", "--threshold", "latency.p99 < 1ns", "--max-lag", "10s"];
     let (ended, s) = run(&server.url("/"), &args);
     let shown = s.at("thresholds")[0]["shown"].as_str().unwrap().to_owned();
     assert!(shown.ends_with(" µs") || shown.ends_with(" ms"), "{shown}");
