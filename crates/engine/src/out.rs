@@ -50,26 +50,12 @@ impl<I: Io> Writer<'_, I> {
     /// Sends what `fill` writes into `room` bytes; `fill` returns how many.
     pub(crate) fn send(&mut self, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) {
         let Writer { cx, k, layer, sent } = self;
-        match layer {
-            None => cx.send(*k, room, |out| {
-                let length = fill(out);
-                **sent += length as u64;
-                length
-            }),
-            Some(layer) => **sent += layer.send(cx, *k, room, fill) as u64,
-        }
+        **sent += net::send(layer.as_deref_mut(), cx, *k, room, fill) as u64;
     }
 
     /// Sends bytes that live as long as the program; without a copy if there is no layer.
     pub(crate) fn send_static(&mut self, bytes: &'static [u8]) {
-        if self.layer.is_none() {
-            self.cx.send_static(self.k, bytes);
-            *self.sent += bytes.len() as u64;
-        } else {
-            self.send(bytes.len(), |out| {
-                out.copy_from_slice(bytes);
-                bytes.len()
-            });
-        }
+        let Writer { cx, k, layer, sent } = self;
+        **sent += net::send_static(layer.as_deref_mut(), cx, *k, bytes) as u64;
     }
 }

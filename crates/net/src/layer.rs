@@ -84,6 +84,43 @@ pub struct Layered<E> {
     scratch: Vec<u8>,
 }
 
+/// Sends what `fill` writes into `room` bytes, through the layer where there is one; `fill` returns how many, and this how many
+/// bytes leave.
+pub fn send<E, I: Io>(
+    layer: Option<&mut Layered<E>>,
+    cx: &mut Cx<I>,
+    k: Key,
+    room: usize,
+    fill: impl FnOnce(&mut [u8]) -> usize,
+) -> usize {
+    if let Some(layer) = layer {
+        return layer.send(cx, k, room, fill);
+    }
+    let mut sent = 0;
+    cx.send(k, room, |out| {
+        sent = fill(out);
+        sent
+    });
+    sent
+}
+
+/// Sends bytes that live as long as the program; without a copy if there is no layer. Returns how many bytes leave.
+pub fn send_static<E, I: Io>(
+    layer: Option<&mut Layered<E>>,
+    cx: &mut Cx<I>,
+    k: Key,
+    bytes: &'static [u8],
+) -> usize {
+    let Some(layer) = layer else {
+        cx.send_static(k, bytes);
+        return bytes.len();
+    };
+    layer.send(cx, k, bytes.len(), |out| {
+        out.copy_from_slice(bytes);
+        bytes.len()
+    })
+}
+
 impl<E> Layered<E> {
     /// Nothing is kept yet.
     pub fn new(layer: Box<dyn Layer<Error = E>>) -> Layered<E> {

@@ -19,30 +19,12 @@ impl Out {
         room: usize,
         fill: impl FnOnce(&mut [u8]) -> usize,
     ) {
-        let sent = match &mut self.layer {
-            Some(layer) => layer.send(cx, k, room, fill),
-            None => {
-                let mut sent = 0;
-                cx.send(k, room, |out| {
-                    sent = fill(out);
-                    sent
-                });
-                sent
-            }
-        };
-        self.sent += sent as u64;
+        self.sent += net::send(self.layer.as_deref_mut(), cx, k, room, fill) as u64;
     }
 
     /// Sends bytes that live as long as the program; without a copy if there is no layer.
     pub(crate) fn send_static<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, bytes: &'static [u8]) {
-        if self.layer.is_some() {
-            return self.send(cx, k, bytes.len(), |out| {
-                out.copy_from_slice(bytes);
-                bytes.len()
-            });
-        }
-        cx.send_static(k, bytes);
-        self.sent += bytes.len() as u64;
+        self.sent += net::send_static(self.layer.as_deref_mut(), cx, k, bytes) as u64;
     }
 
     /// Closes a connection once what was sent has left.

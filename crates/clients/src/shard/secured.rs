@@ -85,7 +85,7 @@ impl ClientShard {
         input: &mut [u8],
     ) -> usize {
         let (target, mut used) = (self.client(number).target.clone(), 0);
-        while self.clients.get(&number).is_some_and(|client| client.key == Some(k)) {
+        while self.is_on(number, k) {
             let Some(layered) = self.layers.of(&target) else { break };
             match layered.layer.handle_bytes(k.index, &mut input[used..]) {
                 Ok(Unsealed::More(n)) => {
@@ -114,6 +114,11 @@ impl ClientShard {
         input.len()
     }
 
+    /// Whether this connection is still the client's.
+    fn is_on(&self, number: u32, k: Key) -> bool {
+        self.clients.get(&number).is_some_and(|client| client.key == Some(k))
+    }
+
     /// TLS is open: the WebSocket is next.
     fn secured<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u32, resumed: bool) {
         let now = cx.now();
@@ -130,7 +135,7 @@ impl ClientShard {
         let leftover = self.layers.of(&target).and_then(|layered| layered.take_leftover(k.index, bytes));
         let bytes = leftover.as_deref().unwrap_or(bytes);
         let used = self.read(cx, k, number, bytes);
-        let is_there = self.clients.get(&number).is_some_and(|client| client.key == Some(k));
+        let is_there = self.is_on(number, k);
         if let Some(layered) = self.layers.of(&target).filter(|_| is_there) {
             layered.leave(k.index, &bytes[used..]);
         }
@@ -145,17 +150,7 @@ impl ClientShard {
         fill: impl FnOnce(&mut [u8]) -> usize,
     ) {
         let target = self.client(self.number(k)).target.clone();
-        let sent = match self.layers.of(&target) {
-            Some(layered) => layered.send(cx, k, room, fill),
-            None => {
-                let mut sent = 0;
-                cx.send(k, room, |out| {
-                    sent = fill(out);
-                    sent
-                });
-                sent
-            }
-        };
+        let sent = net::send(self.layers.of(&target), cx, k, room, fill);
         self.tick.counts.bytes_out += sent as u64;
     }
 }
