@@ -23,6 +23,8 @@ const VERBS: &[&str] = &["web", "labs"];
 const LONG: &[&str] = &["run/simulation", "run/million", "run/ten_million", "run/allocations"];
 /// No more timed tests than this are run again: more fail because of what was changed, not for want of a processor.
 const AGAIN: usize = 12;
+/// How often, at most: what is wrong fails each time, what came late on a machine that others use too does not.
+const ATTEMPTS: usize = 3;
 
 /// What a build made.
 pub(crate) struct Built {
@@ -136,7 +138,7 @@ struct Failed {
 }
 
 /// Runs all tests, the browser's and the labs; prints a line for each job that has passed, and the output of one that has not.
-/// A few timed tests that fail run once more, alone; those that pass then are named.
+/// A few timed tests that fail run again, alone; those that pass then are named.
 ///
 /// # Errors
 /// The names of jobs that failed.
@@ -192,21 +194,29 @@ fn run_lanes(lanes: Vec<Vec<Job>>, throng: Option<&Path>) -> Vec<Failed> {
     })
 }
 
-/// Runs timed tests that failed once more, one at a time, unless they are so many that it is not for want of a processor; what
-/// failed again, and what was not run again.
+/// Runs timed tests that failed again, one at a time, until they pass or have failed [`ATTEMPTS`] times, unless they are so many
+/// that it is not for want of a processor; what failed each time, and what was not run again.
 fn again(failed: Vec<Failed>, throng: Option<&Path>) -> Vec<Failed> {
     let count: usize = failed.iter().map(|failed| failed.tests.len().max(1)).sum();
     let passes_alone = |Failed { job, tests }: &Failed| {
         if !job.is_timed || count > AGAIN {
             return false;
         }
-        let alone = finish(&job.name, job.command(tests, throng));
-        match &alone {
-            Ok(()) if tests.is_empty() => println!("{}: failed beside others, passed alone", job.name),
-            Ok(()) => println!("{}: failed beside others, passed alone: {}", job.name, tests.join(", ")),
-            Err(error) => println!("{error:#}"),
+        let mut left = tests.clone();
+        for _ in 0..ATTEMPTS {
+            match finish(&job.name, job.command(&left, throng)) {
+                Ok(()) => {
+                    let which = if tests.is_empty() { "all of it" } else { &tests.join(", ") };
+                    println!("{}: failed beside others, passed alone: {which}", job.name);
+                    return true;
+                }
+                Err(error) => {
+                    left = failed_tests(&format!("{error:#}"));
+                    println!("{error:#}");
+                }
+            }
         }
-        alone.is_ok()
+        false
     };
     failed.into_iter().filter(|failed| !passes_alone(failed)).collect()
 }
@@ -355,12 +365,30 @@ mod tests {
         assert_eq!(tests(&lines, "error: signal: 6, SIGABRT"), none);
     }
 
+    #[test]
+    fn a_timed_test_that_fails_alone_too_has_two_more_attempts() {
+        let folder = std::env::temp_dir().join(format!("throng-suite-{}", std::process::id()));
+        let runs = |passes_at: usize| {
+            let _ = std::fs::remove_dir_all(&folder);
+            std::fs::create_dir(&folder).unwrap();
+            let script = format!(
+                "touch {0}/$$; [ $(ls {0} | wc -l) = {passes_at} ] && exit; echo test c ... FAILED; \
+                 echo 'test result: FAILED. 0 passed; 1 failed;'; exit 1",
+                folder.display()
+            );
+            let failed = again(run_lanes(vec![vec![shell("timed", &script, true)]], None), None);
+            (failed.len(), std::fs::read_dir(&folder).unwrap().count())
+        };
+        assert_eq!((runs(2), runs(4), runs(5)), ((0, 2), (0, 4), (1, 4)));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
     /// Fails unless it is run for certain tests alone.
     const CROWDED: &str = "[ $1 ] && [ $RUST_TEST_THREADS = 1 ] && exit; echo test a::b ... ok; \
         echo test c ... FAILED; echo 'test result: FAILED. 1 passed; 1 failed;'; exit 1";
 
     #[test]
-    fn a_timed_test_that_fails_runs_once_more_alone() {
+    fn a_timed_test_that_fails_runs_again_alone() {
         let run = |script: &str, is_timed: bool| {
             let failed = run_lanes(vec![vec![shell("timed", script, is_timed)]], None);
             assert_eq!(failed.iter().map(|failed| failed.tests.clone()).collect::<Vec<_>>(), [["c"]]);

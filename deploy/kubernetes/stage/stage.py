@@ -24,12 +24,11 @@ class Stage:
         self.cluster, self.folder = cluster, pathlib.Path(folder)
         self.target = None
 
-    def serve(self):
-        """The reference server, where pods reach it."""
-        server = subprocess.Popen([THRONG, "serve", "--listen", "10.99.0.1:0", "--threads", "1"], stdout=subprocess.PIPE, text=True)
+    def serve(self, *words):
+        """The URL of a reference server, where pods reach it."""
+        server = subprocess.Popen([THRONG, "serve", "--listen", "10.99.0.1:0", "--threads", "1", *words], stdout=subprocess.PIPE, text=True)
         line = server.stdout.readline()
-        self.target = "http://" + line.split("://")[1].split()[0].rstrip("/")
-        print(f"target {self.target}", flush=True)
+        return "http://" + line.split("://")[1].split()[0].rstrip("/")
 
     def namespace(self, name):
         """A namespace in which the user may do what `role.yaml` says, and pods no more than the policy `restricted` allows."""
@@ -44,13 +43,13 @@ class Stage:
             assert made["kind"] == thing["kind"], made
         until("a service account", lambda: self.cluster.get(f"/api/v1/namespaces/{name}/serviceaccounts/default").get("kind") == "ServiceAccount")
 
-    def run(self, namespace, settings, *words, token=USER, target=None):
-        """`throng run` as the user, its output in files."""
+    def run(self, namespace, settings, *words, token=USER, target=None, verb="run"):
+        """`throng run` or another verb as the user, its output in files."""
         config = self.cluster.kubeconfig(f"{namespace}-{token}", token, namespace)
         out, err = (self.folder / f"{namespace}.{end}" for end in ("json", "err"))
         environment = {**os.environ, "KUBECONFIG": str(config), "XDG_DATA_HOME": str(self.folder / "data")}
         fleet = f"k8s?{settings}" if settings else "k8s"
-        line = [THRONG, "run", target or self.target + "/", "--fleet", fleet, "--live", "line", "--json", "-", *words]
+        line = [THRONG, verb, target or self.target + "/", "--fleet", fleet, "--live", "line", "--json", "-", *words]
         run = subprocess.Popen(line, env=environment, stdout=open(out, "w"), stderr=open(err, "w"), stdin=subprocess.DEVNULL)
         run.out, run.err = out, err
         return run
@@ -95,6 +94,20 @@ def whole_path(stage):
     assert held == {pod["metadata"]["name"]: 100 for pod in pods}, "agents have the names of their pods"
     assert "3 of 3 agents have joined" in text, text
     stage.gone("whole")
+
+
+def searched(stage):
+    """A search launches its agents once, and finds what the target holds."""
+    stage.namespace("searched")
+    limited = stage.serve("--max-open", "150")
+    search = stage.run("searched", "cpu=1", "--agents", "2", "--max", "400", "-d", "1s", "--threshold", "held >= 99.9%", target=limited + "/", verb="find")
+    text = ended(search, 0)
+    assert "2 of 2 agents have joined" in text, text
+    found = json.loads(search.out.read_text())
+    assert found["outcome"] == "found" and found["limit"]["side"] == "target", found
+    # The probe of each agent has connections of its own.
+    assert 130 <= found["max"] <= 150 and len(found["curve"]) >= 4, found
+    stage.gone("searched")
 
 
 def by_name(stage):
@@ -178,8 +191,9 @@ def main():
     cluster.start()
     print("the control plane is up", flush=True)
     stage = Stage(cluster, folder)
-    stage.serve()
-    parts = [deployed.accepted, whole_path, by_name, interrupted, refused, deployed.manifests_run, deployed.chart_runs, killed]
+    stage.target = stage.serve()
+    print(f"target {stage.target}", flush=True)
+    parts = [deployed.accepted, whole_path, searched, by_name, interrupted, refused, deployed.manifests_run, deployed.chart_runs, killed]
     if len(sys.argv) > 3:
         parts = [part for part in parts if part.__name__ in sys.argv[3:]]
     for part in parts:

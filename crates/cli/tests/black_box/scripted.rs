@@ -78,8 +78,8 @@ impl Scripted {
                     return;
                 }
                 its_log.peers.lock().unwrap().push(peer);
-                let (log, script) = (its_log.clone(), script.clone());
-                std::thread::spawn(move || script(&mut Peer::new(stream, log)));
+                let (log, script, number) = (its_log.clone(), script.clone(), its_log.accepted());
+                std::thread::spawn(move || script(&mut Peer::new(stream, number, log)));
             }
         });
         Scripted { address, log, stop, thread: Some(thread) }
@@ -103,14 +103,16 @@ impl Drop for Scripted {
 pub(crate) struct Peer {
     stream: TcpStream,
     unread: Vec<u8>,
+    /// From 1, in the order in which they were accepted.
+    pub(crate) number: u64,
     pub(crate) log: Arc<Log>,
 }
 
 impl Peer {
-    fn new(stream: TcpStream, log: Arc<Log>) -> Peer {
+    fn new(stream: TcpStream, number: u64, log: Arc<Log>) -> Peer {
         stream.set_read_timeout(Some(SILENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
-        Peer { stream, unread: Vec::new(), log }
+        Peer { stream, unread: Vec::new(), number, log }
     }
 
     /// The next request's head; none if the peer has closed.
