@@ -38,43 +38,44 @@ pub const REGION: usize = 16 * 1024;
 /// request than 128; more costs more again.
 pub const REGIONS: usize = 512;
 /// Regions that one receive may fill, for a connection that has filled one before: a bulk transfer. With 16, one over TLS costs a fifth
-/// less CPU a byte than with 4; but what a program leaves over may pass its limit by as much.
-const MOST_REGIONS: usize = 8;
+/// less CPU a byte than with 4.
+const MOST_REGIONS: usize = 16;
+/// The same where the program answers: what it leaves over while a peer does not read may pass its limit by as much.
+const MOST_TO_ANSWER: usize = 8;
 /// Regions that the bulk transfers of a turn share: a megabyte stays in a processor's cache until it is read.
 const BULK_REGIONS: usize = 64;
-
-/// How many regions a receive of a bulk transfer may fill in a turn with this many readable connections.
-pub(crate) fn bulk_regions(readable: usize) -> u16 {
-    (BULK_REGIONS / readable.max(1)).clamp(1, MOST_REGIONS) as u16
-}
 
 /// One turn's output; a send is never larger, but for bytes that live as long as the program.
 pub const OUT_BYTES: usize = 1024 * 1024;
 
 /// Where one turn's input lands: [`REGIONS`] regions of [`REGION`] bytes, shared by all connections of the shard,
 /// so that an idle connection owns no buffer.
-pub struct Scratch(Box<[u8]>);
+pub struct Scratch {
+    bytes: Box<[u8]>,
+    /// Regions that one receive may fill.
+    most: usize,
+}
 
 impl Scratch {
-    /// Reserved here, touched as far as input comes.
-    pub fn new() -> Scratch {
-        Scratch(vec![0; REGION * REGIONS].into_boxed_slice())
+    /// Reserved here, touched as far as input comes. `answers`: the program waits for peers that do not read.
+    pub fn new(answers: bool) -> Scratch {
+        let most = if answers { MOST_TO_ANSWER } else { MOST_REGIONS };
+        Scratch { bytes: vec![0; REGION * REGIONS].into_boxed_slice(), most }
+    }
+
+    /// How many regions a receive of a bulk transfer may fill in a turn with this many readable connections.
+    pub(crate) fn bulk_regions(&self, readable: usize) -> u16 {
+        (BULK_REGIONS / readable.max(1)).clamp(1, self.most) as u16
     }
 
     /// The bytes of a [`What::Bytes`] of this turn.
     pub fn bytes(&mut self, region: u16, len: u32) -> &mut [u8] {
-        &mut self.0[usize::from(region) * REGION..][..len as usize]
+        &mut self.bytes[usize::from(region) * REGION..][..len as usize]
     }
 
     /// This many regions, from `region` on.
     pub(crate) fn regions(&mut self, region: u16, count: u16) -> &mut [u8] {
-        &mut self.0[usize::from(region) * REGION..][..usize::from(count) * REGION]
-    }
-}
-
-impl Default for Scratch {
-    fn default() -> Self {
-        Scratch::new()
+        &mut self.bytes[usize::from(region) * REGION..][..usize::from(count) * REGION]
     }
 }
 

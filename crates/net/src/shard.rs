@@ -61,7 +61,7 @@ impl<I: Io, P: Program> Shard<I, P> {
     pub fn new(io: I, limit: u32, program: P) -> Self {
         let cx = Cx::new(io, limit);
         let left_at = cx.now;
-        Shard { cx, program, scratch: Scratch::new(), pace_at: Nanos::ZERO, left_at }
+        Shard { cx, program, scratch: Scratch::new(P::ANSWERS), pace_at: Nanos::ZERO, left_at }
     }
 
     /// The program, for inspection between turns.

@@ -22,7 +22,7 @@ use rustix::{
 use units::{Clock, Nanos};
 
 use self::{poll::Poll, send::BlockedSend};
-use super::{Close, Done, Gone, Io, OUT_BYTES, REGION, REGIONS, Scratch, What, bulk_regions, socket};
+use super::{Close, Done, Gone, Io, OUT_BYTES, REGION, REGIONS, Scratch, What, socket};
 use crate::{machine::SharedListener, slab::Key};
 
 mod open;
@@ -210,7 +210,7 @@ impl Epoll {
     /// Receives from up to [`REGIONS`] readable connections into the scratch.
     fn receive(&mut self, scratch: &mut Scratch) {
         let mut region = 0;
-        let bulk = bulk_regions(self.readable.len());
+        let bulk = scratch.bulk_regions(self.readable.len());
         for _ in 0..self.readable.len().min(REGIONS) {
             let k = self.readable.pop_front().expect("as many as were counted");
             if !self.is_current(k) {

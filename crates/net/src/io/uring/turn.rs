@@ -5,7 +5,7 @@ use units::Nanos;
 
 use super::{BULK, HELD, LISTED, Mode, Op, Uring, ring::Ring, user_data};
 use crate::{
-    io::{REGIONS, Scratch, bulk_regions},
+    io::{REGIONS, Scratch},
     machine::timespec,
     slab::Key,
 };
@@ -17,7 +17,7 @@ impl Uring {
     /// Receives from up to [`REGIONS`] readable connections into the scratch.
     pub(super) fn receive(&mut self, scratch: &mut Scratch) {
         let mut region = 0;
-        self.bulk = bulk_regions(self.readable.len());
+        self.bulk = scratch.bulk_regions(self.readable.len());
         for _ in 0..self.readable.len().min(REGIONS) {
             let k = self.readable.pop_front().expect("as many as were counted");
             if !self.is_current(k) {
