@@ -13,7 +13,7 @@ type Lane = &'static [(&'static str, usize)];
 /// What mostly waits for sockets, timers and other processes. Lanes run side by side.
 const LANES: &[Lane] = &[
     // A fleet's tests mostly wait.
-    &[("cli/black_box", 2), ("net/peers", 1), ("cli/fleet", 1)],
+    &[("cli/black_box", 2), ("net/peers", 1), ("cli/fleet", 2)],
     &[("cli/interop", 1), ("web", 1)],
     &[("labs", 1), ("cli/audit", 1)],
 ];

@@ -167,6 +167,9 @@ pub fn find<S: WorkerSource>(
             }
             Err(refusal) => return Err(refusal),
         }
+        if known.has_ended() && steps.is_target_gone() {
+            known.search.fail_for_good();
+        }
         if known.search.step().is_some() {
             steps.settle(load, known.search.passed().unwrap_or(least));
         }
@@ -228,6 +231,12 @@ impl Known {
         } else {
             self.search.learn(StepResult::Badly(sustained))
         }
+    }
+
+    /// Whether the target's process may have ended in the last step.
+    fn has_ended(&self) -> bool {
+        let failed = self.curve.last().is_some_and(|point| !point.pass);
+        failed && self.limit.as_ref().is_some_and(judge::may_have_ended)
     }
 
     /// `refused`: why this machine cannot reach the requested load.

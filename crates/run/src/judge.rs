@@ -23,7 +23,7 @@ mod thresholds;
 mod verdict;
 
 use evidence::{Evidence, Pattern};
-pub(crate) use limit::{is_nobody, ours::refused_here, weight};
+pub(crate) use limit::{is_nobody, may_have_ended, ours::refused_here, weight};
 use subject::Subject;
 
 /// The summary of a run.

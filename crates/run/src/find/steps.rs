@@ -1,7 +1,11 @@
 //! How a step is made. Connections held, and requests at a rate, go up and down on the same shards, and what is held stays
 //! held in between; arrivals and bursts begin with nothing each time.
 
-use std::time::Duration;
+use std::{
+    io::ErrorKind,
+    net::TcpStream,
+    time::{Duration, Instant},
+};
 
 use host::Root;
 use plan::Plan;
@@ -18,6 +22,10 @@ const SETTLE_EACH: Duration = Duration::from_micros(50);
 const MAX_WAITS: u32 = 20;
 /// This many surplus connections are the probe's.
 const OF_PROBES: u64 = 16;
+
+/// A target that has ended may be started again by whoever watches it: so long it is waited for, and dialled this often.
+const RESTARTS: Duration = Duration::from_secs(3);
+const REDIAL: Duration = Duration::from_millis(100);
 
 /// Makes the steps of a search.
 pub(super) struct Steps<'a, S: WorkerSource> {
@@ -117,6 +125,23 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
                 return;
             }
             std::thread::sleep(SETTLE);
+        }
+    }
+
+    /// Whether nothing listens at the target any more: then smaller loads show nothing about it, and thousands of refused dials
+    /// take their time.
+    pub(super) fn is_target_gone(&self) -> bool {
+        let Some(to) = self.plan.destinations().into_iter().next() else { return false };
+        let begin = Instant::now();
+        loop {
+            let dialled = TcpStream::connect_timeout(&to, RESTARTS);
+            if !dialled.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+                return false;
+            }
+            if begin.elapsed() >= RESTARTS || self.interrupt.is_set() {
+                return true;
+            }
+            std::thread::sleep(REDIAL);
         }
     }
 

@@ -171,6 +171,11 @@ pub(crate) fn is_nobody(limit: &Limit) -> bool {
     (limit.cause, limit.at_connections) == (Cause::Refused, 0)
 }
 
+/// Whether the target's process may have ended.
+pub(crate) fn may_have_ended(limit: &Limit) -> bool {
+    limit.side == Side::Target && matches!(limit.cause, Cause::Ended | Cause::Memory)
+}
+
 impl<'a> Case<'a> {
     fn known(&self) -> Option<Limit> {
         let found = ROWS.iter().filter_map(|(row, when)| Some((row(self)?, *when))).collect();
