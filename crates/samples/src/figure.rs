@@ -14,8 +14,8 @@ pub fn at<'a>(summary: &'a Value, path: &str) -> Option<&'a Value> {
 pub fn measured(summary: &Value, path: &str) -> Option<f64> {
     let (of, name) = path.rsplit_once('.').unwrap_or(("", path));
     let within = at(summary, of);
-    // An empty distribution has no other figures.
-    if name != "count" && within.is_some_and(|within| within["count"].as_u64() == Some(0)) {
+    // An empty distribution has no other figures. What a count is of has one where nothing was counted: no errors of 1,000.
+    if !["count", "of"].contains(&name) && within.is_some_and(|within| within["count"].as_u64() == Some(0)) {
         return None;
     }
     match within.and_then(|within| within.get(name)) {

@@ -9,9 +9,13 @@ pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<Threshol
     if thresholds.is_empty() {
         return Vec::new();
     }
-    let json = serde_json::to_value(summary).expect("a summary has only plain fields");
+    judge_json(thresholds, &serde_json::to_value(summary).expect("a summary has only plain fields"))
+}
+
+/// The same of a summary's JSON, or of as much of it as there is.
+pub(super) fn judge_json(thresholds: &[Threshold], json: &Value) -> Vec<ThresholdResult> {
     let judged = thresholds.iter().map(|threshold| {
-        let value = measured(threshold, &json);
+        let value = measured(threshold, json);
         let pass = value.is_some_and(|value| threshold.is_met_by(value));
         let shown = value.map_or(String::new(), |value| threshold.shown(value));
         ThresholdResult { expr: threshold.text.clone(), value, shown, pass }
@@ -44,6 +48,7 @@ mod tests {
         (s.requests.sent, s.requests.answered, s.requests.per_s) = (500, 400, 12_345.6);
         s.requests.status.extend([(200, 396), (503, 4)]);
         (s.latency_us.count, s.latency_us.p99) = (400, 150_000.5);
+        s.errors.of = 500;
         s.faults = vec![fault(Stage::Hold, Kind::Reset, 3), fault(Stage::Dial, Kind::Timeout, 4)];
         let threshold = Threshold::parse(expr, &[]).unwrap_or_else(|e| panic!("{e}"));
         let result = &judge(&[threshold], &s)[0];
@@ -57,6 +62,7 @@ mod tests {
         check("latency_us.p99 < 150000", (Some(150_000.5), false));
         check("faults == 0", (Some(7.0), false));
         check("faults <= 7", (Some(7.0), true));
+        check("errors < 1%", (Some(0.0), true));
         check("held >= 99.9%", (Some(99.9), true));
         check("held >= 99.91%", (Some(99.9), false));
         check("held >= 999", (Some(999.0), true));
