@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use samples::{AgentShare, Header, Latency, Samples, Sink, Tick};
+use samples::{AgentShare, Header, Latency, Phase, Samples, Sink, Tick};
 use units::{Bytes, Count, Nanos, percent};
 
 use crate::{
@@ -26,9 +26,11 @@ pub struct Line<W> {
     start: Option<Nanos>,
 }
 
-/// The latency to show: of full load; of the ramp, where that has not begun.
+/// The latency to show: of full load; of the ramp, where that has not begun. In a later ramp what is left over from full load
+/// may have had no response.
 pub(crate) fn latency(tick: &Tick) -> &Latency {
-    if tick.latency.is_empty() { &tick.ramp_latency } else { &tick.latency }
+    let is_ramp = tick.phase == Phase::Ramp && tick.latency.count() == 0;
+    if tick.latency.is_empty() || is_ramp { &tick.ramp_latency } else { &tick.latency }
 }
 
 impl<W: Write> Line<W> {

@@ -1,9 +1,13 @@
 //! The live view: a separate thread that draws the last second and reads keys. The run never waits for it.
 
+mod charts;
+mod compact;
 mod curve;
 mod figures;
+mod help;
 mod history;
 mod keys;
+mod lists;
 mod screen;
 mod tables;
 #[cfg(test)]
@@ -20,7 +24,7 @@ use std::{
 };
 
 use ratatui::backend::CrosstermBackend;
-use samples::{Command, Header, Samples, Sink, Summary, Tick};
+use samples::{Command, Header, Samples, Sink, Summary, ThresholdResult, Tick};
 use units::Clock;
 
 use crate::{line::Line, messages};
@@ -42,10 +46,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// A frame goes out as one write.
 const FRAME_BYTES: usize = 64 << 10;
 
+/// How the thresholds of the run stand after one more tick; without one, before the first.
+pub type Thresholds<'a> = Box<dyn FnMut(Option<&Tick>) -> Vec<ThresholdResult> + 'a>;
+
 /// The full-screen sink; takes the terminal when the run begins. After the run only its first and its last plain line, and the
 /// messages of the run, remain.
-#[derive(Default)]
-pub struct Terminal {
+pub struct Terminal<'a> {
+    thresholds: Thresholds<'a>,
     line: Line<Vec<u8>>,
     first_line: String,
     last_line: String,
@@ -61,7 +68,22 @@ struct Thread {
     done: Receiver<()>,
 }
 
-impl Terminal {
+impl<'a> Terminal<'a> {
+    /// Of a run that is about to begin.
+    pub fn new(thresholds: Thresholds<'a>) -> Terminal<'a> {
+        Terminal {
+            thresholds,
+            line: Line::default(),
+            first_line: String::new(),
+            last_line: String::new(),
+            figures: Figures::default(),
+            thread: None,
+            missed: 0,
+        }
+    }
+}
+
+impl Terminal<'_> {
     /// Whether there is a terminal for it.
     ///
     /// # Errors
@@ -70,12 +92,12 @@ impl Terminal {
         screen::can_be_drawn_on()
     }
 
-    /// Whether there is one, and room in it for all that is shown.
+    /// Whether there is one, and room in it, if only for the compact view.
     pub fn has_room() -> bool {
         screen::can_be_drawn_on().is_ok() && view::has_room(screen::size())
     }
 
-    fn start(header: &Header) -> io::Result<Thread> {
+    fn start(header: &Header, first: Second) -> io::Result<Thread> {
         let (seconds, next_second) = sync_channel(WAITING);
         let (sender, commands) = sync_channel(MAX_COMMANDS);
         let (finished, done) = sync_channel(1);
@@ -84,7 +106,7 @@ impl Terminal {
         let work = move || {
             // A terminal that cannot be written to does not disturb the run. Earlier messages are above.
             messages::flush_messages();
-            let _ = Watching::new(header, sender).and_then(|watching| watching.watch(&next_second));
+            let _ = Watching::new(header, first, sender).and_then(|watching| watching.watch(&next_second));
             let _ = finished.send(());
         };
         let started = thread::Builder::new().name("terminal".to_owned()).spawn(work);
@@ -108,12 +130,18 @@ impl Terminal {
     }
 }
 
-impl Sink for Terminal {
+impl Sink for Terminal<'_> {
     fn begin(&mut self, header: &Header) {
         self.line.begin(header);
         self.first_line = self.line.take();
         self.figures = Figures::of(header);
-        match Terminal::start(header) {
+        let first = Second {
+            wanted: header.connections,
+            progress: Some(0.0),
+            thresholds: (self.thresholds)(None),
+            ..Second::default()
+        };
+        match Terminal::start(header, first) {
             Ok(thread) => self.thread = Some(thread),
             Err(e) => {
                 messages::message(&format!("throng: no live view: {e}\n{}", self.first_line.trim_end()));
@@ -122,7 +150,8 @@ impl Sink for Terminal {
     }
 
     fn tick(&mut self, tick: &Tick, samples: &Samples) {
-        let second = self.figures.tick(tick, samples);
+        let thresholds = (self.thresholds)(Some(tick));
+        let second = self.figures.tick(tick, samples).map(|second| Second { thresholds, ..second });
         self.line.tick(tick, samples);
         let line = self.line.take();
         let Some(thread) = &self.thread else {
@@ -146,7 +175,7 @@ impl Sink for Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for Terminal<'_> {
     fn drop(&mut self) {
         self.end();
     }
@@ -165,12 +194,12 @@ struct Watching {
 }
 
 impl Watching {
-    fn new(header: Header, commands: SyncSender<Command>) -> io::Result<Watching> {
+    fn new(header: Header, first: Second, commands: SyncSender<Command>) -> io::Result<Watching> {
         let out = BufWriter::with_capacity(FRAME_BYTES, stderr());
         Ok(Watching {
             terminal: ratatui::Terminal::new(CrosstermBackend::new(out))?,
             clock: Clock::start(),
-            second: Second { wanted: header.connections, progress: Some(0.0), ..Second::default() },
+            second: first,
             header,
             history: History::new(),
             keys: Keys::default(),
@@ -202,7 +231,7 @@ impl Watching {
     }
 
     fn sees(&mut self, second: Second) -> bool {
-        self.history.push(Point { open: second.open, wanted: second.wanted });
+        self.history.push(Point::of(&second));
         self.keys.see(second.phase, self.clock.now());
         self.second = second;
         true
@@ -240,6 +269,7 @@ impl Watching {
                 held_messages: &held_messages.lines,
                 is_paused: keys.is_paused(),
                 is_ending: keys.is_ending(),
+                is_help: keys.is_help(),
             };
             terminal.draw(|frame| view::draw(&scene, frame.buffer_mut()))?;
             Ok(())

@@ -1,7 +1,7 @@
 """Runs a command in its own terminal: terminal.py WIDTH HEIGHT COMMAND...
 
-Standard input is typed there. Whenever the screen changes, all of it is printed in ASCII, after a form feed; first
-the command's process, as `pid N`. At the end, whether the terminal was restored; the exit status is the command's.
+Standard input is typed there; NUL and WIDTHxHEIGHT give it another size. Whenever the screen changes, all of it is printed in ASCII, after a form feed; first
+the command's process, as `pid N`. At the end, whether colours were used and whether the terminal was restored; the exit status is the command's.
 """
 import codecs, fcntl, os, pty, re, select, struct, sys, termios
 
@@ -12,7 +12,7 @@ PIECE = re.compile(r"\x1b\[([?0-9;]*)([A-Za-z])|\x1b.|([\s\S])")
 
 class Screen:
     def __init__(self):
-        self.main, self.other = [], None
+        self.main, self.other, self.colours = [], None, False
         self.clear()
 
     def clear(self):
@@ -28,6 +28,8 @@ class Screen:
             elif order in "hl" and numbers == "?1049":
                 self.other = order == "h" or None
                 self.clear()
+            elif order == "m":
+                self.colours |= bool(re.search(r"(^|;)([34][0-7]|[349]8|9[0-7])(;|$)", numbers))
             elif character and self.other and self.x < WIDTH and self.y < HEIGHT:
                 self.rows[self.y][self.x] = character
                 self.x += 1
@@ -61,7 +63,14 @@ while True:
     if 0 in ready:
         keys = os.read(0, 64)
         typing = [0] if keys else []
-        os.write(leader, keys)
+        size = re.fullmatch(rb"\0(\d+)x(\d+)", keys)
+        if size:
+            WIDTH, HEIGHT = int(size[1]), int(size[2])
+            # The kernel signals it to the foreground process group.
+            fcntl.ioctl(leader, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, WIDTH, 0, 0))
+            screen.clear()
+        else:
+            os.write(leader, keys)
     if leader in ready:
         screen.take(decoder.decode(os.read(leader, 65536)))
         show(screen.text())
@@ -71,5 +80,5 @@ while True:
         ended, code = os.waitpid(child, os.WNOHANG)
         status = os.waitstatus_to_exitcode(code) if ended else None
 is_restored = termios.tcgetattr(follower) == before and not screen.other
-show(screen.text() + ("\nrestored\n" if is_restored else "\nnot restored\n"))
+show(screen.text() + ("\nwith colours" if screen.colours else "\nwithout colours") + ("\nrestored\n" if is_restored else "\nnot restored\n"))
 sys.exit(status if status >= 0 else 128 - status)

@@ -22,12 +22,16 @@ struct InTerminal {
 
 impl InTerminal {
     fn start(size: [&str; 2], args: &[&str], json: &str, term: &str) -> InTerminal {
+        InTerminal::start_with(size, args, json, &[("TERM", term)])
+    }
+
+    fn start_with(size: [&str; 2], args: &[&str], json: &str, env: &[(&str, &str)]) -> InTerminal {
         let json = file(json);
         let command = throng(&[&["run"], args, &["--json", json.to_str().unwrap()]].concat());
         let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/black_box/terminal.py");
         let mut terminal = Command::new("python3");
         terminal.arg(driver).args(size).arg(command.get_program()).args(command.get_args());
-        terminal.stdin(Stdio::piped()).env("TERM", term).env_remove("COLUMNS");
+        terminal.stdin(Stdio::piped()).env_remove("COLUMNS").env_remove("NO_COLOR").envs(env.iter().copied());
         InTerminal { program: Program::from(terminal), json }
     }
 
@@ -165,6 +169,48 @@ fn q_stops_despite_a_short_timeout() {
     assert_eq!(summary.expect("it is written").at("asks")[0]["what"], "stopped");
 }
 
+#[test]
+fn another_size_while_it_runs_has_another_view_and_help_covers_it() {
+    let server = Serving::start(&["--threads", "1"]);
+    let args =
+        [&server.url("/")[..], "-c", "10", "-d", "forever", "--think", "20ms", "--threshold", "errors < 1%"];
+    let mut run = InTerminal::start(["60", "15"], &args, "sizes.json", "xterm");
+    // No line is longer than the terminal is wide, and each has its own row.
+    run.shows(&["\n open 10 of 10\n", "\n status   200 ", "thresholds  1 of 1 met", "? help"]);
+    run.program.types("\u{0}100x30");
+    run.shows(&[
+        " connections ",
+        " requests ",
+        " latency p99 ",
+        " errors ",
+        "accept queue",
+        "\n p pause    + more load",
+    ]);
+    run.program.types("?");
+    run.shows(&[" help ", "Ctrl-C       drain", "? close the help"]);
+    run.program.types("\u{1b}");
+    run.shows(&["accept queue", "q stop    ? help"]);
+    run.program.types("\u{0}40x10");
+    run.shows(&["\n open 10 of 10\n", "p + - d q ?"]);
+    run.program.types("\u{3}");
+    let (ended, screen, summary) = run.end();
+    assert_eq!(ended.status, Some(130), "{ended:?}");
+    assert!(screen.ends_with("\nwith colours\nrestored\n"), "{screen}");
+    assert_eq!(summary.expect("it is written").at("asks")[0]["what"], "drained");
+}
+
+#[test]
+fn no_color_has_none() {
+    let server = Serving::start(&["--threads", "1"]);
+    let args = [&server.url("/")[..], "-c", "10", "-d", "forever", "--think", "20ms"];
+    let env = [("TERM", "xterm"), ("NO_COLOR", "1")];
+    let mut run = InTerminal::start_with(USUAL, &args, "no-color.json", &env);
+    run.shows(&[" hold ", "open 10 of 10", " connections "]);
+    run.program.types("\u{3}");
+    let (_, screen, _) = run.end();
+    assert!(screen.ends_with("\nwithout colours\nrestored\n"), "{screen}");
+}
+
 /// Plain lines, even in a terminal.
 fn check_plain(size: [&str; 2], term: &str, name: &str) {
     let server = Serving::start(&["--threads", "1"]);
@@ -178,8 +224,8 @@ fn check_plain(size: [&str; 2], term: &str, name: &str) {
 #[test]
 fn auto_is_plain_where_a_view_has_no_place() {
     check_plain(USUAL, "dumb", "dumb.json");
-    check_plain(["71", "24"], "xterm", "narrow.json");
-    check_plain(["80", "19"], "xterm", "low.json");
+    check_plain(["23", "24"], "xterm", "narrow.json");
+    check_plain(["80", "5"], "xterm", "low.json");
 }
 
 #[test]

@@ -1,70 +1,49 @@
-//! The picture of a run: connections open, and wanted, over its time.
+//! A curve in cells of text: one column for each time, in eighths of a row.
 
 use ratatui::{
     buffer::Buffer,
     layout::{Position, Rect},
-    style::{Color, Style},
+    style::Style,
 };
-use units::{Count, Nanos};
 
-use super::{
-    history::{History, Point},
-    text::{QUIET, whole_seconds},
-};
+use super::text::QUIET;
 
 /// Eighths of a row, from nothing to all of it.
 const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+/// Upper ends of scales between two powers of ten.
+const STEPS: [f64; 11] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
 
-/// Fills the area: labels on the left, times in the last row.
-pub(crate) fn draw(history: &History, elapsed: Nanos, area: Rect, buffer: &mut Buffer) {
-    let top = history.top();
-    let label = Count(top).to_string();
-    let margin = label.len() as u16 + 2;
-    if area.height < 2 || area.width <= margin {
-        return;
-    }
-    let rows = area.height - 1;
-    let right = |buffer: &mut Buffer, row: u16, label: &str| {
-        let x = area.x + (margin - 1).saturating_sub(label.len() as u16);
-        buffer.set_string(x, area.y + row, label, QUIET);
-    };
-    right(buffer, rows - 1, "0");
-    if top > 0 {
-        right(buffer, 0, &label);
-    }
-    // Where half of the top is the lower edge of a row.
-    if rows.is_multiple_of(2) && rows >= 6 && top.is_multiple_of(2) && top > 0 {
-        right(buffer, rows / 2 - 1, &Count(top / 2).to_string());
-    }
-    let columns = history.columns(usize::from(area.width - margin));
-    for (x, point) in (area.x + margin..).zip(&columns) {
-        column(*point, top, Rect { x, y: area.y, width: 1, height: rows }, buffer);
-    }
-    let (last, until) = (area.y + rows, whole_seconds(elapsed));
-    let end = area.x + margin + columns.len() as u16;
-    buffer.set_string(area.x + margin, last, "0s", QUIET);
-    if columns.len() >= until.len() + 3 {
-        buffer.set_string(end - until.len() as u16, last, &until, QUIET);
+/// One column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Column {
+    /// None where there was nothing to measure.
+    pub(crate) value: Option<f64>,
+    /// Where a thin line goes, of what was planned.
+    pub(crate) line: Option<f64>,
+    /// Its colour.
+    pub(crate) style: Style,
+}
+
+/// Draws columns from the left into all rows of the area; `top` is at its upper edge.
+pub(crate) fn draw(columns: &[Column], top: f64, area: Rect, buffer: &mut Buffer) {
+    for (x, column) in (area.x..area.right()).zip(columns) {
+        draw_column(column, top, Rect { x, width: 1, ..area }, buffer);
     }
 }
 
-/// One column, from below: what is open, and a line where the plan is.
-fn column(point: Point, top: u64, area: Rect, buffer: &mut Buffer) {
-    let whole = u64::from(area.height) * 8;
+/// From below: the value, and a line where the plan is.
+fn draw_column(column: &Column, top: f64, area: Rect, buffer: &mut Buffer) {
+    let whole = f64::from(area.height) * 8.0;
     // Something is never shown as nothing.
-    let eighths = |n: u64| {
-        let height = (u128::from(n) * u128::from(whole) / u128::from(top.max(1))) as u64;
-        height.max(u64::from(n > 0))
-    };
-    let (open, wanted) = (eighths(point.open), eighths(point.wanted));
+    let eighths =
+        |n: f64| if n > 0.0 && top > 0.0 { (n / top * whole).min(whole).max(1.0) as u32 } else { 0 };
+    let (value, line) = (eighths(column.value.unwrap_or(0.0)), eighths(column.line.unwrap_or(0.0)));
     for row in 0..area.height {
-        let below = u64::from(row) * 8;
-        let filled = open.saturating_sub(below).min(8);
-        let (symbol, style) = match (filled, wanted.saturating_sub(below)) {
+        let below = u32::from(row) * 8;
+        let filled = value.saturating_sub(below).min(8);
+        let (symbol, style) = match (filled, line.saturating_sub(below)) {
             (0, line @ 1..=8) => (line_at(line), QUIET),
-            // More than the plan requires now.
-            (_, 0) => (EIGHTHS[filled as usize], Style::new().fg(Color::Yellow)),
-            _ => (EIGHTHS[filled as usize], Style::new().fg(Color::Cyan)),
+            _ => (EIGHTHS[filled as usize], column.style),
         };
         let at = Position { x: area.x, y: area.y + area.height - 1 - row };
         buffer[at].set_symbol(symbol).set_style(style);
@@ -72,10 +51,68 @@ fn column(point: Point, top: u64, area: Rect, buffer: &mut Buffer) {
 }
 
 /// A line this many eighths above the lower edge of a cell.
-fn line_at(eighths: u64) -> &'static str {
+fn line_at(eighths: u32) -> &'static str {
     match eighths {
         0..=2 => "▁",
         3..=5 => "─",
         _ => "▔",
+    }
+}
+
+/// The end of a scale that shows values up to this one, so that it rarely changes: 12,345 is shown up to 15,000.
+pub(crate) fn scale(most: f64) -> f64 {
+    if most <= 0.0 {
+        return 0.0;
+    }
+    let power = 10f64.powf(most.log10().floor());
+    let step = STEPS.iter().find(|step| most <= **step * power * (1.0 + 1e-9));
+    step.unwrap_or(&10.0) * power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scale_ends_at_a_round_number() {
+        for (most, expected) in [
+            (0.0, 0.0),
+            (1.0, 1.0),
+            (1.01, 1.2),
+            (12_345.0, 15_000.0),
+            (9.9e6, 1e7),
+            (0.3, 0.3),
+            (800.0, 800.0),
+        ] {
+            let end = scale(most);
+            assert!((end - expected).abs() <= expected * 1e-9, "{most}: {end}");
+        }
+    }
+
+    /// (values, top, rows) as drawn, the upper row first.
+    fn check(columns: &[(Option<f64>, Option<f64>)], top: f64, rows: u16, expected: &[&str]) {
+        let area = Rect::new(0, 0, columns.len() as u16, rows);
+        let mut buffer = Buffer::empty(area);
+        let columns: Vec<Column> =
+            columns.iter().map(|&(value, line)| Column { value, line, style: Style::new() }).collect();
+        draw(&columns, top, area, &mut buffer);
+        let row = |y| (0..area.width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+        assert_eq!((0..rows).map(row).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn heights_are_shares_of_the_top() {
+        let full = [0.0, 25.0, 50.0, 75.0, 100.0].map(|n| (Some(n), None));
+        check(&full, 100.0, 1, &[" ▂▄▆█"]);
+        check(&full, 100.0, 2, &["   ▄█", " ▄███"]);
+        // What is small is not nothing, and what is beyond the top ends there.
+        check(&[(Some(0.01), None), (None, None), (Some(300.0), None)], 100.0, 1, &["▁ █"]);
+        check(&[(Some(5.0), None)], 0.0, 1, &[" "]);
+        check(
+            &[(Some(0.0), Some(100.0)), (Some(100.0), Some(50.0)), (None, Some(50.0))],
+            100.0,
+            2,
+            &["▔█ ", " █▔"],
+        );
     }
 }

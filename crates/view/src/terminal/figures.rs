@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use samples::{AgentShare, Fault, Faults, Header, Latency, Phase, Samples, TargetSample, Tick};
+use samples::{
+    AgentShare, Fault, Faults, Header, Latency, Phase, Samples, TargetSample, ThresholdResult, Tick,
+};
 use units::Nanos;
 
 use crate::{
@@ -52,6 +54,12 @@ pub(crate) struct Second {
     pub(crate) own_memory: u64,
     /// The target's process, where it can be seen.
     pub(crate) target: Option<TargetSample>,
+    /// Faults and requests missed, in a second.
+    pub(crate) errors_per_s: f64,
+    /// Since the beginning, in their order.
+    pub(crate) statuses: Vec<StatusFigures>,
+    /// Each threshold against what was measured so far.
+    pub(crate) thresholds: Vec<ThresholdResult>,
     /// The agents of a fleet.
     pub(crate) agents: Option<Agents>,
     /// Each separately, if there are several.
@@ -97,6 +105,16 @@ pub(crate) struct PopulationFigures {
     pub(crate) faults: u64,
 }
 
+/// Responses with one status.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct StatusFigures {
+    pub(crate) status: u16,
+    /// Since the beginning.
+    pub(crate) count: u64,
+    /// In the last second, per second.
+    pub(crate) per_s: f64,
+}
+
 /// One kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FaultFigures {
@@ -121,6 +139,7 @@ pub(crate) struct Figures {
     has_tls: bool,
     faults: Faults,
     faults_of: Vec<u64>,
+    statuses: Vec<u64>,
 }
 
 impl Figures {
@@ -135,6 +154,8 @@ impl Figures {
     pub(crate) fn tick(&mut self, tick: &Tick, samples: &Samples) -> Option<Second> {
         let start = *self.start.get_or_insert(tick.from);
         self.faults.merge(&tick.faults);
+        self.statuses.resize(tick.status.len(), 0);
+        self.statuses.iter_mut().zip(&tick.status[..]).for_each(|(sum, n)| *sum += n);
         for (sum, population) in self.faults_of.iter_mut().zip(&tick.populations) {
             *sum += population.faults.total();
         }
@@ -174,6 +195,9 @@ impl Figures {
             own_cpu,
             own_memory,
             target: samples.target.clone(),
+            errors_per_s: per_s(tick.faults.total() + tick.counts.missed),
+            statuses: self.statuses(tick, period),
+            thresholds: Vec::new(),
             agents: Agents::of(&self.agents, tick),
             populations: self.populations(tick, period),
             faults: self.faults(tick),
@@ -201,6 +225,17 @@ impl Figures {
             faults,
         };
         tick.populations.iter().zip(&self.faults_of).map(figures).collect()
+    }
+
+    fn statuses(&self, tick: &Tick, period: f64) -> Vec<StatusFigures> {
+        let all = (0..).zip(&self.statuses).zip(&tick.status[..]);
+        let seen = all.filter(|((_, count), _)| **count > 0);
+        seen.map(|((status, count), recent)| StatusFigures {
+            status,
+            count: *count,
+            per_s: *recent as f64 / period,
+        })
+        .collect()
     }
 
     fn faults(&self, tick: &Tick) -> Vec<FaultFigures> {

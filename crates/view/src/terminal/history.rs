@@ -1,23 +1,64 @@
-//! The curve of a run, however long it lasts, in memory that does not grow.
+//! The curves of a run, however long it lasts, in memory that does not grow.
+
+use samples::Phase;
+use units::Nanos;
+
+use super::figures::Second;
 
 /// Maximum of points. A full history merges pairs: its resolution is at least half of the maximum, and higher than the
 /// width of a terminal.
 const MOST: usize = 1024;
-/// Maximum of columns per point, so that a run that has just started does not fill the picture.
-const WIDEST: usize = 4;
+/// A run that has just started fills this part of the width per second, so that its first second is no picture of its own.
+const FIRST: usize = 4;
 
-/// Connections at one time, or over some of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What the curves show of a second, or of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Point {
-    /// Open: the minimum, to show dips.
+    /// Seconds in it.
+    seconds: u32,
+    /// Connections open: the minimum, to show dips.
     pub(crate) open: u64,
     /// Wanted by the plan, at its end.
     pub(crate) wanted: u64,
+    /// Whether fewer were open than wanted while the load was held.
+    pub(crate) is_short: bool,
+    /// The sum of the rates of its seconds.
+    requests: f64,
+    /// The highest of its seconds; none without a response.
+    pub(crate) p99: Option<Nanos>,
+    /// The highest of its seconds.
+    pub(crate) errors_per_s: f64,
 }
 
 impl Point {
+    /// Of one second.
+    pub(crate) fn of(second: &Second) -> Point {
+        Point {
+            seconds: 1,
+            open: second.open,
+            wanted: second.wanted,
+            is_short: second.phase == Phase::Hold && second.open < second.wanted,
+            requests: second.requests_per_s,
+            p99: second.latency.map(|latency| latency.p99),
+            errors_per_s: second.errors_per_s,
+        }
+    }
+
+    /// The mean rate of responses.
+    pub(crate) fn requests_per_s(&self) -> f64 {
+        self.requests / f64::from(self.seconds.max(1))
+    }
+
     fn and(self, later: Point) -> Point {
-        Point { open: self.open.min(later.open), wanted: later.wanted }
+        Point {
+            seconds: self.seconds + later.seconds,
+            open: self.open.min(later.open),
+            wanted: later.wanted,
+            is_short: self.is_short || later.is_short,
+            requests: self.requests + later.requests,
+            p99: self.p99.max(later.p99),
+            errors_per_s: self.errors_per_s.max(later.errors_per_s),
+        }
     }
 }
 
@@ -44,39 +85,33 @@ impl History {
             return;
         }
         if self.points.len() == MOST {
-            self.points = together(&self.points, 2);
+            self.points = self.points.chunks(2).filter_map(together).collect();
             self.each *= 2;
         }
         self.points.push(point);
         self.last = 1;
     }
 
-    /// The whole run in at most this many columns, and more than half of them once it lasted long enough: each point takes
-    /// some columns, or each column takes some points, always a power of two, so that the picture rarely changes.
+    /// The whole run in just this many columns once it has lasted for some seconds: each point takes some columns, or each
+    /// column some points.
     pub(crate) fn columns(&self, width: usize) -> Vec<Point> {
-        if width == 0 {
-            return Vec::new();
-        }
-        let mut wide = WIDEST;
-        while wide > 1 && self.points.len() * wide > width {
-            wide /= 2;
-        }
-        let mut many = 1;
-        while self.points.len().div_ceil(many) > width {
-            many *= 2;
-        }
-        together(&self.points, many).into_iter().flat_map(|point| std::iter::repeat_n(point, wide)).collect()
+        let points = self.points.len();
+        let filled = width * points / points.max(FIRST);
+        let column = |x: usize| {
+            let (from, until) = (x * points / filled, (x + 1) * points / filled);
+            together(&self.points[from..until.max(from + 1)])
+        };
+        (0..filled).filter_map(column).collect()
     }
 
-    /// The most connections, open or wanted, of all of it.
-    pub(crate) fn top(&self) -> u64 {
-        self.points.iter().map(|point| point.open.max(point.wanted)).max().unwrap_or_default()
+    /// The highest of a figure, over all of it.
+    pub(crate) fn top(&self, figure: impl Fn(&Point) -> f64) -> f64 {
+        self.points.iter().map(figure).fold(0.0, f64::max)
     }
 }
 
-/// Merges groups of this size.
-fn together(points: &[Point], many: usize) -> Vec<Point> {
-    points.chunks(many).filter_map(|some| some.iter().copied().reduce(Point::and)).collect()
+fn together(points: &[Point]) -> Option<Point> {
+    points.iter().copied().reduce(Point::and)
 }
 
 #[cfg(test)]
@@ -85,7 +120,15 @@ mod tests {
 
     fn of(open: impl IntoIterator<Item = u64>) -> History {
         let mut history = History::new();
-        open.into_iter().for_each(|open| history.push(Point { open, wanted: 2 * open }));
+        let second = |open| Second {
+            open,
+            wanted: 2 * open,
+            requests_per_s: open as f64,
+            errors_per_s: open as f64,
+            phase: Phase::Hold,
+            ..Second::default()
+        };
+        open.into_iter().for_each(|open| history.push(Point::of(&second(open))));
         history
     }
 
@@ -96,23 +139,65 @@ mod tests {
     }
 
     #[test]
-    fn a_run_fills_the_width_as_it_grows() {
+    fn a_run_fills_the_width() {
         check([], 8, &[]);
-        check([5], 8, &[5, 5, 5, 5]);
-        check([5, 6], 8, &[5, 5, 5, 5, 6, 6, 6, 6]);
+        check([5], 8, &[5, 5]);
         check([5, 6, 7], 8, &[5, 5, 6, 6, 7, 7]);
-        check(1..=5, 8, &[1, 2, 3, 4, 5]);
+        check([5, 6, 7, 8], 8, &[5, 5, 6, 6, 7, 7, 8, 8]);
+        check(1..=5, 8, &[1, 1, 2, 2, 3, 4, 4, 5]);
         check(1..=8, 8, &[1, 2, 3, 4, 5, 6, 7, 8]);
-        check(1..=9, 8, &[1, 3, 5, 7, 9]);
-        check(1..=17, 8, &[1, 5, 9, 13, 17]);
+        check(1..=9, 8, &[1, 2, 3, 4, 5, 6, 7, 8]);
+        check(1..=17, 8, &[1, 3, 5, 7, 9, 11, 13, 15]);
         check(1..=3, 0, &[]);
+        for seconds in 4..500 {
+            assert_eq!(of(1..=seconds).columns(120).len(), 120);
+        }
+    }
+
+    /// (seconds, width, the mean rate and the highest of each column)
+    fn check_rates(open: &[u64], width: usize, expected: &[(f64, f64)]) {
+        let columns = of(open.iter().copied()).columns(width);
+        let rates: Vec<_> = columns.iter().map(|own| (own.requests_per_s(), own.errors_per_s)).collect();
+        assert_eq!(rates, expected);
+    }
+
+    #[test]
+    fn a_column_has_the_mean_of_requests_and_the_most_of_errors() {
+        check_rates(&[1, 2, 6, 3, 5, 10], 2, &[(3.0, 6.0), (6.0, 10.0)]);
+        check_rates(&[4, 8, 4, 8], 4, &[(4.0, 4.0), (8.0, 8.0), (4.0, 4.0), (8.0, 8.0)]);
+        // Pairs that were merged before weigh as much as their seconds.
+        let mut history = of([2; MOST]);
+        (0..MOST).for_each(|_| history.push(Point::of(&Second { requests_per_s: 4.0, ..Second::default() })));
+        let mean = history.columns(1)[0].requests_per_s();
+        assert!((mean - 3.0).abs() < 1e-9, "{mean}");
+    }
+
+    #[test]
+    fn a_slow_second_is_not_lost_and_a_silent_one_has_no_time() {
+        let latency = |ms: u64| {
+            let p99 = Nanos::from_millis(ms);
+            super::super::figures::Percentiles { p99, ..Default::default() }
+        };
+        let mut history = History::new();
+        for ms in [Some(3), None, Some(9), Some(1)] {
+            history.push(Point::of(&Second { latency: ms.map(latency), ..Second::default() }));
+        }
+        let p99 = |width| history.columns(width).iter().map(|own| own.p99).collect::<Vec<_>>();
+        assert_eq!(p99(2), [Some(Nanos::from_millis(3)), Some(Nanos::from_millis(9))]);
+        assert_eq!(p99(4)[1], None);
     }
 
     #[test]
     fn a_dip_is_not_lost() {
         check([9, 2, 9, 9, 9, 9, 9, 9, 9, 9], 5, &[2, 9, 9, 9, 9]);
-        let columns = of([9, 2]).columns(1);
-        assert_eq!(columns, [Point { open: 2, wanted: 4 }], "the plan is that of the end");
+        let mut history = of([9, 2, 9]);
+        history.push(Point { open: 4, wanted: 4, ..Point::default() });
+        let column = history.columns(1)[0];
+        assert_eq!(
+            (column.open, column.wanted, column.is_short),
+            (2, 4, true),
+            "the plan is that of the end"
+        );
     }
 
     #[test]
@@ -121,8 +206,7 @@ mod tests {
         let history = of((1..=100_000).map(second));
         assert!((MOST / 2..=MOST).contains(&history.points.len()), "{}", history.points.len());
         assert!(history.points.iter().any(|point| point.open == 1 && point.wanted > 100_000), "the dip");
-        assert_eq!(history.top(), 200_000);
-        let columns = history.columns(60);
-        assert!((31..=60).contains(&columns.len()), "{}", columns.len());
+        assert_eq!(history.top(|point| point.wanted as f64), 200_000.0);
+        assert_eq!(history.columns(60).len(), 60);
     }
 }

@@ -19,6 +19,8 @@ pub(crate) enum Key {
     Drain,
     /// `q` and Esc
     Quit,
+    /// `?`
+    Help,
     /// Ctrl-C: in raw mode a key as any other
     Interrupt,
 }
@@ -43,6 +45,7 @@ fn key(byte: u8) -> Option<Key> {
         b'-' => Some(Key::Less),
         b'd' | b'D' => Some(Key::Drain),
         b'q' | b'Q' => Some(Key::Quit),
+        b'?' | b'h' | b'H' => Some(Key::Help),
         CTRL_C => Some(Key::Interrupt),
         _ => None,
     }
@@ -54,6 +57,7 @@ pub(crate) struct Keys {
     is_paused: bool,
     is_ending: bool,
     is_stopping: bool,
+    is_help: bool,
     /// A key that waits for its second press, and until when.
     armed: Option<(Key, Nanos)>,
     /// The last command, and until when it is shown.
@@ -79,10 +83,21 @@ impl Keys {
         self.is_ending
     }
 
+    /// Whether the help is shown.
+    pub(crate) fn is_help(&self) -> bool {
+        self.is_help
+    }
+
     /// The commands to send.
     pub(crate) fn press(&mut self, key: Key, now: Nanos) -> Option<Command> {
         let is_second = self.armed.take().is_some_and(|(armed, until)| armed == key && now < until);
+        if key == Key::Help || self.is_help && key == Key::Quit {
+            self.is_help = !self.is_help;
+            return None;
+        }
         let command = match key {
+            // Above.
+            Key::Help => None,
             _ if self.is_stopping => None,
             Key::Interrupt if self.is_ending => Some(Command::Stop),
             Key::Interrupt => Some(Command::Drain),
@@ -146,6 +161,7 @@ mod tests {
             (b"\x1b", &[Key::Quit]),
             (b"\x1b[A", &[]),
             (b"\x1bOP", &[]),
+            (b"?hH", &[Key::Help, Key::Help, Key::Help]),
             (b"x\n \xff", &[]),
             (b"", &[]),
         ] {
@@ -200,6 +216,21 @@ mod tests {
             (b"p", 2, Some(Command::Pause)),
             (b"d", 2, None),
         ]);
+    }
+
+    #[test]
+    fn help_opens_and_closes_and_is_no_command() {
+        let keys = check(&[(b"?", 1, None)]);
+        assert!(keys.is_help());
+        assert!(!check(&[(b"?", 1, None), (b"?", 2, None)]).is_help());
+        // What closes the help does not arm the end of the run.
+        let keys =
+            check(&[(b"?", 1, None), (b"\x1b", 2, None), (b"q", 2, None), (b"q", 2, Some(Command::Stop))]);
+        assert!(!keys.is_help());
+        // All other keys mean what they always do.
+        let keys =
+            check(&[(b"?", 1, None), (b"p", 2, Some(Command::Pause)), (b"\x03", 3, Some(Command::Drain))]);
+        assert!(keys.is_help() && keys.is_ending());
     }
 
     #[test]

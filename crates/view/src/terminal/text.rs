@@ -1,7 +1,7 @@
 //! The format of figures in columns.
 
 use ratatui::{
-    style::{Modifier, Style},
+    style::{Color, Modifier, Style},
     text::Span,
 };
 use units::{Bytes, Count, Nanos};
@@ -10,6 +10,15 @@ use units::{Bytes, Count, Nanos};
 pub(crate) const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
 /// What is to be seen first.
 pub(crate) const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
+
+/// What ought not to be.
+pub(crate) const BAD: Style = Style::new().fg(Color::Red);
+/// What is as it ought to be.
+pub(crate) const GOOD: Style = Style::new().fg(Color::Green);
+/// What deserves a look.
+pub(crate) const DOUBT: Style = Style::new().fg(Color::Yellow);
+/// Columns of the first word of each line.
+pub(crate) const NAME: usize = 9;
 
 pub(crate) fn quiet(text: impl Into<String>) -> Span<'static> {
     Span::styled(text.into(), QUIET)
@@ -73,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_load_that_does_not_fit_is_reported() {
+    fn a_text_that_does_not_fit_is_cut() {
         for (text, width, expected) in [
             ("abc", 3, "abc"),
             ("abcd", 3, "ab…"),

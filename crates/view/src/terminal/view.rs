@@ -3,30 +3,36 @@
 use ratatui::{
     buffer::Buffer,
     layout::Rect,
-    style::{Color, Style},
+    style::{Color, Modifier, Style},
     text::{Line, Span},
 };
 use samples::{Header, Phase};
-use units::{Count, percent as exactly};
+use units::Count;
 
 use super::{
-    curve,
+    charts, compact,
     figures::Second,
+    help,
     history::History,
+    lists::{self, List},
     tables,
-    text::{NOTHING, QUIET, STRONG, fit, mebibytes_per_s, per_s, percent, plain, quiet, time, whole_seconds},
+    text::{DOUBT, QUIET, STRONG, fit, mebibytes_per_s, per_s, percent, plain, quiet, whole_seconds},
 };
 
-/// The least in which everything has its place.
-const LEAST: (u16, u16) = (72, 20);
-/// From this width on tables are side by side.
-const WIDE: u16 = 137;
+/// The least in which everything has its place; smaller ones have the compact view.
+const FULL: (u16, u16) = (80, 24);
+/// The least for the compact view.
+const LEAST: (u16, u16) = (24, 6);
+/// From this width on lists are beside the tables.
+const WIDE: u16 = 118;
+/// From this width on they are in two columns.
+const TWO_LISTS: u16 = 100;
 /// From here on a title may have what is of less interest.
 const ROOMY: usize = 100;
 /// From here on there is room for blank lines.
 const HIGH: u16 = 30;
-/// The minimum of rows for the curve, including its times.
-const MIN_CURVE: u16 = 6;
+/// Columns between tables and lists.
+const GAP: u16 = 4;
 
 /// All that is drawn.
 #[derive(Clone, Copy, Debug)]
@@ -40,9 +46,11 @@ pub(crate) struct Scene<'a> {
     pub(crate) held_messages: &'a [String],
     pub(crate) is_paused: bool,
     pub(crate) is_ending: bool,
+    /// Whether the help covers the rest.
+    pub(crate) is_help: bool,
 }
 
-/// Whether everything has its place there.
+/// Whether the view has its place there, if only the compact one.
 pub(crate) fn has_room((width, height): (u16, u16)) -> bool {
     width >= LEAST.0 && height >= LEAST.1
 }
@@ -50,13 +58,19 @@ pub(crate) fn has_room((width, height): (u16, u16)) -> bool {
 /// Fills the buffer.
 pub(crate) fn draw(scene: &Scene, buffer: &mut Buffer) {
     let area = buffer.area;
-    if !has_room((area.width, area.height)) {
-        small(scene, area, buffer);
-        return;
+    if area.width < FULL.0 || area.height < FULL.1 {
+        compact::draw(scene, area, buffer);
+    } else {
+        full(scene, area, buffer);
     }
-    let is_high = area.height >= HIGH;
+    if scene.is_help {
+        help::draw(area, buffer);
+    }
+}
+
+fn full(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+    let gap = u16::from(area.height >= HIGH);
     let mut page = Page { left: Rect { x: area.x + 1, width: area.width - 2, ..area }, buffer };
-    let gap = u16::from(is_high);
     page.lines(1, |width| vec![title(scene, width)]);
     page.lines(1, |width| vec![progress(scene, width)]);
     page.skip(gap);
@@ -64,37 +78,110 @@ pub(crate) fn draw(scene: &Scene, buffer: &mut Buffer) {
     if let Some(agents) = &scene.second.agents {
         page.lines(1, |width| vec![plain(agents.line(width)).into()]);
     }
-
-    let said = if is_high { 3 } else { 1 };
-    let wide = area.width >= WIDE;
-    let times = tables::latency(scene.second);
-    let height = times.len() as u16;
-    let tables = if wide { height } else { height + 3 };
-    let room = page.left.height.saturating_sub(MIN_CURVE + gap + tables + gap + said + 1);
-    let lists = tables::Lists::arrange(scene.second, page.left.width, room, wide);
-    let below = gap + tables + gap + lists.height() + said + 1;
-    let rows = page.left.height.saturating_sub(below);
-    let curve = page.take(rows);
-    curve::draw(scene.history, scene.second.elapsed, curve, page.buffer);
     page.skip(gap);
-    if wide {
-        let both = page.take(height);
-        page.write(both, times);
-        let right = tables::LATENCY_WIDTH + 4;
-        let costs = Rect { x: both.x + right, width: both.width - right, ..both };
-        page.write(costs, tables::costs(scene));
-    } else {
-        page.lines(height, |_| times);
-        page.lines(3, |_| tables::costs(scene));
-    }
+    let said = 1 + gap;
+    // Curves have what the rest does not need, and two fifths in any case.
+    let room = page.left.height.saturating_sub(gap + said + 1);
+    let least = (charts::MIN_ROWS * 2).max(if gap > 0 { room * 2 / 5 } else { 0 });
+    let below = Below::arrange(scene, page.left.width, room.saturating_sub(least), gap);
+    let curves = page.take(room.saturating_sub(below.height()));
+    charts::draw(scene, curves, page.buffer);
     page.skip(gap);
-    let area = page.take(lists.height());
-    for (place, lines) in lists.lines(scene) {
-        let left = Rect { x: area.x + place.x, y: area.y + place.y, ..place };
-        page.write(left, lines);
-    }
+    below.draw(scene, &mut page);
     page.lines(said, |width| messages(scene, usize::from(said), width));
-    page.lines(1, |_| vec![keys(scene)]);
+    page.lines(1, |width| vec![keys(scene, width)]);
+}
+
+/// What is below the curves: tables, and lists beside them or below.
+struct Below {
+    gap: u16,
+    tables: u16,
+    /// Beside the tables, in one or two columns: the first with this many lists.
+    beside: Vec<(List, u16)>,
+    first: usize,
+    beside_height: u16,
+    below: Vec<(List, u16)>,
+}
+
+impl Below {
+    /// In at most this many rows.
+    fn arrange(scene: &Scene, width: u16, room: u16, gap: u16) -> Below {
+        let second = scene.second;
+        let tables = tables::latency(second).len() as u16 + gap + tables::COSTS;
+        let given = |lists: &[List], width: u16, room: u16| -> Vec<(List, u16)> {
+            let rows = lists::share(lists, second, width, room);
+            lists.iter().copied().zip(rows).filter(|(_, rows)| *rows > 0).collect()
+        };
+        if width + 2 < WIDE {
+            let order = [List::Statuses, List::Thresholds, List::Populations, List::Faults];
+            let below = given(&order, width, room.saturating_sub(tables + gap));
+            return Below { gap, tables, beside: Vec::new(), first: 0, beside_height: 0, below };
+        }
+        let populations = List::Populations.rows(second, width);
+        let populations =
+            if populations > 0 { populations.min(room.saturating_sub(tables + gap)) } else { 0 };
+        let high = room.saturating_sub(populations + gap * u16::from(populations > 0));
+        let right = width - tables::WIDTH - GAP;
+        let two = right >= TWO_LISTS;
+        let column = if two { (right - GAP) / 2 } else { right };
+        let (one, other): (&[List], &[List]) = match two {
+            true => (&[List::Statuses, List::Thresholds], &[List::Faults]),
+            false => (&[List::Statuses, List::Thresholds, List::Faults], &[]),
+        };
+        let wants = |list: &[List]| list.iter().filter(|own| own.rows(second, column) > 0).count() as u16;
+        let blank = |list: &[List]| gap * wants(list).saturating_sub(1);
+        let mut beside = given(one, column, high - blank(one).min(high));
+        let first = beside.len();
+        let height = |lists: &[(List, u16)]| -> u16 {
+            lists.iter().map(|(_, rows)| rows + gap).sum::<u16>().saturating_sub(gap)
+        };
+        let others = given(other, column, high);
+        let beside_height = height(&beside).max(height(&others));
+        beside.extend(others);
+        let below = given(&[List::Populations], width, populations);
+        Below { gap, tables, beside, first, beside_height, below }
+    }
+
+    fn height(&self) -> u16 {
+        let upper = self.tables.max(self.beside_height);
+        let below = self.below.iter().map(|(_, rows)| rows + self.separation()).sum::<u16>();
+        upper + below + if self.beside.is_empty() { self.gap * u16::from(!self.below.is_empty()) } else { 0 }
+    }
+
+    /// Blank lines between what is below.
+    fn separation(&self) -> u16 {
+        if self.beside.is_empty() { 0 } else { self.gap }
+    }
+
+    fn draw(&self, scene: &Scene, page: &mut Page) {
+        let upper = page.take(self.tables.max(self.beside_height));
+        let times = tables::latency(scene.second);
+        let costs = Rect { y: upper.y + times.len() as u16 + self.gap, height: tables::COSTS, ..upper };
+        page.write(Rect { height: times.len() as u16, ..upper }, times);
+        page.write(costs, tables::costs(scene));
+        if !self.beside.is_empty() {
+            let x = upper.x + tables::WIDTH + GAP;
+            let right = upper.right() - x;
+            let two = right >= TWO_LISTS;
+            let width = if two { (right - GAP) / 2 } else { right };
+            let (one, other) = self.beside.split_at(self.first);
+            for (lists, x) in [(one, x), (other, x + width + GAP)] {
+                let mut y = upper.y;
+                for (list, rows) in lists {
+                    page.write(Rect { x, y, width, height: *rows }, list.lines(scene, width, *rows));
+                    y += rows + self.gap;
+                }
+            }
+        } else if !self.below.is_empty() {
+            page.skip(self.gap);
+        }
+        for (list, rows) in &self.below {
+            page.skip(self.separation());
+            let area = page.take(*rows);
+            let lines = list.lines(scene, area.width, *rows);
+            page.write(area, lines);
+        }
+    }
 }
 
 /// What is left of the screen, from above.
@@ -121,7 +208,7 @@ impl Page<'_> {
     }
 
     fn write(&mut self, area: Rect, lines: Vec<Line<'static>>) {
-        for (y, line) in (area.y..area.y + area.height).zip(lines) {
+        for (y, line) in (area.y..area.bottom().min(self.buffer.area.bottom())).zip(lines) {
             self.buffer.set_line(area.x, y, &line, area.width);
         }
     }
@@ -139,7 +226,7 @@ fn title(scene: &Scene, width: usize) -> Line<'static> {
 }
 
 /// The phase, how far it is, what is left.
-fn progress(scene: &Scene, width: usize) -> Line<'static> {
+pub(crate) fn progress(scene: &Scene, width: usize) -> Line<'static> {
     let Second { phase, progress, elapsed, .. } = scene.second;
     let share = progress.map_or(String::new(), percent);
     let right = format!("{share:>5}   {:<27}{:>7}", what_is_left(scene), whole_seconds(*elapsed));
@@ -147,14 +234,15 @@ fn progress(scene: &Scene, width: usize) -> Line<'static> {
     let bar = width.saturating_sub(8 + right.chars().count());
     let done = (progress.unwrap_or_default() * bar as f64).round() as usize;
     Line::from(vec![
-        Span::styled(format!("{:<8}", phase.name()), colour.patch(STRONG)),
+        Span::styled(format!(" {} ", phase.name()), colour.patch(STRONG).add_modifier(Modifier::REVERSED)),
+        plain(" ".repeat(6 - phase.name().len().min(6))),
         Span::styled("━".repeat(done), colour),
         Span::styled("─".repeat(bar - done), QUIET),
         plain(right),
     ])
 }
 
-fn what_is_left(scene: &Scene) -> String {
+pub(crate) fn what_is_left(scene: &Scene) -> String {
     let hold = scene.header.hold_s.map(|hold| whole_seconds(units::Nanos((hold * 1e9) as u64)));
     let left = scene.second.left.map(whole_seconds);
     match (scene.second.phase, left.zip(hold)) {
@@ -166,7 +254,7 @@ fn what_is_left(scene: &Scene) -> String {
     }
 }
 
-fn colour(phase: Phase) -> Color {
+pub(crate) fn colour(phase: Phase) -> Color {
     match phase {
         Phase::Ramp => Color::Cyan,
         Phase::Pause => Color::Yellow,
@@ -178,22 +266,19 @@ fn colour(phase: Phase) -> Color {
 /// Connections and rates; the less important ones only where they fit.
 fn rates(scene: &Scene, width: usize) -> Line<'static> {
     let second = scene.second;
-    let wanted = Count(second.wanted).to_string();
-    let open = format!("{:>1$}", Count(second.open).to_string(), wanted.len());
-    let mut spans = vec![quiet("open "), Span::styled(open, STRONG)];
-    // Of connections that come without end none are wanted.
-    if second.wanted > 0 {
-        spans.push(plain(format!(" of {wanted}")));
-    }
+    let mut spans = open(scene);
+    let connects = format!("{:>7}", per_s(second.opens_per_s));
     // Each as wide as it usually becomes, so that what follows does not move.
     let more = [
-        ("connects", 7, per_s(second.opens_per_s)),
-        ("requests", 10, per_s(second.requests_per_s)),
-        ("in", 11, mebibytes_per_s(second.bytes_in_per_s)),
-        ("waiting", 7, Count(second.waiting).to_string()),
+        ("connects", connects),
+        ("requests", format!("{:>10}", per_s(second.requests_per_s))),
+        ("in", format!("{:>11}", mebibytes_per_s(second.bytes_in_per_s))),
+        ("waiting", format!("{:>7}", Count(second.waiting).to_string())),
     ];
-    for (name, columns, figure) in more {
-        let piece = [plain("   "), quiet(name), plain(format!("{figure:>columns$}"))];
+    for (name, figure) in more {
+        // A figure wider than usual still has a blank before it.
+        let blank = if figure.starts_with(' ') { "" } else { " " };
+        let piece = [plain("   "), quiet(name), plain(blank), plain(figure)];
         let taken = Line::from([spans.clone(), piece.to_vec()].concat());
         if taken.width() > width {
             break;
@@ -203,51 +288,60 @@ fn rates(scene: &Scene, width: usize) -> Line<'static> {
     Line::from(spans)
 }
 
+/// Connections open, of those wanted; in red, and with how many are missing, where they ought to be there.
+pub(crate) fn open(scene: &Scene) -> Vec<Span<'static>> {
+    let second = scene.second;
+    let wanted = Count(second.wanted).to_string();
+    let open = format!("{:>1$}", Count(second.open).to_string(), wanted.len());
+    let is_short = charts::is_short(scene);
+    let style = if is_short { STRONG.fg(Color::Red) } else { STRONG };
+    let mut spans = vec![quiet("open "), Span::styled(open, style)];
+    // Of connections that come without end none are wanted.
+    if second.wanted > 0 {
+        spans.push(plain(format!(" of {wanted}")));
+    }
+    if is_short {
+        let missing = Count(second.wanted - second.open);
+        spans.push(Span::styled(format!("  {missing} missing"), style));
+    }
+    spans
+}
+
 /// The last messages, and in the last line the effect of keys.
-fn messages(scene: &Scene, rows: usize, width: usize) -> Vec<Line<'static>> {
-    let message = scene.message.map(|message| Line::styled(message.to_owned(), STRONG.fg(Color::Yellow)));
+pub(crate) fn messages(scene: &Scene, rows: usize, width: usize) -> Vec<Line<'static>> {
+    let message = scene.message.map(|message| Line::styled(fit(message, width), STRONG.patch(DOUBT)));
     let held_messages = scene.held_messages.iter().rev().take(rows - usize::from(message.is_some())).rev();
-    let held_messages: Vec<Line> = held_messages
-        .map(|message| Line::styled(fit(message, width), Style::new().fg(Color::Yellow)))
-        .collect();
+    let held_messages: Vec<Line> =
+        held_messages.map(|message| Line::styled(fit(message, width), DOUBT)).collect();
     let blank = rows - held_messages.len() - usize::from(message.is_some());
     vec![Line::default(); blank].into_iter().chain(held_messages).chain(message).collect()
 }
 
-fn keys(scene: &Scene) -> Line<'static> {
+/// The keys that mean something now; the names only where they fit.
+pub(crate) fn keys(scene: &Scene, width: usize) -> Line<'static> {
     let pause = if scene.is_paused { "resume" } else { "pause" };
-    let keys: &[(&str, &str)] = match (scene.is_ending, scene.is_paused) {
-        (true, _) => &[("q", "stop immediately")],
-        (false, true) => &[("p", pause), ("d", "drain"), ("q", "stop")],
-        (false, false) => {
-            &[("p", pause), ("+", "more load"), ("-", "less load"), ("d", "drain"), ("q", "stop")]
-        }
+    let keys: &[(&str, &str)] = match (scene.is_help, scene.is_ending, scene.is_paused) {
+        (true, ..) => &[("?", "close the help")],
+        (_, true, _) => &[("q", "stop immediately"), ("?", "help")],
+        (_, false, true) => &[("p", pause), ("d", "drain"), ("q", "stop"), ("?", "help")],
+        (_, false, false) => &[
+            ("p", pause),
+            ("+", "more load"),
+            ("-", "less load"),
+            ("d", "drain"),
+            ("q", "stop"),
+            ("?", "help"),
+        ],
     };
-    let spans = keys.iter().flat_map(|(key, what)| {
-        [Span::styled((*key).to_owned(), STRONG), quiet(format!(" {what}")), plain("    ")]
-    });
-    Line::from(spans.collect::<Vec<_>>())
-}
-
-/// Where there is no room: the most important, a line each.
-fn small(scene: &Scene, area: Rect, buffer: &mut Buffer) {
-    let second = scene.second;
-    let latency = second.latency;
-    let without =
-        second.no_response.map_or(String::new(), |share| format!(" no response {}", exactly(share)));
-    let faults: u64 = second.faults.iter().map(|fault| fault.count).sum();
-    let share = second.progress.map_or(NOTHING.to_owned(), percent);
-    let texts = [
-        format!("{} {share}, {}", second.phase.name(), what_is_left(scene)),
-        format!("open {} of {}", Count(second.open), Count(second.wanted)),
-        format!("requests {}", per_s(second.requests_per_s)),
-        format!("p50 {} p99 {}{without}", time(latency.map(|l| l.p50)), time(latency.map(|l| l.p99))),
-        format!("faults {}", Count(faults)),
-        scene.message.map_or("p + - d q".to_owned(), str::to_owned),
-    ];
-    for (y, text) in (area.y..area.y + area.height).zip(texts) {
-        buffer.set_string(area.x, y, fit(&text, usize::from(area.width)), Style::new());
-    }
+    let line = |gap: &str, with_names: bool| {
+        let spans = keys.iter().flat_map(|(key, what)| {
+            let what = if with_names { format!(" {what}") } else { String::new() };
+            [Span::styled((*key).to_owned(), STRONG), quiet(what), plain(gap.to_owned())]
+        });
+        Line::from(spans.collect::<Vec<_>>())
+    };
+    let all = [line("    ", true), line("  ", true), line(" ", false)];
+    all.iter().find(|line| line.width() <= width + 4).unwrap_or(&all[2]).clone()
 }
 
 /// One part on the left, one on the right.
