@@ -56,7 +56,7 @@ fn read_args(args: &CompareArgs) -> Result<(Store, Groups, Vec<FigureTolerance>)
     let (mut groups, mut mistakes) = (Groups::new(), Mistakes::default());
     for name in &args.runs {
         match group(store.as_ref(), name)? {
-            found if found.is_empty() => mistakes.add(missing(name)),
+            found if found.is_empty() => mistakes.add(store::missing(name)),
             found => groups.push((name.clone(), found)),
         }
     }
@@ -79,21 +79,7 @@ fn read_args(args: &CompareArgs) -> Result<(Store, Groups, Vec<FigureTolerance>)
 
 /// All runs of a tag, or one run.
 fn group(store: Option<&Store>, name: &str) -> Result<Vec<StoredRun>, Failure> {
-    let Some(store) = store else { return Ok(Vec::new()) };
-    let found = match name.strip_prefix(TAG) {
-        Some(tag) => store.tagged(tag),
-        None => store.run(name).map(|run| run.into_iter().collect()),
-    };
-    found.map_err(Failure::machine)
-}
-
-const TAG: &str = "tag:";
-
-fn missing(name: &str) -> String {
-    match name.strip_prefix(TAG) {
-        Some(tag) => format!("no run has the tag {tag}; list runs with `throng runs`"),
-        None => runs::no_such(name),
-    }
+    store.map_or(Ok(Vec::new()), |store| store.group(name).map_err(Failure::machine))
 }
 
 fn of_figure(tolerance: Tolerance) -> FigureTolerance {

@@ -5,7 +5,7 @@ use std::{env, path::PathBuf, sync::Arc};
 use exporters::Backlog;
 use host::Root;
 use samples::{Calibration, RunRecord};
-use store::{Store, StoreWriter, StoredAs, StoredRun};
+use store::{Store, StoreWriter, StoredAs, StoredRun, UNFINISHED, VERDICTS};
 use units::{Date, Nanos, without_login};
 
 use crate::{Failure, args::RunsArgs, folders, message, mistakes::Mistakes, print_stdout};
@@ -40,12 +40,7 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
 pub(crate) fn find(id: &str) -> Result<(Store, StoredRun), Failure> {
     let store = store()?;
     let found = store.as_ref().map(|store| store.run(id)).transpose().map_err(Failure::machine)?;
-    store.zip(found.flatten()).ok_or_else(|| Failure::usage([no_such(id)]))
-}
-
-/// The message for a missing run.
-pub(crate) fn no_such(id: &str) -> String {
-    format!("no run {id}; list runs with `throng runs`")
+    store.zip(found.flatten()).ok_or_else(|| Failure::usage([store::missing(id)]))
 }
 
 /// The store, if there is one yet.
@@ -90,7 +85,6 @@ enum Since {
 impl Wanted<'_> {
     /// Checks the arguments; reports all mistakes at once.
     fn read(args: &RunsArgs, now: Date) -> Result<Wanted<'_>, Failure> {
-        const VERDICTS: [&str; 5] = ["pass", "fail", "invalid", "interrupted", UNFINISHED];
         let mut mistakes = Mistakes::default();
         mistakes.read("--verdict", args.verdict.as_deref(), |verdict| {
             let is_known = VERDICTS.contains(&verdict).then_some(());
@@ -118,9 +112,6 @@ impl Wanted<'_> {
             && is(&args.tagged, &|tag| record.tags.iter().any(|own| own == tag))
     }
 }
-
-/// Of a run without a verdict.
-const UNFINISHED: &str = "unfinished";
 
 fn since(text: &str, now: Date) -> Option<Since> {
     if let Ok(ago) = Nanos::parse(text) {

@@ -1,6 +1,7 @@
 //! The run store: one SQLite file that holds runs and calibrations. What it means is in `docs/reference/store.md`.
 
 mod compared;
+mod listing;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use samples::{Calibration, HostFacts, RunRecord, SCHEMA, Sink, Summary, TickReco
 use serde_json::Value;
 use units::Date;
 
+pub use listing::{ListedRun, RunFilter, TAG, UNFINISHED, VERDICTS, missing};
 pub use stored::StoredRun;
 pub use trouble::StoreTrouble;
 pub use writer::{StoreWriter, StoredAs};

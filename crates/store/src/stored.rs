@@ -24,11 +24,15 @@ pub struct StoredRun {
 /// After this long without a tick the run has ended.
 const QUIET_MS: u64 = 15_000;
 
+/// Whether a run that began then, and was last seen after so many seconds, may still go on.
+pub(crate) fn is_recent(began: Date, elapsed_s: f64, now: Date) -> bool {
+    now.0 < began.0 + (elapsed_s * 1e3) as u64 + QUIET_MS
+}
+
 impl StoredRun {
     /// Whether it appears to be running.
     pub fn is_under_way(&self, now: Date) -> bool {
-        let seen_ms = self.record.began_ms.0 + (self.elapsed_s() * 1e3) as u64;
-        self.summary.is_none() && now.0 < seen_ms + QUIET_MS
+        self.summary.is_none() && is_recent(self.record.began_ms, self.elapsed_s(), now)
     }
 
     /// `pass`, `fail`, … ; `None`: it did not come to its end, or has not yet.

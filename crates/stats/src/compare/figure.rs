@@ -52,7 +52,7 @@ impl Figure {
     }
 
     /// Of a run; none where it was not measured, or is lost in its own scatter.
-    pub(super) fn of(&self, figures: &Value) -> Option<f64> {
+    pub fn of(&self, figures: &Value) -> Option<f64> {
         if let Some(times) = self.path.strip_suffix(NO_RESPONSE) {
             return no_response(figures, times);
         }

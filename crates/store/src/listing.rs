@@ -1,0 +1,150 @@
+//! The runs of a store as a list of bounded length: what its lines need, and no tick is read whole.
+
+use rusqlite::{OptionalExtension, Row, params};
+use samples::{RunRecord, Verdict};
+use serde_json::Value;
+use units::Date;
+
+use crate::{Store, StoreResult, StoredRun, stored::is_recent};
+
+/// Which runs; all of these have to hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunFilter {
+    /// Its target contains this.
+    pub target: Option<String>,
+    /// Its verdict; `unfinished`: it has none.
+    pub verdict: Option<String>,
+    /// It has this tag.
+    pub tag: Option<String>,
+    /// It is earlier than the run with this id.
+    pub before: Option<String>,
+}
+
+/// A run of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListedRun {
+    /// As [`StoredRun::id`].
+    pub id: String,
+    /// What was known before its first tick.
+    pub record: RunRecord,
+    /// Its summary as it was written; null: it did not come to its end, or has not yet.
+    pub figures: Value,
+    /// Connections at the end of the hold, or as last seen.
+    pub held: u64,
+    /// As [`StoredRun::elapsed_s`].
+    pub elapsed_s: f64,
+}
+
+/// Of a run without a verdict.
+pub const UNFINISHED: &str = "unfinished";
+/// All that a filter may name.
+pub const VERDICTS: [&str; 5] = [
+    Verdict::Pass.name(),
+    Verdict::Fail.name(),
+    Verdict::Invalid.name(),
+    Verdict::Interrupted.name(),
+    UNFINISHED,
+];
+
+/// What a group is called that has all runs of a tag.
+pub const TAG: &str = "tag:";
+
+/// The message for a group without a run.
+pub fn missing(name: &str) -> String {
+    match name.strip_prefix(TAG) {
+        Some(tag) => format!("no run has the tag {tag}; list runs with `throng runs`"),
+        None => format!("no run {name}; list runs with `throng runs`"),
+    }
+}
+
+impl ListedRun {
+    /// `pass`, `fail`, …; `None`: it did not come to its end, or has not yet.
+    pub fn verdict(&self) -> Option<&str> {
+        self.figures["verdict"].as_str()
+    }
+
+    /// Whether it appears to be running.
+    pub fn is_under_way(&self, now: Date) -> bool {
+        self.figures.is_null() && is_recent(self.record.began_ms, self.elapsed_s, now)
+    }
+}
+
+impl Store {
+    /// All runs of a group, oldest first: of a tag, `tag:TAG`, or one run, by its id or as `latest`.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn group(&self, name: &str) -> StoreResult<Vec<StoredRun>> {
+        match name.strip_prefix(TAG) {
+            Some(tag) => self.tagged(tag),
+            None => self.run(name).map(|run| run.into_iter().collect()),
+        }
+    }
+
+    /// The latest runs that the filter lets through, the latest first; at most so many.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn latest(&self, filter: &RunFilter, most: u32) -> StoreResult<Vec<ListedRun>> {
+        // Each condition holds where its value is null.
+        const QUERY: &str = "
+            SELECT id, record, summary FROM runs WHERE
+            (?1 IS NULL OR instr(json_extract(record, '$.header.target'), ?1) > 0) AND
+            (?2 IS NULL OR coalesce(json_extract(summary, '$.verdict'), 'unfinished') = ?2) AND
+            (?3 IS NULL OR EXISTS (SELECT 1 FROM json_each(record, '$.tags') WHERE value = ?3)) AND
+            (?4 IS NULL OR id < ?4)
+            ORDER BY id DESC LIMIT ?5";
+        let texts = |row: &Row| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let RunFilter { target, verdict, tag, before } = filter;
+        let found: rusqlite::Result<Vec<(String, String, Option<String>)>> =
+            self.db.prepare(QUERY).and_then(|mut query| {
+                query.query_map(params![target, verdict, tag, before, most], texts)?.collect()
+            });
+        self.check(found)?.into_iter().map(|row| self.listed_run(row)).collect()
+    }
+
+    fn listed_run(&self, (id, record, summary): (String, String, Option<String>)) -> StoreResult<ListedRun> {
+        let record = self.read(RunRecord::from_json(&record))?;
+        let figures = serde_json::from_str(summary.as_deref().unwrap_or("null")).map_err(|e| e.to_string());
+        let figures: Value = self.read(figures)?;
+        let (held, elapsed_s) = match figures.is_null() {
+            false => (
+                figures["connections"]["held"].as_u64().unwrap_or(0),
+                figures["elapsed_s"].as_f64().unwrap_or(0.0),
+            ),
+            true => self.last_seen(&id)?,
+        };
+        Ok(ListedRun { id, record, figures, held, elapsed_s })
+    }
+
+    /// What the last tick of a run has: connections open, and seconds since the first one began.
+    fn last_seen(&self, id: &str) -> StoreResult<(u64, f64)> {
+        let figures = |row: &Row| {
+            let (open, from, until): (Option<i64>, Option<i64>, Option<i64>) =
+                (row.get(0)?, row.get(1)?, row.get(2)?);
+            let ns = until.unwrap_or(0).saturating_sub(from.unwrap_or(0));
+            Ok((open.unwrap_or(0).max(0) as u64, ns.max(0) as f64 / 1e9))
+        };
+        const QUERY: &str = "
+            SELECT record->>'$.tick.open',
+                (SELECT record->>'$.tick.from' FROM ticks WHERE run = ?1 ORDER BY n LIMIT 1),
+                record->>'$.tick.until'
+            FROM ticks WHERE run = ?1 ORDER BY n DESC LIMIT 1";
+        let seen = self.db.query_row(QUERY, [id], figures).optional();
+        Ok(self.check(seen)?.unwrap_or_default())
+    }
+
+    /// The tags of all runs, each with the number of its runs, the most frequent first; at most so many.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn tags(&self, most: u32) -> StoreResult<Vec<(String, u64)>> {
+        const QUERY: &str = "
+            SELECT value, count(*) AS runs FROM runs, json_each(record, '$.tags')
+            GROUP BY value ORDER BY runs DESC, value LIMIT ?1";
+        let tag = |row: &Row| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64));
+        let found: rusqlite::Result<Vec<_>> =
+            self.db.prepare(QUERY).and_then(|mut query| query.query_map([most], tag)?.collect());
+        self.check(found)
+    }
+}
