@@ -1,4 +1,4 @@
-// Makes dist/report.html and dist/live.html, each with all of its code and style; with --tests the tests into build/.
+// Makes dist/report.html, dist/live.html and dist/ui.html, each with all of its code and style; with --tests the tests into build/.
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
@@ -21,7 +21,8 @@ async function bundled(entry) {
 
 async function page(name) {
   const template = await readFile(new URL(`src/${name}/page.html`, import.meta.url), "utf8");
-  const style = await bundled("src/view/page.css");
+  // The pages of the runs have more to lay out than the report.
+  const style = await bundled(name === "ui" ? "src/ui/page.css" : "src/view/page.css");
   const script = await bundled(`src/${name}/main.tsx`);
   // A script must not hold what ends it, nor what begins a comment of HTML.
   const safe = script.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
@@ -51,4 +52,4 @@ async function tests() {
 }
 
 if (process.argv.includes("--tests")) await tests();
-else await Promise.all(["report", "live"].map(page));
+else await Promise.all(["report", "live", "ui"].map(page));

@@ -9,7 +9,7 @@ use std::fs;
 
 const FOLDER: &str = "web";
 /// What `cargo build` embeds, so that it needs no Node.
-const BUILT: &[&str] = &["web/dist/report.html", "web/dist/live.html"];
+const BUILT: &[&str] = &["web/dist/report.html", "web/dist/live.html", "web/dist/ui.html"];
 
 pub(crate) fn run(words: &[String]) -> Result<()> {
     no_words(words)?;

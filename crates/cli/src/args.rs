@@ -5,6 +5,7 @@ mod fleet;
 mod fleet_serve;
 mod lab;
 mod shared;
+mod ui;
 
 use clap::{Args as Group, CommandFactory, FromArgMatches, Parser, Subcommand};
 use plan::{Flags, flag};
@@ -15,6 +16,7 @@ pub(crate) use shared::refused_by_find;
 pub(crate) use fleet::{AtRun, AtServer, BrokerArgs, FleetArgs, FleetVerb};
 pub(crate) use fleet_serve::FleetServeArgs;
 pub(crate) use lab::{LabArgs, LabCompareArgs, LabRunArgs, LabSoakArgs, LabVerb};
+pub(crate) use ui::UiArgs;
 
 /// Connection-load tester: opens, holds and exercises a large number of connections, and reports what they cost and
 /// what limits them.
@@ -76,6 +78,8 @@ pub(crate) enum Verb {
     Replay(ReplayArgs),
     /// Compare stored runs: what differs, and whether by more than the noise
     Compare(CompareArgs),
+    /// Show stored runs in a browser: list, report, comparison, trend
+    Ui(UiArgs),
     /// Run a reference server
     Serve(Box<ServeArgs>),
     /// Run experiments from the source texts against real servers

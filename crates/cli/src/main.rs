@@ -29,6 +29,7 @@ mod run;
 mod runs;
 mod serve;
 mod signals;
+mod ui;
 
 use std::{
     io::{Write, stdout},
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Verb::Report(args) => report::report(&args),
         Verb::Replay(args) => replay::replay(&args, flags),
         Verb::Compare(args) => compare::compare(&args),
+        Verb::Ui(args) => ui::ui(&args),
         Verb::Serve(args) => serve::serve(&args),
         Verb::Find(args) => {
             observe::over_nats::resolved(&flags).and_then(|(flags, _asking)| find::find(&args, flags))

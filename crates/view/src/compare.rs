@@ -12,6 +12,7 @@ use units::Count;
 use crate::table::aligned;
 
 pub use json::json;
+pub(crate) use json::unit;
 
 /// Figure, base, group, change, interval, what it is worth.
 type Row = [String; 6];

@@ -6,7 +6,7 @@
 //! | `GET /events` | server-sent events (HTML, 9.2): `run`, all until now; then `tick`, `late` (a tick that adds to an earlier one), `summary`, `end` |
 //! | `POST /control` | `{"ask": "pause"}`, resume, up, down, drain or stop; 204 |
 
-mod access;
+pub(crate) mod access;
 mod followed;
 #[cfg(test)]
 mod tests;
@@ -48,11 +48,12 @@ impl Dashboard {
         opens: Option<Opens>,
     ) -> io::Result<(Dashboard, Feed, SocketAddr)> {
         let (followed, feed, forward) = Followed::new(run);
+        let access = access::Access { opens, is_page: |path| path == "/" };
         let routes = Router::new()
             .route("/", get(async || Html(LIVE_PAGE)))
             .route("/events", get(async |State(followed): State<Followed>| followed.events()))
             .route("/control", post(control))
-            .layer(middleware::from_fn_with_state(opens, access::guard))
+            .layer(middleware::from_fn_with_state(access, access::guard))
             .with_state(followed);
         let (web, at) = Web::start(at, routes, forward)?;
         Ok((Dashboard(web), feed, at))

@@ -15,6 +15,7 @@ mod runs;
 mod summary;
 mod table;
 mod terminal;
+mod ui;
 
 pub use calibration::{calibration_json, calibration_text};
 pub use dashboard::{Dashboard, Feed, Followed, LIVE_PAGE, Opens, page_headers, read_command};
@@ -26,3 +27,4 @@ pub use runs::{runs_json, runs_text};
 pub use summary::{json, text, verdict};
 pub use table::aligned;
 pub use terminal::{Terminal, Thresholds, keep_for_later, restore_terminal};
+pub use ui::{LoadArgs, Ui};

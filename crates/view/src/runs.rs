@@ -2,32 +2,35 @@
 
 use std::fmt::Write;
 
+use samples::RunRecord;
 use serde_json::{Value, json};
 use store::StoredRun;
 use units::{Count, Nanos};
 
 /// The runs as one JSON array with a line end.
 pub fn runs_json(runs: &[StoredRun]) -> String {
-    let run = |run: &StoredRun| {
-        let r = &run.record;
-        json!({
-            "id": run.id,
-            "began": r.began_ms.to_string(),
-            "target": r.header.target,
-            "verdict": run.verdict(),
-            "wanted": r.header.connections,
-            "held": run.held(),
-            "elapsed_s": run.elapsed_s(),
-            "tags": r.tags,
-            "words": r.words,
-            "seed": r.header.seed,
-            "io": r.header.io,
-            "version": r.version,
-            "host": r.host,
-        })
-    };
+    let run = |run: &StoredRun| value(&run.id, &run.record, run.verdict(), run.held(), run.elapsed_s());
     let runs: Vec<Value> = runs.iter().map(run).collect();
     format!("{:#}\n", Value::Array(runs))
+}
+
+/// One run of a list.
+pub(crate) fn value(id: &str, r: &RunRecord, verdict: Option<&str>, held: u64, elapsed_s: f64) -> Value {
+    json!({
+        "id": id,
+        "began": r.began_ms.to_string(),
+        "target": r.header.target,
+        "verdict": verdict,
+        "wanted": r.header.connections,
+        "held": held,
+        "elapsed_s": elapsed_s,
+        "tags": r.tags,
+        "words": r.words,
+        "seed": r.header.seed,
+        "io": r.header.io,
+        "version": r.version,
+        "host": r.host,
+    })
 }
 
 /// A line each, below a head.
@@ -59,7 +62,7 @@ pub fn runs_text(runs: &[StoredRun]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use samples::{Header, RunRecord, Tick, TickRecord};
+    use samples::{Header, Tick, TickRecord};
 
     use super::*;
 

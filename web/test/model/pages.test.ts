@@ -5,7 +5,7 @@ import { test } from "node:test";
 const MOST_BYTES = 700_000;
 
 test("a page is one small file that asks for no other", () => {
-  for (const name of ["report", "live"]) {
+  for (const name of ["report", "live", "ui"]) {
     const html = readFileSync(`dist/${name}.html`, "utf8");
     assert.ok(html.length < MOST_BYTES, `${name}: ${html.length}`);
     assert.doesNotMatch(html, /<(script|img|iframe)[^>]*\ssrc=/, name);

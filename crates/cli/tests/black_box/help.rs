@@ -23,6 +23,7 @@ const VERBS: &[&str] = &[
     "replay",
     "report",
     "compare",
+    "ui",
     "serve",
     "lab",
     "lab list",

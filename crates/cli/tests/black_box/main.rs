@@ -49,6 +49,7 @@ mod stores;
 mod summary;
 mod terminal;
 mod thresholds;
+mod ui;
 mod unread;
 mod usage;
 mod watching;

@@ -55,7 +55,7 @@ fn judged(judged: &Judged) -> Value {
 }
 
 /// As the summary's names end.
-const fn unit(unit: Unit) -> &'static str {
+pub(crate) const fn unit(unit: Unit) -> &'static str {
     match unit {
         Unit::Count => "count",
         Unit::Micros => "us",

@@ -18,18 +18,28 @@ const OWN: &str = "x-throng";
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; \
                       img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/// Who may have what.
+#[derive(Clone)]
+pub(crate) struct Access {
+    /// The token; none: this machine only.
+    pub(crate) opens: Option<Opens>,
+    /// Whether the page itself is at a path: it is the same for everybody, and what it shows comes by the other paths.
+    pub(crate) is_page: fn(&str) -> bool,
+}
+
 /// Passes authorised requests.
-pub(super) async fn guard(State(opens): State<Option<Opens>>, request: Request, next: Next) -> Response {
+pub(crate) async fn guard(State(access): State<Access>, request: Request, next: Next) -> Response {
+    let Access { opens, is_page } = access;
+    let is_page = is_page(request.uri().path());
     let refused = |status, why: &'static str| (status, why).into_response();
     let headers = request.headers();
     match &opens {
         // Without a secret it is for this machine: a name that only now leads here belongs to another page.
         None if is_local(headers) => {}
         None => return refused(StatusCode::FORBIDDEN, "use 127.0.0.1 or localhost as the host\n"),
-        Some(opens) => match in_address(&request) {
-            Some(secret) if opens(secret.as_bytes()) => return moved(secret),
-            // The page itself is the same for everybody; what it shows comes by the other paths.
-            None if request.uri().path() == "/" => {}
+        Some(opens) => match in_address(&request).filter(|_| is_page) {
+            Some(secret) if opens(secret.as_bytes()) => return moved(request.uri().path(), secret),
+            None if is_page => {}
             _ if shows_secret(headers, opens) => {}
             _ => {
                 let fix = "open /#token=… with the token from the token file\n";
@@ -59,13 +69,12 @@ pub fn page_headers(headers: &mut HeaderMap) {
 
 /// The secret, where a person typed it.
 fn in_address(request: &Request) -> Option<&str> {
-    let query = request.uri().query().filter(|_| request.uri().path() == "/")?;
-    query.split('&').find_map(|pair| pair.strip_prefix("token="))
+    request.uri().query()?.split('&').find_map(|pair| pair.strip_prefix("token="))
 }
 
 /// In the fragment, which a browser does not send. A cookie would be sent to every port of this host, including the
 /// target's (RFC 6265 section 8.5).
-fn moved(secret: &str) -> Response {
-    let headers = [(LOCATION, format!("/#token={secret}")), (CACHE_CONTROL, "no-store".to_owned())];
+fn moved(path: &str, secret: &str) -> Response {
+    let headers = [(LOCATION, format!("{path}#token={secret}")), (CACHE_CONTROL, "no-store".to_owned())];
     (StatusCode::SEE_OTHER, headers).into_response()
 }

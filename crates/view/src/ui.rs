@@ -1,0 +1,170 @@
+//! The stored runs in a browser: a list, one run, two against each other, the trend of a tag.
+//!
+//! | path | response |
+//! |---|---|
+//! | `GET /`, `/run/RUN`, `/compare/BASE/OTHER`, `/trend/TAG` | the page; which of them it shows it takes from its address |
+//! | `GET /api/runs?target=&verdict=&tag=&before=` | the latest runs that all of these let through (`throng.runs/1`) |
+//! | `GET /api/runs/RUN` | one run (`throng.report/1`) |
+//! | `GET /api/compare/BASE/OTHER` | both, with what `throng compare` says (`throng.report/1`) |
+//! | `GET /api/trend/TAG` | figures of the runs of a tag, in the order of time (`throng.trend/1`) |
+
+mod answers;
+mod query;
+#[cfg(test)]
+mod tests;
+
+use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::{Path, State},
+    http::{StatusCode, Uri, header::CONTENT_TYPE},
+    middleware,
+    response::{Html, IntoResponse, Response},
+    routing::get,
+};
+use exporters::web::{Opens, Web};
+use futures_util::stream;
+use store::Store;
+use tokio::{sync::Semaphore, task, time};
+
+use crate::dashboard::access;
+
+/// The page; it asks for `/api`.
+const PAGE: &str = include_str!("../../../web/dist/ui.html");
+/// Questions that are read from the store at the same time; others wait.
+const MAX_QUERIES: usize = 2;
+/// Timeout of a question for its turn.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// After this long without a result its response begins, so that it is not taken for one that never comes: a run of a day takes
+/// longer to read.
+const BEGIN: Duration = Duration::from_secs(1);
+
+/// The arguments of a command line that define the load.
+pub type LoadArgs = fn(&[String]) -> Vec<String>;
+
+/// Shows a run store to browsers.
+pub struct Ui(Web);
+
+impl Ui {
+    /// Serves the runs of this file; also returns its address, with the port. `opens`: the token for access; without it any peer
+    /// that reaches it has access.
+    ///
+    /// # Errors
+    /// Another one listens there, or another error of bind.
+    pub fn start(
+        at: SocketAddr,
+        store: PathBuf,
+        load_args: LoadArgs,
+        opens: Option<Opens>,
+    ) -> io::Result<(Ui, SocketAddr)> {
+        let runs = Runs { store: store.into(), load_args, turns: Arc::new(Semaphore::new(MAX_QUERIES)) };
+        let (web, at) = Web::start(at, routes(runs, opens), async {})?;
+        Ok((Ui(web), at))
+    }
+
+    /// Ends, within bounds.
+    pub fn end(self) {
+        self.0.end();
+    }
+}
+
+fn routes(runs: Runs, opens: Option<Opens>) -> Router {
+    let page = || get(async || Html(PAGE));
+    let access = access::Access { opens, is_page: |path| !path.starts_with("/api/") };
+    Router::new()
+        .route("/", page())
+        .route("/run/{run}", page())
+        .route("/compare/{base}/{other}", page())
+        .route("/trend/{tag}", page())
+        .route("/api/runs", get(list))
+        .route("/api/runs/{run}", get(one))
+        .route("/api/compare/{base}/{other}", get(compare))
+        .route("/api/trend/{tag}", get(trend))
+        .layer(middleware::from_fn_with_state(access, access::guard))
+        .with_state(runs)
+}
+
+/// Where runs are read.
+#[derive(Clone)]
+struct Runs {
+    store: Arc<std::path::Path>,
+    load_args: LoadArgs,
+    turns: Arc<Semaphore>,
+}
+
+/// Why there is no result.
+#[derive(Debug, PartialEq, Eq)]
+struct Refusal(StatusCode, String);
+
+impl Refusal {
+    fn store(why: impl ToString) -> Refusal {
+        Refusal(StatusCode::INTERNAL_SERVER_ERROR, why.to_string())
+    }
+}
+
+/// JSON, or why there is none.
+type Answer = Result<String, Refusal>;
+
+async fn list(State(runs): State<Runs>, uri: Uri) -> Response {
+    let filter = match query::filter(uri.query().unwrap_or_default()) {
+        Ok(filter) => filter,
+        Err(why) => return refused(Refusal(StatusCode::BAD_REQUEST, why)),
+    };
+    runs.answer(move |store, _| answers::list(store, &filter, units::date().into())).await
+}
+
+async fn one(State(runs): State<Runs>, Path(run): Path<String>) -> Response {
+    runs.answer(move |store, _| answers::one(store, &run)).await
+}
+
+async fn compare(State(runs): State<Runs>, Path((base, other)): Path<(String, String)>) -> Response {
+    runs.answer(move |store, load_args| answers::compare(store, &[base, other], load_args)).await
+}
+
+async fn trend(State(runs): State<Runs>, Path(tag): Path<String>) -> Response {
+    runs.answer(move |store, _| answers::trend(store, &tag)).await
+}
+
+impl Runs {
+    /// What is read from the store, on a thread of its own: the others go on.
+    async fn answer(self, read: impl FnOnce(&Store, LoadArgs) -> Answer + Send + 'static) -> Response {
+        let Ok(Ok(turn)) = time::timeout(PATIENCE, self.turns.clone().acquire_owned()).await else {
+            let why = "other questions are being read from the store; try again".to_owned();
+            return refused(Refusal(StatusCode::SERVICE_UNAVAILABLE, why));
+        };
+        let mut reading = task::spawn_blocking(move || {
+            let _turn = turn;
+            let store = Store::existing(&self.store).map_err(Refusal::store)?;
+            let gone = || Refusal::store(format!("there is no store any more: {}", self.store.display()));
+            read(&store.ok_or_else(gone)?, self.load_args)
+        });
+        let json = [(CONTENT_TYPE, "application/json")];
+        match time::timeout(BEGIN, &mut reading).await {
+            Ok(Ok(Ok(text))) => (json, text).into_response(),
+            Ok(Ok(Err(refusal))) => refused(refusal),
+            Ok(Err(panic)) => refused(Refusal::store(panic)),
+            Err(_) => {
+                let later = async move {
+                    let text = match reading.await {
+                        Ok(Ok(text)) => text,
+                        // The status has been sent.
+                        Ok(Err(Refusal(_, why))) => problem(&why),
+                        Err(panic) => problem(&panic.to_string()),
+                    };
+                    Ok::<_, io::Error>(Bytes::from(text))
+                };
+                (json, Body::from_stream(stream::once(later))).into_response()
+            }
+        }
+    }
+}
+
+fn problem(why: &str) -> String {
+    serde_json::json!({ "error": why }).to_string()
+}
+
+fn refused(Refusal(status, why): Refusal) -> Response {
+    (status, [(CONTENT_TYPE, "application/json")], problem(&why)).into_response()
+}

@@ -1,0 +1,158 @@
+//! What is read from the store for each question, in bounded room.
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use stats::{
+    Trend,
+    compare::{Comparison, Figure},
+};
+use store::{ListedRun, RunFilter, Store, StoredRun};
+use units::{Count, Date, Unit};
+
+use super::{Answer, LoadArgs, Refusal};
+use crate::{
+    report::{Report, report_json},
+    runs,
+};
+
+/// Runs in a list; the next ones are asked for by the id of the last.
+pub(super) const MAX_LISTED: u32 = 100;
+/// Tags that may be chosen.
+const MAX_TAGS: u32 = 200;
+/// Runs of one group: each has its latencies at equal load added up.
+const MAX_COMPARED: u32 = 64;
+/// Runs whose curves are drawn over one another.
+const MAX_DRAWN: usize = 16;
+/// Runs of a trend, the latest.
+const MAX_TREND: u32 = 500;
+/// Fewer runs have no significant trend, even if each is above the one before: of four p is 0.09.
+const MIN_TREND: usize = 5;
+/// A trend is one if runs without it are that ordered in fewer than one of twenty cases.
+const SIGNIFICANT: f64 = 0.05;
+
+/// The latest runs, and which tags there are.
+pub(super) fn list(store: &Store, filter: &RunFilter, now: Date) -> Answer {
+    let mut found = store.latest(filter, MAX_LISTED + 1).map_err(Refusal::store)?;
+    let more = found.len() > MAX_LISTED as usize;
+    found.truncate(MAX_LISTED as usize);
+    let tags = store.tags(MAX_TAGS).map_err(Refusal::store)?;
+    let runs: Vec<Value> = found.iter().map(|run| listed(run, now)).collect();
+    let tags: Vec<Value> = tags.iter().map(|(tag, runs)| json!({ "tag": tag, "runs": runs })).collect();
+    Ok(json!({ "schema": "throng.runs/1", "runs": runs, "more": more, "tags": tags }).to_string())
+}
+
+/// As `throng runs --json` has it, and what a line of the list shows besides.
+fn listed(run: &ListedRun, now: Date) -> Value {
+    let mut json = runs::value(&run.id, &run.record, run.verdict(), run.held, run.elapsed_s);
+    let figure = |path: &str| samples::measured(&run.figures, path);
+    json["began_ms"] = json!(run.record.began_ms);
+    json["is_under_way"] = json!(run.is_under_way(now));
+    json["requests_per_s"] = json!(figure("requests.per_s"));
+    json["latency_p99_us"] = json!(figure("latency_us.p99"));
+    json["errors"] = json!(figure("errors.count"));
+    json["headline"] = run.figures["headline"].clone();
+    json
+}
+
+/// A run, whole.
+pub(super) fn one(store: &Store, id: &str) -> Answer {
+    let run = store.run(id).map_err(Refusal::store)?.ok_or_else(|| unknown(id))?;
+    Ok(report_json(&[report(store, &run)?], None))
+}
+
+/// Two groups, each a run or the runs of a tag, and what differs.
+pub(super) fn compare(store: &Store, names: &[String], load_args: LoadArgs) -> Answer {
+    let groups = names.iter().map(|name| group(store, name)).collect::<Result<Vec<_>, _>>()?;
+    let runs: Vec<&StoredRun> = groups.iter().flat_map(|(_, runs)| runs).collect();
+    let drawn = if runs.len() > MAX_DRAWN { Vec::new() } else { runs };
+    let drawn = drawn.into_iter().map(|run| report(store, run)).collect::<Result<Vec<_>, _>>()?;
+    let (groups, load) = store.compared(groups).map_err(Refusal::store)?;
+    let comparison = Comparison::new(groups, load, &[], &load_args);
+    Ok(report_json(&drawn, Some(&comparison)))
+}
+
+fn group(store: &Store, name: &str) -> Result<(String, Vec<StoredRun>), Refusal> {
+    if let Some(tag) = name.strip_prefix(store::TAG) {
+        let filter = RunFilter { tag: Some(tag.to_owned()), ..RunFilter::default() };
+        if store.latest(&filter, MAX_COMPARED + 1).map_err(Refusal::store)?.len() > MAX_COMPARED as usize {
+            let why =
+                format!("too many runs have the tag {tag}, at most {MAX_COMPARED}; use `throng compare`");
+            return Err(Refusal(StatusCode::BAD_REQUEST, why));
+        }
+    }
+    let runs = store.group(name).map_err(Refusal::store)?;
+    if runs.is_empty() { Err(unknown(name)) } else { Ok((name.to_owned(), runs)) }
+}
+
+fn report(store: &Store, run: &StoredRun) -> Result<Report, Refusal> {
+    let mut report = Report::of(run);
+    store.replay(run, &mut [&mut report]).map(|_| report).map_err(Refusal::store)
+}
+
+fn unknown(name: &str) -> Refusal {
+    Refusal(StatusCode::NOT_FOUND, store::missing(name))
+}
+
+/// What a comparison has of each run, of the runs of a tag that came to their end, the oldest first.
+pub(super) fn trend(store: &Store, tag: &str) -> Answer {
+    let filter = RunFilter { tag: Some(tag.to_owned()), ..RunFilter::default() };
+    let mut runs = store.latest(&filter, MAX_TREND).map_err(Refusal::store)?;
+    if runs.is_empty() {
+        return Err(unknown(&format!("{}{tag}", store::TAG)));
+    }
+    let all = runs.len();
+    runs.retain(|run| !run.figures.is_null());
+    runs.reverse();
+    let figures: Vec<Value> = Figure::usual().iter().filter_map(|figure| over_runs(figure, &runs)).collect();
+    let shown = |run: &ListedRun| {
+        json!({
+            "id": run.id,
+            "began_ms": run.record.began_ms,
+            "verdict": run.verdict(),
+            "version": run.record.version,
+            "target": run.record.header.target,
+        })
+    };
+    let json = json!({
+        "schema": "throng.trend/1",
+        "tag": tag,
+        "runs": runs.iter().map(shown).collect::<Vec<_>>(),
+        "unfinished": all - runs.len(),
+        "figures": figures,
+    });
+    Ok(json.to_string())
+}
+
+/// A figure of each run; none that no run has.
+fn over_runs(figure: &Figure, runs: &[ListedRun]) -> Option<Value> {
+    let values: Vec<Option<f64>> = runs.iter().map(|run| figure.of(&run.figures)).collect();
+    let points: Vec<(f64, f64)> =
+        (1..).zip(&values).filter_map(|(nth, value)| Some((f64::from(nth), (*value)?))).collect();
+    if points.is_empty() {
+        return None;
+    }
+    let trend = Trend::of(&points).filter(|_| points.len() >= MIN_TREND);
+    Some(json!({
+        "figure": figure.path,
+        "name": figure.name,
+        "unit": crate::compare::unit(figure.unit),
+        "values": values,
+        "slope_per_run": trend.map(|trend| trend.slope),
+        "p": trend.map(|trend| trend.p),
+        "trend": in_words(trend, figure.unit, points.len()),
+    }))
+}
+
+/// Whether it rises or falls, by how much, and how sure that is.
+fn in_words(trend: Option<Trend>, unit: Unit, runs: usize) -> String {
+    let Some(Trend { slope, p }) = trend else {
+        let runs = Count(runs as u64);
+        return format!("no trend known: {runs} runs have it, and at least {MIN_TREND} are needed");
+    };
+    let sure = if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") };
+    match slope {
+        slope if p < SIGNIFICANT && slope > 0.0 => format!("rises by {} a run ({sure})", unit.brief(slope)),
+        slope if p < SIGNIFICANT && slope < 0.0 => format!("falls by {} a run ({sure})", unit.brief(-slope)),
+        _ => format!("no trend ({sure})"),
+    }
+}

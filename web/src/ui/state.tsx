@@ -1,0 +1,11 @@
+import type { Fetched } from "./api";
+
+/** What is not there yet, or why it is not. */
+export function State({ fetched }: { fetched: Fetched<unknown> }) {
+  if (fetched.is === "coming") return <p class="link" id="state" role="status">reading the store …</p>;
+  if (fetched.is === "refused") return <p class="link lost" id="state" role="alert">{fetched.why}</p>;
+  return null;
+}
+
+/** The way back. */
+export const Back = () => <nav class="back"><a href="/">All runs</a></nav>;
