@@ -9,6 +9,7 @@ mod cost;
 mod destination;
 mod encode;
 mod errno;
+mod error_sample;
 mod errors;
 mod fault;
 mod figure;
@@ -16,6 +17,7 @@ mod find;
 mod gauge;
 mod headline;
 mod latency;
+mod mark;
 mod merge;
 mod moments;
 mod observation;
@@ -23,6 +25,7 @@ mod probe;
 mod quantiles;
 mod record;
 mod sample;
+mod secrets;
 mod share;
 mod sink;
 mod sparse;
@@ -38,12 +41,14 @@ pub use congestion::Congestion;
 pub use cost::{Cost, Discarded, Fit};
 pub use destination::{Destination, DestinationSummary, MAX_DESTINATIONS, name_of, row_of};
 pub use errno::Errno;
+pub use error_sample::{ErrorSample, ErrorSamples};
 pub use errors::Errors;
 pub use fault::{Fault, FaultCount, Faults, Kind, Side, Stage};
 pub use figure::{at, at_most, censored_share, judged, measured};
 pub use find::{FindOutcome, FindSummary, Point};
 pub use gauge::{Gauge, Growth};
 pub use latency::{Latency, Took};
+pub use mark::{Mark, MarkKind, Marks};
 pub use moments::{Moments, Rates};
 pub use observation::{HostSeen, Observation, ObserverSeen, ProcessSeen, RejectionSeen, Samples, TargetSeen};
 pub use probe::{Probe, ProbePoint, ProbeSummary};
@@ -53,8 +58,9 @@ pub use sample::{
     HostSample, JvmSample, LogKind, LogLine, NetCounters, ProcessMemory, ProcessSample, Sample, SockStat,
     TargetSample,
 };
+pub use secrets::is_secret;
 pub use share::CalibrationShare;
-pub use sink::{Command, Header, Sink, Tell};
+pub use sink::{Command, Header, Sink, Tell, ThresholdBound};
 pub use summary::{
     AgentState, AgentSummary, Certainty, Connections, Figures, Generator, KernelCost, Limit,
     PopulationSummary, ProcessCost, Requests, StepSummary, Summary, ThresholdResult, UserCommand, Verdict,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     gauge::{Gauge, Growth},
     sample::{HostSample, LogLine, NetCounters, ProcessMemory, ProcessSample, Sample, TargetSample},
+    summary::ThresholdResult,
     tick::Phase,
 };
 
@@ -51,6 +52,7 @@ impl Observation {
             host: self.host.as_ref().map(|seen| seen.latest.clone()),
             target_host: self.target_host.as_ref().map(|seen| seen.latest.clone()),
             own: self.own.as_ref().map(|seen| seen.latest.clone()),
+            thresholds: Vec::new(),
         }
     }
 
@@ -84,6 +86,9 @@ pub struct Samples {
     /// Connections on the target's side: TCP sockets that its kernel counts in the network namespace beyond those before
     /// the first dial, half of them if both ends are there. `None`: that side is not observed.
     pub connections: Option<u64>,
+    /// Thresholds, judged by all that was measured so far; without those on what only the end of a run has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<ThresholdResult>,
 }
 
 fn see<S, L>(seen: &mut Option<S>, phase: Phase, look: &L, new: fn(&L) -> S, again: fn(&mut S, Phase, &L)) {

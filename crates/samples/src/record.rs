@@ -107,6 +107,7 @@ mod tests {
     use super::*;
     use crate::{
         sample::{HostSample, JvmSample, ProcessSample, TargetSample},
+        summary::ThresholdResult,
         tick::tests::tick,
     };
     use proptest::prelude::*;
@@ -126,6 +127,10 @@ mod tests {
                 target_host: None,
                 own: Some(ProcessSample { rss_bytes: seed, ..ProcessSample::default() }),
                 connections: Some(seed),
+                thresholds: vec![ThresholdResult {
+                    expr: "held >= 1".to_owned(),
+                    ..ThresholdResult::default()
+                }],
             }),
         }
     }

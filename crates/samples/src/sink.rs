@@ -54,6 +54,24 @@ pub struct Header {
     /// The agents of a fleet, in the order in which [`Tick::agents`] has them; none on one machine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentShare>,
+    /// Thresholds, in the user's order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub thresholds: Vec<ThresholdBound>,
+}
+
+/// A threshold as it is known before it is judged.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
+pub struct ThresholdBound {
+    /// As written.
+    pub expr: String,
+    /// The path of its figure in the summary: `latency_us.p99`.
+    pub figure: String,
+    /// In the unit of that figure, or percent.
+    pub bound: f64,
+    /// Whether the bound is a percentage of another figure.
+    pub is_share: bool,
 }
 
 /// Where a sink reports trouble, a line each.

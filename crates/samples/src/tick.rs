@@ -8,8 +8,10 @@ use crate::{
     congestion::Congestion,
     destination::Destination,
     encode::{self, STATUSES},
+    error_sample::ErrorSamples,
     fault::{Faults, Stage, words},
     latency::Latency,
+    mark::Marks,
     merge::{Merge, merged},
     moments::{Moments, Rates},
     probe::Probe,
@@ -164,6 +166,14 @@ merged! {
         /// What first dials of an adaptive ramp have met.
         #[serde(skip_serializing_if = "Congestion::is_empty")]
         pub congestion: Congestion,
+        /// A few wrong responses of each kind.
+        #[serde(skip_serializing_if = "ErrorSamples::is_empty")]
+        #[cfg_attr(test, ts(type = "ErrorSample[]"))]
+        pub error_samples: ErrorSamples,
+        /// Stages and commands; only in what sinks are shown.
+        #[serde(skip_serializing_if = "Marks::is_empty")]
+        #[cfg_attr(test, ts(type = "Mark[]"))]
+        pub marks: Marks,
     }
 
     /// Times that are measured, of what happened in a period.

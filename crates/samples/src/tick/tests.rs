@@ -1,7 +1,9 @@
 use super::*;
 use crate::{
+    error_sample::ErrorSample,
     fault::{Fault, Kind, Side, Stage},
     latency::Took,
+    mark::Mark,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value};
@@ -61,6 +63,19 @@ fn probe(seed: u64) -> Probe {
     Probe { kept, fresh, held, connect, ..numbers(&["sent", "answered", "failed", "unanswered"], seed) }
 }
 
+fn error_samples(seed: u64) -> ErrorSamples {
+    let of = |n: u64| {
+        let kind = Kind::ALL[(seed * n) as usize % Kind::ALL.len()];
+        ErrorSample::new(Fault::target(Stage::Exchange, kind), Nanos(seed + n), Some(503), b"busy", &[])
+    };
+    ErrorSamples::from((0..=seed % 30).map(of).collect::<Vec<_>>())
+}
+
+fn marks(seed: u64) -> Marks {
+    let mark = |n: u64| Mark { at: Nanos(seed + 7 * n), what: "paused".to_owned(), ..Mark::default() };
+    Marks::from((0..=seed % 40).map(mark).collect::<Vec<_>>())
+}
+
 /// Of one population.
 fn alone(seed: u64) -> Tick {
     let mut tick = Tick {
@@ -88,6 +103,8 @@ fn alone(seed: u64) -> Tick {
         longest_silence: Nanos(1 + seed % 19),
         cpu_ns: 1 + seed % 23,
         agents: Some(Box::new(agents(seed))),
+        error_samples: error_samples(seed),
+        marks: marks(seed),
         ..Tick::default()
     };
     (0..=seed % 6).for_each(|n| tick.count_status(200 + n as u16));

@@ -88,6 +88,7 @@ fn header() -> Header {
         steps: Vec::new(),
         destinations: Vec::new(),
         agents: Vec::new(),
+        thresholds: Vec::new(),
     }
 }
 

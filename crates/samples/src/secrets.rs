@@ -1,0 +1,149 @@
+//! Secrets in what a server sent: values of fields whose names say so, and values that are known. They are masked before
+//! anything is stored.
+
+/// What the name of a secret contains, in lower case.
+const NAMES: [&[u8]; 11] = [
+    b"authorization",
+    b"cookie",
+    b"token",
+    b"secret",
+    b"password",
+    b"passwd",
+    b"api-key",
+    b"api_key",
+    b"apikey",
+    b"session",
+    b"credential",
+];
+/// Of those the fields of a head, which are a secret to their end.
+const FIELDS: [&[u8]; 2] = [b"authorization", b"cookie"];
+/// What stands before one without a separator (RFC 6750, RFC 7617).
+const SCHEMES: [&[u8]; 2] = [b"bearer ", b"basic "];
+/// A shorter value is a word that occurs anywhere.
+const SHORTEST: usize = 4;
+const MASK: u8 = b'*';
+
+/// Whether the value of a field with this name is a secret.
+pub fn is_secret(field: &str) -> bool {
+    let name = field.to_ascii_lowercase();
+    NAMES.iter().any(|part| name.as_bytes().windows(part.len()).any(|there| there == *part))
+}
+
+/// Masks all of them, each byte by itself. Of a value cut off at the end, what is there is masked too.
+pub(crate) fn mask(bytes: &mut [u8], values: &[Box<[u8]>]) {
+    for value in values {
+        mask_value(bytes, value);
+    }
+    let mut at = 0;
+    while at < bytes.len() {
+        at = match secret(&bytes[at..]) {
+            Some((from, until)) => {
+                bytes[at + from..at + until].fill(MASK);
+                at + until.max(1)
+            }
+            None => at + 1,
+        };
+    }
+}
+
+fn mask_value(bytes: &mut [u8], value: &[u8]) {
+    if value.len() < SHORTEST {
+        return;
+    }
+    for at in 0..bytes.len() {
+        let there = (bytes.len() - at).min(value.len());
+        if there >= SHORTEST && bytes[at..at + there] == value[..there] {
+            bytes[at..at + there].fill(MASK);
+        }
+    }
+}
+
+/// Where the secret is whose name begins here.
+fn secret(text: &[u8]) -> Option<(usize, usize)> {
+    let begins = |name: &&&[u8]| text.len() >= name.len() && text[..name.len()].eq_ignore_ascii_case(name);
+    if let Some(scheme) = SCHEMES.iter().find(begins) {
+        let from = scheme.len();
+        return Some((from, from + word(&text[from..])));
+    }
+    let name = NAMES.iter().find(begins)?;
+    let rest =
+        text[name.len()..].iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+    let mut at = name.len() + rest.count();
+    at += text[at..].iter().take_while(|b| matches!(b, b'"' | b'\'' | b'\\' | b' ')).count();
+    if !matches!(text.get(at), Some(b':' | b'=')) {
+        return None;
+    }
+    at += 1;
+    at += text[at..].iter().take_while(|b| matches!(b, b'"' | b'\'' | b'\\' | b' ')).count();
+    let before = text[at - 1];
+    let length = if matches!(before, b'"' | b'\'') {
+        text[at..].iter().take_while(|b| **b != before).count()
+    } else if FIELDS.contains(name) {
+        text[at..].iter().take_while(|b| !matches!(b, b'\r' | b'\n')).count()
+    } else {
+        word(&text[at..])
+    };
+    Some((at, at + length))
+}
+
+/// A value without quotes ends where a text goes on.
+fn word(text: &[u8]) -> usize {
+    let ends = |b: &u8| {
+        b.is_ascii_whitespace() || matches!(b, b'&' | b',' | b';' | b'"' | b'\'' | b'<' | b'}' | b')')
+    };
+    text.iter().position(ends).unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, values: &[&str], expected: &str) {
+        let mut bytes = text.as_bytes().to_vec();
+        let values: Vec<Box<[u8]>> = values.iter().map(|value| value.as_bytes().into()).collect();
+        mask(&mut bytes, &values);
+        assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+    }
+
+    #[test]
+    fn secrets_are_masked_by_their_names() {
+        let head = "HTTP/1.1 401 No\r\nSet-Cookie: id=abc; Path=/\r\nX: 1\r\n";
+        check(head, &[], "HTTP/1.1 401 No\r\nSet-Cookie: **************\r\nX: 1\r\n");
+        check("Authorization: Basic dTpw\r\n", &[], "Authorization: **********\r\n");
+        check(r#"{"access_token": "ey.J x","n":1}"#, &[], r#"{"access_token": "******","n":1}"#);
+        check(r#"{"Authorization":"Bearer abc","n":1}"#, &[], r#"{"Authorization":"**********","n":1}"#);
+        check("token=abc&x=1", &[], "token=***&x=1");
+        check("invalid Bearer abc.def, sorry", &[], "invalid Bearer *******, sorry");
+        check("PHPSESSIONID=77; x", &[], "PHPSESSIONID=**; x");
+        check("api_key = 'k'", &[], "api_key = '*'");
+        check("password=cut o", &[], "password=*** o");
+    }
+
+    #[test]
+    fn fields_are_secrets_by_their_names() {
+        let is: Vec<bool> =
+            ["Authorization", "X-Api-Key", "X-Auth-Token", "Accept", "Host"].map(is_secret).into();
+        assert_eq!(is, [true, true, true, false, false]);
+    }
+
+    #[test]
+    fn words_that_name_no_value_stay() {
+        for text in [
+            "unexpected token < in JSON",
+            "no such session",
+            "503 Service Unavailable",
+            "",
+            "token=",
+            "cookies",
+        ] {
+            check(text, &[], text);
+        }
+    }
+
+    #[test]
+    fn known_values_are_masked_wherever_they_are() {
+        check("echo s3cr3t and s3cr3t", &["s3cr3t"], "echo ****** and ******");
+        check("cut off s3cr", &["s3cr3t"], "cut off ****");
+        check("a b", &["a"], "a b");
+    }
+}
