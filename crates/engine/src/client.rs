@@ -25,10 +25,11 @@ use crate::{
     request::ValueSource,
 };
 
-use self::lives::Lives;
+use self::{errors::ErrorSampler, lives::Lives};
 
 mod dial;
 mod ends;
+mod errors;
 mod figures;
 mod input;
 mod layered;
@@ -71,6 +72,7 @@ pub struct Client {
     /// by index.
     pings: Vec<Nanos>,
     lives: Lives,
+    errors: ErrorSampler,
     /// Surplus connections are still searched for below this index.
     surplus_below: u32,
     full_load: FullLoad,
@@ -113,6 +115,7 @@ impl Client {
             timers: Vec::new(),
             pings: Vec::new(),
             lives: Lives::new(part.places),
+            errors: ErrorSampler::new(),
             surplus_below: 0,
             full_load: FullLoad::NEVER,
             owed: 0,

@@ -141,6 +141,20 @@ impl Job {
         self.rows.get(usize::from(destination)).map(|row| usize::from(*row))
     }
 
+    /// What requests of the connection at `index` have in fields that are secrets: values, and words of them.
+    pub(crate) fn secrets(&self, source: &ValueSource, index: u32) -> Vec<Box<[u8]>> {
+        let requests = self.ops.iter().filter_map(|op| match op {
+            Op::Request(request) => Some(request),
+            _ => None,
+        });
+        let values = requests.flat_map(Request::secrets).map(|text| source.known(text, index));
+        let words = |value: Vec<u8>| {
+            let words: Vec<Box<[u8]>> = value.split(|b| b" ;=".contains(b)).map(Box::from).collect();
+            words.into_iter().chain([value.into_boxed_slice()])
+        };
+        values.flat_map(words).collect()
+    }
+
     /// Whether it waits for messages that come by themselves.
     pub(crate) fn listens(&self) -> bool {
         self.ops.iter().any(|op| matches!(op, Op::Expect(_)))

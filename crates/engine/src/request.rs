@@ -1,6 +1,7 @@
 //! Outgoing requests and messages; those with variables are written each time.
 
 use plan::{Body, Content, Part, Slice, Target, Text, Values};
+use samples::is_secret;
 use units::{Nanos, Random};
 use wire::grpc;
 use wire::http2::{RequestFields, write_field, write_request_fields};
@@ -60,6 +61,15 @@ impl ValueSource {
     fn row(&self, index: u32) -> u64 {
         let nth = self.came.get(index as usize).copied().unwrap_or(index);
         self.seq(nth.into())
+    }
+
+    /// A text as the connection at `index` sends it, as far as it is always the same.
+    pub(crate) fn known(&self, text: &Text, index: u32) -> Vec<u8> {
+        let mut random = Random::new(self.seed);
+        let mut written = vec![0; text.max_len()];
+        let length = text.write(&mut Values::new(&mut random, 0, self.row(index)), &mut written);
+        written.truncate(length);
+        written
     }
 
     fn seq(&self, nth: u64) -> u64 {
@@ -132,6 +142,11 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// Values of its fields that are secrets.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &Text> {
+        self.template.headers.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value)
+    }
+
     /// The constant part is written once and kept for the life of the process.
     pub(crate) fn new(
         mut template: plan::Request,

@@ -29,6 +29,9 @@ impl Client {
     /// Reads all that has come; returns the bytes used.
     pub(super) fn read_all<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let has_streams = self.job.is_http2();
+        // Where the response begins that is read now; frames of several are no sample of one.
+        let (mut from, mut is_first) = (0, has_streams || self.is_before_response(k));
+        let sampled = |from: usize, until: usize| if has_streams { &[][..] } else { &input[from..until] };
         if self.conn(k).state() == State::Busy && !has_streams {
             self.begun(self.conns.latest(k.index), cx.now());
         }
@@ -55,6 +58,8 @@ impl Client {
                 Ok(Progress::Responded(n)) => {
                     used += n;
                     self.response_complete(cx, k, stream);
+                    self.sample_wrong(k, cx.now(), sampled(from, used), is_first);
+                    (from, is_first) = (used, true);
                     let is_next = used < input.len() && cx.is_open(k) && !has_streams;
                     if is_next && self.conn(k).state() == State::Busy {
                         // What is awaited next came along with it.
@@ -82,10 +87,9 @@ impl Client {
                     self.session_ended(cx, k);
                 }
                 Ok(Progress::Refused(status)) => {
-                    self.tick.count_status(status);
-                    self.misread(cx, k, Kind::WrongStatus);
+                    self.refused(cx, k, status, sampled(from, input.len()), is_first);
                 }
-                Err(kind) => self.misread(cx, k, kind),
+                Err(kind) => self.unreadable(cx, k, kind, &input[from..], is_first),
             }
             if !cx.is_open(k) {
                 return input.len();

@@ -79,7 +79,9 @@ impl Client {
         let awaited = self.job.awaited(at, exchange.nth, index, &mut self.source);
         let wrong = awaited.wrong(exchange, head);
         if let Some(kind) = wrong {
-            self.count_fault(destination, Fault::target(Stage::Exchange, kind));
+            let fault = Fault::target(Stage::Exchange, kind);
+            self.count_fault(destination, fault);
+            self.errors.note(fault, head.map(|head| head.status));
         }
         if wrong.is_some() && self.job.only_right {
             return self.censor(exchange, destination);
