@@ -1,6 +1,7 @@
 //! What of the plan a sentence about its target needs: the address, and the command that sends one of its requests.
 
 use plan::{Act, Activity, Body, Plan, Population, Request, Text, Values};
+use samples::is_secret;
 use units::{Random, shell_word};
 
 /// Of a plan.
@@ -77,7 +78,7 @@ fn curl(population: &Population) -> Option<String> {
             words.extend(["-X".to_owned(), shell_word(&request.method)]);
         }
         for (name, value) in &request.headers {
-            words.extend(["-H".to_owned(), shell_word(&format!("{name}: {}", drawn(value)))]);
+            words.extend(["-H".to_owned(), field(name, value)]);
         }
         match &request.body {
             None => {}
@@ -95,6 +96,16 @@ fn curl(population: &Population) -> Option<String> {
     let scheme = if target.secure { "https" } else { "http" };
     words.push(shell_word(&format!("{scheme}://{}{path}", target.host_header(0))));
     Some(words.join(" "))
+}
+
+/// A field for curl. The value of a secret is a variable of the shell: the command is stored, and shown in reports.
+fn field(name: &str, value: &Text) -> String {
+    let variable: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
+    match is_secret(name) {
+        true => format!("\"{name}: ${variable}\""),
+        false => shell_word(&format!("{name}: {}", drawn(value))),
+    }
 }
 
 /// A text with values for its variables.
@@ -118,6 +129,13 @@ mod tests {
         let resolve = |_: &str| Err("no names here".to_owned());
         let environment = Environment { cores: 1, seed: 1, resolve: &resolve };
         Subject::of(&plan::from_flags(&flags, &environment).expect("it is right"))
+    }
+
+    #[test]
+    fn the_command_has_no_secret() {
+        let value = Text { segments: vec![plan::Segment::Fixed("Bearer s3cr3t".to_owned())] };
+        assert_eq!(field("X-Api-Key", &value), r#""X-Api-Key: $X_API_KEY""#);
+        assert_eq!(field("Accept", &value), "'Accept: Bearer s3cr3t'");
     }
 
     #[test]
