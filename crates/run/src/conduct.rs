@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use host::Root;
 use plan::Plan;
-use samples::{AgentShare, AgentState, AgentSummary, Header, Phase, Sink, Tick};
+use samples::{AgentShare, AgentState, AgentSummary, Header, Phase, Samples, Sink, ThresholdResult, Tick};
 use units::Nanos;
 
 use crate::{
@@ -157,7 +157,8 @@ impl<'a, 's> Environment<'a, 's> {
         if let Some(line) = conductor.poll_line(now) {
             self.sample(conductor, now);
             self.look_closer(conductor, &line);
-            self.show(Tick { agents: workers.take_seconds(), ..line });
+            let thresholds = conductor.thresholds(line.until);
+            self.show(Tick { agents: workers.take_seconds(), ..line }, thresholds);
         }
     }
 
@@ -168,8 +169,8 @@ impl<'a, 's> Environment<'a, 's> {
         }
     }
 
-    fn show(&mut self, line: Tick) {
-        let looks = self.observer.latest();
+    fn show(&mut self, line: Tick, thresholds: Vec<ThresholdResult>) {
+        let looks = Samples { thresholds, ..self.observer.latest() };
         self.sinks.iter_mut().for_each(|sink| sink.tick(&line, &looks));
         self.moments.take(&line, self.observer.take_doing());
     }
@@ -197,7 +198,8 @@ impl<'a, 's> Environment<'a, 's> {
         // Before the last line: exporters count what was late with the next line, and there is none after it.
         self.show_late(conductor.take_late());
         let (line, mut record) = conductor.finish();
-        self.show(Tick { agents: workers.take_seconds(), ..line });
+        // The summary has how thresholds were met.
+        self.show(Tick { agents: workers.take_seconds(), ..line }, Vec::new());
         record.agents = workers.agents();
         record.speaks_tls = self.ask_for_tls(&record);
         record.rejection = self.rejections.finish(|ip| self.observer.is_here(ip));

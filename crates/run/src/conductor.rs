@@ -3,6 +3,7 @@
 
 mod commands;
 mod lines;
+mod so_far;
 #[cfg(test)]
 mod tests;
 
@@ -12,7 +13,7 @@ use std::collections::BTreeMap;
 
 use engine::{Control, DialRate};
 use plan::{Plan, Population, Reconnect, Role};
-use samples::{Phase, Tick};
+use samples::{Marks, Phase, Tick};
 use units::Nanos;
 
 use crate::{
@@ -75,6 +76,8 @@ pub struct Conductor<'a> {
     /// What came of seconds whose lines have ended, by second; only where workers may be away.
     late: BTreeMap<u64, Tick>,
     pub(crate) record: Record,
+    /// Stages and commands since the last line.
+    marks: Marks,
     /// How fast each population dials at most, without a schedule.
     dial_rates: Vec<DialRate>,
     orders: Vec<Order>,
@@ -131,7 +134,7 @@ impl<'a> Conductor<'a> {
         let populations: Vec<PopulationRecord> = populations.map(measured).collect();
         let threads = populations.iter().map(|measured| measured.threads).sum();
         let before = Tick { ramped_at: Nanos::NEVER, ..Tick::default() };
-        Conductor {
+        let mut conductor = Conductor {
             plan,
             schedule,
             reports: role.into_iter().map(|role| Report::of(role, &before, Nanos::NEVER)).collect(),
@@ -140,6 +143,7 @@ impl<'a> Conductor<'a> {
             line_ends: lines::end_after(start),
             late: BTreeMap::new(),
             record: Record { threads, populations, started, ..Record::empty(plan) },
+            marks: Marks::default(),
             dial_rates: vec![DialRate::default(); plan.populations.len()],
             orders: Vec::new(),
             draining: None,
@@ -151,7 +155,9 @@ impl<'a> Conductor<'a> {
             patience: plan.longest_timeout() + Nanos(3 * latency.0),
             carries_on: workers.carries_on(),
             none_is_left: false,
-        }
+        };
+        conductor.mark_stage(started);
+        conductor
     }
 
     /// Waits this long for responses at the end, instead of the plan's longest timeout.
@@ -338,6 +344,7 @@ impl<'a> Conductor<'a> {
             let held = self.held(|_| true);
             if self.schedule.step(now, ramped) {
                 self.keep_held(&held);
+                self.mark_stage(now);
             }
             self.take_scheduled_orders();
         }

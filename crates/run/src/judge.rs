@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use plan::{Plan, Population};
+use plan::{Plan, Population, Threshold};
 use samples::{
     Connections, Counts, Errors, Figures, Generator, Latency, Observation, PopulationSummary, Requests,
-    StepSummary, Summary, Tick, Verdict,
+    StepSummary, Summary, ThresholdResult, Tick, Verdict,
 };
 use units::{Count, Nanos};
 
@@ -31,6 +31,30 @@ use subject::Subject;
 /// The summary of a run.
 pub fn judge(plan: &Plan, r: &Record) -> Summary {
     let evidence = evidence(plan, r);
+    let mut summary = measured(plan, r, r.ended);
+    summary.figures.requests.lower_bound =
+        honesty::is_closed_loop(plan) && honesty::saturated(&evidence).is_some();
+    summary.generator.cpu_share = evidence.own.map(|own| own.cpu_share);
+    pronounce(plan, r, &evidence, &mut summary);
+    summary
+}
+
+/// What only the end of a run has.
+const AT_END: [&str; 6] =
+    ["generator", "target_cost", "kernel_bytes_per_connection", "cost", "observed", "rig"];
+
+/// Thresholds, judged by what was measured until `ended`; those on what only the end has are left out.
+pub(crate) fn thresholds_so_far(plan: &Plan, r: &Record, ended: Nanos) -> Vec<ThresholdResult> {
+    let is_known = |threshold: &&Threshold| {
+        let first = threshold.figure.path.split('.').next();
+        !AT_END.iter().any(|name| first == Some(*name))
+    };
+    let known: Vec<Threshold> = plan.thresholds.iter().filter(is_known).cloned().collect();
+    thresholds::judge(&known, &measured(plan, r, ended))
+}
+
+/// A run in figures, of which nothing is judged yet.
+fn measured(plan: &Plan, r: &Record, ended: Nanos) -> Summary {
     let populations: BTreeMap<String, PopulationSummary> = plan
         .populations
         .iter()
@@ -38,23 +62,21 @@ pub fn judge(plan: &Plan, r: &Record) -> Summary {
         .zip(0..)
         .map(|((p, measured), nth)| (p.name.clone(), population(plan, nth, p, measured)))
         .collect();
-    let (connections, requests) = together(r, &populations);
+    let elapsed = ended.since(r.started);
+    let (connections, requests) = together(r, &populations, elapsed);
     let mut figures = Figures {
         target: plan.text.clone(),
         threads: r.threads,
         // One population's ramps, or the longest.
         ramp_s: populations.values().map(|p| p.ramp_s).fold(0.0, f64::max),
         duration_s: populations.values().map(|p| p.duration_s).fold(0.0, f64::max),
-        elapsed_s: r.ended.since(r.started).secs_f64(),
+        elapsed_s: elapsed.secs_f64(),
         connections,
-        requests: Requests {
-            lower_bound: honesty::is_closed_loop(plan) && honesty::saturated(&evidence).is_some(),
-            ..requests
-        },
+        requests,
         ..times(&r.totals)
     };
     figures.errors = errors(&figures);
-    let mut summary = Summary {
+    Summary {
         schema: "throng.summary/1".into(),
         seed: plan.seed,
         io: r.io.into(),
@@ -65,11 +87,7 @@ pub fn judge(plan: &Plan, r: &Record) -> Summary {
         lag_us: r.totals.lag.quantiles(),
         populations,
         probe: plan.probe.as_ref().map(|probe| r.curve.summary(probe.rate, r.totals.probe.as_deref())),
-        generator: Generator {
-            cpu_share: evidence.own.map(|own| own.cpu_share),
-            stall_us: r.totals.stalled.0 as f64 / 1e3,
-            ..r.observed.generator.clone()
-        },
+        generator: Generator { stall_us: r.totals.stalled.0 as f64 / 1e3, ..r.observed.generator.clone() },
         target_cost: r.observed.target.clone(),
         kernel_bytes_per_connection: r.observed.kernel.clone(),
         cost: r.observed.cost.clone(),
@@ -79,9 +97,7 @@ pub fn judge(plan: &Plan, r: &Record) -> Summary {
         },
         // What is still to be judged.
         ..Summary::default()
-    };
-    pronounce(plan, r, &evidence, &mut summary);
-    summary
+    }
 }
 
 fn per_second(n: u64, time: Nanos) -> f64 {
@@ -175,7 +191,11 @@ fn steps(plan: &Plan, nth: u16, population: &Population, totals: &Tick) -> BTree
 }
 
 /// All populations together: counts are sums, rates those of each at its own full load.
-fn together(r: &Record, populations: &BTreeMap<String, PopulationSummary>) -> (Connections, Requests) {
+fn together(
+    r: &Record,
+    populations: &BTreeMap<String, PopulationSummary>,
+    elapsed: Nanos,
+) -> (Connections, Requests) {
     let sum = |of: fn(&PopulationSummary) -> f64| populations.values().map(of).sum::<f64>();
     let count = |of: fn(&PopulationRecord) -> u64| r.populations.iter().map(of).sum::<u64>();
     let connections = Connections {
@@ -189,10 +209,7 @@ fn together(r: &Record, populations: &BTreeMap<String, PopulationSummary>) -> (C
         quiet_s: r.quiet.map(Nanos::secs_f64),
         ..counted(&r.totals.counts)
     };
-    let requests = Requests {
-        per_s: sum(|p| p.requests.per_s),
-        ..requests(&r.totals, Nanos::ZERO, r.ended.since(r.started))
-    };
+    let requests = Requests { per_s: sum(|p| p.requests.per_s), ..requests(&r.totals, Nanos::ZERO, elapsed) };
     (connections, requests)
 }
 

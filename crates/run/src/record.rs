@@ -1,7 +1,7 @@
 //! A run, or a step of a search, measured.
 
-use plan::{Plan, Population};
-use samples::{AgentSummary, Counts, Fault, Header, Kind, Phase, Stage, Tick, UserCommand};
+use plan::{Plan, Population, Threshold};
+use samples::{AgentSummary, Counts, Fault, Header, Kind, Phase, Stage, ThresholdBound, Tick, UserCommand};
 use units::Nanos;
 
 use crate::{
@@ -102,8 +102,15 @@ impl Record {
             steps: steps.map(|(of, step)| format!("{}.{step}", name(of))).collect(),
             destinations: destinations::names(plan),
             agents: Vec::new(),
+            thresholds: plan.thresholds.iter().map(bound).collect(),
         }
     }
+}
+
+/// A threshold as sinks are shown it before it is judged.
+fn bound(threshold: &Threshold) -> ThresholdBound {
+    let Threshold { text, figure, is_share, bound, .. } = threshold;
+    ThresholdBound { expr: text.clone(), figure: figure.path.clone(), bound: *bound, is_share: *is_share }
 }
 
 /// The record of one population.

@@ -1,6 +1,6 @@
 //! Commands of users who watch a run, and their effect.
 
-use samples::{Command, UserCommand};
+use samples::{Command, MarkKind, UserCommand};
 use units::Nanos;
 
 use super::Conductor;
@@ -33,6 +33,7 @@ impl Conductor<'_> {
             _ => None,
         };
         let Some(what) = done else { return false };
+        self.mark(now, MarkKind::Command, what.clone());
         if self.record.commands.len() < MAX_COMMANDS {
             let at_s = now.since(self.record.started).secs_f64();
             self.record.commands.push(UserCommand { at_s, what });

@@ -122,6 +122,7 @@ impl Conductor<'_> {
             false => self.of_load().map(|report| report.phase).min().unwrap_or_default(),
         };
         line.until = until;
+        line.marks = std::mem::take(&mut self.marks);
         self.record.totals.extend(&line);
         // With only one population its line is the total.
         if populations.len() > 1 {
