@@ -189,6 +189,8 @@ def tick_rules(prefix, scope):
         Rule(f"{prefix}longest_silence", Setting("evidence for an idle cut: of idle connections, and in half seconds"), ""),
         Rule(f"{prefix}responses_at_close/*", Setting("of a sample of the connections that the target closed"), ""),
         Rule(f"{prefix}congestion/*", Setting("what an adaptive ramp judged soon after each dial, and adapted to"), ""),
+        Rule(f"{prefix}error_samples/**", Setting("bytes of a few wrong responses, masked: black_box pages holds them against a scripted server"), ""),
+        Rule(f"{prefix}marks/**", Setting("stages and commands, by the run's own clock"), ""),
         Rule(f"{prefix}probe", lambda context, *g: None, "no probe was asked for, or not of a population"),
         Rule(f"{prefix}populations", Setting("there is one"), ""),
         Rule(f"{prefix}steps", Setting("there is one"), ""),

@@ -30,6 +30,7 @@ mod metrics;
 mod misbehaving;
 mod observing;
 mod output;
+mod pages;
 mod places;
 mod program;
 mod replays;
