@@ -119,6 +119,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       destinations: [], agents: null, cpu_ns: 0, silence: NONE, stalled: 1e6, longest_silence: 0,
       congestion: { dialled: 0, lost: 0, paced: 0, reached: 0, slow: 0 },
     responses_at_close: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },
+      error_samples: [], marks: [],
     },
     looks: {
       target: {
@@ -151,6 +152,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
         stopped: 0, blocked: 0, cpus: "",
       },
       connections: open - 3,
+      thresholds: [],
     },
   };
 }
@@ -169,7 +171,7 @@ export function storedRun(moments: number, seconds = 1, most = 3000): StoredRun 
         kernel: "6.12.0", cores: 4, memory_bytes: 16 * 2 ** 30,
       },
       settings: [{ name: "net.ipv4.ip_local_port_range", value: "1024 65535" }, { name: "open files", value: "1,048,576" }],
-      header: { hold_s: null, target: "http://10.0.0.1:8000/", connections: most, seed: 42, io: "uring", threads: 4, populations: ["main"], steps: ["main.get"], destinations: [], agents: [] },
+      header: { hold_s: null, target: "http://10.0.0.1:8000/", connections: most, seed: 42, io: "uring", threads: 4, populations: ["main"], steps: ["main.get"], destinations: [], agents: [], thresholds: [] },
       tags: [],
       scenario: "target = \"http://10.0.0.1:8000/\" # </script><b>not markup</b>\n",
       api_id: null,

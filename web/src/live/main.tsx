@@ -27,13 +27,16 @@ function LivePage() {
   const phase = run?.entries.at(-1)?.period.phase;
   return (
     <>
-      <Head what="live" about={target || "a run"}>
+      <Head what="live" about={target || "a run"} run={run}>
         <p class={`link ${link}`} id="link" role="status">{LINKS[link]}</p>
       </Head>
-      {link !== "over" && run && !run.summary && <Controls phase={phase} />}
-      {run && link !== "over" && <Progress run={run} />}
-      {run && link !== "over" && <Figures id="now" figures={nowFigures(run)} />}
-      {run && <RunPage run={run} />}
+      {run && link !== "over" && (
+        <div class="bar">
+          {!run.summary && <Controls phase={phase} />}
+          <Progress run={run} />
+        </div>
+      )}
+      {run && <RunPage run={run} now={link === "over" ? undefined : <Figures id="now" figures={nowFigures(run)} />} />}
     </>
   );
 }

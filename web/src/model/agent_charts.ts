@@ -1,8 +1,9 @@
 import { agentsOf, figuresOfAgent, losses, type AgentFigures } from "./agents";
-import { asks, isSeen, phases, SECONDS, type Axis, type Chart, type Line, type Mark } from "./chart";
+import { isSeen, phases, SECONDS, type Axis, type Chart, type Line, type Mark } from "./chart";
 import type { Distribution } from "./distribution";
 import { remembered, type Entry } from "./fold";
 import { latencyOf } from "./latency_charts";
+import { marksOf } from "./marks";
 import type { Period } from "./period";
 import * as quantity from "./quantity";
 import type { AgentShare } from "./records";
@@ -83,7 +84,10 @@ export function lossMarks(run: Run): Mark[] {
     if (!at.has(key)) at.set(key, { x, what, names: [] });
     at.get(key)!.names.push(agents[place]?.id ?? "");
   }
-  return [...at.values()].map(({ x, what, names }) => ({ x, what: `${names.length > NAMED ? `${names.length} agents` : names.join(", ")} ${what}` }));
+  return [...at.values()].map(({ x, what, names }): Mark => {
+    const named = `${names.length > NAMED ? `${names.length} agents` : names.join(", ")} ${what}`;
+    return { x, what: named, label: named, kind: what === "lost" ? "end" : "command" };
+  });
 }
 
 /** Charts of the agent at a place compared with all, or of all. */
@@ -92,7 +96,7 @@ export function agentCharts(run: Run, place: number | null): Chart[] {
   const agents = agentsOf(run);
   if (agents.length === 0) return [];
   const own = place === null ? undefined : agents[place];
-  const marks = [...asks(run), ...lossMarks(run)];
+  const marks = [...marksOf(run), ...lossMarks(run)];
   const over = (name: string, of: (entry: Entry) => number): Line => ({ name, points: entries.map((entry) => ({ x: entry.period.until_s, y: of(entry) })) });
   return KINDS.map(({ figure, title, y, merged, seldom }): Chart => {
     const spread = (which: keyof Spread) => (entry: Entry) => spreadOf(entry, agents)[figure][which];

@@ -2,7 +2,6 @@ import type { Entry } from "./fold";
 import { length_s, type Period } from "./period";
 import * as quantity from "./quantity";
 import type { Quantity } from "./quantity";
-import type { Run } from "./run";
 
 /** Something to be drawn, as data: what it shows does not depend on how. */
 export interface Chart {
@@ -17,8 +16,11 @@ export interface Chart {
   stacked?: boolean;
   /** A heat map in the place of lines. */
   cells?: Cell[];
+  /** The most that a cell has: what its strongest colour stands for. */
+  most?: number;
   bands?: Band[];
   marks?: Mark[];
+  bounds?: Bound[];
 }
 
 export interface Axis {
@@ -38,6 +40,12 @@ export interface Line {
   limit?: boolean;
   /** Drawn over the others. */
   front?: boolean;
+  /** Of what should not be. */
+  bad?: boolean;
+  /** One of several kinds of fault. */
+  fault?: boolean;
+  /** Shown only once its name is pressed. */
+  off?: boolean;
 }
 
 /** `y` is NaN where nothing was seen. */
@@ -64,11 +72,24 @@ export interface Band {
 /** A moment with a name. */
 export interface Mark {
   x: number;
+  /** All of it; in a chart, `label` stands for it. */
   what: string;
+  label?: string;
+  /** `end`: of the target, or of what it could do. */
+  kind?: "stage" | "command" | "fault" | "end";
 }
 
+/** What a threshold demands of a figure. */
+export interface Bound {
+  name: string;
+  y: number;
+  /** Not met, as far as is known. */
+  failed: boolean;
+}
+
+/** The one axis of all charts over time: they are zoomed and read together. */
 export const SECONDS: Axis = {
-  label: "seconds since the start",
+  label: "time since the start",
   quantity: { text: (s) => `${quantity.grouped(s)} s`, unit: () => 1 },
 };
 
@@ -109,9 +130,4 @@ export function phases(entries: readonly Entry[]): Band[] {
     else bands.push({ name: period.phase, from: last ? last.to : Math.min(period.from_s, period.until_s), to: period.until_s });
   }
   return bands;
-}
-
-/** What was done by hand. */
-export function asks(run: Run): Mark[] {
-  return (run.summary?.asks ?? []).map(({ at_s, what }) => ({ x: at_s ?? 0, what: what ?? "" }));
 }

@@ -15,6 +15,8 @@ export interface Figure {
   name: string;
   value: string;
   note?: string;
+  /** Of what should not be. */
+  bad?: boolean;
 }
 
 /** Faults, the most frequent first. */
@@ -92,7 +94,7 @@ export function keyFigures(run: Run): Figure[] {
   const latency = (value: number | null | undefined, share: number) => atLeast(f.latency_us, share) + us(value);
   const load = run.summary ? "at full load" : "so far";
   const all: (Figure | false | null | undefined)[] = [
-    { name: "held", value: grouped(f.held), note: `of ${grouped(f.wanted)} wanted, peak ${grouped(f.peak)}` },
+    { name: "held", value: grouped(f.held), note: `of ${grouped(f.wanted)} wanted, peak ${grouped(f.peak)}`, bad: isOver(run) && f.held < f.wanted },
     { name: "connects", value: rate.text(f.open_per_s), note: rampNote(run) },
     (answered || f.requests_per_s > 0) && {
       name: "requests",
@@ -107,11 +109,12 @@ export function keyFigures(run: Run): Figure[] {
     without != null && {
       name: "no response",
       value: exactPercent(without.share ?? 0),
-      note: `${grouped(without.count ?? 0)} requests ${load}, in none of these percentiles${judgedNote(f.latency_us)}`,
+      note: `${grouped(without.count ?? 0)} requests, in no percentile${judgedNote(f.latency_us)}`,
+      bad: true,
     },
     (f.lag_us.count ?? 0) > 0 && { name: "lag p99", value: us(f.lag_us.p99), note: "how late throng sent" },
     probe && { name: "probe p99", value: atLeast(probe.latency_us, 0.99) + us(probe.latency_us?.p99), note: `${grouped(probe.answered ?? 0)} of ${grouped(probe.sent ?? 0)} answered` },
-    { name: "faults", value: grouped(faultTotal(f.faults)), note: f.faults[0] ? mostFrequent(f.faults[0]) : "none" },
+    { name: "faults", value: grouped(faultTotal(f.faults)), note: f.faults[0] ? mostFrequent(f.faults[0]) : "none", bad: f.faults.length > 0 },
     memory("target", each(cost?.target_bytes, target?.user_bytes_per_connection)),
     memory(ownProcess(run), each(cost?.generator_bytes, generator?.user_bytes_per_connection)),
     memory("kernel", kernel ? bytes.text(kernel.value ?? 0) : each(cost?.kernel_bytes), kernel?.both_ends ? "per connection, both ends" : undefined),
@@ -120,10 +123,13 @@ export function keyFigures(run: Run): Figure[] {
   return all.filter((figure) => !!figure);
 }
 
+/** Whether its load has ended: before, what is wanted may still come. */
+const isOver = ({ summary, running }: Run) => summary != null || !running;
+
 /** The 99th percentile where those without a response count as longer than all others: by which thresholds are judged. */
 function judgedNote({ count: n, censored }: Lenient<Quantiles>): string {
   if (!n || !censored) return "";
-  return censored.p99 == null ? "; p99 falls among them" : `; with them p99 is ${time.text(censored.p99)}`;
+  return censored.p99 == null ? "; p99 falls among them" : `; with them p99 ${time.text(censored.p99)}`;
 }
 
 const mostFrequent = ({ side, stage, kind, count: n }: FaultCount) => `${grouped(n)} × ${side} · ${stage} · ${kind}`;
@@ -146,13 +152,13 @@ export function nowFigures(run: Run): Figure[] {
   const [throng, target] = coresUsed(run.entries);
   const lost = faultTotal(run.total.faults);
   return [
-    { name: "open", value: grouped(period.open), note: `of ${grouped(period.wanted)} wanted now` },
+    { name: "open", value: grouped(period.open), note: `of ${grouped(period.wanted)} wanted now`, bad: period.phase === "hold" && period.open < period.wanted },
     { name: "connects", value: rate.text(perSecond(period, connects(period))), note: `${grouped(connects(run.total))} in all` },
     { name: "requests", value: rate.text(perSecond(period, period.counts.answered)), note: `${grouped(period.waiting)} under way` },
     { name: "p50", value: us(0.5), note: "latency now" },
     { name: "p99", value: us(0.99), note: "latency now" },
-    ...(times.censored > 0 ? [{ name: "no response", value: exactPercent(times.censoredShare), note: "of the requests now" }] : []),
-    { name: "faults", value: grouped(lost), note: faultsSeen(run.total.faults)[0] ? mostFrequent(faultsSeen(run.total.faults)[0]!) : "none" },
+    ...(times.censored > 0 ? [{ name: "no response", value: exactPercent(times.censoredShare), note: "of the requests now", bad: true }] : []),
+    { name: "faults", value: grouped(lost), note: faultsSeen(run.total.faults)[0] ? mostFrequent(faultsSeen(run.total.faults)[0]!) : "none", bad: lost > 0 },
     { name: `${ownProcess(run)}'s CPU`, value: throng, note: "cores" },
     { name: "target's CPU", value: target, note: "cores" },
   ];

@@ -1,5 +1,6 @@
-import { asks, growth, isSeen, overTime, perSecond, phases, SECONDS, type Axis, type Chart, type Line, type Mark } from "./chart";
+import { growth, isSeen, overTime, perSecond, phases, SECONDS, type Axis, type Chart, type Line, type Mark } from "./chart";
 import { agentsOf, ownProcess } from "./agents";
+import { marksOf } from "./marks";
 import type { Entry } from "./fold";
 import type { Lenient } from "./lenient";
 import * as quantity from "./quantity";
@@ -12,7 +13,7 @@ const SOCKETS: Axis = { label: "sockets", quantity: quantity.count };
 
 function chart(run: Run, id: string, title: string, says: string, y: Axis, lines: Line[], marks: Mark[] = []): Chart {
   const { entries } = run;
-  return { id, title, says, x: SECONDS, y, lines, bands: phases(entries), marks: [...asks(run), ...marks] };
+  return { id, title, says, x: SECONDS, y, lines, bands: phases(entries), marks: [...marksOf(run), ...marks] };
 }
 
 /** The host that the target runs on: another one where `throng observe` tells of it. */
@@ -72,7 +73,10 @@ function pauses(entries: readonly Entry[]): Mark[] {
     return ns > 0 ? [{ ns, x: entry.period.until_s }] : [];
   });
   const longest = marks.sort((a, b) => b.ns - a.ns).slice(0, PAUSES);
-  return longest.map(({ ns, x }) => ({ x, what: `GC ${quantity.time.text(ns / 1e3)}` }));
+  return longest.map(({ ns, x }) => {
+    const what = `GC ${quantity.time.text(ns / 1e3)}`;
+    return { x, what, label: what };
+  });
 }
 
 export function sockets(run: Run): Chart {

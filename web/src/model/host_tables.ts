@@ -49,12 +49,23 @@ export function hostTable(run: Run): Table {
     ["processes killed by the OOM killer", number(kills(seenHost) || null)],
     ["observer", observer(run)],
   ];
-  const settings: Row[] = (run.record.settings ?? []).map(({ name, value }) => [name ?? "", value]);
   return {
     id: "hosts",
     title: "Hosts",
     columns: [{ name: "what" }, { name: "value" }],
-    rows: known([...rows, ...settings]),
+    rows: known(rows),
+  };
+}
+
+/** What the kernel allows: looked up when it is in question, and long. */
+export function settingsTable(run: Run): Table {
+  const rows: Row[] = (run.record.settings ?? []).map(({ name, value }) => [name ?? "", value]);
+  return {
+    id: "settings",
+    title: "Kernel settings and limits",
+    columns: [{ name: "setting" }, { name: "value" }],
+    rows: known(rows),
+    folded: true,
   };
 }
 

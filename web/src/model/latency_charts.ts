@@ -1,9 +1,11 @@
-import { asks, isSeen, overTime, phases, SECONDS, type Axis, type Cell, type Chart, type Line, type Point } from "./chart";
+import { isSeen, overTime, phases, SECONDS, type Axis, type Cell, type Chart, type Line, type Point } from "./chart";
 import { Distribution } from "./distribution";
 import { remembered, type Entry } from "./fold";
+import { marksOf } from "./marks";
 import type { Period } from "./period";
 import * as quantity from "./quantity";
 import type { Run } from "./run";
+import { boundsOf } from "./thresholds";
 
 export const LATENCY: Axis = { label: "time, log scale", quantity: quantity.time, log: true };
 export const CONNECTIONS: Axis = { label: "connections open", quantity: quantity.count };
@@ -30,7 +32,7 @@ export function latencyOverTime(run: Run): Chart {
   return {
     id: "latency",
     title: "Latency over time",
-    says: "From when a request was due to its response; lag is how late throng sent",
+    says: "From due to the response; lag: how late throng sent",
     x: SECONDS,
     y: LATENCY,
     lines: [
@@ -41,7 +43,8 @@ export function latencyOverTime(run: Run): Chart {
       overTime(entries, "lag p99", lagP99),
     ].filter((line) => isSeen(line)),
     bands: phases(entries),
-    marks: asks(run),
+    marks: marksOf(run),
+    bounds: boundsOf(run, /^(populations\.[^.]+\.)?(latency_us|lag_us|probe\.latency_us)\.(p\d+|max|mean)$/),
   };
 }
 
@@ -72,7 +75,7 @@ export function noResponseOverTime(run: Run): Chart {
     y: NO_RESPONSE,
     lines,
     bands: phases(entries),
-    marks: asks(run),
+    marks: marksOf(run),
   };
 }
 
@@ -110,7 +113,7 @@ function lineBy(groups: Group[], name: string, q: number, of: (group: Group) => 
   // Where those without a response begin, there is no time.
   const judged = (times: Distribution) => (times.judgedQuantile(q) ?? NaN) / 1e3;
   const points = groups.map((group) => ({ x: group.connections, y: judged(of(group)) }));
-  return { name, points: points.filter(({ y }) => Number.isFinite(y)) };
+  return { name, points: points.filter(({ y }) => Number.isFinite(y)), dots: true };
 }
 
 export const p99ByConnections = (run: Run, name: string) =>
@@ -127,7 +130,7 @@ export function latencyByConnections(run: Run): Chart {
   return {
     id: "by-connections",
     title: "Latency against connections held",
-    says: "Do responses and connects take longer with more open connections? A line ends where requests without a response begin",
+    says: "A point for each number of connections; none where too few had a response",
     x: CONNECTIONS,
     y: LATENCY,
     lines: [
@@ -137,6 +140,7 @@ export function latencyByConnections(run: Run): Chart {
       probe("probe p50", 0.5, (point) => point.latency_p50_us),
       probe("probe p99", 0.99, (point) => point.latency_p99_us),
     ].filter((line) => line.points.length > 1),
+    bounds: boundsOf(run, /^latency_us\.(p\d+|max|mean)$/),
   };
 }
 
@@ -178,7 +182,7 @@ export function percentileCurve(run: Run): Chart {
   return {
     id: "percentiles",
     title: "Percentiles",
-    says: "Latency by percentile, one more nine per step to the right; a line ends where requests without a response begin",
+    says: "One more nine per step; a line ends where requests without a response begin",
     x: PERCENTILE,
     y: LATENCY,
     lines: [
@@ -206,13 +210,15 @@ export function heatMap(run: Run): Chart {
   cells.forEach((cell) => (cell.shade = (1 + Math.log(cell.count)) / (1 + Math.log(most))));
   return {
     id: "heat",
-    title: "Distribution of latency",
-    says: "Each column covers the responses of a time interval; the stronger the colour, the more responses (log)",
+    title: "Latency heat map",
+    says: "Each column covers the responses of a time interval; each row a range of latency",
     x: SECONDS,
     y: LATENCY,
     lines: [],
     cells,
-    marks: asks(run),
+    most,
+    bands: phases(entries),
+    marks: marksOf(run),
   };
 }
 

@@ -1,9 +1,11 @@
-import { asks, isSeen, overTime, perSecond, phases, SECONDS, type Axis, type Chart, type Line } from "./chart";
+import { isSeen, overTime, perSecond, phases, SECONDS, type Axis, type Chart, type Line } from "./chart";
 import type { Entry } from "./fold";
 import { CONNECTIONS } from "./latency_charts";
+import { marksOf } from "./marks";
 import { connects, faultName, faultsOf } from "./period";
 import * as quantity from "./quantity";
 import type { Run } from "./run";
+import { boundsOf } from "./thresholds";
 
 const RATE: Axis = { label: "a second", quantity: quantity.rate };
 
@@ -14,7 +16,7 @@ export function connections(run: Run): Chart {
   return {
     id: "connections",
     title: "Connections",
-    says: "Open connections, compared with the plan and with the target's own count",
+    says: "Open connections; planned; counted by the target",
     x: SECONDS,
     y: CONNECTIONS,
     lines: [
@@ -23,7 +25,8 @@ export function connections(run: Run): Chart {
       ownCount(entries),
     ].filter((line) => isSeen(line)),
     bands: phases(entries),
-    marks: asks(run),
+    marks: marksOf(run),
+    bounds: boundsOf(run, /^connections\.(held|opened)$/, (bound, share) => (share ? (bound / 100) * (run.record.header?.connections ?? NaN) : bound)),
   };
 }
 
@@ -39,13 +42,14 @@ export const answeredOverTime = (run: Run, name: string): Line =>
 export function rates(run: Run): Chart {
   const { entries } = run;
   const told = overTime(entries, "fire-and-forget messages", ({ period }) => perSecond(period, period.counts.told));
-  const lost = overTime(entries, "lost or closed", ({ period: { counts }, period }) =>
-    perSecond(period, counts.dropped + counts.closed),
-  );
+  const lost = {
+    ...overTime(entries, "lost or closed", ({ period: { counts }, period }) => perSecond(period, counts.dropped + counts.closed)),
+    bad: true,
+  };
   return {
     id: "rates",
     title: "Connects and requests",
-    says: "Connects, first and repeated ones, and responses, per second",
+    says: "Responses, and connects, repeated ones included",
     x: SECONDS,
     y: RATE,
     lines: [
@@ -55,7 +59,8 @@ export function rates(run: Run): Chart {
       lost,
     ].filter((line) => isSeen(line, false)),
     bands: phases(entries),
-    marks: asks(run),
+    marks: marksOf(run),
+    bounds: boundsOf(run, /^(requests\.per_s|connections\.open_per_s)$/),
   };
 }
 
@@ -79,10 +84,10 @@ export function faults(run: Run): Chart {
     says: "Faults per second, by side, stage and kind",
     x: SECONDS,
     y: RATE,
-    lines: lines.filter((line) => isSeen(line, false)),
+    lines: lines.filter((line) => isSeen(line, false)).map((line) => ({ ...line, fault: true })),
     stacked: true,
     bands: phases(entries),
-    marks: asks(run),
+    marks: marksOf(run),
   };
 }
 
@@ -102,7 +107,7 @@ export function populations(run: Run): Chart[] {
         overTime(entries, "wanted by the plan", ({ period }) => period.populations[place]?.wanted),
       ].filter((line) => isSeen(line)),
       bands: phases(entries),
-      marks: asks(run),
+      marks: marksOf(run),
     };
   });
 }

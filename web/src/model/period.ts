@@ -1,6 +1,6 @@
 import { Distribution } from "./distribution";
 import type { Lenient } from "./lenient";
-import type { Counts, FaultCount, Phase, Probe, Tick } from "./records";
+import type { Counts, ErrorSample, FaultCount, Mark, Phase, Probe, Tick } from "./records";
 
 /** All of them, each with nothing counted. */
 const NO_COUNTS: Counts = {
@@ -27,6 +27,27 @@ export interface ProbePeriod {
   connect: Distribution;
 }
 
+/** A stage that began, or a command that was carried out. */
+export interface Moment {
+  /** Seconds since the start. */
+  x: number;
+  kind: "stage" | "command";
+  what: string;
+}
+
+/** A wrong response, as `samples::ErrorSample` has it. */
+export interface ErrorSeen {
+  side: string;
+  stage: string;
+  kind: string;
+  at_s: number;
+  status: number | null;
+  /** Whether its first bytes are those of the response. */
+  from_start: boolean;
+  /** Base64. */
+  bytes: string;
+}
+
 /** A tick, or several one after another, with its histograms to be read; what the page shows of a `samples::Tick`. */
 export interface Period extends Times {
   /** Seconds since the start of the run. */
@@ -44,6 +65,8 @@ export interface Period extends Times {
   steps: Distribution[];
   populations: Period[];
   probe: ProbePeriod | null;
+  marks: Moment[];
+  errors: ErrorSeen[];
   /** By how much a turn of throng's loop came too late, the most; microseconds. */
   stalled_us: number;
   /** CPU time of all agents of a fleet, seconds. */
@@ -67,10 +90,24 @@ export function periodOf(tick: Lenient<Tick> | null | undefined): Period {
     steps: (tick?.steps ?? []).map((step) => Distribution.of(step)),
     populations: (tick?.populations ?? []).map(periodOf),
     probe: probeOf(tick?.probe),
+    marks: (tick?.marks ?? []).map(momentOf),
+    errors: (tick?.error_samples ?? []).map(errorOf),
     stalled_us: (tick?.stalled ?? 0) / 1e3,
     cpu_s: (tick?.cpu_ns ?? 0) / 1e9,
   };
 }
+
+const momentOf = ({ at, kind, what }: Lenient<Mark>): Moment => ({ x: (at ?? 0) / 1e9, kind: kind ?? "command", what: what ?? "" });
+
+const errorOf = ({ side, stage, kind, at, status, from_start, bytes }: Lenient<ErrorSample>): ErrorSeen => ({
+  side: side ?? "unknown",
+  stage: stage ?? "exchange",
+  kind: kind ?? "other",
+  at_s: (at ?? 0) / 1e9,
+  status: status ?? null,
+  from_start: from_start ?? true,
+  bytes: bytes ?? "",
+});
 
 /** One fault in words: `target exchange timeout`. */
 export const faultName = ({ side, stage, kind }: FaultCount) => `${side} ${stage} ${kind}`;
@@ -122,9 +159,28 @@ export function joined(all: readonly Period[]): Period {
       joined(all.flatMap((one) => one.populations[i] ?? [])),
     ),
     probe: joinedProbes(all.flatMap((one) => one.probe ?? [])),
+    marks: all.flatMap((one) => one.marks).sort((a, b) => a.x - b.x).slice(0, MARKS),
+    errors: firstOfEach(all.flatMap((one) => one.errors)),
     stalled_us: all.reduce((most, one) => Math.max(most, one.stalled_us), 0),
     cpu_s: total(all, (one) => one.cpu_s),
   };
+}
+
+/** `samples::Marks::MAX`, and `ErrorSamples::OF_EACH` and `MAX`. */
+const MARKS = 64;
+const OF_EACH = 3;
+const ERRORS = 24;
+
+/** The earliest samples of each fault. */
+function firstOfEach(all: ErrorSeen[]): ErrorSeen[] {
+  if (all.length === 0) return all;
+  const counts = new Map<string, number>();
+  const kept = [...all].sort((a, b) => a.at_s - b.at_s).filter((sample) => {
+    const name = `${sample.side} ${sample.stage} ${sample.kind}`;
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+    return counts.get(name)! <= OF_EACH;
+  });
+  return kept.slice(0, ERRORS);
 }
 
 /** Half of the usual length of a stored tick, seconds. */

@@ -15,12 +15,18 @@ export interface Table {
   says?: string;
   columns: Column[];
   rows: string[][];
+  /** Places of rows that tell of something that should not be. */
+  bad?: number[];
+  /** Only its title is shown until it is opened. */
+  folded?: boolean;
 }
 
 export interface Column {
   name: string;
   /** Of numbers: aligned to the right. */
   numeric?: boolean;
+  /** Of text as it came from a server. */
+  code?: boolean;
 }
 
 const words = (...names: string[]): Column[] => names.map((name) => ({ name }));
@@ -33,13 +39,15 @@ export function faultTable(run: Run): Table {
     title: "Faults by side, stage and kind",
     columns: [...words("side", "stage", "kind"), ...numbers("count")],
     rows: faults.map(({ side, stage, kind, count }: FaultCount) => [side, stage, kind, grouped(count)]),
+    bad: faults.map((_, place) => place),
   };
 }
 
 export function statusTable(run: Run): Table {
   const statuses = run.summary?.requests?.status ?? Object.fromEntries(run.total.status);
   const rows = Object.entries(statuses).map(([status, n]) => [status, grouped(n ?? 0)]);
-  return { id: "statuses", title: "Responses by status", columns: [...words("status"), ...numbers("answers")], rows };
+  const bad = rows.flatMap(([status], place) => (/^[45]\d\d$/.test(status!) || (/\D/.test(status!) && status !== "OK") ? [place] : []));
+  return { id: "statuses", title: "Responses by status", columns: [...words("status"), ...numbers("responses")], rows, bad };
 }
 
 const QUANTILES = numbers("count", "mean", "p50", "p90", "p95", "p99", "p99.9", "max", "no response");
@@ -108,6 +116,7 @@ export function populationTable(run: Run): Table {
     title: "Populations",
     columns: [...words("population", "target"), ...numbers("held", "wanted", "connects", "requests", "p50", "p95", "p99", "no response", "faults")],
     rows: populations.length > 1 ? populations.map(row) : [],
+    bad: populations.flatMap(([, p], place) => (faultTotal(p?.faults ?? []) > 0 ? [place] : [])),
   };
 }
 
@@ -156,20 +165,6 @@ export function costTable(run: Run): Table {
     title: "Cost per connection and request",
     says: "Slopes of fitted lines, with standard error and R²",
     columns: [...words("cost", "side"), ...numbers("value", "error", "R²")],
-    rows,
-  };
-}
-
-export function thresholdTable(run: Run): Table {
-  const rows = (run.summary?.thresholds ?? []).map(({ expr, value, shown, pass }) => [
-    expr ?? "",
-    shown || (value == null ? "nothing was measured" : (Math.round(value * 1e3) / 1e3).toLocaleString("en-US")),
-    pass ? "✓ met" : "✗ failed",
-  ]);
-  return {
-    id: "thresholds",
-    title: "Thresholds",
-    columns: [...words("threshold"), ...numbers("measured"), ...words("result")],
     rows,
   };
 }

@@ -4,7 +4,6 @@ import type { Report } from "../model/report";
 import { runOf, type Run } from "../model/run";
 import { ComparePage } from "../view/compare_page";
 import { Head } from "../view/head";
-import { dateText } from "../view/plan";
 import { RunPage } from "../view/run_page";
 
 function ReportPage({ report }: { report: Lenient<Report> }) {
@@ -21,9 +20,7 @@ function ReportPage({ report }: { report: Lenient<Report> }) {
   }
   return (
     <>
-      <Head what="report" about={targetOf(run)}>
-        <p class="about">{[run.id, run.record.began_ms ? dateText(run.record.began_ms) : ""].filter(Boolean).join(" · ")}</p>
-      </Head>
+      <Head what="report" about={targetOf(run)} run={run} />
       <RunPage run={run} />
     </>
   );

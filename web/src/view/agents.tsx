@@ -21,7 +21,7 @@ export function Agents({ run }: { run: Run }) {
   const map = agentMap(run, entry, measure);
   const seconds = SECONDS.quantity.text(entry.period.until_s);
   return (
-    <Section title="Agents" charts={agentCharts(run, selected)} tables={[agentTable(run, entry)]} small>
+    <Section title="Agents" charts={agentCharts(run, selected)} tables={[agentTable(run, entry)]} kind="small">
       <div class="agents" id="agents">
         <div class="choice" role="group" aria-label="Colour of an agent">
           {MEASURES.map((one) => (

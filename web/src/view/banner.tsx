@@ -1,11 +1,11 @@
 import type { Run } from "../model/run";
-import { judgement } from "../model/verdict";
+import { standing } from "../model/verdict";
 
 const SIGNS = { good: "✓", bad: "✗", doubt: "!", none: "…" };
 
 /** The verdict: in a word, a colour, a sign and one sentence. */
 export function Banner({ run }: { run: Run }) {
-  const { word, tone, sentence, seen } = judgement(run.summary, run.running);
+  const { word, tone, sentence, seen } = standing(run);
   return (
     <section class={`verdict ${tone}`} id="verdict" aria-label="verdict">
       <span class="sign" aria-hidden="true">{SIGNS[tone]}</span>

@@ -11,6 +11,7 @@ import { comparisonTables, overviewTable } from "../model/table";
 import { Grid } from "./grid";
 import { Plan } from "./plan";
 import { Section } from "./section";
+import { Tools } from "./tools";
 
 /** Several runs over one another: one colour and dash for each. */
 export function ComparePage({ runs, comparison }: { runs: Run[]; comparison?: Lenient<Comparison> | null }) {
@@ -18,6 +19,7 @@ export function ComparePage({ runs, comparison }: { runs: Run[]; comparison?: Le
     <>
       {comparisonTables(comparison).map((table) => <Grid key={table.id} table={table} />)}
       <Grid table={overviewTable(runs)} />
+      <Tools />
       <Section title="Curves" charts={overlaid(runs)} />
       {runs.map((run, place) => <Plan key={place} run={run} name={nameOf(run, place)} />)}
     </>

@@ -1,20 +1,49 @@
 import * as Plot from "@observablehq/plot";
-import type { Axis, Chart, Line, Mark, Point } from "../model/chart";
-import { grouped } from "../model/quantity";
+import { SECONDS, type Axis, type Chart, type Line, type Point } from "../model/chart";
+import { clockText, sinceText, timeTicks } from "../model/clock";
+import type { Scales } from "./overlay";
+import { finite } from "./readings";
+import { rules, topOf } from "./moments";
 
 /** How lines are told apart: by colour, and by their dashes where there is none (the sheet has the colours). */
 export const DASHES = ["", "7 3", "2 3", "9 3 2 3", "5 2 1 2 1 2", "12 4"];
-export const colour = (place: number) => `var(--line-${(place % 6) + 1})`;
-export const dash = (place: number) => DASHES[place % DASHES.length] || undefined;
+const COLOURS = 6;
+export const colour = (place: number) => `var(--line-${(place % COLOURS) + 1})`;
+/** From the seventh line on another dash for the same colour. */
+export const dash = (place: number) => DASHES[(place + Math.floor(place / COLOURS)) % DASHES.length] || undefined;
+export const colourOf = (line: Line, place: number) =>
+  line.limit ? "var(--mark)" : line.bad ? "var(--bad)" : line.fault ? `var(--fault-${(place % COLOURS) + 1})` : colour(place);
 
-const MARGIN = { marginLeft: 64, marginRight: 20, marginTop: 20, marginBottom: 38 };
+/** What of a chart is shown, and how. */
+export interface Look {
+  /** The part of the x axis. */
+  range: readonly [number, number] | null;
+  /** When the run began, milliseconds since 1970, where times are shown by the clock. */
+  clock: number | null;
+  /** Names of lines that are not shown. */
+  hidden: ReadonlySet<string>;
+}
 
-/** A chart as SVG of a width and height in pixels; with what the mouse reads where it is there. */
-export function drawn(chart: Chart, width: number, height: number, mouse = false): SVGSVGElement {
+const WHOLE: Look = { range: null, clock: null, hidden: new Set() };
+
+const MARGIN = { marginLeft: 58, marginRight: 16 };
+/** Below a chart: the names of its marks, and of its axis where those do not say what it is. */
+const BELOW = 22;
+const LABEL = 15;
+
+/** A chart as SVG of a width and height in pixels, and its scales. */
+export function drawn(chart: Chart, width: number, height: number, look: Look = WHOLE): { svg: SVGSVGElement } & Scales {
   const { x, y } = chart;
-  const [columns, rows] = [domain(chart, "x"), domain(chart, "y")];
+  const columns = look.range ?? domainOfX(chart);
+  const rows = domainOfY(chart, columns, look.hidden);
+  const marginTop = topOf(chart);
+  const named = nameOf(x, look, columns);
+  const label = labelOf(x, look);
+  const marginBottom = BELOW + (label ? LABEL : 0);
   const figure = Plot.plot({
     ...MARGIN,
+    marginTop,
+    marginBottom,
     width,
     height,
     style: { fontFamily: "inherit", fontSize: "11px", background: "none", overflow: "visible" },
@@ -22,40 +51,87 @@ export function drawn(chart: Chart, width: number, height: number, mouse = false
     y: { type: y.log ? "log" : "linear", domain: rows, label: null },
     opacity: { type: "identity" },
     marks: [
-      ...bands(chart, rows, width),
+      ...bands(chart, columns, rows, width),
       Plot.gridY(ticks(y, rows, height / 45), { stroke: "var(--grid)", strokeOpacity: 1 }),
-      Plot.axisY(ticks(y, rows, height / 45), { text: named(y), tickSize: 0, label: null }),
-      Plot.axisX(ticks(x, columns, width / 90), { text: named(x), tickSize: 4, label: x.label, labelAnchor: "center", labelArrow: "none" }),
-      ...(chart.cells ? cells(chart) : chart.stacked ? stack(chart) : lines(chart)),
-      ...rules(chart, rows, (columns[1] - columns[0]) / (width - MARGIN.marginLeft - MARGIN.marginRight), height - MARGIN.marginTop - MARGIN.marginBottom),
-      ...(mouse ? hover(chart) : []),
+      Plot.axisY(ticks(y, rows, height / 45), { text: nameOf(y), tickSize: 0, label: null }),
+      Plot.axisX(ticksOfX(chart, columns, width / (look.clock ? 80 : 90), look), {
+        text: named, tickSize: 4, label, labelAnchor: "center", labelArrow: "none",
+      }),
+      ...(chart.cells ? cells(chart, look) : chart.stacked ? stack(chart, look) : lines(chart, look)),
+      ...bounds(chart, rows),
+      ...rules(chart, columns, rows, width - MARGIN.marginLeft - MARGIN.marginRight),
     ],
-  });
-  return figure as SVGSVGElement;
+  }) as SVGSVGElement & Plot.Plot;
+  const [across, up] = [figure.scale("x")!, figure.scale("y")!];
+  const measures = (scale: Plot.Scale) => ({ apply: scale.apply, invert: scale.invert! });
+  return { svg: figure, x: measures(across), y: measures(up), left: MARGIN.marginLeft, right: width - MARGIN.marginRight, top: marginTop, bottom: height - marginBottom };
 }
 
-const finite = (points: Point[]) => points.filter(({ x, y }) => Number.isFinite(x) && Number.isFinite(y));
+/** Seconds since the start are told by their unit. */
+const labelOf = (axis: Axis, { clock }: Look) => (axis !== SECONDS ? axis.label : clock !== null ? "UTC" : null);
 
-/** From where to where an axis reaches. */
-function domain(chart: Chart, side: "x" | "y"): [number, number] {
-  const axis = chart[side];
-  const corners = (chart.cells ?? []).flatMap(({ from, to }) => [from[side], to[side]]);
-  const onLines = side === "y" && chart.stacked ? sums(chart.lines) : chart.lines.flatMap((line) => finite(line.points).map((point) => point[side]));
-  const times = side === "x" ? (chart.bands ?? []).flatMap(({ from, to }) => [from, to]) : [];
-  const all = [...corners, ...onLines, ...times].filter((value) => !axis.log || value > 0);
-  const least = all.reduce((least, value) => Math.min(least, value), Infinity);
-  const most = all.reduce((most, value) => Math.max(most, value), -Infinity);
-  if (!Number.isFinite(least)) return axis.log ? [1, 10] : [0, 1];
-  if (axis.log) return [least * 0.9, Math.max(most * 1.1, least * 2)];
-  const end = Math.max(most, 0);
-  return [Math.min(least, 0), side === "y" ? end * 1.06 || 1 : end || 1];
+/** The marks of an x axis: of time, those of a clock. */
+function ticksOfX({ x }: Chart, columns: readonly [number, number], about: number, { clock }: Look): number[] {
+  return x === SECONDS ? timeTicks([...columns], about, (clock ?? 0) / 1e3) : ticks(x, [...columns], about);
+}
+
+/** From where to where an axis reaches: all that is finite, and above 0 on a log axis. */
+function extent(all: number[], log = false): [number, number] | null {
+  let [least, most] = [Infinity, -Infinity];
+  for (const value of all) {
+    if (!Number.isFinite(value) || (log && value <= 0)) continue;
+    [least, most] = [Math.min(least, value), Math.max(most, value)];
+  }
+  return most >= least ? [least, most] : null;
+}
+
+function domainOfX(chart: Chart): [number, number] {
+  const points = chart.lines.flatMap((line) => finite(line.points).map(({ x }) => x));
+  const corners = (chart.cells ?? []).flatMap(({ from, to }) => [from.x, to.x]);
+  const times = (chart.bands ?? []).flatMap(({ from, to }) => [from, to]);
+  const found = extent([...points, ...corners, ...times], chart.x.log);
+  if (!found) return chart.x.log ? [1, 10] : [0, 1];
+  const [least, most] = found;
+  if (chart.x.log) return [least * 0.9, Math.max(most * 1.1, least * 2)];
+  return [Math.min(least, 0), Math.max(most, 0) || 1];
+}
+
+/** A limit that is further from what is drawn than this, in heights of it, would leave nothing of it: it is only named. */
+const NEAR_LIMIT = 1.6;
+/** The same on a log axis, as a factor. */
+const NEAR_BOUND = 6;
+
+const isNear = (value: number, [least, most]: [number, number], log: boolean | undefined) =>
+  log ? value > 0 && value <= most * NEAR_BOUND && value >= least / NEAR_BOUND : value <= most * NEAR_LIMIT;
+
+/** What the y axis has to show in a part of the x axis; limits do not squash it. */
+function domainOfY(chart: Chart, [from, to]: readonly [number, number], hidden: ReadonlySet<string>): [number, number] {
+  const { log } = chart.y;
+  const inside = ({ x }: Point) => x >= from && x <= to;
+  const shown = chart.lines.filter((line) => !hidden.has(line.name));
+  const valuesOf = (some: Line[]) => some.flatMap((line) => line.points.filter(inside).map(({ y }) => y));
+  const stacked = chart.stacked ? sums(shown).filter(inside).map(({ y }) => y) : valuesOf(shown.filter(({ limit }) => !limit));
+  const rows = (chart.cells ?? []).filter((cell) => cell.to.x > from && cell.from.x < to).flatMap((cell) => [cell.from.y, cell.to.y]);
+  const found = extent([...stacked, ...rows], log) ?? extent(valuesOf(shown), log);
+  if (!found) return log ? [1, 10] : [0, 1];
+  const limits = [...valuesOf(shown.filter(({ limit }) => limit)), ...(chart.bounds ?? []).map(({ y }) => y)];
+  const all = extent([...found, ...limits.filter((limit) => isNear(limit, found, log))], log)!;
+  if (log) return [all[0] * 0.9, Math.max(all[1] * 1.1, all[0] * 2)];
+  const end = Math.max(all[1], 0);
+  return [Math.min(all[0], 0), end * 1.06 || 1];
+}
+
+/** Whether a chart as a whole leaves this out because it is too far from all that it draws. */
+export function isBeyond(chart: Chart, y: number): boolean {
+  const [least, most] = domainOfY(chart, domainOfX(chart), new Set());
+  return y > most || y < least;
 }
 
 /** What lines that stand on one another come to at each place. */
-function sums(all: Line[]): number[] {
+function sums(all: Line[]): Point[] {
   const sums = new Map<number, number>();
   for (const line of all) for (const { x, y } of finite(line.points)) sums.set(x, (sums.get(x) ?? 0) + y);
-  return [...sums.values()];
+  return [...sums].map(([x, y]) => ({ x, y }));
 }
 
 const ROUND = [1, 2, 5, 10];
@@ -96,39 +172,30 @@ function logTicks(from: number, to: number, about: number): number[] {
   return all.filter((at) => at >= from && at <= to).filter((_, i) => i % every === 0);
 }
 
-function named(axis: Axis): (value: number) => string {
+function nameOf(axis: Axis, look: Look = WHOLE, [from, to]: readonly [number, number] = [0, 0]): (value: number) => string {
+  if (axis === SECONDS) {
+    const tenths = to - from < 3;
+    return (value) => (look.clock === null ? sinceText(value) : clockText(value, look.clock, tenths));
+  }
   const names = new Map(axis.ticks?.map(({ at, name }) => [at, name]));
   return (value) => names.get(value) ?? axis.quantity.text(value);
 }
 
 /** Phases, each other one shaded, with their names where there is room. */
-function bands({ bands = [] }: Chart, [from, to]: [number, number], width: number): Plot.Markish[] {
-  const whole = Math.max(1e-9, (bands.at(-1)?.to ?? 0) - (bands[0]?.from ?? 0));
-  const roomy = bands.filter((band) => ((band.to - band.from) / whole) * width > 8 * band.name.length + 8);
+function bands({ bands = [] }: Chart, [first, last]: readonly [number, number], [from, to]: [number, number], width: number): Plot.Markish[] {
+  const seen = bands.filter((band) => band.to > first && band.from < last).map((band) => ({ ...band, from: Math.max(band.from, first), to: Math.min(band.to, last) }));
+  const roomy = seen.filter((band) => ((band.to - band.from) / Math.max(1e-9, last - first)) * width > 8 * band.name.length + 8);
   return [
-    Plot.rect(bands, { x1: "from", x2: "to", y1: from, y2: to, fill: (band) => `var(--phase-${band.name})`, clip: true }),
+    Plot.rect(seen, { x1: "from", x2: "to", y1: from, y2: to, fill: (band) => `var(--phase-${band.name})`, clip: true }),
     Plot.text(roomy, { x: "from", frameAnchor: "top-left", text: "name", dx: 4, dy: -13, fill: "var(--faint)", lineAnchor: "top" }),
   ];
 }
 
-/** Moments: a rule each, with its name where the one before leaves room. */
-function rules({ marks = [] }: Chart, [from, to]: [number, number], a_pixel: number, height: number): Plot.Markish[] {
-  const sorted = [...marks].sort((a, b) => a.x - b.x);
-  const named = sorted.filter(({ x }, i) => i === 0 || x - sorted[i - 1]!.x > LINE_HEIGHT * a_pixel);
-  return [
-    Plot.ruleX(marks, { x: "x", y1: from, y2: to, stroke: "var(--mark)", strokeDasharray: "1 3" }),
-    Plot.text(named, { x: "x", frameAnchor: "top", text: ({ what }: Mark) => ending(what, height / LETTER), rotate: -90, textAnchor: "end", dx: -5, dy: 4, fill: "var(--mark)", stroke: "var(--surface)", strokeWidth: 3 }),
-  ];
+/** What thresholds demand: a rule each, where it is in the chart. */
+function bounds({ bounds = [] }: Chart, [from, to]: [number, number]): Plot.Markish[] {
+  const inside = bounds.filter(({ y }) => y >= from && y <= to);
+  return [Plot.ruleY(inside, { y: "y", stroke: ({ failed }) => (failed ? "var(--bad)" : "var(--bound)"), strokeWidth: 1.5, strokeDasharray: "5 3" })];
 }
-
-/** Of text on its side, pixels. */
-const LINE_HEIGHT = 14;
-
-/** The width of a letter of such text, pixels; a wide one. */
-const LETTER = 7;
-
-/** The end of a text that is too long for this many letters: names of agents differ there. The tip has all of it. */
-export const ending = (text: string, letters: number): string => (text.length > letters ? `…${text.slice(1 - Math.floor(letters))}` : text);
 
 /** From so many points on a line is drawn thin. */
 const DENSE = 300;
@@ -137,39 +204,47 @@ const DENSE = 300;
 export const drawingOrder = (lines: readonly Line[]): number[] =>
   lines.map((_, place) => place).sort((a, b) => Number(lines[a]!.front ?? false) - Number(lines[b]!.front ?? false));
 
-function lines({ lines, y }: Chart): Plot.Markish[] {
-  return drawingOrder(lines).map((place) => {
+function lines({ lines, y }: Chart, { range, hidden }: Look): Plot.Markish[] {
+  const clip = range !== null || lines.some(({ limit }) => limit);
+  return drawingOrder(lines).filter((place) => !hidden.has(lines[place]!.name)).map((place) => {
     const line = lines[place]!;
     if (line.dots) {
-      return Plot.dot(finite(line.points), { x: "x", y: "y", r: 2.6, symbol: place % 2 ? "diamond" : "circle", stroke: colour(place), fill: "var(--surface)" });
+      return Plot.dot(finite(line.points), { x: "x", y: "y", r: 2.6, symbol: place % 2 ? "diamond" : "circle", stroke: colourOf(line, place), fill: "var(--surface)", clip });
     }
+    const [first, second] = finite(line.points);
+    // A line of one point would not be seen.
+    if (first && !second) return Plot.dot([first], { x: "x", y: "y", r: 2.6, fill: colourOf(line, place) });
     // A log axis has no zero: such points are gaps.
     return Plot.lineY(line.points, {
       x: "x",
       y: (point: Point) => (y.log && point.y <= 0 ? NaN : point.y),
-      stroke: line.limit ? "var(--mark)" : colour(place),
+      stroke: colourOf(line, place),
       strokeWidth: line.limit || line.points.length > DENSE ? 1 : 1.6,
       strokeDasharray: line.limit ? "3 3" : dash(place),
+      clip,
     });
   });
 }
 
-function stack({ lines }: Chart): Plot.Markish[] {
-  const rows = lines.flatMap(({ name, points }) => points.map(({ x, y }) => ({ name, x, y: Number.isFinite(y) ? y : 0 })));
+function stack({ lines }: Chart, { range, hidden }: Look): Plot.Markish[] {
+  const clip = range !== null;
+  const shown = lines.filter((line) => !hidden.has(line.name));
+  const rows = shown.flatMap(({ name, points }) => points.map(({ x, y }) => ({ name, x, y: Number.isFinite(y) ? y : 0 })));
   const place = ({ name }: { name: string }) => lines.findIndex((line) => line.name === name);
-  const order = lines.map(({ name }) => name);
+  const order = shown.map(({ name }) => name);
   const channels = { x: "x", y: "y", z: "name", order } as const;
   return [
-    Plot.areaY(rows, Plot.stackY({ ...channels, fill: (row) => colour(place(row)), fillOpacity: 0.45 })),
+    Plot.areaY(rows, Plot.stackY({ ...channels, fill: (row) => colourOf(lines[place(row)]!, place(row)), fillOpacity: 0.4, clip })),
     ...lines.map((_, i) =>
-      Plot.lineY(rows, Plot.stackY2({ ...channels, stroke: (row) => (place(row) === i ? colour(i) : "none"), strokeWidth: 1.4, strokeDasharray: dash(i) })),
+      Plot.lineY(rows, Plot.stackY2({ ...channels, stroke: (row) => (place(row) === i ? colourOf(lines[i]!, i) : "none"), strokeWidth: 1.4, strokeDasharray: dash(i), clip })),
     ),
   ];
 }
 
-function cells({ cells = [] }: Chart): Plot.Markish[] {
+function cells({ cells = [] }: Chart, { range }: Look): Plot.Markish[] {
   return [
     Plot.rect(cells, {
+      clip: range !== null,
       x1: (cell) => cell.from.x,
       x2: (cell) => cell.to.x,
       y1: (cell) => cell.from.y,
@@ -181,46 +256,3 @@ function cells({ cells = [] }: Chart): Plot.Markish[] {
   ];
 }
 
-/** What the tip shows at one place: all lines there. */
-interface Reading {
-  x: number;
-  y: number;
-  title: string;
-}
-
-/** One reading for each place that any line has. */
-export function readings(chart: Chart): Reading[] {
-  const { x, y } = chart;
-  if (chart.cells) {
-    return chart.cells.map(({ from, to, count }) => ({
-      x: (from.x + to.x) / 2,
-      y: Math.sqrt(from.y * to.y),
-      title: `${x.quantity.text(to.x)}\n${y.quantity.text(from.y)} to ${y.quantity.text(to.y)}: ${grouped(count)}`,
-    }));
-  }
-  const at = new Map<number, string[]>();
-  const heights = new Map<number, number>();
-  for (const line of chart.lines) {
-    for (const point of finite(line.points)) {
-      at.set(point.x, [...(at.get(point.x) ?? []), `${line.name}  ${y.quantity.text(point.y)}`]);
-      heights.set(point.x, Math.max(heights.get(point.x) ?? -Infinity, point.y));
-    }
-  }
-  const phase = (place: number) => chart.bands?.find(({ from, to }) => place > from && place <= to)?.name;
-  const marked = (place: number) => (chart.marks ?? []).filter((mark) => mark.x === place).map((mark) => mark.what);
-  return [...at]
-    .sort(([a], [b]) => a - b)
-    .map(([place, names]) => ({
-      x: place,
-      y: heights.get(place) ?? 0,
-      title: [[x.quantity.text(place), phase(place)].filter(Boolean).join(", "), ...names, ...marked(place)].join("\n"),
-    }));
-}
-
-function hover(chart: Chart): Plot.Markish[] {
-  const all = readings(chart).filter(({ y }) => !chart.y.log || y > 0);
-  const pointer = chart.cells ? Plot.pointer : Plot.pointerX;
-  const rule = Plot.ruleX(all, Plot.pointerX({ x: "x", stroke: "var(--faint)", strokeOpacity: 0.7 }));
-  const tip = Plot.tip(all, pointer({ x: "x", y: "y", title: "title", fill: "var(--surface)", stroke: "var(--edge)", fontSize: 11, textPadding: 7 }));
-  return chart.cells ? [tip] : [rule, tip];
-}

@@ -1,5 +1,5 @@
 import type { Chart } from "../model/chart";
-import { colour, dash } from "./drawing";
+import { colourOf, dash } from "./drawing";
 
 const HEAD = 50;
 const ROW = 16;
@@ -48,7 +48,6 @@ export function alone(chart: Chart, svg: SVGSVGElement): string {
   whole.append(text(PADDING, 24, chart.title, { "font-size": 15, "font-weight": 600, fill: "var(--text)" }));
   whole.append(text(PADDING, 41, chart.says, { "font-size": 11, fill: "var(--faint)" }), ...names.elements);
   const copy = svg.cloneNode(true) as SVGSVGElement;
-  copy.querySelectorAll('[aria-label="tip"], [aria-label="rule"][stroke-opacity="0.7"]').forEach((tip) => tip.remove());
   copy.setAttribute("x", String(PADDING));
   copy.setAttribute("y", String(top));
   copy.setAttribute("color", "var(--text)");
@@ -62,11 +61,12 @@ export function alone(chart: Chart, svg: SVGSVGElement): string {
 function legend(chart: Chart, width: number): { elements: SVGElement[]; rows: number } {
   let [x, row] = [PADDING, 0];
   const elements = chart.lines.flatMap((line, place) => {
+    if (line.off) return [];
     const long = 27 + line.name.length * LETTER + 14;
     if (x > PADDING && x + long > width + PADDING) [x, row] = [PADDING, row + 1];
     const [from, y] = [x, HEAD + row * ROW + 8];
     x += long;
-    const stroke = line.limit ? "var(--mark)" : colour(place);
+    const stroke = colourOf(line, place);
     const dashes = line.limit ? "3 3" : (dash(place) ?? "");
     const sample = line.dots
       ? element("circle", { cx: from + 11, cy: y, r: 3, stroke, fill: "none", "stroke-width": 1.5 })

@@ -8,7 +8,7 @@ export function Plan({ run, name }: { run: Run; name?: string }) {
   return (
     <section class="part plan" aria-label={title}>
       <h2>{title}</h2>
-      {record.words && <pre class="command" tabIndex={0} aria-label="command line">{commandLine(record)}</pre>}
+      {name && record.words && <pre class="command" tabIndex={0} aria-label="command line">{commandLine(record)}</pre>}
       <dl class="facts">
         {run.id && <Fact name="run" value={run.id} />}
         {began_ms ? <Fact name="began" value={dateText(began_ms)} /> : null}

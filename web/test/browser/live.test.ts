@@ -115,18 +115,49 @@ test("controls ask for what they say, by button and by key, and for what cannot 
   await until(page, ".controls output", "load up: the run is draining");
 });
 
-test("a chart that is read with the mouse holds still", async () => {
-  const { page, throng } = await joined(10);
+test("charts follow while they are read, and those out of sight too", async () => {
+  const { page, throng, troubles } = await joined(10);
   await page.waitForSelector("#connections .canvas svg");
   await page.locator("#connections .canvas").hover();
-  await page.waitForFunction(() => document.querySelector('#connections [aria-label="tip"]')?.textContent);
-  throng.tick(ticks[10]!);
-  await until(page, "#progress", "11 s since the start");
-  assert.match((await page.locator('#connections [aria-label="tip"]').textContent())!, /open/);
+  await page.waitForFunction(() => document.querySelector("#connections .tip")?.textContent?.includes("open"));
+  const ends = (seconds: string) =>
+    page.waitForFunction((seconds) => ["connections", "processors", "accept-queue"].every((id) => {
+      const marks = [...document.querySelectorAll(`#${id} .canvas svg [aria-label="x-axis tick label"] text`)];
+      return marks.at(-1)?.textContent === seconds;
+    }), seconds);
+  await ends("10 s");
+  assert.ok(await page.locator("#accept-queue").evaluate((one) => one.getBoundingClientRect().top > innerHeight + 300), "it is out of sight");
+  ticks.slice(10, 30).forEach((tick) => throng.tick(tick));
+  await until(page, "#progress", "30 s since the start");
+  await ends("30 s");
+  assert.match((await page.locator("#connections .tip").textContent())!, /open/);
   await page.mouse.move(0, 0);
-  throng.tick(ticks[11]!);
-  await until(page, "#progress", "12 s since the start");
-  assert.equal(await page.locator('#connections [aria-label="tip"]').count(), 0, "drawn again, without what the mouse read");
+  await page.waitForFunction(() => !document.querySelector(".tip"));
+  assert.deepEqual(troubles, []);
+});
+
+test("the verdict and thresholds are of what has come so far, and commands are marks at once", async () => {
+  const bounds = [{ expr: "latency.p99 < 50ms", figure: "latency_us.p99", bound: 50e3, is_share: false }, { expr: "faults == 0", figure: "faults", bound: 0, is_share: false }];
+  const { throng, address } = await started({ ...run, run: { ...run.run, header: { ...run.run.header, thresholds: bounds } } });
+  const result = (nth: number, shown: string, pass: boolean) => ({ expr: bounds[nth]!.expr, value: 1, shown, pass });
+  const at = (n: number, thresholds: ReturnType<typeof result>[], faults: (typeof ticks)[0]["tick"]["faults"] = []) =>
+    ({ tick: { ...ticks[n]!.tick, open: 3000, wanted: 3000, phase: "hold" as const, faults }, looks: { ...ticks[n]!.looks, thresholds } });
+  throng.tick(at(15, [result(0, "3 ms", true), result(1, "0", true)]));
+  const { page, troubles } = await openPage(browser, (asked) => asked.startsWith(address));
+  await page.goto(address);
+  await until(page, "#verdict", "running: 2 of 2 thresholds met so far; 3,000 of 3,000 connections open, no fault");
+  await until(page, "#thresholds", "✓ latency.p99 < 50ms 3 ms met");
+  assert.match((await page.locator("#verdict").getAttribute("class"))!, /good/);
+  const next = at(16, [result(0, "71 ms", false), result(1, "4", false)], [{ side: "target", stage: "hold", kind: "reset", count: 4 }]);
+  throng.tick({ ...next, tick: { ...next.tick, marks: [{ at: 16.2e9, kind: "command", what: "load 90 %" }] } });
+  await until(page, "#verdict", "running: 2 of 2 thresholds not met so far: latency.p99 < 50ms: 71 ms; 3,000 of 3,000 connections open, 4 faults");
+  assert.match((await page.locator("#verdict").getAttribute("class"))!, /bad/);
+  await until(page, "#thresholds", "✗ latency.p99 < 50ms 71 ms failed");
+  await until(page, "#events", "load 90 %");
+  await until(page, "#latency .legend", "latency.p99 < 50ms ✗");
+  await page.waitForFunction(() => document.querySelector("#rates .canvas svg")?.textContent?.includes("load 90 %"));
+  assert.deepEqual(troubles, []);
+  await page.screenshot({ path: "shots/live-first-screen.png" });
 });
 
 test("a telephone shows it without scrolling sideways", async () => {

@@ -47,15 +47,18 @@ async function throng(words: string[], says: RegExp): Promise<{ child: ChildProc
 test("a run is followed, led by hand to its end, and its report opens with the network off", async () => {
   const server = await throng(["serve", "--listen", "127.0.0.1:0"], /(http:\/\/127\.0\.0\.1:\d+)/);
   const [html, json] = [join(folder, "run.html"), join(folder, "run.json")];
-  const words = ["-c", "500", "--think", "200ms..400ms", "-d", "forever", "--probe", "20/s", "--live", "off", "--dashboard", "0", "--report", html, "--json", json];
+  const words = ["-c", "500", "--think", "200ms..400ms", "-d", "forever", "--probe", "20/s", "--live", "off", "--threshold", "answered > 0", "--threshold", "latency.p99 < 1ms", "--dashboard", "0", "--report", html, "--json", json];
   const run = await throng(["run", `${server.found}/`, ...words], /dashboard at (http:\/\/127\.0\.0\.1:\d+)/);
   const { page, troubles } = await openPage(browser, (asked) => asked.startsWith(run.found));
   await page.goto(run.found);
   await until(page, "#now", "open 500 of 500 wanted now");
   await until(page, "#verdict", "running");
+  await until(page, "#thresholds", "✓ answered > 0");
+  await until(page, "#thresholds", "latency.p99 < 1ms");
 
   await page.keyboard.press("p");
   await until(page, "#progress", "pause");
+  await until(page, "#events", "paused");
   await page.keyboard.press("p");
   await until(page, "#progress", "hold");
   await page.keyboard.press("-");
@@ -81,7 +84,8 @@ test("a run is followed, led by hand to its end, and its report opens with the n
   const grouped = (n: number) => n.toLocaleString("en-US");
   await until(report.page, "#statuses", grouped(summary.requests.status["200"]));
   await until(report.page, "#connections .legend", "at the target's side");
-  await until(report.page, ".plan", `--seed ${summary.seed}`);
+  await until(report.page, ".head", `--seed ${summary.seed}`);
+  await until(report.page, "#events", "load 90 %");
   assert.deepEqual(report.troubles, []);
   await shoot(report.page, "throng-report");
 });

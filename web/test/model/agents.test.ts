@@ -9,7 +9,8 @@ import { memory, processors } from "../../src/model/host_charts";
 import type { Lenient } from "../../src/model/lenient";
 import type { AgentTicks } from "../../src/model/records";
 import { runOf, type Run } from "../../src/model/run";
-import { drawingOrder, ending } from "../../src/view/drawing";
+import { drawingOrder } from "../../src/view/drawing";
+import { placed } from "../../src/view/moments";
 import { fleetRun } from "../fleet";
 import { storedRun } from "../synthetic";
 
@@ -77,7 +78,8 @@ test("cells have the part of a name that differs, and marks its end where there 
   assert.deepEqual(labelsOf(["throng-agents-eu-west-1", "throng-agents-eu-west-12"]), ["…west-1", "…west-12"]);
   assert.deepEqual(labelsOf(["throng-ab12cd-0", "throng-ab12cd-1"]), ["…ab12cd-0", "…ab12cd-1"]);
   for (const names of [["load-1", "load-2"], ["load-1"], ["a-long-name-of-an-agent"], ["eu-west-throng-agents-1", "us-east-throng-agents-1"], []]) assert.deepEqual(labelsOf(names), names);
-  assert.deepEqual([ending("throng-agents-eu-west-3 lost", 15.9), ending("a lost", 15.9)], ["…eu-west-3 lost", "a lost"]);
+  const named = ["throng-agents-of-eu-west-3 lost", "a lost"].map((label) => placed([{ x: 0, what: label, label }], (x) => x, 900)[0]!.text);
+  assert.deepEqual(named, ["…-agents-of-eu-west-3 lost", "a lost"]);
 });
 
 test("the line of the selected agent is drawn over the others", () => {
@@ -127,14 +129,17 @@ test("an agent's lines are beside those of all", () => {
   assert.deepEqual(lines(0, "agent-open"), { a: [10, NaN, 4], mean: [20, 30, 17], highest: [30, 30, 30], lowest: [10, 30, 4] });
   assert.deepEqual(lines(null, "agent-cpu_share"), { mean: [0.3, 0.2, 0], highest: [0.5, 0.2, 0], lowest: [0.1, 0.2, 0] });
   assert.deepEqual(Object.keys(lines(1, "agent-lag_p99_us")), ["b", "all merged", "highest", "lowest"]);
-  assert.deepEqual(lossMarks(run), [{ x: 2, what: "a lost" }, { x: 3, what: "a back" }]);
+  assert.deepEqual(lossMarks(run), [
+    { x: 2, what: "a lost", label: "a lost", kind: "end" },
+    { x: 3, what: "a back", label: "a back", kind: "command" },
+  ]);
   // Nothing failed: there is no chart of nothing.
   assert.deepEqual(agentCharts(run, 0).find((chart) => chart.id === "agent-faults_per_s")!.lines, []);
 });
 
 test("many agents lost at once are one mark", () => {
   const run = of(["a", "b", "c", "d"], [{ reports: [1, 1, 1, 1] }, { lost: [1, 1, 1, 1] }]);
-  assert.deepEqual(lossMarks(run), [{ x: 2, what: "4 agents lost" }]);
+  assert.deepEqual(lossMarks(run).map(({ x, what }) => [x, what]), [[2, "4 agents lost"]]);
 });
 
 test("of many agents the table has those to look at", () => {

@@ -116,7 +116,7 @@ test("each population has a chart of its own, from when it is there", () => {
 
 test("a collector's pause is a mark where its time grew", () => {
   const look = (gc_pause_ns: number) => ({ looks: { target: { jvm: { heap_used_bytes: 1, heap_committed_bytes: 2, gc_count: 1, gc_pause_ns } } } });
-  assert.deepEqual(jvm(of([look(5e6), look(5e6), look(28e6)])).marks, [{ x: 6, what: "GC 23 ms" }]);
+  assert.deepEqual(jvm(of([look(5e6), look(5e6), look(28e6)])).marks, [{ x: 6, what: "GC 23 ms", label: "GC 23 ms" }]);
 });
 
 test("phases are stretches without gaps", () => {
@@ -163,7 +163,7 @@ test("what had no response stands beside the percentiles", () => {
   });
   assert.deepEqual(noResponseOverTime(of([{ tick: { latency: latency([[1e6, 1]]) } }])).lines, []);
   const shown = Object.fromEntries(keyFigures(run).map(({ name, value, note }) => [name, [value, note]]));
-  assert.deepEqual(shown["no response"], ["6.6 %", "7 requests so far, in none of these percentiles; p99 falls among them"]);
+  assert.deepEqual(shown["no response"], ["6.6 %", "7 requests, in no percentile; p99 falls among them"]);
   const rows = Object.fromEntries(timeTable(run).rows.map(([name, ...cells]) => [name, cells]));
   assert.equal(timeTable(run).columns.at(-1)!.name, "no response");
   assert.deepEqual([rows["latency at full load"]!.at(-1), rows["connect"]!.at(-1)], ["6.6 %", "50 %"]);
