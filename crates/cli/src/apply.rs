@@ -3,7 +3,7 @@
 use fleet::Fleet;
 use host::Root;
 use plan::{Live, Plan};
-use run::{Interim, Interrupt};
+use run::Interrupt;
 use samples::{RunRecord, Sink, Summary};
 use store::{StoreWriter, StoredAs};
 use view::{Classic, Line, Messages, Terminal};
@@ -28,11 +28,7 @@ pub(crate) fn apply(
 ) -> Result<Applied, Failure> {
     let mut line = Line::new(Messages::default());
     let mut classic = Classic::new(Messages::default());
-    let mut interim = Interim::new(plan);
-    let mut terminal = Terminal::new(Box::new(move |tick| {
-        tick.into_iter().for_each(|tick| interim.add(tick));
-        interim.thresholds()
-    }));
+    let mut terminal = Terminal::default();
     let view: Option<&mut dyn Sink> = match live {
         Live::Tui => Some(&mut terminal),
         Live::Auto if Terminal::has_room() => Some(&mut terminal),

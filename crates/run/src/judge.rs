@@ -17,14 +17,12 @@ use crate::{
 mod destinations;
 mod evidence;
 mod honesty;
-mod interim;
 mod limit;
 mod subject;
 mod thresholds;
 mod verdict;
 
 use evidence::{Evidence, Pattern};
-pub use interim::Interim;
 pub(crate) use limit::{is_nobody, may_have_ended, ours::refused_here, weight};
 use subject::Subject;
 

@@ -46,7 +46,7 @@ pub use backend::choose_io;
 pub use conductor::{Conductor, Step, filed};
 pub use families::settle;
 pub use find::{By, Find, Here, WorkerSource, find, most, most_per_s, reasons, with_some_room};
-pub use judge::{Interim, judge};
+pub use judge::judge;
 pub use listeners::{listeners, queues};
 pub use prepare::{Prepared, check_tls, fitting, need, prepare, prepare_part};
 pub use record::Record;

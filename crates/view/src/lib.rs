@@ -26,5 +26,5 @@ pub use report::{Report, report_html, report_json};
 pub use runs::{runs_json, runs_text};
 pub use summary::{json, text, verdict};
 pub use table::aligned;
-pub use terminal::{Terminal, Thresholds, keep_for_later, restore_terminal};
+pub use terminal::{Terminal, keep_for_later, restore_terminal};
 pub use ui::{LoadArgs, Ui};

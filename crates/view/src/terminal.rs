@@ -24,7 +24,7 @@ use std::{
 };
 
 use ratatui::backend::CrosstermBackend;
-use samples::{Command, Header, Samples, Sink, Summary, ThresholdResult, Tick};
+use samples::{Command, Header, Samples, Sink, Summary, Tick};
 use units::Clock;
 
 use crate::{line::Line, messages};
@@ -46,13 +46,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// A frame goes out as one write.
 const FRAME_BYTES: usize = 64 << 10;
 
-/// How the thresholds of the run stand after one more tick; without one, before the first.
-pub type Thresholds<'a> = Box<dyn FnMut(Option<&Tick>) -> Vec<ThresholdResult> + 'a>;
-
 /// The full-screen sink; takes the terminal when the run begins. After the run only its first and its last plain line, and the
 /// messages of the run, remain.
-pub struct Terminal<'a> {
-    thresholds: Thresholds<'a>,
+#[derive(Default)]
+pub struct Terminal {
     line: Line<Vec<u8>>,
     first_line: String,
     last_line: String,
@@ -68,22 +65,7 @@ struct Thread {
     done: Receiver<()>,
 }
 
-impl<'a> Terminal<'a> {
-    /// Of a run that is about to begin.
-    pub fn new(thresholds: Thresholds<'a>) -> Terminal<'a> {
-        Terminal {
-            thresholds,
-            line: Line::default(),
-            first_line: String::new(),
-            last_line: String::new(),
-            figures: Figures::default(),
-            thread: None,
-            missed: 0,
-        }
-    }
-}
-
-impl Terminal<'_> {
+impl Terminal {
     /// Whether there is a terminal for it.
     ///
     /// # Errors
@@ -130,7 +112,7 @@ impl Terminal<'_> {
     }
 }
 
-impl Sink for Terminal<'_> {
+impl Sink for Terminal {
     fn begin(&mut self, header: &Header) {
         self.line.begin(header);
         self.first_line = self.line.take();
@@ -138,7 +120,7 @@ impl Sink for Terminal<'_> {
         let first = Second {
             wanted: header.connections,
             progress: Some(0.0),
-            thresholds: (self.thresholds)(None),
+            thresholds: self.figures.thresholds.clone(),
             ..Second::default()
         };
         match Terminal::start(header, first) {
@@ -150,8 +132,7 @@ impl Sink for Terminal<'_> {
     }
 
     fn tick(&mut self, tick: &Tick, samples: &Samples) {
-        let thresholds = (self.thresholds)(Some(tick));
-        let second = self.figures.tick(tick, samples).map(|second| Second { thresholds, ..second });
+        let second = self.figures.tick(tick, samples);
         self.line.tick(tick, samples);
         let line = self.line.take();
         let Some(thread) = &self.thread else {
@@ -175,7 +156,7 @@ impl Sink for Terminal<'_> {
     }
 }
 
-impl Drop for Terminal<'_> {
+impl Drop for Terminal {
     fn drop(&mut self) {
         self.end();
     }

@@ -9,11 +9,7 @@ pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<Threshol
     if thresholds.is_empty() {
         return Vec::new();
     }
-    judge_json(thresholds, &serde_json::to_value(summary).expect("a summary has only plain fields"))
-}
-
-/// The same of a summary's JSON, or of as much of it as there is.
-pub(super) fn judge_json(thresholds: &[Threshold], json: &Value) -> Vec<ThresholdResult> {
+    let json = &serde_json::to_value(summary).expect("a summary has only plain fields");
     let judged = thresholds.iter().map(|threshold| {
         let value = measured(threshold, json);
         let pass = value.is_some_and(|value| threshold.is_met_by(value));

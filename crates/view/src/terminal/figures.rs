@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use samples::{
-    AgentShare, Fault, Faults, Header, Latency, Phase, Samples, TargetSample, ThresholdResult, Tick,
+    AgentShare, Fault, Faults, Header, Latency, Phase, Samples, TargetSample, ThresholdBound,
+    ThresholdResult, Tick,
 };
 use units::Nanos;
 
@@ -140,6 +141,8 @@ pub(crate) struct Figures {
     faults: Faults,
     faults_of: Vec<u64>,
     statuses: Vec<u64>,
+    /// Before the first tick: nothing is measured.
+    pub(crate) thresholds: Vec<ThresholdResult>,
 }
 
 impl Figures {
@@ -147,7 +150,11 @@ impl Figures {
     pub(crate) fn of(header: &Header) -> Figures {
         let hold = header.hold_s.map(|hold| Nanos((hold * 1e9) as u64));
         let agents = header.agents.clone();
-        Figures { hold, agents, faults_of: vec![0; header.populations.len()], ..Figures::default() }
+        let not_measured =
+            |bound: &ThresholdBound| ThresholdResult { expr: bound.expr.clone(), ..Default::default() };
+        let thresholds = header.thresholds.iter().map(not_measured).collect();
+        let faults_of = vec![0; header.populations.len()];
+        Figures { hold, agents, faults_of, thresholds, ..Figures::default() }
     }
 
     /// The figures of a tick; none if it is too short.
@@ -197,11 +204,19 @@ impl Figures {
             target: samples.target.clone(),
             errors_per_s: per_s(tick.faults.total() + tick.counts.missed),
             statuses: self.statuses(tick, period),
-            thresholds: Vec::new(),
+            thresholds: self.thresholds(samples),
             agents: Agents::of(&self.agents, tick),
             populations: self.populations(tick, period),
             faults: self.faults(tick),
         })
+    }
+
+    /// All thresholds, those that stand already as they do.
+    fn thresholds(&self, samples: &Samples) -> Vec<ThresholdResult> {
+        let standing = |own: &ThresholdResult| {
+            samples.thresholds.iter().find(|standing| standing.expr == own.expr).cloned()
+        };
+        self.thresholds.iter().map(|own| standing(own).unwrap_or_else(|| own.clone())).collect()
     }
 
     /// In the ramp by connections, from where it began; else by time.

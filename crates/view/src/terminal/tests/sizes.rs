@@ -1,6 +1,7 @@
 //! Terminals of all sizes, and colours.
 
 use ratatui::style::Color;
+use samples::ThresholdResult;
 
 use super::*;
 
