@@ -16,6 +16,7 @@ mod find;
 mod fleet;
 mod folders;
 mod job;
+mod judged;
 mod lab;
 mod metrics;
 mod mistakes;

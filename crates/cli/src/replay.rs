@@ -12,7 +12,9 @@ use samples::Sink;
 use store::{Store, StoredRun};
 use view::{Classic, Line};
 
-use crate::{Failure, args::ReplayArgs, files::Files, message, metrics, plans, print_stdout, runs};
+use crate::{
+    Failure, args::ReplayArgs, files::Files, judged::Judged, message, metrics, plans, print_stdout, runs,
+};
 
 /// Replays; returns the exit status.
 pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
@@ -28,6 +30,7 @@ pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
     let mut files = Files::default();
     metrics::add_files(&mut exporters, &outputs, None, &mut files)?;
     files.json(outputs.json.as_deref())?;
+    let judged = Judged::open(&outputs, &mut files)?;
     let mut sinks: Vec<&mut dyn Sink> = vec![&mut files, &mut exporters];
     sinks.extend(live);
     let ticks = match &outputs.hlog {
@@ -43,6 +46,7 @@ pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
         sent.map_err(|why| Failure::machine(format!("{}: {why}", server.name())))?;
     }
     summary(outputs.json.as_deref(), &stored)?;
+    judged.write_stored(&stored)?;
     message(&format!("run {} replayed: {ticks} ticks", stored.id));
     Ok(0)
 }

@@ -20,6 +20,7 @@ use crate::{
     bundle::Bundle,
     cluster::Cluster,
     files::Files,
+    judged::Judged,
     message, metrics,
     plans::{self, Job},
     print_result, print_stderr,
@@ -46,6 +47,7 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     let bundle = outputs.out.as_deref().map(|folder| Bundle::open(folder, &mut files)).transpose()?;
     let report_files = report_files(&outputs, bundle.as_ref(), &mut files)?;
     files.json(outputs.json.as_deref())?;
+    let judged = Judged::open(&outputs, &mut files)?;
     let log = outputs.hlog.clone().or_else(|| bundle.as_ref().map(|bundle| bundle.hlog.clone()));
     let log = log.map(|file| log_file(file, outputs.hlog.is_some(), &mut files)).transpose()?;
     let record =
@@ -61,9 +63,10 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     sinks.extend(report.as_mut().map(|report| report as &mut dyn Sink));
     let fleet = members.as_mut().map(|members| &mut members.fleet);
     let (Applied { summary, kept }, logged) = match log {
-        None => (apply(&plan, fleet, outputs.live, record, &interrupt, &mut sinks)?, Ok(())),
-        Some(log) => logged(log, &plan, fleet, outputs.live, record, &interrupt, &mut sinks)?,
+        None => (apply(&plan, fleet, outputs.live, record.clone(), &interrupt, &mut sinks)?, Ok(())),
+        Some(log) => logged(log, &plan, fleet, outputs.live, record.clone(), &interrupt, &mut sinks)?,
     };
+    let judged = judged.write(&record, &summary);
     dashboard.into_iter().for_each(|(dashboard, feed)| dashboard.end(feed));
     let reported = report.map_or(Ok(()), |mut report| {
         report.name(kept.as_ref().map_or_else(String::new, |kept| kept.id.clone()));
@@ -82,6 +85,7 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     }
     logged?;
     reported?;
+    judged?;
     bundled?;
     if troubles.is_empty() {
         Ok(summary.verdict.exit_status())

@@ -317,6 +317,10 @@ flags! {
         "Tag the stored run; repeatable. `throng compare tag:TAG` treats runs with the same tag as repetitions")
         .takes(Takes::Many);
     JSON: flag("json", "FILE", Role::Export, "Write the summary as JSON; `-` is standard output");
+    JUNIT: flag("junit", "FILE", Role::Export,
+        "Write the verdict and each threshold as a test case of JUnit's XML, for CI");
+    MARKDOWN: flag("markdown", "FILE", Role::Export,
+        "Append the verdict, the thresholds and the main figures in Markdown, for CI: --markdown \"$GITHUB_STEP_SUMMARY\"");
     OUT: flag("out", "DIR", Role::View,
         "Write all outputs of the run to a new folder: summary, report, metrics, histograms");
     REPORT: flag("report", "FILE", Role::View,

@@ -27,6 +27,10 @@ pub struct Outputs {
     pub format: Format,
     /// The summary as JSON; `-` is standard output.
     pub json: Option<String>,
+    /// Verdict and thresholds as test cases of JUnit.
+    pub junit: Option<String>,
+    /// The file to which a short summary in Markdown is appended.
+    pub markdown: Option<String>,
     /// A folder for all of it.
     pub out: Option<String>,
     /// A file for the report.
@@ -92,6 +96,8 @@ impl Outputs {
             live: r.read(&flag::LIVE, Live::Auto, live),
             format: r.read(&flag::FORMAT, Format::OWN, |text| Format::parse(text, populations)),
             json: text(&flag::JSON),
+            junit: text(&flag::JUNIT),
+            markdown: text(&flag::MARKDOWN),
             out: text(&flag::OUT),
             report: text(&flag::REPORT),
             hlog: text(&flag::HLOG),

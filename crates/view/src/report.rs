@@ -1,5 +1,6 @@
 //! One file that explains a run: `throng.report/1` as JSON, as a page that needs no network, or as Markdown.
 
+mod brief;
 mod markdown;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,8 @@ use serde_json::{Value, json};
 use stats::compare::Comparison;
 use std::{borrow::Cow, io::Write};
 use store::StoredRun;
+
+pub use brief::job_summary;
 
 use crate::{compare, history::History};
 

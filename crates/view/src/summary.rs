@@ -144,14 +144,20 @@ fn messages(s: &Summary, out: &mut String) {
 
 /// Responses by status, the most frequent first.
 fn statuses(s: &Summary, out: &mut String) {
+    let all = statuses_text(s);
+    if !all.is_empty() {
+        row(out, "status", all);
+    }
+}
+
+/// The same as text: `200 × 1,234  404 × 5`.
+pub(crate) fn statuses_text(s: &Summary) -> String {
     const MOST: usize = 8;
     let mut all: Vec<(u16, u64)> = s.requests.status.iter().map(|(status, n)| (*status, *n)).collect();
     all.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     let shown = all.iter().take(MOST).map(|(status, n)| format!("{} × {}", Status(*status), Count(*n)));
     let more = if all.len() > MOST { format!("  and {} others", all.len() - MOST) } else { String::new() };
-    if !all.is_empty() {
-        row(out, "status", shown.collect::<Vec<_>>().join("  ") + &more);
-    }
+    shown.collect::<Vec<_>>().join("  ") + &more
 }
 
 /// The error rate, where there was an error.
@@ -220,7 +226,7 @@ fn used(cpu_s: f64, elapsed_s: f64, rss_bytes: u64, each: Option<f64>) -> String
 }
 
 /// Percentiles, and what they do not cover: those that had no `end`.
-fn quantiles(q: &Quantiles, end: &str) -> String {
+pub(crate) fn quantiles(q: &Quantiles, end: &str) -> String {
     let without = q.censored.map(|c| format!("{} ({}) without a {end}", Count(c.count), percent(c.share)));
     if q.count == 0 {
         return without.unwrap_or("none".to_owned());

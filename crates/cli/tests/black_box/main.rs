@@ -22,6 +22,7 @@ mod formats;
 mod help;
 mod hostile;
 mod io;
+mod judged;
 mod knobs;
 mod labs;
 mod live;

@@ -65,7 +65,7 @@ fn figures(s: &Summary, out: &mut String) {
 }
 
 /// A table; its head and its rows without the bars at their ends.
-fn table(head: &str, rule: &str, rows: impl IntoIterator<Item = String>, out: &mut String) {
+pub(super) fn table(head: &str, rule: &str, rows: impl IntoIterator<Item = String>, out: &mut String) {
     line(out, format_args!("| {head} |\n{rule}"));
     rows.into_iter().for_each(|row| line(out, format_args!("| {row} |")));
     out.push('\n');
@@ -141,7 +141,7 @@ fn faults(s: &Summary, out: &mut String) {
     table("side | stage | fault | count", "|---|---|---|---:|", s.faults.iter().map(row), out);
 }
 
-fn thresholds(s: &Summary, out: &mut String) {
+pub(super) fn thresholds(s: &Summary, out: &mut String) {
     if s.thresholds.is_empty() {
         return;
     }
@@ -179,32 +179,32 @@ fn plan(id: &str, run: &RunRecord, out: &mut String) {
             header.io, began_ms, host.kernel, host.cores
         ),
     );
-    line(out, format_args!("{}", fenced("sh", &command(run))));
+    line(out, format_args!("{}", fenced("sh", &command(run, header.seed))));
     if let Some(scenario) = &run.scenario {
         line(out, format_args!("\n{}", fenced("toml", scenario.trim_end())));
     }
 }
 
 /// The command that repeats the run, its seed included.
-fn command(run: &RunRecord) -> String {
+pub(super) fn command(run: &RunRecord, seed: u64) -> String {
     let args: Vec<String> = run.words.iter().map(|arg| units::shell_word(arg)).collect();
     let has_seed = run.words.iter().any(|arg| arg == "--seed" || arg.starts_with("--seed="));
-    let seed = if has_seed { String::new() } else { format!(" --seed {}", run.header.seed) };
+    let seed = if has_seed { String::new() } else { format!(" --seed {seed}") };
     format!("throng {}{seed}", args.join(" "))
 }
 
 /// As code, on one line.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     format!("`{}`", text.replace('`', "'").replace('\n', " "))
 }
 
 /// In a fence that nothing in it can end (CommonMark, 4.5).
-fn fenced(language: &str, text: &str) -> String {
+pub(super) fn fenced(language: &str, text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}{language}\n{text}\n{fence}")
 }
 
-fn line(out: &mut String, text: std::fmt::Arguments) {
+pub(super) fn line(out: &mut String, text: std::fmt::Arguments) {
     writeln!(out, "{text}").expect("a String takes it");
 }

@@ -1,0 +1,157 @@
+//! A run as JUnit's XML, which CI systems show as tests: the load is a test case, and so is each threshold.
+
+use std::fmt::Write;
+
+use samples::{RunRecord, Summary, ThresholdResult, Verdict};
+
+/// A test case.
+struct Case {
+    name: String,
+    outcome: Outcome,
+}
+
+/// How it went. A failure is the target's, an error is of the test itself.
+enum Outcome {
+    Passed,
+    Failed(String),
+    Error(String),
+    Skipped(String),
+}
+
+/// The document.
+pub fn junit(run: &RunRecord, s: &Summary) -> String {
+    let cases = cases(s);
+    let count = |is: fn(&Outcome) -> bool| cases.iter().filter(|case| is(&case.outcome)).count();
+    let failures = count(|outcome| matches!(outcome, Outcome::Failed(_)));
+    let errors = count(|outcome| matches!(outcome, Outcome::Error(_)));
+    let skipped = count(|outcome| matches!(outcome, Outcome::Skipped(_)));
+    let counts = format!(r#"tests="{}" failures="{failures}" errors="{errors}""#, cases.len());
+    let time = format!("{:.3}", s.elapsed_s);
+    let began = run.began_ms.to_string();
+    // The schema has no time zone.
+    let began = began.trim_end_matches('Z');
+    let mut out = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"throng\" {counts} time=\"{time}\">\n  \
+        <testsuite name=\"{}\" {counts} skipped=\"{skipped}\" time=\"{time}\" timestamp=\"{began}\">\n",
+        escaped(&format!("throng {}", s.target)),
+    );
+    for (at, case) in cases.iter().enumerate() {
+        // All cases judge the same run: its time counts once.
+        case.write(if at == 0 { &time } else { "0" }, &mut out);
+    }
+    let text = escaped(&crate::text(s));
+    let _ = write!(out, "    <system-out>{text}</system-out>\n  </testsuite>\n</testsuites>\n");
+    out
+}
+
+/// The load first. A threshold of a run that says nothing about the target is skipped.
+fn cases(s: &Summary) -> Vec<Case> {
+    let threshold_failed = s.thresholds.iter().any(|threshold| !threshold.pass);
+    let load = match s.verdict {
+        Verdict::Invalid | Verdict::Interrupted => Outcome::Error(s.headline.clone()),
+        Verdict::Fail if !threshold_failed => Outcome::Failed(s.headline.clone()),
+        Verdict::Fail | Verdict::Pass => Outcome::Passed,
+    };
+    let is_void = matches!(load, Outcome::Error(_));
+    let threshold = |threshold: &ThresholdResult| Case {
+        name: threshold.expr.clone(),
+        outcome: match threshold.pass {
+            _ if is_void => Outcome::Skipped(format!("the run is {}", s.verdict.name())),
+            true => Outcome::Passed,
+            false => Outcome::Failed(format!("{}: {}", threshold.expr, threshold.measured())),
+        },
+    };
+    let load = Case { name: "load".to_owned(), outcome: load };
+    std::iter::once(load).chain(s.thresholds.iter().map(threshold)).collect()
+}
+
+impl Case {
+    fn write(&self, time: &str, out: &mut String) {
+        let name = escaped(&self.name);
+        let _ = write!(out, r#"    <testcase classname="throng" name="{name}" time="{time}""#);
+        let (element, message) = match &self.outcome {
+            Outcome::Passed => {
+                out.push_str("/>\n");
+                return;
+            }
+            Outcome::Failed(message) => ("failure", message),
+            Outcome::Error(message) => ("error", message),
+            Outcome::Skipped(message) => ("skipped", message),
+        };
+        let _ = writeln!(out, r#"><{element} message="{}"/></testcase>"#, escaped(message));
+    }
+}
+
+/// Text as XML 1.0 takes it, also in an attribute; what it does not take at all is replaced.
+fn escaped(text: &str) -> String {
+    let is_allowed = |c: char| !c.is_control() || "\n\t".contains(c);
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\u{fffe}' | '\u{ffff}' => out.push(char::REPLACEMENT_CHARACTER),
+            c if is_allowed(c) => out.push(c),
+            _ => out.push(char::REPLACEMENT_CHARACTER),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fixtures::check_golden;
+    use samples::Figures;
+    use units::Date;
+
+    fn run() -> RunRecord {
+        RunRecord { began_ms: Date(1_700_000_000_250), ..RunRecord::default() }
+    }
+
+    fn threshold(expr: &str, shown: &str, pass: bool) -> ThresholdResult {
+        ThresholdResult { expr: expr.to_owned(), value: Some(1.0), shown: shown.to_owned(), pass }
+    }
+
+    fn summary(verdict: Verdict, headline: &str) -> Summary {
+        let figures =
+            Figures { target: "http://t/?a=<b>&c=\"d\"".to_owned(), elapsed_s: 28.25, ..Figures::default() };
+        Summary { verdict, headline: headline.to_owned(), figures, ..Summary::default() }
+    }
+
+    #[test]
+    fn a_failed_threshold_is_a_failed_test_and_the_load_is_not() {
+        let mut s = summary(Verdict::Fail, "fail: threshold latency.p99 < 200ms: 340 ms");
+        s.thresholds =
+            vec![threshold("latency.p99 < 200ms", "340 ms", false), threshold("held >= 99%", "100 %", true)];
+        check_golden(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/junit.xml"), &junit(&run(), &s));
+    }
+
+    #[test]
+    fn each_verdict_is_one_outcome_of_the_load() {
+        let check = |verdict: Verdict, thresholds: &[bool], expected: &str| {
+            let mut s = summary(verdict, "why");
+            s.thresholds = thresholds.iter().map(|pass| threshold("held >= 1", "1", *pass)).collect();
+            let text = junit(&run(), &s);
+            let suite = text.lines().find(|line| line.contains("<testsuite ")).expect("a suite");
+            assert!(suite.contains(expected), "{verdict:?} {thresholds:?}: {suite}");
+        };
+        check(Verdict::Pass, &[], r#"tests="1" failures="0" errors="0" skipped="0""#);
+        check(Verdict::Pass, &[true, true], r#"tests="3" failures="0" errors="0" skipped="0""#);
+        check(Verdict::Fail, &[], r#"tests="1" failures="1" errors="0" skipped="0""#);
+        check(Verdict::Fail, &[false, true, false], r#"tests="4" failures="2" errors="0" skipped="0""#);
+        // As where no connection was left: thresholds on what there was are met, and the run has failed.
+        check(Verdict::Fail, &[true], r#"tests="2" failures="1" errors="0" skipped="0""#);
+        check(Verdict::Invalid, &[false, true], r#"tests="3" failures="0" errors="1" skipped="2""#);
+        check(Verdict::Interrupted, &[], r#"tests="1" failures="0" errors="1" skipped="0""#);
+    }
+
+    #[test]
+    fn nothing_in_a_text_ends_its_element() {
+        let check = |text: &str, expected: &str| assert_eq!(escaped(text), expected);
+        check("a < b & \"c\" ]]>", "a &lt; b &amp; &quot;c&quot; ]]&gt;");
+        check("\u{1b}[31m\u{0}\u{ffff}\n\tü", "\u{fffd}[31m\u{fffd}\u{fffd}\n\tü");
+    }
+}

@@ -1,0 +1,89 @@
+//! A run in a few lines of Markdown: what a CI system shows of a job.
+
+use samples::{RunRecord, Summary};
+use units::{Count, percent};
+
+use super::markdown::{code, command, fenced, line, table, thresholds};
+use crate::summary::{quantiles, statuses_text};
+
+/// Verdict, thresholds, main figures, and the command that repeats the run.
+pub fn job_summary(run: &RunRecord, s: &Summary) -> String {
+    let mut out = String::new();
+    line(&mut out, format_args!("## throng: {} of {}\n", s.verdict.name(), code(&s.target)));
+    line(&mut out, format_args!("**{}**\n", s.headline));
+    thresholds(s, &mut out);
+    let c = &s.connections;
+    let mut rows = vec![("connections", format!("{} held of {} wanted", Count(c.held), Count(c.wanted)))];
+    if let Some(share) = s.errors.share() {
+        let of = format!("{} of {}", Count(s.errors.count), Count(s.errors.of));
+        rows.push(("errors", format!("{} ({of})", percent(share))));
+    }
+    if s.requests.sent > 0 {
+        rows.push(("requests/s", Count(s.requests.per_s.round() as u64).to_string()));
+        rows.push(("latency", quantiles(&s.latency_us, "response")));
+        rows.push(("lag (how late throng sent)", quantiles(&s.lag_us, "end")));
+    }
+    let statuses = statuses_text(s);
+    if !statuses.is_empty() {
+        rows.push(("status", statuses));
+    }
+    let rows = rows.into_iter().map(|(name, value)| format!("{name} | {value}"));
+    table("figure | value", "|---|---|", rows, &mut out);
+    line(&mut out, format_args!("{}\n", fenced("sh", &command(run, s.seed))));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fixtures::check_golden;
+    use samples::{Connections, Errors, Figures, Quantiles, Requests, ThresholdResult, Verdict};
+
+    #[test]
+    fn a_job_summary_has_verdict_thresholds_figures_and_command() {
+        let words = ["run", "http://t/?a=1&b=2", "--threshold", "latency.p99 < 200ms"];
+        let run = RunRecord { words: words.map(str::to_owned).to_vec(), ..RunRecord::default() };
+        let times = |p99: f64| Quantiles {
+            count: 900,
+            p50: 1_000.0,
+            p95: 2_000.0,
+            p99,
+            p999: p99,
+            max: p99,
+            ..Quantiles::default()
+        };
+        let figures = Figures {
+            target: "http://t/?a=1&b=2".to_owned(),
+            connections: Connections { wanted: 1_000, held: 990, ..Connections::default() },
+            requests: Requests {
+                sent: 900,
+                per_s: 90.4,
+                status: [(200, 880), (503, 20)].into(),
+                ..Requests::default()
+            },
+            errors: Errors { count: 20, of: 900 },
+            latency_us: times(340_000.0),
+            ..Figures::default()
+        };
+        let mut s =
+            Summary { verdict: Verdict::Fail, figures, seed: 7, lag_us: times(50.0), ..Summary::default() };
+        s.headline = "fail: threshold latency.p99 < 200ms: 340 ms".to_owned();
+        s.thresholds = vec![ThresholdResult {
+            expr: "latency.p99 < 200ms".to_owned(),
+            value: Some(340_000.0),
+            shown: "340 ms".to_owned(),
+            pass: false,
+        }];
+        check_golden(
+            concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/job-summary.md"),
+            &job_summary(&run, &s),
+        );
+    }
+
+    #[test]
+    fn what_only_holds_connections_has_no_latency() {
+        let text = job_summary(&RunRecord::default(), &Summary::default());
+        assert!(text.contains("| connections | 0 held of 0 wanted |"), "{text}");
+        assert!(!text.contains("latency") && !text.contains("status") && !text.contains("errors"), "{text}");
+    }
+}
