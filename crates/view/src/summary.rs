@@ -262,7 +262,8 @@ pub fn verdict(s: &Summary) -> String {
     for reason in s.reasons.iter().filter(|reason| !reason.starts_with("threshold ")) {
         let _ = writeln!(out, "  {reason}");
     }
-    if let Some(limit) = &s.limit {
+    // Of throng's own limits a reason says the same.
+    if let Some(limit) = s.limit.as_ref().filter(|limit| !s.reasons.contains(&limit.detail)) {
         let _ = writeln!(out, "  {}", limit.detail);
     }
     let _ = writeln!(out, "{}", s.headline);
@@ -316,6 +317,20 @@ mod tests {
                 "p50 ≥ 2.0 ms  p95 ≥ 2.0 ms  p99 ≥ 2.0 ms  p99.9 ≥ 2.0 ms  max ≥ 2.0 ms  97 % {tail} 999 ms"
             ),
         );
+    }
+
+    #[test]
+    fn what_a_reason_says_is_not_said_again() {
+        let check = |reason: &str, detail: &str, expected: &str| {
+            let limit = samples::Limit { detail: detail.to_owned(), ..Default::default() };
+            let (reasons, headline) = (vec![reason.to_owned()], "why".to_owned());
+            assert_eq!(
+                verdict(&Summary { reasons, headline, limit: Some(limit), ..Summary::default() }),
+                expected
+            );
+        };
+        check("throng was late", "throng was late", "  throng was late\nwhy\n");
+        check("throng was late", "its threads waited", "  throng was late\n  its threads waited\nwhy\n");
     }
 
     #[test]
