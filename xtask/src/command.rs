@@ -86,6 +86,12 @@ pub(crate) fn metadata() -> Result<serde_json::Value> {
     serde_json::from_str(&text).context("cargo metadata printed no JSON")
 }
 
+/// Where cargo builds.
+pub(crate) fn target() -> Result<PathBuf> {
+    let metadata = metadata()?;
+    Ok(metadata["target_directory"].as_str().context("cargo metadata names no target directory")?.into())
+}
+
 /// A verb without further words.
 pub(crate) fn no_words(words: &[String]) -> Result<()> {
     match words.first() {

@@ -2,12 +2,12 @@
 //! manager, scheduler, a stand-in for the kubelet, and helm with the Go toolchain (ten minutes of one processor), into `target/kubernetes`; it has
 //! root's rights there, in namespaces of its own, and is no part of `test`. `schema`: writes what the ordinary tests know of the API's schema.
 
-use crate::command::{command, finish, metadata, output, root};
+use crate::command::{command, finish, output, root, target};
 use crate::packages::is_root;
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// The Go module of the programs, and the stage's own files.
@@ -86,11 +86,6 @@ fn stage() -> Result<()> {
     stage.args(["/usr/bin/python3", "-B"]).arg(Path::new(STAGE).join("stage.py")).arg(folder).arg(programs);
     stage.env("THRONG_BIN", throng).env("PATH", path);
     finish(stage)
-}
-
-fn target() -> Result<PathBuf> {
-    let metadata = metadata()?;
-    Ok(metadata["target_directory"].as_str().context("cargo metadata names no target directory")?.into())
 }
 
 /// Go in the stage's module, as few processors as it is to have by `GOMAXPROCS`.

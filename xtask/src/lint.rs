@@ -1,9 +1,12 @@
-//! `cargo xtask lint`
+//! `cargo xtask lint [deny]`
 
-use crate::command::{cargo, no_words};
-use anyhow::Result;
+use crate::{command::cargo, deny};
+use anyhow::{Result, bail};
 
 pub(crate) fn run(words: &[String]) -> Result<()> {
-    no_words(words)?;
-    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+        ["deny"] => deny::run(),
+        _ => bail!("takes deny or nothing: {}", words.join(" ")),
+    }
 }

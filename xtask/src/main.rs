@@ -4,6 +4,7 @@
 mod bench;
 mod command;
 mod deny;
+mod docs;
 mod fmt;
 mod fuzz;
 mod generate;
@@ -25,15 +26,20 @@ type Verb = (&'static str, &'static str, &'static str, fn(&[String]) -> anyhow::
 const VERBS: &[Verb] = &[
     (
         "test",
-        "[--quick]",
-        "everything a change must pass: packages, fmt, tidy, build and lint, all tests; --quick: a minute of it",
+        "[--quick|sim]",
+        "everything a change must pass: packages, fmt, tidy, build and lint, all tests; --quick: a minute of it; sim: a million \
+        simulated connections",
         test::run,
     ),
     ("fmt", "[--fix]", "is the code formatted? with --fix: format it", fmt::run),
-    ("lint", "", "clippy over everything, warnings are errors", lint::run),
+    (
+        "lint",
+        "[deny]",
+        "clippy over everything, warnings are errors; deny: licences and advisories (needs cargo-deny)",
+        lint::run,
+    ),
     ("tidy", "", "the rules of the house: arrows, names, sizes, unsafe, clock, sockets, paths", tidy::run),
     ("web", "", "the report and the live page: types, tests, build, in a real browser", web::run),
-    ("sim", "", "a million simulated connections", sim::run),
     (
         "fuzz",
         "[TARGET] [SECONDS]",
@@ -59,7 +65,12 @@ const VERBS: &[Verb] = &[
         "run --fleet k8s against a real control plane, which it builds first (needs root, go, nats-server, python3-yaml)",
         kubernetes::run,
     ),
-    ("deny", "", "licences and advisories of the dependencies (needs cargo-deny)", deny::run),
+    (
+        "docs",
+        "[picture]",
+        "the documents as a site (needs mdbook); picture: the README's, of a new run",
+        docs::run,
+    ),
 ];
 
 fn main() -> ExitCode {

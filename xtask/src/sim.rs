@@ -1,9 +1,8 @@
-//! `cargo xtask sim`
+//! `cargo xtask test sim`
 
-use crate::command::{cargo, no_words};
+use crate::command::cargo;
 use anyhow::Result;
 
-pub(crate) fn run(words: &[String]) -> Result<()> {
-    no_words(words)?;
+pub(crate) fn run() -> Result<()> {
     cargo(&["test", "--release", "-p", "run", "--test", "million", "--", "--ignored", "--nocapture"])
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask test`: all that a change must pass, cheapest first; ends at the first step that fails. `--quick`: the part that
-//! takes under a minute where most is built.
+//! takes under a minute where most is built. `sim`: a million simulated connections, and nothing else.
 
-use crate::command::metadata;
-use crate::{fmt, packages, suite, tidy};
+use crate::command::target;
+use crate::{fmt, packages, sim, suite, tidy};
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -11,7 +11,8 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     let is_quick = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => false,
         ["--quick"] => true,
-        _ => bail!("takes --quick or nothing: {}", words.join(" ")),
+        ["sim"] => return sim::run(),
+        _ => bail!("takes --quick, sim or nothing: {}", words.join(" ")),
     };
     let begin = Instant::now();
     if !is_quick {
@@ -38,7 +39,5 @@ pub(crate) fn throng() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("THRONG_BIN").filter(|path| !path.is_empty()) {
         return Ok(PathBuf::from(path));
     }
-    let metadata = metadata()?;
-    let folder = metadata["target_directory"].as_str().context("cargo metadata names no target directory")?;
-    Ok(PathBuf::from(folder).join("release/throng"))
+    Ok(target()?.join("release/throng"))
 }

@@ -1,5 +1,5 @@
 //! A million connections held for an hour, in virtual time: the engine, the loop and the server count correctly
-//! at full size. `cargo xtask sim` runs it; the ordinary test shows at a hundredth of the size that the seed
+//! at full size. `cargo xtask test sim` runs it; the ordinary test shows at a hundredth of the size that the seed
 //! decides everything.
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
@@ -83,7 +83,7 @@ fn ten_thousand_hold_the_same_way_twice() {
 }
 
 #[test]
-#[ignore = "a minute in a release build: cargo xtask sim"]
+#[ignore = "a minute in a release build: cargo xtask test sim"]
 fn a_million_hold_for_an_hour() {
     const N: u32 = 1_000_000;
     let start = Instant::now();

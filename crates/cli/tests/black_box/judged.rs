@@ -71,8 +71,7 @@ fn without_thresholds_the_load_is_the_test_now_and_later() {
     assert!(text.starts_with("failure fail: connection refused: "), "{text}");
     let (first, markdown) = (fs::read_to_string(junit).unwrap(), file("later.md"));
     let markdown = markdown.to_str().unwrap();
-    let replayed =
-        data.end(&["replay", "latest", "--live", "off", "--junit", junit, "--markdown", markdown]);
+    let replayed = data.end(&["replay", "latest", "--live", "off", "--junit", junit, "--markdown", markdown]);
     assert_eq!(replayed.status, Some(0), "{replayed:?}");
     assert_eq!(fs::read_to_string(junit).unwrap(), first, "of the store");
     assert!(fs::read_to_string(markdown).unwrap().starts_with("## throng: fail of "));
@@ -89,7 +88,10 @@ fn an_interrupted_run_is_an_error_and_its_thresholds_are_skipped() {
     run.signal(Signal::INT);
     assert_eq!(run.end().status, Some(130));
     let text = read(junit, "[2, 0, 1, 1]", &["load", "held >= 5"]);
-    assert!(text.starts_with("error interrupted: 1 of 1 thresholds met\nskipped the run is interrupted\n"), "{text}");
+    assert!(
+        text.starts_with("error interrupted: 1 of 1 thresholds met\nskipped the run is interrupted\n"),
+        "{text}"
+    );
 }
 
 #[test]

