@@ -4,6 +4,7 @@
 mod bench;
 mod command;
 mod deny;
+mod dist;
 mod docs;
 mod fmt;
 mod fuzz;
@@ -70,6 +71,12 @@ const VERBS: &[Verb] = &[
         "[picture]",
         "the documents as a site (needs mdbook); picture: the README's, of a new run",
         docs::run,
+    ),
+    (
+        "dist",
+        "[--check]",
+        "static binary, .deb, container image, wheel, npm package, checksums, SBOM; --check: install each and run its demo",
+        dist::run,
     ),
 ];
 

@@ -1,0 +1,211 @@
+//! `cargo xtask dist [--check]`: what installs throng without a compiler, in `target/dist`: one static binary in six wrappings, with checksums
+//! and a list of what is in it. `--check` installs each as a user would, and runs its demo; it is no part of `test`, for it takes minutes.
+
+mod check;
+mod image;
+mod registries;
+mod sbom;
+
+use crate::command::{cargo, command, finish, metadata, output, root, target};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What each of them calls a processor.
+struct Platform {
+    /// As `uname -m` has it.
+    arch: &'static str,
+    rust: &'static str,
+    debian: &'static str,
+    /// Of Python: nothing of the system's is used, so that any libc will do.
+    wheel: &'static str,
+    npm: &'static str,
+    oci: &'static str,
+}
+
+const PLATFORMS: &[Platform] = &[
+    Platform {
+        arch: "x86_64",
+        rust: "x86_64-unknown-linux-musl",
+        debian: "amd64",
+        wheel: "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64",
+        npm: "x64",
+        oci: "amd64",
+    },
+    Platform {
+        arch: "aarch64",
+        rust: "aarch64-unknown-linux-musl",
+        debian: "arm64",
+        wheel: "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64",
+        npm: "arm64",
+        oci: "arm64",
+    },
+];
+
+/// One sentence for all of them.
+const ABOUT: &str = "Connection-load tester: how many connections can a server hold, and what limits it?";
+
+/// What is made, of one binary.
+struct Dist {
+    platform: &'static Platform,
+    version: String,
+    /// Where it is put.
+    folder: PathBuf,
+    /// The binary, without symbols.
+    throng: PathBuf,
+}
+
+pub(crate) fn run(words: &[String]) -> Result<()> {
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => make().map(|_| ()),
+        ["--check"] => check::check(&make()?),
+        _ => bail!("takes --check or nothing: {}", words.join(" ")),
+    }
+}
+
+fn make() -> Result<Dist> {
+    let dist = Dist::build()?;
+    dist.archive()?;
+    dist.debian()?;
+    image::write(&dist)?;
+    registries::wheel(&dist)?;
+    registries::npm(&dist)?;
+    sbom::write(&dist)?;
+    dist.checksums()?;
+    for file in dist.files()? {
+        println!("{:>10}  {}", fs::metadata(dist.folder.join(&file))?.len(), file);
+    }
+    Ok(dist)
+}
+
+impl Dist {
+    /// Builds the static binary.
+    fn build() -> Result<Dist> {
+        let arch = std::env::consts::ARCH;
+        let platform = PLATFORMS
+            .iter()
+            .find(|own| own.arch == arch)
+            .with_context(|| format!("not for this processor: {arch}"))?;
+        output(command("musl-gcc", &["-v"])?)
+            .context("a C compiler for musl is missing: apt-get install musl-tools")?;
+        let installed = output(command("rustc", &["--print", "target-libdir", "--target", platform.rust])?)?;
+        if !Path::new(installed.trim()).exists() {
+            bail!("Rust's library for musl is missing: rustup target add {}", platform.rust);
+        }
+        cargo(&["build", "--release", "--locked", "--bin", "throng", "--target", platform.rust])?;
+        let folder = target()?.join("dist");
+        let _ = fs::remove_dir_all(&folder);
+        let work = folder.join("work");
+        fs::create_dir_all(&work)?;
+        let throng = work.join("throng");
+        let mut strip = command("strip", &["-o"])?;
+        strip.arg(&throng).arg(target()?.join(platform.rust).join("release/throng"));
+        finish(strip)?;
+        Ok(Dist { platform, version: version()?, folder, throng })
+    }
+
+    /// A folder to make something in.
+    fn work(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.folder.join("work").join(name);
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+
+    /// Licences and documents beside the binary.
+    fn archive(&self) -> Result<()> {
+        let name = format!("throng-{}-{}-linux", self.version, self.platform.arch);
+        let folder = self.work(&name)?;
+        self.install(&folder.join("throng"))?;
+        for file in ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+            fs::copy(root()?.join(file), folder.join(file)).with_context(|| file.to_owned())?;
+        }
+        let mut tar = tar(&self.folder.join(format!("{name}.tar.gz")), &["--gzip"])?;
+        tar.arg("-C").arg(self.folder.join("work")).arg(&name);
+        finish(tar)
+    }
+
+    /// A package of Debian's that depends on nothing.
+    fn debian(&self) -> Result<()> {
+        let (version, arch) = (&self.version, self.platform.debian);
+        let folder = self.work("debian")?;
+        let [control, doc] = ["DEBIAN", "usr/share/doc/throng"].map(|name| folder.join(name));
+        fs::create_dir_all(&control)?;
+        fs::create_dir_all(&doc)?;
+        self.install(&folder.join("usr/bin/throng"))?;
+        fs::copy(root()?.join("LICENSE-MIT"), doc.join("copyright"))?;
+        let size = fs::metadata(&self.throng)?.len() / 1024;
+        let text = format!(
+            "Package: throng\nVersion: {version}\nArchitecture: {arch}\nMaintainer: throng <throng@localhost>\n\
+            Installed-Size: {size}\nSection: net\nPriority: optional\nDescription: {ABOUT}\n"
+        );
+        fs::write(control.join("control"), text)?;
+        let mut build = command("dpkg-deb", &["--root-owner-group", "--build"])?;
+        build.arg(&folder).arg(self.folder.join(format!("throng_{version}_{arch}.deb")));
+        finish(build)
+    }
+
+    /// Copies the binary.
+    fn install(&self, to: &Path) -> Result<()> {
+        fs::create_dir_all(to.parent().context("a file is in a folder")?)?;
+        fs::copy(&self.throng, to).with_context(|| to.display().to_string())?;
+        Ok(())
+    }
+
+    /// The names of what was made.
+    fn files(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                names.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// The one whose name ends so.
+    fn file(&self, ending: &str) -> Result<PathBuf> {
+        let names = self.files()?;
+        let name =
+            names.iter().find(|name| name.ends_with(ending)).with_context(|| format!("no {ending}"))?;
+        Ok(self.folder.join(name))
+    }
+
+    fn checksums(&self) -> Result<()> {
+        let mut sum = command("sha256sum", &[])?;
+        sum.args(self.files()?).current_dir(&self.folder);
+        Ok(fs::write(self.folder.join(self.sums()), output(sum)?)?)
+    }
+
+    /// The file of checksums.
+    fn sums(&self) -> String {
+        format!("throng-{}-{}.sha256", self.version, self.platform.arch)
+    }
+}
+
+/// An archive that is the same for the same files, whoever makes it and when.
+fn tar(to: &Path, how: &[&str]) -> Result<std::process::Command> {
+    let mut tar = command(
+        "tar",
+        &["--create", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mtime=@0"],
+    )?;
+    tar.args(how).arg("--file").arg(to);
+    Ok(tar)
+}
+
+/// Of the program.
+fn version() -> Result<String> {
+    let metadata = metadata()?;
+    let packages = metadata["packages"].as_array().context("no packages")?;
+    let cli = packages.iter().find(|package| package["name"] == "cli").context("no package cli")?;
+    Ok(cli["version"].as_str().context("no version")?.to_owned())
+}
+
+/// SHA-256 in hexadecimal.
+fn sha256(file: &Path) -> Result<String> {
+    let mut sum = command("sha256sum", &[])?;
+    sum.arg(file);
+    let line = output(sum)?;
+    Ok(line.split(' ').next().context("no checksum")?.to_owned())
+}

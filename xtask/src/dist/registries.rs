@@ -1,0 +1,39 @@
+//! The binary as a package of Python's and of npm's.
+
+use super::{ABOUT, Dist};
+use crate::command::{command, finish, output, root};
+use anyhow::Result;
+use serde_json::json;
+use std::fs;
+
+/// A wheel (PEP 427): `uvx throng`, `pipx install throng`.
+pub(super) fn wheel(dist: &Dist) -> Result<()> {
+    let mut python =
+        command("python3", &["-B", "deploy/pypi/wheel.py", &dist.version, dist.platform.wheel, ABOUT])?;
+    python.arg(&dist.throng).arg(&dist.folder);
+    finish(python)
+}
+
+/// A package of npm's: `npx throng`.
+pub(super) fn npm(dist: &Dist) -> Result<()> {
+    let folder = dist.work("npm")?;
+    dist.install(&folder.join("bin/throng"))?;
+    fs::copy(root()?.join("README.md"), folder.join("README.md"))?;
+    let package = json!({
+        "name": "throng",
+        "version": dist.version,
+        "description": ABOUT,
+        "license": "MIT OR Apache-2.0",
+        "bin": { "throng": "bin/throng" },
+        "files": ["bin/throng"],
+        "os": ["linux"],
+        "cpu": [dist.platform.npm],
+    });
+    fs::write(folder.join("package.json"), format!("{package:#}\n"))?;
+    let mut npm = command("npm", &["pack", "--silent", "--pack-destination"])?;
+    npm.arg(&dist.folder).current_dir(&folder);
+    let packed = output(npm)?;
+    // A release has one for each processor.
+    let name = format!("throng-{}-{}-npm.tgz", dist.version, dist.platform.arch);
+    Ok(fs::rename(dist.folder.join(packed.trim()), dist.folder.join(name))?)
+}
