@@ -132,8 +132,7 @@ const SHARE: Quantity = { text: (share) => percent(share), unit: () => 0.01 };
 const UNITS: Record<string, Quantity> = { us: time, bytes, per_s: rate, share: SHARE };
 
 /** A figure over the runs of a tag: a point for each run that has it. */
-export function trendChart(trend: Lenient<Trend>, figure: Lenient<TrendFigure>): Chart {
-  const runs = trend.runs ?? [];
+export function trendChart(figure: Lenient<TrendFigure>): Chart {
   const points: Point[] = (figure.values ?? []).map((y, n) => ({ x: n + 1, y: y ?? NaN }));
   const measured: Line = { name: figure.name ?? "", points };
   const id = (figure.figure ?? "").replaceAll(/[^a-z0-9_]/g, "-");
@@ -143,7 +142,8 @@ export function trendChart(trend: Lenient<Trend>, figure: Lenient<TrendFigure>):
     says: figure.trend ?? "",
     x: {
       label: "runs, oldest first",
-      quantity: { text: (n) => runs[n - 1]?.id ?? "", unit: () => 1 },
+      // As in the list of them below; an id would be wider than its place.
+      quantity: { text: (n) => (n > 0 ? String(n) : ""), unit: () => 1 },
     },
     y: { label: "", quantity: UNITS[figure.unit ?? ""] ?? count },
     lines: [measured, { ...measured, name: "each run", dots: true }],

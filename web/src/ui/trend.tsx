@@ -18,7 +18,7 @@ export function TrendPage({ tag }: { tag: string }) {
       <State fetched={fetched} />
       {trend && (
         <>
-          <div class="charts">{trend.figures.map((figure) => <ChartFrame key={figure.figure} chart={trendChart(trend, figure)} />)}</div>
+          <div class="charts">{trend.figures.map((figure) => <ChartFrame key={figure.figure} chart={trendChart(figure)} />)}</div>
           <ol class="members" aria-label="the runs">
             {trend.runs.map((run) => <li key={run.id}><a href={pathOf("run", run.id)}>{run.id}</a> {run.verdict} · throng {run.version}</li>)}
           </ol>
