@@ -38,7 +38,7 @@ impl Files {
     /// # Errors
     /// It cannot be written, or another flag writes it.
     pub(crate) fn stream(&mut self, flag: &str, name: &str) -> Result<File, Failure> {
-        let failed = |e: io::Error| Failure::machine(format!("{flag} {name}: {e}"));
+        let failed = |e: io::Error| Failure::usage([format!("{flag} {name}: {e}")]);
         let (file, is_new) = match OpenOptions::new().write(true).create_new(true).open(name) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {
                 (OpenOptions::new().write(true).open(name).map_err(failed)?, false)
@@ -58,7 +58,7 @@ impl Files {
     /// # Errors
     /// It cannot be written, or another flag writes it.
     pub(crate) fn whole(&mut self, flag: &str, name: &str) -> Result<(), Failure> {
-        let failed = |e: io::Error| Failure::machine(format!("{flag} {name}: {e}"));
+        let failed = |e: io::Error| Failure::usage([format!("{flag} {name}: {e}")]);
         can_be_written(Path::new(name)).map_err(failed)?;
         self.claim(flag, name)
     }
@@ -76,7 +76,7 @@ impl Files {
     /// # Errors
     /// There is something in it, or it cannot be made.
     pub(crate) fn folder(&mut self, flag: &str, folder: &Path, names: &[&str]) -> Result<(), Failure> {
-        let failed = |e: io::Error| Failure::machine(format!("{flag} {}: {e}", folder.display()));
+        let failed = |e: io::Error| Failure::usage([format!("{flag} {}: {e}", folder.display())]);
         let missing: Vec<&Path> = folder.ancestors().take_while(|path| !path.exists()).collect();
         for path in missing.into_iter().rev().filter(|path| !path.as_os_str().is_empty()) {
             fs::create_dir(path).map_err(failed)?;

@@ -150,8 +150,8 @@ fn an_impossible_output_is_reported_before_the_run() {
         2,
         &["--report: unknown file extension; use .html, .md or .json: \"a.pdf\""],
     );
-    check(&["run", NOBODY, "--report", "/no/such/r.html"], 3, &["--report /no/such/r.html: "]);
-    check(&["run", NOBODY, "--out", "/proc/bundle"], 3, &["--out /proc/bundle: "]);
+    check(&["run", NOBODY, "--report", "/no/such/r.html"], 2, &["--report /no/such/r.html: "]);
+    check(&["run", NOBODY, "--out", "/proc/bundle"], 2, &["--out /proc/bundle: "]);
     check(
         &["run", NOBODY, "--otlp", "https://a:1"],
         2,

@@ -69,6 +69,21 @@ mod tests {
         check("requests.per_s >= 12k/s", (Some(12_345.6), true));
     }
 
+    /// No error is a measured rate of them; nothing attempted is none.
+    #[test]
+    fn without_an_error_their_rate_is_zero() {
+        let check = |count: u64, of: u64, expected: Option<f64>| {
+            let mut s = Summary::default();
+            (s.errors.count, s.errors.of) = (count, of);
+            let threshold = Threshold::parse("errors < 1%", &[]).unwrap_or_else(|e| panic!("{e}"));
+            let result = &judge(&[threshold], &s)[0];
+            assert_eq!((result.value, result.pass), (expected, expected.is_some_and(|value| value < 1.0)));
+        };
+        check(0, 500, Some(0.0));
+        check(5, 500, Some(1.0));
+        check(0, 0, None);
+    }
+
     /// Percentiles of responses only are not judged.
     #[test]
     fn requests_without_a_response_are_longer_than_any_bound() {
