@@ -143,6 +143,9 @@ pub fn key() -> Key {
     key
 }
 
+/// The sub-protocols that it offers.
+const OFFERED: &str = "superchat, v2";
+
 /// Feeds `pieces` to a client that has asked for an upgrade with [`key`]: `accepted`, `refused 404`, `breach
 /// NAME` or `open` while the head is incomplete, and `rest N` for what lies behind it.
 pub fn response(pieces: &[&[u8]]) -> String {
@@ -151,18 +154,22 @@ pub fn response(pieces: &[&[u8]]) -> String {
     let mut end = 0;
     for piece in pieces {
         end += piece.len();
-        let (n, response) = match read_response(&stream[..end], &key) {
+        let (n, response) = match read_response(&stream[..end], &key, OFFERED) {
             Ok(None) => continue,
             Ok(Some(response)) => response,
             Err(breach) => return format!("breach {breach}"),
         };
         assert!(0 < n && n <= end, "a response lies in the input");
         assert_eq!(
-            read_response(&stream[..n], &key),
+            read_response(&stream[..n], &key, OFFERED),
             Ok(Some((n, response))),
             "what lies behind says nothing"
         );
-        assert_eq!(read_response(&stream[..n - 1], &key), Ok(None), "a response has no byte too many");
+        assert_eq!(
+            read_response(&stream[..n - 1], &key, OFFERED),
+            Ok(None),
+            "a response has no byte too many"
+        );
         let rest = if n < stream.len() { format!(" | rest {}", stream.len() - n) } else { String::new() };
         return match response {
             Response::Accepted => format!("accepted{rest}"),

@@ -6,7 +6,7 @@ use exporters::Backlog;
 use host::Root;
 use samples::{Calibration, RunRecord};
 use store::{Store, StoreWriter, StoredAs, StoredRun, UNFINISHED, VERDICTS};
-use units::{Date, Nanos, without_login};
+use units::{Date, Nanos};
 
 use crate::{Failure, args::RunsArgs, folders, message, mistakes::Mistakes, print_stdout};
 
@@ -132,8 +132,10 @@ pub(crate) fn record(began: Date, scenario: Option<&str>, tags: &[String]) -> Ru
     let root = Root::real();
     RunRecord {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        // What is stored, or goes into a report, has no password of a URL.
-        words: env::args_os().skip(1).map(|arg| without_login(&arg.to_string_lossy())).collect(),
+        // What is stored, or goes into a report, has no password of a URL, and no secret of a header.
+        words: plan::args_without_secrets(
+            env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()),
+        ),
         began_ms: began,
         host: host::facts(&root),
         settings: host::settings(&root),

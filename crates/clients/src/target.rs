@@ -12,6 +12,8 @@ pub(crate) struct Target {
     /// As it was given.
     pub(crate) ws: String,
     path: Text,
+    /// Fields of the upgrade besides those of every one, as lines.
+    fields: Text,
     destinations: Vec<SocketAddr>,
     /// The value of the Host field for each.
     hosts: Vec<String>,
@@ -32,6 +34,7 @@ impl Target {
             secured: secured.map(|tls| (format!("{:?} {}", tls.names, tls.insecure), tls)),
             ws: target.text.clone(),
             path: target.path.clone(),
+            fields: Text::of_fields(&population.headers),
             destinations: target.destinations.clone(),
             hosts: (0..target.destinations.len()).map(|nth| target.host_header(nth)).collect(),
             tuples: dials.count(),
@@ -50,12 +53,20 @@ impl Target {
         (self.dials.lock().next_to(destination.into()), self.destinations[usize::from(destination)])
     }
 
-    /// The path of the client of this number, and the value of its Host field.
-    pub(crate) fn request(&self, number: u32, destination: u16, random: &mut Random) -> (String, &str) {
-        let mut path = vec![0; self.path.max_len()];
-        let length = self.path.write(&mut Values::new(random, number.into(), 0), &mut path);
-        path.truncate(length);
-        let path = String::from_utf8(path).expect("a path is ASCII");
-        (path, &self.hosts[usize::from(destination)])
+    /// The path of the client of this number, its further fields, and the value of its Host field.
+    pub(crate) fn request(
+        &self,
+        number: u32,
+        destination: u16,
+        random: &mut Random,
+    ) -> (String, String, &str) {
+        let mut values = Values::new(random, number.into(), 0);
+        let mut written = |text: &Text| {
+            let mut bytes = vec![0; text.max_len()];
+            let length = text.write(&mut values, &mut bytes);
+            bytes.truncate(length);
+            String::from_utf8(bytes).expect("its segments are texts")
+        };
+        (written(&self.path), written(&self.fields), &self.hosts[usize::from(destination)])
     }
 }

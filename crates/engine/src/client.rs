@@ -25,7 +25,7 @@ use crate::{
     request::ValueSource,
 };
 
-use self::{errors::ErrorSampler, lives::Lives};
+use self::{errors::ErrorSampler, lives::Lives, quota::Quota};
 
 mod dial;
 mod ends;
@@ -38,6 +38,7 @@ mod lives;
 mod messages;
 mod open_loop;
 mod pings;
+mod quota;
 mod requests;
 mod responses;
 mod ticks;
@@ -64,6 +65,8 @@ pub struct Client {
     pacer: Pacer,
     /// Where connections come for a number of requests: how many each still has to send.
     calls_left: Vec<u32>,
+    /// Requests in all, where they have a number.
+    quota: Quota,
     /// With a back-off: failures in a row, by index.
     failures: Vec<u8>,
     /// If the protocol has its own timeouts: what else each connection's timer is for, by index.
@@ -111,6 +114,7 @@ impl Client {
             layer,
             pacer: Pacer::new(job.load, job.waits, part),
             calls_left: Vec::new(),
+            quota: Quota::new(part.requests, matches!(job.load, plan::Load::Rate { .. })),
             failures: Vec::new(),
             timers: Vec::new(),
             pings: Vec::new(),
@@ -185,11 +189,15 @@ impl Program for Client {
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Some(due) = self.handle_timer(cx, k) else { return };
+        let now = cx.now();
         match self.conn(k).state() {
             State::Busy if self.has_pings() => self.ping_or_time_out(cx, k),
             State::Dialling | State::Securing | State::Upgrading | State::Busy => self.timed_out(cx, k),
-            State::Idle | State::Disconnected if self.draining => self.wake_at(cx, k, Nanos::NEVER),
+            State::Idle | State::Disconnected if self.begins_nothing() => self.wake_at(cx, k, Nanos::NEVER),
+            State::Idle | State::Disconnected if now < self.quota.starts() => self.wait_for_start(cx, k),
             State::Idle | State::Disconnected if self.pacer.is_paused() => self.put_off(cx, k),
+            // What begins with full load is due when its turn comes, as the first request of any connection is.
+            State::Idle if self.quota.is_start(due) => self.go_on_at(cx, k, now),
             State::Idle => self.go_on_at(cx, k, due),
             State::Disconnected => self.redial_due(cx, k, due),
             State::None => unreachable!("a timer without a connection"),

@@ -91,6 +91,11 @@ impl Schedule {
         Schedule { total, ..self }
     }
 
+    /// How many there are.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
     /// How many are due by now.
     pub fn due(&self, elapsed: Nanos) -> u64 {
         // The first thing is due at once, hence the one more.

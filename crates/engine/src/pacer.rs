@@ -71,7 +71,7 @@ impl Pacer {
     pub(crate) fn new(load: Load, waits: bool, part: &Part) -> Pacer {
         let model = match load {
             Load::Held { .. } => Model::Held,
-            Load::Rate { .. } => Model::Rate(OpenLoop::new(part.places)),
+            Load::Rate { .. } => Model::Rate(OpenLoop::new(part.places, part.requests)),
             Load::Arrivals { .. } => Model::Arrivals,
         };
         let is_closed_loop = !waits && !matches!(model, Model::Rate(_));
@@ -281,6 +281,11 @@ impl Pacer {
     /// The connection at `index` is no more.
     pub(crate) fn forget(&mut self, index: u32) {
         self.open_loop().into_iter().for_each(|open_loop| open_loop.forget(index));
+    }
+
+    /// Whether the schedule had a number of requests, and each of them has been taken or given up.
+    pub(crate) fn has_sent_all(&self) -> bool {
+        matches!(&self.model, Model::Rate(open_loop) if open_loop.has_sent_all())
     }
 
     /// When the next slot is due.

@@ -179,8 +179,10 @@ impl Protocol {
                 Some(streams) => Protocol::Http2(http2::Http2::new(streams)),
             },
             Scheme::Ws => match population.streams {
-                None => Protocol::WebSocket(websocket::Upgrade::new(target)),
-                Some(streams) => Protocol::Tunnels(tunnels::Connect::new(target, streams)),
+                None => Protocol::WebSocket(websocket::Upgrade::new(target, &population.headers)),
+                Some(streams) => {
+                    Protocol::Tunnels(tunnels::Connect::new(target, &population.headers, streams))
+                }
             },
             Scheme::Tcp => Protocol::Tcp,
         }
@@ -243,7 +245,7 @@ impl Protocol {
     /// Of a connection that is dialled.
     pub(crate) fn session_of_dial(&self, random: &mut Random) -> Session {
         match self {
-            Protocol::WebSocket(_) => Session::WebSocket(websocket::State::of_dial(random)),
+            Protocol::WebSocket(upgrade) => Session::WebSocket(websocket::State::of_dial(upgrade, random)),
             Protocol::Tunnels(connect) => Session::Tunnels(connect.session(random)),
             _ => self.session(),
         }

@@ -83,13 +83,17 @@ impl ValueSource {
         Values::new(&mut self.random, seq, row)
     }
 
-    /// A text with the next values for the connection at this index.
-    pub(crate) fn text(&mut self, text: &Text, index: u32) -> &str {
+    /// Two texts with the next values for the connection at this index.
+    pub(crate) fn texts(&mut self, first: &Text, second: &Text, index: u32) -> (&str, &str) {
+        const TEXTS: &str = "their segments are texts";
         let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.resize(scratch.len().max(text.max_len()), 0);
-        let length = text.write(&mut self.values(index), &mut scratch);
+        scratch.resize(scratch.len().max(first.max_len() + second.max_len()), 0);
+        let mut values = self.values(index);
+        let middle = first.write(&mut values, &mut scratch);
+        let end = middle + second.write(&mut values, &mut scratch[middle..]);
         self.scratch = scratch;
-        str::from_utf8(&self.scratch[..length]).expect("its segments are texts")
+        let (first, second) = self.scratch[..end].split_at(middle);
+        (str::from_utf8(first).expect(TEXTS), str::from_utf8(second).expect(TEXTS))
     }
 
     /// Writes the `nth` message of the shard; also the numbers that it drew.
@@ -293,7 +297,7 @@ fn grpc_timeout(timeout: Nanos) -> String {
 
 /// The name of a field in HTTP/2; empty for one that belongs to a connection of HTTP/1.1, or is `:authority` (RFC 9113 sections
 /// 8.2.2 and 8.3.1).
-fn http2_name(name: &str) -> String {
+pub(crate) fn http2_name(name: &str) -> String {
     const NOT_SENT: [&str; 6] =
         ["connection", "host", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
     let name = name.to_ascii_lowercase();

@@ -13,6 +13,9 @@ pub fn secured(population: &Population) -> Option<tls::Client> {
     let pem = |pem: &Pem| pem.text.clone();
     let names = match &chosen.server_name {
         Some(name) => vec![name.clone()],
+        None if target.routed_host().is_some() => {
+            target.routed_host().map(str::to_owned).into_iter().collect()
+        }
         None if target.is_named() => vec![target.host.clone()],
         None => target.destinations.iter().map(|destination| destination.ip().to_string()).collect(),
     };

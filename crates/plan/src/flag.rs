@@ -1,8 +1,12 @@
 //! Every flag of `throng run`, once: parser, help and reference, the key of a scenario file of the same name with its schema, and
 //! which verb refuses it all follow from this table. What a value means is read in `flags.rs` and `outputs.rs`.
 
-use crate::key::Kind::{Number, OneOf, Text, TextOrTable, Texts, Truth};
+use crate::key::Kind::{Number, OneOf, Pairs, Text, TextOrTable, Texts, Truth};
 use crate::key::{ANSWER, Key, Kind, PROBE as PROBE_TABLE};
+
+mod group;
+
+pub use group::Group;
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
@@ -17,8 +21,12 @@ pub struct Flag {
     pub value: &'static str,
     /// What it is about.
     pub role: Role,
+    /// Where help lists it.
+    pub group: Group,
     /// Its help text.
     pub help: &'static str,
+    /// The same in a line, where it is one of those that the short help has.
+    pub brief: Option<&'static str>,
     /// The same in a scenario file.
     pub(crate) key: Option<Key>,
 }
@@ -59,7 +67,7 @@ pub enum Role {
 pub(crate) const OF_TLS: [&Flag; 7] = [&INSECURE, &CACERT, &CERT, &KEY, &SNI, &TLS, &NO_RESUME];
 
 /// The flags that mean something only for gRPC.
-pub(crate) const OF_GRPC: [&Flag; 4] = [&BODY, &BODY_FILE, &PROTOSET, &SERVER_STREAMING];
+pub(crate) const OF_GRPC: [&Flag; 2] = [&PROTOSET, &SERVER_STREAMING];
 
 impl Role {
     /// Whether it is about [`crate::Outputs`], and not about the plan.
@@ -99,6 +107,14 @@ impl Flag {
         Flag { short: Some(short), ..self }
     }
 
+    const fn within(self, group: Group) -> Flag {
+        Flag { group, ..self }
+    }
+
+    const fn brief(self, brief: &'static str) -> Flag {
+        Flag { brief: Some(brief), ..self }
+    }
+
     const fn takes(self, takes: Takes) -> Flag {
         Flag { takes, ..self }
     }
@@ -121,7 +137,17 @@ impl Flag {
 
 /// A flag that takes one value and has no key.
 const fn flag(name: &'static str, value: &'static str, role: Role, help: &'static str) -> Flag {
-    Flag { name, short: None, takes: Takes::One, value, role, help, key: None }
+    Flag {
+        name,
+        short: None,
+        takes: Takes::One,
+        value,
+        role,
+        group: Group::of(role),
+        help,
+        brief: None,
+        key: None,
+    }
 }
 
 /// Names the rows, and lists them in the order of the help.
@@ -135,69 +161,93 @@ macro_rules! flags {
 
 flags! {
     TARGET: flag("target", "TARGET", Role::Load,
-        "http://HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH, grpc://HOST[:PORT]/SERVICE/METHOD or tcp://HOST:PORT. Several destinations: \
+        "[http://]HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH, grpc://HOST[:PORT]/SERVICE/METHOD or tcp://HOST:PORT. Several destinations: \
         http://127.0.0.{1..30}:8000/, ports {9000..9010}. `{rand A B}` in the path is a random number per request. \
-        Or a scenario file, X.toml; -c, --ramp, -d, --rate, --arrive and --total override its load")
+        http://USER:PASSWORD@HOST/ logs in by basic authentication. \
+        Or a scenario file, X.toml; -c, --ramp, -d, -n, --rate, --arrive and --total override its load")
+        .brief("[http://]HOST[:PORT]/PATH, ws://, grpc://, tcp://, or X.toml")
         .key(Text, "\"http://127.0.0.1:8000/\"",
-            "http://HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH, grpc://HOST[:PORT]/SERVICE/METHOD or tcp://HOST:PORT; several destinations: \
+            "[http://]HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH, grpc://HOST[:PORT]/SERVICE/METHOD or tcp://HOST:PORT; several destinations: \
             127.0.0.{1..30}, ports {9000..9010}; required");
     CONNECTIONS: flag("connections", "N", Role::Load, "Hold N connections at once [default: 50]")
+        .brief("Hold N connections at once [default: 50]")
         .short('c')
         .key(Number, "\"500k\"", "number of connections to hold; default 50");
     RAMP: flag("ramp", "RATE|TIME", Role::Load,
         "Dial at RATE (20k/s), or reach N within TIME [default: adaptive, as fast as the target accepts \
         connections]")
+        .brief("Dial at 20k/s, or within 30s [default: adaptive]")
         .key(Number, "\"20k/s\"",
             "without stages: dial at this rate, or reach the load within this time; default adaptive, as fast as \
             the target accepts connections");
     DURATION: flag("duration", "TIME", Role::Load,
         "Time at full load, after the ramp; `forever` until SIGINT [default: 10s]")
+        .brief("Time at full load [default: 10s]; forever")
         .short('d')
         .key(Number, "\"5m\"", "without stages: time at full load, after the ramp, or `forever`; default 10s");
+    REQUESTS: flag("requests", "N", Role::Load,
+        "Send N requests in total, once all connections are open, and end the run when all have their response; -d limits the \
+        time at full load. WebSocket and TCP: messages that await a reply [default: as many as -d has time for]")
+        .brief("End after N requests in total")
+        .short('n')
+        .key(Number, "\"100k\"",
+            "number of requests in total, once all connections are open, after which the load ends; ws, tcp: messages that await a \
+            reply; default no limit");
     RATE: flag("rate", "R", Role::Load,
         "Open loop: R requests/s in total over the held connections, latency from when each was due [default: each \
         connection sends at its own pace]")
+        .brief("Open loop: R requests/s over all connections")
         .key(Number, "\"20k/s\"",
             "open loop: total request rate over the held connections; latency from when each was due");
     ARRIVE: flag("arrive", "R", Role::Load,
         "Open loop of connections: R new connections/s, --total in total, --calls requests each, then close. -d \
         limits the duration")
+        .brief("Open loop: R new connections/s")
         .key(Number, "\"6000/s\"", "open loop of connections: rate of new connections, instead of `connections`");
     TOTAL: flag("total", "N", Role::Load, "--arrive: total number of connections")
         .key(Number, "\"40k\"",
             "with arrive: total number of connections; default unlimited for the duration of the stages");
     CALLS: flag("calls", "K", Role::Work, "--arrive: requests per connection [default: 1]")
+        .within(Group::Load)
         .key(Number, "10",
             "requests per connection, after which it is closed, and dialled again if connections are held; default \
             no limit, http with `arrive` and without steps 1");
     PROBE: flag("probe", "R", Role::Work,
         "Send R requests/s independently of the load, half on fresh and half on kept connections, to measure what \
         an independent user sees [default: off; without R: 10/s]")
+        .within(Group::Load)
+        .brief("Measure what an independent user sees")
         .takes(Takes::OneOr("10/s"))
         .key(TextOrTable(&PROBE_TABLE), "\"10/s\"",
             "rate of requests independent of the load, on fresh and on kept connections; default none");
     THINK: flag("think", "TIME|A..B", Role::Work,
         "Idle time between a response and the next request: uniform in A..B, or fixed [default: 0, closed loop]")
+        .within(Group::Load)
+        .brief("Pause after a response [default: 0]")
         .key(Number, "\"5s..45s\"",
             "http: idle time between a response and the next request, uniform or fixed; default 0, closed loop");
     PING: flag("ping", "TIME", Role::Work,
         "ws:// and tcp://: interval between messages on each connection [default: 30s; 0: closed loop]. http:// with --http2: \
         interval between PINGs on each connection, whose replies are timed, instead of requests [default: requests]")
+        .brief("ws, tcp: a message each TIME [default: 30s]")
         .key(Number, "\"30s\"",
             "ws, tcp: interval between messages on each connection, the first after a random part of it; http with \
             http2: between PINGs, instead of requests; default 30s, http none");
     MESSAGE: flag("message", "TEXT", Role::Work,
         "Text of the message, whose echo is checked and timed. ws:// with '': a control ping, whose pong is timed \
         [default: ping; tcp://: none, open and hold only]")
+        .brief("ws, tcp: the message to send and await")
         .key(Text, "\"ping\"",
             "ws, tcp: the message, which must be echoed; ws with \"\": a control ping; default ping, tcp none: \
             open and hold only");
     TIMEOUT: flag("timeout", "TIME", Role::Work,
         "Timeout of a dial, a handshake and a response, each [default: 10s]")
+        .brief("Of a dial and of a response [default: 10s]")
         .key(Number, "\"10s\"", "timeout of a dial, a handshake and a response, each; default 10s");
     EXPECT: flag("expect", "WORDS", Role::Work,
         "Check each response: status=200,length=$1 ($1: the first random number); gRPC: status=NOT_FOUND [default: any 2xx; \
         gRPC: OK]")
+        .brief("A right response: status=200,length=$1")
         .key(TextOrTable(&ANSWER), "\"status=200,length=$1\"", "http, grpc: checks of the response; default 2xx, grpc OK");
     RECONNECT: flag("reconnect", "HOW", Role::Work,
         "When to dial a connection again. `planned`: after a close announced by the server; `never`: not even \
@@ -209,18 +259,51 @@ flags! {
     HTTP2: flag("http2", "", Role::Work,
         "http://, https://, ws://, wss://: HTTP/2, over TLS by ALPN, without it with prior knowledge; WebSocket by extended \
         CONNECT (RFC 8441) [default: HTTP/1.1]")
+        .brief("HTTP/2")
         .takes(Takes::Nothing)
         .key(Truth, "true", "http, https, ws, wss: HTTP/2, over TLS by ALPN, without it with prior knowledge; WebSocket by \
             extended CONNECT (RFC 8441); default false");
     STREAMS: flag("streams", "N", Role::Work,
         "--http2, grpc://: requests at once, or WebSockets, on each connection [default: 1]")
         .key(Number, "10", "http2, grpc: requests at once, or WebSockets, on each connection; default 1");
-    BODY: flag("body", "JSON", Role::Work,
-        "grpc://, grpcs://: the message as JSON; requires --protoset [default: an empty message]")
-        .key(Text, "'{\"name\": \"throng\"}'", "grpc, without steps: the message as JSON; requires protoset; default an empty message");
+    HEADER: flag("header", "NAME:VALUE", Role::Work,
+        "Send this header with each request, call or WebSocket upgrade; repeatable. It may have variables: {seq}, {rand A B}, \
+        {choice A B}")
+        .brief("Send this header; repeatable")
+        .short('H')
+        .takes(Takes::Many)
+        .key_as("headers", Pairs, "{ Authorization = \"Bearer abc\" }",
+            "http, grpc, ws: header fields of each request, call or upgrade; those of a step come before them");
+    METHOD: flag("method", "METHOD", Role::Work,
+        "http://, https://: the method [default: GET; with --body or --body-file POST]")
+        .brief("Method [default: GET; with a body POST]")
+        .short('X')
+        .key(Text, "\"POST\"", "http, without steps: the method; default GET, with body or body-file POST");
+    BODY: flag("body", "TEXT", Role::Work,
+        "http://, https://: the content of each request, whose Content-Type is that of -H, if any. It may have variables; `{` \
+        before anything but a lower-case letter is itself, so JSON is written as it is. grpc://, grpcs://: the message as JSON; \
+        requires --protoset [default: none; an empty message]")
+        .brief("Send this content")
+        .key(Text, "'{\"name\": \"throng\"}'",
+            "http, grpc, without steps: the content of each request; grpc: the message as JSON, requires protoset; without it an \
+            empty message");
     BODY_FILE: flag("body-file", "FILE", Role::Work,
-        "grpc://, grpcs://: read the message from FILE: its bytes, or JSON with --protoset")
-        .key(Text, "\"message.bin\"", "grpc, without steps: read the message from this file: its bytes, or JSON with protoset");
+        "http://, https://: read the content from FILE. grpc://, grpcs://: read the message from FILE: its bytes, or JSON with \
+        --protoset")
+        .brief("Send what FILE contains")
+        .key(Text, "\"message.bin\"",
+            "http, grpc, without steps: read the content from this file; grpc: the message, its bytes, or JSON with protoset");
+    HOST: flag("host", "NAME", Role::Work,
+        "Send NAME[:PORT] as the Host header, or as :authority of HTTP/2 [default: the target's host]")
+        .brief("Send this Host header")
+        .key(Text, "\"example.org\"", "http, grpc, ws: the Host header, :authority of HTTP/2; default the target's host");
+    CONNECT_TO: flag("connect-to", "H1:P1:H2:P2", Role::Work,
+        "Dial host H2 and port P2 where the target has H1 and P1, each part empty for any or the same; the Host header and the TLS \
+        server name stay those of the target; repeatable, the first that fits counts. H2:P2 alone is for any target")
+        .brief("Dial another host, as curl does")
+        .takes(Takes::Many)
+        .key_as("connect-to", Texts, "[\"example.org:443:127.0.0.1:8443\"]",
+            "dial another host and port than the target's, as --connect-to; default none");
     PROTOSET: flag("protoset", "FILE", Role::Work,
         "grpc://, grpcs://: descriptors of the methods, for messages as JSON: a FileDescriptorSet, as `protoc \
         --include_imports --descriptor_set_out=FILE` writes it")
@@ -236,6 +319,7 @@ flags! {
             protoset says, without it one message");
     INSECURE: flag("insecure", "", Role::Work,
         "https://, wss://, tls://, grpcs://: accept any certificate")
+        .brief("Accept any certificate")
         .short('k')
         .takes(Takes::Nothing)
         .key(Truth, "true", "https, wss, tls, grpcs: accept any certificate; default false");
@@ -268,6 +352,7 @@ flags! {
         .key(Number, "2", "number of shards, with epoll the minimum; default one per core");
     SEED: flag("seed", "N", Role::Judgement,
         "Seed of the random numbers, to repeat a run [default: random, printed]")
+        .within(Group::Load)
         .key(Number, "42", "seed of the random numbers, to repeat a run; default random, printed");
     IO: flag("io", "IO", Role::Machine,
         "auto: io_uring if permitted, otherwise epoll; uring; epoll: as many threads as the open-file limit \
@@ -276,55 +361,69 @@ flags! {
     LIVE: flag("live", "HOW", Role::View,
         "Progress on standard error. tui: full screen, with keys; line: one line a second; classic: the http-kit \
         client's line; off; auto: tui if standard error and standard input are a terminal, otherwise line \
-        [default: auto]");
+        [default: auto]")
+        .brief("auto, tui, line, classic or off");
     FORMAT: flag("format", "TOOL", Role::View,
         "Print the summary in another tool's format: wrk, fortio, ab, httperf; TOOL:POPULATION covers only that \
         population of a scenario [default: throng]");
-    HLOG: flag("hlog", "FILE", Role::Export, "Write the histograms of each second in HdrHistogram's log format");
-    CSV: flag("csv", "FILE", Role::Export, "Write the metrics of each second as a line of CSV");
-    JSONL: flag("jsonl", "FILE", Role::Export, "Write the metrics of each second as JSON, one object per line");
-    PARQUET: flag("parquet", "FILE", Role::Export,
-        "Write the metrics of each second as Parquet, with the columns of --csv; requires a build with --features \
-        parquet");
-    PROMETHEUS: flag("prometheus", "ADDR", Role::View,
-        "Serve the metrics for Prometheus at http://ADDR/metrics during the run; a port alone is on loopback, 0 \
-        takes a free port");
-    DASHBOARD: flag("dashboard", "ADDR", Role::View,
-        "Serve a web page at ADDR that shows the run and can pause it, change its load and stop it; a port alone \
-        is on loopback, 0 takes a free port [default: off; without ADDR: 127.0.0.1:9909]")
-        .takes(Takes::OneOr("127.0.0.1:9909"));
-    DASHBOARD_TOKEN_FILE: flag("dashboard-token-file", "FILE", Role::View,
-        "Read the token for the page from FILE: http://ADDR/#token=… Without a token the page is on loopback only");
-    INFLUX: flag("influx", "URL", Role::Export,
-        "Push the metrics to InfluxDB every second: http://HOST:8086/write?db=DB, or for version 2 \
-        http://HOST:8086/api/v2/write?org=O&bucket=B");
-    INFLUX_TOKEN_FILE: flag("influx-token-file", "FILE", Role::Export,
-        "Read InfluxDB's token from FILE [default: the environment variable INFLUX_TOKEN, if set]");
-    OTLP: flag("otlp", "URL", Role::Export,
-        "Push the metrics to an OpenTelemetry collector every second, as JSON over HTTP: http://HOST:4318");
     THRESHOLD: flag("threshold", "EXPR", Role::Judgement,
         "Pass or fail on this condition instead of on load and faults; repeatable: latency.p99 < 200ms, faults == \
         0, held >= 99.9%, or any number in the summary by its path")
+        .brief("Pass only if 'latency.p99 < 200ms'; repeatable")
         .takes(Takes::Many)
         .key_as("thresholds", Texts, "[\"held >= 99.9%\", \"users.latency.p99 < 50ms\"]",
             "conditions for the run to pass, on all populations or on one; default none");
     MAX_LAG: flag("max-lag", "TIME", Role::Judgement,
         "Judge the run invalid if throng was later than this at the 99th percentile, and later than 5 % of the \
         latency's [default: 10ms; shared machines, such as CI runners, may need 50ms]")
+        .brief("How late throng may be [default: 10ms]")
         .key(Number, "\"50ms\"",
             "how late throng may be at the 99th percentile before the run is judged invalid; default 10ms");
+    HLOG: flag("hlog", "FILE", Role::Export, "Write the histograms of each second in HdrHistogram's log format");
+    CSV: flag("csv", "FILE", Role::Export, "Write the metrics of each second as a line of CSV")
+        .brief("Write the metrics of each second as CSV");
+    JSONL: flag("jsonl", "FILE", Role::Export, "Write the metrics of each second as JSON, one object per line");
+    PARQUET: flag("parquet", "FILE", Role::Export,
+        "Write the metrics of each second as Parquet, with the columns of --csv; requires a build with --features \
+        parquet");
+    PROMETHEUS: flag("prometheus", "ADDR", Role::View,
+        "Serve the metrics for Prometheus at http://ADDR/metrics during the run; a port alone is on loopback, 0 \
+        takes a free port")
+        .within(Group::Export)
+        .brief("Serve the metrics for Prometheus");
+    DASHBOARD: flag("dashboard", "ADDR", Role::View,
+        "Serve a web page at ADDR that shows the run and can pause it, change its load and stop it; a port alone \
+        is on loopback, 0 takes a free port [default: off; without ADDR: 127.0.0.1:9909]")
+        .brief("Serve a live page [default: 127.0.0.1:9909]")
+        .takes(Takes::OneOr("127.0.0.1:9909"));
+    DASHBOARD_TOKEN_FILE: flag("dashboard-token-file", "FILE", Role::View,
+        "Read the token for the page from FILE: http://ADDR/#token=… Without a token the page is on loopback only");
+    INFLUX: flag("influx", "URL", Role::Export,
+        "Push the metrics to InfluxDB every second: http://HOST:8086/write?db=DB, or for version 2 \
+        http://HOST:8086/api/v2/write?org=O&bucket=B")
+        .brief("Push the metrics to InfluxDB");
+    INFLUX_TOKEN_FILE: flag("influx-token-file", "FILE", Role::Export,
+        "Read InfluxDB's token from FILE [default: the environment variable INFLUX_TOKEN, if set]");
+    OTLP: flag("otlp", "URL", Role::Export,
+        "Push the metrics to an OpenTelemetry collector every second, as JSON over HTTP: http://HOST:4318")
+        .brief("Push the metrics to OpenTelemetry");
     TAG: flag("tag", "TAG", Role::View,
         "Tag the stored run; repeatable. `throng compare tag:TAG` treats runs with the same tag as repetitions")
         .takes(Takes::Many);
-    JSON: flag("json", "FILE", Role::Export, "Write the summary as JSON; `-` is standard output");
+    JSON: flag("json", "FILE", Role::Export, "Write the summary as JSON; `-` is standard output")
+        .within(Group::Output)
+        .brief("Write the summary as JSON; - is stdout");
     JUNIT: flag("junit", "FILE", Role::Export,
-        "Write the verdict and each threshold as a test case of JUnit's XML, for CI");
+        "Write the verdict and each threshold as a test case of JUnit's XML, for CI")
+        .within(Group::Output)
+        .brief("Write verdict and thresholds as JUnit XML, for CI");
     MARKDOWN: flag("markdown", "FILE", Role::Export,
         "Append the verdict, the thresholds and the main figures in Markdown, for CI: --markdown \"$GITHUB_STEP_SUMMARY\"");
     OUT: flag("out", "DIR", Role::View,
         "Write all outputs of the run to a new folder: summary, report, metrics, histograms");
     REPORT: flag("report", "FILE", Role::View,
-        "Write a report of the run: HTML (.html), Markdown (.md) or JSON (.json), by the file's extension");
+        "Write a report of the run: HTML (.html), Markdown (.md) or JSON (.json), by the file's extension")
+        .brief("Write a report: .html, .md or .json");
     FLEET: flag("fleet", "URL", Role::Place,
         "Run on the agents that joined at this NATS server instead of on this machine: nats://HOST:PORT, or tls://; several \
         servers of a cluster with commas between them. own, or own:ADDR:PORT: start a nats-server for this run, and print \
@@ -353,10 +452,13 @@ flags! {
     TARGET_GC: flag("target-gc", "", Role::Machine,
         "Measure the live heap of the target's JVM with full collections (jcmd PID GC.run) before the first dial, \
         during the ramp and at full load; their pauses affect the other figures")
+        .within(Group::Output)
         .takes(Takes::Nothing);
     OBSERVE: flag("observe", "URL", Role::Judgement,
         "Sample the target's host through `throng observe` there: http://HOST:PORT; or, where it has joined a NATS server, \
-        nats://HOST:PORT[/NAME], or its NAME at the server of --fleet");
+        nats://HOST:PORT[/NAME], or its NAME at the server of --fleet")
+        .within(Group::Output);
     OBSERVE_TOKEN_FILE: flag("observe-token-file", "FILE", Role::Judgement,
-        "Read the token for --observe from FILE");
+        "Read the token for --observe from FILE")
+        .within(Group::Output);
 }

@@ -13,11 +13,12 @@ use units::{Count, Nanos, ParseError, Rate, Spans};
 
 use self::load::Loaded;
 pub use self::load::a_rate;
-pub(crate) use self::load::between_pings;
+pub(crate) use self::load::{between_pings, connections_for, rate_per_s, requests};
 pub(crate) use self::transport::NO_STREAMS;
 
 pub(crate) mod grpc;
 mod load;
+pub(crate) mod request;
 mod transport;
 
 /// The flags of a command line as typed: the name of each with its value, in the order in which they were given.
@@ -153,7 +154,7 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
     let sources = r.read(&flag::SOURCES, Sources::Automatic, Sources::parse);
     let target = r.target(sources.is_v4(), around.resolve);
     let scheme = target.as_ref().map(|target| target.scheme);
-    let Loaded { load, calls, ramp, hold } = r.load(scheme);
+    let Loaded { load, calls, requests, ramp, hold } = r.load(scheme);
     let rate = r.probe(scheme);
     let think = r.read(&flag::THINK, Think::default(), |text| think(text, scheme));
     let message = r.message(scheme);
@@ -163,22 +164,27 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
     let tls = r.tls(target.as_ref().map(|target| target.secure));
     let streams = r.streams(scheme);
     let called = r.grpc(scheme);
+    let sent = r.sent(target.as_ref());
     let main = target.map(|target| {
+        let headers = sent.headers.clone();
         let activity = match &called {
             Some((body, grpc)) if target.scheme == Scheme::Grpc => {
-                Activity::again(grpc::call(&target, body.clone(), grpc, expect), think)
+                let call = grpc::call(&target, body.clone(), grpc, expect);
+                Activity::again(Request { headers: sent.headers, ..call }, think)
             }
-            _ => activity(&target, think, expect, message),
+            _ => activity(&target, think, message, |path| sent.request(path, expect)),
         };
         let grpc = called.map(|(_, grpc)| grpc).filter(|_| target.scheme == Scheme::Grpc);
         Population {
             name: "main".to_owned(),
+            headers: if target.scheme.has_requests() { Vec::new() } else { headers },
             target,
             tls,
             streams,
             grpc,
             load,
             calls,
+            requests,
             timeout,
             reconnect,
             activity,
@@ -187,7 +193,7 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
     let probe = rate.zip(main.clone()).map(|(rate, main)| Probe::new(rate, main));
     let populations: Vec<Population> = main.into_iter().collect();
     let plan = Plan {
-        text: flags.get(&flag::TARGET).unwrap_or_default().to_owned(),
+        text: populations.first().map_or(String::new(), |main| main.target.text.clone()),
         populations,
         stages: vec![Stage { name: "up".to_owned(), of: vec![0], to: Share::ALL, ramp, hold }],
         probe,
@@ -209,14 +215,12 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
 fn activity(
     target: &Target,
     think: Think,
-    expect: Expectation,
     message: Option<(Nanos, String)>,
+    request: impl FnOnce(Text) -> Request,
 ) -> Activity {
     match message {
         Some((every, text)) => Activity::Ping { every, text: Text::fixed(&text) },
-        None if target.scheme.has_requests() => {
-            Activity::again(Request::get(target.path.clone(), expect), think)
-        }
+        None if target.scheme.has_requests() => Activity::again(request(target.path.clone()), think),
         None => Activity::Idle,
     }
 }
@@ -305,17 +309,6 @@ impl<'f> FlagReader<'f> {
         Plan { threads, seed, io, thresholds, max_lag, observe, target_gc, ..plan }
     }
 
-    fn target(&mut self, v4: Option<bool>, resolve: Resolve) -> Option<Target> {
-        let text = self.get(&flag::TARGET).ok_or_else(|| "missing; use http://host:port/".to_owned());
-        text.and_then(|text| Target::parse(text, v4, &[], resolve))
-            .and_then(|target| match target.scheme {
-                Scheme::Grpc => grpc::method(&target.path).map(|()| target),
-                _ => Ok(target),
-            })
-            .map_err(|why| self.add(&flag::TARGET, why))
-            .ok()
-    }
-
     /// How often WebSocket and TCP send, and what.
     fn message(&mut self, scheme: Option<Scheme>) -> Option<(Nanos, String)> {
         if scheme.is_some_and(Scheme::has_requests) {
@@ -397,7 +390,13 @@ pub(crate) fn ramp(text: &str) -> Result<Ramp, ParseError> {
 }
 
 pub(crate) fn hold(text: &str) -> Result<Hold, ParseError> {
-    if text == "forever" { Ok(Hold::Forever) } else { Nanos::parse(text).map(Hold::For) }
+    if text == "forever" { Ok(Hold::Forever) } else { or_seconds(text).map(Hold::For) }
+}
+
+/// A time; a number without a unit is in seconds, as for curl and wrk.
+fn or_seconds(text: &str) -> Result<Nanos, ParseError> {
+    let is_bare = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    if is_bare { Nanos::parse(&format!("{text}s")) } else { Nanos::parse(text) }
 }
 
 fn think(text: &str, scheme: Option<Scheme>) -> Result<Think, String> {
@@ -427,7 +426,7 @@ pub(crate) fn max_lag(text: &str) -> Result<Nanos, ParseError> {
 }
 
 pub(crate) fn timeout(text: &str) -> Result<Nanos, ParseError> {
-    match Nanos::parse(text)? {
+    match or_seconds(text)? {
         Nanos::ZERO => Err(ParseError::new(text, "a timeout greater than 0", "10s")),
         limit => Ok(limit),
     }

@@ -41,7 +41,7 @@ pub struct LoadKeys {
 }
 
 /// Connections to hold, where their number is not given.
-const DEFAULT_CONNECTIONS: u32 = 50;
+pub(crate) const DEFAULT_CONNECTIONS: u32 = 50;
 
 impl LoadKeys {
     /// The model that has these keys; `arrive` goes before the others.

@@ -2,13 +2,21 @@
 
 use strsim::osa_distance;
 
-/// The one of `known` that is nearest to `word`, at a distance of at most a third of its letters, or of one.
-pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+/// The one of `known` that is nearest to `word`: the first that continues it, or the one at the least distance, of at most a third
+/// of its letters, or of one.
+pub fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
+    let is_begun = word.len() >= SHORTEST_BEGINNING;
+    if let Some(whole) = known.clone().find(|candidate| is_begun && candidate.starts_with(word)) {
+        return Some(whole);
+    }
     let most = (word.chars().count() / 3).clamp(1, 3);
     let near = known.map(|candidate| (osa_distance(word, candidate), candidate));
     let (far, candidate) = near.min_by_key(|(far, _)| *far)?;
     (far <= most).then_some(candidate)
 }
+
+/// Octets of a word that may be the beginning of a longer one.
+const SHORTEST_BEGINNING: usize = 3;
 
 /// The one of `known` that is nearest to `word`; where none is near, all of them.
 pub(crate) fn nearest_or_all<'k>(word: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
@@ -38,6 +46,9 @@ mod tests {
         check("THINK", None);
         check("colour", None);
         check("form", Some("for"));
+        check("conn", Some("connections"));
+        check("tar", Some("target"));
+        check("co", None);
         check("bar", None);
         check("", None);
         check(&"x".repeat(100_000), None);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use units::nth_seed;
 
-use crate::{Plan, Population, ProbeKind, Slice, Turn};
+use crate::{Load, Plan, Population, ProbeKind, Slice, Turn};
 
 /// The part of a plan that one shard carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Part {
     pub connections: u32,
     /// Maximum of connections at one time.
     pub places: u32,
+    /// Requests that it sends in all; none is no limit.
+    pub requests: Option<u64>,
     /// Its own seed, from the plan's seed and its number.
     pub seed: u64,
     /// Its share of the 4-tuples.
@@ -104,13 +106,13 @@ impl Plan {
     pub fn parts_of(&self, slices: &[Slice], has_probe: bool, shards: impl Fn(u16) -> u32) -> Vec<Part> {
         let is_whole = has_probe == self.probe.is_some() && slices.iter().all(|slice| *slice == Slice::WHOLE);
         let mut parts = Vec::new();
-        let mut add = |role, slice: Slice, (shard, shards), connections, places: u32| {
+        let mut add = |role, slice: Slice, (shard, shards), connections, places: u32, requests| {
             let tuple_share = TupleShare { width: places.max(1), of: 0, ..TupleShare::ALL };
             let seed = match is_whole {
                 true => nth_seed(self.seed, parts.len() as u32),
                 false => self.seed_of(role, slice, shard),
             };
-            parts.push(Part { role, slice, shard, shards, connections, places, seed, tuple_share });
+            parts.push(Part { role, slice, shard, shards, connections, places, requests, seed, tuple_share });
         };
         for ((nth, population), &slice) in (0..).zip(&self.populations).zip(slices) {
             if slice.width == 0 {
@@ -118,15 +120,23 @@ impl Plan {
             }
             let shards = shards(nth).max(1);
             let places = slice.of_at_most(population.most_open()).div_ceil(shards);
-            for (shard, connections) in (0..).zip(split(slice.of(population.load.connections()), shards)) {
+            let all = population.load.connections();
+            let mut first = slice.before(all);
+            for (shard, connections) in (0..).zip(split(slice.of(all), shards)) {
                 let places = places.min(connections);
-                add(Role::Population(nth), slice, (shard, shards), connections, places);
+                let requests = population.requests.map(|n| match population.load {
+                    // A rate is shared out equally, whatever the connections are.
+                    Load::Rate { .. } => split_long(slice.of_long(n), (shard, shards)),
+                    _ => share_of(n, (first, connections), all),
+                });
+                add(Role::Population(nth), slice, (shard, shards), connections, places, requests);
+                first += connections;
             }
         }
         if let Some(probe) = self.probe.as_ref().filter(|_| has_probe) {
             let kinds = [ProbeKind::Fresh, ProbeKind::Kept];
             for (kind, places) in kinds.into_iter().zip(probe.populations.iter().map(Population::most_open)) {
-                add(Role::Probe(kind), Slice::WHOLE, (kind as u32, 2), places, places);
+                add(Role::Probe(kind), Slice::WHOLE, (kind as u32, 2), places, places, None);
             }
         }
         tuple_share(&mut parts);
@@ -148,6 +158,18 @@ impl Part {
     pub fn turn(&self) -> Turn {
         Turn::new(self.slice, self.shard, self.shards)
     }
+}
+
+/// The part of `n` that the `width` connections from `from` on have, of `all`: those of all parts sum to `n`.
+fn share_of(n: u64, (from, width): (u32, u32), all: u32) -> u64 {
+    let up_to = |connection: u32| (u128::from(n) * u128::from(connection) / u128::from(all)) as u64;
+    up_to(from + width) - up_to(from)
+}
+
+/// One of the parts of `n` that differ by at most one.
+fn split_long(n: u64, (part, parts): (u32, u32)) -> u64 {
+    let parts = u64::from(parts);
+    n / parts + u64::from(u64::from(part) < n % parts)
 }
 
 /// `n` in parts that differ by at most one.
@@ -224,6 +246,36 @@ mod tests {
                 prop_assert_eq!(parts.len() - of_load().count(), if nth == 0 { 2 } else { 0 });
                 prop_assert!(parts.iter().all(|part| seeds.insert(part.seed)));
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn requests_are_shared_out_exactly(
+            n in 1u64..1 << 50, widths in proptest::collection::vec(0u32..5_000, 1..6), shards in 1u32..9
+        ) {
+            let connections: u32 = widths.iter().sum();
+            prop_assume!(connections > 0);
+            let (connections_text, n_text) = (connections.to_string(), n.to_string());
+            let flags = [("-c", &*connections_text), ("-n", &n_text), ("--probe", "10/s")];
+            let by_rate = plan(&[&flags[..], &[("--rate", "5/s")]].concat());
+            let plan = plan(&flags);
+            let (mut from, mut sum, mut sum_of_rate) = (0, 0, 0);
+            for &width in &widths {
+                let slice = Slice { from, width, of: connections };
+                from += width;
+                let requests = |part: Part| part.requests.unwrap();
+                sum_of_rate += by_rate.parts_of(&[slice], false, |_| shards).into_iter().map(requests).sum::<u64>();
+                for part in plan.parts_of(&[slice], false, |_| shards) {
+                    let own = requests(part);
+                    let fair = n as f64 * f64::from(part.connections) / f64::from(connections);
+                    prop_assert!((own as f64 - fair).abs() < 1.01 + fair * 1e-12, "{} of {}", own, fair);
+                    sum += own;
+                }
+            }
+            prop_assert_eq!((sum, sum_of_rate), (n, n));
+            // The probe has no limit.
+            prop_assert!(plan.parts(|_| shards).iter().all(|part| part.requests.is_none() == (part.role != Role::Population(0))));
         }
     }
 

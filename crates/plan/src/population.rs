@@ -17,10 +17,14 @@ pub struct Population {
     pub streams: Option<u16>,
     /// gRPC: what its calls share.
     pub grpc: Option<Grpc>,
+    /// WebSocket: fields of the upgrade besides those that throng sets. Requests have their own.
+    pub headers: Vec<(String, Text)>,
     /// How many, and when.
     pub load: Load,
     /// Requests, or messages with an expected reply, on each connection, after which it is closed; at least 1.
     pub calls: Option<u64>,
+    /// Requests, or messages with an expected reply, in all, after which its load ends; at least 1. They begin at full load.
+    pub requests: Option<u64>,
     /// Timeout of a dial, a handshake and a response, each; never zero.
     pub timeout: Nanos,
     /// When to dial a connection again.
@@ -179,6 +183,7 @@ impl Population {
         let is_upgrade = !self.target.scheme.has_requests();
         let mut texts: Vec<_> =
             is_upgrade.then_some((&mut self.target.path, Place::Path)).into_iter().collect();
+        texts.extend(self.headers.iter_mut().map(|(_, value)| (value, Place::Field)));
         match &mut self.activity {
             Activity::Idle => {}
             Activity::Ping { text, .. } => texts.push((text, Place::Content)),

@@ -92,12 +92,22 @@ impl Display for Population {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         writeln!(f, "\n[[population]]\nname = {}", Quoted(&self.name))?;
         writeln!(f, "target = {}", Quoted(&self.target.text))?;
+        if let Some((route, _)) = &self.target.route {
+            writeln!(f, "connect-to = {}", listed([&route.text]))?;
+        }
+        if let Some(authority) = &self.target.authority {
+            writeln!(f, "host = {}", Quoted(authority))?;
+        }
+        if !self.headers.is_empty() {
+            writeln!(f, "headers = {}", braced(&self.headers))?;
+        }
         let LoadKeys { connections, rate, arrive, total } = self.load.keys();
         connections.iter().try_for_each(|connections| writeln!(f, "connections = {connections}"))?;
         rate.iter().try_for_each(|rate| writeln!(f, "rate = \"{rate}\""))?;
         arrive.iter().try_for_each(|arrive| writeln!(f, "arrive = \"{arrive}\""))?;
         total.iter().try_for_each(|total| writeln!(f, "total = \"{total}\""))?;
         self.calls.iter().try_for_each(|calls| writeln!(f, "calls = \"{calls}\""))?;
+        self.requests.iter().try_for_each(|requests| writeln!(f, "requests = \"{requests}\""))?;
         let reconnect = match self.reconnect {
             Reconnect::Planned => "planned".to_owned(),
             Reconnect::Never => "never".to_owned(),

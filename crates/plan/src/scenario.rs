@@ -9,6 +9,7 @@ mod expectation;
 mod grpc;
 mod keys;
 mod load;
+mod outgoing;
 mod overrides;
 mod population;
 mod schema;

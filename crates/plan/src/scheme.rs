@@ -88,19 +88,21 @@ impl Scheme {
         !self.has_requests() && !self.has_pings()
     }
 
-    /// The scheme of a target as typed, in whatever case, where it has one.
+    /// The scheme of a target as typed, in whatever case; `http://` where it has none.
     pub fn of_target(text: &str) -> Option<Scheme> {
         Scheme::split(text).ok().map(|(scheme, ..)| scheme)
     }
 
     /// The scheme, whether TLS is below it, and what follows `://`. The error has the place and the fix.
     pub(crate) fn split(text: &str) -> Result<(Scheme, bool, &str), String> {
-        let Some((name, rest)) = text.split_once("://") else {
-            return Err(if text.ends_with(".toml") {
-                format!("only throng run takes a scenario file; use http://host:port/: {text:?}")
-            } else {
-                format!("{text:?} is not a target; use http://host:port/, ws://host:port/ or tcp://host:port")
-            });
+        let is_scheme = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+        let Some((name, rest)) = text.split_once("://").filter(|(name, _)| is_scheme(name)) else {
+            return match text.ends_with(".toml") {
+                true => {
+                    Err(format!("only throng run takes a scenario file; use http://host:port/: {text:?}"))
+                }
+                false => Ok((Scheme::Http, false, text)),
+            };
         };
         for scheme in Scheme::ALL {
             for (secure, known) in [(false, scheme.name()), (true, scheme.secure_name())] {
@@ -140,7 +142,9 @@ mod tests {
             assert_eq!((scheme.port(false), actual), (port, expected), "{text}");
             assert!(text.to_ascii_lowercase().starts_with(&scheme.to_string()), "{text}");
         }
-        assert_eq!(["h:80", "gopher://h/", "load.toml"].map(Scheme::of_target), [None, None, None]);
+        assert_eq!(["gopher://h/", "load.toml"].map(Scheme::of_target), [None, None]);
+        // As curl and a browser take it.
+        assert_eq!(Scheme::split("h:80/?u=ws://g/"), Ok((Scheme::Http, false, "h:80/?u=ws://g/")));
     }
 
     #[test]

@@ -38,6 +38,17 @@ impl Slice {
         (up_to(self.from + self.width) - up_to(self.from)) as u32
     }
 
+    /// The same of a number of 64 bits.
+    pub(crate) fn of_long(self, n: u64) -> u64 {
+        let up_to = |unit: u32| (u128::from(n) * u128::from(unit) / u128::from(self.of)) as u64;
+        up_to(self.from + self.width) - up_to(self.from)
+    }
+
+    /// The parts of `n` of the slices before it.
+    pub(crate) fn before(self, n: u32) -> u32 {
+        (u64::from(n) * u64::from(self.from) / u64::from(self.of)) as u32
+    }
+
     /// No less than that for any `n` up to this.
     pub(crate) fn of_at_most(self, n: u32) -> u32 {
         (u64::from(n) * u64::from(self.width)).div_ceil(u64::from(self.of)) as u32

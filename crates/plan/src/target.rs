@@ -1,6 +1,7 @@
 //! Destinations and request path: `http://127.0.0.{1..30}:8000/?length={rand 1 4096}`.
 
-use crate::{Csv, Scheme, Text, text};
+use crate::connect_to::ConnectTo;
+use crate::{Csv, Scheme, Text, login, text};
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -13,13 +14,13 @@ pub(crate) type Resolve<'a> = &'a dyn Fn(&str) -> Result<Vec<IpAddr>, String>;
 /// A target as typed, resolved and expanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// As typed.
+    /// As typed, with its scheme, and without a user.
     pub text: String,
     /// The protocol.
     pub scheme: Scheme,
     /// Whether TLS is below it.
     pub secure: bool,
-    /// The host as typed, without port and brackets: a name, an address, or addresses with ranges.
+    /// The host that is dialled, as typed, without port and brackets: a name, an address, or addresses with ranges.
     pub host: String,
     /// All addresses with all ports: at least one, none twice, one family.
     pub destinations: Vec<SocketAddr>,
@@ -30,6 +31,12 @@ pub struct Target {
     pub path: Text,
     /// Is the host a name?
     named: bool,
+    /// Where another host is dialled than the target's own: the rule for that, and the target's own host.
+    pub(crate) route: Option<(ConnectTo, String)>,
+    /// The value of the Host header, where it is not that of the destination.
+    pub(crate) authority: Option<String>,
+    /// The value of the Authorization header, of the user in the target.
+    pub(crate) login: Option<String>,
 }
 
 impl Target {
@@ -38,44 +45,87 @@ impl Target {
         self.named
     }
 
-    /// Parses a target. Names are resolved with `resolve`; of addresses of both families those of `v4` are used, and IPv4
-    /// by default, because a run dials from one family. The error has the place and the fix.
+    /// The target's own host, where another one is dialled: the name of its certificate.
+    pub fn routed_host(&self) -> Option<&str> {
+        self.route.as_ref().map(|(_, host)| host.as_str())
+    }
+
+    /// The Host that is sent instead of the host that is dialled, where one is given without a rule for dialling.
+    pub fn other_host(&self) -> Option<&str> {
+        self.authority.as_deref().filter(|_| self.route.is_none())
+    }
+
+    /// Parses a target of which nothing but its destinations is used.
     pub(crate) fn parse(
         text: &str,
         v4: Option<bool>,
         tables: &[Csv],
         resolve: Resolve,
     ) -> Result<Target, String> {
+        if !text.contains("://") {
+            return Err(format!("{text:?} is not a URL; use http://host:port/"));
+        }
+        match Target::of_load(text, (v4, resolve), tables, &[])? {
+            target if target.login.is_none() => Ok(target),
+            _ => Err("a user name is not supported here; use http://host:port/".to_owned()),
+        }
+    }
+
+    /// Parses a target of a load. Names are resolved with `resolve`; of addresses of both families those of `v4` are used, and IPv4
+    /// by default, because a run dials from one family. The first of `routes` that is for it determines what is dialled instead. The
+    /// error has the place and the fix, and no password.
+    pub(crate) fn of_load(
+        text: &str,
+        (v4, resolve): (Option<bool>, Resolve),
+        tables: &[Csv],
+        routes: &[ConnectTo],
+    ) -> Result<Target, String> {
         let (scheme, secure, rest) = Scheme::split(text)?;
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        let (user, authority) = login::split(authority);
+        let text = format!("{}{authority}{path}", scheme.text(secure));
         let path = path_of(scheme, secure, path, tables)?;
-        let (host, port) = split_authority(authority)?;
-        let ports = ports(port, scheme, secure)?;
-        let (addresses, named) = addresses(host, resolve)?;
-
-        let is_free = v4.is_none() && named;
-        let addresses = if named && is_localhost(host) { with_both_loopbacks(addresses) } else { addresses };
-        let v4 = v4.unwrap_or_else(|| addresses.iter().any(IpAddr::is_ipv4));
-        let (addresses, others): (Vec<IpAddr>, Vec<IpAddr>) =
-            addresses.into_iter().partition(|address| address.is_ipv4() == v4);
-        let others = if is_free { others } else { Vec::new() };
-        if addresses.is_empty() {
-            let family = if v4 { "IPv4" } else { "IPv6" };
-            return Err(format!(
-                "no {family} address, but --sources are all {family}; use sources of the target's family: {host:?}"
-            ));
+        let login = user.map(login::authorization).transpose()?;
+        if login.is_some() && !scheme.has_path() {
+            return Err(format!("{} has no user; remove it", scheme.text(secure)));
         }
-        if addresses.len().max(others.len()) * ports.len() > MAX_DESTINATIONS {
-            return Err(too_many(text));
-        }
-        let (destinations, others) = (all_of(&addresses, &ports), all_of(&others, &ports));
-        let (text, host) = (text.to_owned(), host.to_owned());
-        Ok(Target { text, scheme, secure, host, destinations, others, path, named })
+        let (own_host, own_port) = split_authority(authority)?;
+        let own_ports = ports(own_port, scheme, secure)?;
+        let route = match own_ports[..] {
+            [port] if !own_host.contains('{') => routes.iter().find(|route| route.is_for(own_host, port)),
+            _ => None,
+        };
+        let typed_port = own_ports[0].to_string();
+        let (host, ports) = match route {
+            Some(route) => {
+                let (host, port) = route.dialled(own_host, &typed_port);
+                (host, self::ports(Some(port), scheme, secure)?)
+            }
+            None => (own_host, own_ports),
+        };
+        let (destinations, others, named) = dialled(&text, host, &ports, v4, resolve)?;
+        let own = |_| host_with_port(own_host, own_port, scheme.port(secure));
+        Ok(Target {
+            scheme,
+            secure,
+            host: host.to_owned(),
+            destinations,
+            others,
+            path,
+            named,
+            authority: route.map(own),
+            route: route.map(|route| (route.clone(), own_host.to_owned())),
+            login,
+            text,
+        })
     }
 
     /// The value of the Host header towards destination `i` (RFC 9112 section 3.2): the name or the address,
-    /// with its port where that is not the scheme's own.
+    /// with its port where that is not the scheme's own; or what was given for it.
     pub fn host_header(&self, i: usize) -> String {
+        if let Some(authority) = &self.authority {
+            return authority.clone();
+        }
         let destination = self.destinations[i];
         let host = match destination.ip() {
             _ if self.named => self.host.clone(),
@@ -88,6 +138,12 @@ impl Target {
         }
     }
 
+    /// Whether it has one host and one port, without a range.
+    pub(crate) fn is_single(&self) -> bool {
+        let port = self.destinations[0].port();
+        !self.host.contains('{') && self.destinations.iter().all(|destination| destination.port() == port)
+    }
+
     /// Are all destinations on this host's loopback?
     pub fn is_loopback(&self) -> bool {
         self.destinations.iter().all(|destination| destination.ip().is_loopback())
@@ -97,6 +153,42 @@ impl Target {
     pub fn is_v4(&self) -> bool {
         self.destinations[0].is_ipv4()
     }
+}
+
+/// A host as typed, with its port where that is not the scheme's own.
+fn host_with_port(host: &str, port: Option<&str>, usual: Option<u16>) -> String {
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    match port.filter(|port| port.parse().ok() != usual) {
+        Some(port) => format!("{host}:{port}"),
+        None => host,
+    }
+}
+
+/// All addresses of a host with all ports, those of the other family where the choice is free, and whether the host is a name.
+fn dialled(
+    text: &str,
+    host: &str,
+    ports: &[u16],
+    v4: Option<bool>,
+    resolve: Resolve,
+) -> Result<(Vec<SocketAddr>, Vec<SocketAddr>, bool), String> {
+    let (addresses, named) = addresses(host, resolve)?;
+    let is_free = v4.is_none() && named;
+    let addresses = if named && is_localhost(host) { with_both_loopbacks(addresses) } else { addresses };
+    let v4 = v4.unwrap_or_else(|| addresses.iter().any(IpAddr::is_ipv4));
+    let (addresses, others): (Vec<IpAddr>, Vec<IpAddr>) =
+        addresses.into_iter().partition(|address| address.is_ipv4() == v4);
+    let others = if is_free { others } else { Vec::new() };
+    if addresses.is_empty() {
+        let family = if v4 { "IPv4" } else { "IPv6" };
+        return Err(format!(
+            "no {family} address, but --sources are all {family}; use sources of the target's family: {host:?}"
+        ));
+    }
+    if addresses.len().max(others.len()) * ports.len() > MAX_DESTINATIONS {
+        return Err(too_many(text));
+    }
+    Ok((all_of(&addresses, ports), all_of(&others, ports), named))
 }
 
 /// `localhost` and its subdomains are this host's loopback, independent of the resolver (RFC 6761 section 6.3).
@@ -135,9 +227,6 @@ fn path_of(scheme: Scheme, secure: bool, path: &str, tables: &[Csv]) -> Result<T
 
 /// Host and port of an authority (RFC 3986 section 3.2).
 fn split_authority(text: &str) -> Result<(&str, Option<&str>), String> {
-    if text.contains('@') {
-        return Err(format!("a user name in the target is not supported; use http://host:port/: {text:?}"));
-    }
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let closed = rest.split_once(']').filter(|(_, port)| port.is_empty() || port.starts_with(':'));
@@ -247,6 +336,10 @@ mod tests {
         check("https://127.0.0.1:80/", Ok("127.0.0.1:80 as 127.0.0.1:80"));
         check("wss://127.0.0.1/ws/echo", Ok("127.0.0.1:443 as 127.0.0.1"));
         check("tls://127.0.0.1:443", Ok("127.0.0.1:443 as 127.0.0.1:443"));
+        check("localhost:8000", Ok("127.0.0.1:8000 as localhost:8000"));
+        check("localhost:8000/a?b=http://c/", Ok("127.0.0.1:8000 as localhost:8000"));
+        check("[::1]:81", Ok("[::1]:81 as [::1]:81"));
+        check("127.0.0.{1..2}", Ok("127.0.0.1:80 as 127.0.0.1, 127.0.0.2:80 as 127.0.0.2"));
         check("WS://localhost:9000/ws/echo", Ok("127.0.0.1:9000 as localhost:9000"));
     }
 
@@ -264,12 +357,6 @@ mod tests {
             "nosuch.toml",
             Err("only throng run takes a scenario file; use http://host:port/: \"nosuch.toml\""),
         );
-        check(
-            "127.0.0.1:80",
-            Err(
-                "\"127.0.0.1:80\" is not a target; use http://host:port/, ws://host:port/ or tcp://host:port",
-            ),
-        );
         check("tcp://127.0.0.1", Err("missing port; use tcp://host:port"));
         check("tcp://127.0.0.1:9/x", Err("tcp:// has no path; use tcp://host:port: \"/x\""));
         check("http:///x", Err("missing host; use http://host:port/: \"\""));
@@ -280,10 +367,6 @@ mod tests {
             Err("\"[1.2.3.4]\" is not a host; IPv6 addresses need brackets: [::1]:8000"),
         );
         check("http://[::1]80/", Err("\"[::1]80\" is not a host; use [::1]:8000"));
-        check(
-            "http://me:pw@h/",
-            Err("a user name in the target is not supported; use http://host:port/: \"me:pw@h\""),
-        );
         check("http://h:0/", Err("\"0\" is not a port; use 1 to 65535"));
         check("http://h:65536/", Err("\"65536\" is not a port; use 1 to 65535"));
         check("http://h:{65535..65536}/", Err("\"65536\" is not a port; use 1 to 65535"));
@@ -312,9 +395,41 @@ mod tests {
         check("http://h/{rand 9 1}", Err("\"{rand 9 1}\" is reversed; use {rand 1 9}"));
     }
 
+    #[test]
+    fn a_user_is_a_header() {
+        let read = |text: &str| Target::of_load(text, (None, &names), &[], &[]);
+        let target = read("ws://me:p%40w@localhost:81/a@b").unwrap();
+        assert_eq!(target.login.as_deref(), Some("Basic bWU6cEB3"));
+        assert_eq!((target.text.as_str(), target.host.as_str()), ("ws://localhost:81/a@b", "localhost"));
+        let why = "tcp:// has no user; remove it";
+        assert_eq!(read("tcp://me@localhost:81"), Err(why.to_owned()));
+        let why = "a user name is not supported here; use http://host:port/";
+        let parsed = Target::parse("http://me:pw@localhost/", None, &[], &names);
+        assert_eq!(parsed, Err(why.to_owned()));
+        assert!(Target::parse("localhost", None, &[], &names).unwrap_err().contains("is not a URL"));
+    }
+
+    #[test]
+    fn another_host_is_dialled_and_the_header_stays() {
+        let check = |text: &str, rule: &str, expected: &str| {
+            let routes = [ConnectTo::parse(rule).unwrap()];
+            let target = Target::of_load(text, (None, &names), &[], &routes).unwrap();
+            let routed = target.routed_host().unwrap_or("-");
+            let seen = format!("{} as {}, {routed}", target.destinations[0], target.host_header(0));
+            assert_eq!(seen, expected, "{text} {rule}");
+        };
+        // What is not dialled is not looked up.
+        check("https://nowhere/", "nowhere:443:127.0.0.1:81", "127.0.0.1:81 as nowhere, nowhere");
+        check("http://nowhere:8000/", "127.0.0.1:81", "127.0.0.1:81 as nowhere:8000, nowhere");
+        check("http://nowhere/", "::localhost:", "127.0.0.1:80 as nowhere, nowhere");
+        check("http://[::2]:81/", "[::2]:81:[::1]:82", "[::1]:82 as [::2]:81, ::2");
+        check("http://localhost:81/", "localhost:80:127.0.0.2:82", "127.0.0.1:81 as localhost:81, -");
+        check("http://127.0.0.{2..3}:81/", "127.0.0.1:82", "127.0.0.2:81 as 127.0.0.2:81, -");
+    }
+
     /// `expected`: each destination with its Host header.
     fn check(text: &str, expected: Result<&str, &str>) {
-        let read = Target::parse(text, None, &[], &names).map(|target| {
+        let read = Target::of_load(text, (None, &names), &[], &[]).map(|target| {
             let all = target.destinations.iter().enumerate();
             all.map(|(i, to)| format!("{to} as {}", target.host_header(i))).collect::<Vec<_>>().join(", ")
         });

@@ -102,6 +102,23 @@ impl Text {
         read
     }
 
+    /// These fields as lines of a head, each with its end.
+    pub fn of_fields(fields: &[(String, Text)]) -> Text {
+        let mut lines = Text::default();
+        for (name, value) in fields {
+            lines.push(name);
+            lines.push(": ");
+            for segment in &value.segments {
+                match segment {
+                    Segment::Fixed(text) => lines.push(text),
+                    variable => lines.segments.push(variable.clone()),
+                }
+            }
+            lines.push("\r\n");
+        }
+        lines
+    }
+
     /// Parses a text. The error has the place and the fix.
     pub(crate) fn parse(text: &str, place: Place, tables: &[Csv]) -> Result<Text, String> {
         let mut read = Text::default();

@@ -17,7 +17,7 @@ mod write;
 
 pub use crate::offer::Offer;
 pub use frames::{Closing, Data, Event, Frames};
-pub use handshake::{Key, Response, accept_key, read_response, write_accept, write_upgrade};
+pub use handshake::{Key, Response, accept_key, is_offered, read_response, write_accept, write_upgrade};
 pub use header::{Header, Opcode, Role};
 pub use payload::{Payload, mask};
 pub use write::{write_close, write_frame, write_header};

@@ -34,6 +34,26 @@ fn an_open_loop_sends_at_its_rate() {
     assert!((800.0..1_000.5).contains(&answered), "{answered} at full load");
 }
 
+/// `-n`: exactly so many, by the server's own count, whatever carries them.
+#[test]
+fn a_number_of_requests_is_exact() {
+    for args in [
+        &["-n", "1000", "-c", "7"][..],
+        &["-n", "1000", "-c", "7", "--http2", "--streams", "7"],
+        &["-n", "100", "-c", "7", "--rate", "1000"],
+        &["-n", "3"],
+    ] {
+        let server = Serving::start(&["--threads", "1"]);
+        let wanted = args[1].parse().unwrap();
+        let counts = [("requests.sent", wanted), ("requests.answered", wanted), ("latency_us.count", wanted)];
+        let expected = Expected { status: 0, verdict: "pass", faults: &[], counts: &counts };
+        expected.check(&server.address.to_string(), args);
+        let mut asking = Caller::dial(server.address);
+        let stats: Value = serde_json::from_str(asking.get("/stats").text()).unwrap();
+        assert_eq!(stats["requests"].as_u64(), Some(wanted + 1), "with this one, {args:?}: {stats}");
+    }
+}
+
 #[test]
 fn missed_slots_are_reported() {
     // One connection, 50 ms per response: twenty of the hundred a second.

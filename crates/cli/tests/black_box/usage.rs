@@ -21,7 +21,7 @@ const URL: &str = "http://127.0.0.1:9/";
 fn usage_errors_are_named_with_their_fix() {
     check(&["run"], 2, &["throng: target: ", "http://host:port/"]);
     check(&["run", "gopher://x/"], 2, &["throng: target: ", "\"gopher\"", "http://", "tcp://"]);
-    check(&["run", "127.0.0.1:80"], 2, &["target: ", "http://host:port/"]);
+    check(&["run", "127.0.0.1:80x"], 2, &["target: ", "\"80x\" is not a port"]);
     check(&["run", "load.toml"], 2, &["target: ", "scenario", "load.toml"]);
     check(&["run", "gopher://127.0.0.1/"], 2, &["target: ", "\"gopher\" is not a scheme", "https://"]);
     let nobody = "https://127.0.0.1:1/";
@@ -41,7 +41,16 @@ fn usage_errors_are_named_with_their_fix() {
     check(&["run", "http://no.such.name.invalid/"], 2, &["target: ", "no.such.name.invalid"]);
     check(&["run", URL, "-c", "many"], 2, &["--connections: \"many\"", "100k or 1m"]);
     check(&["run", URL, "--ramp", "30"], 2, &["--ramp: \"30\"", "30/s"]);
-    check(&["run", URL, "-d", "10"], 2, &["--duration: \"10\"", "10s"]);
+    check(&["run", URL, "-d", "10x"], 2, &["--duration: \"10x\"", "5s"]);
+    check(&["run", URL, "-n", "many"], 2, &["--requests: \"many\"", "100k"]);
+    check(
+        &["run", URL, "-H", "Host: a", "-H", "host: b"],
+        2,
+        &["--header: host is also given", "remove one"],
+    );
+    check(&["run", URL, "-H", "X-A"], 2, &["--header: \"X-A\"", "'Name: value'"]);
+    check(&["run", URL, "-H", "Content-Length: 5"], 2, &["--header: throng sets this header itself"]);
+    check(&["run", URL, "--body-file", "/nowhere"], 2, &["--body-file: \"/nowhere\" cannot be read"]);
     check(&["run", URL, "--think", "9s..2s"], 2, &["--think: \"9s..2s\"", "2s..9s"]);
     check(&["run", URL, "--expect", "length=$1"], 2, &["--expect: ", "{rand 1 4096}"]);
     check(
@@ -50,13 +59,13 @@ fn usage_errors_are_named_with_their_fix() {
         &["--expect: ", "\"colour=red\"", "status=200,length=$1"],
     );
     check(&["run", URL, "--reconnect", "30s..1s"], 2, &["--reconnect: ", "planned, never or 1s..30s"]);
-    check(&["run", URL, "--rate", "20k"], 2, &["--rate: \"20k\"", "20k/s"]);
+    check(&["run", URL, "--rate", "20q"], 2, &["--rate: \"20q\"", "20k/s"]);
     check(&["run", URL, "--rate", "5/s", "--think", "1s"], 2, &["--think: ", "remove it"]);
     check(&["run", "tcp://127.0.0.1:9", "--rate", "5/s"], 2, &["--rate: ", "--message"]);
     check(&["run", URL, "--arrive", "5/s"], 2, &["--total: ", "40k"]);
     check(&["run", URL, "--arrive", "5/s", "--total", "9", "-c", "5"], 2, &["--connections: ", "--total"]);
     check(&["run", URL, "--calls", "9"], 2, &["--calls: ", "--arrive"]);
-    check(&["run", URL, "--probe", "10"], 2, &["--probe: \"10\"", "10/s"]);
+    check(&["run", URL, "--probe", "0"], 2, &["--probe: \"0\"", "10/s"]);
     // The flag takes the target for its rate.
     check(&["run", "--probe", URL], 2, &["target: missing", "--probe: ", "10/s"]);
     check(&["run", URL, "--sources", "10.0.0.5/24"], 2, &["--sources: ", "10.0.0.5 or 10.0.0.0/24"]);

@@ -45,6 +45,7 @@ mod silent_way;
 mod tls;
 mod tracked;
 mod translated;
+mod typed;
 mod websocket_clients;
 mod websocket_servers;
 mod wrk;

@@ -43,9 +43,9 @@ impl ClientShard {
         let client = clients.get_mut(&number).expect("a connection belongs to a client");
         (client.since, client.state) = (now, State::Upgrading(nonce));
         let target = client.target.clone();
-        let (path, host) = target.request(number, client.destination, random);
-        self.send(cx, k, UPGRADE_ROOM + path.len() + host.len(), |out| {
-            let written = websocket::write_upgrade(out, &path, host, &key(nonce));
+        let (path, fields, host) = target.request(number, client.destination, random);
+        self.send(cx, k, UPGRADE_ROOM + path.len() + fields.len() + host.len(), |out| {
+            let written = websocket::write_upgrade(out, &path, host, &fields, &key(nonce));
             written.expect("there is room for the request")
         });
     }
@@ -79,7 +79,7 @@ impl ClientShard {
         input: &[u8],
     ) -> Came {
         let wrong = |kind| Came::Over(Lost::Fault(Fault::target(Stage::Handshake, kind)));
-        match websocket::read_response(input, &key(nonce)) {
+        match websocket::read_response(input, &key(nonce), "") {
             Ok(None) => Came::Rest,
             Ok(Some((n, Response::Accepted))) => {
                 self.connected(cx, k, number);

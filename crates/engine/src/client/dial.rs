@@ -33,7 +33,8 @@ impl Client {
     }
 
     fn dial_first<I: Io>(&mut self, cx: &mut Cx<I>, due: Nanos) {
-        let has_request = self.job.starts_with_request() && !self.pacer.is_open_loop();
+        let waits = self.pacer.is_open_loop() || cx.now() < self.quota.starts();
+        let has_request = self.job.starts_with_request() && !waits;
         if self.pacer.comes_and_goes() {
             self.tick.lag.record(cx.now().since(due));
         }
@@ -127,8 +128,12 @@ impl Client {
             self.idle(k);
             return self.put_off(cx, k);
         }
+        if cx.now() < self.quota.starts() && !is_surplus {
+            self.idle(k);
+            return self.wait_for_start(cx, k);
+        }
         // What a connection was dialled for on demand was due before the end.
-        if self.draining && !self.job.dials_on_demand() || is_surplus {
+        if self.begins_nothing() && !self.job.dials_on_demand() || is_surplus {
             self.idle(k);
             self.missed_by_dial(&exchange);
             return if is_surplus { self.finish(cx, k) } else { self.wake_at(cx, k, Nanos::NEVER) };

@@ -79,7 +79,7 @@ impl Client {
                     .dial_next(cx, Exchange { request: PendingRequest::Retry, ..Exchange::new(due, now) });
             }
             self.settle(&exchange);
-            self.tick.counts.withdrawn += 1;
+            self.withdraw(&exchange);
             at = exchange.at;
         }
         self.end(cx, k, End::Closed);

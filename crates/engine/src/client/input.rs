@@ -127,7 +127,7 @@ impl Client {
     fn withdrawn(&mut self, k: Key, stream: u32) {
         let exchange = self.conns.end_exchange(k.index, stream);
         self.settle(&exchange);
-        self.tick.counts.withdrawn += 1;
+        self.withdraw(&exchange);
     }
 
     /// Something came that is not right.

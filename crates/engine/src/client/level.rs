@@ -15,7 +15,7 @@ const CHECKS_A_TURN: u32 = 4_096;
 
 impl Client {
     /// Connections that there are, or will be without a further order.
-    fn there(&self) -> u64 {
+    pub(super) fn there(&self) -> u64 {
         self.conns.open() + self.conns.dialling() + self.conns.disconnected()
     }
 
@@ -29,7 +29,7 @@ impl Client {
 
     /// Whether a connection that is gone may be dialled again.
     pub(super) fn is_replaced(&self) -> bool {
-        !self.draining && self.pacer.replaces(self.there())
+        !self.begins_nothing() && self.pacer.replaces(self.there())
     }
 
     /// Sets the number of connections to `n`; for arrivals, the total. First dials are due from `from` on.

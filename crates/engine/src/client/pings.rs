@@ -38,13 +38,13 @@ impl Client {
         if self.pacer.is_paused() && self.pings[at] <= now {
             self.next_ping(k, now);
         }
-        while !self.draining && self.pings[at] <= now && self.conns.has_place(k.index) {
+        while !self.begins_nothing() && self.pings[at] <= now && self.conns.has_place(k.index) {
             let due = self.pings[at];
             self.request_due(cx, k, due, ready.max(due));
         }
         // Without a free WebSocket, it goes out with the next reply.
         let next = if self.pings[at] > now { self.pings[at] } else { Nanos::NEVER };
-        let next = if self.draining { Nanos::NEVER } else { next };
+        let next = if self.begins_nothing() { Nanos::NEVER } else { next };
         let (timeout, lateness) = (self.job.timeout, &self.lateness);
         let deadline = |started| started + timeout + lateness.since(started);
         let first = self.conns.exchanges(k.index).map(|(_, exchange)| deadline(exchange.started)).min();

@@ -40,7 +40,7 @@ impl Client {
 
     /// What comes next for a connection on which a request has just begun, or has ended, while others may be under way.
     pub(super) fn go_on_beside<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        if !self.draining && cx.is_open(k) && self.conns.has_place(k.index) && !self.is_used_up(k) {
+        if !self.begins_nothing() && cx.is_open(k) && self.conns.has_place(k.index) && !self.is_used_up(k) {
             self.go_on(cx, k, cx.now(), cx.now());
         }
     }
@@ -64,6 +64,9 @@ impl Client {
             match self.job.op(at) {
                 Op::Goto(to) => self.conns[k.index].at = *to,
                 op if self.awaits(k, op) => return,
+                op if self.quota.is_spent() && (op.sends() || op.awaits_response()) => {
+                    return self.stay_idle(cx, k);
+                }
                 // What a call sends leaves as one segment: each of the plan's messages leaves separately.
                 op if sent && op.sends() => return self.wake_at(cx, k, cx.now()),
                 op if self.pacer.puts_off() && (op.sends() || op.awaits_response()) => {
@@ -110,6 +113,13 @@ impl Client {
         }
     }
 
+    /// Nothing more is to begin: an idle connection has no timer.
+    fn stay_idle<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        if self.conn(k).state() == State::Idle {
+            self.wake_at(cx, k, Nanos::NEVER);
+        }
+    }
+
     /// What was due at `due`, and could be sent from `ready` on, is sent on its connection.
     pub(super) fn request_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos, ready: Nanos) -> bool {
         if self.full_load.has(due) {
@@ -136,7 +146,7 @@ impl Client {
 
     /// Begins the next operation of a connection in this exchange.
     pub(super) fn request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
-        let Client { job, conns, source, tick, layer, .. } = self;
+        let Client { job, conns, source, tick, layer, quota, .. } = self;
         conns.transition(k.index, State::Busy);
         let (conn, session, exchange) = conns.parts(k.index, stream);
         let exchange = exchange.expect("it was begun for this");
@@ -144,6 +154,9 @@ impl Client {
         exchange.at = conn.at;
         conn.at += u16::from(!matches!(op, Op::Ping(..)));
         tick.counts.sent += 1;
+        if !matches!(op, Op::Expect(_)) {
+            quota.take();
+        }
         tick.counts.withdrawn +=
             u64::from(job.dials_on_demand() && exchange.request == PendingRequest::Retry);
         let own = job.row(conn.destination).map(|row| &mut tick.destinations[row]);

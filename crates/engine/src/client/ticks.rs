@@ -27,7 +27,10 @@ impl Client {
                 Control::Load { connections, profile, from } => self.set_load(connections, profile, from),
                 Control::RateProfile(profile, from) => self.set_profile(profile, from, now),
                 Control::DialAtMost(most) => self.pacer.limit_dials(most, now),
-                Control::Hold(from) => self.begin_full_load(from, now),
+                Control::Hold(from) => {
+                    self.begin_full_load(from, now);
+                    self.start_quota(cx, from);
+                }
                 Control::HoldUntil(until) => self.full_load.end_at(until),
                 Control::Until(at) => self.end_at(at),
                 Control::Pause(paused) => self.pacer.pause(paused),
@@ -45,8 +48,7 @@ impl Client {
             self.begin_full_load(Nanos::NEVER, now);
             flush = true;
         }
-        let have_gone = self.pacer.is_through(self.conns.open() + self.conns.dialling());
-        if now >= self.hold_until || have_gone {
+        if now >= self.hold_until || self.has_ended(now) {
             flush |= self.drain(cx);
         }
         let drained = self.draining && self.waiting() == 0 && !self.reported_drained;

@@ -21,16 +21,19 @@ pub(super) struct OpenLoop {
     free: Rotation,
     /// The present schedule, and before it those that have ended and of which slots wait.
     slots: VecDeque<Slots>,
+    /// Requests that are due by the present schedule and later ones, at most.
+    left: u64,
     /// When the schedule ends.
     until: Nanos,
     collected_at: Nanos,
 }
 
 impl OpenLoop {
-    /// Without a schedule yet, for connections of an index below `places`.
-    pub(super) fn new(places: u32) -> OpenLoop {
+    /// Without a schedule yet, for connections of an index below `places`; with so many requests in all.
+    pub(super) fn new(places: u32, requests: Option<u64>) -> OpenLoop {
         let (free, slots) = (Rotation::new(places), VecDeque::with_capacity(MAX_SCHEDULES));
-        OpenLoop { free, slots, until: Nanos::NEVER, collected_at: Nanos::ZERO }
+        let left = requests.unwrap_or(u64::MAX);
+        OpenLoop { free, slots, left, until: Nanos::NEVER, collected_at: Nanos::ZERO }
     }
 
     /// A new schedule, of which this shard has its share, follows the one before at `from`; `give_up` is called with when each
@@ -45,13 +48,14 @@ impl OpenLoop {
     ) {
         if let Some(before) = self.slots.back_mut() {
             before.end_at(from);
+            self.left = self.left.saturating_sub(before.total());
         }
         if self.slots.len() == MAX_SCHEDULES
             && let Some(mut oldest) = self.slots.pop_front()
         {
             oldest.end(now, give_up);
         }
-        let schedule = Schedule::share(profile, u64::MAX, part.turn());
+        let schedule = Schedule::share(profile, self.left, part.turn());
         self.slots.push_back(Slots::new(schedule, from));
     }
 
@@ -120,6 +124,12 @@ impl OpenLoop {
     /// The connection at `index` waits no longer.
     pub(super) fn forget(&mut self, index: u32) {
         self.free.remove(index);
+    }
+
+    /// Whether each slot of a number of requests has been taken or given up.
+    pub(super) fn has_sent_all(&self) -> bool {
+        let is_last = self.slots.back().is_some_and(|slots| slots.total() == self.left);
+        is_last && self.slots.iter().all(Slots::is_over)
     }
 
     /// When the next slot is due.

@@ -34,6 +34,11 @@ impl Slots {
         self.schedule = self.schedule.within(at.since(self.from));
     }
 
+    /// How many there are.
+    pub(crate) fn total(&self) -> u64 {
+        self.schedule.total()
+    }
+
     fn time_of(&self, n: u64) -> Nanos {
         self.from + self.schedule.time_of(n)
     }

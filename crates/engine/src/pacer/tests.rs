@@ -25,7 +25,17 @@ fn steady(per_s: u32) -> RateProfile {
 fn pacer(load: Load, waits: bool) -> Pacer {
     let (role, tuple_share) = (Role::Population(0), TupleShare::ALL);
     let slice = Slice::WHOLE;
-    let part = Part { role, slice, shard: 0, shards: 1, connections: 10, places: 10, seed: 0, tuple_share };
+    let part = Part {
+        role,
+        slice,
+        shard: 0,
+        shards: 1,
+        connections: 10,
+        places: 10,
+        requests: None,
+        seed: 0,
+        tuple_share,
+    };
     Pacer::new(load, waits, &part)
 }
 

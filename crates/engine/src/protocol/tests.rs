@@ -137,7 +137,10 @@ fn an_upgrade_that_is_refused() {
             Came::Wrong(Kind::TlsExpected),
         ),
     ] {
-        let mut session = Session::WebSocket(websocket::State::of_dial(&mut Random::new(1)));
+        let mut session = {
+            let offered = websocket::Offered::by(&[]);
+            Session::WebSocket(websocket::State::Upgrading(Random::new(1).bits(), offered))
+        };
         assert_eq!(came(session.handle_bytes(input, None)), expected, "{input:?}");
         assert!(session.is_between_messages());
     }

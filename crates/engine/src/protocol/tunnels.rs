@@ -16,13 +16,13 @@ use wire::{
 
 use super::{
     http2::{Reply, room},
-    websocket,
+    websocket::{self, Offered},
 };
 use crate::{
     exchange::Exchange,
     out::{Out, Writer},
     pool::NOTHING,
-    request::Message,
+    request::{Message, http2_name},
 };
 
 mod read;
@@ -36,6 +36,9 @@ pub(crate) struct Connect {
     /// For each destination, the value of `:authority`.
     hosts: Vec<String>,
     scheme: &'static str,
+    /// Further fields, as lines, with the names that HTTP/2 has.
+    fields: Text,
+    offered: Offered,
     /// WebSockets on a connection.
     streams: u16,
 }
@@ -72,6 +75,8 @@ struct Rare {
     queued: Vec<u8>,
     /// The requests that open the WebSockets, encoded, until the server's SETTINGS allow them.
     requests: Vec<Vec<u8>>,
+    /// The sub-protocols that they offer, until all WebSockets are open.
+    offered: Option<Offered>,
 }
 
 /// One WebSocket.
@@ -99,10 +104,21 @@ struct Partial {
 }
 
 impl Connect {
-    pub(super) fn new(target: &Target, streams: u16) -> Connect {
+    /// `fields`: those besides what every request for a WebSocket has.
+    pub(super) fn new(target: &Target, fields: &[(String, Text)], streams: u16) -> Connect {
         let hosts = (0..target.destinations.len()).map(|at| target.host_header(at)).collect();
         let scheme = if target.secure { "https" } else { "http" };
-        Connect { path: target.path.clone(), hosts, scheme, streams }
+        let offered = Offered::by(fields);
+        let named = fields.iter().map(|(name, value)| (http2_name(name), value.clone()));
+        let named: Vec<_> = named.filter(|(name, _)| !name.is_empty()).collect();
+        Connect {
+            path: target.path.clone(),
+            hosts,
+            scheme,
+            fields: Text::of_fields(&named),
+            offered,
+            streams,
+        }
     }
 
     pub(super) fn streams(&self) -> u16 {
@@ -129,18 +145,26 @@ impl Connect {
     pub(super) fn open<I: Io>(&self, state: &mut State, destination: usize, out: &mut Out<'_, I>) {
         let Out { to, source } = out;
         to.send_static(CLIENT_PREFACE);
-        let requests =
-            (0..self.streams).map(|_| self.fields(destination, source.text(&self.path, to.index())));
-        state.rare = Some(Box::new(Rare { requests: requests.collect(), ..Rare::default() }));
+        let request = |_| {
+            let (path, lines) = source.texts(&self.path, &self.fields, to.index());
+            self.request(destination, path, lines)
+        };
+        let requests = (0..self.streams).map(request).collect();
+        let offered = self.offered.is_any().then_some(self.offered);
+        state.rare = Some(Box::new(Rare { requests, offered, ..Rare::default() }));
     }
 
-    fn fields(&self, destination: usize, path: &str) -> Vec<u8> {
+    /// A request for one WebSocket, encoded; `lines`: further fields.
+    fn request(&self, destination: usize, path: &str, lines: &str) -> Vec<u8> {
         let authority = &self.hosts[destination];
         let fields =
             RequestFields { method: "CONNECT", scheme: self.scheme, authority, path, protocol: "websocket" };
-        let mut block = vec![0; REQUEST_ROOM + 2 * (path.len() + authority.len())];
+        let mut block = vec![0; REQUEST_ROOM + 2 * (path.len() + authority.len() + lines.len())];
         let mut length = write_request_fields(&mut block, &fields).expect(ROOM);
         length += write_field(&mut block[length..], "sec-websocket-version", b"13").expect(ROOM);
+        for (name, value) in lines.split("\r\n").filter_map(|line| line.split_once(": ")) {
+            length += write_field(&mut block[length..], name, value.as_bytes()).expect(ROOM);
+        }
         block.truncate(length);
         block
     }
@@ -213,6 +237,31 @@ impl State {
         (number % 2 == 1 && place < self.tunnels.len()).then_some(place)
     }
 
+    /// Whether the server may choose this sub-protocol.
+    fn offers(&self, chosen: &[u8]) -> bool {
+        self.rare.as_ref().and_then(|rare| rare.offered).is_some_and(|offered| offered.has(chosen))
+    }
+
+    /// All WebSockets are open.
+    fn complete(&mut self) {
+        self.opens = true;
+        self.rare.iter_mut().for_each(|rare| rare.offered = None);
+        self.drop_rare();
+    }
+
+    /// Output that has waited for its turn; none is the usual case.
+    fn take_queued(&mut self) -> Option<Vec<u8>> {
+        let queued = self.rare.as_mut().map(|rare| std::mem::take(&mut rare.queued))?;
+        self.drop_rare();
+        Some(queued).filter(|queued| !queued.is_empty())
+    }
+
+    fn drop_rare(&mut self) {
+        let is_empty =
+            |rare: &Rare| rare.queued.is_empty() && rare.requests.is_empty() && rare.offered.is_none();
+        self.rare.take_if(|rare| is_empty(rare));
+    }
+
     fn queue(&mut self, bytes: &[u8]) {
         self.rare.get_or_insert_default().queued.extend_from_slice(bytes);
     }
@@ -233,7 +282,9 @@ impl State {
     /// Opens as many as there are requests and the server has room for.
     fn connect(&mut self) -> Vec<u8> {
         let mut out = SETTINGS_ACK.to_vec();
-        for block in self.rare.take().into_iter().flat_map(|rare| rare.requests) {
+        let requests = self.rare.as_mut().map(|rare| std::mem::take(&mut rare.requests));
+        self.drop_rare();
+        for block in requests.into_iter().flatten() {
             if !self.connection.has_place() {
                 break;
             }

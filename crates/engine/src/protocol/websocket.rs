@@ -26,13 +26,37 @@ pub(super) const NORMAL_CLOSURE: u16 = 1000;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum State {
     /// The response to the upgrade is awaited, whose key has this nonce.
-    Upgrading(u64),
+    Upgrading(u64, Offered),
     Open(Frames),
 }
 
+/// The sub-protocols that an upgrade offers, with commas between them; of all connections of a population, for the life of the
+/// process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offered(&'static String);
+
+impl Offered {
+    /// Those of these fields.
+    pub(super) fn by(fields: &[(String, Text)]) -> Offered {
+        let own = fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("sec-websocket-protocol"));
+        let text = own.and_then(|(_, value)| value.fixed_text()).unwrap_or_default();
+        Offered(Box::leak(Box::new(text.to_owned())))
+    }
+
+    /// Whether there are any.
+    pub(super) fn is_any(self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// Whether the server may choose this one.
+    pub(super) fn has(self, chosen: &[u8]) -> bool {
+        websocket::is_offered(self.0, chosen)
+    }
+}
+
 impl State {
-    pub(super) fn of_dial(random: &mut Random) -> State {
-        State::Upgrading(random.bits())
+    pub(super) fn of_dial(upgrade: &Upgrade, random: &mut Random) -> State {
+        State::Upgrading(random.bits(), upgrade.offered)
     }
 
     pub(super) fn open() -> State {
@@ -42,7 +66,7 @@ impl State {
     /// Whether no message has come in part.
     pub(super) fn is_between_messages(&self) -> bool {
         match self {
-            State::Upgrading(_) => true,
+            State::Upgrading(..) => true,
             State::Open(frames) => frames.is_between_messages(),
         }
     }
@@ -115,9 +139,9 @@ pub(super) fn handle_bytes<'a>(
 ) -> Result<Progress<'a>, Kind> {
     match state {
         State::Open(frames) => read(frames, input, awaiting),
-        State::Upgrading(_) if expects_tls::is_alert(input) => Err(Kind::TlsExpected),
-        State::Upgrading(nonce) => {
-            let response = websocket::read_response(input, &key(*nonce));
+        State::Upgrading(..) if expects_tls::is_alert(input) => Err(Kind::TlsExpected),
+        State::Upgrading(nonce, offered) => {
+            let response = websocket::read_response(input, &key(*nonce), offered.0);
             let is_tls = !matches!(response, Ok(None | Some((_, Response::Accepted)))) && is_tls_page(input);
             match response {
                 _ if is_tls => Err(Kind::TlsExpected),
@@ -208,24 +232,31 @@ pub(crate) struct Upgrade {
     path: Text,
     /// For each destination, the value of its Host field.
     hosts: Vec<String>,
+    /// Further fields, as lines.
+    fields: Text,
+    offered: Offered,
 }
 
-/// Octets of an upgrade request beside path and host, rounded up.
+/// Octets of an upgrade request beside path, host and further fields, rounded up.
 const UPGRADE_ROOM: usize = 256;
 
 impl Upgrade {
-    pub(super) fn new(target: &Target) -> Upgrade {
+    /// `fields`: those besides what every upgrade has.
+    pub(super) fn new(target: &Target, fields: &[(String, Text)]) -> Upgrade {
         let hosts = (0..target.destinations.len()).map(|at| target.host_header(at)).collect();
-        Upgrade { path: target.path.clone(), hosts }
+        let (offered, fields) = (Offered::by(fields), Text::of_fields(fields));
+        Upgrade { path: target.path.clone(), hosts, fields, offered }
     }
 
     /// Sends it on a connection in this state.
     pub(super) fn send<I: Io>(&self, state: &State, destination: usize, out: &mut Out<'_, I>) {
-        let State::Upgrading(nonce) = *state else { unreachable!("dialled with a nonce") };
+        let State::Upgrading(nonce, _) = *state else { unreachable!("dialled with a nonce") };
         let Out { to, source } = out;
-        let (path, host) = (source.text(&self.path, to.index()), &self.hosts[destination]);
-        to.send(UPGRADE_ROOM + path.len() + host.len(), |out| {
-            websocket::write_upgrade(out, path, host, &key(nonce)).expect("there is room for the request")
+        let host = &self.hosts[destination];
+        let (path, fields) = source.texts(&self.path, &self.fields, to.index());
+        to.send(UPGRADE_ROOM + path.len() + host.len() + fields.len(), |out| {
+            let written = websocket::write_upgrade(out, path, host, fields, &key(nonce));
+            written.expect("there is room for the request")
         });
     }
 }

@@ -140,8 +140,8 @@ mod tests {
         check(URL, &[(&flag::BODY_FILE, "")], "--body-file: no file; use message.bin");
         check(
             "http://127.0.0.1:1/",
-            &[(&flag::BODY_FILE, "m")],
-            "--body-file: requires a target with grpc:// or grpcs://: \"m\"",
+            &[(&flag::PROTOSET, "m")],
+            "--protoset: requires a target with grpc:// or grpcs://: \"m\"",
         );
         for path in ["", "/", "/a.B", "/a.B/", "/a/b/c"] {
             let url = format!("grpc://127.0.0.1:1{path}");

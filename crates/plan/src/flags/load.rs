@@ -1,8 +1,9 @@
 //! What goes by a schedule of the whole run: `--rate`; `--arrive`, `--total`, `--calls`; `--probe`; `--ping` of HTTP/2.
 
 use crate::flag::{self, Flag};
+use crate::load::DEFAULT_CONNECTIONS;
 use crate::{Hold, Load, LoadKeys, Ramp, Scheme};
-use units::{Nanos, ParseError, Rate};
+use units::{Count, Nanos, ParseError, Rate};
 
 use super::{DEFAULT_HOLD, FlagReader, connections, hold, ramp, within};
 
@@ -10,6 +11,7 @@ use super::{DEFAULT_HOLD, FlagReader, connections, hold, ramp, within};
 pub(super) struct Loaded {
     pub(super) load: Load,
     pub(super) calls: Option<u64>,
+    pub(super) requests: Option<u64>,
     pub(super) ramp: Ramp,
     pub(super) hold: Hold,
 }
@@ -22,11 +24,21 @@ impl FlagReader<'_> {
         for flag in [&flag::TOTAL, &flag::CALLS] {
             self.refuse(flag, "requires --arrive; add it, or remove this");
         }
-        let connections = self.given(&flag::CONNECTIONS, connections);
+        let requests = self.requests(scheme);
+        let connections = self.given(&flag::CONNECTIONS, connections).or_else(|| connections_for(requests));
         let ramp = self.read(&flag::RAMP, Ramp::Adaptive, ramp);
-        let hold = self.read(&flag::DURATION, DEFAULT_HOLD, hold);
+        let usual = if requests.is_some() { Hold::Forever } else { DEFAULT_HOLD };
+        let hold = self.read(&flag::DURATION, usual, hold);
         let load = LoadKeys { connections, rate: self.rate(scheme), ..LoadKeys::default() }.load();
-        Loaded { load, calls: None, ramp, hold }
+        Loaded { load, calls: None, requests, ramp, hold }
+    }
+
+    /// How many requests there are in all.
+    fn requests(&mut self, scheme: Option<Scheme>) -> Option<u64> {
+        self.get(&flag::REQUESTS)?;
+        let requests = self.given(&flag::REQUESTS, requests);
+        self.has_message(&flag::REQUESTS, scheme);
+        requests
     }
 
     /// The rate of requests over all connections.
@@ -39,7 +51,7 @@ impl FlagReader<'_> {
         if self.get(&flag::HTTP2).is_some() && scheme.is_none_or(Scheme::has_requests) {
             self.refuse(&flag::PING, why);
         }
-        let rate = self.given(&flag::RATE, |text| a_rate(text, "20k/s"));
+        let rate = self.given(&flag::RATE, |text| rate_per_s(text, "20k/s"));
         self.has_message(&flag::RATE, scheme);
         rate
     }
@@ -49,6 +61,7 @@ impl FlagReader<'_> {
             (&flag::CONNECTIONS, "--total sets the number of connections"),
             (&flag::RAMP, "--arrive sets the connection rate"),
             (&flag::RATE, "--calls sets the requests per connection"),
+            (&flag::REQUESTS, "--total and --calls set the number of requests"),
             (&flag::RECONNECT, "no connection is dialled again"),
         ] {
             self.refuse(flag, format!("with --arrive, {why}; remove it"));
@@ -60,12 +73,12 @@ impl FlagReader<'_> {
             self.add(&flag::TOTAL, "missing; use the total number of connections, as 40k");
         }
         let calls = |text: &str| within(text, u32::MAX, "a number of requests", "1 or more, as 10");
-        let arrive = self.given(&flag::ARRIVE, |text| a_rate(text, "100/s"));
+        let arrive = self.given(&flag::ARRIVE, |text| rate_per_s(text, "100/s"));
         let total = self.given(&flag::TOTAL, connections);
         let hold = self.read(&flag::DURATION, Hold::Forever, hold);
         let calls = Some(self.read(&flag::CALLS, 1, calls).into());
         let load = LoadKeys { arrive, total, ..LoadKeys::default() }.load();
-        Loaded { load, calls, ramp: Ramp::Adaptive, hold }
+        Loaded { load, calls, requests: None, ramp: Ramp::Adaptive, hold }
     }
 
     pub(super) fn probe(&mut self, scheme: Option<Scheme>) -> Option<Rate> {
@@ -75,7 +88,7 @@ impl FlagReader<'_> {
             self.refuse(&flag::PROBE, "the target was read as the value of --probe; use --probe 10/s");
             return None;
         }
-        self.given(&flag::PROBE, |text| a_rate(text, "10/s"))
+        self.given(&flag::PROBE, |text| rate_per_s(text, "10/s"))
     }
 
     /// How often a connection of HTTP/2 sends a PING instead of requests.
@@ -100,6 +113,19 @@ impl FlagReader<'_> {
     }
 }
 
+/// A number of requests.
+pub(crate) fn requests(text: &str) -> Result<u64, ParseError> {
+    match Count::parse(text) {
+        Ok(Count(n)) if n > 0 => Ok(n),
+        _ => Err(ParseError::new(text, "a number of requests", "1 or more, as 100k")),
+    }
+}
+
+/// As many connections as so few requests need, where the usual number is more.
+pub(crate) fn connections_for(requests: Option<u64>) -> Option<u32> {
+    requests.and_then(|n| u32::try_from(n).ok()).filter(|n| *n < DEFAULT_CONNECTIONS)
+}
+
 /// The time between two PINGs of a connection: servers take many of them for an attack, and close the connection.
 pub(crate) fn between_pings(text: &str) -> Result<Nanos, ParseError> {
     match Nanos::parse(text)? {
@@ -107,6 +133,15 @@ pub(crate) fn between_pings(text: &str) -> Result<Nanos, ParseError> {
             Err(ParseError::new(text, "a time between PINGs of at least 10ms", "30s"))
         }
         every => Ok(every),
+    }
+}
+
+/// A rate above zero, of which nothing but a rate is expected: a number without a unit is per second.
+pub(crate) fn rate_per_s(text: &str, fix: &str) -> Result<Rate, ParseError> {
+    match Rate::parse(&format!("{text}/s")) {
+        Ok(rate) if rate.is_zero() => Err(ParseError::new(text, "a rate greater than 0", fix)),
+        Ok(rate) => Ok(rate),
+        Err(_) => a_rate(text, fix),
     }
 }
 

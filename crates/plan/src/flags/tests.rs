@@ -211,7 +211,8 @@ fn mistakes_are_named_with_their_fix() {
     check(&[URL, "--ramp", "20k"], &["--ramp: \"20k\" is not a rate; use 20k/s"]);
     check(&[URL, "--ramp", "fast"], &["--ramp: \"fast\" is not a rate or a time; use 20k/s or 30s"]);
     check(&[URL, "--ramp", "0/s"], &["--ramp: \"0/s\" is not a rate greater than 0; use 20k/s"]);
-    check(&[URL, "-d", "10"], &["--duration: \"10\" is not a time; use 10s"]);
+    check(&[URL, "-d", "10x"], &["--duration: \"10x\" is not a time; use 5s, 1500ms or 1m30s"]);
+    check(&[URL, "--think", "10"], &["--think: \"10\" is not a time; use 10s"]);
     check(&[URL, "--think", "9s..2s"], &["--think: \"9s..2s\" is not a range of times; use 2s..9s"]);
     check(&[URL, "--timeout", "0"], &["--timeout: \"0\" is not a timeout greater than 0; use 10s"]);
     check(
@@ -336,7 +337,8 @@ fn a_schedule_of_the_whole_run() {
 
 #[test]
 fn schedules_that_contradict_each_other() {
-    check(&[URL, "--rate", "20k"], &["--rate: \"20k\" is not a rate; use 20k/s"]);
+    check(&[URL, "--rate", "20q"], &["--rate: \"20q\" is not a rate; use 20k/s or 600/m"]);
+    check(&[URL, "--rate", "0"], &["--rate: \"0\" is not a rate greater than 0; use 20k/s"]);
     check(&[URL, "--rate", "0/s"], &["--rate: \"0/s\" is not a rate greater than 0; use 20k/s"]);
     let due = "cannot be used with --rate, which sets when requests are due; remove it";
     check(&[URL, "--rate", "5/s", "--think", "1s"], &[&format!("--think: {due}: \"1s\"")]);

@@ -9,7 +9,7 @@ use crate::flag;
 use crate::flags::{DEFAULT_MAX_LAG, DEFAULT_TIMEOUT, FlagReader, MAX_THREADS, max_lag, seed, threads};
 use crate::{
     Activity, Csv, Environment, Expectation, Flags, IoChoice, Load, Mistake, Plan, Population, Probe,
-    Reconnect, Request, Share, Source, Sources, Stage, Target, Think, Threshold, Tls,
+    Reconnect, Request, Share, Source, Sources, Stage, Target, Text, Think, Threshold, Tls,
 };
 use std::collections::HashSet;
 
@@ -136,7 +136,7 @@ impl Reader<'_, '_> {
         if top.is_empty_list("population") {
             top.note(self.notes, "population", "empty; remove it, or use [[population]]");
         }
-        let own = ["connections", "rate", "arrive", "total", "calls"];
+        let own = ["connections", "rate", "arrive", "total", "calls", "requests"];
         top.refuse(self.notes, &own, "set per population; move it to a [[population]]");
         let mut seen = HashSet::new();
         for scalar in sections.iter().filter_map(|own| own.scalar("name")) {
@@ -163,11 +163,12 @@ impl Reader<'_, '_> {
             return None;
         }
         let own = top.section("probe").filter(|section| section.has("target"));
-        let (target, tls) = match own {
+        let (target, tls, headers) = match own {
             Some(section) => {
                 let target = self.target(section, "target")?;
                 let tls = if target.secure { self.tls(top, true) } else { Tls::default() };
-                (target, tls)
+                let headers = self.fields(section, &target);
+                (target, tls, headers)
             }
             None => {
                 let has_requests = |population: &&Population| population.target.scheme.has_requests();
@@ -183,7 +184,8 @@ impl Reader<'_, '_> {
                     }
                     return None;
                 };
-                (first.target.clone(), first.tls.clone())
+                let headers = self.fields(top, &first.target);
+                (first.target.clone(), first.tls.clone(), headers)
             }
         };
         if !target.scheme.has_requests() {
@@ -191,21 +193,23 @@ impl Reader<'_, '_> {
             let why = format!("the probe sends HTTP requests; use http://host:port/: {:?}", target.text);
             section.note(self.notes, "target", why);
         }
-        Some(Probe::new(rate?, probe_population(target, tls)))
+        Some(Probe::new(rate?, probe_population(target, tls, headers)))
     }
 }
 
 /// One that sends the request of its target, as the probe is to.
-fn probe_population(target: Target, tls: Tls) -> Population {
-    let request = Request::get(target.path.clone(), Expectation::default());
+fn probe_population(target: Target, tls: Tls, headers: Vec<(String, Text)>) -> Population {
+    let request = Request { headers, ..Request::get(target.path.clone(), Expectation::default()) };
     Population {
         name: "probe".to_owned(),
         target,
         tls,
         streams: None,
         grpc: None,
+        headers: Vec::new(),
         load: Load::Held { connections: 1 },
         calls: None,
+        requests: None,
         timeout: DEFAULT_TIMEOUT,
         reconnect: Reconnect::Planned,
         activity: Activity::again(request, Think::default()),

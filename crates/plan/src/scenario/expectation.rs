@@ -2,6 +2,7 @@
 
 use super::document::{Notes, Scalar, Section};
 use crate::expect::{length, status};
+use crate::header::{is_token, not_a_field};
 use crate::{Expectation, ExpectedLength, Scheme};
 
 /// Octets of the longest text that is searched for in a response.
@@ -65,14 +66,4 @@ fn header(notes: &mut Notes, table: &Section, (name, value): &(Scalar, Scalar)) 
         notes.add(name.at, &table.key("headers"), not_a_field(&name.text));
     }
     (name.text.clone(), value.text.clone())
-}
-
-/// The message for a wrong field name.
-pub(super) fn not_a_field(name: &str) -> String {
-    format!("{name:?} is not a header name; use Content-Type")
-}
-
-/// RFC 9110 section 5.6.2: what a method or a field's name is made of.
-pub(super) fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }

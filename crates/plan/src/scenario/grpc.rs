@@ -4,10 +4,8 @@ use super::document::Section;
 use super::population::Reader;
 use super::step::StepContext;
 use crate::flags::grpc::{NEEDS_PROTOSET, PROTOSET_SAYS, json, method};
-use crate::{Body, Call, Content, Grpc, Scheme, Target, Text, flag};
-
-/// Fields of a call that are throng's own, besides those of any request.
-const OWN_FIELDS: [&str; 3] = ["content-type", "te", "grpc-timeout"];
+use crate::flags::request::BODY_TWICE;
+use crate::{Body, Call, Content, Grpc, Scheme, Target, Text, flag, header};
 
 impl Reader<'_, '_> {
     /// What the calls of a population share; none where it is not gRPC.
@@ -34,7 +32,7 @@ impl Reader<'_, '_> {
     /// The message of a call, which a section has.
     pub(super) fn grpc_body(&mut self, section: &Section, context: &StepContext) -> Option<Body> {
         if section.has("body") && section.has("body-file") {
-            section.note(self.notes, "body-file", "cannot be used with body; remove one of the two");
+            section.note(self.notes, "body-file", BODY_TWICE);
         }
         let has_protoset = context.grpc.as_ref().is_some_and(|grpc| grpc.protoset.is_some());
         if section.has("body") && !has_protoset {
@@ -63,9 +61,9 @@ impl Reader<'_, '_> {
             }
         }
         for (name, _) in section.pairs("headers") {
-            let is_own = |own: &str| name.text.eq_ignore_ascii_case(own);
-            if OWN_FIELDS.into_iter().any(is_own) {
-                let why = format!("throng sets this header itself; remove it: {}", name.text);
+            if header::check_name(&name.text, Scheme::Http).is_ok()
+                && let Err(why) = header::check_name(&name.text, Scheme::Grpc)
+            {
                 self.notes.add(name.at, &section.key("headers"), why);
             }
         }

@@ -1,16 +1,17 @@
 //! How many connections, and when: the load models of a population, as written, checked.
 
 use super::document::{Notes, Section};
-use crate::flags::{DEFAULT_HOLD, a_rate, connections, hold, ramp, within};
+use crate::flags::{DEFAULT_HOLD, connections, connections_for, hold, ramp, rate_per_s, requests, within};
 use crate::nearest::nearest_or_all;
 use crate::{Hold, Load, LoadKeys, Ramp, Share, Stage};
 use std::fmt::Display;
 use units::{Nanos, ParseError, Rate};
 
-/// The load of a population and its requests on each connection.
-pub(super) fn read(notes: &mut Notes, own: &Section) -> (Load, Option<u64>) {
+/// The load of a population, its requests on each connection, and its requests in all.
+pub(super) fn read(notes: &mut Notes, own: &Section) -> (Load, Option<u64>, Option<u64>) {
+    let requests = own.read(notes, "requests", requests);
     let keys = LoadKeys {
-        connections: own.read(notes, "connections", connections),
+        connections: own.read(notes, "connections", connections).or_else(|| connections_for(requests)),
         rate: own.read(notes, "rate", some_rate),
         arrive: own.read(notes, "arrive", some_rate),
         total: own.read(notes, "total", at_least_one),
@@ -18,16 +19,16 @@ pub(super) fn read(notes: &mut Notes, own: &Section) -> (Load, Option<u64>) {
     let calls = own.read(notes, "calls", at_least_one).map(u64::from);
     if own.has("arrive") {
         let why = "cannot be used with arrive; remove one of the two";
-        own.refuse(notes, &["connections", "rate"], why);
+        own.refuse(notes, &["connections", "rate", "requests"], why);
     } else {
         own.refuse(notes, &["total"], "requires arrive; use arrive = \"100/s\", or remove it");
     }
-    (keys.load(), calls)
+    (keys.load(), calls, requests)
 }
 
 /// A rate that is not zero.
 pub(super) fn some_rate(text: &str) -> Result<Rate, ParseError> {
-    a_rate(text, "20k/s")
+    rate_per_s(text, "20k/s")
 }
 
 fn at_least_one(text: &str) -> Result<u32, ParseError> {
@@ -37,8 +38,15 @@ fn at_least_one(text: &str) -> Result<u32, ParseError> {
 /// The stages, in order; without any, the two given by `ramp` and `duration`. `names`: those of the populations.
 pub(super) fn stages(notes: &mut Notes, top: &Section, names: &[&str]) -> Vec<Stage> {
     if !top.has("stage") {
+        // Where all of them end by themselves, nothing else ends them.
+        let counted = |own: &Section| own.has("requests");
+        let all_end = match top.has("population") {
+            true => top.sections("population").iter().all(counted),
+            false => counted(top),
+        };
+        let usual = if all_end { Hold::Forever } else { DEFAULT_HOLD };
         let ramp = top.read(notes, "ramp", ramp).unwrap_or(Ramp::Adaptive);
-        let hold = top.read(notes, "duration", hold).unwrap_or(DEFAULT_HOLD);
+        let hold = top.read(notes, "duration", hold).unwrap_or(usual);
         return vec![Stage { name: "up".to_owned(), of: all(names), to: Share::ALL, ramp, hold }];
     }
     for (key, inside) in [("ramp", "ramp"), ("duration", "for")] {

@@ -2,12 +2,13 @@
 
 use super::load::some_rate;
 use crate::flag;
-use crate::flags::{FlagReader, connections, hold, ramp};
+use crate::flags::{FlagReader, connections, hold, ramp, requests};
 use crate::{Hold, Load, LoadKeys, Plan, Ramp, Stage};
 use std::error::Error;
 
 /// The plan with the load of the flags; a flag that cannot change it is a mistake.
 pub(super) fn overridden(mut plan: Plan, flags: &mut FlagReader) -> Plan {
+    let flags_duration = flags.get(&flag::DURATION);
     flags.given(&flag::CONNECTIONS, |text| -> Changed { Ok(spread(&mut plan, connections(text)?)?) });
     flags.given(&flag::RATE, |text| -> Changed {
         let rate = Some(some_rate(text)?);
@@ -20,6 +21,20 @@ pub(super) fn overridden(mut plan: Plan, flags: &mut FlagReader) -> Plan {
     flags.given(&flag::TOTAL, |text| -> Changed {
         let total = Some(connections(text)?);
         Ok(change(&mut plan, "arrivals", |keys| keys.arrive, |keys| LoadKeys { total, ..keys })?)
+    });
+    flags.given(&flag::REQUESTS, |text| -> Changed {
+        let wanted = requests(text)?;
+        match plan.populations.as_mut_slice() {
+            [one] if !one.comes_and_goes() => one.requests = Some(wanted),
+            [_] => return Err("arrivals have total and calls; use --total".into()),
+            all => {
+                return Err(format!("the scenario has {} populations; set it in the file", all.len()).into());
+            }
+        }
+        if let ([stage], None) = (plan.stages.as_mut_slice(), flags_duration) {
+            stage.hold = Hold::Forever;
+        }
+        Ok(())
     });
     flags.given(&flag::RAMP, |text| -> Changed {
         let wanted = ramp(text)?;

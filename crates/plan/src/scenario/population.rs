@@ -63,6 +63,9 @@ const FIGURES: [&str; 36] = [
     "wanted",
 ];
 
+/// Keys of the one request of a population without steps.
+const OF_ONE_REQUEST: [&str; 3] = ["method", "body", "body-file"];
+
 /// Letters of the longest name.
 const LONGEST_NAME: usize = 64;
 
@@ -96,17 +99,19 @@ impl Reader<'_, '_> {
         }
         let name =
             if alone { Some("main".to_owned()) } else { own.read(self.notes, "name", population_name) };
-        let (load, calls) = load::read(self.notes, own);
+        let (load, calls, requests) = load::read(self.notes, own);
         let timeout = self.inherited(own, "timeout", timeout).unwrap_or(DEFAULT_TIMEOUT);
         let reconnect = self.inherited(own, "reconnect", reconnect).unwrap_or(Reconnect::Planned);
         let target = self.target(own, "target")?;
         let tls = self.tls(own, target.secure);
         let streams = self.streams(own, &target);
         let grpc = self.grpc(own, &target);
+        let fields = self.fields(own, &target);
         let context = StepContext {
             own,
             target: &target,
             grpc: &grpc,
+            headers: &fields,
             think: self.think(own, &target, load),
             rated: load.is_paced(),
         };
@@ -115,7 +120,21 @@ impl Reader<'_, '_> {
             None => self.activity(&context, load, calls),
         };
         let name = name.unwrap_or_default();
-        Some(Population { name, target, tls, streams, grpc, load, calls, timeout, reconnect, activity })
+        let headers = if target.scheme.has_requests() { Vec::new() } else { fields };
+        Some(Population {
+            name,
+            target,
+            tls,
+            streams,
+            grpc,
+            headers,
+            load,
+            calls,
+            requests,
+            timeout,
+            reconnect,
+            activity,
+        })
     }
 
     /// Defaults of the top level are valid by themselves, even if no population uses them.
@@ -192,16 +211,6 @@ impl Reader<'_, '_> {
         section.read(self.notes, key, parse)
     }
 
-    /// The target that a section names, or else the file's top.
-    pub(super) fn target(&mut self, own: &Section, key: &str) -> Option<Target> {
-        let section = if own.has(key) { own } else { self.top };
-        if !section.has(key) {
-            self.notes.add(own.at, &own.key(key), "missing; use target = \"http://host:port/\"");
-        }
-        let (v4, around, tables) = (self.v4, self.around, self.tables);
-        section.read(self.notes, key, |text| Target::parse(text, v4, tables, around.resolve))
-    }
-
     /// The population's think time, which may come from the top where it means something here.
     fn think(&mut self, own: &Section, target: &Target, load: Load) -> Think {
         let pings = !target.scheme.has_requests() && !own.has("step");
@@ -223,6 +232,16 @@ impl Reader<'_, '_> {
         let own = context.own;
         let arrives = load.arrival_rate().is_some();
         self.check_expect(context);
+        if !context.target.scheme.has_requests() {
+            let scheme = context.target.scheme;
+            own.refuse(
+                self.notes,
+                &OF_ONE_REQUEST,
+                format!("{scheme} sends messages; use message = \"ping\""),
+            );
+        } else if own.has("step") {
+            own.refuse(self.notes, &OF_ONE_REQUEST, "the steps define what is sent; remove it");
+        }
         if own.has("step") {
             return (self.in_steps(context, arrives, calls), calls);
         }
@@ -288,7 +307,7 @@ impl Reader<'_, '_> {
         let given = own.has("message") || self.top.has("message");
         if scheme.needs_message() && !given {
             let why = format!("{scheme} sends nothing without a message; add message = \"ping\"");
-            own.refuse(self.notes, &["ping", "rate", "calls"], why);
+            own.refuse(self.notes, &["ping", "rate", "calls", "requests"], why);
             return Activity::Idle;
         }
         if counted {

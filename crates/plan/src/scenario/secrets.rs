@@ -4,18 +4,7 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-/// Headers that are no secret, and say how the requests of a run are made; in lower case.
-const PUBLIC: [&str; 9] = [
-    "accept",
-    "accept-encoding",
-    "accept-language",
-    "cache-control",
-    "connection",
-    "content-type",
-    "host",
-    "origin",
-    "user-agent",
-];
+use crate::secrets::is_public;
 
 /// The text of a scenario file with `***` for the values of its headers, but for those that are no secret, such as
 /// `Content-Type`. Everything else, comments and line breaks too, is as it was.
@@ -36,7 +25,6 @@ fn find(table: &DeTable, spans: &mut Vec<Range<usize>>) {
     for (name, value) in table.iter() {
         match value.get_ref() {
             DeValue::Table(headers) if name.get_ref() == "headers" => {
-                let is_public = |name: &str| PUBLIC.contains(&name.to_lowercase().as_str());
                 let secret = headers.iter().filter(|(name, _)| !is_public(name.get_ref()));
                 spans.extend(secret.map(|(_, value)| value.span()));
             }

@@ -1,13 +1,15 @@
 //! The steps of a population, as written, checked.
 
-use super::document::{Scalar, Section};
-use super::expectation::{self, Context, is_token, not_a_field};
+use super::document::Section;
+use super::expectation::{self, Context};
+use super::outgoing::with_defaults;
 use super::population::{Reader, name};
 use crate::flags::grpc;
+use crate::header;
 use crate::nearest::nearest_or_all;
 use crate::request::LONGEST_REQUEST;
 use crate::text::{Place, path};
-use crate::{Act, Body, Content, Expectation, Grpc, Request, Scheme, Step, Target, Text, Then, Think};
+use crate::{Act, Expectation, Grpc, Request, Scheme, Step, Target, Text, Then, Think};
 use std::collections::{HashMap, HashSet};
 use units::Bytes;
 
@@ -21,6 +23,8 @@ pub(super) struct StepContext<'g> {
     pub(super) target: &'g Target,
     /// gRPC: what its calls share.
     pub(super) grpc: &'g Option<Grpc>,
+    /// The fields of each request that has none of that name.
+    pub(super) headers: &'g [(String, Text)],
     /// The default.
     pub(super) think: Think,
     /// Whether requests are scheduled by a rate; then there is no think time.
@@ -121,7 +125,9 @@ impl Reader<'_, '_> {
         let line = section.read(self.notes, "request", |text| {
             request_line(text, &context.target.path, |text| path(text, tables))
         });
-        let headers = section.pairs("headers").iter().map(|pair| self.header(section, pair)).collect();
+        let own =
+            section.pairs("headers").iter().map(|pair| self.header(section, pair, Scheme::Http)).collect();
+        let headers = with_defaults(own, context.headers);
         let call = self.call(section, context, line.as_ref());
         let body = match call {
             Some(_) => self.grpc_body(section, context),
@@ -134,57 +140,24 @@ impl Reader<'_, '_> {
         let longest = request.max_len(context.target.host_header(0).len());
         if longest > LONGEST_REQUEST {
             let key = if section.has("body") { "body" } else { "headers" };
-            let size = Bytes(longest as u64).brief();
-            section.note(self.notes, key, format!("a request may have at most 64 KiB in total: {size}"));
+            section.note(self.notes, key, too_long(longest));
         }
         Some(Act::Request { request, think })
     }
 
-    /// The content of a request of HTTP.
-    fn body(&mut self, section: &Section) -> Option<Body> {
-        let tables = self.tables;
-        if section.has("body") && section.has("body-file") {
-            section.note(self.notes, "body-file", "cannot be used with body; remove one of the two");
-        }
-        let text = section.read(self.notes, "body", |text| Text::parse(text, Place::Content, tables));
-        let file = section.read(self.notes, "body-file", Content::named);
-        text.map(Body::Text).or(file.map(Body::File))
-    }
-
     /// The check of the response: that of the step, else of the population, else of the file.
-    fn expected(&mut self, section: &Section, context: &StepContext, numbers: usize) -> Expectation {
+    pub(super) fn expected(
+        &mut self,
+        section: &Section,
+        context: &StepContext,
+        numbers: usize,
+    ) -> Expectation {
         let expect_context = Context { scheme: context.target.scheme, numbers: Some(numbers), sent: true };
         let own_expect = [section, context.own, self.top].into_iter().find(|section| section.has("expect"));
         let expected = own_expect
             .and_then(|section| expectation::read(self.notes, section, expect_context))
             .unwrap_or_default();
         if context.grpc.is_some() { grpc::expected(expected) } else { expected }
-    }
-
-    /// The one request of a population without steps.
-    pub(super) fn only_request(&mut self, context: &StepContext) -> Step {
-        let mut request = Request::get(context.target.path.clone(), Expectation::default());
-        request.expect = self.expected(context.own, context, request.numbers());
-        if let Some(shared) = context.grpc {
-            let is_own = ["body", "body-file"].iter().any(|key| context.own.has(key));
-            let body = self.grpc_body(if is_own { context.own } else { self.top }, context);
-            request = grpc::call(context.target, body, shared, request.expect);
-        }
-        Step { name: "get".to_owned(), act: Act::Request { request, think: context.think } }
-    }
-
-    fn header(&mut self, section: &Section, (name, value): &(Scalar, Scalar)) -> (String, Text) {
-        let key = section.key("headers");
-        let ours = ["content-length", "transfer-encoding", "upgrade", "expect"];
-        if !is_token(&name.text) {
-            self.notes.add(name.at, &key, not_a_field(&name.text));
-        } else if ours.iter().any(|ours| name.text.eq_ignore_ascii_case(ours)) {
-            let why = format!("throng sets this header itself; remove it: {}", name.text);
-            self.notes.add(name.at, &key, why);
-        }
-        let text = Text::parse(value.text.trim(), Place::Field, self.tables);
-        let text = text.map_err(|why| self.notes.add(value.at, &format!("{key}.{}", name.text), why));
-        (name.text.clone(), text.unwrap_or_default())
     }
 
     /// A step of WebSocket or TCP that sends, expects, or both.
@@ -232,6 +205,11 @@ impl Reader<'_, '_> {
     }
 }
 
+/// The message for a request of this length.
+pub(super) fn too_long(length: usize) -> String {
+    format!("a request may have at most 64 KiB in total: {}", Bytes(length as u64).brief())
+}
+
 /// A method and a path; the one that is absent is GET, or `path`.
 fn request_line(
     text: &str,
@@ -244,11 +222,7 @@ fn request_line(
         Some((method, path)) => (method, Some(path.trim())),
         None => (text, None),
     };
-    if !is_token(method) || method.bytes().any(|b| b.is_ascii_lowercase()) || method == "CONNECT" {
-        let upper = method.to_ascii_uppercase();
-        let fix = if is_token(&upper) && upper != "CONNECT" { &upper } else { "GET /" };
-        return Err(format!("{method:?} is not a method; use {fix}"));
-    }
+    header::method(method)?;
     let path = match path {
         Some(path) if !path.starts_with('/') => {
             let why = "a path starts with /, and the host is that of the target";

@@ -2,6 +2,7 @@
 
 mod files;
 mod grpc;
+mod headers;
 mod missteps;
 mod mistakes;
 mod models;

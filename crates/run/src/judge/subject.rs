@@ -1,7 +1,6 @@
 //! What of the plan a sentence about its target needs: the address, and the command that sends one of its requests.
 
 use plan::{Act, Activity, Body, Plan, Population, Request, Text, Values};
-use samples::is_secret;
 use units::{Random, shell_word};
 
 /// Of a plan.
@@ -71,15 +70,19 @@ fn curl(population: &Population) -> Option<String> {
     if !target.scheme.has_path() || population.grpc.is_some() {
         return None;
     }
+    if target.routed_host().is_some() {
+        words.extend(["--connect-to".to_owned(), shell_word(&format!("::{}", target.destinations[0]))]);
+    }
+    if let Some(host) = target.other_host() {
+        words.extend(["-H".to_owned(), shell_word(&format!("Host: {host}"))]);
+    }
     let path = if target.scheme.has_requests() {
         let mut all = requests(population);
         let request = all.next().filter(|_| all.next().is_none())?;
         if request.method != "GET" {
             words.extend(["-X".to_owned(), shell_word(&request.method)]);
         }
-        for (name, value) in &request.headers {
-            words.extend(["-H".to_owned(), field(name, value)]);
-        }
+        words.extend(fields(&request.headers));
         match &request.body {
             None => {}
             Some(Body::Text(text)) => words.extend(["--data-binary".to_owned(), shell_word(&drawn(text))]),
@@ -91,20 +94,29 @@ fn curl(population: &Population) -> Option<String> {
     } else {
         words.push("--http1.1".to_owned());
         words.extend(UPGRADE.iter().flat_map(|field| ["-H".to_owned(), shell_word(field)]));
+        words.extend(fields(&population.headers));
         drawn(&target.path)
     };
     let scheme = if target.secure { "https" } else { "http" };
-    words.push(shell_word(&format!("{scheme}://{}{path}", target.host_header(0))));
+    let host = match target.other_host() {
+        Some(_) => target.destinations[0].to_string(),
+        None => target.host_header(0),
+    };
+    words.push(shell_word(&format!("{scheme}://{host}{path}")));
     Some(words.join(" "))
 }
 
-/// A field for curl. The value of a secret is a variable of the shell: the command is stored, and shown in reports.
+/// The flags of these fields. What may be a secret is a variable of the shell: the command is stored, and shown in reports.
+fn fields(fields: &[(String, Text)]) -> impl Iterator<Item = String> {
+    fields.iter().flat_map(|(name, value)| ["-H".to_owned(), field(name, value)])
+}
+
 fn field(name: &str, value: &Text) -> String {
     let variable: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
-    match is_secret(name) {
-        true => format!("\"{name}: ${variable}\""),
-        false => shell_word(&format!("{name}: {}", drawn(value))),
+    match plan::is_public(name) {
+        true => shell_word(&format!("{name}: {}", drawn(value))),
+        false => format!("\"{name}: ${variable}\""),
     }
 }
 
@@ -136,6 +148,31 @@ mod tests {
         let value = Text { segments: vec![plan::Segment::Fixed("Bearer s3cr3t".to_owned())] };
         assert_eq!(field("X-Api-Key", &value), r#""X-Api-Key: $X_API_KEY""#);
         assert_eq!(field("Accept", &value), "'Accept: Bearer s3cr3t'");
+    }
+
+    #[test]
+    fn the_command_has_the_headers_and_no_secret() {
+        let flags = [
+            (&flag::HEADER, "Authorization: Bearer x"),
+            (&flag::HEADER, "Origin: http://a"),
+            (&flag::HOST, "shop.example"),
+        ];
+        let flags = flags
+            .iter()
+            .fold(Flags::new("ws://127.0.0.1:81/"), |flags, (flag, value)| flags.with(flag, value));
+        let resolve = |_: &str| Err("no names here".to_owned());
+        let environment = Environment { cores: 1, seed: 1, resolve: &resolve };
+        let plan = plan::from_flags(&flags, &environment).expect("it is right");
+        let curl = Subject::of(&plan).curl.expect("it is one request");
+        let end = "-H \"Authorization: $AUTHORIZATION\" -H 'Origin: http://a' http://127.0.0.1:81/";
+        assert!(
+            curl.starts_with("curl -i -H 'Host: shop.example' --http1.1 ") && curl.ends_with(end),
+            "{curl}"
+        );
+        let flags = Flags::new("shop.example/a").with(&flag::CONNECT_TO, "127.0.0.1:81");
+        let plan = plan::from_flags(&flags, &environment).expect("it is right");
+        let curl = Subject::of(&plan).curl.expect("it is one request");
+        assert_eq!(curl, "curl -i --connect-to ::127.0.0.1:81 http://shop.example/a");
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod manual;
 mod matrix;
 mod open_loop;
 mod probe;
+mod quota;
 mod ramps;
 mod reconnect;
 mod scenarios;

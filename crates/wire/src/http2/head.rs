@@ -18,6 +18,8 @@ pub struct Head<'a> {
     pub ends: bool,
     /// Whether it has all the fields that were expected.
     pub has_expected: bool,
+    /// The sub-protocol of a WebSocket (RFC 6455 section 4.2.2), where there is one and its field was expected.
+    pub protocol: Option<&'a [u8]>,
     /// gRPC: a response without messages has its status here.
     pub grpc: Grpc<'a>,
 }
@@ -68,6 +70,7 @@ pub(super) struct ResponseFields<'a> {
     pub(super) status: u16,
     pub(super) length: Option<u64>,
     pub(super) has_expected: bool,
+    pub(super) protocol: Option<&'a [u8]>,
     pub(super) grpc: Grpc<'a>,
 }
 
@@ -85,7 +88,13 @@ pub(super) fn response<'a>(
     let mut fields = fields.only(&wants);
     assert!(expected.len() <= MAX_EXPECTED, "response: {} expected fields", expected.len());
     let (mut rules, mut found) = (Rules::default(), 0u64);
-    let mut response = ResponseFields { status: 0, length: None, has_expected: false, grpc: Grpc::default() };
+    let mut response = ResponseFields {
+        status: 0,
+        length: None,
+        has_expected: false,
+        protocol: None,
+        grpc: Grpc::default(),
+    };
     while let Some(field) = fields.next()? {
         if field.name.first() == Some(&b':') {
             let is_status = field.name == b":status" && response.status == 0 && !rules.has_regular;
@@ -98,6 +107,7 @@ pub(super) fn response<'a>(
         rules.regular(&field);
         match field.name {
             b"content-length" => rules.content_length(&mut response.length, field.value),
+            b"sec-websocket-protocol" => response.protocol = Some(field.value),
             _ => response.grpc.read(&field),
         }
         for (nth, (name, text)) in expected.iter().enumerate() {

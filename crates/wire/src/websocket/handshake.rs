@@ -44,13 +44,16 @@ fn base64<const N: usize>(bytes: &[u8]) -> [u8; N] {
 /// Client: writes the whole request for an upgrade into `out`: the bytes written, `None` where it does not
 /// fit.
 ///
-/// The arguments are written unchanged: the caller must check that they have no space and no line end.
-pub fn write_upgrade(out: &mut [u8], target: &str, host: &str, key: &Key) -> Option<usize> {
+/// `fields`: further ones, whole lines with their ends, or nothing. The arguments are written unchanged: the caller must check that
+/// they have no space and no line end, and no field that is written here.
+pub fn write_upgrade(out: &mut [u8], target: &str, host: &str, fields: &str, key: &Key) -> Option<usize> {
     let mut out = Out::new(out);
     begin_request(&mut out, "GET", target, host)?;
     out.put(b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: ")?;
     out.put(key.as_bytes())?;
-    out.put(b"\r\nSec-WebSocket-Version: 13\r\n\r\n")?;
+    out.put(b"\r\nSec-WebSocket-Version: 13\r\n")?;
+    out.put(fields.as_bytes())?;
+    out.put(b"\r\n")?;
     Some(out.len())
 }
 
@@ -73,19 +76,20 @@ pub enum Response {
     Refused(u16),
 }
 
-/// Client: reads the response to the request with this `key`: its length in bytes and its result; `None`
-/// while it is incomplete, at most [`MAX_HEAD`] bytes with the interim responses before it.
+/// Client: reads the response to the request with this `key`, which offered these sub-protocols, the value of its
+/// Sec-WebSocket-Protocol: its length in bytes and its result; `None` while it is incomplete, at most [`MAX_HEAD`] bytes with
+/// the interim responses before it.
 ///
 /// # Errors
 /// The [`Breach`] of the server: no HTTP, or a 101 that does not follow section 4.1.
-pub fn read_response(input: &[u8], key: &Key) -> Result<Option<(usize, Response)>, Breach> {
+pub fn read_response(input: &[u8], key: &Key, offered: &str) -> Result<Option<(usize, Response)>, Breach> {
     let mut at = 0;
     while at < input.len().min(MAX_HEAD) {
         let mut room = head::room();
         let Some(head) = head::response(input, at, &mut room)? else { return Ok(None) };
         at += head.n;
         match head.status {
-            101 if !head.http10 && upgrades(head.headers, key) => {
+            101 if !head.http10 && upgrades(head.headers, key, offered) => {
                 return Ok(Some((at, Response::Accepted)));
             }
             101 => return Err(Breach::BadHandshake),
@@ -97,7 +101,7 @@ pub fn read_response(input: &[u8], key: &Key) -> Result<Option<(usize, Response)
 }
 
 /// Whether these fields of a 101 meet section 4.1, items 2 to 6 of its second list.
-fn upgrades(fields: &[Header<'_>], key: &Key) -> bool {
+fn upgrades(fields: &[Header<'_>], key: &Key, offered: &str) -> bool {
     let mut seen = Seen::default();
     let accept = accept_key(key.as_bytes());
     for field in fields {
@@ -111,12 +115,22 @@ fn upgrades(fields: &[Header<'_>], key: &Key) -> bool {
         } else if is("sec-websocket-accept") {
             seen.accept += 1;
             seen.wrong |= value != accept;
-        } else if is("sec-websocket-extensions") || is("sec-websocket-protocol") {
+        } else if is("sec-websocket-protocol") {
+            seen.protocol += 1;
+            seen.wrong |= !is_offered(offered, value);
+        } else if is("sec-websocket-extensions") {
             // None were requested.
             seen.wrong = true;
         }
     }
-    seen.connection && seen.upgrade == 1 && seen.accept == 1 && !seen.wrong
+    seen.connection && seen.upgrade == 1 && seen.accept == 1 && seen.protocol <= 1 && !seen.wrong
+}
+
+/// Client: whether a server may choose this sub-protocol where these were `offered`, with commas between them (section 4.1, item 6
+/// of its second list). It may choose none.
+pub fn is_offered(offered: &str, chosen: &[u8]) -> bool {
+    // Sub-protocols are case-sensitive: section 11.5 registers them so.
+    !chosen.is_empty() && head::items(offered.as_bytes()).any(|item| item == chosen)
 }
 
 /// What has been seen of a 101.
@@ -125,5 +139,6 @@ struct Seen {
     upgrade: u32,
     connection: bool,
     accept: u32,
+    protocol: u32,
     wrong: bool,
 }

@@ -29,10 +29,10 @@ fn written(write: impl Fn(&mut [u8]) -> Option<usize>, expected: &str) {
 #[test]
 fn rfc6455_4_1_a_request_as_text() {
     written(
-        |out| write_upgrade(out, "/ws/echo", "127.0.0.1:8000", &key()),
+        |out| write_upgrade(out, "/ws/echo", "127.0.0.1:8000", "Origin: http://h\r\n", &key()),
         &format!(
             "GET /ws/echo HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-             Sec-WebSocket-Key: {KEY}\r\nSec-WebSocket-Version: 13\r\n\r\n"
+             Sec-WebSocket-Key: {KEY}\r\nSec-WebSocket-Version: 13\r\nOrigin: http://h\r\n\r\n"
         ),
     );
 }
@@ -54,7 +54,7 @@ fn both_ends_agree() {
     for nonce in [0, 1, u128::MAX, 0x0123_4567_89AB_CDEF_0123_4567_89AB_CDEF] {
         let key = Key::new(nonce);
         let (mut request, mut reply) = ([0; 512], [0; 512]);
-        let n = write_upgrade(&mut request, "/", "h", &key).expect("it fits");
+        let n = write_upgrade(&mut request, "/", "h", "", &key).expect("it fits");
         let mut server = Server::new();
         let Ok((_, Some(Event::Head(head)))) = server.handle_bytes(&request[..n]) else { panic!("no head") };
         let offer = head.websocket.expect("an offer");
@@ -62,8 +62,8 @@ fn both_ends_agree() {
         // The machine continues as for any other request.
         assert_eq!(server.handle_bytes(b""), Ok((0, Some(Event::End))));
         let n = write_accept(&mut reply, offer.key).expect("it fits");
-        assert_eq!(read_response(&reply[..n], &key), Ok(Some((n, Response::Accepted))));
-        let other = read_response(&reply[..n], &Key::new(nonce ^ 2));
+        assert_eq!(read_response(&reply[..n], &key, ""), Ok(Some((n, Response::Accepted))));
+        let other = read_response(&reply[..n], &Key::new(nonce ^ 2), "");
         assert_eq!(other, Err(wire::Breach::BadHandshake), "another key's response");
     }
 }
@@ -171,6 +171,10 @@ fn rfc6455_4_1_responses_that_upgrade() {
     check("", "open");
     check(&switching(&["UPGRADE:\tWebSocket ", "connection: keep-alive, upgrade", FIELDS[2]]), "accepted");
     check(&switching(&[FIELDS[0], "Connection: keep-alive", "A: b", FIELDS[1], FIELDS[2]]), "accepted");
+    for chosen in ["superchat", " v2 "] {
+        let field = format!("Sec-WebSocket-Protocol:{chosen}");
+        check(&switching(&[&FIELDS[..], &[&field]].concat()), "accepted");
+    }
     let interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
     check(&format!("{interim}{good}x"), "accepted | rest 1");
     check(interim, "open");
@@ -198,7 +202,15 @@ fn rfc6455_4_1_responses_that_do_not() {
         fields[nth] = field;
         check(&switching(&fields), "breach bad-handshake");
     }
-    for field in [FIELDS[2], "Sec-WebSocket-Protocol: chat", "Sec-WebSocket-Extensions: permessage-deflate"] {
+    for field in [
+        FIELDS[2],
+        "Sec-WebSocket-Protocol: chat",
+        "Sec-WebSocket-Protocol: V2",
+        "Sec-WebSocket-Protocol: superchat, v2",
+        "Sec-WebSocket-Protocol: v2\r\nSec-WebSocket-Protocol: v2",
+        "Sec-WebSocket-Protocol:",
+        "Sec-WebSocket-Extensions: permessage-deflate",
+    ] {
         check(&switching(&[&FIELDS[..], &[field]].concat()), "breach bad-handshake");
     }
     check(&switching(&FIELDS).replace("HTTP/1.1", "HTTP/1.0"), "breach bad-handshake");

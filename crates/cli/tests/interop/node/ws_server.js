@@ -32,6 +32,13 @@ const paths = {
   '/slow': (socket) => socket.on('message', (data, binary) => setTimeout(() => socket.send(data, { binary }), 300)),
   '/silent': () => {},
 };
+// Only for who has logged in, is of this origin, and speaks v2.chat.
+paths['/members'] = (socket) => (socket.protocol === 'v2.chat' ? paths['/echo'](socket) : socket.close(1002));
+// Chooses a sub-protocol that was not offered.
+paths['/stubborn'] = paths['/echo'];
+
+const isMember = ({ headers }) => headers.authorization === 'Bearer t0ken' && headers.cookie === 'session=7; a=b'
+  && headers.origin === 'https://shop.example' && headers.host === 'shop.example';
 
 const handle = (_, response) => {
   counts.requests += 1;
@@ -39,10 +46,16 @@ const handle = (_, response) => {
 };
 const [cert, key] = process.argv.slice(2).map((file) => fs.readFileSync(file));
 const server = cert ? https.createServer({ cert, key }, handle) : http.createServer(handle);
-const sockets = new WebSocketServer({ noServer: true });
+const sockets = new WebSocketServer({
+  noServer: true,
+  handleProtocols: (offered, request) => (request.url === '/stubborn' ? 'v9' : offered.has('v2.chat') && 'v2.chat'),
+});
 server.on('upgrade', (request, socket, head) => {
   // Who is refused may go with a reset.
   socket.on('error', () => {});
+  if (request.url === '/members' && !isMember(request)) {
+    return socket.end('HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+  }
   if (!paths[request.url]) {
     return socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
   }

@@ -1,5 +1,7 @@
 //! Input: frames of HTTP/2, and in their DATA those of WebSocket, cut independently of each other.
 
+use std::sync::LazyLock;
+
 use samples::Kind;
 use wire::{
     http2::{self, Code, Context, Event, SETTINGS_ACK, Scratch},
@@ -17,13 +19,19 @@ use crate::{
     },
 };
 
+/// What is read of a response besides its status: the sub-protocol.
+static CHOSEN: LazyLock<[(String, String); 1]> =
+    LazyLock::new(|| [("sec-websocket-protocol".to_owned(), String::new())]);
+
 pub(in crate::protocol) fn handle_bytes<'a>(
     state: &mut State,
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
 ) -> Result<Progress<'a>, Kind> {
-    if let Some(rare) = state.rare.take_if(|rare| !state.ends && !rare.queued.is_empty()) {
-        return Ok(Progress::Reply(0, protocol::Reply::Http2(Reply::new(rare.queued))));
+    if !state.ends
+        && let Some(queued) = state.take_queued()
+    {
+        return Ok(Progress::Reply(0, protocol::Reply::Http2(Reply::new(queued))));
     }
     if std::mem::take(&mut state.opens) {
         return Ok(Progress::Opened(0));
@@ -63,7 +71,7 @@ fn leave<'a>(state: &mut State) -> Result<Progress<'a>, Kind> {
         (it.exchange, state.reads) = (NOTHING, NOTHING);
         return Ok(Progress::Withdrawn(0));
     }
-    let mut bytes = state.rare.take().map_or(Vec::new(), |rare| rare.queued);
+    let mut bytes = state.take_queued().unwrap_or_default();
     bytes.extend(state.goodbye());
     Ok(Progress::Ending(protocol::Reply::Http2(Reply::new(bytes))))
 }
@@ -77,7 +85,7 @@ fn read<'a>(
 ) -> Result<Progress<'a>, Kind> {
     let State { connection, tunnels, .. } = state;
     let stream = place.map(|place| &mut tunnels[place].stream);
-    let context = Context { scratch, table: None, second: SECOND.get(), expected: &[] };
+    let context = Context { scratch, table: None, second: SECOND.get(), expected: &*CHOSEN };
     let (n, event) = connection.handle_bytes(input, stream, context).map_err(|_| Kind::BadAnswer)?;
     let Some(event) = event else {
         return Ok(if n == 0 { Progress::More(0) } else { Progress::Turned(n) });
@@ -101,10 +109,15 @@ fn read<'a>(
             Ok(Progress::Refused(head.status))
         }
         (Event::Head(head), Some(_)) if head.ends => Err(Kind::Closed),
+        (Event::Head(head), Some(_)) if head.protocol.is_some_and(|chosen| !state.offers(chosen)) => {
+            Err(Kind::BadAnswer)
+        }
         (Event::Head(_), Some(place)) => {
             state.tunnels[place].is_open = true;
             state.open += 1;
-            state.opens = usize::from(state.open) == state.tunnels.len();
+            if usize::from(state.open) == state.tunnels.len() {
+                state.complete();
+            }
             Ok(Progress::Turned(n))
         }
         (Event::Data(data), Some(place)) => {

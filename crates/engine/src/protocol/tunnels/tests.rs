@@ -31,11 +31,19 @@ fn opening() -> Vec<u8> {
 }
 
 fn state() -> State {
-    let connect =
-        Connect { path: Text::fixed("/echo"), hosts: vec!["h".to_owned()], scheme: "http", streams: 2 };
+    let fields = [("sec-websocket-protocol".to_owned(), Text::fixed("a, b"))];
+    let connect = Connect {
+        path: Text::fixed("/echo"),
+        hosts: vec!["h".to_owned()],
+        scheme: "http",
+        fields: Text::of_fields(&fields),
+        offered: Offered::by(&fields),
+        streams: 2,
+    };
     let mut state = *connect.session(&mut Random::new(1));
-    let requests = (0..2).map(|_| connect.fields(0, "/echo")).collect();
-    state.rare = Some(Box::new(Rare { requests, ..Rare::default() }));
+    let lines = "sec-websocket-protocol: a, b\r\n";
+    let requests = (0..2).map(|_| connect.request(0, "/echo", lines)).collect();
+    state.rare = Some(Box::new(Rare { requests, offered: Some(connect.offered), ..Rare::default() }));
     state
 }
 
@@ -210,4 +218,21 @@ fn a_refusal_has_its_kind() {
     check_opening(&header(0, 4, 0, 0), Came::Wrong(Kind::NothingInCommon));
     check_opening(b"HTTP/1.1 400 Bad Request\r\n\r\n", Came::Wrong(Kind::NothingInCommon));
     check_opening(b"SSH-2.0-OpenSSH\r\n", Came::Wrong(Kind::BadAnswer));
+}
+
+/// RFC 6455 section 4.1, item 6: a server chooses one of the sub-protocols that were offered, or none.
+#[test]
+fn only_an_offered_sub_protocol_is_accepted() {
+    // RFC 7541 section 6.2.2: a literal without indexing.
+    let chooses = |protocol: &str| {
+        let name = "sec-websocket-protocol";
+        let field =
+            [&[0, name.len() as u8], name.as_bytes(), &[protocol.len() as u8], protocol.as_bytes()].concat();
+        head(1, &[OK, &field].concat(), 0)
+    };
+    let after = |bytes: Vec<u8>| [SERVER_PREFACE.to_vec(), bytes, head(3, OK, 0)].concat();
+    check_opening(&after(chooses("b")), Came::Opened);
+    for wrong in ["c", "B", "a, b", ""] {
+        check_opening(&after(chooses(wrong)), Came::Wrong(Kind::BadAnswer));
+    }
 }

@@ -72,9 +72,9 @@ fn requests() {
     check_step(
         HTTP,
         &request("CONNECT /"),
-        &["5:11: population.a.step[1].request: \"CONNECT\" is not a method; use GET /"],
+        &["5:11: population.a.step[1].request: \"CONNECT\" is not a method; use GET"],
     );
-    check_step(HTTP, &request(""), &["5:11: population.a.step[1].request: \"\" is not a method; use GET /"]);
+    check_step(HTTP, &request(""), &["5:11: population.a.step[1].request: \"\" is not a method; use GET"]);
     check_step(
         HTTP,
         &request("GET http://h/"),

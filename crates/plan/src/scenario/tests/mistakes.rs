@@ -11,7 +11,7 @@ pub(super) fn check(text: &str, expected: &[&str]) {
 }
 
 /// A file with an HTTP target followed by these lines, from line 2 on.
-fn check_http(lines: &str, expected: &[&str]) {
+pub(super) fn check_http(lines: &str, expected: &[&str]) {
     check(&format!("target = \"http://127.0.0.1:1/\"\n{lines}"), expected);
 }
 
@@ -63,17 +63,19 @@ fn invalid_toml_is_reported_and_the_rest_is_read() {
 fn keys_and_kinds() {
     check_http(
         "colour = 1",
-        &["2:1: \"colour\" is not a key of the top level; use target, connections, ramp, duration, rate, \
+        &[
+            "2:1: \"colour\" is not a key of the top level; use target, connections, ramp, duration, requests, rate, \
                 arrive, total, calls, \
-           think, ping, message, expect, timeout, reconnect, http2, streams, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, max-lag, probe, sources, seed, threads, io, \
-             stage, population or csv"],
+           think, ping, message, expect, timeout, reconnect, http2, streams, headers, host, connect-to, method, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, max-lag, probe, sources, seed, threads, io, \
+             stage, population or csv",
+        ],
     );
     check_http(
         "\"a\\nb\".c = 1\nthink = 1.5",
         &[
-            "2:1: \"a\\nb\" is not a key of the top level; use target, connections, ramp, duration, rate, \
+            "2:1: \"a\\nb\" is not a key of the top level; use target, connections, ramp, duration, requests, rate, \
                 arrive, total, calls, \
-           think, ping, message, expect, timeout, reconnect, http2, streams, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, max-lag, probe, sources, seed, threads, io, \
+           think, ping, message, expect, timeout, reconnect, http2, streams, headers, host, connect-to, method, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, thresholds, max-lag, probe, sources, seed, threads, io, \
              stage, population or csv",
             "3:9: think: a floating-point number is not allowed here; use think = \"5s..45s\"",
         ],
@@ -117,8 +119,8 @@ fn keys_and_kinds() {
             "3:13: population.é.name: \"é\" is not a name; use letters, digits, - and _, a letter first, \
                 at most 64",
             "4:1: population.é: \"é\\u{1b}\" is not a key of [[population]]; use name, target, connections, \
-                rate, arrive, total, \
-           calls, think, ping, message, expect, timeout, reconnect, http2, streams, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, loop or step",
+                requests, rate, arrive, total, \
+           calls, think, ping, message, expect, timeout, reconnect, http2, streams, headers, host, connect-to, method, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, loop or step",
         ],
     );
 }
@@ -145,11 +147,7 @@ fn targets() {
         &["1:10: target: tcp:// has no path; use tcp://host:port: \"/x\""],
     );
     check("target = \"TCP://127.0.0.1\"", &["1:10: target: missing port; use tcp://host:port"]);
-    check(
-        "target = \"127.0.0.1/x\"",
-        &["1:10: target: \"127.0.0.1/x\" is not a target; use http://host:port/, ws://host:port/ or \
-                tcp://host:port"],
-    );
+    check("target = \"127.0.0.1:x\"", &["1:10: target: \"x\" is not a port; use 1 to 65535"]);
     check("target = \"http://no.such/\"", &["1:10: target: \"no.such\" has no address: no such host"]);
     check("target = \"http://127.0.0.1/a b\"", &["1:10: target: ' ' is not allowed in a path; use %20"]);
     let long = format!("target = \"http://127.0.0.1/{}\"", "a".repeat(8_000));
@@ -173,8 +171,11 @@ fn loads() {
                 1m"],
     );
     check_http(
-        "ramp = 30\nduration = 10",
-        &["2:8: ramp: \"30\" is not a rate; use 30/s", "3:12: duration: \"10\" is not a time; use 10s"],
+        "ramp = 30\nduration = \"10x\"",
+        &[
+            "2:8: ramp: \"30\" is not a rate; use 30/s",
+            "3:12: duration: \"10x\" is not a time; use 5s, 1500ms or 1m30s",
+        ],
     );
     check_http("rate = \"0/s\"", &["2:8: rate: \"0/s\" is not a rate greater than 0; use 20k/s"]);
     check_http(
@@ -314,7 +315,7 @@ fn populations_and_stages() {
 #[test]
 fn probes_and_tables() {
     check_http("probe = 10", &["2:9: probe: a number is not allowed here; use probe = \"10/s\""]);
-    check_http("probe = \"10\"", &["2:9: probe: \"10\" is not a rate; use 10/s"]);
+    check_http("probe = \"10q\"", &["2:9: probe: \"10q\" is not a rate; use 20k/s or 600/m"]);
     check_http("[probe]\n", &["2:1: probe.rate: missing; use rate = \"10/s\""]);
     check_http(
         "[probe]\nrate = \"1/s\"\ntarget = \"ws://127.0.0.1/\"",

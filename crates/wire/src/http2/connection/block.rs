@@ -120,6 +120,7 @@ impl Connection {
             length: if block.ends { Some(0) } else { length },
             ends: block.ends,
             has_expected: response.has_expected,
+            protocol: response.protocol,
             grpc: response.grpc,
         };
         Ok(Ok(Some(Event::Head(head))))

@@ -1,0 +1,113 @@
+//! A number of requests in all: they begin at full load, no more than so many do, and the load ends with their responses.
+
+use net::{Cx, Io, Key};
+use units::Nanos;
+
+use super::Client;
+use crate::{connections::State, exchange::Exchange, op::Op};
+
+/// What a shard still has to send, where its population has a number of requests in all.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Quota {
+    /// Requests that have not begun; none is no limit.
+    left: Option<u64>,
+    /// When they may begin; never, until the order has come.
+    starts: Nanos,
+    /// The number was that of a schedule, which ends by itself.
+    is_scheduled: bool,
+}
+
+impl Quota {
+    /// `requests`: how many in all; `is_scheduled`: they are due by a schedule.
+    pub(super) fn new(requests: Option<u64>, is_scheduled: bool) -> Quota {
+        let starts = if requests.is_some() { Nanos::NEVER } else { Nanos::ZERO };
+        Quota { left: requests, starts, is_scheduled }
+    }
+
+    /// Whether nothing may begin any more.
+    pub(super) fn is_spent(&self) -> bool {
+        self.left == Some(0) && !self.is_scheduled
+    }
+
+    /// When requests may begin.
+    pub(super) fn starts(&self) -> Nanos {
+        if self.is_scheduled { Nanos::ZERO } else { self.starts }
+    }
+
+    /// Whether it is the time at which they begin together.
+    pub(super) fn is_start(&self, at: Nanos) -> bool {
+        self.left.is_some() && at == self.starts
+    }
+
+    /// One begins.
+    pub(super) fn take(&mut self) {
+        if let Some(left) = self.left.as_mut().filter(|_| !self.is_scheduled) {
+            *left -= 1;
+        }
+    }
+
+    fn give_back(&mut self) {
+        if let Some(left) = self.left.as_mut().filter(|_| !self.is_scheduled) {
+            *left += 1;
+        }
+    }
+}
+
+impl Client {
+    /// What had begun is due again: the server had announced the end of the connection.
+    pub(super) fn withdraw(&mut self, exchange: &Exchange) {
+        self.tick.counts.withdrawn += 1;
+        // Waiting for an unsolicited message is no request.
+        if !matches!(self.job.op(exchange.at), Op::Expect(_)) {
+            self.quota.give_back();
+        }
+    }
+
+    /// Whether there is nothing more to begin.
+    pub(super) fn begins_nothing(&self) -> bool {
+        self.draining || self.quota.is_spent()
+    }
+
+    /// Whether the load has ended by itself: connections that come and go have gone, or all requests have their response, or no
+    /// connection is left for the others.
+    pub(super) fn has_ended(&self, now: Nanos) -> bool {
+        if self.pacer.is_through(self.conns.open() + self.conns.dialling()) {
+            return true;
+        }
+        let Quota { left, starts, .. } = self.quota;
+        if left.is_none() || now < starts || self.ramped_at == Nanos::NEVER {
+            return false;
+        }
+        let is_sent = self.quota.is_spent() || self.pacer.has_sent_all() && self.conns.dialling() == 0;
+        is_sent && self.waiting() == 0 || self.there() == 0
+    }
+
+    /// Full load begins at `from`, for the first time: what waits for it does then.
+    pub(super) fn start_quota<I: Io>(&mut self, cx: &mut Cx<I>, from: Nanos) {
+        if self.quota.starts != Nanos::NEVER || from == Nanos::NEVER {
+            return;
+        }
+        self.quota.starts = from;
+        if self.quota.is_scheduled {
+            return;
+        }
+        for index in 0..self.conns.len() {
+            let waits = matches!(self.conns[index].state(), State::Idle | State::Disconnected);
+            if let Some(k) = cx.at(index).filter(|_| waits) {
+                self.wait_for_start(cx, k);
+            }
+        }
+    }
+
+    /// A connection that is open waits for full load.
+    pub(super) fn wait_for_start<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let starts = self.quota.starts;
+        let at = match self.job.op(self.conns[k.index].at) {
+            Op::Ping(_, every) if starts != Nanos::NEVER => {
+                starts + Nanos(self.source.random.between(0, every.0))
+            }
+            _ => starts,
+        };
+        self.wake_at(cx, k, at);
+    }
+}

@@ -1,0 +1,382 @@
+//! What is sent to whom: `--header`, `--method`, `--body`, `--body-file`, `--host`, `--connect-to`.
+
+use super::{FlagReader, grpc};
+use crate::connect_to::ConnectTo;
+use crate::request::LONGEST_REQUEST;
+use crate::target::Resolve;
+use crate::text::Place;
+use crate::{Body, Content, Expectation, Flag, Request, Scheme, Target, Text, flag, header};
+use units::Bytes;
+
+/// What each request or upgrade has besides its path.
+#[derive(Default)]
+pub(super) struct Sent {
+    pub(super) headers: Vec<(String, Text)>,
+    method: Option<String>,
+    body: Option<Body>,
+}
+
+impl Sent {
+    /// One request.
+    pub(super) fn request(self, path: Text, expect: Expectation) -> Request {
+        let Sent { headers, method, body } = self;
+        let method = method.unwrap_or_else(|| usual_method(body.as_ref()).to_owned());
+        Request { method, headers, body, ..Request::get(path, expect) }
+    }
+}
+
+/// The method where none is given, as with curl.
+pub(crate) fn usual_method(body: Option<&Body>) -> &'static str {
+    if body.is_some() { "POST" } else { "GET" }
+}
+
+/// Why two flags or keys that give the same cannot be used together.
+pub(crate) const BODY_TWICE: &str = "cannot be used with body; remove one of the two";
+
+impl FlagReader<'_> {
+    /// Where the load goes.
+    pub(super) fn target(&mut self, v4: Option<bool>, resolve: Resolve) -> Option<Target> {
+        let routes = self.all(&flag::CONNECT_TO, ConnectTo::parse);
+        let text = self.get(&flag::TARGET).ok_or_else(|| "missing; use http://host:port/".to_owned());
+        let mut target = text
+            .and_then(|text| Target::of_load(text, (v4, resolve), &[], &routes))
+            .and_then(|target| match target.scheme {
+                Scheme::Grpc => grpc::method(&target.path).map(|()| target),
+                _ => Ok(target),
+            })
+            .map_err(|why| self.add(&flag::TARGET, why))
+            .ok()?;
+        if target.route.is_none() && !routes.is_empty() {
+            self.refuse(&flag::CONNECT_TO, not_routed(&target));
+        }
+        let authority = match target.scheme.has_path() {
+            true => self.given(&flag::HOST, header::host).or_else(|| self.host_of_header()),
+            false => {
+                self.refuse(&flag::HOST, NO_HEADERS);
+                None
+            }
+        };
+        target.authority = authority.or(target.authority);
+        Some(target)
+    }
+
+    /// What is sent to it.
+    pub(super) fn sent(&mut self, target: Option<&Target>) -> Sent {
+        let scheme = target.map(|target| target.scheme);
+        if scheme.is_some_and(|scheme| !scheme.has_path()) {
+            self.refuse(&flag::HEADER, NO_HEADERS);
+        }
+        let headers = self.headers(target);
+        if let Some(other) = scheme.filter(|scheme| *scheme != Scheme::Http) {
+            self.refuse(&flag::METHOD, format!("not for {other}; remove it"));
+            if !other.has_requests() {
+                for flag in [&flag::BODY, &flag::BODY_FILE] {
+                    self.refuse(flag, format!("{other} sends messages; use --message TEXT"));
+                }
+            }
+            let sent = Sent { headers, ..Sent::default() };
+            self.fits(&sent, target);
+            return sent;
+        }
+        let method = self.given(&flag::METHOD, header::method);
+        if self.get(&flag::BODY).is_some() && self.get(&flag::BODY_FILE).is_some() {
+            self.refuse(&flag::BODY_FILE, "cannot be used with --body; remove one of the two");
+        }
+        let text = self.given(&flag::BODY, |text| Text::parse(text, Place::Content, &[])).map(Body::Text);
+        let body = text.or(self.given(&flag::BODY_FILE, Content::named).map(Body::File));
+        let sent = Sent { headers, method, body };
+        self.fits(&sent, target);
+        sent
+    }
+
+    /// All fields, with that of the target's user.
+    fn headers(&mut self, target: Option<&Target>) -> Vec<(String, Text)> {
+        let scheme = target.map_or(Scheme::Http, |target| target.scheme);
+        let login = target.and_then(|target| target.login.as_ref());
+        let mut fields: Vec<(String, Text)> =
+            login.map(|login| (AUTHORIZATION.to_owned(), Text::fixed(login))).into_iter().collect();
+        let given = self.all(&flag::HEADER, |text| field(text, scheme));
+        let mut has_host = self.get(&flag::HOST).map(|_| "--host");
+        for (name, value) in given {
+            if name.eq_ignore_ascii_case("host") {
+                // The target has it.
+                if let Some(other) = has_host.replace("another --header") {
+                    self.add(
+                        &flag::HEADER,
+                        format!("{name} is also given by {other}; remove one of the two"),
+                    );
+                }
+            } else if fields.iter().any(|(other, _)| other.eq_ignore_ascii_case(&name)) {
+                self.add(&flag::HEADER, twice(&name, login.is_some()));
+            } else {
+                fields.push((name, value));
+            }
+        }
+        fields
+    }
+
+    /// The value of a Host header, where one is given.
+    fn host_of_header(&self) -> Option<String> {
+        let given = self.flags.all(&flag::HEADER).filter_map(|text| header::split(text).ok());
+        given
+            .filter(|(name, _)| name.eq_ignore_ascii_case("host"))
+            .find_map(|(_, value)| header::host(value).ok())
+    }
+
+    /// Notes a request that is too long to be sent in one piece.
+    fn fits(&mut self, sent: &Sent, target: Option<&Target>) {
+        let Some(target) = target else { return };
+        let Sent { headers, method, body } = sent;
+        let request = Sent { headers: headers.clone(), method: method.clone(), body: body.clone() };
+        let request = request.request(target.path.clone(), Expectation::default());
+        let longest = request.max_len(target.host_header(0).len());
+        if longest > LONGEST_REQUEST {
+            let (flag, fix): (&Flag, _) = match body {
+                Some(_) => (&flag::BODY, "; use --body-file"),
+                None => (&flag::HEADER, ""),
+            };
+            let size = Bytes(longest as u64).brief();
+            self.add(flag, format!("a request may have at most 64 KiB in total{fix}: {size}"));
+        }
+    }
+}
+
+/// The field of a user's name and password.
+pub(crate) const AUTHORIZATION: &str = "Authorization";
+
+/// Why raw TCP has no field.
+pub(crate) const NO_HEADERS: &str = "tcp:// and tls:// have no headers; remove it";
+
+/// A field of each request, checked.
+fn field(text: &str, scheme: Scheme) -> Result<(String, Text), String> {
+    let (name, value) = header::split(text)?;
+    header::check_name(name, scheme)?;
+    let value = Text::parse(value, Place::Field, &[])?;
+    own_value(name, &value)?;
+    Ok((name.to_owned(), value))
+}
+
+/// Checks the value of a field that throng reads too.
+pub(crate) fn own_value(name: &str, value: &Text) -> Result<(), String> {
+    match value.fixed_text() {
+        None if name.eq_ignore_ascii_case("sec-websocket-protocol") => {
+            Err(format!("{name} has no variables, because the server's choice is checked: \"{value}\""))
+        }
+        Some(text) if name.eq_ignore_ascii_case("host") => header::host(text).map(drop),
+        None if name.eq_ignore_ascii_case("host") => {
+            Err(format!("{name} has no variables here: \"{value}\""))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The message for a field that is there twice.
+fn twice(name: &str, has_login: bool) -> String {
+    match name {
+        _ if has_login && name.eq_ignore_ascii_case(AUTHORIZATION) => {
+            format!("{name} is also given by the user in the target; remove one of the two")
+        }
+        _ if name.eq_ignore_ascii_case("cookie") => {
+            format!("{name} is given twice; use one, with `; ` between its parts")
+        }
+        _ => format!("{name} is given twice; use one, with `, ` between its values"),
+    }
+}
+
+/// The message where no rule is for the target.
+pub(crate) fn not_routed(target: &Target) -> String {
+    let port = target.destinations[0].port();
+    match target.is_single() {
+        true => format!("none is for {}:{port}; use {}:{port}:HOST2:PORT2", target.host, target.host),
+        false => {
+            "cannot be used with several destinations; use one host and one port in the target".to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Act, Activity, Environment, Flags, Hold, Mistake, Plan, from_flags};
+    use units::Nanos;
+
+    fn plan(line: &[&str]) -> Result<Plan, Vec<String>> {
+        let named = |name: &str| Flag::named(name).unwrap_or_else(|| panic!("no flag {name}"));
+        let flags =
+            line[1..].chunks(2).fold(Flags::new(line[0]), |flags, pair| flags.with(named(pair[0]), pair[1]));
+        let resolve = |_: &str| Err("no such host".to_owned());
+        let read = from_flags(&flags, &Environment { cores: 2, seed: 1, resolve: &resolve });
+        read.map_err(|mistakes| mistakes.iter().map(Mistake::to_string).collect())
+    }
+
+    /// The one request of a command line, as it is sent.
+    fn sent(line: &[&str]) -> String {
+        let plan = plan(line).unwrap();
+        let population = &plan.populations[0];
+        let Activity::Steps { steps, .. } = &population.activity else { panic!("no request: {line:?}") };
+        let Act::Request { request, .. } = &steps[0].act else { panic!("no request: {line:?}") };
+        let host = population.target.host_header(0);
+        let mut random = units::Random::new(1);
+        let mut out = vec![0; request.max_len(host.len())];
+        let length = request.write(&host, &mut crate::Values::new(&mut random, 7, 0), &mut out);
+        String::from_utf8(out[..length].to_vec()).unwrap()
+    }
+
+    const AT: &str = "127.0.0.1:81/a";
+
+    #[test]
+    fn a_request_is_sent_as_curl_sends_it() {
+        let check = |line: &[&str], expected: &str| {
+            assert_eq!(sent(line), expected.replace('|', "\r\n"), "{line:?}");
+        };
+        check(&[AT], "GET /a HTTP/1.1|Host: 127.0.0.1:81||");
+        check(
+            &[AT, "-H", "X-A: b", "-H", "X-Seq:{seq}", "-X", "DELETE"],
+            "DELETE /a HTTP/1.1|Host: 127.0.0.1:81|X-A: b|X-Seq: 7||",
+        );
+        check(
+            &[AT, "--body", "{\"a\": 1}"],
+            "POST /a HTTP/1.1|Host: 127.0.0.1:81|Content-Length: 8||{\"a\": 1}",
+        );
+        // As `curl -X GET --data` does.
+        check(&[AT, "-X", "GET", "--body", "x"], "GET /a HTTP/1.1|Host: 127.0.0.1:81|Content-Length: 1||x");
+        check(&[AT, "--host", "a.b:5"], "GET /a HTTP/1.1|Host: a.b:5||");
+        check(&[AT, "-H", "host: a.b"], "GET /a HTTP/1.1|Host: a.b||");
+        check(&["me:pw@127.0.0.1:81/"], "GET / HTTP/1.1|Host: 127.0.0.1:81|Authorization: Basic bWU6cHc=||");
+        check(&["x.example", "--connect-to", "127.0.0.1:81"], "GET / HTTP/1.1|Host: x.example||");
+    }
+
+    #[test]
+    fn an_upgrade_and_a_call_have_them_too() {
+        let fields = |line: &[&str]| {
+            let mut plan = plan(line).unwrap();
+            let main = &mut plan.populations[0];
+            let of_requests = main.requests().next().map(|request| request.headers.clone());
+            let fields = of_requests.unwrap_or_else(|| main.headers.clone());
+            fields.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("|")
+        };
+        let ws = ["ws://me@127.0.0.1:81/", "-H", "Origin: http://a", "-H", "Sec-WebSocket-Protocol: a, b"];
+        assert_eq!(fields(&ws), "Authorization: Basic bWU6|Origin: http://a|Sec-WebSocket-Protocol: a, b");
+        assert_eq!(fields(&["grpc://127.0.0.1:81/a.B/C", "-H", "x-a: b"]), "x-a: b");
+        // The probe's requests are those of the load.
+        let plan = plan(&[&ws[..], &["--probe", "5"]].concat()).unwrap();
+        assert!(plan.probe.unwrap().populations.iter().all(|own| own.headers == plan.populations[0].headers));
+    }
+
+    #[test]
+    fn numbers_without_a_unit_mean_what_they_mean_elsewhere() {
+        let read = plan(&[AT, "-d", "10", "--timeout", "2.5", "--rate", "1000", "--probe", "5"]).unwrap();
+        assert_eq!(read.stages[0].hold, Hold::For(Nanos::from_secs(10)));
+        assert_eq!(read.populations[0].timeout, Nanos::from_millis(2_500));
+        assert_eq!(read.populations[0].load.rate(), Some(units::Rate::per_s(1_000)));
+        assert_eq!(read.probe.unwrap().rate, units::Rate::per_s(5));
+        let counted = plan(&[AT, "-n", "100k"]).unwrap();
+        assert_eq!((counted.populations[0].requests, counted.stages[0].hold), (Some(100_000), Hold::Forever));
+        let both = plan(&[AT, "-n", "7", "-d", "2s"]).unwrap();
+        assert_eq!(both.stages[0].hold, Hold::For(Nanos::from_secs(2)));
+        assert_eq!(both.populations[0].load.connections(), 7);
+    }
+
+    #[test]
+    fn mistakes_name_the_place_and_the_fix() {
+        let check =
+            |line: &[&str], expected: &[&str]| assert_eq!(plan(line).unwrap_err(), expected, "{line:?}");
+        check(
+            &[AT, "-H", "X A: b", "-H", "X-A", "-H", "Content-Length: 5", "-H", "X-B: a\nb"],
+            &[
+                "--header: \"X A\" is not a header name; use Content-Type",
+                "--header: \"X-A\" is not a header; use 'Name: value'",
+                "--header: throng sets this header itself; remove it: Content-Length",
+                "--header: '\\n' is not allowed in a header; remove it: \"a\\nb\"",
+            ],
+        );
+        check(
+            &[
+                AT,
+                "-H",
+                "Host: a",
+                "--host",
+                "b",
+                "-H",
+                "X: 1",
+                "-H",
+                "x: 2",
+                "-H",
+                "Cookie: a",
+                "-H",
+                "Cookie: b",
+            ],
+            &[
+                "--header: Host is also given by --host; remove one of the two",
+                "--header: x is given twice; use one, with `, ` between its values",
+                "--header: Cookie is given twice; use one, with `; ` between its parts",
+            ],
+        );
+        check(
+            &["me@127.0.0.1/", "-H", "Authorization: x"],
+            &["--header: Authorization is also given by the user in the target; remove one of the two"],
+        );
+        check(
+            &["me:%zz@127.0.0.1/"],
+            &["target: the user or the password has a % without two hexadecimal digits; use %25"],
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_sent_is_a_mistake() {
+        let check =
+            |line: &[&str], expected: &[&str]| assert_eq!(plan(line).unwrap_err(), expected, "{line:?}");
+        check(&[AT, "-X", "post"], &["--method: \"post\" is not a method; use POST"]);
+        check(
+            &[AT, "--body", "{name}"],
+            &[
+                "--body: unknown variable \"{name}\"; use {rand 1 4096}, {seq}, {choice a b c} or {csv users.id}",
+            ],
+        );
+        check(
+            &[AT, "--body", "a", "--body-file", "b"],
+            &["--body-file: cannot be used with --body; remove one of the two: \"b\""],
+        );
+        check(
+            &[AT, "--connect-to", "x:1:127.0.0.1:2"],
+            &["--connect-to: none is for 127.0.0.1:81; use 127.0.0.1:81:HOST2:PORT2: \"x:1:127.0.0.1:2\""],
+        );
+        check(
+            &["127.0.0.{1..2}", "--connect-to", "127.0.0.1:2"],
+            &[
+                "--connect-to: cannot be used with several destinations; use one host and one port in the target: \"127.0.0.1:2\"",
+            ],
+        );
+        check(
+            &["ws://127.0.0.1/", "-X", "PUT", "--body", "x", "-H", "Sec-WebSocket-Key: x"],
+            &[
+                "--header: throng sets this header itself; remove it: Sec-WebSocket-Key",
+                "--method: not for ws://; remove it: \"PUT\"",
+                "--body: ws:// sends messages; use --message TEXT: \"x\"",
+            ],
+        );
+        check(
+            &["ws://127.0.0.1/", "-H", "Sec-WebSocket-Protocol: v{seq}"],
+            &[
+                "--header: Sec-WebSocket-Protocol has no variables, because the server's choice is checked: \"v{seq}\"",
+            ],
+        );
+        check(
+            &["tcp://127.0.0.1:9", "-H", "A: b", "--host", "x", "-n", "5"],
+            &[
+                "--host: tcp:// and tls:// have no headers; remove it: \"x\"",
+                "--requests: tcp:// sends nothing without a message; add --message ping: \"5\"",
+                "--header: tcp:// and tls:// have no headers; remove it: \"A: b\"",
+            ],
+        );
+        check(&[AT, "-n", "0"], &["--requests: \"0\" is not a number of requests; use 1 or more, as 100k"]);
+        check(
+            &[AT, "--arrive", "5/s", "--total", "9", "-n", "5"],
+            &["--requests: with --arrive, --total and --calls set the number of requests; remove it: \"5\""],
+        );
+        let long = format!("x: {}", "y".repeat(70_000));
+        let size = "a request may have at most 64 KiB in total: 68.4 KiB";
+        check(&[AT, "-H", &long], &[&format!("--header: {size}")]);
+        check(&["ws://127.0.0.1/", "-H", &long], &[&format!("--header: {size}")]);
+    }
+}

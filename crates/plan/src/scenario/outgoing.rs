@@ -1,0 +1,157 @@
+//! What all requests of a population have in common, and where they go, as written, checked.
+
+use super::document::{Scalar, Section};
+use super::population::Reader;
+use super::step::{StepContext, too_long};
+use crate::connect_to::ConnectTo;
+use crate::flags::grpc;
+use crate::flags::request::{AUTHORIZATION, BODY_TWICE, NO_HEADERS, not_routed, own_value, usual_method};
+use crate::request::LONGEST_REQUEST;
+use crate::text::Place;
+use crate::{Act, Body, Content, Expectation, Request, Scheme, Step, Target, Text, header};
+
+impl Reader<'_, '_> {
+    /// The target that a section names, or else the file's top, and what is dialled for it.
+    pub(super) fn target(&mut self, own: &Section, key: &str) -> Option<Target> {
+        let section = if own.has(key) { own } else { self.top };
+        if !section.has(key) {
+            self.notes.add(own.at, &own.key(key), "missing; use target = \"http://host:port/\"");
+        }
+        let (v4, around, tables) = (self.v4, self.around, self.tables);
+        let routing = if own.has("connect-to") { own } else { self.top };
+        let routes = self.routes(routing);
+        let mut target = section
+            .read(self.notes, key, |text| Target::of_load(text, (v4, around.resolve), tables, &routes))?;
+        if own.has("connect-to") && target.route.is_none() && !routes.is_empty() {
+            own.note(self.notes, "connect-to", not_routed(&target));
+        }
+        if !target.scheme.has_path() {
+            own.refuse(self.notes, &["host", "headers"], NO_HEADERS);
+            return Some(target);
+        }
+        let host = self.inherited(own, "host", header::host).or_else(|| self.host_of_headers(own));
+        target.authority = host.or(target.authority);
+        Some(target)
+    }
+
+    fn routes(&mut self, section: &Section) -> Vec<ConnectTo> {
+        let mut routes = Vec::new();
+        for scalar in section.scalars("connect-to").unwrap_or_default() {
+            match ConnectTo::parse(&scalar.text) {
+                Ok(route) => routes.push(route),
+                Err(why) => self.notes.add(scalar.at, &section.key("connect-to"), why),
+            }
+        }
+        routes
+    }
+
+    /// The section whose fields the requests of this one have.
+    fn with_headers<'s>(&'s self, own: &'s Section) -> &'s Section {
+        if own.has("headers") { own } else { self.top }
+    }
+
+    fn host_of_headers(&self, own: &Section) -> Option<String> {
+        let fields = self.with_headers(own).pairs("headers");
+        let host = fields.iter().find(|(name, _)| name.text.eq_ignore_ascii_case("host"))?;
+        header::host(&host.1.text).ok()
+    }
+
+    /// The fields of each request, or of the upgrade, with that of the target's user. The Host is the target's.
+    pub(super) fn fields(&mut self, own: &Section, target: &Target) -> Vec<(String, Text)> {
+        if !target.scheme.has_path() {
+            return Vec::new();
+        }
+        let section = if own.has("headers") { own } else { self.top };
+        let mut fields = Vec::new();
+        for pair in section.pairs("headers") {
+            let (name, value) = self.header(section, pair, target.scheme);
+            let key = format!("{}.{name}", section.key("headers"));
+            if let Err(why) = own_value(&name, &value) {
+                self.notes.add(pair.1.at, &key, why);
+            }
+            let is_host = name.eq_ignore_ascii_case("host");
+            if is_host && (own.has("host") || self.top.has("host")) {
+                self.notes.add(pair.0.at, &key, "also given by the key host; remove one of the two");
+            }
+            if name.eq_ignore_ascii_case(AUTHORIZATION) && target.login.is_some() {
+                self.notes.add(
+                    pair.0.at,
+                    &key,
+                    "also given by the user in the target; remove one of the two",
+                );
+            }
+            fields.extend((!is_host).then_some((name, value)));
+        }
+        let fields_len: usize = fields.iter().map(|(name, value)| name.len() + value.max_len() + 4).sum();
+        if !target.scheme.has_requests() && target.path.max_len() + fields_len > LONGEST_REQUEST {
+            section.note(self.notes, "headers", too_long(target.path.max_len() + fields_len));
+        }
+        let login = target.login.iter().map(|login| (AUTHORIZATION.to_owned(), Text::fixed(login)));
+        login.chain(fields).collect()
+    }
+
+    /// A field, checked.
+    pub(super) fn header(
+        &mut self,
+        section: &Section,
+        (name, value): &(Scalar, Scalar),
+        scheme: Scheme,
+    ) -> (String, Text) {
+        let key = section.key("headers");
+        if let Err(why) = header::check_name(&name.text, scheme) {
+            self.notes.add(name.at, &key, why);
+        }
+        let text = Text::parse(value.text.trim(), Place::Field, self.tables);
+        let text = text.map_err(|why| self.notes.add(value.at, &format!("{key}.{}", name.text), why));
+        (name.text.clone(), text.unwrap_or_default())
+    }
+
+    /// The content of a request of HTTP.
+    pub(super) fn body(&mut self, section: &Section) -> Option<Body> {
+        let tables = self.tables;
+        if section.has("body") && section.has("body-file") {
+            section.note(self.notes, "body-file", BODY_TWICE);
+        }
+        let text = section.read(self.notes, "body", |text| Text::parse(text, Place::Content, tables));
+        let file = section.read(self.notes, "body-file", Content::named);
+        text.map(Body::Text).or(file.map(Body::File))
+    }
+
+    /// The one request of a population without steps.
+    pub(super) fn only_request(&mut self, context: &StepContext) -> Step {
+        let (own, target) = (context.own, context.target);
+        let expect = Request::get(target.path.clone(), Expectation::default());
+        let is_own = ["body", "body-file"].iter().any(|key| own.has(key));
+        let with_body = if is_own { own } else { self.top };
+        let headers = context.headers.to_vec();
+        let mut request = match context.grpc {
+            Some(shared) => {
+                own.refuse(self.notes, &["method"], "not for grpc://; remove it");
+                let body = self.grpc_body(with_body, context);
+                let call = grpc::call(target, body, shared, Expectation::default());
+                Request { headers, ..call }
+            }
+            None => {
+                let body = self.body(with_body);
+                let method = self.inherited(own, "method", header::method);
+                let method = method.unwrap_or_else(|| usual_method(body.as_ref()).to_owned());
+                Request { method, headers, body, ..expect }
+            }
+        };
+        request.expect = self.expected(own, context, request.numbers());
+        let longest = request.max_len(target.host_header(0).len());
+        if longest > LONGEST_REQUEST {
+            let key = if with_body.has("body") { "body" } else { "headers" };
+            with_body.note(self.notes, key, too_long(longest));
+        }
+        Step { name: "get".to_owned(), act: Act::Request { request, think: context.think } }
+    }
+}
+
+/// These fields, after those defaults that have another name.
+pub(super) fn with_defaults(own: Vec<(String, Text)>, defaults: &[(String, Text)]) -> Vec<(String, Text)> {
+    let is_free = |name: &str| !own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+    let mut all: Vec<_> = defaults.iter().filter(|(name, _)| is_free(name)).cloned().collect();
+    all.extend(own);
+    all
+}
