@@ -4,11 +4,17 @@ mod control;
 mod fleet;
 mod fleet_serve;
 mod lab;
+#[cfg(test)]
+mod manual;
 mod shared;
+mod typos;
 mod ui;
 
 use clap::{Args as Group, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::Shell;
 use plan::{Flags, flag};
+
+use self::shared::Help;
 
 pub(crate) use control::ControlArgs;
 pub(crate) use shared::refused_by_find;
@@ -31,7 +37,10 @@ pub(crate) struct Args {
 
 /// Reads the command line: the verb, and what it has of plan's flags. Ends the process where clap finds it wrong.
 pub(crate) fn read() -> (Verb, Flags) {
-    let matches = command().get_matches();
+    let is_brief = std::env::args_os().any(|arg| arg == "-h");
+    let command = command_with(if is_brief { Help::Brief } else { Help::Full });
+    let matches =
+        command.clone().try_get_matches().unwrap_or_else(|error| typos::explained(error, &command).exit());
     let (_, mut of_verb) = matches.subcommand().expect("a verb is required");
     while let Some((_, of_inner)) = of_verb.subcommand() {
         of_verb = of_inner;
@@ -40,10 +49,19 @@ pub(crate) fn read() -> (Verb, Flags) {
     (Args::from_arg_matches(&matches).unwrap_or_else(|e| e.exit()).verb, flags)
 }
 
-fn command() -> clap::Command {
+/// All verbs with all flags.
+pub(crate) fn command() -> clap::Command {
+    command_with(Help::Full)
+}
+
+fn command_with(help: Help) -> clap::Command {
     Args::command()
-        .mut_subcommand("run", |run| run.args(shared::of_run()))
-        .mut_subcommand("find", |find| find.args(shared::of_find()))
+        .mut_subcommand("run", |run| {
+            with_brief_end(run, help, STATUS_OF_RUN).disable_help_flag(true).args(shared::of_run(help))
+        })
+        .mut_subcommand("find", |find| {
+            with_brief_end(find, help, STATUS_OF_FIND).disable_help_flag(true).args(shared::of_find(help))
+        })
         .mut_subcommand("replay", |replay| replay.args(shared::of_replay()))
         .mut_subcommand("agent", |agent| agent.args(shared::of_nats()))
         .mut_subcommand("observe", |observe| observe.args(shared::of_nats()))
@@ -54,6 +72,15 @@ fn command() -> clap::Command {
                 .fold(fleet, |fleet, verb| fleet.mut_subcommand(verb, |verb| verb.args(shared::of_nats())))
         })
 }
+
+/// The last lines of the help; of the short one, no more than fits in a line each.
+fn with_brief_end(verb: clap::Command, help: Help, status: &'static str) -> clap::Command {
+    if help == Help::Full { verb } else { verb.after_help(status) }
+}
+
+const STATUS_OF_RUN: &str = "Exit status: 0 pass, 1 fail, 2 usage, 3 this machine, 4 invalid, 130 signal.\n\
+    --help prints all options.";
+const STATUS_OF_FIND: &str = "Exit status: 0 found or not reached, 1 impossible. --help prints all options.";
 
 /// What to do.
 #[derive(Subcommand)]
@@ -92,6 +119,8 @@ pub(crate) enum Verb {
     Fleet(FleetArgs),
     /// Serve samples of the target and its host to a run on another machine
     Observe(ObserveArgs),
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
 }
 
 /// `throng agent`.
@@ -134,10 +163,10 @@ pub(crate) struct AgentArgs {
 pub(crate) struct FindArgs {
     /// What to maximise: connections (held), arrival (connections/s), burst (simultaneous dials) or rate
     /// (requests/s) [default: connections]
-    #[arg(long, value_name = "WHAT")]
+    #[arg(long, value_name = "WHAT", help_heading = "Search")]
     pub(crate) by: Option<String>,
     /// Largest load to try [default: what this machine, or the fleet, can do]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Search")]
     pub(crate) max: Option<String>,
 }
 
@@ -331,6 +360,18 @@ pub(crate) struct ObserveArgs {
     /// Exit when standard input is closed, so that the process does not outlive its parent
     #[arg(long, hide = true)]
     pub(crate) until_stdin_ends: bool,
+}
+
+/// `throng completions`.
+#[derive(Group)]
+#[command(
+    after_help = "bash: throng completions bash >~/.local/share/bash-completion/completions/throng. zsh: throng completions \
+    zsh >\"${fpath[1]}/_throng\". fish: throng completions fish >~/.config/fish/completions/throng.fish."
+)]
+pub(crate) struct CompletionsArgs {
+    /// bash, zsh, fish, elvish or powershell
+    #[arg(value_name = "SHELL")]
+    pub(crate) shell: Shell,
 }
 
 /// `throng doctor`.

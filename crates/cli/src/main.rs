@@ -7,6 +7,7 @@ mod bundle;
 mod calibrate;
 mod cluster;
 mod compare;
+mod completions;
 mod contents;
 mod control;
 mod demo;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         Verb::Agent(args) => agent::agent(&args, &flags),
         Verb::Fleet(args) => fleet::fleet(&args, &flags),
         Verb::Observe(args) => observe::observe(&args, &flags),
+        Verb::Completions(args) => completions::completions(&args),
     };
     let status = result.unwrap_or_else(|failure| {
         for line in &failure.lines {

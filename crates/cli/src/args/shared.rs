@@ -2,16 +2,47 @@
 
 use clap::{Arg, ArgAction, ArgMatches};
 use plan::Flags;
-use plan::flag::{self, FLAGS, Flag, Role, Takes};
+use plan::flag::{self, FLAGS, Flag, Group, Role, Takes};
+
+/// How much help says of a flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Help {
+    /// `-h`: a line for each of those that most people need.
+    Brief,
+    /// `--help`: all of it.
+    Full,
+}
 
 /// `throng run` takes them all.
-pub(super) fn of_run() -> impl Iterator<Item = Arg> {
-    FLAGS.iter().map(|flag| arg(flag))
+pub(super) fn of_run(help: Help) -> impl Iterator<Item = Arg> {
+    FLAGS.iter().map(move |flag| grouped(flag, help)).chain([own_help()])
 }
 
 /// `throng find` refuses some; they are not in its help.
-pub(super) fn of_find() -> impl Iterator<Item = Arg> {
-    FLAGS.iter().map(|flag| arg(flag).hide(refused_by_find(flag, "line").is_some()))
+pub(super) fn of_find(help: Help) -> impl Iterator<Item = Arg> {
+    let shown = move |flag| {
+        let arg = grouped(flag, help);
+        if refused_by_find(flag, "line").is_some() { arg.hide(true) } else { arg }
+    };
+    FLAGS.iter().map(move |flag| shown(flag)).chain([own_help()])
+}
+
+/// A flag under its heading.
+fn grouped(flag: &'static Flag, help: Help) -> Arg {
+    let arg = arg(flag);
+    // The target stands before all headings.
+    let arg = if flag.name == flag::TARGET.name { arg } else { arg.help_heading(flag.group.title()) };
+    match (help, flag.brief) {
+        (Help::Full, _) => arg,
+        (Help::Brief, Some(brief)) => arg.help(brief),
+        (Help::Brief, None) => arg.hide(true),
+    }
+}
+
+/// `-h` and `--help`, under a heading too.
+fn own_help() -> Arg {
+    let arg = Arg::new("help").short('h').long("help").action(ArgAction::Help);
+    arg.help("Print the most used options; --help prints all").help_heading(Group::Output.title())
 }
 
 /// `throng replay` writes and shows what a stored run gives.
@@ -38,6 +69,7 @@ pub(crate) fn refused_by_find(flag: &Flag, value: &str) -> Option<&'static str> 
             "not supported by `throng find`, whose steps would fail on the pauses; use it with `throng run` at \
             the load found",
         ),
+        "requests" => Some("not supported by `throng find`, whose steps last for --duration; remove it"),
         // A step that loses an agent has failed, and the next one does without it.
         "on-lost" => Some("not supported by `throng find`; use it with `throng run`"),
         _ if flag.role.is_output() => {
@@ -85,7 +117,7 @@ pub(super) fn typed(of_verb: &ArgMatches) -> Flags {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::command;
+    use crate::args::command_with;
     use std::fs;
 
     /// The section of the reference on a verb.
@@ -111,7 +143,7 @@ mod tests {
     #[test]
     fn typed_text_arrives_unchanged() {
         let line = "throng run http://h/ -c 5 --probe --tag a --tag=b --target-gc";
-        let matches = command().try_get_matches_from(line.split(' ')).unwrap();
+        let matches = command_with(Help::Full).try_get_matches_from(line.split(' ')).unwrap();
         let flags = typed(matches.subcommand().unwrap().1);
         let expected = Flags::new("http://h/")
             .with(&flag::CONNECTIONS, 5)
@@ -131,6 +163,6 @@ mod tests {
         let refused = FLAGS.iter().filter(|flag| !taken(flag) && !flag.role.is_output());
         let refused: Vec<_> =
             refused.filter(|flag| !flag.name.starts_with("nats-")).map(|flag| flag.name).collect();
-        assert_eq!(refused, ["on-lost", "target-gc"]);
+        assert_eq!(refused, ["requests", "on-lost", "target-gc"]);
     }
 }

@@ -44,6 +44,7 @@ const VERBS: &[&str] = &[
     "fleet serve",
     "fleet broker",
     "observe",
+    "completions",
     "demo",
 ];
 
@@ -61,6 +62,50 @@ fn help_is_as_it_was() {
         write!(reference, "\n## `{}`\n\n```\n{}```\n", title.trim_end(), ended.stdout).unwrap();
     }
     check(&reference, &crate_folder.join("../../docs/reference/cli.md"));
+}
+
+/// What fits on one screen: the options that most people need, each in a line, under the headings of `--help`.
+#[test]
+fn short_help_is_one_screen() {
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for verb in ["run", "find"] {
+        let ended = Program::start(&[verb, "-h"]).end();
+        assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{verb}");
+        check(&ended.stdout, &crate_folder.join(format!("tests/golden/{verb}-short.txt")));
+        assert!(ended.stdout.lines().count() <= 50, "{verb}: {} lines", ended.stdout.lines().count());
+        let widest = ended.stdout.lines().max_by_key(|line| line.chars().count()).unwrap();
+        assert!(widest.chars().count() <= 80, "{verb}: {widest:?}");
+        let full = Program::start(&[verb, "--help"]).end().stdout;
+        let headings = |text: &str| -> Vec<String> {
+            let is_heading = |line: &&str| line.ends_with(':') && !line.starts_with(' ');
+            text.lines().filter(is_heading).map(str::to_owned).collect()
+        };
+        let (short, full) = (headings(&ended.stdout), headings(&full));
+        for heading in ["Load:", "Request:", "Output:", "Thresholds:"] {
+            assert!(short.iter().any(|own| own == heading), "{verb}: no {heading} in {short:?}");
+        }
+        assert!(short.iter().all(|heading| full.contains(heading)), "{verb}: {short:?} {full:?}");
+        assert!(!full.contains(&"Options:".to_owned()), "{verb}: each has a heading: {full:?}");
+    }
+}
+
+/// What each shell is given is made of the table of flags, and bash reads it.
+#[test]
+fn completions_are_of_this_program() {
+    for shell in ["bash", "zsh", "fish"] {
+        let ended = Program::start(&["completions", shell]).end();
+        assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{shell}");
+        for name in ["connect-to", "fleet", "completions"] {
+            assert!(ended.stdout.contains(name), "{shell}: no {name}");
+        }
+    }
+    // What bash offers after these letters.
+    let script = "eval \"$($0 completions bash)\"; COMP_WORDS=(throng run --conn); COMP_CWORD=2; \
+        _throng throng --conn run; echo ${COMPREPLY[@]}";
+    let mut bash = std::process::Command::new("bash");
+    bash.args(["-c", script]).arg(crate::program::throng(&[]).get_program());
+    let ended = Program::from(bash).end();
+    assert_eq!(ended.stdout.trim(), "--connections --connect-to", "{ended:?}");
 }
 
 #[test]
