@@ -75,6 +75,18 @@ impl Scheme {
         }
     }
 
+    /// Header fields that throng sets itself, besides those that frame any request.
+    pub(crate) fn own_fields(self) -> &'static [&'static str] {
+        match self {
+            // RFC 6455 section 4.1.
+            Scheme::Ws => {
+                &["connection", "sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions"]
+            }
+            Scheme::Grpc => &["content-type", "te", "grpc-timeout"],
+            Scheme::Http | Scheme::Tcp => &[],
+        }
+    }
+
     /// Whether HTTP/2 can carry it.
     pub(crate) fn has_streams(self) -> bool {
         match self {
