@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::summary::{Limit, ThresholdResult};
+use crate::{summary::Limit, threshold::ThresholdResult};
 
 /// One load that was tried.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,8 @@ use units::Count;
 
 use crate::{
     cause::Cause,
-    summary::{AgentState, AgentSummary, Certainty, Limit, Summary, ThresholdResult, Verdict},
+    summary::{AgentState, AgentSummary, Certainty, Limit, Summary, Verdict},
+    threshold::ThresholdResult,
 };
 
 /// Silence of the target that is mentioned, seconds.

@@ -30,6 +30,7 @@ mod share;
 mod sink;
 mod sparse;
 mod summary;
+mod threshold;
 mod tick;
 #[cfg(test)]
 mod typescript;
@@ -60,9 +61,10 @@ pub use sample::{
 };
 pub use secrets::is_secret;
 pub use share::CalibrationShare;
-pub use sink::{Command, Header, Sink, Tell, ThresholdBound};
+pub use sink::{Command, Header, Sink, Tell};
 pub use summary::{
     AgentState, AgentSummary, Certainty, Connections, Figures, Generator, KernelCost, Limit,
-    PopulationSummary, ProcessCost, Requests, StepSummary, Summary, ThresholdResult, UserCommand, Verdict,
+    PopulationSummary, ProcessCost, Requests, StepSummary, Summary, UserCommand, Verdict,
 };
+pub use threshold::{ThresholdBound, ThresholdResult};
 pub use tick::{Counts, Phase, Tick, Timing};

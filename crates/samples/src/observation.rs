@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     gauge::{Gauge, Growth},
     sample::{HostSample, LogLine, NetCounters, ProcessMemory, ProcessSample, Sample, TargetSample},
-    summary::ThresholdResult,
+    threshold::ThresholdResult,
     tick::Phase,
 };
 

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::{
         sample::{HostSample, JvmSample, ProcessSample, TargetSample},
-        summary::ThresholdResult,
+        threshold::ThresholdResult,
         tick::tests::tick,
     };
     use proptest::prelude::*;

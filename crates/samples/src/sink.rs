@@ -4,7 +4,9 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{agents::AgentShare, observation::Samples, summary::Summary, tick::Tick};
+use crate::{
+    agents::AgentShare, observation::Samples, summary::Summary, threshold::ThresholdBound, tick::Tick,
+};
 
 /// A command of a user who watches a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -57,21 +59,6 @@ pub struct Header {
     /// Thresholds, in the user's order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub thresholds: Vec<ThresholdBound>,
-}
-
-/// A threshold as it is known before it is judged.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(default)]
-pub struct ThresholdBound {
-    /// As written.
-    pub expr: String,
-    /// The path of its figure in the summary: `latency_us.p99`.
-    pub figure: String,
-    /// In the unit of that figure, or percent.
-    pub bound: f64,
-    /// Whether the bound is a percentage of another figure.
-    pub is_share: bool,
 }
 
 /// Where a sink reports trouble, a line each.

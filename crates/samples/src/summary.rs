@@ -28,6 +28,7 @@ use crate::{
     quantiles::Quantiles,
     sample::ProcessMemory,
     share::CalibrationShare,
+    threshold::ThresholdResult,
     tick::Tick,
 };
 
@@ -327,34 +328,6 @@ pub struct UserCommand {
     pub at_s: f64,
     /// `paused`, `resumed`, `load 90 %`, `drained`, `stopped`.
     pub what: String,
-}
-
-/// A threshold and how it went.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(default)]
-pub struct ThresholdResult {
-    /// As written.
-    pub expr: String,
-    /// Measured, in the unit of the summary's figure, or in percent where the bound is; none where there was nothing to
-    /// measure, and then it has failed.
-    pub value: Option<f64>,
-    /// The same with its unit, as people read it: `141 µs`, `99.9 %`; empty where there is none.
-    pub shown: String,
-    /// Met.
-    pub pass: bool,
-}
-
-impl ThresholdResult {
-    /// The value as people read it.
-    pub fn measured(&self) -> String {
-        match self.value {
-            None => "nothing was measured".to_owned(),
-            // Earlier versions stored no unit.
-            Some(value) if self.shown.is_empty() => ((value * 1e3).round() / 1e3).to_string(),
-            Some(_) => self.shown.clone(),
-        }
-    }
 }
 
 /// The whole, in the order in which it is written. The default: of a run in which nothing happened.

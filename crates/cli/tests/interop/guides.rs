@@ -98,6 +98,7 @@ impl Guide {
 }
 
 /// Whether this build has the flags of a command.
+#[allow(clippy::print_stderr, reason = "a command that is not run is named")]
 fn is_known(command: &str) -> bool {
     static HELP: LazyLock<String> = LazyLock::new(|| Program::start(&["run", "--help"]).end().stdout);
     let is_there = !command.contains(" -H ") || HELP.contains(" -H");
