@@ -118,7 +118,8 @@ impl Told {
     ) -> Result<Option<usize>, Code> {
         let id = self.machine.reads(input);
         let mut stream = self.streams.get(&id).copied();
-        let context = Context { scratch, table: self.table.as_deref_mut(), second: 1, expected };
+        let context =
+            Context { scratch, table: self.table.as_deref_mut(), second: 1, expected, fields: None };
         let (n, event) = self.machine.handle_bytes(input, stream.as_mut(), context)?;
         let taken = input.get(..n).expect("no more is consumed than there is");
         if let Some(stream) = &mut stream {

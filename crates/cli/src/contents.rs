@@ -6,6 +6,10 @@ use plan::{Body, Content, LONGEST_BODY, Mistake, Plan, Population, Request};
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, prost::Message};
 
 use crate::Failure;
+use units::Bytes;
+
+/// Octets of the longest message of WebSocket or TCP.
+const LONGEST_MESSAGE: usize = 64 << 10;
 
 /// Octets that agents get together with a plan, in one message of NATS.
 const MOST_FOR_AGENTS: usize = 128 << 10;
@@ -15,7 +19,8 @@ pub(crate) fn with(mut plan: Plan, folder: &Path) -> Result<Plan, Vec<Mistake>> 
     let mut mistakes = Vec::new();
     for population in plan.all_populations_mut() {
         for (flag, content) in population.contents() {
-            match read(folder, content) {
+            let most = if flag == "send-file" { LONGEST_MESSAGE } else { LONGEST_BODY };
+            match read(folder, content, most) {
                 Ok(bytes) => content.bytes = bytes,
                 Err(why) => mistakes.push(mistake(flag, format!("{:?} {why}", content.file))),
             }
@@ -41,8 +46,12 @@ pub(crate) fn for_agents(mut plan: Plan) -> Result<Plan, Vec<Mistake>> {
     )])
 }
 
-/// The same plan, if it needs no file: a request of the API brings none.
+/// The same plan, if it needs no file and no environment variable: a request of the API brings none, and this machine's are not for
+/// those who send it requests.
 pub(crate) fn none(mut plan: Plan) -> Result<Plan, Failure> {
+    if let Some(name) = plan.missing_env().first() {
+        return Err(Failure::usage([mistake("scenario", format!("not by the API: {{env {name}}}"))]));
+    }
     for population in plan.all_populations_mut() {
         if let Some((flag, content)) = population.contents().first() {
             let text = format!("not by the API in this version: {:?}", content.file);
@@ -52,15 +61,42 @@ pub(crate) fn none(mut plan: Plan) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
+/// The same plan with the values of the environment variables that its texts name. `file` and `text` are its scenario file.
+pub(crate) fn with_env(mut plan: Plan, file: &str, text: &str) -> Result<Plan, Vec<Mistake>> {
+    let why = plan.set_env(|name| std::env::var(name).ok()).err();
+    let mut mistakes: Vec<Mistake> = why.into_iter().map(|why| mistake(file, why)).collect();
+    for name in plan.missing_env() {
+        let why = match std::env::var_os(&name) {
+            None => format!("the environment has no {name}; set it, as export {name}=…"),
+            Some(_) => format!("{{env {name}}} is not UTF-8"),
+        };
+        mistakes.push(mistake(&place_of(file, text, &name), why));
+    }
+    if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
+}
+
+/// The first line and column of a variable in a file.
+fn place_of(file: &str, text: &str, name: &str) -> String {
+    let is_it = |at: &usize| {
+        let rest = text[*at..].trim_start_matches("{env").trim_start();
+        rest.strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with('}'))
+    };
+    let Some(at) = text.match_indices("{env").map(|(at, _)| at).find(is_it) else { return file.to_owned() };
+    let line = text[..at].matches('\n').count() + 1;
+    let column = text[text[..at].rfind('\n').map_or(0, |end| end + 1)..at].chars().count() + 1;
+    format!("{file}:{line}:{column}")
+}
+
 fn mistake(place: &str, text: String) -> Mistake {
     Mistake { place: place.to_owned(), text }
 }
 
-fn read(folder: &Path, content: &Content) -> Result<Vec<u8>, String> {
+fn read(folder: &Path, content: &Content, most: usize) -> Result<Vec<u8>, String> {
     let bytes = fs::read(folder.join(&content.file)).map_err(|why| format!("cannot be read: {why}"))?;
     match bytes.len() {
-        0..=LONGEST_BODY => Ok(bytes),
-        length => Err(format!("has {length} bytes; at most 16 MiB")),
+        0 if most == LONGEST_MESSAGE => Err("is empty, and an empty message has no echo".to_owned()),
+        length if length <= most => Ok(bytes),
+        length => Err(format!("has {length} bytes; at most {}", Bytes(most as u64).brief())),
     }
 }
 
@@ -114,6 +150,7 @@ fn from_json(method: &MethodDescriptor, request: &Request) -> Result<Vec<u8>, St
         None => "{}".to_owned(),
         // Without variables.
         Some(Body::Text(text)) => text.fixed_text().unwrap_or_default().to_owned(),
+        Some(Body::Hex(_) | Body::Base64(_)) => unreachable!("only messages are written so"),
         Some(Body::File(content)) => match str::from_utf8(&content.bytes) {
             Ok(text) => text.to_owned(),
             Err(_) => {

@@ -84,6 +84,7 @@ fn read(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let open = |name: &str| self::text(&folder.join(name)).map(Source::Text);
     let plan = plan::scenario::read(file, &text, flags, &environment_of(flags), &open)?;
+    let plan = contents::with_env(plan, file, &text)?;
     Ok((with_files(plan, flags, folder)?, Some(Scenario { text })))
 }
 

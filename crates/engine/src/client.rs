@@ -41,6 +41,7 @@ mod pings;
 mod quota;
 mod requests;
 mod responses;
+mod taken;
 mod ticks;
 mod timers;
 
@@ -106,9 +107,10 @@ impl Client {
             let layer = tls.layer().expect("it was checked before the run");
             Box::new(Layered::new(Box::new(layer.with_capacity(part.places))))
         });
+        let captures = job.captures(part.places);
         Client {
             tuples: tuples.into(),
-            source: ValueSource::new(part),
+            source: ValueSource::new(part, captures),
             link,
             conns: Connections::new(part.places),
             layer,
@@ -179,7 +181,7 @@ impl Program for Client {
         let now = cx.now();
         let exchange = *self.exchange(k);
         self.tick.connect.record_seen(self.took(exchange.started, self.dialled_at(cx, k), now));
-        if self.layer.is_none() && self.job.protocol.is_known_by_dial(exchange.has_request()) {
+        if self.layer.is_none() && self.job.is_known_by_dial(exchange.has_request()) {
             self.learn(&exchange, now, true);
         } else if exchange.first {
             self.pacer.learn_dial(now.since(exchange.started), now);

@@ -4,13 +4,15 @@ use std::{collections::HashMap, net::SocketAddr};
 
 use plan::{Load, Plan, Population, Reconnect, Role, Think};
 use samples::{MAX_DESTINATIONS, row_of};
-use units::Nanos;
+use units::{Nanos, Random};
 
 use crate::{
+    captures::{Captures, Keeps},
     op::{self, Op},
-    protocol::{Awaited, Protocol},
+    protocol::{Awaited, Protocol, Session},
     request::{Call, Request, ValueSource},
     secured::secured,
+    watch::Wanted,
 };
 
 /// A population of the plan, or of its probe, compiled.
@@ -19,6 +21,10 @@ pub struct Job {
     ops: Vec<Op>,
     /// Which of the plan's steps each operation belongs to.
     step_of: Vec<u16>,
+    /// What each connection keeps.
+    keeps: Keeps,
+    /// WebSocket: whether each operation is done over HTTP/1.1, before the upgrade; empty where none is.
+    over_http1: Vec<bool>,
     /// Steps of the plan, if those of this population are distinguished; else 0.
     pub(crate) steps: usize,
     pub(crate) protocol: Protocol,
@@ -89,10 +95,43 @@ impl Job {
             longest_wait: longest_wait(&ops),
             only_right: false,
             period: Job::PERIOD,
+            keeps: Keeps::of(population),
+            over_http1: over_http1(population, &ops, &step_of, first_step),
             ops,
             step_of,
             steps: 0,
         }
+    }
+
+    /// Whether an operation is done over HTTP/1.1 before a connection is upgraded.
+    pub(crate) fn is_over_http1(&self, at: u16) -> bool {
+        self.over_http1.get(usize::from(at)) == Some(&true)
+    }
+
+    /// The session of a connection that is dialled, and continues with the operation `at`.
+    pub(crate) fn session_of_dial(&self, at: u16, random: &mut Random) -> Session {
+        if self.is_over_http1(at) { Protocol::http1() } else { self.protocol.session_of_dial(random) }
+    }
+
+    /// The session of a connection that is open, with nothing under way, and continues with the operation `at`.
+    pub(crate) fn session(&self, at: u16) -> Session {
+        if self.is_over_http1(at) { Protocol::http1() } else { self.protocol.session() }
+    }
+
+    /// Whether the dial alone shows how fast the target accepts connections; `has_request`: a request follows.
+    pub(crate) fn is_known_by_dial(&self, has_request: bool) -> bool {
+        if self.is_over_http1(0) { !has_request } else { self.protocol.is_known_by_dial(has_request) }
+    }
+
+    /// Where connections keep what they capture, if they do.
+    pub(crate) fn captures(&self, places: u32) -> Option<Box<Captures>> {
+        let watches = self.ops.iter().any(|op| op.wanted().is_some());
+        Captures::new(self.keeps, watches, places)
+    }
+
+    /// Whether an operation captures what later ones need.
+    pub(crate) fn captures_at(&self, at: u16) -> bool {
+        self.op(at).wanted().is_some_and(Wanted::captures)
     }
 
     /// The time from one message of a connection to the next, where several go out in turn on WebSockets of their own and none
@@ -191,9 +230,30 @@ impl Job {
                 Awaited::Message(&message.check, source.again(message, nth, index))
             }
             Op::Exchange(message) => Awaited::Message(&message.check, b""),
+            Op::Upgrade => Awaited::Upgrade,
             _ => unreachable!("it awaits nothing"),
         }
     }
+}
+
+/// Whether each operation is done before the upgrade.
+fn over_http1(population: &Population, ops: &[Op], step_of: &[u16], first_step: u16) -> Vec<bool> {
+    let steps = population.http_steps();
+    if steps.is_empty() {
+        return Vec::new();
+    }
+    // What follows an upgrade in its own step is its think time, or the end.
+    let is_upgraded = |at: usize| {
+        let own = ops[..at].iter().zip(step_of).filter(|(_, step)| **step == step_of[at]);
+        own.into_iter().any(|(op, _)| matches!(op, Op::Upgrade))
+    };
+    let of_step = |at: usize| steps[usize::from(step_of[at] - first_step)] && !is_upgraded(at);
+    let is_one = |(at, op): (usize, &Op)| match op {
+        // What leads elsewhere is part of that, as far as connections are concerned that are dialled there.
+        Op::Goto(to) => of_step(usize::from(*to).min(ops.len() - 1)),
+        _ => of_step(at),
+    };
+    (0..).zip(ops).map(is_one).collect()
 }
 
 /// The row of each destination of a population, and how many rows the plan has; none where it has one destination.

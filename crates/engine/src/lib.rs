@@ -3,13 +3,16 @@
 //! [`Client`] is a [`net::Program`]; a shard of it takes a [`plan::Part`] of the load. [`pacer`] determines when something is
 //! due, [`connections`] what a connection is between events, [`op`] what it does next, [`Job`] what is the same for all of them.
 
+mod captures;
 mod check;
 mod client;
 mod connections;
+mod cookies;
 mod exchange;
 mod expects_tls;
 mod full_load;
 mod job;
+mod json;
 mod lateness;
 mod link;
 mod needle;
@@ -21,6 +24,7 @@ mod pool;
 mod protocol;
 mod request;
 mod secured;
+mod watch;
 
 pub use client::{Client, fault_of};
 pub use job::Job;

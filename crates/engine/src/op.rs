@@ -1,11 +1,12 @@
 //! What the connections of a population do, one operation after the other; each keeps its place among them.
 
-use plan::{Act, Activity, Population, Then, Think};
+use plan::{Act, Activity, Body, Population, Then, Think};
 use units::Nanos;
 
 use crate::{
     check::Check,
     request::{Message, Request},
+    watch::Wanted,
 };
 
 /// One operation. After it comes the next one, but for [`Op::Goto`], [`Op::Ping`] and [`Op::Stay`].
@@ -26,6 +27,10 @@ pub(crate) enum Op {
     Wait(Think),
     /// Close; the next operation dials again first.
     Close,
+    /// WebSocket: the upgrade, after requests on the same connection.
+    Upgrade,
+    /// Go on at one of these, each with the sum of its weight and those before it.
+    Choose(Box<[(u32, u16)]>),
     /// Go on there.
     Goto(u16),
     /// Nothing more.
@@ -35,17 +40,30 @@ pub(crate) enum Op {
 impl Op {
     /// Whether it awaits a response from its start.
     pub(crate) fn awaits_response(&self) -> bool {
-        matches!(self, Op::Request(_) | Op::Exchange(_) | Op::Expect(_) | Op::Ping(..))
+        matches!(self, Op::Request(_) | Op::Exchange(_) | Op::Expect(_) | Op::Upgrade | Op::Ping(..))
+    }
+
+    /// What is taken from its response.
+    pub(crate) fn wanted(&self) -> Option<&Wanted> {
+        let check = match self {
+            Op::Request(request) => &request.check,
+            Op::Exchange(message) => &message.check,
+            Op::Expect(check) => check,
+            _ => return None,
+        };
+        check.wanted.as_deref()
     }
 
     /// Whether it may begin while others of its connection are under way, where the protocol has room for that.
     pub(crate) fn may_overlap(&self) -> bool {
-        matches!(self, Op::Request(_) | Op::Exchange(_) | Op::Ping(..))
+        // What follows may need what is taken from a response.
+        matches!(self, Op::Request(_) | Op::Exchange(_) | Op::Ping(..)) && self.wanted().is_none()
     }
 
     /// Whether it begins with something that goes out.
     pub(crate) fn sends(&self) -> bool {
-        matches!(self, Op::Request(_) | Op::Exchange(_) | Op::Send(_) | Op::Ping(..) | Op::Close)
+        let is_message = matches!(self, Op::Exchange(_) | Op::Send(_) | Op::Ping(..));
+        is_message || matches!(self, Op::Request(_) | Op::Upgrade | Op::Close)
     }
 }
 
@@ -57,41 +75,40 @@ pub(crate) fn compile(population: &Population, first_step: u16) -> (Vec<Op>, Vec
             // Of several WebSockets on a connection each has its turn in this time.
             let streams = population.streams.filter(|_| !population.target.scheme.has_requests());
             let every = Nanos(every.0 / u64::from(streams.unwrap_or(1)));
-            return (vec![Op::Ping(Message::new(text, Check::echo()), every)], vec![first_step]);
+            return (
+                vec![Op::Ping(Message::new(&Body::Text(text.clone()), Check::echo()), every)],
+                vec![first_step],
+            );
         }
         Activity::Steps { steps, then } => (steps, then),
     };
     let (mut ops, mut step_of, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    let mut choice: Option<Choice> = None;
     for (nth, step) in (first_step..).zip(steps) {
+        if step.weight.is_none() {
+            choice.take().into_iter().for_each(|choice| choice.end(&mut ops));
+        }
+        let begins = step.weight.is_some() && choice.is_none();
         places.push(ops.len() as u16);
-        let (op, think) = match &step.act {
-            Act::Request { request, think } => (
-                {
-                    let is_http2 = population.streams.is_some();
-                    Op::Request(Request::new(
-                        request.clone(),
-                        &population.target,
-                        is_http2,
-                        population.timeout,
-                    ))
-                },
-                *think,
-            ),
-            Act::Send { text, expected: Some(reply), think } => {
-                (Op::Exchange(Message::new(text, Check::new(reply))), *think)
+        if let Some(weight) = step.weight {
+            let choice = choice.get_or_insert_with(|| Choice::begin(&mut ops));
+            // The place of the whole choice is that of its first step.
+            choice.add(weight, ops.len() as u16);
+            if !begins {
+                *places.last_mut().expect("it was pushed just now") = choice.at;
             }
-            Act::Send { text, expected: None, think } => {
-                (Op::Send(Message::new(text, Check::default())), *think)
-            }
-            Act::Expect { expected, think } => (Op::Expect(Check::new(expected)), *think),
-            Act::Wait(time) => (Op::Wait(*time), Think::default()),
-            Act::Close => (Op::Close, Think::default()),
-        };
+        }
+        let (op, think) = operation(&step.act, population);
         ops.push(op);
         // A think time of zero is nothing to do.
         ops.extend((think.max > Nanos::ZERO).then_some(Op::Wait(think)));
+        if let Some(choice) = &mut choice {
+            choice.ends.push(ops.len());
+            ops.push(Op::Stay);
+        }
         step_of.resize(ops.len(), nth);
     }
+    choice.into_iter().for_each(|choice| choice.end(&mut ops));
     ops.push(match then {
         Then::Again(step) => Op::Goto(places[usize::from(*step)]),
         Then::Stay => Op::Stay,
@@ -99,4 +116,56 @@ pub(crate) fn compile(population: &Population, first_step: u16) -> (Vec<Op>, Vec
     });
     step_of.extend(step_of.last().copied());
     (ops, step_of)
+}
+
+/// What a step does, and the think time after it.
+fn operation(act: &Act, population: &Population) -> (Op, Think) {
+    match act {
+        Act::Request { request, think } => (Op::Request(Request::new(request.clone(), population)), *think),
+        Act::Upgrade { think, .. } => (Op::Upgrade, *think),
+        Act::Send { message, expected: Some(reply), think } => {
+            (Op::Exchange(Message::new(message, Check::new(reply))), *think)
+        }
+        Act::Send { message, expected: None, think } => {
+            (Op::Send(Message::new(message, Check::default())), *think)
+        }
+        Act::Expect { expected, think } => (Op::Expect(Check::new(expected)), *think),
+        Act::Wait(time) => (Op::Wait(*time), Think::default()),
+        Act::Close => (Op::Close, Think::default()),
+    }
+}
+
+/// Steps of which one is done.
+struct Choice {
+    /// The place of its [`Op::Choose`].
+    at: u16,
+    steps: Vec<(u32, u16)>,
+    /// The operation after each of them, which leads on.
+    ends: Vec<usize>,
+}
+
+impl Choice {
+    fn begin(ops: &mut Vec<Op>) -> Choice {
+        let at = ops.len() as u16;
+        ops.push(Op::Stay);
+        Choice { at, steps: Vec::new(), ends: Vec::new() }
+    }
+
+    fn add(&mut self, weight: u32, at: u16) {
+        let before = self.steps.last().map_or(0, |(sum, _)| *sum);
+        self.steps.push((before.saturating_add(weight), at));
+    }
+
+    /// The next operation is the one after it.
+    fn end(self, ops: &mut [Op]) {
+        let next = ops.len() as u16;
+        self.ends.iter().for_each(|end| ops[*end] = Op::Goto(next));
+        ops[usize::from(self.at)] = Op::Choose(self.steps.into());
+    }
+}
+
+/// Where an operation leads that is one of these weights; `drawn` is below their sum.
+pub(crate) fn chosen(steps: &[(u32, u16)], drawn: u64) -> u16 {
+    let at = steps.partition_point(|(sum, _)| u64::from(*sum) <= drawn);
+    steps[at].1
 }

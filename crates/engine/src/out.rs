@@ -27,6 +27,7 @@ impl<'a, I: Io> Out<'a, I> {
         sent: &'a mut u64,
         source: &'a mut ValueSource,
     ) -> Out<'a, I> {
+        source.now = cx.now();
         Out { to: Writer { cx, k, layer: layer.as_deref_mut(), sent }, source }
     }
 }

@@ -13,10 +13,10 @@ use net::Io;
 use plan::{Population, Scheme};
 use samples::Kind;
 use units::{Nanos, Random};
-use wire::grpc::{self as rpc, status_of_http};
 
-use crate::{check::Check, exchange::Exchange, op::Op, out::Out, request::Message};
+use crate::{exchange::Exchange, op::Op, out::Out, request::Message, watch::Watch};
 
+mod awaited;
 mod grpc;
 mod http1;
 pub(crate) mod http2;
@@ -25,6 +25,8 @@ pub(crate) mod streams;
 mod tcp;
 mod tunnels;
 mod websocket;
+
+pub(crate) use awaited::Awaited;
 
 /// The protocol of a population's connections, with what all of them share.
 #[derive(Clone, Debug)]
@@ -53,46 +55,6 @@ pub(crate) enum Session {
 }
 
 const _: () = assert!(size_of::<Session>() <= 32, "each connection of a closed loop has one");
-
-/// What is awaited.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Awaited<'a> {
-    /// The response to an HTTP request.
-    Response(&'a Check),
-    /// A message; with what was sent, where that is to come back.
-    Message(&'a Check, &'a [u8]),
-    /// The pong in reply to a control ping.
-    Pong,
-}
-
-/// Whether this is a status of gRPC: they are below those of HTTP.
-fn is_grpc(status: u16) -> bool {
-    status <= rpc::status::LAST
-}
-
-impl Awaited<'_> {
-    /// What is wrong with what has come as a whole, with this head where it has one.
-    pub(crate) fn wrong(self, exchange: &Exchange, head: Option<Head>) -> Option<Kind> {
-        let (check, differs) = match self {
-            Awaited::Response(check) => (check, Kind::WrongHeader),
-            Awaited::Message(check, _) => (check, Kind::WrongEcho),
-            Awaited::Pong => return None,
-        };
-        let right_status = head.is_none_or(|head| match check.expected.status {
-            None => (200..300).contains(&head.status),
-            Some(status) => status == head.status || is_grpc(status) && status == status_of_http(head.status),
-        });
-        let right_length = exchange.expected == u64::MAX || exchange.expected == exchange.content;
-        let right_body = check.body.as_ref().is_none_or(|needle| needle.is_found(exchange.found));
-        let kinds = [
-            (right_status, Kind::WrongStatus),
-            (!exchange.differs, differs),
-            (right_length, Kind::WrongLength),
-            (right_body, Kind::WrongBody),
-        ];
-        kinds.into_iter().find(|(right, _)| !right).map(|(_, kind)| kind)
-    }
-}
 
 /// What input brought, each with the bytes that were used for it.
 #[derive(Debug)]
@@ -179,7 +141,7 @@ impl Protocol {
                 Some(streams) => Protocol::Http2(http2::Http2::new(streams)),
             },
             Scheme::Ws => match population.streams {
-                None => Protocol::WebSocket(websocket::Upgrade::new(target, &population.headers)),
+                None => Protocol::WebSocket(websocket::Upgrade::new(population)),
                 Some(streams) => {
                     Protocol::Tunnels(tunnels::Connect::new(target, &population.headers, streams))
                 }
@@ -242,6 +204,11 @@ impl Protocol {
         matches!(self, Protocol::Http1 | Protocol::Http2(_))
     }
 
+    /// Of a connection that sends a request of HTTP/1.1.
+    pub(crate) fn http1() -> Session {
+        Session::Http1(http1::State::new())
+    }
+
     /// Of a connection that is dialled.
     pub(crate) fn session_of_dial(&self, random: &mut Random) -> Session {
         match self {
@@ -254,7 +221,7 @@ impl Protocol {
     /// Of a connection that is open and has nothing under way.
     pub(crate) fn session(&self) -> Session {
         match self {
-            Protocol::Http1 => Session::Http1(http1::State::new()),
+            Protocol::Http1 => Protocol::http1(),
             Protocol::Http2(http2) => Session::Http2(http2.session()),
             Protocol::WebSocket(_) => Session::WebSocket(websocket::State::open()),
             Protocol::Tunnels(_) => unreachable!("it has a session from the dial on"),
@@ -317,6 +284,7 @@ impl Protocol {
                 tunnels::send(message, state, Some((stream, exchange)), out);
             }
             (Op::Expect(check), Session::Tunnels(state)) => {
+                out.source.watch(out.to.index(), check, b"");
                 tunnels::expect(state, (stream, exchange));
                 exchange.expected = check.expected(&[]);
             }
@@ -325,11 +293,18 @@ impl Protocol {
                 self.send_message(message, None, Some(exchange), out);
             }
             (Op::Expect(check), _) => {
+                out.source.watch(out.to.index(), check, b"");
                 exchange.await_message(is_between_messages);
                 exchange.expected = check.expected(&[]);
             }
+            (Op::Upgrade, session) => {
+                let Protocol::WebSocket(upgrade) = self else { unreachable!("an upgrade is of ws://") };
+                let state = websocket::State::of_dial(upgrade, &mut out.source.random);
+                upgrade.send(&state, destination, out);
+                *session = Session::WebSocket(state);
+            }
             (Op::Request(_), _) => unreachable!("requests are of http://"),
-            (Op::Send(_) | Op::Wait(_) | Op::Close | Op::Goto(_) | Op::Stay, _) => {
+            (Op::Send(_) | Op::Wait(_) | Op::Close | Op::Goto(_) | Op::Choose(_) | Op::Stay, _) => {
                 unreachable!("it awaits nothing: {stream}")
             }
         }
@@ -437,21 +412,32 @@ impl Session {
         }
     }
 
-    /// Reads on; with what is awaited, and for which exchange, where anything is.
+    /// Reads on; with what is awaited, and for which exchange, where anything is; what is taken from it goes to `watch`.
+    pub(crate) fn read<'a>(
+        &mut self,
+        input: &'a [u8],
+        awaiting: Option<(&mut Exchange, Awaited)>,
+        watch: Option<&mut Watch>,
+    ) -> Result<Progress<'a>, Kind> {
+        match self {
+            Session::Http1(state) => http1::handle_bytes(state, input, awaiting, watch),
+            Session::Http2(state) => http2::handle_bytes(state, input, awaiting, watch),
+            Session::WebSocket(state) => websocket::handle_bytes(state, input, awaiting, watch),
+            Session::Tunnels(state) => tunnels::handle_bytes(state, input, awaiting, watch),
+            Session::Tcp => tcp::handle_bytes(input, awaiting, watch),
+            #[cfg(test)]
+            Session::Streams(session) => streams::handle_bytes(session, input, awaiting),
+        }
+    }
+
+    /// The same, and nothing is taken from it.
+    #[cfg(test)]
     pub(crate) fn handle_bytes<'a>(
         &mut self,
         input: &'a [u8],
         awaiting: Option<(&mut Exchange, Awaited)>,
     ) -> Result<Progress<'a>, Kind> {
-        match self {
-            Session::Http1(state) => http1::handle_bytes(state, input, awaiting),
-            Session::Http2(state) => http2::handle_bytes(state, input, awaiting),
-            Session::WebSocket(state) => websocket::handle_bytes(state, input, awaiting),
-            Session::Tunnels(state) => tunnels::handle_bytes(state, input, awaiting),
-            Session::Tcp => tcp::handle_bytes(input, awaiting),
-            #[cfg(test)]
-            Session::Streams(session) => streams::handle_bytes(session, input, awaiting),
-        }
+        self.read(input, awaiting, None)
     }
 
     /// The server has ended the connection while a response was awaited: whether that is where the response ends.

@@ -1,12 +1,12 @@
 //! Outgoing requests and messages; those with variables are written each time.
 
-use plan::{Body, Content, Part, Slice, Target, Text, Values};
+use plan::{Body, Content, LONGEST_JAR, Part, Population, Slice, Text, Values};
 use samples::is_secret;
 use units::{Nanos, Random};
 use wire::grpc;
 use wire::http2::{RequestFields, write_field, write_request_fields};
 
-use crate::check::Check;
+use crate::{captures::Captures, check::Check, watch::Watch};
 
 /// The source of the values of all variables in a shard's requests.
 #[derive(Debug)]
@@ -26,12 +26,17 @@ pub(crate) struct ValueSource {
     next_to_come: u32,
     /// A message, before it is framed, or to be compared with its echo.
     scratch: Vec<u8>,
+    /// What connections keep, where they keep anything.
+    pub(crate) captures: Option<Box<Captures>>,
+    /// When the turn began: cookies expire.
+    pub(crate) now: Nanos,
 }
 
 impl ValueSource {
-    pub(crate) fn new(part: &Part) -> ValueSource {
+    /// Of a shard whose connections keep these.
+    pub(crate) fn new(part: &Part, captures: Option<Box<Captures>>) -> ValueSource {
         let (slice, shard, shards) = (part.slice, part.shard.into(), part.shards.into());
-        ValueSource { slice, shard, shards, ..ValueSource::alone(part.seed) }
+        ValueSource { slice, shard, shards, captures, ..ValueSource::alone(part.seed) }
     }
 
     /// Of the only shard.
@@ -46,6 +51,8 @@ impl ValueSource {
             came: Vec::new(),
             next_to_come: 0,
             scratch: Vec::new(),
+            captures: None,
+            now: Nanos::ZERO,
         }
     }
 
@@ -80,7 +87,57 @@ impl ValueSource {
     pub(crate) fn values(&mut self, index: u32) -> Values<'_> {
         let (seq, row) = (self.seq(self.written), self.row(index));
         self.written += 1;
-        Values::new(&mut self.random, seq, row)
+        let values = Values::new(&mut self.random, seq, row);
+        fill(values, self.captures.as_deref_mut(), index, self.now)
+    }
+
+    /// A response with this check is awaited on the connection at `index`; `path`: of the request.
+    pub(crate) fn watch(&mut self, index: u32, check: &Check, path: &[u8]) {
+        if let (Some(captures), Some(wanted)) = (&mut self.captures, &check.wanted) {
+            captures.begin(index, wanted, path);
+        }
+    }
+
+    /// Takes the watch of a connection, to read with; [`ValueSource::put_watch`] puts it back.
+    pub(crate) fn take_watch(&mut self, index: u32) -> Option<Box<Watch>> {
+        self.captures.as_mut()?.take(index)
+    }
+
+    pub(crate) fn put_watch(&mut self, index: u32, watch: Option<Box<Watch>>) {
+        self.captures.iter_mut().zip(watch).for_each(|(captures, watch)| captures.put(index, watch));
+    }
+
+    /// Room for the cookies of a connection, as a field.
+    pub(crate) fn cookie_room(&self) -> usize {
+        if self.has_cookies() { LONGEST_JAR + COOKIE_ROOM } else { 0 }
+    }
+
+    /// Adds the connection's cookies for `path` to a request without content that ends at `end`; returns its new end.
+    pub(crate) fn add_cookies(&mut self, index: u32, path: &[u8], end: usize, out: &mut [u8]) -> usize {
+        const END: &[u8] = b"\r\n";
+        const COOKIE: &[u8] = b"Cookie: ";
+        if !self.has_cookies() {
+            return end;
+        }
+        // Before the empty line.
+        let begin = end - END.len();
+        let length = self.values(index).write_cookies(path, &mut out[begin + COOKIE.len()..]);
+        if length == 0 {
+            out[begin..end].copy_from_slice(END);
+            return end;
+        }
+        out[begin..begin + COOKIE.len()].copy_from_slice(COOKIE);
+        let mut end = begin + COOKIE.len() + length;
+        for _ in 0..2 {
+            out[end..end + END.len()].copy_from_slice(END);
+            end += END.len();
+        }
+        end
+    }
+
+    /// Whether connections keep cookies.
+    fn has_cookies(&self) -> bool {
+        self.captures.as_ref().is_some_and(|captures| captures.has_cookies())
     }
 
     /// Two texts with the next values for the connection at this index.
@@ -103,9 +160,10 @@ impl ValueSource {
         }
         let (seq, row) = (self.seq(nth), self.row(index));
         let mut random = Random::new(self.seed.wrapping_add(seq.wrapping_mul(2) + 1));
-        let mut values = Values::new(&mut random, seq, row);
-        self.scratch.resize(self.scratch.len().max(message.text.max_len()), 0);
-        let length = message.text.write(&mut values, &mut self.scratch);
+        self.scratch.resize(self.scratch.len().max(message.body.max_len()), 0);
+        let values = Values::new(&mut random, seq, row);
+        let mut values = fill(values, self.captures.as_deref_mut(), index, self.now);
+        let length = message.body.write(&mut values, &mut self.scratch);
         (&self.scratch[..length], message.check.expected(values.numbers()))
     }
 
@@ -114,6 +172,14 @@ impl ValueSource {
         // The 32 bits are those of a number not far before the latest one.
         let behind = (self.written as u32).wrapping_sub(nth);
         self.message(message, self.written.wrapping_sub(behind.into()), index).0
+    }
+}
+
+/// With what the connection keeps.
+fn fill<'r>(values: Values<'r>, captures: Option<&'r mut Captures>, index: u32, now: Nanos) -> Values<'r> {
+    match captures {
+        None => values,
+        Some(captures) => captures.fill(values, index, now),
     }
 }
 
@@ -126,11 +192,16 @@ pub(crate) enum Call {
     Streaming,
 }
 
+/// `Cookie: ` with its line end, rounded up.
+const COOKIE_ROOM: usize = 16;
+
 /// An HTTP request to each destination.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     template: plan::Request,
     hosts: Vec<String>,
+    /// Whether it has the cookies of its connection.
+    cookies: bool,
     /// For each destination, the whole request where it is always the same.
     fixed: Vec<&'static [u8]>,
     pub(crate) is_head: bool,
@@ -152,29 +223,37 @@ impl Request {
     }
 
     /// The constant part is written once and kept for the life of the process.
-    pub(crate) fn new(
-        mut template: plan::Request,
-        target: &Target,
-        is_http2: bool,
-        timeout: Nanos,
-    ) -> Request {
-        let call = template.call.take().map(|call| prepare(&mut template, call, timeout));
-        let check = Check::new(&template.expect);
+    pub(crate) fn new(mut template: plan::Request, population: &Population) -> Request {
+        let Population { target, cookies, timeout, .. } = population;
+        let is_http2 = population.streams.is_some();
+        let call = template.call.take().map(|call| prepare(&mut template, call, *timeout));
+        let check = Check::of_request(&template.expect, template.redirects, *cookies);
         let is_head = template.method == "HEAD";
         let hosts = (0..target.destinations.len()).map(|at| target.host_header(at)).collect();
         let scheme = if target.secure { "https" } else { "http" };
         let names = template.headers.iter().map(|(name, _)| http2_name(name)).collect();
         let (fixed, fixed_fields) = (Vec::new(), Vec::new());
-        let mut request =
-            Request { template, hosts, fixed, is_head, call, check, scheme, names, fixed_fields };
-        if is_http2 && request.template.is_fixed() {
+        let mut request = Request {
+            template,
+            hosts,
+            cookies: *cookies,
+            fixed,
+            is_head,
+            call,
+            check,
+            scheme,
+            names,
+            fixed_fields,
+        };
+        let is_fixed = request.template.is_fixed() && !cookies;
+        if is_http2 && is_fixed {
             let write = |at| {
                 let mut source = ValueSource::alone(0);
                 let (block, content, _) = request.fields(at, 0, &mut source);
                 (&*block.to_vec().leak(), &*content.to_vec().leak())
             };
             request.fixed_fields = (0..request.hosts.len()).map(write).collect();
-        } else if request.template.is_fixed() {
+        } else if is_fixed {
             let write = |at| {
                 let mut bytes = vec![0; request.max_len(at)];
                 let length = request.write(at, 0, &mut ValueSource::alone(0), &mut bytes).0;
@@ -184,6 +263,37 @@ impl Request {
             request.fixed = (0..request.hosts.len()).map(write).collect();
         }
         request
+    }
+
+    /// What follows a redirect to this path: the same request, or a GET without its content.
+    pub(crate) fn redirected(&self, path: &str, is_get: bool) -> Request {
+        let mut request = Request { fixed: Vec::new(), fixed_fields: Vec::new(), ..self.clone() };
+        request.template.path = Text::fixed(path);
+        if is_get {
+            request.template.method = "GET".to_owned();
+            request.template.body = None;
+            let is_of_content = |name: &str| name.to_ascii_lowercase().starts_with("content-");
+            request.template.headers.retain(|(name, _)| !is_of_content(name));
+            request.names = request.template.headers.iter().map(|(name, _)| http2_name(name)).collect();
+        }
+        request
+    }
+
+    /// Scheme and authority of a destination, as a redirect names them.
+    pub(crate) fn authority(&self, destination: usize) -> (&'static str, &str) {
+        (self.scheme, &self.hosts[destination])
+    }
+
+    /// The status of a redirect that is followed by a GET, whatever the method was (RFC 9110 section 15.4).
+    pub(crate) fn becomes_get(&self, status: u16) -> bool {
+        let is_post = self.template.method == "POST";
+        status == 303 && !self.is_head || matches!(status, 301 | 302) && is_post
+    }
+
+    /// The path in a request of HTTP/1.1 that was written.
+    pub(crate) fn path_in<'a>(&self, written: &'a [u8]) -> &'a [u8] {
+        let path = &written[self.template.method.len() + 1..];
+        path.split(|b| *b == b' ').next().unwrap_or_default()
     }
 
     /// The request to a destination, where it never changes.
@@ -199,6 +309,8 @@ impl Request {
         source: &'a mut ValueSource,
     ) -> (&'a [u8], &'a [u8], u64) {
         if let Some((block, content)) = self.fixed_fields.get(destination) {
+            let path = self.template.path.fixed_text().unwrap_or_default();
+            source.watch(index, &self.check, path.as_bytes());
             return (block, content, self.check.expected(&[]));
         }
         let mut scratch = std::mem::take(&mut source.scratch);
@@ -207,12 +319,13 @@ impl Request {
         scratch.resize(scratch.len().max(2 * room + 64 + 8 * self.names.len()), 0);
         let (text, out) = scratch.split_at_mut(room);
         let mut values = source.values(index);
-        let block = self.write_fields(destination, &mut values, text, out);
+        let (block, path) = self.write_fields(destination, &mut values, text, out);
         let content = match &self.template.body {
             None => 0,
             Some(body) => body.write(&mut values, text),
         };
         let expected = self.check.expected(values.numbers());
+        source.watch(index, &self.check, &path);
         source.scratch = scratch;
         let (text, out) = source.scratch.split_at(room);
         (&out[..block], &text[..content], expected)
@@ -225,7 +338,7 @@ impl Request {
         values: &mut Values,
         text: &mut [u8],
         out: &mut [u8],
-    ) -> usize {
+    ) -> (usize, Vec<u8>) {
         const ROOM: &str = "there is room for each field";
         let own_host = self.template.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
         let path = self.template.path.write(values, text);
@@ -240,6 +353,14 @@ impl Request {
             protocol: "",
         };
         let mut end = write_request_fields(out, &fields).expect(ROOM);
+        // Without memory, where it is not asked for.
+        let path = if self.check.wanted.is_some() { text[..path].to_vec() } else { Vec::new() };
+        if values.has_cookies() && !self.template.has_field("cookie") {
+            let length = values.write_cookies(&path, text);
+            if length > 0 {
+                end += write_field(&mut out[end..], "cookie", &text[..length]).expect(ROOM);
+            }
+        }
         for (name, (_, value)) in self.names.iter().zip(&self.template.headers) {
             let length = value.write(values, text);
             if !name.is_empty() {
@@ -247,12 +368,14 @@ impl Request {
                 end += write_field(&mut out[end..], name, value).expect(ROOM);
             }
         }
-        end
+        (end, path)
     }
 
     /// Bytes that it may take.
     pub(crate) fn max_len(&self, destination: usize) -> usize {
-        self.template.max_len(self.hosts[destination].len())
+        // A jar has the lengths of what is in it, which are more than what separates cookies.
+        let cookies = if self.cookies { LONGEST_JAR + COOKIE_ROOM } else { 0 };
+        self.template.max_len(self.hosts[destination].len()) + cookies
     }
 
     /// Writes one for the connection at `index`; returns its length, and the expected length of its response.
@@ -307,7 +430,7 @@ pub(crate) fn http2_name(name: &str) -> String {
 /// A message, and what is awaited upon it.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
-    text: Text,
+    body: Body,
     /// All of it, where it is always the same.
     pub(crate) fixed: Option<&'static [u8]>,
     pub(crate) check: Check,
@@ -315,14 +438,19 @@ pub(crate) struct Message {
 
 impl Message {
     /// The constant part is kept for the life of the process, as required for sending without a copy.
-    pub(crate) fn new(text: &Text, check: Check) -> Message {
-        let fixed = text.fixed_text().map(|text| &*text.as_bytes().to_vec().leak());
-        Message { text: text.clone(), fixed, check }
+    pub(crate) fn new(body: &Body, check: Check) -> Message {
+        let fixed = body.fixed().map(|bytes| &*bytes.to_vec().leak());
+        Message { body: body.clone(), fixed, check }
+    }
+
+    /// Whether it goes out as a binary message.
+    pub(crate) fn is_binary(&self) -> bool {
+        self.body.is_binary()
     }
 
     /// A control ping: there is nothing to send but a number.
     pub(crate) fn is_ping(&self) -> bool {
-        self.text.is_empty()
+        self.fixed.is_some_and(<[u8]>::is_empty)
     }
 
     /// One for the connection at `index`: its text, its number, for [`ValueSource::again`], and the expected length of its reply.

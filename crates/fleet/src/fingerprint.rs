@@ -13,7 +13,7 @@ pub(crate) fn fingerprint(key: &[u8], made_from: &impl Serialize, plan: &Plan) -
     mac.update(&serde_json::to_vec(made_from).expect("flags are data"));
     let rows = Rows::of(plan, &plan.parts(|_| 1));
     let columns = rows.columns().flat_map(|(column, values)| values.chain([column]));
-    for text in columns.chain(rows.files().flat_map(|(file, text)| [file, text])) {
+    for text in columns.chain(rows.files().chain(rows.env()).flat_map(|(name, text)| [name, text])) {
         mac.update(&(text.len() as u64).to_le_bytes());
         mac.update(text.as_bytes());
     }

@@ -39,7 +39,10 @@ pub(crate) fn request_rate(population: &Population) -> Option<Rate> {
 /// The shortest time that a connection does nothing after it.
 fn least_idle(act: &Act) -> Nanos {
     match act {
-        Act::Request { think, .. } | Act::Send { think, .. } | Act::Expect { think, .. } => think.min,
+        Act::Request { think, .. }
+        | Act::Upgrade { think, .. }
+        | Act::Send { think, .. }
+        | Act::Expect { think, .. } => think.min,
         Act::Wait(time) => time.min,
         Act::Close => Nanos::ZERO,
     }

@@ -1,15 +1,20 @@
 //! The content of a request, and the message of a call of gRPC.
 
 use crate::Text;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use std::fmt;
 
-/// The content of a request.
+/// The content of a request, or a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Body {
     /// As written, with variables.
     Text(Text),
-    /// What a file contains.
+    /// What a file contains; a binary message.
     File(Content),
+    /// A binary message that was written as hex digits.
+    Hex(Vec<u8>),
+    /// A binary message that was written as base64.
+    Base64(Vec<u8>),
 }
 
 /// A file that is sent, or that says what is.
@@ -57,7 +62,7 @@ impl Body {
     pub(crate) fn numbers(&self) -> usize {
         match self {
             Body::Text(text) => text.numbers(),
-            Body::File(_) => 0,
+            Body::File(_) | Body::Hex(_) | Body::Base64(_) => 0,
         }
     }
 
@@ -65,15 +70,30 @@ impl Body {
     pub(crate) fn is_fixed(&self) -> bool {
         match self {
             Body::Text(text) => text.fixed_text().is_some(),
-            Body::File(_) => true,
+            Body::File(_) | Body::Hex(_) | Body::Base64(_) => true,
         }
     }
 
     /// Octets of the longest that it can give.
-    pub(crate) fn max_len(&self) -> usize {
+    pub fn max_len(&self) -> usize {
         match self {
             Body::Text(text) => text.max_len(),
             Body::File(content) => content.bytes.len(),
+            Body::Hex(bytes) | Body::Base64(bytes) => bytes.len(),
+        }
+    }
+
+    /// Whether it is a binary message.
+    pub fn is_binary(&self) -> bool {
+        !matches!(self, Body::Text(_))
+    }
+
+    /// Its octets, where they are always the same.
+    pub fn fixed(&self) -> Option<&[u8]> {
+        match self {
+            Body::Text(text) => text.fixed_text().map(str::as_bytes),
+            Body::File(content) => Some(&content.bytes),
+            Body::Hex(bytes) | Body::Base64(bytes) => Some(bytes),
         }
     }
 
@@ -81,12 +101,32 @@ impl Body {
     pub fn write(&self, values: &mut crate::Values, out: &mut [u8]) -> usize {
         match self {
             Body::Text(text) => text.write(values, out),
-            Body::File(content) => {
-                out[..content.bytes.len()].copy_from_slice(&content.bytes);
-                content.bytes.len()
+            Body::File(Content { bytes, .. }) | Body::Hex(bytes) | Body::Base64(bytes) => {
+                out[..bytes.len()].copy_from_slice(bytes);
+                bytes.len()
             }
         }
     }
+}
+
+/// Digits in pairs, with blanks between them or without.
+pub(crate) fn from_hex(text: &str) -> Result<Vec<u8>, String> {
+    let digits: Option<Vec<u8>> = text
+        .chars()
+        .filter(|c| !c.is_whitespace())
+        .map(|c| c.to_digit(16).map(|digit| digit as u8))
+        .collect();
+    match digits {
+        Some(digits) if digits.len() % 2 == 0 => {
+            Ok(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+        }
+        _ => Err(format!("not pairs of hex digits; use 00ff: {text:?}")),
+    }
+}
+
+/// RFC 4648 section 4, with its padding.
+pub(crate) fn from_base64(text: &str) -> Result<Vec<u8>, String> {
+    STANDARD.decode(text).map_err(|_| format!("not base64; use AP8=: {text:?}"))
 }
 
 /// The text as one writes it, or the name of the file.
@@ -95,6 +135,8 @@ impl fmt::Display for Body {
         match self {
             Body::Text(text) => text.fmt(f),
             Body::File(content) => f.write_str(&content.file),
+            Body::Hex(bytes) => bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
+            Body::Base64(bytes) => f.write_str(&STANDARD.encode(bytes)),
         }
     }
 }

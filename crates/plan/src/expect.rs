@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{MAX_NUMBERS, Scheme};
+use crate::{Capture, MAX_NUMBERS, Scheme};
 use units::{Count, Status};
 
 /// What a response is checked for, in addition to complete framing; all of it must hold.
@@ -18,6 +18,11 @@ pub struct Expectation {
     pub body: Option<String>,
     /// WebSocket, TCP: the very message that was sent.
     pub echo: bool,
+    /// Values in the content, which is JSON, each by its pointer (RFC 6901): a text without its quotes, or a number, `true`, `false`
+    /// or `null` as it is written.
+    pub json: Vec<(String, String)>,
+    /// What is kept of it, and must be there.
+    pub captures: Vec<Capture>,
 }
 
 /// The expected length of a response's content. Prints as one writes it.

@@ -187,6 +187,8 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
             requests,
             timeout,
             reconnect,
+            cookies: false,
+            variables: Vec::new(),
             activity,
         }
     });

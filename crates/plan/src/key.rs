@@ -1,6 +1,6 @@
 //! What a key of a scenario file is: the reader, the JSON schema and the reference come from tables of these.
 
-use Kind::{Number, Pairs, Text, Truth};
+use Kind::{Number, Pairs, Text, Truth, Values};
 
 /// A table of the file, and its keys.
 #[derive(Debug)]
@@ -45,6 +45,8 @@ pub(crate) enum Kind {
     Texts,
     /// A table whose keys are the user's, of texts and whole numbers.
     Pairs,
+    /// The same, of `true` and `false` too.
+    Values,
     /// A text in short form, or a table.
     TextOrTable(&'static Table),
     /// An array of tables: `[[name]]`.
@@ -85,6 +87,13 @@ pub(crate) static ANSWER: Table = Table {
             "http: header fields, each with a text that its value must contain",
         ),
         key("body", Text, "\"welcome\"", "a text that the content must contain"),
+        key(
+            "json",
+            Values,
+            "{ \"/ok\" = true }",
+            "values in the content, which is JSON, each by its pointer (RFC 6901): a text, a whole number, true or \
+            false",
+        ),
         key("echo", Truth, "true", "ws, tcp: exactly the message that was sent"),
     ],
 };

@@ -3,8 +3,10 @@
 
 mod addresses;
 mod body;
+mod capture;
 mod connect_to;
 mod csv;
+mod env;
 mod expect;
 pub mod flag;
 mod flags;
@@ -17,6 +19,7 @@ mod nearest;
 mod observe;
 mod outputs;
 mod part;
+mod phases;
 mod plan;
 mod population;
 mod ports;
@@ -41,6 +44,7 @@ mod tolerance;
 
 pub use addresses::{SourcePool, Tuple, Tuples};
 pub use body::{Body, Call, Content, Grpc, LONGEST_BODY};
+pub use capture::{Capture, Captured, From, LONGEST_JAR, LONGEST_VALUE, compile};
 pub use csv::{Column, Csv, Source, TableHead};
 pub use expect::{Expectation, ExpectedLength};
 pub use flag::Flag;
@@ -65,7 +69,7 @@ pub use slice::{Slice, Turn};
 pub use sources::{Network, Sources};
 pub use stage::{Hold, Ramp, Stage};
 pub use target::Target;
-pub use text::{MAX_NUMBERS, Segment, Text, Values};
+pub use text::{Cookies, MAX_NUMBERS, Segment, Text, Values, Variable};
 pub use threshold::{Comparison, Figure, Threshold};
 pub use tls::{Pem, Tls, TlsVersions};
 pub use tolerance::Tolerance;

@@ -7,7 +7,7 @@ use std::{
 
 use units::{Nanos, ParseError};
 
-use crate::{Body, Call, Csv, Hold, Observe, Population, Probe, Share, Sources, Stage, Threshold};
+use crate::{Call, Csv, Hold, Observe, Population, Probe, Share, Sources, Stage, Threshold};
 
 /// What happens in one run, with all defaults filled in. Prints as a scenario file that reads the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,13 +57,13 @@ impl Plan {
     /// What its requests send that stands in files, one request after the other: for a machine that has no files.
     pub fn sent(&mut self) -> Vec<Call> {
         let mut sent = Vec::new();
-        for request in self.all_populations_mut().flat_map(Population::requests) {
-            match (&request.call, &request.body) {
+        for sending in self.all_populations_mut().flat_map(Population::sent) {
+            match sending {
                 (Some(call), _) => sent.push(call.clone()),
-                (None, Some(Body::File(content))) => {
+                (None, Some(content)) => {
                     sent.push(Call { is_streaming: false, message: content.bytes.clone() });
                 }
-                _ => {}
+                (None, None) => {}
             }
         }
         sent
@@ -75,15 +75,13 @@ impl Plan {
     /// That is of another plan.
     pub fn with_sent(mut self, sent: &[Call]) -> Result<Plan, String> {
         let mut sent = sent.iter();
-        for request in self.all_populations_mut().flat_map(Population::requests) {
-            if !matches!((&request.call, &request.body), (Some(_), _) | (None, Some(Body::File(_)))) {
-                continue;
-            }
+        for sending in self.all_populations_mut().flat_map(Population::sent) {
             let next = sent.next().ok_or("the coordinator did not send all messages")?;
-            match (&mut request.call, &mut request.body) {
+            match sending {
                 (Some(call), _) => call.clone_from(next),
-                (None, Some(Body::File(content))) => content.bytes.clone_from(&next.message),
-                _ => unreachable!("the others have been left out"),
+                (_, content) => {
+                    content.into_iter().for_each(|content| content.bytes.clone_from(&next.message));
+                }
             }
         }
         match sent.next() {

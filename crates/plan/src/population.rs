@@ -2,7 +2,9 @@
 
 use units::{Nanos, Spans};
 
-use crate::{Body, Content, Expectation, Grpc, Load, Request, Target, Text, Tls, text::Place};
+use crate::{
+    Body, Call, Content, Expectation, Grpc, Load, Request, Target, Text, Tls, Variable, text::Place,
+};
 
 /// Connections that do the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,10 @@ pub struct Population {
     pub timeout: Nanos,
     /// When to dial a connection again.
     pub reconnect: Reconnect,
+    /// Each connection keeps the cookies of its responses, and sends them.
+    pub cookies: bool,
+    /// The variables that its steps capture.
+    pub variables: Vec<String>,
     /// What each connection does.
     pub activity: Activity,
 }
@@ -72,6 +78,8 @@ pub struct Step {
     pub name: String,
     /// What it does.
     pub act: Act,
+    /// Of steps with a weight that follow each other, one is done each time; more likely the greater its weight.
+    pub weight: Option<u32>,
 }
 
 /// What a step does.
@@ -84,10 +92,19 @@ pub enum Act {
         /// Think time after it.
         think: Think,
     },
+    /// WebSocket: what opens it, after requests on the same connection.
+    Upgrade {
+        /// The path.
+        path: Text,
+        /// Fields of the request, besides those of any upgrade.
+        headers: Vec<(String, Text)>,
+        /// Think time after it.
+        think: Think,
+    },
     /// WebSocket, TCP: a message, and the reply that is expected, if any.
     Send {
         /// What goes out.
-        text: Text,
+        message: Body,
         /// What must come back.
         expected: Option<Expectation>,
         /// Think time after it.
@@ -130,23 +147,39 @@ pub enum Reconnect {
 impl Activity {
     /// One request, again and again.
     pub(crate) fn again(request: Request, think: Think) -> Activity {
-        let step = Step { name: "get".to_owned(), act: Act::Request { request, think } };
+        let step = Step::new("get", Act::Request { request, think });
         Activity::Steps { steps: vec![step], then: Then::Again(0) }
     }
 }
 
+impl Step {
+    /// One without a weight.
+    pub(crate) fn new(name: &str, act: Act) -> Step {
+        Step { name: name.to_owned(), act, weight: None }
+    }
+}
+
 impl Act {
-    fn texts(&mut self) -> Vec<(&mut Text, Place)> {
+    pub(crate) fn texts(&mut self) -> Vec<(&mut Text, Place)> {
         match self {
             Act::Request { request, .. } => request.texts(),
-            Act::Send { text, .. } => vec![(text, Place::Content)],
+            Act::Upgrade { path, headers, .. } => {
+                let fields = headers.iter_mut().map(|(_, value)| (value, Place::Field));
+                [(path, Place::Path)].into_iter().chain(fields).collect()
+            }
+            Act::Send { message: Body::Text(text), .. } => vec![(text, Place::Content)],
+            Act::Send { .. } => Vec::new(),
             Act::Expect { .. } | Act::Wait(_) | Act::Close => Vec::new(),
         }
     }
 
     /// Leaves out the idle time after it.
     pub(crate) fn take_think(&mut self) {
-        if let Act::Request { think, .. } | Act::Send { think, .. } | Act::Expect { think, .. } = self {
+        if let Act::Request { think, .. }
+        | Act::Upgrade { think, .. }
+        | Act::Send { think, .. }
+        | Act::Expect { think, .. } = self
+        {
             *think = Think::default();
         }
     }
@@ -168,7 +201,9 @@ impl Act {
     /// Whether a response is awaited, and the maximum think time after it.
     fn awaits_and_idles(&self) -> (bool, Nanos) {
         match self {
-            Act::Request { think, .. } | Act::Expect { think, .. } => (true, think.max),
+            Act::Request { think, .. } | Act::Upgrade { think, .. } | Act::Expect { think, .. } => {
+                (true, think.max)
+            }
             Act::Send { expected, think, .. } => (expected.is_some(), think.max),
             Act::Wait(time) => (false, time.max),
             Act::Close => (false, Nanos::ZERO),
@@ -206,6 +241,23 @@ impl Population {
         })
     }
 
+    /// Each environment variable in its texts, which have the place where it is used.
+    pub fn env(&mut self) -> impl Iterator<Item = &mut Variable> {
+        self.texts().into_iter().flat_map(|(text, _)| text.env_mut())
+    }
+
+    /// What each request and each message sends that is not in the text of the plan: the call that it is, and its file.
+    pub(crate) fn sent(&mut self) -> Vec<(Option<&mut Call>, Option<&mut Content>)> {
+        let Activity::Steps { steps, .. } = &mut self.activity else { return Vec::new() };
+        let sent = steps.iter_mut().filter_map(|step| match &mut step.act {
+            Act::Request { request: Request { call: Some(call), .. }, .. } => Some((Some(call), None)),
+            Act::Request { request: Request { body: Some(Body::File(content)), .. }, .. }
+            | Act::Send { message: Body::File(content), .. } => Some((None, Some(content))),
+            _ => None,
+        });
+        sent.collect()
+    }
+
     /// Each file that says what is sent, with the flag that names it.
     pub fn contents(&mut self) -> Vec<(&'static str, &mut Content)> {
         let Population { grpc, activity, .. } = self;
@@ -216,6 +268,7 @@ impl Population {
                 Act::Request { request: Request { body: Some(Body::File(content)), .. }, .. } => {
                     Some(("--body-file", content))
                 }
+                Act::Send { message: Body::File(content), .. } => Some(("send-file", content)),
                 _ => None,
             }));
         }
@@ -255,7 +308,9 @@ impl Population {
     pub(crate) fn operations(&self) -> usize {
         match &self.activity {
             Activity::Steps { steps, .. } => {
-                steps.iter().map(|step| step.act.operations()).sum::<usize>() + 1
+                // Of one with a weight: the choice, and what leads on from it.
+                let of = |step: &Step| step.act.operations() + if step.weight.is_some() { 2 } else { 0 };
+                steps.iter().map(of).sum::<usize>() + 1
             }
             Activity::Idle | Activity::Ping { .. } => 1,
         }
@@ -284,8 +339,7 @@ impl Population {
     /// are up to a millisecond late.
     fn longest_stay(&self) -> Nanos {
         let Activity::Steps { steps, then } = &self.activity else { return Nanos::NEVER };
-        let awaits_and_idles: Vec<(bool, Nanos)> =
-            steps.iter().map(|step| step.act.awaits_and_idles()).collect();
+        let awaits_and_idles = longest_of_each(steps);
         let awaited = awaits_and_idles.iter().filter(|(awaits, _)| *awaits).count() as u64;
         let idle = |awaits_and_idles: &[(bool, Nanos)]| {
             awaits_and_idles.iter().map(|(_, idle)| idle.0).fold(0, u64::saturating_add)
@@ -308,4 +362,19 @@ impl Population {
         let waits = (self.timeout.0 + Nanos::from_millis(1).0).saturating_mul(awaited.saturating_add(1));
         Nanos(waits.saturating_add(idles))
     }
+}
+
+/// Whether each step awaits a response, and its maximum think time; of steps of which one is chosen, the most of any.
+fn longest_of_each(steps: &[Step]) -> Vec<(bool, Nanos)> {
+    let mut all: Vec<(bool, Nanos)> = Vec::new();
+    let mut is_choice = false;
+    for step in steps {
+        let (awaits, idle) = step.act.awaits_and_idles();
+        match all.last_mut() {
+            Some(last) if is_choice && step.weight.is_some() => *last = (last.0 || awaits, last.1.max(idle)),
+            _ => all.push((awaits, idle)),
+        }
+        is_choice = step.weight.is_some();
+    }
+    all
 }

@@ -1,8 +1,8 @@
 //! A plan as a scenario file that reads the same: every default written out.
 
 use crate::{
-    Act, Activity, Body, Expectation, Hold, IoChoice, LoadKeys, Plan, Population, Ramp, Reconnect, Sources,
-    Stage, Step, Then, Think, flags::DEFAULT_MAX_LAG,
+    Act, Activity, Body, Capture, Expectation, Hold, IoChoice, LoadKeys, Plan, Population, Ramp, Reconnect,
+    Sources, Stage, Step, Text, Then, Think, flags::DEFAULT_MAX_LAG,
 };
 use std::fmt::{self, Display, Formatter, Result};
 use units::{Nanos, Status};
@@ -123,6 +123,9 @@ impl Display for Population {
                 writeln!(f, "streams = {streams}")?;
             }
         }
+        if self.cookies {
+            writeln!(f, "cookies = true")?;
+        }
         match &self.activity {
             Activity::Idle => Ok(()),
             Activity::Ping { every, .. } if sends_pings => writeln!(f, "ping = \"{every}\""),
@@ -142,32 +145,64 @@ impl Display for Population {
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         writeln!(f, "\n[[population.step]]\nname = {}", Quoted(&self.name))?;
+        self.weight.iter().try_for_each(|weight| writeln!(f, "weight = {weight}"))?;
         match &self.act {
             Act::Request { request, think } => {
                 writeln!(f, "request = {}", Quoted(format_args!("{} {}", request.method, request.path)))?;
-                if !request.headers.is_empty() {
-                    writeln!(f, "headers = {}", braced(&request.headers))?;
-                }
+                fields(f, &request.headers)?;
                 if let Some(body) = &request.body {
                     let key = if matches!(body, Body::File(_)) { "body-file" } else { "body" };
                     writeln!(f, "{key} = {}", Quoted(body))?;
                 }
-                writeln!(f, "expect = {}", table(&request.expect))?;
+                if request.redirects > 0 {
+                    writeln!(f, "redirects = {}", request.redirects)?;
+                }
+                expects(f, &request.expect)?;
                 thinks(f, think)
             }
-            Act::Send { text, expected, think } => {
-                writeln!(f, "send = {}", Quoted(text))?;
-                expected.iter().try_for_each(|expected| writeln!(f, "expect = {}", table(expected)))?;
+            Act::Upgrade { path, headers, think } => {
+                writeln!(f, "upgrade = {}", Quoted(path))?;
+                fields(f, headers)?;
+                thinks(f, think)
+            }
+            Act::Send { message, expected, think } => {
+                let key = match message {
+                    Body::Text(_) => "send",
+                    Body::File(_) => "send-file",
+                    Body::Hex(_) => "send-hex",
+                    Body::Base64(_) => "send-base64",
+                };
+                writeln!(f, "{key} = {}", Quoted(message))?;
+                expected.iter().try_for_each(|expected| expects(f, expected))?;
                 thinks(f, think)
             }
             Act::Expect { expected, think } => {
-                writeln!(f, "expect = {}", table(expected))?;
+                expects(f, expected)?;
                 thinks(f, think)
             }
             Act::Wait(time) => writeln!(f, "wait = \"{time}\""),
             Act::Close => writeln!(f, "close = true"),
         }
     }
+}
+
+/// Header fields, if any.
+fn fields(f: &mut Formatter<'_>, headers: &[(String, Text)]) -> Result {
+    if headers.is_empty() { Ok(()) } else { writeln!(f, "headers = {}", braced(headers)) }
+}
+
+/// What is expected, and what is kept of it.
+fn expects(f: &mut Formatter<'_>, expected: &Expectation) -> Result {
+    writeln!(f, "expect = {}", table(expected))?;
+    let captures: Vec<String> = expected
+        .captures
+        .iter()
+        .map(|Capture { name, from, .. }| {
+            let (key, text) = from.written();
+            format!("{name} = {{ {key} = {} }}", Quoted(text))
+        })
+        .collect();
+    if captures.is_empty() { Ok(()) } else { writeln!(f, "capture = {{ {} }}", captures.join(", ")) }
 }
 
 /// The think time, if any: with a rate not even `think = 0` is accepted.
@@ -187,6 +222,9 @@ fn table(expected: &Expectation) -> impl fmt::Display {
         keys.push(format!("headers = {}", braced(&expected.headers)));
     }
     keys.extend(expected.body.iter().map(|body| format!("body = {}", Quoted(body))));
+    if !expected.json.is_empty() {
+        keys.push(format!("json = {}", braced(&expected.json)));
+    }
     keys.extend(expected.echo.then(|| "echo = true".to_owned()));
     format!("{{ {} }}", keys.join(", "))
 }

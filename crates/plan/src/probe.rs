@@ -2,7 +2,7 @@
 
 use units::{Nanos, Rate};
 
-use crate::{Activity, Load, Population, Reconnect, Target, Then};
+use crate::{Act, Activity, Load, Population, Reconnect, Target, Then};
 
 /// Requests on a schedule of their own, every other one on a fresh connection, the rest on a few that are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ impl Probe {
             requests: None,
             timeout: like.timeout,
             reconnect: Reconnect::OnDemand { idle },
+            cookies: false,
+            variables: Vec::new(),
             activity: activity.clone(),
         };
         let fresh = population("probe-fresh", most.div_ceil(2), 0);
@@ -67,7 +69,15 @@ impl Probe {
 fn first_of(activity: Activity) -> Activity {
     let Activity::Steps { mut steps, .. } = activity else { return activity };
     steps.truncate(1);
-    steps.iter_mut().for_each(|step| step.act.take_think());
+    for step in &mut steps {
+        step.act.take_think();
+        step.weight = None;
+        if let Act::Request { request, .. } = &mut step.act {
+            // Its connections have no values and no cookies.
+            request.expect.captures.clear();
+            request.redirects = 0;
+        }
+    }
     Activity::Steps { steps, then: Then::Again(0) }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::text::{Place, copy, digits, write_decimal};
 use crate::{Body, Call, Expectation, Text, Values};
+use std::ops::Range;
 
 /// A request of HTTP/1.1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct Request {
     pub call: Option<Call>,
     /// The check of the response.
     pub expect: Expectation,
+    /// Redirects that are followed; 0: a redirect is the response.
+    pub redirects: u8,
 }
 
 /// Octets of the longest request: the largest that is sent in one piece.
@@ -26,6 +29,7 @@ pub(crate) const LONGEST_REQUEST: usize = 65_536;
 const VERSION: &str = " HTTP/1.1\r\n";
 const HOST: &str = "Host: ";
 const LENGTH: &str = "Content-Length: ";
+const COOKIE: &str = "Cookie: ";
 const END: &str = "\r\n";
 
 impl Request {
@@ -34,14 +38,15 @@ impl Request {
         let fields = self.headers.iter_mut().map(|(_, value)| (value, Place::Field));
         let body = self.body.iter_mut().filter_map(|body| match body {
             Body::Text(text) => Some((text, Place::Content)),
-            Body::File(_) => None,
+            Body::File(_) | Body::Hex(_) | Body::Base64(_) => None,
         });
         [(&mut self.path, Place::Path)].into_iter().chain(fields).chain(body).collect()
     }
 
     /// For a path, without further fields.
     pub(crate) fn get(path: Text, expect: Expectation) -> Request {
-        Request { method: "GET".to_owned(), path, headers: Vec::new(), body: None, call: None, expect }
+        let (headers, body, call, redirects) = (Vec::new(), None, None, 0);
+        Request { method: "GET".to_owned(), path, headers, body, call, expect, redirects }
     }
 
     /// Whether every request is the same.
@@ -68,7 +73,9 @@ impl Request {
         let mut put = |text: &str| end += copy(text, &mut out[end..]);
         put(&self.method);
         put(" ");
+        let path_at = end;
         end += self.path.write(values, &mut out[end..]);
+        let path_end = end;
         end += copy(VERSION, &mut out[end..]);
         if !self.has_host() {
             for text in [HOST, host, END] {
@@ -81,7 +88,22 @@ impl Request {
             end += value.write(values, &mut out[end..]);
             end += copy(END, &mut out[end..]);
         }
+        end += self.write_cookies(values, path_at..path_end, end, out);
         end + self.write_content(values, &mut out[end..])
+    }
+
+    /// Writes the connection's cookies at `end`; the path of the request is already there. A request with a Cookie field of its own
+    /// has no other.
+    fn write_cookies(&self, values: &Values, path: Range<usize>, end: usize, out: &mut [u8]) -> usize {
+        if !values.has_cookies() || self.has_field("cookie") {
+            return 0;
+        }
+        let (written, out) = out.split_at_mut(end);
+        let name = copy(COOKIE, out);
+        match values.write_cookies(&written[path], &mut out[name..]) {
+            0 => 0,
+            length => name + length + copy(END, &mut out[name + length..]),
+        }
     }
 
     /// The content with its length, and the empty line before it.
@@ -107,7 +129,12 @@ impl Request {
     }
 
     fn has_host(&self) -> bool {
-        self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host"))
+        self.has_field("host")
+    }
+
+    /// Whether it has a field of this name.
+    pub fn has_field(&self, name: &str) -> bool {
+        self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
     }
 
     fn expects_content(&self) -> bool {

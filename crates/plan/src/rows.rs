@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Column, Part, Pem, Plan, Role, Segment, Slice,
+    Column, Part, Pem, Plan, Role, Segment, Slice, Variable,
     part::greatest_common_divisor,
     text::{Place, Text},
 };
@@ -13,11 +13,12 @@ use crate::{
 const MOST_NUMBERS: u64 = 1 << 24;
 
 /// The values that parts of a plan use: of each column that occurs in what they do, the rows of their connections; then the files that
-/// secure these, each as one value. Their order depends on the plan and the parts only.
+/// secure these, each as one value; then the environment variables in their texts. Their order depends on the plan and the parts only.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     columns: Vec<(Arc<Column>, Vec<u32>)>,
     files: Vec<Pem>,
+    env: Vec<Variable>,
 }
 
 impl Rows {
@@ -25,6 +26,7 @@ impl Rows {
     pub fn of(plan: &Plan, parts: &[Part]) -> Rows {
         let mut columns: Vec<(Arc<Column>, Vec<u32>)> = Vec::new();
         let mut files: Vec<Pem> = Vec::new();
+        let mut env: Vec<Variable> = Vec::new();
         let mut plan = plan.clone();
         for part in parts {
             let own: Vec<Pem> = files_of(&mut plan, part.role);
@@ -33,6 +35,11 @@ impl Rows {
                     files.push(pem);
                 }
             });
+            for variable in plan.population_mut(part.role).env() {
+                if env.iter().all(|known| known.name != variable.name) {
+                    env.push(variable.clone());
+                }
+            }
             for column in columns_of(&mut plan, part.role) {
                 let known = columns.iter().position(|(known, _)| known.name() == column.name());
                 let nth = known.unwrap_or_else(|| {
@@ -46,12 +53,13 @@ impl Rows {
                 rows.dedup();
             }
         }
-        Rows { columns, files }
+        Rows { columns, files, env }
     }
 
     /// How many values.
     pub fn count(&self) -> u64 {
-        self.columns.iter().map(|(_, rows)| rows.len() as u64).sum::<u64>() + self.files.len() as u64
+        let in_columns = self.columns.iter().map(|(_, rows)| rows.len() as u64).sum::<u64>();
+        in_columns + self.files.len() as u64 + self.env.len() as u64
     }
 
     /// The columns by their names, each with its values, where the plan has them.
@@ -66,17 +74,25 @@ impl Rows {
         self.files.iter().map(|pem| (pem.file.as_str(), pem.text.as_str()))
     }
 
+    /// The environment variables by their names, each with its value, where the plan has it.
+    pub fn env(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.env
+            .iter()
+            .map(|variable| (variable.name.as_str(), variable.value.as_deref().unwrap_or_default()))
+    }
+
     /// The values from the `first` one on, where the plan has them.
     pub fn values_from(&self, first: u64) -> impl Iterator<Item = &str> {
         let mut skipped = usize::try_from(first).unwrap_or(usize::MAX);
         let in_columns: usize = self.columns.iter().map(|(_, rows)| rows.len()).sum();
-        let files = self.files().map(|(_, text)| text).skip(skipped.saturating_sub(in_columns));
+        let others = self.files().chain(self.env()).map(|(_, text)| text);
+        let others = others.skip(skipped.saturating_sub(in_columns));
         let rows = self.columns.iter().flat_map(move |(column, rows)| {
             let begin = skipped.min(rows.len());
             skipped -= begin;
             rows[begin..].iter().map(|row| column.value((*row).into()))
         });
-        rows.chain(files)
+        rows.chain(others)
     }
 
     /// The plan with these values, all of them in their order, instead of those that it has.
@@ -97,8 +113,13 @@ impl Rows {
             let own = values.by_ref().take(rows.len());
             filled.push(Arc::new(column.with_rows(rows, own)?));
         }
+        let texts: Vec<(String, String)> =
+            self.files.into_iter().map(|pem| pem.file).zip(values.by_ref()).collect();
+        let env: Vec<(String, String)> =
+            self.env.into_iter().map(|variable| variable.name).zip(values).collect();
         let mut plan = plan.clone();
-        for (text, place) in texts(&mut plan) {
+        plan.set_env(|name| env.iter().find(|(own, _)| own == name).map(|(_, value)| value.clone()))?;
+        for (text, place) in self::texts(&mut plan) {
             for segment in &mut text.segments {
                 if let Segment::Csv(column) = segment
                     && let Some(own) = filled.iter().find(|own| own.name() == column.name())
@@ -108,7 +129,6 @@ impl Rows {
             }
             text.check(place)?;
         }
-        let texts: Vec<(String, String)> = self.files.into_iter().map(|pem| pem.file).zip(values).collect();
         for population in plan.all_populations_mut() {
             for (_, pem) in population.tls.files() {
                 if let Some((_, text)) = texts.iter().find(|(file, _)| *file == pem.file) {
@@ -154,7 +174,7 @@ fn files_of(plan: &mut Plan, role: Role) -> Vec<Pem> {
     population.tls.files().filter(|_| is_secure).map(|(_, pem)| pem.clone()).collect()
 }
 
-fn texts(plan: &mut Plan) -> impl Iterator<Item = (&mut Text, Place)> {
+pub(crate) fn texts(plan: &mut Plan) -> impl Iterator<Item = (&mut Text, Place)> {
     let probes = plan.probe.iter_mut().flat_map(|probe| &mut probe.populations);
     plan.populations.iter_mut().chain(probes).flat_map(|population| population.texts())
 }
@@ -270,6 +290,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn variables_of_the_environment_follow_to_those_that_use_them() {
+        let text = "target = \"http://127.0.0.1:1/\"\n[[population]]\nname = \"a\"\n[[population.step]]\n\
+            request = \"/{env ONE}?{env TWO}\"\nbody = \"{env ONE}\"\n[[population]]\nname = \"b\"\n";
+        let resolve = |_: &str| unreachable!("the target is an address");
+        let around = Environment { cores: 1, seed: 1, resolve: &resolve };
+        let open = |_: &str| Err("no such file".to_owned());
+        let here = scenario::read("load.toml", text, &Flags::default(), &around, &open).unwrap();
+        let mut there = here.clone();
+        there.set_env(|name| Some(format!("value of {name}").replace(' ', "-"))).unwrap();
+        let parts = there.parts(|_| 1);
+        let sent: Vec<String> = Rows::of(&there, &parts[..1]).values_from(0).map(str::to_owned).collect();
+        assert_eq!(sent, ["value-of-ONE", "value-of-TWO"]);
+        let of_other: Vec<Part> =
+            parts.iter().copied().filter(|part| part.role == Role::Population(1)).collect();
+        assert_eq!(Rows::of(&there, &of_other).count(), 0, "only to those that use them");
+        assert_eq!(Rows::of(&here, &parts).fill(&here, sent).unwrap(), there);
+        let wrong = vec!["a b".to_owned(), String::new()];
+        let why = Rows::of(&here, &parts).fill(&here, wrong).unwrap_err();
+        assert_eq!(why, "{env ONE}: ' ' is not allowed in a path; use %20");
     }
 
     #[test]

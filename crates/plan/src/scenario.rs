@@ -3,6 +3,7 @@
 //! The keys are named like the flags, with the same meaning and units. `docs/reference/scenario.md` has them
 //! all; it comes, as the JSON schema does, from the table of keys that the reader uses.
 
+mod capture;
 mod check;
 mod document;
 mod expectation;

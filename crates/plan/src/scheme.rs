@@ -87,6 +87,14 @@ impl Scheme {
         }
     }
 
+    /// Whether its connections begin with HTTP/1.1, and may send requests before they are upgraded.
+    pub(crate) fn is_upgraded(self) -> bool {
+        match self {
+            Scheme::Ws => true,
+            Scheme::Http | Scheme::Tcp | Scheme::Grpc => false,
+        }
+    }
+
     /// Whether HTTP/2 can carry it.
     pub(crate) fn has_streams(self) -> bool {
         match self {

@@ -1,10 +1,11 @@
 //! A text with variables in it: `user={seq}&id={csv users.id}`.
 
+use crate::capture::{Captured, LONGEST_VALUE};
 use crate::csv::{Column, Csv};
 use crate::nearest::nearest;
 use std::fmt;
 use std::sync::Arc;
-use units::{Count, Random};
+use units::{Count, Nanos, Random};
 
 /// A text in segments, written for each request or message. Prints as it can be parsed again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,7 +32,37 @@ pub enum Segment {
     Choice(Vec<String>),
     /// `{csv NAME.COLUMN}`: the column's value in the row that the caller gives.
     Csv(Arc<Column>),
+    /// `{env NAME}`: the value of an environment variable, which is printed nowhere.
+    Env(Variable),
+    /// `{var NAME}`: what the connection has captured.
+    Var {
+        /// As written.
+        name: String,
+        /// Its place among the variables of the population; [`UNKNOWN`] until it is known.
+        nth: u16,
+        /// In a path, what a path must not have is percent-encoded.
+        encodes: bool,
+    },
 }
+
+/// An environment variable.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Its value, where it is known: here, or elsewhere.
+    pub value: Option<Arc<str>>,
+}
+
+/// Its value may be a secret.
+impl fmt::Debug for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Variable({})", self.name)
+    }
+}
+
+/// The place of a variable of which it is not known.
+pub(crate) const UNKNOWN: u16 = u16::MAX;
 
 /// What the variables of one request are filled from, and which numbers it drew.
 #[derive(Debug)]
@@ -41,6 +72,15 @@ pub struct Values<'r> {
     row: u64,
     numbers: [u64; MAX_NUMBERS],
     drawn: usize,
+    captured: Option<(&'r Captured, usize)>,
+    cookies: Option<(&'r dyn Cookies, Nanos)>,
+}
+
+/// The cookies of a connection.
+pub trait Cookies: fmt::Debug {
+    /// Writes those for a path with its query that have not expired, as the value of a Cookie field, to the front of `out`; how many
+    /// octets, 0 where there are none.
+    fn write(&self, now: Nanos, path: &[u8], out: &mut [u8]) -> usize;
 }
 
 /// How many numbers of a request an expectation can name: `$1` to `$8`.
@@ -49,7 +89,27 @@ pub const MAX_NUMBERS: usize = 8;
 impl<'r> Values<'r> {
     /// `seq` is the value of `{seq}`, and `row` selects the row of each table, modulo its rows.
     pub fn new(random: &'r mut Random, seq: u64, row: u64) -> Values<'r> {
-        Values { random, seq, row, numbers: [0; MAX_NUMBERS], drawn: 0 }
+        Values { random, seq, row, numbers: [0; MAX_NUMBERS], drawn: 0, captured: None, cookies: None }
+    }
+
+    /// With what the connection has captured, of so many variables.
+    pub fn with_captured(self, captured: &'r Captured, variables: usize) -> Values<'r> {
+        Values { captured: Some((captured, variables)), ..self }
+    }
+
+    /// With the connection's cookies.
+    pub fn with_cookies(self, cookies: &'r dyn Cookies, now: Nanos) -> Values<'r> {
+        Values { cookies: Some((cookies, now)), ..self }
+    }
+
+    /// Whether the connection keeps cookies.
+    pub fn has_cookies(&self) -> bool {
+        self.cookies.is_some()
+    }
+
+    /// Writes the connection's cookies for a path.
+    pub fn write_cookies(&self, path: &[u8], out: &mut [u8]) -> usize {
+        self.cookies.map_or(0, |(cookies, now)| cookies.write(now, path, out))
     }
 
     /// The numbers that `{rand}` drew so far, in the order in which they were written; the first
@@ -88,7 +148,11 @@ pub(crate) fn path(text: &str, tables: &[Csv]) -> Result<Text, String> {
     let text = text.split('#').next().unwrap_or(text);
     let slash = if text.starts_with('/') { "" } else { "/" };
     let path = Text::parse(&format!("{slash}{text}"), Place::Path, tables)?;
-    match path.max_len() {
+    // How long a captured value is depends on the server, and one of the environment is not known yet.
+    let is_open = |segment: &&Segment| {
+        matches!(segment, Segment::Var { .. } | Segment::Env(Variable { value: None, .. }))
+    };
+    match path.max_len() - path.segments.iter().filter(is_open).map(Segment::max_len).sum::<usize>() {
         0..=LONGEST_PATH => Ok(path),
         length => Err(format!("path and query may have at most {LONGEST_PATH} octets: {length}")),
     }
@@ -139,7 +203,7 @@ impl Text {
                 .find('}')
                 .ok_or_else(|| format!("unclosed brace; use {{rand 1 4096}}: {:?}", excerpt(rest)))?;
             read.push(&text[from..found]);
-            read.segments.push(variable(&rest[..=end], tables)?);
+            read.segments.push(variable(&rest[..=end], place, tables)?);
             (from, at) = (found + end + 1, found + end + 1);
         }
         read.push(&text[from..]);
@@ -166,7 +230,31 @@ impl Text {
                 // A row may be a secret.
                 allowed(value, place, "…").map_err(named)
             }),
-            Segment::Rand { .. } | Segment::Seq => Ok(()),
+            Segment::Env(Variable { name, value: Some(value) }) => {
+                allowed(value, place, "…").map_err(|why| format!("{{env {name}}}: {why}"))
+            }
+            Segment::Rand { .. } | Segment::Seq | Segment::Env(_) | Segment::Var { .. } => Ok(()),
+        })
+    }
+
+    /// Whether it has variables that only a scenario file has.
+    pub(crate) fn is_of_a_file(&self) -> bool {
+        self.segments.iter().any(|segment| matches!(segment, Segment::Env(_) | Segment::Var { .. }))
+    }
+
+    /// Its environment variables.
+    pub fn env_mut(&mut self) -> impl Iterator<Item = &mut Variable> {
+        self.segments.iter_mut().filter_map(|segment| match segment {
+            Segment::Env(variable) => Some(variable),
+            _ => None,
+        })
+    }
+
+    /// The captured variables in it, each with its place.
+    pub(crate) fn vars_mut(&mut self) -> impl Iterator<Item = (&str, &mut u16)> {
+        self.segments.iter_mut().filter_map(|segment| match segment {
+            Segment::Var { name, nth, .. } => Some((name.as_str(), nth)),
+            _ => None,
         })
     }
 
@@ -191,14 +279,7 @@ impl Text {
 
     /// Octets of the longest text that it can give.
     pub fn max_len(&self) -> usize {
-        let longest = |segment: &Segment| match segment {
-            Segment::Fixed(text) => text.len(),
-            Segment::Rand { high, .. } => digits(*high),
-            Segment::Seq => digits(u64::MAX),
-            Segment::Choice(words) => words.iter().map(String::len).max().unwrap_or(0),
-            Segment::Csv(column) => column.max_len(),
-        };
-        self.segments.iter().map(longest).sum()
+        self.segments.iter().map(Segment::max_len).sum()
     }
 
     /// Writes one text to the front of `out`, which must have room for [`Text::max_len`] octets, and returns
@@ -213,9 +294,29 @@ impl Text {
                 Segment::Seq => write_decimal(values.seq, out),
                 Segment::Choice(words) => copy(&words[values.random.below(words.len() as u64) as usize], out),
                 Segment::Csv(column) => copy(column.value(values.row), out),
+                Segment::Env(variable) => copy(variable.value.as_deref().unwrap_or_default(), out),
+                Segment::Var { nth, encodes, .. } => {
+                    let value = values.captured.map_or("", |(captured, all)| captured.value(*nth, all));
+                    if *encodes { write_encoded(value, out) } else { copy(value, out) }
+                }
             };
         }
         end
+    }
+}
+
+impl Segment {
+    /// Octets of the longest text that it can give.
+    fn max_len(&self) -> usize {
+        match self {
+            Segment::Fixed(text) => text.len(),
+            Segment::Rand { high, .. } => digits(*high),
+            Segment::Seq => digits(u64::MAX),
+            Segment::Choice(words) => words.iter().map(String::len).max().unwrap_or(0),
+            Segment::Csv(column) => column.max_len(),
+            Segment::Env(variable) => variable.value.as_ref().map_or(LONGEST_VALUE, |value| value.len()),
+            Segment::Var { encodes, .. } => LONGEST_VALUE * if *encodes { PERCENT } else { 1 },
+        }
     }
 }
 
@@ -223,6 +324,26 @@ impl Text {
 pub(crate) fn copy(text: &str, out: &mut [u8]) -> usize {
     out[..text.len()].copy_from_slice(text.as_bytes());
     text.len()
+}
+
+/// Octets of one that is percent-encoded.
+const PERCENT: usize = 3;
+
+/// Writes a value to the front of `out`, with what a path must not have percent-encoded.
+fn write_encoded(value: &str, out: &mut [u8]) -> usize {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    let mut end = 0;
+    for byte in value.bytes() {
+        if byte.is_ascii_graphic() && byte != b'#' {
+            out[end] = byte;
+            end += 1;
+        } else {
+            let (high, low) = (HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]);
+            out[end..end + PERCENT].copy_from_slice(&[b'%', high, low]);
+            end += PERCENT;
+        }
+    }
+    end
 }
 
 pub(crate) fn digits(number: u64) -> usize {
@@ -245,11 +366,17 @@ fn excerpt(text: &str) -> String {
 }
 
 /// The variables, as one writes them.
-const VARIABLES: [(&str, &str); 4] =
-    [("rand", "{rand 1 4096}"), ("seq", "{seq}"), ("choice", "{choice a b c}"), ("csv", "{csv users.id}")];
+const VARIABLES: [(&str, &str); 6] = [
+    ("rand", "{rand 1 4096}"),
+    ("seq", "{seq}"),
+    ("choice", "{choice a b c}"),
+    ("csv", "{csv users.id}"),
+    ("env", "{env TOKEN}"),
+    ("var", "{var token}"),
+];
 
 /// `{rand 1 4096}` and the others.
-fn variable(text: &str, tables: &[Csv]) -> Result<Segment, String> {
+fn variable(text: &str, place: Place, tables: &[Csv]) -> Result<Segment, String> {
     let words: Vec<&str> = text[1..text.len() - 1].split_whitespace().collect();
     match words[..] {
         ["seq"] => Ok(Segment::Seq),
@@ -265,19 +392,32 @@ fn variable(text: &str, tables: &[Csv]) -> Result<Segment, String> {
             }
         }
         ["csv", name] => column(text, name, tables),
+        ["env", name] => match is_env(name) {
+            true => Ok(Segment::Env(Variable { name: name.to_owned(), value: None })),
+            false => Err(format!("{name:?} is not the name of an environment variable; use {{env TOKEN}}")),
+        },
+        ["var", name] => {
+            Ok(Segment::Var { name: name.to_owned(), nth: UNKNOWN, encodes: place == Place::Path })
+        }
         [name, ..] => {
             let known = nearest(name, VARIABLES.iter().map(|(name, _)| *name));
             let like = VARIABLES.iter().find(|(name, _)| Some(*name) == known);
             Err(match like {
                 Some((_, fix)) => format!("unknown variable {text:?}; use {fix}"),
                 None => format!(
-                    "unknown variable {text:?}; use {{rand 1 4096}}, {{seq}}, {{choice a b c}} or {{csv \
-                    users.id}}"
+                    "unknown variable {text:?}; use {{rand 1 4096}}, {{seq}}, {{choice a b c}}, {{csv \
+                    users.id}}, {{env TOKEN}} or {{var token}}"
                 ),
             })
         }
         [] => Err(format!("unknown variable {text:?}; use {{rand 1 4096}}")),
     }
+}
+
+/// A name as shells take it (POSIX.1, XBD section 8.1).
+fn is_env(name: &str) -> bool {
+    let is_letter = |b: u8| b.is_ascii_alphabetic() || b == b'_';
+    name.bytes().next().is_some_and(is_letter) && name.bytes().all(|b| is_letter(b) || b.is_ascii_digit())
 }
 
 /// The column of `{csv NAME.COLUMN}`.
@@ -348,6 +488,8 @@ impl fmt::Display for Segment {
             Segment::Seq => f.write_str("{seq}"),
             Segment::Choice(words) => write!(f, "{{choice {}}}", words.join(" ")),
             Segment::Csv(column) => write!(f, "{{csv {}}}", column.name()),
+            Segment::Env(variable) => write!(f, "{{env {}}}", variable.name),
+            Segment::Var { name, .. } => write!(f, "{{var {name}}}"),
         }
     }
 }

@@ -85,6 +85,10 @@ words! {
         WrongHeader = "wrong-header",
         /// Without a text that was expected.
         WrongBody = "wrong-body",
+        /// A response without a value that was to be captured, or with one that cannot be used: the connection cannot go on.
+        MissingValue = "missing-value",
+        /// A response with a value to be captured, or cookies, longer than a connection keeps.
+        ValueTooLong = "value-too-long",
         /// Not what the protocol allows.
         BadAnswer = "bad-answer",
         /// It expects TLS and received plain text.

@@ -108,7 +108,7 @@ fn step<H: Serve, I: Io>(
     let Sessions { list, exchanges, scratch, .. } = sessions;
     let its = &mut list[session as usize];
     let stream = at.map(|at| &mut exchanges[at as usize].stream);
-    let context = Context { scratch, table: its.table.as_deref_mut(), second, expected: &[] };
+    let context = Context { scratch, table: its.table.as_deref_mut(), second, expected: &[], fields: None };
     let (n, event) = its.machine.handle_bytes(input, stream, context)?;
     let Some(event) = event else {
         return if n == 0 { Ok(None) } else { Ok(Some(n)) };

@@ -133,7 +133,8 @@ impl Client {
     fn step(&mut self, input: &[u8]) -> Option<usize> {
         let id = self.machine.reads(input);
         let mut known = self.streams.get_mut(&id);
-        let context = Context { scratch: &mut self.scratch, table: None, second: 0, expected: &[] };
+        let context =
+            Context { scratch: &mut self.scratch, table: None, second: 0, expected: &[], fields: None };
         let stream = known.as_mut().map(|(stream, _)| stream);
         let (n, event) = self.machine.handle_bytes(input, stream, context).unwrap();
         let came = known.map(|(_, came)| came);

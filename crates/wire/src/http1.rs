@@ -18,6 +18,7 @@ mod write;
 
 pub use client::{Client, Head};
 pub use event::Event;
+pub use head::each_field;
 pub use server::{Request, Server};
 pub use target::query;
 pub(crate) use write::begin_request;

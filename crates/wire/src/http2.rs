@@ -52,7 +52,7 @@ mod stream;
 mod write;
 
 pub use code::Code;
-pub use connection::{Connection, Context, Method, Scratch};
+pub use connection::{Connection, Context, Method, Scratch, TakesFields};
 pub use event::{Data, Event};
 pub use frame::{SETTINGS_ACK, write_goaway, write_ping, write_pong, write_reset, write_window_update};
 pub use head::{Grpc, Head, MAX_EXPECTED, Request, Trailers};

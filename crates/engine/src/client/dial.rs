@@ -52,7 +52,8 @@ impl Client {
 
     fn begin_dial(&mut self, k: Key, exchange: Exchange) {
         let Client { job, conns, source, .. } = self;
-        conns.begin(k.index, exchange, || job.protocol.session_of_dial(&mut source.random));
+        let at = conns[k.index].at;
+        conns.begin(k.index, exchange, || job.session_of_dial(at, &mut source.random));
     }
 
     fn dial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, from: std::net::SocketAddr) {
@@ -199,7 +200,7 @@ impl Client {
 
     pub(super) fn learn(&mut self, exchange: &Exchange, now: Nanos, ok: bool) {
         if exchange.first {
-            let is_dial = self.job.protocol.is_known_by_dial(exchange.has_request());
+            let is_dial = self.job.is_known_by_dial(exchange.has_request());
             self.pacer.learn(now.since(exchange.started), ok, is_dial, now);
         }
     }

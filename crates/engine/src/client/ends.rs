@@ -190,6 +190,8 @@ impl Client {
     pub(super) fn leave<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Conn { destination, at, .. } = *self.conn(k);
         self.finish(cx, k);
+        // What comes after a close that was ordered.
+        let at = at + u16::from(matches!(self.job.op(at), Op::Close));
         if !self.is_replaced() {
             return;
         }
@@ -221,8 +223,12 @@ impl Client {
     /// Closes an idle connection that has done what it came for, or is one too many.
     pub(super) fn finish<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Client { job, conns, source, tick, layer, .. } = self;
-        let session = conns.find_session(k.index);
-        job.protocol.close(session, &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source));
+        // What has not been upgraded has nothing to say.
+        if !job.is_over_http1(conns[k.index].at) {
+            let session = conns.find_session(k.index);
+            let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
+            job.protocol.close(session, out);
+        }
         self.close_layer(cx, k);
         self.end(cx, k, End::Finished);
     }

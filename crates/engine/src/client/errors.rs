@@ -1,7 +1,7 @@
 //! Samples of wrong responses: a few of each fault, for the whole run.
 
 use net::{Cx, Io, Key};
-use samples::{ErrorSample, ErrorSamples, Fault, Kind};
+use samples::{ErrorSample, ErrorSamples, Fault, Kind, Stage};
 use units::Nanos;
 
 use super::Client;
@@ -67,9 +67,10 @@ impl Client {
         from_start: bool,
     ) {
         self.tick.count_status(status);
-        let fault = Fault::target(self.conns[k.index].state().stage(), Kind::WrongStatus);
+        // Also after requests: it is the upgrade.
+        let fault = Fault::target(Stage::Handshake, Kind::WrongStatus);
         self.sample(k, fault, (cx.now(), Some(status)), input, from_start);
-        self.misread(cx, k, Kind::WrongStatus);
+        self.fail(cx, k, fault);
     }
 
     /// What came is no response: it is sampled.

@@ -51,6 +51,10 @@ impl Client {
                     used += n;
                     self.messages(cx, k, stream, came);
                 }
+                Ok(Progress::Opened(n)) if self.conn(k).state() == State::Busy => {
+                    used += n;
+                    self.upgraded(cx, k, stream);
+                }
                 Ok(Progress::Opened(n)) => {
                     used += n;
                     self.session_opened(cx, k);
@@ -104,14 +108,19 @@ impl Client {
     /// Reads on, up to the next thing that happens; also the stream that it is of.
     fn read<'a>(&mut self, k: Key, input: &'a [u8], now: Nanos) -> (u32, Result<Progress<'a>, Kind>) {
         let Client { job, conns, source, .. } = self;
-        conns.open_session(k.index, || job.protocol.session());
+        let at = conns[k.index].at;
+        conns.open_session(k.index, || job.session(at));
         let (stream, conn, session, exchange) = conns.reading(k.index);
         session.begin_read(now);
+        source.now = now;
+        let mut watch = source.take_watch(k.index);
         let asked = exchange.filter(|_| conn.state() == State::Busy).map(|exchange| {
             let awaited = job.awaited(exchange.at, exchange.nth, k.index, source);
             (exchange, awaited)
         });
-        (stream, session.handle_bytes(input, asked))
+        let read = session.read(input, asked, watch.as_deref_mut());
+        source.put_watch(k.index, watch);
+        (stream, read)
     }
 
     /// A response will not come, while the connection goes on.
@@ -140,6 +149,13 @@ impl Client {
         if self.conn(k).state() == State::Idle {
             self.conns.transition(k.index, State::Idle);
         }
+    }
+
+    /// The connection is a WebSocket, after requests.
+    fn upgraded<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
+        let started = self.conns.at(stream).started;
+        self.tick.handshake.record_seen(self.took(started, started, cx.now()));
+        self.response_complete(cx, k, stream);
     }
 
     fn session_opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {

@@ -90,6 +90,7 @@ impl Client {
         if self.pacer.comes_and_goes() {
             self.source.comes(k.index);
         }
+        self.source.captures.iter_mut().for_each(|captures| captures.comes(k.index));
         if let Some(calls) = self.job.calls {
             self.calls_left.resize(self.calls_left.len().max(at + 1), 0);
             self.calls_left[at] = calls;

@@ -9,7 +9,7 @@ use super::Client;
 use crate::{
     connections::State,
     exchange::{Exchange, PendingRequest},
-    op::Op,
+    op::{Op, chosen},
     out::Out,
     pacer::Next,
 };
@@ -50,6 +50,7 @@ impl Client {
     fn awaits(&self, k: Key, op: &Op) -> bool {
         self.conns[k.index].state() == State::Busy
             && (!op.may_overlap()
+                || self.job.op(self.conns.exchange(k.index).at).wanted().is_some()
                 || self.has_pings()
                 || self.job.calls.is_some()
                 || self.pacer.puts_off()
@@ -63,6 +64,10 @@ impl Client {
             let at = self.conn(k).at;
             match self.job.op(at) {
                 Op::Goto(to) => self.conns[k.index].at = *to,
+                Op::Choose(steps) => {
+                    let sum = steps.last().map_or(1, |(sum, _)| u64::from(*sum));
+                    self.conns[k.index].at = chosen(steps, self.source.random.below(sum));
+                }
                 op if self.awaits(k, op) => return,
                 op if self.quota.is_spent() && (op.sends() || op.awaits_response()) => {
                     return self.stay_idle(cx, k);
@@ -94,10 +99,7 @@ impl Client {
                     self.conn(k).at = at + 1;
                     sent = true;
                 }
-                Op::Close => {
-                    self.conn(k).at = at + 1;
-                    return self.leave(cx, k);
-                }
+                Op::Close => return self.leave(cx, k),
                 Op::Stay => return self.wake_at(cx, k, Nanos::NEVER),
                 _ => {
                     let has_begun = match self.pacer.next(due, cx.now()) {
@@ -134,7 +136,8 @@ impl Client {
         // Of several, the first that began has the timer: it is the first to be late.
         let is_first = self.conn(k).state() == State::Idle;
         let Client { job, conns, .. } = self;
-        let stream = conns.begin(k.index, Exchange::new(due, now), || job.protocol.session());
+        let at = conns[k.index].at;
+        let stream = conns.begin(k.index, Exchange::new(due, now), || job.session(at));
         self.request(cx, k, stream);
         let next = self.next_ping(k, due);
         // In closed loop the timer of an earlier request is left running: it checks when it fires.

@@ -1,7 +1,7 @@
 //! Handles incoming responses.
 
 use net::{Cx, Io, Key};
-use samples::{Fault, Stage};
+use samples::{Fault, Kind, Stage};
 use units::Nanos;
 
 use super::Client;
@@ -20,11 +20,18 @@ impl Client {
         self.lives.count(k);
         let destination = self.conn(k).destination;
         let Response { head, keeps_alive } = self.conns.session(k.index).response();
+        if keeps_alive && self.follow(cx, k, stream, head) {
+            return;
+        }
         let exchange = self.conns.end_exchange(k.index, stream);
         self.learn(&exchange, now, true);
-        self.measure(&exchange, head, destination, k.index, now);
+        let useless = self.measure(&exchange, head, destination, k.index, now);
         self.conn(k).received(now, head.and_then(|head| head.keep_alive_s));
         self.weigh(&exchange, head, keeps_alive);
+        if let Some(kind) = useless {
+            // It would only send wrong requests; `reconnect` says whether it is dialled again, for its first step.
+            return self.lost(cx, k, Fault::target(Stage::Hold, kind));
+        }
         if self.conn(k).state() == State::Busy {
             return if self.has_pings() { self.ping(cx, k, now) } else { self.go_on_beside(cx, k) };
         }
@@ -71,20 +78,36 @@ impl Client {
         self.conns.transition(k.index, State::Idle);
     }
 
-    fn measure(&mut self, exchange: &Exchange, head: Option<Head>, destination: u16, index: u32, now: Nanos) {
+    /// Counts a response. Returns what it lacks without which its connection cannot go on.
+    fn measure(
+        &mut self,
+        exchange: &Exchange,
+        head: Option<Head>,
+        destination: u16,
+        index: u32,
+        now: Nanos,
+    ) -> Option<Kind> {
         let Exchange { at, due, started, .. } = *exchange;
         let (at_load, is_now) = (self.full_load.has(due), self.full_load.is(now));
         let took = self.took(due, started, now);
         self.settle(exchange);
         let awaited = self.job.awaited(at, exchange.nth, index, &mut self.source);
         let wrong = awaited.wrong(exchange, head);
+        let taken = self.taken(at, index, wrong.is_none(), now);
+        let useless = match taken {
+            Some(Kind::MissingValue | Kind::ValueTooLong) => taken,
+            _ if self.job.captures_at(at) => wrong.or(taken).map(|_| Kind::MissingValue),
+            _ => None,
+        };
+        let wrong = wrong.or(taken.filter(|kind| kind.is_wrong_response()));
         if let Some(kind) = wrong {
             let fault = Fault::target(Stage::Exchange, kind);
             self.count_fault(destination, fault);
             self.errors.note(fault, head.map(|head| head.status));
         }
         if wrong.is_some() && self.job.only_right {
-            return self.censor(exchange, destination);
+            self.censor(exchange, destination);
+            return None;
         }
         let tick = &mut self.tick;
         tick.counts.answered += 1;
@@ -106,5 +129,6 @@ impl Client {
             tick.counts.answered_at_load += 1;
         }
         head.into_iter().for_each(|head| tick.count_status(head.status));
+        useless
     }
 }

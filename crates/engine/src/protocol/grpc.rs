@@ -8,7 +8,7 @@ use super::{
     Progress,
     http2::{self, Reply, State},
 };
-use crate::{check::Check, exchange::Exchange, request::Call};
+use crate::{check::Check, exchange::Exchange, request::Call, watch::Watch};
 
 /// What a call has that another request has not.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +47,7 @@ pub(super) fn data<'a>(
     place: usize,
     data: &Data<'_>,
     (exchange, check): (&mut Exchange, &Check),
+    mut watch: Option<&mut Watch>,
     used: usize,
 ) -> Progress<'a> {
     let it = &mut state.under_way[place];
@@ -64,9 +65,7 @@ pub(super) fn data<'a>(
             break;
         };
         exchange.content += piece.bytes.len() as u64;
-        if let Some(needle) = &check.body {
-            exchange.found = needle.scan(exchange.found, piece.bytes.iter().copied());
-        }
+        exchange.found = check.content(exchange.found, &mut watch, piece.bytes.iter().copied());
         came += u32::from(piece.ends);
     }
     exchange.nth = exchange.nth.saturating_add(came);

@@ -8,7 +8,7 @@ use wire::{
 };
 
 use super::{Awaited, Head, Progress, Response};
-use crate::{check::Check, exchange::Exchange, expects_tls, out::Out, request::Request};
+use crate::{check::Check, exchange::Exchange, expects_tls, out::Out, request::Request, watch::Watch};
 
 /// Of a request under way.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,7 @@ impl State {
 
     /// A request goes out; whether its method is HEAD.
     pub(super) fn order(&mut self, is_head: bool) {
+        self.status = 0;
         self.client.order(is_head);
     }
 
@@ -61,12 +62,14 @@ pub(super) fn send<I: Io>(
     let Out { to, source } = out;
     if let Some(bytes) = request.fixed(destination) {
         exchange.expected = request.check.expected(&[]);
+        source.watch(to.index(), &request.check, request.path_in(bytes));
         return to.send_static(bytes);
     }
     let index = to.index();
     to.send(request.max_len(destination), |out| {
         let (written, expected) = request.write(destination, index, source, out);
         exchange.expected = expected;
+        source.watch(index, &request.check, request.path_in(&out[..written]));
         written
     });
 }
@@ -75,9 +78,10 @@ pub(super) fn handle_bytes<'a>(
     state: &mut State,
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
+    watch: Option<&mut Watch>,
 ) -> Result<Progress<'a>, Kind> {
     let Some((exchange, Awaited::Response(check))) = awaiting else { return Err(Kind::BadAnswer) };
-    let read = read(state, exchange, input, check);
+    let read = read(state, exchange, input, check, watch);
     let is_tls = match state.status {
         0 => expects_tls::is_alert(input),
         status => expects_tls::is_page(status, input),
@@ -95,11 +99,13 @@ fn read<'a>(
     exchange: &mut Exchange,
     input: &'a [u8],
     check: &Check,
+    mut watch: Option<&mut Watch>,
 ) -> Result<Progress<'a>, Kind> {
     let mut used = 0;
     loop {
         let came = state.client.handle_bytes(&input[used..], &check.expected.headers);
         let (n, event) = came.map_err(|_| Kind::BadAnswer)?;
+        let begin = used;
         used += n;
         match event {
             None if n == 0 => return Ok(Progress::More(used)),
@@ -110,12 +116,15 @@ fn read<'a>(
                 state.keep_alive_s =
                     head.keep_alive_timeout_s.map_or(NOTHING_SAID, |s| s.min(most.into()) as u16);
                 exchange.differs = !head.has_expected;
+                if let (Some(wanted), Some(watch)) = (&check.wanted, &mut watch) {
+                    wire::http1::each_field(&input[begin..used], |name, value| {
+                        watch.field(wanted, name, value)
+                    });
+                }
             }
             Some(Event::Data(bytes)) => {
                 exchange.content += bytes.len() as u64;
-                if let Some(needle) = &check.body {
-                    exchange.found = needle.scan(exchange.found, bytes.iter().copied());
-                }
+                exchange.found = check.content(exchange.found, &mut watch, bytes.iter().copied());
             }
             Some(Event::End) => return Ok(Progress::Responded(used)),
             Some(Event::Interim(_)) | None => {}

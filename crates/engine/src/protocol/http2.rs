@@ -6,7 +6,8 @@ use net::Io;
 use samples::Kind;
 use units::Nanos;
 use wire::http2::{
-    self, CLIENT_PREFACE, Code, Connection, Context, Data, Event, Method, Role, SETTINGS_ACK, Scratch, Stream,
+    self, CLIENT_PREFACE, Code, Connection, Context, Data, Event, Method, Role, SETTINGS_ACK, Scratch,
+    Stream, TakesFields,
 };
 
 use super::{
@@ -19,6 +20,7 @@ use crate::{
     out::Out,
     pool::NOTHING,
     request::{Call, Request},
+    watch::{Wanted, Watch},
 };
 
 thread_local! {
@@ -286,6 +288,7 @@ pub(super) fn handle_bytes<'a>(
     state: &mut State,
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
+    watch: Option<&mut Watch>,
 ) -> Result<Progress<'a>, Kind> {
     if let Some(reply) = state.rare.as_mut().and_then(|rare| rare.queued.take()) {
         return Ok(Progress::Reply(0, super::Reply::Http2(reply)));
@@ -308,7 +311,7 @@ pub(super) fn handle_bytes<'a>(
         state.reads = exchange;
         return Ok(Progress::Turned(0));
     }
-    SCRATCH.with_borrow_mut(|scratch| read(state, input, place, awaiting, scratch))
+    SCRATCH.with_borrow_mut(|scratch| read(state, input, place, (awaiting, watch), scratch))
 }
 
 /// The server takes no new streams: those that it does not act on are given up, and the session ends when it has responded to
@@ -331,7 +334,7 @@ fn read<'a>(
     state: &mut State,
     input: &[u8],
     place: Option<usize>,
-    awaiting: Option<(&mut Exchange, Awaited)>,
+    (awaiting, mut watch): (Option<(&mut Exchange, Awaited)>, Option<&mut Watch>),
     scratch: &mut Scratch,
 ) -> Result<Progress<'a>, Kind> {
     let none = Check::default();
@@ -342,7 +345,11 @@ fn read<'a>(
     };
     let State { connection, under_way, .. } = state;
     let stream = place.map(|place| &mut under_way[place].stream);
-    let context = Context { scratch, table: None, second: SECOND.get(), expected: &check.expected.headers };
+    let mut fields =
+        check.wanted.as_ref().zip(watch.as_deref_mut()).map(|(wanted, watch)| Fields { wanted, watch });
+    let fields = fields.as_mut().map(|fields| fields as &mut dyn TakesFields);
+    let expected = &check.expected.headers[..];
+    let context = Context { scratch, table: None, second: SECOND.get(), expected, fields };
     let (n, event) = connection.handle_bytes(input, stream, context).map_err(|_| Kind::BadAnswer)?;
     let Some(event) = event else {
         return Ok(if n == 0 { Progress::More(0) } else { Progress::Turned(n) });
@@ -371,7 +378,7 @@ fn read<'a>(
             Ok(if head.ends { respond(state, place, n) } else { Progress::Began(n) })
         }
         (Event::Data(data), Some(place), Some(exchange)) => {
-            Ok(take(state, place, &data, (exchange, check), n))
+            Ok(take(state, place, &data, (exchange, check), watch, n))
         }
         (Event::Trailers(trailers), Some(place), Some(exchange)) if state.under_way[place].call.is_one() => {
             Ok(grpc::finish(state, place, trailers.grpc.status, exchange, n))
@@ -396,24 +403,40 @@ fn read<'a>(
     }
 }
 
+/// The fields of a head that are taken from it.
+#[derive(Debug)]
+struct Fields<'a> {
+    wanted: &'a Wanted,
+    watch: &'a mut Watch,
+}
+
+impl TakesFields for Fields<'_> {
+    fn wants(&self, name: &[u8]) -> bool {
+        Watch::wants(self.wanted, name)
+    }
+
+    fn take(&mut self, name: &[u8], value: &[u8]) {
+        self.watch.field(self.wanted, name, value);
+    }
+}
+
 /// A piece of a response's body.
 fn take<'a>(
     state: &mut State,
     place: usize,
     data: &Data<'_>,
     (exchange, check): (&mut Exchange, &Check),
+    mut watch: Option<&mut Watch>,
     used: usize,
 ) -> Progress<'a> {
     if let Some(updates) = credit(state, place) {
         state.queue(updates);
     }
     if state.under_way[place].call.is_one() {
-        return grpc::data(state, place, data, (exchange, check), used);
+        return grpc::data(state, place, data, (exchange, check), watch, used);
     }
     exchange.content += data.bytes.len() as u64;
-    if let Some(needle) = &check.body {
-        exchange.found = needle.scan(exchange.found, data.bytes.iter().copied());
-    }
+    exchange.found = check.content(exchange.found, &mut watch, data.bytes.iter().copied());
     if data.ends { respond(state, place, used) } else { Progress::Turned(used) }
 }
 

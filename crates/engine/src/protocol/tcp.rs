@@ -4,10 +4,13 @@ use net::Io;
 use samples::Kind;
 
 use super::{Awaited, Progress};
-use crate::{check::Check, exchange::Exchange, expects_tls, out::Out, request::Message};
+use crate::{check::Check, exchange::Exchange, expects_tls, out::Out, request::Message, watch::Watch};
 
 pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, out: &mut Out<'_, I>) {
     let Out { to, source } = out;
+    if exchange.is_some() {
+        source.watch(to.index(), &message.check, b"");
+    }
     let (text, nth, expected) = message.write(to.index(), source);
     exchange.into_iter().for_each(|exchange| (exchange.nth, exchange.expected) = (nth, expected));
     match message.fixed {
@@ -23,6 +26,7 @@ pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, ou
 pub(super) fn handle_bytes<'a>(
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
+    watch: Option<&mut Watch>,
 ) -> Result<Progress<'a>, Kind> {
     let Some((exchange, Awaited::Message(check, sent))) = awaiting else {
         return Ok(Progress::More(input.len()));
@@ -30,7 +34,7 @@ pub(super) fn handle_bytes<'a>(
     if expects_tls::is_alert(input) {
         return Err(Kind::TlsExpected);
     }
-    match read(exchange, input, check, sent) {
+    match read(exchange, input, (check, sent), watch) {
         // Without framing, surplus data cannot be distinguished from the next echo.
         Progress::Responded(n) if n < input.len() && check.expected.echo => Err(Kind::BadAnswer),
         progress => Ok(progress),
@@ -39,7 +43,12 @@ pub(super) fn handle_bytes<'a>(
 
 /// An echo is complete with as many bytes as were sent; any other reply as soon as it is as expected, or, without an
 /// expectation, with its first bytes.
-fn read<'a>(exchange: &mut Exchange, input: &'a [u8], check: &Check, sent: &[u8]) -> Progress<'a> {
+fn read<'a>(
+    exchange: &mut Exchange,
+    input: &'a [u8],
+    (check, sent): (&Check, &[u8]),
+    mut watch: Option<&mut Watch>,
+) -> Progress<'a> {
     let wanted = match (check.expected.echo, exchange.expected) {
         (true, _) => sent.len() as u64,
         (false, u64::MAX) => u64::MAX,
@@ -50,9 +59,7 @@ fn read<'a>(exchange: &mut Exchange, input: &'a [u8], check: &Check, sent: &[u8]
         let at = exchange.content as usize;
         exchange.differs |= sent[at..at + n] != input[..n];
     }
-    if let Some(needle) = &check.body {
-        exchange.found = needle.scan(exchange.found, input[..n].iter().copied());
-    }
+    exchange.found = check.content(exchange.found, &mut watch, input[..n].iter().copied());
     exchange.content += n as u64;
     let found = wanted == u64::MAX
         && n > 0

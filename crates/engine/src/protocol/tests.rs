@@ -1,5 +1,5 @@
 use super::*;
-use crate::request::Message;
+use crate::{check::Check, request::Message};
 use plan::{Environment, Flags, Text};
 use proptest::prelude::*;
 use units::{Nanos, Random};
@@ -217,7 +217,7 @@ fn faults_of_a_complete_response() {
 fn protocols_differ_in_these_properties() {
     let resolve = |_: &str| Err("nothing is looked up".to_owned());
     let around = Environment { cores: 1, seed: 1, resolve: &resolve };
-    let ping = Message::new(&Text::default(), Check::echo());
+    let ping = Message::new(&plan::Body::Text(Text::default()), Check::echo());
     assert!(ping.is_ping());
     // (target, server may speak, known by its dial alone, and with a request after it, may send again)
     for (url, expected) in [

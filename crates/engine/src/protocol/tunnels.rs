@@ -364,12 +364,16 @@ pub(super) fn send<I: Io>(
         }
         return write(connection, it, (Opcode::Ping, mask), &number.to_be_bytes(), to);
     }
+    if exchange.is_some() {
+        source.watch(to.index(), &message.check, b"");
+    }
     let (text, nth, expected) = message.write(to.index(), source);
     if let Some((index, exchange)) = exchange {
         exchange.await_message(it.frames.is_between_messages());
         (exchange.nth, exchange.expected, it.exchange) = (nth, expected, index);
     }
-    write(connection, it, (Opcode::Text, mask), text, to);
+    let opcode = if message.is_binary() { Opcode::Binary } else { Opcode::Text };
+    write(connection, it, (opcode, mask), text, to);
 }
 
 /// A message is awaited that nothing is sent for.

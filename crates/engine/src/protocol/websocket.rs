@@ -1,7 +1,7 @@
 //! WebSocket: the upgrade, messages and their echoes, and unsolicited messages.
 
 use net::Io;
-use plan::{Target, Text};
+use plan::{Act, Activity, Population, Text};
 use samples::Kind;
 use units::Random;
 use wire::websocket::{
@@ -15,6 +15,7 @@ use crate::{
     expects_tls,
     out::{Out, Writer},
     request::{Message, ValueSource},
+    watch::Watch,
 };
 
 /// Largest message accepted from a server. It is not stored, so this is no question of memory.
@@ -81,9 +82,14 @@ pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, ou
         exchange.into_iter().for_each(|exchange| exchange.expected = number);
         return send_frame(Opcode::Ping, mask, &number.to_be_bytes(), &mut out.to);
     }
-    let (text, nth, expected) = message.write(out.to.index(), out.source);
+    let index = out.to.index();
+    if exchange.is_some() {
+        out.source.watch(index, &message.check, b"");
+    }
+    let (text, nth, expected) = message.write(index, out.source);
     exchange.into_iter().for_each(|exchange| (exchange.nth, exchange.expected) = (nth, expected));
-    send_frame(Opcode::Text, mask, text, &mut out.to);
+    let opcode = if message.is_binary() { Opcode::Binary } else { Opcode::Text };
+    send_frame(opcode, mask, text, &mut out.to);
 }
 
 /// What a client sends without a request: pongs and closes.
@@ -136,9 +142,10 @@ pub(super) fn handle_bytes<'a>(
     state: &mut State,
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
+    watch: Option<&mut Watch>,
 ) -> Result<Progress<'a>, Kind> {
     match state {
-        State::Open(frames) => read(frames, input, awaiting),
+        State::Open(frames) => read(frames, input, awaiting, watch),
         State::Upgrading(..) if expects_tls::is_alert(input) => Err(Kind::TlsExpected),
         State::Upgrading(nonce, offered) => {
             let response = websocket::read_response(input, &key(*nonce), offered.0);
@@ -167,6 +174,7 @@ pub(super) fn read<'a>(
     frames: &mut Frames,
     input: &'a [u8],
     mut awaiting: Option<(&mut Exchange, Awaited)>,
+    mut watch: Option<&mut Watch>,
 ) -> Result<Progress<'a>, Kind> {
     let mut used = 0;
     loop {
@@ -185,7 +193,7 @@ pub(super) fn read<'a>(
             (Some(Event::Data(data)), Some((exchange, Awaited::Message(check, sent))))
                 if data.begins || exchange.content != NOT_OURS =>
             {
-                if !take(exchange, &data, check, sent) {
+                if !take(exchange, &data, (check, sent), &mut watch) {
                     continue;
                 }
                 return Ok(Progress::Responded(used));
@@ -204,18 +212,24 @@ pub(super) fn read<'a>(
 }
 
 /// Checks a piece of a message; true when the message is complete, correct or not.
-fn take(exchange: &mut Exchange, data: &Data<'_>, check: &Check, sent: &[u8]) -> bool {
+fn take(
+    exchange: &mut Exchange,
+    data: &Data<'_>,
+    (check, sent): (&Check, &[u8]),
+    watch: &mut Option<&mut Watch>,
+) -> bool {
     if data.begins {
         exchange.content = 0;
+        if let (Some(wanted), Some(watch)) = (&check.wanted, &mut *watch) {
+            watch.begin_message(wanted);
+        }
     }
     if check.expected.echo {
         let rest = sent.get(exchange.content as usize..).unwrap_or_default();
         let part = rest.get(..data.payload.len());
         exchange.differs |= !part.is_some_and(|part| data.payload.matches(part));
     }
-    if let Some(needle) = &check.body {
-        exchange.found = needle.scan(exchange.found, data.payload.bytes());
-    }
+    exchange.found = check.content(exchange.found, watch, data.payload.bytes());
     exchange.content += data.payload.len() as u64;
     exchange.differs |= check.expected.echo && data.ends && exchange.content != sent.len() as u64;
     data.ends
@@ -234,6 +248,8 @@ pub(crate) struct Upgrade {
     hosts: Vec<String>,
     /// Further fields, as lines.
     fields: Text,
+    /// Among them are cookies: the connection's own are not sent.
+    has_cookies: bool,
     offered: Offered,
 }
 
@@ -241,22 +257,33 @@ pub(crate) struct Upgrade {
 const UPGRADE_ROOM: usize = 256;
 
 impl Upgrade {
-    /// `fields`: those besides what every upgrade has.
-    pub(super) fn new(target: &Target, fields: &[(String, Text)]) -> Upgrade {
+    /// At the target's path, or as the population's own step says.
+    pub(super) fn new(population: &Population) -> Upgrade {
+        let Population { target, activity, headers, .. } = population;
         let hosts = (0..target.destinations.len()).map(|at| target.host_header(at)).collect();
-        let (offered, fields) = (Offered::by(fields), Text::of_fields(fields));
-        Upgrade { path: target.path.clone(), hosts, fields, offered }
+        let steps = if let Activity::Steps { steps, .. } = activity { &steps[..] } else { &[] };
+        let own = steps.iter().find_map(|step| match &step.act {
+            Act::Upgrade { path, headers, .. } => Some((path, headers)),
+            _ => None,
+        });
+        let (path, headers) = own.unwrap_or((&target.path, headers));
+        let (offered, fields) = (Offered::by(headers), Text::of_fields(headers));
+        let has_cookies = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+        Upgrade { path: path.clone(), hosts, fields, has_cookies, offered }
     }
 
     /// Sends it on a connection in this state.
     pub(super) fn send<I: Io>(&self, state: &State, destination: usize, out: &mut Out<'_, I>) {
         let State::Upgrading(nonce, _) = *state else { unreachable!("dialled with a nonce") };
         let Out { to, source } = out;
-        let host = &self.hosts[destination];
-        let (path, fields) = source.texts(&self.path, &self.fields, to.index());
-        to.send(UPGRADE_ROOM + path.len() + host.len() + fields.len(), |out| {
-            let written = websocket::write_upgrade(out, path, host, fields, &key(nonce));
-            written.expect("there is room for the request")
+        let (index, host) = (to.index(), &self.hosts[destination]);
+        let (path, fields) = source.texts(&self.path, &self.fields, index);
+        let (path, fields) = (path.to_owned(), fields.to_owned());
+        let room = UPGRADE_ROOM + path.len() + host.len() + fields.len() + source.cookie_room();
+        to.send(room, |out| {
+            let written = websocket::write_upgrade(out, &path, host, &fields, &key(nonce));
+            let end = written.expect("there is room for the request");
+            if self.has_cookies { end } else { source.add_cookies(index, path.as_bytes(), end, out) }
         });
     }
 }

@@ -40,6 +40,10 @@ impl FlagReader<'_> {
         let text = self.get(&flag::TARGET).ok_or_else(|| "missing; use http://host:port/".to_owned());
         let mut target = text
             .and_then(|text| Target::of_load(text, (v4, resolve), &[], &routes))
+            .and_then(|target| match target.path.is_of_a_file() {
+                true => Err("{env} and {var} are for scenario files; write \"…$NAME\" for a variable of the environment".to_owned()),
+                false => Ok(target),
+            })
             .and_then(|target| match target.scheme {
                 Scheme::Grpc => grpc::method(&target.path).map(|()| target),
                 _ => Ok(target),

@@ -28,6 +28,14 @@ fn main(line: &[&str]) -> Population {
 }
 
 #[test]
+fn variables_of_scenario_files_are_no_part_of_a_command_line() {
+    for target in ["http://127.0.0.1:1/{env TOKEN}", "ws://127.0.0.1:1/{var token}"] {
+        let mistakes = plan(&Flags::new(target)).unwrap_err();
+        assert!(mistakes.len() == 1 && mistakes[0].text.contains("are for scenario files"), "{mistakes:?}");
+    }
+}
+
+#[test]
 fn defaults_are_those_of_the_contract() {
     let plan = plan(&flags(&[URL])).unwrap();
     let text = "\

@@ -212,6 +212,8 @@ fn probe_population(target: Target, tls: Tls, headers: Vec<(String, Text)>) -> P
         requests: None,
         timeout: DEFAULT_TIMEOUT,
         reconnect: Reconnect::Planned,
+        cookies: false,
+        variables: Vec::new(),
         activity: Activity::again(request, Think::default()),
     }
 }

@@ -71,6 +71,12 @@ impl<'t> Notes<'t> {
         (line, self.text[self.lines[line - 1]..at].chars().count() + 1)
     }
 
+    /// The octet of a text in the file, from `at` on.
+    pub(super) fn find(&self, at: usize, text: &str) -> Option<usize> {
+        let at = self.text.floor_char_boundary(at);
+        self.text[at..].find(text).map(|found| at + found)
+    }
+
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.found.len()
@@ -160,7 +166,10 @@ fn value(notes: &mut Notes, path: &str, key: &'static Key, found: &Spanned<DeVal
             .map(|item| scalar(item).filter(|_| item.get_ref().is_str()))
             .collect::<Option<_>>()
             .map(Value::Scalars),
-        (Kind::Pairs, DeValue::Table(table)) => pairs(table).map(Value::Pairs),
+        (Kind::Pairs, DeValue::Table(table)) => pairs(table, scalar).map(Value::Pairs),
+        (Kind::Values, DeValue::Table(table)) => {
+            pairs(table, |value| scalar(value).or_else(|| truth(value))).map(Value::Pairs)
+        }
         (Kind::TextOrTable(inner), DeValue::Table(table)) => {
             Some(Value::Section(section(notes, path.to_owned(), at, table, inner)))
         }
@@ -213,8 +222,17 @@ fn named_by(name: &Spanned<Cow<str>>) -> Scalar {
     Scalar { text: name.get_ref().to_string(), at: name.span().start }
 }
 
-fn pairs(table: &DeTable) -> Option<Vec<(Scalar, Scalar)>> {
-    let pair = |(name, value)| Some((named_by(name), scalar(value)?));
+/// `true` or `false`, as a text.
+fn truth(found: &Spanned<DeValue>) -> Option<Scalar> {
+    let DeValue::Boolean(truth) = found.get_ref() else { return None };
+    Some(Scalar { text: truth.to_string(), at: found.span().start })
+}
+
+fn pairs(
+    table: &DeTable,
+    value: impl Fn(&Spanned<DeValue>) -> Option<Scalar>,
+) -> Option<Vec<(Scalar, Scalar)>> {
+    let pair = |(name, found)| Some((named_by(name), value(found)?));
     let mut pairs = table.iter().map(pair).collect::<Option<Vec<_>>>()?;
     pairs.sort_by_key(|(name, _)| name.at);
     Some(pairs)

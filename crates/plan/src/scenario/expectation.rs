@@ -1,9 +1,10 @@
 //! The check of a response, as written: in one text as on the command line, or in a table.
 
 use super::document::{Notes, Scalar, Section};
+use crate::capture::pointer;
 use crate::expect::{length, status};
 use crate::header::{is_token, not_a_field};
-use crate::{Expectation, ExpectedLength, Scheme};
+use crate::{Expectation, ExpectedLength, LONGEST_VALUE, Scheme};
 
 /// Octets of the longest text that is searched for in a response.
 const LONGEST_SOUGHT: usize = 8_192;
@@ -50,7 +51,21 @@ fn from_table(notes: &mut Notes, table: &Section, context: Context) -> Expectati
     let headers = table.pairs("headers").iter().map(|pair| header(notes, table, pair)).collect();
     let status = table.read(notes, "status", |text| status(text, scheme));
     let length = table.read(notes, "length", |text| length(text, context.numbers)?.kept());
-    Expectation { status, length, headers, body: table.read(notes, "body", sought), echo }
+    let json = table.pairs("json").iter().filter_map(|pair| json(notes, table, pair)).collect();
+    let body = table.read(notes, "body", sought);
+    Expectation { status, length, headers, body, echo, json, captures: Vec::new() }
+}
+
+/// A value that the content must have at a pointer.
+fn json(notes: &mut Notes, table: &Section, (name, value): &(Scalar, Scalar)) -> Option<(String, String)> {
+    let key = table.key("json");
+    if value.text.len() > LONGEST_VALUE {
+        notes.add(value.at, &key, format!("at most {LONGEST_VALUE} octets: {}", value.text.len()));
+    }
+    pointer(&name.text)
+        .map(|pointer| (pointer, value.text.clone()))
+        .map_err(|why| notes.add(name.at, &key, why))
+        .ok()
 }
 
 /// A text to search for.

@@ -3,7 +3,7 @@
 
 use crate::flag;
 use crate::key::Kind::{Named, Number, Pairs, Tables, Text, TextOrTable, Texts, Truth, TruthOrText};
-use crate::key::{ANSWER, PROBE, Table, key};
+use crate::key::{ANSWER, Key, PROBE, Table, key};
 
 /// What other tools call it, and what it is here, in the first of these that the table has.
 pub(super) const SYNONYMS: [(&str, &str); 29] = [
@@ -39,7 +39,8 @@ pub(super) const SYNONYMS: [(&str, &str); 29] = [
 ];
 
 /// All of them, in the order in which people read of them.
-pub(super) static TABLES: [&Table; 7] = [&SCENARIO, &POPULATION, &STEP, &ANSWER, &STAGE, &PROBE, &CSV];
+pub(super) static TABLES: [&Table; 8] =
+    [&SCENARIO, &POPULATION, &STEP, &ANSWER, &CAPTURE, &STAGE, &PROBE, &CSV];
 
 /// The file itself.
 pub(super) static SCENARIO: Table = Table {
@@ -62,6 +63,7 @@ pub(super) static SCENARIO: Table = Table {
         flag::EXPECT.in_file(),
         flag::TIMEOUT.in_file(),
         flag::RECONNECT.in_file(),
+        COOKIES,
         flag::HTTP2.in_file(),
         flag::STREAMS.in_file(),
         flag::HEADER.in_file(),
@@ -102,6 +104,14 @@ pub(super) static SCENARIO: Table = Table {
         key("csv", Named(&CSV), "[csv.users]", "tables of values for `{csv NAME.COLUMN}`"),
     ],
 };
+
+const COOKIES: Key = key(
+    "cookies",
+    Truth,
+    "true",
+    "http, ws: each connection keeps the cookies that it is sent, and sends them with its requests and its upgrade; \
+    default false",
+);
 
 static STAGE: Table = Table {
     name: "stage",
@@ -153,6 +163,7 @@ static POPULATION: Table = Table {
         flag::EXPECT.in_file(),
         flag::TIMEOUT.in_file(),
         flag::RECONNECT.in_file(),
+        COOKIES,
         flag::HTTP2.in_file(),
         flag::STREAMS.in_file(),
         flag::HEADER.in_file(),
@@ -175,7 +186,8 @@ static POPULATION: Table = Table {
             TruthOrText,
             "true",
             "after the last step: true: start again; a name: continue at that step; false: stay open and \
-            do nothing (with `arrive`: close); default true, with `arrive` and without `calls` false",
+            do nothing (with `arrive`: close); default true, or the step after an upgrade; with `arrive` and without \
+            `calls` false",
         ),
         key(
             "step",
@@ -189,7 +201,8 @@ static POPULATION: Table = Table {
 static STEP: Table = Table {
     name: "step",
     place: "[[population.step]]",
-    about: "One action of a connection: exactly one of request, send, wait and close, or only expect.",
+    about: "One action of a connection: exactly one of request, upgrade, send (or send-hex, send-base64, send-file), \
+    wait and close, or only expect.",
     keys: &[
         key(
             "name",
@@ -201,13 +214,14 @@ static STEP: Table = Table {
             "request",
             Text,
             "\"POST /login\"",
-            "http: a method and a path; a path alone: GET; a method alone: the target's path; grpc: a path, /SERVICE/METHOD",
+            "http, and ws before the upgrade: a method and a path; a path alone: GET; a method alone: the target's \
+            path; grpc: a path, /SERVICE/METHOD",
         ),
         key(
             "headers",
             Pairs,
             "{ Content-Type = \"application/json\" }",
-            "header fields of the request, besides those of the population; throng sets Content-Length",
+            "header fields of the request or the upgrade, besides those of the population; throng sets Content-Length",
         ),
         key(
             "body",
@@ -221,13 +235,46 @@ static STEP: Table = Table {
             "\"message.bin\"",
             "read the body from this file; grpc: the message, or JSON with protoset",
         ),
+        key(
+            "redirects",
+            Number,
+            "5",
+            "http: follow up to this many redirects to the same host; the response is then the last one; default 0",
+        ),
+        key(
+            "upgrade",
+            Text,
+            "\"/chat?token={var token}\"",
+            "ws: open the WebSocket at this path, after requests on the same connection; default: at the target's \
+            path, before the first message",
+        ),
         key("send", Text, "\"hello {seq}\"", "ws, tcp: a text message, or bytes"),
+        key("send-hex", Text, "\"00 ff\"", "ws, tcp: a binary message, as hex digits"),
+        key("send-base64", Text, "\"AP8=\"", "ws, tcp: a binary message, as base64"),
+        key(
+            "send-file",
+            Text,
+            "\"message.bin\"",
+            "ws, tcp: a binary message, the contents of this file; at most 64 KiB",
+        ),
         key(
             "expect",
             TextOrTable(&ANSWER),
             "{ status = 200, body = \"ok\" }",
             "http: checks of the response; ws, tcp: the next message, or the reply; default as for the \
             population, ws and tcp none",
+        ),
+        key(
+            "capture",
+            Named(&CAPTURE),
+            "{ token = { json = \"/access_token\" } }",
+            "keep a value of the response for later steps, as `{var token}`",
+        ),
+        key(
+            "weight",
+            Number,
+            "3",
+            "of steps with a weight that follow each other, do one each time, chosen in proportion",
         ),
         key(
             "think",
@@ -237,6 +284,24 @@ static STEP: Table = Table {
         ),
         key("wait", Number, "\"5s\"", "do nothing for this time, uniform or fixed"),
         key("close", Truth, "true", "close the connection; the next step dials again"),
+    ],
+};
+
+static CAPTURE: Table = Table {
+    name: "capture",
+    place: "capture.NAME",
+    about: "Where a value stands in a response: exactly one of these. At most 4 KiB, not empty, without control \
+    characters; a response without it is a fault, and the connection ends.",
+    keys: &[
+        key("json", Text, "\"/access_token\"", "at this pointer (RFC 6901) of the content, which is JSON"),
+        key("header", Text, "\"X-Token\"", "http: in this header field"),
+        key("cookie", Text, "\"session\"", "http: in the cookie of this name"),
+        key(
+            "regex",
+            Text,
+            "'token=([0-9a-f]+)'",
+            "the first group of this expression, or all that it matches, in the first 64 KiB of the content",
+        ),
     ],
 };
 

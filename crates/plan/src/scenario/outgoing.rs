@@ -144,7 +144,7 @@ impl Reader<'_, '_> {
             let key = if with_body.has("body") { "body" } else { "headers" };
             with_body.note(self.notes, key, too_long(longest));
         }
-        Step { name: "get".to_owned(), act: Act::Request { request, think: context.think } }
+        Step::new("get", Act::Request { request, think: context.think })
     }
 }
 

@@ -5,10 +5,11 @@ use super::expectation::{self, Context};
 use super::load;
 use super::step::{StepContext, message};
 use crate::flags::{DEFAULT_PING, DEFAULT_TIMEOUT, NO_STREAMS, between_pings, reconnect, streams, timeout};
+use crate::phases::wrong_order;
 use crate::text::Place;
 use crate::{
-    Act, Activity, Csv, Environment, Expectation, Load, Pem, Population, Reconnect, Scheme, Step, Target,
-    Text, Then, Think, Tls, TlsVersions, flag, tls,
+    Act, Activity, Body, Csv, Environment, Expectation, Load, Pem, Population, Reconnect, Scheme, Step,
+    Target, Text, Then, Think, Tls, TlsVersions, flag, tls,
 };
 use units::Nanos;
 
@@ -107,7 +108,17 @@ impl Reader<'_, '_> {
         let streams = self.streams(own, &target);
         let grpc = self.grpc(own, &target);
         let fields = self.fields(own, &target);
+        let variables = self.variables(own);
+        let is_request = |step: &Section| step.has("request") || step.has("upgrade");
+        let logs_in = target.scheme.is_upgraded() && own.sections("step").iter().any(is_request);
+        if logs_in && streams.is_some() {
+            let why = "not with requests before the upgrade, which is of HTTP/1.1; remove it";
+            let section = if own.has("http2") { own } else { self.top };
+            section.note(self.notes, "http2", why);
+        }
         let context = StepContext {
+            variables,
+            logs_in,
             own,
             target: &target,
             grpc: &grpc,
@@ -119,9 +130,11 @@ impl Reader<'_, '_> {
             Some(activity) => (activity, calls),
             None => self.activity(&context, load, calls),
         };
+        let cookies = self.cookies(own, &target);
+        let variables = context.variables;
         let name = name.unwrap_or_default();
         let headers = if target.scheme.has_requests() { Vec::new() } else { fields };
-        Some(Population {
+        let mut population = Population {
             name,
             target,
             tls,
@@ -133,8 +146,21 @@ impl Reader<'_, '_> {
             requests,
             timeout,
             reconnect,
+            cookies,
+            variables,
             activity,
-        })
+        };
+        self.bind(own, &mut population);
+        Some(population)
+    }
+
+    /// Whether connections keep cookies: the population's key, or else the file's top.
+    fn cookies(&mut self, own: &Section, target: &Target) -> bool {
+        if !(target.scheme == Scheme::Http || target.scheme.is_upgraded()) {
+            own.refuse(self.notes, &["cookies"], "requires a target with http:// or ws://");
+            return false;
+        }
+        own.truth("cookies").or_else(|| self.top.truth("cookies")).unwrap_or(false)
     }
 
     /// Defaults of the top level are valid by themselves, even if no population uses them.
@@ -296,6 +322,13 @@ impl Reader<'_, '_> {
         }
         let done = if arrives && calls.is_none() { Then::Close } else { Then::Again(0) };
         let then = self.behind(own, &steps, done, end);
+        if context.target.scheme.is_upgraded()
+            && context.logs_in
+            && let Some((at, why)) = wrong_order(&steps, then)
+        {
+            let key = at.map_or_else(|| own.key("loop"), |at| own.key(&format!("step.{}", steps[at].name)));
+            self.notes.add(own.at, &key, why);
+        }
         Activity::Steps { steps, then }
     }
 
@@ -327,7 +360,7 @@ impl Reader<'_, '_> {
             return Activity::Ping { every, text };
         }
         let expected = Some(Expectation { echo: true, ..Expectation::default() });
-        let act = Act::Send { text, expected, think: Think::default() };
-        Activity::Steps { steps: vec![Step { name: "send".to_owned(), act }], then: Then::Again(0) }
+        let act = Act::Send { message: Body::Text(text), expected, think: Think::default() };
+        Activity::Steps { steps: vec![Step::new("send", act)], then: Then::Again(0) }
     }
 }

@@ -48,6 +48,9 @@ fn property(key: &Key, definitions: &mut Map<String, Value>) -> Value {
         Kind::TruthOrText => json!({ "type": ["boolean", "string"] }),
         Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
         Kind::Pairs => json!({ "type": "object", "additionalProperties": { "type": ["string", "integer"] } }),
+        Kind::Values => {
+            json!({ "type": "object", "additionalProperties": { "type": ["string", "integer", "boolean"] } })
+        }
         Kind::TextOrTable(table) => json!({ "anyOf": [{ "type": "string" }, refer(table)] }),
         Kind::Tables(table) => json!({ "type": "array", "minItems": 1, "items": refer(table) }),
         Kind::Named(table) => json!({ "type": "object", "additionalProperties": refer(table) }),

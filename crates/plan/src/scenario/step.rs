@@ -4,14 +4,15 @@ use super::document::Section;
 use super::expectation::{self, Context};
 use super::outgoing::with_defaults;
 use super::population::{Reader, name};
+use crate::body::{from_base64, from_hex};
 use crate::flags::grpc;
 use crate::header;
 use crate::nearest::nearest_or_all;
 use crate::request::LONGEST_REQUEST;
 use crate::text::{Place, path};
-use crate::{Act, Expectation, Grpc, Request, Scheme, Step, Target, Text, Then, Think};
+use crate::{Act, Body, Content, Expectation, Grpc, Request, Scheme, Step, Target, Text, Then, Think};
 use std::collections::{HashMap, HashSet};
-use units::Bytes;
+use units::{Bytes, Count};
 
 /// Where a rate paces the steps.
 const NOT_BY_RATE: &str = "cannot be used with rate, which sets when requests are due; remove it";
@@ -29,7 +30,16 @@ pub(super) struct StepContext<'g> {
     pub(super) think: Think,
     /// Whether requests are scheduled by a rate; then there is no think time.
     pub(super) rated: bool,
+    /// What its steps capture.
+    pub(super) variables: Vec<String>,
+    /// Whether it sends requests before its WebSocket is opened.
+    pub(super) logs_in: bool,
 }
+
+/// The verbs that send a message.
+const SENDS: [&str; 4] = ["send", "send-hex", "send-base64", "send-file"];
+/// Redirects that are followed at most.
+const MOST_REDIRECTS: u8 = 20;
 
 impl Reader<'_, '_> {
     /// All steps; those with a mistake are left out.
@@ -47,17 +57,41 @@ impl Reader<'_, '_> {
         let mut steps = Vec::new();
         for (section, given) in sections.iter().zip(given) {
             let Some(act) = self.act(section, context) else { continue };
+            let is_message = matches!(act, Act::Send { .. } | Act::Expect { .. });
+            if context.logs_in && is_message && !upgraded(&steps) {
+                // At the target's path, as without requests before it.
+                let (path, headers) = (context.target.path.clone(), Vec::new());
+                let upgrade = Act::Upgrade { path, headers, think: Think::default() };
+                steps.push(Step::new(&unused(&mut taken, "upgrade"), upgrade));
+            }
             let name = given.unwrap_or_else(|| unused(&mut taken, &called(&act)));
-            steps.push(Step { name, act });
+            let weight = self.weight(section, &act);
+            steps.push(Step { name, act, weight });
         }
         steps
+    }
+
+    /// The weight of a step among its neighbours.
+    fn weight(&mut self, section: &Section, act: &Act) -> Option<u32> {
+        let weight = section.read(self.notes, "weight", |text| match Count::parse(text) {
+            Ok(Count(weight @ 1..=MOST_WEIGHT)) => Ok(weight as u32),
+            _ => Err(format!("{text:?} is not a weight; use 1 to {MOST_WEIGHT}")),
+        });
+        if weight.is_some() && matches!(act, Act::Close | Act::Upgrade { .. }) {
+            section.note(
+                self.notes,
+                "weight",
+                "a choice is between requests, messages and pauses; remove it",
+            );
+        }
+        weight
     }
 
     /// What a step does.
     fn act(&mut self, section: &Section, context: &StepContext) -> Option<Act> {
         let scheme = context.target.scheme;
-        let verbs: Vec<&str> =
-            ["request", "send", "wait", "close"].into_iter().filter(|verb| section.has(verb)).collect();
+        let verbs = ["request", "upgrade", "wait", "close"].into_iter().chain(SENDS);
+        let verbs: Vec<&str> = verbs.filter(|verb| section.has(verb)).collect();
         let verb = match verbs[..] {
             [] if section.has("expect") && !scheme.has_requests() => "expect",
             [] => {
@@ -75,6 +109,7 @@ impl Reader<'_, '_> {
         self.belongs(section, verb, scheme);
         match verb {
             "request" => self.request(section, context),
+            "upgrade" => self.upgrade(section, context),
             "wait" => {
                 let wait = section.read(self.notes, "wait", Think::parse)?;
                 if context.rated {
@@ -88,7 +123,7 @@ impl Reader<'_, '_> {
                 }
                 Some(Act::Close)
             }
-            _ => self.message(section, context),
+            verb => self.message(section, context, verb),
         }
     }
 
@@ -96,16 +131,20 @@ impl Reader<'_, '_> {
     fn belongs(&mut self, section: &Section, verb: &str, scheme: Scheme) {
         let wrong: &[&str] = match verb {
             "request" => &[],
-            "send" | "expect" => &["headers", "body", "body-file"],
-            _ => &["headers", "body", "body-file", "expect", "think"],
+            "upgrade" => &["body", "body-file", "expect", "redirects", "capture"],
+            "wait" | "close" => &["headers", "body", "body-file", "expect", "think", "redirects", "capture"],
+            _ => &["headers", "body", "body-file", "redirects"],
         };
         let why = format!("cannot be used with {verb}; remove it, or use another step");
         section.refuse(self.notes, wrong, why);
-        match (verb, scheme.has_requests()) {
-            ("request", false) => {
+        match verb {
+            "request" if scheme == Scheme::Tcp => {
                 section.note(self.notes, verb, format!("{scheme} sends messages; use send = \"hello\""));
             }
-            ("send", true) => {
+            "upgrade" if !scheme.is_upgraded() => {
+                section.note(self.notes, verb, "requires a target with ws:// or wss://");
+            }
+            verb if SENDS.contains(&verb) && scheme.has_requests() => {
                 section.note(self.notes, verb, "http:// sends requests; use request = \"POST /\" and body");
             }
             _ => {}
@@ -125,9 +164,7 @@ impl Reader<'_, '_> {
         let line = section.read(self.notes, "request", |text| {
             request_line(text, &context.target.path, |text| path(text, tables))
         });
-        let own =
-            section.pairs("headers").iter().map(|pair| self.header(section, pair, Scheme::Http)).collect();
-        let headers = with_defaults(own, context.headers);
+        let headers = self.headers(section, context, Scheme::Http);
         let call = self.call(section, context, line.as_ref());
         let body = match call {
             Some(_) => self.grpc_body(section, context),
@@ -135,14 +172,48 @@ impl Reader<'_, '_> {
         };
         let (method, path) = line?;
         let method = if call.is_some() { "POST".to_owned() } else { method };
-        let mut request = Request { method, path, headers, body, call, expect: Expectation::default() };
+        let redirects = section.read(self.notes, "redirects", redirects).unwrap_or_default();
+        let mut request =
+            Request { method, path, headers, body, call, expect: Expectation::default(), redirects };
         request.expect = self.expected(section, context, request.numbers());
+        request.expect.captures = self.captures(section, &context.variables, true);
+        if request.call.is_some() {
+            section.refuse(self.notes, &["capture", "redirects"], "not for gRPC; remove it");
+        }
         let longest = request.max_len(context.target.host_header(0).len());
         if longest > LONGEST_REQUEST {
             let key = if section.has("body") { "body" } else { "headers" };
             section.note(self.notes, key, too_long(longest));
         }
         Some(Act::Request { request, think })
+    }
+
+    /// What opens the WebSocket after requests.
+    fn upgrade(&mut self, section: &Section, context: &StepContext) -> Option<Act> {
+        let think = self.step_think(section, context);
+        let tables = self.tables;
+        let headers = self.headers(section, context, context.target.scheme);
+        for (name, _) in
+            section.pairs("headers").iter().filter(|(name, _)| name.text.eq_ignore_ascii_case("host"))
+        {
+            self.notes.add(
+                name.at,
+                &section.key("headers"),
+                "the Host is the population's; use the key host there",
+            );
+        }
+        let path = section.read(self.notes, "upgrade", |text| match text.starts_with('/') {
+            true => path(text, tables),
+            false => {
+                Err(format!("a path starts with /, and the host is that of the target; use /chat: {text:?}"))
+            }
+        })?;
+        Some(Act::Upgrade { path, headers, think })
+    }
+
+    fn headers(&mut self, section: &Section, context: &StepContext, scheme: Scheme) -> Vec<(String, Text)> {
+        let own = section.pairs("headers").iter().map(|pair| self.header(section, pair, scheme)).collect();
+        with_defaults(own, context.headers)
     }
 
     /// The check of the response: that of the step, else of the population, else of the file.
@@ -152,8 +223,12 @@ impl Reader<'_, '_> {
         context: &StepContext,
         numbers: usize,
     ) -> Expectation {
-        let expect_context = Context { scheme: context.target.scheme, numbers: Some(numbers), sent: true };
-        let own_expect = [section, context.own, self.top].into_iter().find(|section| section.has("expect"));
+        // Before the upgrade, HTTP is spoken; what the file expects is for populations that speak nothing else.
+        let is_ws = context.target.scheme.is_upgraded();
+        let scheme = if is_ws { Scheme::Http } else { context.target.scheme };
+        let expect_context = Context { scheme, numbers: Some(numbers), sent: true };
+        let places = [section, context.own, self.top].into_iter().take(if is_ws { 1 } else { 3 });
+        let own_expect = places.into_iter().find(|section| section.has("expect"));
         let expected = own_expect
             .and_then(|section| expectation::read(self.notes, section, expect_context))
             .unwrap_or_default();
@@ -161,19 +236,31 @@ impl Reader<'_, '_> {
     }
 
     /// A step of WebSocket or TCP that sends, expects, or both.
-    fn message(&mut self, section: &Section, context: &StepContext) -> Option<Act> {
+    fn message(&mut self, section: &Section, context: &StepContext, verb: &str) -> Option<Act> {
         let think = self.step_think(section, context);
         let tables = self.tables;
-        let text = section
-            .read(self.notes, "send", |text| message(text, |text| Text::parse(text, Place::Content, tables)));
-        let numbers = text.as_ref().map(Text::numbers);
-        let expect_context = Context { scheme: context.target.scheme, numbers, sent: section.has("send") };
+        let sends = verb != "expect";
+        let message = section.read(self.notes, verb, |text| match verb {
+            "send" => message(text, |text| Text::parse(text, Place::Content, tables)).map(Body::Text),
+            "send-hex" => binary(from_hex(text)?).map(Body::Hex),
+            "send-base64" => binary(from_base64(text)?).map(Body::Base64),
+            "send-file" => Content::named(text).map(Body::File),
+            _ => Err("unreachable: no message".to_owned()),
+        });
+        let message = message.filter(|_| sends);
+        let numbers = message.as_ref().map(Body::numbers);
+        let expect_context = Context { scheme: context.target.scheme, numbers, sent: sends };
         let expected = match context.target.scheme.has_requests() {
             true => None,
             false => expectation::read(self.notes, section, expect_context),
         };
-        match (section.has("send"), text, expected) {
-            (true, text, expected) => Some(Act::Send { text: text?, expected, think }),
+        let captures = self.captures(section, &context.variables, false);
+        let expected = match expected {
+            None if captures.is_empty() => None,
+            expected => Some(Expectation { captures, ..expected.unwrap_or_default() }),
+        };
+        match (sends, message, expected) {
+            (true, message, expected) => Some(Act::Send { message: message?, expected, think }),
             (false, _, expected) => Some(Act::Expect { expected: expected?, think }),
         }
     }
@@ -183,6 +270,12 @@ impl Reader<'_, '_> {
         let then = match (own.truth("loop"), own.scalar("loop")) {
             (Some(true), _) => Then::Again(0),
             (Some(false), _) => end,
+            // A connection is upgraded once.
+            (None, None) if done == Then::Again(0) => match upgrade_of(steps) {
+                None => done,
+                Some(at) if at + 1 < steps.len() => Then::Again(at as u16 + 1),
+                Some(_) => Then::Stay,
+            },
             (None, None) => done,
             (None, Some(scalar)) => match steps.iter().position(|step| step.name == scalar.text) {
                 Some(at) => Then::Again(at as u16),
@@ -234,6 +327,38 @@ fn request_line(
     Ok((method.to_owned(), path))
 }
 
+/// The greatest weight of a step.
+const MOST_WEIGHT: u64 = 1_000_000;
+
+/// The step that opens the WebSocket, unless the connection is closed after it.
+fn upgrade_of(steps: &[Step]) -> Option<usize> {
+    let closes = steps.iter().any(|step| matches!(step.act, Act::Close));
+    steps.iter().position(|step| matches!(step.act, Act::Upgrade { .. })).filter(|_| !closes)
+}
+
+/// Whether the connection is a WebSocket after these steps.
+fn upgraded(steps: &[Step]) -> bool {
+    let last = steps.iter().rev().find(|step| !matches!(step.act, Act::Wait(_)));
+    // Before its first step, and after a close, the dial opens the WebSocket, if a message comes next.
+    last.is_none_or(|last| !matches!(last.act, Act::Request { .. }))
+}
+
+fn redirects(text: &str) -> Result<u8, String> {
+    text.parse()
+        .ok()
+        .filter(|most| *most <= MOST_REDIRECTS)
+        .ok_or_else(|| format!("{text:?} is not a number of redirects; use 0 to {MOST_REDIRECTS}"))
+}
+
+/// A binary message, as long as it may be.
+fn binary(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+    match bytes.len() {
+        0 => Err("an empty message has no echo; use a non-empty one: \"\"".to_owned()),
+        1..=LONGEST_REQUEST => Ok(bytes),
+        length => Err(format!("a message may have at most 64 KiB: {}", Bytes(length as u64).brief())),
+    }
+}
+
 /// A message of WebSocket or TCP.
 pub(super) fn message(text: &str, read: impl FnOnce(&str) -> Result<Text, String>) -> Result<Text, String> {
     let read = read(text)?;
@@ -250,6 +375,7 @@ fn called(act: &Act) -> String {
         let name = match act {
             Act::Send { .. } => "send",
             Act::Expect { .. } => "expect",
+            Act::Upgrade { .. } => "upgrade",
             Act::Wait(_) => "wait",
             _ => "close",
         };

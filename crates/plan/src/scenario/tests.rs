@@ -3,6 +3,7 @@
 mod files;
 mod grpc;
 mod headers;
+mod logins;
 mod missteps;
 mod mistakes;
 mod models;

@@ -40,7 +40,7 @@ fn json_stands_as_it_is() {
 
 #[test]
 fn wrong_variables_are_named_with_their_fix() {
-    let all = "use {rand 1 4096}, {seq}, {choice a b c} or {csv users.id}";
+    let all = "use {rand 1 4096}, {seq}, {choice a b c}, {csv users.id}, {env TOKEN} or {var token}";
     check("{name}", Content, Err(&format!("unknown variable \"{{name}}\"; {all}")));
     check("{rnd 1 2}", Content, Err("unknown variable \"{rnd 1 2}\"; use {rand 1 4096}"));
     check("{chioce a}", Content, Err("unknown variable \"{chioce a}\"; use {choice a b c}"));

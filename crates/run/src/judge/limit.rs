@@ -201,7 +201,8 @@ impl<'a> Case<'a> {
         let count = |trouble: Trouble| of(trouble).map(|f| f.count).sum::<u64>();
         let most = faults().map(trouble_of).max_by_key(|trouble| (count(*trouble), Reverse(*trouble)));
         let trouble = most.unwrap_or(Trouble::None);
-        let worst = of(trouble).max_by_key(|f| f.count);
+        // Of what is as frequent, the wrong response and not the loss that follows from it.
+        let worst = of(trouble).max_by_key(|f| (f.count, f.kind.is_wrong_response()));
         Case {
             summary,
             evidence,

@@ -67,7 +67,8 @@ fn curl(population: &Population) -> Option<String> {
     if population.tls.insecure && target.secure {
         words.push("-k".to_owned());
     }
-    if !target.scheme.has_path() || population.grpc.is_some() {
+    let logs_in = !population.http_steps().is_empty();
+    if !target.scheme.has_path() || population.grpc.is_some() || logs_in {
         return None;
     }
     if target.routed_host().is_some() {
@@ -84,7 +85,7 @@ fn curl(population: &Population) -> Option<String> {
         }
         words.extend(fields(&request.headers));
         match &request.body {
-            None => {}
+            None | Some(Body::Hex(_) | Body::Base64(_)) => {}
             Some(Body::Text(text)) => words.extend(["--data-binary".to_owned(), shell_word(&drawn(text))]),
             Some(Body::File(content)) => {
                 words.extend(["--data-binary".to_owned(), shell_word(&format!("@{}", content.file))]);
@@ -120,8 +121,10 @@ fn field(name: &str, value: &Text) -> String {
     }
 }
 
-/// A text with values for its variables.
+/// A text with values for its variables, but for those of the environment, which may be secrets.
 fn drawn(text: &Text) -> String {
+    let mut text = text.clone();
+    text.env_mut().for_each(|variable| variable.value = Some(format!("{{env {}}}", variable.name).into()));
     let mut random = Random::new(0);
     let mut written = vec![0; text.max_len()];
     let length = text.write(&mut Values::new(&mut random, 0, 0), &mut written);

@@ -9,6 +9,9 @@ const ACCEPTS: u32 = 64;
 /// Between two pieces of a response, so that each is a segment of its own.
 const APART: Nanos = Nanos::from_millis(1);
 
+/// What tells an upgrade from a request before it.
+const UPGRADE: &[u8] = b"Upgrade: websocket";
+
 /// The protocol of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speaks {
@@ -211,7 +214,8 @@ impl Program for Listener {
         if self.speaks != Speaks::Bytes {
             assert_eq!(used, input.len(), "one request at a time");
         }
-        if self.speaks == Speaks::WebSocket {
+        let is_upgrade = input.windows(UPGRADE.len()).any(|part| part == UPGRADE);
+        if self.speaks == Speaks::WebSocket && is_upgrade {
             self.conns[k.index as usize].frames = Some(Frames::new(Role::Server));
         }
         self.receive(cx, k, String::from_utf8(input.to_vec()).expect("text"));

@@ -10,6 +10,7 @@ use crate::{
 
 mod blocked;
 mod files;
+mod logins;
 mod messages;
 mod responses;
 mod stages;

@@ -63,6 +63,13 @@ pub(crate) fn response<'b, 'a>(
     Ok(Some(ResponseHead { n, status, http10: parsed.version == Some(0), headers: parsed.headers }))
 }
 
+/// Gives each field of the head that a response begins with, by its name and its value.
+pub fn each_field<'a>(response: &'a [u8], mut take: impl FnMut(&'a [u8], &'a [u8])) {
+    if let Ok(Some(head)) = self::response(response, 0, &mut room()) {
+        head.headers.iter().for_each(|field| take(field.name.as_bytes(), field.value));
+    }
+}
+
 /// Whether each of the expected fields is there: one of its name (RFC 9110 section 5.1: whatever its case) whose value
 /// contains its text.
 pub(super) fn has_fields(headers: &[Header<'_>], expected: &[(String, String)]) -> bool {

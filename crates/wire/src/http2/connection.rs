@@ -106,6 +106,16 @@ pub struct Context<'a, 't> {
     /// Client: fields to search for in the head of a final response, each by its name and a text that its value contains;
     /// [`MAX_EXPECTED`](super::MAX_EXPECTED) at most.
     pub expected: &'t [(String, String)],
+    /// Client: takes fields from the head of a final response.
+    pub fields: Option<&'t mut dyn TakesFields>,
+}
+
+/// Takes fields from a head.
+pub trait TakesFields: std::fmt::Debug {
+    /// Whether a field of this name is taken.
+    fn wants(&self, name: &[u8]) -> bool;
+    /// Such a field has come.
+    fn take(&mut self, name: &[u8], value: &[u8]);
 }
 
 type Came<'a> = Result<(usize, Option<Event<'a>>), Code>;

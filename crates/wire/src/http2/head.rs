@@ -1,7 +1,8 @@
 //! What a block of fields says: the rules of RFC 9113 section 8 for requests, responses and trailers.
 
-use std::str;
+use std::{cell::RefCell, str};
 
+use super::TakesFields;
 use super::hpack::{Field, Fields, Stop};
 use crate::http1::head::decimal;
 
@@ -81,9 +82,14 @@ pub const MAX_EXPECTED: usize = 64;
 pub(super) fn response<'a>(
     fields: Fields<'a, '_>,
     expected: &[(String, String)],
+    takes: Option<&mut dyn TakesFields>,
 ) -> Result<Option<ResponseFields<'a>>, Stop> {
-    let is_expected =
-        |field: &[u8]| expected.iter().any(|(name, _)| field.eq_ignore_ascii_case(name.as_bytes()));
+    // Whether a field is wanted is asked while others are taken.
+    let takes = RefCell::new(takes);
+    let is_taken = |field: &[u8]| takes.borrow().as_ref().is_some_and(|takes| takes.wants(field));
+    let is_expected = |field: &[u8]| {
+        expected.iter().any(|(name, _)| field.eq_ignore_ascii_case(name.as_bytes())) || is_taken(field)
+    };
     let wants = |field: &[u8]| field[0] == b':' || field == b"content-length" || is_expected(field);
     let mut fields = fields.only(&wants);
     assert!(expected.len() <= MAX_EXPECTED, "response: {} expected fields", expected.len());
@@ -109,6 +115,9 @@ pub(super) fn response<'a>(
             b"content-length" => rules.content_length(&mut response.length, field.value),
             b"sec-websocket-protocol" => response.protocol = Some(field.value),
             _ => response.grpc.read(&field),
+        }
+        if is_taken(field.name) {
+            takes.borrow_mut().iter_mut().for_each(|takes| takes.take(field.name, field.value));
         }
         for (nth, (name, text)) in expected.iter().enumerate() {
             let is_found =

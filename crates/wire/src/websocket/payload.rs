@@ -46,7 +46,7 @@ impl<'a> Payload<'a> {
     }
 
     /// The plain bytes, one by one.
-    pub fn bytes(&self) -> impl Iterator<Item = u8> {
+    pub fn bytes(&self) -> impl Iterator<Item = u8> + Clone {
         self.bytes.iter().zip(self.mask.iter().cycle()).map(|(byte, mask)| byte ^ mask)
     }
 

@@ -48,7 +48,7 @@ fn the_next_second_begins_anew() {
     let mut read = |second, input: &[u8]| {
         let mut at = 0;
         loop {
-            let context = Context { scratch: &mut scratch, table: None, second, expected: &[] };
+            let context = Context { scratch: &mut scratch, table: None, second, expected: &[], fields: None };
             match machine.handle_bytes(&input[at..], None, context) {
                 Ok((0, None)) => return Ok(()),
                 Ok((n, _)) => at += n,
@@ -171,7 +171,8 @@ fn windows_are_ours_to_give() {
         loop {
             let mut at = 0;
             loop {
-                let context = Context { scratch: &mut scratch, table: None, second: 0, expected: &[] };
+                let context =
+                    Context { scratch: &mut scratch, table: None, second: 0, expected: &[], fields: None };
                 match machine.handle_bytes(&frames[at..], stream.as_mut(), context) {
                     Ok((0, None)) => break,
                     Ok((n, Some(Event::Request(_, opened)))) => (stream, at) = (Some(opened), at + n),
@@ -200,7 +201,8 @@ fn credit_is_given_in_halves() {
     for frames in std::iter::once([BEGIN, &post(1)].concat()).chain(std::iter::repeat_n(body.concat(), 850)) {
         let mut at = 0;
         loop {
-            let context = Context { scratch: &mut scratch, table: None, second: 0, expected: &[] };
+            let context =
+                Context { scratch: &mut scratch, table: None, second: 0, expected: &[], fields: None };
             match machine.handle_bytes(&frames[at..], stream.as_mut(), context).expect("within the windows") {
                 (0, None) => break,
                 (n, Some(Event::Request(_, opened))) => (stream, at) = (Some(opened), at + n),

@@ -166,7 +166,7 @@ impl Ours {
         let id = self.machine.reads(input);
         let mut stream = self.streams.get(&id).and_then(|kept| kept.stream);
         let expected = fields.get(id as usize / 2).map_or(&[][..], |exchange| &exchange.fields);
-        let context = Context { scratch, table: self.table.as_mut(), second: 0, expected };
+        let context = Context { scratch, table: self.table.as_mut(), second: 0, expected, fields: None };
         let (n, event) = self.machine.handle_bytes(input, stream.as_mut(), context).expect("no error");
         if n == 0 && event.is_none() {
             return None;

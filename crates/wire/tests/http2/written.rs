@@ -113,7 +113,8 @@ impl Pair {
     fn read(&mut self, input: &[u8]) {
         let (mut at, mut scratch) = (0, Scratch::new());
         loop {
-            let context = Context { scratch: &mut scratch, table: None, second: 0, expected: &[] };
+            let context =
+                Context { scratch: &mut scratch, table: None, second: 0, expected: &[], fields: None };
             let stream = Some(&mut self.stream);
             match self.machine.handle_bytes(&input[at..], stream, context).expect("no error") {
                 (0, None) => return,
@@ -224,7 +225,8 @@ fn a_server_that_leaves_refuses() {
     let mut read = |server: &mut Connection, input: &[u8]| {
         let (mut at, mut last) = (0, None);
         loop {
-            let context = Context { scratch: &mut scratch, table: None, second: 0, expected: &[] };
+            let context =
+                Context { scratch: &mut scratch, table: None, second: 0, expected: &[], fields: None };
             match server.handle_bytes(&input[at..], None, context).expect("no error") {
                 (0, None) => return last,
                 (n, event) => {

@@ -41,7 +41,7 @@ fn calling(call: Call) -> Session {
     let mut state = http2::Http2::new(1).session();
     let (mut scratch, mut used) = (Scratch::new(), 0);
     while used < SERVER_PREFACE.len() {
-        let context = Context { scratch: &mut scratch, table: None, second: 0, expected: &[] };
+        let context = Context { scratch: &mut scratch, table: None, second: 0, expected: &[], fields: None };
         let (n, _) = state.connection.handle_bytes(&SERVER_PREFACE[used..], None, context).unwrap();
         used += n;
         if n == 0 {

@@ -17,6 +17,7 @@ use crate::{
         http2::{Reply, SCRATCH, SECOND},
         websocket,
     },
+    watch::Watch,
 };
 
 /// What is read of a response besides its status: the sub-protocol.
@@ -27,6 +28,7 @@ pub(in crate::protocol) fn handle_bytes<'a>(
     state: &mut State,
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
+    watch: Option<&mut Watch>,
 ) -> Result<Progress<'a>, Kind> {
     if !state.ends
         && let Some(queued) = state.take_queued()
@@ -55,7 +57,7 @@ pub(in crate::protocol) fn handle_bytes<'a>(
         return Ok(Progress::Turned(0));
     }
     match place {
-        Some(place) if state.undigested > 0 => digest(state, place, input, awaiting),
+        Some(place) if state.undigested > 0 => digest(state, place, input, awaiting, watch),
         _ => SCRATCH.with_borrow_mut(|scratch| read(state, input, place, scratch)),
     }
 }
@@ -85,7 +87,7 @@ fn read<'a>(
 ) -> Result<Progress<'a>, Kind> {
     let State { connection, tunnels, .. } = state;
     let stream = place.map(|place| &mut tunnels[place].stream);
-    let context = Context { scratch, table: None, second: SECOND.get(), expected: &*CHOSEN };
+    let context = Context { scratch, table: None, second: SECOND.get(), expected: &*CHOSEN, fields: None };
     let (n, event) = connection.handle_bytes(input, stream, context).map_err(|_| Kind::BadAnswer)?;
     let Some(event) = event else {
         return Ok(if n == 0 { Progress::More(0) } else { Progress::Turned(n) });
@@ -151,6 +153,7 @@ fn digest<'a>(
     place: usize,
     input: &[u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
+    watch: Option<&mut Watch>,
 ) -> Result<Progress<'a>, Kind> {
     let it = &mut state.tunnels[place];
     let bytes = &input[..input.len().min(state.undigested as usize)];
@@ -162,7 +165,7 @@ fn digest<'a>(
         begun.extend_from_slice(&bytes[..joined]);
     }
     let source = if had > 0 { &begun[..] } else { bytes };
-    let progress = websocket::read(&mut it.frames, source, awaiting)?;
+    let progress = websocket::read(&mut it.frames, source, awaiting, watch)?;
     let used = match progress {
         Progress::More(used)
         | Progress::Responded(used)

@@ -74,7 +74,7 @@ fn over(state: &mut State, input: &[u8], size: usize, mut waiting: Vec<(u32, Exc
             let exchange =
                 waiting.iter_mut().find(|(index, _)| *index == reads).map(|(_, exchange)| exchange);
             let awaiting = exchange.map(|exchange| (exchange, Awaited::Message(&check, b"ping")));
-            match handle_bytes(state, &rest[at..], awaiting) {
+            match handle_bytes(state, &rest[at..], awaiting, None) {
                 Ok(Progress::More(n)) => {
                     at += n;
                     break;

@@ -34,9 +34,9 @@ fn steps_do_one_thing_each() {
         ],
     );
     check_step(
-        WS,
+        TCP,
         "request = \"/\"",
-        &["5:11: population.a.step[1].request: ws:// sends messages; use send = \"hello\""],
+        &["5:11: population.a.step[1].request: tcp:// sends messages; use send = \"hello\""],
     );
     check_step(
         HTTP,

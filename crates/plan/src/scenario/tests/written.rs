@@ -60,8 +60,11 @@ fn act(act: &Act) -> Vec<String> {
         Act::Request { request, think } => {
             [format!("request {request}")].into_iter().chain(thinks(think)).collect()
         }
-        Act::Send { text, expected, think } => {
-            let send = format!("send {:?}", text.to_string());
+        Act::Upgrade { path, think, .. } => {
+            [format!("upgrade {path}")].into_iter().chain(thinks(think)).collect()
+        }
+        Act::Send { message, expected, think } => {
+            let send = format!("send {:?}", message.to_string());
             [send].into_iter().chain(expected.as_ref().map(expects)).chain(thinks(think)).collect()
         }
         Act::Expect { expected, think } => [expects(expected)].into_iter().chain(thinks(think)).collect(),
@@ -93,7 +96,9 @@ impl fmt::Display for Expectation {
         parts.extend(self.length.map(|length| format!("length {length}")));
         parts.extend(self.headers.iter().map(|(name, value)| format!("{name}: {value}")));
         parts.extend(self.body.iter().map(|body| format!("body {body:?}")));
+        parts.extend(self.json.iter().map(|(pointer, value)| format!("{pointer}: {value}")));
         parts.extend(self.echo.then(|| "echo".to_owned()));
+        parts.extend(self.captures.iter().map(|own| format!("{} from {}", own.name, own.from)));
         f.write_str(if parts.is_empty() { "any" } else { "" })?;
         f.write_str(&parts.join(", "))
     }

@@ -105,6 +105,8 @@ fn unexpected(kind: Kind) -> &'static str {
         Kind::WrongEcho => "reply that differs from what was sent",
         Kind::WrongHeader => "response without the expected header field",
         Kind::WrongBody => "response without the expected text",
+        Kind::MissingValue => "response without the value to capture",
+        Kind::ValueTooLong => "response with a value too long to capture",
         Kind::Truncated => "response cut off in the middle",
         Kind::BadAnswer => "response that the protocol does not allow",
         _ => "unexpected response",

@@ -1,6 +1,6 @@
 //! HEADERS with their CONTINUATIONs: requests, responses and trailers (RFC 9113 sections 6.2, 6.10 and 8.1).
 
-use super::{ACKED, Came, Connection, Context, HAS_RESET, HEADER, LEAVING};
+use super::{ACKED, Came, Connection, Context, HAS_RESET, HEADER, LEAVING, TakesFields};
 use crate::http2::frame::{self, Header, number31};
 use crate::http2::hpack::{Dynamic, Fields, Stop};
 use crate::http2::stream::{HAS_HEAD, IS_HEAD, IS_TUNNEL, REMOTE_ENDED};
@@ -31,7 +31,7 @@ impl Connection {
         if is_idle && self.role == Role::Client {
             return Err(Code::PROTOCOL_ERROR);
         }
-        let Context { scratch, table, second, expected } = context;
+        let Context { scratch, table, second, expected, fields: takes } = context;
         let Some(block) = read(header, input, &mut scratch.block)? else { return Ok((0, None)) };
         let dynamic = match table {
             _ if self.is(ACKED) => Dynamic::Off,
@@ -46,7 +46,7 @@ impl Connection {
                 fields.finish().map(|()| self.fail(stream, Code::STREAM_CLOSED, second))
             }
             Some(stream) if stream.is(HAS_HEAD) => self.trailers(&block, fields, stream, second),
-            Some(stream) => self.response(&block, fields, stream, (second, expected)),
+            Some(stream) => self.response(&block, fields, stream, (second, expected, takes)),
         };
         match read {
             Ok(event) => Ok((block.len, event?)),
@@ -89,9 +89,9 @@ impl Connection {
         block: &Block<'a>,
         fields: Fields<'a, '_>,
         stream: &mut Stream,
-        (second, expected): (u32, &[(String, String)]),
+        (second, expected, takes): (u32, &[(String, String)], Option<&mut dyn TakesFields>),
     ) -> Result<Result<Option<Event<'a>>, Code>, Stop> {
-        let response = head::response(fields, expected)?;
+        let response = head::response(fields, expected, takes)?;
         let Some(response) = response.filter(|response| response.status >= 200 || !block.ends) else {
             return Ok(self.fail(stream, Code::PROTOCOL_ERROR, second));
         };

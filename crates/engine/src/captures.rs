@@ -1,0 +1,259 @@
+//! What connections keep from one step to the next: captured values and cookies. By index of the connection, and only in populations that
+//! capture: no other has a table.
+//!
+//! They are those of a user: they persist when the connection is dialled again, and end when another connection takes its place.
+
+use plan::{Captured, Population, Values};
+use units::Nanos;
+
+use crate::{
+    cookies::{self, Jar},
+    watch::{Wanted, Watch},
+};
+
+/// What connections of a population keep.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keeps {
+    /// Variables of the population.
+    variables: usize,
+    has_cookies: bool,
+    /// Whether Secure cookies are sent: over TLS, and to loopback as browsers do.
+    is_secure: bool,
+}
+
+impl Keeps {
+    pub(crate) fn of(population: &Population) -> Keeps {
+        let target = &population.target;
+        Keeps {
+            variables: population.variables.len(),
+            has_cookies: population.cookies,
+            is_secure: target.secure || target.is_loopback(),
+        }
+    }
+}
+
+/// Of a shard.
+#[derive(Debug)]
+pub(crate) struct Captures {
+    keeps: Keeps,
+    users: Vec<User>,
+    /// Watches that are not in use.
+    #[expect(clippy::vec_box, reason = "they go from user to user, each of which has a pointer")]
+    spare: Vec<Box<Watch>>,
+}
+
+/// What a connection keeps.
+#[derive(Debug, Default)]
+struct User {
+    values: Captured,
+    jar: Jar,
+    watch: Option<Box<Watch>>,
+}
+
+const _: () = assert!(size_of::<User>() <= 56, "each connection of a population that captures has one");
+
+impl Captures {
+    /// None, where connections keep nothing, and nothing of their responses is watched.
+    pub(crate) fn new(keeps: Keeps, watches: bool, places: u32) -> Option<Box<Captures>> {
+        let is_used = keeps.variables > 0 || keeps.has_cookies || watches;
+        let (users, spare) = (Vec::with_capacity(if is_used { places as usize } else { 0 }), Vec::new());
+        is_used.then(|| Box::new(Captures { keeps, users, spare }))
+    }
+
+    fn user(&mut self, index: u32) -> &mut User {
+        let at = index as usize;
+        if at >= self.users.len() {
+            self.users.resize_with(at + 1, User::default);
+        }
+        &mut self.users[at]
+    }
+
+    /// A new connection takes this index: it has nothing yet.
+    pub(crate) fn comes(&mut self, index: u32) {
+        let user = self.user(index);
+        user.values = Captured::default();
+        user.jar = Jar::default();
+    }
+
+    /// With what the connection keeps.
+    pub(crate) fn fill<'r>(&'r mut self, values: Values<'r>, index: u32, now: Nanos) -> Values<'r> {
+        let Keeps { variables, has_cookies, .. } = self.keeps;
+        let User { values: captured, jar, .. } = self.user(index);
+        let values = values.with_captured(captured, variables);
+        if has_cookies { values.with_cookies(jar, now) } else { values }
+    }
+
+    pub(crate) fn has_cookies(&self) -> bool {
+        self.keeps.has_cookies
+    }
+
+    /// A response is awaited from which this is taken; `path`: of the request, with its query.
+    pub(crate) fn begin(&mut self, index: u32, wanted: &Wanted, path: &[u8]) {
+        let spare = self.spare.pop();
+        let watch = self.user(index).watch.get_or_insert_with(|| spare.unwrap_or_default());
+        watch.begin(wanted, path);
+    }
+
+    /// Takes the watch of a connection, to read with; [`Captures::put`] puts it back.
+    pub(crate) fn take(&mut self, index: u32) -> Option<Box<Watch>> {
+        self.users.get_mut(index as usize)?.watch.take()
+    }
+
+    pub(crate) fn put(&mut self, index: u32, watch: Box<Watch>) {
+        self.user(index).watch = Some(watch);
+    }
+
+    /// The response is complete: keeps its cookies; and its values, if it `is_right` and has them all. What is wrong with it.
+    pub(crate) fn end(
+        &mut self,
+        index: u32,
+        wanted: &Wanted,
+        is_right: bool,
+        now: Nanos,
+    ) -> Option<samples::Kind> {
+        let Keeps { variables, is_secure, .. } = self.keeps;
+        let user = self.user(index);
+        let mut watch = user.watch.take()?;
+        watch.end(wanted);
+        let context = cookies::Context { now, path: watch.path(), date: watch.date(), is_secure };
+        let is_full = watch.cookies().any(|field| user.jar.set(field, &context).is_err());
+        let is_full = is_full || watch.has_too_many();
+        let wrong = watch.wrong(wanted).or(is_full.then_some(samples::Kind::ValueTooLong));
+        if is_right && wrong.is_none() {
+            watch.keep(wanted, &mut user.values, variables);
+        }
+        (watch.followed, watch.is_get) = (0, false);
+        self.spare.push(watch);
+        wrong
+    }
+
+    /// The path that a redirect leads to, where it is to be followed and is of the same origin; what was taken so far is kept if it is a
+    /// cookie.
+    pub(crate) fn redirect(
+        &mut self,
+        index: u32,
+        wanted: &Wanted,
+        (scheme, host): (&str, &str),
+        now: Nanos,
+    ) -> Option<String> {
+        let is_secure = self.keeps.is_secure;
+        let User { watch, jar, .. } = self.user(index);
+        let watch = watch.as_mut()?;
+        if watch.followed >= wanted.redirects {
+            return None;
+        }
+        let path = path_of(watch.location(), watch.path(), scheme, host)?;
+        let context = cookies::Context { now, path: watch.path(), date: watch.date(), is_secure };
+        for field in watch.cookies() {
+            // One that is too many is noticed with the last response.
+            let _ = jar.set(field, &context);
+        }
+        watch.followed += 1;
+        Some(path)
+    }
+
+    /// Whether the next request is a GET: it, or one before it in a row of redirects, `becomes` one.
+    pub(crate) fn becomes_get(&mut self, index: u32, becomes: bool) -> bool {
+        let watch = self.user(index).watch.as_mut();
+        watch.is_some_and(|watch| {
+            watch.is_get |= becomes;
+            watch.is_get
+        })
+    }
+
+    /// Bytes that are allocated, beside those of the tables.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.users.iter().map(|user| (user.values.capacity() + user.jar.capacity()) as u64).sum()
+    }
+}
+
+/// The path and query that a Location leads to, from the request at `base`; none where that is another host, or no path (RFC 3986 section
+/// 5.2, without dot segments).
+fn path_of(location: &[u8], base: &[u8], scheme: &str, host: &str) -> Option<String> {
+    let (location, base) = (str::from_utf8(location).ok()?, str::from_utf8(base).ok()?);
+    let location = location.split('#').next().unwrap_or_default();
+    if location.is_empty() || !location.bytes().all(|b| b.is_ascii_graphic()) {
+        return None;
+    }
+    let after_scheme = match location.split_once("://") {
+        Some((own, rest)) if !own.contains('/') => Some(rest).filter(|_| own.eq_ignore_ascii_case(scheme)),
+        _ => location.strip_prefix("//"),
+    };
+    if location.starts_with("//") || location.split_once("://").is_some_and(|(own, _)| !own.contains('/')) {
+        let rest = after_scheme?;
+        let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        return authority.eq_ignore_ascii_case(host).then(|| format!("{slash}{path}"));
+    }
+    let directory = base.split('?').next().unwrap_or_default();
+    Some(match location.as_bytes()[0] {
+        b'/' => location.to_owned(),
+        b'?' => format!("{directory}{location}"),
+        _ => format!("{}{location}", &directory[..=directory.rfind('/')?]),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{Capture, Expectation, From};
+
+    fn keeps(variables: usize) -> Keeps {
+        Keeps { variables, has_cookies: true, is_secure: false }
+    }
+
+    #[test]
+    fn who_captures_nothing_has_no_table() {
+        let nothing = Keeps { has_cookies: false, ..keeps(0) };
+        assert!(Captures::new(nothing, false, 1_000).is_none());
+        assert!(Captures::new(nothing, true, 1_000).is_some() && Captures::new(keeps(0), false, 1).is_some());
+    }
+
+    #[test]
+    fn a_user_costs_what_is_captured_and_no_more_the_second_time() {
+        let capture = Capture { name: "token".to_owned(), nth: 0, from: From::Json("/t".to_owned()) };
+        let expected = Expectation { captures: vec![capture], ..Expectation::default() };
+        let wanted = Wanted::new(&expected, 0, true).unwrap();
+        let mut captures = Captures::new(keeps(1), true, 100).unwrap();
+        let mut log_in = |index: u32, token: usize| {
+            captures.begin(index, &wanted, b"/login");
+            let mut watch = captures.take(index).unwrap();
+            watch.field(&wanted, b"Set-Cookie", b"sid=12345678; Path=/");
+            watch.content(&wanted, format!("{{\"t\": \"{}\"}}", "x".repeat(token)).bytes());
+            captures.put(index, watch);
+            assert_eq!(captures.end(index, &wanted, true, Nanos::ZERO), None);
+            captures.bytes()
+        };
+        // Two octets of length and the value; 14 of a cookie, its name, its value and its path.
+        let one = (2 + 1_000) + (14 + 3 + 8 + 1);
+        assert_eq!((log_in(0, 1_000), log_in(7, 1_000)), (one, 2 * one));
+        for token in [1_000, 999, 1, 1_000] {
+            assert_eq!(log_in(7, token), 2 * one);
+        }
+        captures.comes(7);
+        assert_eq!(captures.bytes(), one, "another user has nothing of it");
+    }
+
+    /// (Location, path)
+    fn check(location: &str, expected: Option<&str>) {
+        let path = path_of(location.as_bytes(), b"/a/b?c", "http", "h:81");
+        assert_eq!(path.as_deref(), expected, "{location}");
+    }
+
+    #[test]
+    fn redirects_lead_to_paths_of_the_same_host() {
+        check("/x?y#z", Some("/x?y"));
+        check("x/y", Some("/a/x/y"));
+        check("?d", Some("/a/b?d"));
+        check("http://h:81/x", Some("/x"));
+        check("HTTP://H:81?y", Some("/?y"));
+        check("//h:81/x", Some("/x"));
+        check("/to?url=http://other/", Some("/to?url=http://other/"));
+        check("http://h:82/x", None);
+        check("https://h:81/x", None);
+        check("//other/x", None);
+        check("", None);
+        check("/a b", None);
+    }
+}

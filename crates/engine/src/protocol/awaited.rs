@@ -1,0 +1,49 @@
+//! What is awaited of a connection, and whether that is what has come.
+
+use samples::Kind;
+use wire::grpc::{self as rpc, status_of_http};
+
+use super::Head;
+use crate::{check::Check, exchange::Exchange};
+
+/// What is awaited.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Awaited<'a> {
+    /// The response to an HTTP request.
+    Response(&'a Check),
+    /// A message; with what was sent, where that is to come back.
+    Message(&'a Check, &'a [u8]),
+    /// The pong in reply to a control ping.
+    Pong,
+    /// The response to an upgrade after requests.
+    Upgrade,
+}
+
+/// Whether this is a status of gRPC: they are below those of HTTP.
+fn is_grpc(status: u16) -> bool {
+    status <= rpc::status::LAST
+}
+
+impl Awaited<'_> {
+    /// What is wrong with what has come as a whole, with this head where it has one.
+    pub(crate) fn wrong(self, exchange: &Exchange, head: Option<Head>) -> Option<Kind> {
+        let (check, differs) = match self {
+            Awaited::Response(check) => (check, Kind::WrongHeader),
+            Awaited::Message(check, _) => (check, Kind::WrongEcho),
+            Awaited::Pong | Awaited::Upgrade => return None,
+        };
+        let right_status = head.is_none_or(|head| match check.expected.status {
+            None => (200..300).contains(&head.status),
+            Some(status) => status == head.status || is_grpc(status) && status == status_of_http(head.status),
+        });
+        let right_length = exchange.expected == u64::MAX || exchange.expected == exchange.content;
+        let right_body = check.body.as_ref().is_none_or(|needle| needle.is_found(exchange.found));
+        let kinds = [
+            (right_status, Kind::WrongStatus),
+            (!exchange.differs, differs),
+            (right_length, Kind::WrongLength),
+            (right_body, Kind::WrongBody),
+        ];
+        kinds.into_iter().find(|(right, _)| !right).map(|(_, kind)| kind)
+    }
+}

@@ -1,0 +1,365 @@
+//! Scenarios that log in: what a response captures is in the requests, headers and upgrades that follow.
+
+use std::collections::BTreeSet;
+
+use samples::{Kind, Stage};
+
+use super::run;
+use crate::{
+    listener::{Received, Reply, Speaks, frame, response, welcome},
+    stage::RunResult,
+};
+
+const HTTP: Speaks = Speaks::Http;
+
+/// The value of a header field of a request.
+fn field<'a>(received: &'a Received, name: &str) -> Option<&'a str> {
+    received.text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+}
+
+/// A scenario with these steps, for three connections.
+fn scenario(scheme: &str, more: &str, steps: &[&str]) -> String {
+    let steps: String = steps.iter().map(|step| format!("[[population.step]]\n{step}\n")).collect();
+    format!(
+        "target = \"{scheme}://127.0.0.1:80/ws\"\nduration = \"5s\"\nthink = \"1s\"\n[[population]]\nname = \"users\"\n\
+         connections = 3\n{more}\n{steps}"
+    )
+}
+
+/// The content of a response, in pieces of one octet.
+fn trickle(body: &str) -> Vec<Reply> {
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nX-Token: h7\r\nSet-Cookie: sid=c7; Path=/\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let pieces = body.bytes().map(|octet| Reply::Bytes(vec![octet]));
+    [Reply::Bytes(head.into_bytes())].into_iter().chain(pieces).collect()
+}
+
+fn is_without_fault(result: &RunResult) {
+    let c = &result.whole.counts;
+    assert_eq!((result.faults(), c.dropped, result.held), (vec![], 0, 3), "{c:?}");
+    assert_eq!((c.sent, c.told), (c.answered, 0), "{c:?}");
+}
+
+#[test]
+fn each_connection_sends_the_token_that_it_was_given() {
+    let login = "name = \"login\"\nrequest = \"POST /login\"\nbody = \"u\"\n\
+        capture = { token = { json = \"/user/access_token\" } }";
+    let me = "name = \"me\"\nrequest = \"GET /me?t={var token}\"\nheaders = { Authorization = \"Bearer {var token}\" }";
+    let text = scenario("http", "loop = \"me\"", &[login, me]);
+    let (result, server) = run(&text, 2, HTTP, |received: &Received| match received.line() {
+        "POST /login" => trickle(&format!(
+            "{{\"pad\": [{{\"access_token\": \"no\"}}], \"user\": {{\"access_token\": \"t\\u00e9 {}\"}}}}",
+            received.conn
+        )),
+        _ => vec![response(200, "", "")],
+    });
+    is_without_fault(&result);
+    for (conn, own) in server.by_connection().into_iter().enumerate() {
+        assert!(own.len() > 3 && own[0].line() == "POST /login", "{own:?}");
+        for me in &own[1..] {
+            assert_eq!(me.line(), format!("GET /me?t=t%C3%A9%20{conn}"));
+            assert_eq!(field(me, "Authorization"), Some(&*format!("Bearer té {conn}")));
+        }
+    }
+}
+
+#[test]
+fn values_come_from_header_cookie_and_expression() {
+    let login = "request = \"POST /login\"\n[population.step.capture]\nh = { header = \"x-token\" }\n\
+        c = { cookie = \"sid\" }\nr = { regex = 'csrf=\"([0-9a-f]+)\"' }\nw = { regex = 'v[0-9]' }";
+    let next = "request = \"POST /next\"\nbody = '{\"all\": \"{var h} {var c} {var r} {var w}\"}'";
+    let text = scenario("http", "", &[login, next]);
+    let (result, server) = run(&text, 1, HTTP, |received: &Received| match received.line() {
+        "POST /login" => trickle("<p>v2</p><input csrf=\"0fe1\"><input csrf=\"2\">"),
+        _ => vec![response(200, "", "")],
+    });
+    is_without_fault(&result);
+    let bodies: BTreeSet<&str> = server
+        .received
+        .iter()
+        .filter(|received| received.line() == "POST /next")
+        .filter_map(|received| received.text.split("\r\n\r\n").nth(1))
+        .collect();
+    assert_eq!(bodies, BTreeSet::from(["{\"all\": \"h7 c7 0fe1 v2\"}"]));
+}
+
+/// A value that cannot be captured is a fault, and the end of its connection.
+fn check_useless(reply: impl Fn() -> Reply + 'static, kind: Kind) {
+    let login = "request = \"/login\"\ncapture = { token = { json = \"/token\" } }";
+    let text = scenario("http", "", &[login, "request = \"/me?{var token}\""]);
+    let (result, server) = run(&text, 1, HTTP, move |_| vec![reply()]);
+    let c = &result.whole.counts;
+    let useless = if kind == Kind::WrongStatus { Kind::MissingValue } else { kind };
+    let wrong = kind.is_wrong_response().then_some((Stage::Exchange, kind, 3));
+    let expected: Vec<_> = wrong.into_iter().chain([(Stage::Hold, useless, 3)]).collect();
+    assert_eq!(result.faults(), expected, "{c:?}");
+    assert_eq!((c.sent, c.answered, c.dropped, result.held), (3, 3, 3, 0), "{c:?}");
+    assert_eq!(server.received.len(), 3, "nothing is sent without it");
+}
+
+#[test]
+fn a_connection_without_its_value_ends() {
+    let json = |text: &str| response(200, "", text);
+    check_useless(move || json("{\"id\": 7}"), Kind::MissingValue);
+    check_useless(move || json("{\"token\": \"\"}"), Kind::MissingValue);
+    check_useless(move || json("{\"token\": {}}"), Kind::MissingValue);
+    check_useless(move || json("{\"token\": \"a\\r\\nb\"}"), Kind::MissingValue);
+    check_useless(move || json("{\"token\": \"cut"), Kind::MissingValue);
+    check_useless(|| response(401, "", "{\"token\": \"t\"}"), Kind::WrongStatus);
+    let long = |n: usize| response(200, "", &format!("{{\"token\": \"{}\"}}", "x".repeat(n)));
+    check_useless(move || long(plan::LONGEST_VALUE + 1), Kind::ValueTooLong);
+    check_useless(move || long(100_000), Kind::ValueTooLong);
+}
+
+#[test]
+fn a_value_of_the_greatest_length_is_kept() {
+    let login = "request = \"/login\"\ncapture = { token = { json = \"/token\" } }";
+    let text = scenario("http", "", &[login, "request = \"POST /me\"\nbody = \"{var token}\""]);
+    let body = format!("{{\"token\": \"{}\"}}", "x".repeat(plan::LONGEST_VALUE));
+    let (result, server) = run(&text, 1, HTTP, move |_| vec![response(200, "", &body)]);
+    is_without_fault(&result);
+    assert!(server.received.iter().any(|me| me.text.ends_with(&"x".repeat(plan::LONGEST_VALUE))));
+}
+
+#[test]
+fn a_connection_that_could_not_log_in_tries_again() {
+    let login = "request = \"/login\"\ncapture = { token = { header = \"X-Token\" } }";
+    let text = scenario("http", "reconnect = \"1s..1s\"", &[login, "request = \"/me?{var token}\""]);
+    let (result, server) = run(&text, 1, HTTP, |received: &Received| match received.conn {
+        0..3 => vec![response(503, "", "")],
+        _ => vec![response(200, "X-Token: t\r\n", "")],
+    });
+    let faults = [(Stage::Exchange, Kind::WrongStatus, 3), (Stage::Hold, Kind::MissingValue, 3)];
+    assert_eq!(result.faults(), faults);
+    assert_eq!((result.whole.counts.dropped, result.whole.counts.redialled, result.held), (3, 3, 3));
+    let again = &server.by_connection()[3..];
+    assert!(
+        again.iter().all(|own| own[0].line() == "GET /login" && own[1].line() == "GET /me?t"),
+        "{again:?}"
+    );
+}
+
+#[test]
+fn values_and_cookies_persist_when_a_connection_is_dialled_again() {
+    let login = "request = \"/login\"\ncapture = { token = { json = \"\" } }";
+    let me = "name = \"me\"\nrequest = \"/me?{var token}\"";
+    let text = scenario("http", "cookies = true\nloop = \"me\"", &[login, me]);
+    let (result, server) = run(&text, 1, HTTP, |received: &Received| match received.line() {
+        "GET /login" => {
+            let cookie = format!("Connection: close\r\nSet-Cookie: sid={}\r\n", received.conn);
+            vec![response(200, &cookie, &received.conn.to_string()), Reply::End]
+        }
+        _ => vec![response(200, "", "")],
+    });
+    is_without_fault(&result);
+    assert_eq!(result.whole.counts.redialled, 3);
+    let again = server.by_connection().into_iter().skip(3);
+    let tokens: BTreeSet<String> = again
+        .map(|own| {
+            let (token, cookie) = (own[0].line().to_owned(), field(own[0], "Cookie").unwrap().to_owned());
+            assert!(
+                own.iter().all(|me| me.line() == token && field(me, "Cookie") == Some(&cookie)),
+                "{own:?}"
+            );
+            assert_eq!(token.replace("GET /me?", "sid="), cookie);
+            cookie
+        })
+        .collect();
+    assert_eq!(tokens, BTreeSet::from(["sid=0", "sid=1", "sid=2"].map(str::to_owned)));
+}
+
+#[test]
+fn cookies_are_kept_for_their_paths_and_times() {
+    let steps = ["request = \"/a/login\"", "request = \"/a/x\"", "request = \"/b\""];
+    let text = scenario("http", "cookies = true", &steps);
+    let (result, server) = run(&text, 1, HTTP, |received: &Received| match received.line() {
+        "GET /a/login" => vec![response(
+            200,
+            "Set-Cookie: sid=1; HttpOnly\r\nset-cookie: all=2; Path=/; Max-Age=1\r\nSet-Cookie: gone=; Max-Age=0\r\n",
+            "",
+        )],
+        _ => vec![response(200, "", "")],
+    });
+    is_without_fault(&result);
+    for own in server.by_connection() {
+        let cookies: Vec<_> = own.iter().take(5).map(|received| field(received, "Cookie")).collect();
+        // `all` has expired by the third step, a think time and a response later than its second.
+        assert_eq!(cookies, [None, Some("sid=1"), None, Some("sid=1"), Some("sid=1")], "{own:?}");
+    }
+}
+
+#[test]
+fn values_of_json_are_checked() {
+    let check = |expected: &str, kind: Option<Kind>| {
+        let step = format!("request = \"/\"\nexpect = {{ json = {{ {expected} }} }}");
+        let text = scenario("http", "", &[&step]);
+        let (result, _) =
+            run(&text, 1, HTTP, |_: &Received| trickle("{\"ok\": true, \"n\": [1, \"é\"], \"o\": {}}"));
+        let kinds: Vec<Kind> = result.faults().iter().map(|(_, kind, _)| *kind).collect();
+        assert_eq!((kinds, result.held), (kind.into_iter().collect(), 3), "{expected}");
+    };
+    check("\"/ok\" = true, \"/n/0\" = 1, \"/n/1\" = \"é\"", None);
+    check("\"/ok\" = false", Some(Kind::WrongBody));
+    check("\"/ok\" = true, \"/n/1\" = \"e\"", Some(Kind::WrongBody));
+    check("\"/o\" = \"{}\"", Some(Kind::WrongBody));
+    check("\"/absent\" = \"\"", Some(Kind::WrongBody));
+}
+
+/// Logs in by HTTP, then speaks WebSocket.
+fn sign_in(received: &Received) -> Vec<Reply> {
+    match received.line() {
+        "POST /login" => {
+            let fields = format!("Set-Cookie: sid=s{}; Path=/\r\n", received.conn);
+            vec![response(200, &fields, &format!("{{\"token\": \"t{}\"}}", received.conn))]
+        }
+        line if line.starts_with("GET /") => vec![Reply::Bytes(welcome(&received.text))],
+        text => vec![Reply::Bytes(frame(text))],
+    }
+}
+
+const LOGIN: &str = "request = \"POST /login\"\ncapture = { token = { json = \"/token\" } }";
+
+#[test]
+fn a_websocket_is_opened_with_the_token_on_the_connection_that_logged_in() {
+    let upgrade = "upgrade = \"/chat?t={var token}\"\nheaders = { Authorization = \"Bearer {var token}\" }";
+    let hello = "send = \"hello {var token} {seq}\"\nexpect = { echo = true }";
+    let text = scenario("ws", "cookies = true", &[LOGIN, upgrade, hello]);
+    let (result, server) = run(&text, 2, Speaks::WebSocket, sign_in);
+    is_without_fault(&result);
+    assert_eq!(result.whole.handshake.count(), 3);
+    for (conn, own) in server.by_connection().into_iter().enumerate() {
+        assert_eq!(own[1].line(), format!("GET /chat?t=t{conn}"));
+        let fields = ["Authorization", "Cookie"].map(|name| field(own[1], name).unwrap().to_owned());
+        assert_eq!(fields, [format!("Bearer t{conn}"), format!("sid=s{conn}")]);
+        let messages = &own[2..];
+        let are_own = messages.iter().all(|message| message.text.starts_with(&format!("hello t{conn} ")));
+        // The last received is the closing handshake, where there is one.
+        assert!(
+            messages.len() > 3 && (are_own || messages.last().unwrap().text.starts_with("close")),
+            "{own:?}"
+        );
+    }
+}
+
+#[test]
+fn without_an_upgrade_step_it_is_at_the_path_of_the_target() {
+    let text = scenario("ws", "", &[LOGIN, "send = \"{var token}\"\nexpect = { echo = true }"]);
+    let (result, server) = run(&text, 1, Speaks::WebSocket, sign_in);
+    is_without_fault(&result);
+    assert!(server.by_connection().iter().all(|own| own[1].line() == "GET /ws" && own.len() > 3));
+}
+
+#[test]
+fn a_websocket_that_is_only_held_after_its_login_takes_pings_and_leave() {
+    let text = scenario("ws", "", &[LOGIN, "upgrade = \"/chat\"\nthink = \"1s\""]);
+    let (result, server) = run(&text, 1, Speaks::WebSocket, |received: &Received| match received.line() {
+        // A ping comes along with the response.
+        "GET /chat" => vec![Reply::Bytes([welcome(&received.text), b"\x89\x01?".to_vec()].concat())],
+        _ => sign_in(received),
+    });
+    is_without_fault(&result);
+    assert_eq!((result.whole.counts.sent, result.whole.handshake.count()), (6, 3));
+    assert!(server.by_connection().iter().all(|own| own.len() <= 3), "login, upgrade and leave");
+}
+
+#[test]
+fn a_connection_may_log_in_close_and_come_back() {
+    let text = scenario("ws", "", &[LOGIN, "close = true", LOGIN, "send = \"x\"\nexpect = { echo = true }"]);
+    let (result, server) =
+        run(&text.replace("connections = 3", "connections = 3\nloop = false"), 1, Speaks::WebSocket, sign_in);
+    is_without_fault(&result);
+    let (first, second) = server.by_connection().into_iter().partition::<Vec<_>, _>(|own| own.len() == 1);
+    assert_eq!((first.len(), second.len()), (3, 3), "each is dialled again after the first login");
+    assert!(
+        second.iter().all(|own| own[0].line() == "POST /login" && own[1].line() == "GET /ws"),
+        "{second:?}"
+    );
+}
+
+#[test]
+fn a_lost_websocket_logs_in_again_and_an_announced_end_does_not() {
+    let hello = "name = \"hello\"\nsend = \"hello\"\nexpect = { echo = true }";
+    let text = scenario("ws", "reconnect = \"1s..1s\"", &[LOGIN, "upgrade = \"/chat?{var token}\"", hello]);
+    let (result, server) = run(&text, 1, Speaks::WebSocket, |received: &Received| match &*received.text {
+        "hello" if received.conn == 0 => vec![Reply::Reset],
+        // A close with its code announces the end.
+        "hello" if received.conn == 1 => {
+            vec![Reply::Bytes(frame("hello")), Reply::Bytes(b"\x88\x02\x03\xe8".to_vec())]
+        }
+        _ => sign_in(received),
+    });
+    assert_eq!(result.faults(), [(Stage::Exchange, Kind::Reset, 1)]);
+    assert_eq!((result.whole.counts.redialled, result.held), (2, 3));
+    let again: BTreeSet<&str> = server.by_connection()[3..].iter().map(|own| own[0].line()).collect();
+    assert_eq!(again, BTreeSet::from(["GET /chat?t1", "POST /login"]));
+}
+
+#[test]
+fn a_refused_upgrade_is_a_fault_of_the_handshake_with_its_status() {
+    let text = scenario("ws", "", &[LOGIN, "upgrade = \"/chat\"", "send = \"x\"\nexpect = { echo = true }"]);
+    let (result, _) = run(&text, 1, Speaks::WebSocket, |received: &Received| match received.line() {
+        "GET /chat" => vec![response(401, "", "")],
+        _ => sign_in(received),
+    });
+    assert_eq!(result.faults(), [(Stage::Handshake, Kind::WrongStatus, 3)]);
+    assert_eq!((result.whole.status[401], result.held), (3, 0));
+}
+
+#[test]
+fn redirects_are_followed_to_the_same_host() {
+    let post =
+        "name = \"post\"\nrequest = \"POST /in\"\nbody = \"x\"\nredirects = 3\nexpect = { body = \"home\" }";
+    let text = scenario("http", "cookies = true", &[post]);
+    let (result, server) = run(&text, 1, HTTP, |received: &Received| match received.line() {
+        "POST /in" => vec![response(303, "Location: a/b\r\nSet-Cookie: sid=1; Path=/\r\n", "see")],
+        "GET /a/b" => vec![response(307, "Location: http://127.0.0.1/home#top\r\n", "")],
+        _ => vec![response(200, "", "home")],
+    });
+    is_without_fault(&result);
+    let c = &result.whole.counts;
+    assert_eq!(server.received.len() as u64, 3 * c.sent, "the hops are no requests of their own");
+    assert_eq!(result.whole.status.iter().sum::<u64>(), c.answered);
+    for own in server.by_connection() {
+        let lines: Vec<_> = own.iter().take(3).map(|received| received.line()).collect();
+        assert_eq!(lines, ["POST /in", "GET /a/b", "GET /home"]);
+        assert_eq!(own[1..3].iter().map(|hop| field(hop, "Cookie")).collect::<Vec<_>>(), [Some("sid=1"); 2]);
+    }
+}
+
+#[test]
+fn redirects_end_at_their_number_and_at_another_host() {
+    let check = |location: &'static str, requests: usize| {
+        let text = scenario("http", "calls = 1", &["request = \"/\"\nredirects = 2"]);
+        let fields = format!("Location: {location}\r\n");
+        let (result, server) = run(&text, 1, HTTP, move |_| vec![response(302, &fields, "")]);
+        let answered = result.whole.counts.answered;
+        assert_eq!(result.faults(), [(Stage::Exchange, Kind::WrongStatus, answered)]);
+        assert_eq!(server.received.len(), requests * answered as usize, "{location}");
+    };
+    check("/again", 3);
+    check("http://127.0.0.2/", 1);
+    check("https://127.0.0.1/", 1);
+}
+
+#[test]
+fn one_of_the_steps_with_a_weight_is_done_each_time() {
+    let steps = [
+        "name = \"first\"\nrequest = \"/first\"",
+        "weight = 3\nrequest = \"/look\"",
+        "weight = 1\nrequest = \"/buy\"",
+    ];
+    let text = scenario("http", "", &steps).replace("think = \"1s\"", "think = \"2ms\"");
+    let (result, server) = run(&text, 1, HTTP, |_: &Received| vec![response(200, "", "")]);
+    is_without_fault(&result);
+    let count = |line: &str| server.received.iter().filter(|received| received.line() == line).count();
+    let (first, look, buy) = (count("GET /first"), count("GET /look"), count("GET /buy"));
+    assert!((look + buy).abs_diff(first) <= 3, "{first} {look} {buy}");
+    // Three of four, within six standard deviations.
+    let (n, looked) = ((look + buy) as f64, look as f64);
+    assert!(n > 1_000.0 && (looked - 0.75 * n).abs() < 6.0 * (n * 0.75 * 0.25).sqrt(), "{look} of {n}");
+    for own in server.by_connection() {
+        assert!(own.iter().step_by(2).all(|received| received.line() == "GET /first"), "by turns");
+    }
+}
