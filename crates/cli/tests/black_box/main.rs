@@ -27,6 +27,7 @@ mod knobs;
 mod labs;
 mod live;
 mod load;
+mod logins;
 mod metrics;
 mod misbehaving;
 mod observing;

@@ -153,6 +153,14 @@ impl Peer {
         n > 0
     }
 
+    /// Sends what comes next back; false if the peer has closed.
+    pub(crate) fn echo(&mut self) -> bool {
+        self.wait_for_more() && {
+            let bytes = std::mem::take(&mut self.unread);
+            self.send_bytes(&bytes)
+        }
+    }
+
     /// Sends something; false if the peer has closed.
     pub(crate) fn send(&mut self, text: &str) -> bool {
         self.send_bytes(text.as_bytes())

@@ -31,6 +31,7 @@ mod http2;
 mod influxdb;
 mod jvm;
 mod limits;
+mod logins;
 mod namespace;
 mod nginx;
 mod node;

@@ -1,0 +1,174 @@
+//! Scenarios that log in, against Express with sessions in a cookie and `ws` behind it, and nginx over HTTP/2.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{
+    http2::nginx,
+    program::{Ended, Program, throng},
+    server::{Server, fetch, folder, program, source},
+    summary::Summary,
+};
+
+fn express() -> Server {
+    Server::announcing("listening on ", program("node", &[&source("node/login_server.js")]))
+}
+
+/// What the service has seen.
+fn seen(server: &Server) -> Value {
+    let text = fetch(&server.url("/seen"));
+    serde_json::from_str(text.rsplit("\r\n\r\n").next().unwrap()).unwrap_or_else(|e| panic!("{e}: {text}"))
+}
+
+/// A scenario of a test, in a folder of its own.
+fn scenario(name: &str, text: &str) -> String {
+    let path = folder(&format!("logins-{name}")).join("load.toml");
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Runs it with a password in the environment.
+fn run(path: &str) -> (Ended, Summary) {
+    let mut command = throng(&["run", path, "--json", "-"]);
+    command.env("PASSWORD_OF_TEST", "secret of the test");
+    let ended = Program::from(command).end();
+    let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
+    (ended, s)
+}
+
+/// The same; no fault, none lost.
+fn check(path: &str) -> Summary {
+    let counts = [("connections.dropped", 0), ("connections.held", 20)];
+    let (ended, s) = run(path);
+    assert_eq!(s.faults(), [], "{}", ended.stderr);
+    counts.iter().for_each(|(path, n)| assert_eq!(s.count(path), *n, "{path}: {}", ended.stderr));
+    assert!(!ended.stderr.contains("secret of the test"), "{}", ended.stderr);
+    s
+}
+
+const LOGIN: &str = r#"
+    name = "login"
+    request = "POST /login"
+    headers = { Content-Type = "application/json" }
+    body = '{"user": "u{seq}", "password": "{env PASSWORD_OF_TEST}"}'
+    capture = { token = { json = "/access_token" }, user = { json = "/user/id" } }
+"#;
+
+#[test]
+fn users_of_express_have_sessions_and_tokens_of_their_own() {
+    let server = express();
+    let path = scenario(
+        "express",
+        &format!(
+            r#"
+                target = "{}"
+                duration = "1s"
+                [[population]]
+                name = "users"
+                connections = 20
+                cookies = true
+                loop = "me"
+                think = "50ms..100ms"
+                [[population.step]]
+                {LOGIN}
+                [[population.step]]
+                name = "me"
+                request = "GET /old"
+                redirects = 1
+                headers = {{ Authorization = "Bearer {{var token}}" }}
+                expect = {{ json = {{ "/ok" = true }}, body = "\"u" }}
+            "#,
+            server.url("/")
+        ),
+    );
+    let s = check(&path);
+    let seen = seen(&server);
+    assert_eq!(
+        (&seen["logins"], &seen["tokens"], &seen["refused"]),
+        (&20.into(), &20.into(), &0.into()),
+        "{seen}"
+    );
+    assert_eq!(s.count("requests.sent"), s.count("requests.answered"));
+}
+
+#[test]
+fn a_websocket_is_opened_by_who_has_logged_in() {
+    let server = express();
+    let text = |token: &str| {
+        format!(
+            r#"
+                target = "ws://{}/"
+                duration = "1s"
+                [[population]]
+                name = "users"
+                connections = 20
+                cookies = true
+                think = "50ms..100ms"
+                [[population.step]]
+                {LOGIN}
+                [[population.step]]
+                upgrade = "/chat?t={token}"
+                [[population.step]]
+                send-hex = "00 ff 80"
+                expect = {{ echo = true }}
+                [[population.step]]
+                send = "hello"
+                expect = {{ echo = true }}
+            "#,
+            server.address
+        )
+    };
+    let s = check(&scenario("chat", &text("{var token}")));
+    let first = seen(&server);
+    assert_eq!((&first["tokens"], &first["refused"]), (&20.into(), &0.into()), "{first}");
+    let messages = first["binary"].as_u64().unwrap() + first["texts"].as_u64().unwrap();
+    // Besides them, a login and an upgrade each.
+    assert_eq!(messages, s.count("requests.answered") - 40, "{first}");
+    assert!(first["binary"].as_u64() >= Some(20) && first["texts"].as_u64() >= Some(20), "{first}");
+
+    let path = scenario("refused", &text("wrong"));
+    let (ended, s) = run(&path);
+    assert_eq!(s.faults(), [("target·handshake·wrong-status".to_owned(), 20)], "{}", ended.stderr);
+    assert!(ended.stderr.contains("401"), "{}", ended.stderr);
+}
+
+#[test]
+fn values_and_cookies_are_captured_over_http2() {
+    let server = nginx(
+        "login",
+        r#"location = /login { add_header Set-Cookie "sid=s$connection; Path=/"; add_header X-Token h$connection;
+            return 200 '{"access_token":"t$connection"}'; }
+        location = /me { if ($http_authorization != "Bearer t$connection h$connection") { return 401; }
+            if ($http_cookie != "sid=s$connection") { return 403; } return 200 'mine'; }"#,
+    );
+    let path = scenario(
+        "http2",
+        &format!(
+            r#"
+                target = "{}"
+                duration = "1s"
+                http2 = true
+                streams = 4
+                [[population]]
+                name = "users"
+                connections = 20
+                cookies = true
+                think = "20ms..40ms"
+                loop = "me"
+                [[population.step]]
+                name = "login"
+                request = "GET /login"
+                capture = {{ token = {{ json = "/access_token" }}, other = {{ header = "X-Token" }} }}
+                [[population.step]]
+                name = "me"
+                request = "GET /me"
+                headers = {{ Authorization = "Bearer {{var token}} {{var other}}" }}
+                expect = {{ body = "mine" }}
+            "#,
+            server.url("/")
+        ),
+    );
+    let s = check(&path);
+    assert!(s.count("requests.answered") > 60, "{:#}", s.at("requests"));
+}
