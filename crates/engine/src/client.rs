@@ -22,6 +22,7 @@ use crate::{
     lateness::Lateness,
     link::Link,
     pacer::Pacer,
+    pushes::Pushed,
     request::ValueSource,
 };
 
@@ -38,6 +39,7 @@ mod lives;
 mod messages;
 mod open_loop;
 mod pings;
+mod pushes;
 mod quota;
 mod requests;
 mod responses;
@@ -75,6 +77,10 @@ pub struct Client {
     /// Where messages go out at intervals and none waits for the reply to another: when the next one of each connection is due,
     /// by index.
     pings: Vec<Nanos>,
+    /// Messages that servers send by themselves.
+    pushed: Pushed,
+    /// With a heartbeat: when the next one of each connection is due, by index.
+    beats: Vec<Nanos>,
     lives: Lives,
     errors: ErrorSampler,
     /// Surplus connections are still searched for below this index.
@@ -120,6 +126,8 @@ impl Client {
             failures: Vec::new(),
             timers: Vec::new(),
             pings: Vec::new(),
+            pushed: Pushed::new(job.watch.clone(), job.tunnels),
+            beats: Vec::new(),
             lives: Lives::new(part.places),
             errors: ErrorSampler::new(),
             surplus_below: 0,

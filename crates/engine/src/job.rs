@@ -8,9 +8,11 @@ use units::{Nanos, Random};
 
 use crate::{
     captures::{Captures, Keeps},
+    check::Check,
     op::{self, Op},
     protocol::{Awaited, Protocol, Session},
-    request::{Call, Request, ValueSource},
+    pushes::Watch,
+    request::{Call, Message, Request, ValueSource},
     secured::secured,
     watch::Wanted,
 };
@@ -48,6 +50,14 @@ pub struct Job {
     pub(crate) only_right: bool,
     /// Length of a tick.
     pub(crate) period: Nanos,
+    /// What is looked for in messages that the server sends by itself.
+    pub(crate) watch: Watch,
+    /// A message that each WebSocket sends at this interval.
+    pub(crate) heartbeat: Option<(Message, Nanos)>,
+    /// WebSockets of a connection.
+    pub(crate) tunnels: u32,
+    /// The date, as the time since 1970, at the start of the clock.
+    pub(crate) date: Nanos,
 }
 
 impl Job {
@@ -72,6 +82,12 @@ impl Job {
         }
     }
 
+    /// The same, where the clock started at this time since 1970: times in messages are compared with it.
+    #[must_use]
+    pub fn starting(self, date: Nanos) -> Job {
+        Job { date, ..self }
+    }
+
     fn of(population: &Population, first_step: u16) -> Job {
         let (ops, step_of) = op::compile(population, first_step);
         let target = &population.target;
@@ -81,6 +97,8 @@ impl Job {
             Op::Ping(_, every) => *every == Nanos::ZERO,
             _ => true,
         };
+        let heartbeat = population.pushes.heartbeat.as_ref();
+        let heartbeat = heartbeat.map(|beat| (Message::new(&beat.text, Check::default()), beat.every));
         Job {
             protocol: Protocol::new(population),
             tls: secured(population),
@@ -100,6 +118,10 @@ impl Job {
             ops,
             step_of,
             steps: 0,
+            watch: Watch::new(&population.pushes),
+            heartbeat,
+            tunnels: population.streams.unwrap_or(1).into(),
+            date: Nanos::ZERO,
         }
     }
 

@@ -22,6 +22,7 @@ pub mod pace;
 mod pacer;
 mod pool;
 mod protocol;
+mod pushes;
 mod request;
 mod secured;
 mod watch;

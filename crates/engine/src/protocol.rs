@@ -14,7 +14,7 @@ use plan::{Population, Scheme};
 use samples::Kind;
 use units::{Nanos, Random};
 
-use crate::{exchange::Exchange, op::Op, out::Out, request::Message, watch::Watch};
+use crate::{exchange::Exchange, op::Op, out::Out, pushes::Listener, request::Message, watch::Watch};
 
 mod awaited;
 mod grpc;
@@ -175,6 +175,11 @@ impl Protocol {
         }
     }
 
+    /// Whether the server sends messages: what it sends by itself has bounds.
+    pub(crate) fn has_messages(&self) -> bool {
+        matches!(self, Protocol::WebSocket(_) | Protocol::Tunnels(_))
+    }
+
     /// Whether sessions have something to do by themselves after a time: [`Session::poll_timeout`].
     pub(crate) fn has_timeouts(&self) -> bool {
         match self {
@@ -326,6 +331,19 @@ impl Protocol {
         }
     }
 
+    /// Sends a message on the WebSocket with this number on its connection; no reply to it is awaited.
+    pub(crate) fn send_on<I: Io>(
+        &self,
+        message: &Message,
+        (session, stream): (Option<&mut Session>, usize),
+        out: &mut Out<'_, I>,
+    ) {
+        match session {
+            Some(Session::Tunnels(state)) => tunnels::send_on(message, state, stream, out),
+            session => self.send_message(message, session, None, out),
+        }
+    }
+
     /// Takes leave of the server, on a connection with this session where it has one.
     pub(crate) fn close<I: Io>(&self, session: Option<&mut Session>, out: &mut Out<'_, I>) {
         match (self, session) {
@@ -412,32 +430,34 @@ impl Session {
         }
     }
 
-    /// Reads on; with what is awaited, and for which exchange, where anything is; what is taken from it goes to `watch`.
+    /// Reads on; with what is awaited, and for which exchange, where anything is; what is taken from it goes to `watch`. `listener` reads
+    /// messages that the server sends by itself.
     pub(crate) fn read<'a>(
         &mut self,
         input: &'a [u8],
         awaiting: Option<(&mut Exchange, Awaited)>,
         watch: Option<&mut Watch>,
+        listener: &mut Listener<'_>,
     ) -> Result<Progress<'a>, Kind> {
         match self {
             Session::Http1(state) => http1::handle_bytes(state, input, awaiting, watch),
             Session::Http2(state) => http2::handle_bytes(state, input, awaiting, watch),
-            Session::WebSocket(state) => websocket::handle_bytes(state, input, awaiting, watch),
-            Session::Tunnels(state) => tunnels::handle_bytes(state, input, awaiting, watch),
+            Session::WebSocket(state) => websocket::handle_bytes(state, input, awaiting, watch, listener),
+            Session::Tunnels(state) => tunnels::handle_bytes(state, input, awaiting, watch, listener),
             Session::Tcp => tcp::handle_bytes(input, awaiting, watch),
             #[cfg(test)]
             Session::Streams(session) => streams::handle_bytes(session, input, awaiting),
         }
     }
 
-    /// The same, and nothing is taken from it.
+    /// The same, and nothing is taken from it or kept of what the server sends by itself.
     #[cfg(test)]
     pub(crate) fn handle_bytes<'a>(
         &mut self,
         input: &'a [u8],
         awaiting: Option<(&mut Exchange, Awaited)>,
     ) -> Result<Progress<'a>, Kind> {
-        self.read(input, awaiting, None)
+        self.read(input, awaiting, None, &mut crate::pushes::Pushed::default().of(0))
     }
 
     /// The server has ended the connection while a response was awaited: whether that is where the response ends.

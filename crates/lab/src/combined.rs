@@ -45,6 +45,8 @@ fn times(all: &mut Summary, summaries: &[Summary], totals: &Tick) {
     all.ramp_latency_us = whole(|s| &s.ramp_latency_us, &totals.ramp_latency);
     all.first_byte_us = whole(|s| &s.first_byte_us, &totals.first_byte);
     all.gap_us = whole(|s| &s.gap_us, &totals.gap);
+    all.delay_us = whole(|s| &s.delay_us, &totals.delay);
+    all.spread_us = whole(|s| &s.spread_us, &totals.spread);
     all.connect_us = whole(|s| &s.connect_us, &totals.connect);
     all.tls_us = whole(|s| &s.tls_us, &totals.tls);
     all.tls_resumed_us = whole(|s| &s.tls_resumed_us, &totals.tls_resumed);

@@ -23,6 +23,8 @@ pub struct Expectation {
     pub json: Vec<(String, String)>,
     /// What is kept of it, and must be there.
     pub captures: Vec<Capture>,
+    /// WebSocket: messages that are not right are passed over, until one is.
+    pub skip: bool,
 }
 
 /// The expected length of a response's content. Prints as one writes it.

@@ -4,8 +4,8 @@ use crate::flag::{self, FLAGS, Flag, Role, Takes};
 use crate::request::LONGEST_REQUEST;
 use crate::target::Resolve;
 use crate::{
-    Activity, Expectation, ExpectedLength, Hold, IoChoice, Observe, Plan, Population, Probe, Ramp, Reconnect,
-    Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold,
+    Activity, Expectation, ExpectedLength, Hold, IoChoice, Observe, Plan, Population, Probe, Pushes, Ramp,
+    Reconnect, Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold,
 };
 use std::fmt;
 use std::net::IpAddr;
@@ -190,6 +190,7 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
             cookies: false,
             variables: Vec::new(),
             activity,
+            pushes: Pushes::default(),
         }
     });
     let probe = rate.zip(main.clone()).map(|(rate, main)| Probe::new(rate, main));

@@ -95,6 +95,32 @@ pub(crate) static ANSWER: Table = Table {
             false",
         ),
         key("echo", Truth, "true", "ws, tcp: exactly the message that was sent"),
+        key(
+            "skip",
+            Truth,
+            "true",
+            "ws: pass over messages that are not right, until one is; default: the next message has to be",
+        ),
+        key(
+            "time",
+            Text,
+            "\"json:/ts\"",
+            "of a population, ws: where messages that the server sends by itself have the time of sending, for \
+            the delay: a JSON pointer, or what follows a text (after:ts=); seconds, ms, µs or ns since 1970, or RFC 3339",
+        ),
+        key(
+            "number",
+            Text,
+            "\"json:/seq\"",
+            "of a population, ws: where they have a number, for loss, duplicates and order on each WebSocket",
+        ),
+        key(
+            "receivers",
+            Number,
+            "\"all\"",
+            "of a population, ws: each number is broadcast to this many of its connections, or to all that are open: \
+            the time until the last has it",
+        ),
     ],
 };
 

@@ -3,7 +3,7 @@
 use units::{Nanos, Spans};
 
 use crate::{
-    Body, Call, Content, Expectation, Grpc, Load, Request, Target, Text, Tls, Variable, text::Place,
+    Body, Call, Content, Expectation, Grpc, Load, Pushes, Request, Target, Text, Tls, Variable, text::Place,
 };
 
 /// Connections that do the same.
@@ -37,6 +37,8 @@ pub struct Population {
     pub variables: Vec<String>,
     /// What each connection does.
     pub activity: Activity,
+    /// What it does about messages that the server sends by itself.
+    pub pushes: Pushes,
 }
 
 /// What each connection of a population does.
@@ -226,6 +228,7 @@ impl Population {
                 texts.extend(steps.iter_mut().flat_map(|step| step.act.texts()));
             }
         }
+        texts.extend(self.pushes.texts().map(|text| (text, Place::Content)));
         texts
     }
 

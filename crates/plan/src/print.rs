@@ -1,8 +1,8 @@
 //! A plan as a scenario file that reads the same: every default written out.
 
 use crate::{
-    Act, Activity, Body, Capture, Expectation, Hold, IoChoice, LoadKeys, Plan, Population, Ramp, Reconnect,
-    Sources, Stage, Step, Text, Then, Think, flags::DEFAULT_MAX_LAG,
+    Act, Activity, Body, Capture, Expectation, Heartbeat, Hold, IoChoice, LoadKeys, Matches, Plan, Population, Pushes,
+    Ramp, Reconnect, Rule, Sources, Stage, Step, Text, Then, Think, flags::DEFAULT_MAX_LAG,
 };
 use std::fmt::{self, Display, Formatter, Result};
 use units::{Nanos, Status};
@@ -126,6 +126,7 @@ impl Display for Population {
         if self.cookies {
             writeln!(f, "cookies = true")?;
         }
+        pushed_to(f, &self.pushes)?;
         match &self.activity {
             Activity::Idle => Ok(()),
             Activity::Ping { every, .. } if sends_pings => writeln!(f, "ping = \"{every}\""),
@@ -140,6 +141,29 @@ impl Display for Population {
             }
         }
     }
+}
+
+/// What is done about messages that the server sends by itself; `expect` comes before the tables.
+fn pushed_to(f: &mut Formatter<'_>, pushes: &Pushes) -> Result {
+    let time = pushes.time.iter().map(|time| format!("time = {}", Quoted(time)));
+    let number = pushes.number.iter().map(|number| format!("number = {}", Quoted(number)));
+    let receivers = pushes.receivers.iter().map(|receivers| format!("receivers = \"{receivers}\""));
+    let expected: Vec<String> = time.chain(number).chain(receivers).collect();
+    if !expected.is_empty() {
+        writeln!(f, "expect = {{ {} }}", expected.join(", "))?;
+    }
+    let rule = |Rule { matches, reply }: &Rule| {
+        let (key, text) = match matches {
+            Matches::Is(text) => ("is", text),
+            Matches::Starts(text) => ("starts", text),
+            Matches::Contains(text) => ("contains", text),
+        };
+        let send = reply.iter().map(|text| format!(", send = {}", Quoted(text)));
+        format!("{{ {key} = {}{} }}", Quoted(text), send.collect::<String>())
+    };
+    let beat = |beat: &Heartbeat| format!("{{ every = \"{}\", send = {} }}", beat.every, Quoted(&beat.text));
+    let on: Vec<String> = pushes.rules.iter().map(rule).chain(pushes.heartbeat.iter().map(beat)).collect();
+    if on.is_empty() { Ok(()) } else { writeln!(f, "on = [{}]", on.join(", ")) }
 }
 
 impl Display for Step {
@@ -226,5 +250,6 @@ fn table(expected: &Expectation) -> impl fmt::Display {
         keys.push(format!("json = {}", braced(&expected.json)));
     }
     keys.extend(expected.echo.then(|| "echo = true".to_owned()));
+    keys.extend(expected.skip.then(|| "skip = true".to_owned()));
     format!("{{ {} }}", keys.join(", "))
 }

@@ -2,7 +2,7 @@
 
 use units::{Nanos, Rate};
 
-use crate::{Act, Activity, Load, Population, Reconnect, Target, Then};
+use crate::{Act, Activity, Load, Population, Pushes, Reconnect, Target, Then};
 
 /// Requests on a schedule of their own, every other one on a fresh connection, the rest on a few that are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +49,7 @@ impl Probe {
             cookies: false,
             variables: Vec::new(),
             activity: activity.clone(),
+            pushes: Pushes::default(),
         };
         let fresh = population("probe-fresh", most.div_ceil(2), 0);
         Probe { rate, populations: [fresh, population("probe-kept", KEPT + most / 2, KEPT)] }

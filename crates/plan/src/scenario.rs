@@ -13,6 +13,7 @@ mod load;
 mod outgoing;
 mod overrides;
 mod population;
+mod pushes;
 mod schema;
 mod secrets;
 mod step;

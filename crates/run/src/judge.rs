@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plan::{Plan, Population, Threshold};
 use samples::{
-    Connections, Counts, Errors, Figures, Generator, Latency, Observation, PopulationSummary, Requests,
-    StepSummary, Summary, ThresholdResult, Tick, Verdict,
+    Connections, Counts, Errors, Figures, Generator, Latency, Observation, PopulationSummary, PushFigures,
+    Requests, StepSummary, Summary, ThresholdResult, Tick, Verdict,
 };
 use units::{Count, Nanos};
 
@@ -58,7 +58,7 @@ fn measured(plan: &Plan, r: &Record, ended: Nanos) -> Summary {
         .iter()
         .zip(&r.populations)
         .zip(0..)
-        .map(|((p, measured), nth)| (p.name.clone(), population(plan, nth, p, measured)))
+        .map(|((p, measured), nth)| (p.name.clone(), population(plan, nth, p, measured, has_own_clock(p, r))))
         .collect();
     let elapsed = ended.since(r.started);
     let (connections, requests) = together(r, &populations, elapsed);
@@ -73,6 +73,8 @@ fn measured(plan: &Plan, r: &Record, ended: Nanos) -> Summary {
         requests,
         ..times(&r.totals)
     };
+    let has_clock = plan.populations.iter().all(|p| has_own_clock(p, r));
+    figures.pushes = pushes(&r.totals, elapsed, has_clock);
     figures.errors = errors(&figures);
     Summary {
         schema: "throng.summary/1".into(),
@@ -108,6 +110,7 @@ fn population(
     nth: u16,
     population: &Population,
     measured: &PopulationRecord,
+    has_clock: bool,
 ) -> PopulationSummary {
     let totals = &measured.totals;
     let mut figures = Figures {
@@ -125,6 +128,7 @@ fn population(
             ..counted(&totals.counts)
         },
         requests: requests(totals, measured.at_load, measured.elapsed),
+        pushes: pushes(totals, measured.elapsed, has_clock),
         ..times(totals)
     };
     figures.errors = errors(&figures);
@@ -176,6 +180,19 @@ fn requests(totals: &Tick, at_load: Nanos, elapsed: Nanos) -> Requests {
         body_bytes_in: counts.body_bytes_in,
         status: (0..).zip(totals.status.iter().copied()).filter(|(_, n)| *n > 0).collect(),
     }
+}
+
+/// Whether the target of a population has the clock of whoever measures. Containers and network namespaces of this host have.
+fn has_own_clock(population: &Population, r: &Record) -> bool {
+    let is_here = r.observed.both_here || r.is_translated;
+    population.target.is_loopback() || is_here && r.agents.is_empty()
+}
+
+/// Messages that servers sent by themselves; `has_clock`: times in them are of our clock.
+fn pushes(totals: &Tick, elapsed: Nanos, has_clock: bool) -> PushFigures {
+    let is_known = has_clock && totals.delay.count() > 0;
+    let clock_offset_us = is_known.then_some(0.0);
+    PushFigures { clock_offset_us, ..PushFigures::new(&totals.pushes, elapsed.secs_f64()) }
 }
 
 /// Latency by step, where there are several.

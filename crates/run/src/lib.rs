@@ -9,6 +9,7 @@
 mod accepts;
 mod backend;
 mod both_sides;
+mod broadcasts;
 mod conduct;
 mod conductor;
 mod curve;

@@ -5,8 +5,8 @@ use samples::{AgentSummary, Counts, Fault, Header, Kind, Phase, Stage, Threshold
 use units::Nanos;
 
 use crate::{
-    both_sides::BothSides, curve::Curve, destinations, losses::Losses, moments::Moments, observe::Observed,
-    rejections::Rejection, schedule::Schedule, silences::Silences,
+    both_sides::BothSides, broadcasts::Broadcasts, curve::Curve, destinations, losses::Losses,
+    moments::Moments, observe::Observed, rejections::Rejection, schedule::Schedule, silences::Silences,
 };
 
 /// What ends a run early that does not go on without one of its workers.
@@ -121,6 +121,7 @@ pub(crate) struct PopulationRecord {
     /// Since then.
     pub(crate) line: Tick,
     pub(crate) silences: Silences,
+    pub(crate) broadcasts: Broadcasts,
     /// The maximum of planned connections.
     pub(crate) wanted: u64,
     /// Connections open now, and the most that ever were.
@@ -160,18 +161,23 @@ impl PopulationRecord {
         // Without a total: those that will have come.
         let wanted = population.load.wanted().unwrap_or(0).into();
         let wanted = if population.comes_and_goes() { wanted } else { plan.peak(nth).of(wanted) };
-        PopulationRecord { wanted, shards, silences: Silences::new(period), ..PopulationRecord::default() }
+        let broadcasts = Broadcasts::of(population);
+        let silences = Silences::new(period);
+        PopulationRecord { wanted, shards, silences, broadcasts, ..PopulationRecord::default() }
     }
 
     /// Takes a tick of one of its shards, which had `before` connections open; all have reported until `complete`, and full
     /// load began at `hold_from`.
     pub(crate) fn take(&mut self, tick: &Tick, before: u64, complete: Nanos, hold_from: Nanos) {
         self.line.extend(tick);
+        // Who received what is put together here, and goes no further.
+        self.line.pushes.receipts.clear();
         // A worker ends a tick where its ramp ends: between two ends their mean is good enough.
         let period = u128::from(tick.until.since(tick.from).0);
         self.line.open_ns += u128::from(before + tick.open) * period / 2;
         self.silences.take(tick, complete);
         self.open = self.open + tick.open - before;
+        self.broadcasts.take(tick, self.open);
         self.peak = self.peak.max(self.open);
         if !tick.is_idle() {
             self.last_seen = self.last_seen.max(tick.until);
@@ -185,6 +191,7 @@ impl PopulationRecord {
 
     /// Ends a line; the next one begins then.
     pub(crate) fn end_line(&mut self, until: Nanos) -> Tick {
+        self.broadcasts.settle(until, &mut self.line);
         let line = std::mem::replace(&mut self.line, Tick::starting(until));
         self.totals.extend(&line);
         line

@@ -22,6 +22,7 @@ mod merge;
 mod moments;
 mod observation;
 mod probe;
+mod pushes;
 mod quantiles;
 mod record;
 mod sample;
@@ -53,6 +54,7 @@ pub use mark::{Mark, MarkKind, Marks};
 pub use moments::{Moments, Rates};
 pub use observation::{HostSeen, Observation, ObserverSeen, ProcessSeen, RejectionSeen, Samples, TargetSeen};
 pub use probe::{Probe, ProbePoint, ProbeSummary};
+pub use pushes::{PushFigures, Pushes, Receipt, Receipts};
 pub use quantiles::{Censored, Quantiles, Stalled};
 pub use record::{HostFacts, RunRecord, SCHEMA, Setting, TickRecord};
 pub use sample::{

@@ -6,13 +6,11 @@ use std::{
     ops::{Deref, DerefMut},
 };
 
-use serde::{
-    Deserialize, Deserializer, Serialize,
-    de::{DeserializeOwned, Error},
-};
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 mod agent;
+mod by_status;
 
 pub use agent::AgentSummary;
 
@@ -25,6 +23,7 @@ use crate::{
     merge::{Merge, merged},
     observation::Observation,
     probe::ProbeSummary,
+    pushes::PushFigures,
     quantiles::Quantiles,
     sample::ProcessMemory,
     share::CalibrationShare,
@@ -153,7 +152,8 @@ merged! {
         pub missed: u64,
         /// Fire-and-forget messages.
         pub told: u64,
-        /// Messages of responses of gRPC, of calls too that were cancelled when the load ended.
+        /// Messages of responses of gRPC, of calls too that were cancelled when the load ended; and those that servers sent by themselves
+        /// on WebSockets.
         pub messages: u64,
         /// Responses per second at full load; of several populations, each at its own.
         pub per_s: f64,
@@ -213,8 +213,15 @@ pub struct Figures {
     pub handshake_us: Quantiles,
     /// From due to the first byte of the response, of gRPC to its first message, of requests due at full load; HTTP and TCP.
     pub first_byte_us: Quantiles,
-    /// gRPC, server streaming: from one message of a response to the next.
+    /// From one message of a server to the next: of a response of gRPC, of server streaming; of those sent by itself on a
+    /// WebSocket.
     pub gap_us: Quantiles,
+    /// Messages that servers sent by themselves on WebSockets.
+    pub pushes: PushFigures,
+    /// From the time in such a message to its receipt.
+    pub delay_us: Quantiles,
+    /// Broadcasts: from the first receipt to the last of all receivers'.
+    pub spread_us: Quantiles,
 }
 
 impl Figures {
@@ -229,6 +236,7 @@ impl Figures {
         faults.merge(&other.faults.clone().into());
         self.faults = faults.into();
         self.errors.merge(&other.errors);
+        self.pushes.merge(&other.pushes);
         self.set_times(&Tick::default());
     }
 
@@ -242,6 +250,8 @@ impl Figures {
         self.handshake_us = totals.handshake.quantiles();
         self.first_byte_us = totals.first_byte.quantiles();
         self.gap_us = totals.gap.quantiles();
+        self.delay_us = totals.delay.quantiles();
+        self.spread_us = totals.spread.quantiles();
     }
 }
 
@@ -443,23 +453,6 @@ fn without_nulls(json: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(without_nulls),
         _ => {}
-    }
-}
-
-/// Responses by status: HTTP's by number, gRPC's by name.
-mod by_status {
-    use super::{BTreeMap, Deserialize, Deserializer, Error};
-    use serde::Serializer;
-    use units::Status;
-
-    pub(super) fn serialize<S: Serializer>(counts: &BTreeMap<u16, u64>, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_map(counts.iter().map(|(status, n)| (Status(*status).to_string(), n)))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<BTreeMap<u16, u64>, D::Error> {
-        let counts = BTreeMap::<String, u64>::deserialize(d)?.into_iter();
-        let status = |text: &str| Status::parse(text).ok_or_else(|| D::Error::custom("not a status"));
-        counts.map(|(text, n)| Ok((status(&text)?.0, n))).collect()
     }
 }
 

@@ -15,6 +15,7 @@ use crate::{
     merge::{Merge, merged},
     moments::{Moments, Rates},
     probe::Probe,
+    pushes::Pushes,
 };
 
 words! {
@@ -76,7 +77,8 @@ merged! {
         pub told: u64,
         /// Messages of the server's that nobody awaited; bytes without framing are none.
         pub pushed: u64,
-        /// Messages of responses of gRPC.
+        /// Messages that servers send without a request for each: of responses of gRPC, and of WebSockets those of
+        /// [`Tick::pushes`].
         pub messages: u64,
         /// Due by the open loop's schedule and never sent: no connection was free in time.
         pub missed: u64,
@@ -174,6 +176,9 @@ merged! {
         #[serde(skip_serializing_if = "Marks::is_empty")]
         #[cfg_attr(test, ts(type = "Mark[]"))]
         pub marks: Marks,
+        /// Messages that servers sent by themselves.
+        #[serde(skip_serializing_if = "Pushes::is_empty")]
+        pub pushes: Pushes,
     }
 
     /// Times that are measured, of what happened in a period.
@@ -197,8 +202,13 @@ merged! {
         RampFirstByte = ramp_first_byte,
         /// From due to when the loop was able to send.
         Lag = lag,
-        /// gRPC, server streaming: from one message of a response to the next.
+        /// From one message of a server to the next: of a response of gRPC, of server streaming; of a WebSocket, those of
+        /// [`Tick::pushes`].
         Gap = gap,
+        /// From the time in such a message to its receipt.
+        Delay = delay,
+        /// Broadcasts: from the first receipt to the last of all receivers'; censored where one of them got none.
+        Spread = spread,
         /// How long each connection that was lost had been silent.
         Silence = silence,
     }
@@ -230,6 +240,7 @@ impl Tick {
                 *at = to(*at);
             }
         }
+        self.pushes.receipts.translate(to);
         self
     }
 

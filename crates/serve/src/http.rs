@@ -1,4 +1,4 @@
-//! The HTTP reference server: `/`, `/?length=N`, `/delay?for=5s&length=N`, `/ws/echo`, `/stats`; by HTTP/1 here, by HTTP/2 in
+//! The HTTP reference server: `/`, `/?length=N`, `/delay?for=5s&length=N`, `/ws/echo`, `/ws/push`, `/stats`; by HTTP/1 here, by HTTP/2 in
 //! [`http2`](crate::http2).
 
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use crate::{
     counters::Counters,
     http2::{self, Sessions},
     knobs::Knobs,
+    push,
     routes::{self, Body, LONGEST, Upgrade},
     shard::{Handler, ServerShard},
     websocket,
@@ -45,7 +46,7 @@ pub struct Conn {
     wire: Wire,
     body: Body,
     flags: u8,
-    /// `/delay`: milliseconds to wait before the response.
+    /// `/delay`: milliseconds to wait before the response. `/ws/push`: from one message to the next.
     delay_ms: u32,
 }
 
@@ -58,6 +59,8 @@ const HEAD: u8 = 4;
 const WAITING: u8 = 8;
 /// Will be closed when what was sent has left.
 const FINISHING: u8 = 16;
+/// Its next message waits for its time; input is read.
+const PUSHING: u8 = 32;
 
 impl Conn {
     const NEW: Conn = Conn { wire: Wire::Fresh, body: Body::Hello, flags: 0, delay_ms: 0 };
@@ -73,6 +76,8 @@ pub struct Http {
     closed_below: usize,
     text: Box<[u8]>,
     sessions: Option<Box<Sessions>>,
+    /// The date, as the time since 1970, at the start of the clock.
+    date: Nanos,
 }
 
 impl Http {
@@ -80,14 +85,25 @@ impl Http {
     pub fn shard(counters: Arc<Counters>, shard: u32, connections: u32, knobs: &Knobs) -> ServerShard<Http> {
         let phrase = b"throng holds a million connections and says what each one costs. ";
         let text = phrase.iter().copied().cycle().take(LONGEST as usize).collect();
-        let mut shard =
-            ServerShard::new(Http { closed_below: 0, text, sessions: None }, counters, shard, knobs);
+        let mut shard = ServerShard::new(
+            Http { closed_below: 0, text, sessions: None, date: Nanos::ZERO },
+            counters,
+            shard,
+            knobs,
+        );
         shard.conns.reserve_exact(connections as usize);
         shard
     }
 }
 
 impl ServerShard<Http> {
+    /// The clock started at this time since 1970: what `/ws/push` sends is dated.
+    #[must_use]
+    pub fn starting(mut self, date: Nanos) -> ServerShard<Http> {
+        self.handler.date = date;
+        self
+    }
+
     /// The first bytes tell which HTTP it is.
     fn begin<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         match h2::starts(input) {
@@ -143,8 +159,11 @@ impl ServerShard<Http> {
     /// A request is complete.
     fn handle_request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Conn { delay_ms, body, .. } = *self.conn(k);
-        if body == Body::Echo {
+        if matches!(body, Body::Echo | Body::Push(_)) {
             self.conn(k).wire = Wire::WebSocket(Frames::new(Role::Server));
+            if matches!(body, Body::Push(_)) {
+                self.push_next(cx, k);
+            }
             return;
         }
         if self.stalls.next() {
@@ -160,7 +179,9 @@ impl ServerShard<Http> {
     /// The key lives no longer than the head, so that the upgrade is accepted with it; frames are read once the
     /// request is complete.
     fn accept_upgrade<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, request: &Request<'_>) {
-        let (Body::Echo, Some(offer)) = (self.conn(k).body, request.websocket) else { return };
+        let (Body::Echo | Body::Push(_), Some(offer)) = (self.conn(k).body, request.websocket) else {
+            return;
+        };
         self.out.send(cx, k, HEAD_ROOM, |out| {
             ws::write_accept(out, offer.key).expect("there is room for a head of ours")
         });
@@ -191,6 +212,32 @@ impl ServerShard<Http> {
         echoed.used
     }
 
+    /// The next message of `/ws/push` is due at the next multiple of its interval since 1970, on all connections at once.
+    fn push_next<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        if self.is_stopping() {
+            return;
+        }
+        let every = Nanos::from_millis(u64::from(self.conn(k).delay_ms));
+        self.conn(k).flags |= PUSHING;
+        let wait = push::until_next(self.handler.date + cx.now(), every);
+        self.respond_after(cx, k, wait);
+    }
+
+    /// Sends the message of `/ws/push` that is due; none to a peer that does not read.
+    fn push<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let Conn { delay_ms, body, flags, .. } = *self.conn(k);
+        let Body::Push(length) = body else { unreachable!("only it pushes") };
+        if flags & FINISHING != 0 {
+            return;
+        }
+        if !cx.is_write_blocked(k) {
+            let every = Nanos::from_millis(u64::from(delay_ms));
+            let message = push::Message { date: self.handler.date + cx.now(), every, length };
+            self.out.send(cx, k, message.room(), |out| message.write(out));
+        }
+        self.push_next(cx, k);
+    }
+
     fn respond<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let conn = *self.conn(k);
         self.stats.requests += 1;
@@ -211,7 +258,7 @@ impl ServerShard<Http> {
                 self.conn(k).flags |= FINISHING;
                 return self.out.finish(cx, k);
             }
-            Body::Echo => unreachable!("accepted with its head"),
+            Body::Echo | Body::Push(_) => unreachable!("accepted with its head"),
         };
         let head = Response {
             status,
@@ -269,7 +316,7 @@ impl Handler for Http {
     const NEW: Conn = Conn::NEW;
 
     fn is_waiting(conn: &Conn) -> bool {
-        conn.is(WAITING)
+        conn.is(WAITING) || conn.is(PUSHING)
     }
 
     fn is_held(conn: &Conn) -> bool {
@@ -293,6 +340,10 @@ impl Handler for Http {
     }
 
     fn respond<I: Io>(shard: &mut ServerShard<Http>, cx: &mut Cx<I>, k: Key) {
+        if shard.conn(k).is(PUSHING) {
+            shard.conn(k).flags &= !PUSHING;
+            return shard.push(cx, k);
+        }
         shard.conn(k).flags &= !WAITING;
         if let Wire::Http2(session) = shard.conn(k).wire {
             return http2::respond(shard, cx, (k, session));

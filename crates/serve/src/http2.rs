@@ -193,7 +193,11 @@ fn decide(request: &Request<'_>, stream: Stream) -> Exchange {
     };
     let (body, delay_ms) = match (request.method, upgrade) {
         ("CONNECT", Upgrade::No) => (Body::Empty(501), 0),
-        _ => routes::route(request.path, upgrade),
+        _ => match routes::route(request.path, upgrade) {
+            // It is for a WebSocket of a connection's own.
+            (Body::Push(_), _) => (Body::Empty(501), 0),
+            routed => routed,
+        },
     };
     let mut exchange = Exchange::new(stream, body, delay_ms, request.method == "HEAD");
     if request.is_grpc {

@@ -8,6 +8,7 @@ mod http2;
 mod knobs;
 mod layered;
 mod out;
+mod push;
 mod routes;
 mod shard;
 mod threads;

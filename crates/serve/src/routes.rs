@@ -8,6 +8,11 @@ pub(crate) const LONGEST: u64 = 10_240;
 /// Longest `/delay`.
 const LONGEST_DELAY: Nanos = Nanos::from_secs(24 * 3600);
 
+/// Longest time between the messages of `/ws/push`: a server that stops waits for it.
+const LONGEST_PUSH: Nanos = Nanos::from_secs(30);
+/// Shortest: timers are a millisecond off.
+const SHORTEST_PUSH: Nanos = Nanos::from_millis(10);
+
 /// The body of `/`.
 pub(crate) const HELLO: &[u8] = b"Hello World!";
 
@@ -20,6 +25,8 @@ pub(crate) enum Body {
     Stats,
     /// The echo from here on; the upgrade has been accepted.
     Echo,
+    /// The same, and a message of this length at least at intervals of the second figure of [`route`].
+    Push(u16),
     /// Only as a WebSocket.
     UpgradeRequired,
     /// Nothing but a status.
@@ -36,15 +43,16 @@ pub(crate) enum Upgrade {
     No,
 }
 
-/// The response to a request for `target`, and for how many milliseconds it is delayed.
+/// The response to a request for `target`, and for how many milliseconds it is delayed, or messages are apart.
 pub(crate) fn route(target: &str, upgrade: Upgrade) -> (Body, u32) {
     match target.split('?').next().unwrap_or_default() {
         "/" => (text(target), 0),
         "/stats" => (Body::Stats, 0),
-        "/ws/echo" => match upgrade {
-            Upgrade::Valid => (Body::Echo, 0),
-            Upgrade::Invalid => (Body::Empty(400), 0),
-            Upgrade::No => (Body::UpgradeRequired, 0),
+        "/ws/echo" => (upgraded(upgrade, Body::Echo), 0),
+        "/ws/push" => match (upgraded(upgrade, push(target)), every_ms(target)) {
+            (Body::Push(length), Some(ms)) => (Body::Push(length), ms),
+            (Body::Push(_), None) => (Body::Empty(400), 0),
+            (refused, _) => (refused, 0),
         },
         "/delay" => match delay_ms(target) {
             Some(ms) => (text(target), ms),
@@ -52,6 +60,29 @@ pub(crate) fn route(target: &str, upgrade: Upgrade) -> (Body, u32) {
         },
         _ => (Body::Empty(404), 0),
     }
+}
+
+fn upgraded(upgrade: Upgrade, to: Body) -> Body {
+    match upgrade {
+        Upgrade::Valid => to,
+        Upgrade::Invalid => Body::Empty(400),
+        Upgrade::No => Body::UpgradeRequired,
+    }
+}
+
+fn push(target: &str) -> Body {
+    match http1::query(target, "length").map(str::parse::<u64>) {
+        None => Body::Push(0),
+        Some(Ok(n)) => Body::Push(n.min(LONGEST) as u16),
+        Some(Err(_)) => Body::Empty(400),
+    }
+}
+
+/// `every=100ms`; without it, a second. None where it is no time, or out of range.
+fn every_ms(target: &str) -> Option<u32> {
+    let Some(text) = http1::query(target, "every") else { return Some(1_000) };
+    let every = Nanos::parse(text).ok()?.millis();
+    (SHORTEST_PUSH.millis()..=LONGEST_PUSH.millis()).contains(&every).then_some(every as u32)
 }
 
 fn text(target: &str) -> Body {

@@ -93,6 +93,11 @@ impl<H: Handler> ServerShard<H> {
         self.watch.owes(cx, k, at);
     }
 
+    /// Whether the server accepts no more, and ends.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.acceptor.is_stopping()
+    }
+
     /// The counts of all shards, this one's up to now.
     pub(crate) fn read_counters(&self) -> Stats {
         self.acceptor.read(&self.stats)

@@ -167,20 +167,22 @@ type Ready = mpsc::Sender<io::Result<SocketAddr>>;
 impl ShardConfig {
     fn over_uring(&self, ready: &Ready) {
         let Settings { connections, slots, .. } = self.settings;
-        let io = Uring::new(uring::Settings::new(connections, slots), Clock::start());
+        let (clock, date) = (Clock::start(), units::since_1970());
+        let io = Uring::new(uring::Settings::new(connections, slots), clock);
         let io = io.and_then(|mut io| io.listen(self.settings.listen).map(|address| (io, address)));
         if let Some(io) = self.listening(io, ready) {
-            self.serve(io, |_| {});
+            self.serve(io, date, |_| {});
         }
     }
 
     /// When its file table fills up, the shard starts another one at its listener, and that one does the same. So the peers
     /// of a listener always find a shard with room.
     fn over_epoll(&self, shared_listener: Option<SharedListener>, ready: &Ready) {
-        let Some(io) = self.listening(self.epoll(shared_listener), ready) else { return };
+        let (clock, date) = (Clock::start(), units::since_1970());
+        let Some(io) = self.listening(self.epoll(shared_listener, clock), ready) else { return };
         let mut successor = None;
         let mut grown = false;
-        self.serve(io, |io| {
+        self.serve(io, date, |io| {
             if !grown && self.counters.open(self.shard) >= self.size.enough() {
                 grown = true;
                 successor = self.start_successor(io.shared_listener());
@@ -191,10 +193,14 @@ impl ShardConfig {
         }
     }
 
-    fn epoll(&self, shared_listener: Option<SharedListener>) -> io::Result<(Epoll, SocketAddr)> {
+    fn epoll(
+        &self,
+        shared_listener: Option<SharedListener>,
+        clock: Clock,
+    ) -> io::Result<(Epoll, SocketAddr)> {
         let shared = if self.size.own_files { net::own_open_files(shared_listener)? } else { None };
         let settings = epoll::Settings { connections: self.size.places, by_millis: false };
-        let mut io = Epoll::new(settings, Clock::start())?;
+        let mut io = Epoll::new(settings, clock)?;
         let address = match shared {
             Some(listener) => {
                 io.share(listener);
@@ -222,12 +228,13 @@ impl ShardConfig {
         io
     }
 
-    /// Serves over this I/O to the end; calls `after_turn` with it after each turn.
-    fn serve<I: Io>(&self, io: I, after_turn: impl FnMut(&I)) {
+    /// Serves over this I/O, whose clock started at this date, to the end; calls `after_turn` with it after each turn.
+    fn serve<I: Io>(&self, io: I, date: Nanos, after_turn: impl FnMut(&I)) {
         let (counters, knobs) = (self.counters.clone(), &self.settings.knobs);
         match self.settings.service {
             Service::Http => {
-                self.drive(io, Http::shard(counters, self.shard, self.size.places, knobs), after_turn)
+                let http = Http::shard(counters, self.shard, self.size.places, knobs);
+                self.drive(io, http.starting(date), after_turn)
             }
             Service::Delay(after) => {
                 self.drive(io, Delay::shard(counters, self.shard, after, knobs), after_turn)

@@ -70,6 +70,12 @@ impl Clock {
     }
 }
 
+/// The date as the time since 1970, for what has a date itself, as a message of a server may. It may jump; what is compared with it over
+/// a time is the [`Clock`] that started together with it.
+pub fn since_1970() -> Nanos {
+    Nanos(date().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64))
+}
+
 /// The date, for files that are read when the run is long over. Never to measure with: it may jump.
 pub fn date() -> SystemTime {
     SystemTime::now()

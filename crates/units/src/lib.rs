@@ -20,7 +20,7 @@ mod status;
 mod unit;
 
 pub use bytes::Bytes;
-pub use clock::{Clock, Nanos, date};
+pub use clock::{Clock, Nanos, date, since_1970};
 pub use count::Count;
 pub use date::Date;
 pub use login::without_login;

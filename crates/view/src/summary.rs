@@ -2,6 +2,7 @@
 
 mod agents;
 mod populations;
+mod pushes;
 
 use std::fmt::Write;
 
@@ -23,9 +24,10 @@ pub fn text(s: &Summary) -> String {
     if s.requests.sent > 0 {
         requests(s, &mut out);
     }
-    if s.requests.messages > s.requests.answered {
+    if s.requests.messages > s.requests.answered || s.pushes.count > 0 {
         messages(s, &mut out);
     }
+    pushes::rows(s, &mut out);
     statuses(s, &mut out);
     errors(s, &mut out);
     if let Some(p) = &s.probe {
@@ -131,7 +133,7 @@ fn requests(s: &Summary, out: &mut String) {
     row(out, "lag", format!("{} (how late throng sent)", quantiles(&s.lag_us, "end")));
 }
 
-/// Of calls of gRPC whose responses have several.
+/// Of calls of gRPC whose responses have several, and those that servers sent by themselves.
 fn messages(s: &Summary, out: &mut String) {
     row(out, "messages", format!("{} received", Count(s.requests.messages)));
     if s.requests.sent == 0 && is_there(&s.first_byte_us) {

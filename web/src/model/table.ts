@@ -83,6 +83,8 @@ export function timeTable(run: Run): Table {
     ["ramp latency", summary?.ramp_latency_us ?? total.ramp_latency.quantiles()],
     ["time to first byte", summary?.first_byte_us ?? total.first_byte.quantiles()],
     ["gap between messages", summary?.gap_us ?? total.gap.quantiles()],
+    ["delay of messages", summary?.delay_us ?? total.delay.quantiles()],
+    ["spread of broadcasts", summary?.spread_us ?? total.spread.quantiles()],
     ["connect", summary?.connect_us ?? total.connect.quantiles()],
     ["TLS, full handshake", summary?.tls_us ?? total.tls.quantiles()],
     ["TLS, resumed", summary?.tls_resumed_us ?? total.tls_resumed.quantiles()],

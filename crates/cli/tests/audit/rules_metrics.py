@@ -8,7 +8,7 @@ from kernel import TCP_EVENTS
 
 NAME = re.compile(r"(\w+?)(?:\{(.*)\})?\Z")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-TIMES = ("latency", "ramp_latency", "first_byte", "connect", "tls", "tls_resumed", "handshake", "gap", "lag", "probe_latency")
+TIMES = ("latency", "ramp_latency", "first_byte", "connect", "tls", "tls_resumed", "handshake", "gap", "delay", "spread", "lag", "probe_latency")
 POPULATION = ("opened", "failed", "dropped", "closed", "redialled", "finished")
 
 
@@ -42,6 +42,7 @@ RULES = [
     rule(r"throng_probe_(requests|answers|failed)_total", lambda m, l, name: probe(m, name), "wire: requests of the probe's path"),
     rule(r"throng_(requests_missed|requests_without_response|requests_unanswered|messages_told|messages_received|answers|statuses|received_bytes|"
          r"received_body_bytes|sent_bytes|faults)_total", lambda m, l, name: m.counter(name, population(m, l), l), WIRE),
+    rule(r"throng_(push\w*|broadcasts\w*)_total", lambda m, l, name: 0, "the server only replies"),
     rule(rf"throng_({'|'.join(TIMES)})_seconds_bucket", lambda m, l, name: m.bucket(name, float(l["le"].replace("+Inf", "inf")), population(m, l), l),
          "wire: times up to the bucket's bound, by throng's seen lateness"),
     rule(rf"throng_({'|'.join(TIMES)})_seconds_(\w+)", lambda m, l, name, ending: m.distribution(name, ending, population(m, l), l),

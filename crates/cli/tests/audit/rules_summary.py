@@ -100,7 +100,11 @@ def figures_of(prefix, scope):
         whole("requests/answered", lambda s: len(s.answered()), "wire: whole responses"),
         whole("requests/unanswered", lambda s: s.caused("unanswered"), "wire: neither a response nor an end before the timeout"),
         whole("requests/missed", lambda s: 0, "the schedule: each slot has its request on the wire"),
-        whole("requests/messages", lambda s: 0, "no gRPC"),
+        whole("requests/messages", lambda s: 0, "no gRPC, and a server that only replies"),
+        *(whole(f"pushes/{key}", lambda s: 0, "the server only replies") for key in (
+            "count", "per_s", "bytes", "bytes_max", "unread", "ahead", "numbered", "lost", "duplicates", "out_of_order", "restarts", "broadcasts",
+            "complete")),
+        Rule(f"{prefix}pushes/clock_offset_us", lambda context, *g: None, "no message has a time"),
         whole("requests/told", lambda s: 0, "the scenario: every message has an echo"),
         whole("requests/per_s", lambda s: s.per_s(), "wire: responses at full load; either side of its bounds by 6 ms"),
         whole("requests/lower_bound", lambda s: False, "throng's processors were not used up"),
@@ -122,7 +126,9 @@ def figures_of(prefix, scope):
         *times(f"{prefix}tls_us", of(lambda s: s.tls()), "no TLS"),
         *times(f"{prefix}tls_resumed_us", of(lambda s: s.tls()), "no TLS"),
         *times(f"{prefix}handshake_us", of(lambda s: s.handshake()), "wire: 101s"),
-        *times(f"{prefix}gap_us", of(lambda s: s.tls()), "no gRPC"),
+        *times(f"{prefix}gap_us", of(lambda s: s.tls()), "no gRPC, and a server that only replies"),
+        *times(f"{prefix}delay_us", of(lambda s: s.tls()), "the server only replies"),
+        *times(f"{prefix}spread_us", of(lambda s: s.tls()), "the server only replies"),
         *times(f"{prefix}first_byte_us", of(lambda s: s.first_byte()), WINDOW),
     ]
     def status(context, *groups):

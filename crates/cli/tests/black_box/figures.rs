@@ -67,6 +67,23 @@ const SCHEMA: &[(&str, char)] = &[
     ("handshake_us", '{'),
     ("first_byte_us", '{'),
     ("gap_us", '{'),
+    ("pushes", '{'),
+    ("pushes.count", 'n'),
+    ("pushes.per_s", '#'),
+    ("pushes.bytes", 'n'),
+    ("pushes.bytes_max", 'n'),
+    ("pushes.unread", 'n'),
+    ("pushes.ahead", 'n'),
+    ("pushes.clock_offset_us", '0'),
+    ("pushes.numbered", 'n'),
+    ("pushes.lost", 'n'),
+    ("pushes.duplicates", 'n'),
+    ("pushes.out_of_order", 'n'),
+    ("pushes.restarts", 'n'),
+    ("pushes.broadcasts", 'n'),
+    ("pushes.complete", 'n'),
+    ("delay_us", '{'),
+    ("spread_us", '{'),
     ("lag_us", '{'),
     ("populations", '{'),
     ("populations.main.target", 't'),
@@ -218,7 +235,8 @@ fn check_sums(s: &Summary, n: u64) {
     assert_eq!(count("first_byte_us.count"), count("latency_us.count"));
     assert!(s.number("first_byte_us.mean") <= s.number("latency_us.mean"), "{:#}", s.0);
     assert_eq!(count("handshake_us.count"), 0, "no WebSocket, no handshake");
-    assert_eq!((count("requests.messages"), count("gap_us.count")), (0, 0), "no gRPC");
+    assert_eq!((count("requests.messages"), count("gap_us.count")), (0, 0), "no gRPC, and no WebSocket");
+    assert_eq!((count("pushes.count"), count("delay_us.count"), count("spread_us.count")), (0, 0, 0));
     assert_eq!((count("tls_us.count"), count("tls_resumed_us.count")), (0, 0), "no TLS");
     let between = s.number("elapsed_s") - s.number("ramp_s") - s.number("duration_s");
     assert!(between >= 0.0, "between ramp and hold: {between} s");

@@ -35,6 +35,7 @@ mod output;
 mod pages;
 mod places;
 mod program;
+mod pushes;
 mod replays;
 mod reports;
 mod responses;

@@ -80,7 +80,7 @@ impl Client {
                 }
                 Ok(Progress::Pushed(n)) => {
                     used += n;
-                    self.tick.counts.pushed += 1;
+                    self.pushed(cx, k);
                 }
                 Ok(Progress::Reply(n, reply)) => {
                     used += n;
@@ -107,7 +107,7 @@ impl Client {
 
     /// Reads on, up to the next thing that happens; also the stream that it is of.
     fn read<'a>(&mut self, k: Key, input: &'a [u8], now: Nanos) -> (u32, Result<Progress<'a>, Kind>) {
-        let Client { job, conns, source, .. } = self;
+        let Client { job, conns, source, pushed, .. } = self;
         let at = conns[k.index].at;
         conns.open_session(k.index, || job.session(at));
         let (stream, conn, session, exchange) = conns.reading(k.index);
@@ -118,7 +118,7 @@ impl Client {
             let awaited = job.awaited(exchange.at, exchange.nth, k.index, source);
             (exchange, awaited)
         });
-        let read = session.read(input, asked, watch.as_deref_mut());
+        let read = session.read(input, asked, watch.as_deref_mut(), &mut pushed.of(k.index));
         source.put_watch(k.index, watch);
         (stream, read)
     }

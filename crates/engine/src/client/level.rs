@@ -99,8 +99,12 @@ impl Client {
             self.failures.resize(self.failures.len().max(at + 1), 0);
             self.failures[at] = 0;
         }
-        if self.job.protocol.has_timeouts() {
+        if self.job.protocol.has_timeouts() || self.job.heartbeat.is_some() {
             self.timers.resize(self.timers.len().max(at + 1), Nanos::NEVER);
+        }
+        if self.job.heartbeat.is_some() {
+            self.beats.resize(self.beats.len().max(at + 1), Nanos::NEVER);
+            self.beats[at] = Nanos::NEVER;
         }
         if self.job.overlapping().is_some() {
             self.pings.resize(self.pings.len().max(at + 1), Nanos::NEVER);

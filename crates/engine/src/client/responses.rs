@@ -26,6 +26,9 @@ impl Client {
         let exchange = self.conns.end_exchange(k.index, stream);
         self.learn(&exchange, now, true);
         let useless = self.measure(&exchange, head, destination, k.index, now);
+        if matches!(self.job.op(exchange.at), Op::Expect(_)) && self.job.protocol.has_messages() {
+            self.message_came(now);
+        }
         self.conn(k).received(now, head.and_then(|head| head.keep_alive_s));
         self.weigh(&exchange, head, keeps_alive);
         if let Some(kind) = useless {

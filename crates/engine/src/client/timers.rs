@@ -15,7 +15,8 @@ impl Client {
             None => at,
             Some(own) => {
                 *own = at;
-                at.min(self.conns.poll_timeout(k.index))
+                let beat = self.beats.get(k.index as usize).copied().unwrap_or(Nanos::NEVER);
+                at.min(self.conns.poll_timeout(k.index)).min(beat)
             }
         };
         if at == Nanos::NEVER { cx.let_sleep(k) } else { cx.wake_at(k, at) }
@@ -42,6 +43,7 @@ impl Client {
                 return None;
             }
         }
+        self.beat(cx, k);
         if due <= now {
             return Some(due);
         }

@@ -376,6 +376,16 @@ pub(super) fn send<I: Io>(
     write(connection, it, (opcode, mask), text, to);
 }
 
+/// Sends a message on this WebSocket, to which no reply is awaited; nothing, where an earlier one waits for the server's windows.
+pub(super) fn send_on<I: Io>(message: &Message, state: &mut State, place: usize, out: &mut Out<'_, I>) {
+    let State { connection, tunnels, .. } = state;
+    let Some(it) = tunnels.get_mut(place).filter(|it| it.is_open && !it.is_blocked()) else { return };
+    let Out { to, source } = out;
+    let mask = websocket::mask(source);
+    let (text, ..) = message.write(to.index(), source);
+    write(connection, it, (Opcode::Text, mask), text, to);
+}
+
 /// A message is awaited that nothing is sent for.
 pub(super) fn expect(state: &mut State, (index, exchange): (u32, &mut Exchange)) {
     let place = state.free().unwrap_or_default();

@@ -14,6 +14,7 @@ use crate::{
     exchange::{Exchange, NOT_OURS},
     expects_tls,
     out::{Out, Writer},
+    pushes::Listener,
     request::{Message, ValueSource},
     watch::Watch,
 };
@@ -143,9 +144,10 @@ pub(super) fn handle_bytes<'a>(
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
     watch: Option<&mut Watch>,
+    listener: &mut Listener<'_>,
 ) -> Result<Progress<'a>, Kind> {
     match state {
-        State::Open(frames) => read(frames, input, awaiting, watch),
+        State::Open(frames) => read(frames, input, awaiting, watch, listener),
         State::Upgrading(..) if expects_tls::is_alert(input) => Err(Kind::TlsExpected),
         State::Upgrading(nonce, offered) => {
             let response = websocket::read_response(input, &key(*nonce), offered.0);
@@ -175,6 +177,7 @@ pub(super) fn read<'a>(
     input: &'a [u8],
     mut awaiting: Option<(&mut Exchange, Awaited)>,
     mut watch: Option<&mut Watch>,
+    listener: &mut Listener<'_>,
 ) -> Result<Progress<'a>, Kind> {
     let mut used = 0;
     loop {
@@ -193,19 +196,36 @@ pub(super) fn read<'a>(
             (Some(Event::Data(data)), Some((exchange, Awaited::Message(check, sent))))
                 if data.begins || exchange.content != NOT_OURS =>
             {
+                if listener.reads() {
+                    listener.feed(&data);
+                }
                 if !take(exchange, &data, (check, sent), &mut watch) {
                     continue;
+                }
+                if !listener.reads() {
+                    listener.ended(exchange.content);
+                }
+                let awaited = Awaited::Message(check, sent);
+                if listener.is_ruled() || check.expected.skip && awaited.wrong(exchange, None).is_some() {
+                    // What is awaited comes later.
+                    exchange.await_message(true);
+                    return Ok(Progress::Pushed(used));
                 }
                 return Ok(Progress::Responded(used));
             }
             // An unsolicited message, or one that began before the request.
-            (Some(Event::Data(data)), _) if data.ends => return Ok(Progress::Pushed(used)),
+            (Some(Event::Data(data)), _) => {
+                listener.feed(&data);
+                if data.ends {
+                    return Ok(Progress::Pushed(used));
+                }
+            }
             (Some(Event::Pong(echo)), Some((exchange, Awaited::Pong)))
                 if echo.matches(&exchange.expected.to_be_bytes()) =>
             {
                 return Ok(Progress::Responded(used));
             }
-            // An old pong, a piece of an unsolicited message, or framing only.
+            // An old pong, or framing only.
             _ => {}
         }
     }

@@ -8,7 +8,7 @@ use super::population::{Reader, name};
 use crate::flag;
 use crate::flags::{DEFAULT_MAX_LAG, DEFAULT_TIMEOUT, FlagReader, MAX_THREADS, max_lag, seed, threads};
 use crate::{
-    Activity, Csv, Environment, Expectation, Flags, IoChoice, Load, Mistake, Plan, Population, Probe,
+    Activity, Csv, Environment, Expectation, Flags, IoChoice, Load, Mistake, Plan, Population, Probe, Pushes,
     Reconnect, Request, Share, Source, Sources, Stage, Target, Text, Think, Threshold, Tls,
 };
 use std::collections::HashSet;
@@ -215,6 +215,7 @@ fn probe_population(target: Target, tls: Tls, headers: Vec<(String, Text)>) -> P
         cookies: false,
         variables: Vec::new(),
         activity: Activity::again(request, Think::default()),
+        pushes: Pushes::default(),
     }
 }
 

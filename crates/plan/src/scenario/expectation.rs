@@ -40,6 +40,7 @@ fn from_table(notes: &mut Notes, table: &Section, context: Context) -> Expectati
     let scheme = context.scheme;
     if scheme.has_requests() {
         table.refuse(notes, &["echo"], "http:// has no echo; remove it, or use body = \"…\"");
+        table.refuse(notes, &["skip"], "http:// has one response to a request; remove it");
     } else {
         let why = format!("not for {scheme}; remove it, or use body = \"…\"");
         table.refuse(notes, &["status", "headers"], why);
@@ -48,12 +49,18 @@ fn from_table(notes: &mut Notes, table: &Section, context: Context) -> Expectati
     if echo && !context.sent {
         table.note(notes, "echo", "this step sends nothing; move it to the step that sends");
     }
+    let skip = table.truth("skip").unwrap_or(false);
+    if skip && scheme == Scheme::Tcp {
+        table.note(notes, "skip", "tcp:// has no messages; remove it");
+    } else if skip && !["length", "body", "echo"].iter().any(|key| table.has(key)) {
+        table.note(notes, "skip", "each message is right; add body = \"…\"");
+    }
     let headers = table.pairs("headers").iter().map(|pair| header(notes, table, pair)).collect();
     let status = table.read(notes, "status", |text| status(text, scheme));
     let length = table.read(notes, "length", |text| length(text, context.numbers)?.kept());
     let json = table.pairs("json").iter().filter_map(|pair| json(notes, table, pair)).collect();
     let body = table.read(notes, "body", sought);
-    Expectation { status, length, headers, body, echo, json, captures: Vec::new() }
+    Expectation { status, length, headers, body, echo, skip, json, captures: Vec::new() }
 }
 
 /// A value that the content must have at a pointer.

@@ -39,8 +39,8 @@ pub(super) const SYNONYMS: [(&str, &str); 29] = [
 ];
 
 /// All of them, in the order in which people read of them.
-pub(super) static TABLES: [&Table; 8] =
-    [&SCENARIO, &POPULATION, &STEP, &ANSWER, &CAPTURE, &STAGE, &PROBE, &CSV];
+pub(super) static TABLES: [&Table; 9] =
+    [&SCENARIO, &POPULATION, &STEP, &ANSWER, &CAPTURE, &ON, &STAGE, &PROBE, &CSV];
 
 /// The file itself.
 pub(super) static SCENARIO: Table = Table {
@@ -195,6 +195,12 @@ static POPULATION: Table = Table {
             "[[population.step]]",
             "what each connection does, in order; default: the request or message of the target's scheme",
         ),
+        key(
+            "on",
+            Tables(&ON),
+            "[[population.on]]",
+            "ws: messages of the server that are answered or passed over, and messages at intervals, beside the steps",
+        ),
     ],
 };
 
@@ -302,6 +308,25 @@ static CAPTURE: Table = Table {
             "'token=([0-9a-f]+)'",
             "the first group of this expression, or all that it matches, in the first 64 KiB of the content",
         ),
+    ],
+};
+
+static ON: Table = Table {
+    name: "on",
+    place: "[[population.on]]",
+    about: "Beside the steps: a message of the server that is never a response to them, with its reply, or a heartbeat. One of is, \
+    starts, contains and every; of several that fit a message the first applies.",
+    keys: &[
+        key("is", Text, "\"2\"", "a message that is exactly this text"),
+        key("starts", Text, "\"ping\"", "a message that begins with this text"),
+        key("contains", Text, "\"heartbeat\"", "a message with this text in it"),
+        key(
+            "every",
+            Number,
+            "\"25s\"",
+            "send at this interval, the first time that long after the connection is open",
+        ),
+        key("send", Text, "\"3\"", "the reply, or the heartbeat; default: pass over the message"),
     ],
 };
 

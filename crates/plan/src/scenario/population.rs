@@ -25,16 +25,19 @@ pub(super) struct Reader<'r, 't> {
 }
 
 /// Heads of the figures: `latency.p99` would be two things if a population had such a name.
-const FIGURES: [&str; 36] = [
+const FIGURES: [&str; 43] = [
     "agents",
     "all",
     "answered",
+    "broadcasts",
     "bytes",
     "closed",
     "connect",
     "connections",
+    "delay",
     "drained",
     "dropped",
+    "duplicates",
     "duration",
     "failed",
     "faults",
@@ -46,14 +49,18 @@ const FIGURES: [&str; 36] = [
     "lag",
     "latency",
     "limit",
+    "lost",
     "messages",
     "opened",
+    "out_of_order",
     "peak",
     "probe",
+    "pushes",
     "ramp",
     "redialled",
     "requests",
     "sent",
+    "spread",
     "status",
     "target",
     "thresholds",
@@ -66,6 +73,9 @@ const FIGURES: [&str; 36] = [
 
 /// Keys of the one request of a population without steps.
 const OF_ONE_REQUEST: [&str; 3] = ["method", "body", "body-file"];
+
+/// Keys of `expect` that are about one response.
+const OF_STEPS: [&str; 6] = ["status", "length", "headers", "body", "echo", "skip"];
 
 /// Letters of the longest name.
 const LONGEST_NAME: usize = 64;
@@ -134,6 +144,7 @@ impl Reader<'_, '_> {
         let variables = context.variables;
         let name = name.unwrap_or_default();
         let headers = if target.scheme.has_requests() { Vec::new() } else { fields };
+        let pushes = self.pushes(own, &target);
         let mut population = Population {
             name,
             target,
@@ -149,6 +160,7 @@ impl Reader<'_, '_> {
             cookies,
             variables,
             activity,
+            pushes,
         };
         self.bind(own, &mut population);
         Some(population)
@@ -303,7 +315,10 @@ impl Reader<'_, '_> {
             expectation::read(self.notes, context.own, Context { scheme, numbers: None, sent: true });
         } else {
             let why = format!("for {scheme} it is set per step; move it to a [[population.step]]");
-            context.own.refuse(self.notes, &["expect"], why);
+            match context.own.section("expect") {
+                Some(expect) => expect.refuse(self.notes, &OF_STEPS, why),
+                None => context.own.refuse(self.notes, &["expect"], why),
+            }
         }
     }
 

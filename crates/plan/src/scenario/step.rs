@@ -107,6 +107,7 @@ impl Reader<'_, '_> {
             }
         };
         self.belongs(section, verb, scheme);
+        self.no_pushes(section);
         match verb {
             "request" => self.request(section, context),
             "upgrade" => self.upgrade(section, context),

@@ -30,6 +30,8 @@ const DISTRIBUTIONS: &[(&str, &str, bool)] = &[
     ("handshake_us", "handshake", true),
     ("first_byte_us", "first_byte", true),
     ("gap_us", "gap", true),
+    ("delay_us", "delay", true),
+    ("spread_us", "spread", true),
     ("lag_us", "lag", false),
     ("probe.latency_us", "probe", true),
     ("probe.fresh_us", "probe.fresh", true),
@@ -43,6 +45,8 @@ const QUANTILES: [&str; 12] =
     ["count", "mean", "stdev", "min", "p50", "p75", "p90", "p95", "p99", "p999", "p9999", "max"];
 
 const WANTED: Option<&str> = Some("connections.wanted");
+const PUSHES: Option<&str> = Some("pushes.count");
+const NUMBERED: Option<&str> = Some("pushes.numbered");
 
 /// All others: path, short name (empty: none), unit, what percentages are of.
 const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
@@ -72,6 +76,19 @@ const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
     ("requests.missed", "missed", Unit::Count, Some("requests.sent")),
     ("requests.told", "told", Unit::Count, None),
     ("requests.messages", "messages", Unit::Count, None),
+    ("pushes.count", "pushes", Unit::Count, None),
+    ("pushes.per_s", "", Unit::PerSecond, None),
+    ("pushes.bytes", "", Unit::Bytes, None),
+    ("pushes.bytes_max", "", Unit::Bytes, None),
+    ("pushes.unread", "", Unit::Count, PUSHES),
+    ("pushes.ahead", "", Unit::Count, PUSHES),
+    ("pushes.numbered", "", Unit::Count, PUSHES),
+    ("pushes.lost", "lost", Unit::Count, NUMBERED),
+    ("pushes.duplicates", "duplicates", Unit::Count, NUMBERED),
+    ("pushes.out_of_order", "out_of_order", Unit::Count, NUMBERED),
+    ("pushes.restarts", "", Unit::Count, NUMBERED),
+    ("pushes.broadcasts", "broadcasts", Unit::Count, None),
+    ("pushes.complete", "", Unit::Count, Some("pushes.broadcasts")),
     ("requests.per_s", "per_s", Unit::PerSecond, None),
     ("requests.bytes_in", "bytes_in", Unit::Bytes, None),
     ("requests.bytes_out", "bytes_out", Unit::Bytes, None),
@@ -178,6 +195,9 @@ const OF_POPULATIONS: &[&str] = &[
     "handshake_us.",
     "first_byte_us.",
     "gap_us.",
+    "delay_us.",
+    "spread_us.",
+    "pushes.",
 ];
 
 fn of_all(name: &str) -> Option<Figure> {

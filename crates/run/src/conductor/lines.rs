@@ -60,14 +60,17 @@ impl Conductor<'_> {
     /// What happened before the present line, and comes only now: it counts, and is no part of what happens now.
     fn add_late(&mut self, role: Role, tick: &Tick) {
         self.record.losses.take(tick);
-        self.record.totals.extend(tick);
-        let mut late = tick.clone();
+        let mut own = tick.clone();
+        // Whoever else received what it was is known already.
+        own.pushes.receipts.clear();
+        self.record.totals.extend(&own);
+        let mut late = own.clone();
         if let Role::Population(nth) = role {
-            self.record.populations[usize::from(nth)].totals.extend(tick);
+            self.record.populations[usize::from(nth)].totals.extend(&own);
             // With only one population its line is the total.
             if self.record.populations.len() > 1 {
                 late.populations.resize_with(usize::from(nth), Tick::none);
-                late.populations.push(tick.clone());
+                late.populations.push(own);
             }
         }
         // Workers end their ticks a little after the second.

@@ -117,7 +117,7 @@ impl Threads {
     /// # Errors
     /// The kernel refuses a thread, or its I/O.
     pub fn ready(plan: &Plan, prepared: &Prepared, parts: Vec<Part>) -> Result<Threads, Refusal> {
-        let clock = Clock::start();
+        let (clock, date) = (Clock::start(), units::since_1970());
         let (links, arrivals) = engine::links(parts.len() as u32);
         let Prepared { backend, slots, shards: Shards { own_files, .. }, .. } = *prepared;
         let io = backend.name();
@@ -138,7 +138,7 @@ impl Threads {
             let tuples = Dials::new(prepared.routes[&part.role].clone(), part.tuple_share, prepared.salt);
             let (ready, is_ready) = mpsc::channel();
             let (starter, start) = mpsc::channel();
-            let job = Job::new(plan, part.role);
+            let job = Job::new(plan, part.role).starting(date);
             let client = move |start| Client::new(&part, job, tuples, link, start);
             // Rings and file tables belong to the thread that creates them.
             let body = move || {

@@ -12,6 +12,7 @@ mod blocked;
 mod files;
 mod logins;
 mod messages;
+mod pushes;
 mod responses;
 mod stages;
 mod steps;

@@ -64,6 +64,9 @@ pub(crate) fn scenario_with(text: &str, open: &dyn Fn(&str) -> Result<String, St
         })
 }
 
+/// The date at which the simulated clocks start: some day in 2023.
+pub(crate) const DATE: Nanos = Nanos::from_secs(1_700_000_000);
+
 /// Shards of the reference server on `net`, all at `at`, each with room for all `connections`.
 pub(crate) fn servers(
     net: &Net,
@@ -74,7 +77,7 @@ pub(crate) fn servers(
     let counters = Arc::new(Counters::new(shards));
     // Pending accepts take slots too.
     let places = connections + 256;
-    let http = |n| Http::shard(counters.clone(), n, places, &Knobs::default());
+    let http = |n| Http::shard(counters.clone(), n, places, &Knobs::default()).starting(DATE);
     let shard = |n| listening(net, at, places, http(n));
     ((0..shards).map(shard).collect(), counters)
 }
@@ -92,7 +95,11 @@ pub(crate) fn client<I: Io>(io: I, plan: &Plan, part: &Part, link: engine::Link)
     let lanes = 0..plan.population(part.role).target.destinations.len() as u32;
     let tuples = Tuples::new(SourcePool::Loopback4, ports, lanes, part.tuple_share, plan.seed);
     let start = io.now();
-    Shard::new(io, part.places, Client::new(part, Job::new(plan, part.role), tuples, link, start))
+    Shard::new(
+        io,
+        part.places,
+        Client::new(part, Job::new(plan, part.role).starting(DATE), tuples, link, start),
+    )
 }
 
 /// Connections of a command line.

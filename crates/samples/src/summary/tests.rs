@@ -117,6 +117,7 @@ fn figures(seed: u64) -> Figures {
         elapsed_s: (seed % 11) as f64,
         connections: numbers(Connections::FIELDS, &[], seed),
         requests: numbers(Requests::FIELDS, &[&others[..], &[lower_bound]].concat(), seed),
+        pushes: numbers(PushFigures::FIELDS, &[], seed),
         faults: vec![FaultCount::new(Fault::target(Stage::Hold, kind), seed + 1)],
         ..Figures::default()
     }

@@ -58,6 +58,13 @@ fn agents(seed: u64) -> AgentTicks {
     serde_json::from_value(Value::Object(all)).expect("columns")
 }
 
+fn pushes(seed: u64) -> Pushes {
+    let counts: Vec<&str> = Pushes::FIELDS.iter().copied().filter(|field| *field != "receipts").collect();
+    let mut pushes: Pushes = numbers(&counts, seed);
+    (0..=seed % 5).for_each(|n| pushes.receipts.record(seed % 3 + n, Nanos(seed * n)));
+    pushes
+}
+
 fn probe(seed: u64) -> Probe {
     let [kept, fresh, held, connect] = [1, 2, 3, 4].map(|n| times(seed * n));
     Probe { kept, fresh, held, connect, ..numbers(&["sent", "answered", "failed", "unanswered"], seed) }
@@ -98,6 +105,7 @@ fn alone(seed: u64) -> Tick {
         answer_sizes: moments(seed * 9),
         responses_at_close: moments(seed),
         congestion: numbers(Congestion::FIELDS, seed),
+        pushes: pushes(seed),
         probe: Some(Box::new(probe(seed))),
         stalled: Nanos(1 + seed % 13),
         longest_silence: Nanos(1 + seed % 19),
@@ -130,6 +138,7 @@ fn a_made_up_tick_has_something_in_every_field() {
     let tick = tick(8);
     is_whole(&tick, Tick::FIELDS);
     is_whole(&tick.counts, Counts::FIELDS);
+    is_whole(&tick.pushes, Pushes::FIELDS);
     is_whole(&tick.destinations[0], Destination::FIELDS);
     is_whole(&**tick.agents.as_ref().unwrap(), AgentTicks::FIELDS);
     is_whole(&**tick.probe.as_ref().unwrap(), Probe::FIELDS);

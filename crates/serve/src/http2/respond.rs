@@ -158,7 +158,7 @@ pub(super) fn write<H: Serve, I: Io>(
     exchange.begun = true;
     let stats_text;
     let (status, content_type, body): (u16, _, &[u8]) = match exchange.body {
-        Body::Hello | Body::Echo => (200, "text/plain", HELLO),
+        Body::Hello | Body::Echo | Body::Push(_) => (200, "text/plain", HELLO),
         Body::Text(length) => (200, "text/plain", &shard.handler.text()[..usize::from(length)]),
         Body::Stats => {
             stats_text = shard.read_counters().to_json();

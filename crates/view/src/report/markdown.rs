@@ -83,6 +83,8 @@ fn latencies(s: &Summary, out: &mut String) {
         ("latency during the ramp", s.ramp_latency_us),
         ("time to first byte", s.first_byte_us),
         ("gap between messages", s.gap_us),
+        ("delay of messages", s.delay_us),
+        ("spread of broadcasts", s.spread_us),
         ("connect", s.connect_us),
         ("TLS, full handshake", s.tls_us),
         ("TLS, resumed", s.tls_resumed_us),

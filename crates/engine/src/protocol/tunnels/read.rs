@@ -17,6 +17,7 @@ use crate::{
         http2::{Reply, SCRATCH, SECOND},
         websocket,
     },
+    pushes::Listener,
     watch::Watch,
 };
 
@@ -29,6 +30,7 @@ pub(in crate::protocol) fn handle_bytes<'a>(
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
     watch: Option<&mut Watch>,
+    listener: &mut Listener<'_>,
 ) -> Result<Progress<'a>, Kind> {
     if !state.ends
         && let Some(queued) = state.take_queued()
@@ -57,7 +59,10 @@ pub(in crate::protocol) fn handle_bytes<'a>(
         return Ok(Progress::Turned(0));
     }
     match place {
-        Some(place) if state.undigested > 0 => digest(state, place, input, awaiting, watch),
+        Some(place) if state.undigested > 0 => {
+            listener.turn_to(place);
+            digest(state, place, input, awaiting, watch, listener)
+        }
         _ => SCRATCH.with_borrow_mut(|scratch| read(state, input, place, scratch)),
     }
 }
@@ -154,6 +159,7 @@ fn digest<'a>(
     input: &[u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
     watch: Option<&mut Watch>,
+    listener: &mut Listener<'_>,
 ) -> Result<Progress<'a>, Kind> {
     let it = &mut state.tunnels[place];
     let bytes = &input[..input.len().min(state.undigested as usize)];
@@ -165,7 +171,7 @@ fn digest<'a>(
         begun.extend_from_slice(&bytes[..joined]);
     }
     let source = if had > 0 { &begun[..] } else { bytes };
-    let progress = websocket::read(&mut it.frames, source, awaiting, watch)?;
+    let progress = websocket::read(&mut it.frames, source, awaiting, watch, listener)?;
     let used = match progress {
         Progress::More(used)
         | Progress::Responded(used)

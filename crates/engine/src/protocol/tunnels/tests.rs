@@ -2,6 +2,7 @@ use super::*;
 use crate::{
     check::Check,
     protocol::{Awaited, Progress, Reply as Output},
+    pushes::Pushed,
 };
 use samples::Kind;
 use units::Nanos;
@@ -74,7 +75,7 @@ fn over(state: &mut State, input: &[u8], size: usize, mut waiting: Vec<(u32, Exc
             let exchange =
                 waiting.iter_mut().find(|(index, _)| *index == reads).map(|(_, exchange)| exchange);
             let awaiting = exchange.map(|exchange| (exchange, Awaited::Message(&check, b"ping")));
-            match handle_bytes(state, &rest[at..], awaiting, None) {
+            match handle_bytes(state, &rest[at..], awaiting, None, &mut Pushed::default().of(0)) {
                 Ok(Progress::More(n)) => {
                     at += n;
                     break;

@@ -1,0 +1,108 @@
+//! Messages that the server sends by itself: they are counted and measured, and answered where a rule says so. Heartbeats.
+
+use net::{Cx, Io, Key};
+use samples::Took;
+use units::Nanos;
+
+use super::Client;
+use crate::{connections::State, out::Out, pushes::Arrival};
+
+impl Client {
+    /// The connection is open: no message has come on it, and its heartbeat begins.
+    pub(super) fn begin_pushes(&mut self, k: Key, now: Nanos) {
+        self.pushed.begin(k.index);
+        if let (Some((_, every)), Some(next)) = (&self.job.heartbeat, self.beats.get_mut(k.index as usize)) {
+            *next = now + *every;
+        }
+    }
+
+    /// A message that nothing awaited has come as a whole.
+    pub(super) fn pushed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.tick.counts.pushed += 1;
+        self.message_came(cx.now());
+        let came = self.pushed.came;
+        // One that a rule is for has its own form, as has one that a step waits for.
+        self.tick.pushes.unread += u64::from(came.rule.is_none() && self.pushed.watch().lacks(&came));
+        if let Some(rule) = came.rule {
+            self.answer(cx, k, rule);
+        }
+    }
+
+    /// A message that is no reply to one of ours has come: what is to be known of it.
+    pub(super) fn message_came(&mut self, now: Nanos) {
+        let came = self.pushed.came;
+        self.tick.counts.messages += 1;
+        let pushes = &mut self.tick.pushes;
+        pushes.count += 1;
+        pushes.bytes += came.bytes;
+        pushes.bytes_max = pushes.bytes_max.max(came.bytes);
+        if let Some(before) = self.pushed.before(came.place, now) {
+            let gap = self.took(before, before, now);
+            self.tick.gap.record_seen(gap);
+        }
+        if let Some(sent) = came.time {
+            self.delayed(sent, now);
+        }
+        if let Some(number) = came.number {
+            self.numbered(came.place, number, now);
+        }
+    }
+
+    /// A message was sent at this time since 1970.
+    fn delayed(&mut self, sent: Nanos, now: Nanos) {
+        let date = self.job.date + now;
+        self.tick.pushes.ahead += u64::from(sent > date);
+        let delay = date.since(sent);
+        let stalled = self.lateness.stood_still(now.since(delay), now);
+        let time = Nanos(delay.0.saturating_sub(stalled.0));
+        self.tick.delay.record_seen(Took { time, stalled });
+    }
+
+    fn numbered(&mut self, place: u32, number: u64, now: Nanos) {
+        let arrival = self.pushed.number(place, number);
+        let pushes = &mut self.tick.pushes;
+        pushes.numbered += 1;
+        match arrival {
+            Arrival::Next(left_out) => pushes.skipped += left_out,
+            Arrival::Late => pushes.late += 1,
+            Arrival::Before => {}
+            Arrival::Duplicate => pushes.duplicates += 1,
+            Arrival::Restart => pushes.restarts += 1,
+        }
+        if self.pushed.watch().is_broadcast && arrival != Arrival::Duplicate {
+            pushes.receipts.record(number, now);
+        }
+    }
+
+    /// Replies to a message that fits a rule. Not while the server reads nothing: what it does not read must not pile up here.
+    fn answer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, rule: u8) {
+        let is_blocked = cx.is_write_blocked(k) || self.conns.is_blocked(k.index);
+        let Client { job, conns, source, tick, layer, pushed, .. } = self;
+        let Some(reply) = pushed.watch().reply(rule).filter(|_| !is_blocked) else { return };
+        let stream = (pushed.came.place % job.tunnels) as usize;
+        let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
+        job.protocol.send_on(reply, (conns.find_session(k.index), stream), out);
+        tick.counts.told += 1;
+    }
+
+    /// Sends the heartbeat of a connection, where it is due.
+    pub(super) fn beat<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let (now, state) = (cx.now(), self.conn(k).state());
+        let Some(next) = self.beats.get_mut(k.index as usize).filter(|next| **next <= now) else { return };
+        let is_on = matches!(state, State::Busy | State::Idle) && !self.draining;
+        let Client { job, conns, source, tick, layer, .. } = self;
+        let Some((message, every)) = job.heartbeat.as_ref().filter(|_| is_on) else {
+            *next = Nanos::NEVER;
+            return;
+        };
+        *next = now + *every;
+        if cx.is_write_blocked(k) || conns.is_blocked(k.index) {
+            return;
+        }
+        for stream in 0..job.tunnels as usize {
+            let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
+            job.protocol.send_on(message, (conns.find_session(k.index), stream), out);
+            tick.counts.told += 1;
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! What a population does about messages that its server sends by itself, as written, checked.
+
+use units::Nanos;
+
+use super::document::Section;
+use super::population::Reader;
+use super::step::message;
+use crate::text::Place;
+use crate::{Heartbeat, Matches, Pushes, Receivers, Rule, Scheme, Sought, Target, Text};
+
+/// The keys of `expect` that are about them.
+const KEYS: [&str; 3] = ["time", "number", "receivers"];
+/// Octets of the longest text that a message is compared with.
+const LONGEST_COMPARED: usize = 8_192;
+
+impl Reader<'_, '_> {
+    /// Reads `on`, and what of `expect` is about such messages.
+    pub(super) fn pushes(&mut self, own: &Section, target: &Target) -> Pushes {
+        let section = if own.section("expect").is_some() { own } else { self.top };
+        let expect = section.section("expect");
+        if target.scheme != Scheme::Ws {
+            let why =
+                format!("{} has no messages of the server's own; use a target with ws://", target.scheme);
+            own.refuse(self.notes, &["on"], &why);
+            if let Some(expect) = own.section("expect") {
+                expect.refuse(self.notes, &KEYS, &why);
+            }
+            return Pushes::default();
+        }
+        let mut pushes = Pushes::default();
+        if let Some(expect) = expect {
+            pushes.time = expect.read(self.notes, "time", Sought::parse);
+            pushes.number = expect.read(self.notes, "number", Sought::parse);
+            pushes.receivers = expect.read(self.notes, "receivers", Receivers::parse);
+            if expect.has("receivers") && !expect.has("number") {
+                expect.note(
+                    self.notes,
+                    "receivers",
+                    "requires number = \"json:/seq\", the same for all of them",
+                );
+            }
+        }
+        for on in own.sections("on") {
+            self.on(on, &mut pushes);
+        }
+        if pushes.rules.len() > Pushes::MOST_RULES {
+            let why = format!("at most {} of them compare messages", Pushes::MOST_RULES);
+            own.note(self.notes, "on", why);
+        }
+        pushes
+    }
+
+    fn on(&mut self, on: &Section, pushes: &mut Pushes) {
+        let tables = self.tables;
+        let reply = on
+            .read(self.notes, "send", |text| message(text, |text| Text::parse(text, Place::Content, tables)));
+        let conditions = ["is", "starts", "contains", "every"];
+        let given: Vec<&str> = conditions.into_iter().filter(|key| on.has(key)).collect();
+        match given[..] {
+            ["every"] => {
+                let every = on.read(self.notes, "every", |text| match Nanos::parse(text) {
+                    Ok(Nanos::ZERO) => Err("use a time above zero: \"0\"".to_owned()),
+                    read => read.map_err(|e| e.to_string()),
+                });
+                if !on.has("send") {
+                    on.note(self.notes, "every", "requires send = \"ping\"");
+                }
+                if pushes.heartbeat.is_some() {
+                    on.note(self.notes, "every", "another one has it too; remove one of the two");
+                }
+                pushes.heartbeat = every.zip(reply).map(|(every, text)| Heartbeat { every, text });
+            }
+            [key] => {
+                let read = on.read(self.notes, key, |text| match text.len() {
+                    1..=LONGEST_COMPARED => Ok(text.to_owned()),
+                    length => Err(format!("use 1 to {LONGEST_COMPARED} octets: {length}")),
+                });
+                let matches = read.map(|text| match key {
+                    "is" => Matches::Is(text),
+                    "starts" => Matches::Starts(text),
+                    _ => Matches::Contains(text),
+                });
+                pushes.rules.extend(matches.map(|matches| Rule { matches, reply }));
+            }
+            _ => self.notes.add(on.at, &on.path, "use one of is, starts, contains and every"),
+        }
+    }
+
+    /// `expect` of a step is about one message.
+    pub(super) fn no_pushes(&mut self, step: &Section) {
+        if let Some(expect) = step.section("expect") {
+            let why = "is about all messages of the server's own; move it to the population's expect";
+            expect.refuse(self.notes, &KEYS, why);
+        }
+    }
+}
