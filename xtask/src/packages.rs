@@ -20,6 +20,9 @@ const NEEDED: &[(&str, &str)] = &[
     ("nft", "nftables"),
     ("conntrack", "conntrack"),
     ("nats-server", "nats-server"),
+    ("/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server"),
+    ("/usr/share/doc/ruby-actioncable", "ruby-actioncable"),
+    ("/usr/bin/puma", "puma"),
     ("node", "nodejs"),
     ("npm", "npm"),
     // With its compiler: the test's server is a source file.

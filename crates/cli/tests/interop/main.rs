@@ -43,6 +43,7 @@ mod right;
 mod secured;
 mod server;
 mod silent_way;
+mod subprotocols;
 mod tls;
 mod tracked;
 mod translated;
