@@ -22,6 +22,8 @@ end
 ActionCable.server.config.cable = { "adapter" => "async" }
 ActionCable.server.config.logger = Logger.new(File::NULL)
 ActionCable.server.config.connection_class = -> { ApplicationCable::Connection }
+# With its usual four threads messages of a room may overtake each other, which the test would see.
+ActionCable.server.config.worker_pool_size = 1
 ActionCable.server.config.disable_request_forgery_protection = true
 # Without Rails, nothing else names the adapters.
 require "action_cable/subscription_adapter/async"
