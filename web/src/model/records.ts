@@ -244,6 +244,10 @@ responses_at_close: Moments,
  */
 congestion: Congestion, 
 /**
+ * Messages that servers sent by themselves.
+ */
+pushes: Pushes, 
+/**
  * From due to the complete response, of requests due at full load.
  */
 latency: Latency, 
@@ -281,9 +285,18 @@ ramp_first_byte: Latency,
  */
 lag: Latency, 
 /**
- * gRPC, server streaming: from one message of a response to the next.
+ * From one message of a server to the next: of a response of gRPC, of server streaming; of a WebSocket, those of
+ * [`Tick::pushes`].
  */
 gap: Latency, 
+/**
+ * From the time in such a message to its receipt.
+ */
+delay: Latency, 
+/**
+ * Broadcasts: from the first receipt to the last of all receivers'; censored where one of them got none.
+ */
+spread: Latency, 
 /**
  * How long each connection that was lost had been silent.
  */
@@ -360,7 +373,8 @@ told: number,
  */
 pushed: number, 
 /**
- * Messages of responses of gRPC.
+ * Messages that servers send without a request for each: of responses of gRPC, and of WebSockets those of
+ * [`Tick::pushes`].
  */
 messages: number, 
 /**
@@ -558,6 +572,63 @@ reached: number,
  * Dials and first responses of such a shard that were slow or failed.
  */
 slow: number, };
+
+/**
+ * Messages of WebSockets that are no reply to one of ours, in a period.
+ */
+export type Pushes = { 
+/**
+ * Messages: unsolicited ones, and those that a step waited for.
+ */
+count: number, 
+/**
+ * Bytes of their payloads.
+ */
+bytes: number, 
+/**
+ * Bytes of the largest one.
+ */
+bytes_max: number, 
+/**
+ * Unsolicited ones that lack a time or a number which the scenario names, and for which it has no rule.
+ */
+unread: number, 
+/**
+ * Those with a time that is later than the clock of this host: their delay counts as zero.
+ */
+ahead: number, 
+/**
+ * Those with a number.
+ */
+numbered: number, 
+/**
+ * Numbers that were left out when a higher one came on the same WebSocket.
+ */
+skipped: number, 
+/**
+ * Numbers of these that came after all: late, and out of order.
+ */
+late: number, 
+/**
+ * Messages with a number that had come before on the same WebSocket.
+ */
+duplicates: number, 
+/**
+ * Messages whose number is so far below the last one that the sequence has begun anew.
+ */
+restarts: number, 
+/**
+ * Broadcasts: numbers that were sent to all receivers, with the outcome known.
+ */
+broadcasts: number, 
+/**
+ * Of those, the ones that all of them received.
+ */
+complete: number, 
+/**
+ * Broadcasts whose outcome is not known: who received which number, and when; in what sinks are shown, none.
+ */
+receipts: [number, number, number, number][], };
 
 /**
  * The distribution of one time, of what came to its end; what never did is counted beside it as [censored](Latency::censor).
@@ -1162,9 +1233,22 @@ handshake_us: Quantiles,
  */
 first_byte_us: Quantiles, 
 /**
- * gRPC, server streaming: from one message of a response to the next.
+ * From one message of a server to the next: of a response of gRPC, of server streaming; of those sent by itself on a
+ * WebSocket.
  */
-gap_us: Quantiles, };
+gap_us: Quantiles, 
+/**
+ * Messages that servers sent by themselves on WebSockets.
+ */
+pushes: PushFigures, 
+/**
+ * From the time in such a message to its receipt.
+ */
+delay_us: Quantiles, 
+/**
+ * Broadcasts: from the first receipt to the last of all receivers'.
+ */
+spread_us: Quantiles, };
 
 /**
  * What a run means.
@@ -1302,7 +1386,8 @@ missed: number,
  */
 told: number, 
 /**
- * Messages of responses of gRPC, of calls too that were cancelled when the load ended.
+ * Messages of responses of gRPC, of calls too that were cancelled when the load ended; and those that servers sent by themselves
+ * on WebSockets.
  */
 messages: number, 
 /**
@@ -1337,6 +1422,68 @@ bytes_out_per_s: number,
  * Responses by status, those that refused a WebSocket upgrade among them.
  */
 status: Record<string, number>, };
+
+/**
+ * Messages of WebSockets that a server sent by itself, over the whole run.
+ */
+export type PushFigures = { 
+/**
+ * Unsolicited messages, and those that a step waited for.
+ */
+count: number, 
+/**
+ * The same per second of `elapsed_s`.
+ */
+per_s: number, 
+/**
+ * Bytes of their payloads.
+ */
+bytes: number, 
+/**
+ * Bytes of the largest one.
+ */
+bytes_max: number, 
+/**
+ * Those that lack a time or a number which the scenario names.
+ */
+unread: number, 
+/**
+ * Those with a time that is later than the clock of this host: their delay counts as zero.
+ */
+ahead: number, 
+/**
+ * Whether the times in them are of the clock of this host: `clock_offset_us` is zero; none where that is not known, for the target
+ * is on another host.
+ */
+clock_offset_us: number | null, 
+/**
+ * Those with a number.
+ */
+numbered: number, 
+/**
+ * Numbers that were left out, and did not come later.
+ */
+lost: number, 
+/**
+ * Messages with a number that had come before on the same WebSocket.
+ */
+duplicates: number, 
+/**
+ * Messages that came after one with a higher number.
+ */
+out_of_order: number, 
+/**
+ * Sequences of numbers that began anew.
+ */
+restarts: number, 
+/**
+ * Broadcasts whose outcome is known.
+ */
+broadcasts: number, 
+/**
+ * Of those, the ones that all receivers have received.
+ */
+complete: number, };
 
 /**
  * What failed, and of how much: the error rate.
@@ -1542,9 +1689,22 @@ handshake_us: Quantiles,
  */
 first_byte_us: Quantiles, 
 /**
- * gRPC, server streaming: from one message of a response to the next.
+ * From one message of a server to the next: of a response of gRPC, of server streaming; of those sent by itself on a
+ * WebSocket.
  */
-gap_us: Quantiles, };
+gap_us: Quantiles, 
+/**
+ * Messages that servers sent by themselves on WebSockets.
+ */
+pushes: PushFigures, 
+/**
+ * From the time in such a message to its receipt.
+ */
+delay_us: Quantiles, 
+/**
+ * Broadcasts: from the first receipt to the last of all receivers'.
+ */
+spread_us: Quantiles, };
 
 /**
  * One population in figures.
@@ -1619,9 +1779,22 @@ handshake_us: Quantiles,
  */
 first_byte_us: Quantiles, 
 /**
- * gRPC, server streaming: from one message of a response to the next.
+ * From one message of a server to the next: of a response of gRPC, of server streaming; of those sent by itself on a
+ * WebSocket.
  */
-gap_us: Quantiles, };
+gap_us: Quantiles, 
+/**
+ * Messages that servers sent by themselves on WebSockets.
+ */
+pushes: PushFigures, 
+/**
+ * From the time in such a message to its receipt.
+ */
+delay_us: Quantiles, 
+/**
+ * Broadcasts: from the first receipt to the last of all receivers'.
+ */
+spread_us: Quantiles, };
 
 /**
  * One step of a population.
