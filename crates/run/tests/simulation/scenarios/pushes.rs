@@ -22,7 +22,7 @@ fn against(text: &str, replies: impl Fn(&Received) -> Vec<String> + 'static) -> 
 const LISTEN: &str = "[[population.step]]\nsend = \"go\"\n[[population.step]]\nwait = \"500ms\"\n";
 
 fn listeners(keys: &str) -> String {
-    format!("[[population]]\nname = \"all\"\nconnections = 4\n{keys}\n{LISTEN}")
+    format!("[[population]]\nname = \"fan\"\nconnections = 4\n{keys}\n{LISTEN}")
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn numbers_show_what_is_lost_twice_or_late() {
 #[test]
 fn a_room_has_a_message_when_its_last_member_has_it() {
     let text = "target = \"ws://127.0.0.1:80/ws/push?every=100ms&length=100\"\nduration = \"10s\"\n[[population]]\nname = \
-        \"all\"\nconnections = 50\nping = \"30s\"\nmessage = \"\"\nexpect = { time = \"json:/ts\", number = \"json:/seq\", \
+        \"fan\"\nconnections = 50\nping = \"30s\"\nmessage = \"\"\nexpect = { time = \"json:/ts\", number = \"json:/seq\", \
         receivers = \"all\" }\n";
     let net = network(1, |f| f.delay = (WAY, WAY));
     let plan = scenario(text, 1);
@@ -123,7 +123,7 @@ fn a_broadcast_that_not_all_receive_is_not_complete() {
 
 const TALK: &str = r#"
 [[population]]
-name = "all"
+name = "fan"
 connections = 4
 loop = false
 
@@ -186,7 +186,7 @@ fn without_a_rule_the_next_message_has_to_be_right() {
 
 #[test]
 fn what_is_passed_over_may_time_out() {
-    let text = "[[population]]\nname = \"all\"\nconnections = 4\ntimeout = \"2s\"\n[[population.step]]\nsend = \"hello\"\n\
+    let text = "[[population]]\nname = \"fan\"\nconnections = 4\ntimeout = \"2s\"\n[[population.step]]\nsend = \"hello\"\n\
         expect = { body = \"hello\", skip = true }\n";
     let (result, _) = against(text, |_| vec!["hell".to_owned()]);
     assert_eq!(result.faults(), [(Stage::Exchange, Kind::Timeout, 4)]);
@@ -204,7 +204,7 @@ fn heartbeats_go_out_whatever_else_is_done() {
         [(busy, ""), (waits, ""), (LISTEN, ""), (never, "timeout = \"1m\"\n"), (waits, "rate = \"9/s\"\n")]
     {
         let steps = if keys.starts_with("rate") { busy } else { steps };
-        let text = format!("[[population]]\nname = \"all\"\nconnections = 4\n{keys}{BEAT}{steps}");
+        let text = format!("[[population]]\nname = \"fan\"\nconnections = 4\n{keys}{BEAT}{steps}");
         let (result, server) = against(&text, |received| match received.text.as_str() {
             "hello" => [vec!["hell".to_owned(); 50], vec!["hello".to_owned()]].concat(),
             _ => vec![],
