@@ -1,6 +1,10 @@
 import type { Latency, TickRecord } from "../src/model/records";
 import type { Report, StoredRun } from "../src/model/report";
 
+const NO_PUSHES = {
+  count: 0, bytes: 0, bytes_max: 0, unread: 0, ahead: 0, numbered: 0, skipped: 0, late: 0, duplicates: 0, restarts: 0, broadcasts: 0, complete: 0, receipts: [],
+};
+
 // The layout of throng's histograms; see model/distribution.ts.
 const HALF = 1024;
 const LOWEST = 64;
@@ -111,7 +115,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       latency: phase === "ramp" ? NONE : times,
       ramp_latency: phase === "ramp" ? times : NONE,
       populations: [], steps: [],
-      connect: phase === "ramp" ? few(6e5) : NONE, tls: NONE, tls_resumed: NONE, handshake: NONE, gap: NONE,
+      connect: phase === "ramp" ? few(6e5) : NONE, tls: NONE, tls_resumed: NONE, handshake: NONE, gap: NONE, delay: NONE, spread: NONE, pushes: NO_PUSHES,
       first_byte: phase === "ramp" ? NONE : times, ramp_first_byte: phase === "ramp" ? times : NONE,
       lag: few(3e5), shard_rates: NONE,
       head_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 }, answer_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },
