@@ -120,7 +120,7 @@ fn keys_and_kinds() {
                 at most 64",
             "4:1: population.é: \"é\\u{1b}\" is not a key of [[population]]; use name, target, connections, \
                 requests, rate, arrive, total, \
-           calls, think, ping, message, expect, timeout, reconnect, cookies, http2, streams, headers, host, connect-to, method, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, loop or step",
+           calls, think, ping, message, expect, timeout, reconnect, cookies, http2, streams, headers, host, connect-to, method, body, body-file, protoset, server-streaming, insecure, cacert, cert, key, sni, tls, no-resume, loop, step or on",
         ],
     );
 }
@@ -220,7 +220,7 @@ fn differences_between_protocols() {
     check_population(
         WS,
         "expect = { echo = true }",
-        &["3:10: population.a.expect: for ws:// it is set per step; move it to a [[population.step]]"],
+        &["3:19: population.a.expect.echo: for ws:// it is set per step; move it to a [[population.step]]"],
     );
     check_population(
         TCP,
