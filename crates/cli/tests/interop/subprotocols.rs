@@ -64,6 +64,16 @@ fn socket_io() {
 }
 
 #[test]
+fn graphql_over_websocket() {
+    let server = node("graphql_server.js");
+    let s = run("graphql-ws.toml", server.address, &[], &["-d", "3s"]);
+    // Each has a subscription of its own, with a message each 50 ms.
+    check_pushes(&s, 20 * 25);
+    let steps = s.at("populations.users.steps");
+    assert!(steps["query"]["latency_us"]["count"].as_u64().unwrap() >= 20 * 5, "{steps:#}");
+}
+
+#[test]
 fn phoenix_channels() {
     let server = node("phoenix_server.js");
     // What stands in for Phoenix speaks as Phoenix does, as far as its own client knows.
