@@ -8,7 +8,6 @@ use units::{Nanos, Random};
 
 use crate::{
     captures::{Captures, Keeps},
-    check::Check,
     op::{self, Op},
     protocol::{Awaited, Protocol, Session},
     pushes::Watch,
@@ -98,7 +97,7 @@ impl Job {
             _ => true,
         };
         let heartbeat = population.pushes.heartbeat.as_ref();
-        let heartbeat = heartbeat.map(|beat| (Message::new(&beat.text, Check::default()), beat.every));
+        let heartbeat = heartbeat.map(|beat| (Message::alone(&beat.text), beat.every));
         Job {
             protocol: Protocol::new(population),
             tls: secured(population),

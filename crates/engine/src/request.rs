@@ -443,6 +443,11 @@ impl Message {
         Message { body: body.clone(), fixed, check }
     }
 
+    /// One to which no reply is awaited.
+    pub(crate) fn alone(text: &Text) -> Message {
+        Message::new(&Body::Text(text.clone()), Check::default())
+    }
+
     /// Whether it goes out as a binary message.
     pub(crate) fn is_binary(&self) -> bool {
         self.body.is_binary()

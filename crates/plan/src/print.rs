@@ -1,8 +1,9 @@
 //! A plan as a scenario file that reads the same: every default written out.
 
 use crate::{
-    Act, Activity, Body, Capture, Expectation, Heartbeat, Hold, IoChoice, LoadKeys, Matches, Plan, Population, Pushes,
-    Ramp, Reconnect, Rule, Sources, Stage, Step, Text, Then, Think, flags::DEFAULT_MAX_LAG,
+    Act, Activity, Body, Capture, Expectation, Heartbeat, Hold, IoChoice, LoadKeys, Matches, Plan,
+    Population, Pushes, Ramp, Reconnect, Rule, Sources, Stage, Step, Text, Then, Think,
+    flags::DEFAULT_MAX_LAG,
 };
 use std::fmt::{self, Display, Formatter, Result};
 use units::{Nanos, Status};

@@ -5,7 +5,7 @@ use units::Nanos;
 use wire::websocket::Data;
 
 use super::scan::{Place, Scan};
-use crate::{check::Check, needle::Needle, request::Message};
+use crate::{needle::Needle, request::Message};
 
 /// What is looked for, compiled.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +67,7 @@ impl Watch {
                 Matches::Starts(text) => Compared::Text { text: text.clone().into_bytes(), is_whole: false },
                 Matches::Contains(text) => Compared::Contains(Needle::new(text)),
             },
-            reply: rule.reply.as_ref().map(|text| Message::new(text, Check::default())),
+            reply: rule.reply.as_ref().map(Message::alone),
         };
         Watch {
             rules: pushes.rules.iter().map(rule).collect(),

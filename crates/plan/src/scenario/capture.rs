@@ -1,9 +1,9 @@
 //! What steps capture, as written, checked; and the variables that texts name.
 
 use super::document::{Scalar, Section};
-use crate::header::is_token;
 use super::population::{Reader, name};
 use crate::capture::{LONGEST_PLACE, MOST_VARIABLES, pointer};
+use crate::header::is_token;
 use crate::nearest::nearest_or_all;
 use crate::text::UNKNOWN;
 use crate::{Act, Activity, Capture, From, Population};
