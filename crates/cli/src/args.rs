@@ -60,6 +60,7 @@ fn command_with(help: Help) -> clap::Command {
             with_brief_end(run, help, STATUS_OF_RUN).disable_help_flag(true).args(shared::of_run(help))
         })
         .mut_subcommand("find", |find| {
+            let find = if help == Help::Brief { briefly(find) } else { find };
             with_brief_end(find, help, STATUS_OF_FIND).disable_help_flag(true).args(shared::of_find(help))
         })
         .mut_subcommand("replay", |replay| replay.args(shared::of_replay()))
@@ -76,6 +77,12 @@ fn command_with(help: Help) -> clap::Command {
 /// The last lines of the help; of the short one, no more than fits in a line each.
 fn with_brief_end(verb: clap::Command, help: Help, status: &'static str) -> clap::Command {
     if help == Help::Full { verb } else { verb.after_help(status) }
+}
+
+/// The options of `throng find` that are not of a run, in a line each.
+fn briefly(find: clap::Command) -> clap::Command {
+    find.mut_arg("by", |by| by.help("Maximise connections (default), arrival, burst or rate"))
+        .mut_arg("max", |max| max.help("Largest load to try"))
 }
 
 const STATUS_OF_RUN: &str = "Exit status: 0 pass, 1 fail, 2 usage, 3 this machine, 4 invalid, 130 signal.\n\
