@@ -430,8 +430,7 @@ impl Session {
         }
     }
 
-    /// Reads on; with what is awaited, and for which exchange, where anything is; what is taken from it goes to `watch`. `listener` reads
-    /// messages that the server sends by itself.
+    /// Reads on, with what is awaited and by which exchange; `watch` takes values of it, `listener` what the server sends by itself.
     pub(crate) fn read<'a>(
         &mut self,
         input: &'a [u8],

@@ -23,6 +23,7 @@ pub(crate) struct Pushed {
     /// By place, where messages have numbers.
     sequences: Vec<Sequence>,
     /// Of messages that have come in part; as many as there were at once.
+    #[expect(clippy::vec_box, reason = "each goes to the next WebSocket as it is")]
     spare: Vec<Box<Reading>>,
     /// The last message that came as a whole.
     pub(crate) came: Came,

@@ -3,9 +3,16 @@
 //! `/proc/net/tcp` has this too, but the kernel walks all sockets of the machine to write it, which takes seconds with
 //! millions of them, and it lacks the backlog.
 
-use std::{io, net::SocketAddr};
+use std::{
+    io,
+    net::{SocketAddr, TcpStream},
+    time::Duration,
+};
 
 use crate::diag::{ESTABLISHED, LISTEN, MESSAGE, Query, ends, for_each_socket, u32_at};
+
+/// Who does not answer a dial for this long does not refuse it.
+const ANSWERS: Duration = Duration::from_secs(3);
 
 /// A TCP socket of this network namespace that listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +38,12 @@ pub fn listening() -> io::Result<Vec<Listening>> {
         true
     })?;
     Ok(found)
+}
+
+/// Whether a dial to this address is refused: nothing listens there.
+pub fn refuses(to: SocketAddr) -> bool {
+    let dialled = TcpStream::connect_timeout(&to, ANSWERS);
+    dialled.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 /// The number of established connections of this network namespace with this local port: the server's ends, if it is here.
@@ -135,6 +148,9 @@ mod tests {
         let address = listener.local_addr().unwrap();
         rustix::net::listen(&listener, 400).unwrap();
         assert_eq!(established_at(address.port()).unwrap(), 0, "a listener is no connection");
+        let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        assert_eq!((refuses(address), refuses(nobody)), (false, true));
+        listener.accept().unwrap();
         let mut dialled: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
         assert_eq!(established_at(address.port()).unwrap(), 300, "neither the clients' ends nor others");
         let mut fars = std::collections::HashSet::new();

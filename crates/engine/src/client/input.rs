@@ -32,8 +32,8 @@ impl Client {
         // Where the response begins that is read now; frames of several are no sample of one.
         let (mut from, mut is_first) = (0, has_streams || self.is_before_response(k));
         let sampled = |from: usize, until: usize| if has_streams { &[][..] } else { &input[from..until] };
-        if self.conn(k).state() == State::Busy && !has_streams {
-            self.begun(self.conns.latest(k.index), cx.now());
+        if !has_streams {
+            self.begun_if_busy(k, cx.now());
         }
         let mut used = 0;
         loop {
@@ -51,23 +51,20 @@ impl Client {
                     used += n;
                     self.messages(cx, k, stream, came);
                 }
-                Ok(Progress::Opened(n)) if self.conn(k).state() == State::Busy => {
-                    used += n;
-                    self.upgraded(cx, k, stream);
-                }
                 Ok(Progress::Opened(n)) => {
                     used += n;
-                    self.session_opened(cx, k);
+                    match self.conn(k).state() {
+                        State::Busy => self.upgraded(cx, k, stream),
+                        _ => self.session_opened(cx, k),
+                    }
                 }
                 Ok(Progress::Responded(n)) => {
                     used += n;
                     self.response_complete(cx, k, stream);
                     self.sample_wrong(k, cx.now(), sampled(from, used), is_first);
                     (from, is_first) = (used, true);
-                    let is_next = used < input.len() && cx.is_open(k) && !has_streams;
-                    if is_next && self.conn(k).state() == State::Busy {
-                        // What is awaited next came along with it.
-                        self.begun(self.conns.latest(k.index), cx.now());
+                    if used < input.len() && cx.is_open(k) && !has_streams {
+                        self.begun_if_busy(k, cx.now());
                     }
                 }
                 Ok(Progress::Failed(n, kind)) => {
@@ -102,6 +99,13 @@ impl Client {
                 self.rest_if_quiet(k);
                 return used;
             }
+        }
+    }
+
+    /// Something has come: of what is awaited, if anything is.
+    fn begun_if_busy(&mut self, k: Key, now: Nanos) {
+        if self.conn(k).state() == State::Busy {
+            self.begun(self.conns.latest(k.index), now);
         }
     }
 

@@ -1,11 +1,7 @@
 //! How a step is made. Connections held, and requests at a rate, go up and down on the same shards, and what is held stays
 //! held in between; arrivals and bursts begin with nothing each time.
 
-use std::{
-    io::ErrorKind,
-    net::TcpStream,
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
 use host::Root;
 use plan::Plan;
@@ -23,8 +19,8 @@ const MAX_WAITS: u32 = 20;
 /// This many surplus connections are the probe's.
 const OF_PROBES: u64 = 16;
 
-/// A target that has ended may be started again by whoever watches it: so long it is waited for, and dialled this often.
-const RESTARTS: Duration = Duration::from_secs(3);
+/// A target that has ended may be started again by whoever watches it: it is dialled this often, at this interval.
+const REDIALS: u32 = 30;
 const REDIAL: Duration = Duration::from_millis(100);
 
 /// Makes the steps of a search.
@@ -132,17 +128,16 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
     /// take their time.
     pub(super) fn is_target_gone(&self) -> bool {
         let Some(to) = self.plan.destinations().into_iter().next() else { return false };
-        let begin = Instant::now();
-        loop {
-            let dialled = TcpStream::connect_timeout(&to, RESTARTS);
-            if !dialled.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+        for _ in 0..REDIALS {
+            if !net::refuses(to) {
                 return false;
             }
-            if begin.elapsed() >= RESTARTS || self.interrupt.is_set() {
-                return true;
+            if self.interrupt.is_set() {
+                break;
             }
             std::thread::sleep(REDIAL);
         }
+        true
     }
 
     /// Ends the load; returns why this machine could not reach the requested load, if it could not.
