@@ -414,9 +414,7 @@ flags! {
         .within(Group::Output)
         .brief("Write the summary as JSON; - is stdout");
     JUNIT: flag("junit", "FILE", Role::Export,
-        "Write the verdict and each threshold as a test case of JUnit's XML, for CI")
-        .within(Group::Output)
-        .brief("Write verdict and thresholds as JUnit XML, for CI");
+        "Write the verdict and each threshold as a test case of JUnit's XML, for CI");
     MARKDOWN: flag("markdown", "FILE", Role::Export,
         "Append the verdict, the thresholds and the main figures in Markdown, for CI: --markdown \"$GITHUB_STEP_SUMMARY\"");
     OUT: flag("out", "DIR", Role::View,

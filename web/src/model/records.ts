@@ -115,7 +115,32 @@ destinations: Array<string>,
 /**
  * The agents of a fleet, in the order in which [`Tick::agents`] has them; none on one machine.
  */
-agents: Array<AgentShare>, };
+agents: Array<AgentShare>, 
+/**
+ * Thresholds, in the user's order.
+ */
+thresholds: Array<ThresholdBound>, };
+
+/**
+ * A threshold as it is known before it is judged.
+ */
+export type ThresholdBound = { 
+/**
+ * As written.
+ */
+expr: string, 
+/**
+ * The path of its figure in the summary: `latency_us.p99`.
+ */
+figure: string, 
+/**
+ * In the unit of that figure, or percent.
+ */
+bound: number, 
+/**
+ * Whether the bound is a percentage of another figure.
+ */
+is_share: boolean, };
 
 /**
  * One period of a run, all shards merged. Borrowed to be written: a tick holds a megabyte of histograms.
@@ -243,6 +268,14 @@ responses_at_close: Moments,
  * What first dials of an adaptive ramp have met.
  */
 congestion: Congestion, 
+/**
+ * A few wrong responses of each kind.
+ */
+error_samples: ErrorSample[], 
+/**
+ * Stages and commands; only in what sinks are shown.
+ */
+marks: Mark[], 
 /**
  * Messages that servers sent by themselves.
  */
@@ -430,6 +463,61 @@ count: number,
  * The kernel's error, `EADDRNOTAVAIL`; of the same fault with another error there is a count of its own.
  */
 detail?: string, };
+
+/**
+ * An [`ErrorSample`] as records have it.
+ */
+export type ErrorSample = { 
+/**
+ * Whose doing.
+ */
+side: string, 
+/**
+ * When in the connection's life.
+ */
+stage: string, 
+/**
+ * What was wrong.
+ */
+kind: string, 
+/**
+ * When it was read, by the clock of the ticks.
+ */
+at: number, 
+/**
+ * Of HTTP or gRPC.
+ */
+status: number | null, 
+/**
+ * Whether `bytes` are the first of the response.
+ */
+from_start: boolean, 
+/**
+ * At most 240, base64; secrets are masked.
+ */
+bytes: string, };
+
+/**
+ * A moment with a name.
+ */
+export type Mark = { 
+/**
+ * When, by the clock of the ticks.
+ */
+at: number, 
+/**
+ * What happened.
+ */
+kind: MarkKind, 
+/**
+ * The stage's name; `paused`, `load 90 %`.
+ */
+what: string, };
+
+/**
+ * What happened at a moment.
+ */
+export type MarkKind = "stage" | "command";
 
 /**
  * What happened at a destination in a period, or at a group of neighbouring ones where there are more than
@@ -761,7 +849,11 @@ own: ProcessSample | null,
  * Connections on the target's side: TCP sockets that its kernel counts in the network namespace beyond those before
  * the first dial, half of them if both ends are there. `None`: that side is not observed.
  */
-connections: number | null, };
+connections: number | null, 
+/**
+ * Thresholds, judged by all that was measured so far; without those on what only the end of a run has.
+ */
+thresholds: Array<ThresholdResult>, };
 
 /**
  * The target's processes: those that hold its listener, and their children that run the same program.

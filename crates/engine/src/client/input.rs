@@ -30,12 +30,11 @@ impl Client {
     pub(super) fn read_all<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let has_streams = self.job.is_http2();
         // Where the response begins that is read now; frames of several are no sample of one.
-        let (mut from, mut is_first) = (0, has_streams || self.is_before_response(k));
+        let (mut used, mut from, mut is_first) = (0, 0, has_streams || self.is_before_response(k));
         let sampled = |from: usize, until: usize| if has_streams { &[][..] } else { &input[from..until] };
         if !has_streams {
             self.begun_if_busy(k, cx.now());
         }
-        let mut used = 0;
         loop {
             let (stream, progress) = self.read(k, &input[used..], cx.now());
             if has_streams && progress.as_ref().is_ok_and(Progress::is_of_response) {

@@ -40,10 +40,7 @@ impl FlagReader<'_> {
         let text = self.get(&flag::TARGET).ok_or_else(|| "missing; use http://host:port/".to_owned());
         let mut target = text
             .and_then(|text| Target::of_load(text, (v4, resolve), &[], &routes))
-            .and_then(|target| match target.path.is_of_a_file() {
-                true => Err("{env} and {var} are for scenario files; write \"…$NAME\" for a variable of the environment".to_owned()),
-                false => Ok(target),
-            })
+            .and_then(|target| of_no_file(&target.path).map(|()| target))
             .and_then(|target| match target.scheme {
                 Scheme::Grpc => grpc::method(&target.path).map(|()| target),
                 _ => Ok(target),
@@ -86,7 +83,7 @@ impl FlagReader<'_> {
         if self.get(&flag::BODY).is_some() && self.get(&flag::BODY_FILE).is_some() {
             self.refuse(&flag::BODY_FILE, "cannot be used with --body; remove one of the two");
         }
-        let text = self.given(&flag::BODY, |text| Text::parse(text, Place::Content, &[])).map(Body::Text);
+        let text = self.given(&flag::BODY, |text| typed(text, Place::Content)).map(Body::Text);
         let body = text.or(self.given(&flag::BODY_FILE, Content::named).map(Body::File));
         let sent = Sent { headers, method, body };
         self.fits(&sent, target);
@@ -155,7 +152,7 @@ pub(crate) const NO_HEADERS: &str = "tcp:// and tls:// have no headers; remove i
 fn field(text: &str, scheme: Scheme) -> Result<(String, Text), String> {
     let (name, value) = header::split(text)?;
     header::check_name(name, scheme)?;
-    let value = Text::parse(value, Place::Field, &[])?;
+    let value = typed(value, Place::Field)?;
     own_value(name, &value)?;
     Ok((name.to_owned(), value))
 }
@@ -195,6 +192,25 @@ pub(crate) fn not_routed(target: &Target) -> String {
         false => {
             "cannot be used with several destinations; use one host and one port in the target".to_owned()
         }
+    }
+}
+
+/// A text of the command line.
+///
+/// # Errors
+/// It cannot be read, or has variables that only a file has.
+pub(super) fn typed(text: &str, place: Place) -> Result<Text, String> {
+    let text = Text::parse(text, place, &[])?;
+    of_no_file(&text).map(|()| text)
+}
+
+fn of_no_file(text: &Text) -> Result<(), String> {
+    match text.is_of_a_file() {
+        true => {
+            Err("{env} and {var} are for scenario files; write \"…$NAME\" for a variable of the environment"
+                .to_owned())
+        }
+        false => Ok(()),
     }
 }
 
@@ -334,9 +350,13 @@ mod tests {
         check(
             &[AT, "--body", "{name}"],
             &[
-                "--body: unknown variable \"{name}\"; use {rand 1 4096}, {seq}, {choice a b c} or {csv users.id}",
+                "--body: unknown variable \"{name}\"; use {rand 1 4096}, {seq}, {choice a b c}, {csv users.id}, {env TOKEN} or {var token}",
             ],
         );
+        let of_a_file =
+            "{env} and {var} are for scenario files; write \"…$NAME\" for a variable of the environment";
+        check(&[AT, "--body", "{env HOME}"], &[&format!("--body: {of_a_file}")]);
+        check(&[AT, "-H", "X: {var a}"], &[&format!("--header: {of_a_file}")]);
         check(
             &[AT, "--body", "a", "--body-file", "b"],
             &["--body-file: cannot be used with --body; remove one of the two: \"b\""],
