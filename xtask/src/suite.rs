@@ -12,10 +12,10 @@ type Lane = &'static [(&'static str, usize)];
 
 /// What mostly waits for sockets, timers and other processes. Lanes run side by side.
 const LANES: &[Lane] = &[
+    &[("cli/black_box", 2), ("cli/audit", 1)],
+    &[("cli/interop", 1), ("net/peers", 1)],
     // A fleet's tests mostly wait.
-    &[("cli/black_box", 2), ("net/peers", 1), ("cli/fleet", 2)],
-    &[("cli/interop", 1), ("web", 1)],
-    &[("labs", 1), ("cli/audit", 1)],
+    &[("labs", 1), ("cli/fleet", 2), ("web", 1)],
 ];
 /// Jobs in [`LANES`] that are verbs of this program.
 const VERBS: &[&str] = &["web", "labs"];

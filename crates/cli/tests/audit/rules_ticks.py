@@ -9,6 +9,8 @@ HISTOGRAMS = ("latency", "ramp_latency", "connect", "tls", "tls_resumed", "hands
               "held", "shard_rates")
 # As they are at the end of a period.
 STATE = ("index", "until", "phase", "open", "wanted", "resolved", "waiting", "owed", "ramped_at")
+# A few of many, as they are.
+SAMPLED = ("error_samples", "marks")
 MOST = ("stalled", "longest_silence", "max")
 LEAST = ("from", "min")
 
@@ -28,6 +30,8 @@ def plus(a, b, key):
         a = {} if isinstance(b, dict) else [] if isinstance(b, list) else None
     if isinstance(b, dict):
         return {k: plus(a.get(k), b[k], k) if k in b else a[k] for k in {**a, **b}}
+    if key in SAMPLED:
+        return (a or []) + (b or [])
     if isinstance(b, list) and any("kind" in one for one in b + a if isinstance(one, dict)):
         return add_faults(a, b)
     if isinstance(b, list):

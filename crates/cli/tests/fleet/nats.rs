@@ -388,9 +388,9 @@ fn a_run_on_a_fleet_shows_and_stores_no_password() {
     let folder = own_folder();
     let store = folder.join("js").display().to_string();
     let config =
-        format!("authorization {{ user: u, password: secret }}\njetstream {{ store_dir: \"{store}\" }}");
+        format!("authorization {{ user: u, password: s3cr3t }}\njetstream {{ store_dir: \"{store}\" }}");
     let nats = nats(&folder, &config);
-    let url = format!("nats://u:secret@{}", nats.address);
+    let url = format!("nats://u:s3cr3t@{}", nats.address);
     let _agent = joins(&["--nats", &url], &[]);
     let data = folder.join("data");
     let with_store = |args: &[&str]| {
@@ -406,6 +406,6 @@ fn a_run_on_a_fleet_shows_and_stores_no_password() {
     let report = with_store(&["report", "latest", "-o", "-", "--format", "html"]);
     assert!(stored.stdout.contains("nats://…@"), "{stored:?}");
     for said in [ended, stored, report] {
-        assert!(!(said.stdout + &said.stderr).contains("secret"));
+        assert!(!(said.stdout + &said.stderr).contains("s3cr3t"));
     }
 }

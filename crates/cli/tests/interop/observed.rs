@@ -5,7 +5,7 @@ use std::{fs, io::Write, os::unix::fs::PermissionsExt, process::Command};
 use crate::{
     namespace::Pair,
     off_loopback,
-    program::{Ended, Program, Serving, file, throng},
+    program::{Ended, Program, Serving, file, throng, until},
     server::{Server, folder, program},
     summary::{Summary, run},
 };
@@ -38,9 +38,17 @@ fn with_workers() -> Option<Server> {
     }))
 }
 
+/// How many processes a process has started, they among them.
+fn descendants(pid: u32) -> usize {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    children.split_whitespace().map(|child| 1 + descendants(child.parse().unwrap())).sum()
+}
+
 #[test]
 fn all_workers_of_a_server_count() {
     let Some(server) = with_workers() else { return };
+    // It listens before it has workers.
+    until("a master and two workers", || descendants(server.program.pid()) == 3);
     let (ended, s) = run(&server.url("/"), &["-c", "20000", "--ramp", "4s", "-d", "2s", "--think", "1m"]);
     ended.assert_status(0);
     let seen = |path: &str| s.count(&format!("observed.target.{path}"));

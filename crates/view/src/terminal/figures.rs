@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use samples::{
-    AgentShare, Fault, Faults, Header, Latency, Phase, Samples, TargetSample, ThresholdBound,
+    AgentShare, Fault, Faults, Header, Latency, MarkKind, Phase, Samples, TargetSample, ThresholdBound,
     ThresholdResult, Tick,
 };
 use units::Nanos;
@@ -59,6 +59,8 @@ pub(crate) struct Second {
     pub(crate) errors_per_s: f64,
     /// Since the beginning, in their order.
     pub(crate) statuses: Vec<StatusFigures>,
+    /// The stage that the load is in, where the plan has several.
+    pub(crate) stage: Option<String>,
     /// Each threshold against what was measured so far.
     pub(crate) thresholds: Vec<ThresholdResult>,
     /// The agents of a fleet.
@@ -141,6 +143,7 @@ pub(crate) struct Figures {
     faults: Faults,
     faults_of: Vec<u64>,
     statuses: Vec<u64>,
+    stage: Option<String>,
     /// Before the first tick: nothing is measured.
     pub(crate) thresholds: Vec<ThresholdResult>,
 }
@@ -160,6 +163,8 @@ impl Figures {
     /// The figures of a tick; none if it is too short.
     pub(crate) fn tick(&mut self, tick: &Tick, samples: &Samples) -> Option<Second> {
         let start = *self.start.get_or_insert(tick.from);
+        let stages = tick.marks.iter().filter(|mark| mark.kind == MarkKind::Stage);
+        self.stage = stages.last().map(|mark| mark.what.clone()).or(self.stage.take());
         self.faults.merge(&tick.faults);
         self.statuses.resize(tick.status.len(), 0);
         self.statuses.iter_mut().zip(&tick.status[..]).for_each(|(sum, n)| *sum += n);
@@ -204,6 +209,7 @@ impl Figures {
             target: samples.target.clone(),
             errors_per_s: per_s(tick.faults.total() + tick.counts.missed),
             statuses: self.statuses(tick, period),
+            stage: self.stage.clone(),
             thresholds: self.thresholds(samples),
             agents: Agents::of(&self.agents, tick),
             populations: self.populations(tick, period),

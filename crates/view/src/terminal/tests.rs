@@ -3,7 +3,10 @@
 mod sizes;
 
 use ratatui::backend::TestBackend;
-use samples::{AgentShare, AgentTicks, Fault, Kind, Phase, ProcessSample, Side, Stage, TargetSample};
+use samples::{
+    AgentShare, AgentTicks, Fault, Kind, Mark, MarkKind, Marks, Phase, ProcessSample, Side, Stage,
+    TargetSample,
+};
 use units::Nanos;
 
 use super::{figures::Percentiles, *};
@@ -367,6 +370,23 @@ fn check_progress(hold_s: Option<f64>, seconds: Seconds) {
         let expected = (*progress, left.map(Nanos::from_secs));
         assert_eq!((seen.progress, seen.left), expected, "second {n} of {seconds:?}");
     }
+}
+
+#[test]
+fn the_stage_has_its_name_where_there_is_room() {
+    let mut figures = Figures::of(&header());
+    let mut tick = second(0, Phase::Ramp, 10, 1);
+    let named = |what: &str| Mark { at: Nanos::ZERO, kind: MarkKind::Stage, what: what.to_owned() };
+    tick.marks = Marks::from(vec![named("peak")]);
+    assert_eq!(figures.tick(&tick, &Samples::default()).unwrap().stage.as_deref(), Some("peak"));
+    // It goes on until the next one.
+    let later = figures.tick(&second(1, Phase::Ramp, 20, 1), &Samples::default()).unwrap();
+    assert_eq!(later.stage.as_deref(), Some("peak"));
+    let mut run = in_trouble(1);
+    run.second.stage = later.stage;
+    let line = |width| view::progress(&run.scene(None), width).to_string();
+    assert!(line(100).contains("  peak  ━") && !line(99).contains("peak"), "{}", line(100));
+    assert_eq!((line(100).chars().count(), line(99).chars().count()), (100, 99));
 }
 
 #[test]

@@ -225,17 +225,23 @@ fn title(scene: &Scene, width: usize) -> Line<'static> {
     spread(vec![Span::styled("throng", STRONG), plain("  "), plain(target)], vec![quiet(right)], width)
 }
 
-/// The phase, how far it is, what is left.
+/// The least width at which the stage has a name: what is left of the longest name is a short bar.
+const WITH_STAGE: usize = 100;
+
+/// The phase, the stage, how far it is, what is left.
 pub(crate) fn progress(scene: &Scene, width: usize) -> Line<'static> {
     let Second { phase, progress, elapsed, .. } = scene.second;
     let share = progress.map_or(String::new(), percent);
     let right = format!("{share:>5}   {:<27}{:>7}", what_is_left(scene), whole_seconds(*elapsed));
     let colour = Style::new().fg(colour(*phase));
-    let bar = width.saturating_sub(8 + right.chars().count());
+    let stage = scene.second.stage.as_ref().filter(|_| width >= WITH_STAGE);
+    let stage = stage.map_or(String::new(), |stage| format!("{stage}  "));
+    let bar = width.saturating_sub(8 + stage.chars().count() + right.chars().count());
     let done = (progress.unwrap_or_default() * bar as f64).round() as usize;
     Line::from(vec![
         Span::styled(format!(" {} ", phase.name()), colour.patch(STRONG).add_modifier(Modifier::REVERSED)),
         plain(" ".repeat(6 - phase.name().len().min(6))),
+        plain(stage),
         Span::styled("━".repeat(done), colour),
         Span::styled("─".repeat(bar - done), QUIET),
         plain(right),
