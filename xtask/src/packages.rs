@@ -21,7 +21,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("conntrack", "conntrack"),
     ("nats-server", "nats-server"),
     ("/usr/lib/rabbitmq/bin/rabbitmq-server", "rabbitmq-server"),
-    ("/usr/share/doc/ruby-actioncable", "ruby-actioncable"),
+    ("/usr/share/doc/ruby-actioncable/copyright", "ruby-actioncable"),
     ("/usr/bin/puma", "puma"),
     ("node", "nodejs"),
     ("npm", "npm"),
