@@ -199,6 +199,11 @@ impl Observer {
         }
     }
 
+    /// Whether a process of the target was found, and none is left.
+    pub(crate) fn has_target_ended(&mut self) -> bool {
+        self.watch.as_mut().is_some_and(|watch| watch.usage_sample().is_some() && !watch.is_alive())
+    }
+
     /// What listens here at the target's address is not the target: its samples mean nothing.
     pub(crate) fn lose_target(&mut self) {
         self.known.both_here = false;

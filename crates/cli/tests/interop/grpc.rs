@@ -125,7 +125,8 @@ fn streams_are_held_for_the_whole_run() {
         assert_eq!((s.count("first_byte_us.count"), s.count("gap_us.count")), (30, messages - 30));
         let (calls, sent) = server.end();
         assert_eq!(calls, 30);
-        assert!(messages > 60 && sent >= messages, "{messages} of {sent}");
+        // The server counts what it has sent: of each stream one may be on its way.
+        assert!(messages > 60 && sent + 30 >= messages, "{messages} of {sent}");
     }
 }
 

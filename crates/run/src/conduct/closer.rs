@@ -109,7 +109,8 @@ impl Environment<'_, '_> {
         let seen = sources.ends_there(1, self.observer.destinations());
         // If the kernel does not report it now, it will not later.
         self.ends_seen = seen != Some(0);
-        if seen == Some(0) {
+        // With a target that has ended its ends are gone too: that is no reason to forget it.
+        if seen == Some(0) && !self.observer.has_target_ended() {
             conductor.record.is_translated = true;
             self.observer.lose_target();
         }
