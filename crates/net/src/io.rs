@@ -195,6 +195,8 @@ pub trait Io {
     fn send_out(&mut self, k: Key, len: usize);
     /// Sends bytes that live as long as the program does.
     fn send_static(&mut self, k: Key, bytes: &'static [u8]);
+    /// What was queued is handed to the kernel now, not at the end of the turn.
+    fn hand_over(&mut self) {}
     /// Whether an earlier send on this connection has not gone out yet.
     fn is_write_blocked(&self, k: Key) -> bool;
     /// How many connections are.

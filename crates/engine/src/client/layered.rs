@@ -21,6 +21,7 @@ impl Client {
             return self.fail(cx, k, Fault::host(Stage::Tls, Kind::Other));
         }
         self.say_of_layer(cx, k);
+        cx.hand_over();
         self.wake_at(cx, k, cx.now() + self.job.timeout);
     }
 
@@ -37,6 +38,7 @@ impl Client {
                     used += n;
                     self.say_of_layer(cx, k);
                     self.layer_opened(cx, k, opening);
+                    cx.hand_over();
                 }
                 Ok(Unsealed::Closed(_)) => {
                     self.gone(cx, k, Gone::Ended);

@@ -367,6 +367,10 @@ impl Io for Uring {
         unsafe { self.send(k, Sent::Static(bytes)) };
     }
 
+    fn hand_over(&mut self) {
+        self.submit();
+    }
+
     fn is_write_blocked(&self, k: Key) -> bool {
         (!self.blocked.is_empty() && self.blocked.contains_key(&k))
             || (!self.behind.is_empty() && self.behind.contains_key(&k))

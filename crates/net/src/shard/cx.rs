@@ -178,6 +178,12 @@ impl<I: Io> Cx<I> {
         }
     }
 
+    /// What was sent leaves now, not at the end of the turn: for calls that take long, so that peers have work while others are made.
+    pub fn hand_over(&mut self) {
+        self.flush();
+        self.io.hand_over();
+    }
+
     /// Whether what an earlier call has sent has not gone out yet: leave the input alone until it has.
     pub fn is_write_blocked(&self, k: Key) -> bool {
         self.io.is_write_blocked(k)
