@@ -386,7 +386,8 @@ pub(crate) struct CompletionsArgs {
 #[command(after_help = "Exit status: 0 the run is possible, 2 usage error, 3 it is not possible, or a fix \
     failed. Without --fix nothing is changed.")]
 pub(crate) struct DoctorArgs {
-    /// As for `throng run`; a target on this machine is also checked [default: this machine, both ends on loopback]
+    /// As for `throng run`, or a scenario file; a target on this machine is also checked [default: this machine, both ends on
+    /// loopback]
     pub(crate) target: Option<String>,
     /// Number of connections to hold [default: the largest that fits, printed in the last line]
     #[arg(short, long, value_name = "N")]

@@ -15,8 +15,11 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     if args.undo {
         return change::undo(&root).map(|()| 0);
     }
-    let plan = plans::plan_unseen(&flags(args))?;
-    let mut report = examine(&root, &plan, args, None)?;
+    let flags = flags(args);
+    let plan = plans::plan_unseen(&flags)?;
+    let is_requested = args.connections.is_some() || plans::scenario_file(&flags).is_some();
+    let examine = |again| examine(&root, &plan, args.target.is_some(), is_requested, again);
+    let mut report = examine(None)?;
     if args.fix {
         let troubles = report.findings.iter().filter(|finding| finding.is_trouble());
         let repairs: Vec<Repair> = troubles.flat_map(|finding| finding.repairs.clone()).collect();
@@ -24,7 +27,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
             message("nothing to fix");
         } else {
             change::fix(&root, &repairs)?;
-            report = examine(&root, &plan, args, Some(report.connections))?;
+            report = examine(Some(report.connections))?;
         }
     }
     print_stdout(&if args.json { report.json() } else { report.text() })?;
@@ -47,14 +50,20 @@ fn about(connections: u64) -> u64 {
     connections / unit * unit
 }
 
-/// `again`: check this number once more; the capacity may have changed in the meantime.
-fn examine(root: &Root, plan: &Plan, args: &DoctorArgs, again: Option<u64>) -> Result<Report, Failure> {
+/// `is_requested`: the user has given the number of connections; `again`: check this number once more, the capacity may have changed in the
+/// meantime.
+fn examine(
+    root: &Root,
+    plan: &Plan,
+    has_target: bool,
+    is_requested: bool,
+    again: Option<u64>,
+) -> Result<Report, Failure> {
     let mut need = ::run::need(plan, root).map_err(Failure::machine)?;
-    if args.target.is_none() {
+    if !has_target {
         need = Need { target: None, listeners: Vec::new(), ..need };
     }
     let capacity = host::capacity(root, &need);
-    let is_requested = args.connections.is_some();
     if !is_requested {
         need.connections = again.unwrap_or(about(capacity.connections).clamp(1, u32::MAX.into()));
     }

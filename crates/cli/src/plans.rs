@@ -45,9 +45,9 @@ pub(crate) fn with_scenario(flags: &Flags) -> Result<(Plan, Option<Scenario>), F
     read(flags).map(|(plan, scenario)| (settled(plan, true), scenario)).map_err(Failure::usage)
 }
 
-/// The same without a single dial, and without a scenario file.
+/// A plan without outputs, made without a single dial; all mistakes at once.
 pub(crate) fn plan_unseen(flags: &Flags) -> Result<Plan, Failure> {
-    plan::from_flags(flags, &environment()).map(|plan| settled(plan, false)).map_err(Failure::usage)
+    read(flags).map(|(plan, _)| settled(plan, false)).map_err(Failure::usage)
 }
 
 /// The plan of another machine's command line, with the text of its scenario file and with what this reads. Reads no file of this

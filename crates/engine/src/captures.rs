@@ -50,7 +50,10 @@ struct User {
     watch: Option<Box<Watch>>,
 }
 
-const _: () = assert!(size_of::<User>() <= 56, "each connection of a population that captures has one");
+/// Octets of a connection's place in the table.
+pub(crate) const PLACE: usize = size_of::<User>();
+
+const _: () = assert!(PLACE <= 56, "each connection of a population that captures has one");
 
 impl Captures {
     /// None, where connections keep nothing, and nothing of their responses is watched.

@@ -38,7 +38,10 @@ struct Heard {
     reading: Option<Box<Reading>>,
 }
 
-const _: () = assert!(size_of::<Heard>() <= 16, "each WebSocket that sends messages has one");
+/// Octets that a WebSocket takes once it has received a message.
+pub(crate) const PLACE: usize = size_of::<Heard>();
+
+const _: () = assert!(PLACE <= 16, "each WebSocket that sends messages has one");
 
 impl Heard {
     const NOTHING: Heard = Heard { at: Nanos::NEVER, reading: None };

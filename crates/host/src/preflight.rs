@@ -63,22 +63,32 @@ pub struct Need {
     pub layers: Layers,
 }
 
-/// TLS and HTTP/2 of a run's connections.
+/// TLS and HTTP/2 of a run's connections, and what else they keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Layers {
     /// The share of connections with TLS, 0..=1.
     pub tls: f64,
     /// The share of connections with HTTP/2.
     pub http2: f64,
+    /// Bytes that a client's connection has on average for what it captures.
+    pub captures: f64,
+    /// The same for messages that the server sends by itself.
+    pub messages: f64,
     /// The handshakes of TLS; none without.
     pub handshakes: Option<Handshakes>,
 }
 
 impl Layers {
-    /// Our own memory for one end of a connection on average, bytes: that of TLS, and that of HTTP/2.
-    fn bytes(self) -> [u64; 2] {
-        [(self.tls, TLS_BYTES), (self.http2, HTTP2_BYTES)]
-            .map(|(share, bytes)| (share * bytes as f64).ceil() as u64)
+    /// Our own memory for a connection on average, bytes, by name; `ends`: how many of its ends are here.
+    fn bytes(self, ends: u64) -> [(&'static str, u64); 4] {
+        let (all, ends) = (|bytes: f64| bytes.ceil() as u64, ends as f64);
+        [
+            ("TLS", all(self.tls * TLS_BYTES as f64 * ends)),
+            ("HTTP/2", all(self.http2 * HTTP2_BYTES as f64 * ends)),
+            // The other end has nothing of these.
+            ("captured values", all(self.captures)),
+            ("messages of the server", all(self.messages)),
+        ]
     }
 }
 
@@ -92,8 +102,8 @@ impl Need {
     }
 
     fn bytes_per_connection(&self) -> u64 {
-        let layers: u64 = self.layers.bytes().iter().sum();
-        (KERNEL_BYTES_PER_SOCKET + USER_BYTES_PER_CONNECTION + layers) * self.ends_here()
+        let layers: u64 = self.layers.bytes(self.ends_here()).iter().map(|(_, bytes)| bytes).sum();
+        (KERNEL_BYTES_PER_SOCKET + USER_BYTES_PER_CONNECTION) * self.ends_here() + layers
     }
 
     /// The run as a command line, with other arguments: `throng run 'http://127.0.0.{1..3}/' -c 5`.

@@ -5,6 +5,7 @@ use std::{
     net::SocketAddr,
 };
 
+use engine::Memory;
 use host::{Finding, Layers, Listener, Need, Root, Severity};
 use net::{Backend, io::uring::Uring};
 use plan::{
@@ -191,16 +192,18 @@ fn demand(plan: &Plan, pairs: u64, root: &Root) -> Result<(Routes, Need), Refusa
     Ok((routes, need))
 }
 
-/// How many of the load's connections have TLS, and HTTP/2.
+/// How many of the load's connections have TLS, and HTTP/2; and what they keep in memory.
 fn layers(plan: &Plan) -> Layers {
-    let places = |is_counted: fn(&Population) -> bool| -> f64 {
-        let counted = plan.populations.iter().filter(|population| is_counted(population));
-        counted.map(|population| f64::from(population.most_open())).sum()
+    let sum = |of_each: fn(&Population) -> u64| -> f64 {
+        let of = |population: &Population| f64::from(population.most_open()) * of_each(population) as f64;
+        plan.populations.iter().map(of).sum()
     };
-    let all = places(|_| true).max(1.0);
+    let all = sum(|_| 1).max(1.0);
     Layers {
-        tls: places(|population| population.target.secure) / all,
-        http2: places(|population| population.streams.is_some()) / all,
+        tls: sum(|population| population.target.secure.into()) / all,
+        http2: sum(|population| population.streams.is_some().into()) / all,
+        captures: sum(|population| Memory::of(population).captures) / all,
+        messages: sum(|population| Memory::of(population).messages) / all,
         handshakes: plan.handshakes(),
     }
 }

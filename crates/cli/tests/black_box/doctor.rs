@@ -90,6 +90,36 @@ fn what_tls_and_http2_take_is_reported() {
 }
 
 #[test]
+fn a_scenario_is_checked_with_what_its_connections_keep() {
+    const SCENARIO: &str = r#"
+target = "ws://127.0.0.1:9/"
+[[population]]
+name = "members"
+connections = 300
+expect = { number = "json:/n" }
+[[population.step]]
+request = "POST /login"
+capture = { token = { json = "/t" } }
+[[population.step]]
+upgrade = "/chat?token={var token}"
+[[population]]
+name = "guests"
+connections = 100
+"#;
+    let path = file("doctor.toml");
+    fs::write(&path, SCENARIO).unwrap();
+    let ended = Program::start(&["doctor", path.to_str().unwrap(), "--json"]).end();
+    let report = findings(&ended);
+    assert_eq!((report["connections"].as_u64(), ended.status), (Some(400), Some(0)), "{report}");
+    let all = report["findings"].as_array().unwrap();
+    let needed = all.iter().find(|f| f["what"] == "memory").unwrap()["needed"].as_str().unwrap();
+    // Three in four: 56 bytes, a value of 256 with its length of 2; and twice 16 and 24.
+    let each = "(9,352 bytes per connection, both ends here, captured values 236 of them, messages of the server 60 of them)";
+    assert!(needed.ends_with(each), "{needed}");
+    check(&["doctor", "no-such.toml"], 2, &["target: the scenario \"no-such.toml\" cannot be read"]);
+}
+
+#[test]
 fn without_a_number_the_last_line_has_it() {
     let ended = Program::start(&["doctor"]).end();
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");

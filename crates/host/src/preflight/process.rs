@@ -30,9 +30,8 @@ pub(super) fn memory_room(root: &Root, need: &Need) -> Checked {
     });
     let value = format!("{} available{owner}", Bytes(memory.available).brief());
     let (needed, each) = (Bytes(needed).brief(), Count(need.bytes_per_connection()));
-    let layers = need.layers.bytes().map(|bytes| bytes * need.ends_here());
-    let layers = layers.into_iter().zip(["TLS", "HTTP/2"]).filter(|(bytes, _)| *bytes > 0);
-    let layers: String = layers.map(|(bytes, name)| format!(", {name} {bytes} of them")).collect();
+    let layers = need.layers.bytes(need.ends_here()).into_iter().filter(|(_, bytes)| *bytes > 0);
+    let layers: String = layers.map(|(name, bytes)| format!(", {name} {bytes} of them")).collect();
     Ok((value, format!("{needed} needed ({each} bytes per connection{ends}{layers})"), cure))
 }
 

@@ -170,7 +170,7 @@ fn tls_and_http2_take_memory_at_each_end() {
         let found = line(&[], &need, "memory");
         assert_eq!(found.strip_prefix("ok memory: 23.3 GiB available, "), Some(expected));
     };
-    let of = |tls, http2| Layers { tls, http2, handshakes: None };
+    let of = |tls, http2| Layers { tls, http2, ..Layers::default() };
     check(of(0.0, 0.0), false, "4.3 MiB needed (4,528 bytes per connection)");
     check(of(1.0, 0.0), false, "4.6 MiB needed (4,784 bytes per connection, TLS 256 of them)");
     check(of(0.0, 1.0), false, "4.6 MiB needed (4,784 bytes per connection, HTTP/2 256 of them)");
@@ -178,6 +178,12 @@ fn tls_and_http2_take_memory_at_each_end() {
     check(of(1.0, 1.0), false, both);
     let half = "8.9 MiB needed (9,312 bytes per connection, both ends here, TLS 256 of them)";
     check(of(0.5, 0.0), true, half);
+    // Only the client's end captures and hears; 300 of three in four, and 80 of one in a hundred.
+    let kept = Layers { captures: 225.0, messages: 0.8, ..Layers::default() };
+    let client = "4.5 MiB needed (4,754 bytes per connection, captured values 225 of them, messages of the server 1 of them)";
+    check(kept, false, client);
+    let here = "8.9 MiB needed (9,282 bytes per connection, both ends here, captured values 225 of them, messages of the server 1 of them)";
+    check(kept, true, here);
     // It counts against the memory, too.
     let small = [("proc/meminfo", "MemTotal: 100000 kB\nMemAvailable: 45280 kB\n")];
     let fitting = |layers| capacity(&Machine::with(&small).root(), &Need { layers, ..need(1) }).connections;
@@ -188,7 +194,7 @@ fn tls_and_http2_take_memory_at_each_end() {
 fn handshakes_want_processors() {
     let check = |handshakes, ends: bool, threads, expected: &str| {
         let status = [("proc/self/status", "Cpus_allowed_list:\t0-3\n")];
-        let layers = Layers { tls: 1.0, http2: 0.0, handshakes };
+        let layers = Layers { tls: 1.0, handshakes, ..Layers::default() };
         let need = Need { both_ends_here: ends, threads, layers, ..need(100_000) };
         assert_eq!(line(&status, &need, "TLS handshakes"), expected);
     };

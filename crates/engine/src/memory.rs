@@ -1,0 +1,111 @@
+//! What connections of a population take in memory beside what every connection takes: a plan is compared with the machine by it.
+
+use plan::{Act, Activity, Population};
+use units::Nanos;
+
+use crate::{captures, pushes};
+
+/// Octets that are counted for a captured value, and for the cookies of a connection, whose lengths are not known before the run: an
+/// identifier of a session has 20 to 100, a JSON Web Token 200 to 1,000.
+const VALUE: u64 = 256;
+/// What is indexed by connection grows by doubling.
+const GROWTH: u64 = 2;
+
+/// Octets for each connection, besides its record and its layers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// For what it captures: its place in the table, its values and its cookies.
+    pub captures: u64,
+    /// For the messages that the server sends by itself, and for heartbeats.
+    pub messages: u64,
+}
+
+impl Memory {
+    /// Of a connection of this population.
+    pub fn of(population: &Population) -> Memory {
+        let variables = population.variables.len() as u64;
+        let values = variables * (VALUE + 2) + if population.cookies { VALUE } else { 0 };
+        let captures = if has_table(population) { captures::PLACE as u64 + values } else { 0 };
+        Memory { captures, messages: GROWTH * of_messages(population) }
+    }
+}
+
+/// Whether its responses are watched: then each connection has a place in the table.
+fn has_table(population: &Population) -> bool {
+    let watched = |act: &Act| match act {
+        Act::Request { request, .. } => {
+            request.redirects > 0 || !(request.expect.json.is_empty() && request.expect.captures.is_empty())
+        }
+        Act::Send { expected: Some(expected), .. } | Act::Expect { expected, .. } => {
+            !(expected.json.is_empty() && expected.captures.is_empty())
+        }
+        _ => false,
+    };
+    population.cookies || !population.variables.is_empty() || acts(population).any(watched)
+}
+
+fn of_messages(population: &Population) -> u64 {
+    let pushes = &population.pushes;
+    let is_awaited = acts(population).any(|act| matches!(act, Act::Expect { .. }));
+    let heard = pushes.time.is_some() || pushes.number.is_some() || !pushes.rules.is_empty() || is_awaited;
+    let each = |is_kept: bool, size: usize| if is_kept { size as u64 } else { 0 };
+    let of_one = each(heard, pushes::PLACE) + each(pushes.number.is_some(), size_of::<pushes::Sequence>());
+    of_one * u64::from(population.streams.unwrap_or(1)) + each(pushes.heartbeat.is_some(), size_of::<Nanos>())
+}
+
+/// What its steps do.
+pub(crate) fn acts(population: &Population) -> impl Iterator<Item = &Act> {
+    let steps = match &population.activity {
+        Activity::Steps { steps, .. } => &steps[..],
+        Activity::Idle | Activity::Ping { .. } => &[],
+    };
+    steps.iter().map(|step| &step.act)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Job;
+    use plan::{Environment, Flags, Role, scenario};
+
+    /// `keys`: of the only population, and its tables.
+    fn check(keys: &str, captures: u64, messages: u64) {
+        let text = format!("duration = \"1s\"\n[[population]]\nname = \"a\"\nconnections = 5\n{keys}");
+        let resolve = |_: &str| Err("no names here".to_owned());
+        let around = Environment { cores: 1, seed: 1, resolve: &resolve };
+        let open = |_: &str| Err("no files here".to_owned());
+        let plan = scenario::read("load.toml", &text, &Flags::default(), &around, &open).expect(keys);
+        let population = &plan.populations[0];
+        assert_eq!(Memory::of(population), Memory { captures, messages }, "{keys}");
+        // A shard has a table where it is counted, and only there.
+        let has_table = Job::new(&plan, Role::Population(0)).captures(5).is_some();
+        assert_eq!(has_table, captures > 0, "{keys}");
+    }
+
+    #[test]
+    fn what_captures_takes_a_table_its_values_and_its_cookies() {
+        let http = |keys: &str| {
+            format!(
+                "target = \"http://127.0.0.1:1/\"\n{keys}\n[[population.step]]\nrequest = \"POST /login\"\n"
+            )
+        };
+        check(&http(""), 0, 0);
+        check(&http("cookies = true"), 56 + 256, 0);
+        check(&(http("") + "expect = { json = { \"/ok\" = true } }\n"), 56, 0);
+        check(&(http("") + "redirects = 2\n"), 56, 0);
+        let two = "capture = { a = { json = \"/a\" }, b = { header = \"B\" } }\n";
+        check(&(http("cookies = true") + two), 56 + 2 * (2 + 256) + 256, 0);
+    }
+
+    #[test]
+    fn messages_of_the_server_take_memory_for_each_websocket() {
+        let ws = |keys: &str| format!("target = \"ws://127.0.0.1:1/\"\n{keys}\n");
+        check(&ws(""), 0, 0);
+        check(&ws("expect = { time = \"json:/ts\" }"), 0, 2 * 16);
+        check(&ws("expect = { number = \"json:/n\" }"), 0, 2 * (16 + 24));
+        check(&ws("http2 = true\nstreams = 8\nexpect = { number = \"json:/n\" }"), 0, 2 * 8 * (16 + 24));
+        check(&ws("[[population.step]]\nexpect = { body = \"x\" }\n"), 0, 2 * 16);
+        check(&ws("[[population.on]]\nis = \"2\"\nsend = \"3\"\n"), 0, 2 * 16);
+        check(&ws("[[population.on]]\nevery = \"25s\"\nsend = \"2\"\n"), 0, 2 * 8);
+    }
+}
