@@ -164,6 +164,15 @@ impl Captures {
         })
     }
 
+    /// The values of a connection, and of its cookies.
+    pub(crate) fn kept_by(&self, index: u32) -> impl Iterator<Item = &[u8]> {
+        let variables = self.keeps.variables;
+        self.users.get(index as usize).into_iter().flat_map(move |user| {
+            let value = move |nth| user.values.value(nth, variables).as_bytes();
+            (0..variables as u16).map(value).chain(user.jar.values())
+        })
+    }
+
     /// Bytes that are allocated, beside those of the tables.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> u64 {

@@ -64,6 +64,11 @@ impl Jar {
         })
     }
 
+    /// Their values.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &[u8]> {
+        self.iter().map(|(_, cookie)| cookie.value)
+    }
+
     /// Takes a Set-Cookie field (section 5.3); one that is malformed is ignored.
     ///
     /// # Errors

@@ -2,12 +2,13 @@
 
 use std::{collections::HashMap, net::SocketAddr};
 
-use plan::{Load, Plan, Population, Reconnect, Role, Think};
+use plan::{Act, Load, Plan, Population, Reconnect, Role, Text, Think};
 use samples::{MAX_DESTINATIONS, row_of};
 use units::{Nanos, Random};
 
 use crate::{
     captures::{Captures, Keeps},
+    memory::acts,
     op::{self, Op},
     protocol::{Awaited, Protocol, Session},
     pushes::Watch,
@@ -55,6 +56,8 @@ pub struct Job {
     pub(crate) heartbeat: Option<(Message, Nanos)>,
     /// WebSockets of a connection.
     pub(crate) tunnels: u32,
+    /// Values of headers of its requests that may be secrets.
+    secrets: Vec<Text>,
     /// The date, as the time since 1970, at the start of the clock.
     pub(crate) date: Nanos,
 }
@@ -120,6 +123,7 @@ impl Job {
             watch: Watch::new(&population.pushes),
             heartbeat,
             tunnels: population.streams.unwrap_or(1).into(),
+            secrets: secrets(population),
             date: Nanos::ZERO,
         }
     }
@@ -201,18 +205,15 @@ impl Job {
         self.rows.get(usize::from(destination)).map(|row| usize::from(*row))
     }
 
-    /// What requests of the connection at `index` have in fields that are secrets: values, and words of them.
+    /// What a sample of a response must not show: the values of headers that the connection at `index` sends, as far as they may be
+    /// secrets, and words of them; what it has captured, and its cookies.
     pub(crate) fn secrets(&self, source: &ValueSource, index: u32) -> Vec<Box<[u8]>> {
-        let requests = self.ops.iter().filter_map(|op| match op {
-            Op::Request(request) => Some(request),
-            _ => None,
-        });
-        let values = requests.flat_map(Request::secrets).map(|text| source.known(text, index));
+        let values = self.secrets.iter().map(|text| source.known(text, index));
         let words = |value: Vec<u8>| {
             let words: Vec<Box<[u8]>> = value.split(|b| b" ;=".contains(b)).map(Box::from).collect();
             words.into_iter().chain([value.into_boxed_slice()])
         };
-        values.flat_map(words).collect()
+        values.flat_map(words).chain(source.captured(index).map(Box::from)).collect()
     }
 
     /// Whether it waits for messages that come by themselves.
@@ -296,4 +297,61 @@ fn longest_wait(ops: &[Op]) -> Think {
         _ => None,
     });
     waits.max_by_key(|think| think.max).unwrap_or(Think { min: Nanos::ZERO, max: Nanos::ZERO })
+}
+
+/// Values of headers that are shown nowhere else either ([`plan::is_public`]): of requests, calls and upgrades.
+fn secrets(population: &Population) -> Vec<Text> {
+    let of_step = |act: &Act| match act {
+        Act::Request { request, .. } => request.headers.clone(),
+        Act::Upgrade { headers, .. } => headers.clone(),
+        _ => Vec::new(),
+    };
+    let headers = acts(population).flat_map(of_step).chain(population.headers.clone());
+    headers.filter(|(name, _)| !plan::is_public(name)).map(|(_, value)| value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{Environment, Flags, scenario};
+
+    const LOGIN: &str = r#"
+target = "ws://127.0.0.1:1/"
+duration = "1s"
+[[population]]
+name = "members"
+connections = 1
+[[population.step]]
+request = "POST /login"
+headers = { X-Tenant = "tenant-4711", Content-Type = "text/plain" }
+capture = { token = { json = "/t" } }
+[[population.step]]
+upgrade = "/chat"
+headers = { Authorization = "Bearer k3y; x", Origin = "https://shop.example" }
+"#;
+
+    #[test]
+    fn no_sample_shows_a_header_that_is_shown_nowhere_or_what_was_captured() {
+        let resolve = |_: &str| Err("no names here".to_owned());
+        let around = Environment { cores: 1, seed: 1, resolve: &resolve };
+        let open = |_: &str| Err("no files here".to_owned());
+        let plan = scenario::read("load.toml", LOGIN, &Flags::default(), &around, &open).unwrap();
+        let job = Job::new(&plan, Role::Population(0));
+        let mut source = ValueSource::new(&plan.parts(|_| 1)[0], job.captures(1));
+        let secrets = |source: &ValueSource| {
+            let all = job.secrets(source, 0);
+            let all = all.iter().map(|value| String::from_utf8_lossy(value).into_owned());
+            all.filter(|value| !value.is_empty()).collect::<Vec<_>>()
+        };
+        let of_headers = ["tenant-4711", "tenant-4711", "Bearer", "k3y", "x", "Bearer k3y; x"];
+        assert_eq!(secrets(&source), of_headers);
+        let wanted = job.ops.iter().find_map(Op::wanted).unwrap();
+        let captures = source.captures.as_mut().unwrap();
+        captures.begin(0, wanted, b"/login");
+        let mut watch = captures.take(0).unwrap();
+        watch.content(wanted, br#"{"t":"t0ken-1"}"#.iter().copied());
+        captures.put(0, watch);
+        assert_eq!(captures.end(0, wanted, true, Nanos::ZERO), None);
+        assert_eq!(secrets(&source), [&of_headers[..], &["t0ken-1"]].concat());
+    }
 }

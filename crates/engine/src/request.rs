@@ -1,7 +1,6 @@
 //! Outgoing requests and messages; those with variables are written each time.
 
 use plan::{Body, Content, LONGEST_JAR, Part, Population, Slice, Text, Values};
-use samples::is_secret;
 use units::{Nanos, Random};
 use wire::grpc;
 use wire::http2::{RequestFields, write_field, write_request_fields};
@@ -77,6 +76,11 @@ impl ValueSource {
         let length = text.write(&mut Values::new(&mut random, 0, self.row(index)), &mut written);
         written.truncate(length);
         written
+    }
+
+    /// What the connection at `index` has captured, and its cookies.
+    pub(crate) fn captured(&self, index: u32) -> impl Iterator<Item = &[u8]> {
+        self.captures.iter().flat_map(move |captures| captures.kept_by(index))
     }
 
     fn seq(&self, nth: u64) -> u64 {
@@ -217,11 +221,6 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Values of its fields that are secrets.
-    pub(crate) fn secrets(&self) -> impl Iterator<Item = &Text> {
-        self.template.headers.iter().filter(|(name, _)| is_secret(name)).map(|(_, value)| value)
-    }
-
     /// The constant part is written once and kept for the life of the process.
     pub(crate) fn new(mut template: plan::Request, population: &Population) -> Request {
         let Population { target, cookies, timeout, .. } = population;

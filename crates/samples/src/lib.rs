@@ -61,7 +61,6 @@ pub use sample::{
     HostSample, JvmSample, LogKind, LogLine, NetCounters, ProcessMemory, ProcessSample, Sample, SockStat,
     TargetSample,
 };
-pub use secrets::is_secret;
 pub use share::CalibrationShare;
 pub use sink::{Command, Header, Sink, Tell};
 pub use summary::{
