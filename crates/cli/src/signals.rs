@@ -1,5 +1,5 @@
-//! External ends of a command. SIGINT and SIGTERM: the first requests a stop, the second ends it. Optionally, the end of
-//! standard input requests a stop too.
+//! External ends of a command. SIGINT and SIGTERM: the first requests a stop, the second ends it; where a run is under way, the second
+//! ends that, and the third the command. Optionally, the end of standard input requests a stop too.
 
 use std::{
     sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed},
@@ -12,18 +12,14 @@ use signal_hook::{
     iterator::Signals,
 };
 
-use crate::{EXIT_INTERRUPTED, Failure};
+use crate::{EXIT_INTERRUPTED, Failure, message};
 
-/// Calls `first` on the first signal; the second ends the process at once, with status 130. The handler is
+/// Calls `takes` on each signal; one that it does not take ends the process at once, with status 130. The handler is
 /// installed even where the signal was inherited as ignored (a background job of a script).
-fn on_signal(mut first: impl FnMut() + Send + 'static) -> Result<(), Failure> {
+fn on_signal(takes: impl Fn() -> bool + Send + 'static) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::machine)?;
     let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        let mut waiting = signals.forever();
-        if waiting.next().is_some() {
-            first();
-        }
-        if waiting.next().is_some() {
+        if signals.forever().any(|_| !takes()) {
             view::restore_terminal();
             std::process::exit(i32::from(EXIT_INTERRUPTED));
         }
@@ -31,9 +27,9 @@ fn on_signal(mut first: impl FnMut() + Send + 'static) -> Result<(), Failure> {
     thread.map(|_| ()).map_err(Failure::machine)
 }
 
-/// Set on the first signal.
+/// Set on the first signal, and on the second of a run that is under way.
 pub(crate) fn interrupt() -> Result<Interrupt, Failure> {
-    let interrupt = Interrupt::default();
+    let interrupt = Interrupt::telling(Arc::new(message));
     let order = interrupt.clone();
     on_signal(move || order.set())?;
     Ok(interrupt)
@@ -43,7 +39,7 @@ pub(crate) fn interrupt() -> Result<Interrupt, Failure> {
 pub(crate) fn order_to_stop(until_stdin_ends: bool) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let order = stop.clone();
-    on_signal(move || order.store(true, Relaxed))?;
+    on_signal(move || !order.swap(true, Relaxed))?;
     if until_stdin_ends {
         let order = stop.clone();
         std::thread::spawn(move || {

@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use host::Root;
 use plan::Plan;
-use samples::{AgentShare, AgentState, AgentSummary, Header, Phase, Samples, Sink, ThresholdResult, Tick};
-use units::Nanos;
+use samples::{
+    AgentShare, AgentState, AgentSummary, Command, Header, Phase, Samples, Sink, ThresholdResult, Tick,
+};
+use units::{Count, Nanos};
 
 use crate::{
     Interrupt,
@@ -74,6 +76,8 @@ struct Environment<'a, 's> {
     moments: Moments,
     /// The target's ends of our connections were seen on this host, or cannot be.
     ends_seen: bool,
+    /// The user knows what is waited for at the end.
+    is_told: bool,
 }
 
 impl<'a, 's> Environment<'a, 's> {
@@ -93,6 +97,7 @@ impl<'a, 's> Environment<'a, 's> {
             rejections: Rejections::default(),
             moments: Moments::default(),
             ends_seen: false,
+            is_told: false,
         }
     }
 
@@ -103,6 +108,7 @@ impl<'a, 's> Environment<'a, 's> {
         let header = Header { agents: agents.collect(), ..conductor.record.header(self.plan) };
         self.sinks.iter_mut().for_each(|sink| sink.begin(&header));
         conductor.give_orders(workers);
+        let _watching = self.interrupt.watch();
         loop {
             let came = conductor.gather(workers);
             if let Some(has_news) = came {
@@ -125,7 +131,21 @@ impl<'a, 's> Environment<'a, 's> {
         }
         if self.interrupt.is_set() {
             conductor.handle_signal();
+            self.tell_what_is_awaited(conductor, now);
         }
+        if self.interrupt.is_urgent() {
+            conductor.handle_command(Command::Stop, now);
+        }
+    }
+
+    /// Once, where the end takes long: for what it waits.
+    fn tell_what_is_awaited(&mut self, conductor: &Conductor, now: Nanos) {
+        let Some((awaited, left)) = conductor.waiting_for(now).filter(|_| !self.is_told) else { return };
+        self.is_told = true;
+        let (awaited, left) = (Count(awaited), left.brief());
+        self.interrupt.tell(&format!(
+            "waiting for outstanding responses ({awaited}), for at most {left} (--timeout); Ctrl-C again ends the run now"
+        ));
     }
 
     fn observe(&mut self, conductor: &Conductor, has_news: bool, now: Nanos) {

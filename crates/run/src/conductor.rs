@@ -423,6 +423,13 @@ impl<'a> Conductor<'a> {
         self.reports.iter().map(open).sum()
     }
 
+    /// At the end, once it lasts longer than the report of it: requests whose responses are waited for, and for how long at most.
+    pub(crate) fn waiting_for(&self, now: Nanos) -> Option<(u64, Nanos)> {
+        let waited = now.since(self.draining?);
+        let is_long = waited >= Nanos(3 * self.latency.0) && self.awaited() > 0;
+        is_long.then(|| (self.awaited(), self.patience.since(waited)))
+    }
+
     /// Whether all connections are gone, for good: there is nothing to wait for.
     fn is_void(&self) -> bool {
         let mut populations = self.plan.populations.iter().zip(&self.record.populations);

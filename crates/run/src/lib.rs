@@ -19,6 +19,7 @@ mod fill;
 mod find;
 #[cfg(test)]
 mod fixture;
+mod interrupt;
 mod judge;
 mod listeners;
 mod load_steps;
@@ -34,11 +35,6 @@ mod search;
 mod silences;
 mod workers;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering::Relaxed},
-};
-
 use host::Root;
 use plan::Plan;
 use samples::{Calibration, CalibrationShare, Sink, Summary};
@@ -47,6 +43,7 @@ pub use backend::choose_io;
 pub use conductor::{Conductor, Step, filed};
 pub use families::settle;
 pub use find::{By, Find, Here, WorkerSource, find, most, most_per_s, reasons, with_some_room};
+pub use interrupt::Interrupt;
 pub use judge::judge;
 pub use listeners::{listeners, queues};
 pub use prepare::{Prepared, check_tls, fitting, need, prepare, prepare_part};
@@ -54,22 +51,6 @@ pub use record::Record;
 pub use refusal::Refusal;
 pub use schedule::{Order, Progress, Schedule};
 pub use workers::{Ground, Threads, Update, Workers, stop};
-
-/// Set by a signal: end the run, write the summary.
-#[derive(Clone, Debug, Default)]
-pub struct Interrupt(Arc<AtomicBool>);
-
-impl Interrupt {
-    /// End the run.
-    pub fn set(&self) {
-        self.0.store(true, Relaxed);
-    }
-
-    /// Whether it was requested.
-    pub fn is_set(&self) -> bool {
-        self.0.load(Relaxed)
-    }
-}
 
 /// Runs a plan on workers that are ready, and begin with `begin`; the sinks see it as it happens.
 pub fn run_on<W: Workers>(

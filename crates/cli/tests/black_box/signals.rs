@@ -82,17 +82,21 @@ fn a_signal_ends_the_ramp() {
 
 #[test]
 fn a_second_signal_does_not_wait() {
-    // No request gets a response, and outstanding ones have 5 s.
+    // No request gets a response, and outstanding ones have a minute.
     let (server, json) = (Scripted::start(Peer::wait_gone), file("twice.json"));
     let (url, path) = (server.url("/"), json.to_str().unwrap());
-    let mut run = Program::start(&["run", &url, "-c", "2", "-d", "forever", "--json", path]);
+    let args = ["run", &url, "-c", "2", "-d", "forever", "--timeout", "1m", "--json", path];
+    let mut run = Program::start(&args);
     run.wait_for(" hold ");
     run.signal(Signal::INT);
-    run.wait_for(" drain ");
+    run.wait_for("waiting for outstanding responses (2), for at most ");
     run.signal(Signal::INT);
-    let ended = run.end_within(Duration::from_secs(2));
-    assert_eq!((ended.status, ended.stdout.as_str()), (Some(130), ""), "at once, without a summary");
-    assert!(!json.exists());
+    let (ended, s) = (run.end_within(Duration::from_secs(10)), written(&json));
+    assert_eq!(ended.status, Some(130), "{ended:?}");
+    assert_eq!((s.text("verdict"), &s.at("reasons")[0]), ("interrupted", &"interrupted by a signal".into()));
+    let of = |name: &str| s.count(&format!("requests.{name}"));
+    assert_eq!((of("sent"), of("answered"), of("unanswered")), (2, 0, 2), "{ended:?}");
+    assert!(ended.stderr.contains("(--timeout); Ctrl-C again ends the run now\n"), "{ended:?}");
 }
 
 /// The masks of blocked signals of the threads whose names begin like this.

@@ -22,12 +22,14 @@ struct Ran {
     /// When the load was ended by order, and when nothing was waited for any more.
     drained: Nanos,
     over: Nanos,
+    /// When it was known that the end takes long, with what is waited for.
+    waits: Option<(Nanos, (u64, Nanos))>,
 }
 
 /// Plays a plan to its end; commands come at their times.
 fn play(plan: &Plan, mut model: Model, mut commands: &[(Nanos, Command)]) -> Ran {
     let mut conductor = Conductor::new(plan, &model, Nanos::ZERO, model.notice());
-    let (mut lines, mut drained) = (Vec::new(), Nanos::NEVER);
+    let (mut lines, mut drained, mut waits) = (Vec::new(), Nanos::NEVER, None);
     conductor.give_orders(&mut model);
     loop {
         assert!(conductor.gather(&mut model).is_some(), "no worker ends without its order");
@@ -40,11 +42,12 @@ fn play(plan: &Plan, mut model: Model, mut commands: &[(Nanos, Command)]) -> Ran
         let step = conductor.step(now);
         conductor.give_orders(&mut model);
         drained = if step.drains { now } else { drained };
+        waits = waits.or_else(|| Some((now, conductor.waiting_for(now)?)));
         if step.is_over {
             crate::stop(&mut model, |update| conductor.handle(update));
             let (last, record) = conductor.finish();
             lines.push(last);
-            return Ran { record, lines, model, drained, over: now };
+            return Ran { record, lines, model, drained, over: now, waits };
         }
     }
 }
@@ -120,6 +123,24 @@ fn responses_are_waited_for_and_not_for_ever() {
     assert!((MS(400)..MS(425)).contains(&short) && by == Some("hand"), "{short} {by:?}");
     let (later, by) = played(1, &[(S(1), Command::Drain), (S(2), Command::Stop)]);
     assert!((S(1)..MS(1_025)).contains(&later) && by == Some("hand"), "{later} {by:?}");
+}
+
+#[test]
+fn what_is_waited_for_is_known_where_it_takes_long() {
+    let plan = scenario("connections = 10\nduration = \"2s\"\ntimeout = \"3s\"");
+    let played = |waiting| {
+        let model = Model::new(&plan, 2, MS(120), MS(200)).facing(Target { waiting, ..Target::GOOD });
+        let ran = play(&plan, model, &[]);
+        ran.waits.map(|(at, (awaited, left))| (at.since(ran.drained), awaited, left, ran.over.since(at)))
+    };
+    assert_eq!(played(0), None);
+    let (after, awaited, left, lasted) = played(3).expect("there are responses to wait for");
+    assert!((MS(600)..MS(625)).contains(&after) && awaited == 2 * 3, "{awaited} after {after}");
+    // As it turns out.
+    assert!(
+        (MS(2_975)..=S(3)).contains(&left) && left <= lasted && lasted < left + MS(25),
+        "{left} {lasted}"
+    );
 }
 
 #[test]

@@ -1,0 +1,83 @@
+//! Signals that end a run before its time.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU8, Ordering::Relaxed},
+};
+
+use samples::Tell;
+
+/// Set by signals. The first ends the load, whose outstanding responses are waited for; the second ends the run at once. Both write the
+/// summary.
+#[derive(Clone, Default)]
+pub struct Interrupt(Arc<State>);
+
+#[derive(Default)]
+struct State {
+    signals: AtomicU8,
+    /// A run is under way, which will notice.
+    is_watched: AtomicBool,
+    tell: Option<Tell>,
+}
+
+/// A run notices signals while this exists.
+pub(crate) struct Watching<'a>(&'a State);
+
+impl Interrupt {
+    /// With where the user is told what is waited for, a line.
+    pub fn telling(tell: Tell) -> Interrupt {
+        Interrupt(Arc::new(State { tell: Some(tell), ..State::default() }))
+    }
+
+    /// A signal came. Whether it has an effect: the first always has, the second if a run is under way.
+    pub fn set(&self) -> bool {
+        match self.0.signals.load(Relaxed) {
+            0 => self.0.signals.store(1, Relaxed),
+            1 if self.0.is_watched.load(Relaxed) => self.0.signals.store(2, Relaxed),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Whether the end was requested.
+    pub fn is_set(&self) -> bool {
+        self.0.signals.load(Relaxed) > 0
+    }
+
+    /// Whether it was requested twice.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.0.signals.load(Relaxed) > 1
+    }
+
+    pub(crate) fn watch(&self) -> Watching<'_> {
+        self.0.is_watched.store(true, Relaxed);
+        Watching(&self.0)
+    }
+
+    pub(crate) fn tell(&self, line: &str) {
+        self.0.tell.iter().for_each(|tell| tell(line));
+    }
+}
+
+impl Drop for Watching<'_> {
+    fn drop(&mut self) {
+        self.0.is_watched.store(false, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_signal_is_for_a_run_that_is_under_way() {
+        let interrupt = Interrupt::default();
+        assert!(interrupt.set() && interrupt.is_set());
+        assert!(!interrupt.set() && !interrupt.is_urgent(), "nothing would notice it");
+        let watching = interrupt.watch();
+        assert!(interrupt.clone().set() && interrupt.is_urgent());
+        assert!(!interrupt.set(), "a third ends the process");
+        drop(watching);
+        assert!(!interrupt.set() && interrupt.is_set());
+    }
+}
