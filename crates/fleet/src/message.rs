@@ -14,7 +14,7 @@ use units::Nanos;
 use crate::seal::Sums;
 
 /// Of these messages; an agent serves only a coordinator of its own.
-pub(crate) const PROTOCOL: u32 = 5;
+pub(crate) const PROTOCOL: u32 = 6;
 
 /// How often a coordinator and its agents say that they are alive.
 pub(crate) const EVERY: Nanos = Nanos::from_secs(1);
@@ -170,6 +170,10 @@ pub(crate) struct Assign {
     pub(crate) tuples: (u32, u32),
     /// Where the local addresses begin.
     pub(crate) salt: u64,
+    /// Where it is taken over: the requests that are left of each population with a number of them, instead of the slice's. Empty where
+    /// none has one, and in a part that is not taken over.
+    #[serde(default)]
+    pub(crate) left: Vec<Option<u64>>,
 }
 
 /// The coordinator leads: renews the agent's lease, and repeats what the agent does not know yet.

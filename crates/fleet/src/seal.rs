@@ -21,6 +21,11 @@ impl Sums {
         self.connects += tick.connect.count();
     }
 
+    /// Requests that count in a number of them: sent and not withdrawn, or due and given up.
+    pub(crate) fn begun(&self) -> u64 {
+        (self.counts.sent + self.counts.missed).saturating_sub(self.counts.withdrawn)
+    }
+
     #[cfg(test)]
     pub(crate) fn sent(&self) -> u64 {
         self.counts.sent

@@ -1,14 +1,21 @@
 //! What a part of a plan is to an agent, which it was given by [`split`](crate::split::split).
 
-use plan::{Part, Plan, Role, Rows, TupleShare};
+use plan::{Part, Plan, Population, Role, Rows, TupleShare};
 
 use crate::message::{Assign, Ready};
 
 /// Whether what is assigned can be a part of this plan; or why it cannot. How large it is, is for the agent's caps and limits.
 pub(crate) fn check(assign: &Assign, plan: &Plan) -> Result<(), String> {
     let (place, processes) = assign.tuples;
+    let is_of = |(left, population): (&Option<u64>, &Population)| {
+        left.is_none_or(|left| population.requests.is_some_and(|all| left <= all))
+    };
+    let is_left = assign.left.is_empty()
+        || assign.left.len() == plan.populations.len()
+            && assign.left.iter().zip(&plan.populations).all(is_of);
     let is_part = assign.slices.len() == plan.populations.len()
         && assign.slices.iter().all(|slice| slice.is_valid())
+        && is_left
         && place < processes;
     match is_part {
         true => Ok(()),
@@ -22,7 +29,8 @@ pub(crate) fn parts(plan: &Plan, assign: &Assign, shards: impl Fn(u16) -> u32) -
         let tuple_share = TupleShare { process: assign.tuples, ..part.tuple_share };
         Part { tuple_share, ..part }
     };
-    plan.parts_of(&assign.slices, assign.probe, shards).into_iter().map(own).collect()
+    let parts = plan.parts_of(&assign.slices, assign.probe, shards);
+    plan.with_requests(parts, &assign.left).into_iter().map(own).collect()
 }
 
 /// The rows of tables that an agent's part uses, whatever its shards: coordinator and agent both know them.
@@ -65,7 +73,11 @@ mod tests {
         let slice = Slice { from: 2, width: 2, of: 4 };
         let good = Assign { slices: vec![slice], tuples: (0, 1), ..Assign::default() };
         assert_eq!(check(&good, &plan), Ok(()));
+        assert_eq!(check(&Assign { left: vec![None], ..good.clone() }, &plan), Ok(()));
         for bad in [
+            // The plan has no number of requests, and one population.
+            Assign { left: vec![Some(0)], ..good.clone() },
+            Assign { left: vec![None; 2], ..good.clone() },
             Assign { slices: vec![Slice { width: 3, ..slice }], ..good.clone() },
             Assign { slices: vec![Slice { from: u32::MAX, ..slice }], ..good.clone() },
             Assign { slices: vec![Slice { from: 0, width: 0, of: 0 }], ..good.clone() },
@@ -75,6 +87,27 @@ mod tests {
         ] {
             assert!(check(&bad, &plan).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn what_is_left_of_a_number_of_requests_is_what_the_shards_send() {
+        let flags = plan::Flags::new("http://127.0.0.1:80/").with(&plan::flag::CONNECTIONS, 10);
+        let flags = flags.with(&plan::flag::REQUESTS, 1_000);
+        let resolve = |_: &str| Err("no names here".to_owned());
+        let plan =
+            plan::from_flags(&flags, &plan::Environment { cores: 1, seed: 1, resolve: &resolve }).unwrap();
+        let slices = vec![Slice { from: 3, width: 5, of: 10 }];
+        let sent = |left: Vec<Option<u64>>| {
+            let assign = Assign { slices: slices.clone(), tuples: (0, 1), left, ..Assign::default() };
+            check(&assign, &plan).map(|()| {
+                parts(&plan, &assign, |_| 2).iter().map(|part| part.requests.unwrap()).collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(sent(vec![]), Ok(vec![300, 200]));
+        assert_eq!(sent(vec![None]), Ok(vec![300, 200]));
+        assert_eq!(sent(vec![Some(11)]), Ok(vec![6, 5]));
+        assert_eq!(sent(vec![Some(0)]), Ok(vec![0, 0]));
+        assert!(sent(vec![Some(1_001)]).is_err());
     }
 
     proptest! {

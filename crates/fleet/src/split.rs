@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::HashMap};
 
-use plan::{Plan, Population, Probe, Slice};
+use plan::{Plan, Population, Probe, Quota, Slice};
 use units::Count;
 
 use crate::{
@@ -57,6 +57,8 @@ struct Wanted {
     /// Dials or requests a second, whichever are more, as far as they have a limit.
     per_s: f64,
     arrives: bool,
+    /// Its number of requests, if it has one.
+    quota: Option<Quota>,
 }
 
 /// An agent that is to have a part.
@@ -88,6 +90,7 @@ impl Demand {
                 places: population.most_open().into(),
                 per_s: rates.map(|rate| rate.per_s_f64()).fold(0.0, f64::max),
                 arrives: population.load.arrival_rate().is_some(),
+                quota: population.quota(),
             }
         };
         let probe = |probe: &Probe| (probe.places().into(), probe.rate.per_s_f64());
@@ -102,6 +105,26 @@ impl Demand {
         let probe = self.probe.filter(|_| part.probe).map_or(0, |(places, _)| places);
         let own = part.slices.iter().zip(&self.populations);
         own.map(|(slice, wanted)| wanted.places_of(slice.width, slice.of)).fold(probe, u64::saturating_add)
+    }
+}
+
+impl Demand {
+    /// The parts of an agent with what is left of their numbers of requests; `begun`: those of a population that it has begun.
+    pub(crate) fn left_of(&self, parts: &[Assign], begun: impl Fn(u16) -> u64) -> Vec<Assign> {
+        let mut parts = parts.to_vec();
+        for (nth, wanted) in self.populations.iter().enumerate() {
+            let Some(quota) = wanted.quota else { continue };
+            let mut begun = begun(nth as u16);
+            for part in &mut parts {
+                part.left.resize(self.populations.len(), None);
+                let all = part.left[nth]
+                    .unwrap_or_else(|| part.slices.get(nth).map_or(0, |slice| quota.of(*slice)));
+                let left = all.saturating_sub(begun);
+                part.left[nth] = Some(left);
+                begun -= all - left;
+            }
+        }
+        parts
     }
 }
 
@@ -192,7 +215,8 @@ pub(crate) fn divide(demand: &Demand, lost: &Assign, heirs: &[Heir], salt: u64) 
         divided[nth].probe = true;
     }
     let equal = vec![1; heirs.len()];
-    for (slice, wanted) in lost.slices.iter().zip(&demand.populations) {
+    for (nth, (slice, wanted)) in lost.slices.iter().zip(&demand.populations).enumerate() {
+        let left = lost.left.get(nth).copied();
         let units = |room: &u64| match wanted.places {
             0 => u64::MAX,
             places => {
@@ -206,6 +230,8 @@ pub(crate) fn divide(demand: &Demand, lost: &Assign, heirs: &[Heir], salt: u64) 
         let mut from = slice.from;
         for ((width, room), part) in widths.into_iter().zip(&mut rooms).zip(&mut divided) {
             part.slices.push(Slice { from, width, of: slice.of });
+            let own = Slice { from: from - slice.from, width, of: slice.width.max(1) };
+            part.left.extend(left.map(|left| left.map(|left| own.of_long(left))));
             from += width;
             *room = room.saturating_sub(wanted.places_of(width, slice.of));
         }

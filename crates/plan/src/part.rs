@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use units::nth_seed;
 
-use crate::{Load, Plan, Population, ProbeKind, Slice, Turn};
+use crate::{Plan, Population, ProbeKind, Slice, Turn};
 
 /// The part of a plan that one shard carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,11 +124,9 @@ impl Plan {
             let mut first = slice.before(all);
             for (shard, connections) in (0..).zip(split(slice.of(all), shards)) {
                 let places = places.min(connections);
-                let requests = population.requests.map(|n| match population.load {
-                    // A rate is shared out equally, whatever the connections are.
-                    Load::Rate { .. } => split_long(slice.of_long(n), (shard, shards)),
-                    _ => share_of(n, (first, connections), all),
-                });
+                let quota = population.quota();
+                let requests =
+                    quota.map(|quota| quota.of_shard(slice, (shard, shards), (first, connections)));
                 add(Role::Population(nth), slice, (shard, shards), connections, places, requests);
                 first += connections;
             }
@@ -160,14 +158,8 @@ impl Part {
     }
 }
 
-/// The part of `n` that the `width` connections from `from` on have, of `all`: those of all parts sum to `n`.
-fn share_of(n: u64, (from, width): (u32, u32), all: u32) -> u64 {
-    let up_to = |connection: u32| (u128::from(n) * u128::from(connection) / u128::from(all)) as u64;
-    up_to(from + width) - up_to(from)
-}
-
 /// One of the parts of `n` that differ by at most one.
-fn split_long(n: u64, (part, parts): (u32, u32)) -> u64 {
+pub(crate) fn split_long(n: u64, (part, parts): (u32, u32)) -> u64 {
     let parts = u64::from(parts);
     n / parts + u64::from(u64::from(part) < n % parts)
 }

@@ -39,7 +39,7 @@ impl Slice {
     }
 
     /// The same of a number of 64 bits.
-    pub(crate) fn of_long(self, n: u64) -> u64 {
+    pub fn of_long(self, n: u64) -> u64 {
         let up_to = |unit: u32| (u128::from(n) * u128::from(unit) / u128::from(self.of)) as u64;
         up_to(self.from + self.width) - up_to(self.from)
     }

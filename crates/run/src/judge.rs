@@ -18,6 +18,7 @@ mod destinations;
 mod evidence;
 mod honesty;
 mod limit;
+mod sent;
 mod subject;
 mod thresholds;
 mod verdict;

@@ -152,6 +152,24 @@ fn what_a_killed_agent_did_is_done_by_the_others() {
     assert!(reasons.contains(" took over its part"), "{reasons}");
 }
 
+/// What it had not sent by its last report is sent by the others; what it sent after that, by both.
+#[test]
+fn a_number_of_requests_is_sent_whoever_is_lost() {
+    const REQUESTS: u64 = 36_000;
+    let (fleet, server) = (joined("left", 3), Serving::start(&["--threads", "1"]));
+    let requests = REQUESTS.to_string();
+    let args = [&LOAD[..], &["-n", &requests, "--on-lost", "reassign"]].concat();
+    let mut run = fleet.start(&server.url("/"), &args);
+    run.wait_for("open 400 of 400");
+    fleet.agents[1].signal(Signal::KILL);
+    let (ended, s) = read(run);
+    assert_eq!(s.count("requests.sent"), REQUESTS, "{:#}", s.at("agents"));
+    // 134 connections with a request each 200 ms, for three seconds.
+    let seen = served(&server, "requests") - 1;
+    assert!((REQUESTS..REQUESTS + 3 * 134 * 5).contains(&seen), "{seen}");
+    ended.assert_status(0);
+}
+
 #[test]
 fn a_run_that_is_to_end_with_an_agent_does() {
     let (fleet, server) = (joined("aborted", 2), Serving::start(&["--threads", "1"]));

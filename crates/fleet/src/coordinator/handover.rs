@@ -40,7 +40,7 @@ impl Coordinator {
         });
         let Some(nth) = lost else { return };
         let lost = &self.members[nth];
-        let (of, parts) = (lost.who.clone(), lost.parts.clone());
+        let of = lost.who.clone();
         // As many as it had threads: each that takes over begins threads of its own.
         let pieces = lost.ready().threads.iter().sum::<u32>().max(1) as usize;
         let mut others: Vec<&Member> =
@@ -49,6 +49,8 @@ impl Coordinator {
         others.sort_by_key(|member| member.parts.len());
         // Others may come back, and take it over then.
         let Some(demand) = self.terms.demand.as_ref().filter(|_| !others.is_empty()) else { return };
+        // What it sent after its last report is not known, and will be sent again.
+        let parts = demand.left_of(&lost.parts, |population| lost.begun(population));
         let needed = parts.iter().map(|part| demand.places_of(part)).fold(0, u64::saturating_add);
         let room = |member: &&Member| member.heir(&[]).room(demand);
         // More of them, where those have no room.

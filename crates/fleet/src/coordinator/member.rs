@@ -208,6 +208,12 @@ impl Member {
         }
     }
 
+    /// Requests of a population that it has begun, as far as its ticks have come.
+    pub(super) fn begun(&self, population: u16) -> u64 {
+        let own = self.workers.iter().zip(&self.log.sums);
+        own.filter(|((_, role), _)| *role == Role::Population(population)).map(|(_, sums)| sums.begun()).sum()
+    }
+
     /// What it is to take over next.
     pub(super) fn next_take(&self) -> Option<&TakeOver> {
         self.takes.get(self.running?.taken as usize)

@@ -1,5 +1,6 @@
 //! The part of an agent that is lost: when others have it, whatever happens to them and to the coordinator.
 
+use plan::Plan;
 use samples::Verdict;
 use units::Nanos;
 
@@ -15,11 +16,14 @@ const CONNECTIONS: u32 = 1_003;
 
 /// A run of two agents in which this happens; the summary, and when parts of which agents were handed over.
 fn run(seed: u64, events: &[(Nanos, Event)]) -> (samples::Summary, Vec<(Nanos, String)>) {
-    let plan = plan(CONNECTIONS, seed);
+    run_of(&plan(CONNECTIONS, seed), seed, events)
+}
+
+fn run_of(plan: &Plan, seed: u64, events: &[(Nanos, Event)]) -> (samples::Summary, Vec<(Nanos, String)>) {
     let chaos = Chaos { on_lost: OnLost::Reassign, events: events.to_vec(), ..Chaos::none() };
-    let mut world = World::new(&plan, 2, seed, chaos);
+    let mut world = World::new(plan, 2, seed, chaos);
     world.gather().expect("it begins");
-    let (summary, shown) = play(&mut world, &plan);
+    let (summary, shown) = play(&mut world, plan);
     let handed = world.handed_over();
     obey_the_laws(&mut world, &summary, &shown, seed);
     (summary, handed)
@@ -74,5 +78,26 @@ fn a_coordinator_that_starts_again_hands_over_what_was_lost_just_before() {
             "seed {seed}: {handed:?}"
         );
         assert_eq!(summary.connections.held, u64::from(CONNECTIONS), "seed {seed}: {}", summary.headline);
+    }
+}
+
+/// What a lost agent had sent is not sent again, and what it had not is.
+#[test]
+fn a_number_of_requests_is_sent_by_those_that_are_left() {
+    const REQUESTS: u64 = 400;
+    for seed in 0..20 {
+        let mut plan = plan(CONNECTIONS, seed);
+        plan.populations[0].requests = Some(REQUESTS);
+        let (summary, handed) = run_of(&plan, seed, &[(S(3), Event::Kill(0, S(40)))]);
+        assert_eq!((handed.len(), summary.agents[0].taken_over_by.len()), (1, 1), "seed {seed}: {handed:?}");
+        assert_eq!(summary.requests.sent, REQUESTS, "seed {seed}: {}", summary.headline);
+        // Without others that take over, this says how many are missing.
+        plan.populations[0].requests = Some(20 * REQUESTS);
+        let (summary, _) =
+            run_of(&plan, seed, &[(S(3), Event::Kill(0, S(40))), (S(12), Event::Kill(1, S(40)))]);
+        let sent = summary.requests.sent;
+        assert!(sent < 20 * REQUESTS, "seed {seed}: {sent}");
+        let missing = format!("{} of 8,000 requests sent", units::Count(sent));
+        assert!(summary.reasons.contains(&missing), "seed {seed}: {missing}: {:?}", summary.reasons);
     }
 }

@@ -71,6 +71,8 @@ impl SimMachine {
         let mut tick =
             Tick { from: shard.until, until, open: shard.open, phase: shard.phase, ..Tick::default() };
         let sent = if shard.phase == Phase::Drain { 0 } else { self.random.below(50) };
+        let sent = sent.min(shard.part.requests.unwrap_or(u64::MAX));
+        shard.part.requests.iter_mut().for_each(|left| *left -= sent);
         (tick.counts.sent, tick.counts.answered, tick.resolved) = (sent, sent, shard.open);
         (0..sent).for_each(|n| tick.latency.record(Nanos::from_micros(100 + n)));
         tick.ramped_at = if shard.phase == Phase::Ramp { Nanos::NEVER } else { Nanos::from_secs(1) };

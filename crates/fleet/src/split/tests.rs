@@ -226,10 +226,10 @@ proptest! {
         let plan = plan(&[(&flag::CONNECTIONS, &n.to_string()), (&flag::PROBE, "10/s"), (&flag::TIMEOUT, "3s")]);
         let demand = Demand::of(&plan);
         let probe = u64::from(plan.probe.as_ref().unwrap().places());
-        let lost = Assign { slices: vec![Slice { from, width, of: n }], probe: true, tuples: (0, 1), salt: 7 };
+        let lost = Assign { slices: vec![Slice { from, width, of: n }], probe: true, tuples: (0, 1), salt: 7, left: Vec::new() };
         let agents: Vec<Owned> = caps.iter().map(|cap| agent(1, *cap)).collect();
         // Each has a unit already.
-        let own = [Assign { slices: vec![Slice { from: 0, width: 1, of: n }], probe: false, tuples: (2, 3), salt: 7 }];
+        let own = [Assign { slices: vec![Slice { from: 0, width: 1, of: n }], probe: false, tuples: (2, 3), salt: 7, left: Vec::new() }];
         let heir = |agent: &'_ Owned| agent.can.cap.map_or(u64::MAX, |cap| cap.saturating_sub(1));
         let rooms: Vec<u64> = agents.iter().map(heir).collect();
         let heirs: Vec<Heir> =
@@ -251,6 +251,46 @@ proptest! {
             for (part, room) in divided.iter().zip(&rooms) {
                 prop_assert!(part.as_ref().is_none_or(|part| demand.places_of(part) <= *room), "{:?} of {}", part, room);
             }
+        }
+    }
+
+    /// What a lost agent had sent is done, whichever of its parts it was; the others send what is left, whoever is lost after it.
+    #[test]
+    fn a_number_of_requests_is_handed_over_as_far_as_it_is_left(
+        n in 1u64..1 << 40, widths in vec(1u32..5_000, 2..6), sent in vec(0.0f64..1.2, 2), has_rate: bool
+    ) {
+        let of: u32 = widths.iter().sum();
+        let (connections, requests) = (of.to_string(), n.to_string());
+        let mut flags = vec![(&flag::CONNECTIONS, &*connections), (&flag::REQUESTS, &*requests)];
+        flags.extend(has_rate.then_some((&flag::RATE, "7/s")));
+        let plan = plan(&flags);
+        let (demand, quota) = (Demand::of(&plan), plan.populations[0].quota().unwrap());
+        let mut from = 0;
+        let mut parts: Vec<Vec<Assign>> = Vec::new();
+        for width in &widths {
+            let slices = vec![Slice { from, width: *width, of }];
+            parts.push(vec![Assign { slices, tuples: (0, 1), ..Assign::default() }]);
+            from += width;
+        }
+        let left_in = |parts: &[Assign]| {
+            let of = |part: &Assign| part.left.first().copied().flatten().unwrap_or_else(|| quota.of(part.slices[0]));
+            parts.iter().map(of).sum::<u64>()
+        };
+        prop_assert_eq!(parts.iter().map(|own| left_in(own)).sum::<u64>(), n);
+        let mut done = 0;
+        // One after the other is lost, but for the last.
+        for sent in sent.into_iter().take(widths.len() - 1) {
+            let lost = parts.remove(0);
+            let (all, begun) = (left_in(&lost), (left_in(&lost) as f64 * sent) as u64);
+            let left = demand.left_of(&lost, |_| begun);
+            prop_assert_eq!(left_in(&left), all.saturating_sub(begun));
+            done += begun.min(all);
+            for part in &left {
+                let heirs: Vec<Heir> = parts.iter().map(|own| Heir { can: None, parts: own, given: &[] }).collect();
+                let divided = divide(&demand, part, &heirs, 8);
+                parts.iter_mut().zip(divided).for_each(|(own, part)| own.extend(part));
+            }
+            prop_assert_eq!(done + parts.iter().map(|own| left_in(own)).sum::<u64>(), n);
         }
     }
 

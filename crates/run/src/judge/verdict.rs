@@ -5,7 +5,7 @@ use samples::{AgentState, AgentSummary, Summary, Verdict};
 use serde_json::Value;
 use units::Count;
 
-use super::{evidence::Evidence, honesty, limit::ours::describe_errno};
+use super::{evidence::Evidence, honesty, limit::ours::describe_errno, sent};
 use crate::record::{LOST_WORKER, PopulationRecord};
 
 /// What is to be judged, besides the summary.
@@ -24,7 +24,7 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     let missed = !reasons.is_empty();
     let c = &s.connections;
     let few = too_few(facts);
-    let (unsent, ends_early) = unsent(facts);
+    let (unsent, ends_early) = sent::sent(facts, s);
     let short = !few.is_empty() || s.requests.missed > 0 || ends_early;
     reasons.extend(few.into_iter().chain(unsent));
     if s.requests.missed > 0 {
@@ -150,23 +150,6 @@ fn too_few(facts: &Facts) -> Vec<String> {
             missed.then(|| format!("{name}{} of {} connections {done}", Count(there), Count(measured.wanted)))
         });
     reasons.collect()
-}
-
-/// Populations with a number of requests that have sent fewer; and whether that is a failure: where the time is limited too, it may
-/// end before the requests do.
-fn unsent(facts: &Facts) -> (Vec<String>, bool) {
-    let is_alone = facts.populations.len() == 1;
-    let reasons =
-        facts.plan.populations.iter().zip(facts.populations).filter_map(|(population, measured)| {
-            let counts = &measured.totals.counts;
-            let sent = counts.sent - counts.withdrawn;
-            let wanted = population.requests.filter(|wanted| sent < *wanted)?;
-            let name = if is_alone { String::new() } else { format!("{}: ", population.name) };
-            Some(format!("{name}{} of {} requests sent", Count(sent), Count(wanted)))
-        });
-    let reasons: Vec<String> = reasons.collect();
-    let ends_early = !reasons.is_empty() && facts.plan.hold().is_none();
-    (reasons, ends_early)
 }
 
 fn failed_thresholds(facts: &Facts, s: &Summary, json: &Value) -> Vec<String> {

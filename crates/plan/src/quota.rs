@@ -1,0 +1,111 @@
+//! A number of requests in all, and how slices and shards divide it.
+
+use crate::{Load, Part, Plan, Population, Role, Slice, part::split_long};
+
+/// The number of requests of a population: in proportion to connections; of a rate to the slices, and equally to the shards of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    requests: u64,
+    /// None: by rate.
+    connections: Option<u32>,
+}
+
+impl Population {
+    /// Its number of requests in all, if it has one.
+    pub fn quota(&self) -> Option<Quota> {
+        let connections = match self.load {
+            Load::Rate { .. } => None,
+            load => Some(load.connections()),
+        };
+        self.requests.map(|requests| Quota { requests, connections })
+    }
+}
+
+impl Quota {
+    /// The part of a slice: those of all slices sum to the whole.
+    pub fn of(self, slice: Slice) -> u64 {
+        match self.connections {
+            None => slice.of_long(self.requests),
+            Some(all) => share_of(self.requests, (slice.before(all), slice.of(all)), all),
+        }
+    }
+
+    /// The part of a shard of a slice; `connections`: the first of them, among all of the population, and their number.
+    pub(crate) fn of_shard(self, slice: Slice, shard: (u32, u32), connections: (u32, u32)) -> u64 {
+        match self.connections {
+            None => split_long(self.of(slice), shard),
+            Some(all) => share_of(self.requests, connections, all),
+        }
+    }
+}
+
+impl Plan {
+    /// These parts with other numbers of requests in all: of each population the one at its place, which its parts share as they share
+    /// its own; where there is none, they keep what they have.
+    pub fn with_requests(&self, parts: Vec<Part>, requests: &[Option<u64>]) -> Vec<Part> {
+        let connections_of =
+            |role| parts.iter().filter(|part| part.role == role).map(|part| part.connections).sum::<u32>();
+        let mut before = vec![0; requests.len()];
+        let with = |part: &Part| {
+            let Role::Population(nth) = part.role else { return *part };
+            let at = usize::from(nth);
+            let Some(all) = requests.get(at).copied().flatten() else { return *part };
+            let own = match self.populations[at].load {
+                Load::Rate { .. } => split_long(all, (part.shard, part.shards)),
+                _ => share_of(all, (before[at], part.connections), connections_of(part.role).max(1)),
+            };
+            before[at] += part.connections;
+            Part { requests: Some(own), ..*part }
+        };
+        parts.iter().map(with).collect()
+    }
+}
+
+/// The part of `n` that the `width` connections from `from` on have, of `all`: those of all parts sum to `n`.
+fn share_of(n: u64, (from, width): (u32, u32), all: u32) -> u64 {
+    let up_to = |connection: u32| (u128::from(n) * u128::from(connection) / u128::from(all)) as u64;
+    up_to(from + width) - up_to(from)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::{collection::vec, prelude::*};
+
+    use crate::tests::plan;
+
+    use super::*;
+
+    proptest! {
+        /// A part with its own number is the same part; with another, its shards send that, each a fair share.
+        #[test]
+        fn shards_share_another_number_as_their_own(
+            n in 1u64..1 << 50, left in 0u64..1 << 50, widths in vec(1u32..5_000, 1..6), shards in 1u32..9, has_rate: bool
+        ) {
+            let connections: u32 = widths.iter().sum();
+            let (connections, n_text) = (connections.to_string(), n.to_string());
+            let rate = [("--rate", "5/s")];
+            let mut flags = vec![("-c", &*connections), ("-n", &*n_text)];
+            flags.extend(rate.iter().filter(|_| has_rate));
+            let plan = plan(&flags);
+            let quota = plan.populations[0].quota().unwrap();
+            let (mut from, mut sum) = (0, 0);
+            for &width in &widths {
+                let slice = Slice { from, width, of: widths.iter().sum() };
+                from += width;
+                let parts = plan.parts_of(&[slice], false, |_| shards);
+                let all = |parts: &[Part]| parts.iter().map(|part| part.requests.unwrap()).sum::<u64>();
+                prop_assert_eq!(all(&parts), quota.of(slice));
+                sum += quota.of(slice);
+                prop_assert_eq!(&plan.with_requests(parts.clone(), &[None]), &parts);
+                let others = plan.with_requests(parts.clone(), &[Some(left)]);
+                prop_assert_eq!(all(&others), left);
+                for part in &others {
+                    let share = if has_rate { 1.0 / f64::from(shards) } else { f64::from(part.connections) / f64::from(width) };
+                    let fair = left as f64 * share;
+                    prop_assert!((part.requests.unwrap() as f64 - fair).abs() < 1.01 + fair * 1e-12, "{:?} of {}", part, left);
+                }
+            }
+            prop_assert_eq!(sum, n);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Whether a number of requests was sent.
+
+use plan::Population;
+use samples::{AgentState, Summary};
+use units::Count;
+
+use super::verdict::Facts;
+use crate::record::PopulationRecord;
+
+/// Populations that have sent another number of requests than theirs; and whether that is a failure: where the time is limited too, it may
+/// end before the requests do.
+pub(super) fn sent(facts: &Facts, s: &Summary) -> (Vec<String>, bool) {
+    let is_alone = facts.populations.len() == 1;
+    // What an agent sends after its last report is sent by those that take over its part, too.
+    let may_repeat = s.agents.iter().any(|agent| agent.state == AgentState::Lost);
+    let of = |(population, measured): (&Population, &PopulationRecord)| {
+        let counts = &measured.totals.counts;
+        let sent = counts.sent - counts.withdrawn;
+        let wanted = population.requests.filter(|wanted| sent < *wanted || may_repeat && sent > *wanted)?;
+        let name = if is_alone { String::new() } else { format!("{}: ", population.name) };
+        let (count, all) = (Count(sent), Count(wanted));
+        let more = "what lost agents had not reported was sent again";
+        let reason = match sent < wanted {
+            true => format!("{name}{count} of {all} requests sent"),
+            false => format!("note: {name}{count} requests sent instead of {all}: {more}"),
+        };
+        Some((sent < wanted, reason))
+    };
+    let (short, reasons): (Vec<bool>, Vec<String>) =
+        facts.plan.populations.iter().zip(facts.populations).filter_map(of).unzip();
+    let ends_early = short.contains(&true) && facts.plan.hold().is_none();
+    (reasons, ends_early)
+}
+
+#[cfg(test)]
+mod tests {
+    use samples::AgentSummary;
+
+    use super::*;
+    use crate::{fixture::plan, judge::evidence::Evidence};
+
+    fn check(sent: u64, withdrawn: u64, lost: bool, expected: &[&str]) {
+        let mut plan = plan(&[]);
+        plan.populations[0].requests = Some(1_000);
+        let mut measured = PopulationRecord::default();
+        (measured.totals.counts.sent, measured.totals.counts.withdrawn) = (sent, withdrawn);
+        let evidence = Evidence::default();
+        let facts = Facts { plan: &plan, evidence: &evidence, populations: &[measured], interrupted: None };
+        let state = if lost { AgentState::Lost } else { AgentState::Done };
+        let agents = vec![AgentSummary { state, ..AgentSummary::default() }];
+        assert_eq!(super::sent(&facts, &Summary { agents, ..Summary::default() }).0, expected);
+    }
+
+    #[test]
+    fn another_number_than_wanted_is_said() {
+        check(1_000, 0, true, &[]);
+        check(1_003, 3, true, &[]);
+        check(1_002, 3, false, &["999 of 1,000 requests sent"]);
+        let note =
+            "note: 1,003 requests sent instead of 1,000: what lost agents had not reported was sent again";
+        check(1_003, 0, true, &[note]);
+        // Messages that are only listened for are no requests of the number.
+        check(1_003, 0, false, &[]);
+    }
+}
