@@ -1,6 +1,7 @@
 //! TLS: `throng run` against other programs' servers, and `throng serve --tls` as other programs see it.
 
 pub(crate) mod certificates;
+mod connect_to;
 mod conversations;
 mod faults;
 mod figures;

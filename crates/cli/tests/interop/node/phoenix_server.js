@@ -1,5 +1,5 @@
 // A stand-in for Phoenix channels, which no registry at hand has: serializer 2.0.0, `phx_join`, `heartbeat`, pushes and replies. A socket
-// without a heartbeat for 700 ms is closed (Phoenix: 60 s). npm's own client of Phoenix is tested against it. First line: the port.
+// without a heartbeat for two seconds is closed (Phoenix: 60 s). npm's own client of Phoenix is tested against it. First line: the port.
 'use strict';
 const http = require('http');
 const { WebSocketServer } = require('ws');
@@ -12,7 +12,7 @@ new WebSocketServer({ server, path: '/socket/websocket' }).on('connection', (soc
   let timer;
   const alive = () => {
     clearTimeout(timer);
-    timer = setTimeout(() => { counts.timeouts += 1; socket.close(1002, 'no heartbeat'); }, 700);
+    timer = setTimeout(() => { counts.timeouts += 1; socket.close(1002, 'no heartbeat'); }, 2000);
   };
   alive();
   const reply = (join, ref, topic, status, response) =>

@@ -1,4 +1,5 @@
-// npm's `socket.io`, version 4, with a short interval of its pings: who does not answer them is disconnected after half a second.
+// npm's `socket.io`, version 4, with a short interval of its pings: who does not answer one gets no other, and is
+// disconnected after two seconds.
 // First line: the port. `/counts` tells what it has seen.
 'use strict';
 const http = require('http');
@@ -6,7 +7,7 @@ const { Server } = require('socket.io');
 
 const counts = { connections: 0, said: 0, disconnects: {} };
 const server = http.createServer((request, response) => response.end(JSON.stringify(counts)));
-const io = new Server(server, { pingInterval: 200, pingTimeout: 300, perMessageDeflate: false });
+const io = new Server(server, { pingInterval: 200, pingTimeout: 2000, perMessageDeflate: false });
 io.on('connection', (socket) => {
   counts.connections += 1;
   socket.on('say', (text, acknowledge) => { counts.said += 1; acknowledge(text); });
