@@ -2,7 +2,7 @@
 
 from compare import Setting
 from context import TICKS
-from outside import Times
+from outside import Lag, Times
 
 # A shard flushes its period with a turn of its loop, at most this much off the whole second of the line.
 SEAL = 0.015
@@ -150,7 +150,11 @@ class Moment:
             return None
         near = sum(min(abs(t - self.before), abs(t - self.time)) <= SEAL for t, _, _ in samples)
         exact = name in ("connect", "handshake", "probe_latency") or s.model.kind in ("rate", "ping")
-        times = Times([v for _, v, _ in second], [l for _, _, l in second], edges=near + edges, exact=exact)
+        values, late = [v for _, v, _ in second], [l for _, _, l in second]
+        times = Times(values, late, edges=near + edges, exact=exact)
+        if name == "lag":
+            # As of the whole run: where the response before decides when a request is due, the wire shows no more than a bound.
+            times = Lag(late, near + edges, s.model.kind in ("rate", "arrive"))
         from rules_summary import PERCENTILES
         return times.most() if ending == "max" else times.quantile(PERCENTILES[ending])
 

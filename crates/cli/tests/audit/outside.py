@@ -244,8 +244,8 @@ class Scope:
             return None
         c = x.connection
         over, side = c.over()
-        if c.server_close and c.server_close >= x.asked and not (c.client_close and c.client_close < c.server_close):
-            # It crossed with an announced close, and was retried.
+        if c.server_close and not (c.client_close and c.client_close < c.server_close):
+            # It crossed with an announced close, and was retried: throng may read the close only after it has sent.
             return "withdrawn"
         if over is not None and side == "server":
             if c.into.rst == over:

@@ -19,12 +19,19 @@ import models
 LOG = []
 # What closes a connection, and how long after the first accept that begins: when the ramps of all models are over.
 ENDS, RAMP = ("never", "close", "reset", "truncated", "goodbye"), 1.1
+# Of ten connections, one each: from which message on, and what it does once.
+WRONG = {3: (5, "silence"), 5: (4, "wrong"), 7: (6, "goodbye"), 9: (8, "close"), 1: (7, "crossing")}
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 REASONS = {200: b"OK", 404: b"Not Found", 500: b"Internal Server Error"}
 
 
 def log(what, connection, **more):
     LOG.append({"t": time.time(), "what": what, "id": connection.id, **more})
+
+
+def is_ramp():
+    """Whether first dials are being made: a redial between them cannot be distinguished from them."""
+    return time.time() - LOG[0]["t"] < RAMP
 
 
 class Connection:
@@ -35,7 +42,7 @@ class Connection:
         self.id = server.accepted
         self.nth = server.by_port[port]
         self.buffer = b""
-        self.upgraded = self.leaving = False
+        self.upgraded = self.leaving = self.has_erred = False
         self.requests = self.messages = self.bytes_in = self.bytes_out = 0
         log("accept", self, port=port, local=sock.getsockname()[0], peer=peer[1])
 
@@ -103,8 +110,7 @@ class Connection:
             return
         number = re.search(r"n=(\d+)", path)
         does = models.behaviour(int(number[1])) if number else "right"
-        if does in ENDS and time.time() - LOG[0]["t"] < RAMP:
-            # A redial between first dials cannot be distinguished from them.
+        if does in ENDS and is_ramp():
             does = "right"
         log("request", self, path=path, octets=octets, does=does)
         delay = models.DELAY.get(does, models.BASE_DELAY)
@@ -151,6 +157,9 @@ class Connection:
             if not self.leaving:
                 self.send(bytes([0x80 | 8, len(text)]) + text)
             return self.end("close-handshake")
+        if self.leaving:
+            # After a close frame an endpoint sends nothing more (RFC 6455, 5.5.1): what was under way meanwhile gets no reply.
+            return
         self.messages += 1
         does = self.misdeed()
         log("message", self, octets=len(text), answer=does or "echo")
@@ -174,8 +183,11 @@ class Connection:
     def misdeed(self):
         if not self.server.faulty_messages:
             return None
-        wrong = {(3, 5): "silence", (5, 4): "wrong", (7, 6): "goodbye", (9, 8): "close", (1, 7): "crossing"}
-        return wrong.get((self.nth % 10, self.messages))
+        number, does = WRONG.get(self.nth % 10, (0, None))
+        if self.has_erred or does is None or self.messages < number or does != "wrong" and is_ramp():
+            return None
+        self.has_erred = True
+        return does
 
 
 class Server:
