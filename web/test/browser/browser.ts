@@ -70,8 +70,9 @@ export async function openReport(browser: Browser, report: Report, look: Look = 
 export const until = (page: Page, where: string, text: string) =>
   page.waitForFunction(([where, text]) => document.querySelector<HTMLElement>(where!)?.innerText.replace(/\s+/g, " ").includes(text!), [where, text]);
 
-/** For people to look at. */
+/** For people to look at, where SHOTS is set: no test reads them, and a picture of a whole page takes as long as the page. */
 export async function shoot(page: Page, name: string): Promise<void> {
+  if (!process.env.SHOTS) return;
   await mkdir("shots", { recursive: true });
   await page.screenshot({ path: `shots/${name}.png`, fullPage: true });
 }

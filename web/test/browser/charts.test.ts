@@ -4,7 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import type { StoredRun } from "../../src/model/report";
 import { failed } from "../summary";
 import { latency, reportOf, storedRun } from "../synthetic";
-import { launch, openReport, overlaps, shoot, until } from "./browser";
+import { launch, openReport, overlaps, shoot, until, type Opened } from "./browser";
 
 let browser: Browser;
 before(async () => void (browser = await launch()));
@@ -36,6 +36,9 @@ function eventful(): StoredRun {
 }
 
 const opened = () => openReport(browser, reportOf(eventful()));
+// One page for tests that only read it: to draw it takes two seconds of a processor.
+let drawn: Promise<Opened> | undefined;
+const shared = () => (drawn ??= opened());
 
 /** Names of the marks on the x axis of a chart. */
 const times = (page: Page, id: string) => page.locator(`#${id} .canvas svg [aria-label="x-axis tick label"] text`).allTextContents();
@@ -132,7 +135,7 @@ test("the time is that since the start, or the clock's", async () => {
 });
 
 test("stages, commands, faults and the end of the target are marks on every chart over time, and a list", async () => {
-  const { page, troubles } = await opened();
+  const { page, troubles } = await shared();
   const marks = await page.locator("figure.chart").evaluateAll((all) =>
     all.map((one) => ({ id: one.id, rules: [...one.querySelectorAll('.canvas svg [aria-label="rule"] line')].filter((rule) => rule.getAttribute("x1") === rule.getAttribute("x2")).length })),
   );
@@ -168,7 +171,7 @@ test("thresholds are lines in the charts of their figures, and no limit squashes
 });
 
 test("latency against connections is points; the heat map has a key", async () => {
-  const { page } = await opened();
+  const { page } = await shared();
   assert.ok((await page.locator("#by-connections .canvas svg [aria-label=dot] :is(circle, path)").count()) > 8);
   assert.equal(await page.locator("#by-connections .canvas svg [aria-label=line]").count(), 0);
   assert.equal(await page.locator("#heat-title").innerText().then((text) => text.replace(/\s+/g, " ")), "Latency heat map time, log scale");
@@ -177,7 +180,7 @@ test("latency against connections is points; the heat map has a key", async () =
 });
 
 test("samples of errors are text, whatever they contain", async () => {
-  const { page, troubles } = await opened();
+  const { page, troubles } = await shared();
   await until(page, "#error-samples", "target exchange wrong-status 503 30.4 s · 20:46:02 HTTP/1.1 503 No <script>document.title = 'run'</script>");
   await until(page, "#error-samples", "target exchange bad-answer – 30.2 s · 20:46:02 … ␀␁rest");
   assert.equal(await page.locator("#error-samples script").count(), 0);
@@ -186,18 +189,18 @@ test("samples of errors are text, whatever they contain", async () => {
 });
 
 test("the first screen has what was run, the verdict, thresholds, figures, three charts and what happened", async () => {
-  const { page } = await opened();
+  const { page } = await shared();
   const bottom = (where: string) => page.locator(where).first().evaluate((one) => one.getBoundingClientRect().bottom + scrollY);
   for (const where of [".head .command", "#verdict", "#thresholds", "#figures", "#connections", "#rates", "#latency"]) {
     assert.ok((await bottom(where)) <= 900, `${where} ends at ${await bottom(where)}`);
   }
   const top = await page.locator("#events").evaluate((one) => one.getBoundingClientRect().top + scrollY);
   assert.ok(top < 850, `the list of events begins at ${top}`);
-  await page.screenshot({ path: "shots/report-first-screen.png" });
+  if (process.env.SHOTS) await page.screenshot({ path: "shots/report-first-screen.png" });
 });
 
 test("the kernel's settings are folded, and what is wrong is red", async () => {
-  const { page } = await opened();
+  const { page } = await shared();
   const settings = page.locator("#settings");
   assert.equal(await settings.getAttribute("open"), null);
   assert.equal(await page.locator("#settings table").isVisible(), false);

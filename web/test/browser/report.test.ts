@@ -5,7 +5,7 @@ import type { Browser, Page } from "playwright-core";
 import type { Report, StoredRun } from "../../src/model/report";
 import { reportOf, storedRun } from "../synthetic";
 import { failed } from "../summary";
-import { openReport, overflow, overlaps, shoot, until } from "./browser";
+import { openReport, overflow, overlaps, shoot, until, type Opened } from "./browser";
 import { launch } from "./browser";
 
 let browser: Browser;
@@ -129,8 +129,12 @@ test("dark", async () => {
   await shoot(page, "report-dark");
 });
 
+// One page for tests that only read it: to draw it takes two seconds of a processor.
+let drawn: Promise<Opened> | undefined;
+const shared = () => (drawn ??= openReport(browser, reportOf(full())));
+
 test("a chart is saved as SVG and as PNG, with title, legend and colours of its own", async () => {
-  const { page, troubles } = await openReport(browser, reportOf(full()));
+  const { page, troubles } = await shared();
   const saved = async (kind: string) => {
     const [download] = await Promise.all([page.waitForEvent("download"), page.click(`#latency .save button:text("${kind}")`)]);
     return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
@@ -150,7 +154,7 @@ test("a chart is saved as SVG and as PNG, with title, legend and colours of its 
 });
 
 test("mouse and keys read the values, in all charts over time at once", async () => {
-  const { page, troubles } = await openReport(browser, reportOf(full()));
+  const { page, troubles } = await shared();
   const crosses = (id: string) => page.locator(`#${id} .cross`).count();
   await page.locator("#connections .canvas").hover();
   await page.waitForFunction(() => document.querySelector("#connections .tip")?.textContent?.includes("wanted by the plan"));
@@ -176,7 +180,7 @@ test("mouse and keys read the values, in all charts over time at once", async ()
 });
 
 test("everything that can be done can be reached by key", async () => {
-  const { page } = await openReport(browser, reportOf(full()));
+  const { page } = await shared();
   // What is folded is reached once it is open.
   await page.click("#settings summary");
   const wanted = await page.locator("button, summary, [tabindex='0']").count();
@@ -247,7 +251,7 @@ test("an hour of a million connections opens in a moment", async () => {
 });
 
 test("it can be printed", async () => {
-  const { page } = await openReport(browser, reportOf(full()));
+  const { page } = await shared();
   await page.emulateMedia({ media: "print" });
   const pdf = await page.pdf({ format: "A4" });
   assert.ok(pdf.length > 20_000);
