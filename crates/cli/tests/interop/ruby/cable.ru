@@ -24,6 +24,8 @@ ActionCable.server.config.logger = Logger.new(File::NULL)
 ActionCable.server.config.connection_class = -> { ApplicationCable::Connection }
 # With its usual four threads messages of a room may overtake each other, which the test would see.
 ActionCable.server.config.worker_pool_size = 1
+# The same for the up to ten threads of its event loop.
+ActionCable.server.event_loop.instance_variable_set(:@executor, Concurrent::SingleThreadExecutor.new)
 ActionCable.server.config.disable_request_forgery_protection = true
 # Without Rails, nothing else names the adapters.
 require "action_cable/subscription_adapter/async"
