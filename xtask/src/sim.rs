@@ -4,5 +4,6 @@ use crate::command::cargo;
 use anyhow::Result;
 
 pub(crate) fn run() -> Result<()> {
-    cargo(&["test", "--release", "-p", "run", "--test", "million", "--", "--ignored", "--nocapture"])
+    let tests = ["--test", "million", "--test", "ten_million"];
+    cargo(&[&["test", "--release", "-p", "run"], &tests[..], &["--", "--ignored", "--nocapture"]].concat())
 }

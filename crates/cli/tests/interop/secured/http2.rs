@@ -8,6 +8,7 @@ use super::{
 use crate::{
     go,
     http2::{counts, node},
+    jvm::CHEAP,
     python::{check_log, hypercorn},
     right,
     server::{Server, folder, program, source},
@@ -17,10 +18,13 @@ use crate::{
 /// Versions of TLS, and streams of each connection.
 const CASES: [[&str; 2]; 3] = [["1.3", "1"], ["1.3", "10"], ["1.2", "10"]];
 
+/// Long enough for ten handshakes and some responses of a server that compiles itself meanwhile.
+const SHORT: [&str; 4] = ["-c", "10", "-d", "300ms"];
+
 /// A run of which each response has 12 bytes and keeps its connection.
 fn check(target: &str, files: &Files, [version, streams]: [&str; 2]) -> Summary {
-    let load = ["-c", "10", "-d", "1s", "--tls", version, "--cacert", &files.cert];
-    right::check_kept(target, &[&["--http2", "--streams", streams], &load[..]].concat(), 12)
+    let load = [&SHORT[..], &["--tls", version, "--cacert", &files.cert]].concat();
+    right::check_kept(target, &[&["--http2", "--streams", streams][..], &load].concat(), 12)
 }
 
 #[test]
@@ -62,11 +66,11 @@ fn hypercorn_counts_the_same() {
         check_log(&server, || server.program.stdout(), "protocol 2 status 200", sent);
     }
     // The same over HTTP/1.1, and a WebSocket.
-    let args = ["-c", "10", "-d", "1s", "--cacert", &files.cert];
+    let args = [&SHORT[..], &["--cacert", &files.cert]].concat();
     let sent = right::check_kept(&target, &args, 12).count("requests.sent");
     check_log(&server, || server.program.stdout(), "protocol 1.1 status 200", sent);
-    let echo = ["--ping", "150ms", "--message", "hello"];
-    let s = right::check(&format!("wss://{}/", server.address), &[&args[..], &echo].concat());
+    let echo = ["-c", "10", "-d", "1s", "--cacert", &files.cert, "--ping", "150ms", "--message", "hello"];
+    let s = right::check(&format!("wss://{}/", server.address), &echo);
     assert_eq!((s.count("requests.answered"), s.count("connections.held")), (s.count("requests.sent"), 10));
 }
 
@@ -76,7 +80,7 @@ fn jetty_counts_the_same() {
     let files = self_signed(&folder, RSA);
     let (jars, file) = (source("java/jetty/packages/*"), source("java/jetty/Secured.java"));
     let store = key_store(&folder, &files);
-    let args = ["-Xmx128m", "-XX:+UseSerialGC", "-cp", &jars, &file, &store];
+    let args = [&CHEAP[..], &["-Xmx128m", "-cp", &jars, &file, &store]].concat();
     let server = Server::announcing("listening on 127.0.0.1:", program("java", &args));
     check_counting(&server, &files);
 }
@@ -125,7 +129,8 @@ fn check_counting(server: &Server, files: &Files) {
         assert_eq!(counted, [s.count("connections.opened"), sent, sent], "{case:?}");
         before = now;
     }
-    let s = right::check_kept(&format!("{target}/"), &["-c", "10", "-d", "1s", "--cacert", &files.cert], 12);
+    let args = [&SHORT[..], &["--cacert", &files.cert]].concat();
+    let s = right::check_kept(&format!("{target}/"), &args, 12);
     let now = counts();
     // The one that asks speaks HTTP/2.
     assert_eq!((now[1] - before[1] - 1, now[2] - before[2]), (s.count("requests.sent"), 1));

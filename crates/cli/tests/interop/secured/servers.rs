@@ -4,6 +4,7 @@ use std::{fs, process::Stdio};
 
 use super::certificates::{ECDSA, Files, RSA, key_store, self_signed};
 use crate::{
+    jvm::CHEAP,
     program::{Program, Signal, until},
     right::{self, LOOPS},
     server::{PYTHON, Server, fetch, folder, program, source},
@@ -13,9 +14,9 @@ fn url(scheme: &str, server: &Server, path: &str) -> String {
     format!("{scheme}://{}{path}", server.address)
 }
 
-/// A closed loop, and one with think time, on kept connections: longer than without TLS, for handshakes take time from responses.
+/// A closed loop, and one with think time, on kept connections.
 fn check_kept(target: &str, files: &Files) {
-    for args in [&["-c", "20", "-d", "1s"][..], LOOPS[1]] {
+    for args in LOOPS {
         right::check_kept(target, &[args, &["--cacert", &files.cert]].concat(), 12);
     }
 }
@@ -99,7 +100,7 @@ fn java_https_server() {
     let files = self_signed(&folder, RSA);
     let store = key_store(&folder, &files);
     let file = source("java/Hello.java");
-    let args = ["-Xmx128m", "-XX:+UseSerialGC", &file, &store];
+    let args = [&CHEAP[..], &["-Xmx128m", &file, &store]].concat();
     let server = Server::announcing("listening on 127.0.0.1:", program("java", &args));
     for versions in ["1.3", "1.2"] {
         let args = [LOOPS[1], &["--cacert", &files.cert, "--tls", versions]].concat();
