@@ -8,6 +8,7 @@ mod fleet;
 pub mod http1;
 pub mod http2;
 mod scenario;
+mod tcp;
 mod tls;
 pub mod websocket;
 
@@ -19,7 +20,7 @@ use wire::websocket::Role;
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its corpus folder and of its program in `libfuzzer/`.
-pub const TARGETS: [(&str, Target); 12] = [
+pub const TARGETS: [(&str, Target); 13] = [
     ("allow", allow),
     ("http1_client", http1_client),
     ("http1_server", http1_server),
@@ -28,6 +29,7 @@ pub const TARGETS: [(&str, Target); 12] = [
     ("http2_server", http2_server),
     ("nats_server", nats_server),
     ("scenario", scenario),
+    ("tcp_segments", tcp_segments),
     ("tls_records", tls_records),
     ("websocket_response", websocket_response),
     ("websocket_client", websocket_client),
@@ -145,6 +147,12 @@ pub fn websocket_server(data: &[u8]) {
 /// A scenario file: it is read or its mistakes are told, and what was read prints as it reads.
 pub fn scenario(data: &[u8]) {
     scenario::check(&String::from_utf8_lossy(data));
+}
+
+/// Segments of a peer, other packets, time, and what programs do, against [`::tcp::Tcp`]: what is reported is the peer's stream, and nothing is
+/// left when all is closed. The first byte gives the link and the window, see `segments` in `tcp.rs`.
+pub fn tcp_segments(data: &[u8]) {
+    tcp::segments(data);
 }
 
 /// A peer's records against the layer of TLS: they mean the same however they are cut, and nothing is read that was not sent.

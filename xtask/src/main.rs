@@ -29,7 +29,7 @@ const VERBS: &[Verb] = &[
         "test",
         "[--quick|sim]",
         "everything a change must pass: packages, fmt, tidy, build and lint, all tests; --quick: a minute of it; sim: a million \
-        simulated connections, ten million requests",
+        and a hundred million simulated connections, ten million requests, TCP from 100,000 seeds",
         test::run,
     ),
     ("fmt", "[--fix]", "is the code formatted? with --fix: format it", fmt::run),

@@ -3,7 +3,13 @@
 use crate::command::cargo;
 use anyhow::Result;
 
+/// Test executables with ignored tests, by package.
+const LONG: [(&str, &str); 4] =
+    [("run", "million"), ("run", "ten_million"), ("run", "hundred_million"), ("tcp", "machine")];
+
 pub(crate) fn run() -> Result<()> {
-    let tests = ["--test", "million", "--test", "ten_million"];
-    cargo(&[&["test", "--release", "-p", "run"], &tests[..], &["--", "--ignored", "--nocapture"]].concat())
+    for (package, test) in LONG {
+        cargo(&["test", "--release", "-p", package, "--test", test, "--", "--ignored", "--nocapture"])?;
+    }
+    Ok(())
 }

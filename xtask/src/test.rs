@@ -1,5 +1,6 @@
 //! `cargo xtask test`: all that a change must pass, cheapest first; ends at the first step that fails. `--quick`: the part that
-//! takes under a minute where most is built. `sim`: a million simulated connections, and nothing else.
+//! takes under a minute where most is built. `sim`: a million simulated connections, TCP from 100,000
+//! seeds, and nothing else.
 
 use crate::command::target;
 use crate::{fmt, packages, sim, suite, tidy};

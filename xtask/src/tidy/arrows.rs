@@ -8,7 +8,8 @@ use serde_json::Value;
 const ROOMS: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("wire", &[]),
-    ("net", &["units"]),
+    ("tcp", &["units"]),
+    ("net", &["tcp", "units"]),
     ("tls", &["net"]),
     ("plan", &["units"]),
     ("samples", &["units"]),
@@ -34,6 +35,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         &[
             "units",
             "wire",
+            "tcp",
             "net",
             "tls",
             "plan",
@@ -53,7 +55,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     // Targets for every public parser, wherever it lives.
-    ("fuzz", &["units", "wire", "net", "tls", "plan", "samples", "store", "fleet", "host"]),
+    ("fuzz", &["units", "wire", "tcp", "net", "tls", "plan", "samples", "store", "fleet", "host"]),
     ("xtask", &[]),
 ];
 

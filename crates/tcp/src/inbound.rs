@@ -1,0 +1,220 @@
+//! Bytes that came and could not be reported yet: out of order, or while the connection was on hold.
+
+use crate::seq::{after, before};
+
+/// Most gaps between what came out of order. What would make one more is as if it were lost.
+const MOST_RANGES: usize = 256;
+
+/// Bytes in the order of the stream: first those that are ready to be read, then, from the next expected number on, those that came too
+/// early, with gaps between them.
+#[derive(Default)]
+pub(crate) struct Inbound {
+    bytes: Vec<u8>,
+    /// Bytes at the front that were read.
+    head: usize,
+    /// Bytes from there on that are in order.
+    ready: usize,
+    /// What came too early, as first number and the one behind the last; in order, apart from one another.
+    ranges: Vec<(u32, u32)>,
+    /// Where the stream ends, if a FIN came too early.
+    pub(crate) fin: Option<u32>,
+}
+
+impl Inbound {
+    /// Bytes that can be read.
+    pub(crate) fn ready(&self) -> usize {
+        self.ready
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ready == 0 && self.ranges.is_empty() && self.fin.is_none()
+    }
+
+    /// Whether anything came too early.
+    pub(crate) fn has_gap(&self) -> bool {
+        !self.ranges.is_empty() || self.fin.is_some()
+    }
+
+    /// Keeps bytes of the stream from number `seq` on, of which `next` is the next expected; none lie before it. Whether they were kept.
+    pub(crate) fn keep(&mut self, seq: u32, bytes: &[u8], next: u32) -> bool {
+        let end = seq.wrapping_add(bytes.len() as u32);
+        // Those that it overlaps or touches become one with it.
+        let first = self.ranges.partition_point(|range| before(range.1, seq));
+        let last = self.ranges.partition_point(|range| !after(range.0, end));
+        if first == last && self.ranges.len() == MOST_RANGES && seq != next {
+            return false;
+        }
+        let from = self.head + self.ready + seq.wrapping_sub(next) as usize;
+        let to = from + bytes.len();
+        if self.bytes.len() < to {
+            self.make_room(to);
+        }
+        let from = self.head + self.ready + seq.wrapping_sub(next) as usize;
+        self.bytes[from..from + bytes.len()].copy_from_slice(bytes);
+        let mut merged = (seq, end);
+        for range in &self.ranges[first..last] {
+            if before(range.0, merged.0) {
+                merged.0 = range.0;
+            }
+            if after(range.1, merged.1) {
+                merged.1 = range.1;
+            }
+        }
+        self.ranges.splice(first..last, [merged]);
+        true
+    }
+
+    fn make_room(&mut self, to: usize) {
+        // Half of it at least, so that what is moved was paid for by what was read.
+        if self.head > self.bytes.len() / 2 && to > self.bytes.capacity() {
+            self.bytes.drain(..self.head);
+            self.bytes.resize(to - self.head, 0);
+            self.head = 0;
+        } else {
+            self.bytes.resize(to, 0);
+        }
+    }
+
+    /// The `n` bytes from the next expected number on came and were reported without being kept; nothing is ready.
+    pub(crate) fn skip(&mut self, n: u32, next: u32) {
+        let behind = next.wrapping_add(n);
+        self.head = (self.head + n as usize).min(self.bytes.len());
+        self.ranges.retain_mut(|range| {
+            range.0 = crate::seq::later(range.0, behind);
+            before(range.0, range.1)
+        });
+    }
+
+    /// Makes ready what is in order now; returns the next expected number.
+    pub(crate) fn advance(&mut self, next: u32) -> u32 {
+        match self.ranges.first() {
+            Some(&(from, to)) if from == next => {
+                self.ranges.remove(0);
+                self.ready += to.wrapping_sub(from) as usize;
+                to
+            }
+            _ => {
+                if self.is_drained() {
+                    self.bytes.clear();
+                    self.head = 0;
+                }
+                next
+            }
+        }
+    }
+
+    fn is_drained(&self) -> bool {
+        self.ready == 0 && self.ranges.is_empty()
+    }
+
+    /// Copies ready bytes to the front of `buffer`, as many as fit; returns how many.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> usize {
+        let n = self.ready.min(buffer.len());
+        buffer[..n].copy_from_slice(&self.bytes[self.head..self.head + n]);
+        self.head += n;
+        self.ready -= n;
+        if self.is_drained() {
+            self.bytes.clear();
+            self.head = 0;
+        }
+        n
+    }
+
+    /// Bytes of memory that it holds.
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Empty; with `release` without memory.
+    pub(crate) fn reset(&mut self, release: bool) {
+        self.bytes.clear();
+        self.ranges.clear();
+        (self.head, self.ready, self.fin) = (0, 0, None);
+        if release {
+            *self = Inbound::default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug)]
+    enum Act {
+        /// Bytes come, from this offset beyond what is expected; kept, or reported at once where they can be.
+        Come {
+            offset: u32,
+            len: u32,
+            direct: bool,
+        },
+        Read(usize),
+    }
+
+    fn act() -> impl Strategy<Value = Act> {
+        prop_oneof![
+            4 => (0u32..60, 1u32..30, any::<bool>())
+                .prop_map(|(offset, len, direct)| Act::Come { offset: offset / 2 * (offset % 2), len, direct }),
+            1 => (1usize..40).prop_map(Act::Read),
+        ]
+    }
+
+    fn byte(position: u32) -> u8 {
+        (position ^ position >> 8) as u8
+    }
+
+    proptest! {
+        /// Against a set of the positions that have come: what is read is the stream, complete and in order.
+        #[test]
+        fn is_the_stream(first: u32, acts in prop::collection::vec(act(), 0..60)) {
+            let mut inbound = Inbound::default();
+            let mut came = std::collections::BTreeSet::new();
+            // Positions count from `first`, which may lie before the wrap.
+            let (mut next, mut read) = (0u32, 0u32);
+            for act in acts {
+                match act {
+                    Act::Come { offset, len, direct } => {
+                        let from = next + offset;
+                        let bytes: Vec<u8> = (from..from + len).map(byte).collect();
+                        came.extend(from..from + len);
+                        let at = |position: u32| first.wrapping_add(position);
+                        if offset == 0 && direct && inbound.ready() == 0 {
+                            inbound.skip(len, at(next));
+                            let now = inbound.advance(at(next + len)).wrapping_sub(first);
+                            read += len;
+                            next = now;
+                        } else {
+                            prop_assert!(inbound.keep(at(from), &bytes, at(next)));
+                            next = inbound.advance(at(next)).wrapping_sub(first);
+                        }
+                    }
+                    Act::Read(n) => {
+                        let mut buffer = vec![0; n];
+                        let got = inbound.read(&mut buffer);
+                        let expected: Vec<u8> = (read..read + got as u32).map(byte).collect();
+                        prop_assert_eq!(&buffer[..got], &expected[..]);
+                        read += got as u32;
+                    }
+                }
+                let expected = (0..).find(|position| !came.contains(position)).unwrap();
+                prop_assert_eq!(next, expected);
+                prop_assert_eq!(inbound.ready() as u32, next - read);
+                prop_assert_eq!(inbound.has_gap(), came.last().is_some_and(|last| *last >= next));
+            }
+        }
+    }
+
+    #[test]
+    fn gaps_have_a_limit_and_what_is_next_is_always_taken() {
+        let mut inbound = Inbound::default();
+        for nth in 0..MOST_RANGES as u32 {
+            assert!(inbound.keep(10 + 2 * nth, b"x", 0));
+        }
+        assert!(!inbound.keep(10_000, b"x", 0), "one more");
+        assert!(inbound.keep(11, b"x", 0), "it joins two");
+        assert!(inbound.keep(10_000, b"x", 0), "so there is room for another");
+        assert!(inbound.keep(0, b"x", 0));
+        assert_eq!((inbound.advance(0), inbound.ready()), (1, 1));
+    }
+}

@@ -1,0 +1,129 @@
+//! What a segment acknowledges, and the window that it says (RFC 9293, section 3.10.7.4; RFC 5961, section 5).
+
+use units::Nanos;
+
+use super::Tcp;
+use crate::connection::{Connection, State};
+use crate::link::Link;
+use crate::packet::{FIN, Segment};
+use crate::seq::{after, before};
+
+/// An acknowledgement may be older than what is acknowledged already by a window, or by this.
+const LEAST_OLDEST: u32 = 65_535;
+
+impl Tcp {
+    /// Takes the acknowledgement and the window of a segment. False: its acknowledgement cannot be right, and the rest must not be looked
+    /// at, or the connection is no more.
+    pub(super) fn acknowledged(
+        &mut self,
+        id: u32,
+        segment: &Segment,
+        now: Nanos,
+        link: &mut impl Link,
+    ) -> bool {
+        let connection = *self.table.get(id);
+        let flight = connection.flight().map(|number| self.flights.get(number));
+        let una = flight.map_or(connection.snd_nxt, |flight| flight.una);
+        let most = flight.map_or(0, |flight| flight.most_window).max(connection.peer_window());
+        let is_too_old = una.wrapping_sub(segment.ack) > most.max(LEAST_OLDEST);
+        if after(segment.ack, connection.snd_nxt) || (before(segment.ack, una) && is_too_old) {
+            self.challenge(id, now, link);
+            return false;
+        }
+        if before(segment.ack, una) {
+            return true;
+        }
+        let Some(number) = connection.flight() else {
+            // Nothing is under way; a window that closes is seen with the next send.
+            if !before(segment.seq, connection.rcv_nxt) {
+                self.table.get_mut(id).window = segment.window;
+            }
+            return true;
+        };
+        let window_before = connection.window;
+        self.update_window(id, number, segment);
+        if segment.ack == una {
+            self.no_progress(id, number, segment, window_before, link);
+            return true;
+        }
+        self.progress(id, number, segment.ack, now, link)
+    }
+
+    /// RFC 9293: only from a segment that was sent later than the one that said it last.
+    fn update_window(&mut self, id: u32, number: u32, segment: &Segment) {
+        let flight = self.flights.get_mut(number);
+        let is_later = after(segment.ack, flight.una) || !before(segment.seq, flight.window_seq);
+        if is_later {
+            flight.window_seq = segment.seq;
+            let connection = self.table.get_mut(id);
+            connection.window = segment.window;
+            flight.most_window = flight.most_window.max(connection.peer_window());
+        }
+    }
+
+    /// An acknowledgement of nothing new: a duplicate that tells of a loss (RFC 5681, section 2), or the response to a probe.
+    fn no_progress(
+        &mut self,
+        id: u32,
+        number: u32,
+        segment: &Segment,
+        window_before: u16,
+        link: &mut impl Link,
+    ) {
+        let connection = *self.table.get(id);
+        let mss = u32::from(self.table.paths.get(connection.path).mss);
+        let flight = self.flights.get_mut(number);
+        let is_under_way = flight.una != connection.snd_nxt;
+        if connection.peer_window() == 0 || !is_under_way {
+            // The peer is there.
+            flight.tries = 0;
+        }
+        if connection.peer_window() > 0 && !is_under_way {
+            flight.backoff = 0;
+        }
+        let is_duplicate =
+            is_under_way && segment.len == 0 && !segment.has(FIN) && connection.window == window_before;
+        if is_duplicate && flight.duplicate(connection.snd_nxt, mss) {
+            self.resend_first(id, link);
+        }
+    }
+
+    /// An acknowledgement of something new.
+    fn progress(&mut self, id: u32, number: u32, ack: u32, now: Nanos, link: &mut impl Link) -> bool {
+        let connection = *self.table.get(id);
+        let path = self.table.paths.get_mut(connection.path);
+        let flight = self.flights.get_mut(number);
+        let has_fin = flight.fin && ack == flight.end();
+        let (rtt, resend) = flight.acknowledge(ack, u32::from(path.mss), now);
+        if has_fin {
+            flight.fin = false;
+        }
+        if let Some(rtt) = rtt {
+            path.measured(rtt);
+        }
+        if ack == connection.snd_nxt {
+            flight.deadline = Nanos::NEVER;
+        } else {
+            let rto = path.rto(0);
+            self.flights.arm(number, now + rto);
+        }
+        if resend {
+            self.resend_first(id, link);
+        }
+        !has_fin || self.fin_acknowledged(id, &connection, now)
+    }
+
+    /// Our FIN has come. Whether there is a connection still.
+    fn fin_acknowledged(&mut self, id: u32, connection: &Connection, now: Nanos) -> bool {
+        self.end_flight(id);
+        match connection.state() {
+            State::FinWait1 => self.wait(id, State::FinWait2, now),
+            State::Closing => self.wait(id, State::TimeWait, now),
+            _ => {
+                self.table.remove(id);
+                return false;
+            }
+        }
+        true
+    }
+}

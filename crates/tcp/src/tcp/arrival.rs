@@ -1,0 +1,148 @@
+//! A segment of a connection arrives (RFC 9293, section 3.10.7.4, with RFC 5961), or one of none.
+
+use units::Nanos;
+
+use super::{CHALLENGES_PER_SECOND, Tcp};
+use crate::connection::State;
+use crate::event::{Event, Why};
+use crate::link::Link;
+use crate::packet::{ACK, FIN, Header, RST, SYN, Segment};
+use crate::seq::{after, before};
+
+impl Tcp {
+    /// A segment of connection `id`. Returns the event whose bytes lie in the packet.
+    pub(super) fn arrived(
+        &mut self,
+        id: u32,
+        segment: &Segment,
+        packet: &[u8],
+        now: Nanos,
+        link: &mut impl Link,
+    ) -> Option<Event> {
+        let connection = *self.table.get(id);
+        let state = connection.state();
+        if state == State::SynSent {
+            return self.answered(id, segment, packet, now, link);
+        }
+        let mut segment = *segment;
+        let is_second_syn = state == State::SynReceived
+            && segment.flags & (SYN | ACK) == SYN | ACK
+            && segment.seq == connection.rcv_nxt.wrapping_sub(1);
+        if is_second_syn {
+            // The peer's SYN once more, now with an acknowledgement of ours: both have dialled.
+            segment.seq = connection.rcv_nxt;
+            segment.flags &= !SYN;
+        }
+        if !self.is_acceptable(id, &segment, link, now) {
+            return None;
+        }
+        if segment.has(RST) {
+            self.reset_arrived(id, &segment, now, link);
+            return None;
+        }
+        if segment.has(SYN) {
+            self.challenge(id, now, link);
+            return None;
+        }
+        if !segment.has(ACK) {
+            return None;
+        }
+        if state == State::SynReceived {
+            if segment.ack != connection.snd_nxt {
+                self.reset_stray(&segment, link);
+                return None;
+            }
+            self.open(id, segment.ack, now);
+        }
+        if !self.acknowledged(id, &segment, now, link) {
+            return None;
+        }
+        let event = self.text(id, &segment, packet, link);
+        if is_second_syn {
+            self.owe(id, link);
+        }
+        self.fin(id, &segment, now, link);
+        self.transmit_settle(id, now, link);
+        event
+    }
+
+    /// Whether a segment lies in the window, even in part. Others are acknowledged, so that the peer learns where we are.
+    fn is_acceptable(&mut self, id: u32, segment: &Segment, link: &mut impl Link, now: Nanos) -> bool {
+        let connection = *self.table.get(id);
+        let window = self.window(id);
+        let end = connection.rcv_nxt.wrapping_add(window);
+        let room = segment.room();
+        let acceptable = match (room, window) {
+            // As Linux does, the number at the window's end too: a peer that has filled the window sends its acknowledgements with it.
+            (0, _) => !before(segment.seq, connection.rcv_nxt) && !after(segment.seq, end),
+            // Where nothing fits, what else the segment says still counts.
+            (_, 0) => segment.seq == connection.rcv_nxt,
+            _ => before(segment.seq, end) && after(segment.seq.wrapping_add(room), connection.rcv_nxt),
+        };
+        if acceptable || segment.has(RST) {
+            return acceptable;
+        }
+        if room > 0 {
+            self.counts.duplicates += 1;
+        }
+        if connection.state() == State::TimeWait && segment.has(FIN) {
+            self.wait(id, State::TimeWait, now);
+        }
+        // Each is the response to one segment that the peer's timer has sent: data or FIN again, a keep-alive (RFC 9293, section 3.8.4).
+        let is_keep_alive = segment.seq == connection.rcv_nxt.wrapping_sub(1);
+        if room > 0 || is_keep_alive {
+            self.acknowledge_now(id, link);
+        } else {
+            self.challenge(id, now, link);
+        }
+        false
+    }
+
+    /// RFC 5961, section 3: only the number that is expected next resets; one beside it may be forged, and its sender is asked.
+    fn reset_arrived(&mut self, id: u32, segment: &Segment, now: Nanos, link: &mut impl Link) {
+        let connection = *self.table.get(id);
+        if segment.seq != connection.rcv_nxt {
+            return self.challenge(id, now, link);
+        }
+        match connection.state() {
+            // It would end the wait too early (RFC 1337).
+            State::TimeWait => {}
+            State::SynReceived => self.gone(id, Why::Refused),
+            _ => self.gone(id, Why::Reset),
+        }
+    }
+
+    /// An acknowledgement that asks the sender of a suspicious segment whether it is the peer.
+    pub(super) fn challenge(&mut self, id: u32, now: Nanos, link: &mut impl Link) {
+        let second = now.0 / Nanos::from_secs(1).0;
+        if self.challenges.0 != second {
+            self.challenges = (second, 0);
+        }
+        if self.challenges.1 == CHALLENGES_PER_SECOND {
+            self.counts.challenges_withheld += 1;
+            return;
+        }
+        self.challenges.1 += 1;
+        self.counts.challenges += 1;
+        self.acknowledge_now(id, link);
+    }
+
+    /// A segment of no connection here is reset (RFC 9293, section 3.10.7.1), if it comes from where we dial.
+    pub(super) fn stray(&mut self, segment: &Segment, link: &mut impl Link) {
+        self.counts.not_ours += 1;
+        if !segment.has(RST) && self.table.paths.knows(&segment.tuple) {
+            self.reset_stray(segment, link);
+        }
+    }
+
+    /// Resets what the segment belongs to, by its own numbers.
+    pub(super) fn reset_stray(&mut self, segment: &Segment, link: &mut impl Link) {
+        let (seq, ack, flags) = match segment.has(ACK) {
+            true => (segment.ack, 0, RST),
+            false => (0, segment.seq.wrapping_add(segment.room()), RST | ACK),
+        };
+        let header = Header { tuple: segment.tuple, seq, ack, flags, window: 0, mss: None, scale: None };
+        self.counts.packets_out += 1;
+        header.send(&[], None, link);
+    }
+}
