@@ -50,10 +50,10 @@ fn bytes_arrive_and_nothing_is_left() {
 #[test]
 #[ignore = "takes a while: cargo xtask test sim"]
 fn bytes_arrive_from_all_seeds() {
-    check(0..ALL_SEEDS);
+    println!("{:?}", check(0..ALL_SEEDS));
 }
 
-fn check(seeds: std::ops::Range<u64>) {
+fn check(seeds: std::ops::Range<u64>) -> Seen {
     let is_ordinary = seeds.end - seeds.start >= SEEDS;
     let mut seen = Seen::default();
     for seed in seeds {
@@ -61,7 +61,6 @@ fn check(seeds: std::ops::Range<u64>) {
         let run = run.unwrap_or_else(|_| panic!("again with TCP_SEED={seed}"));
         seen.add(&run);
     }
-    println!("{seen:?}");
     if is_ordinary {
         let least = [
             seen.complete,
@@ -81,6 +80,7 @@ fn check(seeds: std::ops::Range<u64>) {
         ];
         assert!(least.iter().all(|n| *n > 100), "too little of something: {seen:?}");
     }
+    seen
 }
 
 fn one(seed: u64) -> World {
