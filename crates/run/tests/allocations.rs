@@ -11,6 +11,8 @@ mod scripted;
 #[path = "simulation/stage.rs"]
 #[allow(dead_code, reason = "shared with the simulation's own tests")]
 mod stage;
+#[path = "allocations/tcp.rs"]
+mod tcp;
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
