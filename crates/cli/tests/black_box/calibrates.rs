@@ -11,7 +11,7 @@ use crate::{
 };
 
 fn calibrate(data: &Data, args: &[&str]) -> Value {
-    let calibrate = || data.end(&[&["calibrate", "-d", "500ms"], args].concat());
+    let calibrate = || data.end(&[&["calibrate", "-d", "200ms"], args].concat());
     // If other programs keep the machine busy, it says so and measures nothing.
     let mut tries = (0..6).map(|_| calibrate());
     let ended =
