@@ -35,10 +35,9 @@ function eventful(): StoredRun {
   return run;
 }
 
-const opened = () => openReport(browser, reportOf(eventful()));
-// One page for tests that only read it: to draw it takes two seconds of a processor.
+// One page for all tests that leave it as they found it: to draw it takes two seconds of a processor.
 let drawn: Promise<Opened> | undefined;
-const shared = () => (drawn ??= opened());
+const shared = () => (drawn ??= openReport(browser, reportOf(eventful())));
 
 /** Names of the marks on the x axis of a chart. */
 const times = (page: Page, id: string) => page.locator(`#${id} .canvas svg [aria-label="x-axis tick label"] text`).allTextContents();
@@ -57,7 +56,7 @@ async function drag(page: Page, id: string, from: number, to: number): Promise<v
 }
 
 test("a drag zooms all charts over time, and no other; Escape, a double click and buttons take that back", async () => {
-  const { page, troubles } = await opened();
+  const { page, troubles } = await shared();
   const whole = await times(page, "connections");
   const [others, far] = [await times(page, "percentiles"), await times(page, "memory")];
   assert.deepEqual([whole[0], whole.at(-1)], ["0 s", "40 s"]);
@@ -97,7 +96,7 @@ test("a drag zooms all charts over time, and no other; Escape, a double click an
 });
 
 test("a name in the legend hides its line, and with Shift all others", async () => {
-  const { page, troubles } = await opened();
+  const { page, troubles } = await shared();
   const lines = () => page.locator("#latency .canvas svg [aria-label=line]").count();
   const all = await lines();
   const names = page.locator("#latency .legend button");
@@ -122,7 +121,7 @@ test("a name in the legend hides its line, and with Shift all others", async () 
 });
 
 test("the time is that since the start, or the clock's", async () => {
-  const { page, troubles } = await opened();
+  const { page, troubles } = await shared();
   await page.click("#tools button:has-text('clock')");
   await page.waitForFunction(() => /^20:4\d:\d\d/.test(document.querySelector('#memory [aria-label="x-axis tick label"] text')?.textContent ?? ""));
   const [first] = await times(page, "connections");

@@ -33,8 +33,12 @@ async function check(page: Page, where: string, ...expected: string[]): Promise<
   for (const one of expected) assert.ok(text.includes(one), `${where} lacks “${one}”: ${text}`);
 }
 
+// One page for tests that leave it as they found it: to draw it takes two seconds of a processor.
+let drawn: Promise<Opened> | undefined;
+const shared = () => (drawn ??= openReport(browser, reportOf(full())));
+
 test("a report shows every part, and asks for nothing", async () => {
-  const { page, troubles } = await openReport(browser, reportOf(full()));
+  const { page, troubles } = await shared();
   await check(page, "#verdict", "fail: 2 of 3 thresholds failed, the first held >= 99.9%: 98.7 %", "the target ran out of open files: 65,536 of 65,536 used; raise LimitNOFILE",
     "2,961 of 3,000 connections held", "the target holds 65,536 of 65,536 files");
   assert.ok(!(await textOf(page, "#verdict")).includes("faults == 0"), "a threshold is not told twice");
@@ -128,10 +132,6 @@ test("dark", async () => {
   assert.deepEqual(troubles, []);
   await shoot(page, "report-dark");
 });
-
-// One page for tests that only read it: to draw it takes two seconds of a processor.
-let drawn: Promise<Opened> | undefined;
-const shared = () => (drawn ??= openReport(browser, reportOf(full())));
 
 test("a chart is saved as SVG and as PNG, with title, legend and colours of its own", async () => {
   const { page, troubles } = await shared();
