@@ -251,6 +251,11 @@ impl Flights {
         self.free.push(number);
     }
 
+    /// All that there ever were, also those that are over, with their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Flight)> {
+        (0..).zip(&self.all)
+    }
+
     pub(crate) fn get(&self, number: u32) -> &Flight {
         &self.all[number as usize]
     }

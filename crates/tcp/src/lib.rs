@@ -19,4 +19,4 @@ mod tcp;
 
 pub use event::{Event, What, Why};
 pub use link::{Link, Outgoing};
-pub use tcp::{Close, Counts, Refusal, Settings, Tcp};
+pub use tcp::{Close, Counts, Refusal, Settings, Stuck, Tcp};

@@ -18,8 +18,11 @@ mod ending;
 mod handshake;
 mod icmp;
 mod output;
+mod stuck;
 mod text;
 mod timeout;
+
+pub use stuck::Stuck;
 
 /// What the connections of a shard may use.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +74,8 @@ pub struct Counts {
     pub packets_out: u64,
     /// Packets with unacknowledged data, SYN or FIN that were sent again.
     pub retransmitted: u64,
+    /// Of those, the SYNs.
+    pub syns_again: u64,
     /// Segments that came before one that they follow.
     pub out_of_order: u64,
     /// Segments of which all had come before.

@@ -50,6 +50,7 @@ impl Tcp {
             let rto = path.syn_rto(flight.backoff);
             self.flights.arm(number, now + rto);
             self.counts.retransmitted += 1;
+            self.counts.syns_again += 1;
             return self.send_syn(id, link);
         }
         if flight.una != connection.snd_nxt {
