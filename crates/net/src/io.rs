@@ -10,6 +10,7 @@ use crate::slab::Key;
 pub mod epoll;
 pub mod sim;
 pub(crate) mod socket;
+pub mod tun;
 pub mod uring;
 
 /// Which of the kernel's interfaces a shard drives.
@@ -19,6 +20,8 @@ pub enum Backend {
     Uring,
     /// epoll: [`epoll`].
     Epoll,
+    /// TCP of our own over a TUN device: [`tun`].
+    Tun,
 }
 
 impl Backend {
@@ -27,6 +30,7 @@ impl Backend {
         match self {
             Backend::Uring => "uring",
             Backend::Epoll => "epoll",
+            Backend::Tun => "tun",
         }
     }
 }
@@ -69,8 +73,13 @@ impl Scratch {
     }
 
     /// The bytes of a [`What::Bytes`] of this turn.
-    pub fn bytes(&mut self, region: u16, len: u32) -> &mut [u8] {
-        &mut self.bytes[usize::from(region) * REGION..][..len as usize]
+    pub fn bytes(&mut self, at: u32, len: u32) -> &mut [u8] {
+        &mut self.bytes[at as usize..][..len as usize]
+    }
+
+    /// All of it from there on.
+    pub(crate) fn from(&mut self, at: usize) -> &mut [u8] {
+        &mut self.bytes[at..]
     }
 
     /// This many regions, from `region` on.
@@ -139,9 +148,9 @@ pub enum What {
     Accepted,
     /// Input lies in the scratch.
     Bytes {
-        /// Region of the scratch.
-        region: u16,
-        /// Bytes in it.
+        /// Where in the scratch it begins.
+        at: u32,
+        /// How many bytes.
         len: u32,
     },
     /// What a send had left over because the peer was slow has gone out now.
@@ -151,6 +160,11 @@ pub enum What {
 }
 
 impl What {
+    /// `len` bytes of input, from the beginning of a region on.
+    pub(crate) fn bytes_in(region: u16, len: usize) -> What {
+        What::Bytes { at: u32::from(region) * REGION as u32, len: len as u32 }
+    }
+
     /// It ended by this error, or never came to be.
     pub(crate) fn failed(e: &io::Error) -> What {
         What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO)))

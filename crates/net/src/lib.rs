@@ -5,8 +5,9 @@
 //!  Io ──►│ wait ─► timers due ─► what is done ─► pace │──► Program
 //!        └──────────────────────────────────────────┘
 //! ```
-//! Two programs exist, the client (`engine`) and the reference server (`serve`); three fills of [`Io`] exist:
-//! the kernel's io_uring, its epoll where that is not allowed, and an in-memory network with virtual time.
+//! Two programs exist, the client (`engine`) and the reference server (`serve`); four fills of [`Io`] exist:
+//! the kernel's io_uring, its epoll where that is not allowed, TCP of our own over a TUN device, and an in-memory network with
+//! virtual time.
 
 mod diag;
 mod icmp;

@@ -147,7 +147,7 @@ impl<I: Io, P: Program> Shard<I, P> {
                 self.cx.io.park(k);
                 self.call(|program, cx| program.opened(cx, k));
             }
-            What::Bytes { region, len } => self.feed(k, region, len),
+            What::Bytes { at, len } => self.feed(k, at, len),
             What::Drained if self.cx.slab.is(k, slab::FINISHING) => self.finish(k),
             What::Drained if self.cx.slab.is(k, slab::ENDING) => self.end_if_used_up(k),
             What::Drained => self.feed_leftover(k),
@@ -217,10 +217,10 @@ impl<I: Io, P: Program> Shard<I, P> {
         }
     }
 
-    fn feed(&mut self, k: Key, region: u16, len: u32) {
-        let begin = if self.cx.slab.is(k, slab::LEFTOVER) { self.join(k, region, len) } else { Some(0) };
+    fn feed(&mut self, k: Key, at: u32, len: u32) {
+        let begin = if self.cx.slab.is(k, slab::LEFTOVER) { self.join(k, at, len) } else { Some(0) };
         let Some(begin) = begin else { return };
-        let input = &mut self.scratch.bytes(region, len)[begin..];
+        let input = &mut self.scratch.bytes(at, len)[begin..];
         self.cx.io.begin_call();
         let used = self.program.bytes(&mut self.cx, k, input);
         self.cx.flush();
@@ -238,8 +238,8 @@ impl<I: Io, P: Program> Shard<I, P> {
 
     /// Offers the leftover input with what has come after it. Returns where in it to go on: of a bulk transfer only as much is copied as
     /// completes what was left over.
-    fn join(&mut self, k: Key, region: u16, len: u32) -> Option<usize> {
-        let input = self.scratch.bytes(region, len);
+    fn join(&mut self, k: Key, at: u32, len: u32) -> Option<usize> {
+        let input = self.scratch.bytes(at, len);
         let leftover = self.cx.leftovers.get_mut(&k.index).expect("the slab says that there is a leftover");
         if leftover.own > 0 || leftover.held || input.len() <= JOINED {
             leftover.bytes.extend_from_slice(input);
@@ -260,7 +260,7 @@ impl<I: Io, P: Program> Shard<I, P> {
             return Some(used - left);
         }
         bytes.drain(..used);
-        bytes.extend_from_slice(&self.scratch.bytes(region, len)[JOINED..]);
+        bytes.extend_from_slice(&self.scratch.bytes(at, len)[JOINED..]);
         let own = asked.map_or(0, |leftover| leftover.own);
         self.cx.leftovers.insert(k.index, Leftover { bytes, held: false, own });
         self.feed_leftover(k);

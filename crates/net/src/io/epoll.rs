@@ -236,7 +236,7 @@ impl Epoll {
             Ok(0) if self.place(k).flags & RESET != 0 => self.report(k, What::Gone(Gone::Reset)),
             Ok(0) => self.report(k, What::Gone(Gone::Ended)),
             Ok(len) => {
-                self.report(k, What::Bytes { region, len: len as u32 });
+                self.report(k, What::bytes_in(region, len));
                 let place = self.place(k);
                 place.flags = if len < REGION { place.flags & !BULK } else { place.flags | BULK };
                 if len == room || place.flags & OVER != 0 {

@@ -19,7 +19,7 @@ use self::{
     transit::Payload,
     world::{Event, Room, World},
 };
-use super::{Close, Done, Gone, Io, REGIONS, Scratch, What};
+use super::{Close, Done, Gone, Io, REGION, REGIONS, Scratch, What};
 use crate::slab::Key;
 
 mod ends;
@@ -330,8 +330,8 @@ impl Io for SimIo {
             let Some(Event { end, mut done }) = event else { break };
             match &mut done.what {
                 What::Accepted => self.set_end(done.key, end),
-                What::Bytes { region: into, .. } => {
-                    *into = region;
+                What::Bytes { at, .. } => {
+                    *at = u32::from(region) * REGION as u32;
                     region += 1;
                 }
                 _ => {}

@@ -10,6 +10,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use units::Nanos;
 
 use crate::{
+    kernel::Kernel,
     ours::{Dial, Ours},
     script::{
         Conduct,
@@ -45,16 +46,16 @@ fn check_sim_dials(dials: impl Fn(std::net::SocketAddr) -> Vec<Dial>, expected: 
 #[test]
 fn a_dial_without_a_listener_is_refused() {
     let refused: &[Event] = &[GoneBy(Gone::Refused)];
-    // A bound socket that does not listen keeps others off the port.
-    let socket =
-        rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
-    let socket = socket.expect("a descriptor is free");
-    rustix::net::bind(&socket, &local()).expect("the loopback has a free port");
-    let at = rustix::net::getsockname(&socket).expect("a bound socket has an address");
-    let at = std::net::SocketAddr::try_from(at).expect("an inet socket");
-    for over in Over::KERNEL {
+    Over::dialling(|over| {
+        // A bound socket that does not listen keeps others off the port.
+        let socket =
+            rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+        let socket = socket.expect("a descriptor is free");
+        rustix::net::bind(&socket, &local()).expect("the loopback has a free port");
+        let at = rustix::net::getsockname(&socket).expect("a bound socket has an address");
+        let at = std::net::SocketAddr::try_from(at).expect("an inet socket");
         check_dials(over, vec![(local(), at); 6], &[refused; 6]);
-    }
+    });
     check_sim_dials(
         |mut at| {
             at.set_port(at.port() + 1);
@@ -70,16 +71,24 @@ fn a_second_dial_from_the_same_address() {
     // The address may be bound again, and then there is such a connection already.
     let taken: &[Event] = &[GoneBy(Gone::from_errno(rustix::io::Errno::ADDRNOTAVAIL.raw_os_error()))];
     let opened: &[Event] = &[Opened];
-    let (_one, to) = listener();
-    let (_other, to_other) = listener();
-    for over in Over::KERNEL {
+    Over::dialling(|over| {
+        let (_one, to) = listener();
+        let (_other, to_other) = listener();
+        if over == Over::Tun {
+            let from = std::net::SocketAddr::from(([198, 18, 0, 7], 5000));
+            return check_dials(
+                over,
+                vec![(from, to), (from, to), (from, to_other)],
+                &[opened, taken, opened],
+            );
+        }
         // Only this test uses the address, so that the port is free again, and stays so.
         let free = std::net::TcpListener::bind("127.7.7.7:0").expect("the loopback has a free port");
         let from = free.local_addr().expect("a bound socket has an address");
         drop(free);
         let dials = vec![(from, to), (from, to), (from, to_other)];
         check_dials(over, dials, &[opened, taken, opened]);
-    }
+    });
     let from = std::net::SocketAddr::from(([127, 7, 7, 7], 5000));
     check_sim_dials(|to| vec![(from, to); 2], &[opened, in_use]);
 }
@@ -87,6 +96,7 @@ fn a_second_dial_from_the_same_address() {
 #[test]
 fn a_reset_before_the_dial_is_checked() {
     let expected: &[Event] = &[Opened, Bytes(10), GoneBy(Gone::Reset)];
+    // Over a device there is no connection before its result was read.
     for over in Over::KERNEL {
         let (listener, at) = listener();
         let log = SharedLog::default();
@@ -141,6 +151,43 @@ fn the_end_of_listening_completes_pending_accepts() {
     sim::run(&net, &mut [&mut shard], Nanos::from_millis(2), || false);
     assert_eq!(log.borrow().seen, waiting);
     assert_eq!(shard.parts().1.taken(), 0);
+}
+
+#[test]
+fn only_what_was_dialled_gets_packets_from_a_device() {
+    Over::over_tun(|over| {
+        let (_listener, to) = listener();
+        let mut io = over.io(2);
+        let k = net::Slab::new(1).take().expect("a free place");
+        io.dial(k, local(), to);
+        // A stranger dials an address of the device, and waits for a response in vain.
+        let stranger =
+            rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::NONBLOCK, None);
+        let stranger = stranger.expect("a descriptor is free");
+        let own = std::net::SocketAddr::from(([198, 18, 0, 1], 80));
+        let began = rustix::net::connect(&stranger, &own);
+        assert_eq!(began, Err(rustix::io::Errno::INPROGRESS));
+        // A packet from elsewhere than its network does not leave either.
+        let k = net::Key { index: 1, ..k };
+        io.dial(k, std::net::SocketAddr::from(([198, 18, 1, 1], 80)), to);
+        let mut scratch = net::Scratch::new(false);
+        let mut seen = Vec::new();
+        while seen.len() < 2 {
+            io.wait(io.now() + Nanos::from_millis(20), &mut scratch);
+            seen.extend(std::iter::from_fn(|| io.next()));
+        }
+        let denied = net::What::Gone(Gone::Denied(rustix::io::Errno::PERM.raw_os_error()));
+        assert!(seen.iter().any(|done| done.what == denied), "{seen:?}");
+        assert!(seen.iter().any(|done| done.what == net::What::Dialled), "{seen:?}");
+        let Kernel::Tun(io, _) = io else { unreachable!("as chosen") };
+        // SYN, and what acknowledges the response to it.
+        assert!(
+            io.counts().written <= 2 && io.tcp_counts().not_ours == 1,
+            "{:?} {:?}",
+            io.counts(),
+            io.tcp_counts()
+        );
+    });
 }
 
 fn libc_eaddrinuse() -> i32 {

@@ -254,8 +254,8 @@ impl Program for GivesUp {
 
 #[test]
 fn unanswered_dials_are_given_up_together() {
-    let (_deaf, _fill, deaf) = deaf();
-    for over in Over::KERNEL {
+    Over::dialling(|over| {
+        let (_deaf, _fill, deaf) = deaf();
         let io = over.io(GIVEN_UP);
         let mut shard = Shard::new(io, GIVEN_UP, GivesUp { deaf, dialled: Vec::new(), times: 0 });
         turn_until_given_up(&mut shard, 1);
@@ -273,7 +273,7 @@ fn unanswered_dials_are_given_up_together() {
         };
         assert!(entered <= most, "{entered} system calls for {GIVEN_UP} dials over {over:?}");
         assert_eq!(entered > 0, most > 0, "over {over:?}");
-    }
+    });
 }
 
 fn turn_until_given_up(shard: &mut Shard<Kernel, GivesUp>, times: u32) {
@@ -307,6 +307,11 @@ fn a_place_used_again_over_short_queues() {
 #[test]
 fn a_place_used_again_over_epoll() {
     check(Over::Epoll);
+}
+
+#[test]
+fn a_place_used_again_over_a_device() {
+    Over::over_tun(check);
 }
 
 #[test]

@@ -1,24 +1,32 @@
-//! The fills of `Io` that have a kernel under them, as one type: a stage chooses at run time.
+//! The fills of `Io` that meet a kernel, as one type: a stage chooses at run time.
 
-use std::{io, net::SocketAddr};
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+};
 
 use net::{
     Close, Done, Io, Key, Scratch,
-    io::{epoll::Epoll, uring::Uring},
+    io::{epoll::Epoll, tun::Tun, uring::Uring},
 };
 use units::Nanos;
 
 pub(crate) enum Kernel {
     Uring(Box<Uring>),
     Epoll(Box<Epoll>),
+    /// With the port that is dialled from next.
+    Tun(Box<Tun>, u16),
 }
+
+/// The network of the device.
+pub(crate) const NETWORK: (IpAddr, u8) = (IpAddr::V4(Ipv4Addr::new(198, 18, 0, 0)), 24);
 
 impl Kernel {
     /// Times that the kernel was entered with a ring.
     pub(crate) fn entered(&self) -> u64 {
         match self {
             Kernel::Uring(io) => io.entered(),
-            Kernel::Epoll(_) => 0,
+            Kernel::Epoll(_) | Kernel::Tun(..) => 0,
         }
     }
 }
@@ -29,12 +37,21 @@ macro_rules! on {
         match $kernel {
             Kernel::Uring($io) => $call,
             Kernel::Epoll($io) => $call,
+            Kernel::Tun($io, _) => $call,
         }
     };
 }
 
 impl Io for Kernel {
-    fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
+    fn dial(&mut self, k: Key, mut from: SocketAddr, to: SocketAddr) {
+        if let Kernel::Tun(io, port) = self {
+            // What the kernel chooses for sockets is chosen here.
+            if from.port() == 0 {
+                *port = port.checked_add(1).unwrap_or(1024);
+                from = SocketAddr::from(([198, 18, 0, 9], *port));
+            }
+            io.add_destination(to);
+        }
         on!(self, io => io.dial(k, from, to));
     }
     fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr> {

@@ -7,13 +7,15 @@ use net::{
     io::{
         epoll::{self, Epoll},
         sim::{self, Faults, Net},
+        tun::{self, Tun, TunDevice},
         uring::{self, Uring},
     },
 };
 use units::{Clock, Nanos};
 
 use crate::{
-    kernel::Kernel,
+    kernel::{Kernel, NETWORK},
+    namespace,
     ours::{Dial, Ours},
     player::Player,
     script::{Case, Event, Log, SharedLog, Way},
@@ -34,6 +36,8 @@ pub(crate) enum Over {
     Epoll,
     /// Sleeping in whole milliseconds, and in closed loop.
     EpollByMillis,
+    /// Over a device, in a network namespace of this thread's own: only dials.
+    Tun,
     Sim,
 }
 
@@ -56,6 +60,18 @@ impl Over {
         Over::Sim,
     ];
 
+    /// Plays something that dials on each but the simulator.
+    pub(crate) fn dialling<R: Send>(play: impl Fn(Over) -> R + Sync) -> Vec<R> {
+        Over::KERNEL.map(&play).into_iter().chain(Over::over_tun(play)).collect()
+    }
+
+    /// Over a device, in a thread of its own, if that may have a network namespace.
+    pub(crate) fn over_tun<R: Send>(play: impl Fn(Over) -> R + Sync) -> Option<R> {
+        let own = || namespace::enter().then(|| play(Over::Tun));
+        let played = std::thread::scope(|scope| scope.spawn(own).join());
+        played.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
     /// The backend for this many connections.
     pub(crate) fn io(self, places: u32) -> Kernel {
         let connections = places.max(8);
@@ -67,6 +83,9 @@ impl Over {
                 io.coalesce(Nanos::from_micros(50));
             }
             return Kernel::Epoll(Box::new(io));
+        }
+        if self == Over::Tun {
+            return tun(places);
         }
         // Two rings for six connections, twenty for thousands.
         let slots = match self {
@@ -83,10 +102,29 @@ impl Over {
     }
 }
 
+/// Over a device, from addresses of its own.
+fn tun(connections: u32) -> Kernel {
+    let device = TunDevice::open(Clock::start()).expect("root of a network namespace may make a device");
+    device.route(NETWORK).expect("nobody else is in this namespace");
+    device.allow_loopback().expect("the settings of a namespace of our own can be written");
+    let settings = tun::Settings {
+        connections,
+        networks: vec![NETWORK],
+        destinations: Vec::new(),
+        secret: [7, 9],
+        watch: std::sync::Arc::default(),
+    };
+    Kernel::Tun(Box::new(Tun::new(device, settings)), 2_000)
+}
+
 /// Plays the scene on each stage; every connection must see exactly `expected`. Returns the logs, for further
 /// checks.
 pub(crate) fn check(case: Case, expected: &[Event]) -> Vec<(Over, Log)> {
-    Over::ALL.map(|over| (over, check_over(over, case, expected))).into()
+    let on = |over| (over, check_over(over, case, expected));
+    match case.way {
+        Way::WeDial => Over::dialling(on).into_iter().chain([on(Over::Sim)]).collect(),
+        Way::TheyDial => Over::ALL.map(on).into(),
+    }
 }
 
 /// The same on one stage.

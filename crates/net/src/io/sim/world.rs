@@ -313,7 +313,7 @@ impl World {
             let host = self.ends[peer].host;
             self.hosts[usize::from(host)].may_send = true;
         }
-        Some(What::Bytes { region: 0, len: len as u32 })
+        Some(What::bytes_in(0, len))
     }
 
     /// Whether the loop will still learn from a read that the peer has ended this connection.

@@ -89,7 +89,7 @@ impl Uring {
     fn handle_received(&mut self, k: Key, region: u16, result: i32) {
         match result {
             1.. => {
-                self.report(k, What::Bytes { region, len: result as u32 });
+                self.report(k, What::bytes_in(region, result as usize));
                 let room = usize::from(self.regions(k)) * REGION;
                 if (result as usize) < REGION {
                     self.unset(k, BULK);

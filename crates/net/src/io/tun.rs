@@ -1,0 +1,350 @@
+//! The TUN fill of [`Io`]: TCP in this process, so that the kernel has no socket for the near end of a connection.
+//!
+//! Each shard has a device of its own, with networks that are routed to it. The kernel takes what is written there for packets
+//! that have come in by a network: they reach a server on this machine, or are forwarded. Its replies are read from the device.
+//! The state machine is [`tcp::Tcp`]; here are the device, the system calls and the batches.
+
+use std::{
+    collections::VecDeque,
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
+
+use tcp::{Event, Tcp};
+use units::Nanos;
+
+use self::{guard::Guard, port::Port};
+use super::{Close, Done, Gone, Io, MOST_REGIONS, OUT_BYTES, REGION, REGIONS, Scratch, What};
+use crate::slab::Key;
+
+mod device;
+mod guard;
+mod port;
+mod route;
+mod watch;
+
+pub use device::{Device, Incoming, TunDevice};
+pub use port::Counts;
+pub use tcp::Stuck;
+pub use watch::Watch;
+
+/// Packets read in one turn: as many connections as with sockets.
+const PACKETS: usize = REGIONS;
+/// The largest packet, with what a device has before it.
+const ROOM: usize = 64 + 65_535;
+/// Once this many bytes of one connection were reported in a turn, the turn ends: the program may put off what follows. With one more
+/// packet it is what a receive from a socket takes.
+const MOST: u32 = (MOST_REGIONS * REGION - ROOM) as u32;
+/// Connections are counted by so many low bits of their place: where two have the same, a turn ends early.
+const COUNTED: usize = 256;
+/// How often others are told what is stuck, and of how many connections at most: some ten microseconds.
+const WATCHED: Nanos = Nanos::from_millis(100);
+const MOST_WATCHED: usize = 10_000;
+/// Input begins at a cache line of its own.
+const ALIGN: usize = 64;
+/// How long ends that were begun are waited for when the shard is dropped: the kernel would finish those of sockets.
+const PARTING: Nanos = Nanos::from_secs(1);
+
+/// The numbers that a [`Tun`] is made with.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Most connections at once.
+    pub connections: u32,
+    /// Routed to the device: connections come from these, and only these.
+    pub networks: Vec<(IpAddr, u8)>,
+    /// Connections go to these, and only these.
+    pub destinations: Vec<SocketAddr>,
+    /// Of the sequence numbers (RFC 6528).
+    pub secret: [u64; 2],
+    /// For others to see.
+    pub watch: Arc<Watch>,
+}
+
+/// One thread's device and connections.
+pub struct Tun<D: Device = TunDevice> {
+    tcp: Tcp,
+    port: Port<D>,
+    /// The turn of each place's connection, as in its key.
+    turns: Vec<u8>,
+    done: VecDeque<Done>,
+    watch: Arc<Watch>,
+    /// When the last packet came, and when it is told next.
+    came: Nanos,
+    watched_at: Nanos,
+    /// Bytes reported in this turn, by place.
+    reported: [u32; COUNTED],
+    /// Those of one place are enough.
+    is_enough: bool,
+    out: Box<[u8]>,
+    gather: Nanos,
+    /// With this many packets, do not wait for more.
+    several: usize,
+}
+
+impl Tun {
+    /// As `ip link` shows the device.
+    pub fn name(&self) -> &str {
+        self.port.device.name()
+    }
+}
+
+impl<D: Device> Tun<D> {
+    /// The connections of a device; memory is reserved, and touched only as they come.
+    pub fn new(device: D, settings: Settings) -> Tun<D> {
+        let Settings { connections, networks, destinations, secret, watch } = settings;
+        let guard = Guard::new(&networks, &destinations);
+        let tcp = tcp::Settings { places: connections, secret, mtu: device::MTU, ..tcp::Settings::default() };
+        Tun {
+            tcp: Tcp::new(tcp),
+            port: Port { device, guard, counts: Counts::default() },
+            turns: Vec::with_capacity(connections as usize),
+            done: VecDeque::with_capacity(2 * PACKETS),
+            watch,
+            came: Nanos::ZERO,
+            watched_at: Nanos::ZERO,
+            reported: [0; COUNTED],
+            is_enough: false,
+            out: vec![0; OUT_BYTES].into_boxed_slice(),
+            gather: Nanos::ZERO,
+            several: (connections as usize / 2).clamp(1, PACKETS / 2),
+        }
+    }
+
+    /// One more address that connections may go to.
+    pub fn add_destination(&mut self, to: SocketAddr) {
+        self.port.guard.add(to);
+    }
+
+    /// What happened to packets.
+    pub fn counts(&self) -> Counts {
+        self.port.counts
+    }
+
+    /// What happened to connections.
+    pub fn tcp_counts(&self) -> &tcp::Counts {
+        self.tcp.counts()
+    }
+
+    /// Whether `k` has not been closed yet.
+    fn is_current(&self, k: Key) -> bool {
+        self.turns.get(k.index as usize) == Some(&k.turn)
+    }
+
+    fn report(&mut self, key: Key, what: What) {
+        self.done.push_back(Done { key, what });
+    }
+
+    /// Reports an event. Bytes lie in the scratch after `begin`; returns where they end.
+    fn take(&mut self, event: Event, begin: usize) -> usize {
+        let mut end = begin;
+        let mut bytes = |at: u32, len: u32| {
+            end = begin + (at + len) as usize;
+            let reported = &mut self.reported[event.place as usize % COUNTED];
+            *reported += len;
+            self.is_enough |= *reported > MOST;
+            What::Bytes { at: begin as u32 + at, len }
+        };
+        let what = match event.what {
+            tcp::What::Opened => What::Dialled,
+            tcp::What::Bytes { at, len } => bytes(at, len),
+            tcp::What::Kept { len } => bytes(0, len),
+            tcp::What::Drained => What::Drained,
+            tcp::What::Ended => What::Gone(Gone::Ended),
+            tcp::What::Gone(why) => What::Gone(gone(why)),
+        };
+        let key = Key { index: event.place, turn: self.turns[event.place as usize] };
+        self.done.push_back(Done { key, what });
+        end
+    }
+
+    /// Reports what has happened beside the bytes of a packet, as far as there is room from `free` on. Returns where that begins then.
+    fn take_events(&mut self, scratch: &mut Scratch, mut free: usize) -> usize {
+        while !self.is_enough
+            && let room = scratch.from(free)
+            && room.len() >= ROOM
+            && let Some(event) = self.tcp.next_event(&mut room[..ROOM])
+        {
+            free = self.take(event, free).next_multiple_of(ALIGN);
+        }
+        free
+    }
+
+    /// Reads up to `most` packets; returns how many there were, and where free room begins then.
+    fn receive(&mut self, scratch: &mut Scratch, mut free: usize, most: usize, now: Nanos) -> (usize, usize) {
+        for nth in 0..most {
+            if self.is_enough {
+                return (nth, free);
+            }
+            let Some(room) = scratch.from(free).get_mut(..ROOM) else { return (nth, free) };
+            let Some(packet) = self.port.device.read(room) else { return (nth, free) };
+            self.port.counts.read += 1;
+            self.came = now;
+            let Incoming { at, end, is_trusted } = packet;
+            if let Some(event) = self.tcp.receive(&room[at..end], is_trusted, now, &mut self.port) {
+                free = self.take(event, free + at).next_multiple_of(ALIGN);
+            }
+            free = self.take_events(scratch, free);
+        }
+        (most, free)
+    }
+
+    fn sleep(&mut self, until: Nanos) {
+        self.port.device.wait(until.min(self.tcp.wakes_at()));
+    }
+
+    /// What is due now: acknowledgements, retransmissions.
+    fn tick(&mut self) -> Nanos {
+        let now = self.port.device.now();
+        self.tcp.flush(now, &mut self.port);
+        if self.tcp.wakes_at() <= now {
+            self.tcp.expire(now, &mut self.port);
+        }
+        if now >= self.watched_at {
+            self.watched_at = now + WATCHED;
+            self.watch.note(self.tcp.stuck(MOST_WATCHED), self.tcp.counts(), self.came);
+        }
+        now
+    }
+}
+
+fn gone(why: tcp::Why) -> Gone {
+    match why {
+        tcp::Why::Refused => Gone::Refused,
+        tcp::Why::Reset => Gone::Reset,
+        tcp::Why::TimedOut => Gone::TimedOut,
+        tcp::Why::Unreachable(errno) => Gone::from_errno(errno),
+    }
+}
+
+impl<D: Device> Io for Tun<D> {
+    fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
+        let index = k.index as usize;
+        if self.turns.len() <= index {
+            self.turns.resize(index + 1, 0);
+        }
+        self.turns[index] = k.turn;
+        if !self.port.guard.allows(from, to) {
+            return self.report(k, What::Gone(Gone::Denied(libc::EPERM)));
+        }
+        let now = self.port.device.now();
+        match self.tcp.connect(k.index, from, to, now, &mut self.port) {
+            Ok(()) => {}
+            Err(tcp::Refusal::InUse) => self.report(k, What::Gone(Gone::AddressInUse(libc::EADDRNOTAVAIL))),
+            Err(tcp::Refusal::Address) => self.report(k, What::Gone(Gone::Other(libc::EINVAL))),
+        }
+    }
+
+    /// Servers are the kernel's.
+    fn listen(&mut self, _: SocketAddr) -> io::Result<SocketAddr> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn accept(&mut self, k: Key) {
+        self.report(k, What::Gone(Gone::Other(libc::EINVAL)));
+    }
+
+    fn unlisten(&mut self) {}
+
+    /// Nothing to do: packets come.
+    fn park(&mut self, _: Key) {}
+
+    fn out(&mut self, kept: usize, room: usize) -> &mut [u8] {
+        let len = kept + room;
+        assert!(len <= OUT_BYTES, "a send larger than the output buffer: {len}");
+        &mut self.out[..len]
+    }
+
+    fn send_out(&mut self, k: Key, len: usize) {
+        if self.is_current(k) {
+            self.tcp.send(k.index, &self.out[..len], self.port.device.now(), &mut self.port);
+        }
+    }
+
+    fn send_static(&mut self, k: Key, bytes: &'static [u8]) {
+        if self.is_current(k) {
+            self.tcp.send_static(k.index, bytes, self.port.device.now(), &mut self.port);
+        }
+    }
+
+    fn is_write_blocked(&self, k: Key) -> bool {
+        self.tcp.blocked() > 0 && self.is_current(k) && self.tcp.is_blocked(k.index)
+    }
+
+    fn blocked(&self) -> usize {
+        self.tcp.blocked()
+    }
+
+    fn hold(&mut self, k: Key) {
+        if self.is_current(k) {
+            self.tcp.hold(k.index);
+        }
+    }
+
+    fn resume(&mut self, k: Key) {
+        if self.is_current(k) {
+            self.tcp.resume(k.index);
+        }
+    }
+
+    fn close(&mut self, k: Key, how: Close) {
+        // A place that was taken and never used.
+        if !self.is_current(k) {
+            return;
+        }
+        let how = match how {
+            Close::Graceful => tcp::Close::Graceful,
+            Close::Reset => tcp::Close::Reset,
+        };
+        self.turns[k.index as usize] = k.turn.wrapping_add(1);
+        self.tcp.close(k.index, how, self.port.device.now(), &mut self.port);
+    }
+
+    fn coalesce(&mut self, by: Nanos) {
+        self.gather = by.min(Nanos::from_micros(50));
+    }
+
+    fn wait(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos {
+        let begun = self.tick();
+        self.reported.fill(0);
+        self.is_enough = false;
+        let free = self.take_events(scratch, 0);
+        if self.done.is_empty() {
+            self.sleep(until);
+        }
+        let now = self.port.device.now();
+        let (count, free) = self.receive(scratch, free, PACKETS, now);
+        if self.gather.0 > 0 && until.since(begun) >= self.gather && (1..self.several).contains(&count) {
+            self.port.device.nap(self.gather);
+            let now = self.port.device.now();
+            self.receive(scratch, free, PACKETS - count, now);
+            return now;
+        }
+        now
+    }
+
+    fn next(&mut self) -> Option<Done> {
+        self.done.pop_front()
+    }
+
+    fn now(&self) -> Nanos {
+        self.port.device.now()
+    }
+}
+
+impl<D: Device> Drop for Tun<D> {
+    /// What is still open is reset, as the other end would never hear of it otherwise; ends that were begun are completed.
+    fn drop(&mut self) {
+        let mut scratch = Scratch::new(false);
+        let until = self.port.device.now() + PARTING;
+        for place in 0..self.turns.len() as u32 {
+            self.tcp.close(place, tcp::Close::Reset, self.port.device.now(), &mut self.port);
+        }
+        while self.tcp.closing() > 0 && self.port.device.now() < until {
+            let now = self.tick();
+            self.sleep(until);
+            self.receive(&mut scratch, 0, PACKETS, now);
+            self.done.clear();
+        }
+    }
+}

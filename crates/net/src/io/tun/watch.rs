@@ -1,0 +1,47 @@
+//! What others may know of a shard's connections: over sockets the kernel would tell them.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use tcp::{Counts, Stuck};
+use units::Nanos;
+
+/// Written by the shard some times a second, and read by whoever observes the run.
+#[derive(Debug, Default)]
+pub struct Watch {
+    syns: AtomicU64,
+    unacknowledged: AtomicU64,
+    syns_again: AtomicU64,
+    icmp: AtomicU64,
+    /// When the last packet came, by the device's clock.
+    came: AtomicU64,
+}
+
+impl Watch {
+    pub(super) fn note(&self, stuck: Stuck, counts: &Counts, came: Nanos) {
+        self.syns.store(stuck.syns, Relaxed);
+        self.unacknowledged.store(stuck.unacknowledged, Relaxed);
+        self.syns_again.store(counts.syns_again, Relaxed);
+        self.icmp.store(counts.icmp_errors, Relaxed);
+        self.came.store(came.0, Relaxed);
+    }
+
+    /// Connections that wait for an acknowledgement in vain.
+    pub fn stuck(&self) -> Stuck {
+        Stuck { syns: self.syns.load(Relaxed), unacknowledged: self.unacknowledged.load(Relaxed) }
+    }
+
+    /// SYNs that were sent again so far.
+    pub fn syns_again(&self) -> u64 {
+        self.syns_again.load(Relaxed)
+    }
+
+    /// Messages of ICMP about connections so far.
+    pub fn icmp(&self) -> u64 {
+        self.icmp.load(Relaxed)
+    }
+
+    /// When the last packet came.
+    pub fn came(&self) -> Nanos {
+        Nanos(self.came.load(Relaxed))
+    }
+}
