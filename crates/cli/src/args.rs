@@ -189,7 +189,7 @@ pub(crate) struct CalibrateArgs {
     /// Approximate time of each of the two measurements; the first opens 40,000 connections per second of it
     #[arg(short, long, value_name = "TIME", default_value = "8s")]
     pub(crate) duration: String,
-    /// auto, uring or epoll, at both ends
+    /// auto, uring or epoll, at both ends; tun, at the dialling end
     #[arg(long, value_name = "IO", default_value = "auto")]
     pub(crate) io: String,
     /// Write the figures as JSON (throng.calibration/1); `-` is standard output
@@ -401,12 +401,15 @@ pub(crate) struct DoctorArgs {
     /// They speak HTTP/2
     #[arg(long)]
     pub(crate) http2: bool,
+    /// As for `throng run`: tun checks what a TUN device needs [default: auto]
+    #[arg(long, value_name = "IO")]
+    pub(crate) io: Option<String>,
     /// Raise kernel settings that are too low, and add missing --sources. Requires root; lasts until the next boot,
     /// or --undo
     #[arg(long)]
     pub(crate) fix: bool,
     /// Undo the changes made by --fix
-    #[arg(long, conflicts_with_all = ["target", "connections", "sources", "ramp", "http2", "fix", "json"])]
+    #[arg(long, conflicts_with_all = ["target", "connections", "sources", "ramp", "http2", "io", "fix", "json"])]
     pub(crate) undo: bool,
     /// Print the findings as JSON (throng.doctor/1)
     #[arg(long)]
@@ -422,6 +425,7 @@ impl DoctorArgs {
             (&flag::SOURCES, &self.sources),
             (&flag::RAMP, &self.ramp),
             (&flag::HTTP2, &self.http2.then(String::new)),
+            (&flag::IO, &self.io),
         ];
         let given = given.into_iter().filter_map(|(flag, text)| Some((flag, text.as_ref()?)));
         given.fold(Flags::default(), |flags, (flag, text)| flags.with(flag, text))

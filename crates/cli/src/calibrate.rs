@@ -77,7 +77,7 @@ fn read_args(args: &CalibrateArgs) -> Result<Nanos, Failure> {
 
 /// Bare TCP connections, as fast as they are taken; and how many would fit by what they took.
 fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary, Measurement), Failure> {
-    let server = OwnServer::start(&["--io", io])?;
+    let server = OwnServer::start(&["--io", server_io(io)])?;
     let flags = |n: u64| {
         let target = format!("tcp://{}", server.address);
         flags(&target, io).with(&flag::CONNECTIONS, n).with(&flag::DURATION, "1s")
@@ -110,11 +110,16 @@ fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary,
 /// Requests, each as soon as the response to the previous one on its connection has arrived.
 fn closed_loop(args: &CalibrateArgs, interrupt: &Interrupt) -> Result<Summary, Failure> {
     // Another server: the first one still has its connections to close.
-    let server = OwnServer::start(&["--io", &args.io])?;
+    let server = OwnServer::start(&["--io", server_io(&args.io)])?;
     message(&format!("requests over {CLOSED_LOOP} connections for {}", args.duration));
     let flags = flags(&format!("http://{}/", server.address), &args.io);
     let flags = flags.with(&flag::CONNECTIONS, CLOSED_LOOP).with(&flag::DURATION, &args.duration);
     apply(&flags, interrupt)
+}
+
+/// A server has sockets.
+fn server_io(io: &str) -> &str {
+    if io == "tun" { "auto" } else { io }
 }
 
 fn flags(target: &str, io: &str) -> Flags {

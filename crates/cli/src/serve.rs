@@ -21,8 +21,9 @@ use crate::{
 /// Memory that a server leaves to the machine: the larger of a share of all and a fixed amount.
 const MIN_MEMORY: u64 = 256 << 20;
 const MIN_SHARE: u64 = 50;
-/// Kernel memory of a socket: no more connections than that fit, so no larger tables are reserved.
-const BYTES_A_SOCKET: u64 = 3_900;
+/// Kernel memory of a socket that was accepted, where no other end is on this machine: no more connections than that fit, so no larger
+/// tables are reserved.
+const BYTES_A_SOCKET: u64 = 3_000;
 /// How often it checks memory and the order to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -108,6 +109,11 @@ fn read_args(args: &ServeArgs) -> Result<Wanted, Failure> {
         slow_accept: m.read("--slow-accept", args.slow_accept.as_deref(), some_rate),
     };
     let io = m.read("--io", Some(&args.io), IoChoice::parse).unwrap_or(IoChoice::Auto);
+    if io == IoChoice::Tun {
+        m.add(
+            "--io: tun is for the dialling end, `throng run --io tun`; use auto, uring or epoll".to_owned(),
+        );
+    }
     let tls = tls(args, &mut m);
     m.end(Wanted { service, knobs, listen, threads: threads.unwrap_or_else(plans::cores), io, tls })
 }

@@ -53,6 +53,7 @@ impl ShardThread {
                     work(io, room, &ready, shard);
                 }
                 Backend::Epoll => work(epoll(room, own_files, clock), room, &ready, shard),
+                Backend::Tun => unreachable!("clients of the control API have no choice of I/O"),
             }
         };
         let thread = std::thread::Builder::new().name(format!("clients-{nth}")).spawn(body)?;

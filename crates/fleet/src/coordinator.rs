@@ -156,12 +156,13 @@ impl Coordinator {
         self.members.iter().flat_map(|member| member.ready().threads.clone()).collect()
     }
 
-    /// `uring` or `epoll`, or `mixed`.
+    /// `uring`, `epoll` or `tun`, or `mixed`.
     pub(crate) fn io(&self) -> &'static str {
         let mut ios = self.members.iter().map(|member| member.ready().io.as_str());
         match ios.next() {
             Some(first) if ios.any(|io| io != first) => "mixed",
             Some("uring") => "uring",
+            Some("tun") => "tun",
             _ => "epoll",
         }
     }

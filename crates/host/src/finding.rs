@@ -48,7 +48,11 @@ impl Fix {
 
     /// One kernel setting.
     pub(crate) fn setting(severity: Severity, name: &'static str, value: impl ToString) -> Fix {
-        let repair = Repair::setting(name, value);
+        Fix::repair(severity, Repair::setting(name, value))
+    }
+
+    /// One change.
+    pub(crate) fn repair(severity: Severity, repair: Repair) -> Fix {
         Fix { severity, command: repair.to_string(), repairs: vec![repair] }
     }
 }

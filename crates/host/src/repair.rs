@@ -44,14 +44,14 @@ const SETTINGS: [&str; 12] = [
 impl Repair {
     /// One kernel setting, of those that may be changed.
     pub(crate) fn setting(name: &str, value: impl ToString) -> Repair {
-        assert!(SETTINGS.contains(&name), "{name} is missing in the list of settings that may be changed");
+        assert!(is_setting(name), "{name} is missing in the list of settings that may be changed");
         Repair::Setting { name: name.to_owned(), value: value.to_string() }
     }
 
     /// Whether it is a change that is ever made: a known setting to numbers, or a device by a name that is one.
     pub(crate) fn is_known(&self) -> bool {
         match self {
-            Repair::Setting { name, value } => SETTINGS.contains(&name.as_str()) && is_numbers(value),
+            Repair::Setting { name, value } => is_setting(name) && is_numbers(value),
             Repair::Address { device, .. } => {
                 (1..16).contains(&device.len())
                     && !device.starts_with('-')
@@ -89,6 +89,19 @@ impl fmt::Display for Repair {
     }
 }
 
+/// One of those that are ever changed: of the list, or forwarding by a device.
+fn is_setting(name: &str) -> bool {
+    let of_device = name.strip_prefix("net.ipv4.conf.").and_then(|name| name.strip_suffix(".forwarding"));
+    SETTINGS.contains(&name) || of_device.is_some_and(is_device)
+}
+
+/// A device by a name that has no part of a path.
+pub(crate) fn is_device(name: &str) -> bool {
+    (1..16).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+        && !matches!(name, "all" | "default")
+}
+
 /// Numbers with one blank between them.
 pub(crate) fn is_numbers(text: &str) -> bool {
     text.split(' ').all(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
@@ -97,6 +110,22 @@ pub(crate) fn is_numbers(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn forwarding_is_changed_of_one_device_only() {
+        for (name, expected) in [
+            ("net.ipv4.conf.eth0.forwarding", true),
+            ("net.ipv4.conf.all.forwarding", false),
+            ("net.ipv4.conf.default.forwarding", false),
+            ("net.ipv4.conf.eth0.100.forwarding", false),
+            ("net.ipv4.conf../x.forwarding", false),
+            ("net.ipv4.conf..forwarding", false),
+            ("net.ipv6.conf.eth0.forwarding", false),
+            ("net.ipv4.conf.eth0.rp_filter", false),
+        ] {
+            assert_eq!(is_setting(name), expected, "{name}");
+        }
+    }
 
     #[test]
     fn a_repair_reads_as_its_command() {

@@ -356,8 +356,9 @@ flags! {
         .key(Number, "42", "seed of the random numbers, to repeat a run; default random, printed");
     IO: flag("io", "IO", Role::Machine,
         "auto: io_uring if permitted, otherwise epoll; uring; epoll: as many threads as the open-file limit \
-        requires [default: auto]")
-        .key(OneOf(&["auto", "uring", "epoll"]), "\"auto\"", "I/O backend; default auto");
+        requires; tun: TCP of throng's own over a TUN device, without a socket for each connection (root) \
+        [default: auto]")
+        .key(OneOf(&["auto", "uring", "epoll", "tun"]), "\"auto\"", "I/O backend; default auto");
     LIVE: flag("live", "HOW", Role::View,
         "Progress on standard error. tui: full screen, with keys; line: one line a second; classic: the http-kit \
         client's line; off; auto: tui if standard error and standard input are a terminal, otherwise line \

@@ -139,10 +139,12 @@ pub enum IoChoice {
     Uring,
     /// epoll.
     Epoll,
+    /// TCP of our own over a TUN device.
+    Tun,
 }
 
 impl IoChoice {
-    /// `auto`, `uring` or `epoll`.
+    /// `auto`, `uring`, `epoll` or `tun`.
     ///
     /// # Errors
     /// It is none of them.
@@ -151,7 +153,8 @@ impl IoChoice {
             "auto" => Ok(IoChoice::Auto),
             "uring" => Ok(IoChoice::Uring),
             "epoll" => Ok(IoChoice::Epoll),
-            _ => Err(ParseError::new(text, "an I/O backend", "auto, uring or epoll")),
+            "tun" => Ok(IoChoice::Tun),
+            _ => Err(ParseError::new(text, "an I/O backend", "auto, uring, epoll or tun")),
         }
     }
 }

@@ -31,6 +31,13 @@ pub struct Ports {
     pub inside: usize,
 }
 
+impl Ports {
+    /// All that need no privilege, of addresses that no other program of the host has.
+    pub fn unshared() -> Ports {
+        Ports { list: (FIRST..=u16::MAX).collect(), inside: 0 }
+    }
+}
+
 impl PortFacts {
     /// The same facts, with the ports of those destinations that are on loopback kept out as well: a dial
     /// from the destination's own address and port would reach itself (simultaneous open, RFC 9293 section

@@ -48,6 +48,7 @@ impl Display for Plan {
             IoChoice::Auto => "auto",
             IoChoice::Uring => "uring",
             IoChoice::Epoll => "epoll",
+            IoChoice::Tun => "tun",
         };
         writeln!(f, "io = \"{io}\"")?;
         if let Sources::Listed(networks) = &self.sources {

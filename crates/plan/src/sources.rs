@@ -41,6 +41,21 @@ impl Network {
         }
     }
 
+    /// The `nth` of the networks of `prefix` bits that it consists of; none beyond the last, or where it is smaller itself.
+    pub fn piece(&self, nth: u64, prefix: u8) -> Option<Network> {
+        let bits = prefix.checked_sub(self.prefix).filter(|_| prefix <= width(self.base))?;
+        if u128::from(nth).checked_shr(bits.into()).unwrap_or(0) > 0 {
+            return None;
+        }
+        let skipped = u128::from(nth).unbounded_shl((width(self.base) - prefix).into());
+        let base = match self.base {
+            // The number is below that of the pieces, so that the sum stays in the block.
+            IpAddr::V4(base) => Ipv4Addr::from_bits(base.to_bits() + skipped as u32).into(),
+            IpAddr::V6(base) => Ipv6Addr::from_bits(base.to_bits() + skipped).into(),
+        };
+        Some(Network { base, prefix })
+    }
+
     /// Whether an address is in it.
     pub fn has(&self, address: IpAddr) -> bool {
         self.overlaps(&Network::from(address))
@@ -170,6 +185,26 @@ mod tests {
             "10.0.0.1,::1",
             Err("IPv4 and IPv6 cannot be mixed in one run; use one of them: \"10.0.0.1,::1\""),
         );
+    }
+
+    #[test]
+    fn a_network_is_divided_without_a_gap() {
+        let check = |text: &str, prefix: u8, nth: u64, expected: Option<&str>| {
+            let piece = Network::parse(text).unwrap().piece(nth, prefix);
+            assert_eq!(piece.map(|piece| piece.to_string()).as_deref(), expected, "{text} {prefix} {nth}");
+        };
+        check("198.18.0.0/15", 24, 0, Some("198.18.0.0/24"));
+        check("198.18.0.0/15", 24, 1, Some("198.18.1.0/24"));
+        check("198.18.0.0/15", 24, 511, Some("198.19.255.0/24"));
+        check("198.18.0.0/15", 24, 512, None);
+        check("198.18.0.0/15", 15, 0, Some("198.18.0.0/15"));
+        check("198.18.0.0/15", 14, 0, None);
+        check("10.0.0.5", 32, 0, Some("10.0.0.5"));
+        check("10.0.0.5", 33, 0, None);
+        check("0.0.0.0/0", 32, u32::MAX.into(), Some("255.255.255.255"));
+        check("2001:2::/48", 112, 0xabc, Some("2001:2::abc:0/112"));
+        check("::/0", 64, u64::MAX, Some("ffff:ffff:ffff:ffff::/64"));
+        check("::/0", 0, 1, None);
     }
 
     fn check(text: &str, expected: Result<&str, &str>) {

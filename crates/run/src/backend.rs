@@ -1,14 +1,14 @@
-//! io_uring or epoll, and how many shards that takes.
+//! io_uring, epoll or a TUN device, and how many shards that takes.
 
 use std::io;
 
 use host::{Finding, Root};
 use net::{
     Backend,
-    io::{epoll, uring::Uring},
+    io::{epoll, tun, uring::Uring},
 };
 use plan::{IoChoice, Plan, Population, Probe};
-use units::Count;
+use units::{Clock, Count};
 
 use crate::refusal::Refusal;
 
@@ -18,15 +18,16 @@ const MAX_SHARDS: u32 = 1024;
 /// The kernel interface that `choice` selects on this machine, and the message about it.
 ///
 /// # Errors
-/// [`Refusal::Findings`]: io_uring was requested by name and is refused.
+/// [`Refusal::Findings`]: io_uring or a TUN device was requested by name and is refused.
 pub fn choose_io(choice: IoChoice, root: &Root) -> Result<(Backend, Option<String>), Refusal> {
-    choose(choice, root, Uring::probe)
+    choose(choice, root, Uring::probe, || tun::TunDevice::open(Clock::start()).map(drop))
 }
 
 fn choose(
     choice: IoChoice,
     root: &Root,
     probe: impl Fn() -> io::Result<()>,
+    probe_tun: impl Fn() -> io::Result<()>,
 ) -> Result<(Backend, Option<String>), Refusal> {
     match choice {
         IoChoice::Epoll => Ok((Backend::Epoll, None)),
@@ -37,6 +38,10 @@ fn choose(
         IoChoice::Uring => match probe() {
             Ok(()) => Ok((Backend::Uring, None)),
             Err(e) => Err(Refusal::Findings(vec![host::uring_refused(root, e)])),
+        },
+        IoChoice::Tun => match probe_tun() {
+            Ok(()) => Ok((Backend::Tun, None)),
+            Err(e) => Err(Refusal::Findings(vec![host::tun_refused(&e)])),
         },
     }
 }
@@ -50,7 +55,7 @@ pub(crate) struct Shards {
     pub(crate) own_files: bool,
 }
 
-/// As many shards as the plan has threads; over epoll at least one for each `limit` of open files.
+/// As many shards as the plan has threads; over epoll, which alone has a file for each connection, at least one for each `limit` of open files.
 pub(crate) fn shards(
     plan: &Plan,
     backend: Backend,
@@ -60,7 +65,7 @@ pub(crate) fn shards(
     let most_open = || plan.populations.iter().map(Population::most_open);
     // No shard without a connection.
     let asked: Vec<u32> = most_open().map(|most| plan.threads.min(most)).collect();
-    if backend == Backend::Uring {
+    if backend != Backend::Epoll {
         return Ok(Shards { counts: asked, own_files: false });
     }
     let short = |needed: u32, open_files: u32, more: &str| {
@@ -105,7 +110,7 @@ mod tests {
     fn epoll_is_taken_where_it_must_be() {
         let root = Root::real();
         let check = |choice, probe: fn() -> io::Result<()>, expected: Result<(Backend, &str), &str>| {
-            let chosen = choose(choice, &root, probe);
+            let chosen = choose(choice, &root, probe, probe);
             let chosen = chosen.map(|(backend, said)| (backend, said.unwrap_or_default()));
             let chosen = chosen.map_err(|refusal| refusal.to_string());
             match (&chosen, expected) {
@@ -122,8 +127,10 @@ mod tests {
         check(IoChoice::Epoll, || Ok(()), Ok((Backend::Epoll, "")));
         check(IoChoice::Epoll, refused, Ok((Backend::Epoll, "")));
         check(IoChoice::Uring, || Ok(()), Ok((Backend::Uring, "")));
+        check(IoChoice::Tun, || Ok(()), Ok((Backend::Tun, "")));
+        check(IoChoice::Tun, refused, Err("TUN device: not available (Operation not permitted"));
         check(IoChoice::Uring, refused, Err("io_uring: not available (Operation not permitted"));
-        let cure = choose(IoChoice::Uring, &root, refused).map_err(|refusal| refusal.to_string());
+        let cure = choose(IoChoice::Uring, &root, refused, refused).map_err(|refusal| refusal.to_string());
         assert!(cure.as_ref().is_err_and(|text| text.ends_with(", or --io epoll")), "{cure:?}");
     }
 

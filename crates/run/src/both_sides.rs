@@ -3,9 +3,13 @@
 use std::{
     collections::HashSet,
     net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
 };
 
+use net::{Segments, io::tun::Watch};
 use plan::{Route, SourcePool};
+use units::Nanos;
 
 /// The kernel lists this many connections in some hundred milliseconds; more are not counted.
 pub(crate) const MAX_COUNTED: u64 = 200_000;
@@ -17,31 +21,74 @@ pub(crate) struct BothSides {
     pub(crate) there: u64,
 }
 
+/// What the kernel counts of connections that are sockets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OwnCounts {
+    /// SYNs that were sent again.
+    pub(crate) syns_again: u64,
+    /// Messages of ICMP.
+    pub(crate) icmp: u64,
+}
+
 /// Where the connections of a run come from: by that the target's ends of them are known among others.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     pools: Vec<SourcePool>,
     ports: HashSet<u16>,
+    /// Of shards with a device: their connections are no sockets, and their addresses none of this machine.
+    watches: Vec<Arc<Watch>>,
 }
 
 impl Sources {
-    pub(crate) fn new<'a>(routes: impl Iterator<Item = &'a Route>) -> Sources {
-        let mut sources = Sources::default();
+    /// Adds those of a shard.
+    pub(crate) fn add(&mut self, routes: &[Route]) {
         for route in routes {
-            if !sources.pools.contains(&route.pool) {
-                sources.pools.push(route.pool.clone());
-                sources.ports.extend(&route.ports.list);
+            if !self.pools.contains(&route.pool) {
+                self.pools.push(route.pool.clone());
+                self.ports.extend(&route.ports.list);
             }
         }
-        sources
+    }
+
+    /// The shard has a device.
+    pub(crate) fn watch(&mut self, watches: impl IntoIterator<Item = Arc<Watch>>) {
+        self.watches.extend(watches);
+    }
+
+    /// What [`net::segments_to`] finds where connections are sockets: of `open` connections, on which this many requests wait. None where
+    /// they are.
+    pub(crate) fn segments(&self, now: Nanos, open: u64, waiting: u64) -> Option<Segments> {
+        let came = self.watches.iter().map(|watch| watch.came()).max()?;
+        let stuck = self.watches.iter().map(|watch| watch.stuck());
+        let (syns, unacknowledged) =
+            stuck.fold((0, 0), |(syns, all), stuck| (syns + stuck.syns, all + stuck.unacknowledged));
+        Some(Segments {
+            connections: open,
+            unacknowledged,
+            // Requests of several streams wait for the same acknowledgement.
+            unanswered: waiting.min(open).saturating_sub(unacknowledged),
+            quiet: Some(Duration::from_nanos(now.since(came).0)),
+            syns,
+        })
+    }
+
+    /// SYNs that shards with a device sent again, and messages of ICMP that they received: the kernel counts neither.
+    pub(crate) fn own_counts(&self) -> OwnCounts {
+        self.watches.iter().fold(OwnCounts::default(), |sum, watch| OwnCounts {
+            syns_again: sum.syns_again + watch.syns_again(),
+            icmp: sum.icmp + watch.icmp(),
+        })
     }
 
     fn has(&self, from: SocketAddr) -> bool {
         self.ports.contains(&from.port()) && self.pools.iter().any(|pool| pool.has(from.ip()))
     }
 
-    /// An address that `to` is dialled from; none where that is the kernel's choice.
+    /// An address that a socket may be bound to and `to` is dialled from; none where that is the kernel's choice.
     pub(crate) fn towards(&self, to: SocketAddr) -> Option<IpAddr> {
+        if !self.watches.is_empty() {
+            return None;
+        }
         self.pools.iter().find_map(|pool| match pool {
             SourcePool::Loopback4 => None,
             SourcePool::Listed(networks) => {
@@ -84,8 +131,7 @@ mod tests {
             (0..5).map(|_| TcpStream::connect(at).expect("somebody listens")).collect();
         let of = |pool: SourcePool, list: Vec<u16>| {
             let ports = Ports { list, inside: 0 };
-            let route = Route { pool, ports, destinations: vec![0], numbers: vec![0] };
-            Sources::new([&route].into_iter()).ends_there(u64::MAX, &[at])
+            sources(pool, ports).ends_there(u64::MAX, &[at])
         };
         let port = |stream: &TcpStream| stream.local_addr().expect("it is bound").port();
         let ports: Vec<u16> = dialled.iter().map(port).collect();
@@ -99,12 +145,27 @@ mod tests {
         );
         assert_eq!(of(here(), Vec::new()), Some(0));
         let elsewhere = SocketAddr::from(([127, 0, 0, 2], at.port()));
-        let route = Route {
-            pool: here(),
-            ports: Ports { list: ports, inside: 0 },
-            destinations: vec![0],
-            numbers: vec![0],
-        };
-        assert_eq!(Sources::new([&route].into_iter()).ends_there(u64::MAX, &[elsewhere]), Some(0));
+        let ours = sources(here(), Ports { list: ports, inside: 0 });
+        assert_eq!(ours.ends_there(u64::MAX, &[elsewhere]), Some(0));
+    }
+
+    fn sources(pool: SourcePool, ports: Ports) -> Sources {
+        let mut sources = Sources::default();
+        sources.add(&[Route { pool, ports, destinations: vec![0], numbers: vec![0] }]);
+        sources
+    }
+
+    #[test]
+    fn no_socket_is_bound_to_an_address_of_a_device() {
+        let to = "127.0.0.1:80".parse().expect("an address");
+        let pool: SourcePool = [IpAddr::from([127, 0, 0, 9])].into_iter().collect();
+        let mut sources = sources(pool.clone(), Ports::default());
+        assert_eq!(sources.towards(to), Some([127, 0, 0, 9].into()));
+        assert_eq!(sources.segments(Nanos::ZERO, 5, 5), None);
+        sources.watch([Arc::default()]);
+        assert_eq!(sources.towards(to), None);
+        let quiet = Some(Duration::from_secs(2));
+        let seen = Segments { connections: 5, unanswered: 3, quiet, ..Segments::default() };
+        assert_eq!(sources.segments(Nanos::from_secs(2), 5, 3), Some(seen));
     }
 }

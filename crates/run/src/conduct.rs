@@ -176,7 +176,7 @@ impl<'a, 's> Environment<'a, 's> {
         let now = workers.now();
         if let Some(line) = conductor.poll_line(now) {
             self.sample(conductor, now);
-            self.look_closer(conductor, &line);
+            self.look_closer(conductor, &line, now);
             let thresholds = conductor.thresholds(line.until);
             self.show(Tick { agents: workers.take_seconds(), ..line }, thresholds);
         }
@@ -208,13 +208,14 @@ impl<'a, 's> Environment<'a, 's> {
             self.look_for_the_other_ends(conductor);
         }
         if has_ended {
-            self.sample_at_the_end(conductor);
+            self.sample_at_the_end(conductor, now);
         }
         is_over && !self.rejections.is_pending(now)
     }
 
     fn finish(mut self, mut conductor: Conductor, workers: &mut dyn Workers) -> Record {
         self.sample(&conductor, workers.now());
+        self.count_own();
         // Before the last line: exporters count what was late with the next line, and there is none after it.
         self.show_late(conductor.take_late());
         let (line, mut record) = conductor.finish();

@@ -14,6 +14,7 @@ mod conduct;
 mod conductor;
 mod curve;
 mod destinations;
+mod devices;
 mod families;
 mod fill;
 mod find;

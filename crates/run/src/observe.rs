@@ -19,7 +19,7 @@ use units::Nanos;
 
 use crate::{
     accepts::Accepts,
-    both_sides::MAX_COUNTED,
+    both_sides::{MAX_COUNTED, OwnCounts},
     destinations::first_of,
     fill::Fill,
     listeners::{listeners, queues},
@@ -62,6 +62,10 @@ pub(crate) struct Observed {
     pub(crate) kernel: Option<KernelCost>,
     /// Both ends are on this host: its samples cover the target too.
     pub(crate) both_here: bool,
+    /// Our ends are no sockets of the kernel.
+    pub(crate) is_tun: bool,
+    /// What it would count of them.
+    pub(crate) own_counts: OwnCounts,
     /// From the first to the last sample at full load, pauses not counted.
     pub(crate) held_for: Nanos,
     /// How the target accepts.
@@ -117,7 +121,7 @@ impl Observer {
             watch: here
                 .then(|| Watch::new(root, &ports, &listeners_at(listeners(root), &destinations)).with_logs()),
             poller: None,
-            known: Observed { both_here, ..Observed::default() },
+            known: Observed { both_here, is_tun: plan.io == plan::IoChoice::Tun, ..Observed::default() },
             held: None,
             has_held: false,
             costs: Costs::default(),
@@ -272,7 +276,8 @@ impl Observer {
 
     /// ICMP messages so far that reported something as unreachable or prohibited.
     pub(crate) fn icmp_unreachable(&self) -> u64 {
-        self.known.seen.host.as_ref().map_or(0, |host| host.tcp().icmp_unreachable)
+        let by_kernel = self.known.seen.host.as_ref().map_or(0, |host| host.tcp().icmp_unreachable);
+        by_kernel + self.known.own_counts.icmp
     }
 
     /// The first destination that is counted in this row.
@@ -280,9 +285,17 @@ impl Observer {
         self.destinations.get(first_of(row, self.destinations.len())).copied()
     }
 
-    /// Queries TCP's state of a sample of the connections; returns the current state.
-    pub(crate) fn sample_segments(&mut self) -> Option<net::Segments> {
-        let now = net::segments_to(&self.destinations, MAX_SEGMENTS).ok()?;
+    /// What shards count that have no sockets.
+    pub(crate) fn set_own_counts(&mut self, counts: OwnCounts) {
+        self.known.own_counts = counts;
+    }
+
+    /// TCP's state of connections, or of a sample of them by the kernel, if it is not `known`; returns the current state.
+    pub(crate) fn sample_segments(&mut self, known: Option<net::Segments>) -> Option<net::Segments> {
+        let now = match known {
+            Some(known) => known,
+            None => net::segments_to(&self.destinations, MAX_SEGMENTS).ok()?,
+        };
         let waiting = |seen: &net::Segments| seen.unacknowledged + seen.unanswered + seen.syns;
         if waiting(&now) >= waiting(&self.known.segments) {
             self.known.segments = now;
@@ -370,8 +383,10 @@ impl Observer {
         });
         Observed {
             target,
-            kernel: (cost.kernel_bytes)
-                .map(|fit| KernelCost { value: fit.value, both_ends: self.known.both_here }),
+            kernel: (cost.kernel_bytes).map(|fit| KernelCost {
+                value: fit.value,
+                both_ends: self.known.both_here && !self.known.is_tun,
+            }),
             generator: Generator {
                 cpu_s: self.own_usage.cpu_ns() as f64 / 1e9,
                 system_s: self.own_usage.cpu_system_ns as f64 / 1e9,

@@ -9,12 +9,13 @@ use engine::Memory;
 use host::{Finding, Layers, Listener, Need, Root, Severity};
 use net::{Backend, io::uring::Uring};
 use plan::{
-    Dials, Network, Part, Plan, Population, Role, Route, SourcePool, Sources, Target, TupleShare, capacity,
-    usable_ports,
+    Dials, IoChoice, Network, Part, Plan, Population, Ports, Role, Route, SourcePool, Sources, Target,
+    TupleShare, capacity, usable_ports,
 };
 
 use crate::{
     backend::{Shards, choose_io, shards},
+    devices,
     listeners::listeners,
     refusal::Refusal,
 };
@@ -146,6 +147,7 @@ fn demand(plan: &Plan, pairs: u64, root: &Root) -> Result<(Routes, Need), Refusa
         pools.insert(role, source_pools(plan, &plan.population(role).target)?);
     }
     // On loopback no (address, port) pair is ever used twice, so that destinations do not multiply.
+    let own_ports = plan.io == IoChoice::Tun;
     let cursors = |pool: &SourcePool, destinations: &[u32]| match pool {
         SourcePool::Loopback4 => 1,
         SourcePool::Listed(_) => destinations.len() as u64,
@@ -162,13 +164,19 @@ fn demand(plan: &Plan, pairs: u64, root: &Root) -> Result<(Routes, Need), Refusa
             let least = sharing.map(|(pool, at)| cursors(pool, at)).min().unwrap_or(1);
             let target = &plan.population(role).target;
             Route {
-                ports: usable_ports(&facts, pool.count(), least, wanted),
+                ports: match own_ports {
+                    true => Ports::unshared(),
+                    false => usable_ports(&facts, pool.count(), least, wanted),
+                },
                 pool: pool.clone(),
                 numbers: at.iter().map(|at| numbers[&target.destinations[*at as usize]]).collect(),
                 destinations: at.clone(),
             }
         };
         routes.insert(role, own.iter().map(route).collect());
+    }
+    if plan.io == IoChoice::Tun {
+        tuples = devices::tuples(plan, &routes);
     }
     let target = &plan.populations[0].target;
     let need = Need {
@@ -188,6 +196,7 @@ fn demand(plan: &Plan, pairs: u64, root: &Root) -> Result<(Routes, Need), Refusa
         tuples,
         uring: Uring::probe().map_err(|e| e.to_string()),
         layers: layers(plan),
+        is_tun: plan.io == IoChoice::Tun,
     };
     Ok((routes, need))
 }
@@ -235,6 +244,9 @@ fn source_pools(plan: &Plan, target: &Target) -> Result<Vec<(SourcePool, Vec<u32
 }
 
 fn source_pool(plan: &Plan, to: SocketAddr) -> Result<SourcePool, Refusal> {
+    if plan.io == IoChoice::Tun {
+        return devices::block(&plan.sources, to);
+    }
     match &plan.sources {
         Sources::Listed(networks) => {
             let leads = |network: &&Network| to.ip().is_loopback() || !network.nth(0).is_loopback();

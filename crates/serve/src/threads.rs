@@ -155,6 +155,7 @@ fn start(
         match config.settings.io {
             Backend::Uring => config.over_uring(&ready),
             Backend::Epoll => config.over_epoll(shared_listener, &ready),
+            Backend::Tun => unreachable!("usage errors were reported before"),
         }
     })?;
     let address =

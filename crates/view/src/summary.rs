@@ -194,7 +194,13 @@ fn costs(s: &Summary, out: &mut String) {
         row(out, "target", format!("{used} (process {}{})", t.pid, others(t)));
     }
     if let Some(k) = &s.kernel_bytes_per_connection {
-        let ends = if k.both_ends { "both ends" } else { "this end" };
+        let is_target_here = s.target_cost.is_some() && s.observed.target_host.is_none();
+        let ends = match k.both_ends {
+            true => "both ends",
+            // The kernel has no socket of ours.
+            false if s.io == "tun" && is_target_here => "the target's end",
+            false => "this end",
+        };
         row(out, "kernel", format!("{:.0} bytes per connection, {ends}", k.value));
     }
     if let Some(line) = crate::cost::line(&s.cost, generator(s)) {

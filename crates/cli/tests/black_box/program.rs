@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The variable with the folder of stored runs.
 pub(crate) const DATA: &str = "XDG_DATA_HOME";
+/// The variable with the `--io` of runs that do not name one.
+pub(crate) const RUN_IO: &str = "THRONG_TEST_RUN_IO";
 /// The variable with the folder of an agent's name.
 const STATE: &str = "XDG_STATE_HOME";
 
@@ -43,7 +45,13 @@ pub(crate) fn until_within(patience: Duration, what: &str, mut condition: impl F
 /// judge a load go [`ahead`].
 pub(crate) fn throng(args: &[&str]) -> Command {
     let judges = args.first().is_some_and(|verb| ["run", "find", "lab", "agent"].contains(verb));
-    throng_under(if judges { ahead() } else { &[] }, args)
+    let mut command = throng_under(if judges { ahead() } else { &[] }, args);
+    // A whole suite over another backend, without a change.
+    let dials = args.first().is_some_and(|verb| ["run", "find"].contains(verb));
+    if let Some(io) = std::env::var_os(RUN_IO).filter(|_| dials && !args.contains(&"--io")) {
+        command.arg("--io").arg(io);
+    }
+    command
 }
 
 /// The same as an argument of the program that `before` names, if it names one.

@@ -47,6 +47,7 @@ mod subprotocols;
 mod tls;
 mod tracked;
 mod translated;
+mod tun;
 mod typed;
 mod websocket_clients;
 mod websocket_servers;

@@ -89,6 +89,10 @@ impl Pair {
             side.run(&format!("ip addr add fd77::{host}/64 dev cable nodad"));
             side.run("ip link set cable up");
         }
+        if runs_over_tun() {
+            pair.client.forward();
+            pair.server.route_devices("10.77.0.2", "fd77::2");
+        }
         for side in [&pair.server, &pair.client] {
             until("the cable carries", || side.run("ip -br link show cable").contains(" UP "));
             // IPv6 takes notice of it a moment later.
@@ -151,7 +155,30 @@ impl Routed {
         }
         router.set("net.ipv4.ip_forward", "1");
         router.set("net.ipv6.conf.all.forwarding", "1");
+        if runs_over_tun() {
+            client.forward();
+            router.route_devices("10.88.1.2", "fd88:1::2");
+        }
         Some(Routed { client, router, server })
+    }
+}
+
+/// Runs that name no `--io` have one of their own.
+fn runs_over_tun() -> bool {
+    std::env::var(crate::program::RUN_IO).is_ok_and(|io| io == "tun")
+}
+
+impl Namespace {
+    /// Packets of TUN devices leave by the cable, and come back.
+    pub(crate) fn forward(&self) {
+        self.set("net.ipv4.conf.cable.forwarding", "1");
+        self.set("net.ipv6.conf.all.forwarding", "1");
+    }
+
+    /// The networks of the devices are behind this neighbour.
+    pub(crate) fn route_devices(&self, via4: &str, via6: &str) {
+        self.run(&format!("ip route add 198.18.0.0/15 via {via4}"));
+        self.run(&format!("ip -6 route add 2001:2::/48 via {via6}"));
     }
 }
 

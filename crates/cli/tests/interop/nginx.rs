@@ -117,6 +117,16 @@ fn chunked_responses_are_right() {
 }
 
 #[test]
+fn responses_of_100_mib_arrive() {
+    const LENGTH: u64 = 100 << 20;
+    let server = nginx("large", "");
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("interop-nginx-large/large");
+    fs::File::create(file).unwrap().set_len(LENGTH).unwrap();
+    let s = right::check(&server.url("/large"), &["-c", "2", "-n", "4", "--timeout", "50s"]);
+    assert_eq!((s.count("requests.answered"), s.count("requests.body_bytes_in")), (4, 4 * LENGTH));
+}
+
+#[test]
 fn a_slow_body_is_no_fault() {
     let server = nginx("slow", "limit_rate 2000;");
     let s = right::check(&server.url("/big"), &["-c", "5", "-d", "500ms"]);

@@ -1,6 +1,6 @@
 //! Where connections come from: addresses and ports.
 
-use super::{Checked, Need};
+use super::{Checked, Need, Skip};
 use crate::addresses::{foreign, is_taken_in};
 use crate::finding::Fix;
 use crate::network::sock_stat;
@@ -15,6 +15,9 @@ use units::Count;
 const MAX_LISTED: u64 = 256;
 
 pub(super) fn sources(root: &Root, need: &Need) -> Checked {
+    if need.is_tun {
+        return super::tun::sources(root, need);
+    }
     let missing: Vec<(Network, Vec<IpAddr>)> =
         need.networks.iter().map(|n| (*n, missing(root, n))).filter(|(_, m)| !m.is_empty()).collect();
     let all = match need.sources {
@@ -74,7 +77,7 @@ fn repairs(root: &Root, need: &Need, network: &Network, missing: &[IpAddr]) -> V
 
 /// 4-tuples: sources × ports × destinations. Too few refuse; too few for now, because some are in TIME_WAIT, only warn.
 pub(super) fn ports(root: &Root, need: &Need) -> Checked {
-    let waiting = sock_stat(root).map_or(0, |stat| stat.tcp_tw);
+    let waiting = if need.is_tun { 0 } else { sock_stat(root).map_or(0, |stat| stat.tcp_tw) };
     let closing = match waiting {
         0 => String::new(),
         _ => format!(", up to {} in TIME_WAIT", Count(waiting.min(need.tuples))),
@@ -91,6 +94,9 @@ pub(super) fn ports(root: &Root, need: &Need) -> Checked {
 }
 
 fn more_tuples(need: &Need) -> Fix {
+    if need.is_tun {
+        return super::tun::more_tuples(need);
+    }
     // Each source, and each destination, adds as many as one has now.
     let times = |of: u64| need.connections.div_ceil((need.tuples / of.max(1)).max(1));
     let addresses = times(need.sources);
@@ -125,9 +131,12 @@ fn roomy_network(need: &Need, addresses: u64) -> Option<Network> {
 }
 
 /// What the other programs of this machine dial from: throng leaves them 2,000 ports, if there are as many.
-pub(super) fn local_ports(root: &Root, _: &Need) -> Checked {
+pub(super) fn local_ports(root: &Root, need: &Need) -> Checked {
     const LEAST: u64 = 2_000;
     const DEFAULT: &str = "32768 60999";
+    if need.is_tun {
+        return Err(Skip::Irrelevant);
+    }
     let (first, last) = local_range(root).ok_or("ip_local_port_range cannot be read")?;
     let ports = u64::from(last.saturating_sub(first)) + 1;
     let cure = (ports < LEAST).then(|| Fix::setting(Severity::Warn, "net.ipv4.ip_local_port_range", DEFAULT));

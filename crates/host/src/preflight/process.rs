@@ -19,7 +19,11 @@ pub(super) fn memory_room(root: &Root, need: &Need) -> Checked {
         ("", "free memory")
     };
     let needed = need.connections.saturating_mul(need.bytes_per_connection());
-    let ends = if need.both_ends_here { ", both ends here" } else { "" };
+    let ends = match (need.both_ends_here, need.is_tun) {
+        (true, true) => ", with the target's end",
+        (true, false) => ", both ends here",
+        _ => "",
+    };
     let cure = (needed > memory.available).then(|| {
         let fitting = memory.available / need.bytes_per_connection();
         let command = match fitting {
@@ -37,6 +41,9 @@ pub(super) fn memory_room(root: &Root, need: &Need) -> Checked {
 
 /// Each socket is a file, also one that is only a direct descriptor of a ring.
 pub(super) fn file_table(root: &Root, need: &Need) -> Checked {
+    if need.sockets_each() == 0 {
+        return Err(Skip::Irrelevant);
+    }
     let files = open_files(root).ok_or("/proc/sys/fs cannot be read")?;
     let needed = need.sockets().saturating_add(OTHER_FILES);
     let cure = (files.free() < needed).then(|| {
@@ -71,6 +78,9 @@ fn round_limit(files: u64) -> u64 {
 /// The limit holds for each table, not for their sum, so it refuses nothing: rings of direct descriptors
 /// pass it with two descriptors each (ring and event), and threads with a table each do without rings.
 pub(super) fn open_files_room(root: &Root, need: &Need) -> Checked {
+    if need.is_tun {
+        return Err(Skip::Irrelevant);
+    }
     let files = open_files(root).ok_or("/proc/self/limits cannot be read")?;
     let needed = files_needed(need, files.hard);
     let cure = (needed > files.hard).then(|| {
@@ -98,6 +108,9 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Checked {
 
 /// `fs.nr_open`: the maximum for the limit of any process.
 pub(super) fn open_files_ceiling(root: &Root, need: &Need) -> Checked {
+    if need.is_tun {
+        return Err(Skip::Irrelevant);
+    }
     // Where it cannot be read, the line of the limit says so.
     let files = open_files(root).ok_or(Skip::Irrelevant)?;
     let needed = files_needed(need, files.hard);
@@ -108,6 +121,9 @@ pub(super) fn open_files_ceiling(root: &Root, need: &Need) -> Checked {
 }
 
 pub(super) fn uring(root: &Root, need: &Need) -> Checked {
+    if need.is_tun {
+        return Err(Skip::Irrelevant);
+    }
     let Err(reason) = &need.uring else { return Ok(("allowed".to_owned(), String::new(), None)) };
     let mut cure = allow_uring(root);
     cure.command += if cure.command.contains('#') { "; " } else { "  # " };

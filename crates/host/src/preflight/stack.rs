@@ -9,6 +9,13 @@ use units::Count;
 /// Maximum of outstanding dials of a shard (docs/decisions/0004): this many may wait to be accepted.
 pub(super) const DIALS_AT_ONCE: u64 = 1_024;
 
+impl Need {
+    /// What the kernel's TCP may take has no part in a run of which it has no end.
+    fn has_sockets(&self) -> Result<(), Skip> {
+        if self.sockets_each() > 0 { Ok(()) } else { Err(Skip::Irrelevant) }
+    }
+}
+
 /// The whole numbers of a file, `4096 131072 6291456`.
 fn numbers(root: &Root, file: &str) -> Option<[u64; 3]> {
     let text = root.read(file).ok()?;
@@ -25,6 +32,7 @@ fn raised(now: [u64; 3], wanted: [u64; 3]) -> String {
 /// Idle connections hold no buffer, so only those with data in flight take a page per end. One in sixteen follows from a
 /// think time of 5 s and responses within 0.3 s (0.3 / 5.3, by Little's law).
 pub(super) fn tcp_memory(root: &Root, need: &Need) -> Checked {
+    need.has_sockets()?;
     const IDLE_FOR_EACH_BUSY: u64 = 16;
     let now = numbers(root, "proc/sys/net/ipv4/tcp_mem").ok_or("tcp_mem cannot be read here")?;
     let [_, _, limit] = now;
@@ -40,12 +48,14 @@ pub(super) fn tcp_memory(root: &Root, need: &Need) -> Checked {
     Ok((value, needed, cure))
 }
 
-pub(super) fn receive_buffer(root: &Root, _: &Need) -> Checked {
+pub(super) fn receive_buffer(root: &Root, need: &Need) -> Checked {
+    need.has_sockets()?;
     let now = numbers(root, "proc/sys/net/ipv4/tcp_rmem").ok_or("net.ipv4.tcp_rmem cannot be read")?;
     buffer(now, "net.ipv4.tcp_rmem", [4_096, 131_072, 6_291_456])
 }
 
-pub(super) fn send_buffer(root: &Root, _: &Need) -> Checked {
+pub(super) fn send_buffer(root: &Root, need: &Need) -> Checked {
+    need.has_sockets()?;
     let now = numbers(root, "proc/sys/net/ipv4/tcp_wmem").ok_or("net.ipv4.tcp_wmem cannot be read")?;
     buffer(now, "net.ipv4.tcp_wmem", [4_096, 16_384, 4_194_304])
 }
@@ -113,6 +123,10 @@ pub(super) fn conntrack(root: &Root, need: &Need) -> Checked {
 /// Beyond it closed connections skip TIME_WAIT, and a late packet may meet the next one on its ports
 /// (RFC 9293, 3.6.1): untidy, not wrong.
 pub(super) fn time_wait(root: &Root, need: &Need) -> Checked {
+    // Whoever closes waits, and that is mostly us.
+    if need.is_tun {
+        return Err(Skip::Irrelevant);
+    }
     let limit: Option<u64> = root.number("proc/sys/net/ipv4/tcp_max_tw_buckets");
     let limit = limit.ok_or("tcp_max_tw_buckets cannot be read")?;
     let cure = (need.connections > limit)
@@ -124,6 +138,7 @@ pub(super) fn time_wait(root: &Root, need: &Need) -> Checked {
 /// Each packet walks a chain of the hash of connections. Up to 4.6 sockets a bucket, no cost was measured
 /// (1.2 million in 262,144 buckets); at 7.6, some. Negative: the buckets are shared with the host's.
 pub(super) fn hash(root: &Root, need: &Need) -> Checked {
+    need.has_sockets()?;
     const SOCKETS_PER_BUCKET: u64 = 5;
     let entries: Option<i64> = root.number("proc/sys/net/ipv4/tcp_ehash_entries");
     let buckets = entries.ok_or("tcp_ehash_entries cannot be read")?.unsigned_abs();

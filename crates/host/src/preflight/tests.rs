@@ -37,6 +37,7 @@ fn need(connections: u64) -> Need {
         tuples: u64::MAX,
         uring: Ok(()),
         layers: Layers::default(),
+        is_tun: false,
     }
 }
 
@@ -61,6 +62,45 @@ fn a_million_with_both_ends_passes_a_limit_of_20_000_files() {
     let long_chains = "warn connection hash: 262,144 buckets, 2,000,000 sockets with chains longer than 5: \
         sysctl -w net.ipv4.tcp_child_ehash_entries=524288 && unshare -n  # then run in that new network namespace";
     check(&[], &Need { both_ends_here: true, ..need(1_000_000) }, &[long_chains]);
+}
+
+#[test]
+fn a_device_has_no_sockets_and_its_own_needs() {
+    let able = [ADMINISTRATOR, ("dev/net/tun", "")];
+    let tun = |connections| Need { is_tun: true, ..need(connections) };
+    let forwards = |on: &'static str| ("proc/sys/net/ipv4/conf/eth0/forwarding", on);
+    // No file, no ring, no port of this machine.
+    let tight = [
+        able[0],
+        able[1],
+        forwards("1"),
+        ("proc/sys/fs/file-max", "100\n"),
+        ("proc/self/limits", "Max open files  64  64  files\n"),
+        ("proc/sys/net/ipv4/ip_local_port_range", "1024 1100\n"),
+        ("proc/sys/net/ipv4/tcp_max_tw_buckets", "1\n"),
+    ];
+    check(&tight, &Need { uring: Err("seccomp".into()), ..tun(1_000_000) }, &[]);
+    // 96 bytes for ours, and 3,230 for the target's end where that is here.
+    let small = ("proc/meminfo", "MemTotal: 900000 kB\nMemAvailable: 442188 kB\n");
+    let machine = Machine::with(&[&ROOMY[1..], &[able[0], able[1], small]].concat());
+    let most = |need: &Need| capacity(&machine.root(), need).connections;
+    assert_eq!(most(&tun(1)), 442_188 * 1024 / 96);
+    assert_eq!(most(&Need { both_ends_here: true, ..tun(1) }), 442_188 * 1024 / (96 + 3_230));
+    let text = "refuse TUN device: not available: modprobe tun  \
+        # in a container: docker run --device /dev/net/tun --cap-add NET_ADMIN, or --io uring";
+    check(&[able[0], forwards("1")], &tun(1), &[text]);
+    let text = "refuse TUN device: not available: sudo throng  \
+        # or setcap cap_net_admin+ep on the binary, in a container --cap-add NET_ADMIN; or --io uring";
+    check(&[able[1], forwards("1")], &tun(1), &[text]);
+    let text = "warn forwarding: off by eth0, and a route back to the sources in the target's network: \
+        sysctl -w net.ipv4.conf.eth0.forwarding=1";
+    check(&[able[0], able[1], forwards("0")], &tun(1), &[text]);
+    // Within this machine nothing is forwarded, and nothing that is its own is a source.
+    let here =
+        Need { both_ends_here: true, networks: vec![Network::parse("127.9.0.0/16").unwrap()], ..tun(1) };
+    let text = "refuse sources: 127.9.0.0/16 is of this machine: \
+        # leave --sources away, or use a network that is routed to this machine and has none of its addresses";
+    check(&able, &here, &[text]);
 }
 
 #[test]

@@ -254,7 +254,10 @@ fn mistakes_are_named_with_their_fix() {
         check(&[URL, "--threads", text], &[&wrong]);
     }
     check(&[URL, "--seed", "-1"], &["--seed: \"-1\" is not a seed; use a whole number, as 42"]);
-    check(&[URL, "--io", "kqueue"], &["--io: \"kqueue\" is not an I/O backend; use auto, uring or epoll"]);
+    check(
+        &[URL, "--io", "kqueue"],
+        &["--io: \"kqueue\" is not an I/O backend; use auto, uring, epoll or tun"],
+    );
 }
 
 #[test]

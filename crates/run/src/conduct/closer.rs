@@ -36,13 +36,14 @@ impl Environment<'_, '_> {
     }
 
     /// Once a second: if some wait and none receives anything, or something failed, queries TCP's state of them.
-    pub(super) fn look_closer(&mut self, conductor: &Conductor, line: &Tick) {
+    pub(super) fn look_closer(&mut self, conductor: &Conductor, line: &Tick, now: Nanos) {
+        self.count_own();
         let (waiting, _) = conductor.waiting();
         let wanted = conductor.record.populations.iter().map(|measured| measured.wanted).sum();
         let nothing_comes = waiting > 0 && line.counts.answered == 0;
         let nobody_opens = conductor.resolved() < wanted && line.counts.opened == 0;
         if nothing_comes || nobody_opens || line.faults.total() > 0 {
-            self.observer.sample_segments();
+            self.observer.sample_segments(self.own_segments(conductor, now));
         }
         self.ask_who_rejects(conductor);
     }
@@ -63,18 +64,31 @@ impl Environment<'_, '_> {
     }
 
     /// What is to be seen while all connections that are held are still there.
-    pub(super) fn sample_at_the_end(&mut self, conductor: &mut Conductor) {
+    pub(super) fn sample_at_the_end(&mut self, conductor: &mut Conductor, now: Nanos) {
         self.look_for_the_other_ends(conductor);
         conductor.record.both_sides = self.both_sides(conductor);
         self.leave_out_unaccepted(conductor);
-        conductor.record.quiet = self.quiet();
+        conductor.record.quiet = self.quiet(conductor, now);
         self.ask_who_rejects(conductor);
     }
 
     /// For how long nothing has come from the target on any connection.
-    fn quiet(&mut self) -> Option<Nanos> {
-        let quiet = self.observer.sample_segments()?.quiet?;
+    fn quiet(&mut self, conductor: &Conductor, now: Nanos) -> Option<Nanos> {
+        let quiet = self.observer.sample_segments(self.own_segments(conductor, now))?.quiet?;
         Some(Nanos(quiet.as_nanos() as u64))
+    }
+
+    /// What the kernel does not count of connections over a device.
+    pub(super) fn count_own(&mut self) {
+        if let Some(sources) = &self.sources {
+            self.observer.set_own_counts(sources.own_counts());
+        }
+    }
+
+    /// TCP's state of the connections where they are not the kernel's.
+    fn own_segments(&self, conductor: &Conductor, now: Nanos) -> Option<net::Segments> {
+        let (waiting, _) = conductor.waiting();
+        self.sources.as_ref()?.segments(now, conductor.open(), waiting)
     }
 
     /// Connections that only the kernel has accepted are not held.

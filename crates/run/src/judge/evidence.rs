@@ -154,7 +154,9 @@ impl Evidence {
     /// From the samples of a run with this many shards.
     pub(super) fn seen(observed: &Observed, threads: u32) -> Evidence {
         let Observation { target, host, target_host, own, .. } = &observed.seen;
-        let (here, accepts) = (host.as_ref().map(Host::seen).unwrap_or_default(), &observed.accepts);
+        let (mut here, accepts) = (host.as_ref().map(Host::seen).unwrap_or_default(), &observed.accepts);
+        here.net.syn_retrans += observed.own_counts.syns_again;
+        here.net.icmp_unreachable += observed.own_counts.icmp;
         let queue =
             target.as_ref().and_then(|t| Fill::of(t.accept_queue.map(|queue| queue.max), t.accept_backlog));
         Evidence {

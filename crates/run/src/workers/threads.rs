@@ -15,15 +15,18 @@ use net::{
     Backend, Io, Shard,
     io::{
         epoll::{self, Epoll},
+        tun::Tun,
         uring::{self, Uring},
     },
 };
-use plan::{Dials, Part, Plan, ProbeKind, Role};
+use plan::{Dials, Part, Plan, ProbeKind, Role, TupleShare};
 use samples::Tick;
 use units::{Clock, Nanos};
 
 use super::{Ground, Update, Workers};
-use crate::{backend::Shards, both_sides::Sources, prepare::Prepared, refusal::Refusal, schedule::Order};
+use crate::{
+    backend::Shards, both_sides::Sources, devices, prepare::Prepared, refusal::Refusal, schedule::Order,
+};
 
 /// A shard checks for commands at least every 100 ms.
 const NOTICE: Nanos = Nanos::from_millis(120);
@@ -41,7 +44,7 @@ pub struct Threads {
     remotes: Vec<Remote>,
     /// What each of them does.
     parts: Vec<Part>,
-    /// `uring` or `epoll`.
+    /// `uring`, `epoll` or `tun`.
     io: &'static str,
     /// Where connections are dialled from.
     sources: Arc<Sources>,
@@ -130,12 +133,26 @@ impl Threads {
             remotes: Vec::new(),
             parts: parts.clone(),
             io,
-            sources: Arc::new(Sources::new(prepared.routes.values().flatten())),
+            sources: Arc::default(),
             threads: Vec::new(),
             all_run: true,
         };
-        for (part, (link, remote)) in parts.into_iter().zip(links) {
-            let tuples = Dials::new(prepared.routes[&part.role].clone(), part.tuple_share, prepared.salt);
+        let of = parts.len() as u32;
+        let mut sources = Sources::default();
+        for (nth, (part, (link, remote))) in (0..).zip(parts.into_iter().zip(links)) {
+            let routes = &prepared.routes[&part.role];
+            let own = match backend {
+                Backend::Tun => Some(devices::make(plan, &part, (nth, of), routes, clock)?),
+                _ => None,
+            };
+            // No other shard has addresses of a device.
+            let (routes, share) = match &own {
+                Some(own) => (&own.routes, TupleShare::ALL),
+                None => (routes, part.tuple_share),
+            };
+            sources.add(routes);
+            sources.watch(own.iter().map(|own| own.settings.watch.clone()));
+            let tuples = Dials::new(routes.clone(), share, prepared.salt);
             let (ready, is_ready) = mpsc::channel();
             let (starter, start) = mpsc::channel();
             let job = Job::new(plan, part.role).starting(date);
@@ -151,6 +168,10 @@ impl Threads {
                     Backend::Epoll => {
                         work(epoll(part.places, own_files, clock), &part, &ready, &start, client);
                     }
+                    Backend::Tun => {
+                        let devices::Own { device, settings, .. } = own.expect("it was made above");
+                        work(Ok(Tun::new(device, settings)), &part, &ready, &start, client);
+                    }
                 }
             };
             let thread = std::thread::Builder::new().name(name(&part)).spawn(body);
@@ -162,6 +183,7 @@ impl Threads {
             let up = is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("a shard exited immediately")));
             up.map_err(|e| Refusal::Failed(format!("{io} cannot be set up: {e}")))?;
         }
+        workers.sources = Arc::new(sources);
         Ok(workers)
     }
 

@@ -80,6 +80,7 @@ fn report(connections: u64, is_requested: bool) -> Report {
         tuples: 254 * 3 * 62_511,
         uring: Ok(()),
         layers: host::Layers::default(),
+        is_tun: false,
     };
     Report {
         target: need.target.clone(),

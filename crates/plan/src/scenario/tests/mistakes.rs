@@ -85,7 +85,10 @@ fn keys_and_kinds() {
     check_http("population = []", &["1:1: population: empty; remove it, or use [[population]]"]);
     check_http("csv = { users = 1 }", &["2:7: csv: a table is not allowed here; use [csv.users]"]);
     check_http("io = [1]", &["2:6: io: a list is not allowed here; use io = \"auto\""]);
-    check_http("io = \"kqueue\"", &["2:6: io: \"kqueue\" is not an I/O backend; use auto, uring or epoll"]);
+    check_http(
+        "io = \"kqueue\"",
+        &["2:6: io: \"kqueue\" is not an I/O backend; use auto, uring, epoll or tun"],
+    );
     check_http(
         "thresholds = \"held > 1\"",
         &["2:14: thresholds: a text is not allowed here; use thresholds = [\"held >= 99.9%\", \

@@ -1,0 +1,196 @@
+//! `--io tun`: TCP of throng's own over a TUN device. The suites of other backends over it, unchanged, and what it has alone.
+
+use std::{
+    io::Write,
+    process::{Command, Stdio},
+};
+
+use crate::{
+    namespace::{Namespace, Pair, may_make_namespaces},
+    off_loopback,
+    program::{Ended, Program, RUN_IO, Serving, Signal, throng, until},
+    summary::Summary,
+};
+
+/// Runs tests of this binary whose names begin with one of these again, with `--io tun`, in a network namespace of their own.
+fn suites_over_tun(names: &[&str]) {
+    if !may_make_namespaces() {
+        return;
+    }
+    let own = std::env::current_exe().unwrap();
+    let mut command = Command::new("unshare");
+    command.args(["--net", "--mount", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh"]).arg(own);
+    command.args(names).args(["--test-threads", "2"]).env(RUN_IO, "tun").stdin(Stdio::null());
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    let passed = text.lines().filter(|line| line.ends_with("... ok")).count();
+    assert!(passed > names.len(), "{passed} tests for {names:?}: {text}");
+    let _ = writeln!(std::io::stderr(), "over a TUN device: {passed} tests");
+}
+
+#[test]
+fn nginx_sees_no_difference() {
+    // Two processes must not have the folders of the others.
+    suites_over_tun(&["nginx::", "--skip", "secured::"]);
+}
+
+#[test]
+fn websockets_and_http2_see_no_difference() {
+    suites_over_tun(&["websocket_servers::", "http2::", "--skip", "secured::"]);
+}
+
+#[test]
+fn tls_sees_no_difference() {
+    suites_over_tun(&["secured::nginx::", "secured::faults::", "secured::http2::nginx"]);
+}
+
+#[test]
+fn ways_across_networks_see_no_difference() {
+    suites_over_tun(&["silent_way::", "firewall::a_router", "firewall::a_reset"]);
+}
+
+/// A namespace with `throng serve` at loopback in it.
+fn served() -> Option<(Namespace, Serving)> {
+    if !may_make_namespaces() {
+        return None;
+    }
+    let here = Namespace::new();
+    let words = ["serve", "--listen", "127.0.0.1:0", "--until-stdin-ends", "--threads", "1"];
+    let serving = Serving::from(here.enter(&throng(&words)), &[]);
+    Some((here, serving))
+}
+
+fn url(serving: &Serving) -> String {
+    format!("http://{}/", serving.address)
+}
+
+/// `throng run --io tun` in this namespace, to its end.
+fn run(here: &Namespace, target: &str, args: &[&str]) -> (Ended, Summary) {
+    let args = [&["run", target, "--io", "tun", "--json", "-"], args].concat();
+    let ended = Program::from(here.enter(&throng(&args))).end();
+    let json = serde_json::from_str(&ended.stdout);
+    let json = json.unwrap_or_else(|e| panic!("{e}: {ended:?}"));
+    (ended, Summary(json))
+}
+
+/// A run that holds until it gets a signal.
+fn hold(here: &Namespace, serving: &Serving, connections: &str) -> Program {
+    let target = url(serving);
+    let load =
+        ["run", &target, "-c", connections, "-d", "forever", "--think", "1h", "--io", "tun", "--json", "-"];
+    let mut run = Program::from(here.enter(&throng(&load)));
+    run.wait_for(&format!("open {connections} of {connections}"));
+    run
+}
+
+fn devices(here: &Namespace) -> usize {
+    here.run("ip -br link show").lines().filter(|line| line.starts_with("throng")).count()
+}
+
+#[test]
+fn the_kernel_has_the_servers_sockets_only() {
+    let Some((here, serving)) = served() else { return };
+    let run = hold(&here, &serving, "500");
+    let sockets = here.run("ss -Htn state established");
+    let port = format!("127.0.0.1:{}", serving.address.port());
+    let of_server = sockets.lines().filter(|line| line.split_whitespace().nth(2) == Some(&port)).count();
+    assert_eq!((of_server, sockets.lines().count()), (500, 500), "{sockets}");
+    assert!(sockets.lines().all(|line| line.contains(" 198.18.")), "{sockets}");
+    assert!(devices(&here) >= 1);
+    run.signal(Signal::INT);
+    let ended = run.end();
+    let s = Summary(serde_json::from_str(&ended.stdout).unwrap());
+    assert_eq!((ended.status, s.text("io"), s.faults()), (Some(130), "tun", vec![]), "{ended:?}");
+    assert_eq!((s.count("connections.peak"), s.count("requests.answered")), (500, 500), "{ended:?}");
+    assert_eq!(devices(&here), 0, "a device goes with its run");
+    until("the server has no connection left", || here.run("ss -Htn state connected").is_empty());
+}
+
+#[test]
+fn a_device_goes_with_a_killed_process() {
+    let Some((here, serving)) = served() else { return };
+    let run = hold(&here, &serving, "20");
+    assert!(devices(&here) >= 1 && here.run("ip route").contains("198.18."));
+    run.signal(Signal::KILL);
+    run.end();
+    assert_eq!(devices(&here), 0);
+    assert!(!here.run("ip route").contains("198.18."));
+}
+
+#[test]
+fn two_runs_do_not_meet() {
+    let Some((here, serving)) = served() else { return };
+    let runs = [hold(&here, &serving, "300"), hold(&here, &serving, "300")];
+    let sockets = here.run("ss -Htn state established");
+    assert_eq!(sockets.lines().count(), 600, "{sockets}");
+    for run in runs {
+        run.signal(Signal::INT);
+        let ended = run.end();
+        let s = Summary(serde_json::from_str(&ended.stdout).unwrap());
+        assert_eq!((s.count("connections.peak"), s.faults()), (300, vec![]), "{ended:?}");
+    }
+}
+
+#[test]
+fn sources_are_divided_among_shards() {
+    let Some((here, serving)) = served() else { return };
+    let args =
+        ["-c", "100", "-d", "300ms", "--threads", "2", "--sources", "10.200.0.0/24", "--think", "20ms"];
+    let (ended, s) = run(&here, &url(&serving), &args);
+    ended.assert_status(0);
+    assert_eq!((s.faults(), s.count("connections.held")), (vec![], 100), "{ended:?}");
+    // One address is not enough for two shards, and one of this machine is for none.
+    for (sources, why) in [("10.200.0.9", "for 2 shards"), ("127.9.0.0/24", "is of this machine")] {
+        let args = ["run", &url(&serving), "-c", "2", "--threads", "2", "--io", "tun", "--sources", sources];
+        let ended = Program::from(here.enter(&throng(&args))).end();
+        assert_eq!(ended.status, Some(3), "{ended:?}");
+        assert!(ended.stderr.contains(why), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_port_without_a_listener_refuses() {
+    let Some((here, serving)) = served() else { return };
+    let address = serving.address;
+    drop(serving);
+    let (ended, s) = run(&here, &format!("http://{address}/"), &["-c", "20", "-d", "300ms"]);
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert!(s.faults().iter().all(|(fault, _)| fault == "target·dial·refused"), "{:?}", s.faults());
+}
+
+#[test]
+fn across_a_cable() {
+    let Some(pair) = Pair::new() else { return };
+    pair.client.forward();
+    pair.server.route_devices("10.77.0.2", "fd77::2");
+    let serving = pair.serve("[::]");
+    for host in ["10.77.0.1", "[fd77::1]"] {
+        let url = format!("http://{host}:{}/", serving.address.port());
+        let args = ["-c", "50", "-d", "500ms", "--io", "tun"];
+        let (ended, s) = off_loopback::run(&pair, &url, &args);
+        ended.assert_status(0);
+        assert_eq!((s.text("io"), s.count("connections.held"), s.faults()), ("tun", 50, vec![]), "{ended:?}");
+        assert!(s.count("requests.answered") > 100, "{ended:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let Some((here, _)) = served() else { return };
+    let check = |args: &[&str], status: i32, why: &str| {
+        let ended = Program::from(here.enter(&throng(args))).end();
+        assert_eq!(ended.status, Some(status), "{args:?}: {ended:?}");
+        assert!(ended.stderr.contains(why), "{args:?}: {ended:?}");
+    };
+    check(&["serve", "--io", "tun"], 2, "--io: tun is for the dialling end");
+    check(&["run", "http://[::1]:9/", "--io", "tun"], 3, "another address of this machine");
+    // Without the right to make devices.
+    let mut command = here.command("setpriv");
+    command.args(["--bounding-set=-net_admin", "--"]);
+    let run = throng(&["run", "http://127.0.0.1:9/", "--io", "tun"]);
+    command.arg(run.get_program()).args(run.get_args());
+    let ended = Program::from(command).end();
+    assert_eq!(ended.status, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("TUN device: not available"), "{ended:?}");
+}

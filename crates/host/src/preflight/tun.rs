@@ -1,0 +1,112 @@
+//! What a run over a TUN device needs: the device, addresses that are nobody's, and a way for its packets.
+
+use std::{io, path::Path};
+
+use super::{Checked, Need, Skip};
+use crate::{
+    Finding, Root, Severity,
+    addresses::is_local,
+    finding::Fix,
+    repair::{Repair, is_device},
+    rights::has_capability,
+};
+use units::Count;
+
+const DEVICE: &str = "dev/net/tun";
+const CAP_NET_ADMIN: u32 = 12;
+
+/// The file, and the right to make a device.
+pub(super) fn device(root: &Root, need: &Need) -> Checked {
+    if !need.is_tun {
+        return Err(Skip::Irrelevant);
+    }
+    let cure = if !Path::new(&root.path(DEVICE)).exists() {
+        Some(missing())
+    } else if !has_capability(root, CAP_NET_ADMIN) {
+        Some(forbidden())
+    } else {
+        None
+    };
+    let value = if cure.is_some() { "not available" } else { "allowed" };
+    Ok((value.to_owned(), String::new(), cure))
+}
+
+fn missing() -> Fix {
+    Fix::manual(
+        Severity::Refuse,
+        "modprobe tun  # in a container: docker run --device /dev/net/tun --cap-add NET_ADMIN, or --io uring",
+    )
+}
+
+fn forbidden() -> Fix {
+    Fix::manual(
+        Severity::Refuse,
+        "sudo throng  # or setcap cap_net_admin+ep on the binary, in a container --cap-add NET_ADMIN; or --io uring",
+    )
+}
+
+/// The fix if a device was requested and the kernel refuses it.
+pub fn tun_refused(why: &io::Error) -> Finding {
+    let cure = if why.kind() == io::ErrorKind::NotFound { missing() } else { forbidden() };
+    Finding::new("TUN device", format!("not available ({why})"), String::new(), Some(cure))
+}
+
+/// Where connections come from: packets from this machine's own addresses would be martians (RFC 1812, section 5.3.7).
+pub(super) fn sources(root: &Root, need: &Need) -> Checked {
+    let own = need.networks.iter().find(|network| is_local(root, network.nth(0)));
+    let cure = own.map(|_| {
+        let advice = "# leave --sources away, or use a network that is routed to this machine and has none of its addresses";
+        Fix::manual(Severity::Refuse, advice)
+    });
+    let value = match (own, &need.networks[..]) {
+        (Some(network), _) => format!("{network} is of this machine"),
+        (None, []) => "a network of 198.18.0.0/15 or 2001:2::/48 for each shard".to_owned(),
+        (None, networks) => networks.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
+    };
+    let chosen = if cure.is_some() { "" } else { "routed to a device of each shard" };
+    Ok((value, chosen.to_owned(), cure))
+}
+
+/// More shards have more networks.
+pub(super) fn more_tuples(need: &Need) -> Fix {
+    let times = need.connections.div_ceil(need.tuples.max(1));
+    let advice = if need.networks.is_empty() {
+        format!("--threads {}  # each has a network of its own", need.threads.saturating_mul(times))
+    } else {
+        format!(
+            "# --sources with {} times as many addresses, for {} shards",
+            Count(times),
+            Count(need.threads)
+        )
+    };
+    match advice.strip_prefix('#') {
+        Some(_) => Fix::manual(Severity::Refuse, advice),
+        None => Fix::manual(Severity::Refuse, need.run(&format!("-c {} {advice}", need.connections))),
+    }
+}
+
+/// To a target on another machine packets are forwarded, and its replies back.
+pub(super) fn forwarding(root: &Root, need: &Need) -> Checked {
+    if !need.is_tun || need.both_ends_here {
+        return Err(Skip::Irrelevant);
+    }
+    let (family, device) = (if need.is_v4 { "ipv4" } else { "ipv6" }, &need.device);
+    let is_on = root.number::<u8>(format!("proc/sys/net/{family}/conf/{device}/forwarding"));
+    let is_on = is_on.ok_or("the setting of the outgoing device cannot be read")? == 1;
+    let cure = (!is_on).then(|| match is_device(device) && need.is_v4 {
+        true => {
+            Fix::repair(Severity::Warn, Repair::setting(&format!("net.ipv4.conf.{device}.forwarding"), 1))
+        }
+        false if need.is_v4 => {
+            Fix::manual(Severity::Warn, format!("sysctl -w net/ipv4/conf/{device}/forwarding=1"))
+        }
+        // A device that forwards takes no addresses and routes from router advertisements, unless this is 2.
+        false => {
+            let set =
+                format!("sysctl -w net/ipv6/conf/{device}/accept_ra=2 net/ipv6/conf/{device}/forwarding=1");
+            Fix::manual(Severity::Warn, set)
+        }
+    });
+    let value = format!("{} by {device}", if is_on { "on" } else { "off" });
+    Ok((value, "and a route back to the sources in the target's network".to_owned(), cure))
+}
