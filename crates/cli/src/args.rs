@@ -300,7 +300,7 @@ pub(crate) struct ServeArgs {
     /// /ws/push?every=1s&length=N, /stats; gRPC: throng.Echo), or delay (raw TCP: after any bytes, wait, respond once and close)
     #[arg(default_value = "http")]
     pub(crate) what: String,
-    /// Address and port to listen on; port 0 takes a free port; 0.0.0.0 includes all of 127.0.0.0/8
+    /// Address and port to listen on; a port alone is on loopback, 0 takes a free port; 0.0.0.0 includes all of 127.0.0.0/8
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8000")]
     pub(crate) listen: String,
     /// Number of shards; with epoll, the initial number [default: one per core]

@@ -91,7 +91,11 @@ fn read_args(args: &ServeArgs) -> Result<Wanted, Failure> {
         "http" => Service::Http,
         "delay" => Service::Delay(after.unwrap_or(Nanos::from_secs(5))),
         what => {
-            m.add(format!("{what:?} is not a server; use http or delay"));
+            let fix = match what.parse::<u16>() {
+                Ok(port) => format!("--listen {port}"),
+                Err(_) => "http or delay".to_owned(),
+            };
+            m.add(format!("{what:?} is not a server; use {fix}"));
             Service::Http
         }
     };

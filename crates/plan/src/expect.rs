@@ -76,6 +76,11 @@ impl Expectation {
             let twice = match key {
                 "status" => expect.status.replace(status(value, scheme)?).is_some(),
                 "length" => expect.length.replace(length(value, numbers)?).is_some(),
+                "body" | "json" | "header" | "headers" => {
+                    return Err(format!(
+                        "{key} is checked by expect in a scenario file; here use status=200,length=$1: {item:?}"
+                    ));
+                }
                 _ => return Err(unknown()),
             };
             if twice {
@@ -133,7 +138,9 @@ mod tests {
         check("status=600", Err("\"600\" is not a status; use 200 to 599"));
         check("status=200,status=201", Err("status is given twice: \"status=200,status=201\""));
         check("200", Err("unknown check \"200\"; use status=200,length=$1"));
-        check("body=x", Err("unknown check \"body=x\"; use status=200,length=$1"));
+        let in_file =
+            "body is checked by expect in a scenario file; here use status=200,length=$1: \"body=x\"";
+        check("body=x", Err(in_file));
         check("", Err("unknown check \"\"; use status=200,length=$1"));
     }
 

@@ -2,21 +2,24 @@
 
 use strsim::osa_distance;
 
-/// The one of `known` that is nearest to `word`: the first that continues it, or the one at the least distance, of at most a third
-/// of its letters, or of one.
+/// The one of `known` that is nearest to `word`: the first that continues it, the one at the least distance, of at most a third
+/// of its letters, or of one, or the longest that `word` continues (`thinktime`).
 pub fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
     let is_begun = word.len() >= SHORTEST_BEGINNING;
     if let Some(whole) = known.clone().find(|candidate| is_begun && candidate.starts_with(word)) {
         return Some(whole);
     }
     let most = (word.chars().count() / 3).clamp(1, 3);
-    let near = known.map(|candidate| (osa_distance(word, candidate), candidate));
+    let near = known.clone().map(|candidate| (osa_distance(word, candidate), candidate));
     let (far, candidate) = near.min_by_key(|(far, _)| *far)?;
-    (far <= most).then_some(candidate)
+    let begins = |candidate: &&str| candidate.len() >= SHORTEST_BEGUN && word.starts_with(candidate);
+    if far <= most { Some(candidate) } else { known.filter(begins).max_by_key(|candidate| candidate.len()) }
 }
 
 /// Octets of a word that may be the beginning of a longer one.
 const SHORTEST_BEGINNING: usize = 3;
+/// Octets of a name that may be the beginning of a wrong word: shorter ones begin too many.
+const SHORTEST_BEGUN: usize = 5;
 
 /// The one of `known` that is nearest to `word`; where none is near, all of them.
 pub(crate) fn nearest_or_all<'k>(word: &str, known: impl Iterator<Item = &'k str> + Clone) -> String {
@@ -48,6 +51,8 @@ mod tests {
         check("form", Some("for"));
         check("conn", Some("connections"));
         check("tar", Some("target"));
+        check("thinktime", Some("think"));
+        check("format", None);
         check("co", None);
         check("bar", None);
         check("", None);

@@ -117,11 +117,14 @@ impl Scheme {
     pub(crate) fn split(text: &str) -> Result<(Scheme, bool, &str), String> {
         let is_scheme = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
         let Some((name, rest)) = text.split_once("://").filter(|(name, _)| is_scheme(name)) else {
-            return match text.ends_with(".toml") {
-                true => {
+            return match text {
+                _ if text.ends_with(".toml") => {
                     Err(format!("only throng run takes a scenario file; use http://host:port/: {text:?}"))
                 }
-                false => Ok((Scheme::Http, false, text)),
+                _ if is_other_file(text) => Err(format!(
+                    "{text:?} is not a target; use http://host:port/, or a scenario file, whose name ends in .toml"
+                )),
+                _ => Ok((Scheme::Http, false, text)),
             };
         };
         for scheme in Scheme::ALL {
@@ -135,6 +138,15 @@ impl Scheme {
             "{name:?} is not a scheme; use http://, https://, ws://, wss://, tcp://, tls://, grpc:// or grpcs://"
         ))
     }
+}
+
+/// Whether it is a file and no host: a path, or a script of another tool.
+fn is_other_file(text: &str) -> bool {
+    let is_path = ["/", "./", "../"].iter().any(|begin| text.starts_with(begin));
+    is_path
+        || [".js", ".ts", ".lua", ".json", ".yaml", ".yml", ".jmx"]
+            .iter()
+            .any(|end| text.ends_with(end) && !text.contains(':'))
 }
 
 impl fmt::Display for Scheme {
@@ -163,6 +175,11 @@ mod tests {
             assert!(text.to_ascii_lowercase().starts_with(&scheme.to_string()), "{text}");
         }
         assert_eq!(["gopher://h/", "load.toml"].map(Scheme::of_target), [None, None]);
+        for text in ["/tmp/load.py", "./load", "../x", "load.js", "tests/load.yaml"] {
+            let why = Scheme::split(text).unwrap_err();
+            assert!(why.ends_with("or a scenario file, whose name ends in .toml"), "{text}: {why}");
+        }
+        assert_eq!(Scheme::split("h:80/data.json"), Ok((Scheme::Http, false, "h:80/data.json")));
         // As curl and a browser take it.
         assert_eq!(Scheme::split("h:80/?u=ws://g/"), Ok((Scheme::Http, false, "h:80/?u=ws://g/")));
     }

@@ -6,6 +6,7 @@ use crate::Population;
 use units::{Bytes, Count, Nanos, ParseError, Rate, Unit};
 
 mod figures;
+mod meant;
 
 pub use figures::Figure;
 pub(crate) use figures::Names;
@@ -40,6 +41,10 @@ impl Threshold {
         let Some((name, comparison, bound)) = Comparison::split(text) else {
             return Err(ParseError::new(text, "a threshold", "latency.p99 < 200ms"));
         };
+        if has_several(bound) {
+            let fix = "one for each condition: --threshold 'latency.p95 < 200ms' --threshold 'errors < 1%'";
+            return Err(ParseError::new(text, "a threshold", fix));
+        }
         let figure = Figure::named(name, names)?;
         let (bound, is_share) = figure.read(bound)?;
         Ok(Threshold { text: text.to_owned(), figure, is_share, comparison, bound })
@@ -66,6 +71,14 @@ impl Threshold {
             Comparison::Different => value != self.bound,
         }
     }
+}
+
+/// Whether another condition follows the bound.
+fn has_several(bound: &str) -> bool {
+    let mut parts = bound.split([',', ';', '&']).flat_map(|part| part.split(" and "));
+    parts.any(|part| {
+        part.trim_start().starts_with(|c: char| c.is_alphabetic()) && Comparison::split(part).is_some()
+    })
 }
 
 impl fmt::Display for Threshold {

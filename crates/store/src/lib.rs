@@ -15,6 +15,7 @@ use samples::{Calibration, HostFacts, RunRecord, SCHEMA, Sink, Summary, TickReco
 use serde_json::Value;
 use units::Date;
 
+use listing::LATEST;
 pub use listing::{ListedRun, RunFilter, TAG, UNFINISHED, VERDICTS, missing};
 pub use stored::StoredRun;
 pub use trouble::StoreTrouble;
@@ -146,7 +147,7 @@ impl Store {
     /// The file is damaged.
     pub fn run(&self, id: &str) -> StoreResult<Option<StoredRun>> {
         let found = match id {
-            "latest" => self.select("ORDER BY id DESC LIMIT 1", &[]),
+            LATEST => self.select("ORDER BY id DESC LIMIT 1", &[]),
             id => self.select("WHERE id = ?1", &[id]),
         };
         Ok(found?.pop())

@@ -46,6 +46,8 @@ pub const VERDICTS: [&str; 5] = [
     UNFINISHED,
 ];
 
+/// What the last stored run is called.
+pub(crate) const LATEST: &str = "latest";
 /// What a group is called that has all runs of a tag.
 pub const TAG: &str = "tag:";
 
@@ -53,6 +55,7 @@ pub const TAG: &str = "tag:";
 pub fn missing(name: &str) -> String {
     match name.strip_prefix(TAG) {
         Some(tag) => format!("no run has the tag {tag}; list runs with `throng runs`"),
+        None if name == LATEST => "no stored run yet; `throng run` stores each of its runs".to_owned(),
         None => format!("no run {name}; list runs with `throng runs`"),
     }
 }

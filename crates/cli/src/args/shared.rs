@@ -20,12 +20,22 @@ pub(super) fn of_run(help: Help) -> impl Iterator<Item = Arg> {
 
 /// `throng find` refuses some; they are not in its help.
 pub(super) fn of_find(help: Help) -> impl Iterator<Item = Arg> {
-    let shown = move |flag| {
+    let shown = move |flag: &'static Flag| {
         let arg = grouped(flag, help);
+        let own = OF_SEARCH.iter().find(|(name, _)| *name == flag.name);
+        let arg = own.into_iter().fold(arg, |arg, (_, text)| arg.help(*text));
         if refused_by_find(flag, "line").is_some() { arg.hide(true) } else { arg }
     };
     FLAGS.iter().map(move |flag| shown(flag)).chain([own_help()])
 }
+
+/// What a search means by a flag, or takes without it, where that differs from a run.
+const OF_SEARCH: [(&str, &str); 4] = [
+    ("connections", "Of --by rate: N connections [default: 50]"),
+    ("duration", "Time at full load of each step [default: 5s]"),
+    ("think", "Pause after a response [default: 30s..90s]"),
+    ("probe", "An independent user's requests [default: 20/s]"),
+];
 
 /// A flag under its heading.
 fn grouped(flag: &'static Flag, help: Help) -> Arg {
@@ -138,6 +148,22 @@ mod tests {
             let expected = (true, refused_by_find(flag, "line").is_none(), in_replay);
             assert_eq!((is_in(&run), is_in(&find), is_in(&replay)), expected, "{}", flag.name);
         }
+    }
+
+    #[test]
+    fn the_help_of_a_search_has_its_own_defaults() {
+        for help in [Help::Brief, Help::Full] {
+            for (name, text) in OF_SEARCH {
+                let arg = of_find(help).find(|arg| arg.get_id() == name).expect("a search takes it");
+                assert_eq!(arg.get_help().map(ToString::to_string).as_deref(), Some(text), "{name}");
+                assert!(!arg.is_hide_set(), "{name}");
+            }
+        }
+        assert!(of_run(Help::Brief).all(|arg| {
+            OF_SEARCH
+                .iter()
+                .all(|(_, text)| arg.get_help().map(ToString::to_string).as_deref() != Some(*text))
+        }));
     }
 
     #[test]

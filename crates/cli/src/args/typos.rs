@@ -6,7 +6,7 @@ use clap::{
 };
 
 /// Flags of curl, wrk, oha, hey, ab and k6, and what they are here.
-const SYNONYMS: [(&str, &str); 29] = [
+const SYNONYMS: [(&str, &str); 30] = [
     ("--clients", "--connections"),
     ("--concurrency", "--connections"),
     ("--users", "--connections"),
@@ -31,12 +31,43 @@ const SYNONYMS: [(&str, &str); 29] = [
     ("--rps", "--rate"),
     ("--time", "--duration"),
     ("--output", "--out"),
+    ("--port", "--listen"),
     ("--no-tui", "--live"),
     ("-t", "--threads"),
     ("-q", "--rate"),
     ("-z", "--duration"),
     ("-m", "--method"),
 ];
+
+/// Flags of these tools that need none here, or have no counterpart that is a flag.
+const INSTEAD: [(&str, &str); 24] = [
+    ("--latency", "percentiles are always printed"),
+    ("--url", "the target needs no flag: throng run URL"),
+    ("-u", "the user is in the URL: http://USER:PASSWORD@HOST/"),
+    ("--user", "the user is in the URL: http://USER:PASSWORD@HOST/"),
+    ("-a", "the user is in the URL: http://USER:PASSWORD@HOST/"),
+    ("-A", "the user agent is a header: -H 'User-Agent: NAME'"),
+    ("-b", "cookies are a header: -H 'Cookie: NAME=VALUE'"),
+    ("-o", "--json FILE, --csv FILE, --report FILE.html, or --out DIR for all of them"),
+    ("-L", REDIRECTS),
+    ("--location", REDIRECTS),
+    ("--follow", REDIRECTS),
+    ("--redirect", REDIRECTS),
+    ("-s", SCRIPT),
+    ("--script", SCRIPT),
+    ("--stage", SCRIPT),
+    ("--stages", SCRIPT),
+    ("-v", "what throng knows is in the summary; --json - prints all of it"),
+    ("--verbose", "what throng knows is in the summary; --json - prints all of it"),
+    ("--http3", "throng speaks HTTP/1.1 and, with --http2, HTTP/2"),
+    ("--disable-keepalive", "--arrive RATE opens a connection for each request"),
+    ("-x", "throng does not use proxies; --connect-to HOST:PORT dials another host"),
+    ("--proxy", "throng does not use proxies; --connect-to HOST:PORT dials another host"),
+    ("--quiet", "--live off shows no progress"),
+    ("-p", "the port is in the target, http://HOST:PORT/; of `throng serve` it is --listen PORT"),
+];
+const REDIRECTS: &str = "redirects are followed by a scenario file's key: redirects = 5";
+const SCRIPT: &str = "steps and stages are in a scenario file: throng run FILE.toml";
 
 /// The error with a suggestion that fits, where there is one.
 pub(super) fn explained(error: Error, command: &Command) -> Error {
@@ -52,7 +83,16 @@ fn explained_for(mut error: Error, command: &Command, args: &[String]) -> Error 
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let Some(arg) = wrong(ContextKind::InvalidArg) else { return error };
-            suggest(&mut error, ContextKind::SuggestedArg, flag(&arg, of(command, args)));
+            let verb = of(command, args);
+            let name = arg.split('=').next().unwrap_or_default();
+            // clap's own is that `-- --flag` is a value, which no argument of throng has.
+            error.remove(ContextKind::Suggested);
+            error.remove(ContextKind::SuggestedArg);
+            if let Some((_, instead)) = INSTEAD.iter().find(|(other, _)| *other == name && is_of_load(verb)) {
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*instead).into()]));
+            } else {
+                suggest(&mut error, ContextKind::SuggestedArg, flag(&arg, verb));
+            }
         }
         ErrorKind::InvalidSubcommand => {
             let Some(word) = wrong(ContextKind::InvalidSubcommand) else { return error };
@@ -73,6 +113,11 @@ fn explained_for(mut error: Error, command: &Command, args: &[String]) -> Error 
         _ => {}
     }
     error
+}
+
+/// Whether a verb takes what the tools do that are known here.
+fn is_of_load(verb: &Command) -> bool {
+    ["run", "find"].contains(&verb.get_name())
 }
 
 /// Replaces clap's suggestion, which is the first that begins alike.
@@ -128,7 +173,7 @@ mod tests {
         let tips: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_prefix("tip: ")).collect();
         match expected {
             Some(expected) => assert!(matches!(tips[..], [tip] if tip.contains(expected)), "{line}: {text}"),
-            None => assert!(!text.contains("similar"), "{line}: {text}"),
+            None => assert!(tips.is_empty(), "{line}: {text}"),
         }
     }
 
@@ -142,6 +187,7 @@ mod tests {
         check("throng run h --body_file x", Some("'--body-file'"));
         check("throng run h --conn 5", Some("'--connections'"));
         check("throng run h --colour x", None);
+        check("throng serve --port 5", Some("'--listen'"));
         check("throng serve --lisen x", Some("'--listen'"));
         check("throng serve --conections 5", None);
     }
@@ -153,9 +199,17 @@ mod tests {
         check("throng run h --request PUT", Some("'--method'"));
         check("throng run h -z 5s", Some("'--duration'"));
         check("throng serve --data x", None);
-        for (_, ours) in SYNONYMS {
+        check("throng run h -L", Some("redirects = 5"));
+        check("throng find h --latency", Some("always printed"));
+        check("throng run -u a:b h", Some("http://USER:PASSWORD@HOST/"));
+        check("throng serve -v", None);
+        for (_, ours) in SYNONYMS.iter().filter(|(_, ours)| *ours != "--listen") {
             let name = ours.trim_start_matches("--");
             assert!(plan::flag::FLAGS.iter().any(|flag| flag.name == name), "{ours}");
+        }
+        for (other, _) in INSTEAD {
+            let is_ours = plan::flag::Flag::named(other).is_some();
+            assert!(!is_ours && SYNONYMS.iter().all(|(known, _)| *known != other), "{other}");
         }
     }
 

@@ -52,7 +52,7 @@ fn an_impossible_replay_is_reported() {
         assert_eq!(ended.status, Some(status), "{ended:?}");
         assert!(expected.iter().all(|expected| ended.stderr.contains(expected)), "{ended:?}");
     };
-    check(&["latest"], 2, &["no run latest; list runs with `throng runs`"]);
+    check(&["latest"], 2, &["no stored run yet; `throng run` stores each of its runs"]);
     let wrong = ["latest", "--live", "tui", "--influx", "http://127.0.0.1:9/"];
     check(
         &wrong,

@@ -2,6 +2,7 @@
 
 use units::{ParseError, Status, Unit};
 
+use super::meant::meant;
 use crate::Population;
 use crate::nearest::nearest;
 
@@ -21,7 +22,7 @@ pub struct Figure {
 }
 
 /// Distributions: path, short name, and whether the target's time is in it.
-const DISTRIBUTIONS: &[(&str, &str, bool)] = &[
+pub(super) const DISTRIBUTIONS: &[(&str, &str, bool)] = &[
     ("latency_us", "latency", true),
     ("ramp_latency_us", "ramp_latency", true),
     ("connect_us", "connect", true),
@@ -41,7 +42,7 @@ const DISTRIBUTIONS: &[(&str, &str, bool)] = &[
 ];
 
 /// What each of them has; all but `count` are times.
-const QUANTILES: [&str; 12] =
+pub(super) const QUANTILES: [&str; 12] =
     ["count", "mean", "stdev", "min", "p50", "p75", "p90", "p95", "p99", "p999", "p9999", "max"];
 
 const WANTED: Option<&str> = Some("connections.wanted");
@@ -126,7 +127,8 @@ impl Figure {
     pub(crate) fn named(name: &str, names: &Names) -> Result<Figure, ParseError> {
         of_all(name).or_else(|| names.find(name)).ok_or_else(|| {
             let (all, listed) = (self::names(), listed());
-            let fix = match nearest(name, all.iter().map(String::as_str)) {
+            let near = || nearest(name, all.iter().map(String::as_str)).map(str::to_owned);
+            let fix = match meant(name).or_else(near) {
                 Some(near) => format!("{near}; all figures: {listed}"),
                 None => format!("one of: {listed}"),
             };
@@ -260,10 +262,10 @@ fn listed() -> String {
         DISTRIBUTIONS.iter().map(|(path, short, _)| shortest((path, short))).collect();
     let plain: Vec<&str> = PLAIN.iter().map(|(path, short, ..)| shortest((path, short))).collect();
     format!(
-        "{}, status.CODE; {} of {}; paths of the summary's JSON; POPULATION.FIGURE",
-        plain.join(", "),
+        "{} of {}; {}, status.CODE; paths of the summary's JSON; POPULATION.FIGURE",
         QUANTILES.map(|quantile| format!(".{quantile}")).join(" "),
         distributions.join(", "),
+        plain.join(", "),
     )
 }
 

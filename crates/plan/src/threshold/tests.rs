@@ -65,7 +65,12 @@ fn a_mistake_has_its_fix() {
     check("faults ==", Err("\"faults ==\" is not a threshold; use latency.p99 < 200ms"));
     check("", Err("\"\" is not a threshold; use latency.p99 < 200ms"));
     check("latncy.p99 < 1s", Err("\"latncy.p99\" is not a figure of the summary; use latency.p99"));
-    check("latency.p98 < 1s", Err("\"latency.p98\" is not a figure of the summary; use latency.p90"));
+    check("latency.p98 < 1s", Err("\"latency.p98\" is not a figure of the summary; use latency.p95"));
+    check("p99 < 1s", Err("\"p99\" is not a figure of the summary; use latency.p99"));
+    let each = "is not a threshold; use one for each condition: --threshold 'latency.p95 < 200ms' --threshold 'errors < 1%'";
+    for text in ["latency.p95<200ms, errors<1%", "errors < 1% and held >= 5", "errors < 1% && held >= 5"] {
+        check(text, Err(&format!("{text:?} {each}")));
+    }
     check("helds > 1", Err("\"helds\" is not a figure of the summary; use held"));
     check("quite something > 1", Err("\"quite something\" is not a figure of the summary; use"));
     check("others.latency.p99 < 1s", Err("\"others.latency.p99\" is not a figure of the summary; use"));
