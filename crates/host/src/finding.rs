@@ -84,7 +84,8 @@ impl fmt::Display for Finding {
             write!(f, ", {}", self.needed)?;
         }
         if !self.cure.is_empty() {
-            write!(f, ": {}", self.cure)?;
+            // Where no command can do it, it is a comment of a shell.
+            write!(f, ": {}", self.cure.strip_prefix("# ").unwrap_or(&self.cure))?;
         }
         Ok(())
     }
@@ -102,6 +103,8 @@ mod tests {
         assert_eq!(finding.to_string(), "open files: 65,536 allowed, 1,000,032 needed: ulimit -n 1048576");
         finding.needed.clear();
         assert_eq!(finding.to_string(), "open files: 65,536 allowed: ulimit -n 1048576");
+        finding.cure = "# give it more".to_owned();
+        assert_eq!(finding.to_string(), "open files: 65,536 allowed: give it more");
         finding.cure.clear();
         assert_eq!(finding.to_string(), "open files: 65,536 allowed");
         assert!(Severity::Refuse < Severity::Warn && Severity::Warn < Severity::Fine);

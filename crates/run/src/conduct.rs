@@ -14,7 +14,7 @@ use units::{Count, Nanos};
 
 use crate::{
     Interrupt,
-    both_sides::Sources,
+    both_sides::{OtherEnds, Sources},
     conductor::{Conductor, Step},
     losses::Losses,
     moments::Moments,
@@ -74,8 +74,7 @@ struct Environment<'a, 's> {
     sources: Option<Arc<Sources>>,
     rejections: Rejections,
     moments: Moments,
-    /// The target's ends of our connections were seen on this host, or cannot be.
-    ends_seen: bool,
+    ends: OtherEnds,
     /// The user knows what is waited for at the end.
     is_told: bool,
 }
@@ -96,7 +95,7 @@ impl<'a, 's> Environment<'a, 's> {
             sources: ground.sources.clone(),
             rejections: Rejections::default(),
             moments: Moments::default(),
-            ends_seen: false,
+            ends: OtherEnds::default(),
             is_told: false,
         }
     }
@@ -205,7 +204,7 @@ impl<'a, 's> Environment<'a, 's> {
         conductor.give_orders(workers);
         if phase == Phase::Hold {
             self.observer.begin_hold(now);
-            self.look_for_the_other_ends(conductor);
+            self.look_for_the_other_ends(conductor, now, false);
         }
         if has_ended {
             self.sample_at_the_end(conductor, now);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plan::{Plan, Population, Threshold};
 use samples::{
-    Connections, Counts, Errors, Figures, Generator, Latency, Observation, PopulationSummary, PushFigures,
-    Requests, StepSummary, Summary, ThresholdResult, Tick, Verdict,
+    Connections, Counts, ErrorSamples, Errors, Figures, Generator, Kind, Latency, Observation,
+    PopulationSummary, PushFigures, Requests, StepSummary, Summary, ThresholdResult, Tick, Verdict,
 };
 use units::{Count, Nanos};
 
@@ -266,6 +266,20 @@ fn gave_up(forced: u64) -> Option<String> {
     })
 }
 
+/// The first line of what came instead of a response, cut where it is long.
+fn not_allowed(samples: &ErrorSamples) -> Option<String> {
+    let sample = samples.iter().find(|sample| sample.fault().kind == Kind::BadAnswer)?;
+    let line = sample.bytes().split(|byte| b"\r\n".contains(byte)).next().filter(|line| !line.is_empty())?;
+    let (shown, more) = match line.len() {
+        0..=MOST_SHOWN => (line, ""),
+        _ => (&line[..MOST_SHOWN], "…"),
+    };
+    Some(format!("\"{}{more}\"", shown.escape_ascii()))
+}
+
+/// Bytes of it.
+const MOST_SHOWN: usize = 40;
+
 /// What the hosts showed, when, and what the losses have in common.
 fn evidence(plan: &Plan, r: &Record) -> Evidence {
     let seen = Evidence::seen(&r.observed, r.threads);
@@ -274,6 +288,7 @@ fn evidence(plan: &Plan, r: &Record) -> Evidence {
         both_sides: r.both_sides,
         losses: Pattern::of(r),
         is_mute: r.is_mute(),
+        not_allowed: not_allowed(&r.totals.error_samples),
         speaks_tls: r.speaks_tls,
         ..seen
     };

@@ -56,6 +56,8 @@ words! {
         Tls = "tls",
         /// It expects TLS.
         TlsExpected = "tls-expected",
+        /// Connections that wait for a response when the next request is due.
+        TooFewConnections = "too-few-connections",
         /// What was sent is not acknowledged.
         Unacknowledged = "unacknowledged",
         /// Not known.

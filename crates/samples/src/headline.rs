@@ -23,7 +23,10 @@ impl Summary {
         match (limit.filter(|limit| lost.is_none() || limit.cause != Cause::Unknown), self.verdict) {
             (Some(limit), _) => {
                 let judged = if judged.is_empty() { judged } else { judged + "; " };
-                format!("{verdict}: {judged}{}", limit.told())
+                match self.why_invalid().filter(|why| !limit.sentence.contains(*why)) {
+                    Some(why) => format!("{verdict}: {why}; besides, {judged}{}", limit.told()),
+                    None => format!("{verdict}: {judged}{}", limit.told()),
+                }
             }
             (None, _) if let Some(lost) = lost => {
                 let judged = if judged.is_empty() { judged } else { judged + "; " };
@@ -50,6 +53,11 @@ impl Summary {
             }
             (None, _) => verdict.to_owned(),
         }
+    }
+
+    /// Why the figures do not describe the target: the first reason of a run that is invalid.
+    fn why_invalid(&self) -> Option<&str> {
+        self.reasons.first().filter(|_| self.verdict == Verdict::Invalid).map(String::as_str)
     }
 
     /// How the thresholds went: those that failed by their value.
@@ -133,10 +141,16 @@ impl Limit {
         let surely = match (self.certainty, self.cause) {
             // Of what is not known nothing is supposed.
             (Certainty::Seen, _) | (_, Cause::Unknown) => "",
+            // That they timed out is seen; why is not.
+            (Certainty::Guess, Cause::Timeout) => "",
             (Certainty::Inferred, _) => "probably ",
             (Certainty::Guess, _) => "perhaps ",
         };
-        let how = if self.certainty == Certainty::Guess { "to find out: " } else { "" };
+        let how = match (self.certainty, self.cause) {
+            (Certainty::Guess, Cause::Timeout) => "to find out why: ",
+            (Certainty::Guess, _) => "to find out: ",
+            _ => "",
+        };
         // Earlier versions stored no sentence.
         let what = if self.sentence.is_empty() { &self.detail } else { &self.sentence };
         format!("{surely}{what}; {how}{}", self.cure)
@@ -200,6 +214,31 @@ mod tests {
             &format!("fail: perhaps {files}; to find out: raise LimitNOFILE"),
         );
         check(Certainty::Guess, Cause::Unknown, &format!("fail: {files}; to find out: raise LimitNOFILE"));
+        // What happened is certain, why is not.
+        check(
+            Certainty::Guess,
+            Cause::Timeout,
+            &format!("fail: {files}; to find out why: raise LimitNOFILE"),
+        );
+    }
+
+    #[test]
+    fn an_invalid_run_says_first_why_it_is() {
+        let late = "throng was late: lag p99 14.0 ms > 10.0 ms (--max-lag)";
+        let check = |sentence: &str, expected: &str| {
+            let limit = Limit {
+                cause: Cause::Stall,
+                certainty: Certainty::Seen,
+                sentence: sentence.to_owned(),
+                cure: "fix it".to_owned(),
+                ..Limit::default()
+            };
+            let reasons = vec![late.to_owned(), "9 of 10 connections held".to_owned()];
+            let s = Summary { verdict: Verdict::Invalid, reasons, limit: Some(limit), ..Summary::default() };
+            assert_eq!(s.sentence(), expected);
+        };
+        check("the target stalled", &format!("invalid: {late}; besides, the target stalled; fix it"));
+        check(late, &format!("invalid: {late}; fix it"));
     }
 
     #[test]

@@ -177,7 +177,7 @@ fn connections_that_are_closed_without_a_byte() {
 #[test]
 fn a_refused_upgrade_has_its_status_and_reason() {
     for (status, reason) in [
-        ("401 Unauthorized", "it requires credentials"),
+        ("401 Unauthorized", "it requires credentials; send them with the upgrade: -H 'Authorization: …'"),
         ("403 Forbidden", "probably it requires an Origin"),
         ("404 Not Found", "there is no WebSocket at this path"),
         ("426 Upgrade Required", "it requires another version or sub-protocol"),
@@ -209,6 +209,55 @@ fn the_command_of_a_refused_upgrade_reproduces_it() {
     let response = String::from_utf8_lossy(&output.stdout);
     let status = s.at("requests.status").as_object().unwrap().keys().next().expect("there is one").clone();
     assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{command}: {response}");
+}
+
+/// The rate needs more connections: the sentence has how many, and does not send anyone to strace.
+#[test]
+fn too_few_connections_for_the_rate() {
+    let server = Serving::start(&["--threads", "1"]);
+    let args = ["-c", "2", "--rate", "100/s", "-d", "1s", "--max-lag", "1m"];
+    let (ended, s) = run(&server.url("/delay?for=200ms"), &args);
+    ended.assert_status(1);
+    let (sent, missed) = (s.count("requests.sent"), s.count("requests.missed"));
+    assert!(missed > sent, "{:#}", s.at("requests"));
+    assert_eq!(
+        (s.text("limit.cause"), s.text("limit.side")),
+        ("too-few-connections", "host"),
+        "{:#}",
+        s.at("limit")
+    );
+    let per_s = |n: u64| (n as f64 / s.number("duration_s")).round();
+    let sentence = format!(
+        "fail: probably too few connections: 2 carried {} of the {} requests that were due each second; use -c {} or more",
+        per_s(sent),
+        per_s(sent + missed),
+        (2 * (sent + missed)).div_ceil(sent)
+    );
+    check_last(&ended, &s, &sentence);
+}
+
+/// Not curl, which would show an upgrade that works.
+#[test]
+fn a_server_that_does_not_echo() {
+    let server = Scripted::start(|peer: &mut Peer| while peer.line("ping") && peer.send("pong") {});
+    let target = format!("tcp://{}", server.address);
+    let (ended, s) = run(&target, &["-c", "2", "-d", "300ms", "--message", "ping", "--ping", "50ms"]);
+    assert_eq!(s.text("limit.cause"), "wrong-answer", "{:#}", s.at("limit"));
+    let last = ended.stderr.trim_end().lines().last().unwrap_or_default();
+    assert!(
+        last.contains("if the target is no echo server, use --message ''") && !last.contains("curl"),
+        "{last}"
+    );
+}
+
+/// What came instead says what the port is for.
+#[test]
+fn a_port_of_another_protocol() {
+    let banner = format!("SSH-2.0-OpenSSH_9.2\r\n{}", "x".repeat(60));
+    let server = Scripted::responding(banner);
+    let (ended, s) = run(&server.url("/"), &["-c", "2", "-d", "300ms"]);
+    let sentence = "fail: response that the protocol does not allow × 2; it begins with \"SSH-2.0-OpenSSH_9.2\": check that the port is";
+    check_last(&ended, &s, sentence);
 }
 
 #[test]

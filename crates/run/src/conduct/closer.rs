@@ -65,7 +65,7 @@ impl Environment<'_, '_> {
 
     /// What is to be seen while all connections that are held are still there.
     pub(super) fn sample_at_the_end(&mut self, conductor: &mut Conductor, now: Nanos) {
-        self.look_for_the_other_ends(conductor);
+        self.look_for_the_other_ends(conductor, now, true);
         conductor.record.both_sides = self.both_sides(conductor);
         self.leave_out_unaccepted(conductor);
         conductor.record.quiet = self.quiet(conductor, now);
@@ -111,8 +111,12 @@ impl Environment<'_, '_> {
     /// Whether the target is on this host is seen by its ends of the connections: at an address of this host that is
     /// translated, as a published container port is, they are in another network namespace. What listens here at that
     /// address is not the target then.
-    pub(super) fn look_for_the_other_ends(&mut self, conductor: &mut Conductor) {
-        if self.ends_seen || !self.observer.has_both_ends() || conductor.open() == 0 {
+    pub(super) fn look_for_the_other_ends(&mut self, conductor: &mut Conductor, now: Nanos, is_end: bool) {
+        if self.ends.are_known || !self.observer.has_both_ends() {
+            return;
+        }
+        if conductor.open() == 0 {
+            self.ends.none_open();
             return;
         }
         // Those that come and go may all just have gone.
@@ -120,11 +124,9 @@ impl Environment<'_, '_> {
             return;
         }
         let Some(sources) = &self.sources else { return };
-        let seen = sources.ends_there(1, self.observer.destinations());
-        // If the kernel does not report it now, it will not later.
-        self.ends_seen = seen != Some(0);
+        let listed = sources.ends_there(1, self.observer.destinations());
         // With a target that has ended its ends are gone too: that is no reason to forget it.
-        if seen == Some(0) && !self.observer.has_target_ended() {
+        if self.ends.are_elsewhere(listed, now, is_end) && !self.observer.has_target_ended() {
             conductor.record.is_translated = true;
             self.observer.lose_target();
         }

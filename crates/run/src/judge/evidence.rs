@@ -56,6 +56,8 @@ pub(crate) struct Evidence {
     pub(crate) segments: net::Segments,
     /// Not one byte ever came, and connections were closed in reply to what was sent on them.
     pub(crate) is_mute: bool,
+    /// How a response begins that the protocol does not allow: its first line, escaped, secrets masked.
+    pub(crate) not_allowed: Option<String>,
     /// Whether the target accepts TLS, if that was tested.
     pub(crate) speaks_tls: Option<bool>,
     /// The ICMP message that rejects dials, and its sender.

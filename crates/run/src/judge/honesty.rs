@@ -146,6 +146,10 @@ pub(super) fn littles_law(s: &Summary, under_way: f64) -> Option<String> {
     if s.duration_s <= 0.0 || s.latency_us.count == 0 || under_way <= 0.0 {
         return None;
     }
+    // While a connection is dialled again its next request is due, and not yet under way.
+    if s.connections.redialled as f64 > LITTLE * s.requests.answered as f64 {
+        return None;
+    }
     // What had no response was under way as long as it was waited for, and has no latency.
     if s.latency_us.censored.is_some() {
         return None;
@@ -268,5 +272,13 @@ mod tests {
         // Requests as long as the measurement: no statement is possible.
         check(50.0, 5.0, 4_000.0, 5_000.0, false);
         check(0.0, 0.0, 0.0, 0.0, false);
+        // A server that closes each connection after its response.
+        let mut s = Summary::default();
+        (s.duration_s, s.requests.per_s, s.requests.answered) = (10.0, 1_000.0, 10_000);
+        (s.latency_us.count, s.latency_us.mean, s.latency_us.max) = (10_000, 50e3, 60e3);
+        for (redialled, expected) in [(0, true), (400, true), (9_995, false)] {
+            s.connections.redialled = redialled;
+            assert_eq!(littles_law(&s, 40.0).is_some(), expected, "{redialled}");
+        }
     }
 }

@@ -26,6 +26,7 @@
 //! | cpu | throng itself was too slow: a silence may be its own; both ends share their processors |
 //! | cpu | the target had none left when responses failed or were slow |
 //! | slow-accept | a steady rate of accepts while others waited |
+//! | too-few-connections | requests were due while all connections waited for a response |
 //! | wrong-answer, timeout, closed, unreachable, denied | the most frequent kind of fault, with a hint at a well-known number |
 //! | unknown | nothing of this |
 //!
@@ -46,6 +47,7 @@ mod closes;
 mod faults;
 mod first;
 mod known_limit;
+mod load;
 pub(crate) mod ours;
 mod path;
 mod process;
@@ -120,6 +122,7 @@ const ROWS: &[Row] = &[
     (ours::generator, When::Unknown),
     (target::cpu, When::Unknown),
     (accept_queue::slow_accept, When::Unknown),
+    (load::too_few_connections, When::Unknown),
     (path::path, When::Unknown),
     (secured::closed, When::Failing),
     (faults::fault, When::Failing),

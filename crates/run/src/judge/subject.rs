@@ -10,6 +10,8 @@ pub(crate) struct Subject {
     pub(crate) address: String,
     /// What sends the request that the plan sends, or its upgrade, where it sends only one.
     pub(crate) curl: Option<String>,
+    /// Whether messages are sent, and replies expected.
+    pub(crate) has_messages: bool,
     /// The statuses that requests expect, each once; `None` is any of 200 to 299, and OK of gRPC.
     statuses: Vec<Option<u16>>,
 }
@@ -28,7 +30,8 @@ impl Subject {
             plan.populations.iter().flat_map(requests).map(|request| request.expect.status).collect();
         statuses.sort_unstable();
         statuses.dedup();
-        Subject { address, curl, statuses }
+        let has_messages = plan.populations.iter().any(|own| !own.target.scheme.has_requests());
+        Subject { address, curl, has_messages, statuses }
     }
 
     /// Whether no request of the plan expects it.

@@ -258,7 +258,7 @@ fn a_control_group_is_the_limit_where_it_is_the_smaller() {
         let cure = "throng run http://192.0.2.9/ -c 10000  # or raise the group's memory limit";
         assert!(line_of(&machine, &need(10_001), "memory").ends_with(cure));
         machine.write(usage, "45280000\n");
-        let none = ": # raise the group's memory limit: there is not enough for one connection";
+        let none = ": raise the group's memory limit: there is not enough for one connection";
         assert!(line_of(&machine, &need(1), "memory").ends_with(none));
     };
     of("0::/a\n", "sys/fs/cgroup/a/memory.max", "sys/fs/cgroup/a/memory.current");
@@ -356,7 +356,7 @@ fn the_targets_backlog_is_seen() {
         1_000_000,
         "ok target's backlog: at most 1,024 waiting, 1,024 simultaneous dials",
     );
-    let own = "# give the target a longer backlog, as `listen 80 backlog=4096` in nginx";
+    let own = "give the target a longer backlog, as `listen 80 backlog=4096` in nginx";
     check(
         &[128],
         "4096\n",

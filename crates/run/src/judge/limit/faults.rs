@@ -3,11 +3,11 @@
 use samples::{
     Cause, Certainty,
     Certainty::{Guess, Inferred, Seen},
-    Kind, Limit, Side, Stage,
+    FaultCount, Kind, Limit, Side, Stage,
 };
 use units::{Count, Status};
 
-use super::{Case, Sentence, Trouble, known_limit, path::since};
+use super::{Case, Sentence, Trouble, known_limit, path::since, trouble_of};
 
 /// Nothing but the kind of fault is known, and perhaps a number at which things are known to stop.
 pub(super) fn fault(case: &Case) -> Option<Limit> {
@@ -63,7 +63,12 @@ fn waiting(case: &Case) -> Option<Finding> {
 /// Responses that are not as expected, and refused upgrades.
 fn wrong(case: &Case) -> Option<Finding> {
     let (kind, count, subject) = (case.kind?, case.count, &case.evidence.subject);
-    let detail = format!("{} responses were wrong{}: {}", case.faults(), of_them(case, kind), kind.name());
+    // A connection that ends because of a response is counted with that response.
+    let is_response = |f: &&FaultCount| f.stage != Stage::Hold && trouble_of(f) == Trouble::WrongAnswer;
+    let responses: u64 = case.summary.faults.iter().filter(is_response).map(|f| f.count).sum();
+    let responses = Count(if responses > 0 { responses } else { case.count });
+    let detail =
+        format!("{responses} responses were wrong{}: {}", of_them(case, kind, responses), kind.name());
     let statuses = statuses(case);
     let by_hand = match &subject.curl {
         Some(command) => format!("reproduce it with: {command}"),
@@ -81,6 +86,21 @@ fn wrong(case: &Case) -> Option<Finding> {
             let fix = unexpected_status(*status);
             (Sentence::UnexpectedStatus { statuses }, format!("{fix}; {by_hand}"))
         }
+        (Kind::BadAnswer, ..) if let Some(begins) = &case.evidence.not_allowed => (
+            Sentence::UnexpectedResponse { what: unexpected(kind), count },
+            format!("it begins with {begins}: check that the port is that of this protocol; {by_hand}"),
+        ),
+        (Kind::WrongEcho, ..) => (
+            Sentence::UnexpectedResponse { what: unexpected(kind), count },
+            "if the target is no echo server, use --message '' (control pings, only ws://), or a scenario file whose steps say what \
+            it replies"
+                .to_owned(),
+        ),
+        (Kind::WrongBody, ..) if subject.has_messages => (
+            Sentence::UnexpectedResponse { what: unexpected(kind), count },
+            "if the target also sends messages by itself, add skip = true to the step's expect: it waits for the right one"
+                .to_owned(),
+        ),
         _ => (Sentence::UnexpectedResponse { what: unexpected(kind), count }, by_hand),
     };
     Some((Seen, Cause::WrongAnswer, says, detail, cure))
@@ -118,11 +138,15 @@ fn unexpected_status(status: u16) -> &'static str {
     match status {
         // Of gRPC (grpc/doc/statuscodes.md).
         4 | 8 | 14 => "the target is overloaded, or cannot reach what it needs: check its log",
-        7 | 16 => "send credentials with each call (headers in a scenario file)",
+        7 | 16 => "send credentials with each call: -H 'Authorization: …'",
         12 => "check the names of service and method",
         0..=16 => "check the message, and the target's log",
-        300..=399 => "use the address that it redirects to (Location); redirects are not followed",
-        401 | 407 => "send credentials with each request (headers in a scenario file)",
+        300..=399 => {
+            "use the address that it redirects to (Location), or redirects = 5 in a step of a scenario file"
+        }
+        401 | 407 => {
+            "send credentials with each request: -H 'Authorization: …' or http://USER:PASSWORD@HOST/, or log in with a scenario file"
+        }
         403 => "check what the target allows this path, this address and this client",
         404 | 410 => "check the path of the target",
         405 => "check the method",
@@ -142,21 +166,21 @@ fn refused_upgrade(status: u16) -> (&'static str, &'static str) {
         300..=399 => ("the target redirects", "use the address that it redirects to (Location)"),
         400 => (
             "probably it expects another Host, an Origin or a Sec-WebSocket-Protocol",
-            "check the target's log, and which headers its own clients send",
+            "check the target's log, and send with -H which headers its own clients send",
         ),
         401 | 407 => (
-            "it requires credentials, and throng sends none with an upgrade",
-            "exempt the path under test, or check with the header Authorization or a cookie",
+            "it requires credentials",
+            "send them with the upgrade: -H 'Authorization: …' or -H 'Cookie: …', or log in with a scenario file",
         ),
         403 => (
-            "probably it requires an Origin that it knows, or credentials; throng sends neither",
-            "allow clients without Origin (ALLOWED_HOSTS, check_origin, allowed origins), or check with one",
+            "probably it requires an Origin that it knows, or credentials",
+            "send what its own clients send: -H 'Origin: https://…', -H 'Authorization: …' or -H 'Cookie: …'",
         ),
         404 | 410 => ("there is no WebSocket at this path", "check the path of the target"),
         405 | 501 => ("this path does not take upgrades", "check the path of the target"),
         426 => (
-            "it requires another version or sub-protocol; throng offers WebSocket 13 without one",
-            "check which Sec-WebSocket-Version and Sec-WebSocket-Protocol it names in its response",
+            "it requires another version or sub-protocol; throng offers WebSocket 13",
+            "check which it names in its response, and offer it: -H 'Sec-WebSocket-Protocol: …'",
         ),
         429 | 503 => ("the target or a proxy limits connections", "check its limits and its log"),
         502 | 504 => {
@@ -173,7 +197,7 @@ fn lost(case: &Case) -> Option<Finding> {
     let detail = format!(
         "{} connections were lost{}: {} by the peer",
         case.faults(),
-        of_them(case, kind),
+        of_them(case, kind, case.faults()),
         kind.name()
     );
     let asked = matches!(case.stage?, Stage::Exchange | Stage::Handshake);
@@ -187,9 +211,9 @@ fn lost(case: &Case) -> Option<Finding> {
 }
 
 /// How many of all that went wrong are of the kind that most are; nothing where all are.
-fn of_them(case: &Case, kind: Kind) -> String {
+fn of_them(case: &Case, kind: Kind, all: Count) -> String {
     let same: u64 = case.summary.faults.iter().filter(|f| f.kind == kind).map(|f| f.count).sum();
-    if same < case.count { format!(", {} of them", Count(same)) } else { String::new() }
+    if same < all.0 { format!(", {} of them", Count(same)) } else { String::new() }
 }
 
 /// Whether TCP got through to the target's host, and its process is silent.

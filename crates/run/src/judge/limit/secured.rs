@@ -61,8 +61,8 @@ fn wrong(kind: Kind) -> Option<(&'static str, &'static str)> {
         ),
         Kind::Closed | Kind::Reset => (
             "the target closed the connection",
-            "check the target's log, whether it expects --sni NAME, and its TLS versions and ciphers \
-            (openssl s_client -connect HOST:PORT)",
+            "check that it speaks TLS at this port (openssl s_client -connect HOST:PORT; if not, use http://, ws:// or tcp://), its \
+            log, whether it expects --sni NAME, and its versions and ciphers",
         ),
         Kind::BadAnswer => (
             "the target sent what the protocol does not allow",
@@ -89,6 +89,7 @@ mod tests {
             (Kind::TlsAlert, "alert", "log"),
             (Kind::NotTls, "does not speak TLS", "http://"),
             (Kind::Closed, "closed", "--sni"),
+            (Kind::Closed, "closed", "if not, use http://"),
             (Kind::BadAnswer, "not allow", "s_client"),
         ] {
             let (said, told) = wrong(kind).expect("it has one");

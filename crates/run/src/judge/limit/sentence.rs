@@ -224,5 +224,11 @@ pub(crate) enum Sentence {
         dials: u64,
         by: Option<String>,
     },
+    /// Requests per second that they carried, and that were due.
+    TooFewConnections {
+        held: u64,
+        carried: f64,
+        due: f64,
+    },
     NothingUsedUp,
 }

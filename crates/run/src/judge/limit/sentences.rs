@@ -257,6 +257,12 @@ fn this_machine(sentence: &Sentence) -> Option<String> {
             format!("this machine did not permit {} operations", Count(*operations))
         }
         S::BlockedHere { dials } => format!("this machine's firewall dropped {} dials", Count(*dials)),
+        S::TooFewConnections { held, carried, due } => format!(
+            "too few connections: {} carried {} of the {} requests that were due each second",
+            Count(*held),
+            Count(carried.round() as u64),
+            Count(due.round() as u64)
+        ),
         S::RejectedHere { dials } => {
             format!("this machine's firewall rejected {} dials", Count(*dials))
         }

@@ -105,6 +105,7 @@ fn place(sentence: &Sentence) -> usize {
         S::NothingUsedUp => 58,
         S::KeepsNoMore { .. } => 59,
         S::NoHttp2 { .. } => 60,
+        S::TooFewConnections { .. } => 61,
     }
 }
 
@@ -303,6 +304,10 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
         (S::RejectedHere { dials: 9 }, "this machine's firewall rejected 9 dials"),
         (S::NoHost { dials: 9 }, "9 dials failed: no host responds at that address"),
         (S::Rejected { dials: 9, by: Some("10.0.0.1".to_owned()) }, "9 dials were rejected by 10.0.0.1"),
+        (
+            S::TooFewConnections { held: 20, carried: 39.6, due: 1_200.0 },
+            "too few connections: 20 carried 40 of the 1,200 requests that were due each second",
+        ),
         (S::NothingUsedUp, "no cause was found: nothing that throng can see was used up"),
     ]
 }

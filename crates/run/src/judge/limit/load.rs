@@ -1,0 +1,30 @@
+//! Causes in the load itself.
+
+use samples::{Cause, Certainty::Inferred, Limit, Side};
+use units::Count;
+
+use super::{Case, Sentence, Trouble};
+
+/// Requests were due while all connections waited for a response, and nothing else went wrong: their number limits the rate.
+pub(super) fn too_few_connections(case: &Case) -> Option<Limit> {
+    let s = case.summary;
+    let (held, sent, missed) = (s.connections.held, s.requests.sent, s.requests.missed);
+    if case.trouble != Trouble::None || missed == 0 || sent == 0 || held == 0 || s.duration_s <= 0.0 {
+        return None;
+    }
+    let due = sent + missed;
+    // Each carries as much as it did: as many as the rate asks for at this response time (Little's law).
+    let needed = (held as f64 * due as f64 / sent as f64).ceil() as u64;
+    let per_s = |n: u64| n as f64 / s.duration_s;
+    let says = Sentence::TooFewConnections { held, carried: per_s(sent), due: per_s(due) };
+    let detail = format!(
+        "all {} connections waited for a response when {} of {} requests were due",
+        Count(held),
+        Count(missed),
+        Count(due)
+    );
+    let cure = format!(
+        "use -c {needed} or more, which is what the rate needs at this response time, or find out what delays the responses"
+    );
+    case.limit(Inferred, (Side::Host, Cause::TooFewConnections), held, says, detail, cure)
+}
