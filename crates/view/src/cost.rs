@@ -1,7 +1,7 @@
 //! What a connection and a request cost, on one line.
 
 use samples::{Cost, Fit};
-use units::Count;
+use units::{Count, Nanos};
 
 /// The line, if there is something to show: what is lost in its scatter is only in the JSON. `generator`: how throng's own process is named.
 pub(crate) fn line(c: &Cost, generator: &str) -> Option<String> {
@@ -79,8 +79,13 @@ fn cpu(who: &str, [opened, handshake, response, idle]: [Option<Fit>; 4]) -> Opti
     ];
     let of = of.into_iter();
     let known = of.filter_map(|(what, fit)| Some((what, fit.filter(Fit::is_known)?.value)));
-    let each: Vec<String> = known.map(|(what, us)| format!("{us:.1} µs per {what}")).collect();
+    let each: Vec<String> = known.map(|(what, us)| format!("{} per {what}", time(us))).collect();
     (!each.is_empty()).then(|| format!("CPU of {who}: {}", each.join(", ")))
+}
+
+/// Of less than a millisecond in tenths of a microsecond.
+fn time(us: f64) -> String {
+    if us < 1e3 { format!("{us:.1} µs") } else { Nanos((us * 1e3) as u64).brief().to_string() }
 }
 
 /// To two digits: no slope is more precise.
@@ -108,6 +113,10 @@ mod tests {
         check(
             Cost { target_cpu_us_per_request: fit(12.34, 0.9), ..Cost::default() },
             Some("CPU of target: 12.3 µs per response"),
+        );
+        check(
+            Cost { generator_cpu_us_per_request: fit(30_000.0, 0.9), ..Cost::default() },
+            Some("CPU of throng: 30 ms per response"),
         );
         let secured = Cost {
             target_cpu_us_per_open: fit(345.0, 0.9),

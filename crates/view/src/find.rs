@@ -15,10 +15,15 @@ pub fn find_line(point: &Point, unit: &str) -> String {
     };
     let verdict = if point.pass { "pass" } else { "fail" };
     let mut line = format!("  {:>10} {unit}  {verdict}", Count(point.load).to_string());
-    line += &format!("  latency p50 {} p99 {}", shown(point.latency_p50_us), shown(point.latency_p99_us));
-    line += &without(point.no_response, "response");
-    line += &format!("  connect p99 {}", shown(point.connect_p99_us));
-    line += &without(point.connect_no_response, "connection");
+    // Connections that are only held have no request at full load, and those of the step before are not dialled.
+    if point.latency_p99_us > 0.0 || point.no_response > 0.0 {
+        line += &format!("  latency p50 {} p99 {}", shown(point.latency_p50_us), shown(point.latency_p99_us));
+        line += &without(point.no_response, "response");
+    }
+    if point.connect_p99_us > 0.0 || point.connect_no_response > 0.0 {
+        line += &format!("  connect p99 {}", shown(point.connect_p99_us));
+        line += &without(point.connect_no_response, "connection");
+    }
     if point.probe_p99_us.is_some() || point.probe_no_response > 0.0 {
         line += &format!("  probe p99 {}", shown(point.probe_p99_us.unwrap_or(0.0)));
         line += &without(point.probe_no_response, "response");
@@ -152,6 +157,19 @@ mod tests {
             find_line(&silent, "requests/s"),
             "      32,000 requests/s  fail  latency p50 - p99 - (100 % without a response)  connect p99 50 µs (0.50 % without a \
              connection)  probe p99 - (31 % without a response)"
+        );
+
+        let only_held = Point {
+            no_response: 0.0,
+            connect_p99_us: 0.0,
+            connect_no_response: 0.0,
+            pass: true,
+            load: 500,
+            ..silent
+        };
+        assert_eq!(
+            find_line(&only_held, "connections"),
+            "         500 connections  pass  probe p99 - (31 % without a response)"
         );
     }
 }

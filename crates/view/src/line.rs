@@ -87,13 +87,13 @@ impl<W: Write> Sink for Line<W> {
         let (cpu_s, rss_bytes) = samples.own.as_ref().map_or((0.0, 0), |own| (own.cpu_s(), own.rss_bytes));
         let _ = writeln!(
             self.out,
-            "{:>5.0}s {phase:<5} open {} of {}  connects {}/s  requests {}/s  {:.1} MiB/s  p50 {}  p99 {}{without}  faults {}  {whose}cpu {}  memory {}",
+            "{:>5.0}s {phase:<5} open {} of {}  connects {}/s  requests {}/s  {}/s  p50 {}  p99 {}{without}  faults {}  {whose}cpu {}  memory {}",
             tick.until.since(start).secs_f64(),
             Count(tick.open),
             Count(self.wanted),
             per_s(tick.counts.opened + tick.counts.redialled),
             per_s(tick.counts.answered),
-            tick.counts.bytes_in as f64 / period / (1 << 20) as f64,
+            Bytes((tick.counts.bytes_in as f64 / period).round() as u64).brief(),
             at(0.5),
             at(0.99),
             Count(tick.faults.total()),

@@ -129,7 +129,9 @@ fn requests(s: &Summary, out: &mut String) {
     if is_there(&s.first_byte_us) {
         row(out, "first byte", quantiles(&s.first_byte_us, "first byte"));
     }
-    row(out, "ramp latency", quantiles(&s.ramp_latency_us, "response"));
+    if is_there(&s.ramp_latency_us) {
+        row(out, "ramp latency", quantiles(&s.ramp_latency_us, "response"));
+    }
     row(out, "lag", format!("{} (how late throng sent)", quantiles(&s.lag_us, "end")));
 }
 
@@ -166,7 +168,11 @@ pub(crate) fn statuses_text(s: &Summary) -> String {
 fn errors(s: &Summary, out: &mut String) {
     let e = s.errors;
     let Some(share) = e.share().filter(|_| e.count > 0) else { return };
-    let what = if s.requests.sent + s.requests.missed > 0 { "requests" } else { "connections" };
+    let what = match s.requests.sent + s.requests.missed {
+        0 => "connections",
+        due if due < e.of => "requests and failed connections",
+        _ => "requests",
+    };
     row(out, "errors", format!("{} ({} of {} {what})", percent(share), Count(e.count), Count(e.of)));
 }
 
@@ -399,10 +405,19 @@ mod tests {
         };
         assert_eq!(both(&s), "", "nothing to say of nothing");
         s.requests.status.extend([(200, 7), (404, 208_232), (503, 1)]);
-        (s.requests.sent, s.errors) = (1, samples::Errors { count: 3, of: 1_200 });
+        (s.requests.sent, s.errors) = (1_200, samples::Errors { count: 3, of: 1_200 });
         let expected =
             "  status        404 × 208,232  200 × 7  503 × 1\n  errors        0.25 % (3 of 1,200 requests)\n";
         assert_eq!(both(&s), expected);
+        // Connections that failed while no request was under way are among them.
+        s.requests.missed = 5;
+        s.errors.of += 6;
+        assert!(
+            both(&s).contains("  errors        0.25 % (3 of 1,206 requests and failed connections)\n"),
+            "{}",
+            both(&s)
+        );
+        s.requests.missed = 0;
         s.requests.status = (400..410).map(|status| (status, 1)).collect();
         (s.requests.sent, s.errors) = (0, samples::Errors { count: 5, of: 20 });
         assert!(
@@ -422,6 +437,8 @@ mod tests {
         requests(&s, &mut out);
         let line = "  throughput    1.50 MiB/s in, 256 B/s out (3.0 MiB received, 512 B sent)\n";
         assert!(out.contains(line), "{out}");
+        // Where nothing was sent in the ramp there is no time of it.
+        assert!(!out.contains("ramp latency"), "{out}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod charts;
 mod compact;
 mod curve;
+mod distribution;
 mod figures;
 mod help;
 mod history;

@@ -8,7 +8,9 @@ use crate::{
 /// Whether a line matches a pattern, word by word: in it `#` stands for a number, `@` for a unit.
 fn fits(line: &str, pattern: &str) -> bool {
     let fits = |(word, pattern): (&str, &str)| match pattern.split_once('#') {
-        _ if pattern == "@" => word.chars().all(char::is_alphabetic),
+        _ if pattern.starts_with('@') => {
+            word.strip_suffix(&pattern[1..]).is_some_and(|unit| unit.chars().all(char::is_alphabetic))
+        }
         Some((before, after)) => {
             let number = word.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
             number.is_some_and(|n| n.replace(',', "").parse::<f64>().is_ok_and(|n| n >= 0.0))
@@ -26,6 +28,8 @@ fn patterns_fit_what_they_should() {
         ("  -1s", "#s", false),
         ("p50 1,350.5 µs", "p50 # @", true),
         ("p50 µs", "p50 # @", false),
+        ("1.2 KiB/s", "# @/s", true),
+        ("1.2 KiB", "# @/s", false),
         ("open 5 of", "open # of #", false),
         ("open 5 of 5 x", "open # of #", false),
     ] {
@@ -52,7 +56,8 @@ fn line_is_one_a_second_with_everything() {
     let head = format!("{}: 10 connections, 2 threads, uring, seed 9", s.text("target"));
     let threads = format!("{} threads", s.count("threads"));
     assert_eq!(lines[0], head.replace("2 threads", &threads));
-    let pattern = "#s hold open # of # connects #/s requests #/s # MiB/s p50 # @ p99 # @ faults # cpu # cores memory # @";
+    let pattern =
+        "#s hold open # of # connects #/s requests #/s # @/s p50 # @ p99 # @ faults # cpu # cores memory # @";
     assert!((2..=1 + ended.took_s as usize).contains(&(lines.len() - 1)), "{lines:#?}");
     for line in &lines[1..] {
         // The last may be of the drain, and a busy machine makes a percentile a lower bound.

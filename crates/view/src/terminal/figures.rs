@@ -8,6 +8,7 @@ use samples::{
 };
 use units::Nanos;
 
+use super::distribution::Distribution;
 use crate::{
     agents::Agents,
     line::{MIN_PERIOD, latency},
@@ -40,6 +41,8 @@ pub(crate) struct Second {
     pub(crate) latency: Option<Percentiles>,
     /// The share of those that had no response, which the percentiles do not cover; none if each had one.
     pub(crate) no_response: Option<f64>,
+    /// Those of full load since the beginning.
+    pub(crate) distribution: Distribution,
     /// From due to connected.
     pub(crate) connect: Option<Percentiles>,
     /// The share of dials that led to no connection.
@@ -143,6 +146,7 @@ pub(crate) struct Figures {
     faults: Faults,
     faults_of: Vec<u64>,
     statuses: Vec<u64>,
+    distribution: Distribution,
     stage: Option<String>,
     /// Before the first tick: nothing is measured.
     pub(crate) thresholds: Vec<ThresholdResult>,
@@ -168,6 +172,7 @@ impl Figures {
         self.faults.merge(&tick.faults);
         self.statuses.resize(tick.status.len(), 0);
         self.statuses.iter_mut().zip(&tick.status[..]).for_each(|(sum, n)| *sum += n);
+        self.distribution.add(&tick.latency);
         for (sum, population) in self.faults_of.iter_mut().zip(&tick.populations) {
             *sum += population.faults.total();
         }
@@ -199,6 +204,7 @@ impl Figures {
             waiting: tick.waiting,
             latency: Percentiles::of(latency(tick)),
             no_response: without(latency(tick)),
+            distribution: self.distribution,
             connect: Percentiles::of(&tick.connect),
             no_connection: without(&tick.connect),
             tls: Percentiles::of(&tls(tick)),

@@ -48,8 +48,8 @@ pub(crate) fn per_s(rate: f64) -> String {
     format!("{}/s", Count(rate.round() as u64))
 }
 
-pub(crate) fn mebibytes_per_s(rate: f64) -> String {
-    format!("{:.1} MiB/s", rate / f64::from(1 << 20))
+pub(crate) fn bytes_per_s(rate: f64) -> String {
+    format!("{}/s", Bytes(rate.round() as u64).brief())
 }
 
 pub(crate) fn bytes(n: u64) -> String {
@@ -103,10 +103,7 @@ mod tests {
     fn figures_are_rounded() {
         assert_eq!(whole_seconds(Nanos::from_millis(61_499)), "1m1s");
         assert_eq!(whole_seconds(Nanos::from_millis(61_500)), "1m2s");
-        assert_eq!(
-            (per_s(1234.5), mebibytes_per_s(1_572_864.0)),
-            ("1,235/s".to_owned(), "1.5 MiB/s".to_owned())
-        );
+        assert_eq!((per_s(1234.5), bytes_per_s(1_572_864.0)), ("1,235/s".to_owned(), "1.5 MiB/s".to_owned()));
         assert_eq!((percent(1.234), percent(0.0)), ("123 %".to_owned(), "0 %".to_owned()));
         assert_eq!(of(Some(5_000), Some(20_000)), "5,000 of 20,000");
         assert_eq!((of(Some(5), None), of(None, Some(5))), ("5".to_owned(), NOTHING.to_owned()));

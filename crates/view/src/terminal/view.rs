@@ -16,7 +16,7 @@ use super::{
     history::History,
     lists::{self, List},
     tables,
-    text::{DOUBT, QUIET, STRONG, fit, mebibytes_per_s, per_s, percent, plain, quiet, whole_seconds},
+    text::{DOUBT, QUIET, STRONG, bytes_per_s, fit, per_s, percent, plain, quiet, whole_seconds},
 };
 
 /// The least in which everything has its place; smaller ones have the compact view.
@@ -83,7 +83,7 @@ fn full(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     // Curves have what the rest does not need, and two fifths in any case.
     let room = page.left.height.saturating_sub(gap + said + 1);
     let least = (charts::MIN_ROWS * 2).max(if gap > 0 { room * 2 / 5 } else { 0 });
-    let below = Below::arrange(scene, page.left.width, room.saturating_sub(least), gap);
+    let below = Below::arrange(scene, page.left.width, room.saturating_sub(least), room, gap);
     let curves = page.take(room.saturating_sub(below.height()));
     charts::draw(scene, curves, page.buffer);
     page.skip(gap);
@@ -100,12 +100,14 @@ struct Below {
     beside: Vec<(List, u16)>,
     first: usize,
     beside_height: u16,
+    /// Rows of the distribution of latency, below the last list beside the tables.
+    distribution: u16,
     below: Vec<(List, u16)>,
 }
 
 impl Below {
-    /// In at most this many rows.
-    fn arrange(scene: &Scene, width: u16, room: u16, gap: u16) -> Below {
+    /// In at most this many rows, of those that curves have a part of too.
+    fn arrange(scene: &Scene, width: u16, room: u16, room_of_all: u16, gap: u16) -> Below {
         let second = scene.second;
         let tables = tables::latency(second).len() as u16 + gap + tables::COSTS;
         let given = |lists: &[List], width: u16, room: u16| -> Vec<(List, u16)> {
@@ -115,7 +117,8 @@ impl Below {
         if width + 2 < WIDE {
             let order = [List::Statuses, List::Thresholds, List::Populations, List::Faults];
             let below = given(&order, width, room.saturating_sub(tables + gap));
-            return Below { gap, tables, beside: Vec::new(), first: 0, beside_height: 0, below };
+            let beside = Vec::new();
+            return Below { gap, tables, beside, first: 0, beside_height: 0, distribution: 0, below };
         }
         let populations = List::Populations.rows(second, width);
         let populations =
@@ -136,10 +139,15 @@ impl Below {
             lists.iter().map(|(_, rows)| rows + gap).sum::<u16>().saturating_sub(gap)
         };
         let others = given(other, column, high);
-        let beside_height = height(&beside).max(height(&others));
+        // The distribution has what is blank, and of the curves as much as leaves them half of the screen.
+        let column = if two { height(&others) } else { height(&beside) } + gap;
+        let most = tables.max(height(&beside)).max((room_of_all / 2).min(high));
+        let distribution = second.distribution.rows(most.saturating_sub(column));
+        let last = if distribution > 0 { column + distribution } else { 0 };
+        let beside_height = height(&beside).max(height(&others)).max(last);
         beside.extend(others);
         let below = given(&[List::Populations], width, populations);
-        Below { gap, tables, beside, first, beside_height, below }
+        Below { gap, tables, beside, first, beside_height, distribution, below }
     }
 
     fn height(&self) -> u16 {
@@ -165,12 +173,15 @@ impl Below {
             let two = right >= TWO_LISTS;
             let width = if two { (right - GAP) / 2 } else { right };
             let (one, other) = self.beside.split_at(self.first);
-            for (lists, x) in [(one, x), (other, x + width + GAP)] {
+            for (lists, x, is_last) in [(one, x, !two), (other, x + width + GAP, two)] {
                 let mut y = upper.y;
                 for (list, rows) in lists {
                     page.write(Rect { x, y, width, height: *rows }, list.lines(scene, width, *rows));
                     y += rows + self.gap;
                 }
+                let rows = if is_last { self.distribution } else { 0 };
+                let lines = scene.second.distribution.lines(usize::from(width), usize::from(rows));
+                page.write(Rect { x, y, width, height: rows }, lines);
             }
         } else if !self.below.is_empty() {
             page.skip(self.gap);
@@ -278,7 +289,7 @@ fn rates(scene: &Scene, width: usize) -> Line<'static> {
     let more = [
         ("connects", connects),
         ("requests", format!("{:>10}", per_s(second.requests_per_s))),
-        ("in", format!("{:>11}", mebibytes_per_s(second.bytes_in_per_s))),
+        ("in", format!("{:>11}", bytes_per_s(second.bytes_in_per_s))),
         ("waiting", format!("{:>7}", Count(second.waiting).to_string())),
     ];
     for (name, figure) in more {
