@@ -104,7 +104,7 @@ export function keyFigures(run: Run): Figure[] {
     answered && { name: "latency p50", value: latency(f.latency_us.p50, 0.5), note: `mean ${latency(f.latency_us.mean, 1)}` },
     answered && { name: "latency p95", value: latency(f.latency_us.p95, 0.95), note: load },
     answered && { name: "latency p99", value: latency(f.latency_us.p99, 0.99), note: load },
-    answered && { name: "latency p99.9", value: latency(f.latency_us.p999, 0.999), note: `${grouped(f.latency_us.count ?? 0)} answers` },
+    answered && { name: "latency p99.9", value: latency(f.latency_us.p999, 0.999), note: `${grouped(f.latency_us.count ?? 0)} responses` },
     answered && { name: "latency max", value: latency(f.latency_us.max, 1), note: "the longest" },
     without != null && {
       name: "no response",
@@ -139,7 +139,7 @@ const memory = (whose: string, value: string | null, note = "per connection"): F
 
 function rampNote({ summary }: Run): string {
   const ramp = summary?.ramp_s;
-  return ramp ? `over a ramp of ${span(ramp)}` : "during the ramp";
+  return ramp ? `over a ramp of ${ramp < 1 ? time.text(ramp * 1e6) : span(ramp)}` : "during the ramp";
 }
 
 /** What happens right now. */

@@ -81,7 +81,7 @@ function observer({ summary }: Run): string | null {
   const seen = summary?.observed?.observer;
   if (!seen) return null;
   const failures = seen.failures ? `, ${grouped(seen.failures)} failures, the last: ${seen.last_failure ?? ""}` : "";
-  return `${seen.address ?? ""}: ${grouped(seen.answers ?? 0)} answers${failures}`;
+  return `${seen.address ?? ""}: ${grouped(seen.answers ?? 0)} responses${failures}`;
 }
 
 /** TCP's events of which there were any. */

@@ -32,7 +32,8 @@ export function judgement(summary: Lenient<Summary> | null | undefined, running:
     tone: TONES[word] ?? "none",
     // It begins with the verdict's word, which stands beside it.
     sentence: (summary.headline ?? "").replace(/^[a-z]+:? ?/, ""),
-    seen: detail ? [...reasons, detail] : reasons,
+    // Of throng's own limits a reason, and the headline, say the same.
+    seen: [...new Set(detail ? [...reasons, detail] : reasons)].filter((seen) => !summary.headline?.includes(seen)),
   };
 }
 

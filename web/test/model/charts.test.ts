@@ -49,6 +49,11 @@ test("the target's own count goes before its open files", () => {
   const look = (open_files: number, connections?: number) => ({ looks: { target: { open_files }, connections } });
   assert.deepEqual(Object.keys(points(connections(of([look(9)])))), ["open", "wanted by the plan", "open files of the target"]);
   assert.deepEqual(points(connections(of([look(9, 5)])))["at the target's side"], [[2, 5]]);
+  // Unless it is that of others: 1,000 sockets more, or fewer, beside so few connections.
+  for (const others of [1000, 0]) {
+    const run = of([{ tick: { open: 50 }, ...look(59, others) }]);
+    assert.deepEqual(Object.keys(points(connections(run))), ["open", "wanted by the plan", "open files of the target"]);
+  }
 });
 
 test("latency over time is of all answers, whenever they were due", () => {
@@ -137,6 +142,11 @@ test("a run without a summary has the figures of its ticks", () => {
   const shown = Object.fromEntries(keyFigures(run).map(({ name, value, note }) => [name, [value, note]]));
   assert.deepEqual(shown["faults"], ["4", "4 × path · hold · reset"]);
   assert.deepEqual(shown["held"], ["90", "of 100 wanted, peak 90"]);
+});
+
+test("a ramp of milliseconds is in milliseconds", () => {
+  const note = (ramp_s: number) => keyFigures(runOf({ ...storedRun(3), summary: { ramp_s } })).find(({ name }) => name === "connects")?.note;
+  assert.deepEqual([note(0.00674), note(5.1)], ["over a ramp of 6.74 ms", "over a ramp of 5.1 s"]);
 });
 
 test("a figure that throng's own stalls reach is a lower bound", () => {

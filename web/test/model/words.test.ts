@@ -45,6 +45,9 @@ test("a verdict has the words of the text summary", () => {
   check({ verdict: "fail" }, "fail", "");
   const limit = { detail: "seen" };
   assert.deepEqual(judgement({ verdict: "fail", reasons: ["threshold x", "y"], limit }, false).seen, ["y", "seen"]);
+  // What the headline, or a reason, says is not said again.
+  const late: Lenient<Summary> = { verdict: "invalid", headline: "invalid: throng was late; wait", reasons: ["throng was late", "y"], limit: { detail: "y" } };
+  assert.deepEqual(judgement(late, false).seen, ["y"]);
   assert.deepEqual([judgement(null, true).word, judgement(null, false).word], ["running", "unfinished"]);
 });
 
