@@ -111,6 +111,11 @@ impl<D: Device> Tun<D> {
         }
     }
 
+    /// What carries the packets.
+    pub fn device(&self) -> &D {
+        &self.port.device
+    }
+
     /// One more address that connections may go to.
     pub fn add_destination(&mut self, to: SocketAddr) {
         self.port.guard.add(to);
