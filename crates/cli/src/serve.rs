@@ -21,9 +21,8 @@ use crate::{
 /// Memory that a server leaves to the machine: the larger of a share of all and a fixed amount.
 const MIN_MEMORY: u64 = 256 << 20;
 const MIN_SHARE: u64 = 50;
-/// Kernel memory of a socket that was accepted, where no other end is on this machine: no more connections than that fit, so no larger
-/// tables are reserved.
-const BYTES_A_SOCKET: u64 = 3_000;
+/// Kernel memory of a socket: no more connections than that fit, so no larger tables are reserved.
+const BYTES_A_SOCKET: u64 = 3_900;
 /// How often it checks memory and the order to stop.
 const LOOK: Duration = Duration::from_millis(100);
 

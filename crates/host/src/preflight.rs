@@ -24,9 +24,6 @@ const KERNEL_BYTES_PER_SOCKET: u64 = 4_400;
 
 /// Our own memory for one end, in bytes: a record of 40 and its share of slab, wheel and tables.
 const USER_BYTES_PER_CONNECTION: u64 = 128;
-/// Kernel memory of the target's end alone, in bytes, its own included: measured with 5,000,000 connections to `throng serve`, 3,070,
-/// and 5 %.
-const BYTES_PER_SERVED: u64 = 3_230;
 /// Our own memory for a connection over a TUN device, in bytes: its records, and what the state machine keeps of it.
 const TUN_BYTES_PER_CONNECTION: u64 = 96;
 /// What TLS adds at one end: 120 bytes that are kept, and what an allocator does not give back of handshakes. Measured with 12,000
@@ -118,7 +115,7 @@ impl Need {
     fn bytes_per_connection(&self) -> u64 {
         let layers: u64 = self.layers.bytes(self.ends_here()).iter().map(|(_, bytes)| bytes).sum();
         let ends = if self.is_tun {
-            TUN_BYTES_PER_CONNECTION + BYTES_PER_SERVED * self.sockets_each()
+            TUN_BYTES_PER_CONNECTION + KERNEL_BYTES_PER_SOCKET * self.sockets_each()
         } else {
             (KERNEL_BYTES_PER_SOCKET + USER_BYTES_PER_CONNECTION) * self.ends_here()
         };

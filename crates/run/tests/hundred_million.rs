@@ -11,6 +11,7 @@ mod stage;
 use std::{
     collections::VecDeque,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::Arc,
     time::Instant,
 };
 
@@ -188,6 +189,7 @@ fn hold(connections: u32, minutes: u32) -> Held {
         networks: vec![(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8)],
         destinations: vec![target],
         secret: [SEED, SEED],
+        watch: Arc::default(),
     };
     let responder = Responder { now: Nanos::ZERO, replies: VecDeque::new(), exchanges: 0 };
     let shard = stage::client(Tun::new(responder, settings), &plan, &part, link);
