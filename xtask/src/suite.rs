@@ -10,13 +10,12 @@ use std::time::{Duration, Instant};
 /// Jobs that run one after another, each with the number of tests that it runs at once, per processor.
 type Lane = &'static [(&'static str, usize)];
 
-/// What mostly waits for sockets, timers and other processes. Lanes run side by side, and end at about the same time. The audit is
-/// last: it asks for the most of a machine.
+/// What mostly waits for sockets, timers and other processes. Lanes run side by side.
 const LANES: &[Lane] = &[
-    &[("cli/black_box", 2), ("net/peers", 1)],
-    &[("cli/interop", 2)],
-    &[("web", 1), ("labs", 1)],
-    &[("cli/fleet", 2), ("cli/audit", 1)],
+    &[("cli/black_box", 2), ("cli/audit", 1)],
+    &[("cli/interop", 1), ("net/peers", 1)],
+    // A fleet's tests mostly wait.
+    &[("labs", 1), ("cli/fleet", 2), ("web", 1)],
 ];
 /// Jobs in [`LANES`] that are verbs of this program.
 const VERBS: &[&str] = &["web", "labs"];
