@@ -118,6 +118,7 @@ pub struct Tcp {
     /// The second in which the challenges were sent, and how many.
     challenges: (u64, u32),
     counts: Counts,
+    heard: Nanos,
 }
 
 impl Tcp {
@@ -136,6 +137,7 @@ impl Tcp {
             blocked: 0,
             challenges: (0, 0),
             counts: Counts::default(),
+            heard: Nanos::ZERO,
         }
     }
 
@@ -207,7 +209,10 @@ impl Tcp {
         self.counts.packets_in += 1;
         match packet::read(packet, trusted) {
             Packet::Segment(segment) => match self.table.find(&segment.tuple) {
-                Some(id) => self.arrived(id, &segment, packet, now, link),
+                Some(id) => {
+                    self.heard = now;
+                    self.arrived(id, &segment, packet, now, link)
+                }
                 None => {
                     self.stray(&segment, link);
                     None
@@ -324,6 +329,11 @@ impl Tcp {
     /// What has happened so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// When the last segment of a connection came. Other packets, as a kernel sends them to each new device, tell nothing of a peer.
+    pub fn heard(&self) -> Nanos {
+        self.heard
     }
 
     /// How many connections have something under way: a handshake, or data that is not acknowledged, sent or read.

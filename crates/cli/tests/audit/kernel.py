@@ -90,6 +90,18 @@ def switches(pid):
     return total
 
 
+def group_kills(pid):
+    """What the OOM killer has killed in its control group, since the group was made: of either version, where they are mounted."""
+    most = 0
+    for line in read(f"/proc/{pid}/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        files = {"": "/sys/fs/cgroup{}/memory.events", "memory": "/sys/fs/cgroup/memory{}/memory.oom_control"}
+        if controllers in files:
+            words = read(files[controllers].format(path.rstrip("/"))).split()
+            most = max([most, *(int(n) for word, n in zip(words, words[1:]) if word == "oom_kill")])
+    return most
+
+
 def queue(ports):
     """Connections in the fullest accept queue of these ports, and its length: of a listener rx_queue is that (tcp_diag)."""
     most = 0
@@ -113,6 +125,7 @@ def look(server, throng, ports):
         - memory["SwapCached"] - memory["AnonPages"],
         "conntrack": int(read("/proc/sys/net/netfilter/nf_conntrack_count") or 0),
         "oom_kills": kills,
+        "group_oom_kills": group_kills(server),
         "queue": queue(ports),
         "running": int(read("/proc/loadavg").split()[3].split("/")[0]),
         "server": process(server),

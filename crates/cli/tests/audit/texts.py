@@ -203,7 +203,8 @@ def target(context, moment, key):
     return {
         "pid": lambda: context.server_pid, "command": lambda: Setting("a name"), "processes": lambda: "empty",
         "open_files": moment.open_files, "open_files_limit": context.files_limit,
-        "accept_queue": context.queue, "accept_backlog": lambda: 512, "memory_available": lambda: None, "group_oom_kills": lambda: 0,
+        "accept_queue": context.queue, "accept_backlog": lambda: 512, "memory_available": lambda: None,
+        "group_oom_kills": lambda: moment.seen(lambda one: one["group_oom_kills"]),
         "jvm": lambda: None,
     }[key]()
 

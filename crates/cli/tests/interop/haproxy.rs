@@ -135,11 +135,13 @@ fn a_response_that_it_waits_for_in_vain_is_a_wrong_status() {
     assert_eq!(s.count("requests.status.504"), s.count("requests.answered"));
 }
 
-/// 260 connections to a proxy that serves 200 at once, and leaves the others in its accept queue.
+/// 260 connections to a proxy that serves 200 at once, and leaves the others in its accept queue. They come one by one: all at once
+/// would overflow that before it has accepted the first.
 fn check_full(lines: &str, args: &[&str]) {
     let behind = Serving::start(&["--threads", "1"]);
     let server = haproxy("full", &behind.address.to_string(), lines);
-    let (ended, s) = crate::summary::run(&server.url("/"), &[&["-c", "260"], args].concat());
+    let (ended, s) =
+        crate::summary::run(&server.url("/"), &[&["-c", "260", "--ramp", "1k/s"], args].concat());
     ended.assert_status(1);
     let limit = ["side", "cause", "certainty"].map(|key| s.text(&format!("limit.{key}")));
     assert_eq!(limit, ["target", "accept-queue", "seen"], "{:#}", s.at("limit"));

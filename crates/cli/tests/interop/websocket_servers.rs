@@ -143,7 +143,7 @@ fn its_misdeeds_have_their_faults() {
 
 #[test]
 fn python_websockets_echoes() {
-    // It pings ten times a second, and closes a connection without a pong within that time.
+    // It pings ten times a second, and closes a connection without a pong within half a second.
     let server = Server::announcing("listening on ", program(PYTHON, &[&source("python/echo.py"), "0.1"]));
     check_messages(&url(&server, "/"), &["hello", "", &"x".repeat(65_536)]);
 }

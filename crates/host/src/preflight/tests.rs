@@ -99,7 +99,7 @@ fn a_device_has_no_sockets_and_its_own_needs() {
     let here =
         Need { both_ends_here: true, networks: vec![Network::parse("127.9.0.0/16").unwrap()], ..tun(1) };
     let text = "refuse sources: 127.9.0.0/16 is of this machine: \
-        # leave --sources away, or use a network that is routed to this machine and has none of its addresses";
+        leave --sources away, or use a network that is routed to this machine and has none of its addresses";
     check(&able, &here, &[text]);
 }
 

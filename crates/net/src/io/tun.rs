@@ -69,8 +69,7 @@ pub struct Tun<D: Device = TunDevice> {
     turns: Vec<u8>,
     done: VecDeque<Done>,
     watch: Arc<Watch>,
-    /// When the last packet came, and when it is told next.
-    came: Nanos,
+    /// When the watch is told next.
     watched_at: Nanos,
     /// Bytes reported in this turn, by place.
     reported: [u32; COUNTED],
@@ -101,7 +100,6 @@ impl<D: Device> Tun<D> {
             turns: Vec::with_capacity(connections as usize),
             done: VecDeque::with_capacity(2 * PACKETS),
             watch,
-            came: Nanos::ZERO,
             watched_at: Nanos::ZERO,
             reported: [0; COUNTED],
             is_enough: false,
@@ -184,7 +182,6 @@ impl<D: Device> Tun<D> {
             let Some(room) = scratch.from(free).get_mut(..ROOM) else { return (nth, free) };
             let Some(packet) = self.port.device.read(room) else { return (nth, free) };
             self.port.counts.read += 1;
-            self.came = now;
             let Incoming { at, end, is_trusted } = packet;
             if let Some(event) = self.tcp.receive(&room[at..end], is_trusted, now, &mut self.port) {
                 free = self.take(event, free + at).next_multiple_of(ALIGN);
@@ -207,7 +204,7 @@ impl<D: Device> Tun<D> {
         }
         if now >= self.watched_at {
             self.watched_at = now + WATCHED;
-            self.watch.note(self.tcp.stuck(MOST_WATCHED), self.tcp.counts(), self.came);
+            self.watch.note(self.tcp.stuck(MOST_WATCHED), self.tcp.counts(), self.tcp.heard());
         }
         now
     }

@@ -6,7 +6,7 @@ use tcp::{Close, Refusal, Settings, Tcp, What, Why};
 use units::Nanos;
 
 use crate::script::Wire;
-use crate::segment::{ACK, FIN, RST, SYN, Segment};
+use crate::segment::{ACK, FIN, RST, SYN, Segment, ip_packet};
 
 const NOW: Nanos = Nanos::from_secs(1);
 const FIRST: u32 = 5_000;
@@ -151,4 +151,22 @@ fn challenges_are_limited() {
     assert_eq!((wire.packets.len(), counts.challenges, counts.challenges_withheld), (1000, 1000, 4000));
     tcp.receive(&reset.bytes(), false, Nanos::from_secs(2), &mut wire);
     assert_eq!(wire.packets.len(), 1001, "another second");
+}
+
+#[test]
+fn a_peer_is_heard_in_segments_of_its_connections_alone() {
+    let (mut tcp, mut wire) = tcp(2, 8);
+    let (from, to) = (address("198.18.0.1:1000"), address("10.0.0.1:80"));
+    tcp.connect(0, from, to, NOW, &mut wire).unwrap();
+    let syn = Segment::read(wire.packets.back().unwrap());
+    assert_eq!(tcp.heard(), Nanos::ZERO);
+    let at = Nanos::from_secs;
+    tcp.receive(&answer(&mut wire, SYN | ACK), false, at(2), &mut wire);
+    assert_eq!(tcp.heard(), at(2));
+    // A kernel's own words to a new device, and a segment of no connection.
+    let solicitation = ip_packet("fe80::1".parse().unwrap(), "ff02::2".parse().unwrap(), 58, &[133; 8]);
+    tcp.receive(&solicitation, true, at(3), &mut wire);
+    let stray = Segment { from: syn.to, to: address("198.18.0.9:1"), flags: ACK, ..syn };
+    tcp.receive(&stray.bytes(), false, at(4), &mut wire);
+    assert_eq!((tcp.heard(), tcp.counts().packets_in, tcp.counts().not_ours), (at(2), 3, 1));
 }

@@ -1,4 +1,5 @@
-"""The `websockets` package as an echo server. First line: the port. Arguments: seconds between its pings; certificate and key, for wss."""
+"""The `websockets` package as an echo server. First line: the port. Arguments: seconds between its pings, and five times as
+long for their pongs; certificate and key, for wss."""
 
 import asyncio
 import ssl
@@ -16,7 +17,7 @@ async def main(interval, *files):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if files else None
     if files:
         context.load_cert_chain(*files)
-    times = {"ping_interval": interval, "ping_timeout": interval}
+    times = {"ping_interval": interval, "ping_timeout": 5 * interval}
     async with websockets.serve(echo, "127.0.0.1", 0, ssl=context, **times) as server:
         print("listening on", server.sockets[0].getsockname()[1], flush=True)
         await asyncio.Future()

@@ -12,7 +12,7 @@ pub struct Watch {
     unacknowledged: AtomicU64,
     syns_again: AtomicU64,
     icmp: AtomicU64,
-    /// When the last packet came, by the device's clock.
+    /// When the last segment of a connection came, by the device's clock.
     came: AtomicU64,
 }
 
@@ -40,7 +40,7 @@ impl Watch {
         self.icmp.load(Relaxed)
     }
 
-    /// When the last packet came.
+    /// When the last segment of a connection came.
     pub fn came(&self) -> Nanos {
         Nanos(self.came.load(Relaxed))
     }
