@@ -15,6 +15,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("jq", "jq"),
     ("ip", "iproute2"),
     ("haproxy", "haproxy"),
+    ("caddy", "caddy"),
     ("h2load", "nghttp2-client"),
     ("openssl", "openssl"),
     ("nft", "nftables"),

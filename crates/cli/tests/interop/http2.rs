@@ -146,8 +146,7 @@ fn a_stream_that_is_reset_or_late_fails_alone() {
     for (path, kind) in [("/some-reset", "reset"), ("/some-silent", "timeout"), ("/refused", "refused")] {
         let node = node(&[]);
         // At a rate: a closed loop would wait for the silent ones.
-        let args =
-            ["--http2", "--streams", "8", "-c", "2", "--rate", "100/s", "-d", "1s", "--timeout", "300ms"];
+        let args = ["--http2", "--streams", "8", "-c", "2", "--rate", "100/s", "-d", "1s", "--timeout", "1s"];
         let (ended, s) = run(&node.0.url(path), &args);
         ended.assert_status(1);
         let (sent, answered) = (s.count("requests.sent"), s.count("requests.answered"));
@@ -156,6 +155,11 @@ fn a_stream_that_is_reset_or_late_fails_alone() {
         assert_eq!(answered, sent - failed, "{path}: {}", ended.stderr);
         let lost = (s.count("connections.dropped"), s.count("connections.held"));
         assert_eq!(lost, (0, 2), "the connections go on: {}", ended.stderr);
+        if kind == "reset" {
+            let sentence =
+                format!("the target reset {failed} streams (RST_STREAM); their connections stayed open");
+            assert!(s.text("headline").contains(&sentence), "{}", ended.stderr);
+        }
         if kind == "timeout" {
             assert_eq!(
                 node.counts()["resets"].as_u64(),

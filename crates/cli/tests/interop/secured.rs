@@ -1,5 +1,6 @@
 //! TLS: `throng run` against other programs' servers, and `throng serve --tls` as other programs see it.
 
+mod caddy;
 pub(crate) mod certificates;
 mod connect_to;
 mod conversations;

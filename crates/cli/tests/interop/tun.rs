@@ -22,8 +22,11 @@ fn suites_over_tun(names: &[&str]) {
     command.args(["--net", "--mount", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh"]).arg(own);
     command.args(names).args(["--test-threads", "2"]).env(RUN_IO, "tun").stdin(Stdio::null());
     let output = command.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    // Not as the harness prints it: whoever reads this test's own output would take it for that of one harness.
+    let quoted =
+        |text: &[u8]| String::from_utf8_lossy(text).lines().map(|line| format!("| {line}\n")).collect();
+    let [text, errors]: [String; 2] = [quoted(&output.stdout), quoted(&output.stderr)];
+    assert!(output.status.success(), "{text}{errors}");
     let passed = text.lines().filter(|line| line.ends_with("... ok")).count();
     assert!(passed > names.len(), "{passed} tests for {names:?}: {text}");
     let _ = writeln!(std::io::stderr(), "over a TUN device: {passed} tests");

@@ -193,6 +193,10 @@ fn refused_upgrade(status: u16) -> (&'static str, &'static str) {
 /// Connections that the peer ended.
 fn lost(case: &Case) -> Option<Finding> {
     let (kind, count, e) = (case.kind?, case.count, case.evidence);
+    let c = &case.summary.connections;
+    if kind == Kind::Reset && c.dropped + c.failed == 0 {
+        return Some(streams(count));
+    }
     let how = if kind == Kind::Reset { "reset" } else { "closed" };
     let detail = format!(
         "{} connections were lost{}: {} by the peer",
@@ -208,6 +212,13 @@ fn lost(case: &Case) -> Option<Finding> {
     };
     let cure = "check the target's idle timeout, connection limit and log".to_owned();
     Some((Seen, Cause::Closed, says, detail, cure))
+}
+
+/// Requests that the peer ended, and not their connections (RFC 9113, section 6.4).
+fn streams(count: u64) -> Finding {
+    let detail = format!("{} streams were reset by the peer; no connection was lost", Count(count));
+    let cure = "check the target's log: its handler failed, or a proxy lost its backend".to_owned();
+    (Seen, Cause::WrongAnswer, Sentence::StreamsReset { count }, detail, cure)
 }
 
 /// How many of all that went wrong are of the kind that most are; nothing where all are.

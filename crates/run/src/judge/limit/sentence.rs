@@ -84,6 +84,10 @@ pub(crate) enum Sentence {
         count: u64,
         how: &'static str,
     },
+    /// The peer ended requests, and kept their connections.
+    StreamsReset {
+        count: u64,
+    },
     IdleTimeout {
         time: Nanos,
         count: u64,

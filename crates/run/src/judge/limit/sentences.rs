@@ -149,6 +149,13 @@ fn closes(sentence: &Sentence) -> Option<String> {
         S::Closed { count, how } => {
             format!("the target {how} {} without an announcement", connections(*count))
         }
+        S::StreamsReset { count } => {
+            let streams = if *count == 1 { "stream" } else { "streams" };
+            format!(
+                "the target reset {} {streams} (RST_STREAM); their connections stayed open",
+                Count(*count)
+            )
+        }
         S::IdleTimeout { time, count } => {
             format!(
                 "the target closes connections after {} of inactivity ({} closed)",

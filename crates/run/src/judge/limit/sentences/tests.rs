@@ -189,6 +189,10 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
         ),
         (S::Closed { count: 1, how: "reset" }, "the target reset 1 connection without an announcement"),
         (
+            S::StreamsReset { count: 1_200 },
+            "the target reset 1,200 streams (RST_STREAM); their connections stayed open",
+        ),
+        (
             S::IdleTimeout { time: s(30_020), count: 800 },
             "the target closes connections after 30 s of inactivity (800 closed)",
         ),
