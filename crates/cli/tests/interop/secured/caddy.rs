@@ -58,5 +58,5 @@ fn its_log_counts_the_same() {
     let s = right::check(&format!("wss://{}/echo", server.address), &echo);
     assert_eq!((s.count("requests.answered"), s.count("connections.held")), (s.count("requests.sent"), 10));
     assert_eq!(counted(&behind, "messages"), s.count("requests.sent"));
-    check_log(&server, || server.program.stdout(), "\"status\":101", 10);
+    check_log(&server, || server.program.stdout(), "\"uri\":\"/echo\"", 10);
 }

@@ -106,6 +106,7 @@ fn place(sentence: &Sentence) -> usize {
         S::KeepsNoMore { .. } => 59,
         S::NoHttp2 { .. } => 60,
         S::TooFewConnections { .. } => 61,
+        S::StreamsReset { .. } => 62,
     }
 }
 
