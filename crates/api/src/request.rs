@@ -21,8 +21,10 @@ struct Written {
     flags: BTreeMap<String, Value>,
 }
 
-/// Reads a run: JSON where it is said to be, else the text of a scenario file.
+/// Reads a run: JSON where it is said to be, or seems to be, for curl says of any data that it is a form; else the text of a scenario
+/// file, which never begins with a brace.
 pub(crate) fn spec(is_json: bool, body: &[u8]) -> Result<Spec, Problem> {
+    let is_json = is_json || body.trim_ascii_start().starts_with(b"{");
     let wrong = |why: String| Problem::wrong(vec![why]);
     if !is_json {
         let text = str::from_utf8(body).map_err(|_| wrong("a scenario file is UTF-8".to_owned()))?;
@@ -136,7 +138,8 @@ mod tests {
         };
         let json = r#"{"target": "http://h/",
             "flags": {"connections": 100, "target-gc": true, "threshold": ["a", "b"], "tag": false}}"#;
-        assert_eq!(read(true, json), Ok(expected));
+        assert_eq!(read(true, json).as_ref(), Ok(&expected));
+        assert_eq!(read(false, &format!("\n{json}")), Ok(expected), "curl --data says that it is a form");
         let scenario = Spec { scenario: Some("target = 1".to_owned()), ..Spec::default() };
         assert_eq!(read(false, "target = 1"), Ok(scenario.clone()));
         let with_file = Spec { files: vec![("u.csv".to_owned(), "a".to_owned())], ..scenario };

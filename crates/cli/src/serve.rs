@@ -50,8 +50,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
     if let Some(fingerprint) = fingerprint {
         print_stdout(&format!("certificate SHA-256 {fingerprint}\n"))?;
     }
+    let threads = Count(threads.into()).of("thread");
     let io = if io == Backend::Uring { "io_uring" } else { "epoll" };
-    print_stdout(&format!("listening on {url} with {threads} threads, {io}\n"))?;
+    print_stdout(&format!("listening on {url} with {threads}, {io}\n"))?;
     guard(&server, service, &stop);
     server.stop();
     Ok(0)

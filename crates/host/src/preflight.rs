@@ -12,7 +12,7 @@ mod tun;
 use crate::finding::Fix;
 use crate::network::sock_stat;
 use crate::{Finding, Listener, Root, memory, open_files};
-use plan::{Handshakes, Network};
+use plan::{Handshakes, Http2Requests, Network};
 pub use process::{open_files_refused, uring_refused};
 pub use tun::tun_refused;
 use units::shell_word;
@@ -82,6 +82,8 @@ pub struct Layers {
     pub messages: f64,
     /// The handshakes of TLS; none without.
     pub handshakes: Option<Handshakes>,
+    /// The requests over HTTP/2; none without.
+    pub http2_requests: Option<Http2Requests>,
 }
 
 impl Layers {
@@ -170,6 +172,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("forwarding", tun::forwarding),
     ("cores", process::cores),
     ("TLS handshakes", process::handshakes),
+    ("HTTP/2 requests", process::http2_requests),
     ("tcp memory", stack::tcp_memory),
     ("receive buffer", stack::receive_buffer),
     ("send buffer", stack::send_buffer),

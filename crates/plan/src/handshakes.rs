@@ -1,8 +1,8 @@
-//! TLS handshakes of a plan: how many, and how fast.
+//! What a plan asks of processors beyond plain connections: TLS handshakes and HTTP/2 requests, how many and how fast.
 
 use units::Rate;
 
-use crate::{Plan, Ramp, Stage};
+use crate::{Plan, Population, Ramp, Stage};
 
 /// TLS handshakes of the connections that a plan opens; those of redials are not known before.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -13,7 +13,28 @@ pub struct Handshakes {
     pub per_s: Option<f64>,
 }
 
+/// HTTP/2 requests of a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Http2Requests {
+    /// On a connection at once, where these are fewest.
+    pub streams: u16,
+    /// The most in a second, at a rate; none where all are sent as fast as the target responds, or as think time has it.
+    pub per_s: Option<f64>,
+}
+
 impl Plan {
+    /// Those of its populations over HTTP/2; none where there is none.
+    pub fn http2_requests(&self) -> Option<Http2Requests> {
+        let own = || (0..).zip(&self.populations).filter(|(_, own)| own.streams.is_some());
+        let streams = own().filter_map(|(_, own)| own.streams).min()?;
+        let of = |(nth, own): (u16, &Population)| {
+            let share = self.peak(nth).millionths() as f64 / 1e6;
+            own.load.rate().map(|rate| rate.per_s_f64() * share)
+        };
+        let per_s = own().filter_map(of).fold(0.0, |sum, rate| sum + rate);
+        Some(Http2Requests { streams, per_s: (per_s > 0.0).then_some(per_s) })
+    }
+
     /// Those of its secured populations; none where there is none.
     pub fn handshakes(&self) -> Option<Handshakes> {
         let secured = || (0..).zip(&self.populations).filter(|(_, own)| own.target.secure);

@@ -51,7 +51,7 @@ pub use csv::{Column, Csv, Source, TableHead};
 pub use expect::{Expectation, ExpectedLength};
 pub use flag::Flag;
 pub use flags::{Environment, Flags, Mistake, a_rate, from_flags, load_args, threads};
-pub use handshakes::Handshakes;
+pub use handshakes::{Handshakes, Http2Requests};
 pub use load::{Load, LoadKeys};
 pub use nearest::nearest;
 pub use observe::Observe;

@@ -214,6 +214,7 @@ fn layers(plan: &Plan) -> Layers {
         captures: sum(|population| Memory::of(population).captures) / all,
         messages: sum(|population| Memory::of(population).messages) / all,
         handshakes: plan.handshakes(),
+        http2_requests: plan.http2_requests(),
     }
 }
 

@@ -49,7 +49,7 @@ impl Summary {
                 format!("pass: {}", self.unasked())
             }
             (None, Verdict::Pass) => {
-                format!("pass: all {} connections held, {}", Count(c.held), self.fared())
+                format!("pass: {} held, {}", all(c.held), self.fared())
             }
             (None, _) => verdict.to_owned(),
         }
@@ -120,17 +120,26 @@ impl Summary {
     fn unasked(&self) -> String {
         let c = &self.connections;
         let accepted = match c.unaccepted {
-            Some(_) => format!("all {} connections held", Count(c.held)),
+            Some(_) => format!("{} held", all(c.held)),
             // The kernel of the target's host opens connections; whether its process takes them is seen only there.
             None => format!(
-                "all {} connections open (whether the target's process accepted them is not known)",
-                Count(c.held)
+                "{} open (whether the target's process accepted {} is not known)",
+                all(c.held),
+                if c.held == 1 { "it" } else { "them" }
             ),
         };
         let quiet = c.quiet_s.filter(|s| *s >= QUIET_S);
         let quiet =
             quiet.map_or(String::new(), |s| format!(", nothing received on any of them for {s:.0} s"));
         format!("{accepted}, {}{quiet}", self.fared())
+    }
+}
+
+/// What a headline says of so many connections when none is missing.
+fn all(connections: u64) -> String {
+    match connections {
+        1 => "the connection".to_owned(),
+        n => format!("all {} connections", Count(n)),
     }
 }
 

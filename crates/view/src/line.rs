@@ -52,15 +52,13 @@ impl<W: Write> Sink for Line<W> {
         self.wanted = header.connections;
         self.agents.clone_from(&header.agents);
         let Header { target, connections, threads, seed, io, agents, .. } = header;
-        let connections = Count(*connections);
+        let connections = Count(*connections).of("connection");
+        let threads = Count((*threads).into()).of("thread");
         let agents = match agents.len() {
             0 => String::new(),
-            n => format!("{} agents, ", Count(n as u64)),
+            n => format!("{}, ", Count(n as u64).of("agent")),
         };
-        let _ = writeln!(
-            self.out,
-            "{target}: {connections} connections, {agents}{threads} threads, {io}, seed {seed}"
-        );
+        let _ = writeln!(self.out, "{target}: {connections}, {agents}{threads}, {io}, seed {seed}");
     }
 
     fn tick(&mut self, tick: &Tick, samples: &Samples) {

@@ -129,7 +129,7 @@ fn io_uring_by_name_is_refused_with_the_fix() {
 #[test]
 fn epoll_serves_as_io_uring_does() {
     let server = Serving::start(&["--io", "epoll", "--threads", "1"]);
-    let line = format!("listening on http://{}/ with 1 threads, epoll\n", server.address);
+    let line = format!("listening on http://{}/ with 1 thread, epoll\n", server.address);
     assert_eq!((server.program.stdout(), server.program.stderr()), (line, String::new()));
     let mut caller = Caller::dial(server.address);
     for (path, status, length) in [

@@ -10,7 +10,7 @@ use crate::{
 #[test]
 fn the_first_line_names_the_address() {
     let server = Serving::start(&["--threads", "1"]);
-    let line = format!("listening on http://{}/ with 1 threads, io_uring\n", server.address);
+    let line = format!("listening on http://{}/ with 1 thread, io_uring\n", server.address);
     assert_eq!(server.program.stdout(), line);
     assert_ne!(server.address.port(), 0, "the port that was chosen");
 }

@@ -163,8 +163,7 @@ pub(super) fn cores(root: &Root, need: &Need) -> Checked {
         Fix::manual(Severity::Warn, need.run(&format!("-c {} --threads {cores}", need.connections)))
     });
     let value = format!("{} for this process", Count(cores));
-    let threads = if need.threads == 1 { "thread" } else { "threads" };
-    Ok((value, format!("{} {threads}", Count(need.threads)), cure))
+    Ok((value, Count(need.threads).of("thread"), cure))
 }
 
 /// CPU time of one end for a connection that is opened with a full TLS handshake, its first request included, microseconds. Measured
@@ -193,10 +192,37 @@ pub(super) fn handshakes(root: &Root, need: &Need) -> Checked {
         None => format!("{:.1} s of CPU for {}", wanted.count as f64 * each_us / 1e6, Count(wanted.count)),
     };
     let ends = if need.both_ends_here { ", both ends here" } else { "" };
-    let processors = if cores == 1 { "processor" } else { "processors" };
     Ok((
-        format!("about {}/s with {} {processors}{ends}", Count(most), Count(cores)),
+        format!("about {}/s with {}{ends}", Count(most), Count(cores).of("processor")),
         format!("{needed} ({each_us:.0} µs of CPU each, full)"),
+        cure,
+    ))
+}
+
+/// CPU time of `throng run` for an HTTP/2 request, microseconds: of several streams, one receive has several responses. Measured against
+/// nginx (`bench/results/http2.json`); HTTP/1.1 takes about 6.
+fn http2_us(streams: u16) -> f64 {
+    match streams {
+        100.. => 2.0,
+        10.. => 2.4,
+        _ => 4.9,
+    }
+}
+
+/// What throng itself can send over HTTP/2; the target needs processors, too. As [`handshakes`] it warns, and refuses nothing.
+pub(super) fn http2_requests(root: &Root, need: &Need) -> Checked {
+    let wanted = need.layers.http2_requests.ok_or(Skip::Irrelevant)?;
+    let cores = processors(root).ok_or(Skip::Irrelevant)?.min(need.threads);
+    let each_us = http2_us(wanted.streams);
+    let most = (cores as f64 * 1e6 / each_us) as u64;
+    let cure = wanted.per_s.filter(|per_s| *per_s > most as f64).map(|_| {
+        let text = "# lower the rate, raise --streams, or use more processors or machines";
+        Fix::manual(Severity::Warn, text.to_owned())
+    });
+    let needed = wanted.per_s.map_or(String::new(), |per_s| format!("{}/s ", Count(per_s.ceil() as u64)));
+    Ok((
+        format!("about {}/s from throng with {}", Count(most), Count(cores).of("processor")),
+        format!("{needed}({each_us} µs of CPU each)"),
         cure,
     ))
 }

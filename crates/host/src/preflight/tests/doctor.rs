@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::{Listener, addresses::foreign};
+use plan::Http2Requests;
 use proptest::prelude::*;
 
 /// The line of the limit `what`, as `ok …`, `warn …`, `no …` or `? …`.
@@ -225,6 +226,34 @@ fn handshakes_want_processors() {
         1,
         "warn TLS handshakes: about 12,903/s with 4 processors, both ends here, 20,000/s (310 µs of CPU each, full): \
         throng run http://192.0.2.9/ -c 100000 --ramp 12903/s  # or fewer arrivals, more processors or more machines",
+    );
+}
+
+#[test]
+fn http2_requests_want_processors() {
+    let check = |http2_requests, threads, expected: &str| {
+        let status = [("proc/self/status", "Cpus_allowed_list:\t0-3\n")];
+        let layers = Layers { http2: 1.0, http2_requests, ..Layers::default() };
+        let need = Need { threads, layers, ..need(100) };
+        assert_eq!(line(&status, &need, "HTTP/2 requests"), expected);
+    };
+    let at = |streams, per_s| Some(Http2Requests { streams, per_s });
+    check(None, 4, "");
+    check(
+        at(1, None),
+        1,
+        "ok HTTP/2 requests: about 204,081/s from throng with 1 processor, (4.9 µs of CPU each)",
+    );
+    check(
+        at(10, Some(833_333.0)),
+        2,
+        "ok HTTP/2 requests: about 833,333/s from throng with 2 processors, 833,333/s (2.4 µs of CPU each)",
+    );
+    check(
+        at(100, Some(2_000_001.0)),
+        8,
+        "warn HTTP/2 requests: about 2,000,000/s from throng with 4 processors, 2,000,001/s (2 µs of CPU each): \
+        lower the rate, raise --streams, or use more processors or machines",
     );
 }
 

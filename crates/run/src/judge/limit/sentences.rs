@@ -150,10 +150,9 @@ fn closes(sentence: &Sentence) -> Option<String> {
             format!("the target {how} {} without an announcement", connections(*count))
         }
         S::StreamsReset { count } => {
-            let streams = if *count == 1 { "stream" } else { "streams" };
             format!(
-                "the target reset {} {streams} (RST_STREAM); their connections stayed open",
-                Count(*count)
+                "the target reset {} (RST_STREAM); their connections stayed open",
+                Count(*count).of("stream")
             )
         }
         S::IdleTimeout { time, count } => {
@@ -317,11 +316,11 @@ fn there(address: &str) -> &str {
 }
 
 fn connections(n: u64) -> String {
-    format!("{} connection{}", Count(n), if n == 1 { "" } else { "s" })
+    Count(n).of("connection")
 }
 
 fn some(n: u64, what: &str) -> String {
-    format!("{} {what}{}", Count(n), if n == 1 { "" } else { "s" })
+    Count(n).of(what)
 }
 
 fn handshake(n: u64) -> &'static str {

@@ -108,7 +108,7 @@ pub(super) fn tls_expected(case: &Case) -> Option<Limit> {
     case.limit(Seen, (Side::Target, Cause::TlsExpected), case.left(), says, detail, NO_TLS)
 }
 
-const NO_TLS: &str = "use https:// (wss://, tls://) in the target, or a port without TLS";
+const NO_TLS: &str = "use https:// (wss://, grpcs://, tls://) in the target, or a port without TLS";
 
 /// It does not speak HTTP/2, or does not carry WebSocket over it.
 pub(super) fn http2(case: &Case) -> Option<Limit> {
