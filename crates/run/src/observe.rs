@@ -350,7 +350,7 @@ impl Observer {
 
     /// What was seen last. Of throng itself memory and CPU time are known of each sample, the rest once a second.
     pub(crate) fn latest(&self) -> Samples {
-        let mut latest = self.known.seen.latest(self.known.both_here);
+        let mut latest = self.known.seen.latest(self.known.both_here, self.known.is_tun);
         if let Some(own) = &mut latest.own {
             let UsageSample { rss_bytes, cpu_user_ns, cpu_system_ns, .. } = self.own_usage;
             (own.rss_bytes, own.cpu_user_ns, own.cpu_system_ns) = (rss_bytes, cpu_user_ns, cpu_system_ns);

@@ -36,9 +36,10 @@ impl Observation {
         see(&mut self.own, phase, own, ProcessSeen::new, ProcessSeen::see);
     }
 
-    /// The last of each; `both_here`: both ends of the connections are on throng's host.
-    pub fn latest(&self, both_here: bool) -> Samples {
-        let (side, sockets_each) = if both_here { (&self.host, 2) } else { (&self.target_host, 1) };
+    /// The last of each; `both_here`: both ends of the connections are on throng's host. `is_tun`: throng's are no sockets.
+    pub fn latest(&self, both_here: bool, is_tun: bool) -> Samples {
+        let side = if both_here { &self.host } else { &self.target_host };
+        let sockets_each = if both_here && !is_tun { 2 } else { 1 };
         let more = side.as_ref().map(|host| host.tcp_sockets.last.saturating_sub(host.tcp_sockets.first));
         Samples {
             connections: more.map(|sockets| sockets / sockets_each),

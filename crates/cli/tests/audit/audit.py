@@ -1,4 +1,4 @@
-"""The audit of one run: `audit.py MODEL THRONG FOLDER`. In its own network namespace, as root.
+"""The audit of one run: `audit.py MODEL THRONG FOLDER IO`. In its own network namespace, as root.
 
 Starts the server, the capture and the samples of the kernel's counters, runs throng with every sink, and compares each figure of the
 summary (JSON and text), the report (JSON, Markdown, page), the live page's stream and the metrics (CSV, JSON lines, Prometheus) with
@@ -91,7 +91,7 @@ def punctual():
 class Run:
     """throng, with every sink."""
 
-    def __init__(self, throng, name, model, folder):
+    def __init__(self, throng, model, folder, io):
         self.folder, self.stderr = folder, []
         target = model.words
         if model.scenario:
@@ -100,7 +100,7 @@ class Run:
                 file.write(model.scenario)
             target = [path]
         at = lambda file: os.path.join(folder, file)
-        words = [throng, "run", *target, "--seed", "7", "--live", "line", "--json", at("own.json"), "--jsonl", at("own.jsonl"),
+        words = [throng, "run", *target, "--seed", "7", "--io", io, "--live", "line", "--json", at("own.json"), "--jsonl", at("own.jsonl"),
                  "--csv", at("own.csv"), "--prometheus", "0", "--dashboard", "0", "--out", at("bundle")]
         environment = {**os.environ, "XDG_DATA_HOME": at("data")}
         self.out = open(at("stdout.txt"), "w")
@@ -132,11 +132,12 @@ class Run:
         return os.waitstatus_to_exitcode(status), usage
 
 
-def measured(name, throng, folder):
+def measured(name, throng, folder, io):
     """Runs it; returns the context with its outside counts, and throng's output files."""
     model = models.MODELS[name]
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    capture = beside("capture.py", os.path.join(folder, "capture"), ready="capturing")
+    everywhere = ["all"] if io == "tun" else []
+    capture = beside("capture.py", os.path.join(folder, "capture"), *everywhere, ready="capturing")
     misdeeds = ["faulty-messages"] if model.faulty_messages else []
     server = beside("server.py", os.path.join(folder, "server.jsonl"), *misdeeds, ready="listening")
     ports = {models.HTTP, models.WS, models.TCP}
@@ -145,7 +146,7 @@ def measured(name, throng, folder):
     # The first sample precedes the first dial, even on a busy machine.
     while not looks.all:
         time.sleep(0.01)
-    run = Run(throng, name, model, folder)
+    run = Run(throng, model, folder, io)
     looks.throng = run.process.pid
     files_limit = __import__("resource").prlimit(server.pid, __import__("resource").RLIMIT_NOFILE)[0]
     status, usage = run.end()
@@ -164,15 +165,15 @@ def measured(name, throng, folder):
         log = [json.loads(line) for line in file]
     with open(os.path.join(folder, "own.json")) as file:
         summary = json.load(file)
-    facts = {"server": server.pid, "usage": usage, "status": status, "files_limit": files_limit}
+    facts = {"server": server.pid, "usage": usage, "status": status, "files_limit": files_limit, "io": io}
     return Context(model, wire, log, looks, facts, summary), run
 
 
 def main():
-    name, throng, folder = sys.argv[1:]
+    name, throng, folder, io = sys.argv[1:]
     os.makedirs(folder, exist_ok=True)
     for _ in range(TRIES):
-        context, run = measured(name, throng, folder)
+        context, run = measured(name, throng, folder, io)
         stall = context.summary["generator"]["stall_us"]
         if stall < STALL_US:
             break

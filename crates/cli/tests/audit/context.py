@@ -67,6 +67,10 @@ class Context:
     def __init__(self, model, wire, log, looks, run, summary):
         self.model, self.wire, self.log, self.looks, self.run, self.summary = model, wire, log, looks, run, summary
         self.server_pid = run["server"]
+        # Over a device throng's ends are no sockets.
+        self.ends_in_kernel = 1 if run["io"] == "tun" else 2
+        # A shard resets what is open as soon as the load has ended; the kernel closes sockets with their process, tens of milliseconds later.
+        Scope.grace = EDGE if self.ends_in_kernel == 2 else 0.0
         load = [c for c in wire.connections if c.port in self.ports(model)]
         probing = [c for c in load if self.is_probe(c)]
         load = [c for c in load if c not in probing]

@@ -48,13 +48,18 @@ const RUNS: usize = 5;
 
 /// Runs a load model, and asks that every figure is right, in one of the runs at least.
 fn audit(model: &str) {
+    audit_over("auto", model);
+}
+
+/// The same with this `--io`.
+fn audit_over(io: &str, model: &str) {
     if !may() {
         return;
     }
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let (mut always, mut outputs) = (None::<BTreeSet<String>>, Vec::new());
     for _ in 0..RUNS {
-        let Err(output) = run(model) else { return };
+        let Err(output) = run(io, model) else { return };
         let wrong = wrong_figures(&output);
         assert!(!wrong.is_empty(), "the audit itself failed: {output}");
         let still = always.map_or(wrong.clone(), |always| always.intersection(&wrong).cloned().collect());
@@ -75,13 +80,13 @@ fn wrong_figures(output: &str) -> BTreeSet<String> {
 }
 
 /// One run; what is wrong in it. The table of all figures is `audit.txt` of the model's folder.
-fn run(model: &str) -> Result<(), String> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("audit").join(model);
+fn run(io: &str, model: &str) -> Result<(), String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("audit").join(format!("{model}-{io}"));
     let _ = fs::remove_dir_all(&folder);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/audit/audit.py");
     let words = [Path::new(model), &binary(), &folder].map(|word| word.to_str().unwrap().to_owned());
     let mut command =
-        unshared(&["python3", script.to_str().unwrap(), words[0].as_str(), &words[1], &words[2]]);
+        unshared(&["python3", script.to_str().unwrap(), words[0].as_str(), &words[1], &words[2], io]);
     // No compiled modules beside the sources.
     let ended = command.env("PYTHONDONTWRITEBYTECODE", "1").output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
@@ -137,6 +142,22 @@ fn connections_held_idle() {
 #[test]
 fn two_populations_with_steps_and_a_probe() {
     audit("populations");
+}
+
+/// Connections of throng's own TCP are counted as those of the kernel are.
+#[test]
+fn closed_loop_over_a_device() {
+    audit_over("tun", "closed");
+}
+
+#[test]
+fn several_destinations_over_a_device() {
+    audit_over("tun", "think");
+}
+
+#[test]
+fn messages_over_a_device() {
+    audit_over("tun", "messages");
 }
 
 #[test]

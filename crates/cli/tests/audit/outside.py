@@ -148,6 +148,9 @@ class Lag(Times):
 class Scope:
     """The connections of one population (or destination) with the period of full load."""
 
+    # A connection that throng ends later than this after the load was held to its end; set by context.py.
+    grace = EDGE
+
     def __init__(self, connections, model, begin, end, wanted, first=None, step=None):
         self.connections, self.model, self.begin, self.end, self.wanted = connections, model, begin, end, wanted
         # First dials.
@@ -217,7 +220,7 @@ class Scope:
             return "dropped"
         if any(self.cause(x) == "timeout" for x in c.waiting):
             return "dropped"
-        return "finished" if over < self.end + EDGE else None
+        return "finished" if over < self.end + Scope.grace else None
 
     def fated(self, fate):
         return sum(self.fate(c) == fate for c in self.connections)

@@ -59,7 +59,7 @@ RULES = [
     rule(r"throng_generator_resident_bytes", lambda m, l: m.seen(lambda one: one["throng"] and one["throng"]["rss"], BATCH), PROC),
     rule(r"throng_generator_stall_seconds", lambda m, l: (0.0, 0.0, m.context.stall()[2] / 1e6), "wire: no stretch in which what was due was not sent is shorter"),
     rule(r"throng_(generator|target)_busiest_thread", lambda m, l, who: m.context.process({"generator": "throng", "target": "server"}[who], "busiest_thread/max"), PROC),
-    rule(r"throng_target_connections", lambda m, l: target_connections(m), "/proc/net/sockstat: half the sockets beyond those before the run"),
+    rule(r"throng_target_connections", lambda m, l: target_connections(m), "/proc/net/sockstat: the sockets beyond those before the run, half of them where both ends are sockets"),
     rule(r"throng_target_processes", lambda m, l: 1, "the server is one process"),
     rule(r"throng_target_threads", lambda m, l: m.seen(lambda one: one["server"] and one["server"]["threads"]), PROC),
     rule(r"throng_target_resident_bytes", lambda m, l: m.seen(lambda one: one["server"] and one["server"]["rss"], BATCH), PROC),
@@ -108,7 +108,8 @@ def probe(m, name):
 def target_connections(m):
     first = m.context.at(m.context.first_syn - 0.1, lambda one: one["sockets"]["inuse"], 0.1)
     low, now, high = m.seen(lambda one: one["sockets"]["inuse"], 2)
-    return (low - first[1]) // 2, (now - first[0]) // 2, (high - first[0]) // 2
+    ends = m.context.ends_in_kernel
+    return (low - first[1]) // ends, (now - first[0]) // ends, (high - first[0]) // ends
 
 
 def find(series):

@@ -56,7 +56,7 @@ fn a_targets_processes_are_those_of_full_load() {
     check(&mut all, Phase::Hold, 8, 8);
     check(&mut all, Phase::Ramp, 3, 8);
     check(&mut all, Phase::Drain, 4, 8);
-    assert_eq!(all.latest(true).target.unwrap().processes, [], "each second is stored");
+    assert_eq!(all.latest(true, false).target.unwrap().processes, [], "each second is stored");
 }
 
 #[test]
@@ -97,19 +97,23 @@ fn connections_at_the_targets_side_are_sockets_beyond_the_first_sample() {
     let sockets =
         |n| HostSample { sockets: SockStat { tcp_inuse: n, ..SockStat::default() }, ..HostSample::default() };
     let mut here = Observation::default();
-    assert_eq!((here.latest(true).connections, here.latest(false).connections), (None, None));
+    assert_eq!((here.latest(true, false).connections, here.latest(false, false).connections), (None, None));
     for n in [40, 2_040, 2_000] {
         here.see_here(Phase::Ramp, &sockets(n), &ProcessSample::default());
     }
-    assert_eq!((here.latest(true).connections, here.latest(false).connections), (Some(980), None));
+    assert_eq!(
+        (here.latest(true, false).connections, here.latest(false, false).connections),
+        (Some(980), None)
+    );
+    assert_eq!(here.latest(true, true).connections, Some(1_960), "the target's alone");
     let mut there = here.clone();
     for n in [7, 1_003] {
         there.see_there(Phase::Ramp, &Sample { host: sockets(n), ..Sample::default() });
     }
-    assert_eq!(there.latest(false).connections, Some(996));
+    assert_eq!([false, true].map(|is_tun| there.latest(false, is_tun).connections), [Some(996); 2]);
     // Sockets of others may go meanwhile.
     there.see_there(Phase::Hold, &Sample { host: sockets(3), ..Sample::default() });
-    assert_eq!(there.latest(false).connections, Some(0));
+    assert_eq!(there.latest(false, false).connections, Some(0));
 }
 
 #[test]
