@@ -53,7 +53,13 @@ impl Fix {
 
     /// One change.
     pub(crate) fn repair(severity: Severity, repair: Repair) -> Fix {
-        Fix { severity, command: repair.to_string(), repairs: vec![repair] }
+        Fix::repairs(severity, vec![repair])
+    }
+
+    /// Several changes, in this order.
+    pub(crate) fn repairs(severity: Severity, repairs: Vec<Repair>) -> Fix {
+        let command = repairs.iter().map(Repair::to_string).collect::<Vec<_>>().join(" && ");
+        Fix { severity, command, repairs }
     }
 }
 

@@ -26,7 +26,7 @@ pub enum Repair {
 }
 
 /// All settings that are ever changed: with a right to run throng as root comes no right to change others.
-const SETTINGS: [&str; 12] = [
+const SETTINGS: [&str; 13] = [
     "fs.file-max",
     "fs.nr_open",
     "kernel.io_uring_disabled",
@@ -37,6 +37,7 @@ const SETTINGS: [&str; 12] = [
     "net.ipv4.tcp_mem",
     "net.ipv4.tcp_rmem",
     "net.ipv4.tcp_wmem",
+    "net.ipv6.conf.all.forwarding",
     "net.ipv6.ip_nonlocal_bind",
     "net.netfilter.nf_conntrack_max",
 ];
@@ -89,10 +90,14 @@ impl fmt::Display for Repair {
     }
 }
 
-/// One of those that are ever changed: of the list, or forwarding by a device.
+/// Those of one device that are ever changed: before and after its name.
+const DEVICE_SETTINGS: [(&str, &str); 2] =
+    [("net.ipv4.conf.", ".forwarding"), ("net.ipv6.conf.", ".accept_ra")];
+
+/// One of those that are ever changed: of the list, or of a device.
 fn is_setting(name: &str) -> bool {
-    let of_device = name.strip_prefix("net.ipv4.conf.").and_then(|name| name.strip_suffix(".forwarding"));
-    SETTINGS.contains(&name) || of_device.is_some_and(is_device)
+    let device = |(before, after)| name.strip_prefix(before)?.strip_suffix(after);
+    SETTINGS.contains(&name) || DEVICE_SETTINGS.into_iter().filter_map(device).any(is_device)
 }
 
 /// A device by a name that has no part of a path.
@@ -112,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forwarding_is_changed_of_one_device_only() {
+    fn forwarding_is_changed_where_a_run_needs_it_only() {
         for (name, expected) in [
             ("net.ipv4.conf.eth0.forwarding", true),
             ("net.ipv4.conf.all.forwarding", false),
@@ -120,7 +125,12 @@ mod tests {
             ("net.ipv4.conf.eth0.100.forwarding", false),
             ("net.ipv4.conf../x.forwarding", false),
             ("net.ipv4.conf..forwarding", false),
+            // Which device forwards IPv6 is not asked by the kernel: all do, or none.
             ("net.ipv6.conf.eth0.forwarding", false),
+            ("net.ipv6.conf.all.forwarding", true),
+            ("net.ipv6.conf.eth0.accept_ra", true),
+            ("net.ipv6.conf.all.accept_ra", false),
+            ("net.ipv6.conf.eth0.100.accept_ra", false),
             ("net.ipv4.conf.eth0.rp_filter", false),
         ] {
             assert_eq!(is_setting(name), expected, "{name}");

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     namespace::{Namespace, Pair, may_make_namespaces},
     off_loopback,
-    program::{Ended, Program, RUN_IO, Serving, Signal, throng, until},
+    program::{Ended, Program, RUN_IO, Serving, Signal, file, throng, until},
     summary::Summary,
 };
 
@@ -176,6 +176,36 @@ fn across_a_cable() {
         assert_eq!((s.text("io"), s.count("connections.held"), s.faults()), ("tun", 50, vec![]), "{ended:?}");
         assert!(s.count("requests.answered") > 100, "{ended:?}");
     }
+}
+
+#[test]
+fn doctor_opens_the_way_to_another_machine() {
+    let Some(pair) = Pair::new() else { return };
+    pair.server.route_devices("10.77.0.2", "fd77::2");
+    let serving = pair.serve("[::]");
+    let state = file("tun-doctor-state");
+    let doctor = |args: &[&str]| {
+        let mut command = pair.client.enter(&throng(&[&["doctor"], args].concat()));
+        command.env("XDG_STATE_HOME", &state);
+        Program::from(command).end()
+    };
+    let setting = |name: &str| pair.client.run(&format!("sysctl -n {name}")).trim().to_owned();
+    let of_v6 = "net.ipv6.conf.all.forwarding";
+    for (host, name) in [("10.77.0.1", "net.ipv4.conf.cable.forwarding"), ("[fd77::1]", of_v6)] {
+        let url = format!("http://{host}:{}/", serving.address.port());
+        let args = [url.as_str(), "-c", "20", "--io", "tun"];
+        let found = doctor(&args);
+        assert!(found.stdout.contains(&format!("sysctl -w {name}=1")), "{found:?}");
+        assert_eq!(setting(name), "0");
+        let fixed = doctor(&[&args[..], &["--fix"]].concat());
+        assert_eq!((fixed.status, setting(name).as_str()), (Some(0), "1"), "{fixed:?}");
+        let args = ["-c", "20", "-d", "300ms", "--io", "tun"];
+        let (ended, s) = off_loopback::run(&pair, &url, &args);
+        ended.assert_status(0);
+        assert_eq!((s.count("connections.held"), s.faults()), (20, vec![]), "{ended:?}");
+    }
+    assert_eq!(doctor(&["--undo"]).status, Some(0));
+    assert_eq!((setting("net.ipv4.conf.cable.forwarding"), setting(of_v6)), ("0".to_owned(), "0".to_owned()));
 }
 
 #[test]

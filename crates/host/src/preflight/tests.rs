@@ -95,12 +95,46 @@ fn a_device_has_no_sockets_and_its_own_needs() {
     let text = "warn forwarding: off by eth0, and a route back to the sources in the target's network: \
         sysctl -w net.ipv4.conf.eth0.forwarding=1";
     check(&[able[0], able[1], forwards("0")], &tun(1), &[text]);
+    a_device_forwards_ipv6(&able);
     // Within this machine nothing is forwarded, and nothing that is its own is a source.
     let here =
         Need { both_ends_here: true, networks: vec![Network::parse("127.9.0.0/16").unwrap()], ..tun(1) };
     let text = "refuse sources: 127.9.0.0/16 is of this machine: \
         leave --sources away, or use a network that is routed to this machine and has none of its addresses";
     check(&able, &here, &[text]);
+}
+
+/// All devices or none; a default route that a router has advertised stays, as long as it is asked for before.
+fn a_device_forwards_ipv6(able: &[(&'static str, &'static str)]) {
+    let need = Need { is_v4: false, is_tun: true, ..need(1) };
+    let all = |on: &'static str| ("proc/sys/net/ipv6/conf/all/forwarding", on);
+    let of = |found: &[(&'static str, &'static str)], expected: &[&str]| {
+        check(&[able, found].concat(), &need, expected);
+    };
+    let off =
+        "warn forwarding: off by all devices, and a route back to the sources in the target's network: ";
+    let forward = "sysctl -w net.ipv6.conf.all.forwarding=1";
+    of(&[all("1")], &[]);
+    // Its own setting does not count, of whichever device.
+    of(&[all("0"), ("proc/sys/net/ipv6/conf/eth0/forwarding", "1")], &[&format!("{off}{forward}")]);
+    const ZERO: &str = "00000000000000000000000000000000";
+    let route = |flags: &str, device: &str| {
+        format!(
+            "{ZERO} 00 {ZERO} 00 fe800000000000000000000000000001 00000400 00000001 00000000 {flags} {device}\n"
+        )
+    };
+    // Advertised by eth1 and eth0.5, set by hand for eth2.
+    let routes = |names: [&str; 2]| -> &'static str {
+        let lines = [route("00450003", names[0]), route("00450003", names[1]), route("00000003", "eth2")];
+        lines.concat().leak()
+    };
+    let accepts = ["eth1", "eth2", "eth3", "eth0.5"]
+        .map(|name| (&*format!("proc/sys/net/ipv6/conf/{name}/accept_ra").leak(), "1"));
+    let with = |names| [&accepts[..], &[all("0"), ("proc/net/ipv6_route", routes(names))]].concat();
+    of(&with(["eth1", "eth1"]), &[&format!("{off}sysctl -w net.ipv6.conf.eth1.accept_ra=2 && {forward}")]);
+    // A name with a dot is none of `sysctl -w` with dots, and not set by doctor.
+    let text = "sysctl -w net/ipv6/conf/eth0.5/accept_ra=2 net/ipv6/conf/eth1/accept_ra=2 net/ipv6/conf/all/forwarding=1";
+    of(&with(["eth1", "eth0.5"]), &[&format!("{off}{text}")]);
 }
 
 #[test]

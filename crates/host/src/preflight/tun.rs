@@ -90,23 +90,59 @@ pub(super) fn forwarding(root: &Root, need: &Need) -> Checked {
     if !need.is_tun || need.both_ends_here {
         return Err(Skip::Irrelevant);
     }
-    let (family, device) = (if need.is_v4 { "ipv4" } else { "ipv6" }, &need.device);
-    let is_on = root.number::<u8>(format!("proc/sys/net/{family}/conf/{device}/forwarding"));
+    let (value, cure) = if need.is_v4 { forwarding_v4(root, &need.device)? } else { forwarding_v6(root)? };
+    Ok((value, "and a route back to the sources in the target's network".to_owned(), cure))
+}
+
+/// IPv4 is forwarded from and to the devices for which that is set; throng sets it for its own.
+fn forwarding_v4(root: &Root, device: &str) -> Result<(String, Option<Fix>), Skip> {
+    let is_on = root.number::<u8>(format!("proc/sys/net/ipv4/conf/{device}/forwarding"));
     let is_on = is_on.ok_or("the setting of the outgoing device cannot be read")? == 1;
-    let cure = (!is_on).then(|| match is_device(device) && need.is_v4 {
+    let cure = (!is_on).then(|| match is_device(device) {
         true => {
             Fix::repair(Severity::Warn, Repair::setting(&format!("net.ipv4.conf.{device}.forwarding"), 1))
         }
-        false if need.is_v4 => {
-            Fix::manual(Severity::Warn, format!("sysctl -w net/ipv4/conf/{device}/forwarding=1"))
-        }
-        // A device that forwards takes no addresses and routes from router advertisements, unless this is 2.
-        false => {
-            let set =
-                format!("sysctl -w net/ipv6/conf/{device}/accept_ra=2 net/ipv6/conf/{device}/forwarding=1");
-            Fix::manual(Severity::Warn, set)
-        }
+        false => Fix::manual(Severity::Warn, format!("sysctl -w net/ipv4/conf/{device}/forwarding=1")),
     });
-    let value = format!("{} by {device}", if is_on { "on" } else { "off" });
-    Ok((value, "and a route back to the sources in the target's network".to_owned(), cure))
+    Ok((format!("{} by {device}", if is_on { "on" } else { "off" }), cure))
+}
+
+/// IPv6 is forwarded by all devices or by none: what is set for one makes it a router to its neighbours, and no more (kernel document
+/// `networking/ip-sysctl`).
+fn forwarding_v6(root: &Root) -> Result<(String, Option<Fix>), Skip> {
+    let is_on = root.number::<u8>("proc/sys/net/ipv6/conf/all/forwarding");
+    let is_on = is_on.ok_or("the setting of all devices cannot be read")? == 1;
+    if is_on {
+        return Ok(("on by all devices".to_owned(), None));
+    }
+    // A router takes no default route from another's advertisements, and drops those that it has, unless this is 2.
+    let mut devices = advertised(root);
+    devices.retain(|device| root.number(format!("proc/sys/net/ipv6/conf/{device}/accept_ra")) == Some(1u8));
+    let cure = if devices.iter().all(|device| is_device(device)) {
+        let keep =
+            devices.iter().map(|device| Repair::setting(&format!("net.ipv6.conf.{device}.accept_ra"), 2));
+        let forward = Repair::setting("net.ipv6.conf.all.forwarding", 1);
+        Fix::repairs(Severity::Warn, keep.chain([forward]).collect())
+    } else {
+        let keep: String =
+            devices.iter().map(|device| format!("net/ipv6/conf/{device}/accept_ra=2 ")).collect();
+        Fix::manual(Severity::Warn, format!("sysctl -w {keep}net/ipv6/conf/all/forwarding=1"))
+    };
+    Ok(("off by all devices".to_owned(), Some(cure)))
+}
+
+/// Devices with a default route that a router has advertised.
+fn advertised(root: &Root) -> Vec<String> {
+    /// `RTF_DEFAULT`, <linux/ipv6_route.h>.
+    const DEFAULT: u32 = 0x0001_0000;
+    let text = root.read("proc/net/ipv6_route").unwrap_or_default();
+    let device = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let flags = u32::from_str_radix(words.get(8)?, 16).ok()?;
+        (flags & DEFAULT != 0).then(|| words.get(9).map(|device| (*device).to_owned()))?
+    };
+    let mut devices: Vec<String> = text.lines().filter_map(device).collect();
+    devices.sort();
+    devices.dedup();
+    devices
 }
