@@ -25,8 +25,8 @@ pub struct Job {
     step_of: Vec<u16>,
     /// What each connection keeps.
     keeps: Keeps,
-    /// WebSocket: whether each operation is done over HTTP/1.1, before the upgrade; empty where none is.
-    over_http1: Vec<bool>,
+    /// WebSocket: whether each operation is done before the upgrade; empty where none is.
+    before_upgrade: Vec<bool>,
     /// Steps of the plan, if those of this population are distinguished; else 0.
     pub(crate) steps: usize,
     pub(crate) protocol: Protocol,
@@ -116,7 +116,7 @@ impl Job {
             only_right: false,
             period: Job::PERIOD,
             keeps: Keeps::of(population),
-            over_http1: over_http1(population, &ops, &step_of, first_step),
+            before_upgrade: before_upgrade(population, &ops, &step_of, first_step),
             ops,
             step_of,
             steps: 0,
@@ -128,24 +128,33 @@ impl Job {
         }
     }
 
-    /// Whether an operation is done over HTTP/1.1 before a connection is upgraded.
-    pub(crate) fn is_over_http1(&self, at: u16) -> bool {
-        self.over_http1.get(usize::from(at)) == Some(&true)
+    /// Whether an operation is done before a connection is upgraded to a WebSocket: then it is one of HTTP.
+    pub(crate) fn is_before_upgrade(&self, at: u16) -> bool {
+        self.before_upgrade.get(usize::from(at)) == Some(&true)
     }
 
     /// The session of a connection that is dialled, and continues with the operation `at`.
     pub(crate) fn session_of_dial(&self, at: u16, random: &mut Random) -> Session {
-        if self.is_over_http1(at) { Protocol::http1() } else { self.protocol.session_of_dial(random) }
+        match self.is_before_upgrade(at) {
+            true => self.protocol.session_of_requests(),
+            false => self.protocol.session_of_dial(random),
+        }
     }
 
     /// The session of a connection that is open, with nothing under way, and continues with the operation `at`.
     pub(crate) fn session(&self, at: u16) -> Session {
-        if self.is_over_http1(at) { Protocol::http1() } else { self.protocol.session() }
+        match self.is_before_upgrade(at) {
+            true => self.protocol.session_of_requests(),
+            false => self.protocol.session(),
+        }
     }
 
     /// Whether the dial alone shows how fast the target accepts connections; `has_request`: a request follows.
     pub(crate) fn is_known_by_dial(&self, has_request: bool) -> bool {
-        if self.is_over_http1(0) { !has_request } else { self.protocol.is_known_by_dial(has_request) }
+        match self.is_before_upgrade(0) && !self.is_http2() {
+            true => !has_request,
+            false => self.protocol.is_known_by_dial(has_request),
+        }
     }
 
     /// Where connections keep what they capture, if they do.
@@ -259,7 +268,7 @@ impl Job {
 }
 
 /// Whether each operation is done before the upgrade.
-fn over_http1(population: &Population, ops: &[Op], step_of: &[u16], first_step: u16) -> Vec<bool> {
+fn before_upgrade(population: &Population, ops: &[Op], step_of: &[u16], first_step: u16) -> Vec<bool> {
     let steps = population.http_steps();
     if steps.is_empty() {
         return Vec::new();

@@ -24,6 +24,7 @@ pub(crate) mod http2;
 pub(crate) mod streams;
 mod tcp;
 mod tunnels;
+mod upgrade;
 mod websocket;
 
 pub(crate) use awaited::Awaited;
@@ -142,9 +143,7 @@ impl Protocol {
             },
             Scheme::Ws => match population.streams {
                 None => Protocol::WebSocket(websocket::Upgrade::new(population)),
-                Some(streams) => {
-                    Protocol::Tunnels(tunnels::Connect::new(target, &population.headers, streams))
-                }
+                Some(streams) => Protocol::Tunnels(tunnels::Connect::new(population, streams)),
             },
             Scheme::Tcp => Protocol::Tcp,
         }
@@ -209,11 +208,6 @@ impl Protocol {
         matches!(self, Protocol::Http1 | Protocol::Http2(_))
     }
 
-    /// Of a connection that sends a request of HTTP/1.1.
-    pub(crate) fn http1() -> Session {
-        Session::Http1(http1::State::new())
-    }
-
     /// Of a connection that is dialled.
     pub(crate) fn session_of_dial(&self, random: &mut Random) -> Session {
         match self {
@@ -226,8 +220,7 @@ impl Protocol {
     /// Of a connection that is open and has nothing under way.
     pub(crate) fn session(&self) -> Session {
         match self {
-            Protocol::Http1 => Protocol::http1(),
-            Protocol::Http2(http2) => Session::Http2(http2.session()),
+            Protocol::Http1 | Protocol::Http2(_) => self.session_of_requests(),
             Protocol::WebSocket(_) => Session::WebSocket(websocket::State::open()),
             Protocol::Tunnels(_) => unreachable!("it has a session from the dial on"),
             Protocol::Tcp => Session::Tcp,
@@ -244,7 +237,7 @@ impl Protocol {
         out: &mut Out<'_, I>,
     ) -> bool {
         match (self, session) {
-            (Protocol::Http2(_), Session::Http2(_)) => {
+            (_, Session::Http2(_)) => {
                 http2::Http2::open(out);
                 true
             }
@@ -302,12 +295,7 @@ impl Protocol {
                 exchange.await_message(is_between_messages);
                 exchange.expected = check.expected(&[]);
             }
-            (Op::Upgrade, session) => {
-                let Protocol::WebSocket(upgrade) = self else { unreachable!("an upgrade is of ws://") };
-                let state = websocket::State::of_dial(upgrade, &mut out.source.random);
-                upgrade.send(&state, destination, out);
-                *session = Session::WebSocket(state);
-            }
+            (Op::Upgrade, session) => self.upgrade(session, stream, destination, out),
             (Op::Request(_), _) => unreachable!("requests are of http://"),
             (Op::Send(_) | Op::Wait(_) | Op::Close | Op::Goto(_) | Op::Choose(_) | Op::Stay, _) => {
                 unreachable!("it awaits nothing: {stream}")

@@ -139,6 +139,14 @@ impl ValueSource {
         end
     }
 
+    /// The cookies of the connection at `index` for `path`, as the value of a field; empty where it has none.
+    pub(crate) fn cookies(&mut self, index: u32, path: &[u8]) -> Vec<u8> {
+        let mut value = vec![0; self.cookie_room()];
+        let length = if value.is_empty() { 0 } else { self.values(index).write_cookies(path, &mut value) };
+        value.truncate(length);
+        value
+    }
+
     /// Whether connections keep cookies.
     fn has_cookies(&self) -> bool {
         self.captures.as_ref().is_some_and(|captures| captures.has_cookies())

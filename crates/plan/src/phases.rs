@@ -12,7 +12,7 @@ enum Phase {
 }
 
 impl Population {
-    /// For each step, whether it is done over HTTP/1.1 before the upgrade; none where no step is.
+    /// For each step, whether it is done by HTTP, before the upgrade; none where no step is.
     pub fn http_steps(&self) -> Vec<bool> {
         let Activity::Steps { steps, .. } = &self.activity else { return Vec::new() };
         if !self.target.scheme.is_upgraded() || !steps.iter().any(is_of_http) {

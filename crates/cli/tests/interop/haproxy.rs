@@ -12,7 +12,7 @@ use crate::{
 const HELLO: &str = "keepalive_requests 1000000; location / { return 200 'Hello World!'; }";
 
 /// HAProxy in front of a backend, with these further lines in its defaults.
-fn haproxy(name: &str, backend: &str, lines: &str) -> Server {
+pub(crate) fn haproxy(name: &str, backend: &str, lines: &str) -> Server {
     let path = folder(&format!("haproxy-{name}")).join("haproxy.cfg");
     Server::at(|address| {
         let text = format!(
@@ -27,7 +27,7 @@ fn haproxy(name: &str, backend: &str, lines: &str) -> Server {
 }
 
 /// A counter of the frontend by its name in the statistics' first line.
-fn counted(server: &Server, name: &str) -> u64 {
+pub(crate) fn counted(server: &Server, name: &str) -> u64 {
     let text = fetch(&server.url("/stats;csv"));
     let mut lines = text.lines().skip_while(|line| !line.starts_with("# pxname"));
     let names = lines.next().expect("names").trim_start_matches("# ").split(',');

@@ -1,10 +1,11 @@
 //! Scenarios that log in, against Express with sessions in a cookie and `ws` behind it, and nginx over HTTP/2.
 
-use std::fs;
+use std::{fs, net::SocketAddr};
 
 use serde_json::Value;
 
 use crate::{
+    haproxy::{counted, haproxy},
     http2::nginx,
     program::{Ended, Program, throng},
     server::{Server, fetch, folder, program, source},
@@ -92,45 +93,64 @@ fn users_of_express_have_sessions_and_tokens_of_their_own() {
     assert_eq!(s.count("requests.sent"), s.count("requests.answered"));
 }
 
-#[test]
-fn a_websocket_is_opened_by_who_has_logged_in() {
-    let server = express();
-    let text = |token: &str| {
-        format!(
-            r#"
-                target = "ws://{}/"
-                duration = "1s"
-                [[population]]
-                name = "users"
-                connections = 20
-                cookies = true
-                think = "50ms..100ms"
-                [[population.step]]
-                {LOGIN}
-                [[population.step]]
-                upgrade = "/chat?t={token}"
-                [[population.step]]
-                send-hex = "00 ff 80"
-                expect = {{ echo = true }}
-                [[population.step]]
-                send = "hello"
-                expect = {{ echo = true }}
-            "#,
-            server.address
-        )
-    };
-    let s = check(&scenario("chat", &text("{var token}")));
-    let first = seen(&server);
+/// Users who log in and then chat, at this address; the WebSocket is requested with `token`.
+fn chat(address: SocketAddr, keys: &str, token: &str) -> String {
+    format!(
+        r#"
+            target = "ws://{address}/"
+            duration = "1s"
+            {keys}
+            [[population]]
+            name = "users"
+            connections = 20
+            cookies = true
+            think = "50ms..100ms"
+            [[population.step]]
+            {LOGIN}
+            [[population.step]]
+            upgrade = "/chat?t={token}"
+            [[population.step]]
+            send-hex = "00 ff 80"
+            expect = {{ echo = true }}
+            [[population.step]]
+            send = "hello"
+            expect = {{ echo = true }}
+        "#
+    )
+}
+
+/// `front` is where the users go, to a `server` that may be behind it.
+fn check_chat(name: &str, server: &Server, front: SocketAddr, keys: &str) {
+    let s = check(&scenario(name, &chat(front, keys, "{var token}")));
+    let first = seen(server);
     assert_eq!((&first["tokens"], &first["refused"]), (&20.into(), &0.into()), "{first}");
     let messages = first["binary"].as_u64().unwrap() + first["texts"].as_u64().unwrap();
     // Besides them, a login and an upgrade each.
     assert_eq!(messages, s.count("requests.answered") - 40, "{first}");
     assert!(first["binary"].as_u64() >= Some(20) && first["texts"].as_u64() >= Some(20), "{first}");
+    assert_eq!(s.count("handshake_us.count"), 20);
 
-    let path = scenario("refused", &text("wrong"));
+    let path = scenario(&format!("{name}-refused"), &chat(front, keys, "wrong"));
     let (ended, s) = run(&path);
     assert_eq!(s.faults(), [("target·handshake·wrong-status".to_owned(), 20)], "{}", ended.stderr);
     assert!(ended.stderr.contains("401"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_websocket_is_opened_by_who_has_logged_in() {
+    let server = express();
+    check_chat("chat", &server, server.address, "");
+}
+
+/// HAProxy takes login and WebSocket on streams of one connection, and speaks HTTP/1.1 to Express.
+#[test]
+fn a_websocket_over_http2_is_opened_by_who_has_logged_in() {
+    let server = express();
+    let front = haproxy("login", &server.address.to_string(), "timeout tunnel 20s");
+    let before = counted(&front, "conn_tot");
+    check_chat("chat-http2", &server, front.address, "http2 = true");
+    // Twice 20, and the one that reads the counter: a login has no connection of its own.
+    assert_eq!(counted(&front, "conn_tot") - before, 41);
 }
 
 #[test]

@@ -223,8 +223,8 @@ impl Client {
     /// Closes an idle connection that has done what it came for, or is one too many.
     pub(super) fn finish<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Client { job, conns, source, tick, layer, .. } = self;
-        // What has not been upgraded has nothing to say.
-        if !job.is_over_http1(conns[k.index].at) {
+        // HTTP/1.1 has nothing to say at its end.
+        if job.is_http2() || !job.is_before_upgrade(conns[k.index].at) {
             let session = conns.find_session(k.index);
             let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
             job.protocol.close(session, out);

@@ -158,6 +158,7 @@ impl Client {
     fn upgraded<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
         let started = self.conns.at(stream).started;
         self.tick.handshake.record_seen(self.took(started, started, cx.now()));
+        self.begin_pushes(k, cx.now());
         self.response_complete(cx, k, stream);
     }
 
@@ -165,8 +166,10 @@ impl Client {
         let exchange = *self.exchange(k);
         self.learn(&exchange, cx.now(), true);
         let asked = exchange.started;
-        // Over TLS the server's SETTINGS come before it is asked: there is no time to measure.
-        if self.layer.is_none() || !self.job.protocol.is_opened_by_server() {
+        // Over TLS the server's SETTINGS come before it is asked: there is no time to measure. The handshake of what is upgraded
+        // later is the upgrade.
+        let is_later = self.job.is_before_upgrade(self.conns[k.index].at);
+        if !is_later && (self.layer.is_none() || !self.job.protocol.is_opened_by_server()) {
             self.tick.handshake.record_seen(self.took(asked, asked, cx.now()));
         }
         self.connected(cx, k);

@@ -8,11 +8,12 @@ use super::Client;
 use crate::{connections::State, out::Out, pushes::Arrival};
 
 impl Client {
-    /// The connection is open: no message has come on it, and its heartbeat begins.
+    /// The connection is open, or upgraded: no message has come on it, and its heartbeat begins where it is a WebSocket.
     pub(super) fn begin_pushes(&mut self, k: Key, now: Nanos) {
         self.pushed.begin(k.index);
+        let is_websocket = !self.job.is_before_upgrade(self.conns[k.index].at);
         if let (Some((_, every)), Some(next)) = (&self.job.heartbeat, self.beats.get_mut(k.index as usize)) {
-            *next = now + *every;
+            *next = if is_websocket { now + *every } else { Nanos::NEVER };
         }
     }
 

@@ -56,6 +56,8 @@ pub(crate) struct State {
     pinged: u32,
     /// The server has sent its SETTINGS, which the client is to be told.
     opens: bool,
+    /// A WebSocket is opened after the requests, which the server has to take (RFC 8441 section 3).
+    pub(super) is_upgraded: bool,
     rare: Option<Box<Rare>>,
 }
 
@@ -139,6 +141,7 @@ impl Http2 {
             most: self.streams,
             pinged: NOTHING,
             opens: false,
+            is_upgraded: false,
             rare: None,
         })
     }
@@ -178,6 +181,13 @@ impl State {
         // With the last response that the server owes, the connection ends.
         let keeps_alive = !self.connection.is_leaving() || !self.under_way.is_empty();
         Response { head, keeps_alive }
+    }
+
+    /// Its connection, for a WebSocket, with output that waits for its turn. No request is under way.
+    pub(super) fn into_connection(mut self) -> (Connection, Vec<u8>) {
+        self.rest();
+        let queued = self.rare.and_then(|rare| rare.queued);
+        (self.connection, queued.map(|reply| reply.0).unwrap_or_default())
     }
 
     pub(super) fn queue(&mut self, reply: Reply) {
@@ -356,6 +366,9 @@ fn read<'a>(
     };
     let reply = |reply| Ok(Progress::Reply(n, super::Reply::Http2(reply)));
     match (event, place, exchange) {
+        (Event::Opened, ..) if state.is_upgraded && !state.connection.takes_connect() => {
+            Err(Kind::NothingInCommon)
+        }
         (Event::Opened, ..) => {
             state.opens = true;
             reply(Reply(SETTINGS_ACK.to_vec()))

@@ -4,25 +4,26 @@
 //! of them end.
 
 use net::Io;
-use plan::{Target, Text};
+use plan::{Population, Text};
 use units::Random;
 use wire::{
     http2::{
-        self, CLIENT_PREFACE, Code, Connection, Method, RequestFields, Role, SETTINGS_ACK, Stream,
-        write_field, write_request_fields,
+        self, CLIENT_PREFACE, Code, Connection, Method, RequestFields, Role, Stream, write_field,
+        write_request_fields,
     },
     websocket::{self as ws, Frames, MAX_CONTROL, MAX_HEADER, Opcode},
 };
 
 use super::{
-    http2::{Reply, room},
+    http2::{self as requests, Http2, Reply, room},
+    upgrade,
     websocket::{self, Offered},
 };
 use crate::{
     exchange::Exchange,
     out::{Out, Writer},
     pool::NOTHING,
-    request::{Message, http2_name},
+    request::{Message, ValueSource, http2_name},
 };
 
 mod read;
@@ -38,6 +39,8 @@ pub(crate) struct Connect {
     scheme: &'static str,
     /// Further fields, as lines, with the names that HTTP/2 has.
     fields: Text,
+    /// Among them are cookies: the connection's own are not sent.
+    has_cookies: bool,
     offered: Offered,
     /// WebSockets on a connection.
     streams: u16,
@@ -104,18 +107,20 @@ struct Partial {
 }
 
 impl Connect {
-    /// `fields`: those besides what every request for a WebSocket has.
-    pub(super) fn new(target: &Target, fields: &[(String, Text)], streams: u16) -> Connect {
+    pub(super) fn new(population: &Population, streams: u16) -> Connect {
+        let target = &population.target;
+        let (path, fields) = upgrade::request_of(population);
         let hosts = (0..target.destinations.len()).map(|at| target.host_header(at)).collect();
         let scheme = if target.secure { "https" } else { "http" };
         let offered = Offered::by(fields);
         let named = fields.iter().map(|(name, value)| (http2_name(name), value.clone()));
         let named: Vec<_> = named.filter(|(name, _)| !name.is_empty()).collect();
         Connect {
-            path: target.path.clone(),
+            path: path.clone(),
             hosts,
             scheme,
             fields: Text::of_fields(&named),
+            has_cookies: named.iter().any(|(name, _)| name == "cookie"),
             offered,
             streams,
         }
@@ -126,8 +131,19 @@ impl Connect {
     }
 
     pub(super) fn session(&self, random: &mut Random) -> Box<State> {
+        self.session_on(Connection::new(Role::Client), random)
+    }
+
+    /// Of a connection that sends requests before.
+    pub(super) fn session_of_requests(&self) -> Box<requests::State> {
+        let mut state = Http2::new(self.streams).session();
+        state.is_upgraded = true;
+        state
+    }
+
+    fn session_on(&self, connection: Connection, random: &mut Random) -> Box<State> {
         Box::new(State {
-            connection: Connection::new(Role::Client),
+            connection,
             tunnels: Vec::with_capacity(self.streams.into()),
             random: Random::new(random.bits()),
             reads: NOTHING,
@@ -145,23 +161,54 @@ impl Connect {
     pub(super) fn open<I: Io>(&self, state: &mut State, destination: usize, out: &mut Out<'_, I>) {
         let Out { to, source } = out;
         to.send_static(CLIENT_PREFACE);
-        let request = |_| {
-            let (path, lines) = source.texts(&self.path, &self.fields, to.index());
-            self.request(destination, path, lines)
-        };
-        let requests = (0..self.streams).map(request).collect();
-        let offered = self.offered.is_any().then_some(self.offered);
-        state.rare = Some(Box::new(Rare { requests, offered, ..Rare::default() }));
+        let requests =
+            (0..self.streams).map(|_| self.next_request(destination, to.index(), source)).collect();
+        state.rare = Some(Box::new(Rare { requests, offered: self.offered(), ..Rare::default() }));
+    }
+
+    /// Opens a WebSocket on a connection that has sent requests, in this state; `exchange` awaits that.
+    pub(super) fn upgrade<I: Io>(
+        &self,
+        state: requests::State,
+        exchange: u32,
+        destination: usize,
+        out: &mut Out<'_, I>,
+    ) -> Box<State> {
+        let Out { to, source } = out;
+        let (connection, queued) = state.into_connection();
+        let mut state = self.session_on(connection, &mut source.random);
+        let requests = vec![self.next_request(destination, to.index(), source)];
+        state.rare = Some(Box::new(Rare { queued, requests, offered: self.offered() }));
+        let frames = state.connect();
+        state.tunnels.iter_mut().for_each(|it| it.exchange = exchange);
+        Reply::new(frames).send(out);
+        state
+    }
+
+    fn offered(&self) -> Option<Offered> {
+        self.offered.is_any().then_some(self.offered)
+    }
+
+    /// The request for a WebSocket of the connection at `index`, encoded.
+    fn next_request(&self, destination: usize, index: u32, source: &mut ValueSource) -> Vec<u8> {
+        let (path, lines) = source.texts(&self.path, &self.fields, index);
+        let (path, lines) = (path.to_owned(), lines.to_owned());
+        let cookies = if self.has_cookies { Vec::new() } else { source.cookies(index, path.as_bytes()) };
+        self.request(destination, &path, &lines, &cookies)
     }
 
     /// A request for one WebSocket, encoded; `lines`: further fields.
-    fn request(&self, destination: usize, path: &str, lines: &str) -> Vec<u8> {
+    fn request(&self, destination: usize, path: &str, lines: &str, cookies: &[u8]) -> Vec<u8> {
         let authority = &self.hosts[destination];
         let fields =
             RequestFields { method: "CONNECT", scheme: self.scheme, authority, path, protocol: "websocket" };
-        let mut block = vec![0; REQUEST_ROOM + 2 * (path.len() + authority.len() + lines.len())];
+        let texts = path.len() + authority.len() + lines.len() + cookies.len();
+        let mut block = vec![0; REQUEST_ROOM + 2 * texts];
         let mut length = write_request_fields(&mut block, &fields).expect(ROOM);
         length += write_field(&mut block[length..], "sec-websocket-version", b"13").expect(ROOM);
+        if !cookies.is_empty() {
+            length += write_field(&mut block[length..], "cookie", cookies).expect(ROOM);
+        }
         for (name, value) in lines.split("\r\n").filter_map(|line| line.split_once(": ")) {
             length += write_field(&mut block[length..], name, value.as_bytes()).expect(ROOM);
         }
@@ -232,8 +279,9 @@ impl State {
     }
 
     fn place(&self, number: u32) -> Option<usize> {
-        // The streams are opened in this order, and a client's have odd numbers.
-        let place = (number / 2) as usize;
+        // The streams are opened in this order: their numbers rise by two, after those of requests where there were any.
+        let first = self.tunnels.first()?.stream.id();
+        let place = (number.checked_sub(first)? / 2) as usize;
         (number % 2 == 1 && place < self.tunnels.len()).then_some(place)
     }
 
@@ -281,7 +329,7 @@ impl State {
 
     /// Opens as many as there are requests and the server has room for.
     fn connect(&mut self) -> Vec<u8> {
-        let mut out = SETTINGS_ACK.to_vec();
+        let mut out = Vec::new();
         let requests = self.rare.as_mut().map(|rare| std::mem::take(&mut rare.requests));
         self.drop_rare();
         for block in requests.into_iter().flatten() {

@@ -1,14 +1,14 @@
 //! WebSocket: the upgrade, messages and their echoes, and unsolicited messages.
 
 use net::Io;
-use plan::{Act, Activity, Population, Text};
+use plan::{Population, Text};
 use samples::Kind;
 use units::Random;
 use wire::websocket::{
     self, Data, Event, Frames, Key, MAX_CONTROL, MAX_HEADER, Opcode, Payload, Response, Role,
 };
 
-use super::{Awaited, Progress};
+use super::{Awaited, Progress, upgrade};
 use crate::{
     check::Check,
     exchange::{Exchange, NOT_OURS},
@@ -277,16 +277,10 @@ pub(crate) struct Upgrade {
 const UPGRADE_ROOM: usize = 256;
 
 impl Upgrade {
-    /// At the target's path, or as the population's own step says.
     pub(super) fn new(population: &Population) -> Upgrade {
-        let Population { target, activity, headers, .. } = population;
+        let target = &population.target;
         let hosts = (0..target.destinations.len()).map(|at| target.host_header(at)).collect();
-        let steps = if let Activity::Steps { steps, .. } = activity { &steps[..] } else { &[] };
-        let own = steps.iter().find_map(|step| match &step.act {
-            Act::Upgrade { path, headers, .. } => Some((path, headers)),
-            _ => None,
-        });
-        let (path, headers) = own.unwrap_or((&target.path, headers));
+        let (path, headers) = upgrade::request_of(population);
         let (offered, fields) = (Offered::by(headers), Text::of_fields(headers));
         let has_cookies = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
         Upgrade { path: path.clone(), hosts, fields, has_cookies, offered }

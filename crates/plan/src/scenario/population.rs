@@ -121,11 +121,6 @@ impl Reader<'_, '_> {
         let variables = self.variables(own);
         let is_request = |step: &Section| step.has("request") || step.has("upgrade");
         let logs_in = target.scheme.is_upgraded() && own.sections("step").iter().any(is_request);
-        if logs_in && streams.is_some() {
-            let why = "not with requests before the upgrade, which is of HTTP/1.1; remove it";
-            let section = if own.has("http2") { own } else { self.top };
-            section.note(self.notes, "http2", why);
-        }
         let context = StepContext {
             variables,
             logs_in,

@@ -12,8 +12,14 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     let wrong = faults(|stage, kind| kind.is_wrong_response() && stage == Stage::Exchange);
     // After requests, an upgrade is one more of them, and no part of a dial.
     let logs_in = !population.http_steps().is_empty();
-    let upgrades = if logs_in { faults(|stage, _| stage == Stage::Handshake) } else { 0 };
-    let lost = faults(|stage, _| stage == Stage::Exchange) - wrong + upgrades;
+    // The handshake of HTTP/2 before them is one of a dial, and is censored.
+    let of_dials = t.handshake.censored();
+    let upgrades = if logs_in { faults(|stage, _| stage == Stage::Handshake) - of_dials } else { 0 };
+    // A response without a value that its connection needs is a response; the connection is lost.
+    let useless = faults(|stage, kind| {
+        stage == Stage::Exchange && matches!(kind, Kind::MissingValue | Kind::ValueTooLong)
+    });
+    let lost = faults(|stage, _| stage == Stage::Exchange) - wrong - useless + upgrades;
     // A connection that was opened is open, or ended in exactly one way.
     let ended = c.dropped + c.closed + c.finished + c.ended_after;
     assert_eq!(c.opened + c.redialled, t.open + ended, "connections, seed {seed}");

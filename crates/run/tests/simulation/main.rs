@@ -6,6 +6,7 @@
 mod closes;
 mod faults;
 mod hold;
+mod http2_listener;
 mod levels;
 mod listener;
 mod manual;

@@ -11,6 +11,7 @@ use crate::{
 mod blocked;
 mod files;
 mod logins;
+mod logins_http2;
 mod messages;
 mod pushes;
 mod responses;

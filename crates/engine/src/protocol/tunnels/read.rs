@@ -38,6 +38,9 @@ pub(in crate::protocol) fn handle_bytes<'a>(
         return Ok(Progress::Reply(0, protocol::Reply::Http2(Reply::new(queued))));
     }
     if std::mem::take(&mut state.opens) {
+        // An upgrade is awaited until here.
+        state.tunnels.iter_mut().for_each(|it| it.exchange = NOTHING);
+        state.reads = NOTHING;
         return Ok(Progress::Opened(0));
     }
     if state.ends {
@@ -100,7 +103,7 @@ fn read<'a>(
     let reply = |bytes| Ok(Progress::Reply(n, protocol::Reply::Http2(Reply::new(bytes))));
     match (event, place) {
         (Event::Opened, _) if !state.connection.takes_connect() => Err(Kind::NothingInCommon),
-        (Event::Opened, _) => reply(state.connect()),
+        (Event::Opened, _) => reply([SETTINGS_ACK, &state.connect()].concat()),
         (Event::Settings, _) => {
             let frames = [SETTINGS_ACK, &state.unblock()].concat();
             reply(frames)

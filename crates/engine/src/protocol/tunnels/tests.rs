@@ -6,7 +6,7 @@ use crate::{
 };
 use samples::Kind;
 use units::Nanos;
-use wire::http2::{SERVER_PREFACE, write_goaway, write_ping, write_reset};
+use wire::http2::{SERVER_PREFACE, SETTINGS_ACK, write_goaway, write_ping, write_reset};
 
 /// A header of a frame.
 fn header(length: usize, kind: u8, flags: u8, stream: u32) -> Vec<u8> {
@@ -38,12 +38,13 @@ fn state() -> State {
         hosts: vec!["h".to_owned()],
         scheme: "http",
         fields: Text::of_fields(&fields),
+        has_cookies: false,
         offered: Offered::by(&fields),
         streams: 2,
     };
     let mut state = *connect.session(&mut Random::new(1));
     let lines = "sec-websocket-protocol: a, b\r\n";
-    let requests = (0..2).map(|_| connect.request(0, "/echo", lines)).collect();
+    let requests = (0..2).map(|_| connect.request(0, "/echo", lines, b"")).collect();
     state.rare = Some(Box::new(Rare { requests, offered: Some(connect.offered), ..Rare::default() }));
     state
 }

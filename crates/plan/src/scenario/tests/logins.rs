@@ -127,9 +127,12 @@ fn requests_come_before_the_upgrade() {
             "1:1: population.a.loop: begins again with a request, but the connection is a WebSocket by then; end with close = true, or name a step after the upgrade",
         ],
     );
+    let http2 =
+        right(&population(WS, "\nhttp2 = true", &[LOGIN, hello, "wait = \"1s\""])).populations.remove(0);
+    assert_eq!((http2.streams, http2.http_steps()), (Some(1), vec![true, true, false, false]));
     check(
-        &population(WS, "\nhttp2 = true", &[LOGIN, "expect = {}"]),
-        &["4:9: population.a.http2: not with requests before the upgrade, which is of HTTP/1.1; remove it"],
+        &population(WS, "\nhttp2 = true\nstreams = 2", &[LOGIN, hello, "wait = \"1s\""]),
+        &["5:11: population.a.streams: steps are those of one WebSocket on each connection; remove it"],
     );
     check(
         &population(HTTP, "", &["upgrade = \"/\""]),

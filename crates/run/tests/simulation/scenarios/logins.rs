@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use samples::{Kind, Stage};
 
-use super::run;
+use super::{MS, check_gap, run};
 use crate::{
     listener::{Received, Reply, Speaks, frame, response, welcome},
     stage::RunResult,
@@ -262,6 +262,21 @@ fn a_websocket_that_is_only_held_after_its_login_takes_pings_and_leave() {
     is_without_fault(&result);
     assert_eq!((result.whole.counts.sent, result.whole.handshake.count()), (6, 3));
     assert!(server.by_connection().iter().all(|own| own.len() <= 3), "login, upgrade and leave");
+}
+
+#[test]
+fn a_heartbeat_begins_with_the_websocket() {
+    let beat = "[[population.on]]\nevery = \"300ms\"\nsend = \"beat\"";
+    let text = scenario("ws", "", &[LOGIN, "upgrade = \"/chat\"\nthink = \"1s\""]) + beat;
+    // A frame before the upgrade would be no request.
+    let (result, server) = run(&text, 1, Speaks::WebSocket, sign_in);
+    assert_eq!((result.faults(), result.held), (vec![], 3));
+    for own in server.by_connection() {
+        let beats: Vec<_> = own.iter().filter(|received| received.text == "beat").collect();
+        let upgraded = own.iter().find(|received| received.line() == "GET /chat").unwrap().at;
+        check_gap(upgraded, beats[0].at, MS(300));
+        assert!(beats.len() > 8, "{own:?}");
+    }
 }
 
 #[test]
