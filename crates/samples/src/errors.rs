@@ -1,7 +1,7 @@
 //! The error rate.
 
 use crate::{
-    fault::{FaultCount, Stage},
+    fault::{Fault, FaultCount, Stage},
     merge::merged,
 };
 
@@ -9,7 +9,7 @@ merged! {
     /// What failed, and of how much: the error rate.
     #[derive(Copy)]
     pub struct Errors {
-        /// Faults of any kind, requests unanswered at the end, and requests missed.
+        /// Faults of any kind, requests unanswered at the end, and requests missed. A response that ends its connection is one.
         pub count: u64,
         /// Requests due, and connections that failed while none was under way; where none was due, dials.
         pub of: u64,
@@ -19,8 +19,9 @@ merged! {
 impl Errors {
     /// Of a run with these faults, dials, and requests sent, missed and unanswered.
     pub fn new(faults: &[FaultCount], dials: u64, [sent, missed, unanswered]: [u64; 3]) -> Errors {
+        let is_one = |f: &&FaultCount| !Fault::target(f.stage, f.kind).follows_response();
         let faults_at = |stages: &[Stage]| -> u64 {
-            faults.iter().filter(|f| stages.contains(&f.stage)).map(|f| f.count).sum()
+            faults.iter().filter(is_one).filter(|f| stages.contains(&f.stage)).map(|f| f.count).sum()
         };
         let due = sent + missed;
         let (all, of_requests) = (faults_at(Stage::ALL), faults_at(&[Stage::Exchange]));
@@ -36,7 +37,7 @@ impl Errors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault::{Fault, Kind};
+    use crate::fault::Kind;
 
     /// (opened, failed) connections, (sent, missed, unanswered) requests, faults: errors and what they are of.
     fn check(opened: (u64, u64), due: (u64, u64, u64), faults: &[(Stage, Kind, u64)], expected: (u64, u64)) {
@@ -60,6 +61,17 @@ mod tests {
         );
         // Each connection is dropped after its only request: half of all that happened failed.
         check((10, 0), (10, 0, 0), &[(Stage::Hold, Kind::Closed, 10)], (10, 20));
+        // Of ten logins two are refused and one lacks the token; each of these connections ends.
+        check(
+            (10, 0),
+            (10, 0, 0),
+            &[
+                (Stage::Exchange, Kind::WrongStatus, 2),
+                (Stage::Hold, Kind::MissingValue, 2),
+                (Stage::Exchange, Kind::MissingValue, 1),
+            ],
+            (3, 10),
+        );
         // Connections on which nothing is sent.
         check((8, 2), (0, 0, 0), &[(Stage::Dial, Kind::Timeout, 2), (Stage::Hold, Kind::Reset, 3)], (5, 10));
         // All that was due failed: each once.

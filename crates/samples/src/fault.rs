@@ -163,6 +163,11 @@ impl Fault {
         if errno.is_none() { words } else { format!("{words} ({})", errno.name()) }
     }
 
+    /// Whether it is the end of a connection by a response that is a fault itself: one failure, and counted as one error.
+    pub fn follows_response(self) -> bool {
+        self.stage == Stage::Hold && matches!(self.kind, Kind::MissingValue | Kind::ValueTooLong)
+    }
+
     /// The same with the error that the kernel returned.
     pub const fn with(self, errno: Errno) -> Fault {
         Fault { errno, ..self }

@@ -112,7 +112,7 @@ def figures_of(prefix, scope):
         whole("requests/bytes_out", lambda s: s.octets("out"), "wire: octets of payload to it"),
         Rule(f"{prefix}requests/bytes_in_per_s", per_elapsed("in"), "wire: octets from the server over the time from the first dial to the end of full load"),
         Rule(f"{prefix}requests/bytes_out_per_s", per_elapsed("out"), "wire: octets to it over the same time"),
-        whole("errors/count", lambda s: sum(s.faults().values()) + s.caused("unanswered"), "wire: faults of each kind, and requests with no end"),
+        whole("errors/count", lambda s: sum(errors(s).values()) + s.caused("unanswered"), "wire: faults of each kind, and requests with no end"),
         whole("errors/of", error_base, "wire: requests, and connections that failed with none under way; where there is no request, dials"),
         whole("requests/body_bytes_in", lambda s: s.bodies(), "wire: octets of content, and of messages"),
         Rule(f"{prefix}requests/status", lambda context, *g: Setting("no HTTP response"), ""),
@@ -142,9 +142,15 @@ def figures_of(prefix, scope):
             Rule(f"{prefix}faults/*/count", fault, "wire: what became of each request and dial"), *rules]
 
 
+def errors(s):
+    """Faults, without the ends of connections by a response that is a fault itself."""
+    follows = ("hold·missing-value", "hold·value-too-long")
+    return {kind: n for kind, n in s.faults().items() if not kind.endswith(follows)}
+
+
 def error_base(s):
     stages = {}
-    for kind, n in s.faults().items():
+    for kind, n in errors(s).items():
         stages[kind.split("·")[1]] = stages.get(kind.split("·")[1], 0) + n
     if s.sent():
         return s.sent() + sum(n for stage, n in stages.items() if stage != "exchange")

@@ -129,13 +129,15 @@ fn a_login_that_fails_is_the_limit_of_the_run() {
         [("target·exchange·wrong-status".to_owned(), 5), ("target·hold·missing-value".to_owned(), 5)]
     );
     assert_eq!((s.count("connections.dropped"), server.log.requests()), (5, 5));
+    assert_eq!((s.count("errors.count"), s.count("errors.of")), (5, 5));
     assert!(s.text("limit.sentence").contains("401"), "{}", s.text("limit.sentence"));
 
     let missing = Scripted::responding("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
     let path = folder.write("missing.toml", format!("target = \"{}\"\n{steps}", missing.url("/")));
     let (ended, s) = run(&path, &[]);
     ended.assert_status(1);
-    assert_eq!(s.faults(), [("target·hold·missing-value".to_owned(), 5)]);
+    assert_eq!(s.faults(), [("target·exchange·missing-value".to_owned(), 5)]);
+    assert_eq!((s.count("errors.count"), s.count("errors.of")), (5, 5));
     assert!(ended.stderr.contains("value to capture"), "{}", ended.stderr);
 }
 

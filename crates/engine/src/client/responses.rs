@@ -31,9 +31,9 @@ impl Client {
         }
         self.conn(k).received(now, head.and_then(|head| head.keep_alive_s));
         self.weigh(&exchange, head, keeps_alive);
-        if let Some(kind) = useless {
+        if let Some(fault) = useless {
             // It would only send wrong requests; `reconnect` says whether it is dialled again, for its first step.
-            return self.lost(cx, k, Fault::target(Stage::Hold, kind));
+            return self.lost(cx, k, fault);
         }
         if self.conn(k).state() == State::Busy {
             return if self.has_pings() { self.ping(cx, k, now) } else { self.go_on_beside(cx, k) };
@@ -81,7 +81,7 @@ impl Client {
         self.conns.transition(k.index, State::Idle);
     }
 
-    /// Counts a response. Returns what it lacks without which its connection cannot go on.
+    /// Counts a response. Returns the fault of its connection, where that cannot go on without what the response lacks.
     fn measure(
         &mut self,
         exchange: &Exchange,
@@ -89,7 +89,7 @@ impl Client {
         destination: u16,
         index: u32,
         now: Nanos,
-    ) -> Option<Kind> {
+    ) -> Option<Fault> {
         let Exchange { at, due, started, .. } = *exchange;
         let (at_load, is_now) = (self.full_load.has(due), self.full_load.is(now));
         let took = self.took(due, started, now);
@@ -103,6 +103,9 @@ impl Client {
             _ => None,
         };
         let wrong = wrong.or(taken.filter(|kind| kind.is_wrong_response()));
+        // A response that is wrong besides has a fault of its own, which this one follows.
+        let stage = if wrong.is_some() { Stage::Hold } else { Stage::Exchange };
+        let useless = useless.map(|kind| Fault::target(stage, kind));
         if let Some(kind) = wrong {
             let fault = Fault::target(Stage::Exchange, kind);
             self.count_fault(destination, fault);

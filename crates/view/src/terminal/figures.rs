@@ -213,7 +213,7 @@ impl Figures {
             own_cpu,
             own_memory,
             target: samples.target.clone(),
-            errors_per_s: per_s(tick.faults.total() + tick.counts.missed),
+            errors_per_s: per_s(errors_of(tick)),
             statuses: self.statuses(tick, period),
             stage: self.stage.clone(),
             thresholds: self.thresholds(samples),
@@ -285,6 +285,12 @@ fn tls(tick: &Tick) -> Cow<'_, Latency> {
             Cow::Owned(all)
         }
     }
+}
+
+/// Faults and missed requests, each failure once.
+fn errors_of(tick: &Tick) -> u64 {
+    let faults = tick.faults.iter().filter(|(fault, _)| !fault.follows_response());
+    faults.map(|(_, n)| n).sum::<u64>() + tick.counts.missed
 }
 
 /// The share that has no time; none where each has one.

@@ -246,6 +246,8 @@ fn errors_and_statuses_are_counted() {
     (0..300).for_each(|_| tick.count_status(200));
     (0..3).for_each(|_| tick.count_status(503));
     (0..3).for_each(|_| tick.faults.count(Fault::target(Stage::Exchange, Kind::WrongStatus)));
+    // Their connections ended with it: that is no further error.
+    (0..3).for_each(|_| tick.faults.count(Fault::target(Stage::Hold, Kind::MissingValue)));
     tick.counts.missed = 4;
     // Two seconds in one.
     tick.until = Nanos::from_secs(2);

@@ -62,11 +62,12 @@ fn waiting(case: &Case) -> Option<Finding> {
 
 /// Responses that are not as expected, and refused upgrades.
 fn wrong(case: &Case) -> Option<Finding> {
-    let (kind, count, subject) = (case.kind?, case.count, &case.evidence.subject);
+    let (kind, subject) = (case.kind?, &case.evidence.subject);
     // A connection that ends because of a response is counted with that response.
     let is_response = |f: &&FaultCount| f.stage != Stage::Hold && trouble_of(f) == Trouble::WrongAnswer;
     let responses: u64 = case.summary.faults.iter().filter(is_response).map(|f| f.count).sum();
-    let responses = Count(if responses > 0 { responses } else { case.count });
+    let count = if responses > 0 { responses } else { case.count };
+    let responses = Count(count);
     let detail =
         format!("{responses} responses were wrong{}: {}", of_them(case, kind, responses), kind.name());
     let statuses = statuses(case);

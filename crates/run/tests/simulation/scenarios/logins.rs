@@ -91,10 +91,12 @@ fn check_useless(reply: impl Fn() -> Reply + 'static, kind: Kind) {
     let text = scenario("http", "", &[login, "request = \"/me?{var token}\""]);
     let (result, server) = run(&text, 1, HTTP, move |_| vec![reply()]);
     let c = &result.whole.counts;
-    let useless = if kind == Kind::WrongStatus { Kind::MissingValue } else { kind };
-    let wrong = kind.is_wrong_response().then_some((Stage::Exchange, kind, 3));
-    let expected: Vec<_> = wrong.into_iter().chain([(Stage::Hold, useless, 3)]).collect();
+    let ends = kind.is_wrong_response().then_some((Stage::Hold, Kind::MissingValue, 3));
+    let expected: Vec<_> = [(Stage::Exchange, kind, 3)].into_iter().chain(ends).collect();
     assert_eq!(result.faults(), expected, "{c:?}");
+    // A login that fails is one error, whatever becomes of its connection.
+    let errors = result.judge(&crate::stage::scenario(&text, 1)).errors;
+    assert_eq!((errors.count, errors.of), (3, 3));
     assert_eq!((c.sent, c.answered, c.dropped, result.held), (3, 3, 3, 0), "{c:?}");
     assert_eq!(server.received.len(), 3, "nothing is sent without it");
 }
