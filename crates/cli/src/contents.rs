@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use plan::{Body, Content, LONGEST_BODY, Mistake, Plan, Population, Request};
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, prost::Message};
 
-use crate::Failure;
+use crate::{Failure, plans::Place};
 use units::Bytes;
 
 /// Octets of the longest message of WebSocket or TCP.
@@ -14,15 +14,18 @@ const LONGEST_MESSAGE: usize = 64 << 10;
 /// Octets that agents get together with a plan, in one message of NATS.
 const MOST_FOR_AGENTS: usize = 128 << 10;
 
-/// The plan with what is in its files, which are in this folder, and with the messages of all calls.
-pub(crate) fn with(mut plan: Plan, folder: &Path) -> Result<Plan, Vec<Mistake>> {
+/// Gives a plan what is in its files, which are in this folder, and the messages of all calls; returns what is wrong with them.
+pub(crate) fn read(plan: &mut Plan, folder: &Path, place: Place) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     for population in plan.all_populations_mut() {
         for (flag, content) in population.contents() {
             let most = if flag == "send-file" { LONGEST_MESSAGE } else { LONGEST_BODY };
-            match read(folder, content, most) {
+            match bytes_of(folder, content, most) {
                 Ok(bytes) => content.bytes = bytes,
-                Err(why) => mistakes.push(mistake(flag, format!("{:?} {why}", content.file))),
+                Err(why) => {
+                    let text = format!("{:?} {why}", content.file);
+                    mistakes.push(mistake(&place(flag, &content.file), text));
+                }
             }
         }
         if mistakes.is_empty() {
@@ -31,19 +34,14 @@ pub(crate) fn with(mut plan: Plan, folder: &Path) -> Result<Plan, Vec<Mistake>> 
     }
     // The probe's are those of a population.
     mistakes.dedup();
-    if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
+    mistakes
 }
 
-/// The same plan, if what is in its files can be sent to agents.
-pub(crate) fn for_agents(mut plan: Plan) -> Result<Plan, Vec<Mistake>> {
+/// Why what is in its files cannot be sent to agents, if so.
+pub(crate) fn for_agents(plan: &mut Plan) -> Option<Mistake> {
     let octets: usize = plan.sent().iter().map(|call| call.message.len()).sum();
-    if octets <= MOST_FOR_AGENTS {
-        return Ok(plan);
-    }
-    Err(vec![mistake(
-        "--fleet",
-        format!("bodies and messages may have at most 128 KiB in total: {octets} bytes"),
-    )])
+    let why = || format!("bodies and messages may have at most 128 KiB in total: {octets} bytes");
+    (octets > MOST_FOR_AGENTS).then(|| mistake("--fleet", why()))
 }
 
 /// The same plan, if it needs no file and no environment variable: a request of the API brings none, and this machine's are not for
@@ -61,8 +59,9 @@ pub(crate) fn none(mut plan: Plan) -> Result<Plan, Failure> {
     Ok(plan)
 }
 
-/// The same plan with the values of the environment variables that its texts name. `file` and `text` are its scenario file.
-pub(crate) fn with_env(mut plan: Plan, file: &str, text: &str) -> Result<Plan, Vec<Mistake>> {
+/// Gives a plan the values of the environment variables that its texts name; returns what is wrong with them. `file` and `text` are its
+/// scenario file.
+pub(crate) fn set_env(plan: &mut Plan, file: &str, text: &str) -> Vec<Mistake> {
     let why = plan.set_env(|name| std::env::var(name).ok()).err();
     let mut mistakes: Vec<Mistake> = why.into_iter().map(|why| mistake(file, why)).collect();
     for name in plan.missing_env() {
@@ -72,7 +71,29 @@ pub(crate) fn with_env(mut plan: Plan, file: &str, text: &str) -> Result<Plan, V
         };
         mistakes.push(mistake(&place_of(file, text, &name), why));
     }
-    if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
+    mistakes
+}
+
+/// Where the key of a flag's name has this text for its value, with the key; a text is searched for, since a plan has no places.
+pub(crate) fn place_of_file(file: &str, text: &str, flag: &str, value: &str) -> String {
+    let key = flag.trim_start_matches("--");
+    let quoted = format!("{value:?}");
+    let is_it = |at: &usize| text[line_start(text, *at)..*at].contains(key);
+    match text.match_indices(&*quoted).map(|(at, _)| at).find(is_it) {
+        Some(at) => format!("{}: {key}", position(file, text, at)),
+        None => format!("{file}: {key}"),
+    }
+}
+
+fn line_start(text: &str, at: usize) -> usize {
+    text[..at].rfind('\n').map_or(0, |end| end + 1)
+}
+
+/// File, line and column, as mistakes in the file itself have them.
+fn position(file: &str, text: &str, at: usize) -> String {
+    let line = text[..at].matches('\n').count() + 1;
+    let column = text[line_start(text, at)..at].chars().count() + 1;
+    format!("{file}:{line}:{column}")
 }
 
 /// The first line and column of a variable in a file.
@@ -82,16 +103,14 @@ fn place_of(file: &str, text: &str, name: &str) -> String {
         rest.strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with('}'))
     };
     let Some(at) = text.match_indices("{env").map(|(at, _)| at).find(is_it) else { return file.to_owned() };
-    let line = text[..at].matches('\n').count() + 1;
-    let column = text[text[..at].rfind('\n').map_or(0, |end| end + 1)..at].chars().count() + 1;
-    format!("{file}:{line}:{column}")
+    position(file, text, at)
 }
 
 fn mistake(place: &str, text: String) -> Mistake {
     Mistake { place: place.to_owned(), text }
 }
 
-fn read(folder: &Path, content: &Content, most: usize) -> Result<Vec<u8>, String> {
+fn bytes_of(folder: &Path, content: &Content, most: usize) -> Result<Vec<u8>, String> {
     let bytes = fs::read(folder.join(&content.file)).map_err(|why| format!("cannot be read: {why}"))?;
     match bytes.len() {
         0 if most == LONGEST_MESSAGE => Err("is empty, and an empty message has no echo".to_owned()),

@@ -74,8 +74,9 @@ pub(crate) fn scenario_file(flags: &Flags) -> Option<&str> {
 /// The plan, and its scenario file.
 fn read(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
     let Some(file) = scenario_file(flags) else {
-        let plan = plan::from_flags(flags, &environment_of(flags))?;
-        return with_files(plan, flags, Path::new("")).map(|plan| (plan, None));
+        let mut plan = plan::from_flags(flags, &environment_of(flags))?;
+        let mistakes = read_files(&mut plan, flags, Path::new(""), &|flag, _| flag.to_owned());
+        return if mistakes.is_empty() { Ok((plan, None)) } else { Err(mistakes) };
     };
     let text = text(Path::new(file)).map_err(|why| {
         let text = format!("the scenario {file:?} cannot be read: {why}");
@@ -83,23 +84,40 @@ fn read(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
     })?;
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let open = |name: &str| self::text(&folder.join(name)).map(Source::Text);
-    let plan = plan::scenario::read(file, &text, flags, &environment_of(flags), &open)?;
-    let plan = contents::with_env(plan, file, &text)?;
-    Ok((with_files(plan, flags, folder)?, Some(Scenario { text })))
+    let mut plan = plan::scenario::read(file, &text, flags, &environment_of(flags), &open)?;
+    let place = |flag: &str, named: &str| contents::place_of_file(file, &text, flag, named);
+    let of_env = contents::set_env(&mut plan, file, &text);
+    let mistakes = [of_env, read_files(&mut plan, flags, folder, &place)].concat();
+    if mistakes.is_empty() { Ok((plan, Some(Scenario { text }))) } else { Err(mistakes) }
 }
 
-/// With what is in the files that it names, which are in this folder.
-fn with_files(plan: Plan, flags: &Flags, folder: &Path) -> Result<Plan, Vec<Mistake>> {
-    let plan = with_certificates(plan, |name| text(&folder.join(name)))?;
-    let plan = contents::with(plan, folder)?;
-    if flags.get(&flag::FLEET).is_some() { contents::for_agents(plan) } else { Ok(plan) }
+/// Reads the files that a plan names, which are in this folder; returns what is wrong with them.
+fn read_files(plan: &mut Plan, flags: &Flags, folder: &Path, place: Place) -> Vec<Mistake> {
+    let mut mistakes = certificates(plan, |name| text(&folder.join(name)), place);
+    mistakes.extend(contents::read(plan, folder, place));
+    if mistakes.is_empty() && flags.get(&flag::FLEET).is_some() {
+        mistakes.extend(contents::for_agents(plan));
+    }
+    mistakes
 }
+
+/// Where a flag, or the key of that name, names a file: the second.
+pub(crate) type Place<'a> = &'a dyn Fn(&str, &str) -> String;
 
 /// With the certificates and keys that it names, as `open` reads them.
 pub(crate) fn with_certificates(
     mut plan: Plan,
     open: impl Fn(&str) -> Result<String, String>,
 ) -> Result<Plan, Vec<Mistake>> {
+    let mistakes = certificates(&mut plan, open, &|flag, _| flag.to_owned());
+    if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
+}
+
+fn certificates(
+    plan: &mut Plan,
+    open: impl Fn(&str) -> Result<String, String>,
+    place: Place,
+) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     for population in plan.all_populations_mut() {
         for (flag, pem) in population.tls.files() {
@@ -107,7 +125,7 @@ pub(crate) fn with_certificates(
                 Ok(text) => pem.text = text,
                 Err(why) => {
                     let text = format!("{:?} cannot be read: {why}", pem.file);
-                    mistakes.push(Mistake { place: flag.to_owned(), text });
+                    mistakes.push(Mistake { place: place(flag, &pem.file), text });
                 }
             }
         }
@@ -119,7 +137,7 @@ pub(crate) fn with_certificates(
     }
     // The probe's are those of a population.
     mistakes.dedup();
-    if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
+    mistakes
 }
 
 fn text(path: &Path) -> Result<String, String> {

@@ -110,6 +110,18 @@ fn a_variable_that_is_not_set_is_named_with_its_line() {
         "throng: {path}:11:27: the environment has no KEY_OF_TEST; set it, as export KEY_OF_TEST=…\n"
     );
     assert_eq!(ended.stderr, expected);
+    // With what else a plan needs that is not there: a mistake hides no other one.
+    let with_file =
+        STEPS.replace("request = \"GET /me\"", "request = \"POST /me\"\nbody-file = \"absent.bin\"");
+    let both = folder.write("both.toml", format!("target = \"http://127.0.0.1:9/\"\n{with_file}"));
+    let mut command = throng(&["run", &both]);
+    command.env_remove("KEY_OF_TEST");
+    let ended = Program::from(command).end();
+    ended.assert_status(2);
+    let lines: Vec<&str> = ended.stderr.lines().collect();
+    let [env, file] = &lines[..] else { panic!("{lines:?}") };
+    assert!(env.contains(":11:27: the environment has no KEY_OF_TEST"), "{env}");
+    assert!(file.contains("both.toml:16:13: body-file: \"absent.bin\" cannot be read"), "{file}");
     let mut command = throng(&["run", &path]);
     command.env("KEY_OF_TEST", "a\nb");
     let ended = Program::from(command).end();

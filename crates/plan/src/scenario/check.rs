@@ -97,8 +97,13 @@ fn stages_of(notes: &mut Notes, top: &Section) -> Vec<Stage> {
     };
     // So that their number has 16 bits too.
     names.truncate(u16::MAX.into());
+    let before = notes.len();
     let stages = stages(notes, top, &names);
-    all_come_up(notes, top, &names, &stages);
+    // If `of` is a mistake, its populations are not known.
+    let is_known = !top.is_wrong("stage") && !top.sections("stage").iter().any(Section::has_mistake);
+    if notes.len() == before && is_known {
+        all_come_up(notes, top, &names, &stages);
+    }
     stages
 }
 
@@ -221,13 +226,10 @@ fn probe_population(target: Target, tls: Tls, headers: Vec<(String, Text)>) -> P
 
 /// A population that no stage moves would do nothing.
 fn all_come_up(notes: &mut Notes, top: &Section, names: &[&str], stages: &[Stage]) {
-    // If `of` is a mistake, its populations are not known.
-    if !notes.is_empty() {
-        return;
-    }
     for (i, name) in names.iter().enumerate() {
         let moved = stages.iter().any(|stage| stage.to > Share::NONE && stage.of.contains(&(i as u16)));
-        if !moved {
+        // One without a name cannot be in the stages.
+        if !moved && !name.is_empty() {
             let at = top.sections("population").get(i).map_or(top.at, |own| own.at);
             let fix = format!("no stage starts it; add {name:?} to the `of` of a stage");
             notes.add(at, &format!("population.{name}"), fix);
@@ -237,16 +239,19 @@ fn all_come_up(notes: &mut Notes, top: &Section, names: &[&str], stages: &[Stage
 
 /// The thresholds, on figures of the whole run and of the populations.
 fn thresholds(notes: &mut Notes, top: &Section, populations: &[Population]) -> Vec<Threshold> {
-    // What was left out for a mistake may be what is named.
-    let names_are_known = notes.is_empty();
-    let mut all = Vec::new();
+    let (is_whole, mut all) = (notes.is_empty(), Vec::new());
+    let own: Vec<Option<&str>> =
+        top.sections("population").iter().map(|own| Some(&*own.scalar("name")?.text)).collect();
+    // What was left out for a mistake may be what is named: a step, or a population whose name is one.
+    let may_be_left_out = |text: &str| {
+        let first = text.trim_start().split_once('.').map(|(first, _)| first);
+        !is_whole && first.is_some() && (own.contains(&None) || own.contains(&first))
+    };
     for scalar in top.scalars("thresholds").unwrap_or_default() {
         match Threshold::parse(&scalar.text, populations) {
             Ok(threshold) => all.push(threshold),
-            Err(why) if names_are_known || !scalar.text.contains('.') => {
-                notes.add(scalar.at, "thresholds", why)
-            }
-            Err(_) => {}
+            Err(_) if may_be_left_out(&scalar.text) => {}
+            Err(why) => notes.add(scalar.at, "thresholds", why),
         }
     }
     all

@@ -37,6 +37,8 @@ pub(super) struct Section {
     values: Vec<(&'static Key, Value)>,
     /// Keys that are there with a mistake in them: absent, and still not missing.
     wrong: Vec<&'static str>,
+    /// Keys that it cannot have.
+    unknown: usize,
 }
 
 /// A value of the right kind.
@@ -122,7 +124,7 @@ pub(super) fn read(notes: &mut Notes, table: &'static Table) -> Section {
 }
 
 fn section(notes: &mut Notes, path: String, at: usize, found: &DeTable, table: &'static Table) -> Section {
-    let mut section = Section { path, at, values: Vec::new(), wrong: Vec::new() };
+    let mut section = Section { path, at, values: Vec::new(), wrong: Vec::new(), unknown: 0 };
     let mut entries: Vec<_> = found.iter().collect();
     entries.sort_by_key(|(name, _)| name.span().start);
     for (name, found) in entries {
@@ -130,6 +132,7 @@ fn section(notes: &mut Notes, path: String, at: usize, found: &DeTable, table: &
         let Some(key) = table.key(text) else {
             let why = format!("{text:?} is not a key of {}; use {}", table.place, instead(text, table));
             notes.add(name.span().start, &section.path, why);
+            section.unknown += 1;
             continue;
         };
         match value(notes, &section.key(key.name), key, found) {
@@ -161,14 +164,16 @@ fn value(notes: &mut Notes, path: &str, key: &'static Key, found: &Spanned<DeVal
         (Kind::Text | Kind::OneOf(_) | Kind::TextOrTable(_) | Kind::TruthOrText, DeValue::String(_))
         | (Kind::Number, DeValue::String(_) | DeValue::Integer(_)) => scalar(found).map(Value::Scalar),
         (Kind::Truth | Kind::TruthOrText, DeValue::Boolean(truth)) => Some(Value::Truth(*truth, at)),
-        (Kind::Texts, DeValue::Array(items)) => items
-            .iter()
-            .map(|item| scalar(item).filter(|_| item.get_ref().is_str()))
-            .collect::<Option<_>>()
-            .map(Value::Scalars),
-        (Kind::Pairs, DeValue::Table(table)) => pairs(table, scalar).map(Value::Pairs),
+        (Kind::Texts, DeValue::Array(items)) => {
+            let text = |item| {
+                read_or_note(notes, path, key, item, |item| scalar(item).filter(|_| item.get_ref().is_str()))
+            };
+            Some(Value::Scalars(items.iter().filter_map(text).collect()))
+        }
+        (Kind::Pairs, DeValue::Table(table)) => Some(Value::Pairs(pairs(notes, path, key, table, scalar))),
         (Kind::Values, DeValue::Table(table)) => {
-            pairs(table, |value| scalar(value).or_else(|| truth(value))).map(Value::Pairs)
+            let value = |value: &Spanned<DeValue>| scalar(value).or_else(|| truth(value));
+            Some(Value::Pairs(pairs(notes, path, key, table, value)))
         }
         (Kind::TextOrTable(inner), DeValue::Table(table)) => {
             Some(Value::Section(section(notes, path.to_owned(), at, table, inner)))
@@ -180,10 +185,29 @@ fn value(notes: &mut Notes, path: &str, key: &'static Key, found: &Spanned<DeVal
         _ => None,
     };
     if read.is_none() {
-        let what = what(found.get_ref());
-        notes.add(at, path, format!("{what} is not allowed here; use {}", as_written(key)));
+        not_allowed(notes, path, key, found);
     }
     read
+}
+
+fn not_allowed(notes: &mut Notes, path: &str, key: &Key, found: &Spanned<DeValue>) {
+    let what = what(found.get_ref());
+    notes.add(found.span().start, path, format!("{what} is not allowed here; use {}", as_written(key)));
+}
+
+/// A value inside that of a key; what is wrong with it is noted, and the others are read nevertheless.
+fn read_or_note(
+    notes: &mut Notes,
+    path: &str,
+    key: &Key,
+    found: &Spanned<DeValue>,
+    read: impl Fn(&Spanned<DeValue>) -> Option<Scalar>,
+) -> Option<Scalar> {
+    let value = read(found);
+    if value.is_none() {
+        not_allowed(notes, path, key, found);
+    }
+    value
 }
 
 /// The example, with its key where that is not in it already.
@@ -229,13 +253,20 @@ fn truth(found: &Spanned<DeValue>) -> Option<Scalar> {
 }
 
 fn pairs(
+    notes: &mut Notes,
+    path: &str,
+    key: &Key,
     table: &DeTable,
     value: impl Fn(&Spanned<DeValue>) -> Option<Scalar>,
-) -> Option<Vec<(Scalar, Scalar)>> {
-    let pair = |(name, found)| Some((named_by(name), value(found)?));
-    let mut pairs = table.iter().map(pair).collect::<Option<Vec<_>>>()?;
+) -> Vec<(Scalar, Scalar)> {
+    let mut pairs = Vec::new();
+    for (name, found) in table.iter() {
+        let name = named_by(name);
+        let path = format!("{path}.{}", name.text);
+        pairs.extend(read_or_note(notes, &path, key, found, &value).map(|value| (name, value)));
+    }
     pairs.sort_by_key(|(name, _)| name.at);
-    Some(pairs)
+    pairs
 }
 
 /// The tables of a list; each is called by its `name` key, or counted from 1.
@@ -287,7 +318,17 @@ impl Section {
 
     /// Is the key present, even if with a mistake?
     pub(super) fn has(&self, name: &str) -> bool {
-        self.value(name).is_some() || self.wrong.contains(&name)
+        self.value(name).is_some() || self.is_wrong(name)
+    }
+
+    /// Whether one of its own keys is a mistake: what it says is not known then.
+    pub(super) fn has_mistake(&self) -> bool {
+        self.unknown > 0 || !self.wrong.is_empty()
+    }
+
+    /// Whether the value of a key is of the wrong kind.
+    pub(super) fn is_wrong(&self, name: &str) -> bool {
+        self.wrong.contains(&name)
     }
 
     /// A text or a number.

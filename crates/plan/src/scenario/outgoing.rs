@@ -34,6 +34,15 @@ impl Reader<'_, '_> {
         Some(target)
     }
 
+    /// Where the target is a mistake: one of its scheme, so that the other keys are read nevertheless.
+    pub(super) fn stand_in(&self, own: &Section) -> Option<Target> {
+        let section = if own.has("target") { own } else { self.top };
+        let (scheme, secure, _) = Scheme::split(&section.scalar("target")?.text).ok()?;
+        let path = if scheme.has_path() { "/" } else { "" };
+        let text = format!("{}127.0.0.1:1{path}", scheme.text(secure));
+        Target::of_load(&text, (None, self.around.resolve), self.tables, &[]).ok()
+    }
+
     fn routes(&mut self, section: &Section) -> Vec<ConnectTo> {
         let mut routes = Vec::new();
         for scalar in section.scalars("connect-to").unwrap_or_default() {

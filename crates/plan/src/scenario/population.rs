@@ -103,7 +103,7 @@ pub(super) fn population_name(text: &str) -> Result<String, String> {
 }
 
 impl Reader<'_, '_> {
-    /// Reads a population; none if its target is missing or wrong. `alone` is the one that the top level defines.
+    /// Reads a population; none if its target is missing, or its scheme wrong. `alone` is the one that the top level defines.
     pub(super) fn population(&mut self, own: &Section, alone: bool) -> Option<Population> {
         if !alone && !own.has("name") {
             self.notes.add(own.at, &own.path, "missing name; use name = \"users\"");
@@ -113,7 +113,7 @@ impl Reader<'_, '_> {
         let (load, calls, requests) = load::read(self.notes, own);
         let timeout = self.inherited(own, "timeout", timeout).unwrap_or(DEFAULT_TIMEOUT);
         let reconnect = self.inherited(own, "reconnect", reconnect).unwrap_or(Reconnect::Planned);
-        let target = self.target(own, "target")?;
+        let target = self.target(own, "target").or_else(|| self.stand_in(own))?;
         let tls = self.tls(own, target.secure);
         let streams = self.streams(own, &target);
         let grpc = self.grpc(own, &target);

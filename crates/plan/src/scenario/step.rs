@@ -99,11 +99,13 @@ impl Reader<'_, '_> {
                 self.notes.add(section.at, &section.path, format!("the step does nothing; use {fix}"));
                 return None;
             }
-            [verb] => verb,
-            [first, second, ..] => {
-                let why = format!("a step has one action, and this one also has {first}; use another step");
-                section.note(self.notes, second, why);
-                return None;
+            [first, ref others @ ..] => {
+                for other in others {
+                    let why =
+                        format!("a step has one action, and this one also has {first}; use another step");
+                    section.note(self.notes, other, why);
+                }
+                first
             }
         };
         self.belongs(section, verb, scheme);

@@ -11,6 +11,7 @@ mod outgoing;
 mod overrides;
 mod programs;
 mod round;
+mod rounds;
 mod schemas;
 mod written;
 

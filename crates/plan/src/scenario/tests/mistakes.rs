@@ -41,6 +41,7 @@ fn all_mistakes_come_at_once_in_the_order_of_the_file() {
             "11:10: population[2].target: \"{csv goods.id}\": no such table; add [csv.goods] with \
                 file = \
              \"goods.csv\": \"goods\"",
+            "12:8: population[2].ping: not for http:// and grpc://; remove it, or use think for the time between requests",
             "14:7: stage[1].of: no such population; use users: \"user\"",
         ],
     );
