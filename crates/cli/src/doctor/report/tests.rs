@@ -102,6 +102,41 @@ fn the_report_is_as_it_was() {
 }
 
 #[test]
+fn a_long_value_stays_in_its_column() {
+    let finding = |what, value: &str, cure: &str| Finding {
+        what,
+        value: value.to_owned(),
+        needed: "5 needed".to_owned(),
+        cure: cure.to_owned(),
+        severity: if cure.is_empty() { Severity::Fine } else { Severity::Warn },
+        repairs: Vec::new(),
+    };
+    let findings = vec![
+        finding("ports", "7 free", ""),
+        finding(
+            "sources",
+            "10.77.0.1, 10.77.0.2, 10.77.0.3, 10.77.0.4 and 253 more are not local addresses",
+            "x",
+        ),
+        finding("target", &"y".repeat(50), ""),
+    ];
+    let mut all = Report { findings, ..report(10, true) };
+    let lines = [
+        "ok    ports    7 free                                            5 needed",
+        "warn  sources  10.77.0.1, 10.77.0.2, 10.77.0.3, 10.77.0.4 and    5 needed",
+        "               253 more are not local addresses",
+        "               x",
+        "ok    target   yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy",
+        "                                                                 5 needed",
+    ];
+    assert_eq!(all.text().lines().take(6).collect::<Vec<_>>(), lines);
+    // Nothing is beside it.
+    all.findings[1].needed.clear();
+    let line = all.text().lines().nth(1).unwrap().to_owned();
+    assert!(line.ends_with("and 253 more are not local addresses"), "{line}");
+}
+
+#[test]
 fn programs_read_the_same() {
     let report = report(1_000_000, true);
     let read: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
