@@ -94,7 +94,7 @@ const STATUS_OF_FIND: &str = "Exit status: 0 found or not reached, 1 impossible.
 pub(crate) enum Verb {
     /// Serve and run on loopback, sized to this machine, in about 30 s
     Demo,
-    /// Apply a load to a target and judge it
+    /// Load a target, and judge the result: pass, fail with the cause, or invalid
     #[command(
         after_help = "Exit status: 0 pass, 1 fail, 2 usage error, 3 this machine cannot do it, 4 invalid \
 (throng was the limit), 130 interrupted."
@@ -386,8 +386,8 @@ pub(crate) struct CompletionsArgs {
 #[command(after_help = "Exit status: 0 the run is possible, 2 usage error, 3 it is not possible, or a fix \
     failed. Without --fix nothing is changed.")]
 pub(crate) struct DoctorArgs {
-    /// As for `throng run`, or a scenario file; a target on this machine is also checked [default: this machine, both ends on
-    /// loopback]
+    /// URL as for `throng run`, or a scenario file. If the target runs on this machine, its limits are checked too [default: this
+    /// machine, both ends on loopback]
     pub(crate) target: Option<String>,
     /// Number of connections to hold [default: the largest that fits, printed in the last line]
     #[arg(short, long, value_name = "N")]
@@ -395,13 +395,13 @@ pub(crate) struct DoctorArgs {
     /// Local addresses to dial from: a list, or CIDR [default: automatic]
     #[arg(long, value_name = "LIST|CIDR")]
     pub(crate) sources: Option<String>,
-    /// Rate, or time, in which to dial them [default: as fast as the target accepts them]
+    /// Dial at this rate, or all within this time [default: as fast as the target accepts connections]
     #[arg(long, value_name = "RATE|TIME")]
     pub(crate) ramp: Option<String>,
-    /// They speak HTTP/2
+    /// Connections use HTTP/2
     #[arg(long)]
     pub(crate) http2: bool,
-    /// As for `throng run`: tun checks what a TUN device needs [default: auto]
+    /// I/O backend, as for `throng run`; tun checks what a TUN device needs [default: auto]
     #[arg(long, value_name = "IO")]
     pub(crate) io: Option<String>,
     /// Raise kernel settings that are too low, and add missing --sources. Requires root; lasts until the next boot,

@@ -187,8 +187,8 @@ flags! {
         .short('d')
         .key(Number, "\"5m\"", "without stages: time at full load, after the ramp, or `forever`; default 10s");
     REQUESTS: flag("requests", "N", Role::Load,
-        "Send N requests in total, once all connections are open, and end the run when all have their response; -d limits the \
-        time at full load. WebSocket and TCP: messages that await a reply [default: as many as -d has time for]")
+        "Send N requests in total, once all connections are open, and end the run when all responses have arrived; -d limits the \
+        time at full load. WebSocket and TCP: messages with a reply [default: as many as -d has time for]")
         .brief("End after N requests in total")
         .short('n')
         .key(Number, "\"100k\"",
@@ -245,10 +245,10 @@ flags! {
         "Timeout of a dial, a handshake and a response, each [default: 10s]")
         .brief("Of a dial and of a response [default: 10s]")
         .key(Number, "\"10s\"", "timeout of a dial, a handshake and a response, each; default 10s");
-    EXPECT: flag("expect", "WORDS", Role::Work,
+    EXPECT: flag("expect", "CHECKS", Role::Work,
         "Check each response: status=200,length=$1 ($1: the first random number); gRPC: status=NOT_FOUND [default: any 2xx; \
         gRPC: OK]")
-        .brief("A right response: status=200,length=$1")
+        .brief("Check each response: status=200,length=$1")
         .key(TextOrTable(&ANSWER), "\"status=200,length=$1\"", "http, grpc: checks of the response; default 2xx, grpc OK");
     RECONNECT: flag("reconnect", "HOW", Role::Work,
         "When to dial a connection again. `planned`: after a close announced by the server; `never`: not even \
@@ -281,8 +281,8 @@ flags! {
         .short('X')
         .key(Text, "\"POST\"", "http, without steps: the method; default GET, with body or body-file POST");
     BODY: flag("body", "TEXT", Role::Work,
-        "http://, https://: the content of each request, whose Content-Type is that of -H, if any. It may have variables; `{` \
-        before anything but a lower-case letter is itself, so JSON is written as it is. grpc://, grpcs://: the message as JSON; \
+        "http://, https://: the content of each request, whose Content-Type is that of -H, if any. It may have variables, which \
+        begin with `{` and a lower-case letter, so JSON needs no escaping. grpc://, grpcs://: the message as JSON; \
         requires --protoset [default: none; an empty message]")
         .brief("Send this content")
         .key(Text, "'{\"name\": \"throng\"}'",
@@ -299,8 +299,9 @@ flags! {
         .brief("Send this Host header")
         .key(Text, "\"example.org\"", "http, grpc, ws: the Host header, :authority of HTTP/2; default the target's host");
     CONNECT_TO: flag("connect-to", "H1:P1:H2:P2", Role::Work,
-        "Dial host H2 and port P2 where the target has H1 and P1, each part empty for any or the same; the Host header and the TLS \
-        server name stay those of the target; repeatable, the first that fits counts. H2:P2 alone is for any target")
+        "Dial host H2 and port P2 instead of H1 and P1; an empty H1 or P1 matches any, an empty H2 or P2 keeps the target's. The Host \
+        header and the TLS server name stay those of the target. Repeatable, the first match applies; H2:P2 alone matches every \
+        target")
         .brief("Dial another host, as curl does")
         .takes(Takes::Many)
         .key_as("connect-to", Texts, "[\"example.org:443:127.0.0.1:8443\"]",
@@ -357,7 +358,7 @@ flags! {
         .key(Number, "42", "seed of the random numbers, to repeat a run; default random, printed");
     IO: flag("io", "IO", Role::Machine,
         "auto: io_uring if permitted, otherwise epoll; uring; epoll: as many threads as the open-file limit \
-        requires; tun: TCP of throng's own over a TUN device, without a socket for each connection (root) \
+        requires; tun: throng's own TCP over a TUN device, without a socket for each connection (root) \
         [default: auto]")
         .key(OneOf(&["auto", "uring", "epoll", "tun"]), "\"auto\"", "I/O backend; default auto");
     LIVE: flag("live", "HOW", Role::View,
@@ -433,7 +434,7 @@ flags! {
         others");
     SHARE: flag("share", "HOW", Role::Place,
         "Divide the load among the agents by `capacity`: what each was calibrated for, or its processors where one is not \
-        calibrated [default]; or `equal`. None has more than its machine and its caps let it");
+        calibrated [default]; or `equal`. No agent gets more than its machine and its caps allow");
     AGENTS: flag("agents", "N", Role::Place,
         "Wait for N free agents, up to two minutes; with `--fleet k8s`, launch N [default: all agents that have joined; \
         with k8s, one for each 50,000 connections]");
@@ -446,7 +447,7 @@ flags! {
     NATS_CA: flag("nats-ca", "FILE", Role::Place,
         "Require TLS, and trust the authorities in FILE (PEM) instead of the system's [env: NATS_CA]");
     NATS_CERT: flag("nats-cert", "FILE", Role::Place,
-        "Show NATS the client certificate in FILE (PEM) [env: NATS_CERT]");
+        "Present the client certificate in FILE (PEM) to NATS [env: NATS_CERT]");
     NATS_KEY: flag("nats-key", "FILE", Role::Place,
         "Read the private key of --nats-cert from FILE (PEM) [env: NATS_KEY]");
     TARGET_GC: flag("target-gc", "", Role::Machine,
