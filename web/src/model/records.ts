@@ -1582,7 +1582,7 @@ complete: number, };
  */
 export type Errors = { 
 /**
- * Faults of any kind, requests unanswered at the end, and requests missed.
+ * Faults of any kind, requests unanswered at the end, and requests missed. A response that ends its connection is one.
  */
 count: number, 
 /**
