@@ -61,6 +61,18 @@ fn both_ends_count_the_same_over_streams() {
     }
 }
 
+/// More than a frame of fields: it panicked.
+#[test]
+fn long_headers_are_continued() {
+    let server =
+        nginx("long", "large_client_header_buffers 4 64k; location = /length { return 200 $http_x_long; }");
+    // Huffman's code makes nothing of it shorter.
+    let long = "~".repeat(40_000);
+    let header = format!("X-Long: {long}");
+    let s = right::check(&server.url("/length"), &["--http2", "-c", "3", "-n", "9", "-H", &header]);
+    assert_eq!((s.count("requests.answered"), s.count("requests.body_bytes_in")), (9, 9 * 40_000));
+}
+
 #[test]
 fn an_announced_end_loses_no_request() {
     let server = nginx("ends", "keepalive_requests 50;");

@@ -249,7 +249,7 @@ pub(super) fn send<I: Io>(
     let (block, body, expected) = request.fields(destination, to.index(), source);
     exchange.expected = expected;
     let method = if request.is_head { Method::Head } else { Method::Other };
-    to.send(block.len() + room(body.len()) + 2 * REPLY, |out| {
+    to.send(room(block.len()) + room(body.len()) + 2 * REPLY, |out| {
         let begun = connection.write_request(out, block, body.is_empty(), method);
         let (mut written, mut stream) = begun.expect("there is room, and a place");
         if !body.is_empty() {

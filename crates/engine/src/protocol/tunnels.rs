@@ -337,7 +337,7 @@ impl State {
                 break;
             }
             let at = out.len();
-            out.resize(at + block.len() + 16, 0);
+            out.resize(at + room(block.len()) + 16, 0);
             let begun = self.connection.write_request(&mut out[at..], &block, false, Method::Connect);
             let (written, stream) = begun.expect("there is room, and a place");
             out.truncate(at + written);

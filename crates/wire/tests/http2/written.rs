@@ -1,6 +1,6 @@
 //! What is written: the bytes of each frame, that they fit exactly, and that windows are kept to.
 
-use crate::script::{GET, SETTINGS, block, headers, settings, window};
+use crate::script::{CONTINUATION, END, GET, HEADERS, SETTINGS, WHOLE, block, headers, settings, window};
 use fuzz::http2::{BEGIN, Responds, client, frame, server};
 use wire::http2::{
     CLIENT_PREFACE, CLIENT_STREAM_WINDOW, CLIENT_WINDOW, Code, Connection, Context, Event, INITIAL_STREAMS,
@@ -216,6 +216,42 @@ fn a_smaller_table_is_confirmed() {
             assert_eq!(out[..n], frame(1, 5, id, block), "{size}");
         }
     }
+}
+
+/// RFC 9113 section 6.10: what does not fit into a frame is in CONTINUATIONs; the last of all frames ends the block.
+#[test]
+fn a_long_block_is_continued() {
+    for (size, length, frames) in [
+        (4096, 16_384, &[16_384][..]),
+        (4096, 16_385, &[16_384, 1]),
+        (0, 16_384, &[16_384, 1]),
+        (0, 40_000, &[16_384, 16_384, 7_233]),
+    ] {
+        let mut pair = Pair::client(&settings(&[(1, size)]), true);
+        let (block, mut out) = (vec![0x82; length], vec![0; 50_000]);
+        let sent = if size == 0 { [&b"\x20"[..], &block].concat() } else { block.clone() };
+        let (mut expected, mut at) = (Vec::new(), 0);
+        for (nth, size) in frames.iter().enumerate() {
+            let last = if nth + 1 == frames.len() { WHOLE } else { 0 };
+            let (kind, flags) = if nth == 0 { (HEADERS, END | last) } else { (CONTINUATION, last) };
+            expected.extend(frame(kind, flags, 3, &sent[at..at + size]));
+            at += size;
+        }
+        assert_eq!(at, sent.len());
+        let room = expected.len() - 1;
+        assert_eq!(pair.machine.write_request(&mut out[..room], &block, true, Method::Other), None);
+        let (n, _) = pair.machine.write_request(&mut out, &block, true, Method::Other).expect("it fits");
+        assert!(out[..n] == expected, "{length}, {size}");
+    }
+    // A server takes it.
+    let long = "~".repeat(20_000);
+    let fields = [GET, &[("x", &long)]].concat();
+    let mut machine = Connection::new(Role::Client);
+    let mut out = vec![0; 50_000];
+    let (n, _) = machine.write_request(&mut out, &block(&fields), true, Method::Other).expect("it fits");
+    let short = server(&[CLIENT_PREFACE, &headers(1, END, GET)], Responds::Never);
+    assert!(n > 20_000 && short.contains("GET"), "{n} {short}");
+    assert_eq!(server(&[CLIENT_PREFACE, &out[..n]], Responds::Never), short);
 }
 
 #[test]

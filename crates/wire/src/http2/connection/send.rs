@@ -26,7 +26,7 @@ impl Connection {
     /// does not fit. `block`: the fields, encoded. `ends`: no body follows.
     ///
     /// # Panics
-    /// If there is no [place](Self::has_place), or the block does not fit into one frame of [`MAX_FRAME`].
+    /// If there is no [place](Self::has_place).
     pub fn write_request(
         &mut self,
         out: &mut [u8],
@@ -51,10 +51,10 @@ impl Connection {
     }
 
     /// Writes the head of a response, an interim one, or trailers into `out`: the bytes written, `None` where they do not fit.
-    /// `block`: the fields, encoded. `ends`: nothing follows.
+    /// `block`: the fields, encoded; what does not fit into a frame of [`MAX_FRAME`] follows in CONTINUATIONs. `ends`: nothing follows.
     ///
     /// # Panics
-    /// If our side of the stream has ended, or the block does not fit into one frame of [`MAX_FRAME`].
+    /// If our side of the stream has ended.
     pub fn write_headers(
         &mut self,
         out: &mut [u8],
@@ -63,15 +63,23 @@ impl Connection {
         ends: bool,
     ) -> Option<usize> {
         let resize: &[u8] = if self.peer.must_resize { &[RESIZE] } else { &[] };
-        let len = resize.len() + block.len();
-        assert!(len <= MAX_FRAME, "write_headers: a block of {len} bytes");
         assert!(!stream.is(LOCAL_ENDED), "write_headers: {stream:?} has ended");
-        let flags = frame::END_HEADERS | if ends { frame::END_STREAM } else { 0 };
-        let header = Header { len: len as u32, kind: frame::HEADERS, flags, stream: stream.id };
+        let (first, rest) = block.split_at(block.len().min(MAX_FRAME - resize.len()));
         let mut out = Out::new(out);
-        out.put(&header.bytes())?;
-        out.put(resize)?;
-        out.put(block)?;
+        let mut put = |kind: u8, flags: u8, parts: [&[u8]; 2]| {
+            let len = (parts[0].len() + parts[1].len()) as u32;
+            out.put(&Header { len, kind, flags, stream: stream.id }.bytes())?;
+            out.put(parts[0])?;
+            out.put(parts[1])
+        };
+        let last = |is_last: bool| if is_last { frame::END_HEADERS } else { 0 };
+        let end = if ends { frame::END_STREAM } else { 0 };
+        put(frame::HEADERS, end | last(rest.is_empty()), [resize, first])?;
+        let frames = rest.chunks(MAX_FRAME);
+        let count = frames.len();
+        for (nth, part) in (1..).zip(frames) {
+            put(frame::CONTINUATION, last(nth == count), [part, &[]])?;
+        }
         self.peer.must_resize = false;
         if ends {
             self.end_local(stream);
