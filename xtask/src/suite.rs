@@ -1,24 +1,31 @@
 //! The workspace's tests: one build of everything, then its test executables side by side.
 
-use crate::command::{command, messages, metadata, root};
+use crate::command::{command, messages, metadata, output, root};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-/// Jobs that run one after another, each with the number of tests that it runs at once, per processor.
-type Lane = &'static [(&'static str, usize)];
+mod job;
+mod lanes;
 
-/// What mostly waits for sockets, timers and other processes. Lanes run side by side.
-const LANES: &[Lane] = &[
-    &[("cli/black_box", 2), ("cli/audit", 1)],
-    &[("cli/interop", 1), ("net/peers", 1)],
-    // A fleet's tests mostly wait.
-    &[("labs", 1), ("cli/fleet", 2), ("web", 1)],
+use job::{Failed, Job, failed_tests, finish};
+use lanes::{Lane, run_lanes};
+
+/// Jobs of a lane, and how many of them run at once on two processors. Lanes run side by side: what mostly waits for sockets, timers and
+/// other processes. Together they start no more than targets get their processor time beside.
+const LANES: &[(&[&str], usize)] = &[
+    (&["labs", "web"], 1),
+    (&["cli/audit", "net/peers", "cli/fleet"], 1),
+    (&["cli/interop"], 2),
+    (&["cli/black_box"], 3),
 ];
 /// Jobs in [`LANES`] that are verbs of this program.
 const VERBS: &[&str] = &["web", "labs"];
+/// Jobs in [`LANES`] that stay one process: tests of the audit wait for one another, and those of peers are many and short.
+const WHOLE: &[&str] = &["cli/audit", "net/peers"];
+/// Tests of a process, of the other jobs: few, for lanes that are done take some of those that are not.
+const PIECE: usize = 4;
 /// Tests that mostly compute and take longest: they start first, so that none of them runs alone at the end.
 const LONG: &[&str] = &["run/simulation", "run/million", "run/ten_million", "run/allocations"];
 /// No more timed tests than this are run again: more fail because of what was changed, not for want of a processor.
@@ -89,8 +96,7 @@ fn quick_tests(metadata: &Value) -> Vec<&str> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     let targets = packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
     let names = targets.filter(|target| is_integration(target)).filter_map(|target| target["name"].as_str());
-    let slow =
-        || LANES.iter().flat_map(|lane| lane.iter().map(|(name, _)| *name)).chain(LONG.iter().copied());
+    let slow = || LANES.iter().flat_map(|(names, _)| names.iter().copied()).chain(LONG.iter().copied());
     names.filter(|name| slow().all(|slow| slow.rsplit('/').next() != Some(name))).collect()
 }
 
@@ -118,25 +124,6 @@ fn throng(message: &Value) -> Option<PathBuf> {
     is_throng.then(|| message["executable"].as_str().map(PathBuf::from)).flatten()
 }
 
-/// A process that runs tests.
-struct Job {
-    name: String,
-    program: PathBuf,
-    args: Vec<String>,
-    folder: PathBuf,
-    /// Tests that it runs at once.
-    threads: usize,
-    /// Waits for sockets and timers, and judges them: what fails may have failed for want of a processor.
-    is_timed: bool,
-}
-
-/// What did not pass.
-struct Failed {
-    job: Job,
-    /// Empty where the job does not name its tests.
-    tests: Vec<String>,
-}
-
 /// Runs all tests, the browser's and the labs; prints a line for each job that has passed, and the output of one that has not.
 /// A few timed tests that fail run again, alone; those that pass then are named.
 ///
@@ -146,21 +133,26 @@ pub(crate) fn run(built: Built) -> Result<()> {
     let processors = std::thread::available_parallelism()?.get();
     let mut rest = built.tests;
     let mut lanes = Vec::new();
-    for lane in LANES {
+    for (names, at_once) in LANES {
         let mut jobs = Vec::new();
-        for (name, threads) in *lane {
-            let job = match rest.iter().position(|test| test.name == *name) {
-                Some(at) => rest.swap_remove(at).job(threads * processors),
-                None if VERBS.contains(name) => verb(name)?,
+        for name in *names {
+            match rest.iter().position(|test| test.name == *name) {
+                Some(at) => jobs.extend(rest.swap_remove(at).timed(processors)?),
+                None if VERBS.contains(name) => jobs.push(verb(name)?),
                 None => bail!("no such tests: {name}"),
-            };
-            jobs.push(job);
+            }
         }
-        lanes.push(jobs);
+        lanes.push(Lane { jobs: jobs.into(), workers: (at_once * processors / 2).max(1) });
     }
-    lanes.push(computing(rest, processors));
+    let computing = vec![Lane { jobs: computing(rest, processors).into(), workers: 1 }];
     let throng = built.throng.as_deref();
-    names(again(run_lanes(lanes, throng), throng))
+    let failed = std::thread::scope(|scope| {
+        let computed = scope.spawn(|| run_lanes(computing, throng));
+        let mut failed = run_lanes(lanes, throng);
+        failed.extend(computed.join().expect("no job panics"));
+        failed
+    });
+    names(again(failed, throng))
 }
 
 /// Runs the tests that are over in a minute.
@@ -169,29 +161,14 @@ pub(crate) fn run(built: Built) -> Result<()> {
 /// As [`run`].
 pub(crate) fn run_quick(built: Built) -> Result<()> {
     let processors = std::thread::available_parallelism()?.get();
-    names(run_lanes(vec![computing(built.tests, processors)], None))
+    let jobs = computing(built.tests, processors).into();
+    names(run_lanes(vec![Lane { jobs, workers: 1 }], None))
 }
 
 /// Tests that mostly compute, long ones first.
 fn computing(mut tests: Vec<Executable>, threads: usize) -> Vec<Job> {
     tests.sort_by_key(|test| LONG.iter().position(|name| *name == test.name).unwrap_or(LONG.len()));
     tests.into_iter().map(|test| test.job(threads).nice()).collect()
-}
-
-/// Each lane's jobs one after another, the lanes side by side; what failed.
-fn run_lanes(lanes: Vec<Vec<Job>>, throng: Option<&Path>) -> Vec<Failed> {
-    let run = |job: Job| match finish(&job.name, job.command(&[], throng)) {
-        Ok(()) => None,
-        Err(error) => {
-            println!("{error:#}");
-            Some(Failed { tests: failed_tests(&format!("{error:#}")), job })
-        }
-    };
-    std::thread::scope(|scope| {
-        let start = |jobs: Vec<Job>| scope.spawn(|| jobs.into_iter().filter_map(run).collect::<Vec<_>>());
-        let lanes: Vec<_> = lanes.into_iter().map(start).collect();
-        lanes.into_iter().flat_map(|lane| lane.join().expect("no job panics")).collect()
-    })
 }
 
 /// Runs timed tests that failed again, one at a time, until they pass or have failed [`ATTEMPTS`] times, unless they are so many
@@ -202,16 +179,18 @@ fn again(failed: Vec<Failed>, throng: Option<&Path>) -> Vec<Failed> {
         if !job.is_timed || count > AGAIN {
             return false;
         }
-        let mut left = tests.clone();
+        // A job that did not name what failed runs again as it was.
+        let mut left = if tests.is_empty() { job.tests.clone() } else { tests.clone() };
         for _ in 0..ATTEMPTS {
             match finish(&job.name, job.command(&left, throng)) {
-                Ok(()) => {
+                Ok(_) => {
                     let which = if tests.is_empty() { "all of it" } else { &tests.join(", ") };
                     println!("{}: failed beside others, passed alone: {which}", job.name);
                     return true;
                 }
                 Err(error) => {
-                    left = failed_tests(&format!("{error:#}"));
+                    let failed = failed_tests(&format!("{error:#}"));
+                    left = if failed.is_empty() { left } else { failed };
                     println!("{error:#}");
                 }
             }
@@ -224,28 +203,38 @@ fn again(failed: Vec<Failed>, throng: Option<&Path>) -> Vec<Failed> {
 fn names(failed: Vec<Failed>) -> Result<()> {
     match failed.iter().map(|failed| &*failed.job.name).collect::<Vec<_>>()[..] {
         [] => Ok(()),
-        ref names => bail!("failed: {}", names.join(", ")),
+        ref names => {
+            let mut names = names.to_vec();
+            names.sort_unstable();
+            names.dedup();
+            bail!("failed: {}", names.join(", "))
+        }
     }
-}
-
-/// The tests that failed, as the test harness names them; none if it did not list as many as it counted, or crashed before it
-/// counted: the whole job has to run again then.
-fn failed_tests(output: &str) -> Vec<String> {
-    let tests = output.lines().filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
-    // The harness appends " - should panic" to the name.
-    let tests = tests.filter_map(|test| test.split(' ').next().map(str::to_owned));
-    let tests: Vec<_> = tests.collect();
-    let counted = output.lines().find_map(|line| {
-        let (_, failed) = line.strip_prefix("test result: FAILED. ")?.split_once("passed; ")?;
-        failed.split(' ').next()?.parse().ok()
-    });
-    if counted == Some(tests.len()) { tests } else { vec![] }
 }
 
 impl Executable {
     fn job(self, threads: usize) -> Job {
         let Executable { name, path: program, folder } = self;
-        Job { name, program, args: vec![], folder, threads, is_timed: true }
+        Job { name, program, args: vec![], tests: vec![], folder, threads, is_timed: true }
+    }
+
+    /// Jobs of a few tests each, or one of all.
+    ///
+    /// # Errors
+    /// It does not list its tests.
+    fn timed(self, processors: usize) -> Result<Vec<Job>> {
+        if WHOLE.contains(&&*self.name) {
+            return Ok(vec![self.job(processors)]);
+        }
+        let mut list = Command::new(&self.path);
+        list.args(["--list", "--format", "terse"]);
+        let listed = output(list)?;
+        let tests: Vec<_> = listed.lines().filter_map(|line| line.strip_suffix(": test")).collect();
+        if tests.is_empty() {
+            bail!("{} lists no tests", self.name);
+        }
+        let job = self.job(1);
+        Ok(tests.chunks(PIECE).map(|tests| job.of(tests)).collect())
     }
 }
 
@@ -254,50 +243,6 @@ fn verb(name: &str) -> Result<Job> {
     let test =
         Executable { name: name.to_owned(), path: "/proc/self/exe".into(), folder: root()?.join("xtask") };
     Ok(Job { args: vec![name.to_owned()], ..test.job(1) })
-}
-
-impl Job {
-    /// It computes, on the processor time that the timed jobs leave, so that these are not late.
-    fn nice(self) -> Job {
-        let program = self.program.into_os_string().into_string().expect("cargo prints UTF-8");
-        let args = ["-n", "19", &program].map(str::to_owned).into();
-        Job { program: "nice".into(), args, is_timed: false, ..self }
-    }
-
-    /// As cargo starts it: all of its tests, or `tests` one at a time.
-    fn command(&self, tests: &[String], throng: Option<&Path>) -> Command {
-        let mut command = Command::new(&self.program);
-        command.args(&self.args).current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
-        command.envs(throng.map(|throng| ("THRONG_BIN", throng)));
-        let threads = if tests.is_empty() { self.threads } else { 1 };
-        command.env("RUST_TEST_THREADS", threads.to_string());
-        if !tests.is_empty() {
-            command.arg("--exact").args(tests);
-        }
-        command
-    }
-}
-
-/// Runs a job to its end and prints a line; what it printed on standard error too: which tests were skipped, and why.
-///
-/// # Errors
-/// It fails: with all of its output.
-fn finish(name: &str, mut command: Command) -> Result<()> {
-    let begin = Instant::now();
-    let output = command.output().with_context(|| format!("cannot start {name}"))?;
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    if !output.status.success() {
-        bail!("== {name}: {}\n{out}{err}", output.status);
-    }
-    println!("{}{err}", summary(name, &out, begin.elapsed()));
-    Ok(())
-}
-
-/// One line: what the test harness counted.
-fn summary(name: &str, out: &str, took: Duration) -> String {
-    let counts = out.lines().filter_map(|line| line.strip_prefix("test result: ok. "));
-    let counts: Vec<&str> = counts.map(|line| line.split("; finished").next().unwrap_or(line)).collect();
-    format!("{name}: {} in {:.1} s\n", counts.join("; "), took.as_secs_f64())
 }
 
 #[cfg(test)]
@@ -331,38 +276,23 @@ mod tests {
         assert_eq!(quick_tests(&metadata), ["limits"]);
     }
 
-    #[test]
-    fn what_passed_is_a_line_and_what_failed_is_shown_whole() {
-        let out = "running 2 tests\n\ntest result: ok. 2 passed; 0 failed; 1 ignored; finished in 0.1s\n";
-        let line = summary("wire", out, Duration::from_millis(1250));
-        assert_eq!(line, "wire: 2 passed; 0 failed; 1 ignored in 1.2 s\n");
-        let mut failing = Command::new("sh");
-        failing.args(["-c", "echo said; echo why >&2; exit 3"]);
-        let error = finish("wire", failing).unwrap_err().to_string();
-        assert_eq!(error, "== wire: exit status: 3\nsaid\nwhy\n");
-    }
-
     fn shell(name: &str, script: &str, is_timed: bool) -> Job {
         let args = ["-c", script, "sh"].map(str::to_owned).into();
-        Job { name: name.to_owned(), program: "sh".into(), args, folder: ".".into(), threads: 1, is_timed }
+        let (program, folder) = ("sh".into(), ".".into());
+        Job { name: name.to_owned(), program, args, tests: vec![], folder, threads: 1, is_timed }
+    }
+
+    fn alone(job: Job) -> Vec<Failed> {
+        run_lanes(vec![Lane { jobs: [job].into(), workers: 1 }], None)
     }
 
     #[test]
     fn a_job_that_fails_stops_no_other() {
         let job = |name: &str, status: &str| shell(name, &format!("exit {status}"), false);
-        let failed = run_lanes(vec![vec![job("a", "1"), job("b", "0")], vec![job("c", "2")]], None);
+        let lane = |jobs: Vec<Job>| Lane { jobs: jobs.into(), workers: 1 };
+        let jobs = [vec![job("c", "2"), job("b", "0")], vec![job("a", "1"), job("a", "3")]];
+        let failed = run_lanes(jobs.map(lane).into(), None);
         assert_eq!(names(failed).unwrap_err().to_string(), "failed: a, c");
-    }
-
-    #[test]
-    fn a_job_that_did_not_name_each_failed_test_runs_again_as_a_whole() {
-        let result = |failed: &str| format!("test result: FAILED. 3 passed; {failed} failed; 0 ignored");
-        let tests = |lines: &[&str], result: &str| failed_tests(&[&lines.join("\n"), result].join("\n"));
-        let lines = ["test a ... ok", "test b ... FAILED", "test c::d - should panic ... FAILED"];
-        assert_eq!(tests(&lines, &result("2")), ["b", "c::d"]);
-        let none = Vec::<String>::new();
-        assert_eq!(tests(&lines, &result("3")), none);
-        assert_eq!(tests(&lines, "error: signal: 6, SIGABRT"), none);
     }
 
     #[test]
@@ -376,7 +306,7 @@ mod tests {
                  echo 'test result: FAILED. 0 passed; 1 failed;'; exit 1",
                 folder.display()
             );
-            let failed = again(run_lanes(vec![vec![shell("timed", &script, true)]], None), None);
+            let failed = again(alone(shell("timed", &script, true)), None);
             (failed.len(), std::fs::read_dir(&folder).unwrap().count())
         };
         assert_eq!((runs(2), runs(4), runs(5)), ((0, 2), (0, 4), (1, 4)));
@@ -390,7 +320,7 @@ mod tests {
     #[test]
     fn a_timed_test_that_fails_runs_again_alone() {
         let run = |script: &str, is_timed: bool| {
-            let failed = run_lanes(vec![vec![shell("timed", script, is_timed)]], None);
+            let failed = alone(shell("timed", script, is_timed));
             assert_eq!(failed.iter().map(|failed| failed.tests.clone()).collect::<Vec<_>>(), [["c"]]);
             again(failed, None).len()
         };

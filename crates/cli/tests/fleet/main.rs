@@ -31,6 +31,7 @@ mod clients;
 mod firewall;
 mod fleet;
 mod fleet_faults;
+mod folders;
 mod hosts;
 mod nats;
 mod refusals;

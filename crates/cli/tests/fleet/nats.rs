@@ -7,8 +7,7 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpStream},
     os::unix::fs::PermissionsExt,
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    path::Path,
 };
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -16,16 +15,11 @@ use nkeys::KeyPair;
 use rustix::process::Signal;
 
 use crate::{
+    folders::own_folder,
     program::{Ended, Program, Serving, throng, until},
-    server::{Server, folder, program},
+    server::{Server, program},
 };
 use authority::{Authority, Issued, Until, write};
-
-/// A folder that no other test has.
-fn own_folder() -> PathBuf {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    folder(&format!("nats-{}", NEXT.fetch_add(1, Relaxed)))
-}
 
 /// A NATS server with this in its configuration.
 fn nats(folder: &Path, config: &str) -> Server {
@@ -76,7 +70,7 @@ fn refused(args: &[&str], variables: &[(&str, &str)], status: i32, why: &str) ->
 
 #[test]
 fn a_token_is_in_a_file_a_variable_or_the_url() {
-    let folder = own_folder();
+    let folder = own_folder("nats");
     let nats = nats(&folder, "authorization { token: secret }");
     let url = format!("nats://{}", nats.address);
     let right = secret(&folder, "right", "secret\n");
@@ -96,7 +90,7 @@ fn a_token_is_in_a_file_a_variable_or_the_url() {
 
 #[test]
 fn a_user_has_a_password() {
-    let folder = own_folder();
+    let folder = own_folder("nats");
     let nats = nats(&folder, "authorization { user: u, password: \"secret@/:1\" }");
     let url = |login: &str| format!("nats://{login}{}", nats.address);
     joins(&["--nats", &url("u:secret%40%2F%3A1@")], &[]);
@@ -106,7 +100,7 @@ fn a_user_has_a_password() {
 
 #[test]
 fn an_nkey_signs_what_the_server_asks() {
-    let folder = own_folder();
+    let folder = own_folder("nats");
     let (own, other) = (KeyPair::new_user(), KeyPair::new_user());
     let nats = nats(&folder, &format!("authorization {{ users: [ {{ nkey: {} }} ] }}", own.public_key()));
     let url = format!("nats://{}", nats.address);
@@ -144,7 +138,7 @@ fn jwt(issuer: &KeyPair, subject: &KeyPair, name: &str, kind: &str, expires: u64
 
 #[test]
 fn a_credentials_file_has_a_users_jwt_and_seed() {
-    let folder = own_folder();
+    let folder = own_folder("nats");
     let (operator, account, user) = (KeyPair::new_operator(), KeyPair::new_account(), KeyPair::new_user());
     let config = format!(
         "operator: {}\nresolver: MEMORY\nresolver_preload: {{ {}: {} }}",
@@ -177,7 +171,7 @@ fn tls(server: &Issued, more: &str) -> String {
 
 #[test]
 fn the_servers_certificate_is_checked() {
-    let folder = own_folder();
+    let folder = own_folder("nats");
     let (ours, theirs) = (Authority::new(&folder, "ours"), Authority::new(&folder, "theirs"));
     let start = |name: &str, until: Until| nats(&folder, &tls(&ours.issue(name, until), ""));
     let good = start("localhost", Until::Later);
@@ -205,7 +199,7 @@ fn the_servers_certificate_is_checked() {
 
 #[test]
 fn a_client_certificate_is_a_credential() {
-    let folder = own_folder();
+    let folder = own_folder("nats");
     let (ours, theirs) = (Authority::new(&folder, "ours"), Authority::new(&folder, "theirs"));
     let place = crate::server::free_place().ip().to_string();
     let verify = format!("ca_file: \"{}\", verify: true", ours.file);
@@ -237,7 +231,7 @@ fn a_client_certificate_is_a_credential() {
 
 #[test]
 fn mistakes_are_reported_at_once_with_the_fix() {
-    let folder = own_folder();
+    let folder = own_folder("nats");
     let open = write(&folder, "open", "secret");
     fs::set_permissions(&open, fs::Permissions::from_mode(0o644)).unwrap();
     let args =
@@ -262,7 +256,7 @@ fn mistakes_are_reported_at_once_with_the_fix() {
 
 #[test]
 fn an_agent_waits_for_its_server_with_a_line_for_each_change() {
-    let folder = own_folder();
+    let folder = own_folder("nats");
     let config = write(&folder, "nats.conf", "");
     let at = crate::server::free_place();
     let mut agent = agent(&["--nats", &format!("nats://{at}")], &[]);
@@ -284,7 +278,7 @@ fn an_agent_waits_for_its_server_with_a_line_for_each_change() {
 /// A certificate that expires, or is renewed, while an agent is connected.
 #[test]
 fn a_server_that_comes_back_is_checked_again_and_the_reason_is_named() {
-    let folder = own_folder();
+    let folder = own_folder("nats");
     let ours = Authority::new(&folder, "ours");
     let at = crate::server::free_place();
     let place = at.ip().to_string();
@@ -307,7 +301,7 @@ fn a_server_that_comes_back_is_checked_again_and_the_reason_is_named() {
 
 #[test]
 fn the_next_server_of_several_is_used() {
-    let folder = own_folder();
+    let folder = own_folder("nats");
     let nats = nats(&folder, "");
     let gone = crate::server::free_place();
     joins(&["--nats", &format!("nats://{gone},nats://{}", nats.address)], &[]);
@@ -367,7 +361,7 @@ impl Raw {
 
 #[test]
 fn a_message_of_100_mb_is_refused_by_the_server_and_a_long_one_by_the_agent() {
-    let folder = own_folder();
+    let folder = own_folder("nats");
     let strict = nats(&folder, "");
     let mut raw = Raw::new(strict.address);
     raw.publish("throng.agent.any", 100_000_000);
@@ -385,7 +379,7 @@ fn a_message_of_100_mb_is_refused_by_the_server_and_a_long_one_by_the_agent() {
 
 #[test]
 fn a_run_on_a_fleet_shows_and_stores_no_password() {
-    let folder = own_folder();
+    let folder = own_folder("nats");
     let store = folder.join("js").display().to_string();
     let config =
         format!("authorization {{ user: u, password: s3cr3t }}\njetstream {{ store_dir: \"{store}\" }}");

@@ -1,9 +1,6 @@
 //! `throng fleet serve`, as curl and a browser use it: runs on this machine, and on agents over a real NATS server.
 
-use std::{
-    path::Path,
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
-};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -11,6 +8,7 @@ use crate::{
     api::{Api, Response},
     clients::written,
     fleet::joined,
+    folders::own_folder,
     program::{DATA, Program, Serving, Signal, throng, until},
     server::{folder, program},
 };
@@ -18,8 +16,7 @@ use crate::{
 /// The API of a coordinator.
 pub(crate) fn serve(args: &[&str]) -> Api {
     // Each with a store of its own: what others have left there is listed, too.
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    serve_with(&folder(&format!("runs-api-store-{}", NEXT.fetch_add(1, Relaxed))), args)
+    serve_with(&own_folder("runs-api-store"), args)
 }
 
 /// With the run store in this folder.

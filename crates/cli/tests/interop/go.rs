@@ -1,24 +1,28 @@
 //! Programs from Go modules, built by `go install`, each once for a version.
 
 use std::{
-    fs,
+    fs::{self, File},
     io::Write,
     path::{Path, PathBuf},
     process::Command,
-    sync::Mutex,
 };
 
 use crate::server::source;
 
-/// One build at a time: it uses all processors.
-static BUILDS: Mutex<()> = Mutex::new(());
+/// One build at a time, of all processes that run tests: it uses all processors, and what is started is not being written.
+fn one_at_a_time(folder: &Path) -> File {
+    fs::create_dir_all(folder).unwrap();
+    let lock = File::create(folder.join("lock")).unwrap();
+    lock.lock().unwrap();
+    lock
+}
 
 /// The program of a Go module, such as `github.com/summerwind/h2spec/cmd/h2spec@v2.6.0`. It is built the first time, which may
 /// take minutes, and kept below `target`. None, with a note, where there is no Go, or it cannot get or build the module.
 pub(crate) fn install(module: &str) -> Option<PathBuf> {
-    let _one_at_a_time = BUILDS.lock().unwrap_or_else(|broken| broken.into_inner());
-    let name = module.replace(['/', '@'], "-");
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go").join(name);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
+    let _one_at_a_time = one_at_a_time(&folder);
+    let folder = folder.join(module.replace(['/', '@'], "-"));
     let path = folder.join(program(module));
     if path.is_file() {
         return Some(path);
@@ -38,9 +42,8 @@ pub(crate) fn install(module: &str) -> Option<PathBuf> {
 /// The program of a file of these tests that uses only Go's own library. Go keeps what it has built; the first time takes half a
 /// minute of a processor. None, with a note, where there is no Go.
 pub(crate) fn build(file: &str) -> Option<PathBuf> {
-    let _one_at_a_time = BUILDS.lock().unwrap_or_else(|broken| broken.into_inner());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go");
-    fs::create_dir_all(&folder).unwrap();
+    let _one_at_a_time = one_at_a_time(&folder);
     let path = folder.join(Path::new(file).file_stem().unwrap());
     let is_built = run(file, Command::new("go").args(["build", "-o"]).arg(&path).arg(source(file)));
     is_built.then_some(path)

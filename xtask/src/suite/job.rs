@@ -1,0 +1,128 @@
+//! A process that runs tests, and what of it failed.
+
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A process that runs tests.
+pub(super) struct Job {
+    /// Several jobs may have parts of the same tests, and then the same name.
+    pub(super) name: String,
+    pub(super) program: PathBuf,
+    pub(super) args: Vec<String>,
+    /// Those that it runs; empty: all that the program has.
+    pub(super) tests: Vec<String>,
+    pub(super) folder: PathBuf,
+    /// Tests that it runs at once.
+    pub(super) threads: usize,
+    /// Waits for sockets and timers, and judges them: what fails may have failed for want of a processor.
+    pub(super) is_timed: bool,
+}
+
+/// What did not pass.
+pub(super) struct Failed {
+    pub(super) job: Job,
+    /// Empty where the job does not name its tests.
+    pub(super) tests: Vec<String>,
+}
+
+impl Job {
+    /// It computes, on the processor time that the timed jobs leave, so that these are not late.
+    pub(super) fn nice(self) -> Job {
+        let program = self.program.into_os_string().into_string().expect("cargo prints UTF-8");
+        let args = ["-n", "19", &program].map(str::to_owned).into();
+        Job { program: "nice".into(), args, is_timed: false, ..self }
+    }
+
+    /// A job of some of its tests.
+    pub(super) fn of(&self, tests: &[&str]) -> Job {
+        let Job { name, program, args, folder, .. } = self;
+        Job {
+            name: name.clone(),
+            program: program.clone(),
+            args: args.clone(),
+            tests: tests.iter().map(|&test| test.to_owned()).collect(),
+            folder: folder.clone(),
+            ..*self
+        }
+    }
+
+    /// As cargo starts it: all of the program's tests, or `tests` one at a time.
+    pub(super) fn command(&self, tests: &[String], throng: Option<&Path>) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        command.envs(throng.map(|throng| ("THRONG_BIN", throng)));
+        let threads = if tests.is_empty() { self.threads } else { 1 };
+        command.env("RUST_TEST_THREADS", threads.to_string());
+        if !tests.is_empty() {
+            command.arg("--exact").args(tests);
+        }
+        command
+    }
+}
+
+/// What a job printed that has passed.
+pub(super) struct Printed {
+    /// Standard output, with what the test harness counted.
+    pub(super) out: String,
+    /// Standard error: which tests were skipped, and why.
+    pub(super) err: String,
+}
+
+/// Runs a job to its end.
+///
+/// # Errors
+/// It fails: with all of its output.
+pub(super) fn finish(name: &str, mut command: Command) -> Result<Printed> {
+    let output = command.output().with_context(|| format!("cannot start {name}"))?;
+    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    if !output.status.success() {
+        bail!("== {name}: {}\n{out}{err}", output.status);
+    }
+    Ok(Printed { out, err })
+}
+
+/// The tests that failed, as the test harness names them; none if it did not list as many as it counted, or crashed before it
+/// counted: the whole job has to run again then.
+pub(super) fn failed_tests(output: &str) -> Vec<String> {
+    let tests = output.lines().filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
+    // The harness appends " - should panic" to the name.
+    let tests = tests.filter_map(|test| test.split(' ').next().map(str::to_owned));
+    let tests: Vec<_> = tests.collect();
+    let counted = counted(output).map(|[_, failed, _]| failed);
+    if counted == Some(tests.len()) { tests } else { vec![] }
+}
+
+/// Tests that passed, failed and were ignored, as the test harness counted them; none if it counted none.
+pub(super) fn counted(output: &str) -> Option<[usize; 3]> {
+    let line = output.lines().find_map(|line| line.strip_prefix("test result: "))?;
+    let (_, counts) = line.split_once(". ")?;
+    let count =
+        |name: &str| counts.split(';').find_map(|count| count.trim().strip_suffix(name)?.parse().ok());
+    Some([count(" passed")?, count(" failed")?, count(" ignored").unwrap_or(0)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_failed_is_shown_whole() {
+        let mut failing = Command::new("sh");
+        failing.args(["-c", "echo said; echo why >&2; exit 3"]);
+        let error = finish("wire", failing).err().expect("it fails").to_string();
+        assert_eq!(error, "== wire: exit status: 3\nsaid\nwhy\n");
+    }
+
+    #[test]
+    fn a_job_that_did_not_name_each_failed_test_runs_again_as_a_whole() {
+        let result =
+            |failed: &str| format!("test result: FAILED. 3 passed; {failed} failed; 0 ignored; finished in");
+        let tests = |lines: &[&str], result: &str| failed_tests(&[&lines.join("\n"), result].join("\n"));
+        let lines = ["test a ... ok", "test b ... FAILED", "test c::d - should panic ... FAILED"];
+        assert_eq!(tests(&lines, &result("2")), ["b", "c::d"]);
+        let none = Vec::<String>::new();
+        assert_eq!(tests(&lines, &result("3")), none);
+        assert_eq!(tests(&lines, "error: signal: 6, SIGABRT"), none);
+    }
+}
