@@ -16,7 +16,7 @@ use lanes::{Lane, run_lanes};
 /// other processes. Together they start no more than targets get their processor time beside.
 const LANES: &[(&[&str], usize)] = &[
     (&["labs", "web"], 1),
-    (&["cli/audit", "net/peers", "cli/fleet"], 1),
+    (&["cli/audit", "net/peers", "cli/fleet"], 3),
     (&["cli/interop"], 2),
     (&["cli/black_box"], 3),
 ];

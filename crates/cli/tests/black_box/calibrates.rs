@@ -29,7 +29,7 @@ fn calibrate(data: &Data, args: &[&str]) -> Value {
 fn run(data: &Data, url: &str, args: &[&str]) -> (Summary, String) {
     let json = data.0.join("summary.json");
     fs::create_dir_all(&data.0).unwrap();
-    let run = ["run", url, "-c", "10", "-d", "1s", "--live", "off", "--json", json.to_str().unwrap()];
+    let run = ["run", url, "-c", "10", "-d", "500ms", "--live", "off", "--json", json.to_str().unwrap()];
     let ended = Program::from(data.throng(&[&run, args].concat())).end();
     ended.assert_status(0);
     (Summary(serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap()), ended.stdout)

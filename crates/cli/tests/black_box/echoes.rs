@@ -55,7 +55,7 @@ fn echoes_are_right_timed_and_counted_on_both_sides() {
 #[test]
 fn a_closed_loop_of_messages() {
     let server = Serving::start(&["--threads", "1"]);
-    let (ended, summary) = run(&ws(&server), &["-c", "4", "--ping", "0", "-d", "1s"]);
+    let (ended, summary) = run(&ws(&server), &["-c", "4", "--ping", "0", "-d", "400ms"]);
     ended.assert_status(0);
     assert!(summary.count("requests.answered") > 1_000);
 }

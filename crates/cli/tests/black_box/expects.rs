@@ -8,8 +8,8 @@ use crate::{
 
 /// All responses are correct, or all have this fault.
 fn check(target: &str, expect: &str, fault: Option<&str>) {
-    let args = ["-c", "3", "-d", "100ms", "--expect", expect];
-    let (ended, s) = run(target, &args[..if expect.is_empty() { 4 } else { 6 }]);
+    let args = ["-c", "3", "-d", "100ms", "--think", "5ms", "--expect", expect];
+    let (ended, s) = run(target, &args[..if expect.is_empty() { 6 } else { 8 }]);
     let answered = s.count("requests.answered");
     assert!(answered >= 3, "{expect}: {}", ended.stderr);
     let faults: Vec<_> = fault.iter().map(|kind| (format!("target·exchange·{kind}"), answered)).collect();

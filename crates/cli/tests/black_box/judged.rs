@@ -82,7 +82,8 @@ fn an_interrupted_run_is_an_error_and_its_thresholds_are_skipped() {
     let (server, junit) = (Serving::start(&["--threads", "1"]), file("interrupted.xml"));
     let junit = junit.to_str().unwrap();
     let url = server.url("/");
-    let args = ["run", &url, "-c", "5", "-d", "forever", "--threshold", "held >= 5", "--junit", junit];
+    let load = ["run", &url, "-c", "5", "-d", "forever", "--think", "20ms"];
+    let args = [&load[..], &["--threshold", "held >= 5", "--junit", junit]].concat();
     let mut run = Program::start(&args);
     run.wait_for("hold  open 5 ");
     run.signal(Signal::INT);
