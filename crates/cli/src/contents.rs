@@ -5,8 +5,11 @@ use std::{fs, path::Path};
 use plan::{Body, Content, LONGEST_BODY, Mistake, Plan, Population, Request};
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, prost::Message};
 
-use crate::{Failure, plans::Place};
+use crate::Failure;
 use units::Bytes;
+
+/// Where a flag, or the key of that name, names a file: the second.
+pub(crate) type Place<'a> = &'a dyn Fn(&str, &str) -> String;
 
 /// Octets of the longest message of WebSocket or TCP.
 const LONGEST_MESSAGE: usize = 64 << 10;

@@ -9,7 +9,11 @@ use std::{
 use host::Root;
 use plan::{Environment, Flags, Mistake, Outputs, Plan, Source, flag};
 
-use crate::{Failure, contents, message};
+use crate::{
+    Failure,
+    contents::{self, Place},
+    message,
+};
 
 /// The plan of a command line.
 pub(crate) struct Job {
@@ -100,9 +104,6 @@ fn read_files(plan: &mut Plan, flags: &Flags, folder: &Path, place: Place) -> Ve
     }
     mistakes
 }
-
-/// Where a flag, or the key of that name, names a file: the second.
-pub(crate) type Place<'a> = &'a dyn Fn(&str, &str) -> String;
 
 /// With the certificates and keys that it names, as `open` reads them.
 pub(crate) fn with_certificates(
