@@ -65,7 +65,8 @@ impl OtherEnds {
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     pools: Vec<SourcePool>,
-    ports: HashSet<u16>,
+    /// By port: whether it may be dialled from. Most ports may.
+    ports: Vec<bool>,
     /// Of shards with a device: their connections are no sockets, and their addresses none of this machine.
     watches: Vec<Arc<Watch>>,
 }
@@ -76,7 +77,8 @@ impl Sources {
         for route in routes {
             if !self.pools.contains(&route.pool) {
                 self.pools.push(route.pool.clone());
-                self.ports.extend(&route.ports.list);
+                self.ports.resize(usize::from(u16::MAX) + 1, false);
+                route.ports.list.iter().for_each(|port| self.ports[usize::from(*port)] = true);
             }
         }
     }
@@ -112,7 +114,8 @@ impl Sources {
     }
 
     fn has(&self, from: SocketAddr) -> bool {
-        self.ports.contains(&from.port()) && self.pools.iter().any(|pool| pool.has(from.ip()))
+        self.ports.get(usize::from(from.port())) == Some(&true)
+            && self.pools.iter().any(|pool| pool.has(from.ip()))
     }
 
     /// An address that a socket may be bound to and `to` is dialled from; none where that is the kernel's choice.
