@@ -37,7 +37,7 @@ pub(crate) fn until_within(patience: Duration, what: &str, mut condition: impl F
         // Between two checks; yielding alone would take a core from the processes that are waited for. A fiftieth of the time so far, for
         // a check may start a program.
         let pause = start.elapsed() / 50;
-        std::thread::sleep(pause.clamp(Duration::from_millis(2), Duration::from_millis(20)));
+        std::thread::sleep(pause.clamp(Duration::from_millis(2), Duration::from_millis(100)));
     }
 }
 
