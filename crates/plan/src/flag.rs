@@ -166,7 +166,7 @@ flags! {
         http://127.0.0.{1..30}:8000/, ports {9000..9010}. `{rand A B}` in the path is a random number per request. \
         http://USER:PASSWORD@HOST/ logs in by basic authentication. \
         Or a scenario file, X.toml; -c, --ramp, -d, -n, --rate, --arrive and --total override its load")
-        .brief("[http[s]://]HOST[:PORT]/PATH, ws[s]://, grpc[s]://, tcp://, tls://, or X.toml")
+        .brief("[http[s]://]HOST[:PORT]/PATH, ws[s]://, grpc[s]://, tcp://, X.toml")
         .key(Text, "\"http://127.0.0.1:8000/\"",
             "[http://]HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH, grpc://HOST[:PORT]/SERVICE/METHOD or tcp://HOST:PORT, over TLS https://, wss://, grpcs:// or tls://; several destinations: \
             127.0.0.{1..30}, ports {9000..9010}; required");
