@@ -62,6 +62,8 @@ pub(crate) struct Coordinator {
     orders: Vec<Order>,
     early: BTreeMap<u32, Order>,
     given: u32,
+    /// Populations that have been ordered to their largest load, and whether they are below it now.
+    peaked: BTreeMap<u16, bool>,
     /// A later process leads the run.
     is_deposed: bool,
     messages: VecDeque<(String, Down)>,
@@ -103,6 +105,7 @@ impl Coordinator {
             orders: Vec::new(),
             early: BTreeMap::new(),
             given: 0,
+            peaked: BTreeMap::new(),
             is_deposed: false,
             messages: VecDeque::new(),
             records: VecDeque::new(),
@@ -193,7 +196,12 @@ impl Coordinator {
     /// The broker is out of reach: that no agent is heard says nothing about the agents.
     pub(crate) fn be_deaf(&mut self, now: Nanos) {
         let there = self.members.iter_mut().filter(|member| member.state == AgentState::Ready);
-        there.for_each(|member| member.heard = now);
+        there.for_each(|member| member.be_unheard(now));
+    }
+
+    /// The broker was out of reach, and an agent may not have stored yet what it counted meanwhile.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.members.iter().any(|member| member.is_behind)
     }
 
     /// A message to an agent's subject.
@@ -229,6 +237,13 @@ impl Coordinator {
     pub(crate) fn order(&mut self, order: Order) {
         let number = self.given;
         self.given += 1;
+        if let (Order::Load(nth, connections, ..), Some(demand)) = (order, &self.terms.demand) {
+            if demand.is_peak(nth, connections) {
+                self.peaked.insert(nth, false);
+            } else if let Some(is_below) = self.peaked.get_mut(&nth) {
+                *is_below = true;
+            }
+        }
         // Where the run is taken up, a process before may have given it.
         if number as usize >= self.orders.len() {
             self.records.push_back(Record::Ordered(number, order));
@@ -295,7 +310,11 @@ impl Coordinator {
     fn take_of(&mut self, nth: usize, record: Record) {
         let member = &mut self.members[nth];
         match record {
-            Record::Ticks(ticks) => member.count(ticks, (nth, &mut self.seconds), &mut self.changes),
+            Record::Ticks(ticks) => {
+                let is_below =
+                    |role| matches!(role, Role::Population(of) if self.peaked.get(&of) == Some(&true));
+                member.count(ticks, is_below, (nth, &mut self.seconds), &mut self.changes);
+            }
             Record::Sealed(seal) => member.seal(seal, &mut self.changes),
             Record::TookOver(took) => {
                 let (by, ready) = (member.who.id.clone(), took.ready);

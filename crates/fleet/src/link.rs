@@ -17,14 +17,14 @@ use std::{
     time::Duration,
 };
 
-use async_nats::{ConnectError, ConnectOptions, Message, jetstream};
+use async_nats::{ConnectError, ConnectOptions, Event, Message, jetstream};
 use futures_util::StreamExt;
 use serde::{Serialize, de::DeserializeOwned};
-use tokio::runtime::Runtime;
+use tokio::{runtime::Runtime, sync::watch};
 
 pub use failure::NoLink;
 pub(crate) use inbox::Inbox;
-pub(crate) use log::{Stamped, Stored};
+pub(crate) use log::{LogReader, Stored};
 pub use notices::Say;
 pub(crate) use requests::Asked;
 pub use server::{Access, Server, has_certificate, has_private_key};
@@ -35,7 +35,7 @@ use notices::Notices;
 
 /// A live server responds within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Between two attempts at a server that is away.
+/// Between two attempts at a server that is away, at most.
 const RETRY: Duration = Duration::from_secs(1);
 /// How often a wait is looked at for its end.
 const LOOKS: Duration = Duration::from_millis(50);
@@ -48,6 +48,8 @@ pub struct Link {
     server: String,
     /// What only those know who log in as we do.
     secret: Vec<u8>,
+    /// How many connections there have been.
+    connections: watch::Receiver<u64>,
     say: Say,
 }
 
@@ -63,19 +65,23 @@ impl Link {
         let shown = server.to_string();
         let notices = Arc::new(Notices::new(shown.clone(), say.clone()));
         let again = server.clone();
+        let (connected, connections) = watch::channel(0);
         let options = options(server).map_err(own)?.event_callback(move |event| {
+            if matches!(event, Event::Connected) {
+                connected.send_modify(|count| *count += 1);
+            }
             let (notices, again) = (notices.clone(), again.clone());
             // In a task of its own: the library shares this future among threads, which that of an attempt is not made for.
             let asked = move || tokio::spawn(async move { refusal(&again).await });
             async move { notices.handle(event, async || asked().await.ok().flatten()).await }
         });
-        let connected = runtime.block_on(options.connect(server.addresses()));
-        let client = connected.map_err(|error| failure(server, &error))?;
+        let client = runtime.block_on(options.connect(server.addresses()));
+        let client = client.map_err(|error| failure(server, &error))?;
         let jetstream = {
             let _inside = runtime.enter();
             jetstream::new(client.clone())
         };
-        Ok(Link { runtime, client, jetstream, server: shown, secret: server.secret(), say })
+        Ok(Link { runtime, client, jetstream, server: shown, secret: server.secret(), connections, say })
     }
 
     /// Connects, however long the server is away, with a line for each reason; `None`: stopped before.
@@ -132,6 +138,13 @@ impl Link {
     /// Waits for what the server replies.
     pub fn wait<F: Future>(&self, reply: F) -> F::Output {
         self.runtime.block_on(reply)
+    }
+
+    /// Notices each connection that is made from now on.
+    fn connections(&self) -> watch::Receiver<u64> {
+        let mut connections = self.connections.clone();
+        connections.mark_unchanged();
+        connections
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
@@ -198,7 +211,9 @@ impl Link {
 }
 
 fn options(server: &Server) -> Result<ConnectOptions, String> {
-    Ok(server.options()?.connection_timeout(PATIENCE))
+    // An agent is lost if its server is back and it is not.
+    let delay = |attempts: usize| RETRY.min(Duration::from_millis(1 << attempts.min(10)));
+    Ok(server.options()?.connection_timeout(PATIENCE).reconnect_delay_callback(delay))
 }
 
 fn failure(server: &Server, error: &ConnectError) -> NoLink {

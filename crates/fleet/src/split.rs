@@ -51,6 +51,8 @@ pub(crate) struct Demand {
 struct Wanted {
     /// What it is divided into: its connections, where they are counted.
     units: u32,
+    /// How many of them its largest load has.
+    peak: u64,
     is_counted: bool,
     /// Connections at one time.
     places: u64,
@@ -86,6 +88,7 @@ impl Demand {
             let rates = stages.filter_map(|stage| dial_rate(plan, stage)).chain(request_rate(population));
             Wanted {
                 units: population.load.wanted().unwrap_or(UNITS),
+                peak: plan.peak(nth).of(population.load.wanted().unwrap_or(UNITS).into()),
                 is_counted: population.load.wanted().is_some(),
                 places: population.most_open().into(),
                 per_s: rates.map(|rate| rate.per_s_f64()).fold(0.0, f64::max),
@@ -98,6 +101,12 @@ impl Demand {
             populations: (0..).zip(&plan.populations).map(wanted).collect(),
             probe: plan.probe.as_ref().map(probe),
         }
+    }
+
+    /// Whether a population that is ordered to hold this many connections is at its largest load.
+    pub(crate) fn is_peak(&self, population: u16, connections: u32) -> bool {
+        let wanted = self.populations.get(usize::from(population));
+        wanted.is_none_or(|wanted| u64::from(connections) >= wanted.peak)
     }
 
     /// Connections at one time of a part.

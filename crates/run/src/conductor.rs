@@ -3,6 +3,8 @@
 
 mod commands;
 mod lines;
+mod lost;
+mod patience;
 mod so_far;
 #[cfg(test)]
 mod tests;
@@ -16,8 +18,10 @@ use plan::{Plan, Population, Reconnect, Role};
 use samples::{Marks, Phase, Tick};
 use units::Nanos;
 
+use patience::Patience;
+
 use crate::{
-    record::{LOST_WORKER, PopulationRecord, Record},
+    record::{PopulationRecord, Record},
     schedule::{Order, Schedule},
     workers::{Update, Workers},
 };
@@ -41,13 +45,27 @@ struct Report {
     drained_at: Nanos,
     /// It reports no more, and nothing is waited for from it.
     is_lost: bool,
+    /// Of one that was lost and is back, the phase before, until it reports again.
+    before: Option<Phase>,
 }
 
 impl Report {
     /// Of a worker whose last tick this is.
     fn of(role: Role, tick: &Tick, drained_at: Nanos) -> Report {
         let &Tick { open, resolved, waiting, owed, ramped_at, until, phase, .. } = tick;
-        Report { role, open, resolved, waiting, owed, ramped_at, until, phase, drained_at, is_lost: false }
+        Report {
+            role,
+            open,
+            resolved,
+            waiting,
+            owed,
+            ramped_at,
+            until,
+            phase,
+            drained_at,
+            is_lost: false,
+            before: None,
+        }
     }
 }
 
@@ -89,8 +107,7 @@ pub struct Conductor<'a> {
     period: Nanos,
     /// An order arrives, or a report, within this time.
     latency: Nanos,
-    /// How long to wait for responses after the load has ended.
-    patience: Nanos,
+    patience: Patience,
     /// The run goes on without a worker that is lost.
     carries_on: bool,
     /// No worker is left: none that is lost comes back.
@@ -152,7 +169,7 @@ impl<'a> Conductor<'a> {
             period,
             latency,
             // Responses that are under way at the end may come within their timeout, and are reported a little later.
-            patience: plan.longest_timeout() + Nanos(3 * latency.0),
+            patience: Patience::of(plan.longest_timeout() + Nanos(3 * latency.0)),
             carries_on: workers.carries_on(),
             none_is_left: false,
         };
@@ -162,7 +179,7 @@ impl<'a> Conductor<'a> {
 
     /// Waits this long for responses at the end, instead of the plan's longest timeout.
     pub fn with_patience(self, patience: Nanos) -> Conductor<'a> {
-        Conductor { patience, ..self }
+        Conductor { patience: Patience::of(patience), ..self }
     }
 
     /// The stages.
@@ -173,6 +190,9 @@ impl<'a> Conductor<'a> {
     /// Takes the ticks that come until it is time to act; whether any came, or none where all workers have ended.
     pub fn gather(&mut self, workers: &mut dyn Workers) -> Option<bool> {
         let mut until = self.acts_at(workers.now());
+        if !workers.hears() {
+            self.patience.be_deaf(workers.now());
+        }
         let mut has_news = false;
         loop {
             match workers.next(until) {
@@ -266,40 +286,6 @@ impl<'a> Conductor<'a> {
         !self.schedule.is_moving() && self.draining.is_none()
     }
 
-    /// A worker is lost, with its connections: the run ends before its time, unless it carries on.
-    fn handle_lost(&mut self, worker: u32) {
-        let report = &mut self.reports[worker as usize];
-        let drained_at = report.drained_at.min(report.until);
-        if let Role::Population(nth) = report.role {
-            self.record.populations[usize::from(nth)].open -= report.open;
-        }
-        *report = Report {
-            drained_at,
-            phase: Phase::Drain,
-            open: 0,
-            waiting: 0,
-            owed: 0,
-            is_lost: true,
-            ..*report
-        };
-        if !self.carries_on {
-            self.ends_by = Some(LOST_WORKER);
-        }
-    }
-
-    /// A worker that was lost was only away.
-    fn handle_back(&mut self, worker: u32) {
-        let report = &mut self.reports[worker as usize];
-        // Its connections are those of its next tick.
-        *report = Report { is_lost: false, drained_at: Nanos::NEVER, ..*report };
-    }
-
-    /// There is one more worker.
-    fn handle_joined(&mut self, role: Role) {
-        let before = Tick { ramped_at: Nanos::NEVER, ..Tick::default() };
-        self.reports.push(Report::of(role, &before, Nanos::NEVER));
-    }
-
     /// A signal came: the run ends before its time.
     pub(crate) fn handle_signal(&mut self) {
         self.has_signal = true;
@@ -342,14 +328,18 @@ impl<'a> Conductor<'a> {
             };
             // Those held are counted before a stage moves them.
             let held = self.held(|_| true);
+            let was_moving = self.schedule.is_moving();
             if self.schedule.step(now, ramped) {
                 self.keep_held(&held);
                 self.mark_stage(now);
             }
+            if was_moving && !self.schedule.is_moving() {
+                self.note_short_load();
+            }
             self.take_scheduled_orders();
         }
         let phase = self.phase(now);
-        if self.draining.is_some_and(|since| now.since(since) >= self.patience) {
+        if self.draining.is_some_and(|since| self.patience.ends(since, now)) {
             self.lose_silent_workers();
         }
         let is_reported = self.end_is_reported();
@@ -368,10 +358,19 @@ impl<'a> Conductor<'a> {
         if has_ended {
             self.end_load();
         }
-        let is_over = self.draining.is_some_and(|since| {
-            is_reported && self.nothing_is_awaited() || now.since(since) >= self.patience
-        });
+        let is_over = self
+            .draining
+            .is_some_and(|since| is_reported && self.nothing_is_awaited() || self.patience.ends(since, now));
         Step { phase, drains, has_ended, is_over }
+    }
+
+    /// Full load begins, also where a lost worker is not there: it may come back.
+    fn note_short_load(&mut self) {
+        let wanted = (0..self.record.populations.len() as u16).map(|nth| self.schedule.wanted(nth)).sum();
+        let is_short = self.of_load().any(|report| report.is_lost) && self.open() < wanted;
+        if is_short && self.record.began_short.is_none() {
+            self.record.began_short = Some((self.open(), wanted));
+        }
     }
 
     /// The load is left as it is at the end.
@@ -401,16 +400,6 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Workers that have not reported the end of the load, after all this time, never will.
-    fn lose_silent_workers(&mut self) {
-        for worker in 0..self.reports.len() {
-            if !self.has_reported_end(&self.reports[worker]) {
-                self.handle_lost(worker as u32);
-                self.record.interrupted = self.record.interrupted.or(self.ends_by);
-            }
-        }
-    }
-
     fn nothing_is_awaited(&self) -> bool {
         // The probe's workers too: what they reported last may be older.
         let all_know = self.goes_on() || self.reports.iter().all(|report| report.phase == Phase::Drain);
@@ -423,13 +412,6 @@ impl<'a> Conductor<'a> {
         self.reports.iter().map(open).sum()
     }
 
-    /// At the end, once it lasts longer than the report of it: requests whose responses are waited for, and for how long at most.
-    pub(crate) fn waiting_for(&self, now: Nanos) -> Option<(u64, Nanos)> {
-        let waited = now.since(self.draining?);
-        let is_long = waited >= Nanos(3 * self.latency.0) && self.awaited() > 0;
-        is_long.then(|| (self.awaited(), self.patience.since(waited)))
-    }
-
     /// Whether all connections are gone, for good: there is nothing to wait for.
     fn is_void(&self) -> bool {
         let mut populations = self.plan.populations.iter().zip(&self.record.populations);
@@ -439,8 +421,8 @@ impl<'a> Conductor<'a> {
             // Connections closed with an announcement are dialled again.
             !comes_back && measured.sum(|counts| counts.closed) == measured.sum(|counts| counts.redialled)
         };
-        // A worker that was lost may come back.
-        let none_is_lost = self.reports.iter().all(|report| !report.is_lost);
+        // A worker that was lost may come back, and has what it reports then.
+        let none_is_lost = self.reports.iter().all(|report| !report.is_lost && report.before.is_none());
         let is_settled = self.schedule.is_last() && !self.schedule.is_moving();
         is_settled && self.open() == 0 && none_is_lost && populations.all(gone)
     }

@@ -14,6 +14,7 @@ use crate::{
     rejections::Rejection,
 };
 
+mod away;
 mod destinations;
 mod evidence;
 mod honesty;
@@ -235,6 +236,12 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     let populations = &r.populations;
     let facts = verdict::Facts { plan, evidence, populations, interrupted: r.interrupted };
     (summary.verdict, summary.reasons) = verdict::verdict(&facts, summary);
+    if let Some(why) = away::began_without(r.began_short, summary) {
+        // After what makes it invalid already.
+        let place = usize::from(summary.verdict == Verdict::Invalid);
+        summary.reasons.insert(place, why);
+        summary.verdict = Verdict::Invalid;
+    }
     summary.reasons.extend(gave_up(r.totals.counts.forced));
     summary.limit = limit::limit(summary, evidence);
     if let Some(limit) = &mut summary.limit {

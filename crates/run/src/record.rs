@@ -47,6 +47,8 @@ pub struct Record {
     /// The message of ICMP that rejects dials, where one was seen.
     pub(crate) rejection: Option<Rejection>,
     pub(crate) moments: Moments,
+    /// Connections that were open when full load began without a lost worker, and those that were wanted.
+    pub(crate) began_short: Option<(u64, u64)>,
     /// The agents of a fleet.
     pub(crate) agents: Vec<AgentSummary>,
     /// What it cost, and what was seen meanwhile; complete once the run is over.

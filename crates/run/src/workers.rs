@@ -37,6 +37,11 @@ pub trait Workers {
         false
     }
 
+    /// Whether what the workers report arrives: what carries it is there, and nothing waits in it.
+    fn hears(&self) -> bool {
+        true
+    }
+
     /// The agents that they run on; none on this machine.
     fn agents(&self) -> Vec<AgentSummary> {
         Vec::new()

@@ -67,6 +67,46 @@ fn nats_that_is_killed_and_started_again_loses_nothing() {
     assert_exact(&s, &server);
 }
 
+/// The load ends while it is away.
+#[test]
+fn nats_that_is_away_at_the_end_loses_nothing() {
+    let (mut fleet, server) = (joined("away-at-the-end", 2), Serving::start(&["--threads", "1"]));
+    let mut run = fleet.start(&server.url("/"), &["-c", "40", "--think", "500ms", "-d", "6s"]);
+    run.wait_for("open 40 of 40");
+    std::thread::sleep(Duration::from_millis(5_500));
+    fleet.nats.program.signal(Signal::KILL);
+    std::thread::sleep(Duration::from_secs(2));
+    let again = Program::from(nats_at(fleet.nats.address, &fleet.folder));
+    let before = std::mem::replace(&mut fleet.nats.program, again);
+    before.end();
+    let (ended, s) = read(run);
+    ended.assert_status(0);
+    assert_eq!((s.count("connections.held"), states(&s)), (40, vec!["done", "done"]), "{}", ended.stderr);
+    assert_exact(&s, &server);
+    // A request each half second, at most.
+    assert!(s.at("requests.per_s").as_f64().unwrap() <= 80.5, "{:#}", s.at("requests"));
+}
+
+#[test]
+fn full_load_without_an_agent_that_stood_still_is_no_pass() {
+    let (fleet, server) = (joined("frozen-early", 2), Serving::start(&["--threads", "1"]));
+    let mut run = fleet.start(&server.url("/"), &["-c", "60", "--think", "500ms", "-d", "8s"]);
+    run.wait_for("run ");
+    fleet.agents[1].signal(Signal::STOP);
+    run.wait_for(" was lost: no heartbeat");
+    run.wait_for("open 30 of 60");
+    std::thread::sleep(Duration::from_secs(2));
+    fleet.agents[1].signal(Signal::CONT);
+    let (ended, s) = read(run);
+    ended.assert_status(4);
+    let reasons = s.at("reasons").to_string();
+    assert!(
+        reasons.contains("full load began with 30 of 60 connections: agent "),
+        "{reasons}: {}",
+        ended.stderr
+    );
+}
+
 #[test]
 fn an_agent_that_stands_still_is_named_and_comes_back_with_what_it_counted() {
     let (fleet, server) = (joined("frozen", 2), Serving::start(&["--threads", "1"]));

@@ -156,12 +156,18 @@ fn the_load_of_a_run_in_progress_is_set_paused_and_resumed() {
     until("all are open again", || open_at(&server) > 400);
     assert_eq!(fleet.fleet(&["pause"]).stdout, format!("run {id}: paused\n"));
     assert_eq!(fleet.fleet(&["resume"]).status, Some(0));
+    assert_eq!(fleet.fleet(&["set", "connections=200"]).status, Some(0));
+    run.wait_for("open 200 of 400");
     run.signal(Signal::INT);
     let ended = run.end();
     let summary: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
+    // Both are of the largest load.
+    let held: Vec<u64> =
+        summary["agents"].as_array().unwrap().iter().map(|agent| agent["held"].as_u64().unwrap()).collect();
+    assert_eq!((&summary["connections"]["held"], held), (&Value::from(400), vec![200, 200]));
     let asks: Vec<&str> =
         summary["asks"].as_array().unwrap().iter().map(|ask| ask["what"].as_str().unwrap()).collect();
-    assert_eq!(asks, ["load 25 %", "load 100 %", "paused", "resumed"]);
+    assert_eq!(asks, ["load 25 %", "load 100 %", "paused", "resumed", "load 50 %"]);
 }
 
 #[test]

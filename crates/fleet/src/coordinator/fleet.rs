@@ -1,22 +1,23 @@
 //! A run's coordinator with its connection: agents that joined are the workers of the run.
 
+mod workers;
+
 use std::{
     collections::BTreeMap,
     sync::mpsc::{self, Receiver, Sender},
-    time::Duration,
 };
 
 use host::Root;
-use plan::{Flags, Plan, Role, flag};
-use run::{By, Ground, Interrupt, Order, Update, Workers};
-use samples::{AgentSummary, AgentTicks, Sink, Summary, Tick};
+use plan::{Flags, Plan, flag};
+use run::{By, Ground, Interrupt};
+use samples::{Sink, Summary, Tick};
 use units::{Clock, Count, Nanos};
 
 use super::{Coordinator, OnLost, Supply, Terms, replay::Replay, supply::Arrived};
 use crate::{
     control::Commands,
     fingerprint::fingerprint,
-    link::{Inbox, Link, Stamped, Stored},
+    link::{Inbox, Link, LogReader, Stored},
     message::{Author, EVERY, HERE, Here, Offer, PROTOCOL, Record, Up, WHO, to_run},
     outbox::Outbox,
     split::{Demand, Shares},
@@ -67,7 +68,7 @@ pub struct Fleet {
     /// What our times are more than this clock.
     ahead: Nanos,
     reports: Inbox<Up>,
-    log: Receiver<Stamped>,
+    log: LogReader,
     outbox: Outbox,
     stored: (Sender<Stored>, Receiver<Stored>),
     /// While what was in the log happens again, after the run was taken up.
@@ -143,7 +144,7 @@ impl Fleet {
 
     fn with(
         link: Link,
-        log: Receiver<Stamped>,
+        log: LogReader,
         clock: Clock,
         run: &str,
         term: u32,
@@ -180,15 +181,14 @@ impl Fleet {
     ) -> Result<Fleet, String> {
         let log = link.read_log(run);
         let until = clock.now() + READS;
-        let wait = |at: Nanos| Duration::from_nanos(until.since(at).0);
         let (began_at, began) = loop {
-            match log.recv_timeout(wait(clock.now())) {
-                Ok((at, entry)) => {
+            match log.next(until.since(clock.now())) {
+                Some((at, entry)) => {
                     if let Record::Began(began) = entry.record {
                         break (at, *began);
                     }
                 }
-                Err(_) => return Err(format!("the log of run {run} cannot be read")),
+                None => return Err(format!("the log of run {run} cannot be read")),
             }
         };
         let (seed, after) = (began.seed, began.after);
@@ -199,21 +199,19 @@ impl Fleet {
         let mut replay = Replay::new();
         loop {
             fleet.carry();
-            match fleet.log.recv_timeout(Duration::from_nanos(LOOKS.0)) {
-                Ok((at, entry)) => {
-                    if replay.add(time(at), entry, term) {
-                        let (now, time) = (fleet.clock(), time(at));
-                        // The clock of this process began after the run.
-                        fleet.ahead = time;
-                        fleet.coordinator.lead_from(now + time, now);
-                        say(&format!("taking up run {run} after {time}"));
-                        break;
-                    }
-                }
-                Err(_) if fleet.clock() >= until => {
+            let Some((at, entry)) = fleet.log.next(LOOKS) else {
+                if fleet.clock() >= until {
                     return Err(format!("the log of run {run} cannot be read"));
                 }
-                Err(_) => {}
+                continue;
+            };
+            if replay.add(time(at), entry, term) {
+                let (now, time) = (fleet.clock(), time(at));
+                // The clock of this process began after the run.
+                fleet.ahead = time;
+                fleet.coordinator.lead_from(now + time, now);
+                say(&format!("taking up run {run} after {time}"));
+                break;
             }
         }
         fleet.replay = Some(replay);
@@ -281,7 +279,7 @@ impl Fleet {
         while let Some(up) = self.reports.next(Nanos::ZERO) {
             self.coordinator.handle(self.clock(), up);
         }
-        while let Ok((_, entry)) = self.log.try_recv() {
+        while let Some((_, entry)) = self.log.next(Nanos::ZERO) {
             self.coordinator.take(self.clock(), entry);
         }
         if !self.link.is_connected() {
@@ -352,72 +350,6 @@ impl Fleet {
             self.coordinator.catch_up();
         }
         self.replay.is_some()
-    }
-}
-
-impl Workers for Fleet {
-    fn role(&self) -> Vec<Role> {
-        self.coordinator.roles()
-    }
-
-    fn threads(&self) -> Vec<u32> {
-        self.coordinator.threads()
-    }
-
-    fn notice(&self) -> Nanos {
-        NOTICE
-    }
-
-    fn period(&self) -> Nanos {
-        EVERY
-    }
-
-    fn carries_on(&self) -> bool {
-        self.coordinator.carries_on()
-    }
-
-    fn agents(&self) -> Vec<AgentSummary> {
-        self.coordinator.agents()
-    }
-
-    fn take_seconds(&mut self) -> Option<Box<AgentTicks>> {
-        Some(self.coordinator.take_seconds())
-    }
-
-    fn now(&self) -> Nanos {
-        let start = self.coordinator.start().unwrap_or(Nanos::NEVER);
-        self.replay.as_ref().map_or_else(|| self.clock().since(start), Replay::now)
-    }
-
-    fn order(&mut self, order: Order) {
-        self.coordinator.order(order);
-        self.carry();
-    }
-
-    fn next(&mut self, until: Nanos) -> Update<'_> {
-        loop {
-            if let Some(change) = self.coordinator.poll_change() {
-                return change.read(&mut self.read);
-            }
-            if self.replay(until) {
-                if self.replay.as_ref().is_some_and(|replay| replay.is_quiet_until(until)) {
-                    return Update::Nothing;
-                }
-                continue;
-            }
-            if self.coordinator.is_over(self.clock()) || self.coordinator.is_deposed() {
-                return Update::Ended;
-            }
-            let now = self.now();
-            if now >= until {
-                self.turn(Nanos::ZERO);
-                return match self.coordinator.has_changes() {
-                    true => continue,
-                    false => Update::Nothing,
-                };
-            }
-            self.turn(LOOKS.min(until.since(now)));
-        }
     }
 }
 

@@ -49,6 +49,8 @@ pub(super) struct Member {
     pub(super) running: Option<Running>,
     /// When it was heard last.
     pub(super) heard: Nanos,
+    /// It has not reported since the broker was out of reach, or had entries then that were not stored.
+    pub(super) is_behind: bool,
     /// When it is to be sent something, and when it was sent something last.
     pub(super) due: Nanos,
     pub(super) led: Nanos,
@@ -66,8 +68,9 @@ pub(super) struct Member {
     /// CPU time that its process had used at its first report of running, and when that was.
     idle: Option<(Nanos, Nanos)>,
     cpu_share: Option<f64>,
-    /// Connections that each of its workers holds.
+    /// Connections that each of its workers has open, and those that it held when its population was last at its largest load.
     open: Vec<u64>,
+    held: Vec<u64>,
     /// How long it was away, of the times after which it came back.
     away: Nanos,
     lost_at: Option<Nanos>,
@@ -140,6 +143,7 @@ impl Member {
             is_replaced: false,
             running: None,
             heard: Nanos::ZERO,
+            is_behind: false,
             due: Nanos::ZERO,
             led: Nanos::ZERO,
             leased: Nanos::ZERO,
@@ -148,6 +152,7 @@ impl Member {
             workers: Vec::new(),
             log: Log::default(),
             open: Vec::new(),
+            held: Vec::new(),
             lag: Latency::default(),
             idle: None,
             cpu_share: None,
@@ -189,6 +194,7 @@ impl Member {
     pub(super) fn add_workers(&mut self, first: u32, roles: &[Role]) {
         self.workers.extend((first..).zip(roles.iter().copied()));
         self.open.resize(self.workers.len(), 0);
+        self.held.resize(self.workers.len(), 0);
         self.log.sums.resize(self.workers.len(), Sums::default());
     }
 
@@ -248,6 +254,7 @@ impl Member {
             self.cpu_share = Some(running.cpu.since(cpu).secs_f64() / all);
         }
         self.running = Some(running);
+        self.is_behind &= running.unstored > 0;
     }
 
     /// Its part is over: it has ended it, or its lease has run out.
@@ -260,10 +267,15 @@ impl Member {
         }
     }
 
+    /// That it is not heard now says nothing about it.
+    pub(super) fn be_unheard(&mut self, now: Nanos) {
+        (self.heard, self.is_behind) = (now, self.log.seal.is_none());
+    }
+
     /// It no longer answers.
     pub(super) fn lose(&mut self, changes: &mut VecDeque<Change>) {
         if self.state == AgentState::Ready {
-            (self.state, self.lost_at) = (AgentState::Lost, Some(self.heard));
+            (self.state, self.lost_at, self.is_behind) = (AgentState::Lost, Some(self.heard), false);
             changes.extend(self.workers.iter().map(|(worker, _)| Change::Lost(*worker)));
         }
     }
@@ -291,10 +303,12 @@ impl Member {
         Some(record)
     }
 
-    /// What its workers counted in a second goes to the conductor, and to what is shown of each agent.
+    /// What its workers counted in a second goes to the conductor, and to what is shown of each agent; populations that are below their
+    /// largest load were held before.
     pub(super) fn count(
         &mut self,
         mut ticks: Vec<Tick>,
+        is_below: impl Fn(Role) -> bool,
         (place, seconds): (usize, &mut AgentTicks),
         changes: &mut VecDeque<Change>,
     ) {
@@ -316,12 +330,16 @@ impl Member {
             self.lag.merge(&tick.lag);
             if tick.phase != Phase::Drain {
                 self.open[nth] = tick.open;
+                if !is_below(self.workers[nth].1) {
+                    self.held[nth] = tick.open;
+                }
             }
             changes.push_back(Change::Tick(self.workers[nth].0, Box::new(tick)));
         }
     }
 
     pub(super) fn seal(&mut self, seal: Seal, changes: &mut VecDeque<Change>) {
+        self.is_behind = false;
         if seal.why.is_some() {
             self.lose(changes);
         } else if self.state == AgentState::Ready {
@@ -361,12 +379,14 @@ impl Member {
         let began = self.running.map(|running| self.way.back(running.began));
         let late = began.zip(start).map(|(began, start)| (began - start.0 as i128) as f64 / 1e6);
         let seal = self.log.seal.as_ref();
+        // Of one that is lost counts what is missing now.
+        let held = if self.state == AgentState::Lost { &self.open } else { &self.held };
         AgentSummary {
             id: self.who.id.clone(),
             state: self.state,
             wanted: self.ready().wanted,
             cores: self.ready().cores,
-            held: self.open.iter().sum(),
+            held: held.iter().sum(),
             began_late_ms: late,
             clock_error_ms: self.way.error().map(|error| error.0 as f64 / 1e6),
             lag_p99_us: (self.lag.count() > 0).then(|| self.lag.quantile(0.99).0 as f64 / 1e3),

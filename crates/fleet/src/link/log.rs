@@ -1,12 +1,17 @@
 //! Logs of runs in a JetStream stream: what was stored stays, whoever was connected.
 
 use std::{
-    sync::mpsc::{self, Receiver, Sender},
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+        mpsc::{self, Receiver, Sender},
+    },
     time::Duration,
 };
 
 use async_nats::{
-    HeaderMap, HeaderValue,
+    HeaderMap, HeaderValue, Message,
     jetstream::{
         self,
         consumer::{DeliverPolicy, pull::OrderedConfig},
@@ -14,7 +19,10 @@ use async_nats::{
         stream::{Config, DiscardPolicy, StorageType},
     },
 };
-use futures_util::StreamExt;
+use futures_util::{
+    StreamExt,
+    future::{Either, select},
+};
 use units::Nanos;
 
 use super::{
@@ -46,6 +54,24 @@ pub(crate) type Stored = (Ticket, bool);
 /// An entry of a log, and when the server stored it, since 1970.
 pub(crate) type Stamped = (Nanos, Entry);
 
+/// What comes of the log of a run.
+pub(crate) struct LogReader {
+    entries: Receiver<Stamped>,
+    is_current: Arc<AtomicBool>,
+}
+
+impl LogReader {
+    /// The next entry, if one comes in time.
+    pub(crate) fn next(&self, wait: Nanos) -> Option<Stamped> {
+        self.entries.recv_timeout(Duration::from_nanos(wait.0)).ok()
+    }
+
+    /// Whether everything that was in the log has been read, as far as the server reports it.
+    pub(crate) fn is_current(&self) -> bool {
+        self.is_current.load(Relaxed)
+    }
+}
+
 impl Link {
     /// The server keeps logs from now on.
     ///
@@ -71,7 +97,7 @@ impl Link {
 
     /// Sends an entry; what became of it goes to `stored`.
     pub(crate) fn store(&self, parcel: Parcel, stored: Sender<Stored>) {
-        let context = self.jetstream();
+        let (context, mut connections) = (self.jetstream(), self.connections());
         // A server that takes less than that takes no offer, either.
         let longest = self.longest().saturating_sub(HEADERS).max(HEADERS);
         self.spawn(async move {
@@ -93,27 +119,48 @@ impl Link {
                 }
                 Ok::<_, PublishError>(())
             };
-            let is_stored = matches!(tokio::time::timeout(STORES, sent).await, Ok(Ok(())));
+            // The response to what went out on a connection before does not come any more.
+            let is_stored =
+                match select(pin!(tokio::time::timeout(STORES, sent)), pin!(connections.changed())).await {
+                    Either::Left((sent, _)) => matches!(sent, Ok(Ok(()))),
+                    Either::Right(_) => false,
+                };
             // No one waits for it any more if the run has ended.
             let _ = stored.send((ticket, is_stored));
         });
     }
 
     /// The log of a run from its beginning, and what is added to it.
-    pub(crate) fn read_log(&self, run: &str) -> Receiver<Stamped> {
+    pub(crate) fn read_log(&self, run: &str) -> LogReader {
         let (sender, entries) = mpsc::channel();
-        let (context, subject) = (self.jetstream(), log_of(run));
+        let is_current = Arc::<AtomicBool>::default();
+        let mut reading = Reading {
+            context: self.jetstream(),
+            subject: log_of(run),
+            next: 0,
+            pieces: Pieces::default(),
+            entries: sender,
+            is_current: is_current.clone(),
+        };
+        let mut connections = self.connections();
         self.spawn(async move {
-            let (mut next, mut pieces) = (0, Pieces::default());
             // Until its reader is gone.
-            while read(&context, &subject, (&mut next, &mut pieces), &sender)
-                .await
-                .is_none_or(|is_read| is_read)
-            {
+            loop {
+                connections.mark_unchanged();
+                // The consumer of a server that was started again is no more, which the library notices only after two heartbeats that
+                // did not come: 15 s.
+                let is_over = match select(pin!(reading.read()), pin!(connections.changed())).await {
+                    Either::Left((is_over, _)) => is_over.unwrap_or(false),
+                    Either::Right(_) => false,
+                };
+                reading.is_current.store(false, Relaxed);
+                if is_over {
+                    return;
+                }
                 tokio::time::sleep(AGAIN).await;
             }
         });
-        entries
+        LogReader { entries, is_current }
     }
 
     /// Forgets the log of a run.
@@ -128,40 +175,53 @@ impl Link {
     }
 }
 
-/// Reads from the `next` entry of the stream on; none where the connection is lost, and false if the receiver is gone.
-async fn read(
-    context: &jetstream::Context,
-    subject: &str,
-    (next, pieces): (&mut u64, &mut Pieces),
-    entries: &Sender<Stamped>,
-) -> Option<bool> {
-    let stream = context.get_stream(STREAM).await.ok()?;
-    let deliver_policy = match *next {
-        0 => DeliverPolicy::All,
-        start_sequence => DeliverPolicy::ByStartSequence { start_sequence },
-    };
-    let filter_subject = subject.to_owned();
-    let config = OrderedConfig { deliver_policy, filter_subject, ..OrderedConfig::default() };
-    let mut messages = stream.create_consumer(config).await.ok()?.messages().await.ok()?;
-    while let Some(message) = messages.next().await {
-        let message = message.ok()?;
-        let info = message.info().ok()?;
-        let at = Nanos(u64::try_from(info.published.unix_timestamp_nanos()).unwrap_or(0));
-        *next = info.stream_sequence + 1;
+/// A log that is being read.
+struct Reading {
+    context: jetstream::Context,
+    subject: String,
+    /// The place in the stream of what follows.
+    next: u64,
+    pieces: Pieces,
+    entries: Sender<Stamped>,
+    is_current: Arc<AtomicBool>,
+}
+
+impl Reading {
+    /// Reads on; none where the connection is lost, and true if the receiver is gone.
+    async fn read(&mut self) -> Option<bool> {
+        let stream = self.context.get_stream(STREAM).await.ok()?;
+        let deliver_policy = match self.next {
+            0 => DeliverPolicy::All,
+            start_sequence => DeliverPolicy::ByStartSequence { start_sequence },
+        };
+        let filter_subject = self.subject.clone();
+        let config = OrderedConfig { deliver_policy, filter_subject, ..OrderedConfig::default() };
+        let consumer = stream.create_consumer(config).await.ok()?;
+        self.is_current.store(consumer.cached_info().num_pending == 0, Relaxed);
+        let mut messages = consumer.messages().await.ok()?;
+        while let Some(message) = messages.next().await {
+            let message = message.ok()?;
+            let info = message.info().ok()?;
+            let at = Nanos(u64::try_from(info.published.unix_timestamp_nanos()).unwrap_or(0));
+            self.next = info.stream_sequence + 1;
+            // What is not of this protocol is not ours.
+            if let Some(entry) = self.entry(&message)
+                && self.entries.send((at, entry)).is_err()
+            {
+                return Some(true);
+            }
+            self.is_current.store(info.pending == 0, Relaxed);
+        }
+        None
+    }
+
+    fn entry(&mut self, message: &Message) -> Option<Entry> {
         let header = |name| message.headers.as_ref()?.get(name).map(HeaderValue::as_str);
-        let place = header(PIECE).and_then(Place::parse);
-        let entry = match (header(ENTRY), place) {
+        match (header(ENTRY), header(PIECE).and_then(Place::parse)) {
             (Some(name), Some(place)) => {
-                pieces.put(name, place, &message.payload).and_then(|bytes| decode(&bytes))
+                self.pieces.put(name, place, &message.payload).and_then(|bytes| decode(&bytes))
             }
             _ => decode(&message.payload),
-        };
-        // What is not of this protocol is not ours.
-        if let Some(entry) = entry
-            && entries.send((at, entry)).is_err()
-        {
-            return Some(false);
         }
     }
-    None
 }

@@ -46,6 +46,8 @@ pub(super) struct SimMachine {
 struct Shard {
     part: Part,
     open: u64,
+    /// When it had what it was ordered to hold; in the first second, whenever that was.
+    ramped_at: Nanos,
     phase: Phase,
     until: Nanos,
 }
@@ -75,7 +77,7 @@ impl SimMachine {
         shard.part.requests.iter_mut().for_each(|left| *left -= sent);
         (tick.counts.sent, tick.counts.answered, tick.resolved) = (sent, sent, shard.open);
         (0..sent).for_each(|n| tick.latency.record(Nanos::from_micros(100 + n)));
-        tick.ramped_at = if shard.phase == Phase::Ramp { Nanos::NEVER } else { Nanos::from_secs(1) };
+        tick.ramped_at = if shard.phase == Phase::Ramp { Nanos::NEVER } else { shard.ramped_at };
         shard.until = until;
         self.seen.sent.set(self.seen.sent.get() + sent);
         self.ticks.push_back((nth as u32, tick));
@@ -98,7 +100,7 @@ impl Machine for SimMachine {
         assert!(places <= self.can.cap.unwrap_or(u64::MAX).min(self.can.fits), "an agent is within its cap");
         self.use_only_own(&parts, &values);
         let (ready, workers) = share::workers(&parts);
-        let shard = |part| Shard { part, open: 0, phase: Phase::Ramp, until: Nanos::ZERO };
+        let shard = |part| Shard { part, open: 0, ramped_at: PERIOD, phase: Phase::Ramp, until: Nanos::ZERO };
         self.shards = parts.into_iter().map(shard).collect();
         (self.began, self.is_stopped) = (None, false);
         self.ticks.clear();
@@ -126,7 +128,7 @@ impl Machine for SimMachine {
         }
         self.use_only_own(&parts, &values);
         let (ready, workers) = share::workers(&parts);
-        let shard = |part| Shard { part, open: 0, phase: Phase::Ramp, until: now };
+        let shard = |part| Shard { part, open: 0, ramped_at: PERIOD, phase: Phase::Ramp, until: now };
         self.shards.extend(parts.into_iter().map(shard));
         orders.iter().for_each(|order| self.order_from(before, *order));
         Ok((Ready { io: "uring".to_owned(), ..ready }, workers))
@@ -197,7 +199,8 @@ impl SimMachine {
             match order.to(&self.shards[nth].part) {
                 Some(Control::Load { connections, .. }) => {
                     let shard = &mut self.shards[nth];
-                    (shard.open, shard.phase) = (connections.into(), Phase::Hold);
+                    (shard.open, shard.phase, shard.ramped_at) =
+                        (connections.into(), Phase::Hold, now.max(PERIOD));
                 }
                 Some(Control::Drain) => self.shards[nth].phase = Phase::Drain,
                 Some(Control::Stop) if !self.is_stopped => {

@@ -364,6 +364,8 @@ impl World {
         let Some(head) = self.head.as_mut().filter(|_| now >= self.head_frozen_until) else { return };
         if now >= self.carrier.away_until {
             head.read_log(now, &self.carrier.log, self.term, &mut self.restarted);
+        } else {
+            head.coordinator.be_deaf(now);
         }
         if head.replay.is_none() {
             head.coordinator.poll(now);
@@ -398,6 +400,11 @@ impl Workers for World {
 
     fn carries_on(&self) -> bool {
         self.head.as_ref().is_none_or(|head| head.coordinator.carries_on())
+    }
+
+    fn hears(&self) -> bool {
+        let is_behind = |head: &Head| head.coordinator.is_behind();
+        self.now >= self.carrier.away_until && !self.head.as_ref().is_some_and(is_behind)
     }
 
     fn agents(&self) -> Vec<AgentSummary> {

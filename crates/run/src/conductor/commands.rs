@@ -21,8 +21,8 @@ impl Conductor<'_> {
                 Some("drained".to_owned())
             }
             // A second time, if a requested drain takes too long.
-            Command::Stop if self.ends_by.is_none() || self.patience > short => {
-                (self.ends_by, self.patience) = (Some(MANUAL), self.patience.min(short));
+            Command::Stop if self.patience.shorten(short) || self.ends_by.is_none() => {
+                self.ends_by = Some(MANUAL);
                 Some("stopped".to_owned())
             }
             command if self.ends_by.is_none() && self.draining.is_none() => {

@@ -255,6 +255,7 @@ fn workers_that_are_all_lost_are_waited_for_until_none_can_come_back() {
     (0..2).for_each(|worker| conductor.handle_lost(worker));
     assert!(!conductor.step(S(7)).drains);
     conductor.handle_back(1);
+    assert!(!conductor.step(S(7)).drains, "it has not ended its load");
     conductor.handle_tick(1, &counted(8, 4, 10));
     assert!(!conductor.step(S(8)).drains && conductor.open() == 4);
     conductor.handle_lost(1);
@@ -263,6 +264,61 @@ fn workers_that_are_all_lost_are_waited_for_until_none_can_come_back() {
     let step = conductor.step(S(18));
     assert!(step.drains && step.has_ended);
     assert_eq!(conductor.finish().1.ended, S(8), "its load ended with the last report");
+}
+
+#[test]
+fn workers_that_are_back_have_what_they_report_next() {
+    let plan = scenario("connections = 8\nduration = \"5s\"");
+    let model = Model::new(&plan, 2, MS(400), S(1)).on_agents();
+    let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(400));
+    for (second, phase) in [(2, Phase::Hold), (7, Phase::Drain)] {
+        let tick = Tick { ramped_at: S(1), phase, ..counted(second, 4, 10) };
+        (0..2).for_each(|worker| conductor.handle_tick(worker, &tick));
+        assert!(phase == Phase::Drain || !conductor.step(S(second)).drains);
+        (0..2).for_each(|worker| conductor.handle_lost(worker));
+        (0..2).for_each(|worker| conductor.handle_back(worker));
+        let step = conductor.step(S(second));
+        // What had ended before has ended.
+        assert_eq!(step.drains, phase == Phase::Drain);
+    }
+}
+
+#[test]
+fn full_load_without_a_lost_worker_is_noted() {
+    let plan = scenario("connections = 8\nduration = \"60s\"");
+    let began = |lost: bool, open: u64| {
+        let model = Model::new(&plan, 2, MS(400), S(1)).on_agents();
+        let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(400));
+        let ramped = Tick { ramped_at: S(1), ..counted(2, open, 10) };
+        conductor.handle_tick(0, &ramped);
+        match lost {
+            true => conductor.handle_lost(1),
+            false => conductor.handle_tick(1, &ramped),
+        }
+        conductor.step(S(2));
+        assert!(conductor.is_holding());
+        conductor.handle_back(1);
+        conductor.handle_tick(1, &counted(4, 4, 10));
+        conductor.step(S(4));
+        conductor.finish().1.began_short
+    };
+    assert_eq!((began(true, 4), began(false, 4)), (Some((4, 8)), None));
+    // Those that are there are not all either, and that is known: the target took no more.
+    assert_eq!(began(false, 3), None);
+}
+
+#[test]
+fn reports_that_do_not_arrive_are_waited_for_but_not_for_ever() {
+    let patience = |deaf: &[u64], stops: bool| {
+        let mut patience = patience::Patience::of(S(4));
+        deaf.iter().for_each(|second| patience.be_deaf(S(*second)));
+        assert!(!stops || patience.shorten(S(2)));
+        (30..).find(|second| patience.ends(S(30), S(*second)))
+    };
+    assert_eq!((patience(&[], false), patience(&[12, 29], false)), (Some(34), Some(34)));
+    assert_eq!(patience(&[12, 35], false), Some(39), "from when reports arrive again");
+    assert_eq!(patience(&[500], false), Some(94), "a minute, and what is waited for without that");
+    assert_eq!(patience(&[500], true), Some(32), "a user who stops it waits no longer");
 }
 
 #[test]

@@ -1,0 +1,78 @@
+//! The agents of a run, as its conductor sees them.
+
+use plan::Role;
+use run::{Order, Update, Workers};
+use samples::{AgentSummary, AgentTicks};
+use units::Nanos;
+
+use super::{EVERY, Fleet, LOOKS, NOTICE, Replay};
+
+impl Workers for Fleet {
+    fn role(&self) -> Vec<Role> {
+        self.coordinator.roles()
+    }
+
+    fn threads(&self) -> Vec<u32> {
+        self.coordinator.threads()
+    }
+
+    fn notice(&self) -> Nanos {
+        NOTICE
+    }
+
+    fn period(&self) -> Nanos {
+        EVERY
+    }
+
+    fn carries_on(&self) -> bool {
+        self.coordinator.carries_on()
+    }
+
+    fn hears(&self) -> bool {
+        self.link.is_connected() && self.log.is_current() && !self.coordinator.is_behind()
+    }
+
+    fn agents(&self) -> Vec<AgentSummary> {
+        self.coordinator.agents()
+    }
+
+    fn take_seconds(&mut self) -> Option<Box<AgentTicks>> {
+        Some(self.coordinator.take_seconds())
+    }
+
+    fn now(&self) -> Nanos {
+        let start = self.coordinator.start().unwrap_or(Nanos::NEVER);
+        self.replay.as_ref().map_or_else(|| self.clock().since(start), Replay::now)
+    }
+
+    fn order(&mut self, order: Order) {
+        self.coordinator.order(order);
+        self.carry();
+    }
+
+    fn next(&mut self, until: Nanos) -> Update<'_> {
+        loop {
+            if let Some(change) = self.coordinator.poll_change() {
+                return change.read(&mut self.read);
+            }
+            if self.replay(until) {
+                if self.replay.as_ref().is_some_and(|replay| replay.is_quiet_until(until)) {
+                    return Update::Nothing;
+                }
+                continue;
+            }
+            if self.coordinator.is_over(self.clock()) || self.coordinator.is_deposed() {
+                return Update::Ended;
+            }
+            let now = self.now();
+            if now >= until {
+                self.turn(Nanos::ZERO);
+                return match self.coordinator.has_changes() {
+                    true => continue,
+                    false => Update::Nothing,
+                };
+            }
+            self.turn(LOOKS.min(until.since(now)));
+        }
+    }
+}

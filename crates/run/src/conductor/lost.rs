@@ -1,0 +1,47 @@
+//! Workers that are lost, come back, or join.
+
+use plan::Role;
+use samples::{Phase, Tick};
+use units::Nanos;
+
+use super::{Conductor, Report};
+use crate::record::LOST_WORKER;
+
+impl Conductor<'_> {
+    /// A worker is lost, with its connections: the run ends before its time, unless it carries on.
+    pub(super) fn handle_lost(&mut self, worker: u32) {
+        let report = &mut self.reports[worker as usize];
+        let drained_at = report.drained_at.min(report.until);
+        if let Role::Population(nth) = report.role {
+            self.record.populations[usize::from(nth)].open -= report.open;
+        }
+        *report = Report {
+            drained_at,
+            phase: Phase::Drain,
+            open: 0,
+            waiting: 0,
+            owed: 0,
+            is_lost: true,
+            before: report.before.or(Some(report.phase)),
+            ..*report
+        };
+        if !self.carries_on {
+            self.ends_by = Some(LOST_WORKER);
+        }
+    }
+
+    /// A worker that was lost was only away.
+    pub(super) fn handle_back(&mut self, worker: u32) {
+        let report = &mut self.reports[worker as usize];
+        // Its connections are those of its next tick; it has ended its load only if it had before.
+        let phase = report.before.unwrap_or_default();
+        let drained_at = if phase == Phase::Drain { report.drained_at } else { Nanos::NEVER };
+        *report = Report { is_lost: false, phase, drained_at, ..*report };
+    }
+
+    /// There is one more worker.
+    pub(super) fn handle_joined(&mut self, role: Role) {
+        let before = Tick { ramped_at: Nanos::NEVER, ..Tick::default() };
+        self.reports.push(Report::of(role, &before, Nanos::NEVER));
+    }
+}
