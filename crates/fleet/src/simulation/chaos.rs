@@ -82,6 +82,28 @@ impl Chaos {
         Chaos { lost, doubled, delay, unstored, unheard, on_lost, events }
     }
 
+    /// One in fifty agents is cut off, stands still or dies, each at a time of its own; and the broker is away, or the coordinator dies.
+    pub(super) fn of_many(seed: u64, agents: u32) -> Chaos {
+        let mut random = Random::new(seed ^ 0x6d61_6e79);
+        let mut time = |from: u64, until: u64| Nanos::from_millis(from + random.below(until - from));
+        let (at, span) = (time(8_000, 34_000), time(500, 6_000));
+        let middle = [Event::Restart(span), Event::Outage(span)][seed as usize / 2 % 2];
+        let mut events = vec![(at, middle)];
+        for nth in 0..agents / 50 {
+            let (at, span) = (time(8_000, 26_000), time(500, 14_000));
+            // No two are the same.
+            let agent = (nth * 50) as usize + seed as usize % 50;
+            let event = match nth % 3 {
+                0 => Event::Cut(agent, span),
+                1 => Event::Freeze(agent, span),
+                _ => Event::Kill(agent, span),
+            };
+            events.push((at, event));
+        }
+        let on_lost = [OnLost::Continue, OnLost::Reassign][seed as usize % 2];
+        Chaos { on_lost, events, ..Chaos::carrier_only() }
+    }
+
     pub(super) fn has_restart(&self) -> bool {
         self.events.iter().any(|(_, event)| matches!(event, Event::Restart(_)))
     }
