@@ -365,7 +365,17 @@ fn the_most_frequent_trouble_is_the_one() {
     // As many resets as timeouts: what waits comes first.
     check(&stopped(5, faults.clone()), &Evidence::default(), ("target", "timeout", 800, "800", ""));
     faults.push(fault(Stage::Hold, Kind::Closed, 1));
-    check(&stopped(5, faults), &Evidence::default(), ("target", "closed", 800, "801", ""));
+    let mut s = stopped(5, faults);
+    s.connections.dropped = 801;
+    check(&s, &Evidence::default(), ("target", "closed", 800, "801", ""));
+}
+
+#[test]
+fn reset_streams_are_no_lost_connections() {
+    let mut s = stopped(800, reset());
+    check(&s, &Evidence::default(), ("target", "wrong-answer", 800, "800 streams were reset", "handler"));
+    s.connections.dropped = 1;
+    check(&s, &Evidence::default(), ("target", "closed", 800, "800 connections were lost", ""));
 }
 
 #[test]
