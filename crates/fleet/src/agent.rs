@@ -171,8 +171,11 @@ impl<M: Machine> Agent<M> {
         self.records.pop_front()
     }
 
-    /// A message came.
+    /// A message came. One for what cannot be a run has no subject for a reply either.
     pub(crate) fn handle(&mut self, now: Nanos, down: Down) {
+        if !down.has_names() {
+            return;
+        }
         let Down { run, term, sent, body } = down;
         let is_own = self.work.as_ref().is_some_and(|work| work.run == run);
         if let (false, Body::Offer(offer)) = (is_own, &body) {

@@ -8,7 +8,7 @@ mod run;
 use samples::{Calibration, Command};
 use serde::{Deserialize, Serialize};
 
-use crate::identity::Identity;
+use crate::{identity::Identity, name};
 
 pub use agent::{Calibrator, Control};
 pub use operator::Operator;
@@ -99,6 +99,15 @@ pub enum Reply {
 }
 
 impl Reply {
+    /// Whether the names in it are names: an operator makes subjects of them.
+    fn has_names(&self) -> bool {
+        let is_run = match self {
+            Reply::Status(status) => status.run.as_deref().is_none_or(name::is_run),
+            _ => true,
+        };
+        is_run && name::is_agent(self.id())
+    }
+
     /// The agent.
     pub fn id(&self) -> &str {
         match self {

@@ -7,10 +7,11 @@ use plan::{Flags, Plan, capacity};
 use samples::Calibration;
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Calibrated, Here, Incarnation, PROTOCOL};
+use crate::{
+    message::{Calibrated, Here, Incarnation, PROTOCOL},
+    name,
+};
 
-/// The longest name of an agent.
-const LONGEST_NAME: usize = 64;
 /// An agent reports no more findings, of which there are fewer than kinds of checks.
 const MOST_FINDINGS: usize = 16;
 /// No more addresses are listed; all are counted.
@@ -167,14 +168,11 @@ impl From<Finding> for AgentFinding {
 /// # Errors
 /// It has other characters, or none, or too many.
 pub fn agent_name(text: &str) -> Result<String, String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if text.is_empty() || text.len() > LONGEST_NAME || !text.chars().all(is_plain) {
-        return Err(format!(
-            "{text:?} is not a name; use up to {LONGEST_NAME} letters, digits, - and _: {}",
-            plain_name(text)
-        ));
+    if name::is_agent(text) {
+        return Ok(text.to_owned());
     }
-    Ok(text.to_owned())
+    let (longest, plain) = (name::LONGEST, plain_name(text));
+    Err(format!("{text:?} is not a name; use up to {longest} letters, digits, - and _: {plain}"))
 }
 
 /// A new name for an agent of this machine: `vm17-3f2a9c01`.

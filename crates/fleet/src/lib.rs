@@ -27,6 +27,7 @@ mod identity;
 mod kubernetes;
 mod link;
 mod message;
+mod name;
 mod observe;
 mod outbox;
 mod rates;

@@ -166,9 +166,10 @@ impl Link {
         let _ = self.runtime.block_on(self.client.publish(subject, bytes.into()));
     }
 
-    /// All that is sent before this returns is with the server.
+    /// All that is sent before this returns is with the server, unless that does not reply.
     pub(crate) fn flush(&self) {
-        let _ = self.runtime.block_on(self.client.flush());
+        let flushed = async { tokio::time::timeout(PATIENCE, self.client.flush()).await };
+        let _ = self.runtime.block_on(flushed);
     }
 
     pub(crate) fn subscribe<T: DeserializeOwned + Send + 'static>(

@@ -11,10 +11,13 @@ use samples::Tick;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::seal::Sums;
+use crate::{name, seal::Sums};
 
 /// Of these messages; an agent serves only a coordinator of its own.
 pub(crate) const PROTOCOL: u32 = 6;
+
+/// Longer ones are no [fingerprints](crate::fingerprint::fingerprint): an agent announces that of its run each second.
+const LONGEST_FINGERPRINT: usize = 64;
 
 /// How often a coordinator and its agents say that they are alive.
 pub(crate) const EVERY: Nanos = Nanos::from_secs(1);
@@ -76,6 +79,13 @@ pub(crate) struct Here {
     pub(crate) run: Option<Busy>,
 }
 
+impl Here {
+    /// Whether the names in it are names: a coordinator makes subjects of them.
+    pub(crate) fn has_names(&self) -> bool {
+        name::is_agent(&self.who.id) && self.run.as_ref().is_none_or(|busy| name::is_run(&busy.run))
+    }
+}
+
 /// What an agent's machine could do in a calibration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Calibrated {
@@ -114,6 +124,18 @@ pub(crate) struct Down {
     /// When it was sent, by the coordinator's clock; the reply has it too, which measures the way there and back.
     pub(crate) sent: Nanos,
     pub(crate) body: Body,
+}
+
+impl Down {
+    /// Whether the names in it are names: an agent makes subjects and files of them.
+    pub(crate) fn has_names(&self) -> bool {
+        name::is_run(&self.run)
+            && match &self.body {
+                Body::Offer(offer) => offer.fingerprint.len() <= LONGEST_FINGERPRINT,
+                Body::TakeOver(part) => name::is_agent(&part.of.id),
+                Body::Assign(_) | Body::Lead(_) | Body::Rows(_) | Body::Release => true,
+            }
+    }
 }
 
 /// What a coordinator says. Each is repeated until its reply arrives, and means the same if it arrives twice.

@@ -4,7 +4,10 @@ use samples::Sample;
 use serde::{Deserialize, Serialize};
 use units::{Clock, Nanos};
 
-use crate::link::{Asked, Inbox, Link};
+use crate::{
+    link::{Asked, Inbox, Link},
+    name,
+};
 
 /// Where all observers are asked who they are.
 const TO_ALL: &str = "throng.observe";
@@ -100,7 +103,9 @@ impl Observers {
         let replies = link.ask::<Reply>(subject, &Request::Who)?;
         let mut found = Vec::new();
         while clock.now() < REPLIES && (name.is_none() || found.is_empty()) {
-            if let Some(Reply::Who(name)) = replies.next(REPLIES.since(clock.now())) {
+            if let Some(Reply::Who(name)) = replies.next(REPLIES.since(clock.now()))
+                && name::is_agent(&name)
+            {
                 found.push(name);
             }
         }

@@ -32,6 +32,7 @@ mod firewall;
 mod fleet;
 mod fleet_faults;
 mod folders;
+mod hostile;
 mod hosts;
 mod nats;
 mod refusals;

@@ -7,7 +7,7 @@ use units::{Clock, Nanos};
 use super::{
     AgentStatus, LOOK_AT_ALL, Reply, Request, RunReply, RunRequest, TO_ALL, look_at, to_one, to_run,
 };
-use crate::link::Link;
+use crate::{link::Link, name};
 
 /// A live agent replies within this time.
 const REPLIES: Nanos = Nanos::from_millis(1_500);
@@ -49,6 +49,10 @@ impl Operator {
             (names, true) => names.iter().map(|name| look_at(name)).collect(),
             (names, false) => names.iter().map(|name| to_one(name)).collect(),
         };
+        // Typed ones, too, become subjects.
+        if let Some(wrong) = names.iter().find(|name| !name::is_agent(name)) {
+            return Err(format!("no such agent; list them with throng fleet ls: {wrong:?}"));
+        }
         let mut inboxes = Vec::new();
         for subject in subjects {
             inboxes.push(self.link.ask::<Reply>(subject, request)?);
@@ -58,7 +62,7 @@ impl Operator {
         while self.clock.now() < until && (names.is_empty() || found.len() < names.len()) {
             for inbox in &inboxes {
                 let wait = Nanos::from_millis(20).min(until.since(self.clock.now()));
-                if let Some(reply) = inbox.next(wait) {
+                if let Some(reply) = inbox.next(wait).filter(Reply::has_names) {
                     found.insert(reply.id().to_owned(), reply);
                     until = until.min(self.clock.now() + QUIET);
                 }
@@ -113,7 +117,8 @@ impl Operator {
     /// There is none, or several, or it refuses.
     pub fn command(&self, run: Option<&str>, request: RunRequest) -> Result<(String, String), String> {
         let run = match run {
-            Some(run) => run.to_owned(),
+            Some(run) if name::is_run(run) => run.to_owned(),
+            Some(run) => return Err(format!("no such run; list them with throng fleet ls: {run:?}")),
             None => self.only_run()?,
         };
         let replies = self.link.ask::<RunReply>(to_run(&run), &request)?;

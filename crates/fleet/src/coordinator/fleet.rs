@@ -387,7 +387,7 @@ fn agents(link: &Link, clock: &Clock, wanted: Option<u32>, fingerprint: &str) ->
         if left_of_it == Nanos::ZERO {
             break;
         }
-        if let Some(here) = inbox.next(left_of_it.min(EVERY)) {
+        if let Some(here) = inbox.next(left_of_it.min(EVERY)).filter(Here::has_names) {
             found.insert(here.who.id.clone(), here);
         }
     }
