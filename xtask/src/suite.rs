@@ -16,14 +16,14 @@ use lanes::{Lane, run_lanes};
 /// other processes. Together they start no more than targets get their processor time beside.
 const LANES: &[(&[&str], usize)] = &[
     (&["labs", "web"], 1),
-    (&["cli/audit", "net/peers", "cli/fleet"], 3),
+    (&["cli/audit", "net/peers", "net/relay", "cli/fleet"], 2),
     (&["cli/interop"], 2),
-    (&["cli/black_box"], 3),
+    (&["cli/black_box"], 2),
 ];
 /// Jobs in [`LANES`] that are verbs of this program.
 const VERBS: &[&str] = &["web", "labs"];
 /// Jobs in [`LANES`] that stay one process: tests of the audit wait for one another, and those of peers are many and short.
-const WHOLE: &[&str] = &["cli/audit", "net/peers"];
+const WHOLE: &[&str] = &["cli/audit", "net/peers", "net/relay"];
 /// Tests of a process, of the other jobs: few, for lanes that are done take some of those that are not.
 const PIECE: usize = 4;
 /// Tests that mostly compute and take longest: they start first, so that none of them runs alone at the end.

@@ -6,7 +6,7 @@ use host::{Capacity, Finding, Severity};
 use serde_json::json;
 use units::Count;
 
-/// Columns of a value: a longer one continues in the next line, unless nothing is beside it.
+/// Columns of a value. Beside a longer one what is needed begins further right: a finding is one line, for programs that look for words.
 const WIDEST_VALUE: usize = 48;
 
 /// The report.
@@ -34,12 +34,9 @@ impl Report {
         let value = widest(|finding| finding.value.chars().count()).min(WIDEST_VALUE);
         let mut text = String::new();
         for finding in &self.findings {
-            let (mut mark, mut name) = (mark(finding.severity), finding.what);
-            for (part, needed) in rows(finding, value) {
-                let line = format!("{mark:<4}  {name:<what$}  {part:<value$}  {needed}");
-                let _ = writeln!(text, "{}", line.trim_end());
-                (mark, name) = ("", "");
-            }
+            let Finding { what: name, value: found, needed, .. } = finding;
+            let line = format!("{:<4}  {name:<what$}  {found:<value$}  {needed}", mark(finding.severity));
+            let _ = writeln!(text, "{}", line.trim_end());
             if !finding.cure.is_empty() {
                 let _ = writeln!(text, "      {:what$}  {}", "", finding.cure);
             }
@@ -101,31 +98,6 @@ impl Report {
         });
         format!("{whole}\n")
     }
-}
-
-/// The lines of a finding: its value in parts of at most this width, cut between words, and what is needed beside the first of them.
-fn rows(finding: &Finding, width: usize) -> Vec<(String, &str)> {
-    if finding.needed.is_empty() {
-        return vec![(finding.value.clone(), "")];
-    }
-    let mut parts: Vec<String> = Vec::new();
-    for word in finding.value.split(' ') {
-        match parts.last_mut() {
-            Some(part) if part.chars().count() + 1 + word.chars().count() <= width => {
-                part.push(' ');
-                part.push_str(word);
-            }
-            _ => parts.push(word.to_owned()),
-        }
-    }
-    // Beside a word that is wider than the column there is no place.
-    let is_narrow = parts.first().is_none_or(|part| part.chars().count() <= width);
-    if !is_narrow {
-        parts.insert(1, String::new());
-    }
-    let place = usize::from(!is_narrow);
-    let needed = |nth: usize| if nth == place { &*finding.needed } else { "" };
-    parts.into_iter().enumerate().map(|(nth, part)| (part, needed(nth))).collect()
 }
 
 fn mark(severity: Severity) -> &'static str {
