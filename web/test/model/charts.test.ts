@@ -53,6 +53,8 @@ test("the target's own count goes before its open files", () => {
   for (const others of [1000, 0]) {
     const run = of([{ tick: { open: 50 }, ...look(59, others) }]);
     assert.deepEqual(Object.keys(points(connections(run))), ["open", "wanted by the plan", "open files of the target"]);
+    const once = of([{ tick: { open: 50 }, ...look(59, others) }, ...[1, 2, 3].map(() => ({ tick: { open: 50 }, ...look(59, 50) }))]);
+    assert.deepEqual(Object.keys(points(connections(once))), ["open", "wanted by the plan", "at the target's side"]);
   }
 });
 
