@@ -117,7 +117,8 @@ impl Identity {
         let need = |target: &str| run::need(&planner(&Flags::new(target)).ok()?, root).ok();
         let Some(need) = need(ELSEWHERE).or_else(|| need(HERE)) else { return };
         let need = Need { target: None, listeners: Vec::new(), ..need };
-        let capacity = host::capacity(root, &need);
+        // Ports that closed connections hold for a minute are a finding, not a smaller machine.
+        let capacity = host::capacity_after_time_wait(root, &need);
         (self.connections, self.limited_by) = match capacity.connections {
             u64::MAX => (0, String::new()),
             connections => (two_digits(connections), capacity.limited_by.to_owned()),
@@ -253,6 +254,22 @@ mod tests {
         assert!(here.addresses.iter().all(|ip| host::is_local(&Root::real(), *ip)), "{:?}", here.addresses);
         assert!((10_000..=65_535).contains(&here.ports), "{}", here.ports);
         assert!(here.connections > 0 && !here.limited_by.is_empty(), "{here:?}");
+    }
+
+    #[test]
+    fn ports_in_time_wait_are_a_finding_and_no_less_capacity() {
+        let folder = std::env::temp_dir().join(format!("throng-identity-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("proc/net")).unwrap();
+        std::fs::write(folder.join("proc/net/sockstat"), "TCP: inuse 4 orphan 0 tw 60000 alloc 4 mem 0\n")
+            .unwrap();
+        let here = Identity::of_this_machine(&Root::at(&folder), "a".to_owned(), "0.1.0", 2, None, &planned);
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(here.ports >= 10_000, "{here:?}");
+        assert_eq!((here.connections, &*here.limited_by), (two_digits(here.ports), "ports"));
+        let ports: Vec<_> = here.findings.iter().filter(|finding| finding.what == "ports").collect();
+        assert!(
+            matches!(ports[..], [warned] if warned.severity == "warn" && warned.value.contains("TIME_WAIT"))
+        );
     }
 
     #[test]
