@@ -275,6 +275,15 @@ class Find(Run):
     verb = "find"
 
 
+def compiled(bench, name):
+    """The program of NAME.c beside this file."""
+    program, source = pathlib.Path(bench.scratch, name), FOLDER / f"{name}.c"
+    built = subprocess.run(["cc", "-O2", "-Wall", source, "-o", program], capture_output=True, text=True)
+    if built.returncode:
+        raise Failed(f"{source.name} does not build: {built.stderr.strip()}")
+    return program
+
+
 def wait_until(condition, timeout_s, every_s):
     """Whether the condition came true in time."""
     deadline = time.monotonic() + timeout_s

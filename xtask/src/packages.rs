@@ -1,6 +1,6 @@
 //! Packages that the tests take their real servers and clients from: Debian's, npm's, Python's and Maven's.
 
-use crate::command::{command, finish, root};
+use crate::command::{command, finish, output, root};
 use anyhow::{Context, Result, bail};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -42,18 +42,38 @@ const NEEDED: &[(&str, &str)] = &[
 
 /// Where the packages of npm are named, with the versions that they are locked to.
 const NODE: &str = "crates/cli/tests/interop/node";
+/// The same for the page.
+pub(crate) const WEB: &str = "web";
 /// The same for Python, with a hash of each.
 const PYTHON: &str = "crates/cli/tests/interop/python";
 /// The same for Java.
 const JETTY: &str = "crates/cli/tests/interop/java/jetty";
 
-/// Installs what is missing.
+/// Debian's packages that are missing.
 ///
 /// # Errors
-/// Something is missing and we are not root, this is no Debian, or the installation fails.
-pub(crate) fn install() -> Result<()> {
-    install_debian()?;
+/// Some are, and cannot be installed: we are not root, or this is no Debian.
+pub(crate) fn missing() -> Result<Vec<&'static str>> {
+    let folders = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
+    let missing = missing_in(&folders);
+    if !missing.is_empty() && !(is_root() && found("apt-get", &folders)) {
+        bail!("packages missing, install as root: apt-get install {}", missing.join(" "));
+    }
+    Ok(missing)
+}
+
+/// Installs these packages of Debian, then those of npm, Python and Maven that are not there yet.
+///
+/// # Errors
+/// An installation fails: with what it printed.
+pub(crate) fn install(missing: &[&str]) -> Result<()> {
+    if !missing.is_empty() {
+        println!("installing {}", missing.join(" "));
+        apt_get(&["update", "-q"])?;
+        apt_get(&[&["install", "-q", "-y", "--no-install-recommends"], missing].concat())?;
+    }
     npm(NODE)?;
+    npm(WEB)?;
     pip(PYTHON)?;
     maven(JETTY)
 }
@@ -111,21 +131,6 @@ fn is_older(one: &Path, other: &Path) -> bool {
     written(one).is_none_or(|time| written(other).is_some_and(|other| time < other))
 }
 
-fn install_debian() -> Result<()> {
-    let folders = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
-    let missing = missing(&folders);
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let names = missing.join(" ");
-    if !is_root() || !found("apt-get", &folders) {
-        bail!("packages missing, install as root: apt-get install {names}");
-    }
-    println!("installing {names}");
-    apt_get(&["update", "-q"])?;
-    apt_get(&[&["install", "-q", "-y", "--no-install-recommends"], missing.as_slice()].concat())
-}
-
 /// The owner of our own entry in /proc is the user we are.
 pub(crate) fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|entry| entry.uid() == 0)
@@ -135,10 +140,10 @@ pub(crate) fn is_root() -> bool {
 fn apt_get(words: &[&str]) -> Result<()> {
     let mut apt_get = command("apt-get", words)?;
     apt_get.env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1");
-    finish(apt_get)
+    output(apt_get).map(drop)
 }
 
-fn missing(folders: &str) -> Vec<&'static str> {
+fn missing_in(folders: &str) -> Vec<&'static str> {
     NEEDED.iter().filter(|(program, _)| !found(program, folders)).map(|(_, package)| *package).collect()
 }
 
@@ -158,12 +163,12 @@ mod tests {
         for program in ["nginx", "ip"] {
             std::fs::write(folder.join(program), "").unwrap();
         }
-        let found = missing(&format!("/nowhere:{}", folder.display()));
+        let found = missing_in(&format!("/nowhere:{}", folder.display()));
         std::fs::remove_dir_all(&folder).unwrap();
         // A folder of that name is no program.
         assert_eq!(found[..6], ["wrk", "apache2-utils", "httperf", "curl", "jq", "haproxy"]);
         let programs = NEEDED.iter().filter(|(program, _)| !program.starts_with('/'));
-        assert!(missing("").len() >= programs.count());
+        assert!(missing_in("").len() >= programs.count());
     }
 
     #[test]

@@ -16,15 +16,25 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
         _ => bail!("takes --quick, sim or nothing: {}", words.join(" ")),
     };
     let begin = Instant::now();
-    if !is_quick {
-        step("packages", packages::install)?;
-    }
-    step("fmt", || fmt::run(&[]))?;
-    step("tidy", || tidy::run(&[]))?;
-    let built = step("build and lint", if is_quick { suite::build_quick } else { suite::build })?;
+    // Packages come by the network while the compilers have the processors.
+    let missing = if is_quick { vec![] } else { packages::missing()? };
+    let (installed, built) = std::thread::scope(|scope| {
+        let install = || if is_quick { Ok(()) } else { step("packages", || packages::install(&missing)) };
+        let installed = scope.spawn(install);
+        let built = checked_build(is_quick);
+        (installed.join().expect("no installation panics"), built)
+    });
+    let (built, ()) = (built?, installed?);
     step("tests", || if is_quick { suite::run_quick(built) } else { suite::run(built) })?;
     println!("== all passed in {:.1} s", begin.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// Cheapest first.
+fn checked_build(is_quick: bool) -> Result<suite::Built> {
+    step("fmt", || fmt::run(&[]))?;
+    step("tidy", || tidy::run(&[]))?;
+    step("build and lint", if is_quick { suite::build_quick } else { suite::build })
 }
 
 fn step<T>(name: &str, step: impl FnOnce() -> Result<T>) -> Result<T> {

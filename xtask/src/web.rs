@@ -7,13 +7,12 @@ use crate::test::throng;
 use anyhow::{Result, bail};
 use std::fs;
 
-const FOLDER: &str = "web";
 /// What `cargo build` embeds, so that it needs no Node.
 const BUILT: &[&str] = &["web/dist/report.html", "web/dist/live.html", "web/dist/ui.html"];
 
 pub(crate) fn run(words: &[String]) -> Result<()> {
     no_words(words)?;
-    packages::npm(FOLDER)?;
+    packages::npm(packages::WEB)?;
     npm("check")?;
     npm("test")?;
     let read = || BUILT.iter().map(|path| Ok(fs::read(root()?.join(path))?)).collect::<Result<Vec<_>>>();
@@ -26,7 +25,7 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
 }
 
 fn npm(script: &str) -> Result<()> {
-    let mut npm = command("npm", &["run", "--silent", script, "--prefix", FOLDER])?;
+    let mut npm = command("npm", &["run", "--silent", script, "--prefix", packages::WEB])?;
     npm.env("THRONG_BIN", throng()?);
     finish(npm)
 }

@@ -75,10 +75,12 @@ pub(crate) const DRAINED: u8 = 16;
 pub(crate) const ENDED: u8 = 32;
 /// Its program reads nothing now.
 pub(crate) const HELD: u8 = 64;
-/// Both sides scale their windows (RFC 7323).
-pub(crate) const SCALED: u8 = 128;
+/// The peer takes selective acknowledgements (RFC 2018).
+pub(crate) const SACKS: u8 = 128;
 
 const NONE: u32 = u32::MAX;
+/// As the shift of the peer's window: neither side scales. The largest shift is 14.
+const UNSCALED: u8 = 15;
 
 /// A connection.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +114,7 @@ impl Connection {
         rcv_nxt: 0,
         extra: NONE,
         window: 0,
-        state_and_scale: State::Free as u8,
+        state_and_scale: State::Free as u8 | UNSCALED << 4,
         flags: 0,
     };
 
@@ -126,25 +128,31 @@ impl Connection {
 
     /// Of what is to be done for it, only acknowledgements are left: its program is gone.
     pub(crate) fn keep_ack_only(&mut self) {
-        self.flags &= OWES_ACK | SCALED;
+        self.flags &= OWES_ACK;
     }
 
     /// The peer shifts its window by this from now on (RFC 7323), as we do ours; none of both scales without.
     pub(crate) fn set_scale(&mut self, scale: Option<u8>) {
-        self.state_and_scale = self.state_and_scale & 15 | scale.unwrap_or(0) << 4;
-        if scale.is_some() {
-            self.set(SCALED);
-        }
+        self.state_and_scale = self.state_and_scale & 15 | scale.unwrap_or(UNSCALED) << 4;
+    }
+
+    /// Whether both sides scale their windows.
+    pub(crate) fn is_scaled(&self) -> bool {
+        self.state_and_scale >> 4 != UNSCALED
+    }
+
+    fn peer_shift(&self) -> u8 {
+        if self.is_scaled() { self.state_and_scale >> 4 } else { 0 }
     }
 
     /// A window that was said without a shift, as in a SYN.
     pub(crate) fn set_window_unscaled(&mut self, window: u16) {
-        self.window = window >> (self.state_and_scale >> 4);
+        self.window = window >> self.peer_shift();
     }
 
     /// Bytes that the peer takes.
     pub(crate) fn peer_window(&self) -> u32 {
-        u32::from(self.window) << (self.state_and_scale >> 4)
+        u32::from(self.window) << self.peer_shift()
     }
 
     pub(crate) fn has(&self, flag: u8) -> bool {

@@ -4,7 +4,7 @@ use units::Nanos;
 
 use crate::inbound::Inbound;
 use crate::send_queue::SendQueue;
-use crate::seq::{after, before};
+use crate::seq::{after, before, later};
 
 mod timers;
 
@@ -127,8 +127,17 @@ impl Flight {
         if before(self.next, ack) {
             self.next = ack;
         }
-        (self.tries, self.backoff) = (0, 0);
+        // The peer is there: what a router has said before is not why it would be given up.
+        (self.tries, self.backoff, self.soft_errno) = (0, 0, 0);
         (rtt, self.grow(acked, mss))
+    }
+
+    /// An acknowledgement of something else came during the handshake. Whether it was the first, with nothing sent again before.
+    pub(crate) fn is_first_stray(&mut self) -> bool {
+        let is_first = self.duplicates == 0 && self.tries == 0;
+        self.duplicates = 1;
+        self.untime();
+        is_first
     }
 
     /// The handshake is over. After a lost SYN the network is taken to be full (RFC 5681, section 3.1).
@@ -153,6 +162,8 @@ impl Flight {
             }
             return true;
         }
+        // Not left behind by half of the numbers, where it would lie ahead again.
+        self.recover = later(self.recover, self.una);
         let more = match self.cwnd < self.ssthresh {
             // Two segments for an acknowledgement that covers two (RFC 3465).
             true => acked.min(2 * mss),
@@ -211,14 +222,19 @@ pub(crate) struct Flights {
     timers: Timers,
     /// Bytes of memory that free ones keep.
     kept: usize,
+    /// Bytes of memory that those in use have for what came and could not be reported.
+    inbound: usize,
 }
 
 /// Bytes that free flights keep in all.
 const MOST_KEPT: usize = 32 * 1024 * 1024;
+/// Bytes of that, of all connections, from which on what comes too early is as if it were lost. The kernel has such a limit too
+/// (`net.ipv4.tcp_mem`).
+const MOST_INBOUND: usize = 512 * 1024 * 1024;
 
 impl Flights {
     pub(crate) fn new() -> Flights {
-        Flights { all: Vec::new(), free: Vec::new(), timers: Timers::default(), kept: 0 }
+        Flights { all: Vec::new(), free: Vec::new(), timers: Timers::default(), kept: 0, inbound: 0 }
     }
 
     /// How many are in use.
@@ -234,6 +250,7 @@ impl Flights {
         });
         let flight = &mut self.all[number as usize];
         self.kept -= flight.out.capacity() + flight.inbound.capacity();
+        self.inbound += flight.inbound.capacity();
         flight.owner = owner;
         flight.begin(nxt, mss);
         number
@@ -243,12 +260,25 @@ impl Flights {
     pub(crate) fn end(&mut self, number: u32) {
         let flight = &mut self.all[number as usize];
         let kept = flight.out.capacity() + flight.inbound.capacity();
+        self.inbound -= flight.inbound.capacity();
         let release = self.kept + kept > MOST_KEPT;
         flight.out.reset(release);
         flight.inbound.reset(release);
         flight.deadline = Nanos::NEVER;
         self.kept += flight.out.capacity() + flight.inbound.capacity();
         self.free.push(number);
+    }
+
+    /// Keeps bytes that cannot be reported yet, as [`Inbound::keep`] does; too early ones only within a limit.
+    pub(crate) fn keep(&mut self, number: u32, seq: u32, bytes: &[u8], next: u32) -> bool {
+        if seq != next && self.inbound > MOST_INBOUND {
+            return false;
+        }
+        let inbound = &mut self.all[number as usize].inbound;
+        let before = inbound.capacity();
+        let is_kept = inbound.keep(seq, bytes, next);
+        self.inbound += inbound.capacity() - before;
+        is_kept
     }
 
     /// All that there ever were, also those that are over, with their numbers.

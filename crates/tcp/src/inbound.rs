@@ -1,5 +1,6 @@
 //! Bytes that came and could not be reported yet: out of order, or while the connection was on hold.
 
+use crate::packet::{MOST_SACKS, Sacks};
 use crate::seq::{after, before};
 
 /// Most gaps between what came out of order. What would make one more is as if it were lost.
@@ -16,6 +17,8 @@ pub(crate) struct Inbound {
     ready: usize,
     /// What came too early, as first number and the one behind the last; in order, apart from one another.
     ranges: Vec<(u32, u32)>,
+    /// Where ranges began that have grown last, the latest first; those that are no more match nothing.
+    recent: [u32; MOST_SACKS],
     /// Where the stream ends, if a FIN came too early.
     pub(crate) fin: Option<u32>,
 }
@@ -61,7 +64,31 @@ impl Inbound {
             }
         }
         self.ranges.splice(first..last, [merged]);
+        self.note_recent(merged);
         true
+    }
+
+    fn note_recent(&mut self, range: (u32, u32)) {
+        // What the range has swallowed makes room.
+        let is_other = |from: &u32| before(*from, range.0) || !before(*from, range.1);
+        let others = self.recent.into_iter().filter(is_other).chain(self.recent);
+        let mut recent = std::iter::once(range.0).chain(others);
+        self.recent = std::array::from_fn(|_| recent.next().expect("once more than there is room for"));
+    }
+
+    /// What came behind a gap: first the range with the latest bytes (RFC 2018, section 4), then those before it.
+    pub(crate) fn sacks(&self) -> Sacks {
+        let mut sacks = Sacks::default();
+        let range_from = |from: u32| {
+            let at = self.ranges.partition_point(|range| before(range.0, from));
+            self.ranges.get(at).filter(|range| range.0 == from)
+        };
+        let recent = self.recent.into_iter().filter_map(range_from);
+        for &(from, to) in recent.chain(self.ranges.iter().take(MOST_SACKS)) {
+            // A FIN takes a number.
+            sacks.add((from, to.wrapping_add(u32::from(self.fin == Some(to)))));
+        }
+        sacks
     }
 
     fn make_room(&mut self, to: usize) {
@@ -173,8 +200,10 @@ mod tests {
             // Positions count from `first`, which may lie before the wrap.
             let (mut next, mut read) = (0u32, 0u32);
             for act in acts {
+                let mut latest = None;
                 match act {
                     Act::Come { offset, len, direct } => {
+                        latest = (offset > 0).then_some(next + offset);
                         let from = next + offset;
                         let bytes: Vec<u8> = (from..from + len).map(byte).collect();
                         came.extend(from..from + len);
@@ -197,12 +226,40 @@ mod tests {
                         read += got as u32;
                     }
                 }
+                let sacks = inbound.sacks();
+                for &(from, to) in sacks.get() {
+                    let (from, to) = (from.wrapping_sub(first), to.wrapping_sub(first));
+                    prop_assert!(next < from && from < to && (from..to).all(|position| came.contains(&position)));
+                    prop_assert!(!came.contains(&(from - 1)) && !came.contains(&to), "whole ranges");
+                }
+                prop_assert_eq!(sacks.get().is_empty(), !inbound.has_gap());
+                if let (Some(latest), Some((from, to))) = (latest, sacks.get().first()) {
+                    let latest = first.wrapping_add(latest);
+                    prop_assert!(!before(latest, *from) && before(latest, *to), "the latest first");
+                }
                 let expected = (0..).find(|position| !came.contains(position)).unwrap();
                 prop_assert_eq!(next, expected);
                 prop_assert_eq!(inbound.ready() as u32, next - read);
                 prop_assert_eq!(inbound.has_gap(), came.last().is_some_and(|last| *last >= next));
             }
         }
+    }
+
+    #[test]
+    fn the_latest_four_are_said() {
+        let mut inbound = Inbound::default();
+        let mut keep = |seq: u32, bytes: &[u8]| {
+            assert!(inbound.keep(seq, bytes, 0));
+            inbound.sacks().get().to_vec()
+        };
+        assert_eq!(keep(10, b"ab"), [(10, 12)]);
+        assert_eq!(keep(20, b"ab"), [(20, 22), (10, 12)]);
+        assert_eq!(keep(12, b"c"), [(10, 13), (20, 22)]);
+        (3..6).for_each(|nth| drop(keep(10 * nth, b"x")));
+        assert_eq!(keep(60, b"x"), [(60, 61), (50, 51), (40, 41), (30, 31)]);
+        assert_eq!(keep(41, b"123456789"), [(40, 51), (60, 61), (30, 31), (10, 13)]);
+        inbound.fin = Some(61);
+        assert_eq!(inbound.sacks().get(), [(40, 51), (60, 62), (30, 31), (10, 13)]);
     }
 
     #[test]

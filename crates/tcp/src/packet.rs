@@ -25,6 +25,8 @@ const OPTION_END: u8 = 0;
 const OPTION_NOTHING: u8 = 1;
 const OPTION_MSS: u8 = 2;
 const OPTION_SCALE: u8 = 3;
+const OPTION_SACK_PERMITTED: u8 = 4;
+const OPTION_SACK: u8 = 5;
 /// RFC 7323, section 2.3: a larger shift counts as this.
 const MAX_SCALE: u8 = 14;
 
@@ -65,6 +67,8 @@ pub(crate) struct Segment {
     /// Only read where there is a SYN.
     pub(crate) mss: Option<u16>,
     pub(crate) scale: Option<u8>,
+    /// Its sender takes selective acknowledgements (RFC 2018).
+    pub(crate) sack_permitted: bool,
     /// Where the payload lies in the packet.
     pub(crate) at: u32,
     pub(crate) len: u32,
@@ -186,7 +190,8 @@ fn segment(ip: &Ip, body: &[u8]) -> Option<Segment> {
         return None;
     }
     let flags = head[13];
-    let (mss, scale) = if flags & SYN == 0 { (None, None) } else { options(&body[20..head_len]) };
+    let Options { mss, scale, sack_permitted } =
+        if flags & SYN == 0 { Options::default() } else { options(&body[20..head_len]) };
     Some(Segment {
         tuple: Tuple {
             local: ip.destination,
@@ -200,22 +205,32 @@ fn segment(ip: &Ip, body: &[u8]) -> Option<Segment> {
         window: u16_at(14),
         mss,
         scale,
+        sack_permitted,
         at: (ip.at + head_len) as u32,
         len: (body.len() - head_len) as u32,
     })
 }
 
-/// Largest segment and window scale; what is malformed ends the list.
-fn options(mut options: &[u8]) -> (Option<u16>, Option<u8>) {
-    let (mut mss, mut scale) = (None, None);
+/// What a SYN says beside its header.
+#[derive(Default)]
+struct Options {
+    mss: Option<u16>,
+    scale: Option<u8>,
+    sack_permitted: bool,
+}
+
+/// What is malformed ends the list.
+fn options(mut options: &[u8]) -> Options {
+    let mut found = Options::default();
     while let [kind, rest @ ..] = options {
         options = match (*kind, rest) {
             (OPTION_END, _) => break,
             (OPTION_NOTHING, _) => rest,
             (_, [len, ..]) if usize::from(*len) >= 2 && usize::from(*len) <= options.len() => {
                 match options[..usize::from(*len)] {
-                    [OPTION_MSS, 4, high, low] => mss = Some(u16::from_be_bytes([high, low])),
-                    [OPTION_SCALE, 3, shift] => scale = Some(shift.min(MAX_SCALE)),
+                    [OPTION_MSS, 4, high, low] => found.mss = Some(u16::from_be_bytes([high, low])),
+                    [OPTION_SCALE, 3, shift] => found.scale = Some(shift.min(MAX_SCALE)),
+                    [OPTION_SACK_PERMITTED, 2] => found.sack_permitted = true,
                     _ => {}
                 }
                 &options[usize::from(*len)..]
@@ -223,7 +238,7 @@ fn options(mut options: &[u8]) -> (Option<u16>, Option<u8>) {
             _ => break,
         };
     }
-    (mss, scale)
+    found
 }
 
 /// The sum of the header that TCP's checksum covers beside the segment (RFC 9293, section 3.1).
@@ -250,14 +265,56 @@ pub(crate) struct Header {
     pub(crate) window: u16,
     pub(crate) mss: Option<u16>,
     pub(crate) scale: Option<u8>,
+    pub(crate) sack_permitted: bool,
+    /// Never with a SYN.
+    pub(crate) sacks: Sacks,
 }
 
-/// IPv6, TCP, MSS and window scale.
-const MAX_HEAD: usize = 40 + 20 + 4 + 4;
+/// Blocks of bytes that came behind a gap, as first number and the one behind the last: the latest first (RFC 2018, section 4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sacks {
+    blocks: [(u32, u32); MOST_SACKS],
+    count: usize,
+}
+
+/// As many as there is room for in a header without other options.
+pub(crate) const MOST_SACKS: usize = 4;
+
+impl Sacks {
+    pub(crate) fn get(&self) -> &[(u32, u32)] {
+        &self.blocks[..self.count]
+    }
+
+    /// One more, unless it is there or there is no room.
+    pub(crate) fn add(&mut self, block: (u32, u32)) {
+        if self.count < MOST_SACKS && !self.get().contains(&block) {
+            self.blocks[self.count] = block;
+            self.count += 1;
+        }
+    }
+}
+
+/// IPv6, TCP and as many options as there is room for (RFC 9293, section 3.1).
+const MAX_HEAD: usize = 40 + 60;
 const HOPS: u8 = 64;
 const DO_NOT_FRAGMENT: u8 = 0x40;
 
 impl Header {
+    /// One of this connection that says nothing yet.
+    pub(crate) fn of(tuple: Tuple) -> Header {
+        Header {
+            tuple,
+            seq: 0,
+            ack: 0,
+            flags: 0,
+            window: 0,
+            mss: None,
+            scale: None,
+            sack_permitted: false,
+            sacks: Sacks::default(),
+        }
+    }
+
     /// Sends it with its payload.
     pub(crate) fn send(&self, payload: &[u8], segment_size: Option<u16>, link: &mut impl Link) {
         let mut head = [0; MAX_HEAD];
@@ -316,6 +373,21 @@ impl Header {
         if let Some(scale) = self.scale {
             tcp[len..len + 4].copy_from_slice(&[OPTION_NOTHING, OPTION_SCALE, 3, scale]);
             len += 4;
+        }
+        if self.sack_permitted {
+            tcp[len..len + 4].copy_from_slice(&[OPTION_NOTHING, OPTION_NOTHING, OPTION_SACK_PERMITTED, 2]);
+            len += 4;
+        }
+        let sacks = self.sacks.get();
+        if !sacks.is_empty() {
+            let size = 2 + 8 * sacks.len() as u8;
+            tcp[len..len + 4].copy_from_slice(&[OPTION_NOTHING, OPTION_NOTHING, OPTION_SACK, size]);
+            len += 4;
+            for (from, to) in sacks {
+                tcp[len..len + 4].copy_from_slice(&from.to_be_bytes());
+                tcp[len + 4..len + 8].copy_from_slice(&to.to_be_bytes());
+                len += 8;
+            }
         }
         tcp[12] = (len as u8 / 4) << 4;
         len

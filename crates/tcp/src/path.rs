@@ -11,8 +11,11 @@ use crate::packet::{Tuple, is_v4};
 const FIRST_RTO: Nanos = Nanos::from_secs(1);
 /// RFC 6298, section 5.7, without a measurement after a SYN was sent again.
 const RTO_AFTER_LOST_SYN: Nanos = Nanos::from_secs(3);
-/// That of Linux; RFC 6298, section 2.4, would have a second, which is the whole of many a test.
-const LEAST_RTO: Nanos = Nanos::from_millis(200);
+/// Beyond the round-trip time, as Linux has it (`tcp_rto_min` bounds the variation): room for a delayed acknowledgement. RFC 6298,
+/// section 2.4, would have a whole second.
+const LEAST_VARIATION: Nanos = Nanos::from_millis(200);
+/// A back-off of one connection doubles the timeout of all at most so often.
+const MOST_KEPT_BACKOFF: u8 = 3;
 /// RFC 6298, section 2.5 allows a limit of 60 s and above; this is that of Linux.
 pub(crate) const MOST_RTO: Nanos = Nanos::from_secs(120);
 /// The largest segment of who does not say (RFC 9293, section 3.7.1), by IP version.
@@ -68,7 +71,19 @@ impl Path {
             Some((smooth, variation)) => ((smooth * 7 + rtt) / 8, (variation * 3 + smooth.abs_diff(rtt)) / 4),
         };
         self.smooth = Some((smooth, variation));
-        self.rto = Nanos(smooth + 4 * variation).clamp(LEAST_RTO, MOST_RTO);
+        self.rto = self.calculated();
+    }
+
+    /// RFC 6298, sections 2.1 and 2.3.
+    fn calculated(&self) -> Nanos {
+        let Some((smooth, variation)) = self.smooth else { return FIRST_RTO };
+        Nanos(smooth + (4 * variation).max(LEAST_VARIATION.0)).min(MOST_RTO)
+    }
+
+    /// What was sent again was acknowledged, so that the round trip is not known: the timeout stays as far backed off until one is
+    /// measured (RFC 6298, section 5.7, and Karn's algorithm). Otherwise a round trip above the timeout could never be.
+    pub(crate) fn keep_backoff(&mut self, backoff: u8) {
+        self.rto = self.rto.max(backed_off(self.calculated(), backoff.min(MOST_KEPT_BACKOFF)));
     }
 
     /// A SYN was answered that had been sent more than once.
@@ -191,7 +206,14 @@ mod tests {
         path.syn_was_lost();
         assert_eq!(path.rto(0), ms(340), "there are measurements");
         (0..100).for_each(|_| path.measured(Nanos(50_000)));
-        assert_eq!(path.rto(0), ms(200), "never less");
+        assert_eq!(path.rto(0), Nanos(200_050_000), "never less beyond the round trip");
+        path.keep_backoff(1);
+        path.keep_backoff(1);
+        assert_eq!(path.rto(0), Nanos(400_100_000), "once, however many connections");
+        path.keep_backoff(15);
+        assert_eq!(path.rto(0), Nanos(1_600_400_000), "within bounds");
+        path.measured(ms(250));
+        assert!(path.rto(0) < ms(600), "a measurement ends it: {:?}", path.rto(0));
         (0..100).for_each(|_| path.measured(ms(70_000)));
         assert!(path.rto(0) > ms(69_000) && path.syn_rto(0) == path.rto(0) && path.rto(3) == MOST_RTO);
     }

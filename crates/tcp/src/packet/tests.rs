@@ -16,15 +16,15 @@ impl Link for Kept {
     }
 }
 
-fn header(is_v6: bool, options: (Option<u16>, Option<u8>)) -> Header {
+fn header(is_v6: bool, mss: Option<u16>, scale: Option<u8>) -> Header {
     let [local, remote] = match is_v6 {
         false => ["198.18.3.4", "10.20.30.40"],
         true => ["2001:2::1:2", "fd00::7"],
     }
     .map(|ip| bits(ip.parse().unwrap()));
     let tuple = Tuple { local, remote, local_port: 40_000, remote_port: 443 };
-    let (mss, scale) = options;
-    Header { tuple, seq: 0xfedc_ba98, ack: 0x0102_0304, flags: SYN | ACK, window: 777, mss, scale }
+    let flags = SYN | ACK;
+    Header { seq: 0xfedc_ba98, ack: 0x0102_0304, flags, window: 777, mss, scale, ..Header::of(tuple) }
 }
 
 fn written(header: &Header, payload: &[u8]) -> Vec<u8> {
@@ -51,6 +51,7 @@ fn check(header: &Header, payload: &[u8]) {
         window: header.window,
         mss: header.mss,
         scale: header.scale.map(|scale| scale.min(14)),
+        sack_permitted: header.sack_permitted,
         at: at as u32,
         len: payload.len() as u32,
     };
@@ -61,13 +62,31 @@ fn check(header: &Header, payload: &[u8]) {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(is_v6: bool, mss: Option<u16>, scale: Option<u8>, payload in prop::collection::vec(any::<u8>(), 0..100)) {
-        check(&header(is_v6, (mss, scale)), &payload);
+    fn what_is_written_is_read(is_v6: bool, mss: Option<u16>, scale: Option<u8>, sack_permitted: bool, payload in prop::collection::vec(any::<u8>(), 0..100)) {
+        check(&Header { sack_permitted, ..header(is_v6, mss, scale) }, &payload);
+    }
+
+    /// RFC 2018, section 3: of an option that is read here octet by octet.
+    #[test]
+    fn blocks_are_written_behind_the_header(is_v6: bool, blocks in prop::collection::vec(any::<(u32, u32)>(), 0..6)) {
+        let mut header = Header { flags: ACK, ..header(is_v6, None, None) };
+        blocks.iter().for_each(|block| header.sacks.add(*block));
+        let mut said: Vec<_> = blocks.clone();
+        said.dedup();
+        said.truncate(4);
+        prop_assume!(header.sacks.get() == said);
+        let packet = written(&header, b"");
+        let tcp = &packet[if is_v6 { 40 } else { 20 }..];
+        prop_assert_eq!(usize::from(tcp[12] >> 4) * 4, tcp.len());
+        let numbers: Vec<u8> = said.iter().flat_map(|(from, to)| [from.to_be_bytes(), to.to_be_bytes()].concat()).collect();
+        let option = if said.is_empty() { vec![] } else { [&[1, 1, 5, 2 + numbers.len() as u8][..], &numbers].concat() };
+        prop_assert_eq!(&tcp[20..], &option[..]);
+        prop_assert!(matches!(read(&packet, false), Packet::Segment(segment) if segment.len == 0));
     }
 
     #[test]
     fn a_changed_bit_is_noticed(is_v6: bool, at: prop::sample::Index, bit in 0u8..8) {
-        let packet = written(&header(is_v6, (Some(1460), Some(5))), b"payload");
+        let packet = written(&header(is_v6, Some(1460), Some(5)), b"payload");
         let right = read(&packet, false);
         let mut wrong = packet.clone();
         let at = at.index(packet.len());
@@ -95,7 +114,7 @@ proptest! {
 #[test]
 fn a_link_that_completes_checksums_gets_the_sum_of_the_pseudo_header() {
     for is_v6 in [false, true] {
-        let header = header(is_v6, (None, None));
+        let header = header(is_v6, None, None);
         let mut link = Kept(Vec::new(), true);
         header.send(b"odd", None, &mut link);
         let mut packet = link.0;
@@ -111,8 +130,8 @@ fn a_link_that_completes_checksums_gets_the_sum_of_the_pseudo_header() {
 
 #[test]
 fn only_whole_packets_of_tcp_are_segments() {
-    let v4 = written(&header(false, (None, None)), b"x");
-    let v6 = written(&header(true, (None, None)), b"x");
+    let v4 = written(&header(false, None, None), b"x");
+    let v6 = written(&header(true, None, None), b"x");
     let changed = |packet: &[u8], at: usize, value: u8| {
         let mut packet = packet.to_vec();
         packet[at] = value;
@@ -150,13 +169,13 @@ fn only_whole_packets_of_tcp_are_segments() {
     }
     // A version of IPv4 under the header of IPv6.
     let mut mapped = v6.clone();
-    mapped[8..24].copy_from_slice(&header(false, (None, None)).tuple.remote.to_be_bytes());
+    mapped[8..24].copy_from_slice(&header(false, None, None).tuple.remote.to_be_bytes());
     assert_eq!(read(&mapped, true), Packet::Malformed);
 }
 
 #[test]
 fn options_of_ip_are_skipped() {
-    let v4 = written(&header(false, (None, None)), b"x");
+    let v4 = written(&header(false, None, None), b"x");
     let mut packet = v4.clone();
     packet.splice(20..20, [1, 1, 1, 0]);
     packet[0] = 0x46;
@@ -166,7 +185,7 @@ fn options_of_ip_are_skipped() {
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     assert!(matches!(read(&packet, false), Packet::Segment(Segment { at: 44, len: 1, .. })));
 
-    let mut packet = written(&header(true, (None, None)), b"x");
+    let mut packet = written(&header(true, None, None), b"x");
     // Hop-by-hop options, then destination options of 16 bytes.
     packet.splice(40..40, [[60, 0, 1, 4, 0, 0, 0, 0], [6, 1, 1, 12, 0, 0, 0, 0], [0; 8]].concat());
     packet[6] = 0;

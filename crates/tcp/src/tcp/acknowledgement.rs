@@ -43,7 +43,7 @@ impl Tcp {
         let window_before = connection.window;
         self.update_window(id, number, segment);
         if segment.ack == una {
-            self.no_progress(id, number, segment, window_before, link);
+            self.no_progress(id, number, segment, window_before, now, link);
             return true;
         }
         self.progress(id, number, segment.ack, now, link)
@@ -68,6 +68,7 @@ impl Tcp {
         number: u32,
         segment: &Segment,
         window_before: u16,
+        now: Nanos,
         link: &mut impl Link,
     ) {
         let connection = *self.table.get(id);
@@ -84,7 +85,7 @@ impl Tcp {
         let is_duplicate =
             is_under_way && segment.len == 0 && !segment.has(FIN) && connection.window == window_before;
         if is_duplicate && flight.duplicate(connection.snd_nxt, mss) {
-            self.resend_first(id, link);
+            self.resend_first(id, now, link);
         }
     }
 
@@ -94,12 +95,15 @@ impl Tcp {
         let path = self.table.paths.get_mut(connection.path);
         let flight = self.flights.get_mut(number);
         let has_fin = flight.fin && ack == flight.end();
+        let backoff = flight.backoff;
         let (rtt, resend) = flight.acknowledge(ack, u32::from(path.mss), now);
         if has_fin {
             flight.fin = false;
         }
-        if let Some(rtt) = rtt {
-            path.measured(rtt);
+        match rtt {
+            Some(rtt) => path.measured(rtt),
+            None if backoff > 0 => path.keep_backoff(backoff),
+            None => {}
         }
         if ack == connection.snd_nxt {
             flight.deadline = Nanos::NEVER;
@@ -108,7 +112,7 @@ impl Tcp {
             self.flights.arm(number, now + rto);
         }
         if resend {
-            self.resend_first(id, link);
+            self.resend_first(id, now, link);
         }
         !has_fin || self.fin_acknowledged(id, &connection, now)
     }

@@ -33,6 +33,14 @@ impl Tcp {
             segment.seq = connection.rcv_nxt;
             segment.flags &= !SYN;
         }
+        // Behind its FIN a peer has nothing to send, so that some reset with the FIN's own number, as Linux accepts it too.
+        let is_behind_fin = matches!(state, State::CloseWait | State::Closing | State::LastAck)
+            && segment.has(RST)
+            && segment.seq == connection.rcv_nxt.wrapping_sub(1);
+        if is_behind_fin {
+            self.gone(id, Why::Reset);
+            return None;
+        }
         if !self.is_acceptable(id, &segment, link, now) {
             return None;
         }
@@ -141,7 +149,7 @@ impl Tcp {
             true => (segment.ack, 0, RST),
             false => (0, segment.seq.wrapping_add(segment.room()), RST | ACK),
         };
-        let header = Header { tuple: segment.tuple, seq, ack, flags, window: 0, mss: None, scale: None };
+        let header = Header { seq, ack, flags, ..Header::of(segment.tuple) };
         self.counts.packets_out += 1;
         header.send(&[], None, link);
     }

@@ -55,13 +55,10 @@ impl Tcp {
     pub(super) fn abort(&mut self, id: u32, link: &mut impl Link) {
         let connection = *self.table.get(id);
         let header = Header {
-            tuple: self.table.tuple(&connection),
             seq: connection.snd_nxt,
             ack: connection.rcv_nxt,
             flags: RST | ACK,
-            window: 0,
-            mss: None,
-            scale: None,
+            ..Header::of(self.table.tuple(&connection))
         };
         self.counts.packets_out += 1;
         header.send(&[], None, link);

@@ -7,7 +7,7 @@ use siphasher::sip::SipHasher24;
 use units::Nanos;
 
 use super::{Refusal, Tcp};
-use crate::connection::{Connection, OPENED, SCALED, State};
+use crate::connection::{Connection, OPENED, SACKS, State};
 use crate::event::{Event, Why};
 use crate::link::Link;
 use crate::packet::{ACK, FIN, Header, RST, SYN, Segment, Tuple, bits, is_v4};
@@ -90,15 +90,17 @@ impl Tcp {
         let tuple = self.table.tuple(&connection);
         let is_answer = connection.state() == State::SynReceived;
         // The peer has not offered to scale: it must not be offered now (RFC 7323, section 2.2).
-        let scales = !is_answer || connection.has(SCALED);
+        let scales = !is_answer || connection.is_scaled();
         let header = Header {
-            tuple,
             seq: connection.snd_nxt.wrapping_sub(1),
             ack: connection.rcv_nxt,
             flags: if is_answer { SYN | ACK } else { SYN },
             window: self.settings.window.min(u32::from(u16::MAX)) as u16,
             mss: Some(self.table.paths.mss_here(tuple.remote)),
             scale: scales.then_some(self.shift),
+            // As with scaling (RFC 2018, section 2).
+            sack_permitted: !is_answer || connection.has(SACKS),
+            ..Header::of(tuple)
         };
         self.counts.packets_out += 1;
         header.send(&[], None, link);
@@ -118,6 +120,7 @@ impl Tcp {
         if segment.has(ACK) && segment.ack != snd_nxt {
             if !segment.has(RST) {
                 self.reset_stray(segment, link);
+                self.send_syn_after_reset(id, link);
             }
             return None;
         }
@@ -149,11 +152,23 @@ impl Tcp {
         }
     }
 
+    /// The peer had an earlier connection of this pair of addresses, which the reset has ended: the SYN may follow at once, where Linux
+    /// waits for a moment (`TCP_TIMEOUT_MIN`). Once: a peer that goes on so is left to the timer.
+    fn send_syn_after_reset(&mut self, id: u32, link: &mut impl Link) {
+        let Some(number) = self.table.get(id).flight() else { return };
+        if self.flights.get_mut(number).is_first_stray() {
+            self.send_syn(id, link);
+        }
+    }
+
     /// What the peer's SYN says.
     fn take_syn(&mut self, id: u32, segment: &Segment) {
         let connection = self.table.get_mut(id);
         connection.rcv_nxt = segment.seq.wrapping_add(1);
         connection.set_scale(segment.scale);
+        if segment.sack_permitted {
+            connection.set(SACKS);
+        }
         connection.set_window_unscaled(segment.window);
         let connection = *connection;
         let path = self.table.paths.get_mut(connection.path);

@@ -24,7 +24,10 @@ impl Tcp {
         self.counts.icmp_errors += 1;
         match (quote.error, connection.state()) {
             (Error::TooBig(mtu), _) => {
-                if self.table.paths.get_mut(connection.path).too_big(mtu) && !flight.syn {
+                // Other connections may have lowered the path's before: what counts is that this segment did not come through, which
+                // is said once, of the first that is not acknowledged.
+                let is_smaller = self.table.paths.get_mut(connection.path).too_big(mtu);
+                if (is_smaller || quote.seq == flight.una) && !flight.syn {
                     // What was too big is sent again, smaller; the network is not the cause, so its window stays.
                     flight.next = flight.una;
                     flight.untime();

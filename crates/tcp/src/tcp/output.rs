@@ -3,7 +3,7 @@
 use units::Nanos;
 
 use super::Tcp;
-use crate::connection::{IN_ACK_LIST, OWES_ACK, SCALED, State};
+use crate::connection::{IN_ACK_LIST, OWES_ACK, SACKS, State};
 use crate::link::Link;
 use crate::packet::{ACK, FIN, Header, PSH};
 use crate::seq::{after, before};
@@ -25,7 +25,7 @@ impl Tcp {
     }
 
     fn shift(&self, id: u32) -> u8 {
-        if self.table.get(id).has(SCALED) { self.shift } else { 0 }
+        if self.table.get(id).is_scaled() { self.shift } else { 0 }
     }
 
     /// Sends a segment of the connection, whose acknowledgement is the latest.
@@ -36,19 +36,17 @@ impl Tcp {
         connection.clear(OWES_ACK);
         let connection = *connection;
         let path = self.table.paths.get(connection.path);
-        let header = Header {
-            tuple: path.tuple(connection.local, connection.local_port),
-            seq,
-            ack: connection.rcv_nxt,
-            flags: flags | ACK,
-            window: said,
-            mss: None,
-            scale: None,
-        };
+        let tuple = path.tuple(connection.local, connection.local_port);
+        let flags = flags | ACK;
+        let mut header = Header { seq, ack: connection.rcv_nxt, flags, window: said, ..Header::of(tuple) };
         self.counts.packets_out += 1;
         let Some(number) = connection.flight() else { return header.send(&[], None, link) };
         let flight = self.flights.get_mut(number);
         flight.advertised = connection.rcv_nxt.wrapping_add(window);
+        // Beside data they would make the segment larger than was agreed (RFC 6691); a gap is acknowledged without data at once anyway.
+        if payload.is_none() && connection.has(SACKS) {
+            header.sacks = flight.inbound.sacks();
+        }
         let bytes = payload.map_or(&[][..], |(offset, len)| flight.out.at(offset, len));
         let segment_size = (bytes.len() > usize::from(path.mss)).then_some(path.mss);
         header.send(bytes, segment_size, link);
@@ -161,12 +159,15 @@ impl Tcp {
     }
 
     /// Sends the first segment that is not acknowledged again.
-    pub(super) fn resend_first(&mut self, id: u32, link: &mut impl Link) {
+    pub(super) fn resend_first(&mut self, id: u32, now: Nanos, link: &mut impl Link) {
         let connection = *self.table.get(id);
         let Some(number) = connection.flight() else { return };
+        let path = self.table.paths.get(connection.path);
+        let (mss, rto) = (usize::from(path.mss), path.rto(0));
+        // What is sent now has the whole time for its acknowledgement.
+        self.flights.arm(number, now + rto);
         let flight = self.flights.get_mut(number);
         flight.untime();
-        let mss = usize::from(self.table.paths.get(connection.path).mss);
         let sent = connection.snd_nxt.wrapping_sub(flight.una) as usize;
         let len = flight.out.at(0, mss.min(sent)).len();
         let has_fin = flight.fin && len == flight.out.len() && sent > len;

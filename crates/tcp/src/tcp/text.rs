@@ -57,7 +57,7 @@ impl Tcp {
             self.counts.out_of_order += 1;
             let number = self.flight(id);
             let bytes = &packet[at as usize..][..len as usize];
-            self.flights.get_mut(number).inbound.keep(seq, bytes, connection.rcv_nxt);
+            self.flights.keep(number, seq, bytes, connection.rcv_nxt);
             // A duplicate acknowledgement, at once: it tells the peer of the gap (RFC 5681, section 4.2).
             self.acknowledge_now(id, link);
             None
@@ -89,9 +89,8 @@ impl Tcp {
             }
             (_, false) => {
                 let number = self.flight(id);
-                let inbound = &mut self.flights.get_mut(number).inbound;
-                match inbound.keep(next, bytes, next) {
-                    true => inbound.advance(next),
+                match self.flights.keep(number, next, bytes, next) {
+                    true => self.flights.get_mut(number).inbound.advance(next),
                     false => next,
                 }
             }
@@ -135,6 +134,10 @@ impl Tcp {
         let here = segment.has(FIN).then(|| segment.seq.wrapping_add(segment.len));
         let Some(at) = here.or(kept) else { return };
         if before(at, connection.rcv_nxt) {
+            // A peer that lied: what it sent lies behind the end that it announced.
+            if let (Some(number), Some(_)) = (number, kept) {
+                self.flights.get_mut(number).inbound.fin = None;
+            }
             return;
         }
         match connection.state() {

@@ -210,6 +210,8 @@ impl Stage {
             window: 10_000,
             mss: None,
             scale: None,
+            sack_permitted: false,
+            sacks: Vec::new(),
             payload: (0..len).map(|n| byte(n + seq as usize)).collect(),
         };
         let mut words = words[2..].iter().filter(|word| **word != "more");
@@ -221,6 +223,7 @@ impl Stage {
                 "win" => segment.window = value as u16,
                 "mss" => segment.mss = Some(value as u16),
                 "scale" => segment.scale = Some(value as u8),
+                "sackok" => segment.sack_permitted = value == 1,
                 "from" => segment.from.set_port(value as u16),
                 _ => panic!("{place}: {word}"),
             }
@@ -254,6 +257,15 @@ impl Stage {
         }
         if let Some(scale) = segment.scale {
             shown += &format!(" scale {scale}");
+        }
+        if segment.sack_permitted {
+            shown += " sackok 1";
+        }
+        let number = |number: u32| number.wrapping_sub(PEER) as i32;
+        let blocks = segment.sacks.iter().map(|(from, to)| format!("{}:{}", number(*from), number(*to)));
+        let blocks: Vec<_> = blocks.collect();
+        if !blocks.is_empty() {
+            shown += &format!(" sack {}", blocks.join(","));
         }
         shown + &format!(" win {}", segment.window)
     }

@@ -19,6 +19,9 @@ pub(crate) struct Segment {
     pub(crate) window: u16,
     pub(crate) mss: Option<u16>,
     pub(crate) scale: Option<u8>,
+    pub(crate) sack_permitted: bool,
+    /// Blocks of a selective acknowledgement (RFC 2018, section 3).
+    pub(crate) sacks: Vec<(u32, u32)>,
     pub(crate) payload: Vec<u8>,
 }
 
@@ -84,6 +87,10 @@ impl Segment {
         if let Some(scale) = self.scale {
             options.extend([3, 3, scale, 0]);
         }
+        if self.sack_permitted {
+            options.extend([4, 2, 1, 1]);
+        }
+        assert!(self.sacks.is_empty(), "no peer of a test sends blocks");
         let mut tcp = Vec::new();
         tcp.extend(self.from.port().to_be_bytes());
         tcp.extend(self.to.port().to_be_bytes());
@@ -118,12 +125,20 @@ impl Segment {
         let u32_at = |at: usize| u32::from_be_bytes(tcp[at..at + 4].try_into().unwrap());
         let head = usize::from(tcp[12] >> 4) * 4;
         let (mut mss, mut scale, mut at) = (None, None, 20);
+        let (mut sack_permitted, mut sacks) = (false, Vec::new());
         while at < head {
             match tcp[at] {
                 0 => break,
                 1 => at += 1,
                 2 => (mss, at) = (Some(u16_at(at + 2)), at + 4),
                 3 => (scale, at) = (Some(tcp[at + 2]), at + 3),
+                4 => (sack_permitted, at) = (true, at + 2),
+                5 => {
+                    let len = usize::from(tcp[at + 1]);
+                    assert!(len % 8 == 2 && len > 2 && at + len <= head, "whole blocks");
+                    sacks.extend((at + 2..at + len).step_by(8).map(|at| (u32_at(at), u32_at(at + 4))));
+                    at += len;
+                }
                 _ => at += usize::from(tcp[at + 1]),
             }
         }
@@ -136,6 +151,8 @@ impl Segment {
             window: u16_at(14),
             mss,
             scale,
+            sack_permitted,
+            sacks,
             payload: tcp[head..].to_vec(),
         }
     }

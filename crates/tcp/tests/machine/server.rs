@@ -22,6 +22,8 @@ pub(crate) struct Manner {
     pub(crate) burst: u64,
     /// Acknowledges every second segment at once, others after this many milliseconds; 0: all at once.
     pub(crate) delay: u64,
+    /// Takes selective acknowledgements.
+    pub(crate) sacks: bool,
 }
 
 /// One connection. Positions count from the SYN, which is 0; the first byte is 1, and the FIN comes after the last.
@@ -43,6 +45,11 @@ pub(crate) struct Server {
     furthest: u64,
     window: u64,
     window_at: (u64, u64),
+    /// What was acknowledged selectively, and is believed for good: it is never sent again. From, until.
+    sacked: BTreeMap<u64, u64>,
+    takes_sacks: bool,
+    /// Blocks of selective acknowledgements that came.
+    pub(crate) blocks: u64,
     timer: Option<u64>,
     rto: u64,
     /// All bytes received in order.
@@ -68,6 +75,9 @@ impl Server {
             peer_mss: u64::from(syn.mss.unwrap_or(536)),
             is_scaled: manner.scale.is_some() && syn.scale.is_some(),
             peer_scale: syn.scale.filter(|_| manner.scale.is_some()).unwrap_or(0),
+            takes_sacks: manner.sacks && syn.sack_permitted,
+            sacked: BTreeMap::new(),
+            blocks: 0,
             is_open: false,
             output: Vec::new(),
             ends: false,
@@ -154,6 +164,8 @@ impl Server {
             window: (self.free() >> shift).min(65_535) as u16,
             mss: self.manner.mss.filter(|_| is_syn),
             scale: self.manner.scale.filter(|_| is_syn && self.is_scaled),
+            sack_permitted: is_syn && self.takes_sacks,
+            sacks: Vec::new(),
             payload: payload.to_vec(),
         });
     }
@@ -170,8 +182,16 @@ impl Server {
         let mss = self.peer_mss.min(u64::from(self.manner.mss.unwrap_or(536)));
         let most = self.window.min(self.manner.burst * mss);
         while self.is_open && self.next < self.last() {
+            let ahead = self.sacked.iter().find(|(_, until)| **until > self.next);
+            if let Some((&from, &until)) = ahead
+                && from <= self.next
+            {
+                self.next = until;
+                continue;
+            }
+            let gap = ahead.map_or(u64::MAX, |(from, _)| from - self.next);
             let from = (self.next - 1) as usize;
-            let room = most.saturating_sub(self.next - self.acked);
+            let room = most.saturating_sub(self.next - self.acked).min(gap);
             let len = (self.output.len().saturating_sub(from) as u64).min(mss).min(room);
             let has_fin = self.ends && from as u64 + len == self.output.len() as u64 && room > len;
             if len == 0 && !has_fin {
@@ -276,6 +296,7 @@ impl Server {
         if acked < self.acked as i64 {
             return;
         }
+        self.sacks(segment, acked);
         let place = (at.max(0) as u64, acked as u64);
         if place >= self.window_at {
             let shift = if self.is_scaled { self.peer_scale } else { 0 };
@@ -288,6 +309,18 @@ impl Server {
             self.next = self.next.max(self.acked);
             self.rto = RTO;
             self.timer = (self.acked < self.last()).then_some(now + RTO);
+        }
+    }
+
+    fn sacks(&mut self, segment: &Segment, acked: i64) {
+        assert!(segment.sacks.is_empty() || self.takes_sacks, "nobody asked for it: {segment:?}");
+        for &(from, until) in &segment.sacks {
+            let at = |number: u32| acked + i64::from(number.wrapping_sub(segment.ack) as i32);
+            let (from, until) = (at(from), at(until));
+            assert!(acked < from && from < until && until <= self.furthest as i64, "a block: {segment:?}");
+            let known = self.sacked.entry(from as u64).or_default();
+            *known = until.max(*known as i64) as u64;
+            self.blocks += 1;
         }
     }
 
@@ -346,6 +379,8 @@ pub(crate) fn reset(segment: &Segment) -> Segment {
         window: 0,
         mss: None,
         scale: None,
+        sack_permitted: false,
+        sacks: Vec::new(),
         payload: Vec::new(),
     }
 }

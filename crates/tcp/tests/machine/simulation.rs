@@ -31,6 +31,7 @@ struct Seen {
     timed_out: u64,
     retransmitted: u64,
     out_of_order: u64,
+    sacked: u64,
     duplicates: u64,
     damaged: u64,
     challenges: u64,
@@ -71,6 +72,7 @@ fn check(seeds: std::ops::Range<u64>) -> Seen {
             seen.timed_out,
             seen.retransmitted,
             seen.out_of_order,
+            seen.sacked,
             seen.duplicates,
             seen.damaged,
             seen.challenges,
@@ -105,6 +107,7 @@ impl Seen {
         let counts = world.tcp.counts();
         self.retransmitted += counts.retransmitted;
         self.out_of_order += counts.out_of_order;
+        self.sacked += world.sacked();
         self.duplicates += counts.duplicates;
         self.damaged += counts.malformed + counts.wrong_checksum;
         self.challenges += counts.challenges;

@@ -235,6 +235,23 @@ pub(super) const ROWS: &[Row] = &[
         close",
     ),
     (
+        "a reset with the number of the peer's FIN",
+        "as Linux has it (tcp_reset_check)",
+        "connect
+        out S 0
+        in SA 0 ack 1
+        opened
+        out A 1 ack 1
+        send 5
+        out PA 1:5
+        in FA 1 ack 1
+        ended
+        out A 6 ack 2
+        in R 1
+        gone reset
+        left 0 0 0",
+    ),
+    (
         "a reset in the window, but not at its begin, is asked about",
         "RFC 5961, 3.2",
         "connect

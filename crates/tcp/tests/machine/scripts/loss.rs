@@ -4,6 +4,78 @@ use super::Row;
 
 pub(super) const ROWS: &[Row] = &[
     (
+        "a round trip above the timeout is learnt, though all of it was sent twice",
+        "RFC 6298, 3 and 5.7 (Karn's algorithm)",
+        "connect
+        out S 0
+        in SA 0 ack 1
+        opened
+        out A 1 ack 1
+        send 5
+        out PA 1:5
+        wait 200ms
+        out PA 1:5
+        wait 100ms
+        in A 1 ack 6                            # which of the two it acknowledges is not known
+        send 5
+        out PA 6:5
+        wait 300ms                              # the timeout is 400 ms until there is a measurement
+        in A 1 ack 11
+        send 5
+        out PA 11:5
+        wait 637ms                              # 37.5 ms, and four times 150 ms
+        wait 1ms
+        out PA 11:5
+        in A 1 ack 16",
+    ),
+    (
+        "what comes behind a gap is acknowledged selectively, the latest first",
+        "RFC 2018, 4; sack/sack-route-refresh-ip-tos.pkt",
+        "connect
+        out S 0
+        in SA 0 ack 1 sackok 1
+        opened
+        out A 1 ack 1 sack none
+        in PA 101:100 ack 1
+        out A 1 ack 1 sack 101:201
+        in PA 301:100 ack 1
+        out A 1 ack 1 sack 301:401,101:201
+        in PA 201:50 ack 1
+        out A 1 ack 1 sack 101:251,301:401
+        in PA 501:10 ack 1
+        out A 1 ack 1 sack 501:511,101:251,301:401
+        in PA 601:10 ack 1
+        out A 1 ack 1 sack 601:611,501:511,101:251,301:401
+        in PA 701:10 ack 1
+        out A 1 ack 1 sack 701:711,601:611,501:511,101:251
+        in PA 1:100 ack 1
+        bytes 100
+        kept 150
+        out A 1 ack 251 sack 701:711,601:611,501:511,301:401
+        in FPA 711:5 ack 1
+        out A 1 ack 251 sack 701:717,601:611,501:511,301:401
+        send 5
+        out PA 1:5 ack 251 sack none
+        in A 251 ack 6 more
+        reset
+        out RA 6",
+    ),
+    (
+        "a peer that does not take selective acknowledgements gets none",
+        "RFC 2018, 2",
+        "connect
+        out S 0 sackok 1
+        in SA 0 ack 1
+        opened
+        out A 1 ack 1
+        in PA 101:100 ack 1
+        out A 1 ack 1 sack none
+        in PA 1:100 ack 1
+        bytes 100
+        kept 100
+        out A 1 ack 201",
+    ),
+    (
         "a lost segment is sent again: after the time-out, then twice as long",
         "RFC 6298, 5",
         "connect

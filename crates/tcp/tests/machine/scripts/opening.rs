@@ -4,11 +4,39 @@ use super::Row;
 
 pub(super) const ROWS: &[Row] = &[
     (
+        "an earlier connection of the peer is reset, and the SYN follows at once, but once",
+        "RFC 9293, 3.5.1 (half-open connections), 3.10.7.3",
+        "connect
+        out S 0
+        in A 7 ack 5000
+        out R 5000
+        out S 0 mss 1460
+        in A 7 ack 5000
+        out R 5000
+        in SA 0 ack 1
+        opened
+        out A 1 ack 1
+        left 0 0 0",
+    ),
+    (
+        "an earlier connection whose acknowledgement comes after the second SYN is reset only",
+        "RFC 9293, 3.10.7.3",
+        "connect
+        out S 0
+        wait 1s
+        out S 0
+        in A 7 ack 5000
+        out R 5000
+        in SA 0 ack 1
+        opened
+        out A 1 ack 1",
+    ),
+    (
         "a connection opens",
         "blocking/blocking-connect.pkt",
         "connect
-        out S 0 mss 1460 scale 5 win 65535
-        in SA 0 ack 1 win 5792 mss 1460 scale 2
+        out S 0 mss 1460 scale 5 sackok 1 win 65535
+        in SA 0 ack 1 win 5792 mss 1460 scale 2 sackok 1
         opened
         out A 1 ack 1 win 32768
         left 0 0 0",
