@@ -43,6 +43,8 @@ const WATCHED: Nanos = Nanos::from_millis(100);
 const MOST_WATCHED: usize = 10_000;
 /// Input begins at a cache line of its own.
 const ALIGN: usize = 64;
+/// How long an expired timer waits for packets that the device still holds: a loss is noticed later by as much where it never empties.
+const PATIENCE: Nanos = Nanos::from_secs(1);
 /// How long ends that were begun are waited for when the shard is dropped: the kernel would finish those of sockets.
 const PARTING: Nanos = Nanos::from_secs(1);
 
@@ -195,13 +197,19 @@ impl<D: Device> Tun<D> {
         self.port.device.wait(until.min(self.tcp.wakes_at()));
     }
 
-    /// What is due now: acknowledgements, retransmissions.
+    /// Timers that have expired by `now`. What would have stopped one may still lie in the device: they wait until that is empty
+    /// (`is_drained`), but no longer than [`PATIENCE`].
+    fn expire(&mut self, is_drained: bool, now: Nanos) {
+        let wakes_at = self.tcp.wakes_at();
+        if wakes_at <= now && (is_drained || now.since(wakes_at) >= PATIENCE) {
+            self.tcp.expire(now, &mut self.port);
+        }
+    }
+
+    /// Acknowledgements that are owed.
     fn tick(&mut self) -> Nanos {
         let now = self.port.device.now();
         self.tcp.flush(now, &mut self.port);
-        if self.tcp.wakes_at() <= now {
-            self.tcp.expire(now, &mut self.port);
-        }
         if now >= self.watched_at {
             self.watched_at = now + WATCHED;
             self.watch.note(self.tcp.stuck(MOST_WATCHED), self.tcp.counts(), self.tcp.heard());
@@ -316,6 +324,8 @@ impl<D: Device> Io for Tun<D> {
         }
         let now = self.port.device.now();
         let (count, free) = self.receive(scratch, free, PACKETS, now);
+        self.expire(count < PACKETS && !self.is_enough, now);
+        let free = self.take_events(scratch, free);
         if self.gather.0 > 0 && until.since(begun) >= self.gather && (1..self.several).contains(&count) {
             self.port.device.nap(self.gather);
             let now = self.port.device.now();
@@ -338,6 +348,7 @@ impl<D: Device> Drop for Tun<D> {
     /// What is still open is reset, as the other end would never hear of it otherwise; ends that were begun are completed.
     fn drop(&mut self) {
         let mut scratch = Scratch::new(false);
+        self.is_enough = false;
         let until = self.port.device.now() + PARTING;
         for place in 0..self.turns.len() as u32 {
             self.tcp.close(place, tcp::Close::Reset, self.port.device.now(), &mut self.port);
@@ -345,7 +356,8 @@ impl<D: Device> Drop for Tun<D> {
         while self.tcp.closing() > 0 && self.port.device.now() < until {
             let now = self.tick();
             self.sleep(until);
-            self.receive(&mut scratch, 0, PACKETS, now);
+            let (count, _) = self.receive(&mut scratch, 0, PACKETS, now);
+            self.expire(count < PACKETS, now);
             self.done.clear();
         }
     }

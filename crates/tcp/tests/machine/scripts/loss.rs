@@ -23,7 +23,7 @@ pub(super) const ROWS: &[Row] = &[
         in A 1 ack 11
         send 5
         out PA 11:5
-        wait 637ms                              # 37.5 ms, and four times 150 ms
+        wait 337ms                              # 37.5 ms, and four times 75 ms
         wait 1ms
         out PA 11:5
         in A 1 ack 16",
@@ -53,7 +53,7 @@ pub(super) const ROWS: &[Row] = &[
         kept 150
         out A 1 ack 251 sack 701:711,601:611,501:511,301:401
         in FPA 711:5 ack 1
-        out A 1 ack 251 sack 701:717,601:611,501:511,301:401
+        out A 1 ack 251 sack 701:716,601:611,501:511,301:401
         send 5
         out PA 1:5 ack 251 sack none
         in A 251 ack 6 more

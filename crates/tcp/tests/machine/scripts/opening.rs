@@ -120,6 +120,7 @@ pub(super) const ROWS: &[Row] = &[
         out S 0
         in SA 0 ack 77
         out R 77
+        out S 0
         in A 0 ack 5
         out R 5
         in SA 500 ack 1

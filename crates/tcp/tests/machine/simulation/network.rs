@@ -8,7 +8,7 @@ use units::Random;
 
 use crate::segment::{ACK, FIN, PSH, Segment};
 
-/// Packets of one direction of one connection that are lost in a row at most, so that ends come before patience does.
+/// Packets of one direction of one connection that are lost or damaged in a row at most, so that ends come before patience does.
 const MOST_LOST: u32 = 3;
 
 /// What happens to packets, in percent, and the time that they take, in milliseconds.
@@ -21,6 +21,14 @@ pub(crate) struct Weather {
     pub(crate) delay: (u64, u64),
     /// Whether the link cuts large packets and completes checksums.
     pub(crate) offloads: bool,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Lost,
+    Damaged,
+    Whole,
 }
 
 /// A packet to the machine, or a segment to a server.
@@ -76,11 +84,16 @@ impl Network {
         self.random.below(100) < percent
     }
 
-    fn is_lost(&mut self, ends: (SocketAddr, SocketAddr)) -> bool {
-        let is_lost = self.chance(self.weather.lost);
+    fn fate(&mut self, ends: (SocketAddr, SocketAddr), damaged: u64) -> Fate {
+        let fate = match (self.chance(self.weather.lost), self.chance(damaged)) {
+            (true, _) => Fate::Lost,
+            (_, true) => Fate::Damaged,
+            _ => Fate::Whole,
+        };
         let in_a_row = self.lost.entry(ends).or_default();
-        *in_a_row = if is_lost && *in_a_row < MOST_LOST { *in_a_row + 1 } else { 0 };
-        *in_a_row > 0
+        let fate = if *in_a_row < MOST_LOST { fate } else { Fate::Whole };
+        *in_a_row = if fate == Fate::Whole { 0 } else { *in_a_row + 1 };
+        fate
     }
 
     fn put(&mut self, delivery: Delivery) {
@@ -103,14 +116,15 @@ impl Network {
             }
         }
         for segment in segments {
-            if self.is_lost((segment.from, segment.to)) {
+            let fate = self.fate((segment.from, segment.to), self.weather.damaged);
+            if fate == Fate::Lost {
                 continue;
             }
             let mut bytes = segment.bytes();
             if self.chance(self.weather.repeated) {
                 self.put(Delivery::Packet(bytes.clone()));
             }
-            if self.chance(self.weather.damaged) {
+            if fate == Fate::Damaged {
                 let at = self.random.below(bytes.len() as u64) as usize;
                 match self.chance(50) {
                     true => bytes.truncate(at),
@@ -127,7 +141,7 @@ impl Network {
     }
 
     fn client_sent(&mut self, segment: Segment) {
-        if self.is_lost((segment.from, segment.to)) {
+        if self.fate((segment.from, segment.to), 0) == Fate::Lost {
             return;
         }
         if self.chance(self.weather.repeated) {
