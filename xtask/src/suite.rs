@@ -29,7 +29,7 @@ const PIECE: usize = 4;
 /// Tests that mostly compute and take longest: they start first, so that none of them runs alone at the end.
 const LONG: &[&str] = &["run/simulation", "run/million", "run/ten_million", "run/allocations"];
 /// No more timed tests than this are run again: more fail because of what was changed, not for want of a processor.
-const AGAIN: usize = 12;
+const AGAIN: usize = 24;
 /// How often, at most: what is wrong fails each time, what came late on a machine that others use too does not.
 const ATTEMPTS: usize = 3;
 

@@ -170,7 +170,8 @@ fn a_server_that_ends_takes_its_streams_with_it() {
     assert!(s["requests"]["messages"].as_u64().unwrap() >= 8, "{ended:?}");
 }
 
-const GRPCURL: &str = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.9.3";
+/// The last without xDS, which takes twice as long to build.
+const GRPCURL: &str = "github.com/fullstorydev/grpcurl/cmd/grpcurl@v1.6.0";
 
 #[test]
 fn grpcurl_calls_serve() {
