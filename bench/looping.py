@@ -54,15 +54,16 @@ def one(bench, client, connections, window_s, scheme="http", server=nginx(), **a
     if not harness.wait_until(lambda: target.open() >= connections or not process.alive(), SPARE_S, 0.02):
         raise harness.Failed(f"{client.name}: not all open after {SPARE_S} s, wanted {connections}: {target.open()}")
     time.sleep(SETTLE_S)
-    served_0, cpu_0, at_0 = target.served(), process.cpu_s(), time.monotonic()
+    served_0, cpu_0, server_0, at_0 = target.served(), process.cpu_s(), target.cpu_s(), time.monotonic()
     time.sleep(window_s)
-    served_1, cpu_1, at_1 = target.served(), process.cpu_s(), time.monotonic()
+    served_1, cpu_1, server_1, at_1 = target.served(), process.cpu_s(), target.cpu_s(), time.monotonic()
     if not process.alive():
         raise harness.Failed(f"{client.name} ended inside the window: {process.last_words()}")
     answered, claimed_rate = client.claimed(process)
     served = target.served()
     target.stop()
-    rate, cpu = (served_1 - served_0) / (at_1 - at_0), (cpu_1 - cpu_0) / (served_1 - served_0)
+    requests = served_1 - served_0
+    rate, cpu, server_cpu = requests / (at_1 - at_0), (cpu_1 - cpu_0) / requests, (server_1 - server_0) / requests
     words = {"connections": connections, **about}.items()
     named = ", ".join(f"{name} {value}" if isinstance(value, str) else f"{value:,} {name}" for name, value in words)
     bench.record(
@@ -72,6 +73,7 @@ def one(bench, client, connections, window_s, scheme="http", server=nginx(), **a
         busy_before=busy,
         rate=rate,
         cpu_s=cpu,
+        server_cpu_s=server_cpu,
         claimed_rate=claimed_rate,
         whole_cpu_s=process.used_cpu_s() / answered,
         answered=answered,
@@ -79,10 +81,12 @@ def one(bench, client, connections, window_s, scheme="http", server=nginx(), **a
         summary=process.summary(0) if isinstance(process, harness.Run) else None,
         **about,
     )
-    return {"rate": rate, "cpu": cpu * 1e6, "whole": process.used_cpu_s() / answered * 1e6, "uncounted": served - answered}
+    both = (cpu + server_cpu) * 1e6
+    whole = process.used_cpu_s() / answered * 1e6
+    return {"rate": rate, "cpu": cpu * 1e6, "both": both, "whole": whole, "uncounted": served - answered}
 
 
-def judge(bench, what, pairs, under_way, at_least_rate, at_most_cpu):
+def judge(bench, what, pairs, under_way, at_least_rate, at_most_cpu, at_most_both=None):
     """The figures of throng and of another client, a pair for each round; `under_way`: requests at the end, at most."""
 
     def both(figure):
@@ -91,6 +95,7 @@ def judge(bench, what, pairs, under_way, at_least_rate, at_most_cpu):
     bench.compare(f"{what}: requests/s", both("rate"), at_least=at_least_rate)
     bench.compare(f"{what}: CPU us a request", both("cpu"), at_most=at_most_cpu)
     bench.compare(f"{what}: the same, whole run", both("whole"))
+    bench.compare(f"{what}: CPU us a request, both ends", both("both"), at_most=at_most_both)
     # What the server served and we did not count can only be what was under way at the end.
     uncounted = [ours for ours, _ in both("uncounted")]
     worst = max(uncounted, key=lambda n: n if n >= 0 else float("inf"))
