@@ -414,7 +414,7 @@ impl<M: Machine> Agent<M> {
                     self.machine.order(Order::STOP);
                 }
                 let has_ended = gather(&mut self.machine, counting, &mut work.why);
-                if let Some(mut ticks) = counting.poll(has_ended) {
+                while let Some(mut ticks) = counting.poll(has_ended) {
                     // It is the process's, and no worker's own.
                     let used = self.cpu.since(std::mem::replace(&mut work.cpu, self.cpu));
                     ticks.iter_mut().take(1).for_each(|first| first.cpu_ns = used.0);

@@ -71,6 +71,8 @@ pub(super) struct Member {
     /// Connections that each of its workers has open, and those that it held when its population was last at its largest load.
     open: Vec<u64>,
     held: Vec<u64>,
+    /// Whether the load of each has ended: what is open then is held, what is open later is not.
+    ended: Vec<bool>,
     /// How long it was away, of the times after which it came back.
     away: Nanos,
     lost_at: Option<Nanos>,
@@ -153,6 +155,7 @@ impl Member {
             log: Log::default(),
             open: Vec::new(),
             held: Vec::new(),
+            ended: Vec::new(),
             lag: Latency::default(),
             idle: None,
             cpu_share: None,
@@ -195,6 +198,7 @@ impl Member {
         self.workers.extend((first..).zip(roles.iter().copied()));
         self.open.resize(self.workers.len(), 0);
         self.held.resize(self.workers.len(), 0);
+        self.ended.resize(self.workers.len(), false);
         self.log.sums.resize(self.workers.len(), Sums::default());
     }
 
@@ -328,7 +332,8 @@ impl Member {
         for (nth, tick) in ticks.into_iter().enumerate() {
             self.log.sums[nth].add(&tick);
             self.lag.merge(&tick.lag);
-            if tick.phase != Phase::Drain {
+            let has_ended = tick.phase == Phase::Drain;
+            if !std::mem::replace(&mut self.ended[nth], has_ended) || !has_ended {
                 self.open[nth] = tick.open;
                 if !is_below(self.workers[nth].1) {
                     self.held[nth] = tick.open;
