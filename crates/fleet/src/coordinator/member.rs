@@ -386,12 +386,15 @@ impl Member {
         let seal = self.log.seal.as_ref();
         // Of one that is lost counts what is missing now.
         let held = if self.state == AgentState::Lost { &self.open } else { &self.held };
+        // The probe's connections are no part of the load.
+        let of_load =
+            self.workers.iter().zip(held).filter(|((_, role), _)| matches!(role, Role::Population(_)));
         AgentSummary {
             id: self.who.id.clone(),
             state: self.state,
             wanted: self.ready().wanted,
             cores: self.ready().cores,
-            held: held.iter().sum(),
+            held: of_load.map(|(_, held)| held).sum(),
             began_late_ms: late,
             clock_error_ms: self.way.error().map(|error| error.0 as f64 / 1e6),
             lag_p99_us: (self.lag.count() > 0).then(|| self.lag.quantile(0.99).0 as f64 / 1e3),
@@ -402,5 +405,29 @@ impl Member {
             why: seal.and_then(|seal| seal.why.clone()).or_else(|| self.not_taken.clone()),
             taken_over_by: self.taken_over_by.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plan::ProbeKind;
+
+    use super::*;
+
+    #[test]
+    fn an_agent_holds_what_its_load_has_open_when_that_ends() {
+        let mut member = Member::again(Incarnation { id: "a".to_owned(), nonce: 1 }, Answer::None);
+        let roles = [Role::Population(0), Role::Probe(ProbeKind::Kept), Role::Population(1)];
+        member.add_workers(0, &roles);
+        let count = |member: &mut Member, phase: Phase, open: [u64; 3]| {
+            let ticks = open.map(|open| Tick { open, phase, ..Tick::default() }).to_vec();
+            member.count(ticks, |_| false, (0, &mut AgentTicks::default()), &mut VecDeque::new());
+            member.summary(None).held
+        };
+        assert_eq!(count(&mut member, Phase::Hold, [10, 1, 5]), 15);
+        assert_eq!(count(&mut member, Phase::Drain, [9, 1, 5]), 14);
+        assert_eq!(count(&mut member, Phase::Drain, [3, 1, 0]), 14, "they end after the load");
+        member.lose(&mut VecDeque::new());
+        assert_eq!(member.summary(None).held, 14);
     }
 }
