@@ -82,8 +82,16 @@ fn join(
     let Name { name: id, kept: _kept } = name::of_this_agent(name);
     let calibration = runs::calibrations().into_iter().next();
     let version = env!("CARGO_PKG_VERSION");
-    let who =
-        Identity::of_this_machine(&Root::real(), id.clone(), version, plans::cores(), calibration, &doctor);
+    let (_, caps) = &limits;
+    let who = Identity::of_this_machine(
+        &Root::real(),
+        id.clone(),
+        version,
+        plans::cores(),
+        calibration,
+        caps.connections(),
+        &doctor,
+    );
     let control = Control::new(&link, who, &doctor, calibrate::elsewhere)
         .map_err(|why| Failure::machine(format!("--nats: {why}")))?;
     let spool = folders::data().unwrap_or_else(|| std::env::temp_dir().join("throng")).join("spool");
