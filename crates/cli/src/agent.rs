@@ -36,6 +36,9 @@ pub(crate) fn agent(args: &AgentArgs, flags: &Flags) -> Result<u8, Failure> {
     let mut mistakes = Mistakes::default();
     let joins = args.nats.is_some() || nats::has_url();
     let server = joins.then(|| nats::server("--nats", args.nats.as_deref(), flags, &mut mistakes)).flatten();
+    if !joins {
+        nats::refuse_access(flags, &mut mistakes);
+    }
     let (control, caps) = control::read(&args.control, &mut mistakes);
     if !joins && args.control.listen.is_none() {
         mistakes.add(

@@ -17,7 +17,7 @@ use crate::{
     Failure,
     apply::{Applied, apply},
     args::FleetServeArgs,
-    contents, job, message,
+    contents, job, listening, message,
     mistakes::Mistakes,
     nats,
     plans::{self, Scenario},
@@ -38,7 +38,7 @@ pub(crate) fn serve(args: &FleetServeArgs, flags: &Flags) -> Result<u8, Failure>
         Place::Here(_) => "this machine".to_owned(),
     };
     let started = Api::start(listen, place, opens);
-    let (api, at) = started.map_err(|e| Failure::machine(format!("--listen {listen}: {e}")))?;
+    let (api, at) = started.map_err(|e| listening::refused("--listen", listen, &e))?;
     print_stdout(&format!("runs on {on} at http://{at}/\n"))?;
     signals::wait_for(&stop);
     api.end();
@@ -59,6 +59,9 @@ fn read_args(args: &FleetServeArgs, flags: &Flags) -> Result<(SocketAddr, Option
     let is_fleet = args.at.nats.is_some() || nats::has_url();
     if is_fleet && !args.allow.is_empty() {
         mistakes.add("--allow: for runs on this machine; of a fleet, each agent has its own");
+    }
+    if !is_fleet {
+        nats::refuse_access(flags, &mut mistakes);
     }
     let allow = Allow::parse(&args.allow, &plans::resolve);
     allow.as_ref().err().into_iter().flatten().for_each(|mistake| mistakes.add(mistake));
