@@ -247,10 +247,12 @@ fn an_agent_that_was_cut_off_ends_its_load_and_delivers_what_it_counted() {
     assert_eq!((s.count("connections.held"), states(&s)), (200, vec!["done", "lost"]), "{}", ended.stderr);
     let reasons = s.at("reasons").to_string();
     assert!(reasons.contains("no message from its coordinator for 10s"), "{reasons}");
-    // What was under way when its lease ran out has no answer; two requests are for these counts.
+    // What was under way when its lease ran out has had its response, and then its connections were closed; two requests are for these
+    // counts.
     let (sent, answered) = (s.count("requests.sent") + 2, s.count("requests.answered") + 2);
-    let counted = hosts.requests("10.66.0.1:8000");
-    assert!((answered..=sent).contains(&counted) && sent - answered < 100, "{answered} {counted} {sent}");
+    assert_eq!((sent, hosts.requests("10.66.0.1:8000")), (answered, answered), "{}", ended.stderr);
+    // The last of thirty steps comes with the end, and the one before may be late.
+    assert!(s.count("connections.finished") >= 180, "{:#}", s.at("connections"));
     let agents = s.at("agents").as_array().unwrap();
     assert!(agents.iter().all(|agent| agent["sealed"] == true), "{agents:?}");
 }

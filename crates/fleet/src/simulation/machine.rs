@@ -225,6 +225,10 @@ impl SimMachine {
             match order.to(&self.shards[nth].part) {
                 Some(Control::Load { connections, .. }) => {
                     let shard = &mut self.shards[nth];
+                    if shard.phase == Phase::Drain {
+                        shard.open = shard.open.min(connections.into());
+                        continue;
+                    }
                     (shard.open, shard.phase, shard.ramped_at) =
                         (connections.into(), Phase::Hold, now.max(PERIOD));
                 }
@@ -237,8 +241,8 @@ impl SimMachine {
                 _ => {}
             }
         }
-        if order == Order::STOP {
-            self.is_stopped = true;
+        self.is_stopped |= order == Order::STOP;
+        if order == Order::STOP || order == Order::DRAIN {
             self.seen.is_under_load.set(false);
         }
     }
