@@ -151,7 +151,7 @@ impl Thread {
 impl Load {
     /// `lag`: the load of each thread ends this much later than that of the one before.
     fn new(plan: &Plan, agents: u32, lag: Nanos) -> Load {
-        let thread = |(nth, part)| Thread {
+        let thread = |(nth, part): (u64, Part)| Thread {
             part,
             lag: Nanos(nth * lag.0),
             tick: Tick::default(),
