@@ -35,8 +35,8 @@ pub(crate) fn spec(is_json: bool, body: &[u8]) -> Result<Spec, Problem> {
         }
         return Ok(Spec { scenario: Some(text.to_owned()), ..Spec::default() });
     }
-    let Written { target, scenario, files, flags } =
-        serde_json::from_slice(body).map_err(|e| wrong(format!("JSON: {e}")))?;
+    let Written { target, scenario, files, flags } = serde_json::from_slice(body)
+        .map_err(|e| Problem::wrong(unknown_keys(body).unwrap_or_else(|| vec![format!("JSON: {e}")])))?;
     let mut mistakes = Vec::new();
     if target.is_some() == scenario.is_some() {
         mistakes.push("use either target or scenario".to_owned());
@@ -55,6 +55,15 @@ pub(crate) fn spec(is_json: bool, body: &[u8]) -> Result<Spec, Problem> {
         return Err(Problem::wrong(mistakes));
     }
     Ok(Spec { target, scenario, files: files.into_iter().collect(), flags: given })
+}
+
+/// The keys that no run has, if there are any.
+fn unknown_keys(body: &[u8]) -> Option<Vec<String>> {
+    const KEYS: [&str; 4] = ["target", "scenario", "files", "flags"];
+    let keys = serde_json::from_slice::<BTreeMap<String, Value>>(body).ok()?.into_keys();
+    let unknown = keys.filter(|key| !KEYS.contains(&key.as_str()));
+    let mistake = |key| format!("{key}: no key of a run; use target, scenario, files and flags");
+    Some(unknown.map(mistake).collect()).filter(|mistakes: &Vec<String>| !mistakes.is_empty())
 }
 
 /// The values of a flag, as they would be typed.
@@ -151,10 +160,16 @@ mod tests {
             (true, r#"{"target": "a", "scenario": "b"}"#, "use either target or scenario"),
             (true, r#"{"target": "a", "files": {"b": "c"}}"#, "files: only with a scenario"),
             (true, r#"{"target": "a", "flags": {"x": {}}}"#, "flags.x: use a text, a number, true"),
-            (true, r#"{"target": "a", "colour": 1}"#, "unknown field `colour`"),
+            (true, r#"{"target": "a", "colour": 1}"#, "colour: no key of a run; use target"),
+            (true, r#"{"target": 1}"#, "JSON: invalid type"),
         ] {
             assert!(read(is_json, body).is_err_and(|why| why.contains(part)), "{body}");
         }
+        let all = read(true, r#"{"json": "/tmp/x", "foo": "1", "flags": {}}"#).unwrap_err();
+        assert!(
+            all.contains("foo: no key") && all.contains("json: no key") && !all.contains("flags: no"),
+            "{all}"
+        );
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub(crate) fn agent(args: &AgentArgs, flags: &Flags) -> Result<u8, Failure> {
     let mut mistakes = Mistakes::default();
     let joins = args.nats.is_some() || nats::has_url();
     let server = joins.then(|| nats::server("--nats", args.nats.as_deref(), flags, &mut mistakes)).flatten();
+    if !joins {
+        nats::refuse_access(flags, &mut mistakes);
+    }
     let (control, caps) = control::read(&args.control, &mut mistakes);
     if !joins && args.control.listen.is_none() {
         mistakes.add(
@@ -82,8 +85,16 @@ fn join(
     let Name { name: id, kept: _kept } = name::of_this_agent(name);
     let calibration = runs::calibrations().into_iter().next();
     let version = env!("CARGO_PKG_VERSION");
-    let who =
-        Identity::of_this_machine(&Root::real(), id.clone(), version, plans::cores(), calibration, &doctor);
+    let (_, caps) = &limits;
+    let who = Identity::of_this_machine(
+        &Root::real(),
+        id.clone(),
+        version,
+        plans::cores(),
+        calibration,
+        caps.connections(),
+        &doctor,
+    );
     let control = Control::new(&link, who, &doctor, calibrate::elsewhere)
         .map_err(|why| Failure::machine(format!("--nats: {why}")))?;
     let spool = folders::data().unwrap_or_else(|| std::env::temp_dir().join("throng")).join("spool");

@@ -51,11 +51,14 @@ pub(crate) fn for_agents(plan: &mut Plan) -> Option<Mistake> {
 /// those who send it requests.
 pub(crate) fn none(mut plan: Plan) -> Result<Plan, Failure> {
     if let Some(name) = plan.missing_env().first() {
-        return Err(Failure::usage([mistake("scenario", format!("not by the API: {{env {name}}}"))]));
+        return Err(Failure::usage([mistake(
+            "scenario",
+            format!("not by this API; remove it: {{env {name}}}"),
+        )]));
     }
     for population in plan.all_populations_mut() {
         if let Some((flag, content)) = population.contents().first() {
-            let text = format!("not by the API in this version: {:?}", content.file);
+            let text = format!("not by this API; remove it: {:?}", content.file);
             return Err(Failure::usage([mistake(flag, text)]));
         }
     }

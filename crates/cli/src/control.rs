@@ -8,7 +8,7 @@ use fleet::{Allow, Caps};
 use host::remote::Token;
 use units::Count;
 
-use crate::{Failure, args::ControlArgs, mistakes::Mistakes, plans, print_stdout};
+use crate::{Failure, args::ControlArgs, listening, mistakes::Mistakes, plans, print_stdout};
 
 /// Where to serve it, and to whom.
 pub(crate) struct Control {
@@ -53,7 +53,7 @@ impl Control {
         let clients = Arc::new(Clients::new(Limits { allow, caps }, plans::resolve));
         let opens = token.map(|token| Arc::new(move |offered: &[u8]| token.is(offered)) as Opens);
         let started = Api::start(listen, clients.clone(), opens);
-        let (api, at) = started.map_err(|e| Failure::machine(format!("--listen {listen}: {e}")))?;
+        let (api, at) = started.map_err(|e| listening::refused("--listen", listen, &e))?;
         print_stdout(&format!("control API at http://{at}/\n"))?;
         Ok(Served { api, clients })
     }

@@ -19,6 +19,7 @@ mod folders;
 mod job;
 mod judged;
 mod lab;
+mod listening;
 mod metrics;
 mod mistakes;
 mod nats;

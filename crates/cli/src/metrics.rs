@@ -7,7 +7,7 @@ use host::remote::Token;
 use plan::{Influx, Live, Outputs, PostUrl};
 use units::Date;
 
-use crate::{Failure, files::Files, message};
+use crate::{Failure, files::Files, listening, message};
 
 /// To where the metrics of a run go; `bundled`: the file of its bundle. A file that cannot be opened, or a port in use, stops the run before it starts.
 pub(crate) fn exporters(
@@ -23,7 +23,7 @@ pub(crate) fn exporters(
     }
     if let Some(at) = outputs.prometheus {
         let bound = exporters.prometheus(at);
-        let at = bound.map_err(|e| Failure::machine(format!("--prometheus {at}: {e}")))?;
+        let at = bound.map_err(|e| listening::refused("--prometheus", at, &e))?;
         if outputs.live != Live::Off {
             message(&format!("metrics at http://{at}/metrics"));
         }

@@ -40,6 +40,21 @@ pub(crate) fn server(
     Some(server)
 }
 
+/// Nothing logs in to a server where none is named.
+pub(crate) fn refuse_access(flags: &Flags, mistakes: &mut Mistakes) {
+    let access = [
+        &flag::NATS_CREDS,
+        &flag::NATS_NKEY,
+        &flag::NATS_TOKEN_FILE,
+        &flag::NATS_CA,
+        &flag::NATS_CERT,
+        &flag::NATS_KEY,
+    ];
+    for flag in access.into_iter().filter(|flag| flags.get(flag).is_some()) {
+        mistakes.add(format_args!("{}: requires --nats URL", flag.place()));
+    }
+}
+
 /// A connection for a command that ends where there is none.
 pub(crate) fn link(place: &str, server: &Server) -> Result<Link, Failure> {
     Link::connect(server, say()).map_err(|why| failure(place, &why))

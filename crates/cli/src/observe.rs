@@ -13,7 +13,7 @@ use units::{Clock, Nanos};
 
 pub(crate) mod over_nats;
 
-use crate::{Failure, args::ObserveArgs, mistakes::Mistakes, nats, print_stdout, signals};
+use crate::{Failure, args::ObserveArgs, listening, mistakes::Mistakes, nats, print_stdout, signals};
 
 /// Maximum of remembered targets; more are likely a mistake.
 const MAX_WATCHES: usize = 16;
@@ -29,8 +29,8 @@ pub(crate) fn observe(args: &ObserveArgs, flags: &Flags) -> Result<u8, Failure> 
     if args.nats.is_some() {
         return joined(args, flags);
     }
-    let (listen, token, only) = read_args(args)?;
-    let failed = |e: std::io::Error| Failure::machine(format!("--listen {listen}: {e}"));
+    let (listen, token, only) = read_args(args, flags)?;
+    let failed = |e: std::io::Error| listening::refused("--listen", listen, &e);
     let server = Server::bind(listen, token, only).map_err(failed)?;
     let stop = signals::order_to_stop(args.until_stdin_ends)?;
     // Last: a reader of this line may send a signal immediately.
@@ -66,8 +66,9 @@ fn joined(args: &ObserveArgs, flags: &Flags) -> Result<u8, Failure> {
 }
 
 /// Where to listen, the token that it requires, and the only port to sample; all mistakes at once.
-fn read_args(args: &ObserveArgs) -> Result<(SocketAddr, Option<Token>, Option<u16>), Failure> {
+fn read_args(args: &ObserveArgs, flags: &Flags) -> Result<(SocketAddr, Option<Token>, Option<u16>), Failure> {
     let mut mistakes = Mistakes::default();
+    nats::refuse_access(flags, &mut mistakes);
     let listen = args.listen.as_deref().unwrap_or("127.0.0.1:9100");
     let listen = mistakes.address("--listen", listen, "127.0.0.1:9100");
     if args.name.is_some() {

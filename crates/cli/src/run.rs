@@ -21,7 +21,7 @@ use crate::{
     cluster::Cluster,
     files::Files,
     judged::Judged,
-    message, metrics,
+    listening, message, metrics,
     plans::{self, Job},
     print_result, print_stderr,
     report::ReportFile,
@@ -140,7 +140,7 @@ fn dashboard(page: &plan::Dashboard, record: &RunRecord) -> Result<(Dashboard, F
     let opens = token.map(|token| Arc::new(move |offered: &[u8]| token.is(offered)) as Opens);
     let has_token = opens.is_some();
     let started = Dashboard::start(at, record.clone(), opens);
-    let (dashboard, feed, at) = started.map_err(|e| Failure::machine(format!("--dashboard {at}: {e}")))?;
+    let (dashboard, feed, at) = started.map_err(|e| listening::refused("--dashboard", at, &e))?;
     let shown = if has_token { "#token=…" } else { "" };
     message(&format!("dashboard at http://{at}/{shown}"));
     Ok((dashboard, feed))

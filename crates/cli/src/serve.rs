@@ -15,7 +15,8 @@ use serve::{Knobs, Server, Service, Settings};
 use units::{Bytes, Clock, Count, Nanos, ParseError};
 
 use crate::{
-    Failure, args::ServeArgs, message, mistakes::Mistakes, plans, print_stderr, print_stdout, signals,
+    Failure, args::ServeArgs, listening, message, mistakes::Mistakes, plans, print_stderr, print_stdout,
+    signals,
 };
 
 /// Memory that a server leaves to the machine: the larger of a share of all and a fixed amount.
@@ -38,7 +39,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
     let slots = net::raise_open_files().unwrap_or(1024);
     let fingerprint = tls.as_ref().map(tls::Server::fingerprint);
     let settings = Settings { service, knobs, listen, threads, connections, slots, io, tls };
-    let server = Server::start(settings).map_err(|e| Failure::machine(not_listening(listen, &e)))?;
+    let server = Server::start(settings).map_err(|e| listening::refused("--listen", listen, &e))?;
     let stop = signals::order_to_stop(args.until_stdin_ends)?;
     // Last: who reads this line may send a signal at once.
     let url = match (service, &fingerprint) {
@@ -56,21 +57,6 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
     guard(&server, service, &stop);
     server.stop();
     Ok(0)
-}
-
-/// Why there is no server at this address, and the fix.
-fn not_listening(listen: SocketAddr, why: &std::io::Error) -> String {
-    match why.kind() {
-        std::io::ErrorKind::AddrInUse => {
-            format!(
-                "--listen {listen}: address in use: another process listens there; use another port, or port 0 for a free one"
-            )
-        }
-        std::io::ErrorKind::AddrNotAvailable => {
-            format!("--listen {listen}: not an address of this machine (ip -brief address)")
-        }
-        _ => format!("--listen {listen}: {why}"),
-    }
 }
 
 /// The server of the command line.

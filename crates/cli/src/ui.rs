@@ -6,7 +6,7 @@ use host::remote::Token;
 use store::{RunFilter, Store};
 use view::{Opens, Ui};
 
-use crate::{Failure, args::UiArgs, mistakes::Mistakes, print_stdout, runs, signals};
+use crate::{Failure, args::UiArgs, listening, mistakes::Mistakes, print_stdout, runs, signals};
 
 /// Serves until a signal; returns the exit status.
 pub(crate) fn ui(args: &UiArgs) -> Result<u8, Failure> {
@@ -21,7 +21,7 @@ pub(crate) fn ui(args: &UiArgs) -> Result<u8, Failure> {
     let stop = signals::order_to_stop(args.until_stdin_ends)?;
     let shown = if opens.is_some() { "#token=…" } else { "" };
     let started = Ui::start(listen, file, plan::load_args, opens);
-    let (ui, at) = started.map_err(|e| Failure::machine(format!("--listen {listen}: {e}")))?;
+    let (ui, at) = started.map_err(|e| listening::refused("--listen", listen, &e))?;
     print_stdout(&format!("stored runs at http://{at}/{shown}\n"))?;
     signals::wait_for(&stop);
     ui.end();

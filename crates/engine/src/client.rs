@@ -253,9 +253,11 @@ impl Program for Client {
         self.apply_commands(cx);
         let mut next = Nanos::NEVER;
         if !self.draining {
-            next = next.min(self.pacer.next_slot()).min(self.dial_due(cx)).min(self.close_surplus(cx));
+            next = next.min(self.pacer.next_slot()).min(self.dial_due(cx));
             next = next.min(self.hold_until).min(self.full_load.until());
         }
+        // After the end of the load, too: a shard without a conductor ends by closing connections little by little.
+        next = next.min(self.close_surplus(cx));
         let interval = if self.waiting() > 0 { WAITING_INTERVAL } else { ORDERS_INTERVAL };
         self.wanted_by = next.min(self.tick_ends).min(cx.now() + interval);
         self.wanted_by

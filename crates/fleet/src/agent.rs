@@ -6,6 +6,7 @@ mod caps;
 mod counting;
 mod filling;
 mod machine;
+mod ramp_down;
 mod service;
 
 use std::collections::VecDeque;
@@ -18,7 +19,7 @@ pub use caps::{Caps, Held};
 pub use machine::Planner;
 pub use service::Service;
 
-use self::{counting::Counting, filling::Filling};
+use self::{counting::Counting, filling::Filling, ramp_down::RampDown};
 use crate::message::{
     Assign, Body, Busy, Calibrated, Can, Down, Here, LEASE, Lead, Offer, PROTOCOL, Ready, Record, Report,
     Running, Seal, TakeOver, TookOver, Up,
@@ -94,6 +95,8 @@ struct Work {
     /// CPU time of this process up to the last second that was counted.
     cpu: Nanos,
     is_stopping: bool,
+    /// Its coordinator is silent: it ends its load little by little.
+    ramp_down: Option<RampDown>,
     /// Why it ends before its time.
     why: Option<String>,
 }
@@ -274,6 +277,7 @@ impl<M: Machine> Agent<M> {
                     begin: None,
                     cpu: Nanos::ZERO,
                     is_stopping: false,
+                    ramp_down: None,
                     why: None,
                 });
                 Report::Accepted { can }
@@ -408,13 +412,17 @@ impl<M: Machine> Agent<M> {
             Stage::Running(_, counting) => {
                 if is_orphan && !work.is_stopping {
                     work.why = Some(format!("no message from its coordinator for {LEASE}"));
+                    work.is_stopping = true;
+                    work.ramp_down = Some(RampDown::new(&work.orders, now));
                 }
+                let due = work.ramp_down.as_mut().map(|ramp_down| ramp_down.poll(now)).unwrap_or_default();
+                due.into_iter().for_each(|order| self.machine.order(order));
                 if work.why.is_some() && !work.is_stopping {
                     work.is_stopping = true;
                     self.machine.order(Order::STOP);
                 }
                 let has_ended = gather(&mut self.machine, counting, &mut work.why);
-                if let Some(mut ticks) = counting.poll(has_ended) {
+                while let Some(mut ticks) = counting.poll(has_ended) {
                     // It is the process's, and no worker's own.
                     let used = self.cpu.since(std::mem::replace(&mut work.cpu, self.cpu));
                     ticks.iter_mut().take(1).for_each(|first| first.cpu_ns = used.0);

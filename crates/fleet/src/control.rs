@@ -174,7 +174,8 @@ impl RunRequest {
                 Err("this run holds no number of connections; use load=50%".to_owned())
             }
             RunRequest::Connections(n) if n == 0 || n > connections => Err(format!(
-                "from 1 to {connections} connections, the plan's; the machines were not checked for more: {n}"
+                "connections: this run can have 1 to {connections}; no more than the plan's are set during a run, because the \
+                machines were not checked for them: {n}"
             )),
             RunRequest::Connections(n) => {
                 // Rounded up: no connection fewer than were asked for.
@@ -198,9 +199,9 @@ mod tests {
             (Connections(1), 3, Ok(Command::Load(333_334))),
             (Load(1), 0, Ok(Command::Load(1))),
             (RunRequest::Pause, 0, Ok(Command::Pause)),
-            (Connections(201), 200, Err("from 1 to 200 connections")),
-            (Connections(0), 200, Err("from 1 to 200 connections")),
-            (Connections(u64::MAX), u64::MAX - 1, Err("not checked for more")),
+            (Connections(201), 200, Err("connections: this run can have 1 to 200; ")),
+            (Connections(0), 200, Err("connections: this run can have 1 to 200; ")),
+            (Connections(u64::MAX), u64::MAX - 1, Err("not checked for them: 18446744073709551615")),
             (Connections(5), 0, Err("use load=50%")),
             (Load(0), 1, Err("use load=50%")),
             (Load(1_000_001), 1, Err("use load=50%")),

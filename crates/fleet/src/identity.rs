@@ -51,9 +51,11 @@ pub struct Identity {
     pub address_count: u32,
     /// Ports that one of its addresses may use for one destination.
     pub ports: u64,
-    /// About how many connections to another machine it can hold.
+    /// Connections that it may hold at once, by `--max-connections`; `None`: as many as its machine can.
+    pub max_connections: Option<u64>,
+    /// About how many connections to another machine it can hold, at most those that it may.
     pub connections: u64,
-    /// What ends that: `memory`, `ports` or `file table`; empty where nothing is known to.
+    /// What ends that: `memory`, `ports`, `file table` or `--max-connections`; empty where nothing is known to.
     pub limited_by: String,
     /// What may impair or prevent that many, worst first.
     pub findings: Vec<AgentFinding>,
@@ -80,13 +82,14 @@ pub struct AgentFinding {
 impl Identity {
     /// This machine's, with a new incarnation. Dials nothing.
     ///
-    /// `planner`: makes a plan of flags on this machine.
+    /// `max_connections`: its cap, if it has one. `planner`: makes a plan of flags on this machine.
     pub fn of_this_machine(
         root: &Root,
         id: String,
         version: &str,
         cores: u32,
         calibration: Option<Calibration>,
+        max_connections: Option<u64>,
         planner: &dyn Fn(&Flags) -> Result<Plan, String>,
     ) -> Identity {
         let memory = host::memory(root).ok();
@@ -105,6 +108,7 @@ impl Identity {
             address_count: addresses.len() as u32,
             addresses: addresses.into_iter().take(MOST_ADDRESSES).collect(),
             ports: capacity(1, 1, &facts),
+            max_connections,
             calibration,
             ..Identity::default()
         };
@@ -119,9 +123,10 @@ impl Identity {
         let need = Need { target: None, listeners: Vec::new(), ..need };
         // Ports that closed connections hold for a minute are a finding, not a smaller machine.
         let capacity = host::capacity_after_time_wait(root, &need);
-        (self.connections, self.limited_by) = match capacity.connections {
-            u64::MAX => (0, String::new()),
-            connections => (two_digits(connections), capacity.limited_by.to_owned()),
+        (self.connections, self.limited_by) = match (capacity.connections, self.max_connections) {
+            (connections, Some(most)) if most <= connections => (most, "--max-connections".to_owned()),
+            (u64::MAX, _) => (0, String::new()),
+            (connections, _) => (two_digits(connections), capacity.limited_by.to_owned()),
         };
         let need = Need { connections: self.connections.clamp(1, u32::MAX.into()), ..need };
         let findings = host::preflight(root, &need);
@@ -226,7 +231,12 @@ mod tests {
     }
 
     fn identity() -> Identity {
-        Identity::of_this_machine(&Root::real(), "a-1".to_owned(), "0.1.0", 2, None, &planned)
+        capped(None)
+    }
+
+    fn capped(max_connections: Option<u64>) -> Identity {
+        let id = "a-1".to_owned();
+        Identity::of_this_machine(&Root::real(), id, "0.1.0", 2, None, max_connections, &planned)
     }
 
     #[test]
@@ -257,12 +267,24 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_can_hold_no_more_than_it_may() {
+        let held = |here: &Identity| (here.connections, here.limited_by.clone());
+        let mut here = capped(Some(37));
+        assert_eq!((held(&here), here.max_connections), ((37, "--max-connections".to_owned()), Some(37)));
+        here.examine(&Root::real(), &planned);
+        assert_eq!(held(&here), (37, "--max-connections".to_owned()));
+        let free = capped(Some(u64::MAX - 1));
+        assert!(free.connections > 37 && free.limited_by != "--max-connections", "{free:?}");
+    }
+
+    #[test]
     fn ports_in_time_wait_are_a_finding_and_no_less_capacity() {
         let folder = std::env::temp_dir().join(format!("throng-identity-{}", std::process::id()));
         std::fs::create_dir_all(folder.join("proc/net")).unwrap();
         std::fs::write(folder.join("proc/net/sockstat"), "TCP: inuse 4 orphan 0 tw 60000 alloc 4 mem 0\n")
             .unwrap();
-        let here = Identity::of_this_machine(&Root::at(&folder), "a".to_owned(), "0.1.0", 2, None, &planned);
+        let here =
+            Identity::of_this_machine(&Root::at(&folder), "a".to_owned(), "0.1.0", 2, None, None, &planned);
         std::fs::remove_dir_all(&folder).unwrap();
         assert!(here.ports >= 10_000, "{here:?}");
         assert_eq!((here.connections, &*here.limited_by), (two_digits(here.ports), "ports"));

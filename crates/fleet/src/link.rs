@@ -1,5 +1,6 @@
 //! The connection to NATS, for callers without an event loop of their own.
 
+mod backlog;
 mod failure;
 mod inbox;
 mod log;

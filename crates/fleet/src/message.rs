@@ -27,6 +27,8 @@ pub(crate) const AGAIN: Nanos = Nanos::from_millis(300);
 pub(crate) const LOST_AFTER: Nanos = Nanos::from_secs(4);
 /// An agent that has not heard from its coordinator for this long ends its load. Longer than a coordinator takes to start again.
 pub(crate) const LEASE: Nanos = Nanos::from_secs(10);
+/// From then on it begins nothing new, and has closed its connections after this time.
+pub(crate) const RAMPS_DOWN: Nanos = Nanos::from_secs(3);
 
 /// Where agents announce themselves, each second.
 pub(crate) const HERE: &str = "throng.here";

@@ -5,6 +5,7 @@ mod capacity;
 mod carrier;
 mod chaos;
 mod cost;
+mod full_load;
 mod handover;
 mod large;
 mod levels;

@@ -47,6 +47,8 @@ struct Report {
     is_lost: bool,
     /// Of one that was lost and is back, the phase before, until it reports again.
     before: Option<Phase>,
+    /// Of one that is lost, the second of the last tick that came late.
+    late: Option<u64>,
 }
 
 impl Report {
@@ -65,6 +67,7 @@ impl Report {
             drained_at,
             is_lost: false,
             before: None,
+            late: None,
         }
     }
 }

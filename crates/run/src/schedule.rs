@@ -27,6 +27,8 @@ pub enum Order {
 }
 
 impl Order {
+    /// Every shard begins nothing new, and waits for responses.
+    pub const DRAIN: Order = Order::All(Control::Drain);
     /// Every shard hands over what it counted, and ends.
     pub const STOP: Order = Order::All(Control::Stop);
 

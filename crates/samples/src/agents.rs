@@ -33,7 +33,7 @@ merged! {
     /// stored, and sent to pages, each second.
     #[derive(Eq)]
     pub struct AgentTicks {
-        /// How often each has reported: once a second, and never while it is away.
+        /// How often each has reported: once a second and when its load ends, never while it is away.
         pub reports: Vec<u64>,
         /// 1: lost at the end of the period.
         pub lost: Latest,

@@ -590,7 +590,7 @@ cores: number, };
  */
 export type AgentTicks = { 
 /**
- * How often each has reported: once a second, and never while it is away.
+ * How often each has reported: once a second and when its load ends, never while it is away.
  */
 reports: Array<number>, 
 /**

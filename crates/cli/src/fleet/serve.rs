@@ -1,12 +1,12 @@
 //! `throng fleet serve`: runs by HTTP, on a fleet or on this machine.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, slice, sync::Arc};
 
 use api::{Api, Finished, Past, Ready, Runner, Spec, Work};
 use exporters::web::Opens;
 use fleet::{Allow, Fleet, Job, Operator, Request, Server};
 use host::remote::Token;
-use plan::{Flags, Live, Plan, Source, flag};
+use plan::{Flag, Flags, Live, Plan, Source, flag};
 use run::Interrupt;
 use samples::{RunRecord, Sink};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use crate::{
     Failure,
     apply::{Applied, apply},
     args::FleetServeArgs,
-    contents, job, message,
+    contents, job, listening, message,
     mistakes::Mistakes,
     nats,
     plans::{self, Scenario},
@@ -38,7 +38,7 @@ pub(crate) fn serve(args: &FleetServeArgs, flags: &Flags) -> Result<u8, Failure>
         Place::Here(_) => "this machine".to_owned(),
     };
     let started = Api::start(listen, place, opens);
-    let (api, at) = started.map_err(|e| Failure::machine(format!("--listen {listen}: {e}")))?;
+    let (api, at) = started.map_err(|e| listening::refused("--listen", listen, &e))?;
     print_stdout(&format!("runs on {on} at http://{at}/\n"))?;
     signals::wait_for(&stop);
     api.end();
@@ -59,6 +59,9 @@ fn read_args(args: &FleetServeArgs, flags: &Flags) -> Result<(SocketAddr, Option
     let is_fleet = args.at.nats.is_some() || nats::has_url();
     if is_fleet && !args.allow.is_empty() {
         mistakes.add("--allow: for runs on this machine; of a fleet, each agent has its own");
+    }
+    if !is_fleet {
+        nats::refuse_access(flags, &mut mistakes);
     }
     let allow = Allow::parse(&args.allow, &plans::resolve);
     allow.as_ref().err().into_iter().flatten().for_each(|mistake| mistakes.add(mistake));
@@ -82,24 +85,39 @@ impl Place {
         matches!(self, Place::Fleet(_))
     }
 
-    /// The flags of a run; and what is wrong with those that would read or write files here, or choose another place.
+    /// The flags of a run; and what is wrong with those that there are not, or that would read or write files here, call another
+    /// host, or choose another place.
     fn read_flags(&self, spec: &Spec) -> Result<(Flags, Vec<String>), Vec<String>> {
-        let flags = Flags::from_pairs(&spec.flags).map_err(|why| vec![why])?;
-        let refused = flags.refused(|flag, _| {
-            let is_file = flag.name.ends_with("-file");
-            let is_taken = flag.name == flag::TAG.name
-                || self.is_fleet()
-                    && [flag::AGENTS.name, flag::ON_LOST.name, flag::SHARE.name].contains(&flag.name);
-            (!is_taken && (!flag.role.is_of_plan() || is_file))
-                .then(|| "not by this API; remove it".to_owned())
-        });
-        let mut mistakes: Vec<String> = refused.iter().map(ToString::to_string).collect();
+        let unknown = |pair: &(String, String)| Flags::from_pairs(slice::from_ref(pair)).err();
+        let mut mistakes: Vec<String> = spec.flags.iter().filter_map(unknown).collect();
+        mistakes.dedup();
+        let known: Vec<_> = spec.flags.iter().filter(|&pair| unknown(pair).is_none()).cloned().collect();
+        let flags = Flags::from_pairs(&known).map_err(|why| vec![why])?;
+        let refused = flags.refused(|flag, _| self.refuses(flag).map(str::to_owned));
+        mistakes.extend(refused.iter().map(ToString::to_string));
         if flags.get(&flag::TARGET).is_some() {
             mistakes.push("flags.target: use target, beside flags".to_owned());
         }
         let target = spec.target.as_deref().unwrap_or(SCENARIO);
         Ok((flags.without(&flag::TARGET).with(&flag::TARGET, target), mistakes))
     }
+
+    /// Why a flag is not for those who send requests, if so.
+    fn refuses(&self, flag: &Flag) -> Option<&'static str> {
+        if flag.name == flag::OBSERVE.name {
+            return Some("not by this API, whose host would call any address for it; remove it");
+        }
+        let is_file = flag.name.ends_with("-file");
+        let is_taken = flag.name == flag::TAG.name
+            || self.is_fleet()
+                && [flag::AGENTS.name, flag::ON_LOST.name, flag::SHARE.name].contains(&flag.name);
+        (!is_taken && (!flag.role.is_of_plan() || is_file)).then_some("not by this API; remove it")
+    }
+}
+
+/// The flag, or key of a scenario, that a mistake is about: both have one name.
+fn place_of(mistake: &str) -> &str {
+    mistake.split(": ").next().unwrap_or_default().trim_start_matches("--")
 }
 
 impl Runner for Place {
@@ -123,7 +141,13 @@ impl Runner for Place {
         });
         let plan = match plan {
             Ok(plan) if refused.is_empty() => plan,
-            read => return Err([refused, read.err().map(|f| f.lines).unwrap_or_default()].concat()),
+            read => {
+                // One line for each: what is refused is not read.
+                let is_new = |line: &String| refused.iter().all(|other| place_of(other) != place_of(line));
+                let others = read.err().map(|failure| failure.lines).unwrap_or_default();
+                let others: Vec<String> = others.into_iter().filter(is_new).collect();
+                return Err([refused, others].concat());
+            }
         };
         if let Place::Here(allow) = self {
             allow

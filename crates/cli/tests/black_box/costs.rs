@@ -97,8 +97,8 @@ fn a_handshake_has_a_price_at_both_ends() {
             (0.5..1.5).contains(&(value / quotient)) && r2 > 0.9,
             "{who}: {value}, by division {quotient}, R² {r2}"
         );
-        let (opened, _) = fit(&s, &format!("{who}_cpu_us_per_open"));
-        assert!((value / opened - 1.0).abs() < 0.1, "{who}: {value}, {opened} for each connection");
+        // Of so few connections it is no cost of opening one.
+        assert!(s.at(&format!("cost.{who}_cpu_us_per_open")).is_null());
     }
 }
 

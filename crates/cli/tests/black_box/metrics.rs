@@ -206,9 +206,12 @@ fn populations_are_distinguished() {
 fn a_port_in_use_stops_the_run_before_it_starts() {
     let (server, taken) = (Serving::start(&["--threads", "1"]), TcpListener::bind("127.0.0.1:0").unwrap());
     let at = taken.local_addr().unwrap().to_string();
-    let ended = Program::start(&["run", &server.url("/"), "-d", "1s", "--prometheus", &at]).end();
-    assert_eq!(ended.status, Some(3), "{ended:?}");
-    assert_eq!(ended.stderr, format!("throng: --prometheus {at}: Address already in use (os error 98)\n"));
+    for flag in ["--prometheus", "--dashboard"] {
+        let ended = Program::start(&["run", &server.url("/"), "-d", "1s", flag, &at]).end();
+        assert_eq!(ended.status, Some(3), "{ended:?}");
+        let why = "address in use: another process listens there; use another port, or port 0 for a free one";
+        assert!(ended.stderr.contains(&format!("throng: {flag} {at}: {why}\n")), "{ended:?}");
+    }
 }
 
 #[test]

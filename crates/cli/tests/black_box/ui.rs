@@ -117,7 +117,11 @@ fn what_it_cannot_serve_is_refused() {
     };
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    check(&["--listen", &address], 3, &format!("throng: --listen {address}: Address already in use"));
+    check(
+        &["--listen", &address],
+        3,
+        &format!("throng: --listen {address}: address in use: another process"),
+    );
     let fix = "--listen: without --token-file only loopback is allowed; use 127.0.0.1:9920: 0.0.0.0:9920";
     check(&["--listen", "0.0.0.0:9920"], 2, fix);
     check(&["--listen", "here"], 2, "--listen: \"here\" is not an address; use 127.0.0.1:9920");

@@ -355,23 +355,35 @@ fn an_agent_that_would_be_open_to_all_or_has_nothing_to_do_does_not_start() {
             "--max-connections",
             "0",
             "--max-rate",
-            "5",
+            "0",
             "--allow",
             "a:b",
+            "--allow",
+            "10.0.0.0/33",
+            "--nats-creds",
+            "/nope",
+            "--nats-ca",
+            "/nope",
         ],
         &[
             "--listen: \"here\" is not an address; use 127.0.0.1:9001",
             "--token-file: /no/such/file: ",
             "--max-connections: \"0\" allows nothing; use 20k",
-            "--max-rate: \"5\" is not a rate; use 5/s",
+            "--max-rate: \"0\" is not a rate greater than 0; use 1k/s",
             "--allow: \"a:b\" is no host, host:port or network",
+            "--allow: \"10.0.0.0/33\" is not a network: the prefix is at most 32",
+            "--nats-creds: requires --nats",
+            "--nats-ca: requires --nats",
         ],
     );
     let agent = start(&[]);
     let taken = agent.url.trim_start_matches("http://");
     let ended = Program::start(&["agent", "--listen", taken]).end();
     assert_eq!(ended.status, Some(3), "{ended:?}");
-    assert!(ended.stderr.contains(&format!("--listen {taken}: Address already in use")), "{ended:?}");
+    assert!(
+        ended.stderr.contains(&format!("--listen {taken}: address in use: another process")),
+        "{ended:?}"
+    );
 }
 
 #[test]

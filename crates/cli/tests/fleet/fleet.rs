@@ -123,6 +123,26 @@ fn a_plan_that_is_bounded_by_count_gives_the_totals_of_one_process() {
     assert_eq!((s.count("requests.answered"), served(&server, "requests")), (900, 900));
 }
 
+/// Whatever part of a second of the agents it begins and ends in.
+#[test]
+fn full_load_is_as_long_and_as_large_as_was_asked_for() {
+    let (fleet, server) = (joined("full-load", 2), Serving::start(&["--threads", "1"]));
+    let played = |args: &[&str]| {
+        let (ended, s) = fleet.run(&server.url("/"), args);
+        ended.assert_status(0);
+        assert!(!s.at("reasons").to_string().contains("disagree"), "{args:?}: {}", ended.stderr);
+        (s.number("duration_s"), s.number("requests.per_s"))
+    };
+    let (duration_s, per_s) =
+        played(&["-c", "20", "--rate", "100", "-d", "3s", "--threshold", "per_s >= 98"]);
+    assert!((duration_s - 3.0).abs() < 0.1 && (per_s - 100.0).abs() < 2.0, "{duration_s} {per_s}");
+    let (duration_s, per_s) = played(&["-c", "20", "--think", "100ms", "-d", "1s"]);
+    assert!((duration_s - 1.0).abs() < 0.1 && per_s > 150.0, "{duration_s} {per_s}");
+    // The last of them comes after 1.99 s.
+    let (duration_s, per_s) = played(&["--arrive", "100/s", "--total", "200"]);
+    assert!((duration_s - 2.0).abs() < 0.2 && (per_s - 100.0).abs() < 10.0, "{duration_s} {per_s}");
+}
+
 #[test]
 fn agents_get_the_messages_that_are_in_files() {
     let (fleet, server) = (joined("agents-get-messages", 2), Serving::start(&["--threads", "1"]));

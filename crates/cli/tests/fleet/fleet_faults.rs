@@ -112,9 +112,10 @@ fn an_agent_that_stands_still_is_named_and_comes_back_with_what_it_counted() {
     let (fleet, server) = (joined("frozen", 2), Serving::start(&["--threads", "1"]));
     let [rows, log] = ["jsonl", "hlog"].map(|end| file(&format!("frozen.{end}")));
     let files = ["--jsonl", rows.to_str().unwrap(), "--hlog", log.to_str().unwrap()];
-    let run = start_with(&fleet, &server, 14, &files);
+    let run = start_with(&fleet, &server, 16, &files);
     fleet.agents[1].signal(Signal::STOP);
-    std::thread::sleep(Duration::from_millis(6_500));
+    // From 9 s on its lease of 10 s, which is renewed each second, may have run out: then it ends its load.
+    std::thread::sleep(Duration::from_secs(8));
     fleet.agents[1].signal(Signal::CONT);
     let (ended, s) = read(run);
     let agents = s.at("agents").as_array().unwrap();
@@ -122,7 +123,7 @@ fn an_agent_that_stands_still_is_named_and_comes_back_with_what_it_counted() {
         assert!(ended.stderr.contains(line), "{line}: {}", ended.stderr);
     }
     let away: Vec<f64> = agents.iter().filter_map(|agent| agent["away_s"].as_f64()).collect();
-    assert!(matches!(away[..], [away] if (4.0..12.0).contains(&away)), "{agents:?}: {}", ended.stderr);
+    assert!(matches!(away[..], [away] if (7.9..12.0).contains(&away)), "{agents:?}: {}", ended.stderr);
     assert_eq!((s.count("connections.held"), states(&s)), (400, vec!["done", "done"]), "{}", ended.stderr);
     assert_exact(&s, &server);
     exporters_have_what_was_late(&fs::read_to_string(rows).unwrap(), &fs::read_to_string(log).unwrap(), &s);
@@ -233,22 +234,25 @@ fn an_agent_that_was_cut_off_ends_its_load_and_delivers_what_it_counted() {
     let url = "nats://u:p@10.66.0.1:4222";
     let _agents: Vec<Program> = (1..3).map(|nth| hosts.agent(nth, url, "10.66.0.1:8000")).collect();
     let words =
-        ["run", "http://10.66.0.1:8000/", "--fleet", url, "--live", "line", "--json", "-", "-d", "24s"];
+        ["run", "http://10.66.0.1:8000/", "--fleet", url, "--live", "line", "--json", "-", "-d", "36s"];
     let mut run = Program::from(hosts.throng(0, &[&words[..], &LOAD].concat()));
     run.wait_for("open 400 of 400");
     // To NATS only: its connections to the target stay, and it ends them when its lease has run out.
     hosts.drop_to(1, 4222);
-    std::thread::sleep(Duration::from_secs(13));
+    std::thread::sleep(Duration::from_secs(20));
+    // TCP sends again what was lost some 25 s after the cut.
     hosts.drop_nothing(1);
     let (ended, s) = read(run);
     ended.assert_status(1);
     assert_eq!((s.count("connections.held"), states(&s)), (200, vec!["done", "lost"]), "{}", ended.stderr);
     let reasons = s.at("reasons").to_string();
     assert!(reasons.contains("no message from its coordinator for 10s"), "{reasons}");
-    // What was under way when its lease ran out has no answer; two requests are for these counts.
+    // What was under way when its lease ran out has had its response, and then its connections were closed; two requests are for these
+    // counts.
     let (sent, answered) = (s.count("requests.sent") + 2, s.count("requests.answered") + 2);
-    let counted = hosts.requests("10.66.0.1:8000");
-    assert!((answered..=sent).contains(&counted) && sent - answered < 100, "{answered} {counted} {sent}");
+    assert_eq!((sent, hosts.requests("10.66.0.1:8000")), (answered, answered), "{}", ended.stderr);
+    // The last of thirty steps comes with the end, and the one before may be late.
+    assert!(s.count("connections.finished") >= 180, "{:#}", s.at("connections"));
     let agents = s.at("agents").as_array().unwrap();
     assert!(agents.iter().all(|agent| agent["sealed"] == true), "{agents:?}");
 }

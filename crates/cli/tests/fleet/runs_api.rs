@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     api::{Api, Response},
     clients::written,
-    fleet::joined,
+    fleet::{joined, served},
     folders::own_folder,
     program::{DATA, Program, Serving, Signal, throng, until},
     server::{folder, program},
@@ -222,7 +222,12 @@ fn what_is_wrong_is_refused_with_the_fix() {
             "--connections: ",
         ],
     );
-    check("{\"target\": \"http://127.0.0.1:1/\", \"flags\": {\"fly\": 1}}", 400, &["no such flag: fly"]);
+    check(
+        "{\"target\": \"http://127.0.0.1:1/\", \"flags\": {\"fly\": 1, \"json\": \"x\", \"swim\": [\"1\", \"2\"]}}",
+        400,
+        &["no such flag: fly", "no such flag: swim", "--json: not by this API"],
+    );
+    no_host_is_called_and_each_mistake_is_one(&api);
     // A file of this machine is not read, whoever names it.
     let scenario = "target = \"http://127.0.0.1:1/?{csv users.id}\"\n[csv.users]\nfile = \"/etc/passwd\"\n";
     let response = api.curl("/runs", &["--data-binary", scenario]);
@@ -245,4 +250,21 @@ fn what_is_wrong_is_refused_with_the_fix() {
     let secured = serve(&["--token-file", token.to_str().unwrap()]);
     assert_eq!(secured.curl("/runs", &[]).status, 401);
     assert_eq!(secured.curl("/runs", &["-H", "Authorization: Bearer s3cret"]).json(), json!([]));
+}
+
+fn no_host_is_called_and_each_mistake_is_one(api: &Api) {
+    let other = Serving::start(&["--threads", "1"]);
+    let body = json!({ "target": "http://127.0.0.1:1/", "flags": {
+        "observe": other.url("/"), "observe-token-file": "/etc/passwd", "body-file": "/etc/passwd" } });
+    let response = api.curl("/runs", &["--json", &body.to_string()]);
+    assert_eq!(response.status, 400, "{response:?}");
+    let errors: Vec<String> = serde_json::from_value(response.json()["errors"].clone()).unwrap();
+    let parts = [
+        "--body-file: not by this API; remove it",
+        "--observe: not by this API, whose host would call any address for it",
+        "--observe-token-file: not by this API; remove it",
+    ];
+    assert_eq!(errors.len(), parts.len(), "{errors:?}");
+    assert!(errors.iter().zip(parts).all(|(error, part)| error.starts_with(part)), "{errors:?}");
+    assert_eq!(served(&other, "requests"), 0);
 }

@@ -104,6 +104,8 @@ pub(super) struct Instead {
     pub(super) protocol: Option<Protocol>,
     pub(super) layer: Option<Box<dyn Layer<Error = tls::Error>>>,
     pub(super) splits: bool,
+    /// Orders beside those of the run, each at its time.
+    pub(super) more: Vec<(Nanos, Control)>,
 }
 
 /// How a run went.
@@ -149,6 +151,7 @@ pub(super) fn run<S: Serve>(
     let net = Net::new(3, Faults { delay: (WAY, WAY), split: instead.splits, ..Faults::default() });
     let (mut pairs, arrivals) = links(1);
     let (link, remote) = pairs.remove(0);
+    let more = instead.more.clone();
     let mut client = client(&net, plan, instead, link);
     let mut io = net.host();
     io.listen(plan.destinations()[0]).expect("the simulated network lets everyone listen");
@@ -163,6 +166,7 @@ pub(super) fn run<S: Serve>(
         (until + MS(5_000), Control::Stop),
     ];
     orders.extend(rate.map(|rate| (MS(500), Control::RateProfile(RateProfile::Steady(rate), from))));
+    orders.extend(more);
     orders.sort_by_key(|(at, _)| *at);
     let end = [until + MS(6_000)];
     let times = orders.iter().map(|(at, _)| *at).chain(end);
@@ -193,4 +197,39 @@ fn client(net: &Net, plan: &Plan, instead: Instead, link: Link) -> Shard<SimIo, 
     let mut client = Client::new(&part, job, tuples, link, Nanos::ZERO);
     client.layer = instead.layer.map(|layer| Box::new(Layered::new(layer)));
     Shard::new(net.host(), part.places, client)
+}
+
+/// An HTTP server; a request comes as a whole.
+struct Http;
+
+impl Serve for Http {
+    type Conn = ();
+
+    fn read<I: Io>(&mut self, _: &mut (), input: &mut [u8], out: &mut Output<'_, I>) -> usize {
+        out.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        input.len()
+    }
+}
+
+/// As those of an agent whose coordinator is silent.
+#[test]
+fn connections_are_closed_after_the_load_where_fewer_are_wanted() {
+    let text = "target = \"http://127.0.0.1:80/\"\nconnections = 10\nthink = \"100ms\"\nduration = \"1s\"\n";
+    let fewer =
+        |at: u64, connections: u32| (MS(at), Control::Load { connections, profile: None, from: Nanos::ZERO });
+    // The load ends after two seconds.
+    for (more, left) in [
+        (vec![], 10),
+        (vec![fewer(2_500, 4)], 4),
+        (vec![fewer(2_500, 4), fewer(3_500, 0)], 0),
+        // No connection is dialled for it any more.
+        (vec![fewer(2_500, 4), fewer(3_500, 9)], 4),
+    ] {
+        let instead = Instead { more, ..Instead::default() };
+        let outcome = run(&plan(text), None, MS(1_000), instead, &mut Http);
+        outcome.obey_the_laws();
+        let c = &outcome.tick.counts;
+        assert_eq!((outcome.held, outcome.tick.open, c.opened, c.finished), (10, left, 10, 10 - left));
+        assert!(c.sent > 50 && c.answered == c.sent, "{c:?}");
+    }
 }

@@ -83,6 +83,8 @@ impl Client {
         let begins = !std::mem::replace(&mut self.draining, true);
         if begins {
             self.tick.longest_silence = self.longest_silence(now);
+            // What is surplus now stays like all others, unless fewer are wanted once more.
+            self.surplus_below = 0;
         }
         begins
     }

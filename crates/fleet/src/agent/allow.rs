@@ -64,8 +64,17 @@ fn network(text: &str) -> Network {
 }
 
 fn entry(text: &str, resolve: &dyn Fn(&str) -> Result<Vec<IpAddr>, String>) -> Result<Vec<Allowed>, String> {
-    if let Ok(network) = Network::parse(text) {
-        return Ok(vec![Allowed { network, port: None }]);
+    let why = match Network::parse(text) {
+        Ok(network) => return Ok(vec![Allowed { network, port: None }]),
+        Err(why) => why,
+    };
+    // What begins with an address and a slash is no name.
+    let base = text.split_once('/').and_then(|(base, prefix)| Some((base.parse::<IpAddr>().ok()?, prefix)));
+    if let Some((base, prefix)) = base {
+        let most = if base.is_ipv4() { 32 } else { 128 };
+        let is_prefix = prefix.parse().is_ok_and(|prefix: u32| prefix <= most);
+        let not = || format!("{text:?} is not a network: the prefix is at most {most}");
+        return Err(if is_prefix { why } else { not() });
     }
     if let Ok(to) = text.parse::<SocketAddr>() {
         return Ok(vec![Allowed { network: network(&to.ip().to_string()), port: Some(to.port()) }]);
@@ -130,10 +139,15 @@ mod tests {
 
     #[test]
     fn all_mistakes_are_reported_with_the_fix() {
-        let mistakes = allow(&["nowhere", "target:http", "10.0.0.1"]).unwrap_err();
+        let mistakes =
+            allow(&["nowhere", "target:http", "10.0.0.1", "10.0.0.0/33", "fd00::/x", "10.0.0.5/24"])
+                .unwrap_err();
         let expected = [
             "--allow: \"nowhere\" cannot be resolved: no such name",
             "--allow: \"target:http\" is no host, host:port or network; use 10.0.0.0/8",
+            "--allow: \"10.0.0.0/33\" is not a network: the prefix is at most 32",
+            "--allow: \"fd00::/x\" is not a network: the prefix is at most 128",
+            "--allow: \"10.0.0.5/24\" is an address within a network; use 10.0.0.5 or 10.0.0.0/24",
         ];
         assert_eq!(mistakes, expected);
     }

@@ -5,12 +5,12 @@ use units::Nanos;
 
 use super::{Coordinator, member::Member};
 use crate::{
-    message::{Assign, Incarnation, LEASE, Record, TakeOver},
+    message::{Assign, Incarnation, LEASE, RAMPS_DOWN, Record, TakeOver},
     split::{self, Heir},
 };
 
-/// An agent whose lease has run out has ended its load after this time.
-const ENDS: Nanos = Nanos::from_secs(1);
+/// An agent whose lease has run out has no connection left after this time.
+const ENDS: Nanos = Nanos(RAMPS_DOWN.0 + Nanos::from_secs(1).0);
 
 impl Coordinator {
     /// What a lost agent did is for these.

@@ -71,6 +71,8 @@ pub(super) struct Member {
     /// Connections that each of its workers has open, and those that it held when its population was last at its largest load.
     open: Vec<u64>,
     held: Vec<u64>,
+    /// Whether the load of each has ended: what is open then is held, what is open later is not.
+    ended: Vec<bool>,
     /// How long it was away, of the times after which it came back.
     away: Nanos,
     lost_at: Option<Nanos>,
@@ -153,6 +155,7 @@ impl Member {
             log: Log::default(),
             open: Vec::new(),
             held: Vec::new(),
+            ended: Vec::new(),
             lag: Latency::default(),
             idle: None,
             cpu_share: None,
@@ -195,6 +198,7 @@ impl Member {
         self.workers.extend((first..).zip(roles.iter().copied()));
         self.open.resize(self.workers.len(), 0);
         self.held.resize(self.workers.len(), 0);
+        self.ended.resize(self.workers.len(), false);
         self.log.sums.resize(self.workers.len(), Sums::default());
     }
 
@@ -328,7 +332,8 @@ impl Member {
         for (nth, tick) in ticks.into_iter().enumerate() {
             self.log.sums[nth].add(&tick);
             self.lag.merge(&tick.lag);
-            if tick.phase != Phase::Drain {
+            let has_ended = tick.phase == Phase::Drain;
+            if !std::mem::replace(&mut self.ended[nth], has_ended) || !has_ended {
                 self.open[nth] = tick.open;
                 if !is_below(self.workers[nth].1) {
                     self.held[nth] = tick.open;
@@ -381,12 +386,15 @@ impl Member {
         let seal = self.log.seal.as_ref();
         // Of one that is lost counts what is missing now.
         let held = if self.state == AgentState::Lost { &self.open } else { &self.held };
+        // The probe's connections are no part of the load.
+        let of_load =
+            self.workers.iter().zip(held).filter(|((_, role), _)| matches!(role, Role::Population(_)));
         AgentSummary {
             id: self.who.id.clone(),
             state: self.state,
             wanted: self.ready().wanted,
             cores: self.ready().cores,
-            held: held.iter().sum(),
+            held: of_load.map(|(_, held)| held).sum(),
             began_late_ms: late,
             clock_error_ms: self.way.error().map(|error| error.0 as f64 / 1e6),
             lag_p99_us: (self.lag.count() > 0).then(|| self.lag.quantile(0.99).0 as f64 / 1e3),
@@ -397,5 +405,29 @@ impl Member {
             why: seal.and_then(|seal| seal.why.clone()).or_else(|| self.not_taken.clone()),
             taken_over_by: self.taken_over_by.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plan::ProbeKind;
+
+    use super::*;
+
+    #[test]
+    fn an_agent_holds_what_its_load_has_open_when_that_ends() {
+        let mut member = Member::again(Incarnation { id: "a".to_owned(), nonce: 1 }, Answer::None);
+        let roles = [Role::Population(0), Role::Probe(ProbeKind::Kept), Role::Population(1)];
+        member.add_workers(0, &roles);
+        let count = |member: &mut Member, phase: Phase, open: [u64; 3]| {
+            let ticks = open.map(|open| Tick { open, phase, ..Tick::default() }).to_vec();
+            member.count(ticks, |_| false, (0, &mut AgentTicks::default()), &mut VecDeque::new());
+            member.summary(None).held
+        };
+        assert_eq!(count(&mut member, Phase::Hold, [10, 1, 5]), 15);
+        assert_eq!(count(&mut member, Phase::Drain, [9, 1, 5]), 14);
+        assert_eq!(count(&mut member, Phase::Drain, [3, 1, 0]), 14, "they end after the load");
+        member.lose(&mut VecDeque::new());
+        assert_eq!(member.summary(None).held, 14);
     }
 }

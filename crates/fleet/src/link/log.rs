@@ -5,7 +5,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
-        mpsc::{self, Receiver, Sender},
+        mpsc::Sender,
     },
     time::Duration,
 };
@@ -27,6 +27,7 @@ use units::Nanos;
 
 use super::{
     Link,
+    backlog::{Backlog, Filler, backlog},
     pieces::{Pieces, Place, cut},
 };
 use crate::{
@@ -56,14 +57,14 @@ pub(crate) type Stamped = (Nanos, Entry);
 
 /// What comes of the log of a run.
 pub(crate) struct LogReader {
-    entries: Receiver<Stamped>,
+    entries: Backlog<Stamped>,
     is_current: Arc<AtomicBool>,
 }
 
 impl LogReader {
     /// The next entry, if one comes in time.
     pub(crate) fn next(&self, wait: Nanos) -> Option<Stamped> {
-        self.entries.recv_timeout(Duration::from_nanos(wait.0)).ok()
+        self.entries.next(wait)
     }
 
     /// Whether everything that was in the log has been read, as far as the server reports it.
@@ -81,6 +82,9 @@ impl Link {
         let config = Config {
             name: STREAM.to_owned(),
             subjects: vec![LOGS.to_owned()],
+            // A log is forgotten when its run is over, and this is the bound of those whose coordinator was killed. No `max_bytes`: at that
+            // the server would discard the oldest entries, of runs in progress, which their agents know to be stored. Its own
+            // `max_file_store` bounds all streams: from there on it refuses, and agents keep what they counted in their spools.
             max_age: KEPT,
             storage: StorageType::File,
             discard: DiscardPolicy::Old,
@@ -132,14 +136,15 @@ impl Link {
 
     /// The log of a run from its beginning, and what is added to it.
     pub(crate) fn read_log(&self, run: &str) -> LogReader {
-        let (sender, entries) = mpsc::channel();
+        let (filler, entries) = backlog();
         let is_current = Arc::<AtomicBool>::default();
         let mut reading = Reading {
             context: self.jetstream(),
             subject: log_of(run),
             next: 0,
             pieces: Pieces::default(),
-            entries: sender,
+            read: None,
+            entries: filler,
             is_current: is_current.clone(),
         };
         let mut connections = self.connections();
@@ -182,13 +187,18 @@ struct Reading {
     /// The place in the stream of what follows.
     next: u64,
     pieces: Pieces,
-    entries: Sender<Stamped>,
+    /// An entry before `next` for which there was no room yet, and its size in bytes.
+    read: Option<(usize, Stamped)>,
+    entries: Filler<Stamped>,
     is_current: Arc<AtomicBool>,
 }
 
 impl Reading {
     /// Reads on; none where the connection is lost, and true if the receiver is gone.
     async fn read(&mut self) -> Option<bool> {
+        if !self.entries.put(&mut self.read).await {
+            return Some(true);
+        }
         let stream = self.context.get_stream(STREAM).await.ok()?;
         let deliver_policy = match self.next {
             0 => DeliverPolicy::All,
@@ -205,9 +215,11 @@ impl Reading {
             let at = Nanos(u64::try_from(info.published.unix_timestamp_nanos()).unwrap_or(0));
             self.next = info.stream_sequence + 1;
             // What is not of this protocol is not ours.
-            if let Some(entry) = self.entry(&message)
-                && self.entries.send((at, entry)).is_err()
-            {
+            self.read = self.entry(&message).map(|(bytes, entry)| (bytes, (at, entry)));
+            if self.read.as_ref().is_some_and(|(bytes, _)| !self.entries.has_room(*bytes)) {
+                self.is_current.store(false, Relaxed);
+            }
+            if !self.entries.put(&mut self.read).await {
                 return Some(true);
             }
             self.is_current.store(info.pending == 0, Relaxed);
@@ -215,13 +227,15 @@ impl Reading {
         None
     }
 
-    fn entry(&mut self, message: &Message) -> Option<Entry> {
+    /// The entry that is complete with this message, and its size in bytes.
+    fn entry(&mut self, message: &Message) -> Option<(usize, Entry)> {
         let header = |name| message.headers.as_ref()?.get(name).map(HeaderValue::as_str);
         match (header(ENTRY), header(PIECE).and_then(Place::parse)) {
             (Some(name), Some(place)) => {
-                self.pieces.put(name, place, &message.payload).and_then(|bytes| decode(&bytes))
+                let bytes = self.pieces.put(name, place, &message.payload)?;
+                Some((bytes.len(), decode(&bytes)?))
             }
-            _ => decode(&message.payload),
+            _ => Some((message.payload.len(), decode(&message.payload)?)),
         }
     }
 }

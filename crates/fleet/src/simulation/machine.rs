@@ -14,7 +14,7 @@ use crate::{
     share,
 };
 
-/// A shard counts for this long.
+/// A shard counts for this long, or to the end of its load.
 const PERIOD: Nanos = Nanos::from_secs(1);
 
 /// What the world and a machine both see.
@@ -50,6 +50,14 @@ struct Shard {
     ramped_at: Nanos,
     phase: Phase,
     until: Nanos,
+    /// When its load ends.
+    drains_at: Nanos,
+}
+
+impl Shard {
+    fn of(part: Part, until: Nanos) -> Shard {
+        Shard { part, open: 0, ramped_at: PERIOD, phase: Phase::Ramp, until, drains_at: Nanos::NEVER }
+    }
 }
 
 impl SimMachine {
@@ -76,6 +84,7 @@ impl SimMachine {
         let sent = sent.min(shard.part.requests.unwrap_or(u64::MAX));
         shard.part.requests.iter_mut().for_each(|left| *left -= sent);
         (tick.counts.sent, tick.counts.answered, tick.resolved) = (sent, sent, shard.open);
+        tick.counts.answered_at_load = if shard.phase == Phase::Hold { sent } else { 0 };
         (0..sent).for_each(|n| tick.latency.record(Nanos::from_micros(100 + n)));
         tick.ramped_at = if shard.phase == Phase::Ramp { Nanos::NEVER } else { shard.ramped_at };
         shard.until = until;
@@ -100,8 +109,7 @@ impl Machine for SimMachine {
         assert!(places <= self.can.cap.unwrap_or(u64::MAX).min(self.can.fits), "an agent is within its cap");
         self.use_only_own(&parts, &values);
         let (ready, workers) = share::workers(&parts);
-        let shard = |part| Shard { part, open: 0, ramped_at: PERIOD, phase: Phase::Ramp, until: Nanos::ZERO };
-        self.shards = parts.into_iter().map(shard).collect();
+        self.shards = parts.into_iter().map(|part| Shard::of(part, Nanos::ZERO)).collect();
         (self.began, self.is_stopped) = (None, false);
         self.ticks.clear();
         Ok((Ready { io: "uring".to_owned(), ..ready }, workers))
@@ -128,8 +136,7 @@ impl Machine for SimMachine {
         }
         self.use_only_own(&parts, &values);
         let (ready, workers) = share::workers(&parts);
-        let shard = |part| Shard { part, open: 0, ramped_at: PERIOD, phase: Phase::Ramp, until: now };
-        self.shards.extend(parts.into_iter().map(shard));
+        self.shards.extend(parts.into_iter().map(|part| Shard::of(part, now)));
         orders.iter().for_each(|order| self.order_from(before, *order));
         Ok((Ready { io: "uring".to_owned(), ..ready }, workers))
     }
@@ -140,10 +147,13 @@ impl Machine for SimMachine {
 
     fn next(&mut self) -> Update<'_> {
         let now = self.seen.now.get().since(self.began.unwrap_or_default());
-        for nth in 0..self.shards.len() {
-            if !self.is_stopped && now.since(self.shards[nth].until) >= PERIOD {
-                // To the end of a second, as threads count.
-                self.count(nth, Nanos(now.0 / PERIOD.0 * PERIOD.0));
+        let shards = if self.is_stopped { 0 } else { self.shards.len() };
+        for nth in 0..shards {
+            self.end_load(nth, now);
+            // To the end of a second, as threads count.
+            let second = Nanos(now.0 / PERIOD.0 * PERIOD.0);
+            if second > self.shards[nth].until {
+                self.count(nth, second);
             }
         }
         match self.ticks.pop_front() {
@@ -187,6 +197,22 @@ impl SimMachine {
             .map(|Shard { part, .. }| (part.slice.from, part.slice.from + part.slice.width, part.shard))
     }
 
+    /// The load of a shard ends at its time, with what it counted until then.
+    fn end_load(&mut self, nth: usize, now: Nanos) {
+        let at = self.shards[nth].drains_at;
+        if at > now || self.shards[nth].phase == Phase::Drain {
+            return;
+        }
+        let second = Nanos(at.0 / PERIOD.0 * PERIOD.0);
+        if second > self.shards[nth].until {
+            self.count(nth, second);
+        }
+        self.shards[nth].phase = Phase::Drain;
+        if at > self.shards[nth].until {
+            self.count(nth, at);
+        }
+    }
+
     /// The rows that these parts use, all of them, and no others.
     fn use_only_own(&self, parts: &[Part], values: &[String]) {
         let own: Vec<String> = Rows::of(&self.plan, parts).values_from(0).map(str::to_owned).collect();
@@ -199,9 +225,14 @@ impl SimMachine {
             match order.to(&self.shards[nth].part) {
                 Some(Control::Load { connections, .. }) => {
                     let shard = &mut self.shards[nth];
+                    if shard.phase == Phase::Drain {
+                        shard.open = shard.open.min(connections.into());
+                        continue;
+                    }
                     (shard.open, shard.phase, shard.ramped_at) =
                         (connections.into(), Phase::Hold, now.max(PERIOD));
                 }
+                Some(Control::Until(at)) => self.shards[nth].drains_at = at,
                 Some(Control::Drain) => self.shards[nth].phase = Phase::Drain,
                 Some(Control::Stop) if !self.is_stopped => {
                     self.shards[nth].phase = Phase::Drain;
@@ -210,8 +241,8 @@ impl SimMachine {
                 _ => {}
             }
         }
-        if order == Order::STOP {
-            self.is_stopped = true;
+        self.is_stopped |= order == Order::STOP;
+        if order == Order::STOP || order == Order::DRAIN {
             self.seen.is_under_load.set(false);
         }
     }

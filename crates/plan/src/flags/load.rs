@@ -150,8 +150,11 @@ pub(crate) fn rate_per_s(text: &str, fix: &str) -> Result<Rate, ParseError> {
 /// # Errors
 /// It is no rate, or zero.
 pub fn a_rate(text: &str, fix: &str) -> Result<Rate, ParseError> {
-    match Rate::parse(text)? {
-        rate if rate.is_zero() => Err(ParseError::new(text, "a rate greater than 0", fix)),
-        rate => Ok(rate),
+    let nothing = || ParseError::new(text, "a rate greater than 0", fix);
+    match Rate::parse(text) {
+        Ok(rate) if rate.is_zero() => Err(nothing()),
+        // With a unit it would be no rate either.
+        Err(_) if Count::parse(text).is_ok_and(|count| count.0 == 0) => Err(nothing()),
+        read => read,
     }
 }

@@ -351,6 +351,9 @@ fn schedules_that_contradict_each_other() {
     check(&[URL, "--rate", "20q"], &["--rate: \"20q\" is not a rate; use 20k/s or 600/m"]);
     check(&[URL, "--rate", "0"], &["--rate: \"0\" is not a rate greater than 0; use 20k/s"]);
     check(&[URL, "--rate", "0/s"], &["--rate: \"0/s\" is not a rate greater than 0; use 20k/s"]);
+    // Of other commands, where a unit is expected.
+    assert_eq!(a_rate("0", "1k/s").unwrap_err().to_string(), "\"0\" is not a rate greater than 0; use 1k/s");
+    assert_eq!(a_rate("5", "1k/s").unwrap_err().to_string(), "\"5\" is not a rate; use 5/s");
     let due = "cannot be used with --rate, which sets when requests are due; remove it";
     check(&[URL, "--rate", "5/s", "--think", "1s"], &[&format!("--think: {due}: \"1s\"")]);
     check(&["ws://127.0.0.1:9", "--rate", "5/s", "--ping", "1s"], &[&format!("--ping: {due}: \"1s\"")]);

@@ -19,6 +19,11 @@ pub(super) fn end_after(now: Nanos) -> Nanos {
     Nanos((now.0 / LINE.0 + 1) * LINE.0)
 }
 
+/// The second that a worker's tick is of: workers end their ticks a little after it.
+fn second_of(until: Nanos) -> u64 {
+    (until.0 + LINE.0 / 2) / LINE.0
+}
+
 /// What a worker's tick adds to the run: of the probe's no connection and no request is part of the load.
 pub fn filed(role: Role, tick: &Tick) -> Cow<'_, Tick> {
     match role {
@@ -34,7 +39,7 @@ impl Conductor<'_> {
         let before = self.reports[worker as usize];
         let tick = &*filed(before.role, tick);
         if before.is_lost {
-            return self.add_late(before.role, tick);
+            return self.add_late(worker, before.role, tick);
         }
         let is_after = before.drained_at != Nanos::NEVER;
         let ended = tick.phase == Phase::Drain && !is_after;
@@ -58,9 +63,17 @@ impl Conductor<'_> {
     }
 
     /// What happened before the present line, and comes only now: it counts, and is no part of what happens now.
-    fn add_late(&mut self, role: Role, tick: &Tick) {
+    fn add_late(&mut self, worker: u32, role: Role, tick: &Tick) {
         self.record.losses.take(tick);
+        let second = second_of(tick.until);
         let mut own = tick.clone();
+        let report = &mut self.reports[worker as usize];
+        let last = report.late.replace(second).unwrap_or(second_of(report.until));
+        // A worker ends a further tick in a second in which its load ends: its connections are among those of that second already.
+        if last == second {
+            (own.open, own.resolved, own.waiting, own.owed) = Default::default();
+            own.agents.iter_mut().for_each(|agents| agents.open.0.clear());
+        }
         // Whoever else received what it was is known already.
         own.pushes.receipts.clear();
         self.record.totals.extend(&own);
@@ -73,8 +86,7 @@ impl Conductor<'_> {
                 late.populations.push(own);
             }
         }
-        // Workers end their ticks a little after the second.
-        self.late.entry((tick.until.0 + LINE.0 / 2) / LINE.0).or_insert_with(Tick::none).merge(&late);
+        self.late.entry(second).or_insert_with(Tick::none).merge(&late);
     }
 
     /// What came too late for its line since the last call, a tick for each second.

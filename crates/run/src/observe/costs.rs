@@ -9,7 +9,8 @@ use stats::{Moments, Octaves, slope};
 /// Samples of a ramp count from this part of its connections on: before, the program's own tables and the first pages
 /// of its buffers would pass for connections.
 const RAMP_FROM: u64 = 8;
-/// Below this many connections a slope of memory is noise: a page is 4 KiB.
+/// Below this many connections a slope of memory is noise: a page is 4 KiB. With fewer that are opened, CPU time over the ramp is that of
+/// the requests of a closed loop meanwhile, or of the program itself.
 const MIN_CONNECTIONS: u64 = 10_000;
 /// Less CPU time than this is mostly the clock's grain, 10 ms.
 const MIN_CPU_US: f64 = 100_000.0;
@@ -66,6 +67,8 @@ pub(super) struct Costs {
     kernel: Octaves,
     kernel_there: Octaves,
     peak: u64,
+    /// Connections opened in the ramp, the repeated ones included.
+    opened: u64,
     /// Seconds that connections have been open since the hold began, all together; and its last sample.
     open_s: f64,
     held: Option<(Nanos, Load)>,
@@ -92,6 +95,9 @@ impl Costs {
     /// throng's own usage at this load, and the memory that this machine's kernel holds.
     pub(super) fn here(&mut self, now: Nanos, phase: Phase, load: Load, own: Usage, kernel: Option<u64>) {
         self.peak = self.peak.max(load.open);
+        if phase == Phase::Ramp {
+            self.opened = self.opened.max(load.opened);
+        }
         if phase == Phase::Hold {
             if let Some((before, earlier)) = self.held {
                 self.open_s += now.since(before).secs_f64() * (earlier.open + load.open) as f64 / 2.0;
@@ -139,14 +145,15 @@ impl Costs {
             memory.map(|(_, fit)| fit.filter(Fit::is_carried));
         let is_idle = self.answered_in_hold as f64 * IDLE_EVERY_S < self.open_s;
         let idle = |of: &Spent| us(&of.us_by_second).filter(|_| is_idle);
+        let per_open = |of: &Spent| us(&of.us_by_opened).filter(|_| self.opened >= MIN_CONNECTIONS);
         let per_request = |of: &Spent| us(&of.us_by_answered).filter(|_| self.answered_in_hold > 0);
         let mut cost = Cost {
             target_bytes,
             generator_bytes,
             kernel_bytes,
             target_kernel_bytes,
-            target_cpu_us_per_open: us(&self.target.us_by_opened),
-            generator_cpu_us_per_open: us(&self.own.us_by_opened),
+            target_cpu_us_per_open: per_open(&self.target),
+            generator_cpu_us_per_open: per_open(&self.own),
             target_cpu_us_per_handshake: us(&self.target.us_by_handshake),
             generator_cpu_us_per_handshake: us(&self.own.us_by_handshake),
             target_cpu_us_per_request: per_request(&self.target),
@@ -309,7 +316,7 @@ mod tests {
             let mut costs = Costs::default();
             for i in 0..=20u64 {
                 let load =
-                    Load { open: i * 100, opened: i * 100, handshakes: handshakes(i), ..Load::default() };
+                    Load { open: i * 1_000, opened: i * 1_000, handshakes: handshakes(i), ..Load::default() };
                 let own = Usage { rss_bytes: 0, cpu_ns: i * 150 * 200_000 };
                 costs.here(Nanos(i * SECOND.0), Phase::Ramp, load, own, None);
                 costs.target(
@@ -329,7 +336,7 @@ mod tests {
                     None => assert_eq!(found, None),
                 }
             }
-            is(cost.target_cpu_us_per_open, 600.0);
+            is(cost.target_cpu_us_per_open, 60.0);
         };
         check(|i| Some(i * 150), [Some(400.0), Some(200.0)]);
         check(|_| None, [None, None]);
@@ -414,7 +421,9 @@ mod tests {
     fn too_few_samples_give_no_cost() {
         let cost = seen(9_980, |_| 0.0).finish(true);
         assert_eq!((cost.target_bytes, cost.kernel_bytes, cost.ceiling_connections), (None, None, None));
-        is(cost.target_cpu_us_per_open, 50.0);
+        assert_eq!(cost.target_cpu_us_per_open, None);
+        is(cost.target_cpu_us_per_request, 25.0);
+        is(seen(10_000, |_| 0.0).finish(true).target_cpu_us_per_open, 50.0);
         assert_eq!(Costs::default().finish(true), Cost::default());
     }
 

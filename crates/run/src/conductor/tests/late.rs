@@ -1,0 +1,27 @@
+//! What a lost worker counted, where its load ended meanwhile.
+
+use super::*;
+
+#[test]
+fn the_connections_of_a_second_are_counted_once_where_a_load_ended_in_it() {
+    let plan = scenario("connections = 9\nduration = \"60s\"");
+    let model = Model::new(&plan, 2, MS(400), S(1)).on_agents();
+    let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(400));
+    (0..2).for_each(|worker| conductor.handle_tick(worker, &counted(1, 4, 10)));
+    conductor.handle_lost(1);
+    let ending = |from: u64, until: u64, answered: u64| Tick {
+        from: MS(from),
+        until: MS(until),
+        phase: Phase::Drain,
+        ..counted(2, 4, answered)
+    };
+    // The first is of the second after which it was lost, and the last two are of one.
+    let late =
+        [ending(1_000, 1_450, 1), ending(1_450, 2_000, 2), ending(2_000, 2_700, 4), ending(2_700, 3_000, 8)];
+    late.iter().for_each(|tick| conductor.handle_tick(1, tick));
+    let late = conductor.take_late();
+    let seen: Vec<(Nanos, u64, u64)> =
+        late.iter().map(|tick| (tick.until, tick.open, tick.counts.answered)).collect();
+    assert_eq!(seen, [(MS(1_450), 0, 1), (S(2), 4, 2), (S(3), 4, 12)]);
+    assert_eq!((conductor.open(), conductor.sum(|tick| tick.counts.answered)), (4, 35));
+}
