@@ -33,9 +33,15 @@ pub(crate) fn job(flags: &Flags) -> Result<Job, Failure> {
     let read = read(flags);
     let populations = read.as_ref().map_or(&[][..], |(plan, _)| &plan.populations);
     let outputs = Outputs::from_flags(flags, populations, &resolve);
+    let refused = flags.refused_without_fleet();
     match (read, outputs) {
-        (Ok((plan, scenario)), Ok(outputs)) => Ok(Job { plan: settled(plan, true), outputs, scenario }),
-        (read, outputs) => Err(Failure::usage([read.err(), outputs.err()].into_iter().flatten().flatten())),
+        (Ok((plan, scenario)), Ok(outputs)) if refused.is_empty() => {
+            Ok(Job { plan: settled(plan, true), outputs, scenario })
+        }
+        (read, outputs) => {
+            let mistakes = [read.err(), outputs.err(), Some(refused)];
+            Err(Failure::usage(mistakes.into_iter().flatten().flatten()))
+        }
     }
 }
 
@@ -46,7 +52,11 @@ pub(crate) fn plan(flags: &Flags) -> Result<Plan, Failure> {
 
 /// The same with its scenario file.
 pub(crate) fn with_scenario(flags: &Flags) -> Result<(Plan, Option<Scenario>), Failure> {
-    read(flags).map(|(plan, scenario)| (settled(plan, true), scenario)).map_err(Failure::usage)
+    let refused = flags.refused_without_fleet();
+    match read(flags) {
+        Ok((plan, scenario)) if refused.is_empty() => Ok((settled(plan, true), scenario)),
+        other => Err(Failure::usage(other.err().into_iter().flatten().chain(refused))),
+    }
 }
 
 /// A plan without outputs, made without a single dial; all mistakes at once.

@@ -18,6 +18,7 @@ pub(crate) use self::transport::NO_STREAMS;
 
 pub(crate) mod grpc;
 mod load;
+mod place;
 pub(crate) mod request;
 mod transport;
 

@@ -163,5 +163,9 @@ fn a_cluster_is_named_with_its_settings() {
         2,
         &["--agents: \"0\" is not a number of agents"],
     );
+    let alone = ["--agents: requires --fleet", "--on-lost: requires --fleet"];
+    check(&["run", URL, "--agents", "3", "--on-lost", "abort"], 2, &alone);
+    check(&["run", "--agents", "3"], 2, &["target: missing", "--agents: requires --fleet"]);
+    check(&["find", URL, "--share", "equal"], 2, &["--share: requires --fleet"]);
     check(&["agent", "--nats", "nats://127.0.0.1:9", "--idle-exit", "9"], 2, &["--idle-exit: \"9\"", "9s"]);
 }
