@@ -14,7 +14,7 @@ use units::{Count, Nanos, ParseError, Rate, Spans};
 use self::load::Loaded;
 pub use self::load::a_rate;
 pub(crate) use self::load::{between_pings, connections_for, rate_per_s, requests};
-pub(crate) use self::transport::NO_STREAMS;
+pub(crate) use self::transport::{NO_STREAMS, ONE_AT_A_TIME};
 
 pub(crate) mod grpc;
 mod load;
@@ -163,7 +163,7 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
     let expect = r.read(&flag::EXPECT, Expectation::default(), |text| expect(text, target.as_ref()));
     let reconnect = r.read(&flag::RECONNECT, Reconnect::Planned, reconnect);
     let tls = r.tls(target.as_ref().map(|target| target.secure));
-    let streams = r.streams(scheme);
+    let streams = r.streams(scheme, think);
     let called = r.grpc(scheme);
     let sent = r.sent(target.as_ref());
     let main = target.map(|target| {

@@ -155,6 +155,21 @@ fn http2_sends_pings_instead_of_requests_and_carries_websockets() {
             &format!("--streams: {nothing_but}: \"2\""),
         ],
     );
+    check(
+        &[URL, "--http2", "", "--ping", "5s", "-X", "PUT", "--body", "a", "-H", "X-A: b", "--host", "h"],
+        &[
+            &format!("--header: {nothing_but}: \"X-A: b\""),
+            &format!("--method: {nothing_but}: \"PUT\""),
+            &format!("--body: {nothing_but}: \"a\""),
+            &format!("--host: {nothing_but}: \"h\""),
+        ],
+    );
+    let one = "--streams: with a pause between requests a connection has one request at a time; \
+        use more connections instead, or --think 0: \"2\"";
+    check(&[URL, "--http2", "", "--streams", "2", "--think", "1s"], &[one]);
+    check(&["grpc://127.0.0.1:1/a.B/C", "--streams", "2", "--think", "1s..2s"], &[one]);
+    check(&[URL, "--http2", "", "--streams", "2", "--think", "0"], &[]);
+    check(&[URL, "--http2", "", "--streams", "1", "--think", "1s"], &[]);
     let due = "cannot be used with --rate, which sets when requests are due; remove it";
     check(&[URL, "--http2", "", "--ping", "5s", "--rate", "9/s"], &[&format!("--ping: {due}: \"5s\"")]);
     for text in ["0", "9ms"] {

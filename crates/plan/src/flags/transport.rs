@@ -1,14 +1,19 @@
 //! What carries requests and messages: `--http2`, `--streams`, and the flags of TLS.
 
 use super::{FlagReader, streams};
-use crate::{Pem, Scheme, Tls, TlsVersions, flag, tls};
+use crate::{Pem, Scheme, Think, Tls, TlsVersions, flag, tls};
+use units::Nanos;
 
 /// Where HTTP/2 is wanted of a target that it cannot carry.
 pub(crate) const NO_STREAMS: &str = "requires a target with http://, https://, ws:// or wss://";
 
+/// Where several requests at once are wanted, and pauses between them.
+pub(crate) const ONE_AT_A_TIME: &str =
+    "with a pause between requests a connection has one request at a time; use more connections instead";
+
 impl FlagReader<'_> {
-    /// HTTP/2: requests at once on a connection.
-    pub(super) fn streams(&mut self, scheme: Option<Scheme>) -> Option<u16> {
+    /// HTTP/2: requests at once on a connection; `think`: the pause between them.
+    pub(super) fn streams(&mut self, scheme: Option<Scheme>, think: Think) -> Option<u16> {
         if scheme.is_some_and(|scheme| !scheme.has_streams()) {
             for flag in [&flag::HTTP2, &flag::STREAMS] {
                 self.refuse(flag, NO_STREAMS);
@@ -21,7 +26,13 @@ impl FlagReader<'_> {
             self.refuse(&flag::STREAMS, "requires --http2");
             return None;
         }
-        Some(self.read(&flag::STREAMS, 1, streams))
+        let streams = self.read(&flag::STREAMS, 1, streams);
+        // Beside these a think time is refused itself.
+        let is_refused = self.get(&flag::PING).is_some() || self.get(&flag::RATE).is_some();
+        if streams > 1 && think.max > Nanos::ZERO && !is_refused {
+            self.refuse(&flag::STREAMS, format!("{ONE_AT_A_TIME}, or --think 0"));
+        }
+        Some(streams)
     }
 
     /// How connections are secured; `secure`: whether the target's are, where that is known.

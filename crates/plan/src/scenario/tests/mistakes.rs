@@ -255,6 +255,23 @@ fn differences_between_protocols() {
     );
     check_population(
         HTTP,
+        "http2 = true\nping = \"5s\"\nmethod = \"PUT\"\nhost = \"h\"",
+        &[
+            &format!("5:10: population.a.method: {nothing_but}"),
+            &format!("6:8: population.a.host: {nothing_but}"),
+        ],
+    );
+    let one = "with a pause between requests a connection has one request at a time; use more connections instead, \
+        or no think and no wait";
+    for pause in ["think = \"1s\"", "step = [{ request = \"/\" }, { wait = \"1s\" }]"] {
+        check_population(
+            HTTP,
+            &format!("http2 = true\nstreams = 2\n{pause}"),
+            &[&format!("4:11: population.a.streams: {one}")],
+        );
+    }
+    check_population(
+        HTTP,
         "http2 = true\nping = \"1ms\"",
         &["4:8: population.a.ping: \"1ms\" is not a time between PINGs of at least 10ms; use 30s"],
     );
