@@ -251,7 +251,8 @@ fn thresholds(notes: &mut Notes, top: &Section, populations: &[Population]) -> V
         match Threshold::parse(&scalar.text, populations) {
             Ok(threshold) => all.push(threshold),
             Err(_) if may_be_left_out(&scalar.text) => {}
-            Err(why) => notes.add(scalar.at, "thresholds", why),
+            // It may list all figures; what is the user's in it is escaped.
+            Err(why) => notes.add_lines(scalar.at, "thresholds", &why.to_string()),
         }
     }
     all

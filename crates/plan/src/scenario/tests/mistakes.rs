@@ -403,7 +403,9 @@ proptest! {
             if let Err(mistakes) = scenario(text) {
                 prop_assert!(!mistakes.is_empty());
                 let printed: String = mistakes.iter().map(Mistake::to_string).collect();
-                prop_assert!(!printed.contains(char::is_control), "{:?}", printed);
+                // A list of figures has lines of its own.
+                let is_harmful = |c: char| c.is_control() && c != '\n';
+                prop_assert!(!printed.contains(is_harmful), "{:?}", printed);
                 prop_assert!(mistakes.iter().all(|mistake| mistake.place.starts_with("load.toml:")));
             }
         }
