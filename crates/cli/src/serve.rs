@@ -86,7 +86,7 @@ struct Wanted {
 /// Checks the arguments; reports all mistakes at once.
 fn read_args(args: &ServeArgs) -> Result<Wanted, Failure> {
     let mut m = Mistakes::default();
-    let after = m.read("--after", args.after.as_deref(), Nanos::parse);
+    let after = m.read("--after", args.after.as_deref(), Nanos::parse_or_seconds);
     let service = match args.what.as_str() {
         "http" => Service::Http,
         "delay" => Service::Delay(after.unwrap_or(Nanos::from_secs(5))),
@@ -147,7 +147,7 @@ fn tls(args: &ServeArgs, m: &mut Mistakes) -> Option<tls::Server> {
 }
 
 fn some_time(text: &str) -> Result<Nanos, ParseError> {
-    match Nanos::parse(text)? {
+    match Nanos::parse_or_seconds(text)? {
         Nanos::ZERO => Err(ParseError::new(text, "a time greater than 0", "30s")),
         time => Ok(time),
     }

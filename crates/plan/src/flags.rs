@@ -325,7 +325,7 @@ impl<'f> FlagReader<'f> {
             self.refuse(&flag::PING, format!("{why}{or}"));
             return None;
         }
-        let every = self.read(&flag::PING, DEFAULT_PING, Nanos::parse);
+        let every = self.read(&flag::PING, DEFAULT_PING, Nanos::parse_or_seconds);
         if !self.has_message(&flag::PING, scheme) {
             return None;
         }
@@ -387,25 +387,22 @@ pub(crate) fn ramp(text: &str) -> Result<Ramp, ParseError> {
     match (Rate::parse(text), Nanos::parse(text)) {
         (Ok(_), _) => a_rate(text, "20k/s").map(Ramp::Rate),
         (_, Ok(time)) => Ok(Ramp::Within(time)),
-        // A bare number is most likely meant as a rate, and the error shows how to write one.
+        // A bare number may be either.
+        _ if Nanos::parse_or_seconds(text).is_ok() => {
+            Err(ParseError::new(text, "a rate or a time", format!("{text}/s or {text}s")))
+        }
         (Err(misread), _) if Count::parse(text).is_ok() => Err(misread),
         _ => Err(ParseError::new(text, "a rate or a time", "20k/s or 30s")),
     }
 }
 
 pub(crate) fn hold(text: &str) -> Result<Hold, ParseError> {
-    if text == "forever" { Ok(Hold::Forever) } else { or_seconds(text).map(Hold::For) }
-}
-
-/// A time; a number without a unit is in seconds, as for curl and wrk.
-fn or_seconds(text: &str) -> Result<Nanos, ParseError> {
-    let is_bare = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    if is_bare { Nanos::parse(&format!("{text}s")) } else { Nanos::parse(text) }
+    if text == "forever" { Ok(Hold::Forever) } else { Nanos::parse_or_seconds(text).map(Hold::For) }
 }
 
 fn think(text: &str, scheme: Option<Scheme>) -> Result<Think, String> {
     match scheme.filter(|scheme| !scheme.has_requests()) {
-        None => Think::parse(text).map_err(|misread| misread.to_string()),
+        None => Think::parse_or_seconds(text).map_err(|misread| misread.to_string()),
         Some(scheme) => {
             Err(format!("not for {scheme}, which sends a message per --ping; use --ping 30s: {text:?}"))
         }
@@ -425,12 +422,16 @@ fn message(text: &str, scheme: Option<Scheme>) -> Result<String, String> {
 pub(crate) fn max_lag(text: &str) -> Result<Nanos, ParseError> {
     match Nanos::parse(text) {
         Ok(limit) if limit > Nanos::ZERO => Ok(limit),
+        // Most people mean milliseconds, and a time without a unit is in seconds elsewhere.
+        Err(_) if Nanos::parse_or_seconds(text).is_ok() => {
+            Err(ParseError::new(text, "a time with its unit", format!("{text}ms or {text}s")))
+        }
         _ => Err(ParseError::new(text, "a time greater than 0", "50ms")),
     }
 }
 
 pub(crate) fn timeout(text: &str) -> Result<Nanos, ParseError> {
-    match or_seconds(text)? {
+    match Nanos::parse_or_seconds(text)? {
         Nanos::ZERO => Err(ParseError::new(text, "a timeout greater than 0", "10s")),
         limit => Ok(limit),
     }
@@ -451,7 +452,7 @@ pub(crate) fn reconnect(text: &str) -> Result<Reconnect, ParseError> {
     match text {
         "planned" => Ok(Reconnect::Planned),
         "never" => Ok(Reconnect::Never),
-        _ => match Spans::parse(text) {
+        _ => match Spans::parse_or_seconds(text) {
             Ok(span) if span.min == Nanos::ZERO => {
                 Err(ParseError::new(text, "a back-off greater than 0", "1s..30s"))
             }

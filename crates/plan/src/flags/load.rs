@@ -139,7 +139,7 @@ pub(crate) fn connections_for(requests: Option<u64>) -> Option<u32> {
 
 /// The time between two PINGs of a connection: servers take many of them for an attack, and close the connection.
 pub(crate) fn between_pings(text: &str) -> Result<Nanos, ParseError> {
-    match Nanos::parse(text)? {
+    match Nanos::parse_or_seconds(text)? {
         every if every < Nanos::from_millis(10) => {
             Err(ParseError::new(text, "a time between PINGs of at least 10ms", "30s"))
         }

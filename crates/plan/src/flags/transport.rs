@@ -60,3 +60,46 @@ impl FlagReader<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Environment, Flag, Flags, Mistake, from_flags};
+
+    /// The mistakes of a command line: the target, then pairs of flag and value.
+    fn check(line: &[&str], expected: &[&str]) {
+        let named = |name: &str| Flag::named(name).unwrap_or_else(|| panic!("no flag {name}"));
+        let flags =
+            line[1..].chunks(2).fold(Flags::new(line[0]), |flags, pair| flags.with(named(pair[0]), pair[1]));
+        let resolve = |_: &str| Err("no such host".to_owned());
+        let read = from_flags(&flags, &Environment { cores: 2, seed: 1, resolve: &resolve });
+        let found = read.err().unwrap_or_default();
+        assert_eq!(found.iter().map(Mistake::to_string).collect::<Vec<_>>(), expected, "{line:?}");
+    }
+
+    const URL: &str = "http://127.0.0.1:1/";
+
+    #[test]
+    fn pings_take_nothing_of_a_request() {
+        let nothing_but =
+            "cannot be used with --ping, which sends PINGs and no requests; remove one of the two";
+        check(
+            &[URL, "--http2", "", "--ping", "5s", "-X", "PUT", "--body", "a", "-H", "X-A: b", "--host", "h"],
+            &[
+                &format!("--header: {nothing_but}: \"X-A: b\""),
+                &format!("--method: {nothing_but}: \"PUT\""),
+                &format!("--body: {nothing_but}: \"a\""),
+                &format!("--host: {nothing_but}: \"h\""),
+            ],
+        );
+    }
+
+    #[test]
+    fn several_requests_at_once_have_no_pauses_between_them() {
+        let one = "--streams: with a pause between requests a connection has one request at a time; \
+            use more connections instead, or --think 0: \"2\"";
+        check(&[URL, "--http2", "", "--streams", "2", "--think", "1s"], &[one]);
+        check(&["grpc://127.0.0.1:1/a.B/C", "--streams", "2", "--think", "1s..2s"], &[one]);
+        check(&[URL, "--http2", "", "--streams", "2", "--think", "0"], &[]);
+        check(&[URL, "--http2", "", "--streams", "1", "--think", "1s"], &[]);
+    }
+}

@@ -25,7 +25,7 @@ const LONGEST_FILE: usize = 1 << 20;
 /// they are held, and the rest is a mistake.
 ///
 /// # Errors
-/// All mistakes, in the order of the file: `load.toml:12:9: population.users.think: "5" is not a time; use 5s`.
+/// All mistakes, in the order of the file: `load.toml:12:9: population.users.think: "5x" is not a time; use 5s, 1500ms or 1m30s`.
 pub fn read(
     file: &str,
     text: &str,

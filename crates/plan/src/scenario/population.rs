@@ -176,10 +176,10 @@ impl Reader<'_, '_> {
     /// Defaults of the top level are valid by themselves, even if no population uses them.
     pub(super) fn defaults(&mut self) {
         let (notes, top, tables) = (&mut *self.notes, self.top, self.tables);
-        top.read(notes, "think", Think::parse);
+        top.read(notes, "think", Think::parse_or_seconds);
         top.read(notes, "timeout", timeout);
         top.read(notes, "reconnect", reconnect);
-        top.read(notes, "ping", Nanos::parse);
+        top.read(notes, "ping", Nanos::parse_or_seconds);
         top.read(notes, "message", |text| Text::parse(text, Place::Content, tables));
         let scheme = top.scalar("target").and_then(|target| Scheme::of_target(&target.text));
         let scheme = scheme.filter(|scheme| scheme.has_requests()).unwrap_or(Scheme::Http);
@@ -270,7 +270,7 @@ impl Reader<'_, '_> {
             let why = "cannot be used with rate, which sets when requests are due; remove one of the two";
             own.refuse(self.notes, &["think"], why);
         }
-        let think = self.inherited(own, "think", Think::parse).unwrap_or_default();
+        let think = self.inherited(own, "think", Think::parse_or_seconds).unwrap_or_default();
         if pings || rated { Think::default() } else { think }
     }
 
@@ -375,7 +375,7 @@ impl Reader<'_, '_> {
             let why = "which sends messages one after the other; remove one of the two";
             own.refuse(self.notes, &["ping"], format!("cannot be used with {other}, {why}"));
         }
-        let every = self.inherited(own, "ping", Nanos::parse).unwrap_or(DEFAULT_PING);
+        let every = self.inherited(own, "ping", Nanos::parse_or_seconds).unwrap_or(DEFAULT_PING);
         let tables = self.tables;
         let content = |text: &str| Text::parse(text, Place::Content, tables);
         let text = self.inherited(own, "message", |text| match text {

@@ -114,7 +114,7 @@ impl Reader<'_, '_> {
             "request" => self.request(section, context),
             "upgrade" => self.upgrade(section, context),
             "wait" => {
-                let wait = section.read(self.notes, "wait", Think::parse)?;
+                let wait = section.read(self.notes, "wait", Think::parse_or_seconds)?;
                 if context.rated {
                     section.note(self.notes, "wait", NOT_BY_RATE);
                 }
@@ -158,7 +158,7 @@ impl Reader<'_, '_> {
         if context.rated {
             section.refuse(self.notes, &["think"], NOT_BY_RATE);
         }
-        section.read(self.notes, "think", Think::parse).unwrap_or(context.think)
+        section.read(self.notes, "think", Think::parse_or_seconds).unwrap_or(context.think)
     }
 
     fn request(&mut self, section: &Section, context: &StepContext) -> Option<Act> {

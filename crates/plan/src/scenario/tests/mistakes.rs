@@ -27,13 +27,13 @@ pub(super) const TCP: &str = "tcp://127.0.0.1:1";
 #[test]
 fn all_mistakes_come_at_once_in_the_order_of_the_file() {
     check(
-        "seed = \"x\"\nthink = 5\n\n[[population]]\nname = \"users\"\nthnik = \"1s\"\nconnections = \
+        "seed = \"x\"\nthink = \"5x\"\n\n[[population]]\nname = \"users\"\nthnik = \"1s\"\nconnections = \
             true\ntarget = \"gopher://x\"\n\n\
          [[population]]\ntarget = \"http://127.0.0.1:1/{csv goods.id}\"\nping = \"30\"\n[[stage]]\nof = \
          [\"user\"]\n",
         &[
             "1:8: seed: \"x\" is not a seed; use a whole number, as 42",
-            "2:9: think: \"5\" is not a time; use 5s",
+            "2:9: think: \"5x\" is not a time; use 5s, 1500ms or 1m30s",
             "6:1: population.users: \"thnik\" is not a key of [[population]]; use think",
             "7:15: population.users.connections: true or false is not allowed here; use connections = \"500k\"",
             "8:10: population.users.target: \"gopher\" is not a scheme; use http://, https://, ws://, wss://, tcp://, tls://, grpc:// or grpcs://",
@@ -374,9 +374,9 @@ fn nothing_moves_the_cursor_of_a_terminal() {
 #[test]
 fn an_inherited_mistake_is_reported_once() {
     check_http(
-        "think = 5\nexpect = \"length=$1\"\n[[population]]\nname = \"a\"\n[[population]]\nname = \"b\"\n",
+        "think = \"5x\"\nexpect = \"length=$1\"\n[[population]]\nname = \"a\"\n[[population]]\nname = \"b\"\n",
         &[
-            "2:9: think: \"5\" is not a time; use 5s",
+            "2:9: think: \"5x\" is not a time; use 5s, 1500ms or 1m30s",
             "3:10: expect: the target has no random number; add {rand 1 4096} to it: \"$1\"",
         ],
     );
