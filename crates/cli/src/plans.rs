@@ -141,14 +141,26 @@ fn certificates(
             }
         }
         if mistakes.is_empty()
-            && let Some(Err((place, text))) = engine::secured(population).map(|tls| tls.check())
+            && let Some(Err((flag, why))) = engine::secured(population).map(|tls| tls.check())
         {
-            mistakes.push(Mistake { place: place.to_owned(), text });
+            let file = population.tls.files().find(|(own, _)| *own == flag).map(|(_, pem)| pem.file.clone());
+            mistakes.push(match file {
+                Some(file) => Mistake { place: place(flag, &file), text: in_file(&file, &why) },
+                None => Mistake { place: flag.to_owned(), text: why },
+            });
         }
     }
     // The probe's are those of a population.
     mistakes.dedup();
     mistakes
+}
+
+/// What is wrong with what a file contains: `it has no certificate`.
+pub(crate) fn in_file(file: &str, why: &str) -> String {
+    match why.strip_prefix("it ") {
+        Some(why) => format!("{file:?} {why}"),
+        None => format!("{file:?}: {why}"),
+    }
 }
 
 fn text(path: &Path) -> Result<String, String> {
@@ -220,6 +232,15 @@ mod tests {
         assert_eq!(texts.map(|(_, pem)| pem.text.clone()).collect::<Vec<_>>(), [""]);
         let why = with_certificates(plan, |name| Err(format!("{name} was not sent"))).unwrap_err();
         assert!(why.len() == 1 && why[0].text.contains("/etc/hostname was not sent"), "{why:?}");
+    }
+
+    #[test]
+    fn a_file_without_a_certificate_is_named() {
+        let flags = Flags::new("https://127.0.0.1/").with(&flag::CACERT, "/etc/passwd");
+        let why: Vec<String> = read(&flags).err().unwrap().iter().map(Mistake::to_string).collect();
+        let begin = "--cacert: \"/etc/passwd\" has no certificate in PEM form";
+        assert!(why.len() == 1 && why[0].starts_with(begin), "{why:?}");
+        assert_eq!(in_file("a.key", "its key is encrypted"), "\"a.key\": its key is encrypted");
     }
 
     #[test]

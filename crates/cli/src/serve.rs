@@ -143,7 +143,17 @@ fn tls(args: &ServeArgs, m: &mut Mistakes) -> Option<tls::Server> {
             return None;
         }
     };
-    tls::Server::new(identity, &["h2", "http/1.1"]).map_err(|why| m.add(why)).ok()
+    let with_file = |why: String| match why.split_once(": ") {
+        Some((flag @ "--tls-cert", why)) => format!("{flag}: {}", named(&args.tls_cert, why)),
+        Some((flag @ "--tls-key", why)) => format!("{flag}: {}", named(&args.tls_key, why)),
+        _ => why,
+    };
+    tls::Server::new(identity, &["h2", "http/1.1"]).map_err(|why| m.add(with_file(why))).ok()
+}
+
+/// What is wrong with what a file contains, with its name.
+fn named(file: &Option<String>, why: &str) -> String {
+    file.as_ref().map_or_else(|| why.to_owned(), |file| plans::in_file(file, why))
 }
 
 fn some_time(text: &str) -> Result<Nanos, ParseError> {

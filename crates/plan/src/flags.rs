@@ -317,7 +317,10 @@ impl<'f> FlagReader<'f> {
     fn message(&mut self, scheme: Option<Scheme>) -> Option<(Nanos, String)> {
         if scheme.is_some_and(Scheme::has_requests) {
             let why = "not for http:// and grpc://; remove it, or use --think for the time between requests";
-            self.refuse(&flag::MESSAGE, why);
+            self.refuse(
+                &flag::MESSAGE,
+                "not for http:// and grpc://; use --body for the content of requests",
+            );
             if self.get(&flag::HTTP2).is_some() {
                 return self.pings();
             }

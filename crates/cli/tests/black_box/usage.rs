@@ -151,6 +151,21 @@ fn limits_of_this_machine_are_reported_before_the_run() {
     check(&["serve", "--listen", &address], 3, &["--listen", &address, "address in use", "another port"]);
 }
 
+#[test]
+fn a_file_without_a_certificate_is_named() {
+    let nobody = "https://127.0.0.1:1/";
+    check(
+        &["run", nobody, "--cacert", "/etc/passwd"],
+        2,
+        &["--cacert: \"/etc/passwd\" has no certificate in PEM form"],
+    );
+    check(
+        &["serve", "--tls-cert", "/etc/passwd", "--tls-key", "/etc/passwd"],
+        2,
+        &["--tls-cert: \"/etc/passwd\" has no certificate in PEM form"],
+    );
+}
+
 /// This build has no client of Kubernetes; what is wrong with the settings is said all the same.
 #[test]
 fn a_cluster_is_named_with_its_settings() {

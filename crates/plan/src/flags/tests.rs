@@ -277,7 +277,10 @@ fn differences_between_protocols() {
     let http = "not for http:// and grpc://; remove it, or use --think for the time between requests";
     check(
         &[URL, "--ping", "5s", "--message", ""],
-        &[&format!("--message: {http}: \"\""), &format!("--ping: {http}, or --http2 to send PINGs: \"5s\"")],
+        &[
+            "--message: not for http:// and grpc://; use --body for the content of requests: \"\"",
+            &format!("--ping: {http}, or --http2 to send PINGs: \"5s\""),
+        ],
     );
     check(
         &["tcp://127.0.0.1:9", "--ping", "5s"],

@@ -297,7 +297,9 @@ impl Reader<'_, '_> {
             return (self.messages(context, calls), calls);
         }
         let why = "not for http:// and grpc://; remove it, or use think for the time between requests";
-        own.refuse(self.notes, &["ping", "message"], why);
+        own.refuse(self.notes, &["ping"], why);
+        let why = "not for http:// and grpc://; use body for the content of requests";
+        own.refuse(self.notes, &["message"], why);
         let steps = vec![self.only_request(context)];
         (Activity::Steps { steps, then: Then::Again(0) }, calls.or(arrives.then_some(1)))
     }

@@ -208,7 +208,7 @@ fn loads() {
         "ping = \"5s\"\nmessage = \"x\"",
         &[
             "2:8: ping: not for http:// and grpc://; remove it, or use think for the time between requests",
-            "3:11: message: not for http:// and grpc://; remove it, or use think for the time between requests",
+            "3:11: message: not for http:// and grpc://; use body for the content of requests",
         ],
     );
     check_http("loop = true", &["2:1: \"loop\" is not a key of the top level; use it in [[population]]"]);
