@@ -255,23 +255,6 @@ fn differences_between_protocols() {
     );
     check_population(
         HTTP,
-        "http2 = true\nping = \"5s\"\nmethod = \"PUT\"\nhost = \"h\"",
-        &[
-            &format!("5:10: population.a.method: {nothing_but}"),
-            &format!("6:8: population.a.host: {nothing_but}"),
-        ],
-    );
-    let one = "with a pause between requests a connection has one request at a time; use more connections instead, \
-        or no think and no wait";
-    for pause in ["think = \"1s\"", "step = [{ request = \"/\" }, { wait = \"1s\" }]"] {
-        check_population(
-            HTTP,
-            &format!("http2 = true\nstreams = 2\n{pause}"),
-            &[&format!("4:11: population.a.streams: {one}")],
-        );
-    }
-    check_population(
-        HTTP,
         "http2 = true\nping = \"1ms\"",
         &["4:8: population.a.ping: \"1ms\" is not a time between PINGs of at least 10ms; use 30s"],
     );
@@ -292,6 +275,28 @@ fn differences_between_protocols() {
         "loop = false",
         &["3:8: population.a.loop: no steps; remove it, or use [[population.step]]"],
     );
+}
+
+#[test]
+fn http2_sends_pings_or_requests_at_once_without_pauses() {
+    let nothing_but = "cannot be used with ping, which sends PINGs and no requests; remove one of the two";
+    check_population(
+        HTTP,
+        "http2 = true\nping = \"5s\"\nmethod = \"PUT\"\nhost = \"h\"",
+        &[
+            &format!("5:10: population.a.method: {nothing_but}"),
+            &format!("6:8: population.a.host: {nothing_but}"),
+        ],
+    );
+    let one = "with a pause between requests a connection has one request at a time; use more connections instead, \
+        or no think and no wait";
+    for pause in ["think = \"1s\"", "step = [{ request = \"/\" }, { wait = \"1s\" }]"] {
+        check_population(
+            HTTP,
+            &format!("http2 = true\nstreams = 2\n{pause}"),
+            &[&format!("4:11: population.a.streams: {one}")],
+        );
+    }
 }
 
 #[test]
