@@ -1,6 +1,6 @@
 //! A search as text: a line for each load that was tried, and the result.
 
-use samples::{FindOutcome, FindSummary, Point, Side};
+use samples::{FindOutcome, FindSummary, Limit, Point, Side};
 use units::{Count, percent};
 
 use crate::summary::time;
@@ -36,7 +36,14 @@ pub fn find_line(point: &Point, unit: &str) -> String {
 
 /// The result: `max 50,000 ± 1,000 connections; the target ran out of open files: 1,024 of 1,024 used; raise …`.
 pub fn find_text(found: &FindSummary, unit: &str) -> String {
+    // The run that failed and the one that shows why may differ in their figures.
+    let head = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
+    let is_said = |limit: &Limit| {
+        let why = found.criterion.as_ref().filter(|_| found.failed.is_some());
+        why.is_some_and(|why| head(why) == head(&limit.sentence))
+    };
     let limited = match &found.limit {
+        Some(limit) if is_said(limit) => format!("; {}", limit.cure),
         Some(limit) => format!("; {}", limit.told()),
         None if found.outcome == FindOutcome::NotReached => String::new(),
         None => "; the limit is not known".to_owned(),
@@ -71,7 +78,7 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use samples::{Cause, Limit};
+    use samples::Cause;
 
     fn found(outcome: FindOutcome, max: u64, error: u64, limit: Option<Limit>) -> FindSummary {
         FindSummary {
@@ -119,6 +126,30 @@ mod tests {
             found(FindOutcome::Impossible, 0, 0, None),
             "impossible: not even the smallest load passes; the limit is not known",
         );
+    }
+
+    #[test]
+    fn the_same_reason_is_said_once() {
+        let limit = Limit {
+            side: Side::Host,
+            cause: Cause::Cpu,
+            certainty: samples::Certainty::Seen,
+            sentence: "throng was late: lag p99 14.0 ms > 10.0 ms (--max-lag)".to_owned(),
+            cure: "give throng more processors".to_owned(),
+            ..Limit::default()
+        };
+        let late = "throng was late: lag p99 12.0 ms > 10.0 ms (--max-lag)";
+        let found = |why: &str| FindSummary {
+            failed: Some(600),
+            criterion: Some(why.to_owned()),
+            ..found(FindOutcome::Found, 500, 10, Some(limit.clone()))
+        };
+        assert_eq!(
+            find_text(&found(late), "requests/s"),
+            format!("max 500 ± 10 requests/s; 600 did not pass: {late}; give throng more processors\n")
+        );
+        let other = find_text(&found("9 of 10 connections held"), "requests/s");
+        assert!(other.contains("connections held; throng was late: lag p99 14.0 ms"), "{other}");
     }
 
     #[test]
