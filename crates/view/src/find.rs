@@ -17,7 +17,8 @@ pub fn find_line(point: &Point, unit: &str) -> String {
     let mut line = format!("  {:>10} {unit}  {verdict}", Count(point.load).to_string());
     // Connections that are only held have no request at full load, and those of the step before are not dialled.
     if point.latency_p99_us > 0.0 || point.no_response > 0.0 {
-        line += &format!("  latency p50 {} p99 {}", shown(point.latency_p50_us), shown(point.latency_p99_us));
+        let [p50, p95, p99] = [point.latency_p50_us, point.latency_p95_us, point.latency_p99_us].map(shown);
+        line += &format!("  latency p50 {p50} p95 {p95} p99 {p99}");
         line += &without(point.no_response, "response");
     }
     if point.connect_p99_us > 0.0 || point.connect_no_response > 0.0 {
@@ -160,6 +161,7 @@ mod tests {
             held: 5_000,
             requests_per_s: 1.0,
             latency_p50_us: 100.0,
+            latency_p95_us: 800.0,
             latency_p99_us: 1_200.0,
             no_response: 0.0,
             probe_p99_us: Some(340.0),
@@ -170,12 +172,13 @@ mod tests {
         };
         assert_eq!(
             find_line(&point, "connections"),
-            "      32,000 connections  fail  latency p50 100 µs p99 1.2 ms  connect p99 50 µs  probe p99 340 µs  \
+            "      32,000 connections  fail  latency p50 100 µs p95 800 µs p99 1.2 ms  connect p99 50 µs  probe p99 340 µs  \
              (5,000 of 32,000 connections held)"
         );
 
         let silent = Point {
             latency_p50_us: 0.0,
+            latency_p95_us: 0.0,
             latency_p99_us: 0.0,
             no_response: 1.0,
             probe_p99_us: None,
@@ -186,7 +189,7 @@ mod tests {
         };
         assert_eq!(
             find_line(&silent, "requests/s"),
-            "      32,000 requests/s  fail  latency p50 - p99 - (100 % without a response)  connect p99 50 µs (0.50 % without a \
+            "      32,000 requests/s  fail  latency p50 - p95 - p99 - (100 % without a response)  connect p99 50 µs (0.50 % without a \
              connection)  probe p99 - (31 % without a response)"
         );
 
