@@ -88,7 +88,7 @@ fn usage_errors_are_named_with_their_fix() {
 fn all_mistakes_are_named_at_once() {
     #[rustfmt::skip]
     let args = [
-        "run", "gopher://x/", "-c", "0", "--ramp", "fast", "-d", "long", "--think", "2", "--timeout", "0", "--expect", "colour=red",
+        "run", "gopher://x/", "-c", "0", "--ramp", "fast", "-d", "long", "--think", "2x", "--timeout", "0", "--expect", "colour=red",
         "--reconnect", "always", "--sources", "here", "--threads", "0", "--seed", "x", "--io", "magic", "--live", "loud",
         "--format", "gold",
     ];
@@ -97,7 +97,7 @@ fn all_mistakes_are_named_at_once() {
         "--connections: \"0\"",
         "--ramp: \"fast\"",
         "--duration: \"long\"",
-        "--think: \"2\"",
+        "--think: \"2x\"",
         "--timeout: \"0\"",
         "--expect: unknown check \"colour=red\"",
         "--reconnect: \"always\"",

@@ -177,7 +177,7 @@ fn loads() {
     check_http(
         "ramp = 30\nduration = \"10x\"",
         &[
-            "2:8: ramp: \"30\" is not a rate; use 30/s",
+            "2:8: ramp: \"30\" is not a rate or a time; use 30/s or 30s",
             "3:12: duration: \"10x\" is not a time; use 5s, 1500ms or 1m30s",
         ],
     );
