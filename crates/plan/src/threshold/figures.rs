@@ -165,7 +165,7 @@ impl Figure {
 
     /// Whether it is a part of its whole: as a percentage at most 100.
     pub(super) fn is_part(&self) -> bool {
-        PARTS.iter().any(|part| self.path.ends_with(part)) || self.path.contains(STATUS[0])
+        PARTS.iter().any(|part| self.path.ends_with(*part)) || self.path.contains(STATUS[0])
     }
 
     /// Whether it is `errors`, by that name.
