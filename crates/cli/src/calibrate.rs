@@ -53,7 +53,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
 /// Measures in a process of its own, which ends with this one; blocks meanwhile. `duration`: as typed.
 pub(crate) fn elsewhere(duration: &str) -> Result<Calibration, String> {
     // Whoever asks: it becomes an argument of a command.
-    Nanos::parse(duration).map_err(|e| format!("--duration: {e}"))?;
+    Nanos::parse_or_seconds(duration).map_err(|e| format!("--duration: {e}"))?;
     let program = std::env::current_exe().map_err(|e| e.to_string())?;
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "TERM"]).arg(program);

@@ -16,6 +16,7 @@ use std::{
 
 use rustix::fs::{Access, access};
 use samples::{Header, Samples, Sink, Tick};
+use units::shell_word;
 
 use crate::Failure;
 
@@ -38,7 +39,7 @@ impl Files {
     /// # Errors
     /// It cannot be written, or another flag writes it.
     pub(crate) fn stream(&mut self, flag: &str, name: &str) -> Result<File, Failure> {
-        let failed = |e: io::Error| Failure::usage([format!("{flag} {name}: {e}")]);
+        let failed = |e: io::Error| not_written(flag, Path::new(name), &e);
         let (file, is_new) = match OpenOptions::new().write(true).create_new(true).open(name) {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {
                 (OpenOptions::new().write(true).open(name).map_err(failed)?, false)
@@ -58,7 +59,7 @@ impl Files {
     /// # Errors
     /// It cannot be written, or another flag writes it.
     pub(crate) fn whole(&mut self, flag: &str, name: &str) -> Result<(), Failure> {
-        let failed = |e: io::Error| Failure::usage([format!("{flag} {name}: {e}")]);
+        let failed = |e: io::Error| not_written(flag, Path::new(name), &e);
         can_be_written(Path::new(name)).map_err(failed)?;
         self.claim(flag, name)
     }
@@ -76,7 +77,7 @@ impl Files {
     /// # Errors
     /// There is something in it, or it cannot be made.
     pub(crate) fn folder(&mut self, flag: &str, folder: &Path, names: &[&str]) -> Result<(), Failure> {
-        let failed = |e: io::Error| Failure::usage([format!("{flag} {}: {e}", folder.display())]);
+        let failed = |e: io::Error| not_written(flag, folder, &e);
         let missing: Vec<&Path> = folder.ancestors().take_while(|path| !path.exists()).collect();
         for path in missing.into_iter().rev().filter(|path| !path.as_os_str().is_empty()) {
             fs::create_dir(path).map_err(failed)?;
@@ -128,6 +129,25 @@ impl Files {
             }
         }
     }
+}
+
+/// A file or a folder that cannot be written, with the fix.
+fn not_written(flag: &str, path: &Path, e: &io::Error) -> Failure {
+    let missing = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+    let why = match (e.kind(), missing) {
+        (ErrorKind::NotFound, Some(folder)) => {
+            let folder = folder.display().to_string();
+            format!("there is no folder {folder}; create it with mkdir -p {}", shell_word(&folder))
+        }
+        (ErrorKind::IsADirectory, _) => "it is a folder; use the name of a file".to_owned(),
+        (ErrorKind::NotADirectory, _) => "a part of the path is no folder; use another path".to_owned(),
+        (ErrorKind::PermissionDenied, _) => {
+            "permission denied; use a folder that you may write to".to_owned()
+        }
+        (ErrorKind::ReadOnlyFilesystem, _) => "the file system is read-only; use another folder".to_owned(),
+        _ => e.to_string(),
+    };
+    Failure::usage([format!("{flag} {}: cannot be written: {why}", path.display())])
 }
 
 /// Tries it, and leaves everything as it was.
@@ -194,5 +214,26 @@ impl Write for HeldBack {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_written_has_its_fix() {
+        let check = |name: &str, expected: &str| {
+            let mut files = Files::default();
+            let (whole, stream) = (files.whole("--json", name), files.stream("--json", name));
+            for failure in [whole.err(), stream.err()] {
+                let lines = failure.map(|failure| failure.lines).unwrap_or_default();
+                assert_eq!(lines, [format!("--json {name}: cannot be written: {expected}")]);
+            }
+        };
+        let missing = "there is no folder /no/such folder; create it with mkdir -p '/no/such folder'";
+        check("/no/such folder/x", missing);
+        check("/", "it is a folder; use the name of a file");
+        check("/etc/passwd/x", "a part of the path is no folder; use another path");
     }
 }

@@ -20,6 +20,8 @@ use crate::{
 
 /// Default time at full load of each step (`--duration`).
 const DWELL: &str = "5s";
+/// A shorter step shows nothing.
+const SHORTEST: Nanos = Nanos::from_secs(1);
 /// Default time between two requests of a connection that is only held (`--think`).
 const THINK: &str = "30s..90s";
 /// The default of `--probe`.
@@ -55,7 +57,7 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
     };
     print_stderr(&format!("{}: up to {} {}, {dwell} each", plan.text, Count(most), by.unit()));
     let mut show = |point: &samples::Point| print_stderr(&view::find_line(point, by.unit()));
-    let how = Find { by, most, dwell: dwell.max(Nanos::from_secs(1)) };
+    let how = Find { by, most, dwell };
     let (found, _broker) = match agents {
         None => (run::find(&mut Here(&root), how, &plan, &root, &interrupt, &mut message, &mut show), None),
         Some((mut agents, broker)) => {
@@ -88,9 +90,17 @@ fn plan(flags: Flags, by: By) -> Result<(Plan, Nanos, Flags, Option<Scenario>), 
         }
     };
     let (plan, scenario) = plans::with_scenario(&flags)?;
-    let dwell = Nanos::parse(&dwell)
-        .map_err(|_| Failure::usage([format!("--duration: a search step cannot last {dwell:?}; use 5s")]))?;
+    let dwell = step_time(&dwell).map_err(|why| Failure::usage([format!("--duration: {why}")]))?;
     Ok((plan, dwell, flags, scenario))
+}
+
+/// How long a step of a search lasts at full load.
+fn step_time(text: &str) -> Result<Nanos, String> {
+    match Nanos::parse_or_seconds(text) {
+        Ok(time) if time >= SHORTEST => Ok(time),
+        // Words too: `forever` is a time of other commands.
+        _ => Err(format!("a step of a search lasts {SHORTEST} or longer, and ends; use 5s: {text:?}")),
+    }
 }
 
 fn read_args(args: &FindArgs, flags: &Flags) -> Result<(By, Option<u64>), Failure> {
@@ -109,4 +119,22 @@ fn read_args(args: &FindArgs, flags: &Flags) -> Result<(By, Option<u64>), Failur
     let refused = flags.refused(|flag, value| refused_by_find(flag, value).map(str::to_owned));
     refused.iter().for_each(|mistake| mistakes.add(mistake));
     mistakes.end((by.unwrap_or(By::Connections), most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_lasts_a_second_or_longer() {
+        let wrong = |text: &str| -> Result<Nanos, String> {
+            Err(format!("a step of a search lasts 1s or longer, and ends; use 5s: {text:?}"))
+        };
+        for (text, expected) in [("3", Ok(3)), ("3s", Ok(3)), ("1m", Ok(60))] {
+            assert_eq!(step_time(text), expected.map(Nanos::from_secs), "{text}");
+        }
+        for text in ["forever", "500ms", "0", "long"] {
+            assert_eq!(step_time(text), wrong(text));
+        }
+    }
 }

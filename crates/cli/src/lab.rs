@@ -218,7 +218,7 @@ fn elsewhere(url: &str) -> Result<Elsewhere, Failure> {
 
 /// Reads `--for`.
 fn time(text: &str) -> Result<Nanos, Failure> {
-    Nanos::parse(text).map_err(|e| Failure::usage([format!("--for: {e}")]))
+    Nanos::parse_or_seconds(text).map_err(|e| Failure::usage([format!("--for: {e}")]))
 }
 
 /// The file that outcomes are appended to; checked before the work.

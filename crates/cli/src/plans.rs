@@ -33,9 +33,15 @@ pub(crate) fn job(flags: &Flags) -> Result<Job, Failure> {
     let read = read(flags);
     let populations = read.as_ref().map_or(&[][..], |(plan, _)| &plan.populations);
     let outputs = Outputs::from_flags(flags, populations, &resolve);
+    let refused = flags.refused_without_fleet();
     match (read, outputs) {
-        (Ok((plan, scenario)), Ok(outputs)) => Ok(Job { plan: settled(plan, true), outputs, scenario }),
-        (read, outputs) => Err(Failure::usage([read.err(), outputs.err()].into_iter().flatten().flatten())),
+        (Ok((plan, scenario)), Ok(outputs)) if refused.is_empty() => {
+            Ok(Job { plan: settled(plan, true), outputs, scenario })
+        }
+        (read, outputs) => {
+            let mistakes = [read.err(), outputs.err(), Some(refused)];
+            Err(Failure::usage(mistakes.into_iter().flatten().flatten()))
+        }
     }
 }
 
@@ -46,7 +52,11 @@ pub(crate) fn plan(flags: &Flags) -> Result<Plan, Failure> {
 
 /// The same with its scenario file.
 pub(crate) fn with_scenario(flags: &Flags) -> Result<(Plan, Option<Scenario>), Failure> {
-    read(flags).map(|(plan, scenario)| (settled(plan, true), scenario)).map_err(Failure::usage)
+    let refused = flags.refused_without_fleet();
+    match read(flags) {
+        Ok((plan, scenario)) if refused.is_empty() => Ok((settled(plan, true), scenario)),
+        other => Err(Failure::usage(other.err().into_iter().flatten().chain(refused))),
+    }
 }
 
 /// A plan without outputs, made without a single dial; all mistakes at once.
@@ -131,14 +141,26 @@ fn certificates(
             }
         }
         if mistakes.is_empty()
-            && let Some(Err((place, text))) = engine::secured(population).map(|tls| tls.check())
+            && let Some(Err((flag, why))) = engine::secured(population).map(|tls| tls.check())
         {
-            mistakes.push(Mistake { place: place.to_owned(), text });
+            let file = population.tls.files().find(|(own, _)| *own == flag).map(|(_, pem)| pem.file.clone());
+            mistakes.push(match file {
+                Some(file) => Mistake { place: place(flag, &file), text: in_file(&file, &why) },
+                None => Mistake { place: flag.to_owned(), text: why },
+            });
         }
     }
     // The probe's are those of a population.
     mistakes.dedup();
     mistakes
+}
+
+/// What is wrong with what a file contains: `it has no certificate`.
+pub(crate) fn in_file(file: &str, why: &str) -> String {
+    match why.strip_prefix("it ") {
+        Some(why) => format!("{file:?} {why}"),
+        None => format!("{file:?}: {why}"),
+    }
 }
 
 fn text(path: &Path) -> Result<String, String> {
@@ -210,6 +232,15 @@ mod tests {
         assert_eq!(texts.map(|(_, pem)| pem.text.clone()).collect::<Vec<_>>(), [""]);
         let why = with_certificates(plan, |name| Err(format!("{name} was not sent"))).unwrap_err();
         assert!(why.len() == 1 && why[0].text.contains("/etc/hostname was not sent"), "{why:?}");
+    }
+
+    #[test]
+    fn a_file_without_a_certificate_is_named() {
+        let flags = Flags::new("https://127.0.0.1/").with(&flag::CACERT, "/etc/passwd");
+        let why: Vec<String> = read(&flags).err().unwrap().iter().map(Mistake::to_string).collect();
+        let begin = "--cacert: \"/etc/passwd\" has no certificate in PEM form";
+        assert!(why.len() == 1 && why[0].starts_with(begin), "{why:?}");
+        assert_eq!(in_file("a.key", "its key is encrypted"), "\"a.key\": its key is encrypted");
     }
 
     #[test]

@@ -72,7 +72,7 @@ struct Wanted {
 /// Checks the arguments; reports all mistakes at once.
 fn read_args(args: &ServeArgs) -> Result<Wanted, Failure> {
     let mut m = Mistakes::default();
-    let after = m.read("--after", args.after.as_deref(), Nanos::parse);
+    let after = m.read("--after", args.after.as_deref(), Nanos::parse_or_seconds);
     let service = match args.what.as_str() {
         "http" => Service::Http,
         "delay" => Service::Delay(after.unwrap_or(Nanos::from_secs(5))),
@@ -129,11 +129,21 @@ fn tls(args: &ServeArgs, m: &mut Mistakes) -> Option<tls::Server> {
             return None;
         }
     };
-    tls::Server::new(identity, &["h2", "http/1.1"]).map_err(|why| m.add(why)).ok()
+    let with_file = |why: String| match why.split_once(": ") {
+        Some((flag @ "--tls-cert", why)) => format!("{flag}: {}", named(&args.tls_cert, why)),
+        Some((flag @ "--tls-key", why)) => format!("{flag}: {}", named(&args.tls_key, why)),
+        _ => why,
+    };
+    tls::Server::new(identity, &["h2", "http/1.1"]).map_err(|why| m.add(with_file(why))).ok()
+}
+
+/// What is wrong with what a file contains, with its name.
+fn named(file: &Option<String>, why: &str) -> String {
+    file.as_ref().map_or_else(|| why.to_owned(), |file| plans::in_file(file, why))
 }
 
 fn some_time(text: &str) -> Result<Nanos, ParseError> {
-    match Nanos::parse(text)? {
+    match Nanos::parse_or_seconds(text)? {
         Nanos::ZERO => Err(ParseError::new(text, "a time greater than 0", "30s")),
         time => Ok(time),
     }

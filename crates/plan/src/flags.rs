@@ -14,10 +14,11 @@ use units::{Count, Nanos, ParseError, Rate, Spans};
 use self::load::Loaded;
 pub use self::load::a_rate;
 pub(crate) use self::load::{between_pings, connections_for, rate_per_s, requests};
-pub(crate) use self::transport::NO_STREAMS;
+pub(crate) use self::transport::{NO_STREAMS, ONE_AT_A_TIME};
 
 pub(crate) mod grpc;
 mod load;
+mod place;
 pub(crate) mod request;
 mod transport;
 
@@ -162,7 +163,7 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
     let expect = r.read(&flag::EXPECT, Expectation::default(), |text| expect(text, target.as_ref()));
     let reconnect = r.read(&flag::RECONNECT, Reconnect::Planned, reconnect);
     let tls = r.tls(target.as_ref().map(|target| target.secure));
-    let streams = r.streams(scheme);
+    let streams = r.streams(scheme, think);
     let called = r.grpc(scheme);
     let sent = r.sent(target.as_ref());
     let main = target.map(|target| {
@@ -316,7 +317,10 @@ impl<'f> FlagReader<'f> {
     fn message(&mut self, scheme: Option<Scheme>) -> Option<(Nanos, String)> {
         if scheme.is_some_and(Scheme::has_requests) {
             let why = "not for http:// and grpc://; remove it, or use --think for the time between requests";
-            self.refuse(&flag::MESSAGE, why);
+            self.refuse(
+                &flag::MESSAGE,
+                "not for http:// and grpc://; use --body for the content of requests",
+            );
             if self.get(&flag::HTTP2).is_some() {
                 return self.pings();
             }
@@ -324,7 +328,7 @@ impl<'f> FlagReader<'f> {
             self.refuse(&flag::PING, format!("{why}{or}"));
             return None;
         }
-        let every = self.read(&flag::PING, DEFAULT_PING, Nanos::parse);
+        let every = self.read(&flag::PING, DEFAULT_PING, Nanos::parse_or_seconds);
         if !self.has_message(&flag::PING, scheme) {
             return None;
         }
@@ -386,25 +390,22 @@ pub(crate) fn ramp(text: &str) -> Result<Ramp, ParseError> {
     match (Rate::parse(text), Nanos::parse(text)) {
         (Ok(_), _) => a_rate(text, "20k/s").map(Ramp::Rate),
         (_, Ok(time)) => Ok(Ramp::Within(time)),
-        // A bare number is most likely meant as a rate, and the error shows how to write one.
+        // A bare number may be either.
+        _ if Nanos::parse_or_seconds(text).is_ok() => {
+            Err(ParseError::new(text, "a rate or a time", format!("{text}/s or {text}s")))
+        }
         (Err(misread), _) if Count::parse(text).is_ok() => Err(misread),
         _ => Err(ParseError::new(text, "a rate or a time", "20k/s or 30s")),
     }
 }
 
 pub(crate) fn hold(text: &str) -> Result<Hold, ParseError> {
-    if text == "forever" { Ok(Hold::Forever) } else { or_seconds(text).map(Hold::For) }
-}
-
-/// A time; a number without a unit is in seconds, as for curl and wrk.
-fn or_seconds(text: &str) -> Result<Nanos, ParseError> {
-    let is_bare = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    if is_bare { Nanos::parse(&format!("{text}s")) } else { Nanos::parse(text) }
+    if text == "forever" { Ok(Hold::Forever) } else { Nanos::parse_or_seconds(text).map(Hold::For) }
 }
 
 fn think(text: &str, scheme: Option<Scheme>) -> Result<Think, String> {
     match scheme.filter(|scheme| !scheme.has_requests()) {
-        None => Think::parse(text).map_err(|misread| misread.to_string()),
+        None => Think::parse_or_seconds(text).map_err(|misread| misread.to_string()),
         Some(scheme) => {
             Err(format!("not for {scheme}, which sends a message per --ping; use --ping 30s: {text:?}"))
         }
@@ -424,12 +425,16 @@ fn message(text: &str, scheme: Option<Scheme>) -> Result<String, String> {
 pub(crate) fn max_lag(text: &str) -> Result<Nanos, ParseError> {
     match Nanos::parse(text) {
         Ok(limit) if limit > Nanos::ZERO => Ok(limit),
+        // Most people mean milliseconds, and a time without a unit is in seconds elsewhere.
+        Err(_) if Nanos::parse_or_seconds(text).is_ok() => {
+            Err(ParseError::new(text, "a time with its unit", format!("{text}ms or {text}s")))
+        }
         _ => Err(ParseError::new(text, "a time greater than 0", "50ms")),
     }
 }
 
 pub(crate) fn timeout(text: &str) -> Result<Nanos, ParseError> {
-    match or_seconds(text)? {
+    match Nanos::parse_or_seconds(text)? {
         Nanos::ZERO => Err(ParseError::new(text, "a timeout greater than 0", "10s")),
         limit => Ok(limit),
     }
@@ -450,7 +455,7 @@ pub(crate) fn reconnect(text: &str) -> Result<Reconnect, ParseError> {
     match text {
         "planned" => Ok(Reconnect::Planned),
         "never" => Ok(Reconnect::Never),
-        _ => match Spans::parse(text) {
+        _ => match Spans::parse_or_seconds(text) {
             Ok(span) if span.min == Nanos::ZERO => {
                 Err(ParseError::new(text, "a back-off greater than 0", "1s..30s"))
             }

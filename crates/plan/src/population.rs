@@ -200,6 +200,11 @@ impl Act {
         awaits || idle > Nanos::ZERO
     }
 
+    /// Whether it has a think time, or is a pause.
+    pub(crate) fn pauses(&self) -> bool {
+        self.awaits_and_idles().1 > Nanos::ZERO
+    }
+
     /// Whether a response is awaited, and the maximum think time after it.
     fn awaits_and_idles(&self) -> (bool, Nanos) {
         match self {

@@ -46,8 +46,32 @@ impl Threshold {
             return Err(ParseError::new(text, "a threshold", fix));
         }
         let figure = Figure::named(name, names)?;
+        if figure.is_error_rate() && !bound.ends_with('%') && bound.parse::<f64>() != Ok(0.0) {
+            return Err(share_or_number(name, comparison, bound));
+        }
         let (bound, is_share) = figure.read(bound)?;
-        Ok(Threshold { text: text.to_owned(), figure, is_share, comparison, bound })
+        let threshold = Threshold { text: text.to_owned(), figure, is_share, comparison, bound };
+        threshold.beyond_the_whole(name).map_or(Ok(threshold), Err)
+    }
+
+    /// Why its percentage judges nothing: no part is more than its whole.
+    fn beyond_the_whole(&self, name: &str) -> Option<ParseError> {
+        use Comparison::{Different, Equal, Greater, GreaterOrEqual, Less, LessOrEqual};
+        if !self.is_share || !self.figure.is_part() {
+            return None;
+        }
+        let wanted = match self.comparison {
+            Less | Different if self.bound > 100.0 => "a condition that can fail",
+            LessOrEqual if self.bound >= 100.0 => "a condition that can fail",
+            Equal | GreaterOrEqual if self.bound > 100.0 => "a condition that can be met",
+            Greater if self.bound >= 100.0 => "a condition that can be met",
+            _ => return None,
+        };
+        let usual = match self.comparison {
+            Less | LessOrEqual => "1%",
+            _ => "99%",
+        };
+        Some(ParseError::new(&self.text, wanted, format!("{name} {} {usual}", self.comparison.sign())))
     }
 
     /// A value in the bound's unit as people read it: `141 µs`, `99.9 %`.
@@ -71,6 +95,21 @@ impl Threshold {
             Comparison::Different => value != self.bound,
         }
     }
+}
+
+/// `errors < 1`: most people mean a share of the requests, and the figure of that name in the summary is a number.
+fn share_or_number(name: &str, comparison: Comparison, bound: &str) -> ParseError {
+    let sign = comparison.sign();
+    let share = match bound.parse::<f64>() {
+        Ok(n) if n > 0.0 && n < 1.0 => (n * 1e5).round() / 1e3,
+        Ok(n) if (1.0..=100.0).contains(&n) => n,
+        _ => 1.0,
+    };
+    let number = if Count::parse(bound).is_ok() { bound } else { "10" };
+    let fix = format!(
+        "{name} {sign} {share}% (a share of the requests) or {name}.count {sign} {number} (a number)"
+    );
+    ParseError::new(bound, "a share", fix)
 }
 
 /// Whether another condition follows the bound.
@@ -114,6 +153,11 @@ impl Comparison {
         ("<", Comparison::Less),
         (">", Comparison::Greater),
     ];
+
+    /// As it is written.
+    fn sign(self) -> &'static str {
+        Comparison::SIGNS.iter().find(|(_, own)| *own == self).map_or("", |(sign, _)| sign)
+    }
 
     /// The text before the operator, the operator, and the text after it.
     fn split(text: &str) -> Option<(&str, Comparison, &str)> {

@@ -92,10 +92,10 @@ mod tests {
         }
         check("latncy.p99 +1%", "\"latncy.p99\" is not a figure of the summary; use latency.p99");
         check("faults --1%", "\"faults -\" is not a figure of the summary; use faults");
-        check("equal_load.max +1%", "\"equal_load.max\" is not a figure of the summary; use one of: ");
+        check("equal_load.max +1%", "\"equal_load.max\" is not a figure of the summary; use one of:\n");
         check(
             "others.latency.p99 +1%",
-            "\"others.latency.p99\" is not a figure of the summary; use one of: ",
+            "\"others.latency.p99\" is not a figure of the summary; use one of:\n",
         );
     }
 

@@ -280,6 +280,7 @@ fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
         held: s.connections.held,
         requests_per_s: s.requests.per_s,
         latency_p50_us: s.latency_us.p50,
+        latency_p95_us: s.latency_us.p95,
         latency_p99_us: s.latency_us.p99,
         no_response: without(&s.latency_us),
         probe_p99_us: probe_p99_us(s),

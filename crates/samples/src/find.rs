@@ -20,6 +20,8 @@ pub struct Point {
     pub requests_per_s: f64,
     /// Microseconds from due to the response.
     pub latency_p50_us: f64,
+    /// The 95th percentile of it.
+    pub latency_p95_us: f64,
     /// The 99th percentile of it.
     pub latency_p99_us: f64,
     /// The share (0..=1) of the requests due at full load that had no response: in none of these percentiles.

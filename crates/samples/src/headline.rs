@@ -109,7 +109,10 @@ impl Summary {
     /// How the requests fared, in a run that passed: only what happened.
     fn fared(&self) -> &'static str {
         match (self.requests.sent, self.requests.answered) {
-            (0, _) if self.requests.messages > 0 => "no faults, all calls open to the end",
+            (0, _) if self.requests.messages > 0 && self.target.starts_with("grpc") => {
+                "no faults, all calls open to the end"
+            }
+            (0, _) if self.requests.messages > 0 => "no faults, all connections open to the end",
             (0, _) => "no faults, no requests sent",
             (sent, answered) if sent == answered => "no faults, all responses correct",
             _ => "no faults",
@@ -162,7 +165,14 @@ impl Limit {
         };
         // Earlier versions stored no sentence.
         let what = if self.sentence.is_empty() { &self.detail } else { &self.sentence };
-        format!("{surely}{what}; {how}{}", self.cure)
+        // A number was counted: only the reason behind it may be a guess.
+        let is_counted = what.starts_with(|c: char| c.is_ascii_digit());
+        let what = match what.split_once(": ") {
+            Some((counted, why)) if is_counted => format!("{counted}: {surely}{why}"),
+            _ if is_counted => what.clone(),
+            _ => format!("{surely}{what}"),
+        };
+        format!("{what}; {how}{}", self.cure)
     }
 }
 
@@ -229,6 +239,34 @@ mod tests {
             Cause::Timeout,
             &format!("fail: {files}; to find out why: raise LimitNOFILE"),
         );
+    }
+
+    #[test]
+    fn what_was_counted_is_not_supposed() {
+        let check = |certainty, sentence: &str, expected: &str| {
+            let (sentence, cure) = (sentence.to_owned(), "look".to_owned());
+            let limit = Limit { cause: Cause::NoSynAck, certainty, sentence, cure, ..Limit::default() };
+            assert_eq!(limit.told(), expected);
+        };
+        let dials = "3 dials got no reply: the path drops packets, or no host has that address";
+        let supposed =
+            "3 dials got no reply: probably the path drops packets, or no host has that address; look";
+        check(Certainty::Inferred, dials, supposed);
+        check(Certainty::Seen, dials, &format!("{dials}; look"));
+        let rejected = "9 dials were rejected on the path";
+        check(Certainty::Inferred, rejected, &format!("{rejected}; look"));
+    }
+
+    #[test]
+    fn connections_that_only_receive_are_no_calls() {
+        let told = |target: &str| {
+            let mut s = Summary { target: target.to_owned(), ..Summary::default() };
+            (s.connections.opened, s.connections.held, s.requests.messages) = (5, 5, 40);
+            s.sentence()
+        };
+        let held = "pass: all 5 connections held, no faults";
+        assert_eq!(told("ws://h/events"), format!("{held}, all connections open to the end"));
+        assert_eq!(told("grpc://h/a.B/C"), format!("{held}, all calls open to the end"));
     }
 
     #[test]

@@ -32,6 +32,14 @@ impl Nanos {
         })
     }
 
+    /// The same; a number without a unit is in seconds, as for curl and wrk: `10`, `2.5`.
+    pub fn parse_or_seconds(text: &str) -> Result<Nanos, ParseError> {
+        if !is_bare(text) {
+            return Nanos::parse(text);
+        }
+        Nanos::parse(&format!("{text}s")).map_err(|misread| ParseError { text: text.to_owned(), ..misread })
+    }
+
     /// Rounded, for people: `350 µs`, `1.2 ms`, `12 s`, `1m30s`.
     pub fn brief(self) -> impl fmt::Display {
         const STEPS: [(&str, u64); 4] = [("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
@@ -44,6 +52,11 @@ impl Nanos {
         let seconds = self.0.saturating_add(500_000_000) / 1_000_000_000;
         Nanos(seconds * 1_000_000_000).to_string()
     }
+}
+
+/// Whether it is a number without a unit.
+fn is_bare(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
 }
 
 /// The nanoseconds of `1m30s`; none where it is no time.
@@ -104,6 +117,16 @@ impl Spans {
             _ => Err(parse_error("5s..45s".to_owned())),
         }
     }
+
+    /// The same; numbers without a unit are in seconds: `5`, `5..45`.
+    pub fn parse_or_seconds(text: &str) -> Result<Spans, ParseError> {
+        let with_unit = match text.split_once("..") {
+            Some((min, max)) if is_bare(min) && is_bare(max) => format!("{min}s..{max}s"),
+            None if is_bare(text) => format!("{text}s"),
+            _ => return Spans::parse(text),
+        };
+        Spans::parse(&with_unit).map_err(|misread| ParseError { text: text.to_owned(), ..misread })
+    }
 }
 
 impl fmt::Display for Spans {
@@ -157,6 +180,29 @@ mod tests {
         check_range("5..45", Err("\"5..45\" is not a range of times; use 5s..45s"));
         check_range("5s..", Err("\"5s..\" is not a range of times; use 5s..45s"));
         check_range("5", Err("\"5\" is not a time; use 5s"));
+    }
+
+    #[test]
+    fn numbers_without_a_unit_are_seconds_where_that_is_meant() {
+        for (text, expected) in [("10", Ok(10_000)), ("2.5", Ok(2_500)), ("0", Ok(0)), ("300ms", Ok(300))] {
+            assert_eq!(Nanos::parse_or_seconds(text).map(Nanos::millis), expected, "{text}");
+        }
+        for (text, expected) in
+            [("5", (5_000, 5_000)), ("5..45", (5_000, 45_000)), ("0..1.5", (0, 1_500)), ("0..5s", (0, 5_000))]
+        {
+            let read = Spans::parse_or_seconds(text).map(|range| (range.min.millis(), range.max.millis()));
+            assert_eq!(read, Ok(expected), "{text}");
+        }
+        for (text, expected) in [
+            ("9..2", "\"9..2\" is not a range of times; use 2s..9s"),
+            ("5..10ms", "\"5..10ms\" is not a range of times; use 5s..45s"),
+            ("..", "\"..\" is not a range of times; use 5s..45s"),
+            ("soon", "\"soon\" is not a time; use 5s, 1500ms or 1m30s"),
+        ] {
+            assert_eq!(Spans::parse_or_seconds(text).unwrap_err().to_string(), expected);
+        }
+        let wrong = "\"99999999999999\" is not a time; use 5s, 1500ms or 1m30s";
+        assert_eq!(Nanos::parse_or_seconds("99999999999999").unwrap_err().to_string(), wrong);
     }
 
     /// `expected` in milliseconds.

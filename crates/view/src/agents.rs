@@ -4,7 +4,7 @@ use ratatui::text::Span;
 use samples::{AgentShare, AgentTicks, Tick};
 use units::Count;
 
-use crate::summary::time;
+use crate::summary::{cores, time};
 
 /// Columns of the narrowest usual terminal: no line about agents is longer.
 pub(crate) const COLUMNS: usize = 80;
@@ -18,8 +18,8 @@ pub(crate) struct Agents {
     /// They reported, and are not lost.
     up: usize,
     lost: usize,
-    /// A name, and the share of the processors of that agent, 0..=1.
-    max_cpu: Option<(String, f64)>,
+    /// Of the agent that used the largest share (0..=1) of its processors: its name, that share, and how many processors it used.
+    max_cpu: Option<(String, f64, f64)>,
     /// A name, and the 99th percentile of how late it sent, microseconds.
     max_lag: Option<(String, u64)>,
 }
@@ -35,7 +35,7 @@ impl Agents {
         let of = |column: &[u64], place: usize| AgentTicks::value(column, place);
         let seconds = tick.until.since(tick.from).secs_f64();
         let mut seen = Agents { all: agents.len(), ..Agents::default() };
-        for (place, AgentShare { id, cores, .. }) in agents.iter().enumerate() {
+        for (place, AgentShare { id, cores: available, .. }) in agents.iter().enumerate() {
             let reports = of(&columns.reports, place);
             if of(&columns.lost.0, place) > 0 {
                 seen.lost += 1;
@@ -43,10 +43,11 @@ impl Agents {
                 seen.up += 1;
             }
             // A report that was late is another second's.
-            let available_s = seconds.max(reports as f64) * f64::from(*cores);
-            let cpu = of(&columns.cpu_ms, place) as f64 / 1e3 / available_s;
-            if reports > 0 && *cores > 0 && seen.max_cpu.as_ref().is_none_or(|(_, max)| cpu > *max) {
-                seen.max_cpu = Some((id.clone(), cpu));
+            let used = of(&columns.cpu_ms, place) as f64 / 1e3 / seconds.max(reports as f64);
+            let share = used / f64::from(*available);
+            let is_most = seen.max_cpu.as_ref().is_none_or(|(_, max, _)| share > *max);
+            if reports > 0 && *available > 0 && is_most {
+                seen.max_cpu = Some((id.clone(), share, used));
             }
             let lag = of(&columns.lag_p99_us.0, place);
             if lag > 0 && seen.max_lag.as_ref().is_none_or(|(_, max)| lag > *max) {
@@ -56,13 +57,12 @@ impl Agents {
         Some(seen)
     }
 
-    /// `agents 2 of 3 up, 1 lost  max cpu load-2 93 %, lag load-1 1.2 ms`. Long names lose their beginning, since names of
+    /// `agents 2 of 3 up, 1 lost  max cpu load-2 1.86 cores, lag load-1 1.2 ms`. Long names lose their beginning, since names of
     /// one fleet differ in their ends.
     pub(crate) fn line(&self, width: usize) -> String {
         let lost = if self.lost > 0 { format!(", {} lost", Count(self.lost as u64)) } else { String::new() };
         let counts = format!("agents {} of {} up{lost}", Count(self.up as u64), Count(self.all as u64));
-        let cpu =
-            self.max_cpu.as_ref().map(|(name, share)| ("cpu ", name, format!(" {:.0} %", share * 100.0)));
+        let cpu = self.max_cpu.as_ref().map(|(name, _, used)| ("cpu ", name, format!(" {}", cores(*used))));
         let lag =
             self.max_lag.as_ref().map(|(name, us)| ("lag ", name, format!(" {}", time(*us as f64, false))));
         let figures: Vec<_> = [cpu, lag].into_iter().flatten().collect();

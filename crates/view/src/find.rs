@@ -1,6 +1,6 @@
 //! A search as text: a line for each load that was tried, and the result.
 
-use samples::{FindOutcome, FindSummary, Point, Side};
+use samples::{FindOutcome, FindSummary, Limit, Point, Side};
 use units::{Count, percent};
 
 use crate::summary::time;
@@ -17,7 +17,8 @@ pub fn find_line(point: &Point, unit: &str) -> String {
     let mut line = format!("  {:>10} {unit}  {verdict}", Count(point.load).to_string());
     // Connections that are only held have no request at full load, and those of the step before are not dialled.
     if point.latency_p99_us > 0.0 || point.no_response > 0.0 {
-        line += &format!("  latency p50 {} p99 {}", shown(point.latency_p50_us), shown(point.latency_p99_us));
+        let [p50, p95, p99] = [point.latency_p50_us, point.latency_p95_us, point.latency_p99_us].map(shown);
+        line += &format!("  latency p50 {p50} p95 {p95} p99 {p99}");
         line += &without(point.no_response, "response");
     }
     if point.connect_p99_us > 0.0 || point.connect_no_response > 0.0 {
@@ -36,7 +37,14 @@ pub fn find_line(point: &Point, unit: &str) -> String {
 
 /// The result: `max 50,000 ± 1,000 connections; the target ran out of open files: 1,024 of 1,024 used; raise …`.
 pub fn find_text(found: &FindSummary, unit: &str) -> String {
+    // The run that failed and the one that shows why may differ in their figures.
+    let head = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
+    let is_said = |limit: &Limit| {
+        let why = found.criterion.as_ref().filter(|_| found.failed.is_some());
+        why.is_some_and(|why| head(why) == head(&limit.sentence))
+    };
     let limited = match &found.limit {
+        Some(limit) if is_said(limit) => format!("; {}", limit.cure),
         Some(limit) => format!("; {}", limit.told()),
         None if found.outcome == FindOutcome::NotReached => String::new(),
         None => "; the limit is not known".to_owned(),
@@ -71,7 +79,7 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use samples::{Cause, Limit};
+    use samples::Cause;
 
     fn found(outcome: FindOutcome, max: u64, error: u64, limit: Option<Limit>) -> FindSummary {
         FindSummary {
@@ -122,6 +130,30 @@ mod tests {
     }
 
     #[test]
+    fn the_same_reason_is_said_once() {
+        let limit = Limit {
+            side: Side::Host,
+            cause: Cause::Cpu,
+            certainty: samples::Certainty::Seen,
+            sentence: "throng was late: lag p99 14.0 ms > 10.0 ms (--max-lag)".to_owned(),
+            cure: "give throng more processors".to_owned(),
+            ..Limit::default()
+        };
+        let late = "throng was late: lag p99 12.0 ms > 10.0 ms (--max-lag)";
+        let found = |why: &str| FindSummary {
+            failed: Some(600),
+            criterion: Some(why.to_owned()),
+            ..found(FindOutcome::Found, 500, 10, Some(limit.clone()))
+        };
+        assert_eq!(
+            find_text(&found(late), "requests/s"),
+            format!("max 500 ± 10 requests/s; 600 did not pass: {late}; give throng more processors\n")
+        );
+        let other = find_text(&found("9 of 10 connections held"), "requests/s");
+        assert!(other.contains("connections held; throng was late: lag p99 14.0 ms"), "{other}");
+    }
+
+    #[test]
     fn each_step_is_one_line() {
         let point = Point {
             load: 32_000,
@@ -129,6 +161,7 @@ mod tests {
             held: 5_000,
             requests_per_s: 1.0,
             latency_p50_us: 100.0,
+            latency_p95_us: 800.0,
             latency_p99_us: 1_200.0,
             no_response: 0.0,
             probe_p99_us: Some(340.0),
@@ -139,12 +172,13 @@ mod tests {
         };
         assert_eq!(
             find_line(&point, "connections"),
-            "      32,000 connections  fail  latency p50 100 µs p99 1.2 ms  connect p99 50 µs  probe p99 340 µs  \
+            "      32,000 connections  fail  latency p50 100 µs p95 800 µs p99 1.2 ms  connect p99 50 µs  probe p99 340 µs  \
              (5,000 of 32,000 connections held)"
         );
 
         let silent = Point {
             latency_p50_us: 0.0,
+            latency_p95_us: 0.0,
             latency_p99_us: 0.0,
             no_response: 1.0,
             probe_p99_us: None,
@@ -155,7 +189,7 @@ mod tests {
         };
         assert_eq!(
             find_line(&silent, "requests/s"),
-            "      32,000 requests/s  fail  latency p50 - p99 - (100 % without a response)  connect p99 50 µs (0.50 % without a \
+            "      32,000 requests/s  fail  latency p50 - p95 - p99 - (100 % without a response)  connect p99 50 µs (0.50 % without a \
              connection)  probe p99 - (31 % without a response)"
         );
 

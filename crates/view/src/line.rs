@@ -85,7 +85,7 @@ impl<W: Write> Sink for Line<W> {
         let (cpu_s, rss_bytes) = samples.own.as_ref().map_or((0.0, 0), |own| (own.cpu_s(), own.rss_bytes));
         let _ = writeln!(
             self.out,
-            "{:>5.0}s {phase:<5} open {} of {}  connects {}/s  requests {}/s  {}/s  p50 {}  p99 {}{without}  faults {}  {whose}cpu {}  memory {}",
+            "{:>5.0}s {phase:<5} open {} of {}  connects {}/s  requests {}/s  {}/s  p50 {}  p95 {}  p99 {}{without}  faults {}  {whose}cpu {}  memory {}",
             tick.until.since(start).secs_f64(),
             Count(tick.open),
             Count(self.wanted),
@@ -93,6 +93,7 @@ impl<W: Write> Sink for Line<W> {
             per_s(tick.counts.answered),
             Bytes((tick.counts.bytes_in as f64 / period).round() as u64).brief(),
             at(0.5),
+            at(0.95),
             at(0.99),
             Count(tick.faults.total()),
             cores((cpu_s - self.cpu_s) / period),
@@ -184,7 +185,7 @@ mod tests {
         assert_eq!(lines[0], "http://t/: 3,000 connections, 2 threads, uring, seed 7");
         assert_eq!(
             lines[2],
-            "    4s ramp  open 1,500 of 3,000  connects 500/s  requests 2,000/s  4.0 MiB/s  p50 50 ms  p99 99 ms  \
+            "    4s ramp  open 1,500 of 3,000  connects 500/s  requests 2,000/s  4.0 MiB/s  p50 50 ms  p95 95 ms  p99 99 ms  \
              faults 0  cpu 0.50 cores  memory 5.0 MiB"
         );
     }
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(lines.len(), 3, "{out}");
         assert!(lines[0].starts_with(": 1,500 connections, 2 agents, 4 threads"), "{out}");
         assert!(lines[1].ends_with("  faults 0  coordinator cpu 0.00 cores  memory 0 B"), "{out}");
-        assert_eq!(lines[2], "       agents 1 of 2 up, 1 lost  max cpu load-2 75 %");
+        assert_eq!(lines[2], "       agents 1 of 2 up, 1 lost  max cpu load-2 1.50 cores");
     }
 
     #[test]
@@ -219,7 +220,7 @@ mod tests {
         silent.ramp_latency.censor();
         line.tick(&silent, &Samples::default());
         let out = String::from_utf8(out).unwrap();
-        assert!(out.contains("  p50 -  p99 -  no response 100 %  faults"), "{out}");
+        assert!(out.contains("  p50 -  p95 -  p99 -  no response 100 %  faults"), "{out}");
     }
 
     #[test]

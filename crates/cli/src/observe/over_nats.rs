@@ -13,7 +13,10 @@ use std::{
 
 use fleet::Observers;
 use host::remote::Server;
-use plan::{Flags, flag};
+use plan::{
+    Flag, Flags,
+    flag::{self, FLAGS},
+};
 
 use crate::{Failure, message, mistakes::Mistakes, nats};
 
@@ -62,6 +65,10 @@ pub(crate) fn resolved(flags: &Flags) -> Result<(Flags, Option<Asking>), Failure
     let thread =
         thread::Builder::new().name("observe".to_owned()).spawn(body).map_err(|e| failed(e.to_string()))?;
     let flags = flags.clone().without(&flag::OBSERVE).with(&flag::OBSERVE, format!("http://{address}"));
+    // What logs in to the server has been used, and a run on this machine has no other.
+    let is_used = |flag: &&&Flag| flag.name.starts_with("nats-") && flags.get(&flag::FLEET).is_none();
+    let used: Vec<&Flag> = FLAGS.iter().filter(is_used).copied().collect();
+    let flags = used.into_iter().fold(flags, Flags::without);
     Ok((flags, Some(Asking { stop, thread: Some(thread) })))
 }
 

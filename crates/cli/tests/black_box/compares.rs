@@ -129,7 +129,7 @@ fn usage_errors_are_reported_at_once() {
             "throng: no stored run yet; `throng run` stores each of its runs\n",
             "throng: no run has the tag before; list runs with `throng runs`\n",
             "throng: --fail-if: \"latency.p99\" is not a change of a figure; use 'latency.p99 +10%'\n",
-            "throng: --fail-if: \"helds\" is not a figure of the summary; use held; all figures: ",
+            "throng: --fail-if: \"helds\" is not a figure of the summary; use held; all figures:\n  times: latency, ",
         ],
     );
     fs::create_dir_all(data.0.join("throng")).unwrap();

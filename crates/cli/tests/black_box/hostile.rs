@@ -83,7 +83,7 @@ fn servers_that_break_http2_are_faults_and_others_go_on() {
     let right = Serving::start(&[]);
     let mut text = format!(
         "duration = \"1200ms\"\ntimeout = \"500ms\"\nhttp2 = true\n[[population]]\nname = \"right\"\ntarget = \"{}\"\n\
-        connections = 4\nstreams = 3\nthink = \"20ms\"\n",
+        connections = 4\nthink = \"20ms\"\n",
         right.url("/")
     );
     let cases = cases();

@@ -56,8 +56,7 @@ fn line_is_one_a_second_with_everything() {
     let head = format!("{}: 10 connections, 2 threads, uring, seed 9", s.text("target"));
     let threads = format!("{} threads", s.count("threads"));
     assert_eq!(lines[0], head.replace("2 threads", &threads));
-    let pattern =
-        "#s hold open # of # connects #/s requests #/s # @/s p50 # @ p99 # @ faults # cpu # cores memory # @";
+    let pattern = "#s hold open # of # connects #/s requests #/s # @/s p50 # @ p95 # @ p99 # @ faults # cpu # cores memory # @";
     assert!((2..=1 + ended.took_s as usize).contains(&(lines.len() - 1)), "{lines:#?}");
     for line in &lines[1..] {
         // The last may be of the drain, and a busy machine makes a percentile a lower bound.

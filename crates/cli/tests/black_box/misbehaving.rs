@@ -40,12 +40,12 @@ const RESET: Misdeed = Misdeed {
 const TRUNCATED: Misdeed = Misdeed {
     fault: "target·exchange·truncated",
     cause: "wrong-answer",
-    detail: "6 responses were wrong: truncated",
+    detail: "6 responses were wrong: cut off in the middle",
     cure: "curl -i",
 };
 const BAD: Misdeed = Misdeed {
     fault: "target·exchange·bad-answer",
-    detail: "6 responses were wrong: bad-answer",
+    detail: "6 responses were wrong: not allowed by the protocol",
     ..TRUNCATED
 };
 const TIMEOUT: Misdeed = Misdeed {

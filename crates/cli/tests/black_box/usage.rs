@@ -88,7 +88,7 @@ fn usage_errors_are_named_with_their_fix() {
 fn all_mistakes_are_named_at_once() {
     #[rustfmt::skip]
     let args = [
-        "run", "gopher://x/", "-c", "0", "--ramp", "fast", "-d", "long", "--think", "2", "--timeout", "0", "--expect", "colour=red",
+        "run", "gopher://x/", "-c", "0", "--ramp", "fast", "-d", "long", "--think", "2x", "--timeout", "0", "--expect", "colour=red",
         "--reconnect", "always", "--sources", "here", "--threads", "0", "--seed", "x", "--io", "magic", "--live", "loud",
         "--format", "gold",
     ];
@@ -97,7 +97,7 @@ fn all_mistakes_are_named_at_once() {
         "--connections: \"0\"",
         "--ramp: \"fast\"",
         "--duration: \"long\"",
-        "--think: \"2\"",
+        "--think: \"2x\"",
         "--timeout: \"0\"",
         "--expect: unknown check \"colour=red\"",
         "--reconnect: \"always\"",
@@ -151,6 +151,21 @@ fn limits_of_this_machine_are_reported_before_the_run() {
     check(&["serve", "--listen", &address], 3, &["--listen", &address, "address in use", "another port"]);
 }
 
+#[test]
+fn a_file_without_a_certificate_is_named() {
+    let nobody = "https://127.0.0.1:1/";
+    check(
+        &["run", nobody, "--cacert", "/etc/passwd"],
+        2,
+        &["--cacert: \"/etc/passwd\" has no certificate in PEM form"],
+    );
+    check(
+        &["serve", "--tls-cert", "/etc/passwd", "--tls-key", "/etc/passwd"],
+        2,
+        &["--tls-cert: \"/etc/passwd\" has no certificate in PEM form"],
+    );
+}
+
 /// This build has no client of Kubernetes; what is wrong with the settings is said all the same.
 #[test]
 fn a_cluster_is_named_with_its_settings() {
@@ -163,5 +178,9 @@ fn a_cluster_is_named_with_its_settings() {
         2,
         &["--agents: \"0\" is not a number of agents"],
     );
+    let alone = ["--agents: requires --fleet", "--on-lost: requires --fleet"];
+    check(&["run", URL, "--agents", "3", "--on-lost", "abort"], 2, &alone);
+    check(&["run", "--agents", "3"], 2, &["target: missing", "--agents: requires --fleet"]);
+    check(&["find", URL, "--share", "equal"], 2, &["--share: requires --fleet"]);
     check(&["agent", "--nats", "nats://127.0.0.1:9", "--idle-exit", "9"], 2, &["--idle-exit: \"9\"", "9s"]);
 }

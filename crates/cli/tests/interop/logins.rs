@@ -169,7 +169,6 @@ fn values_and_cookies_are_captured_over_http2() {
                 target = "{}"
                 duration = "1s"
                 http2 = true
-                streams = 4
                 [[population]]
                 name = "users"
                 connections = 20

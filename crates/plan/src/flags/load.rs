@@ -94,7 +94,18 @@ impl FlagReader<'_> {
     /// How often a connection of HTTP/2 sends a PING instead of requests.
     pub(super) fn pings(&mut self) -> Option<(Nanos, String)> {
         let every = self.given(&flag::PING, between_pings)?;
-        for flag in [&flag::THINK, &flag::EXPECT, &flag::STREAMS, &flag::ARRIVE] {
+        let of_requests = [
+            &flag::THINK,
+            &flag::EXPECT,
+            &flag::STREAMS,
+            &flag::ARRIVE,
+            &flag::HEADER,
+            &flag::METHOD,
+            &flag::BODY,
+            &flag::BODY_FILE,
+            &flag::HOST,
+        ];
+        for flag in of_requests {
             self.refuse(
                 flag,
                 "cannot be used with --ping, which sends PINGs and no requests; remove one of the two",
@@ -128,7 +139,7 @@ pub(crate) fn connections_for(requests: Option<u64>) -> Option<u32> {
 
 /// The time between two PINGs of a connection: servers take many of them for an attack, and close the connection.
 pub(crate) fn between_pings(text: &str) -> Result<Nanos, ParseError> {
-    match Nanos::parse(text)? {
+    match Nanos::parse_or_seconds(text)? {
         every if every < Nanos::from_millis(10) => {
             Err(ParseError::new(text, "a time between PINGs of at least 10ms", "30s"))
         }

@@ -287,6 +287,9 @@ mod tests {
     fn numbers_without_a_unit_mean_what_they_mean_elsewhere() {
         let read = plan(&[AT, "-d", "10", "--timeout", "2.5", "--rate", "1000", "--probe", "5"]).unwrap();
         assert_eq!(read.stages[0].hold, Hold::For(Nanos::from_secs(10)));
+        let thinks = |text: &str| plan(&[AT, "--think", text]).map(|plan| plan.populations);
+        assert_eq!(thinks("5..10"), thinks("5s..10s"));
+        assert_eq!(thinks("5"), thinks("5s"));
         assert_eq!(read.populations[0].timeout, Nanos::from_millis(2_500));
         assert_eq!(read.populations[0].load.rate(), Some(units::Rate::per_s(1_000)));
         assert_eq!(read.probe.unwrap().rate, units::Rate::per_s(5));

@@ -131,6 +131,7 @@ fn check_message(line: &[&str], expected: Option<(&str, u64)>) {
 fn websocket_sends_pings_and_tcp_its_message() {
     check_message(&["ws://127.0.0.1:9/ws/echo"], Some(("ping", 30)));
     check_message(&["ws://127.0.0.1:9", "--message", "", "--ping", "5s"], Some(("", 5)));
+    check_message(&["ws://127.0.0.1:9", "--ping", "7"], Some(("ping", 7)));
     check_message(&["ws://127.0.0.1:9", "--message", "hä", "--ping", "0"], Some(("hä", 0)));
     check_message(&["tcp://127.0.0.1:9"], None);
     check_message(&["tcp://127.0.0.1:9", "--message", "x"], Some(("x", 30)));
@@ -215,12 +216,14 @@ fn mistakes_are_named_with_their_fix() {
         );
         check(&[URL, "-c", text], &[&wrong]);
     }
-    check(&[URL, "--ramp", "30"], &["--ramp: \"30\" is not a rate; use 30/s"]);
+    check(&[URL, "--ramp", "30"], &["--ramp: \"30\" is not a rate or a time; use 30/s or 30s"]);
     check(&[URL, "--ramp", "20k"], &["--ramp: \"20k\" is not a rate; use 20k/s"]);
     check(&[URL, "--ramp", "fast"], &["--ramp: \"fast\" is not a rate or a time; use 20k/s or 30s"]);
     check(&[URL, "--ramp", "0/s"], &["--ramp: \"0/s\" is not a rate greater than 0; use 20k/s"]);
     check(&[URL, "-d", "10x"], &["--duration: \"10x\" is not a time; use 5s, 1500ms or 1m30s"]);
-    check(&[URL, "--think", "10"], &["--think: \"10\" is not a time; use 10s"]);
+    check(&[URL, "--think", "10x"], &["--think: \"10x\" is not a time; use 5s, 1500ms or 1m30s"]);
+    check(&[URL, "--max-lag", "50"], &["--max-lag: \"50\" is not a time with its unit; use 50ms or 50s"]);
+    check(&[URL, "--max-lag", "0"], &["--max-lag: \"0\" is not a time greater than 0; use 50ms"]);
     check(&[URL, "--think", "9s..2s"], &["--think: \"9s..2s\" is not a range of times; use 2s..9s"]);
     check(&[URL, "--timeout", "0"], &["--timeout: \"0\" is not a timeout greater than 0; use 10s"]);
     check(
@@ -274,7 +277,10 @@ fn differences_between_protocols() {
     let http = "not for http:// and grpc://; remove it, or use --think for the time between requests";
     check(
         &[URL, "--ping", "5s", "--message", ""],
-        &[&format!("--message: {http}: \"\""), &format!("--ping: {http}, or --http2 to send PINGs: \"5s\"")],
+        &[
+            "--message: not for http:// and grpc://; use --body for the content of requests: \"\"",
+            &format!("--ping: {http}, or --http2 to send PINGs: \"5s\""),
+        ],
     );
     check(
         &["tcp://127.0.0.1:9", "--ping", "5s"],
@@ -286,7 +292,10 @@ fn differences_between_protocols() {
     );
     let long = "x".repeat(65_537);
     check(&["ws://127.0.0.1:9", "--message", &long], &["--message: at most 65,536 octets: 65,537"]);
-    check(&["ws://127.0.0.1:9", "--ping", "30"], &["--ping: \"30\" is not a time; use 30s"]);
+    check(
+        &["ws://127.0.0.1:9", "--ping", "30x"],
+        &["--ping: \"30x\" is not a time; use 5s, 1500ms or 1m30s"],
+    );
 }
 
 #[test]

@@ -1,14 +1,19 @@
 //! What carries requests and messages: `--http2`, `--streams`, and the flags of TLS.
 
 use super::{FlagReader, streams};
-use crate::{Pem, Scheme, Tls, TlsVersions, flag, tls};
+use crate::{Pem, Scheme, Think, Tls, TlsVersions, flag, tls};
+use units::Nanos;
 
 /// Where HTTP/2 is wanted of a target that it cannot carry.
 pub(crate) const NO_STREAMS: &str = "requires a target with http://, https://, ws:// or wss://";
 
+/// Where several requests at once are wanted, and pauses between them.
+pub(crate) const ONE_AT_A_TIME: &str =
+    "with a pause between requests a connection has one request at a time; use more connections instead";
+
 impl FlagReader<'_> {
-    /// HTTP/2: requests at once on a connection.
-    pub(super) fn streams(&mut self, scheme: Option<Scheme>) -> Option<u16> {
+    /// HTTP/2: requests at once on a connection; `think`: the pause between them.
+    pub(super) fn streams(&mut self, scheme: Option<Scheme>, think: Think) -> Option<u16> {
         if scheme.is_some_and(|scheme| !scheme.has_streams()) {
             for flag in [&flag::HTTP2, &flag::STREAMS] {
                 self.refuse(flag, NO_STREAMS);
@@ -21,7 +26,13 @@ impl FlagReader<'_> {
             self.refuse(&flag::STREAMS, "requires --http2");
             return None;
         }
-        Some(self.read(&flag::STREAMS, 1, streams))
+        let streams = self.read(&flag::STREAMS, 1, streams);
+        // Beside these a think time is refused itself.
+        let is_refused = self.get(&flag::PING).is_some() || self.get(&flag::RATE).is_some();
+        if streams > 1 && think.max > Nanos::ZERO && !is_refused {
+            self.refuse(&flag::STREAMS, format!("{ONE_AT_A_TIME}, or --think 0"));
+        }
+        Some(streams)
     }
 
     /// How connections are secured; `secure`: whether the target's are, where that is known.
@@ -47,5 +58,48 @@ impl FlagReader<'_> {
             versions: self.read(&flag::TLS, TlsVersions::Both, tls::versions),
             resume: self.get(&flag::NO_RESUME).is_none(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Environment, Flag, Flags, Mistake, from_flags};
+
+    /// The mistakes of a command line: the target, then pairs of flag and value.
+    fn check(line: &[&str], expected: &[&str]) {
+        let named = |name: &str| Flag::named(name).unwrap_or_else(|| panic!("no flag {name}"));
+        let flags =
+            line[1..].chunks(2).fold(Flags::new(line[0]), |flags, pair| flags.with(named(pair[0]), pair[1]));
+        let resolve = |_: &str| Err("no such host".to_owned());
+        let read = from_flags(&flags, &Environment { cores: 2, seed: 1, resolve: &resolve });
+        let found = read.err().unwrap_or_default();
+        assert_eq!(found.iter().map(Mistake::to_string).collect::<Vec<_>>(), expected, "{line:?}");
+    }
+
+    const URL: &str = "http://127.0.0.1:1/";
+
+    #[test]
+    fn pings_take_nothing_of_a_request() {
+        let nothing_but =
+            "cannot be used with --ping, which sends PINGs and no requests; remove one of the two";
+        check(
+            &[URL, "--http2", "", "--ping", "5s", "-X", "PUT", "--body", "a", "-H", "X-A: b", "--host", "h"],
+            &[
+                &format!("--header: {nothing_but}: \"X-A: b\""),
+                &format!("--method: {nothing_but}: \"PUT\""),
+                &format!("--body: {nothing_but}: \"a\""),
+                &format!("--host: {nothing_but}: \"h\""),
+            ],
+        );
+    }
+
+    #[test]
+    fn several_requests_at_once_have_no_pauses_between_them() {
+        let one = "--streams: with a pause between requests a connection has one request at a time; \
+            use more connections instead, or --think 0: \"2\"";
+        check(&[URL, "--http2", "", "--streams", "2", "--think", "1s"], &[one]);
+        check(&["grpc://127.0.0.1:1/a.B/C", "--streams", "2", "--think", "1s..2s"], &[one]);
+        check(&[URL, "--http2", "", "--streams", "2", "--think", "0"], &[]);
+        check(&[URL, "--http2", "", "--streams", "1", "--think", "1s"], &[]);
     }
 }

@@ -25,7 +25,7 @@ const LONGEST_FILE: usize = 1 << 20;
 /// they are held, and the rest is a mistake.
 ///
 /// # Errors
-/// All mistakes, in the order of the file: `load.toml:12:9: population.users.think: "5" is not a time; use 5s`.
+/// All mistakes, in the order of the file: `load.toml:12:9: population.users.think: "5x" is not a time; use 5s, 1500ms or 1m30s`.
 pub fn read(
     file: &str,
     text: &str,
@@ -251,7 +251,8 @@ fn thresholds(notes: &mut Notes, top: &Section, populations: &[Population]) -> V
         match Threshold::parse(&scalar.text, populations) {
             Ok(threshold) => all.push(threshold),
             Err(_) if may_be_left_out(&scalar.text) => {}
-            Err(why) => notes.add(scalar.at, "thresholds", why),
+            // It may list all figures; what is the user's in it is escaped.
+            Err(why) => notes.add_lines(scalar.at, "thresholds", &why.to_string()),
         }
     }
     all

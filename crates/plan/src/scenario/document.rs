@@ -66,6 +66,14 @@ impl<'t> Notes<'t> {
         self.found.push((at, Mistake { place, text: escaped(&why.to_string()) }));
     }
 
+    /// The same, where `why` has several lines of our own.
+    pub(super) fn add_lines(&mut self, at: usize, key: &str, why: &str) {
+        let (line, column) = self.position(at);
+        let text = why.lines().map(escaped).collect::<Vec<_>>().join("\n");
+        let place = format!("{}:{line}:{column}: {}", self.file, escaped(key));
+        self.found.push((at, Mistake { place, text }));
+    }
+
     /// Line and column of an octet, both from 1; a column is a character.
     pub(super) fn position(&self, at: usize) -> (usize, usize) {
         let at = self.text.floor_char_boundary(at);

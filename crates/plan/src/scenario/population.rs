@@ -4,7 +4,9 @@ use super::document::{Notes, Section};
 use super::expectation::{self, Context};
 use super::load;
 use super::step::{StepContext, message};
-use crate::flags::{DEFAULT_PING, DEFAULT_TIMEOUT, NO_STREAMS, between_pings, reconnect, streams, timeout};
+use crate::flags::{
+    DEFAULT_PING, DEFAULT_TIMEOUT, NO_STREAMS, ONE_AT_A_TIME, between_pings, reconnect, streams, timeout,
+};
 use crate::phases::wrong_order;
 use crate::text::Place;
 use crate::{
@@ -137,6 +139,7 @@ impl Reader<'_, '_> {
         };
         let cookies = self.cookies(own, &target);
         let variables = context.variables;
+        self.several_at_once(own, target.scheme, streams, &activity);
         let name = name.unwrap_or_default();
         let headers = if target.scheme.has_requests() { Vec::new() } else { fields };
         let pushes = self.pushes(own, &target);
@@ -173,10 +176,10 @@ impl Reader<'_, '_> {
     /// Defaults of the top level are valid by themselves, even if no population uses them.
     pub(super) fn defaults(&mut self) {
         let (notes, top, tables) = (&mut *self.notes, self.top, self.tables);
-        top.read(notes, "think", Think::parse);
+        top.read(notes, "think", Think::parse_or_seconds);
         top.read(notes, "timeout", timeout);
         top.read(notes, "reconnect", reconnect);
-        top.read(notes, "ping", Nanos::parse);
+        top.read(notes, "ping", Nanos::parse_or_seconds);
         top.read(notes, "message", |text| Text::parse(text, Place::Content, tables));
         let scheme = top.scalar("target").and_then(|target| Scheme::of_target(&target.text));
         let scheme = scheme.filter(|scheme| scheme.has_requests()).unwrap_or(Scheme::Http);
@@ -233,6 +236,17 @@ impl Reader<'_, '_> {
         is_http2.then_some(streams)
     }
 
+    /// Several requests at once on a connection do not go with pauses between them.
+    fn several_at_once(&mut self, own: &Section, scheme: Scheme, streams: Option<u16>, activity: &Activity) {
+        // Of WebSockets see [`Reader::streams`].
+        let Activity::Steps { steps, .. } = activity else { return };
+        let is_several = scheme.has_requests() && streams.is_some_and(|streams| streams > 1);
+        if is_several && steps.iter().any(|step| step.act.pauses()) {
+            let section = if own.has("streams") { own } else { self.top };
+            section.note(self.notes, "streams", format!("{ONE_AT_A_TIME}, or no think and no wait"));
+        }
+    }
+
     /// The value of a key, of the population or else of the file's top.
     pub(super) fn inherited<T, E: std::fmt::Display>(
         &mut self,
@@ -256,7 +270,7 @@ impl Reader<'_, '_> {
             let why = "cannot be used with rate, which sets when requests are due; remove one of the two";
             own.refuse(self.notes, &["think"], why);
         }
-        let think = self.inherited(own, "think", Think::parse).unwrap_or_default();
+        let think = self.inherited(own, "think", Think::parse_or_seconds).unwrap_or_default();
         if pings || rated { Think::default() } else { think }
     }
 
@@ -283,7 +297,9 @@ impl Reader<'_, '_> {
             return (self.messages(context, calls), calls);
         }
         let why = "not for http:// and grpc://; remove it, or use think for the time between requests";
-        own.refuse(self.notes, &["ping", "message"], why);
+        own.refuse(self.notes, &["ping"], why);
+        let why = "not for http:// and grpc://; use body for the content of requests";
+        own.refuse(self.notes, &["message"], why);
         let steps = vec![self.only_request(context)];
         (Activity::Steps { steps, then: Then::Again(0) }, calls.or(arrives.then_some(1)))
     }
@@ -295,7 +311,10 @@ impl Reader<'_, '_> {
             return None;
         }
         let why = "cannot be used with ping, which sends PINGs and no requests; remove one of the two";
-        own.refuse(self.notes, &["think", "expect", "message", "streams", "calls", "loop", "arrive"], why);
+        let of_requests =
+            ["think", "expect", "message", "streams", "calls", "loop", "arrive", "headers", "host"];
+        own.refuse(self.notes, &of_requests, why);
+        own.refuse(self.notes, &OF_ONE_REQUEST, why);
         if load.is_paced() {
             own.refuse(self.notes, &["rate"], why);
         }
@@ -358,7 +377,7 @@ impl Reader<'_, '_> {
             let why = "which sends messages one after the other; remove one of the two";
             own.refuse(self.notes, &["ping"], format!("cannot be used with {other}, {why}"));
         }
-        let every = self.inherited(own, "ping", Nanos::parse).unwrap_or(DEFAULT_PING);
+        let every = self.inherited(own, "ping", Nanos::parse_or_seconds).unwrap_or(DEFAULT_PING);
         let tables = self.tables;
         let content = |text: &str| Text::parse(text, Place::Content, tables);
         let text = self.inherited(own, "message", |text| match text {

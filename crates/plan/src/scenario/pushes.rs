@@ -58,7 +58,7 @@ impl Reader<'_, '_> {
         let given: Vec<&str> = conditions.into_iter().filter(|key| on.has(key)).collect();
         match given[..] {
             ["every"] => {
-                let every = on.read(self.notes, "every", |text| match Nanos::parse(text) {
+                let every = on.read(self.notes, "every", |text| match Nanos::parse_or_seconds(text) {
                     Ok(Nanos::ZERO) => Err("use a time above zero: \"0\"".to_owned()),
                     read => read.map_err(|e| e.to_string()),
                 });

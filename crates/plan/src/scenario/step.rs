@@ -54,9 +54,12 @@ impl Reader<'_, '_> {
             }
         }
         let mut taken = given.iter().flatten().map(|name| (name.clone(), 1)).collect();
-        let mut steps = Vec::new();
+        let (mut steps, mut chosen, mut is_whole) = (Vec::new(), Vec::new(), true);
         for (section, given) in sections.iter().zip(given) {
-            let Some(act) = self.act(section, context) else { continue };
+            let Some(act) = self.act(section, context) else {
+                is_whole = false;
+                continue;
+            };
             let is_message = matches!(act, Act::Send { .. } | Act::Expect { .. });
             if context.logs_in && is_message && !upgraded(&steps) {
                 // At the target's path, as without requests before it.
@@ -66,9 +69,27 @@ impl Reader<'_, '_> {
             }
             let name = given.unwrap_or_else(|| unused(&mut taken, &called(&act)));
             let weight = self.weight(section, &act);
+            if section.has("weight") && is_of_choice(&act) {
+                chosen.push((steps.len(), section));
+            }
             steps.push(Step { name, act, weight });
         }
+        // Beside what was left out for a mistake it is not alone.
+        if is_whole {
+            self.lone(&steps, &chosen);
+        }
         steps
+    }
+
+    /// Notes a weight without another one beside it, which would change nothing. `chosen`: steps with a weight, by their places.
+    fn lone(&mut self, steps: &[Step], chosen: &[(usize, &Section)]) {
+        let has = |at: usize| chosen.iter().any(|(other, _)| *other == at);
+        let is_known = |at: usize| steps.get(at).is_some_and(|step| step.weight.is_some());
+        for (at, section) in chosen.iter().filter(|(at, _)| is_known(*at)) {
+            if !has(at + 1) && !at.checked_sub(1).is_some_and(has) {
+                section.note(self.notes, "weight", LONE);
+            }
+        }
     }
 
     /// The weight of a step among its neighbours.
@@ -77,7 +98,7 @@ impl Reader<'_, '_> {
             Ok(Count(weight @ 1..=MOST_WEIGHT)) => Ok(weight as u32),
             _ => Err(format!("{text:?} is not a weight; use 1 to {MOST_WEIGHT}")),
         });
-        if weight.is_some() && matches!(act, Act::Close | Act::Upgrade { .. }) {
+        if weight.is_some() && !is_of_choice(act) {
             section.note(
                 self.notes,
                 "weight",
@@ -114,7 +135,7 @@ impl Reader<'_, '_> {
             "request" => self.request(section, context),
             "upgrade" => self.upgrade(section, context),
             "wait" => {
-                let wait = section.read(self.notes, "wait", Think::parse)?;
+                let wait = section.read(self.notes, "wait", Think::parse_or_seconds)?;
                 if context.rated {
                     section.note(self.notes, "wait", NOT_BY_RATE);
                 }
@@ -158,7 +179,7 @@ impl Reader<'_, '_> {
         if context.rated {
             section.refuse(self.notes, &["think"], NOT_BY_RATE);
         }
-        section.read(self.notes, "think", Think::parse).unwrap_or(context.think)
+        section.read(self.notes, "think", Think::parse_or_seconds).unwrap_or(context.think)
     }
 
     fn request(&mut self, section: &Section, context: &StepContext) -> Option<Act> {
@@ -328,6 +349,15 @@ fn request_line(
         None => target.clone(),
     };
     Ok((method.to_owned(), path))
+}
+
+/// Why one weight alone is a mistake.
+const LONE: &str = "a choice is between steps with a weight that follow each other, and the step before and the one after have \
+    none; give its alternatives a weight too, or remove it";
+
+/// Whether a step may be one of a choice.
+fn is_of_choice(act: &Act) -> bool {
+    !matches!(act, Act::Close | Act::Upgrade { .. })
 }
 
 /// The greatest weight of a step.

@@ -114,6 +114,33 @@ const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
     ("probe.unanswered", "", Unit::Count, Some("probe.sent")),
 ];
 
+/// Figures that are never more than what percentages of them are of; those of one status are others.
+const PARTS: [&str; 9] = [
+    "errors.count",
+    "connections.held",
+    "connections.peak",
+    "requests.answered",
+    "requests.unanswered",
+    "pushes.complete",
+    "probe.answered",
+    "probe.failed",
+    "probe.unanswered",
+];
+
+/// The figures that are no distributions, in groups: by what their paths begin with.
+const GROUPS: [(&str, &[&str]); 7] = [
+    ("failures", &["faults", "errors."]),
+    ("connections", &["connections."]),
+    ("requests", &["requests."]),
+    ("pushes", &["pushes."]),
+    ("the probe", &["probe."]),
+    ("costs", &["generator.", "target_cost.", "kernel_bytes_per_connection."]),
+    ("the run", &["threads", "seed", "ramp_s", "duration_s", "elapsed_s"]),
+];
+
+/// Columns of a list of figures.
+const WIDTH: usize = 100;
+
 /// Responses with one status: `requests.status.404`, `status.404`, `status.NOT_FOUND`.
 const STATUS: [&str; 2] = ["requests.status.", "status."];
 
@@ -129,11 +156,21 @@ impl Figure {
             let (all, listed) = (self::names(), listed());
             let near = || nearest(name, all.iter().map(String::as_str)).map(str::to_owned);
             let fix = match meant(name).or_else(near) {
-                Some(near) => format!("{near}; all figures: {listed}"),
-                None => format!("one of: {listed}"),
+                Some(near) => format!("{near}; all figures:{listed}"),
+                None => format!("one of:{listed}"),
             };
             ParseError::new(name, "a figure of the summary", fix)
         })
+    }
+
+    /// Whether it is a part of its whole: as a percentage at most 100.
+    pub(super) fn is_part(&self) -> bool {
+        PARTS.iter().any(|part| self.path.ends_with(*part)) || self.path.contains(STATUS[0])
+    }
+
+    /// Whether it is `errors`, by that name.
+    pub(super) fn is_error_rate(&self) -> bool {
+        self.path.ends_with("errors.count") && !self.is_path
     }
 
     /// The same figure of a part of the run: below `place`.
@@ -255,18 +292,41 @@ fn names() -> Vec<String> {
     names
 }
 
-/// All figures in one line, each by its shortest name.
+/// All figures, each by its shortest name: a group begins on a line of its own.
 fn listed() -> String {
-    let shortest = |(path, short): (&'static str, &'static str)| if short.is_empty() { path } else { short };
-    let distributions: Vec<&str> =
-        DISTRIBUTIONS.iter().map(|(path, short, _)| shortest((path, short))).collect();
-    let plain: Vec<&str> = PLAIN.iter().map(|(path, short, ..)| shortest((path, short))).collect();
-    format!(
-        "{} of {}; {}, status.CODE; paths of the summary's JSON; POPULATION.FIGURE",
-        QUANTILES.map(|quantile| format!(".{quantile}")).join(" "),
-        distributions.join(", "),
-        plain.join(", "),
-    )
+    let times: Vec<&str> = DISTRIBUTIONS.iter().map(|(_, short, _)| *short).collect();
+    let quantiles = QUANTILES.map(|quantile| format!(".{quantile}")).join(" ");
+    let mut lines = wrapped(&format!("times: {}, each with {quantiles}", times.join(", ")));
+    for (group, of) in GROUPS {
+        let is_own = |path: &str| of.iter().any(|of| path.starts_with(of));
+        let own = PLAIN.iter().filter(|(path, ..)| is_own(path));
+        let mut names: Vec<&str> =
+            own.map(|(path, short, ..)| if short.is_empty() { *path } else { *short }).collect();
+        if is_own(STATUS[0]) {
+            names.push("status.CODE");
+        }
+        lines += &wrapped(&format!("{group}: {}", names.join(", ")));
+    }
+    lines + &wrapped("of one population: POPULATION.FIGURE; any number of the summary's JSON: its path")
+}
+
+/// A text in lines of at most [`WIDTH`] columns, where its words fit; those after the first are indented further.
+fn wrapped(text: &str) -> String {
+    let (mut lines, mut column) = (String::new(), WIDTH);
+    for word in text.split(' ') {
+        if column + 1 + word.len() > WIDTH {
+            let indent = if lines.is_empty() { "  " } else { "    " };
+            lines += "\n";
+            lines += indent;
+            column = indent.len();
+        } else {
+            lines.push(' ');
+            column += 1;
+        }
+        lines += word;
+        column += word.len();
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -278,7 +338,7 @@ mod tests {
         let listed = listed();
         for name in names() {
             let (of, quantile) = name.rsplit_once('.').unwrap_or(("", &name));
-            let is_there = |name: &str| listed.split([' ', ',', ';']).any(|word| word == name);
+            let is_there = |name: &str| listed.split([' ', ',', ';', ':', '\n']).any(|word| word == name);
             let short =
                 PLAIN.iter().find(|(path, ..)| *path == name).map_or(name.as_str(), |(_, short, ..)| short);
             let is_distribution = DISTRIBUTIONS.iter().any(|(path, short, _)| [*path, *short].contains(&of));
@@ -289,6 +349,16 @@ mod tests {
             };
             assert!(is_listed, "{name}: {listed}");
         }
+    }
+
+    #[test]
+    fn the_list_has_a_line_or_more_for_each_group() {
+        let listed = listed();
+        let lines: Vec<&str> = listed.lines().skip(1).collect();
+        assert!(lines.iter().all(|line| line.len() <= WIDTH && line.starts_with("  ")), "{listed}");
+        let begins = lines.iter().filter(|line| !line.starts_with("    ")).count();
+        assert_eq!(begins, 1 + GROUPS.len() + 1, "{listed}");
+        assert!(listed.contains("\n  failures: faults, errors, errors.of\n"), "{listed}");
     }
 
     #[test]

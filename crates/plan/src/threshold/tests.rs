@@ -7,7 +7,7 @@ fn check(text: &str, expected: Result<(&str, f64, bool), &str>) {
     let read = Threshold::named(text, &names).map_err(|e| {
         let said = e.to_string();
         // What follows lists all figures.
-        let list = ["; all figures: ", " one of: "].iter().find_map(|list| said.find(list));
+        let list = ["; all figures:", " one of:"].iter().find_map(|list| said.find(list));
         said[..list.unwrap_or(said.len())].to_owned()
     });
     let read = read.as_ref().map(|t| (t.figure.path.as_str(), t.bound, t.is_share)).map_err(String::as_str);
@@ -31,6 +31,9 @@ fn reads_what_people_write() {
     check("errors < 1%", Ok(("errors.count", 1.0, true)));
     check("errors == 0", Ok(("errors.count", 0.0, false)));
     check("users.errors < 0.5%", Ok(("populations.users.errors.count", 0.5, true)));
+    check("errors.count < 5", Ok(("errors.count", 5.0, false)));
+    check("failed < 200%", Ok(("connections.failed", 200.0, true)));
+    check("held <= 99%", Ok(("connections.held", 99.0, true)));
     check("latency.p95 < 1ms", Ok(("latency_us.p95", 1_000.0, false)));
     check("bytes_in_per_s > 10MB/s", Ok(("requests.bytes_in_per_s", 10e6, false)));
     check("bytes_out_per_s >= 64KiB", Ok(("requests.bytes_out_per_s", 65_536.0, false)));
@@ -83,6 +86,23 @@ fn a_mistake_has_its_fix() {
     for name in ["cost.", "cost.a..b", "observed.A", "costs.a"] {
         assert!(Threshold::parse(&format!("{name} < 1"), &[]).is_err(), "{name}");
     }
+    let share = |bound: &str, percent: &str, number: &str| {
+        format!(
+            "{bound:?} is not a share; use errors < {percent} (a share of the requests) or errors.count < {number} (a number)"
+        )
+    };
+    check("errors < 1", Err(&share("1", "1%", "1")));
+    check("errors < 0.01", Err(&share("0.01", "1%", "10")));
+    check("errors < 500", Err(&share("500", "1%", "500")));
+    let of_users = "\"5\" is not a share; use users.errors <= 5% (a share of the requests) or users.errors.count <= 5 (a number)";
+    check("users.errors <= 5", Err(of_users));
+    check("held >= 200%", Err("\"held >= 200%\" is not a condition that can be met; use held >= 99%"));
+    check("held > 100%", Err("\"held > 100%\" is not a condition that can be met; use held > 99%"));
+    check("errors < 101%", Err("\"errors < 101%\" is not a condition that can fail; use errors < 1%"));
+    check(
+        "status.200 == 101%",
+        Err("\"status.200 == 101%\" is not a condition that can be met; use status.200 == 99%"),
+    );
     check("failed < -1", Err("\"-1\" is not a count; use 10 or 100k"));
     check("held >= many%", Err("\"many%\" is not a share; use 99.9%"));
     check("per_s > fast", Err("\"fast\" is not a rate; use 20k/s"));
@@ -97,7 +117,7 @@ fn a_value_is_shown_with_its_unit() {
         ("latency_us.p99 < 10", 140_671.0, "141 ms"),
         ("held >= 99.9%", 99.8765, "99.877 %"),
         ("errors < 1%", 2.0, "2 %"),
-        ("errors < 5", 1_234.0, "1,234"),
+        ("errors.count < 5", 1_234.0, "1,234"),
         ("per_s > 5", 81_226.698, "81,227/s"),
         ("bytes_in_per_s > 1MB", 22_032_384.0, "21.0 MiB/s"),
         ("generator.cpu_share < 95%", 0.5, "50.0 %"),
@@ -116,7 +136,7 @@ fn a_wrong_figure_lists_those_that_exist() {
         }
     }
     assert!(
-        said("latncy.p99 < 1s").contains("; use latency.p99; all figures: "),
+        said("latncy.p99 < 1s").contains("; use latency.p99; all figures:\n  times: latency, "),
         "{}",
         said("latncy.p99 < 1s")
     );

@@ -307,7 +307,10 @@ fn unknown(case: &Case) -> Option<Limit> {
         seen.push(format!("target's CPU {:.0} %", t.cpu_share * 100.0));
     }
     let seen = if seen.is_empty() { "nothing unusual".to_owned() } else { seen.join(", ") };
-    let (cause, detail) = ((Side::Unknown, Cause::Unknown), format!("unknown; seen: {seen}"));
+    // A threshold may be stricter than the target is fast: then nothing has to be at an end.
+    let is_strict = case.trouble == Trouble::None && s.thresholds.iter().any(|t| !t.pass);
+    let what = if is_strict { "no limit was reached" } else { "unknown" };
+    let (cause, detail) = ((Side::Unknown, Cause::Unknown), format!("{what}; seen: {seen}"));
     case.limit(Guess, cause, case.left(), Sentence::NothingUsedUp, detail, look_into(case))
 }
 

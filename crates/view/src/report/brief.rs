@@ -81,6 +81,13 @@ mod tests {
     }
 
     #[test]
+    fn no_errors_are_0_percent() {
+        let figures = Figures { errors: Errors { count: 0, of: 17_757 }, ..Figures::default() };
+        let text = job_summary(&RunRecord::default(), &Summary { figures, ..Summary::default() });
+        assert!(text.contains("| errors | 0 % (0 of 17,757) |"), "{text}");
+    }
+
+    #[test]
     fn what_only_holds_connections_has_no_latency() {
         let text = job_summary(&RunRecord::default(), &Summary::default());
         assert!(text.contains("| connections | 0 held of 0 wanted |"), "{text}");

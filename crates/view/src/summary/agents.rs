@@ -1,7 +1,7 @@
 //! The table of a fleet's agents.
 
 use samples::{AgentState, AgentSummary, Summary};
-use units::{Count, percent};
+use units::Count;
 
 use crate::table::aligned;
 
@@ -34,7 +34,7 @@ pub(super) fn table(s: &Summary) -> String {
             Count(agent.wanted).to_string(),
             agent.began_late_ms.map_or("-".to_owned(), |ms| format!("{ms:+.1} ms")),
             time(agent.lag_p99_us),
-            agent.cpu_share.map_or("-".to_owned(), percent),
+            cpu(agent),
             if agent.away_s > 0.0 { format!("{:.0} s", agent.away_s) } else { "-".to_owned() },
         ]);
     }
@@ -43,6 +43,12 @@ pub(super) fn table(s: &Summary) -> String {
         text += &format!("  and {} agents more\n", s.agents.len() - MOST);
     }
     text
+}
+
+/// How many of its processors an agent used.
+fn cpu(agent: &AgentSummary) -> String {
+    let used = agent.cpu_share.map(|share| share * f64::from(agent.cores));
+    used.filter(|_| agent.cores > 0).map_or("-".to_owned(), super::cores)
 }
 
 #[cfg(test)]
@@ -58,15 +64,16 @@ mod tests {
             held: 1_000,
             began_late_ms: Some(0.26),
             lag_p99_us: (n != 3).then_some(170.0),
+            cores: 2,
             cpu_share: Some(n as f64 / 100.0),
             away_s: if n == 2 { 5.4 } else { 0.0 },
             ..AgentSummary::default()
         };
         let small = Summary { agents: (1..4).map(agent).collect(), ..Summary::default() };
-        let expected = "  agent  state   held  wanted    began  lag p99    cpu  away\n\
-            \x20 a1     done   1,000   1,001  +0.3 ms   170 µs  1.0 %     -\n\
-            \x20 a2     done   1,000   1,002  +0.3 ms   170 µs  2.0 %   5 s\n\
-            \x20 a3     lost   1,000   1,003  +0.3 ms        -  3.0 %     -\n";
+        let expected = "  agent  state   held  wanted    began  lag p99         cpu  away\n\
+            \x20 a1     done   1,000   1,001  +0.3 ms   170 µs  0.02 cores     -\n\
+            \x20 a2     done   1,000   1,002  +0.3 ms   170 µs  0.04 cores   5 s\n\
+            \x20 a3     lost   1,000   1,003  +0.3 ms        -  0.06 cores     -\n";
         assert_eq!(table(&small), expected);
         let large = Summary { agents: (1..31).map(agent).collect(), ..Summary::default() };
         let table = table(&large);

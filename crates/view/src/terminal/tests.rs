@@ -195,13 +195,13 @@ fn a_fleet_has_a_line_for_its_agents() {
     run.tick(&Tick { agents: Some(Box::new(columns)), ..second(10, Phase::Hold, 66_666, 0) });
     let text = frame(&run.scene(None), 80, 24);
     check("terminal-fleet-80x24", &text);
-    let line = " agents 2 of 3 up, 1 lost  max cpu load-2 75 %, lag …ng-agents-eu-west-17 12 ms\n";
+    let line = " agents 2 of 3 up, 1 lost  max cpu load-2 3.00 cores, lag …nts-eu-west-17 12 ms\n";
     assert!(text.contains(line), "{text}");
     assert!(text.contains("\n coordinator  0.40   11.6 MiB\n target       1.23"), "{text}");
     for (width, height) in [(80, 24), (118, 30)] {
         let text = frame(&run.scene(None), width, height);
         assert!(
-            text.contains(" agents 2 of 3 up, 1 lost  max cpu load-2 75 %") && text.contains("q stop"),
+            text.contains(" agents 2 of 3 up, 1 lost  max cpu load-2 3.00 cores") && text.contains("q stop"),
             "{text}"
         );
     }

@@ -122,9 +122,9 @@ fn servers_without_anything_in_common_are_told() {
 #[test]
 fn servers_that_do_not_speak_tls_are_told() {
     let plain = Serving::start(&[]);
-    for scheme in ["https", "wss", "tls"] {
+    for (scheme, fix) in [("https", "use http:// in"), ("wss", "use ws:// in"), ("tls", "use tcp:// in")] {
         let target = format!("{scheme}://{}/", plain.address);
-        check(target.trim_end_matches('/'), &["-k"], "not-tls", "does not speak TLS", "http://");
+        check(target.trim_end_matches('/'), &["-k"], "not-tls", "does not speak TLS", fix);
     }
     let garbage = Scripted::start(|peer: &mut Peer| {
         peer.send("\x16\x03\x03\x00\x04what");

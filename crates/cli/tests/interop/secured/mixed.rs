@@ -19,7 +19,7 @@ fn scenario(plain: &str, secure: &str) -> String {
         population("secured-sockets", format!("wss://{secure}/ws/echo"), pings),
         population("raw-bytes", format!("tls://{secure}"), "connections = 5"),
         population("streams", format!("https://{secure}/"), &format!("{of}\nhttp2 = true")),
-        population("plain-streams", format!("http://{plain}/"), &format!("{of}\nhttp2 = true\nstreams = 2")),
+        population("plain-streams", format!("http://{plain}/"), &format!("{of}\nhttp2 = true")),
     ]
     .concat()
 }
@@ -65,7 +65,7 @@ fn the_probe_speaks_what_the_target_speaks() {
     let secure = Serving::start(&["--threads", "1", "--tls"]);
     let targets = [
         (format!("https://{}/", secure.address), &[][..]),
-        (format!("https://{}/", secure.address), &["--http2", "--streams", "2"]),
+        (format!("https://{}/", secure.address), &["--http2"]),
         (format!("wss://{}/ws/echo", secure.address), &["--ping", "100ms"]),
     ];
     for (target, more) in &targets {

@@ -168,7 +168,8 @@ fn binary_messages_are_read() {
 
 #[test]
 fn weights_redirects_and_json_are_checked() {
-    let (own, _) = steps(&population(HTTP, "", &["request = \"/\"\nweight = 3\nredirects = 5"]));
+    let other = "wait = \"1s\"\nweight = 1";
+    let (own, _) = steps(&population(HTTP, "", &["request = \"/\"\nweight = 3\nredirects = 5", other]));
     let Act::Request { request, .. } = &own[0].act else { panic!("a request") };
     assert_eq!((own[0].weight, request.redirects), (Some(3), 5));
     for (step, why) in [
@@ -191,6 +192,26 @@ fn weights_redirects_and_json_are_checked() {
     ] {
         check(&population(HTTP, "", &[step]), &[why]);
     }
+}
+
+#[test]
+fn a_weight_alone_is_a_mistake() {
+    let (plain, weighted) = ("request = \"/\"", "request = \"/\"\nweight = 3");
+    let lone = |line: u32, step: u32| {
+        format!(
+            "{line}:10: population.a.step[{step}].weight: a choice is between steps with a weight that follow each other, and the \
+             step before and the one after have none; give its alternatives a weight too, or remove it"
+        )
+    };
+    check(&population(HTTP, "", &[weighted]), &[&lone(6, 1)]);
+    check(&population(HTTP, "", &[weighted, plain]), &[&lone(6, 1)]);
+    check(&population(HTTP, "", &[plain, weighted]), &[&lone(8, 2)]);
+    check(&population(HTTP, "", &[weighted, plain, weighted, weighted]), &[&lone(6, 1)]);
+    check(&population(HTTP, "", &[plain, weighted, weighted]), &[]);
+    // What is wrong with the other one is all that is wrong.
+    let wrong = "request = \"/\"\nweight = 0";
+    let why = "9:10: population.a.step[2].weight: \"0\" is not a weight; use 1 to 1000000";
+    check(&population(HTTP, "", &[weighted, wrong]), &[why]);
 }
 
 #[test]

@@ -27,13 +27,13 @@ pub(super) const TCP: &str = "tcp://127.0.0.1:1";
 #[test]
 fn all_mistakes_come_at_once_in_the_order_of_the_file() {
     check(
-        "seed = \"x\"\nthink = 5\n\n[[population]]\nname = \"users\"\nthnik = \"1s\"\nconnections = \
+        "seed = \"x\"\nthink = \"5x\"\n\n[[population]]\nname = \"users\"\nthnik = \"1s\"\nconnections = \
             true\ntarget = \"gopher://x\"\n\n\
          [[population]]\ntarget = \"http://127.0.0.1:1/{csv goods.id}\"\nping = \"30\"\n[[stage]]\nof = \
          [\"user\"]\n",
         &[
             "1:8: seed: \"x\" is not a seed; use a whole number, as 42",
-            "2:9: think: \"5\" is not a time; use 5s",
+            "2:9: think: \"5x\" is not a time; use 5s, 1500ms or 1m30s",
             "6:1: population.users: \"thnik\" is not a key of [[population]]; use think",
             "7:15: population.users.connections: true or false is not allowed here; use connections = \"500k\"",
             "8:10: population.users.target: \"gopher\" is not a scheme; use http://, https://, ws://, wss://, tcp://, tls://, grpc:// or grpcs://",
@@ -177,7 +177,7 @@ fn loads() {
     check_http(
         "ramp = 30\nduration = \"10x\"",
         &[
-            "2:8: ramp: \"30\" is not a rate; use 30/s",
+            "2:8: ramp: \"30\" is not a rate or a time; use 30/s or 30s",
             "3:12: duration: \"10x\" is not a time; use 5s, 1500ms or 1m30s",
         ],
     );
@@ -208,7 +208,7 @@ fn loads() {
         "ping = \"5s\"\nmessage = \"x\"",
         &[
             "2:8: ping: not for http:// and grpc://; remove it, or use think for the time between requests",
-            "3:11: message: not for http:// and grpc://; remove it, or use think for the time between requests",
+            "3:11: message: not for http:// and grpc://; use body for the content of requests",
         ],
     );
     check_http("loop = true", &["2:1: \"loop\" is not a key of the top level; use it in [[population]]"]);
@@ -275,6 +275,28 @@ fn differences_between_protocols() {
         "loop = false",
         &["3:8: population.a.loop: no steps; remove it, or use [[population.step]]"],
     );
+}
+
+#[test]
+fn http2_sends_pings_or_requests_at_once_without_pauses() {
+    let nothing_but = "cannot be used with ping, which sends PINGs and no requests; remove one of the two";
+    check_population(
+        HTTP,
+        "http2 = true\nping = \"5s\"\nmethod = \"PUT\"\nhost = \"h\"",
+        &[
+            &format!("5:10: population.a.method: {nothing_but}"),
+            &format!("6:8: population.a.host: {nothing_but}"),
+        ],
+    );
+    let one = "with a pause between requests a connection has one request at a time; use more connections instead, \
+        or no think and no wait";
+    for pause in ["think = \"1s\"", "step = [{ request = \"/\" }, { wait = \"1s\" }]"] {
+        check_population(
+            HTTP,
+            &format!("http2 = true\nstreams = 2\n{pause}"),
+            &[&format!("4:11: population.a.streams: {one}")],
+        );
+    }
 }
 
 #[test]
@@ -357,9 +379,9 @@ fn nothing_moves_the_cursor_of_a_terminal() {
 #[test]
 fn an_inherited_mistake_is_reported_once() {
     check_http(
-        "think = 5\nexpect = \"length=$1\"\n[[population]]\nname = \"a\"\n[[population]]\nname = \"b\"\n",
+        "think = \"5x\"\nexpect = \"length=$1\"\n[[population]]\nname = \"a\"\n[[population]]\nname = \"b\"\n",
         &[
-            "2:9: think: \"5\" is not a time; use 5s",
+            "2:9: think: \"5x\" is not a time; use 5s, 1500ms or 1m30s",
             "3:10: expect: the target has no random number; add {rand 1 4096} to it: \"$1\"",
         ],
     );
@@ -386,7 +408,9 @@ proptest! {
             if let Err(mistakes) = scenario(text) {
                 prop_assert!(!mistakes.is_empty());
                 let printed: String = mistakes.iter().map(Mistake::to_string).collect();
-                prop_assert!(!printed.contains(char::is_control), "{:?}", printed);
+                // A list of figures has lines of its own.
+                let is_harmful = |c: char| c.is_control() && c != '\n';
+                prop_assert!(!printed.contains(is_harmful), "{:?}", printed);
                 prop_assert!(mistakes.iter().all(|mistake| mistake.place.starts_with("load.toml:")));
             }
         }

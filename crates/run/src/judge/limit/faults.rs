@@ -7,7 +7,7 @@ use samples::{
 };
 use units::{Count, Status};
 
-use super::{Case, Sentence, Trouble, known_limit, path::since, trouble_of};
+use super::{Case, Sentence, Trouble, known_limit, path::since, sentences::counted, trouble_of};
 
 /// Nothing but the kind of fault is known, and perhaps a number at which things are known to stop.
 pub(super) fn fault(case: &Case) -> Option<Limit> {
@@ -67,10 +67,8 @@ fn wrong(case: &Case) -> Option<Finding> {
     let is_response = |f: &&FaultCount| f.stage != Stage::Hold && trouble_of(f) == Trouble::WrongAnswer;
     let responses: u64 = case.summary.faults.iter().filter(is_response).map(|f| f.count).sum();
     let count = if responses > 0 { responses } else { case.count };
-    let responses = Count(count);
-    let detail =
-        format!("{responses} responses were wrong{}: {}", of_them(case, kind, responses), kind.name());
     let statuses = statuses(case);
+    let detail = wrong_responses(case, kind, count, &statuses);
     let by_hand = match &subject.curl {
         Some(command) => format!("reproduce it with: {command}"),
         None if statuses.first().is_some_and(|(status, _)| Status(*status).is_grpc()) => {
@@ -105,6 +103,33 @@ fn wrong(case: &Case) -> Option<Finding> {
         _ => (Sentence::UnexpectedResponse { what: unexpected(kind), count }, by_hand),
     };
     Some((Seen, Cause::WrongAnswer, says, detail, cure))
+}
+
+/// `34,502 responses were wrong, 34,000 of them: unexpected status, 404 × 34,000`.
+fn wrong_responses(case: &Case, kind: Kind, count: u64, statuses: &[(u16, u64)]) -> String {
+    let were = if count == 1 { "response was" } else { "responses were" };
+    let seen = match kind {
+        Kind::WrongStatus if !statuses.is_empty() => format!(", {}", counted(statuses)),
+        _ => String::new(),
+    };
+    let all = Count(count);
+    format!("{all} {were} wrong{}: {}{seen}", of_them(case, kind, all), wrong_how(kind))
+}
+
+/// What is wrong with responses.
+fn wrong_how(kind: Kind) -> &'static str {
+    match kind {
+        Kind::WrongStatus => "unexpected status",
+        Kind::WrongLength => "unexpected length of the content",
+        Kind::WrongEcho => "not what was sent",
+        Kind::WrongHeader => "without the expected header field",
+        Kind::WrongBody => "without the expected text",
+        Kind::MissingValue => "without the value to capture",
+        Kind::ValueTooLong => "with a value too long to capture",
+        Kind::Truncated => "cut off in the middle",
+        Kind::BadAnswer => "not allowed by the protocol",
+        kind => kind.name(),
+    }
 }
 
 /// Unexpected statuses with their counts, the most frequent first.

@@ -18,7 +18,21 @@ fn failed(case: &Case) -> Option<Limit> {
     let (what, cure) = wrong(case.kind.filter(|_| case.stage == Some(Stage::Tls))?)?;
     let detail = format!("{} TLS handshakes failed: {what}", case.faults());
     let says = Sentence::Tls { handshakes: case.count, what };
+    let cure = match without_tls(&case.summary.target) {
+        Some(plain) => cure.replace(ANY_PLAIN, plain),
+        None => cure.to_owned(),
+    };
     case.limit(Seen, (Side::Target, Cause::Tls), case.left(), says, detail, cure)
+}
+
+/// What a target may begin with whose connections are not secured.
+const ANY_PLAIN: &str = "http://, ws:// or tcp://";
+
+/// What a target begins with instead of its scheme, where its connections are not secured.
+fn without_tls(target: &str) -> Option<&'static str> {
+    let schemes =
+        [("https://", "http://"), ("wss://", "ws://"), ("tls://", "tcp://"), ("grpcs://", "grpc://")];
+    schemes.iter().find(|(secured, _)| target.starts_with(*secured)).map(|(_, plain)| *plain)
 }
 
 /// What is wrong, and what to do about it.
@@ -57,7 +71,7 @@ fn wrong(kind: Kind) -> Option<(&'static str, &'static str)> {
         }
         Kind::NotTls => (
             "the target does not speak TLS",
-            "use http:// (ws://, tcp://) in the target, or its port for TLS",
+            "use http://, ws:// or tcp:// in the target, or its port for TLS",
         ),
         Kind::Closed | Kind::Reset => (
             "the target closed the connection",
@@ -96,5 +110,21 @@ mod tests {
             assert!(said.contains(what) && told.contains(cure), "{kind:?}: {said}; {told}");
         }
         assert_eq!(wrong(Kind::Timeout), None);
+    }
+
+    #[test]
+    fn the_scheme_without_tls_is_that_of_the_target() {
+        for kind in [Kind::NotTls, Kind::Closed] {
+            assert!(wrong(kind).is_some_and(|(_, cure)| cure.contains(ANY_PLAIN)), "{kind:?}");
+        }
+        for (target, expected) in [
+            ("https://h/", Some("http://")),
+            ("wss://h/ws/echo", Some("ws://")),
+            ("tls://h:5", Some("tcp://")),
+            ("grpcs://h/a.B/C", Some("grpc://")),
+            ("load.toml", None),
+        ] {
+            assert_eq!(without_tls(target), expected, "{target}");
+        }
     }
 }

@@ -336,7 +336,7 @@ fn after(timeout: Nanos) -> String {
 const MAX_STATUSES: usize = 3;
 
 /// `404 × 208,232, 503 × 12`
-fn counted(statuses: &[(u16, u64)]) -> String {
+pub(super) fn counted(statuses: &[(u16, u64)]) -> String {
     let shown =
         statuses.iter().take(MAX_STATUSES).map(|(status, n)| format!("{} × {}", Status(*status), Count(*n)));
     let others = statuses.len().saturating_sub(MAX_STATUSES);

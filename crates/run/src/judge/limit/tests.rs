@@ -404,6 +404,10 @@ fn an_unknown_cause_reports_what_was_observed() {
     check(&stopped(5, other), &here(overflows(3)), ("unknown", "unknown", 5, seen, "strace"));
     let nothing = limit(&stopped(1_000, Vec::new()), &Evidence::default()).expect("it is bad");
     assert_eq!((nothing.side, nothing.detail.as_str()), (Side::Unknown, "unknown; seen: nothing unusual"));
+    let mut strict = stopped(1_000, Vec::new());
+    strict.thresholds = vec![samples::ThresholdResult { pass: false, ..Default::default() }];
+    let strict = limit(&strict, &Evidence::default()).expect("it is bad");
+    assert_eq!(strict.detail, "no limit was reached; seen: nothing unusual");
 }
 
 #[test]
@@ -490,3 +494,4 @@ mod first;
 mod process;
 mod silence;
 mod way;
+mod wrong;
