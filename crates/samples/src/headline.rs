@@ -260,7 +260,8 @@ mod tests {
     #[test]
     fn connections_that_only_receive_are_no_calls() {
         let told = |target: &str| {
-            let mut s = Summary { target: target.to_owned(), ..Summary::default() };
+            let mut s = Summary::default();
+            s.figures.target = target.to_owned();
             (s.connections.opened, s.connections.held, s.requests.messages) = (5, 5, 40);
             s.sentence()
         };
