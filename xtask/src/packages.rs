@@ -56,7 +56,8 @@ const JETTY: &str = "crates/cli/tests/interop/java/jetty";
 pub(crate) fn missing() -> Result<Vec<&'static str>> {
     let folders = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     let missing = missing_in(&folders);
-    if !missing.is_empty() && !(is_root() && found("apt-get", &folders)) {
+    let may_install = is_root() && found("apt-get", &folders);
+    if !missing.is_empty() && !may_install {
         bail!("packages missing, install as root: apt-get install {}", missing.join(" "));
     }
     Ok(missing)
