@@ -204,7 +204,7 @@ fn a_lack_of_ports_names_the_number_of_addresses_needed() {
     let machine = Machine::with(&[]);
     let found = preflight(&machine.root(), &with(u64::from(u32::MAX), 1, 1, 1));
     let advice = "# --sources with 4,294,967,295 addresses (now 1), or 4,294,967,295 destinations (now 1)";
-    assert_eq!(found[0].cure, advice, "so many are no network");
+    assert_eq!(found[0].cure, advice, "a network is not that large");
 }
 
 /// 4,528 bytes an end: the figure at the edge is one connection on either side of it.
