@@ -1,4 +1,4 @@
-//! The HTTP/1 machines driven as a connection's loop drives them, with their invariants checked, and told as
+//! The HTTP/1 machines driven as a connection's loop drives them, with their invariants checked, and printed as
 //! text.
 //!
 //! A trace reads like `200 length=5 keeps | body hello | end`: bodies in one piece and escaped; last comes
@@ -16,12 +16,12 @@ use wire::http1::{Client, Event, Head, MAX_HEAD, Request, Server};
 pub fn client(pieces: &[&[u8]], heads: impl Fn(u32) -> bool, closes: bool) -> String {
     let mut machine = Client::new();
     let mut sent = 0;
-    let mut told = Told::default();
+    let mut trace = Trace::default();
     machine.order(heads(sent));
-    let fed = told.feed(pieces, |input| {
+    let fed = trace.feed(pieces, |input| {
         let (n, event) = machine.handle_bytes(input, &[])?;
         if let Some(Event::Head(head)) = event {
-            assert_eq!(head.head_bytes as usize, n, "a head tells its own length");
+            assert_eq!(head.head_bytes as usize, n, "a head has its own length");
         }
         if event == Some(Event::End) {
             assert!(machine.is_idle(), "nothing is outstanding after the end");
@@ -34,18 +34,18 @@ pub fn client(pieces: &[&[u8]], heads: impl Fn(u32) -> bool, closes: bool) -> St
     });
     let rest = match fed {
         Ok(rest) => rest,
-        Err(breach) => return told.breach(breach),
+        Err(breach) => return trace.breach(breach),
     };
     if closes {
         match machine.handle_end() {
-            Ok(Some(event)) => told.hear(said(event)),
-            Ok(None) => told.line("closed"),
-            Err(breach) => return told.breach(breach),
+            Ok(Some(event)) => trace.add(said(event)),
+            Ok(None) => trace.line("closed"),
+            Err(breach) => return trace.breach(breach),
         }
         assert!(machine.is_idle() && !machine.keeps_alive(), "closed is idle for good");
-        assert_eq!(machine.handle_end(), Ok(None), "an end is told once");
+        assert_eq!(machine.handle_end(), Ok(None), "an end is reported once");
     }
-    told.rest(rest)
+    trace.rest(rest)
 }
 
 /// Feeds `pieces` to a server.
@@ -54,14 +54,14 @@ pub fn client(pieces: &[&[u8]], heads: impl Fn(u32) -> bool, closes: bool) -> St
 /// refuse) behind it where they apply.
 pub fn server(pieces: &[&[u8]]) -> String {
     let mut machine = Server::new();
-    let mut told = Told::default();
-    let fed = told.feed(pieces, |input| {
+    let mut trace = Trace::default();
+    let fed = trace.feed(pieces, |input| {
         let (n, event) = machine.handle_bytes(input)?;
         Ok((n, event.map(said)))
     });
     match fed {
-        Ok(rest) => told.rest(rest),
-        Err(breach) => told.breach(breach),
+        Ok(rest) => trace.rest(rest),
+        Err(breach) => trace.breach(breach),
     }
 }
 
@@ -121,7 +121,7 @@ fn request_line(r: &Request<'_>) -> String {
 
 /// What a machine has said so far.
 #[derive(Default)]
-struct Told {
+struct Trace {
     text: String,
     body: Vec<u8>,
     /// Between a head and its end: what is known of the body's length.
@@ -130,7 +130,7 @@ struct Told {
     last: bool,
 }
 
-impl Told {
+impl Trace {
     /// The loop of a connection: all there is until nothing happens, and the rest again with the next piece.
     /// Returns the length of the rest.
     fn feed<F>(&mut self, pieces: &[&[u8]], mut handle_bytes: F) -> Result<usize, Breach>
@@ -161,7 +161,7 @@ impl Told {
                 }
                 at += n;
                 if let Some(event) = event {
-                    self.hear(event);
+                    self.add(event);
                 }
             }
             rest.drain(..at);
@@ -171,7 +171,7 @@ impl Told {
         Ok(rest.len())
     }
 
-    fn hear(&mut self, event: Event<'_, Said>) {
+    fn add(&mut self, event: Event<'_, Said>) {
         match event {
             Event::Interim(status) => {
                 assert!(self.message.is_none(), "an interim response comes before the final one");

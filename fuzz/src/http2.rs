@@ -1,4 +1,4 @@
-//! The HTTP/2 machine driven as a connection's loop drives it, with its invariants checked, and told as text.
+//! The HTTP/2 machine driven as a connection's loop drives it, with its invariants checked, and printed as text.
 //!
 //! A trace reads like `opened | 1: 200 length=5 | 1: body hello | 1: end`: events of a stream begin with its number, bodies are in
 //! one piece and escaped. Last comes `error CODE`, or `rest N` where N bytes are left unconsumed.
@@ -32,9 +32,9 @@ pub enum Responds {
 /// Feeds `pieces` to a server. A request reads `1: GET http://host/path length=0`, with `ends`, `continue` and `protocol=websocket`
 /// behind it where they apply; what it sends of a body `sent 5` and `sent all`.
 pub fn server(pieces: &[&[u8]], responds: Responds) -> String {
-    let mut told = Told::new(Connection::new(Role::Server));
-    told.responds = responds;
-    told.feed(pieces, &[])
+    let mut trace = Trace::new(Connection::new(Role::Server));
+    trace.responds = responds;
+    trace.feed(pieces, &[])
 }
 
 /// Feeds `pieces` to a client that has sent requests of these methods.
@@ -43,19 +43,19 @@ pub fn server(pieces: &[&[u8]], responds: Responds) -> String {
 /// is missing.
 pub fn client(pieces: &[&[u8]], methods: &[Method], expected: &[(String, String)]) -> String {
     assert!(CLIENT_PREFACE.starts_with(&BEGIN[..24]));
-    let mut told = Told::new(Connection::new(Role::Client));
+    let mut trace = Trace::new(Connection::new(Role::Client));
     for method in methods {
         let mut out = [0; 16];
         let (n, stream) =
-            told.machine.write_request(&mut out, &[0x82], true, *method).expect("there is room");
+            trace.machine.write_request(&mut out, &[0x82], true, *method).expect("there is room");
         assert_eq!(out[..n], frame(1, 5, stream.id(), &[0x82]));
-        told.streams.insert(stream.id(), stream);
+        trace.streams.insert(stream.id(), stream);
     }
-    told.feed(pieces, expected)
+    trace.feed(pieces, expected)
 }
 
 /// What a machine has said so far, and its surroundings.
-struct Told {
+struct Trace {
     lines: Vec<String>,
     /// Of the stream whose body comes.
     body: (u32, Vec<u8>),
@@ -68,7 +68,7 @@ struct Told {
     bodies: BTreeMap<u32, usize>,
 }
 
-impl Told {
+impl Trace {
     fn new(machine: Connection) -> Self {
         Self {
             lines: Vec::new(),
@@ -130,11 +130,11 @@ impl Told {
         match event {
             None if n == 0 => return Ok(None),
             None => {}
-            Some(Event::Data(data)) => self.hear_data(id, data, taken),
+            Some(Event::Data(data)) => self.add_data(id, data, taken),
             Some(event) => {
                 self.flush();
                 assert!(n > 0 || event == Event::TableNeeded, "only the want of a table costs nothing");
-                self.hear(id, &event);
+                self.add(id, &event);
             }
         }
         self.respond(id);
@@ -144,7 +144,7 @@ impl Told {
         Ok(Some(n))
     }
 
-    fn hear_data(&mut self, id: u32, data: Data<'_>, taken: &[u8]) {
+    fn add_data(&mut self, id: u32, data: Data<'_>, taken: &[u8]) {
         assert!(!data.bytes.is_empty() || data.ends, "an empty piece ends");
         let (body, taken) = (data.bytes.as_ptr_range(), taken.as_ptr_range());
         assert!(taken.start <= body.start && body.end <= taken.end, "a body lies in the input");
@@ -160,7 +160,7 @@ impl Told {
         }
     }
 
-    fn hear(&mut self, id: u32, event: &Event<'_>) {
+    fn add(&mut self, id: u32, event: &Event<'_>) {
         let said = match event {
             Event::Opened => "opened".to_owned(),
             Event::Settings => "settings".to_owned(),

@@ -1,7 +1,7 @@
 //! Fuzz targets as plain functions: what `cargo fuzz` runs for hours, a test runs for a second, over the same
 //! corpus.
 //!
-//! The functions that they are made of (a machine driven over a stream, cut anywhere, told as one line of
+//! The functions that they are made of (a machine driven over a stream, cut anywhere, printed as one line of
 //! text) serve the tests of `wire` as well.
 
 mod fleet;
@@ -116,8 +116,8 @@ pub fn http2_fields(mut data: &[u8]) {
         parts.extend(http2::frame(9, 4, id, second));
         id += 2;
     }
-    let told = http2::server(&[&whole], Responds::AtOnce);
-    assert_eq!(http2::server(&[&parts], Responds::AtOnce), told, "as fragments");
+    let whole_trace = http2::server(&[&whole], Responds::AtOnce);
+    assert_eq!(http2::server(&[&parts], Responds::AtOnce), whole_trace, "as fragments");
 }
 
 /// A server's bytes against [`wire::websocket::read_response`]: they mean the same however they are cut.
@@ -144,7 +144,7 @@ pub fn websocket_server(data: &[u8]) {
     websocket_frames(Role::Server, data);
 }
 
-/// A scenario file: it is read or its mistakes are told, and what was read prints as it reads.
+/// A scenario file: it is read or its mistakes are reported, and what was read prints as it reads.
 pub fn scenario(data: &[u8]) {
     scenario::check(&String::from_utf8_lossy(data));
 }

@@ -1,4 +1,4 @@
-//! The WebSocket reader driven as a connection's loop drives it, with its invariants checked, and told as
+//! The WebSocket reader driven as a connection's loop drives it, with its invariants checked, and printed as
 //! text.
 //!
 //! A trace reads like `text hello | ping x | close 1000 bye`: payloads plain and escaped, messages in one
@@ -13,7 +13,7 @@ use wire::websocket::{
 /// Feeds `pieces` to a reader in this role that takes messages of `most` bytes.
 pub fn frames(role: Role, most: u64, pieces: &[&[u8]]) -> String {
     let mut machine = Frames::new(role);
-    let mut told = Told::default();
+    let mut trace = Trace::default();
     let mut rest = Vec::new();
     for piece in pieces {
         rest.extend_from_slice(piece);
@@ -23,15 +23,15 @@ pub fn frames(role: Role, most: u64, pieces: &[&[u8]]) -> String {
             let (n, event) = match machine.handle_bytes(input, most) {
                 Ok((0, None)) => break,
                 Ok(step) => step,
-                Err(breach) => return told.breach(breach),
+                Err(breach) => return trace.breach(breach),
             };
             let taken = input.get(..n).expect("no more is consumed than there is");
             if let Some(event) = event {
-                told.hear(event, most, taken.len());
+                trace.add(event, most, taken.len());
             }
             assert_eq!(
                 machine.is_between_messages(),
-                told.message.is_none(),
+                trace.message.is_none(),
                 "between messages: {machine:?}"
             );
             at += n;
@@ -39,23 +39,23 @@ pub fn frames(role: Role, most: u64, pieces: &[&[u8]]) -> String {
         rest.drain(..at);
         // The longest thing that is only taken whole: a masked control frame of 125 bytes.
         assert!(rest.len() < 2 + 4 + MAX_CONTROL, "the rest is bounded: {}", rest.len());
-        assert!(!told.closed || rest.is_empty(), "behind a close all is consumed");
+        assert!(!trace.closed || rest.is_empty(), "behind a close all is consumed");
     }
-    told.rest(rest.len())
+    trace.rest(rest.len())
 }
 
 /// What a machine has said so far.
 #[derive(Default)]
-struct Told {
+struct Trace {
     lines: Vec<String>,
     /// The message that has begun: whether it is text, and its bytes so far.
     message: Option<(bool, Vec<u8>)>,
     closed: bool,
 }
 
-impl Told {
+impl Trace {
     /// `taken`: how many bytes the event was read from.
-    fn hear(&mut self, event: Event<'_>, most: u64, taken: usize) {
+    fn add(&mut self, event: Event<'_>, most: u64, taken: usize) {
         assert!(!self.closed, "a close is the last event");
         match event {
             Event::Data(data) => self.piece(data, most, taken),

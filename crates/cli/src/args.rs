@@ -181,9 +181,9 @@ pub(crate) struct FindArgs {
 #[derive(Group)]
 #[command(
     after_help = "Both ends share this machine; with a target on another machine it may achieve more. \
-    Later runs on it (same kernel, processors, memory and --io) report their share of these figures as \
-    `rig`. Exit status: 0 measured and stored, 2 usage error, 3 not possible, 4 invalid (throng's lag was \
-    too large), 130 interrupted."
+    Later runs on it (same kernel, processors, memory and --io) report their share of these figures: row \
+    `calibration`, `rig` in the JSON. Exit status: 0 measured and stored, 2 usage error, 3 not possible, \
+    4 invalid (throng's lag was too large), 130 interrupted."
 )]
 pub(crate) struct CalibrateArgs {
     /// Approximate time of each of the two measurements; the first opens 40,000 connections per second of it

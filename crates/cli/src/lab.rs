@@ -43,8 +43,8 @@ impl From<Error> for Failure {
 fn labs() -> Result<Vec<Lab>, Failure> {
     let folder = env::var_os("THRONG_LABS").map_or_else(|| PathBuf::from("labs"), PathBuf::from);
     let folder = folder.canonicalize().map_err(|e| {
-        let cure = "change to throng's source folder, or set THRONG_LABS to the folder with the labs";
-        Failure::usage([format!("no labs found; {cure}: {}: {e}", folder.display())])
+        let fix = "change to throng's source folder, or set THRONG_LABS to the folder with the labs";
+        Failure::usage([format!("no labs found; {fix}: {}: {e}", folder.display())])
     })?;
     Ok(lab::labs(&folder)?)
 }
@@ -189,8 +189,8 @@ fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Failure> {
     let labs = one.map_or(labs, std::slice::from_ref);
     let file = results_file(args.results.as_deref())?;
     if !file.exists() {
-        let cure = "run `throng lab run`, or select a file with --results";
-        return Err(Failure::usage([format!("no results yet; {cure}: {}", file.display())]));
+        let fix = "run `throng lab run`, or select a file with --results";
+        return Err(Failure::usage([format!("no results yet; {fix}: {}", file.display())]));
     }
     let mut outcomes = Outcome::all(&file)?;
     outcomes.retain(|outcome| labs.iter().any(|lab| lab.name == outcome.subject.lab));

@@ -133,7 +133,7 @@ impl Clients {
         if let Some(rate) = wanted.rate {
             caps.check_rate("rate", rate).map_err(Refused::Forbidden)?;
         }
-        // So many are connected later, and each sends a ping in this time.
+        // This is the number of clients connected later; each sends one ping in this interval.
         let pings = Rate::from_per_s_f64(f64::from(wanted.count) / wanted.ping.secs_f64());
         caps.check_rate("ping", pings).map_err(Refused::Forbidden)?;
         Ok(wanted.rate.or(caps.rate()))

@@ -58,7 +58,7 @@ enum At {
     Value(bool),
     /// A key, or the end of the object.
     Key,
-    /// In a key of which so many octets match; none where it differs.
+    /// In a key: the number of octets that match; none if it differs.
     InKey(Option<u16>),
     /// The colon after a key; whether the pointer leads there.
     Colon(bool),
@@ -222,7 +222,7 @@ enum Step {
 /// Escapes of a string (RFC 8259 section 7).
 #[derive(Clone, Copy, Debug, Default)]
 struct Unescape {
-    /// 0: none; 1: the backslash; 2 to 5: so many of `\uXXXX`.
+    /// 0: none; 1: the backslash; 2 to 5: the number of characters of `\uXXXX`.
     seen: u8,
     /// The digits so far.
     unit: u16,

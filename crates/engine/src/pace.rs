@@ -120,7 +120,7 @@ mod tests {
     use plan::Slice;
     use proptest::prelude::*;
 
-    /// Of the shard of this number, among so many.
+    /// Of shard number `shard` among `shards`.
     fn turn(shard: u32, shards: u32) -> Turn {
         Turn::new(Slice::WHOLE, shard, shards)
     }

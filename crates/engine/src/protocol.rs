@@ -66,7 +66,7 @@ pub(crate) enum Progress<'a> {
     Turned(usize),
     /// Part of what was awaited.
     Began(usize),
-    /// gRPC: so many messages of what was awaited are complete.
+    /// gRPC: this number of messages of an awaited response is complete.
     Messages(usize, u32),
     /// The session is open.
     Opened(usize),

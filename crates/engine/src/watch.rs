@@ -238,7 +238,7 @@ impl Watch {
             .find_map(|((_, value), _)| value.usable().err())
     }
 
-    /// Keeps what is captured, of so many variables.
+    /// Keeps what is captured; `variables` is the number of variables.
     pub(crate) fn keep(&self, wanted: &Wanted, captured: &mut Captured, variables: usize) {
         for ((_, value), (_, used)) in self.found.iter().zip(&wanted.places) {
             if let (Use::Capture(nth), Ok(text)) = (used, value.usable()) {

@@ -194,7 +194,7 @@ impl Coordinator {
     }
 
     /// The broker is out of reach: that no agent is heard says nothing about the agents.
-    pub(crate) fn be_deaf(&mut self, now: Nanos) {
+    pub(crate) fn handle_disconnected(&mut self, now: Nanos) {
         let there = self.members.iter_mut().filter(|member| member.state == AgentState::Ready);
         there.for_each(|member| member.be_unheard(now));
     }

@@ -164,7 +164,7 @@ impl From<Finding> for AgentFinding {
             what: finding.what.to_owned(),
             value: cut(finding.value),
             needed: cut(finding.needed),
-            fix: cut(finding.cure),
+            fix: cut(finding.fix),
         }
     }
 }
@@ -300,7 +300,7 @@ mod tests {
             what: "open files",
             value: "1,024 allowed".to_owned(),
             needed: "9".repeat(1000),
-            cure: "ulimit -n 1048576".to_owned(),
+            fix: "ulimit -n 1048576".to_owned(),
             severity: Severity::Refuse,
             repairs: Vec::new(),
         };

@@ -23,7 +23,7 @@ pub(crate) fn check(assign: &Assign, plan: &Plan) -> Result<(), String> {
     }
 }
 
-/// The parts of the plan that are an agent's, with so many shards for each population; with its share of the tuples of its network.
+/// An agent's parts of the plan, with this number of shards for each population; with its share of the tuples of its network.
 pub(crate) fn parts(plan: &Plan, assign: &Assign, shards: impl Fn(u16) -> u32) -> Vec<Part> {
     let own = |part: Part| {
         let tuple_share = TupleShare { process: assign.tuples, ..part.tuple_share };

@@ -250,7 +250,7 @@ pub(crate) fn divide(demand: &Demand, lost: &Assign, heirs: &[Heir], salt: u64) 
 }
 
 impl Wanted {
-    /// Connections at one time of so many units of it.
+    /// Connections at one time of this number of its units.
     fn places_of(&self, width: u32, of: u32) -> u64 {
         (u128::from(self.places) * u128::from(width)).div_ceil(u128::from(of)) as u64
     }

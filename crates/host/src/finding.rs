@@ -26,7 +26,7 @@ pub struct Finding {
     /// What the run needs: `1,000,032 needed`; empty if that is not an amount.
     pub needed: String,
     /// The fix: a command line, with a trailing comment for what no command can do. Empty if nothing needs fixing.
-    pub cure: String,
+    pub fix: String,
     /// Whether the run may start.
     pub severity: Severity,
     /// The part of the fix that throng can apply itself: changes of this machine that last until its next boot.
@@ -65,9 +65,9 @@ impl Fix {
 
 impl Finding {
     /// A limit that was read; without a fix it is sufficient.
-    pub(crate) fn new(what: &'static str, value: String, needed: String, cure: Option<Fix>) -> Finding {
-        let cure = cure.unwrap_or_else(|| Fix::manual(Severity::Fine, ""));
-        Finding { what, value, needed, cure: cure.command, severity: cure.severity, repairs: cure.repairs }
+    pub(crate) fn new(what: &'static str, value: String, needed: String, fix: Option<Fix>) -> Finding {
+        let fix = fix.unwrap_or_else(|| Fix::manual(Severity::Fine, ""));
+        Finding { what, value, needed, fix: fix.command, severity: fix.severity, repairs: fix.repairs }
     }
 
     /// A limit that cannot be read.
@@ -89,9 +89,9 @@ impl fmt::Display for Finding {
         if !self.needed.is_empty() {
             write!(f, ", {}", self.needed)?;
         }
-        if !self.cure.is_empty() {
+        if !self.fix.is_empty() {
             // Where no command can do it, it is a comment of a shell.
-            write!(f, ": {}", self.cure.strip_prefix("# ").unwrap_or(&self.cure))?;
+            write!(f, ": {}", self.fix.strip_prefix("# ").unwrap_or(&self.fix))?;
         }
         Ok(())
     }
@@ -103,22 +103,22 @@ mod tests {
 
     #[test]
     fn a_finding_reads_as_one_line() {
-        let cure = Fix::manual(Severity::Warn, "ulimit -n 1048576");
+        let fix = Fix::manual(Severity::Warn, "ulimit -n 1048576");
         let mut finding =
-            Finding::new("open files", "65,536 allowed".into(), "1,000,032 needed".into(), Some(cure));
+            Finding::new("open files", "65,536 allowed".into(), "1,000,032 needed".into(), Some(fix));
         assert_eq!(finding.to_string(), "open files: 65,536 allowed, 1,000,032 needed: ulimit -n 1048576");
         finding.needed.clear();
         assert_eq!(finding.to_string(), "open files: 65,536 allowed: ulimit -n 1048576");
-        finding.cure = "# give it more".to_owned();
+        finding.fix = "# give it more".to_owned();
         assert_eq!(finding.to_string(), "open files: 65,536 allowed: give it more");
-        finding.cure.clear();
+        finding.fix.clear();
         assert_eq!(finding.to_string(), "open files: 65,536 allowed");
         assert!(Severity::Refuse < Severity::Warn && Severity::Warn < Severity::Fine);
     }
 
     #[test]
     fn only_insufficient_limits_are_findings() {
-        let with = |cure| Finding::new("open files", String::new(), String::new(), cure);
+        let with = |fix| Finding::new("open files", String::new(), String::new(), fix);
         assert!(!with(None).is_trouble() && !Finding::unknown("open files", "hidden").is_trouble());
         for severity in [Severity::Refuse, Severity::Warn] {
             assert!(with(Some(Fix::setting(severity, "fs.nr_open", 5))).is_trouble());

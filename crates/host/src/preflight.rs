@@ -188,7 +188,7 @@ const CHECKS: &[(&str, Check)] = &[
 /// Each limit of this machine against `need`, also those that suffice and those that cannot be read.
 pub fn examine(root: &Root, need: &Need) -> Vec<Finding> {
     let examined = CHECKS.iter().filter_map(|(what, check)| match check(root, need) {
-        Ok((value, needed, cure)) => Some(Finding::new(what, value, needed, cure)),
+        Ok((value, needed, fix)) => Some(Finding::new(what, value, needed, fix)),
         Err(Skip::Unread(why)) => Some(Finding::unknown(what, why)),
         Err(Skip::Irrelevant) => None,
     });

@@ -36,7 +36,7 @@ pub enum Sought {
 pub enum Receivers {
     /// All that are open.
     All,
-    /// So many; at least 1.
+    /// This number; at least 1.
     Of(u32),
 }
 

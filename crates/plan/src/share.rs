@@ -29,7 +29,7 @@ impl Share {
         read.ok_or_else(|| ParseError::new(text, "a share of the load", "100% or 12.5%"))
     }
 
-    /// So many millionths; no more than all.
+    /// In millionths; at most 1,000,000.
     pub fn of_millionths(millionths: u32) -> Share {
         Share { millionths: millionths.min(Share::ALL.millionths) }
     }

@@ -19,7 +19,7 @@ pub struct Turn {
     pub at: u64,
     /// Turns.
     pub width: u64,
-    /// In so many of all parts together.
+    /// Turns of all parts together.
     pub of: u64,
 }
 
@@ -166,7 +166,7 @@ mod tests {
             prop_assert_eq!(numbers, (0..all).collect::<Vec<_>>());
         }
 
-        /// In a time in which every unit has its turn, exactly so many turns; at any time, less than one too many or too few.
+        /// In a time in which every unit has its turn, exactly that number of turns; at any time, less than one too many or too few.
         #[test]
         fn turns_follow_the_widths(
             widths in vec(1u32..300, 1..9), shards in 1u32..5, rounds in 1u64..4, all in 0u64..100_000

@@ -92,7 +92,7 @@ impl<'r> Values<'r> {
         Values { random, seq, row, numbers: [0; MAX_NUMBERS], drawn: 0, captured: None, cookies: None }
     }
 
-    /// With what the connection has captured, of so many variables.
+    /// With what the connection has captured; `variables` is the number of variables.
     pub fn with_captured(self, captured: &'r Captured, variables: usize) -> Values<'r> {
         Values { captured: Some((captured, variables)), ..self }
     }

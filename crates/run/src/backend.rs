@@ -130,8 +130,8 @@ mod tests {
         check(IoChoice::Tun, || Ok(()), Ok((Backend::Tun, "")));
         check(IoChoice::Tun, refused, Err("TUN device: not available (Operation not permitted"));
         check(IoChoice::Uring, refused, Err("io_uring: not available (Operation not permitted"));
-        let cure = choose(IoChoice::Uring, &root, refused, refused).map_err(|refusal| refusal.to_string());
-        assert!(cure.as_ref().is_err_and(|text| text.ends_with(", or --io epoll")), "{cure:?}");
+        let refusal = choose(IoChoice::Uring, &root, refused, refused).map_err(|refusal| refusal.to_string());
+        assert!(refusal.as_ref().is_err_and(|text| text.ends_with(", or --io epoll")), "{refusal:?}");
     }
 
     fn plan(connections: u32, threads: u32) -> Plan {

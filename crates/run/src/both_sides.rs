@@ -42,7 +42,7 @@ pub(crate) struct OtherEnds {
 }
 
 impl OtherEnds {
-    /// Whether they are elsewhere, when the kernel lists so many (none: it does not say) of connections that were open in the last tick.
+    /// Whether they are elsewhere, when the kernel lists this number (none: unknown) of the connections that were open in the last tick.
     /// A target that has just closed them all has no ends either, which the tick did not know yet: at the end of the load nothing more
     /// can be seen, before it they have to be missing for a while.
     pub(crate) fn are_elsewhere(&mut self, listed: Option<u64>, now: Nanos, is_end: bool) -> bool {

@@ -193,8 +193,8 @@ impl<'a> Conductor<'a> {
     /// Takes the ticks that come until it is time to act; whether any came, or none where all workers have ended.
     pub fn gather(&mut self, workers: &mut dyn Workers) -> Option<bool> {
         let mut until = self.acts_at(workers.now());
-        if !workers.hears() {
-            self.patience.be_deaf(workers.now());
+        if !workers.is_connected() {
+            self.patience.handle_disconnected(workers.now());
         }
         let mut has_news = false;
         loop {

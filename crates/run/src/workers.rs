@@ -37,8 +37,8 @@ pub trait Workers {
         false
     }
 
-    /// Whether what the workers report arrives: what carries it is there, and nothing waits in it.
-    fn hears(&self) -> bool {
+    /// Whether the workers' reports arrive: the connection to them is up, and no report waits to be stored.
+    fn is_connected(&self) -> bool {
         true
     }
 

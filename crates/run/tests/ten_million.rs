@@ -51,7 +51,7 @@ fn check(duration: &str, early: u64, all: u64) {
             first = first.or(Some(most));
         }
     });
-    let first = first.expect("so many have been answered");
+    let first = first.expect("there are that many responses");
     println!(
         "{} requests, {} KiB resident after {}, {} KiB at most since, {:.1} s wall",
         Count(result.whole.counts.answered),

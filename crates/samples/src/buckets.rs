@@ -1,4 +1,4 @@
-//! How often each time occurred, to so many significant digits: the buckets of an HDR histogram (Tene, HdrHistogram), from
+//! How often each time occurred, to a number of significant digits: the buckets of an HDR histogram (Tene, HdrHistogram), from
 //! the shortest time that was counted to the longest.
 
 use hdrhistogram::Histogram;
@@ -48,7 +48,7 @@ impl Bucket {
 }
 
 impl Buckets {
-    /// Empty, with so many significant digits: 2 or 3.
+    /// Empty; `digits` significant digits: 2 or 3.
     pub(crate) fn new(digits: u8) -> Buckets {
         Buckets { digits, total: 0, counts: SparseCounts::default() }
     }
@@ -266,7 +266,7 @@ mod tests {
         prop_oneof![Just(Form::Grown), Just(Form::Reserved), Just(Form::Packed)]
     }
 
-    /// So many of each of these times.
+    /// `count` of each of these times.
     fn of(times: &[u64], digits: u8, count: u64, form: Form) -> Buckets {
         let mut buckets = Buckets::new(digits);
         if let Form::Reserved = form {

@@ -38,7 +38,7 @@ words! {
         Refused = "refused",
         /// Connections are closed that have not sent a complete request in a time.
         RequestTimeout = "request-timeout",
-        /// Connections are closed after so many responses.
+        /// Connections are closed after a certain number of responses.
         RequestsPerConnection = "requests-per-connection",
         /// Connections are closed that have been open for so long.
         ResetAfter = "reset-after",

@@ -124,8 +124,8 @@ impl Latency {
     /// The time that a share `q` (0..=1) of all did not exceed; zero without any.
     pub fn quantile(&self, q: f64) -> Nanos {
         let rank = ((q.min(1.0) * self.count() as f64).ceil() as u64).max(1);
-        let told = |bucket: Bucket| if q == 0.0 { bucket.lowest } else { bucket.highest() };
-        Nanos(self.buckets.ranked(rank).map_or(0, |bucket| told(bucket).min(self.max)))
+        let reported = |bucket: Bucket| if q == 0.0 { bucket.lowest } else { bucket.highest() };
+        Nanos(self.buckets.ranked(rank).map_or(0, |bucket| reported(bucket).min(self.max)))
     }
 
     /// The shortest, exact; zero without any.

@@ -62,7 +62,7 @@ impl Pushes {
     }
 }
 
-/// A number, as so many received it.
+/// A numbered message, and how many connections received it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u64, Nanos, Nanos, u64)", into = "(u64, Nanos, Nanos, u64)")]
 pub struct Receipt {

@@ -4,7 +4,7 @@ use std::{mem, ops::Range};
 
 /// Counts that share a word of bits.
 const WORD: usize = u64::BITS as usize;
-/// Memory is taken for so many words at once: 2 KiB.
+/// The number of words for which memory is taken at once: 2 KiB.
 const GRAIN: usize = 4;
 
 /// A row of counts, with memory from the first that is not zero to the last.
@@ -52,7 +52,7 @@ impl SparseCounts {
         self.merge(&before);
     }
 
-    /// Takes memory for so many.
+    /// Takes memory for this number of counts.
     pub(crate) fn reserve(&mut self, counts: usize) {
         self.make_room(0..counts.div_ceil(WORD));
     }

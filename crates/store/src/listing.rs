@@ -84,7 +84,7 @@ impl Store {
         }
     }
 
-    /// The latest runs that the filter lets through, the latest first; at most so many.
+    /// The latest runs that the filter lets through, latest first; at most `most`.
     ///
     /// # Errors
     /// The file is damaged.
@@ -137,7 +137,7 @@ impl Store {
         Ok(self.check(seen)?.unwrap_or_default())
     }
 
-    /// The tags of all runs, each with the number of its runs, the most frequent first; at most so many.
+    /// The tags of all runs, each with the number of its runs, most frequent first; at most `most`.
     ///
     /// # Errors
     /// The file is damaged.

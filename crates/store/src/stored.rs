@@ -24,7 +24,7 @@ pub struct StoredRun {
 /// After this long without a tick the run has ended.
 const QUIET_MS: u64 = 15_000;
 
-/// Whether a run that began then, and was last seen after so many seconds, may still go on.
+/// Whether a run that began then, and was last seen `elapsed_s` after that, may still be running.
 pub(crate) fn is_recent(began: Date, elapsed_s: f64, now: Date) -> bool {
     now.0 < began.0 + (elapsed_s * 1e3) as u64 + QUIET_MS
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// A piece of the queue, in order.
 enum Piece {
-    /// So many of the queue's own bytes.
+    /// This number of the queue's own bytes.
     Own(usize),
     Static(&'static [u8]),
 }

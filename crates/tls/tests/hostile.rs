@@ -65,8 +65,8 @@ fn read(tls: &mut Tls, bytes: &[u8]) -> Result<Read, Error> {
     }
 }
 
-/// The alert that `tls` has sent, as its peer reads it: the error that the peer has of it.
-fn told(tls: &mut Tls, peer: &mut Tls) -> Result<Read, Error> {
+/// The alert that `tls` has sent: the error that its peer reads.
+fn sent_alert(tls: &mut Tls, peer: &mut Tls) -> Result<Read, Error> {
     let output = tls.poll_output(INDEX);
     assert!(!output.is_empty(), "it says what is wrong");
     read(peer, &output)
@@ -85,7 +85,7 @@ fn records_are_bounded() {
         let longer = peer.seal_as(INDEX, DATA, &[7; MAX_CONTENT + 1]);
         assert_eq!(read(&mut ours, &longer), Err(Error::TooLong), "{suite}");
         // record_overflow
-        assert_eq!(told(&mut ours, &mut peer), Err(Error::Alert(22)), "{suite}");
+        assert_eq!(sent_alert(&mut ours, &mut peer), Err(Error::Alert(22)), "{suite}");
     }
     // 2^14 + 257 bytes are refused for their length, before anything is decrypted.
     let (mut ours, _) = pair(0);
@@ -250,7 +250,7 @@ fn another_handshake_is_refused_once() {
         let record = peer.seal_as(INDEX, HANDSHAKE, &hello);
         assert_eq!(read(&mut ours, &record), Err(Error::Unexpected));
         // unexpected_message
-        assert_eq!(told(&mut ours, &mut peer), Err(Error::Alert(10)));
+        assert_eq!(sent_alert(&mut ours, &mut peer), Err(Error::Alert(10)));
     }
     // TLS 1.3 knows no other handshake, a server takes no tickets, and a client's messages are its own.
     for (suite, is_server, message) in
@@ -284,7 +284,7 @@ fn records_out_of_order_twice_or_missing_are_noticed() {
             let sent: Vec<u8> = order.iter().flat_map(|at| records[*at].clone()).collect();
             assert_eq!(read(&mut ours, &sent), Err(Error::BadMac), "{suite}, {order:?}");
             // bad_record_mac
-            assert_eq!(told(&mut ours, &mut peer), Err(Error::Alert(20)), "{suite}");
+            assert_eq!(sent_alert(&mut ours, &mut peer), Err(Error::Alert(20)), "{suite}");
         }
     }
 }

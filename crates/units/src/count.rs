@@ -14,7 +14,7 @@ impl Count {
         scaled(text, 1).map(Count).ok_or_else(|| ParseError::new(text, "a count", "50, 100k or 1.5m"))
     }
 
-    /// So many of these: `1 thread`, `2,000 threads`. For nouns with a regular plural.
+    /// With its noun: `1 thread`, `2,000 threads`. For nouns with a regular plural.
     pub fn of(self, what: &str) -> String {
         format!("{self} {what}{}", if self.0 == 1 { "" } else { "s" })
     }

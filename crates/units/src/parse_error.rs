@@ -14,7 +14,7 @@ pub struct ParseError {
 }
 
 impl ParseError {
-    /// `text` is not `wanted`; use `cure`.
+    /// `text` is not `wanted`; use `fix`.
     pub fn new(text: &str, wanted: &'static str, fix: impl Into<String>) -> ParseError {
         ParseError { text: text.to_owned(), wanted, fix: fix.into() }
     }

@@ -33,7 +33,7 @@ pub fn text(s: &Summary) -> String {
     if let Some(p) = &s.probe {
         let failed = if p.failed > 0 { format!(", {} failed", Count(p.failed)) } else { String::new() };
         let unanswered = unanswered(p.unanswered);
-        let of = format!("{} of {} answered{failed}{unanswered}", Count(p.answered), Count(p.sent));
+        let of = format!("{}{failed}{unanswered}", responses(p.answered, p.sent));
         row(&mut out, "probe", of);
         row(&mut out, "probe fresh", quantiles(&p.fresh_us, "response"));
         row(&mut out, "probe kept", quantiles(&p.kept_us, "response"));
@@ -43,7 +43,7 @@ pub fn text(s: &Summary) -> String {
     out.push_str(&agents::table(s));
     costs(s, &mut out);
     if let Some(rig) = &s.rig {
-        crate::calibration::share(rig).into_iter().for_each(|share| row(&mut out, "rig", share));
+        crate::calibration::share(rig).into_iter().for_each(|share| row(&mut out, "calibration", share));
     }
     row(&mut out, "repeat with", format!("--seed {}", s.seed));
     out.push_str(&verdict(s));
@@ -113,11 +113,10 @@ fn requests(s: &Summary, out: &mut String) {
         true => ("at least ", " (lower bound: throng had no CPU left)"),
         false => ("", ""),
     };
-    let answered =
-        format!("{} answered of {} sent{}", Count(r.answered), Count(r.sent), unanswered(r.unanswered));
+    let responses = responses(r.answered, r.sent) + &unanswered(r.unanswered);
     let per_s = Count(r.per_s.round() as u64);
     let rate = format!("{at_least}{per_s}/s at full load ({:.1} s)", s.duration_s);
-    row(out, "requests", format!("{answered}, {rate}{why}"));
+    row(out, "requests", format!("{responses}, {rate}{why}"));
     let per_s = |rate: f64| Unit::BytesPerSecond.brief(rate);
     let (inward, outward) = (per_s(r.bytes_in_per_s), per_s(r.bytes_out_per_s));
     let (received, sent) = (Bytes(r.bytes_in).brief(), Bytes(r.bytes_out).brief());
@@ -176,8 +175,12 @@ fn errors(s: &Summary, out: &mut String) {
     row(out, "errors", format!("{} ({} of {} {what})", percent(share), Count(e.count), Count(e.of)));
 }
 
+fn responses(responses: u64, requests: u64) -> String {
+    format!("{} responses to {} requests", Count(responses), Count(requests))
+}
+
 fn unanswered(n: u64) -> String {
-    if n > 0 { format!(", {} unanswered at the end", Count(n)) } else { String::new() }
+    if n > 0 { format!(", {} without a response at the end", Count(n)) } else { String::new() }
 }
 
 /// How many handshakes of a kind there were, and what they took; of a run with TLS, where none is also an answer.

@@ -176,7 +176,7 @@ export function rigTable(run: Run): Table {
   const { rig } = run.summary ?? {};
   const all: [string, number | null | undefined][] = [
     ["requests", rig?.requests_per_s],
-    ["openings", rig?.open_per_s],
+    ["connects", rig?.open_per_s],
     ["connections that would fit", rig?.connections],
   ];
   return {

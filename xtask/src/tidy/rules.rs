@@ -73,7 +73,7 @@ struct Ban {
     rooms: &'static [&'static str],
     /// Whether tests may have them everywhere.
     free_in_tests: bool,
-    cure: &'static str,
+    fix: &'static str,
 }
 
 const BANS: &[Ban] = &[
@@ -82,13 +82,13 @@ const BANS: &[Ban] = &[
         // The test file has the counting allocator, which is a trait that only unsafe code can implement.
         rooms: &["crates/net/", "crates/run/tests/allocations.rs"],
         free_in_tests: false,
-        cure: "only net may, each block with its invariant",
+        fix: "only net may, each block with its invariant",
     },
     Ban {
         words: &["Instant::now", "SystemTime::now"],
         rooms: &["crates/units/src/clock.rs", "xtask/", "bench/"],
         free_in_tests: true,
-        cure: "take `now` as an argument, from units::Clock",
+        fix: "take `now` as an argument, from units::Clock",
     },
     Ban {
         words: &["TcpStream", "TcpListener", "UdpSocket", "UnixStream", "UnixListener", "rustix::net"],
@@ -102,7 +102,7 @@ const BANS: &[Ban] = &[
             "bench/",
         ],
         free_in_tests: true,
-        cure: "sockets are opened in net, exporters, host/remote and fleet",
+        fix: "sockets are opened in net, exporters, host/remote and fleet",
     },
 ];
 
@@ -116,7 +116,7 @@ impl Ban {
         let lines = code.lines().enumerate();
         let found =
             lines.filter_map(|(i, line)| Some((i + 1, self.words.iter().find(|w| has_word(line, w))?)));
-        found.map(|(line, word)| format!("{path}:{line}: not here, {}: {word}", self.cure)).collect()
+        found.map(|(line, word)| format!("{path}:{line}: not here, {}: {word}", self.fix)).collect()
     }
 }
 
@@ -155,10 +155,10 @@ mod tests {
 
     #[test]
     fn an_example_is_a_test_or_no_code() {
-        let cure = "an example that nobody runs, write a test, or ```text";
+        let fix = "an example that nobody runs, write a test, or ```text";
         let text = "//! ```text\n//! a\n//! ```\n\n    /// ```\n    /// f();\n    /// ```\n";
-        check("crates/net/src/slab.rs", text, &[&format!(":5: {cure}")]);
-        check("crates/net/src/slab.rs", "/// ```rust,ignore\n/// ```\n", &[&format!(":1: {cure}")]);
+        check("crates/net/src/slab.rs", text, &[&format!(":5: {fix}")]);
+        check("crates/net/src/slab.rs", "/// ```rust,ignore\n/// ```\n", &[&format!(":1: {fix}")]);
     }
 
     #[test]
@@ -183,9 +183,9 @@ mod tests {
 
     #[test]
     fn the_clock_is_read_in_one_place() {
-        let cure = "not here, take `now` as an argument, from units::Clock";
+        let fix = "not here, take `now` as an argument, from units::Clock";
         let text = "let a = Instant::now();\nlet b: Instant = a;\nlet c = std::time::SystemTime::now();\n";
-        let both = [&*format!(":1: {cure}: Instant::now"), &*format!(":3: {cure}: SystemTime::now")];
+        let both = [&*format!(":1: {fix}: Instant::now"), &*format!(":3: {fix}: SystemTime::now")];
         check("crates/engine/src/shard.rs", text, &both);
         check("crates/units/src/rate.rs", text, &both);
         for path in [
@@ -204,15 +204,15 @@ mod tests {
         check(
             "crates/run/src/judge.rs",
             &format!("#[cfg(test)]\nmod fake;\n{}", "Instant::now()"),
-            &[&format!(":3: {cure}: Instant::now")],
+            &[&format!(":3: {fix}: Instant::now")],
         );
     }
 
     #[test]
     fn sockets_are_opened_in_few_rooms() {
-        let cure = "not here, sockets are opened in net, exporters, host/remote and fleet";
+        let fix = "not here, sockets are opened in net, exporters, host/remote and fleet";
         let text = "use std::net::{SocketAddr, TcpStream};\nuse rustix::net::bind;\n";
-        let both = [&*format!(":1: {cure}: TcpStream"), &*format!(":2: {cure}: rustix::net")];
+        let both = [&*format!(":1: {fix}: TcpStream"), &*format!(":2: {fix}: rustix::net")];
         check("crates/cli/src/main.rs", text, &both);
         check("crates/view/src/terminal.rs", text, &both);
         check("crates/host/src/ports.rs", text, &both);

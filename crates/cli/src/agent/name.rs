@@ -12,7 +12,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::folders;
 
-/// So many agents of one user on one machine have names of their own.
+/// The maximum number of agents of one user on one machine that have their own names.
 const MOST: u32 = 1_000;
 
 /// A name, and what keeps it from other agents of this machine while this process lives.

@@ -37,8 +37,8 @@ impl Report {
             let Finding { what: name, value: found, needed, .. } = finding;
             let line = format!("{:<4}  {name:<what$}  {found:<value$}  {needed}", mark(finding.severity));
             let _ = writeln!(text, "{}", line.trim_end());
-            if !finding.cure.is_empty() {
-                let _ = writeln!(text, "      {:what$}  {}", "", finding.cure);
+            if !finding.fix.is_empty() {
+                let _ = writeln!(text, "      {:what$}  {}", "", finding.fix);
             }
         }
         let _ = writeln!(text, "{}", self.closing());
@@ -83,7 +83,7 @@ impl Report {
                     "what": finding.what,
                     "value": finding.value,
                     "needed": finding.needed,
-                    "cure": finding.cure,
+                    "cure": finding.fix,
                     "severity": severity(finding.severity),
                     "fixable": !finding.repairs.is_empty(),
                 })

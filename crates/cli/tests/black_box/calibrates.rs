@@ -39,7 +39,7 @@ fn run(data: &Data, url: &str, args: &[&str]) -> (Summary, String) {
 fn later_runs_report_their_share_of_the_calibration() {
     let (data, server) = (Data::new("calibrated"), Serving::start(&["--threads", "1"]));
     let (before, text) = run(&data, &server.url("/"), &[]);
-    assert!(before.at("rig").is_null() && !text.contains("  rig "), "{text}");
+    assert!(before.at("rig").is_null() && !text.contains("  calibration "), "{text}");
 
     let c = calibrate(&data, &["--json", "-"]);
     assert_eq!(c["schema"], "throng.calibration/1");
@@ -61,7 +61,7 @@ fn later_runs_report_their_share_of_the_calibration() {
     let output = format!(
         "of this machine's calibration against throng's own server, a lower bound (calibrated {day})"
     );
-    assert!(text.contains("  rig ") && text.contains(&output), "{text}");
+    assert!(text.contains("  calibration ") && text.contains(&output), "{text}");
     // What is stored is what was shown, and a calibration is no run.
     assert_eq!(data.runs().len(), 2);
 }

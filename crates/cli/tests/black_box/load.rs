@@ -34,7 +34,7 @@ fn an_open_loop_sends_at_its_rate() {
     assert!((800.0..1_000.5).contains(&answered), "{answered} at full load");
 }
 
-/// `-n`: exactly so many, by the server's own count, whatever carries them.
+/// `-n`: exactly this number of requests, by the server's own count, over each protocol.
 #[test]
 fn a_number_of_requests_is_exact() {
     for args in [

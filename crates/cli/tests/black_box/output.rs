@@ -30,7 +30,7 @@ fn text_and_file_agree() {
         serde_json::from_slice(&std::fs::read(&json).unwrap()).expect("all of it is new");
     assert_eq!((ended.status, &s["verdict"]), (Some(0), &"pass".into()));
     let n = with_commas(s["requests"]["answered"].as_u64().unwrap());
-    assert!(ended.stdout.contains(&format!(" {n} answered of {n} sent")), "{}", ended.stdout);
+    assert!(ended.stdout.contains(&format!(" {n} responses to {n} requests")), "{}", ended.stdout);
     assert!(ended.stdout.contains("pass: all 3 connections held"), "{}", ended.stdout);
     assert!(ended.stdout.contains(&format!("(process {})", server.program.pid())), "{}", ended.stdout);
 }

@@ -35,7 +35,7 @@ fn a_feed_is_measured() {
     assert_eq!(s.at("pushes.clock_offset_us").as_f64(), Some(0.0));
     // All but the first of each connection.
     assert_eq!(s.count("gap_us.count"), pushes - 12);
-    // Between the first and the last number there are so many intervals.
+    // The number of intervals between the first and the last number.
     let (mean, intervals) =
         (s.number("gap_us.mean"), (pushes - 12 + count("lost")) as f64 / (pushes - 12) as f64);
     assert!((mean / (250e3 * intervals) - 1.0).abs() < 0.1, "{mean} us apart");

@@ -4,7 +4,7 @@ use std::{fs, process::Command};
 
 use crate::{
     right::{self, LOOPS},
-    server::{Server, fetch, folder, program},
+    server::{Server, fetch, folder, folder_path, program},
 };
 
 /// nginx as one process, with these directives in its `server`, and `page.html` (its text) and `big` (4,000 bytes)
@@ -120,7 +120,7 @@ fn chunked_responses_are_right() {
 fn responses_of_100_mib_arrive() {
     const LENGTH: u64 = 100 << 20;
     let server = nginx("large", "");
-    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("interop-nginx-large/large");
+    let file = folder_path("nginx-large").join("large");
     fs::File::create(file).unwrap().set_len(LENGTH).unwrap();
     let s = right::check(&server.url("/large"), &["-c", "2", "-n", "4", "--timeout", "50s"]);
     assert_eq!((s.count("requests.answered"), s.count("requests.body_bytes_in")), (4, 4 * LENGTH));

@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::program::{Program, until};
+use crate::program::{Program, RUN_IO, until};
 
 /// Debian's own interpreter: another one on the path would not have Debian's packages.
 pub(crate) const PYTHON: &str = "/usr/bin/python3";
@@ -28,9 +28,15 @@ pub(crate) fn source(path: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
+/// The path of a test's [`folder`]. The same test with another `--io` has another one: both may run at once.
+pub(crate) fn folder_path(name: &str) -> PathBuf {
+    let io = std::env::var(RUN_IO).map_or(String::new(), |io| format!("{io}-"));
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("interop-{io}{name}"))
+}
+
 /// A new, empty folder that only this test writes to.
 pub(crate) fn folder(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("interop-{name}"));
+    let path = folder_path(name);
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).unwrap();
     path

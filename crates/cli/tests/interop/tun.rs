@@ -3,7 +3,10 @@
 use std::{
     io::Write,
     process::{Command, Stdio},
+    time::Duration,
 };
+
+use serde_json::Value;
 
 use crate::{
     namespace::{Namespace, Pair, may_make_namespaces},
@@ -12,45 +15,148 @@ use crate::{
     summary::Summary,
 };
 
-/// Runs tests of this binary whose names begin with one of these again, with `--io tun`, in a network namespace of their own.
-fn suites_over_tun(names: &[&str]) {
+/// Runs tests of this binary again, with `--io tun`, in a network namespace of their own: those whose names begin with one of `names` and
+/// contain none of `except`. The reason for each exception is stated at the call.
+fn suites_over_tun(names: &[&str], except: &[&str]) {
     if !may_make_namespaces() {
         return;
     }
     let own = std::env::current_exe().unwrap();
     let mut command = Command::new("unshare");
     command.args(["--net", "--mount", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh"]).arg(own);
-    command.args(names).args(["--test-threads", "2"]).env(RUN_IO, "tun").stdin(Stdio::null());
+    command.args(names).args(except.iter().flat_map(|name| ["--skip", name]));
+    command.args(["--test-threads", "2"]).env(RUN_IO, "tun").stdin(Stdio::null());
     let output = command.output().unwrap();
-    // Not as the harness prints it: whoever reads this test's own output would take it for that of one harness.
-    let quoted =
-        |text: &[u8]| String::from_utf8_lossy(text).lines().map(|line| format!("| {line}\n")).collect();
-    let [text, errors]: [String; 2] = [quoted(&output.stdout), quoted(&output.stderr)];
-    assert!(output.status.success(), "{text}{errors}");
-    let passed = text.lines().filter(|line| line.ends_with("... ok")).count();
-    assert!(passed > names.len(), "{passed} tests for {names:?}: {text}");
-    let _ = writeln!(std::io::stderr(), "over a TUN device: {passed} tests");
+    let [text, errors] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    // Marked, so that a reader of this test's own output does not count these lines as its results.
+    let all: String = text.lines().chain(errors.lines()).map(|line| format!("| {line}\n")).collect();
+    assert!(output.status.success(), "{all}");
+    let passed: Vec<&str> = text.lines().filter_map(passed).collect();
+    for name in names {
+        assert!(passed.iter().any(|test| test.starts_with(name)), "no test of {name}: {all}");
+    }
+    // A test that skips itself passes for the harness, and prints at least one such line.
+    let skipped = errors.lines().filter(|line| line.starts_with("skipped")).count();
+    assert!(passed.len() > skipped, "{} tests, {skipped} of them skipped: {all}", passed.len());
+    let _ = writeln!(std::io::stderr(), "over a TUN device: {} tests, {skipped} skipped", passed.len());
 }
+
+/// The test that a line of the harness reports as passed.
+fn passed(line: &str) -> Option<&str> {
+    line.strip_prefix("test ")?.strip_suffix(" ... ok")
+}
+
+/// Tests of TLS are in suites of their own: two processes must not use the same folders at once.
+const SECURED: &str = "secured::";
 
 #[test]
 fn nginx_sees_no_difference() {
-    // Two processes must not have the folders of the others.
-    suites_over_tun(&["nginx::", "--skip", "secured::"]);
+    suites_over_tun(&["nginx::"], &[SECURED]);
 }
 
 #[test]
 fn websockets_and_http2_see_no_difference() {
-    suites_over_tun(&["websocket_servers::", "http2::", "--skip", "secured::"]);
+    suites_over_tun(&["websocket_servers::", "http2::"], &[SECURED]);
+}
+
+#[test]
+fn haproxy_sees_no_difference() {
+    suites_over_tun(&["haproxy::"], &[SECURED]);
+}
+
+#[test]
+fn grpc_sees_no_difference() {
+    // grpcurl is not there offline, and it is `serve` that it calls.
+    let offline = ["grpcurl_calls_serve", "serve_ends_the_streams", "messages_are_json_for_a_protoset"];
+    suites_over_tun(&["grpc::"], &offline);
+}
+
+#[test]
+fn node_and_python_see_no_difference() {
+    suites_over_tun(&["node::", "python::", "typed::"], &[SECURED]);
+}
+
+#[test]
+fn logins_and_sub_protocols_see_no_difference() {
+    // RabbitMQ takes longest to start, and what is sent to it is what the others get.
+    suites_over_tun(&["logins::", "subprotocols::"], &["subprotocols::stomp"]);
 }
 
 #[test]
 fn tls_sees_no_difference() {
-    suites_over_tun(&["secured::nginx::", "secured::faults::", "secured::http2::nginx"]);
+    suites_over_tun(&["secured::nginx::", "secured::faults::", "secured::http2::nginx"], &[]);
+}
+
+#[test]
+fn servers_with_tls_see_no_difference() {
+    suites_over_tun(&["secured::servers::", "secured::caddy::", "secured::connect_to::"], &[]);
+}
+
+#[test]
+fn figures_of_tls_are_the_same() {
+    // The search takes minutes; `a_search_finds_a_limit` has one over a device.
+    let long = ["the_rate_of_handshakes_that_a_target_takes_is_found"];
+    suites_over_tun(&["secured::figures::", "secured::mixed::", "secured::serving::throng"], &long);
 }
 
 #[test]
 fn ways_across_networks_see_no_difference() {
-    suites_over_tun(&["silent_way::", "firewall::a_router", "firewall::a_reset"]);
+    suites_over_tun(
+        &["silent_way::", "firewall::a_router", "firewall::a_reset", "firewall::a_limit_that"],
+        &[],
+    );
+}
+
+#[test]
+fn limits_of_the_path_and_the_host_are_the_same() {
+    // A device uses no port of this machine.
+    suites_over_tun(&["cable::a_cable", "limits::"], &["limits::our_own_ports"]);
+}
+
+#[test]
+fn a_search_finds_a_limit() {
+    if !may_make_namespaces() {
+        return;
+    }
+    let here = Namespace::new();
+    let args =
+        ["serve", "--listen", "127.0.0.1:0", "--until-stdin-ends", "--threads", "1", "--max-open", "300"];
+    let serving = Serving::from(here.enter(&throng(&args)), &[]);
+    // How late throng is on a busy machine does not matter here.
+    let judged = ["--max", "1000", "-d", "1s", "--threshold", "held >= 99.9%"];
+    let args = [&["find", &url(&serving), "--io", "tun", "--json", "-"], &judged[..]].concat();
+    let ended = Program::from(here.enter(&throng(&args))).end_within(Duration::from_secs(300));
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
+    assert_eq!((ended.status, &found["outcome"]), (Some(0), &"found".into()), "{ended:?}");
+    assert_eq!(found["limit"]["side"], "target", "{found:#}");
+    // The probe has connections of its own.
+    let max = found["max"].as_u64().unwrap();
+    assert!((270..=300).contains(&max), "{found:#}");
+    assert_eq!(devices(&here), 0, "each step's device goes with it");
+}
+
+#[test]
+fn the_probe_runs_beside_the_load() {
+    let Some((here, serving)) = served() else { return };
+    let args = ["-c", "30", "-d", "2s", "--think", "500ms", "--probe", "50/s"];
+    let (ended, s) = run(&here, &url(&serving), &args);
+    ended.assert_status(0);
+    assert_eq!((s.text("io"), s.count("connections.held"), s.faults()), ("tun", 30, vec![]), "{ended:?}");
+    let [sent, answered, failed] =
+        ["sent", "answered", "failed"].map(|name| s.count(&format!("probe.{name}")));
+    assert!(
+        sent >= 20 && answered + s.count("probe.unanswered") == sent && failed == 0,
+        "{:#}",
+        s.at("probe")
+    );
+    let [fresh, kept] = ["fresh_us", "kept_us"].map(|name| s.count(&format!("probe.{name}.count")));
+    assert!(fresh >= 10 && kept >= 10, "{:#}", s.at("probe"));
+    assert!(
+        s.number("probe.connect_us.p50") > 0.0 && s.number("probe.fresh_us.p50") > 0.0,
+        "{:#}",
+        s.at("probe")
+    );
 }
 
 /// A namespace with `throng serve` at loopback in it.

@@ -27,7 +27,7 @@ fn key(nonce: u64) -> websocket::Key {
 
 /// What became of a piece of input.
 enum Came {
-    /// So many bytes, and perhaps more to read.
+    /// The number of bytes read; there may be more.
     Read(usize),
     /// What is left must wait for more.
     Rest,

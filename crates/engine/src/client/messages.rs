@@ -7,7 +7,7 @@ use super::Client;
 use crate::{connections::State, out::Out, pool::NOTHING};
 
 impl Client {
-    /// So many messages of the response on `stream` are complete.
+    /// `came` messages of the response on `stream` are complete.
     pub(super) fn messages<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32, came: u32) {
         self.tick.counts.messages += u64::from(came);
         let (exchange, now) = (*self.conns.at(stream), cx.now());

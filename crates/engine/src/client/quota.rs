@@ -1,4 +1,4 @@
-//! A number of requests in all: they begin at full load, no more than so many do, and the load ends with their responses.
+//! A number of requests in all: they begin at full load, exactly that number of them, and the load ends with their responses.
 
 use net::{Cx, Io, Key};
 use units::Nanos;

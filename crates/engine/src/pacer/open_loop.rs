@@ -29,7 +29,7 @@ pub(super) struct OpenLoop {
 }
 
 impl OpenLoop {
-    /// Without a schedule yet, for connections of an index below `places`; with so many requests in all.
+    /// Without a schedule yet, for connections of an index below `places`; with this number of requests in total.
     pub(super) fn new(places: u32, requests: Option<u64>) -> OpenLoop {
         let (free, slots) = (Rotation::new(places), VecDeque::with_capacity(MAX_SCHEDULES));
         let left = requests.unwrap_or(u64::MAX);

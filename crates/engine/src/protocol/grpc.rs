@@ -90,7 +90,7 @@ pub(super) fn finish<'a>(
     conclude(state, place, status, exchange.nth, used)
 }
 
-/// The stream has ended, after so many messages.
+/// The stream has ended, after this number of messages.
 fn conclude<'a>(
     state: &mut State,
     place: usize,

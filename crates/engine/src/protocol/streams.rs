@@ -1,6 +1,6 @@
 //! A protocol of several streams, as small as one can be: for the tests of what several requests on a connection need.
 //!
-//! A frame is its length, a stream, and so many bytes. Stream 0 is the connection's own: a `?` is a keepalive and `!` its reply, either
+//! A frame is its length, a stream, and that number of bytes. Stream 0 is the connection's own: a `?` is a keepalive and `!` its reply, either
 //! way. A client sends requests on odd streams, one frame each, and gets the response there in any number of frames, the last of which is
 //! followed by an empty one; an empty frame of the client's gives a stream up. What comes on even ones is the server's own.
 

@@ -283,7 +283,7 @@ impl Fleet {
             self.coordinator.take(self.clock(), entry);
         }
         if !self.link.is_connected() {
-            self.coordinator.be_deaf(self.clock());
+            self.coordinator.handle_disconnected(self.clock());
         }
         self.coordinator.poll(self.clock());
         while let Some(line) = self.coordinator.poll_notice() {

@@ -365,7 +365,7 @@ impl World {
         if now >= self.carrier.away_until {
             head.read_log(now, &self.carrier.log, self.term, &mut self.restarted);
         } else {
-            head.coordinator.be_deaf(now);
+            head.coordinator.handle_disconnected(now);
         }
         if head.replay.is_none() {
             head.coordinator.poll(now);
@@ -402,7 +402,7 @@ impl Workers for World {
         self.head.as_ref().is_none_or(|head| head.coordinator.carries_on())
     }
 
-    fn hears(&self) -> bool {
+    fn is_connected(&self) -> bool {
         let is_behind = |head: &Head| head.coordinator.is_behind();
         self.now >= self.carrier.away_until && !self.head.as_ref().is_some_and(is_behind)
     }

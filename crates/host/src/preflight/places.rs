@@ -82,7 +82,7 @@ pub(super) fn ports(root: &Root, need: &Need) -> Checked {
         0 => String::new(),
         _ => format!(", up to {} in TIME_WAIT", Count(waiting.min(need.tuples))),
     };
-    let cure = if need.tuples < need.connections {
+    let fix = if need.tuples < need.connections {
         Some(more_tuples(need))
     } else if need.free_tuples(root) < need.connections {
         Some(Fix::manual(Severity::Warn, "sleep 60  # TIME_WAIT lasts this long"))
@@ -90,7 +90,7 @@ pub(super) fn ports(root: &Root, need: &Need) -> Checked {
         None
     };
     let value = format!("{} free 4-tuples{closing}", Count(need.tuples));
-    Ok((value, format!("{} needed", Count(need.connections)), cure))
+    Ok((value, format!("{} needed", Count(need.connections)), fix))
 }
 
 fn more_tuples(need: &Need) -> Fix {
@@ -139,7 +139,7 @@ pub(super) fn local_ports(root: &Root, need: &Need) -> Checked {
     }
     let (first, last) = local_range(root).ok_or("ip_local_port_range cannot be read")?;
     let ports = u64::from(last.saturating_sub(first)) + 1;
-    let cure = (ports < LEAST).then(|| Fix::setting(Severity::Warn, "net.ipv4.ip_local_port_range", DEFAULT));
+    let fix = (ports < LEAST).then(|| Fix::setting(Severity::Warn, "net.ipv4.ip_local_port_range", DEFAULT));
     let value = format!("{first} to {last}: {} ports", Count(ports));
-    Ok((value, format!("{} for other programs", Count(LEAST)), cure))
+    Ok((value, format!("{} for other programs", Count(LEAST)), fix))
 }

@@ -24,7 +24,7 @@ pub(super) fn memory_room(root: &Root, need: &Need) -> Checked {
         (true, false) => ", both ends here",
         _ => "",
     };
-    let cure = (needed > memory.available).then(|| {
+    let fix = (needed > memory.available).then(|| {
         let fitting = memory.available / need.bytes_per_connection();
         let command = match fitting {
             0 => format!("# {more}: there is not enough for one connection"),
@@ -36,7 +36,7 @@ pub(super) fn memory_room(root: &Root, need: &Need) -> Checked {
     let (needed, each) = (Bytes(needed).brief(), Count(need.bytes_per_connection()));
     let layers = need.layers.bytes(need.ends_here()).into_iter().filter(|(_, bytes)| *bytes > 0);
     let layers: String = layers.map(|(name, bytes)| format!(", {name} {bytes} of them")).collect();
-    Ok((value, format!("{needed} needed ({each} bytes per connection{ends}{layers})"), cure))
+    Ok((value, format!("{needed} needed ({each} bytes per connection{ends}{layers})"), fix))
 }
 
 /// Each socket is a file, also one that is only a direct descriptor of a ring.
@@ -46,12 +46,12 @@ pub(super) fn file_table(root: &Root, need: &Need) -> Checked {
     }
     let files = open_files(root).ok_or("/proc/sys/fs cannot be read")?;
     let needed = need.sockets().saturating_add(OTHER_FILES);
-    let cure = (files.free() < needed).then(|| {
+    let fix = (files.free() < needed).then(|| {
         let severity = if may_exceed_file_max(root) { Severity::Warn } else { Severity::Refuse };
         Fix::setting(severity, "fs.file-max", files.file_used.saturating_add(needed))
     });
     let value = format!("{} free on this machine", Count(files.free()));
-    Ok((value, format!("{} needed", Count(needed)), cure))
+    Ok((value, format!("{} needed", Count(needed)), fix))
 }
 
 /// The kernel lets a process with `CAP_SYS_ADMIN` open files beyond `fs.file-max` (alloc_empty_file). In a
@@ -83,7 +83,7 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Checked {
     }
     let files = open_files(root).ok_or("/proc/self/limits cannot be read")?;
     let needed = files_needed(need, files.hard);
-    let cure = (needed > files.hard).then(|| {
+    let fix = (needed > files.hard).then(|| {
         let limit = round_limit(needed);
         let threads = need.connections.div_ceil(files.hard.saturating_sub(OTHER_FILES).max(1));
         let without = match need.uring {
@@ -96,14 +96,14 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Checked {
         Fix::manual(Severity::Warn, format!("ulimit -n {limit}  # as root; {lasting}{without}"))
     });
     let passed = match need.uring {
-        Ok(()) if cure.is_none() && need.connections > files.hard => {
+        Ok(()) if fix.is_none() && need.connections > files.hard => {
             let rings = need.connections.div_ceil(files.hard.max(1));
             format!(", exceeded with {} tables of io_uring", Count(rings))
         }
         _ => String::new(),
     };
     let value = format!("{} allowed", Count(files.hard));
-    Ok((value, format!("{} needed{passed}", Count(needed)), cure))
+    Ok((value, format!("{} needed{passed}", Count(needed)), fix))
 }
 
 /// `fs.nr_open`: the maximum for the limit of any process.
@@ -115,9 +115,9 @@ pub(super) fn open_files_ceiling(root: &Root, need: &Need) -> Checked {
     let files = open_files(root).ok_or(Skip::Irrelevant)?;
     let needed = files_needed(need, files.hard);
     let limit = if needed > files.hard { round_limit(needed) } else { needed };
-    let cure = (limit > files.nr_open).then(|| Fix::setting(Severity::Warn, "fs.nr_open", limit));
+    let fix = (limit > files.nr_open).then(|| Fix::setting(Severity::Warn, "fs.nr_open", limit));
     let value = format!("{} at most", Count(files.nr_open));
-    Ok((value, format!("{} needed", Count(limit)), cure))
+    Ok((value, format!("{} needed", Count(limit)), fix))
 }
 
 pub(super) fn uring(root: &Root, need: &Need) -> Checked {
@@ -125,10 +125,10 @@ pub(super) fn uring(root: &Root, need: &Need) -> Checked {
         return Err(Skip::Irrelevant);
     }
     let Err(reason) = &need.uring else { return Ok(("allowed".to_owned(), String::new(), None)) };
-    let mut cure = allow_uring(root);
-    cure.command += if cure.command.contains('#') { "; " } else { "  # " };
-    cure.command += "epoll is used instead";
-    Ok((format!("not available ({reason})"), String::new(), Some(cure)))
+    let mut fix = allow_uring(root);
+    fix.command += if fix.command.contains('#') { "; " } else { "  # " };
+    fix.command += "epoll is used instead";
+    Ok((format!("not available ({reason})"), String::new(), Some(fix)))
 }
 
 fn allow_uring(root: &Root) -> Fix {
@@ -145,25 +145,25 @@ fn allow_uring(root: &Root) -> Fix {
 /// The fix if io_uring was requested by name and is refused, for the reason `why`.
 pub fn uring_refused(root: &Root, why: impl std::fmt::Display) -> Finding {
     let command = format!("{}, or --io epoll", allow_uring(root).command);
-    let cure = Fix::manual(Severity::Refuse, command);
-    Finding::new("io_uring", format!("not available ({why})"), String::new(), Some(cure))
+    let fix = Fix::manual(Severity::Refuse, command);
+    Finding::new("io_uring", format!("not available ({why})"), String::new(), Some(fix))
 }
 
-/// The finding if a run over epoll needs `needed` open files and `limit` are allowed; `cure` is a command.
-pub fn open_files_refused(limit: u64, needed: u64, cure: String) -> Finding {
-    let cure = Fix::manual(Severity::Refuse, cure);
+/// The finding if a run over epoll needs `needed` open files and `limit` are allowed; `fix` is a command.
+pub fn open_files_refused(limit: u64, needed: u64, fix: String) -> Finding {
+    let fix = Fix::manual(Severity::Refuse, fix);
     let (limit, needed) = (Count(limit), Count(needed));
-    Finding::new("open files", format!("{limit} allowed"), format!("{needed} needed over epoll"), Some(cure))
+    Finding::new("open files", format!("{limit} allowed"), format!("{needed} needed over epoll"), Some(fix))
 }
 
 /// A thread without a processor of its own makes the others late.
 pub(super) fn cores(root: &Root, need: &Need) -> Checked {
     let cores = processors(root).ok_or("Cpus_allowed_list cannot be read")?;
-    let cure = (need.threads > cores).then(|| {
+    let fix = (need.threads > cores).then(|| {
         Fix::manual(Severity::Warn, need.run(&format!("-c {} --threads {cores}", need.connections)))
     });
     let value = format!("{} for this process", Count(cores));
-    Ok((value, Count(need.threads).of("thread"), cure))
+    Ok((value, Count(need.threads).of("thread"), fix))
 }
 
 /// CPU time of one end for a connection that is opened with a full TLS handshake, its first request included, microseconds. Measured
@@ -180,7 +180,7 @@ pub(super) fn handshakes(root: &Root, need: &Need) -> Checked {
     let cores = if need.both_ends_here { cores } else { cores.min(need.threads) };
     let each_us = HANDSHAKE_US * need.ends_here() as f64;
     let most = (cores as f64 * 1e6 / each_us) as u64;
-    let cure = wanted.per_s.filter(|per_s| *per_s > most as f64).map(|_| {
+    let fix = wanted.per_s.filter(|per_s| *per_s > most as f64).map(|_| {
         let slower = need.run(&format!("-c {} --ramp {most}/s", need.connections));
         Fix::manual(
             Severity::Warn,
@@ -195,7 +195,7 @@ pub(super) fn handshakes(root: &Root, need: &Need) -> Checked {
     Ok((
         format!("about {}/s with {}{ends}", Count(most), Count(cores).of("processor")),
         format!("{needed} ({each_us:.0} µs of CPU each, full)"),
-        cure,
+        fix,
     ))
 }
 
@@ -215,7 +215,7 @@ pub(super) fn http2_requests(root: &Root, need: &Need) -> Checked {
     let cores = processors(root).ok_or(Skip::Irrelevant)?.min(need.threads);
     let each_us = http2_us(wanted.streams);
     let most = (cores as f64 * 1e6 / each_us) as u64;
-    let cure = wanted.per_s.filter(|per_s| *per_s > most as f64).map(|_| {
+    let fix = wanted.per_s.filter(|per_s| *per_s > most as f64).map(|_| {
         let text = "# lower the rate, raise --streams, or use more processors or machines";
         Fix::manual(Severity::Warn, text.to_owned())
     });
@@ -223,6 +223,6 @@ pub(super) fn http2_requests(root: &Root, need: &Need) -> Checked {
     Ok((
         format!("about {}/s from throng with {}", Count(most), Count(cores).of("processor")),
         format!("{needed}({each_us} µs of CPU each)"),
-        cure,
+        fix,
     ))
 }

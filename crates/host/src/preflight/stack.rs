@@ -39,13 +39,13 @@ pub(super) fn tcp_memory(root: &Root, need: &Need) -> Checked {
     let used = sock_stat(root).map_or(0, |stat| stat.tcp_mem_pages);
     let needed = need.sockets().div_ceil(IDLE_FOR_EACH_BUSY);
     let pages = used.saturating_add(needed);
-    let cure = (pages > limit).then(|| {
+    let fix = (pages > limit).then(|| {
         let value = raised(now, [pages / 4 * 3, pages, pages.saturating_mul(2)]);
         Fix::setting(Severity::Warn, "net.ipv4.tcp_mem", value)
     });
     let value = format!("{} pages free", Count(limit.saturating_sub(used)));
     let needed = format!("{} needed if one socket in {IDLE_FOR_EACH_BUSY} is busy", Count(needed));
-    Ok((value, needed, cure))
+    Ok((value, needed, fix))
 }
 
 pub(super) fn receive_buffer(root: &Root, need: &Need) -> Checked {
@@ -67,10 +67,10 @@ fn buffer(now: [u64; 3], name: &'static str, default: [u64; 3]) -> Checked {
     const FIRST: u64 = 4_096;
     const MOST: u64 = 65_536;
     let [_, first, most] = now;
-    let cure =
+    let fix =
         (first < FIRST || most < MOST).then(|| Fix::setting(Severity::Warn, name, raised(now, default)));
     let value = format!("{} bytes initially, {} at most", Count(first), Count(most));
-    Ok((value, format!("{} and {} at least", Count(FIRST), Count(MOST)), cure))
+    Ok((value, format!("{} and {} at least", Count(FIRST), Count(MOST)), fix))
 }
 
 /// `net.core.somaxconn` cuts the backlog of each listener that starts after it was set.
@@ -82,9 +82,9 @@ pub(super) fn accept_queue(root: &Root, need: &Need) -> Checked {
     }
     let most: u64 = root.number("proc/sys/net/core/somaxconn").ok_or("somaxconn cannot be read")?;
     let needed = need.connections.min(DIALS_AT_ONCE);
-    let cure = (most < needed).then(|| Fix::setting(Severity::Warn, "net.core.somaxconn", USUAL));
+    let fix = (most < needed).then(|| Fix::setting(Severity::Warn, "net.core.somaxconn", USUAL));
     let value = format!("at most {} waiting", Count(most));
-    Ok((value, format!("{} simultaneous dials", Count(needed)), cure))
+    Ok((value, format!("{} simultaneous dials", Count(needed)), fix))
 }
 
 /// Beyond three quarters of it the kernel drops SYNs of unknown peers, unless it may reply with SYN cookies
@@ -97,12 +97,12 @@ pub(super) fn half_open_queue(root: &Root, need: &Need) -> Checked {
     let most: u64 = root.number("proc/sys/net/ipv4/tcp_max_syn_backlog").ok_or(UNREAD)?;
     let cookies: u64 = root.number("proc/sys/net/ipv4/tcp_syncookies").ok_or(UNREAD)?;
     let needed = need.connections.min(DIALS_AT_ONCE);
-    let cure = (cookies == 0 && most - most / 4 < needed).then(|| {
+    let fix = (cookies == 0 && most - most / 4 < needed).then(|| {
         Fix::setting(Severity::Warn, "net.ipv4.tcp_max_syn_backlog", needed.next_power_of_two() * 2)
     });
     let with = if cookies == 0 { "no SYN cookies" } else { "then SYN cookies" };
     let value = format!("{} at most, {with}", Count(most));
-    Ok((value, format!("{} simultaneous dials", Count(needed)), cure))
+    Ok((value, format!("{} simultaneous dials", Count(needed)), fix))
 }
 
 /// One entry a connection, also with both ends here. Only a warning: whether packets are tracked at all
@@ -114,10 +114,10 @@ pub(super) fn conntrack(root: &Root, need: &Need) -> Checked {
     };
     let used: u64 = root.number("proc/sys/net/netfilter/nf_conntrack_count").unwrap_or(0);
     let needed = used.saturating_add(need.connections);
-    let cure =
+    let fix =
         (needed > limit).then(|| Fix::setting(Severity::Warn, "net.netfilter.nf_conntrack_max", needed));
     let value = format!("{} entries free", Count(limit.saturating_sub(used)));
-    Ok((value, format!("{} needed if conntrack tracks this traffic", Count(need.connections)), cure))
+    Ok((value, format!("{} needed if conntrack tracks this traffic", Count(need.connections)), fix))
 }
 
 /// Beyond it closed connections skip TIME_WAIT, and a late packet may meet the next one on its ports
@@ -129,10 +129,10 @@ pub(super) fn time_wait(root: &Root, need: &Need) -> Checked {
     }
     let limit: Option<u64> = root.number("proc/sys/net/ipv4/tcp_max_tw_buckets");
     let limit = limit.ok_or("tcp_max_tw_buckets cannot be read")?;
-    let cure = (need.connections > limit)
+    let fix = (need.connections > limit)
         .then(|| Fix::setting(Severity::Warn, "net.ipv4.tcp_max_tw_buckets", need.connections));
     let value = format!("{} allowed", Count(limit));
-    Ok((value, format!("{} if all close at once", Count(need.connections)), cure))
+    Ok((value, format!("{} if all close at once", Count(need.connections)), fix))
 }
 
 /// Each packet walks a chain of the hash of connections. Up to 4.6 sockets a bucket, no cost was measured
@@ -142,7 +142,7 @@ pub(super) fn hash(root: &Root, need: &Need) -> Checked {
     const SOCKETS_PER_BUCKET: u64 = 5;
     let entries: Option<i64> = root.number("proc/sys/net/ipv4/tcp_ehash_entries");
     let buckets = entries.ok_or("tcp_ehash_entries cannot be read")?.unsigned_abs();
-    let cure = (need.sockets() > buckets.saturating_mul(SOCKETS_PER_BUCKET)).then(|| {
+    let fix = (need.sockets() > buckets.saturating_mul(SOCKETS_PER_BUCKET)).then(|| {
         // The kernel makes a namespace's own hash when the namespace is made, and at most 2^24 buckets.
         let enough = need.sockets().div_ceil(SOCKETS_PER_BUCKET).min(1 << 24).next_power_of_two();
         let command = format!(
@@ -152,6 +152,6 @@ pub(super) fn hash(root: &Root, need: &Need) -> Checked {
         Fix::manual(Severity::Warn, command)
     });
     let value = format!("{} buckets", Count(buckets));
-    let longer = if cure.is_some() { "with chains longer than" } else { "with chains of at most" };
-    Ok((value, format!("{} sockets {longer} {SOCKETS_PER_BUCKET}", Count(need.sockets())), cure))
+    let longer = if fix.is_some() { "with chains longer than" } else { "with chains of at most" };
+    Ok((value, format!("{} sockets {longer} {SOCKETS_PER_BUCKET}", Count(need.sockets())), fix))
 }

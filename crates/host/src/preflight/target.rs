@@ -38,7 +38,7 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Checked {
         carriers(root, &holders).iter().filter_map(|pid| server(root, *pid, need)).collect();
     let first = servers.first().ok_or("its process belongs to another user; run as root")?;
     let room: u64 = servers.iter().map(Server::room).fold(0, u64::saturating_add);
-    let cure = (room < need.connections).then(|| {
+    let fix = (room < need.connections).then(|| {
         let each =
             need.connections.div_ceil(servers.len() as u64).saturating_add(first.open.max(OTHER_FILES));
         let limit = each.checked_next_power_of_two().unwrap_or(u64::MAX);
@@ -52,7 +52,7 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Checked {
     };
     let (Server { name, pid, .. }, limit, open) = (first, Count(first.limit), Count(first.open));
     let value = format!("{name} ({pid}): {limit} allowed, {open} open{passed}{others}");
-    Ok((value, format!("{} needed", Count(need.connections)), cure))
+    Ok((value, format!("{} needed", Count(need.connections)), fix))
 }
 
 impl Server {
@@ -94,7 +94,7 @@ pub(super) fn backlog(root: &Root, need: &Need) -> Checked {
     let all = queues.iter().copied().fold(0, u64::saturating_add);
     let needed = need.connections.min(DIALS_AT_ONCE);
     let most: u64 = root.number("proc/sys/net/core/somaxconn").unwrap_or(u64::MAX);
-    let cure = (all < needed).then(|| {
+    let fix = (all < needed).then(|| {
         let command = if queues.iter().all(|queue| *queue == most) {
             "sysctl -w net.core.somaxconn=4096  # then restart the target"
         } else {
@@ -103,5 +103,5 @@ pub(super) fn backlog(root: &Root, need: &Need) -> Checked {
         Fix::manual(Severity::Warn, command)
     });
     let value = format!("at most {} waiting", Count(all));
-    Ok((value, format!("{} simultaneous dials", Count(needed)), cure))
+    Ok((value, format!("{} simultaneous dials", Count(needed)), fix))
 }

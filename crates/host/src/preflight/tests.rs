@@ -198,13 +198,13 @@ fn a_lack_of_ports_names_the_number_of_addresses_needed() {
     );
     let six = Need { is_v4: false, ..here(with(70_000, 1, 1, 62_512)) };
     let found = preflight(&Machine::with(&[]).root(), &six);
-    assert!(found[0].cure.contains(" -c 70000 --fix --sources fd77::/126  # "), "{}", found[0].cure);
+    assert!(found[0].fix.contains(" -c 70000 --fix --sources fd77::/126  # "), "{}", found[0].fix);
     // The proposed network has as many addresses as stated.
     assert_eq!(Network::parse("10.128.0.0/29").unwrap().count(), 6);
     let machine = Machine::with(&[]);
     let found = preflight(&machine.root(), &with(u64::from(u32::MAX), 1, 1, 1));
     let advice = "# --sources with 4,294,967,295 addresses (now 1), or 4,294,967,295 destinations (now 1)";
-    assert_eq!(found[0].cure, advice, "so many are no network");
+    assert_eq!(found[0].fix, advice, "a network is not that large");
 }
 
 /// 4,528 bytes an end: the figure at the edge is one connection on either side of it.

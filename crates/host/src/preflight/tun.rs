@@ -20,15 +20,15 @@ pub(super) fn device(root: &Root, need: &Need) -> Checked {
     if !need.is_tun {
         return Err(Skip::Irrelevant);
     }
-    let cure = if !Path::new(&root.path(DEVICE)).exists() {
+    let fix = if !Path::new(&root.path(DEVICE)).exists() {
         Some(missing())
     } else if !has_capability(root, CAP_NET_ADMIN) {
         Some(forbidden())
     } else {
         None
     };
-    let value = if cure.is_some() { "not available" } else { "allowed" };
-    Ok((value.to_owned(), String::new(), cure))
+    let value = if fix.is_some() { "not available" } else { "allowed" };
+    Ok((value.to_owned(), String::new(), fix))
 }
 
 fn missing() -> Fix {
@@ -47,14 +47,14 @@ fn forbidden() -> Fix {
 
 /// The fix if a device was requested and the kernel refuses it.
 pub fn tun_refused(why: &io::Error) -> Finding {
-    let cure = if why.kind() == io::ErrorKind::NotFound { missing() } else { forbidden() };
-    Finding::new("TUN device", format!("not available ({why})"), String::new(), Some(cure))
+    let fix = if why.kind() == io::ErrorKind::NotFound { missing() } else { forbidden() };
+    Finding::new("TUN device", format!("not available ({why})"), String::new(), Some(fix))
 }
 
 /// Where connections come from: packets from this machine's own addresses would be martians (RFC 1812, section 5.3.7).
 pub(super) fn sources(root: &Root, need: &Need) -> Checked {
     let own = need.networks.iter().find(|network| is_local(root, network.nth(0)));
-    let cure = own.map(|_| {
+    let fix = own.map(|_| {
         let advice = "# leave --sources away, or use a network that is routed to this machine and has none of its addresses";
         Fix::manual(Severity::Refuse, advice)
     });
@@ -63,8 +63,8 @@ pub(super) fn sources(root: &Root, need: &Need) -> Checked {
         (None, []) => "a network of 198.18.0.0/15 or 2001:2::/48 for each shard".to_owned(),
         (None, networks) => networks.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
     };
-    let chosen = if cure.is_some() { "" } else { "routed to a device of each shard" };
-    Ok((value, chosen.to_owned(), cure))
+    let chosen = if fix.is_some() { "" } else { "routed to a device of each shard" };
+    Ok((value, chosen.to_owned(), fix))
 }
 
 /// More shards have more networks.
@@ -90,21 +90,21 @@ pub(super) fn forwarding(root: &Root, need: &Need) -> Checked {
     if !need.is_tun || need.both_ends_here {
         return Err(Skip::Irrelevant);
     }
-    let (value, cure) = if need.is_v4 { forwarding_v4(root, &need.device)? } else { forwarding_v6(root)? };
-    Ok((value, "and a route back to the sources in the target's network".to_owned(), cure))
+    let (value, fix) = if need.is_v4 { forwarding_v4(root, &need.device)? } else { forwarding_v6(root)? };
+    Ok((value, "and a route back to the sources in the target's network".to_owned(), fix))
 }
 
 /// IPv4 is forwarded from and to the devices for which that is set; throng sets it for its own.
 fn forwarding_v4(root: &Root, device: &str) -> Result<(String, Option<Fix>), Skip> {
     let is_on = root.number::<u8>(format!("proc/sys/net/ipv4/conf/{device}/forwarding"));
     let is_on = is_on.ok_or("the setting of the outgoing device cannot be read")? == 1;
-    let cure = (!is_on).then(|| match is_device(device) {
+    let fix = (!is_on).then(|| match is_device(device) {
         true => {
             Fix::repair(Severity::Warn, Repair::setting(&format!("net.ipv4.conf.{device}.forwarding"), 1))
         }
         false => Fix::manual(Severity::Warn, format!("sysctl -w net/ipv4/conf/{device}/forwarding=1")),
     });
-    Ok((format!("{} by {device}", if is_on { "on" } else { "off" }), cure))
+    Ok((format!("{} by {device}", if is_on { "on" } else { "off" }), fix))
 }
 
 /// IPv6 is forwarded by all devices or by none: what is set for one makes it a router to its neighbours, and no more (kernel document
@@ -118,7 +118,7 @@ fn forwarding_v6(root: &Root) -> Result<(String, Option<Fix>), Skip> {
     // A router takes no default route from another's advertisements, and drops those that it has, unless this is 2.
     let mut devices = advertised(root);
     devices.retain(|device| root.number(format!("proc/sys/net/ipv6/conf/{device}/accept_ra")) == Some(1u8));
-    let cure = if devices.iter().all(|device| is_device(device)) {
+    let fix = if devices.iter().all(|device| is_device(device)) {
         let keep =
             devices.iter().map(|device| Repair::setting(&format!("net.ipv6.conf.{device}.accept_ra"), 2));
         let forward = Repair::setting("net.ipv6.conf.all.forwarding", 1);
@@ -128,7 +128,7 @@ fn forwarding_v6(root: &Root) -> Result<(String, Option<Fix>), Skip> {
             devices.iter().map(|device| format!("net/ipv6/conf/{device}/accept_ra=2 ")).collect();
         Fix::manual(Severity::Warn, format!("sysctl -w {keep}net/ipv6/conf/all/forwarding=1"))
     };
-    Ok(("off by all devices".to_owned(), Some(cure)))
+    Ok(("off by all devices".to_owned(), Some(fix)))
 }
 
 /// Devices with a default route that a router has advertised.

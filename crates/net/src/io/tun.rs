@@ -36,7 +36,7 @@ const ROOM: usize = 64 + 65_535;
 /// Once this many bytes of one connection were reported in a turn, the turn ends: the program may put off what follows. With one more
 /// packet it is what a receive from a socket takes.
 const MOST: u32 = (MOST_REGIONS * REGION - ROOM) as u32;
-/// Connections are counted by so many low bits of their place: where two have the same, a turn ends early.
+/// Connections are counted by their index modulo this: where two share one, a turn ends early.
 const COUNTED: usize = 256;
 /// How often others are told what is stuck, and of how many connections at most: some ten microseconds.
 const WATCHED: Nanos = Nanos::from_millis(100);

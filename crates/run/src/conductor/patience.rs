@@ -4,27 +4,27 @@ use units::Nanos;
 
 use super::Conductor;
 
-/// A carrier that is away is waited for this long after the end of the load: a broker that starts again is there within seconds, one
-/// that reads a large store first within tens of them.
-const MOST_DEAF: Nanos = Nanos::from_secs(60);
+/// How long after the end of the load a disconnected broker is waited for: one that restarts is back within seconds, one that reads a
+/// large store first within tens of seconds.
+const MOST_DISCONNECTED: Nanos = Nanos::from_secs(60);
 
 /// How long to wait for responses after the load has ended.
 pub(super) struct Patience {
     most: Nanos,
-    /// When it was last known that reports of workers did not arrive: what they have to say still comes.
-    deaf: Nanos,
+    /// When the workers were last seen to be disconnected: their reports still come.
+    disconnected: Nanos,
     /// A user has waited long enough.
     is_short: bool,
 }
 
 impl Patience {
     pub(super) fn of(most: Nanos) -> Patience {
-        Patience { most, deaf: Nanos::ZERO, is_short: false }
+        Patience { most, disconnected: Nanos::ZERO, is_short: false }
     }
 
     /// Reports do not arrive now.
-    pub(super) fn be_deaf(&mut self, now: Nanos) {
-        self.deaf = now;
+    pub(super) fn handle_disconnected(&mut self, now: Nanos) {
+        self.disconnected = now;
     }
 
     /// The user asks for the end, and waits no longer than this for the last reports; whether that changes anything.
@@ -36,8 +36,9 @@ impl Patience {
 
     /// How long has been waited since the load ended, without the time in which no report arrived.
     pub(super) fn waited(&self, ended: Nanos, now: Nanos) -> Nanos {
-        let deaf = if self.is_short { Nanos::ZERO } else { self.deaf.min(ended + MOST_DEAF) };
-        now.since(ended.max(deaf))
+        let disconnected =
+            if self.is_short { Nanos::ZERO } else { self.disconnected.min(ended + MOST_DISCONNECTED) };
+        now.since(ended.max(disconnected))
     }
 
     /// Whether nothing is waited for any longer.

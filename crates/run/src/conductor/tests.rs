@@ -310,9 +310,9 @@ fn full_load_without_a_lost_worker_is_noted() {
 
 #[test]
 fn reports_that_do_not_arrive_are_waited_for_but_not_for_ever() {
-    let patience = |deaf: &[u64], stops: bool| {
+    let patience = |disconnected: &[u64], stops: bool| {
         let mut patience = patience::Patience::of(S(4));
-        deaf.iter().for_each(|second| patience.be_deaf(S(*second)));
+        disconnected.iter().for_each(|second| patience.handle_disconnected(S(*second)));
         assert!(!stops || patience.shorten(S(2)));
         (30..).find(|second| patience.ends(S(30), S(*second)))
     };

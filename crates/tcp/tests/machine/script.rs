@@ -5,7 +5,7 @@
 //! out S 0 mss 1460 scale 5        a segment that must be next: flags, number, and what else is said of it
 //! in SA 0 ack 1 win 5000          a segment of the peer
 //! opened                          an event that must be next: bytes N, kept N, drained, ended, gone reset
-//! skip 3                          so many segments, whatever they are
+//! skip 3                          this number of segments, of any kind
 //! wait 200ms                      time passes; what is due is done when it is due
 //! icmp 3 4 1200                   ICMP about the last segment that went out: type, code, word
 //! ```

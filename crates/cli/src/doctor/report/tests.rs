@@ -103,12 +103,12 @@ fn the_report_is_as_it_was() {
 
 #[test]
 fn a_long_value_moves_no_other() {
-    let finding = |what, value: &str, cure: &str| Finding {
+    let finding = |what, value: &str, fix: &str| Finding {
         what,
         value: value.to_owned(),
         needed: "5 needed".to_owned(),
-        cure: cure.to_owned(),
-        severity: if cure.is_empty() { Severity::Fine } else { Severity::Warn },
+        fix: fix.to_owned(),
+        severity: if fix.is_empty() { Severity::Fine } else { Severity::Warn },
         repairs: Vec::new(),
     };
     let findings = vec![
@@ -155,7 +155,7 @@ fn programs_read_the_same() {
 
 fn finding(what: &'static str, severity: Severity) -> Finding {
     let repairs = vec![Repair::Setting { name: "a.b".into(), value: "5".into() }];
-    Finding { what, value: "v".into(), needed: "n".into(), cure: "c".into(), severity, repairs }
+    Finding { what, value: "v".into(), needed: "n".into(), fix: "c".into(), severity, repairs }
 }
 
 /// The last line, and the verdict.

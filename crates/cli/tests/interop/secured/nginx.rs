@@ -72,7 +72,7 @@ impl Nginx {
         line.split_whitespace().nth(2).unwrap().parse().unwrap()
     }
 
-    /// Lines of its log, once there are so many.
+    /// The lines of its log, once there are `count`.
     fn lines(&self, count: u64) -> Vec<Line> {
         let read = || fs::read_to_string(&self.log).unwrap_or_default();
         until(&format!("{count} lines"), || read().lines().count() as u64 >= count);

@@ -76,7 +76,7 @@ impl Client {
         Client(Program::from(command))
     }
 
-    /// Asks, and waits until there are so many responses.
+    /// Sends a request, and waits until there are this many responses.
     fn ask(&mut self, responses: usize) {
         self.0.types("GET / HTTP/1.1\nHost: x\n\n");
         until(&format!("{responses} responses: {}", self.0.stdout()), || {

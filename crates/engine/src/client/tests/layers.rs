@@ -1,6 +1,6 @@
 //! A layer between socket and protocol, as small as one can be: a handshake, records, and bytes that are unsealed in place.
 //!
-//! A record is a length of two bytes, a sort, and so many bytes: a hello (the server's brings the key), data, an alert.
+//! A record is a length of two bytes, a type, and that number of bytes: a hello (the server's brings the key), data, an alert.
 
 use net::{Io, Layer, Opening, Unsealed};
 use samples::{Kind, Stage};

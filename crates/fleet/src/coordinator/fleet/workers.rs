@@ -28,7 +28,7 @@ impl Workers for Fleet {
         self.coordinator.carries_on()
     }
 
-    fn hears(&self) -> bool {
+    fn is_connected(&self) -> bool {
         self.link.is_connected() && self.log.is_current() && !self.coordinator.is_behind()
     }
 

@@ -27,7 +27,7 @@ fn mark(finding: &Finding) -> String {
         Severity::Fine => "ok",
         Severity::Unknown => "?",
     };
-    assert_eq!(finding.cure.is_empty(), !finding.is_trouble(), "trouble has a cure: {finding:?}");
+    assert_eq!(finding.fix.is_empty(), !finding.is_trouble(), "trouble has a fix: {finding:?}");
     format!("{mark} {finding}")
 }
 
@@ -284,8 +284,8 @@ fn a_control_group_is_the_limit_where_it_is_the_smaller() {
             line_of(&machine, &need(10_000), "memory")
                 .starts_with("ok memory: 43.2 MiB available in the control group, ")
         );
-        let cure = "throng run http://192.0.2.9/ -c 10000  # or raise the group's memory limit";
-        assert!(line_of(&machine, &need(10_001), "memory").ends_with(cure));
+        let fix = "throng run http://192.0.2.9/ -c 10000  # or raise the group's memory limit";
+        assert!(line_of(&machine, &need(10_001), "memory").ends_with(fix));
         machine.write(usage, "45280000\n");
         let none = ": raise the group's memory limit: there is not enough for one connection";
         assert!(line_of(&machine, &need(1), "memory").ends_with(none));
@@ -357,8 +357,8 @@ fn the_targets_own_limit_is_seen() {
         &[(10, 1, "99999", &[]), (11, 10, "1024", &[]), (12, 10, "1024", &[])];
     let value = "target's open files: nginx (11): 1,024 allowed, 1 open, and so on: 2 processes";
     check(workers, 2_046, &format!("ok {value}, 2,046 needed"));
-    let cure = "prlimit --pid 11 --nofile=2048 && prlimit --pid 12 --nofile=2048";
-    check(workers, 2_047, &format!("warn {value}, 2,047 needed: {cure}"));
+    let fix = "prlimit --pid 11 --nofile=2048 && prlimit --pid 12 --nofile=2048";
+    check(workers, 2_047, &format!("warn {value}, 2,047 needed: {fix}"));
     check(&[], 5, "? target's open files: its process belongs to another user; run as root, not judged");
 
     let nobody = line(&[], &here(5), "target's open files");

@@ -173,6 +173,6 @@ pub(crate) fn refused_here(findings: &[Finding], at: u64) -> Option<Limit> {
         first_seen_s: None,
         sentence: Sentence::RefusedHere { what: detail.clone() }.to_string(),
         detail,
-        cure: finding.cure.clone(),
+        cure: finding.fix.clone(),
     })
 }

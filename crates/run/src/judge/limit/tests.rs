@@ -453,7 +453,7 @@ fn a_refusal_by_this_machine_is_a_limit() {
         what,
         value: "676 free 4-tuples".to_owned(),
         needed: "1,000 needed".to_owned(),
-        cure: "throng run --sources 10.0.0.0/24".to_owned(),
+        fix: "throng run --sources 10.0.0.0/24".to_owned(),
         severity,
         repairs: Vec::new(),
     };
