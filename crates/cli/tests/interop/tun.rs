@@ -125,7 +125,8 @@ fn a_search_finds_a_limit() {
     let serving = Serving::from(here.enter(&throng(&args)), &[]);
     // How late throng is on a busy machine does not matter here.
     let judged = ["--max", "1000", "-d", "1s", "--threshold", "held >= 99.9%"];
-    let args = [&["find", &url(&serving), "--io", "tun", "--json", "-"], &judged[..]].concat();
+    let target = url(&serving);
+    let args = [&["find", &target, "--io", "tun", "--json", "-"], &judged[..]].concat();
     let ended = Program::from(here.enter(&throng(&args))).end_within(Duration::from_secs(300));
     let found: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
     assert_eq!((ended.status, &found["outcome"]), (Some(0), &"found".into()), "{ended:?}");
