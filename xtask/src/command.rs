@@ -1,4 +1,4 @@
-//! Programs that verbs start, always in the workspace's root.
+//! Programs that commands start, always in the workspace's root.
 
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 /// # Errors
 /// Not started by cargo.
 pub(crate) fn root() -> Result<PathBuf> {
-    let package = std::env::var_os("CARGO_MANIFEST_DIR").context("not started by cargo: cargo xtask VERB")?;
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").context("not started by cargo: cargo xtask COMMAND")?;
     Ok(Path::new(&package).parent().context("the package lies in no workspace")?.to_owned())
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn target() -> Result<PathBuf> {
     Ok(metadata["target_directory"].as_str().context("cargo metadata names no target directory")?.into())
 }
 
-/// A verb without further words.
+/// A command without arguments.
 pub(crate) fn no_words(words: &[String]) -> Result<()> {
     match words.first() {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! The developer's verbs: `cargo xtask VERB`. One file each; CI calls nothing else.
+//! The developer's commands: `cargo xtask COMMAND`. One file each; CI calls nothing else.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line speaks to its user")]
 
 mod bench;
@@ -21,10 +21,10 @@ mod web;
 
 use std::process::ExitCode;
 
-/// A verb: its name, what follows it, what it does, how.
-type Verb = (&'static str, &'static str, &'static str, fn(&[String]) -> anyhow::Result<()>);
+/// A command: its name, its arguments, what it does, the function.
+type Command = (&'static str, &'static str, &'static str, fn(&[String]) -> anyhow::Result<()>);
 
-const VERBS: &[Verb] = &[
+const COMMANDS: &[Command] = &[
     (
         "test",
         "[--quick|sim]",
@@ -83,7 +83,7 @@ const VERBS: &[Verb] = &[
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let asked = words.first().map(String::as_str).unwrap_or_default();
-    let Some((name, _, _, run)) = VERBS.iter().find(|(name, ..)| *name == asked) else {
+    let Some((name, _, _, run)) = COMMANDS.iter().find(|(name, ..)| *name == asked) else {
         eprintln!("{}", usage(asked));
         return ExitCode::from(2);
     };
@@ -98,10 +98,10 @@ fn main() -> ExitCode {
 
 fn usage(asked: &str) -> String {
     let mut text = match asked {
-        "" => String::from("cargo xtask VERB\n"),
-        _ => format!("no such verb: {asked}\n"),
+        "" => String::from("cargo xtask COMMAND\n"),
+        _ => format!("no such command: {asked}\n"),
     };
-    for (name, words, what, _) in VERBS {
+    for (name, words, what, _) in COMMANDS {
         text.push_str(&format!("\n  {:<26}{what}", format!("{name} {words}")));
     }
     text
@@ -112,16 +112,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_at_most_twelve_verbs_each_named_once() {
-        let names: std::collections::BTreeSet<&str> = VERBS.iter().map(|(name, ..)| *name).collect();
-        assert_eq!(names.len(), VERBS.len());
-        assert!(VERBS.len() <= 12, "{names:?}");
+    fn there_are_at_most_twelve_commands_each_named_once() {
+        let names: std::collections::BTreeSet<&str> = COMMANDS.iter().map(|(name, ..)| *name).collect();
+        assert_eq!(names.len(), COMMANDS.len());
+        assert!(COMMANDS.len() <= 12, "{names:?}");
     }
 
     #[test]
     fn usage_names_the_wrong_word_and_all_right_ones() {
         let text = usage("tset");
-        assert!(text.starts_with("no such verb: tset\n"), "{text}");
-        assert!(VERBS.iter().all(|(name, ..)| text.contains(&format!("\n  {name} "))), "{text}");
+        assert!(text.starts_with("no such command: tset\n"), "{text}");
+        assert!(COMMANDS.iter().all(|(name, ..)| text.contains(&format!("\n  {name} "))), "{text}");
     }
 }

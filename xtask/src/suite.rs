@@ -20,8 +20,8 @@ const LANES: &[(&[&str], usize)] = &[
     (&["cli/interop"], 2),
     (&["cli/black_box"], 2),
 ];
-/// Jobs in [`LANES`] that are verbs of this program.
-const VERBS: &[&str] = &["web", "labs"];
+/// Jobs in [`LANES`] that are commands of this program.
+const COMMANDS: &[&str] = &["web", "labs"];
 /// Jobs in [`LANES`] that stay one process: tests of the audit wait for one another, and those of peers are many and short.
 const WHOLE: &[&str] = &["cli/audit", "net/peers", "net/relay"];
 /// Tests of a process, of the other jobs: few, for lanes that are done take some of those that are not.
@@ -138,7 +138,7 @@ pub(crate) fn run(built: Built) -> Result<()> {
         for name in *names {
             match rest.iter().position(|test| test.name == *name) {
                 Some(at) => jobs.extend(rest.swap_remove(at).timed(processors)?),
-                None if VERBS.contains(name) => jobs.push(verb(name)?),
+                None if COMMANDS.contains(name) => jobs.push(own_command(name)?),
                 None => bail!("no such tests: {name}"),
             }
         }
@@ -238,8 +238,8 @@ impl Executable {
     }
 }
 
-/// A verb of this very program, even if the build has replaced it.
-fn verb(name: &str) -> Result<Job> {
+/// A command of this program itself, even if the build has replaced it.
+fn own_command(name: &str) -> Result<Job> {
     let test =
         Executable { name: name.to_owned(), path: "/proc/self/exe".into(), folder: root()?.join("xtask") };
     Ok(Job { args: vec![name.to_owned()], ..test.job(1) })

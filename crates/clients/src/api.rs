@@ -3,7 +3,7 @@
 //! | request | response |
 //! |---|---|
 //! | `POST /clients` with the form `ws=ws://HOST:PORT/PATH&count=5` | the paths of the new clients |
-//! | `GET /clients` | the paths of those that are not lost; `?state=connected`, `lost` or `all` |
+//! | `GET /clients` | the paths of clients in a state; `?state=live` (the default), `connected`, `lost` or `all` |
 //! | `GET /clients/n` | `{ "url", "ws", "connected", "sent": […last 5], "received": […last 5] }`; `lost`: why it is |
 //! | `POST /clients/n` with a text | sends it; the client |
 //! | `DELETE /clients/n` | closes it; the client |
@@ -83,7 +83,7 @@ fn routes(clients: Arc<Clients>, opens: Option<Opens>) -> Router {
 /// What is served here.
 const USAGE: &str = "\
 curl ADDR/clients --data 'ws=ws://HOST:PORT/PATH&count=5'   connect clients
-curl ADDR/clients                                           list them; ?state=connected, lost or all
+curl ADDR/clients                                           list them; ?state=live, connected, lost or all
 curl ADDR/clients/1                                         show one
 curl ADDR/clients/1 -H content-type:text/plain --data TEXT  send a text on it
 curl ADDR/clients/1 -X DELETE                               close it

@@ -3,9 +3,8 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// A room, and the rooms it may use. `units` (numbers and time) is every room's language but `wire`'s,
-/// which has no clock. Rooms that do not stand yet have their arrows already.
-const ROOMS: &[(&str, &[&str])] = &[
+/// A crate, and the crates it may use. All use `units` (numbers and time) except `wire`, which has no clock.
+const CRATES: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("wire", &[]),
     ("tcp", &["units"]),
@@ -70,9 +69,9 @@ pub(crate) fn breaches(metadata: &Value) -> Result<Vec<String>> {
     let mut breaches = Vec::new();
     for package in packages {
         let name = package["name"].as_str().context("a package has no name")?;
-        let Some((_, allowed)) = ROOMS.iter().find(|(room, _)| *room == name) else {
+        let Some((_, allowed)) = CRATES.iter().find(|(known, _)| *known == name) else {
             breaches
-                .push(format!("{name}: no such room: add its arrows to ARCHITECTURE.md and to xtask tidy"));
+                .push(format!("{name}: no such crate: add its arrows to ARCHITECTURE.md and to xtask tidy"));
             continue;
         };
         let dependencies = package["dependencies"].as_array().context("a package has no dependencies")?;
@@ -80,7 +79,7 @@ pub(crate) fn breaches(metadata: &Value) -> Result<Vec<String>> {
         let forbidden = used
             .filter_map(|d| d["name"].as_str())
             .filter(|used| ours.contains(used) && !allowed.contains(used));
-        breaches.extend(forbidden.map(|used| format!("{name}: this room may not use: {used}")));
+        breaches.extend(forbidden.map(|used| format!("{name}: this crate may not use: {used}")));
     }
     Ok(breaches)
 }
@@ -108,33 +107,33 @@ mod tests {
     #[test]
     fn arrows_point_one_way() {
         check(&[("units", &[]), ("net", &[("units", None), ("libc", None)])], &[]);
-        check(&[("units", &[]), ("wire", &[("units", None)])], &["wire: this room may not use: units"]);
+        check(&[("units", &[]), ("wire", &[("units", None)])], &["wire: this crate may not use: units"]);
         check(
             &[("net", &[("engine", None), ("wire", None)]), ("engine", &[("net", None)]), ("wire", &[])],
-            &["net: this room may not use: engine", "net: this room may not use: wire"],
+            &["net: this crate may not use: engine", "net: this crate may not use: wire"],
         );
         // The client and the server never know each other, but a test may use both.
-        check(&[("serve", &[]), ("engine", &[("serve", None)])], &["engine: this room may not use: serve"]);
+        check(&[("serve", &[]), ("engine", &[("serve", None)])], &["engine: this crate may not use: serve"]);
         check(&[("serve", &[]), ("engine", &[("serve", Some("dev"))])], &[]);
         check(
             &[("serve", &[]), ("engine", &[("serve", Some("build"))])],
-            &["engine: this room may not use: serve"],
+            &["engine: this crate may not use: serve"],
         );
     }
 
     #[test]
-    fn a_new_room_needs_its_arrows() {
-        let text = "attic: no such room: add its arrows to ARCHITECTURE.md and to xtask tidy";
+    fn a_new_crate_needs_its_arrows() {
+        let text = "attic: no such crate: add its arrows to ARCHITECTURE.md and to xtask tidy";
         check(&[("attic", &[("units", None)]), ("units", &[])], &[text]);
     }
 
     #[test]
     fn the_table_has_no_circle_and_no_unknown_name() {
-        for (place, (room, used)) in ROOMS.iter().enumerate() {
+        for (place, (user, used)) in CRATES.iter().enumerate() {
             for name in *used {
-                let at = ROOMS.iter().position(|(room, _)| room == name);
-                // Each room uses only those above it in the table.
-                assert!(at.is_some_and(|at| at < place), "{room} uses {name}");
+                let at = CRATES.iter().position(|(known, _)| known == name);
+                // Each crate uses only those above it in the table.
+                assert!(at.is_some_and(|at| at < place), "{user} uses {name}");
             }
         }
     }

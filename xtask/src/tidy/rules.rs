@@ -66,11 +66,11 @@ fn machine_paths(path: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Words of code that belong into few rooms.
+/// Words of code that are allowed in few places.
 struct Ban {
     words: &'static [&'static str],
     /// Beginnings of the paths where they may stand.
-    rooms: &'static [&'static str],
+    places: &'static [&'static str],
     /// Whether tests may have them everywhere.
     free_in_tests: bool,
     fix: &'static str,
@@ -80,19 +80,19 @@ const BANS: &[Ban] = &[
     Ban {
         words: &["unsafe"],
         // The test file has the counting allocator, which is a trait that only unsafe code can implement.
-        rooms: &["crates/net/", "crates/run/tests/allocations.rs"],
+        places: &["crates/net/", "crates/run/tests/allocations.rs"],
         free_in_tests: false,
         fix: "only net may, each block with its invariant",
     },
     Ban {
         words: &["Instant::now", "SystemTime::now"],
-        rooms: &["crates/units/src/clock.rs", "xtask/", "bench/"],
+        places: &["crates/units/src/clock.rs", "xtask/", "bench/"],
         free_in_tests: true,
         fix: "take `now` as an argument, from units::Clock",
     },
     Ban {
         words: &["TcpStream", "TcpListener", "UdpSocket", "UnixStream", "UnixListener", "rustix::net"],
-        rooms: &[
+        places: &[
             "crates/net/",
             "crates/exporters/",
             "crates/lab/src/process.rs",
@@ -109,7 +109,7 @@ const BANS: &[Ban] = &[
 impl Ban {
     fn breaches(&self, path: &str, code: &str) -> Vec<String> {
         let tests = path.split('/').any(|part| part == "tests" || part == "tests.rs");
-        if self.rooms.iter().any(|room| path.starts_with(room)) || (tests && self.free_in_tests) {
+        if self.places.iter().any(|place| path.starts_with(place)) || (tests && self.free_in_tests) {
             return Vec::new();
         }
         let code = if self.free_in_tests { without_tests(code) } else { code };
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_are_opened_in_few_rooms() {
+    fn sockets_are_opened_in_few_places() {
         let fix = "not here, sockets are opened in net, exporters, host/remote and fleet";
         let text = "use std::net::{SocketAddr, TcpStream};\nuse rustix::net::bind;\n";
         let both = [&*format!(":1: {fix}: TcpStream"), &*format!(":2: {fix}: rustix::net")];
