@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 /// # Errors
 /// Not started by cargo.
 pub(crate) fn root() -> Result<PathBuf> {
-    let package = std::env::var_os("CARGO_MANIFEST_DIR").context("not started by cargo: cargo xtask COMMAND")?;
+    let package =
+        std::env::var_os("CARGO_MANIFEST_DIR").context("not started by cargo: cargo xtask COMMAND")?;
     Ok(Path::new(&package).parent().context("the package lies in no workspace")?.to_owned())
 }
 

@@ -17,7 +17,7 @@ impl Write for Shared {
     }
 }
 
-/// Takes nothing, for good or until it is let go.
+/// Takes nothing, permanently or until it is released.
 struct Stuck(Option<Receiver<()>>);
 
 impl Write for Stuck {

@@ -75,7 +75,7 @@ merged! {
         pub unanswered: u64,
         /// Fire-and-forget messages; not among the requests.
         pub told: u64,
-        /// Messages of the server's that nobody awaited; bytes without framing are none.
+        /// Messages that the server sent without a request; bytes without framing are none.
         pub pushed: u64,
         /// Messages that servers send without a request for each: of responses of gRPC, and of WebSockets those of
         /// [`Tick::pushes`].

@@ -402,7 +402,7 @@ unanswered: number,
  */
 told: number, 
 /**
- * Messages of the server's that nobody awaited; bytes without framing are none.
+ * Messages that the server sent without a request; bytes without framing are none.
  */
 pushed: number, 
 /**

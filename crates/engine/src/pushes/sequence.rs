@@ -77,7 +77,7 @@ mod tests {
         check(&[0, 3, 2, 2, 1, 3, 4], &[Next(0), Next(2), Late, Duplicate, Late, Duplicate, Next(0)]);
         check(&[100, 163, 101, 164, 100, 101], &[Next(0), Next(62), Late, Next(0), Restart, Next(0)]);
         check(&[1, 1_000, 1_000, 999, 1, 2], &[Next(0), Next(998), Duplicate, Late, Restart, Next(0)]);
-        // What came before the first is known to nobody.
+        // What came before the first is unknown.
         check(&[7, 6, 8], &[Next(0), Before, Next(0)]);
     }
 

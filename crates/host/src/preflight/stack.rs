@@ -123,7 +123,7 @@ pub(super) fn conntrack(root: &Root, need: &Need) -> Checked {
 /// Beyond it closed connections skip TIME_WAIT, and a late packet may meet the next one on its ports
 /// (RFC 9293, 3.6.1): untidy, not wrong.
 pub(super) fn time_wait(root: &Root, need: &Need) -> Checked {
-    // Whoever closes waits, and that is mostly us.
+    // The end that closes waits, which is mostly throng.
     if need.is_tun {
         return Err(Skip::Irrelevant);
     }

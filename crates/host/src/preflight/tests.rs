@@ -123,7 +123,7 @@ fn a_device_forwards_ipv6(able: &[(&'static str, &'static str)]) {
             "{ZERO} 00 {ZERO} 00 fe800000000000000000000000000001 00000400 00000001 00000000 {flags} {device}\n"
         )
     };
-    // Advertised by eth1 and eth0.5, set by hand for eth2.
+    // Advertised by eth1 and eth0.5, set manually for eth2.
     let routes = |names: [&str; 2]| -> &'static str {
         let lines = [route("00450003", names[0]), route("00450003", names[1]), route("00000003", "eth2")];
         lines.concat().leak()

@@ -15,7 +15,7 @@ pub(super) struct Guard {
     last: (u128, u16),
 }
 
-/// IPv4 in the lowest bits: ::/96 is nobody's (RFC 4291, section 2.5.5.1).
+/// IPv4 in the lowest bits: ::/96 is not assigned (RFC 4291, section 2.5.5.1).
 fn bits(address: IpAddr) -> u128 {
     match address {
         IpAddr::V4(address) => address.to_bits().into(),

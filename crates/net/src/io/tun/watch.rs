@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tcp::{Counts, Stuck};
 use units::Nanos;
 
-/// Written by the shard some times a second, and read by whoever observes the run.
+/// Written by the shard some times a second, and read by the observation of the run.
 #[derive(Debug, Default)]
 pub struct Watch {
     syns: AtomicU64,
