@@ -165,7 +165,7 @@ fn thresholds_of_the_file_and_of_the_flags_are_judged_together() {
         "--threshold",
         "users.look.latency.count > 20",
         "--threshold",
-        "users.held >= 200%",
+        "users.held > 1000000",
         "--threshold",
         "users.login.latency.p99 < 1s",
         "--threshold",
@@ -188,14 +188,14 @@ fn thresholds_of_the_file_and_of_the_flags_are_judged_together() {
             ("guests.finished == 20", Some(true)),
             ("wanted == 54", Some(true)),
             ("users.look.latency.count > 20", Some(true)),
-            ("users.held >= 200%", Some(false)),
+            ("users.held > 1000000", Some(false)),
             // At full load there was no login.
             ("users.login.latency.p99 < 1s", Some(false)),
             ("idle.faults == 0", Some(true)),
         ]
     );
     assert!(
-        ended.stderr.contains("2 of 8 thresholds failed, the first users.held >= 200%: "),
+        ended.stderr.contains("2 of 8 thresholds failed, the first users.held > 1000000: "),
         "{}",
         ended.stderr
     );
