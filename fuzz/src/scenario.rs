@@ -16,7 +16,9 @@ pub(crate) fn check(text: &str) {
         Err(mistakes) => {
             assert!(!mistakes.is_empty(), "no scenario and no mistake: {text:?}");
             for mistake in mistakes {
-                assert!(!mistake.to_string().contains(char::is_control), "{mistake:?}");
+                // A list of figures has lines of its own.
+                let is_harmful = |c: char| c.is_control() && c != '\n';
+                assert!(!mistake.to_string().contains(is_harmful), "{mistake:?}");
             }
         }
     }
