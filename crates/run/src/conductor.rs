@@ -35,6 +35,8 @@ const ACTS_EVERY_AT_LOAD: Nanos = Nanos::from_millis(100);
 struct Report {
     role: Role,
     open: u64,
+    /// Open when its full load ended, or now where it has not: what an agent closes while others still apply theirs was held.
+    held: u64,
     resolved: u64,
     waiting: u64,
     owed: u64,
@@ -58,6 +60,7 @@ impl Report {
         Report {
             role,
             open,
+            held: open,
             resolved,
             waiting,
             owed,
@@ -433,8 +436,11 @@ impl<'a> Conductor<'a> {
     /// Connections open now, of the populations that are at their largest load and for which it `counts`.
     fn held(&self, counts: impl Fn(u16) -> bool) -> Vec<Option<u64>> {
         let is_held = |nth| self.schedule.is_at_peak(nth) && counts(nth);
-        let populations = (0..).zip(&self.record.populations);
-        populations.map(|(nth, measured)| is_held(nth).then_some(measured.open)).collect()
+        let held = |nth| {
+            let own = self.reports.iter().filter(|report| report.role == Role::Population(nth));
+            own.map(|report| report.held).sum()
+        };
+        (0..self.record.populations.len() as u16).map(|nth| is_held(nth).then(|| held(nth))).collect()
     }
 
     fn keep_held(&mut self, held: &[Option<u64>]) {

@@ -44,7 +44,10 @@ impl Conductor<'_> {
         let is_after = before.drained_at != Nanos::NEVER;
         let ended = tick.phase == Phase::Drain && !is_after;
         let drained_at = if ended { tick.until } else { before.drained_at };
-        self.reports[worker as usize] = Report::of(before.role, tick, drained_at);
+        let report = Report::of(before.role, tick, drained_at);
+        // One that was lost meanwhile has none that it held before.
+        let held = if is_after && before.held > 0 { before.held } else { report.held };
+        self.reports[worker as usize] = Report { held, ..report };
         self.record.losses.take(tick);
         match before.role {
             Role::Population(nth) => {

@@ -19,6 +19,7 @@ impl Conductor<'_> {
             drained_at,
             phase: Phase::Drain,
             open: 0,
+            held: 0,
             waiting: 0,
             owed: 0,
             is_lost: true,
