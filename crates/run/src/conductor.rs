@@ -437,7 +437,8 @@ impl<'a> Conductor<'a> {
     fn held(&self, counts: impl Fn(u16) -> bool) -> Vec<Option<u64>> {
         let is_held = |nth| self.schedule.is_at_peak(nth) && counts(nth);
         let held = |nth| {
-            let own = self.reports.iter().filter(|report| report.role == Role::Population(nth));
+            let own =
+                self.reports.iter().filter(|report| report.role == Role::Population(nth) && !report.is_lost);
             own.map(|report| report.held).sum()
         };
         (0..self.record.populations.len() as u16).map(|nth| is_held(nth).then(|| held(nth))).collect()

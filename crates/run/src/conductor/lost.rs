@@ -10,8 +10,11 @@ use crate::record::LOST_WORKER;
 impl Conductor<'_> {
     /// A worker is lost, with its connections: the run ends before its time, unless it carries on.
     pub(super) fn handle_lost(&mut self, worker: u32) {
+        let is_over = self.record.ended != Nanos::NEVER;
         let report = &mut self.reports[worker as usize];
         let drained_at = report.drained_at.min(report.until);
+        // What it held is not counted twice should it come back.
+        let held = if report.phase == Phase::Drain && !is_over { report.held } else { 0 };
         if let Role::Population(nth) = report.role {
             self.record.populations[usize::from(nth)].open -= report.open;
         }
@@ -19,7 +22,7 @@ impl Conductor<'_> {
             drained_at,
             phase: Phase::Drain,
             open: 0,
-            held: 0,
+            held,
             waiting: 0,
             owed: 0,
             is_lost: true,
@@ -38,6 +41,10 @@ impl Conductor<'_> {
         let phase = report.before.unwrap_or_default();
         let drained_at = if phase == Phase::Drain { report.drained_at } else { Nanos::NEVER };
         *report = Report { is_lost: false, phase, drained_at, ..*report };
+        // The load of the others has ended meanwhile, and it was not among them.
+        if let (Role::Population(nth), true) = (report.role, self.record.ended != Nanos::NEVER) {
+            self.record.populations[usize::from(nth)].held += report.held;
+        }
     }
 
     /// There is one more worker.
