@@ -133,11 +133,12 @@ pub(crate) enum Verb {
 /// `throng agent`.
 #[derive(Group)]
 #[command(
-    after_help = "It loads only targets that are allowed, whoever asks; it resolves their names itself. A server that is \
-    not on loopback requires credentials: in the URL, nats://USER:PASSWORD@HOST:4222, in a file, in NATS_USER and \
-    NATS_PASSWORD, or a client certificate. While the server is away it keeps trying. The control API: `curl ADDR/clients \
-    --data 'ws=ws://HOST:PORT/PATH&count=5'` connects clients, `curl ADDR/` lists what there is. Exit status: 0 stopped by a \
-    signal or idle, 2 usage error, 3 the server refuses, or the address of the API is taken."
+    after_help = "It loads only targets on its allow list, whatever a coordinator requests; it resolves their \
+    names itself. A server that is not on loopback requires credentials: in the URL, \
+    nats://USER:PASSWORD@HOST:4222, in a file, in NATS_USER and NATS_PASSWORD, or a client certificate. While \
+    the server is away it keeps trying. The control API: `curl ADDR/clients --data \
+    'ws=ws://HOST:PORT/PATH&count=5'` connects clients, `curl ADDR/` lists what there is. Exit status: 0 \
+    stopped by a signal or idle, 2 usage error, 3 the server refuses, or the address of the API is taken."
 )]
 pub(crate) struct AgentArgs {
     /// Join the fleet at this NATS server: nats://HOST:PORT, or tls://; several servers of a cluster with commas
@@ -150,7 +151,7 @@ pub(crate) struct AgentArgs {
     /// $XDG_STATE_HOME/throng/agents]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Allow this target, whoever asks; repeatable: HOST, HOST:PORT or a network [default: loopback]
+    /// Allow this target; repeatable: HOST, HOST:PORT or a network [default: loopback]
     #[arg(long, value_name = "TARGET")]
     pub(crate) allow: Vec<String>,
     /// Exit when no run has needed this agent for TIME; meanwhile a server that is not there is dialled again
