@@ -24,8 +24,8 @@ impl Summary {
             (Some(limit), _) => {
                 let judged = if judged.is_empty() { judged } else { judged + "; " };
                 match self.why_invalid().filter(|why| !limit.sentence.contains(*why)) {
-                    Some(why) => format!("{verdict}: {why}; besides, {judged}{}", limit.told()),
-                    None => format!("{verdict}: {judged}{}", limit.told()),
+                    Some(why) => format!("{verdict}: {why}; besides, {judged}{}", limit.sentence_with_fix()),
+                    None => format!("{verdict}: {judged}{}", limit.sentence_with_fix()),
                 }
             }
             (None, _) if let Some(lost) = lost => {
@@ -149,7 +149,7 @@ fn all(connections: u64) -> String {
 impl Limit {
     /// What it is, as sure as it is, and the fix: `the target ran out of open files: 1,024 of 1,024 used; raise …`, `probably …`,
     /// `perhaps …; to find out: …`.
-    pub fn told(&self) -> String {
+    pub fn sentence_with_fix(&self) -> String {
         let surely = match (self.certainty, self.cause) {
             // Of what is not known nothing is supposed.
             (Certainty::Seen, _) | (_, Cause::Unknown) => "",
@@ -172,7 +172,7 @@ impl Limit {
             _ if is_counted => what.clone(),
             _ => format!("{surely}{what}"),
         };
-        format!("{what}; {how}{}", self.cure)
+        format!("{what}; {how}{}", self.fix)
     }
 }
 
@@ -197,7 +197,7 @@ mod tests {
             first_seen_s: None,
             sentence: "no cause was found".to_owned(),
             detail: String::new(),
-            cure: "look".to_owned(),
+            fix: "look".to_owned(),
         };
         let mut s = Summary { verdict: Verdict::Fail, limit: Some(unknown), ..Summary::default() };
         (s.connections.held, s.connections.wanted) = (200, 600);
@@ -218,9 +218,9 @@ mod tests {
     #[test]
     fn a_limit_is_one_sentence_with_its_fix() {
         let check = |certainty, cause, expected: &str| {
-            let (sentence, cure) =
+            let (sentence, fix) =
                 ("the target ran out of open files".to_owned(), "raise LimitNOFILE".to_owned());
-            let limit = Limit { cause, certainty, sentence, cure, ..Limit::default() };
+            let limit = Limit { cause, certainty, sentence, fix, ..Limit::default() };
             let s = Summary { verdict: Verdict::Fail, limit: Some(limit), ..Summary::default() };
             assert_eq!(s.sentence(), expected);
         };
@@ -244,9 +244,9 @@ mod tests {
     #[test]
     fn what_was_counted_is_not_supposed() {
         let check = |certainty, sentence: &str, expected: &str| {
-            let (sentence, cure) = (sentence.to_owned(), "look".to_owned());
-            let limit = Limit { cause: Cause::NoSynAck, certainty, sentence, cure, ..Limit::default() };
-            assert_eq!(limit.told(), expected);
+            let (sentence, fix) = (sentence.to_owned(), "look".to_owned());
+            let limit = Limit { cause: Cause::NoSynAck, certainty, sentence, fix, ..Limit::default() };
+            assert_eq!(limit.sentence_with_fix(), expected);
         };
         let dials = "3 dials got no reply: the path drops packets, or no host has that address";
         let supposed =
@@ -259,15 +259,15 @@ mod tests {
 
     #[test]
     fn connections_that_only_receive_are_no_calls() {
-        let told = |target: &str| {
+        let sentence = |target: &str| {
             let mut s = Summary::default();
             s.figures.target = target.to_owned();
             (s.connections.opened, s.connections.held, s.requests.messages) = (5, 5, 40);
             s.sentence()
         };
         let held = "pass: all 5 connections held, no faults";
-        assert_eq!(told("ws://h/events"), format!("{held}, all connections open to the end"));
-        assert_eq!(told("grpc://h/a.B/C"), format!("{held}, all calls open to the end"));
+        assert_eq!(sentence("ws://h/events"), format!("{held}, all connections open to the end"));
+        assert_eq!(sentence("grpc://h/a.B/C"), format!("{held}, all calls open to the end"));
     }
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
                 cause: Cause::Stall,
                 certainty: Certainty::Seen,
                 sentence: sentence.to_owned(),
-                cure: "fix it".to_owned(),
+                fix: "fix it".to_owned(),
                 ..Limit::default()
             };
             let reasons = vec![late.to_owned(), "9 of 10 connections held".to_owned()];

@@ -99,7 +99,8 @@ pub struct Limit {
     /// What was seen.
     pub detail: String,
     /// What to do.
-    pub cure: String,
+    #[serde(rename = "cure")]
+    pub fix: String,
 }
 
 merged! {

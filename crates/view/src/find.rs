@@ -44,8 +44,8 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
         why.is_some_and(|why| head(why) == head(&limit.sentence))
     };
     let limited = match &found.limit {
-        Some(limit) if is_said(limit) => format!("; {}", limit.cure),
-        Some(limit) => format!("; {}", limit.told()),
+        Some(limit) if is_said(limit) => format!("; {}", limit.fix),
+        Some(limit) => format!("; {}", limit.sentence_with_fix()),
         None if found.outcome == FindOutcome::NotReached => String::new(),
         None => "; the limit is not known".to_owned(),
     };
@@ -109,7 +109,7 @@ mod tests {
             first_seen_s: None,
             sentence: "the target ran out of open files".to_owned(),
             detail: String::new(),
-            cure: "raise LimitNOFILE".to_owned(),
+            fix: "raise LimitNOFILE".to_owned(),
         };
         let check = |found: FindSummary, text: &str| {
             assert_eq!(find_text(&found, "connections"), format!("{text}\n"))
@@ -136,7 +136,7 @@ mod tests {
             cause: Cause::Cpu,
             certainty: samples::Certainty::Seen,
             sentence: "throng was late: lag p99 14.0 ms > 10.0 ms (--max-lag)".to_owned(),
-            cure: "give throng more processors".to_owned(),
+            fix: "give throng more processors".to_owned(),
             ..Limit::default()
         };
         let late = "throng was late: lag p99 12.0 ms > 10.0 ms (--max-lag)";

@@ -34,13 +34,13 @@ pub(super) fn name(limit: &mut Limit, all: &[DestinationSummary]) {
         limit.detail =
             format!("{faults} dials to {names} were refused: nothing is listening there; {others}");
         limit.sentence = Sentence::NothingListens { address: names.clone() }.to_string();
-        limit.cure = format!("start the server at {names}, or check the address and port");
+        limit.fix = format!("start the server at {names}, or check the address and port");
         return;
     }
     let share =
         if faults == total { "all".to_owned() } else { format!("{} of {}", Count(faults), Count(total)) };
     limit.detail = format!("{}; {share} faults are at {names}", limit.detail);
-    limit.cure = format!("at {names}: {}", limit.cure);
+    limit.fix = format!("at {names}: {}", limit.fix);
 }
 
 /// The fewest destinations that have nearly all faults, and the others: none where those are not most of all.
@@ -71,7 +71,7 @@ mod tests {
     }
 
     fn limit(cause: Cause) -> Limit {
-        let (detail, cure) = ("50 dials were refused".to_owned(), "look at its log".to_owned());
+        let (detail, fix) = ("50 dials were refused".to_owned(), "look at its log".to_owned());
         Limit {
             side: samples::Side::Target,
             cause,
@@ -80,7 +80,7 @@ mod tests {
             first_seen_s: None,
             sentence: String::new(),
             detail,
-            cure,
+            fix,
         }
     }
 
@@ -88,12 +88,12 @@ mod tests {
     fn check(cause: Cause, all: &[DestinationSummary], expected: (&str, &str)) {
         let mut limit = limit(cause);
         name(&mut limit, all);
-        assert_eq!((limit.detail.as_str(), limit.cure.as_str()), expected, "{all:?}");
+        assert_eq!((limit.detail.as_str(), limit.fix.as_str()), expected, "{all:?}");
     }
 
     #[test]
     fn the_one_that_fails_is_named() {
-        let (detail, cure) = ("50 dials were refused", "look at its log");
+        let (detail, fix) = ("50 dials were refused", "look at its log");
         check(
             Cause::Refused,
             &[at(1, 50, 0), at(2, 0, 50)],
@@ -113,9 +113,9 @@ mod tests {
             ("50 dials were refused; 49 of 50 faults are at 127.0.0.1:2", "at 127.0.0.1:2: look at its log"),
         );
         // All alike, none at fault, or no other that serves.
-        check(Cause::Refused, &[at(1, 50, 25), at(2, 50, 25)], (detail, cure));
-        check(Cause::Refused, &[at(1, 50, 0), at(2, 50, 0)], (detail, cure));
-        check(Cause::Refused, &[at(1, 0, 0), at(2, 0, 50)], (detail, cure));
-        check(Cause::Refused, &[], (detail, cure));
+        check(Cause::Refused, &[at(1, 50, 25), at(2, 50, 25)], (detail, fix));
+        check(Cause::Refused, &[at(1, 50, 0), at(2, 50, 0)], (detail, fix));
+        check(Cause::Refused, &[at(1, 0, 0), at(2, 0, 50)], (detail, fix));
+        check(Cause::Refused, &[], (detail, fix));
     }
 }

@@ -201,9 +201,9 @@ mod tests {
     fn a_saturated_generator_is_explained() {
         let check = |cpu_share: f64, demand: f64, expected: Option<&str>| {
             let evidence = Evidence { own: Some(OwnSeen { cpu_share, demand }), ..Evidence::default() };
-            let said = saturated(&evidence);
-            assert_eq!(said.is_some(), expected.is_some(), "{said:?}");
-            assert!(said.unwrap_or_default().contains(expected.unwrap_or_default()));
+            let reason = saturated(&evidence);
+            assert_eq!(reason.is_some(), expected.is_some(), "{reason:?}");
+            assert!(reason.unwrap_or_default().contains(expected.unwrap_or_default()));
         };
         check(0.96, 0.97, Some("used 96 %"));
         check(0.5, 0.99, Some("short of CPU"));
@@ -226,9 +226,9 @@ mod tests {
                 seen.see_here(Phase::Ramp, &samples::HostSample::default(), &process);
             }
             s.observed = seen;
-            let said = late_handshakes(&s);
-            assert_eq!(said.is_some(), expected.is_some(), "{said:?}");
-            assert!(said.unwrap_or_default().contains(expected.unwrap_or_default()));
+            let reason = late_handshakes(&s);
+            assert_eq!(reason.is_some(), expected.is_some(), "{reason:?}");
+            assert!(reason.unwrap_or_default().contains(expected.unwrap_or_default()));
         };
         // Two threads for four seconds.
         check(

@@ -255,10 +255,10 @@ impl<'a> Case<'a> {
         at_connections: u64,
         sentence: Sentence,
         detail: String,
-        cure: impl Into<String>,
+        fix: impl Into<String>,
     ) -> Option<Limit> {
-        let (sentence, cure, first_seen_s) = (sentence.to_string(), cure.into(), None);
-        Some(Limit { side, cause, at_connections, certainty, first_seen_s, sentence, detail, cure })
+        let (sentence, fix, first_seen_s) = (sentence.to_string(), fix.into(), None);
+        Some(Limit { side, cause, at_connections, certainty, first_seen_s, sentence, detail, fix })
     }
 }
 

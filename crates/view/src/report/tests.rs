@@ -46,7 +46,7 @@ fn summary() -> Summary {
         first_seen_s: None,
         sentence: "the target ran out of open files: 1,024 of 1,024 used".to_owned(),
         detail: "whoever came when 27 were open was reset".to_owned(),
-        cure: "raise LimitNOFILE".to_owned(),
+        fix: "raise LimitNOFILE".to_owned(),
     });
     s.headline = s.sentence();
     (s.connections.wanted, s.connections.held, s.connections.open_per_s) = (30, 27, 1234.5);

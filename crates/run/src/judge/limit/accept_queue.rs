@@ -35,8 +35,8 @@ pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
     // The counters alone are of all listeners together.
     let certainty = if is_full(e) { Seen } else { Inferred };
     let backlog = e.accept_queue.map_or(0, |queue| queue.limit);
-    let says = Sentence::QueueOverflowed { backlog, times: lost };
-    case.limit(certainty, (Side::Target, Cause::AcceptQueue), case.served(), says, detail, BACKLOG)
+    let sentence = Sentence::QueueOverflowed { backlog, times: lost };
+    case.limit(certainty, (Side::Target, Cause::AcceptQueue), case.served(), sentence, detail, BACKLOG)
 }
 
 pub(super) fn is_full(e: &Evidence) -> bool {
@@ -87,9 +87,9 @@ fn unaccepted(case: &Case) -> Option<Limit> {
         "{n} connections were accepted by the kernel only: they are in the target's accept queue{of}, and \
         its process has not accepted them"
     );
-    let says = Sentence::QueueUnaccepted { count: case.evidence.unaccepted };
+    let sentence = Sentence::QueueUnaccepted { count: case.evidence.unaccepted };
     let (cause, at) = ((Side::Target, Cause::AcceptQueue), case.summary.connections.held);
-    case.limit(Seen, cause, at, says, detail, UNACCEPTED)
+    case.limit(Seen, cause, at, sentence, detail, UNACCEPTED)
 }
 
 /// Connections that were in the queue, which was not full, as many as those that timed out.
@@ -103,8 +103,8 @@ fn standing(case: &Case) -> Option<Limit> {
         "{n} connections were in its accept queue{of} and were not accepted although it was not full: the \
         target serves {served} at a time"
     );
-    let says = Sentence::QueueStanding { served: case.served(), count: e.stood };
-    case.limit(Seen, (Side::Target, Cause::AcceptQueue), case.served(), says, detail, UNACCEPTED)
+    let sentence = Sentence::QueueStanding { served: case.served(), count: e.stood };
+    case.limit(Seen, (Side::Target, Cause::AcceptQueue), case.served(), sentence, detail, UNACCEPTED)
 }
 
 const UNACCEPTED: &str = "raise its own limit on connections (maxconn, max-connections) or threads, or \
@@ -115,7 +115,7 @@ pub(super) fn slow_accept(case: &Case) -> Option<Limit> {
     let rate = case.evidence.accepts_per_s.filter(|_| case.trouble == Trouble::Waiting)?;
     let waiting = case.evidence.accept_queue.map_or(0, |queue| queue.used);
     let detail = format!("it accepts a steady {rate:.0}/s, while up to {} waited", Count(waiting));
-    let cure = format!("use --ramp {}/s, or make it accept in more threads", (rate * 0.9).floor().max(1.0));
-    let says = Sentence::SlowAccept { per_s: rate };
-    case.limit(Inferred, (Side::Target, Cause::SlowAccept), case.left(), says, detail, cure)
+    let fix = format!("use --ramp {}/s, or make it accept in more threads", (rate * 0.9).floor().max(1.0));
+    let sentence = Sentence::SlowAccept { per_s: rate };
+    case.limit(Inferred, (Side::Target, Cause::SlowAccept), case.left(), sentence, detail, fix)
 }

@@ -24,22 +24,22 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
         if case.stage == Some(Stage::Exchange) {
             let detail =
                 format!("{n} connections were {} {time} after a request, without a response", how(case));
-            let cure =
+            let fix =
                 format!("look for a request timeout of {time}, in the target and in any proxy before it");
-            let says = Sentence::RequestTimeout { time: silence, count };
-            return case.limit(Inferred, (Side::Target, Cause::RequestTimeout), peak, says, detail, cure);
+            let sentence = Sentence::RequestTimeout { time: silence, count };
+            return case.limit(Inferred, (Side::Target, Cause::RequestTimeout), peak, sentence, detail, fix);
         }
         let detail = format!("{n} connections were {} after {time} of inactivity", how(case));
-        let cure = format!("raise its idle timeout above {time}, or send more often");
-        let says = Sentence::IdleTimeout { time: silence, count };
-        return case.limit(Inferred, (Side::Target, Cause::IdleCut), peak, says, detail, cure);
+        let fix = format!("raise its idle timeout above {time}, or send more often");
+        let sentence = Sentence::IdleTimeout { time: silence, count };
+        return case.limit(Inferred, (Side::Target, Cause::IdleCut), peak, sentence, detail, fix);
     }
     let (age, time) = (age?, tenths(age?));
     let detail = format!("{n} connections were {} {time} after they were opened", how(case));
-    let cure =
+    let fix =
         format!("look for a maximum connection age of {time}, in the target and in any proxy before it");
-    let says = Sentence::AgeLimit { time: age, count };
-    case.limit(Inferred, (Side::Target, Cause::ResetAfter), peak, says, detail, cure)
+    let sentence = Sentence::AgeLimit { time: age, count };
+    case.limit(Inferred, (Side::Target, Cause::ResetAfter), peak, sentence, detail, fix)
 }
 
 fn how(case: &Case) -> &'static str {
@@ -51,10 +51,10 @@ pub(super) fn responses(case: &Case) -> Option<Limit> {
     let n = case.evidence.losses.responses.filter(|_| case.trouble == Trouble::Lost)?;
     let responses = if n == 1 { "its response".to_owned() } else { format!("{} responses", Count(n)) };
     let detail = format!("it closes each connection after {responses} without announcing it");
-    let cure = "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), or \
+    let fix = "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), or \
     make it announce the close (Connection: close)";
-    let says = Sentence::RequestsPerConnection { responses: n };
-    case.limit(Inferred, (Side::Target, Cause::RequestsPerConnection), case.peak(), says, detail, cure)
+    let sentence = Sentence::RequestsPerConnection { responses: n };
+    case.limit(Inferred, (Side::Target, Cause::RequestsPerConnection), case.peak(), sentence, detail, fix)
 }
 
 /// It closes idle connections to make room for new ones, and others that are silent for longer stay.
@@ -68,9 +68,9 @@ pub(super) fn evicted(case: &Case) -> Option<Limit> {
         "{n} connections were closed as others opened, after {silence} of inactivity, while others were \
         inactive for {others}: the target makes room for new ones, and keeps about {held}"
     );
-    let cure = "raise its limit on connections (worker_connections, maxconn)";
-    let says = Sentence::MakesRoom { keeps: c.held, count: case.count };
-    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, says, detail, cure)
+    let fix = "raise its limit on connections (worker_connections, maxconn)";
+    let sentence = Sentence::MakesRoom { keeps: c.held, count: case.count };
+    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, sentence, detail, fix)
 }
 
 /// From some number on new connections were turned away, and no others.
@@ -80,7 +80,7 @@ pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
         return None;
     }
     let (n, held, how, keeps, count) = (case.faults(), Count(c.held), how(case), c.held, case.count);
-    let (says, detail) = match case.evidence.losses.were_old {
+    let (sentence, detail) = match case.evidence.losses.were_old {
         Some(false) => (
             Sentence::TurnsAway { beyond: c.held },
             format!("new connections beyond {held} open ones were {how} immediately"),
@@ -98,6 +98,6 @@ pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
             ),
         ),
     };
-    let cure = "raise its limit on connections (worker_connections, maxconn, --max-open)";
-    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, says, detail, cure)
+    let fix = "raise its limit on connections (worker_connections, maxconn, --max-open)";
+    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, sentence, detail, fix)
 }

@@ -12,19 +12,19 @@ use super::{Case, Sentence, Trouble, known_limit, path::since, sentences::counte
 /// Nothing but the kind of fault is known, and perhaps a number at which things are known to stop.
 pub(super) fn fault(case: &Case) -> Option<Limit> {
     let peak = case.peak();
-    let (certainty, cause, says, detail, cure) = match case.trouble {
+    let (certainty, cause, sentence, detail, fix) = match case.trouble {
         Trouble::Waiting => waiting(case)?,
         Trouble::WrongAnswer => wrong(case)?,
         Trouble::Lost => lost(case)?,
         _ => return None,
     };
     match known_limit::hint(case) {
-        None => case.limit(certainty, (Side::Target, cause), peak, says, detail, cure),
+        None => case.limit(certainty, (Side::Target, cause), peak, sentence, detail, fix),
         Some((what, fix)) => {
             let held = case.summary.connections.held;
             let detail = format!("{detail}; it stopped at {}, near a known limit: {what}", Count(held));
-            let says = Sentence::NearKnownLimit { sentence: Box::new(says), held, what };
-            case.limit(Guess, (Side::Target, cause), held, says, detail, fix)
+            let sentence = Sentence::NearKnownLimit { sentence: Box::new(sentence), held, what };
+            case.limit(Guess, (Side::Target, cause), held, sentence, detail, fix)
         }
     }
 }
@@ -35,7 +35,7 @@ type Finding = (Certainty, Cause, Sentence, String, String);
 fn waiting(case: &Case) -> Option<Finding> {
     let (n, count, timeout) = (case.faults(), case.count, case.evidence.timeout);
     let what = if case.stage? == Stage::Tls { "TLS handshake" } else { "request" };
-    let (certainty, says, detail, cure) = if case.stage? == Stage::Dial {
+    let (certainty, sentence, detail, fix) = if case.stage? == Stage::Dial {
         (
             Guess,
             Sentence::DialsTimedOut { count, timeout },
@@ -47,8 +47,8 @@ fn waiting(case: &Case) -> Option<Finding> {
         let detail = format!(
             "{n} {what}s timed out; the target's host acknowledged them, but its process does not respond"
         );
-        let cure = "check the target's process: CPU, open files, locks (gdb -p, jstack)";
-        (Inferred, Sentence::Acknowledged { what, count }, detail, cure)
+        let fix = "check the target's process: CPU, open files, locks (gdb -p, jstack)";
+        (Inferred, Sentence::Acknowledged { what, count }, detail, fix)
     } else {
         (
             Guess,
@@ -57,7 +57,7 @@ fn waiting(case: &Case) -> Option<Finding> {
             "check the target's CPU and open files, or raise --timeout",
         )
     };
-    Some((certainty, Cause::Timeout, says, detail, cure.to_owned()))
+    Some((certainty, Cause::Timeout, sentence, detail, fix.to_owned()))
 }
 
 /// Responses that are not as expected, and refused upgrades.
@@ -76,7 +76,7 @@ fn wrong(case: &Case) -> Option<Finding> {
         }
         None => "check one of them with curl -i".to_owned(),
     };
-    let (says, cure) = match (kind, case.stage?, statuses.first()) {
+    let (sentence, fix) = match (kind, case.stage?, statuses.first()) {
         (Kind::WrongStatus, Stage::Handshake, Some((status, _))) => {
             let (reason, fix) = refused_upgrade(*status);
             (Sentence::UpgradeRefused { statuses, reason }, format!("{fix}; {by_hand}"))
@@ -102,7 +102,7 @@ fn wrong(case: &Case) -> Option<Finding> {
         ),
         _ => (Sentence::UnexpectedResponse { what: unexpected(kind), count }, by_hand),
     };
-    Some((Seen, Cause::WrongAnswer, says, detail, cure))
+    Some((Seen, Cause::WrongAnswer, sentence, detail, fix))
 }
 
 /// `34,502 responses were wrong, 34,000 of them: unexpected status, 404 × 34,000`.
@@ -231,20 +231,20 @@ fn lost(case: &Case) -> Option<Finding> {
         kind.name()
     );
     let asked = matches!(case.stage?, Stage::Exchange | Stage::Handshake);
-    let says = if asked && e.is_mute {
+    let sentence = if asked && e.is_mute {
         Sentence::ClosedMute { count, how }
     } else {
         Sentence::Closed { count, how }
     };
-    let cure = "check the target's idle timeout, connection limit and log".to_owned();
-    Some((Seen, Cause::Closed, says, detail, cure))
+    let fix = "check the target's idle timeout, connection limit and log".to_owned();
+    Some((Seen, Cause::Closed, sentence, detail, fix))
 }
 
 /// Requests that the peer ended, and not their connections (RFC 9113, section 6.4).
 fn streams(count: u64) -> Finding {
     let detail = format!("{} streams were reset by the peer; no connection was lost", Count(count));
-    let cure = "check the target's log: its handler failed, or a proxy lost its backend".to_owned();
-    (Seen, Cause::WrongAnswer, Sentence::StreamsReset { count }, detail, cure)
+    let fix = "check the target's log: its handler failed, or a proxy lost its backend".to_owned();
+    (Seen, Cause::WrongAnswer, Sentence::StreamsReset { count }, detail, fix)
 }
 
 /// How many of all that went wrong are of the kind that most are; nothing where all are.

@@ -16,15 +16,15 @@ pub(super) fn too_few_connections(case: &Case) -> Option<Limit> {
     // Each carries as much as it did: as many as the rate asks for at this response time (Little's law).
     let needed = (held as f64 * due as f64 / sent as f64).ceil() as u64;
     let per_s = |n: u64| n as f64 / s.duration_s;
-    let says = Sentence::TooFewConnections { held, carried: per_s(sent), due: per_s(due) };
+    let sentence = Sentence::TooFewConnections { held, carried: per_s(sent), due: per_s(due) };
     let detail = format!(
         "all {} connections waited for a response when {} of {} requests were due",
         Count(held),
         Count(missed),
         Count(due)
     );
-    let cure = format!(
+    let fix = format!(
         "use -c {needed} or more, which is what the rate needs at this response time, or find out what delays the responses"
     );
-    case.limit(Inferred, (Side::Host, Cause::TooFewConnections), held, says, detail, cure)
+    case.limit(Inferred, (Side::Host, Cause::TooFewConnections), held, sentence, detail, fix)
 }

@@ -34,9 +34,9 @@ pub(super) fn conntrack(case: &Case) -> Option<Limit> {
         None => String::new(),
     };
     let detail = format!("{owner} conntrack table has {used} of {most} entries{dropped}{by}");
-    let cure = format!("sysctl -w net.netfilter.nf_conntrack_max={}", table.limit.saturating_mul(4));
-    let says = Sentence::Conntrack { owner, used: table.used, limit: table.limit };
-    case.limit(Seen, (side, Cause::Conntrack), case.left(), says, detail, cure)
+    let fix = format!("sysctl -w net.netfilter.nf_conntrack_max={}", table.limit.saturating_mul(4));
+    let sentence = Sentence::Conntrack { owner, used: table.used, limit: table.limit };
+    case.limit(Seen, (side, Cause::Conntrack), case.left(), sentence, detail, fix)
 }
 
 /// Whether a host's table of connections was full. Where the kernel counts what it dropped for that, a table from which
@@ -61,7 +61,7 @@ pub(in crate::judge) fn describe_errno(errno: Errno) -> String {
 /// Errors of our own system calls.
 pub(super) fn errors(case: &Case) -> Option<Limit> {
     let (n, count) = (case.faults(), case.count);
-    let (cause, says, detail, cure) = match (case.trouble, case.kind?) {
+    let (cause, sentence, detail, fix) = match (case.trouble, case.kind?) {
         (Trouble::Ours, Kind::AddressInUse) if case.errno == NOT_OURS => (
             Cause::Ports,
             Sentence::ForeignSource { dials: count },
@@ -98,7 +98,7 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
         _ => return None,
     };
     let certainty = if cause == Cause::Unknown { Guess } else { Seen };
-    case.limit(certainty, (Side::Host, cause), case.peak(), says, detail, cure)
+    case.limit(certainty, (Side::Host, cause), case.peak(), sentence, detail, fix)
 }
 
 /// Throng itself was too slow. That does not explain closes, resets or wrong responses; and a little lag does not explain
@@ -132,9 +132,9 @@ pub(super) fn shared(case: &Case) -> Option<Limit> {
         "throng and the target share the same processors ({list}) and compete for them: throng used \
         {own:.0} %, the target {target:.0} %; the figures describe both together"
     );
-    let cure = "assign separate processors to each (taskset -c), or run throng on another machine";
-    let says = Sentence::SharedProcessors { list: list.clone() };
-    case.limit(Seen, (Side::Host, Cause::Cpu), case.left(), says, detail, cure)
+    let fix = "assign separate processors to each (taskset -c), or run throng on another machine";
+    let sentence = Sentence::SharedProcessors { list: list.clone() };
+    case.limit(Seen, (Side::Host, Cause::Cpu), case.left(), sentence, detail, fix)
 }
 
 /// Processors of which both ends together used this share were used up: the kernel's own work counts for neither.
@@ -145,13 +145,13 @@ const WANTED: f64 = 1.2;
 const TAKES_PART: f64 = 0.05;
 
 pub(super) fn too_slow(case: &Case, why: String) -> Option<Limit> {
-    let cure = if why.contains("--max-lag") {
+    let fix = if why.contains("--max-lag") {
         "give throng more processors or its own machine, or reduce the load; where that lag does not matter, raise --max-lag"
     } else {
         "give throng more processors or its own machine, or reduce the load"
     };
-    let says = Sentence::ThrongTooSlow { why: why.clone() };
-    case.limit(Seen, (Side::Host, Cause::Cpu), case.left(), says, why, cure)
+    let sentence = Sentence::ThrongTooSlow { why: why.clone() };
+    case.limit(Seen, (Side::Host, Cause::Cpu), case.left(), sentence, why, fix)
 }
 
 /// What this machine refuses before the first dial, as the limit of a search that has come to `at`.
@@ -173,6 +173,6 @@ pub(crate) fn refused_here(findings: &[Finding], at: u64) -> Option<Limit> {
         first_seen_s: None,
         sentence: Sentence::RefusedHere { what: detail.clone() }.to_string(),
         detail,
-        cure: finding.fix.clone(),
+        fix: finding.fix.clone(),
     })
 }

@@ -39,8 +39,8 @@ fn rejected_in_part(case: &Case) -> Option<Limit> {
     let detail = format!(
         "{n} dials got no SYN-ACK, and {messages} ICMP messages arrived (unreachable or prohibited){since}"
     );
-    let says = Sentence::Rejected { dials: case.count, by: None };
-    case.limit(Inferred, (Side::Path, Cause::Unreachable), case.peak(), says, detail, FIREWALLS)
+    let sentence = Sentence::Rejected { dials: case.count, by: None };
+    case.limit(Inferred, (Side::Path, Cause::Unreachable), case.peak(), sentence, detail, FIREWALLS)
 }
 
 /// A message of ICMP rejects dials, and its sender is known.
@@ -64,29 +64,29 @@ pub(super) fn rejected(case: &Case) -> Option<Limit> {
         (0, _) => "got no SYN-ACK",
         _ => "were rejected or got no SYN-ACK",
     };
-    let (said, since) = (icmp.meaning(), since(case));
+    let (meaning, since) = (icmp.meaning(), since(case));
     let dials = rejected + silent;
     let n = Count(dials);
-    let (side, cause, says, how, cure) = match icmp.by {
+    let (side, cause, sentence, how, fix) = match icmp.by {
         // Of its own accord a host sends only this message to itself.
         Some(_) if is_ours && at.ip() != icmp.by? && !is_decided(&icmp) => (
             Side::Path,
             Cause::Unreachable,
             Sentence::NoHost { dials },
-            format!("no host responds at that address, or at that of the next router ({said})"),
+            format!("no host responds at that address, or at that of the next router ({meaning})"),
             format!("check the address, and that the host is up (ip neigh, ping {})", at.ip()),
         ),
         Some(_) if is_ours => (
             Side::Host,
             Cause::Denied,
             Sentence::RejectedHere { dials },
-            format!("this machine rejects them itself with ICMP {said}"),
+            format!("this machine rejects them itself with ICMP {meaning}"),
             "check this host's firewall (nft list ruleset, iptables -L -v)".to_owned(),
         ),
         by => {
             let who = by.map_or("a host on the path".to_owned(), |by| by.to_string());
             let its = if by == Some(at.ip()) { "the target's host" } else { who.as_str() };
-            let cure = if is_decided(&icmp) {
+            let fix = if is_decided(&icmp) {
                 format!("check the firewall of {its}: {}", perhaps(&since))
             } else {
                 format!(
@@ -94,11 +94,11 @@ pub(super) fn rejected(case: &Case) -> Option<Limit> {
                     neigh)"
                 )
             };
-            let says = Sentence::Rejected { dials, by: by.map(|by| by.to_string()) };
-            (Side::Path, Cause::Unreachable, says, format!("{who} rejects with ICMP {said}"), cure)
+            let sentence = Sentence::Rejected { dials, by: by.map(|by| by.to_string()) };
+            (Side::Path, Cause::Unreachable, sentence, format!("{who} rejects with ICMP {meaning}"), fix)
         }
     };
-    case.limit(Seen, (side, cause), case.peak(), says, format!("{n} dials {what}: {how}{since}"), cure)
+    case.limit(Seen, (side, cause), case.peak(), sentence, format!("{n} dials {what}: {how}{since}"), fix)
 }
 
 /// Whether it is a policy, and not a missing route.
@@ -137,8 +137,8 @@ fn unacknowledged(case: &Case) -> Option<Limit> {
         "data sent on {n} of {all} connections was never acknowledged, and nothing was received on any of \
         them for {quiet_s:.1} s: the path is interrupted, or the target's host is gone"
     );
-    let says = Sentence::Unacknowledged { connections: seen.unacknowledged, of: seen.connections };
-    case.limit(Inferred, (Side::Path, Cause::Unacknowledged), case.peak(), says, detail, WAY)
+    let sentence = Sentence::Unacknowledged { connections: seen.unacknowledged, of: seen.connections };
+    case.limit(Inferred, (Side::Path, Cause::Unacknowledged), case.peak(), sentence, detail, WAY)
 }
 
 fn never_opened(case: &Case) -> Option<Limit> {
@@ -158,8 +158,8 @@ fn never_opened(case: &Case) -> Option<Limit> {
         "{n} dials got no SYN-ACK, no reset and no ICMP{again}: packets are dropped on the path, or no host \
         has that address"
     );
-    let says = Sentence::NoSynAck { dials: case.count };
-    case.limit(Inferred, (Side::Path, Cause::NoSynAck), 0, says, detail, WAY)
+    let sentence = Sentence::NoSynAck { dials: case.count };
+    case.limit(Inferred, (Side::Path, Cause::NoSynAck), 0, sentence, detail, WAY)
 }
 
 /// From some number on no SYN gets a reply, while all open connections are served. A listener whose queue is full leaves
@@ -175,10 +175,10 @@ fn cut_off(case: &Case) -> Option<Limit> {
     let detail = format!(
         "{n} dials got no SYN-ACK, no reset and no ICMP{since}; the {held} open connections are served"
     );
-    let cure = "check the firewalls on the path for a limit on connections (ct count, connlimit), and \
+    let fix = "check the firewalls on the path for a limit on connections (ct count, connlimit), and \
     their conntrack tables (nf_conntrack_count and nf_conntrack_max there)";
-    let says = Sentence::NoSynAckSince { opened: c.opened };
-    case.limit(Inferred, (Side::Path, Cause::NoSynAck), c.peak, says, detail, cure)
+    let sentence = Sentence::NoSynAckSince { opened: c.opened };
+    case.limit(Inferred, (Side::Path, Cause::NoSynAck), c.peak, sentence, detail, fix)
 }
 
 /// What is to be sent again does not leave this machine.
@@ -188,9 +188,9 @@ fn kept_in(case: &Case, segments: u64) -> Option<Limit> {
         case.faults(),
         Count(segments)
     );
-    let cure = "check this host's firewall (nft list ruleset, iptables -L OUTPUT -v)";
-    let says = Sentence::BlockedHere { dials: case.count };
-    case.limit(Inferred, (Side::Host, Cause::Denied), 0, says, detail, cure)
+    let fix = "check this host's firewall (nft list ruleset, iptables -L OUTPUT -v)";
+    let sentence = Sentence::BlockedHere { dials: case.count };
+    case.limit(Inferred, (Side::Host, Cause::Denied), 0, sentence, detail, fix)
 }
 
 const WAY: &str =
@@ -204,20 +204,20 @@ pub(super) fn path(case: &Case) -> Option<Limit> {
     match (case.trouble, case.kind?) {
         (Trouble::Path, Kind::Denied) => {
             let detail = format!("{n} operations were not permitted");
-            let cure = "check this host's firewall";
-            let says = Sentence::NotPermitted { operations: case.count };
-            case.limit(Seen, (Side::Host, Cause::Denied), c.peak, says, detail, cure)
+            let fix = "check this host's firewall";
+            let sentence = Sentence::NotPermitted { operations: case.count };
+            case.limit(Seen, (Side::Host, Cause::Denied), c.peak, sentence, detail, fix)
         }
         (Trouble::Path, _) => {
             let since = since(case);
             let detail = format!("{n} dials were rejected with ICMP (unreachable or prohibited){since}");
-            let cure = if c.opened == 0 {
+            let fix = if c.opened == 0 {
                 "check the route (ip route get) and the firewalls on the path"
             } else {
                 FIREWALLS
             };
-            let says = Sentence::Rejected { dials: case.count, by: None };
-            case.limit(Seen, (Side::Path, Cause::Unreachable), c.peak, says, detail, cure)
+            let sentence = Sentence::Rejected { dials: case.count, by: None };
+            case.limit(Seen, (Side::Path, Cause::Unreachable), c.peak, sentence, detail, fix)
         }
         _ => None,
     }

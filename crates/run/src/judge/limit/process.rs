@@ -12,9 +12,9 @@ use crate::observe::Sign;
 
 /// Its heap is full: according to its log, or nearly all of it is used and collections take the time.
 pub(super) fn heap(case: &Case) -> Option<Limit> {
-    let said = logged(case, LogKind::Heap);
+    let line = logged(case, LogKind::Heap);
     let full = case.evidence.heap.filter(|_| case.explains(Sign::Heap));
-    if matches!(case.trouble, Trouble::Ours | Trouble::Path) || said.is_none() && full.is_none() {
+    if matches!(case.trouble, Trouble::Ours | Trouble::Path) || line.is_none() && full.is_none() {
         return None;
     }
     let pid = case.evidence.target?.pid;
@@ -24,13 +24,13 @@ pub(super) fn heap(case: &Case) -> Option<Limit> {
         format!("process {pid} used {used} of its maximum heap of {limit}, and spent {spent}")
     });
     let detail = used.unwrap_or_else(|| format!("the heap of process {pid} is full"));
-    let cure = "increase its heap (JVM -Xmx, Node.js --max-old-space-size, SBCL --dynamic-space-size), or \
+    let fix = "increase its heap (JVM -Xmx, Node.js --max-old-space-size, SBCL --dynamic-space-size), or \
     hold fewer connections";
-    let says = match full {
+    let sentence = match full {
         Some(heap) => Sentence::HeapOf { used: heap.used, limit: heap.limit, collecting: heap.collecting },
         None => Sentence::Heap { at: case.served() },
     };
-    case.limit(Seen, (Side::Target, Cause::Heap), case.served(), says, detail, cure)
+    case.limit(Seen, (Side::Target, Cause::Heap), case.served(), sentence, detail, fix)
 }
 
 /// A thread has ended while the process lives, and nothing accepts any more.
@@ -50,11 +50,11 @@ pub(super) fn thread(case: &Case) -> Option<Limit> {
     );
     let is_named = name.to_ascii_lowercase().contains("accept") || logged(case, LogKind::Error).is_some();
     let at = if e.unaccepted > 0 { case.summary.connections.held } else { case.served() };
-    let cure = "check its log for what ended that thread; an accept loop must survive an error on one \
+    let fix = "check its log for what ended that thread; an accept loop must survive an error on one \
     connection";
-    let (certainty, says) =
+    let (certainty, sentence) =
         (if is_named { Seen } else { Inferred }, Sentence::ThreadEnded { name: name.clone() });
-    case.limit(certainty, (Side::Target, Cause::Thread), at, says, detail, cure)
+    case.limit(certainty, (Side::Target, Cause::Thread), at, sentence, detail, fix)
 }
 
 /// According to its log it could get no file, no memory or no thread.
@@ -66,7 +66,7 @@ pub(super) fn short(case: &Case) -> Option<Limit> {
     let kind = kinds.into_iter().find(|kind| logged(case, *kind).is_some())?;
     let pid = case.evidence.target?.pid;
     let at = case.served();
-    let (cause, says, what, cure) = match kind {
+    let (cause, sentence, what, fix) = match kind {
         LogKind::OpenFiles => (
             Cause::OpenFiles,
             Sentence::LoggedOpenFiles { at },
@@ -84,21 +84,21 @@ pub(super) fn short(case: &Case) -> Option<Limit> {
                 .to_owned(),
         ),
         _ => {
-            let says = Sentence::LoggedMemory { at };
-            (Cause::Memory, says, "could not allocate memory", OUT_OF_MEMORY.to_owned())
+            let sentence = Sentence::LoggedMemory { at };
+            (Cause::Memory, sentence, "could not allocate memory", OUT_OF_MEMORY.to_owned())
         }
     };
-    case.limit(Seen, (Side::Target, cause), at, says, format!("process {pid} {what}"), cure)
+    case.limit(Seen, (Side::Target, cause), at, sentence, format!("process {pid} {what}"), fix)
 }
 
 /// According to its log its own limit on connections was reached.
 pub(super) fn connections(case: &Case) -> Option<Limit> {
     logged(case, LogKind::Connections).filter(|_| case.is_short())?;
     let held = case.summary.connections.held;
-    let cure = "raise its limit on connections (worker_connections, maxconn)";
+    let fix = "raise its limit on connections (worker_connections, maxconn)";
     let detail = "its own limit on connections was reached".to_owned();
-    let says = Sentence::LoggedConnections { at: held };
-    case.limit(Seen, (Side::Target, Cause::ConnectionLimit), held, says, detail, cure)
+    let sentence = Sentence::LoggedConnections { at: held };
+    case.limit(Seen, (Side::Target, Cause::ConnectionLimit), held, sentence, detail, fix)
 }
 
 /// Adds the target's log line for this cause, which makes it certain.

@@ -15,14 +15,14 @@ pub(super) fn closed(case: &Case) -> Option<Limit> {
 }
 
 fn failed(case: &Case) -> Option<Limit> {
-    let (what, cure) = wrong(case.kind.filter(|_| case.stage == Some(Stage::Tls))?)?;
+    let (what, fix) = wrong(case.kind.filter(|_| case.stage == Some(Stage::Tls))?)?;
     let detail = format!("{} TLS handshakes failed: {what}", case.faults());
-    let says = Sentence::Tls { handshakes: case.count, what };
-    let cure = match without_tls(&case.summary.target) {
-        Some(plain) => cure.replace(ANY_PLAIN, plain),
-        None => cure.to_owned(),
+    let sentence = Sentence::Tls { handshakes: case.count, what };
+    let fix = match without_tls(&case.summary.target) {
+        Some(plain) => fix.replace(ANY_PLAIN, plain),
+        None => fix.to_owned(),
     };
-    case.limit(Seen, (Side::Target, Cause::Tls), case.left(), says, detail, cure)
+    case.limit(Seen, (Side::Target, Cause::Tls), case.left(), sentence, detail, fix)
 }
 
 /// What a target may begin with whose connections are not secured.
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_a_handshake_has_a_fix() {
-        for (kind, what, cure) in [
+        for (kind, expected, flag) in [
             (Kind::UnknownIssuer, "anyone trusted", "--cacert"),
             (Kind::WrongName, "another name", "--sni"),
             (Kind::Expired, "expired", "renew"),
@@ -106,8 +106,8 @@ mod tests {
             (Kind::Closed, "closed", "if not, use http://"),
             (Kind::BadAnswer, "not allow", "s_client"),
         ] {
-            let (said, told) = wrong(kind).expect("it has one");
-            assert!(said.contains(what) && told.contains(cure), "{kind:?}: {said}; {told}");
+            let (what, fix) = wrong(kind).expect("it has one");
+            assert!(what.contains(expected) && fix.contains(flag), "{kind:?}: {what}; {fix}");
         }
         assert_eq!(wrong(Kind::Timeout), None);
     }
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn the_scheme_without_tls_is_that_of_the_target() {
         for kind in [Kind::NotTls, Kind::Closed] {
-            assert!(wrong(kind).is_some_and(|(_, cure)| cure.contains(ANY_PLAIN)), "{kind:?}");
+            assert!(wrong(kind).is_some_and(|(_, fix)| fix.contains(ANY_PLAIN)), "{kind:?}");
         }
         for (target, expected) in [
             ("https://h/", Some("http://")),

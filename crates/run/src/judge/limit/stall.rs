@@ -32,8 +32,8 @@ pub(super) fn ours(case: &Case) -> Option<Limit> {
         "throng itself was stopped, or had no processor, for {:.1} s, which may have caused the failures",
         stall_us / 1e6
     );
-    let says = Sentence::ThrongStopped { seconds: stall_us / 1e6 };
-    case.limit(Seen, (Side::Host, Cause::Stall), case.left(), says, detail, OURS)
+    let sentence = Sentence::ThrongStopped { seconds: stall_us / 1e6 };
+    case.limit(Seen, (Side::Host, Cause::Stall), case.left(), sentence, detail, OURS)
 }
 
 const OURS: &str = "do not suspend throng or its machine, and give it its own processors";
@@ -57,7 +57,7 @@ fn longest_us(s: &Summary) -> f64 {
 /// A process of the target was stopped while something failed.
 pub(super) fn stopped(case: &Case) -> Option<Limit> {
     let (from, until) = case.evidence.stopped.filter(|_| is_silence(case))?;
-    let says = Sentence::Stopped { from_s: from, until_s: until };
+    let sentence = Sentence::Stopped { from_s: from, until_s: until };
     let pid = case.evidence.target.map_or(0, |target| target.pid);
     let mut detail = format!(
         "the target's process was stopped (process {pid}, state T) from second {from:.0} to {until:.0}: no CPU, no response"
@@ -66,7 +66,7 @@ pub(super) fn stopped(case: &Case) -> Option<Limit> {
         detail += &format!("; {} connections in its accept queue", Count(case.evidence.unaccepted));
     }
     let at = if case.evidence.unaccepted > 0 { case.summary.connections.held } else { case.left() };
-    case.limit(Seen, (Side::Target, Cause::Stall), at, says, detail, advice(State::Stopped))
+    case.limit(Seen, (Side::Target, Cause::Stall), at, sentence, detail, advice(State::Stopped))
 }
 
 fn is_silence(case: &Case) -> bool {
@@ -82,8 +82,8 @@ pub(super) fn stall(case: &Case) -> Option<Limit> {
     }
     let detail = describe(case.summary, &stall);
     let (from_s, until_s) = times(case.summary, &stall);
-    let says = Sentence::Silent { seconds: until_s - from_s, state: doing(stall.state) };
-    case.limit(Seen, (Side::Target, Cause::Stall), case.left(), says, detail, advice(stall.state))
+    let sentence = Sentence::Silent { seconds: until_s - from_s, state: doing(stall.state) };
+    case.limit(Seen, (Side::Target, Cause::Stall), case.left(), sentence, detail, advice(stall.state))
 }
 
 /// The same as a warning, of a run that passes.

@@ -19,12 +19,12 @@ pub(super) fn ended(case: &Case) -> Option<Limit> {
     if killed > 0 {
         let whom = if killed == 1 { "a process".to_owned() } else { format!("{} processes", Count(killed)) };
         let detail = format!("process {pid} ended: the kernel's OOM killer killed {whom}");
-        let says = Sentence::OomKilled { at: peak };
-        return case.limit(Seen, (Side::Target, Cause::Memory), peak, says, detail, OUT_OF_MEMORY);
+        let sentence = Sentence::OomKilled { at: peak };
+        return case.limit(Seen, (Side::Target, Cause::Memory), peak, sentence, detail, OUT_OF_MEMORY);
     }
     let detail = format!("process {pid} ended during the run");
-    let says = Sentence::Exited { at: peak };
-    case.limit(Seen, (Side::Target, Cause::Ended), peak, says, detail, "check its log and exit status")
+    let sentence = Sentence::Exited { at: peak };
+    case.limit(Seen, (Side::Target, Cause::Ended), peak, sentence, detail, "check its log and exit status")
 }
 
 pub(super) const OUT_OF_MEMORY: &str =
@@ -38,10 +38,10 @@ pub(super) fn memory(case: &Case) -> Option<Limit> {
         n => (Side::Host, n),
     };
     let detail = format!("socket memory ran out: the kernel aborted {} connections", Count(given_up));
-    let cure = "sysctl -w net.ipv4.tcp_mem='1048576 2097152 4194304'";
+    let fix = "sysctl -w net.ipv4.tcp_mem='1048576 2097152 4194304'";
     let fits = given_up > 0 && case.is_short();
-    let says = Sentence::SocketMemory { is_ours: side == Side::Host, aborted: given_up };
-    fits.then(|| case.limit(Seen, (side, Cause::Memory), case.left(), says, detail, cure))?
+    let sentence = Sentence::SocketMemory { is_ours: side == Side::Host, aborted: given_up };
+    fits.then(|| case.limit(Seen, (side, Cause::Memory), case.left(), sentence, detail, fix))?
 }
 
 /// Its files are used up.
@@ -52,11 +52,12 @@ pub(super) fn open_files(case: &Case) -> Option<Limit> {
     let used = files.used.min(files.limit);
     let detail = format!("process {pid} has {} of {} files open", Count(used), Count(files.limit));
     let most = (files.limit.saturating_mul(2)).max(1 << 20);
-    let cure =
+    let fix =
         format!("raise its limit: prlimit --pid {pid} --nofile={most}, or LimitNOFILE={most} in its unit");
     let at = case.left().min(used);
-    let (says, cause) = (Sentence::OpenFiles { used, limit: files.limit }, (Side::Target, Cause::OpenFiles));
-    files.is_out_of_files().then(|| case.limit(Seen, cause, at, says, detail, cure))?
+    let (sentence, cause) =
+        (Sentence::OpenFiles { used, limit: files.limit }, (Side::Target, Cause::OpenFiles));
+    files.is_out_of_files().then(|| case.limit(Seen, cause, at, sentence, detail, fix))?
 }
 
 /// Nothing is listening, or no longer.
@@ -68,7 +69,7 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     // Whether there is a listener can only be seen on the target's host: resets look the same.
     let is_seen = case.evidence.there.is_some();
     let address = case.evidence.subject.address.clone();
-    let (certainty, at, says, detail, cure) = if opened > 0 {
+    let (certainty, at, sentence, detail, fix) = if opened > 0 {
         (
             Seen,
             case.left(),
@@ -91,10 +92,10 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     } else {
         let or = if is_seen { "" } else { ", or a firewall on the path sent the resets" };
         let detail = format!("{n} dials were refused: nothing is listening there{or}");
-        let cure = "start the server, or check the address and port";
-        (Seen, 0, Sentence::NothingListens { address }, detail, cure)
+        let fix = "start the server, or check the address and port";
+        (Seen, 0, Sentence::NothingListens { address }, detail, fix)
     };
-    case.limit(certainty, (Side::Target, Cause::Refused), at, says, detail, cure)
+    case.limit(certainty, (Side::Target, Cause::Refused), at, sentence, detail, fix)
 }
 
 /// It expects TLS and was spoken to without.
@@ -104,8 +105,8 @@ pub(super) fn tls_expected(case: &Case) -> Option<Limit> {
     }
     let n = case.faults();
     let detail = format!("the target speaks TLS: {n} plain-text connections were rejected");
-    let says = Sentence::TlsExpected { connections: case.count };
-    case.limit(Seen, (Side::Target, Cause::TlsExpected), case.left(), says, detail, NO_TLS)
+    let sentence = Sentence::TlsExpected { connections: case.count };
+    case.limit(Seen, (Side::Target, Cause::TlsExpected), case.left(), sentence, detail, NO_TLS)
 }
 
 const NO_TLS: &str = "use https:// (wss://, grpcs://, tls://) in the target, or a port without TLS";
@@ -117,7 +118,7 @@ pub(super) fn http2(case: &Case) -> Option<Limit> {
     }
     let populations = case.summary.populations.values().map(|population| &population.figures.target);
     let mut targets = [&case.summary.figures.target].into_iter().chain(populations);
-    let (what, cure) = if targets.clone().any(|target| target.starts_with("ws")) {
+    let (what, fix) = if targets.clone().any(|target| target.starts_with("ws")) {
         (
             "does not offer WebSocket over HTTP/2 (RFC 8441)",
             "leave out --http2: WebSocket over HTTP/1.1 needs no such offer",
@@ -131,8 +132,8 @@ pub(super) fn http2(case: &Case) -> Option<Limit> {
         )
     };
     let detail = format!("{} handshakes failed: the target {what}", case.faults());
-    let says = Sentence::NoHttp2 { what };
-    case.limit(Seen, (Side::Target, Cause::WrongAnswer), case.left(), says, detail, cure)
+    let sentence = Sentence::NoHttp2 { what };
+    case.limit(Seen, (Side::Target, Cause::WrongAnswer), case.left(), sentence, detail, fix)
 }
 
 /// It closes plain connections without a byte in reply.
@@ -145,7 +146,7 @@ fn closed_for_tls(case: &Case) -> Option<Limit> {
     }
     let n = case.faults();
     let at_once = e.losses.silence.is_none_or(|time| time < SET);
-    let (certainty, detail, cure) = match e.speaks_tls {
+    let (certainty, detail, fix) = match e.speaks_tls {
         Some(true) => (
             Seen,
             format!(
@@ -163,15 +164,15 @@ fn closed_for_tls(case: &Case) -> Option<Limit> {
         ),
         _ => return None,
     };
-    let says = Sentence::MuteClose { connections: case.count };
-    case.limit(certainty, (Side::Target, Cause::TlsExpected), case.left(), says, detail, cure)
+    let sentence = Sentence::MuteClose { connections: case.count };
+    case.limit(certainty, (Side::Target, Cause::TlsExpected), case.left(), sentence, detail, fix)
 }
 
 /// It has no CPU left.
 pub(super) fn cpu(case: &Case) -> Option<Limit> {
     let is_slow = matches!(case.trouble, Trouble::None | Trouble::Waiting);
     let TargetSeen { pid, cpu_thread, cpu_share, .. } = case.evidence.target.filter(|_| is_slow)?;
-    let (says, detail) = if let Some(share) = cpu_thread.filter(|share| *share >= USED_UP) {
+    let (sentence, detail) = if let Some(share) = cpu_thread.filter(|share| *share >= USED_UP) {
         let of_time = format!("{:.0} % of the time", share * 100.0);
         let detail = format!("the busiest thread of process {pid} was runnable for {of_time}");
         (Sentence::CpuOfThread { share }, detail)
@@ -181,6 +182,6 @@ pub(super) fn cpu(case: &Case) -> Option<Limit> {
     } else {
         return None;
     };
-    let cure = "give it more processors or workers, or reduce the load";
-    case.limit(Seen, (Side::Target, Cause::Cpu), case.left(), says, detail, cure)
+    let fix = "give it more processors or workers, or reduce the load";
+    case.limit(Seen, (Side::Target, Cause::Cpu), case.left(), sentence, detail, fix)
 }

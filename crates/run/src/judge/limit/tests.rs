@@ -52,13 +52,13 @@ fn lost(pattern: Pattern) -> Evidence {
 }
 
 /// (side, cause, at, a part of the detail, a part of the fix)
-type Told<'a> = (&'a str, &'a str, u64, &'a str, &'a str);
+type Expected<'a> = (&'a str, &'a str, u64, &'a str, &'a str);
 
-fn check(summary: &Summary, evidence: &Evidence, expected: Told) {
+fn check(summary: &Summary, evidence: &Evidence, expected: Expected) {
     let limit = limit(summary, evidence).expect("something stopped it");
-    let (side, cause, at, detail, cure) = expected;
+    let (side, cause, at, detail, fix) = expected;
     assert_eq!((limit.side.name(), limit.cause.name(), limit.at_connections), (side, cause, at), "{limit:?}");
-    assert!(limit.detail.contains(detail) && limit.cure.contains(cure), "{limit:?}");
+    assert!(limit.detail.contains(detail) && limit.fix.contains(fix), "{limit:?}");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_server_that_closes_without_a_byte_may_expect_tls() {
 }
 
 #[test]
-fn what_keeps_tls_from_being_set_up_is_said() {
+fn what_keeps_tls_from_being_set_up_is_named() {
     let of = |kind| vec![fault(Stage::Tls, kind, 800)];
     let none = Evidence::default();
     let issuer = (
@@ -189,14 +189,14 @@ fn a_full_table_of_tracked_connections_is_seen() {
 
 #[test]
 fn our_own_calls_name_their_errors() {
-    for (kind, cause, cure) in [
+    for (kind, cause, fix) in [
         (Kind::AddressInUse, "ports", "--sources"),
         (Kind::NoMemory, "memory", "fewer"),
         (Kind::OpenFiles, "open-files", "ulimit -n"),
         (Kind::Other, "unknown", "strace"),
     ] {
         let faults = of(Fault::host(Stage::Dial, kind), 7);
-        check(&stopped(793, faults), &Evidence::default(), ("host", cause, 800, "7 ", cure));
+        check(&stopped(793, faults), &Evidence::default(), ("host", cause, 800, "7 ", fix));
     }
 }
 
@@ -252,18 +252,18 @@ fn constant_times_are_reported() {
 
 #[test]
 fn late_dials_were_surplus() {
-    let check_told = |were_old, detail: &str, sentence: &str| {
+    let check_texts = |were_old, detail: &str, sentence: &str| {
         let surplus = lost(Pattern { is_surplus: true, were_old, ..Pattern::default() });
         check(&stopped(500, closed()), &surplus, ("target", "connection-limit", 500, detail, "--max-open"));
         let limit = limit(&stopped(500, closed()), &surplus).expect("there is one");
         assert_eq!(limit.sentence, sentence);
     };
     let turns_away = "the target closes new connections at once beyond 500";
-    check_told(Some(false), "beyond 500 open ones were closed immediately", turns_away);
+    check_texts(Some(false), "beyond 500 open ones were closed immediately", turns_away);
     let makes_room = "the target closed 800 idle connections as new ones came, and keeps about 500";
-    check_told(Some(true), "beyond 500 open ones the target makes room", makes_room);
+    check_texts(Some(true), "beyond 500 open ones the target makes room", makes_room);
     let not_known = "the target closed 800 connections as others opened, and keeps about 500";
-    check_told(None, "new ones, or idle ones to make room", not_known);
+    check_texts(None, "new ones, or idle ones to make room", not_known);
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn a_target_without_cpu_is_distinguished_from_a_slow_one() {
         (limit.side.name(), limit.cause.name(), limit.at_connections),
         (expected.0, expected.1, expected.2)
     );
-    assert!(limit.detail.contains(expected.3) && limit.cure.contains(expected.4), "{limit:?}");
+    assert!(limit.detail.contains(expected.3) && limit.fix.contains(expected.4), "{limit:?}");
     assert!(bad(&cpu(None, 0.97)).detail.contains("97 % of its processors"));
     assert_eq!(bad(&cpu(Some(0.9), 0.9)).cause, Cause::Unknown);
     let steady = Evidence { accepts_per_s: Some(50.0), ..cpu(Some(1.0), 0.5) };
@@ -338,8 +338,8 @@ fn well_known_numbers_are_hints_and_no_causes() {
         assert_eq!(limit(&s, &Evidence::default()).unwrap().certainty, Guess, "{held}");
         // A number that the user chose is no evidence.
         s.connections.wanted = held + held / 50 + 1;
-        let said = limit(&s, &Evidence::default()).unwrap().detail;
-        assert!(!said.contains("perhaps"), "{said}");
+        let detail = limit(&s, &Evidence::default()).unwrap().detail;
+        assert!(!detail.contains("perhaps"), "{detail}");
     }
     let mut all = stopped(1_024, waiting());
     (all.connections.wanted, all.connections.peak) = (1_024, 1_024);
@@ -461,7 +461,7 @@ fn a_refusal_by_this_machine_is_a_limit() {
     let limit = ours::refused_here(&findings, 500).expect("one refuses");
     assert_eq!((limit.side.name(), limit.cause.name(), limit.at_connections), ("host", "ports", 500));
     assert_eq!(limit.detail, "ports: 676 free 4-tuples, 1,000 needed");
-    assert!(limit.cure.contains("--sources"));
+    assert!(limit.fix.contains("--sources"));
     assert_eq!(ours::refused_here(&findings[..1], 500), None);
 }
 

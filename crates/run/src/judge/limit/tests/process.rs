@@ -62,26 +62,26 @@ fn a_dead_accept_thread_is_reported_if_connections_wait() {
 
 #[test]
 fn log_lines_name_or_confirm_the_cause() {
-    let said = |kind, line| Evidence { log: log(kind, line), ..seen() };
+    let logged = |kind, line| Evidence { log: log(kind, line), ..seen() };
     let check =
         |trouble: Vec<FaultCount>, evidence: &Evidence, cause: &str, certainty: Certainty, line: &str| {
             let limit = limit(&stopped(300, trouble), evidence).expect("something stopped it");
             assert_eq!((limit.cause.name(), limit.certainty), (cause, certainty), "{limit:?}");
             assert!(limit.detail.ends_with(&format!("its log: {line} (/var/log/x.log)")), "{limit:?}");
         };
-    let files = said(LogKind::OpenFiles, "accept4() failed (24: Too many open files)");
+    let files = logged(LogKind::OpenFiles, "accept4() failed (24: Too many open files)");
     check(waiting(), &files, "open-files", Certainty::Seen, "accept4() failed (24: Too many open files)");
-    let threads = said(LogKind::Threads, "unable to create native thread");
+    let threads = logged(LogKind::Threads, "unable to create native thread");
     check(closed(), &threads, "threads", Certainty::Seen, "unable to create native thread");
-    let memory = said(LogKind::Memory, "fork: Cannot allocate memory");
+    let memory = logged(LogKind::Memory, "fork: Cannot allocate memory");
     check(closed(), &memory, "memory", Certainty::Seen, "fork: Cannot allocate memory");
-    let full = said(LogKind::Connections, "4 worker_connections are not enough");
+    let full = logged(LogKind::Connections, "4 worker_connections are not enough");
     check(closed(), &full, "connection-limit", Certainty::Seen, "4 worker_connections are not enough");
     // Whether the pattern shows it too or not.
     let surplus = Evidence { losses: Pattern { is_surplus: true, ..Pattern::default() }, ..full };
     check(closed(), &surplus, "connection-limit", Certainty::Seen, "4 worker_connections are not enough");
     // Any error makes a guess an inference.
-    let panic = said(LogKind::Error, "thread 'a' panicked at src/x.rs:3");
+    let panic = logged(LogKind::Error, "thread 'a' panicked at src/x.rs:3");
     check(waiting(), &panic, "timeout", Certainty::Inferred, "thread 'a' panicked at src/x.rs:3");
     check(closed(), &panic, "closed", Certainty::Seen, "thread 'a' panicked at src/x.rs:3");
     let gone = target(TargetSeen { ended: true, ..TargetSeen::default() });

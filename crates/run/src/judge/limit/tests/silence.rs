@@ -18,7 +18,7 @@ fn silent(state: State) -> Evidence {
 
 #[test]
 fn a_target_that_goes_silent_and_recovers_is_named_with_its_state() {
-    for (state, detail, cure) in [
+    for (state, detail, fix) in [
         (State::Unseen, "from second 8.0 to 10.0 (2.0 s), while throng was on time", "its log"),
         (State::Stopped, "state T", "SIGSTOP"),
         (State::Blocked, "state D", "iostat"),
@@ -26,7 +26,7 @@ fn a_target_that_goes_silent_and_recovers_is_named_with_its_state() {
         (State::Cpu, "all of its CPU", "perf"),
         (State::Idle, "little CPU", "a lock"),
     ] {
-        check(&slow(2_010.0), &silent(state), ("target", "stall", 1_000, detail, cure));
+        check(&slow(2_010.0), &silent(state), ("target", "stall", 1_000, detail, fix));
     }
     let mut often = silent(State::Idle);
     often.stall.as_mut().unwrap().count = 4;

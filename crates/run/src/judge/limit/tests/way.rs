@@ -64,8 +64,8 @@ fn a_rejecting_router_is_named_rather_than_a_known_limit() {
             "firewalls",
         ),
     );
-    let said = limit(&s, &e).unwrap();
-    assert!(said.certainty == Certainty::Seen && !said.detail.contains("files"), "{said:?}");
+    let found = limit(&s, &e).unwrap();
+    assert!(found.certainty == Certainty::Seen && !found.detail.contains("files"), "{found:?}");
     // Some found no way, and it is not the same for all after them.
     let some =
         Evidence { losses: Pattern { opened_by_then: 300, ..Pattern::default() }, ..Evidence::default() };
@@ -99,8 +99,8 @@ fn the_sender_of_rejections_is_named() {
     let path = |kind| Fault { side: Side::Path, ..Fault::target(Stage::Dial, kind) };
     let mut s = stopped(1_000, of(path(Kind::Unreachable), 500));
     (s.connections.wanted, s.connections.opened, s.connections.peak) = (1_500, 1_000, 1_000);
-    let said = "500 dials were rejected: 10.0.0.1 rejects with ICMP administratively prohibited: the 1,001st and all after it";
-    let expected = ("path", "unreachable", 1_000, said, "firewall of 10.0.0.1");
+    let detail = "500 dials were rejected: 10.0.0.1 rejects with ICMP administratively prohibited: the 1,001st and all after it";
+    let expected = ("path", "unreachable", 1_000, detail, "firewall of 10.0.0.1");
     check(&s, &rejection(ROUTER, 13, false, 1_000), expected);
     assert_eq!(limit(&s, &rejection(ROUTER, 13, false, 1_000)).unwrap().certainty, Certainty::Seen);
     // The network has no route.
@@ -137,8 +137,8 @@ fn beyond_some_number_syns_get_no_reply() {
     (s.connections.wanted, s.connections.opened, s.connections.peak) = (1_200, 1_000, 1_000);
     (s.requests.sent, s.requests.answered) = (1_000, 1_000);
     let e = lost(Pattern { opened_by_then: 1_000, ..Pattern::default() });
-    let said = "200 dials got no SYN-ACK, no reset and no ICMP: the 1,001st and all after it; the 1,000 open connections are served";
-    check(&s, &e, ("path", "no-syn-ack", 1_000, said, "a limit on connections"));
+    let detail = "200 dials got no SYN-ACK, no reset and no ICMP: the 1,001st and all after it; the 1,000 open connections are served";
+    check(&s, &e, ("path", "no-syn-ack", 1_000, detail, "a limit on connections"));
     assert_eq!(limit(&s, &e).unwrap().certainty, Certainty::Inferred);
     // Some of them are not served: they may be in a queue.
     s.requests.answered = 990;
