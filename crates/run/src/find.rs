@@ -253,6 +253,7 @@ impl Known {
         // Why the smallest of those that failed did.
         let failed = self.curve.iter().find(|point| !point.pass && Some(point.load) == self.search.failed());
         let criterion = failed.and_then(|point| point.reasons.first().cloned());
+        let criterion_cause = failed.and_then(|point| point.cause);
         let at_max = self.thresholds.into_iter().rev().find(|(load, _)| *load == max);
         FindSummary {
             schema: "throng.find/1".into(),
@@ -264,6 +265,7 @@ impl Known {
             outcome,
             failed: self.search.failed().filter(|_| failed.is_some()),
             criterion,
+            criterion_cause,
             interrupted: self.interrupted,
             limit: self.limit.or(refused).filter(|_| outcome != FindOutcome::NotReached),
             thresholds: at_max.map(|(_, results)| results).unwrap_or_default(),
@@ -274,6 +276,7 @@ impl Known {
 
 fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
     let without = |times: &Quantiles| times.censored.as_ref().map_or(0.0, |censored| censored.share);
+    let stated = s.limit.as_ref().filter(|limit| reasons.first() == Some(&limit.sentence));
     Point {
         load,
         pass: reasons.is_empty(),
@@ -287,6 +290,7 @@ fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
         probe_no_response: s.probe.as_ref().map_or(0.0, |probe| without(&probe.held_us)),
         connect_p99_us: s.connect_us.p99,
         connect_no_response: without(&s.connect_us),
+        cause: stated.map(|limit| (limit.side, limit.cause)),
         reasons,
     }
 }
@@ -338,4 +342,24 @@ pub fn reasons(by: By, load: u64, s: &Summary, unloaded_us: Option<f64>) -> Vec<
         }
     }
     reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use samples::{Cause, Side};
+
+    use super::*;
+
+    #[test]
+    fn a_step_has_the_cause_that_its_first_reason_states() {
+        let check = |reason: &str, expected: Option<(Side, Cause)>| {
+            let sentence = "throng was late: lag p99 14.0 ms > 10.0 ms (--max-lag)".to_owned();
+            let limit = Limit { side: Side::Host, cause: Cause::Cpu, sentence, ..Limit::default() };
+            let s = Summary { limit: Some(limit), ..Summary::default() };
+            assert_eq!(point(600, &s, vec![reason.to_owned()]).cause, expected, "{reason}");
+        };
+        check("throng was late: lag p99 14.0 ms > 10.0 ms (--max-lag)", Some((Side::Host, Cause::Cpu)));
+        check("9 of 10 connections held", None);
+        assert_eq!(point(600, &Summary::default(), Vec::new()).cause, None);
+    }
 }

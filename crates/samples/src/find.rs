@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{summary::Limit, threshold::ThresholdResult};
+use crate::{cause::Cause, fault::Side, summary::Limit, threshold::ThresholdResult};
 
 /// One load that was tried.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,6 +36,9 @@ pub struct Point {
     pub connect_no_response: f64,
     /// Why it did not pass.
     pub reasons: Vec<String>,
+    /// What stopped it, where the first reason is its sentence. Not written: a limit has both.
+    #[serde(skip)]
+    pub cause: Option<(Side, Cause)>,
 }
 
 /// How a search ended.
@@ -73,6 +76,9 @@ pub struct FindSummary {
     pub failed: Option<u64>,
     /// What that load did not meet.
     pub criterion: Option<String>,
+    /// What stopped that load, where the criterion is its sentence. Not written: a limit has both.
+    #[serde(skip)]
+    pub criterion_cause: Option<(Side, Cause)>,
     /// Ended by a signal: `max` passed, and what is known of `failed` is all that is known above it.
     pub interrupted: bool,
     /// What stopped it there.

@@ -37,14 +37,11 @@ pub fn find_line(point: &Point, unit: &str) -> String {
 
 /// The result: `max 50,000 ± 1,000 connections; the target ran out of open files: 1,024 of 1,024 used; raise …`.
 pub fn find_text(found: &FindSummary, unit: &str) -> String {
-    // The run that failed and the one that shows why may differ in their figures.
-    let head = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
-    let is_said = |limit: &Limit| {
-        let why = found.criterion.as_ref().filter(|_| found.failed.is_some());
-        why.is_some_and(|why| head(why) == head(&limit.sentence))
-    };
+    // The load that failed and the one that shows why may differ in their figures.
+    let is_criterion =
+        |limit: &Limit| found.failed.is_some() && found.criterion_cause == Some((limit.side, limit.cause));
     let limited = match &found.limit {
-        Some(limit) if is_said(limit) => format!("; {}", limit.fix),
+        Some(limit) if is_criterion(limit) => format!("; {}", limit.fix),
         Some(limit) => format!("; {}", limit.sentence_with_fix()),
         None if found.outcome == FindOutcome::NotReached => String::new(),
         None => "; the limit is not known".to_owned(),
@@ -92,6 +89,7 @@ mod tests {
             outcome,
             failed: None,
             criterion: None,
+            criterion_cause: None,
             interrupted: false,
             limit,
             thresholds: Vec::new(),
@@ -130,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_reason_is_said_once() {
+    fn a_limit_that_the_criterion_states_is_not_repeated() {
         let limit = Limit {
             side: Side::Host,
             cause: Cause::Cpu,
@@ -139,18 +137,23 @@ mod tests {
             fix: "give throng more processors".to_owned(),
             ..Limit::default()
         };
-        let late = "throng was late: lag p99 12.0 ms > 10.0 ms (--max-lag)";
-        let found = |why: &str| FindSummary {
+        let found = |why: &str, cause| FindSummary {
             failed: Some(600),
             criterion: Some(why.to_owned()),
+            criterion_cause: cause,
             ..found(FindOutcome::Found, 500, 10, Some(limit.clone()))
         };
-        assert_eq!(
-            find_text(&found(late), "requests/s"),
-            format!("max 500 ± 10 requests/s; 600 did not pass: {late}; give throng more processors\n")
-        );
-        let other = find_text(&found("9 of 10 connections held"), "requests/s");
-        assert!(other.contains("connections held; throng was late: lag p99 14.0 ms"), "{other}");
+        let late = "throng was late: lag p99 12.0 ms > 10.0 ms (--max-lag)";
+        for why in [late, "throng's threads used 97 % of their processors"] {
+            assert_eq!(
+                find_text(&found(why, Some((Side::Host, Cause::Cpu))), "requests/s"),
+                format!("max 500 ± 10 requests/s; 600 did not pass: {why}; give throng more processors\n")
+            );
+        }
+        for other in [None, Some((Side::Target, Cause::Cpu))] {
+            let text = find_text(&found("9 of 10 connections held", other), "requests/s");
+            assert!(text.contains("connections held; throng was late: lag p99 14.0 ms"), "{text}");
+        }
     }
 
     #[test]
@@ -169,6 +172,7 @@ mod tests {
             connect_p99_us: 50.0,
             connect_no_response: 0.0,
             reasons: vec!["5,000 of 32,000 connections held".to_owned()],
+            cause: None,
         };
         assert_eq!(
             find_line(&point, "connections"),
