@@ -36,8 +36,8 @@ pub fn calibration_text(c: &Calibration) -> String {
         Some(bytes) => format!(", {bytes:.0} bytes each at both ends"),
         None => ", from doctor: too few samples".to_owned(),
     };
-    row("opened", format!("{} connections/s", whole(c.open_per_s.value)), limit(&c.open_per_s));
-    row("answered", format!("{} requests/s", whole(c.requests_per_s.value)), limit(&c.requests_per_s));
+    row("connects", format!("{} connects/s", whole(c.open_per_s.value)), limit(&c.open_per_s));
+    row("requests", format!("{} requests/s", whole(c.requests_per_s.value)), limit(&c.requests_per_s));
     row("latency", format!("p99 {}", p99.brief()), "in that closed loop".to_owned());
     let fit = limit(&c.connections) + &each;
     row("would fit", format!("{} connections", whole(c.connections.value)), fit);
@@ -101,8 +101,8 @@ mod tests {
     #[test]
     fn a_calibration_names_what_limited_each() {
         let expected =
-            "  opened          68,480 connections/s   limit unknown: both ends used 1.1 of 2 processors
-  answered        142,026 requests/s     limited by the processors: both ends used 2.0 of 2 processors
+            "  connects        68,480 connects/s      limit unknown: both ends used 1.1 of 2 processors
+  requests        142,026 requests/s     limited by the processors: both ends used 2.0 of 2 processors
   latency         p99 1.8 ms             in that closed loop
   would fit       2,877,533 connections  limited by the memory, 8601 bytes each at both ends
   machine         2 processors, 24.0 GiB Linux 6.12, uring

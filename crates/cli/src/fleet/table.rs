@@ -57,12 +57,12 @@ pub(super) fn line_of(agent: &AgentStatus) -> String {
     format!("{}: {}{}", agent.identity.id, agent.state, run.unwrap_or_default())
 }
 
-/// `120,000 connections/s, 300,000 requests/s, 900,000 connections (2026-11-23T06:00:00Z, uring)`
+/// `120,000 connects/s, 300,000 requests/s, 900,000 connections (2026-11-23T06:00:00Z, uring)`
 pub(super) fn calibration(c: &Calibration) -> String {
     let whole = |value: f64| Count(value.round() as u64);
-    let (opened, answered, fit) =
+    let (connects, requests, fit) =
         (whole(c.open_per_s.value), whole(c.requests_per_s.value), whole(c.connections.value));
-    format!("{opened} connections/s, {answered} requests/s, {fit} connections ({}, {})", c.at_ms, c.io)
+    format!("{connects} connects/s, {requests} requests/s, {fit} connections ({}, {})", c.at_ms, c.io)
 }
 
 /// Whether it cannot hold what its machine is sized for.

@@ -18,8 +18,7 @@ fn calibrate(data: &Data, args: &[&str]) -> Value {
         tries.find(|ended| ended.status != Some(4)).expect("this machine is free at one of six times");
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let json = if args.contains(&"-") { &ended.stdout } else { "null" };
-    let parts =
-        ["opened ", " connections/s", "answered ", " requests/s", "would fit ", "shared this machine"];
+    let parts = ["connects ", " connects/s", "requests ", " requests/s", "would fit ", "shared this machine"];
     let table = if args.contains(&"-") { &ended.stderr } else { &ended.stdout };
     assert!(parts.iter().all(|part| table.contains(part)), "{ended:?}");
     serde_json::from_str(json).unwrap()

@@ -186,7 +186,7 @@ fn agents_calibrate_themselves_when_they_are_free() {
         ended = fleet.fleet(&["calibrate", "--duration", "100ms"]);
     }
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    assert!(ended.stdout.starts_with("one: ") && ended.stdout.contains(" connections/s, "), "{ended:?}");
+    assert!(ended.stdout.starts_with("one: ") && ended.stdout.contains(" connects/s, "), "{ended:?}");
     let agents = fleet.json(&["ls"]);
     assert!(agents[0]["calibration"]["open_per_s"]["value"].as_f64().unwrap() > 0.0, "{:#}", agents[0]);
     // It is kept: the next agent on this machine has it from its start.
