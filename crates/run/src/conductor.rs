@@ -2,6 +2,7 @@
 //! orders and lines go out. What carries them, and what is observed meanwhile, is in [`crate::conduct`].
 
 mod commands;
+mod held;
 mod lines;
 mod lost;
 mod patience;
@@ -18,6 +19,7 @@ use plan::{Plan, Population, Reconnect, Role};
 use samples::{Marks, Phase, Tick};
 use units::Nanos;
 
+use held::Held;
 use patience::Patience;
 
 use crate::{
@@ -35,8 +37,7 @@ const ACTS_EVERY_AT_LOAD: Nanos = Nanos::from_millis(100);
 struct Report {
     role: Role,
     open: u64,
-    /// Open when its full load ended, or now where it has not: what an agent closes while others still apply theirs was held.
-    held: u64,
+    held: Held,
     resolved: u64,
     waiting: u64,
     owed: u64,
@@ -60,7 +61,7 @@ impl Report {
         Report {
             role,
             open,
-            held: open,
+            held: Held::Now(open),
             resolved,
             waiting,
             owed,
@@ -439,7 +440,7 @@ impl<'a> Conductor<'a> {
         let held = |nth| {
             let own =
                 self.reports.iter().filter(|report| report.role == Role::Population(nth) && !report.is_lost);
-            own.map(|report| report.held).sum()
+            own.map(|report| report.held.count()).sum()
         };
         (0..self.record.populations.len() as u16).map(|nth| is_held(nth).then(|| held(nth))).collect()
     }

@@ -44,11 +44,8 @@ impl Conductor<'_> {
         let is_after = before.drained_at != Nanos::NEVER;
         let ended = tick.phase == Phase::Drain && !is_after;
         let drained_at = if ended { tick.until } else { before.drained_at };
-        let report = Report::of(before.role, tick, drained_at);
-        // Of one that was lost meanwhile it may be known already.
-        let is_known = before.held > 0 && tick.phase == Phase::Drain && (is_after || before.before.is_some());
-        let held = if is_known { before.held } else { report.held };
-        self.reports[worker as usize] = Report { held, ..report };
+        self.reports[worker as usize] =
+            Report { held: before.held.after(tick), ..Report::of(before.role, tick, drained_at) };
         self.record.losses.take(tick);
         match before.role {
             Role::Population(nth) => {
@@ -72,9 +69,7 @@ impl Conductor<'_> {
         let second = second_of(tick.until);
         let mut own = tick.clone();
         let report = &mut self.reports[worker as usize];
-        if tick.phase == Phase::Drain && report.before != Some(Phase::Drain) && report.held == 0 {
-            report.held = tick.open;
-        }
+        report.held = report.held.after_late(tick);
         let last = report.late.replace(second).unwrap_or(second_of(report.until));
         // A worker ends a further tick in a second in which its load ends: its connections are among those of that second already.
         if last == second {

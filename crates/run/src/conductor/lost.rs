@@ -13,8 +13,6 @@ impl Conductor<'_> {
         let is_over = self.record.ended != Nanos::NEVER;
         let report = &mut self.reports[worker as usize];
         let drained_at = report.drained_at.min(report.until);
-        // What it held is not counted twice should it come back.
-        let held = if report.phase == Phase::Drain && !is_over { report.held } else { 0 };
         if let Role::Population(nth) = report.role {
             self.record.populations[usize::from(nth)].open -= report.open;
         }
@@ -22,7 +20,7 @@ impl Conductor<'_> {
             drained_at,
             phase: Phase::Drain,
             open: 0,
-            held,
+            held: report.held.lost(is_over),
             waiting: 0,
             owed: 0,
             is_lost: true,
@@ -43,7 +41,7 @@ impl Conductor<'_> {
         *report = Report { is_lost: false, phase, drained_at, ..*report };
         // The load of the others has ended meanwhile, and it was not among them.
         if let (Role::Population(nth), true) = (report.role, self.record.ended != Nanos::NEVER) {
-            self.record.populations[usize::from(nth)].held += report.held;
+            self.record.populations[usize::from(nth)].held += report.held.count();
         }
     }
 

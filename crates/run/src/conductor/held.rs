@@ -1,0 +1,88 @@
+//! How many connections a worker has held: those open when its full load ended.
+
+use samples::{Phase, Tick};
+
+/// What is known of it. The connections that a worker closes while others still apply their load were held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// Its load goes on: those open now.
+    Now(u64),
+    /// Its load has ended: those open then.
+    AtEnd(u64),
+    /// It was lost before its load ended.
+    Unknown,
+    /// It was lost after the run's load had ended: they are part of the run's, and are not counted twice should it come back.
+    Counted,
+}
+
+impl Held {
+    /// As far as it is known.
+    pub(super) fn count(self) -> u64 {
+        match self {
+            Held::Now(open) | Held::AtEnd(open) => open,
+            Held::Unknown | Held::Counted => 0,
+        }
+    }
+
+    /// After a tick of a worker that is not lost.
+    pub(super) fn after(self, tick: &Tick) -> Held {
+        match (self, tick.phase) {
+            (Held::AtEnd(1..), Phase::Drain) => self,
+            (_, Phase::Drain) => Held::AtEnd(tick.open),
+            _ => Held::Now(tick.open),
+        }
+    }
+
+    /// After a tick that comes late, of one that is lost: its load may have ended meanwhile.
+    pub(super) fn after_late(self, tick: &Tick) -> Held {
+        match (self, tick.phase) {
+            (Held::Unknown, Phase::Drain) => Held::AtEnd(tick.open),
+            _ => self,
+        }
+    }
+
+    /// Of one that is lost now; `is_over`: the run's load has ended.
+    pub(super) fn lost(self, is_over: bool) -> Held {
+        match self {
+            Held::AtEnd(_) if is_over => Held::Counted,
+            Held::AtEnd(_) | Held::Counted => self,
+            Held::Now(_) | Held::Unknown => Held::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tick(phase: Phase, open: u64) -> Tick {
+        Tick { phase, open, ..Tick::default() }
+    }
+
+    #[test]
+    fn those_open_when_the_load_ended_were_held() {
+        let check = |ticks: &[(Phase, u64)], expected: Held| {
+            let held =
+                ticks.iter().fold(Held::Now(0), |held, (phase, open)| held.after(&tick(*phase, *open)));
+            assert_eq!(held, expected, "{ticks:?}");
+        };
+        check(&[(Phase::Ramp, 4), (Phase::Hold, 9)], Held::Now(9));
+        check(&[(Phase::Hold, 9), (Phase::Drain, 8), (Phase::Drain, 2)], Held::AtEnd(8));
+        check(&[(Phase::Hold, 9), (Phase::Drain, 0), (Phase::Drain, 2)], Held::AtEnd(2));
+    }
+
+    #[test]
+    fn of_a_lost_worker_it_is_known_once_its_load_has_ended() {
+        let check = |before: Held, is_over, late: Phase, expected: Held| {
+            let held = before.lost(is_over).after_late(&tick(late, 5));
+            assert_eq!(held, expected, "{before:?} {is_over} {late:?}");
+        };
+        check(Held::Now(9), false, Phase::Hold, Held::Unknown);
+        check(Held::Now(9), false, Phase::Drain, Held::AtEnd(5));
+        check(Held::AtEnd(9), false, Phase::Drain, Held::AtEnd(9));
+        // Of one that was away when the run's load ended, and was back.
+        check(Held::Unknown, true, Phase::Drain, Held::AtEnd(5));
+        check(Held::AtEnd(9), true, Phase::Drain, Held::Counted);
+        assert_eq!([Held::Unknown, Held::Counted, Held::AtEnd(9)].map(Held::count), [0, 0, 9]);
+    }
+}
