@@ -1,6 +1,5 @@
 //! The connection to NATS, for callers without an event loop of their own.
 
-mod backlog;
 mod failure;
 mod inbox;
 mod log;
@@ -188,7 +187,7 @@ impl Link {
     ) -> Result<Inbox<T>, String> {
         let subscribed = self.runtime.block_on(self.client.subscribe(subject));
         let mut arriving = subscribed.map_err(|e| e.to_string())?;
-        let (slot, inbox) = inbox::inbox();
+        let (slot, inbox) = inbox::of_subject();
         let say = self.say.clone();
         self.runtime.spawn(async move {
             while let Some(message) = arriving.next().await {

@@ -1,36 +1,45 @@
-//! What arrives on a subject: bounded in number and size.
+//! What waits to be taken: bounded in bytes. A message on a subject for which there is no room is dropped, and counted. Nothing of a log
+//! may be dropped: where there is no room, its reader waits.
 
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicU64, Ordering::Relaxed},
         mpsc::{self, Receiver, Sender},
     },
     time::Duration,
 };
 
+use tokio::sync::{Semaphore, TryAcquireError};
 use units::Nanos;
 
 /// A longer message is not read: none of ours comes near to it.
 pub(crate) const LONGEST_MESSAGE: usize = 8 << 20;
-/// Bytes of messages that wait to be read.
-const MOST_BYTES: usize = 64 << 20;
-/// Messages that wait to be read.
-const MOST_MESSAGES: usize = 1 << 16;
-/// What a message counts for at least, so that one bound is enough. A bounded channel would have the room of all of them from the start: 16 MB
+/// Bytes of messages on a subject that wait to be taken.
+const SUBJECT_BYTES: usize = 64 << 20;
+/// Bytes of a log that wait to be taken: what a thousand agents store in a second. In memory an entry is larger.
+const LOG_BYTES: usize = 16 << 20;
+/// What one counts for at least, so that one bound is enough. A bounded channel would have the room of all of them from the start: 16 MB
 /// for each subject.
-const LEAST: usize = MOST_BYTES / MOST_MESSAGES;
+const LEAST: usize = 1 << 10;
 
-/// The end where messages are read.
+/// The end where they are taken.
 pub(crate) struct Inbox<T> {
-    messages: Receiver<(usize, T)>,
-    waiting: Arc<AtomicUsize>,
+    waiting: Receiver<(u32, T)>,
+    room: Arc<Semaphore>,
 }
 
-/// The end where they arrive.
+/// The end where entries of a log are put.
+pub(super) struct Filler<T> {
+    waiting: Sender<(u32, T)>,
+    room: Arc<Semaphore>,
+    /// Of the room, when nothing waits.
+    units: usize,
+}
+
+/// The end where messages on a subject arrive.
 pub(super) struct Slot<T> {
-    messages: Sender<(usize, T)>,
-    waiting: Arc<AtomicUsize>,
+    filler: Filler<T>,
     dropped: AtomicU64,
 }
 
@@ -45,24 +54,63 @@ pub(super) enum Put {
     Abandoned,
 }
 
-/// Both ends.
-pub(super) fn inbox<T>() -> (Slot<T>, Inbox<T>) {
-    let (sender, messages) = mpsc::channel();
-    let waiting = Arc::<AtomicUsize>::default();
-    let slot = Slot { messages: sender, waiting: waiting.clone(), dropped: AtomicU64::new(0) };
-    (slot, Inbox { messages, waiting })
+/// Both ends, for a log.
+pub(super) fn of_log<T>() -> (Filler<T>, Inbox<T>) {
+    with_room(LOG_BYTES)
+}
+
+/// Both ends, for a subject.
+pub(super) fn of_subject<T>() -> (Slot<T>, Inbox<T>) {
+    let (filler, inbox) = with_room(SUBJECT_BYTES);
+    (Slot { filler, dropped: AtomicU64::new(0) }, inbox)
+}
+
+fn with_room<T>(bytes: usize) -> (Filler<T>, Inbox<T>) {
+    let (sender, waiting) = mpsc::channel();
+    let units = bytes / LEAST;
+    let room = Arc::new(Semaphore::new(units));
+    (Filler { waiting: sender, room: room.clone(), units }, Inbox { waiting, room })
+}
+
+impl<T> Filler<T> {
+    /// What one of this many bytes takes of the room. One that is larger than all of it waits for all of it.
+    fn permits(&self, bytes: usize) -> u32 {
+        bytes.div_ceil(LEAST).clamp(1, self.units) as u32
+    }
+
+    /// Whether an entry of this many bytes need not wait.
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        self.room.available_permits() >= self.permits(bytes) as usize
+    }
+
+    /// Puts the next entry, of this many bytes, as soon as there is room; until then it stays where it is, also where this is
+    /// cancelled. Returns whether there is someone who takes it.
+    pub(super) async fn put(&self, next: &mut Option<(usize, T)>) -> bool {
+        let Some((bytes, _)) = next else { return true };
+        let permits = self.permits(*bytes);
+        // It is closed by the other end.
+        let Ok(room) = self.room.acquire_many(permits).await else { return false };
+        room.forget();
+        next.take().is_none_or(|(_, entry)| self.waiting.send((permits, entry)).is_ok())
+    }
 }
 
 impl<T> Slot<T> {
     /// Takes a message of this size in. What cannot be read is not of this protocol, and not ours.
     pub(super) fn put(&self, size: usize, read: impl FnOnce() -> Option<T>) -> Put {
-        let size = size.max(LEAST);
-        if size > LONGEST_MESSAGE || self.waiting.load(Relaxed) + size > MOST_BYTES {
+        let Slot { filler, .. } = self;
+        if size > LONGEST_MESSAGE {
             return self.drop();
         }
+        let permits = filler.permits(size);
+        let room = match filler.room.try_acquire_many(permits) {
+            Ok(room) => room,
+            Err(TryAcquireError::NoPermits) => return self.drop(),
+            Err(TryAcquireError::Closed) => return Put::Abandoned,
+        };
         let Some(message) = read() else { return Put::Done };
-        self.waiting.fetch_add(size, Relaxed);
-        match self.messages.send((size, message)) {
+        room.forget();
+        match filler.waiting.send((permits, message)) {
             Ok(()) => Put::Done,
             Err(_) => Put::Abandoned,
         }
@@ -74,16 +122,24 @@ impl<T> Slot<T> {
 }
 
 impl<T> Inbox<T> {
-    /// The next message, if one comes in time.
+    /// The next one, if it comes in time.
     pub(crate) fn next(&self, wait: Nanos) -> Option<T> {
-        let (size, message) = self.messages.recv_timeout(Duration::from_nanos(wait.0)).ok()?;
-        self.waiting.fetch_sub(size, Relaxed);
-        Some(message)
+        let (permits, next) = self.waiting.recv_timeout(Duration::from_nanos(wait.0)).ok()?;
+        self.room.add_permits(permits as usize);
+        Some(next)
+    }
+}
+
+impl<T> Drop for Inbox<T> {
+    fn drop(&mut self) {
+        self.room.close();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
 
     /// A message of this many bytes.
@@ -93,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_message_of_100_mb_is_dropped_unread() {
-        let (slot, inbox) = inbox();
+        let (slot, inbox) = of_subject();
         for long in [100_000_000, LONGEST_MESSAGE + 1] {
             assert!(matches!(slot.put(long, || panic!("it is not read")), Put::Dropped(1 | 2)));
         }
@@ -106,23 +162,54 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded_in_bytes_and_in_number() {
-        let (slot, inbox) = inbox();
-        let room = MOST_BYTES / LONGEST_MESSAGE;
+        let (slot, inbox) = of_subject();
+        let room = SUBJECT_BYTES / LONGEST_MESSAGE;
         assert!((0..room).all(|_| put(&slot, LONGEST_MESSAGE) == Put::Done));
         assert_eq!((put(&slot, LONGEST_MESSAGE), put(&slot, 1)), (Put::Dropped(1), Put::Dropped(2)));
         // What is read makes room.
         assert!(inbox.next(Nanos::ZERO).is_some() && put(&slot, LONGEST_MESSAGE) == Put::Done);
         while inbox.next(Nanos::ZERO).is_some() {}
-        assert!((0..MOST_MESSAGES).all(|_| put(&slot, 2) == Put::Done));
+        assert!((0..SUBJECT_BYTES / LEAST).all(|_| put(&slot, 2) == Put::Done));
         assert_eq!(put(&slot, 2), Put::Dropped(3));
     }
 
     #[test]
     fn what_is_not_of_the_protocol_is_skipped() {
-        let (slot, inbox) = inbox();
+        let (slot, inbox) = of_subject();
         assert_eq!((slot.put(5, || None), put(&slot, 7)), (Put::Done, Put::Done));
         assert_eq!((inbox.next(Nanos::ZERO), inbox.next(Nanos::ZERO)), (Some(7), None));
+        // Its room is free again.
+        assert!(slot.filler.has_room(SUBJECT_BYTES));
         drop(inbox);
         assert_eq!(put(&slot, 1), Put::Abandoned);
+    }
+
+    /// Puts an entry, if there is room now, and what is left of it otherwise.
+    fn fill(filler: &Filler<u32>, bytes: usize, entry: u32) -> (Option<bool>, Option<(usize, u32)>) {
+        let mut next = Some((bytes, entry));
+        let done = filler.put(&mut next).now_or_never();
+        (done, next)
+    }
+
+    #[test]
+    fn an_entry_without_room_waits_and_none_is_lost() {
+        const MIB: usize = 1 << 20;
+        let (filler, inbox) = of_log();
+        assert!((0..16).all(|entry| fill(&filler, MIB, entry) == (Some(true), None)));
+        assert!(!filler.has_room(1));
+        assert_eq!(fill(&filler, 1, 16), (None, Some((1, 16))));
+        // What is taken makes room.
+        assert_eq!((inbox.next(Nanos::ZERO), filler.has_room(MIB)), (Some(0), true));
+        assert_eq!(fill(&filler, 1, 16), (Some(true), None));
+        let taken: Vec<u32> = std::iter::from_fn(|| inbox.next(Nanos::ZERO)).collect();
+        assert_eq!(taken, (1..=16).collect::<Vec<_>>());
+        assert_eq!(fill(&filler, usize::MAX, 17), (Some(true), None), "larger than all the room");
+        assert_eq!(fill(&filler, 1, 18).0, None);
+        assert_eq!(inbox.next(Nanos::ZERO), Some(17));
+        // Small ones are bounded in number.
+        assert!((0..LOG_BYTES / LEAST).all(|_| fill(&filler, 0, 0).0 == Some(true)));
+        assert_eq!(fill(&filler, 0, 0).0, None);
+        drop(inbox);
+        assert_eq!(fill(&filler, 1, 18).0, Some(false));
     }
 }

@@ -26,8 +26,8 @@ use futures_util::{
 use units::Nanos;
 
 use super::{
-    Link,
-    backlog::{Backlog, Filler, backlog},
+    Inbox, Link,
+    inbox::{self, Filler},
     pieces::{Pieces, Place, cut},
 };
 use crate::{
@@ -57,7 +57,7 @@ pub(crate) type Stamped = (Nanos, Entry);
 
 /// What comes of the log of a run.
 pub(crate) struct LogReader {
-    entries: Backlog<Stamped>,
+    entries: Inbox<Stamped>,
     is_current: Arc<AtomicBool>,
 }
 
@@ -136,7 +136,7 @@ impl Link {
 
     /// The log of a run from its beginning, and what is added to it.
     pub(crate) fn read_log(&self, run: &str) -> LogReader {
-        let (filler, entries) = backlog();
+        let (filler, entries) = inbox::of_log();
         let is_current = Arc::<AtomicBool>::default();
         let mut reading = Reading {
             context: self.jetstream(),
