@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::{
     fleet::{Joined, joined, nats_at, read, served, states},
     hosts::Hosts,
-    program::{DATA, Program, Serving, file, until},
+    program::{DATA, Ended, Program, Serving, file, until},
     server::{folder, program},
     summary::Summary,
 };
@@ -107,40 +107,73 @@ fn full_load_without_an_agent_that_stood_still_is_no_pass() {
     );
 }
 
-#[test]
-fn an_agent_that_stands_still_is_named_and_comes_back_with_what_it_counted() {
-    let (fleet, server) = (joined("frozen", 2), Serving::start(&["--threads", "1"]));
-    let [rows, log] = ["jsonl", "hlog"].map(|end| file(&format!("frozen.{end}")));
-    let files = ["--jsonl", rows.to_str().unwrap(), "--hlog", log.to_str().unwrap()];
-    let run = start_with(&fleet, &server, 16, &files);
-    fleet.agents[1].signal(Signal::STOP);
-    // From 9 s on its lease of 10 s, which is renewed each second, may have run out: then it ends its load.
-    std::thread::sleep(Duration::from_secs(8));
-    fleet.agents[1].signal(Signal::CONT);
-    let (ended, s) = read(run);
-    let agents = s.at("agents").as_array().unwrap();
-    for line in [" was lost: no heartbeat for 4s", " is back; it was away for "] {
-        assert!(ended.stderr.contains(line), "{line}: {}", ended.stderr);
-    }
-    let away: Vec<f64> = agents.iter().filter_map(|agent| agent["away_s"].as_f64()).collect();
-    assert!(matches!(away[..], [away] if (7.9..12.0).contains(&away)), "{agents:?}: {}", ended.stderr);
-    assert_eq!((s.count("connections.held"), states(&s)), (400, vec!["done", "done"]), "{}", ended.stderr);
-    assert_exact(&s, &server);
-    exporters_have_what_was_late(&fs::read_to_string(rows).unwrap(), &fs::read_to_string(log).unwrap(), &s);
+/// A run with an agent whose process is stopped at full load, for so long.
+struct Frozen {
+    ended: Ended,
+    s: Summary,
+    /// Of the agent that was stopped.
+    id: String,
+    /// The histogram log.
+    log: String,
 }
 
-/// Counters of the last second have all, and the histogram log has lines of seconds before the line above.
-fn exporters_have_what_was_late(rows: &str, log: &str, s: &Summary) {
+/// Checks what is the same however long that was: it is named, and what both agents counted is counted once.
+fn freeze(name: &str, stopped: Duration, seconds: u64) -> Frozen {
+    let (fleet, server) = (joined(name, 2), Serving::start(&["--threads", "1"]));
+    let [rows, log] = ["jsonl", "hlog"].map(|end| file(&format!("{name}.{end}")));
+    let files = ["--jsonl", rows.to_str().unwrap(), "--hlog", log.to_str().unwrap()];
+    let run = start_with(&fleet, &server, seconds, &files);
+    let id = fleet.agents[1].stdout().split(' ').nth(1).unwrap().to_owned();
+    fleet.agents[1].signal(Signal::STOP);
+    std::thread::sleep(stopped);
+    fleet.agents[1].signal(Signal::CONT);
+    let (ended, s) = read(run);
+    let line = format!("agent {id} was lost: no heartbeat for 4s");
+    assert!(ended.stderr.contains(&line), "{line}: {}", ended.stderr);
+    assert_exact(&s, &server);
+    agents_sum_up_to_the_run(&fs::read_to_string(rows).unwrap(), &s);
+    Frozen { ended, s, id, log: fs::read_to_string(log).unwrap() }
+}
+
+/// Counters of the last second have all.
+fn agents_sum_up_to_the_run(rows: &str, s: &Summary) {
     let last: Value = serde_json::from_str(rows.lines().last().unwrap()).unwrap();
     let of_agents = last.as_object().unwrap().iter();
     let of_agents = of_agents.filter(|(name, _)| name.starts_with("throng_agent_requests_total{"));
     let counts: Vec<u64> = of_agents.map(|(_, n)| n.as_u64().unwrap()).collect();
     assert_eq!((counts.len(), counts.iter().sum()), (2, s.count("requests.answered")), "{counts:?}");
     assert_eq!(last["throng_answers_total"].as_u64(), Some(s.count("requests.answered")));
+}
+
+#[test]
+fn an_agent_that_stands_still_is_named_and_comes_back_with_what_it_counted() {
+    // From 9 s on its lease of 10 s, which is renewed each second, may have run out: then it ends its load.
+    let Frozen { ended, s, id, log } = freeze("frozen", Duration::from_secs(8), 16);
+    let agents = s.at("agents").as_array().unwrap();
+    let line = format!("agent {id} is back; it was away for ");
+    assert!(ended.stderr.contains(&line), "{line}: {}", ended.stderr);
+    let away: Vec<f64> = agents.iter().filter_map(|agent| agent["away_s"].as_f64()).collect();
+    assert!(matches!(away[..], [away] if (7.9..12.0).contains(&away)), "{agents:?}: {}", ended.stderr);
+    assert_eq!((s.count("connections.held"), states(&s)), (400, vec!["done", "done"]), "{}", ended.stderr);
+    // What was late has lines of seconds before the line above.
     let starts =
         log.lines().filter_map(|line| line.strip_prefix("Tag=latency,")?.split(',').next()?.parse().ok());
     let starts: Vec<f64> = starts.collect();
     assert!(starts.len() > 10 && !starts.is_sorted(), "{starts:?}");
+}
+
+/// Its coordinator sends each second, and what it sent after the stop is on its way when the agent goes on: a lease that ends 11 s after
+/// the stop at the latest.
+#[test]
+fn an_agent_that_stands_still_for_longer_than_its_lease_ends_its_load_and_is_lost() {
+    let Frozen { ended, s, id, .. } = freeze("frozen-beyond-its-lease", Duration::from_secs(12), 22);
+    ended.assert_status(1);
+    assert_eq!((s.count("connections.held"), states(&s)), (200, vec!["done", "lost"]), "{}", ended.stderr);
+    let lost = s.at("agents").as_array().unwrap().iter().find(|agent| agent["state"] == "lost");
+    assert_eq!(lost.map(|agent| &agent["id"]), Some(&Value::from(id.as_str())), "{:#}", s.at("agents"));
+    let reasons = s.at("reasons").to_string();
+    let named = reasons.contains(&format!("agent {id} was lost with "));
+    assert!(named && reasons.contains("no message from its coordinator for 10s"), "{reasons}");
 }
 
 #[test]
