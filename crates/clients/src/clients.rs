@@ -107,9 +107,7 @@ impl Clients {
             |mistakes: Vec<plan::Mistake>| mistakes.iter().map(|m| format!("ws: {}", m.text)).collect();
         let plan =
             plan::from_flags(&flags, &environment).map_err(|mistakes| Refused::Wrong(wrong(mistakes)))?;
-        let is_scheme =
-            |scheme: &str| ws.get(..scheme.len()).is_some_and(|own| own.eq_ignore_ascii_case(scheme));
-        if !is_scheme("ws://") && !is_scheme("wss://") {
+        if !plan.populations[0].target.scheme.has_frames() {
             return Err(Refused::Wrong(vec![format!("ws: use ws://HOST:PORT/PATH, or wss://: {ws:?}")]));
         }
         run::check_tls(&plan, &plan.parts(|_| 1))

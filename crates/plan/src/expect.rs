@@ -92,7 +92,7 @@ impl Expectation {
 }
 
 pub(crate) fn status(text: &str, scheme: Scheme) -> Result<u16, String> {
-    if scheme == Scheme::Grpc {
+    if scheme.has_calls() {
         return Status::parse_grpc(text).map(|status| status.0).map_err(|why| why.to_string());
     }
     // An informational response (1xx) is never the final one: RFC 9110 section 15.2.

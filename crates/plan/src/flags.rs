@@ -2,6 +2,7 @@
 
 use crate::flag::{self, FLAGS, Flag, Role, Takes};
 use crate::request::LONGEST_REQUEST;
+use crate::scheme::Http2;
 use crate::target::Resolve;
 use crate::{
     Activity, Expectation, ExpectedLength, Hold, IoChoice, Observe, Plan, Population, Probe, Pushes, Ramp,
@@ -14,7 +15,7 @@ use units::{Count, Nanos, ParseError, Rate, Spans};
 use self::load::Loaded;
 pub use self::load::a_rate;
 pub(crate) use self::load::{between_pings, connections_for, rate_per_s, requests};
-pub(crate) use self::transport::{NO_STREAMS, ONE_AT_A_TIME};
+pub(crate) use self::transport::{HAS_HTTP2, ONE_AT_A_TIME, requires_http2, requires_tls};
 
 pub(crate) mod grpc;
 mod load;
@@ -169,20 +170,19 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
     let main = target.map(|target| {
         let headers = sent.headers.clone();
         let activity = match &called {
-            Some((body, grpc)) if target.scheme == Scheme::Grpc => {
+            Some((body, grpc)) => {
                 let call = grpc::call(&target, body.clone(), grpc, expect);
                 Activity::again(Request { headers: sent.headers, ..call }, think)
             }
-            _ => activity(&target, think, message, |path| sent.request(path, expect)),
+            None => activity(&target, think, message, |path| sent.request(path, expect)),
         };
-        let grpc = called.map(|(_, grpc)| grpc).filter(|_| target.scheme == Scheme::Grpc);
         Population {
             name: "main".to_owned(),
             headers: if target.scheme.has_requests() { Vec::new() } else { headers },
             target,
             tls,
             streams,
-            grpc,
+            grpc: called.map(|(_, grpc)| grpc),
             load,
             calls,
             requests,
@@ -316,16 +316,15 @@ impl<'f> FlagReader<'f> {
     /// How often WebSocket and TCP send, and what.
     fn message(&mut self, scheme: Option<Scheme>) -> Option<(Nanos, String)> {
         if scheme.is_some_and(Scheme::has_requests) {
-            let why = "not for http:// and grpc://; remove it, or use --think for the time between requests";
-            self.refuse(
-                &flag::MESSAGE,
-                "not for http:// and grpc://; use --body for the content of requests",
-            );
+            let not_for = not_for_requests();
+            self.refuse(&flag::MESSAGE, format!("{not_for}; use --body for the content of requests"));
             if self.get(&flag::HTTP2).is_some() {
                 return self.pings();
             }
-            let or = if scheme == Some(Scheme::Http) { ", or --http2 to send PINGs" } else { "" };
-            self.refuse(&flag::PING, format!("{why}{or}"));
+            let is_optional = scheme.is_some_and(|scheme| scheme.http2() == Http2::Optional);
+            let or = if is_optional { ", or --http2 to send PINGs" } else { "" };
+            let why = "remove it, or use --think for the time between requests";
+            self.refuse(&flag::PING, format!("{not_for}; {why}{or}"));
             return None;
         }
         let every = self.read(&flag::PING, DEFAULT_PING, Nanos::parse_or_seconds);
@@ -412,9 +411,14 @@ fn think(text: &str, scheme: Option<Scheme>) -> Result<Think, String> {
     }
 }
 
+/// Why what sends messages cannot be used with requests.
+pub(crate) fn not_for_requests() -> String {
+    format!("not for {}", Scheme::list(Scheme::PLAIN, "and", Scheme::has_requests))
+}
+
 fn message(text: &str, scheme: Option<Scheme>) -> Result<String, String> {
     match text.len() {
-        0 if scheme.is_some_and(Scheme::needs_message) => {
+        0 if scheme.is_some_and(Scheme::has_bytes) => {
             Err("an empty message has no echo; use a non-empty text: \"\"".to_owned())
         }
         0..=LONGEST_REQUEST => Ok(text.to_owned()),
@@ -445,8 +449,8 @@ fn expect(text: &str, target: Option<&Target>) -> Result<Expectation, String> {
     if let Some(scheme) = scheme.filter(|scheme| !scheme.has_requests()) {
         return Err(format!("{scheme} has no status or length; remove it: {text:?}"));
     }
-    let expect =
-        Expectation::parse(text, scheme.unwrap_or(Scheme::Http), target.map(|target| target.path.numbers()))?;
+    let numbers = target.map(|target| target.path.numbers());
+    let expect = Expectation::parse(text, scheme.unwrap_or_default(), numbers)?;
     expect.length.map(ExpectedLength::kept).transpose()?;
     Ok(expect)
 }

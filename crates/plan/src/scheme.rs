@@ -1,11 +1,12 @@
-//! The protocol of a target, and which flags and keys apply to it.
+//! The protocols of targets: a table of their properties, from which defaults and refusals of flags and keys follow.
 
 use std::fmt;
 
 /// The protocol of the target. Prints `http://`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scheme {
-    /// HTTP/1.1.
+    /// HTTP. A target without a scheme has this one.
+    #[default]
     Http,
     /// WebSocket (RFC 6455).
     Ws,
@@ -15,97 +16,167 @@ pub enum Scheme {
     Grpc,
 }
 
+/// What is true of a protocol. All else in this crate that depends on the protocol asks for one of these properties.
+struct Row {
+    scheme: Scheme,
+    /// The text before `://`, and the default port: without TLS below it, and with it.
+    names: [(&'static str, Option<u16>); 2],
+    has_path: bool,
+    carries: Carries,
+    http2: Http2,
+    is_upgraded: bool,
+    own_fields: &'static [&'static str],
+}
+
+/// What an open connection carries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Carries {
+    Requests,
+    /// Requests that are calls of gRPC.
+    Calls,
+    /// Messages in frames.
+    Messages,
+    Bytes,
+}
+
+/// Whether HTTP/2 can carry a protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Http2 {
+    Never,
+    /// Where it is asked for.
+    Optional,
+    Always,
+}
+
+const TABLE: &[Row] = &[
+    Row {
+        scheme: Scheme::Http,
+        names: [("http", Some(80)), ("https", Some(443))],
+        has_path: true,
+        carries: Carries::Requests,
+        http2: Http2::Optional,
+        is_upgraded: false,
+        own_fields: &[],
+    },
+    Row {
+        scheme: Scheme::Ws,
+        names: [("ws", Some(80)), ("wss", Some(443))],
+        has_path: true,
+        carries: Carries::Messages,
+        http2: Http2::Optional,
+        is_upgraded: true,
+        // RFC 6455 section 4.1.
+        own_fields: &["connection", "sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions"],
+    },
+    Row {
+        scheme: Scheme::Tcp,
+        names: [("tcp", None), ("tls", None)],
+        has_path: false,
+        carries: Carries::Bytes,
+        http2: Http2::Never,
+        is_upgraded: false,
+        own_fields: &[],
+    },
+    Row {
+        scheme: Scheme::Grpc,
+        names: [("grpc", Some(80)), ("grpcs", Some(443))],
+        has_path: true,
+        carries: Carries::Calls,
+        http2: Http2::Always,
+        is_upgraded: false,
+        own_fields: &["content-type", "te", "grpc-timeout"],
+    },
+];
+
 impl Scheme {
-    const ALL: [Scheme; 4] = [Scheme::Http, Scheme::Ws, Scheme::Tcp, Scheme::Grpc];
+    /// Which names [`Scheme::list`] has of each scheme: the one without TLS, the one with it, or both.
+    pub(crate) const PLAIN: &'static [bool] = &[false];
+    pub(crate) const OVER_TLS: &'static [bool] = &[true];
+    pub(crate) const BOTH: &'static [bool] = &[false, true];
 
-    /// The text before `://`.
-    fn name(self) -> &'static str {
-        match self {
-            Scheme::Http => "http",
-            Scheme::Ws => "ws",
-            Scheme::Tcp => "tcp",
-            Scheme::Grpc => "grpc",
-        }
-    }
-
-    /// The text before `://` where TLS is below it.
-    fn secure_name(self) -> &'static str {
-        match self {
-            Scheme::Http => "https",
-            Scheme::Ws => "wss",
-            Scheme::Tcp => "tls",
-            Scheme::Grpc => "grpcs",
-        }
+    fn row(self) -> &'static Row {
+        TABLE.iter().find(|row| row.scheme == self).expect("each scheme has a row")
     }
 
     /// As targets have it: `https://`.
     pub(crate) fn text(self, secure: bool) -> String {
-        format!("{}://", if secure { self.secure_name() } else { self.name() })
+        format!("{}://", self.row().names[usize::from(secure)].0)
     }
 
     /// The default port; `secure`: with TLS.
     pub(crate) fn port(self, secure: bool) -> Option<u16> {
-        match self {
-            Scheme::Http | Scheme::Ws | Scheme::Grpc => Some(if secure { 443 } else { 80 }),
-            Scheme::Tcp => None,
-        }
+        self.row().names[usize::from(secure)].1
     }
 
-    /// Whether its targets have a path.
+    /// Whether its targets have a path, and what opens a connection or is sent on it has header fields.
     pub fn has_path(self) -> bool {
-        match self {
-            Scheme::Http | Scheme::Ws | Scheme::Grpc => true,
-            Scheme::Tcp => false,
-        }
+        self.row().has_path
     }
 
     /// Whether it has requests, and responses with a status; if not, it has messages.
     pub fn has_requests(self) -> bool {
-        match self {
-            Scheme::Http | Scheme::Grpc => true,
-            Scheme::Ws | Scheme::Tcp => false,
-        }
+        matches!(self.row().carries, Carries::Requests | Carries::Calls)
     }
 
-    /// Whether an empty message is a control ping.
-    pub(crate) fn has_pings(self) -> bool {
-        match self {
-            Scheme::Ws => true,
-            Scheme::Http | Scheme::Tcp | Scheme::Grpc => false,
-        }
+    /// Whether its requests are HTTP as it is written, with any method and cookies.
+    pub(crate) fn has_plain_requests(self) -> bool {
+        self.row().carries == Carries::Requests
+    }
+
+    /// Whether its requests are calls of gRPC: the path names a method, and the status is one of gRPC.
+    pub(crate) fn has_calls(self) -> bool {
+        self.row().carries == Carries::Calls
+    }
+
+    /// Whether its messages have frames: an empty one is a control ping, and the server may send some of its own.
+    pub fn has_frames(self) -> bool {
+        self.row().carries == Carries::Messages
+    }
+
+    /// Whether it has bytes without frames: nothing is sent unless a message is given.
+    pub(crate) fn has_bytes(self) -> bool {
+        self.row().carries == Carries::Bytes
+    }
+
+    /// Whether HTTP/2 can carry it.
+    pub(crate) fn http2(self) -> Http2 {
+        self.row().http2
     }
 
     /// Header fields that throng sets itself, besides those that frame any request.
     pub(crate) fn own_fields(self) -> &'static [&'static str] {
-        match self {
-            // RFC 6455 section 4.1.
-            Scheme::Ws => {
-                &["connection", "sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions"]
-            }
-            Scheme::Grpc => &["content-type", "te", "grpc-timeout"],
-            Scheme::Http | Scheme::Tcp => &[],
-        }
+        self.row().own_fields
     }
 
-    /// Whether its connections begin with HTTP/1.1, and may send requests before they are upgraded.
+    /// Whether its connections begin with HTTP, and may send requests before they are upgraded.
     pub(crate) fn is_upgraded(self) -> bool {
-        match self {
-            Scheme::Ws => true,
-            Scheme::Http | Scheme::Tcp | Scheme::Grpc => false,
+        self.row().is_upgraded
+    }
+
+    /// That of the requests on its connections: HTTP before an upgrade.
+    pub(crate) fn of_requests(self) -> Scheme {
+        if self.is_upgraded() { Scheme::Http } else { self }
+    }
+
+    /// The schemes that have a property, by these of their names: `ws:// or wss://`; `last`: the word before the last one.
+    pub(crate) fn list(names: &[bool], last: &str, has: impl Fn(Scheme) -> bool) -> String {
+        let schemes = TABLE.iter().map(|row| row.scheme).filter(|scheme| has(*scheme));
+        let all = schemes.flat_map(|scheme| names.iter().map(move |secure| scheme.text(*secure)));
+        match &all.collect::<Vec<_>>()[..] {
+            [before @ .., end] if !before.is_empty() => format!("{} {last} {end}", before.join(", ")),
+            all => all.concat(),
         }
     }
 
-    /// Whether HTTP/2 can carry it.
-    pub(crate) fn has_streams(self) -> bool {
-        match self {
-            Scheme::Http | Scheme::Ws | Scheme::Grpc => true,
-            Scheme::Tcp => false,
-        }
+    /// Why a flag or key is refused with a target of another scheme than [these](Scheme::list).
+    pub(crate) fn required(names: &[bool], has: impl Fn(Scheme) -> bool) -> String {
+        format!("requires a target with {}", Scheme::list(names, "or", has))
     }
 
-    /// Whether it sends nothing unless a message is given.
-    pub(crate) fn needs_message(self) -> bool {
-        !self.has_requests() && !self.has_pings()
+    /// What a target with TLS begins with where its connections are not secured: `http://`.
+    pub fn without_tls(target: &str) -> Option<String> {
+        let (scheme, secure, _) = Scheme::split(target).ok()?;
+        secure.then(|| scheme.text(false))
     }
 
     /// The scheme of a target as typed, in whatever case; `http://` where it has none.
@@ -124,19 +195,14 @@ impl Scheme {
                 _ if is_other_file(text) => Err(format!(
                     "{text:?} is not a target; use http://host:port/, or a scenario file, whose name ends in .toml"
                 )),
-                _ => Ok((Scheme::Http, false, text)),
+                _ => Ok((Scheme::default(), false, text)),
             };
         };
-        for scheme in Scheme::ALL {
-            for (secure, known) in [(false, scheme.name()), (true, scheme.secure_name())] {
-                if name.eq_ignore_ascii_case(known) {
-                    return Ok((scheme, secure, rest));
-                }
-            }
-        }
-        Err(format!(
-            "{name:?} is not a scheme; use http://, https://, ws://, wss://, tcp://, tls://, grpc:// or grpcs://"
-        ))
+        let place = |row: &Row| row.names.iter().position(|(known, _)| name.eq_ignore_ascii_case(known));
+        let known = TABLE.iter().find_map(|row| Some((row.scheme, place(row)? == 1, rest)));
+        known.ok_or_else(|| {
+            format!("{name:?} is not a scheme; use {}", Scheme::list(Scheme::BOTH, "or", |_| true))
+        })
     }
 }
 
@@ -151,7 +217,7 @@ fn is_other_file(text: &str) -> bool {
 
 impl fmt::Display for Scheme {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://", self.name())
+        f.write_str(&self.text(false))
     }
 }
 
@@ -161,7 +227,7 @@ mod tests {
 
     #[test]
     fn schemes_differ_in_these_properties() {
-        // (target, port, path, requests, pings, needs a message)
+        // (target, port, path, requests, frames, bytes)
         for (text, scheme, port, expected) in [
             ("http://h/", Scheme::Http, Some(80), [true, true, false, false]),
             ("WS://h/", Scheme::Ws, Some(80), [true, false, true, false]),
@@ -169,8 +235,7 @@ mod tests {
             ("grpc://h/s/m", Scheme::Grpc, Some(80), [true, true, false, false]),
         ] {
             assert_eq!(Scheme::of_target(text), Some(scheme), "{text}");
-            let actual =
-                [scheme.has_path(), scheme.has_requests(), scheme.has_pings(), scheme.needs_message()];
+            let actual = [scheme.has_path(), scheme.has_requests(), scheme.has_frames(), scheme.has_bytes()];
             assert_eq!((scheme.port(false), actual), (port, expected), "{text}");
             assert!(text.to_ascii_lowercase().starts_with(&scheme.to_string()), "{text}");
         }
@@ -182,6 +247,17 @@ mod tests {
         assert_eq!(Scheme::split("h:80/data.json"), Ok((Scheme::Http, false, "h:80/data.json")));
         // As curl and a browser take it.
         assert_eq!(Scheme::split("h:80/?u=ws://g/"), Ok((Scheme::Http, false, "h:80/?u=ws://g/")));
+    }
+
+    #[test]
+    fn lists_have_the_schemes_with_a_property() {
+        for (list, expected) in [
+            (Scheme::list(Scheme::OVER_TLS, "or", |_| true), "https://, wss://, tls:// or grpcs://"),
+            (Scheme::list(Scheme::BOTH, "and", Scheme::has_bytes), "tcp:// and tls://"),
+            (Scheme::list(Scheme::PLAIN, "or", Scheme::has_frames), "ws://"),
+        ] {
+            assert_eq!(list, expected);
+        }
     }
 
     #[test]

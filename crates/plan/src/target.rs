@@ -27,7 +27,7 @@ pub struct Target {
     /// The same of the other family, of a name that has both where the choice is free: `run` dials those instead where
     /// only they are served.
     pub others: Vec<SocketAddr>,
-    /// The path of the request or of the WebSocket; empty with [`Scheme::Tcp`].
+    /// The path of the request or of the WebSocket; empty where the scheme has none.
     pub path: Text,
     /// Is the host a name?
     named: bool,

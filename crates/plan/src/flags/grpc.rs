@@ -9,9 +9,9 @@ use units::{Bytes, Status};
 impl FlagReader<'_> {
     /// What is sent, and what the calls share; none where it is not gRPC.
     pub(super) fn grpc(&mut self, scheme: Option<Scheme>) -> Option<(Option<Body>, Grpc)> {
-        if scheme.is_some_and(|scheme| scheme != Scheme::Grpc) {
+        if scheme.is_some_and(|scheme| !scheme.has_calls()) {
             for flag in flag::OF_GRPC {
-                self.refuse(flag, "requires a target with grpc:// or grpcs://");
+                self.refuse(flag, Scheme::required(Scheme::BOTH, Scheme::has_calls));
             }
             return None;
         }

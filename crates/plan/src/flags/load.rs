@@ -116,7 +116,7 @@ impl FlagReader<'_> {
 
     /// Whether there is something to send: raw TCP sends nothing without `--message`, and `flag` is a mistake then.
     pub(super) fn has_message(&mut self, flag: &Flag, scheme: Option<Scheme>) -> bool {
-        let silent = scheme.filter(|scheme| scheme.needs_message() && self.get(&flag::MESSAGE).is_none());
+        let silent = scheme.filter(|scheme| scheme.has_bytes() && self.get(&flag::MESSAGE).is_none());
         if let Some(scheme) = silent {
             self.refuse(flag, format!("{scheme} sends nothing without a message; add --message ping"));
         }

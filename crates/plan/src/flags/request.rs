@@ -41,9 +41,9 @@ impl FlagReader<'_> {
         let mut target = text
             .and_then(|text| Target::of_load(text, (v4, resolve), &[], &routes))
             .and_then(|target| of_no_file(&target.path).map(|()| target))
-            .and_then(|target| match target.scheme {
-                Scheme::Grpc => grpc::method(&target.path).map(|()| target),
-                _ => Ok(target),
+            .and_then(|target| match target.scheme.has_calls() {
+                true => grpc::method(&target.path).map(|()| target),
+                false => Ok(target),
             })
             .map_err(|why| self.add(&flag::TARGET, why))
             .ok()?;
@@ -53,7 +53,7 @@ impl FlagReader<'_> {
         let authority = match target.scheme.has_path() {
             true => self.given(&flag::HOST, header::host).or_else(|| self.host_of_header()),
             false => {
-                self.refuse(&flag::HOST, NO_HEADERS);
+                self.refuse(&flag::HOST, no_headers());
                 None
             }
         };
@@ -65,10 +65,10 @@ impl FlagReader<'_> {
     pub(super) fn sent(&mut self, target: Option<&Target>) -> Sent {
         let scheme = target.map(|target| target.scheme);
         if scheme.is_some_and(|scheme| !scheme.has_path()) {
-            self.refuse(&flag::HEADER, NO_HEADERS);
+            self.refuse(&flag::HEADER, no_headers());
         }
         let headers = self.headers(target);
-        if let Some(other) = scheme.filter(|scheme| *scheme != Scheme::Http) {
+        if let Some(other) = scheme.filter(|scheme| !scheme.has_plain_requests()) {
             self.refuse(&flag::METHOD, format!("not for {other}; remove it"));
             if !other.has_requests() {
                 for flag in [&flag::BODY, &flag::BODY_FILE] {
@@ -92,7 +92,7 @@ impl FlagReader<'_> {
 
     /// All fields, with that of the target's user.
     fn headers(&mut self, target: Option<&Target>) -> Vec<(String, Text)> {
-        let scheme = target.map_or(Scheme::Http, |target| target.scheme);
+        let scheme = target.map(|target| target.scheme).unwrap_or_default();
         let login = target.and_then(|target| target.login.as_ref());
         let mut fields: Vec<(String, Text)> =
             login.map(|login| (AUTHORIZATION.to_owned(), Text::fixed(login))).into_iter().collect();
@@ -146,7 +146,10 @@ impl FlagReader<'_> {
 pub(crate) const AUTHORIZATION: &str = "Authorization";
 
 /// Why raw TCP has no field.
-pub(crate) const NO_HEADERS: &str = "tcp:// and tls:// have no headers; remove it";
+pub(crate) fn no_headers() -> String {
+    let schemes = Scheme::list(Scheme::BOTH, "and", |scheme| !scheme.has_path());
+    format!("{schemes} have no headers; remove it")
+}
 
 /// A field of each request, checked.
 fn field(text: &str, scheme: Scheme) -> Result<(String, Text), String> {

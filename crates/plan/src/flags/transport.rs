@@ -1,11 +1,22 @@
 //! What carries requests and messages: `--http2`, `--streams`, and the flags of TLS.
 
 use super::{FlagReader, streams};
+use crate::scheme::Http2;
 use crate::{Pem, Scheme, Think, Tls, TlsVersions, flag, tls};
 use units::Nanos;
 
 /// Where HTTP/2 is wanted of a target that it cannot carry.
-pub(crate) const NO_STREAMS: &str = "requires a target with http://, https://, ws:// or wss://";
+pub(crate) fn requires_http2() -> String {
+    Scheme::required(Scheme::BOTH, |scheme| scheme.http2() == Http2::Optional)
+}
+
+/// Where HTTP/2 is wanted of a target that has nothing else.
+pub(crate) const HAS_HTTP2: &str = "gRPC is over HTTP/2; remove it";
+
+/// Where a target is not secured, and a flag or key is about TLS.
+pub(crate) fn requires_tls() -> String {
+    Scheme::required(Scheme::OVER_TLS, |_| true)
+}
 
 /// Where several requests at once are wanted, and pauses between them.
 pub(crate) const ONE_AT_A_TIME: &str =
@@ -14,17 +25,19 @@ pub(crate) const ONE_AT_A_TIME: &str =
 impl FlagReader<'_> {
     /// HTTP/2: requests at once on a connection; `think`: the pause between them.
     pub(super) fn streams(&mut self, scheme: Option<Scheme>, think: Think) -> Option<u16> {
-        if scheme.is_some_and(|scheme| !scheme.has_streams()) {
-            for flag in [&flag::HTTP2, &flag::STREAMS] {
-                self.refuse(flag, NO_STREAMS);
+        match scheme.map(Scheme::http2) {
+            Some(Http2::Never) => {
+                for flag in [&flag::HTTP2, &flag::STREAMS] {
+                    self.refuse(flag, requires_http2());
+                }
+                return None;
             }
-            return None;
-        }
-        if scheme == Some(Scheme::Grpc) {
-            self.refuse(&flag::HTTP2, "gRPC is over HTTP/2; remove it");
-        } else if self.get(&flag::HTTP2).is_none() {
-            self.refuse(&flag::STREAMS, "requires --http2");
-            return None;
+            Some(Http2::Always) => self.refuse(&flag::HTTP2, HAS_HTTP2),
+            Some(Http2::Optional) | None if self.get(&flag::HTTP2).is_none() => {
+                self.refuse(&flag::STREAMS, "requires --http2");
+                return None;
+            }
+            Some(Http2::Optional) | None => {}
         }
         let streams = self.read(&flag::STREAMS, 1, streams);
         // Beside these a think time is refused itself.
@@ -39,7 +52,7 @@ impl FlagReader<'_> {
     pub(super) fn tls(&mut self, secure: Option<bool>) -> Tls {
         if secure == Some(false) {
             for flag in flag::OF_TLS {
-                self.refuse(flag, "requires a target with https://, wss://, tls:// or grpcs://");
+                self.refuse(flag, requires_tls());
             }
             return Tls::default();
         }

@@ -50,8 +50,8 @@ fn from_table(notes: &mut Notes, table: &Section, context: Context) -> Expectati
         table.note(notes, "echo", "this step sends nothing; move it to the step that sends");
     }
     let skip = table.truth("skip").unwrap_or(false);
-    if skip && scheme == Scheme::Tcp {
-        table.note(notes, "skip", "tcp:// has no messages; remove it");
+    if skip && scheme.has_bytes() {
+        table.note(notes, "skip", format!("{scheme} has no messages; remove it"));
     } else if skip && !["length", "body", "echo"].iter().any(|key| table.has(key)) {
         table.note(notes, "skip", "each message is right; add body = \"…\"");
     }

@@ -5,13 +5,13 @@ use super::population::Reader;
 use super::step::StepContext;
 use crate::flags::grpc::{NEEDS_PROTOSET, PROTOSET_SAYS, json, method};
 use crate::flags::request::BODY_TWICE;
-use crate::{Body, Call, Content, Grpc, Scheme, Target, Text, flag, header};
+use crate::{Body, Call, Content, Grpc, Scheme, Target, Text, flag};
 
 impl Reader<'_, '_> {
     /// What the calls of a population share; none where it is not gRPC.
     pub(super) fn grpc(&mut self, own: &Section, target: &Target) -> Option<Grpc> {
-        if target.scheme != Scheme::Grpc {
-            let why = "requires a target with grpc:// or grpcs://";
+        if !target.scheme.has_calls() {
+            let why = Scheme::required(Scheme::BOTH, Scheme::has_calls);
             own.refuse(self.notes, &flag::OF_GRPC.map(|flag| flag.name), why);
             return None;
         }
@@ -58,13 +58,6 @@ impl Reader<'_, '_> {
             }
             if let Err(why) = method(path) {
                 section.note(self.notes, "request", why);
-            }
-        }
-        for (name, _) in section.pairs("headers") {
-            if header::check_name(&name.text, Scheme::Http).is_ok()
-                && let Err(why) = header::check_name(&name.text, Scheme::Grpc)
-            {
-                self.notes.add(name.at, &section.key("headers"), why);
             }
         }
         Some(Call { is_streaming: grpc.is_streaming, message: Vec::new() })

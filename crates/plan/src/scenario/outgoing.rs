@@ -5,7 +5,7 @@ use super::population::Reader;
 use super::step::{StepContext, too_long};
 use crate::connect_to::ConnectTo;
 use crate::flags::grpc;
-use crate::flags::request::{AUTHORIZATION, BODY_TWICE, NO_HEADERS, not_routed, own_value, usual_method};
+use crate::flags::request::{AUTHORIZATION, BODY_TWICE, no_headers, not_routed, own_value, usual_method};
 use crate::request::LONGEST_REQUEST;
 use crate::text::Place;
 use crate::{Act, Body, Content, Expectation, Request, Scheme, Step, Target, Text, header};
@@ -26,7 +26,7 @@ impl Reader<'_, '_> {
             own.note(self.notes, "connect-to", not_routed(&target));
         }
         if !target.scheme.has_path() {
-            own.refuse(self.notes, &["host", "headers"], NO_HEADERS);
+            own.refuse(self.notes, &["host", "headers"], no_headers());
             return Some(target);
         }
         let host = self.inherited(own, "host", header::host).or_else(|| self.host_of_headers(own));
@@ -135,7 +135,7 @@ impl Reader<'_, '_> {
         let headers = context.headers.to_vec();
         let mut request = match context.grpc {
             Some(shared) => {
-                own.refuse(self.notes, &["method"], "not for grpc://; remove it");
+                own.refuse(self.notes, &["method"], format!("not for {}; remove it", target.scheme));
                 let body = self.grpc_body(with_body, context);
                 let call = grpc::call(target, body, shared, Expectation::default());
                 Request { headers, ..call }

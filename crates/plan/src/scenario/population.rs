@@ -5,9 +5,11 @@ use super::expectation::{self, Context};
 use super::load;
 use super::step::{StepContext, message};
 use crate::flags::{
-    DEFAULT_PING, DEFAULT_TIMEOUT, NO_STREAMS, ONE_AT_A_TIME, between_pings, reconnect, streams, timeout,
+    DEFAULT_PING, DEFAULT_TIMEOUT, HAS_HTTP2, ONE_AT_A_TIME, between_pings, not_for_requests, reconnect,
+    requires_http2, requires_tls, streams, timeout,
 };
 use crate::phases::wrong_order;
+use crate::scheme::Http2;
 use crate::text::Place;
 use crate::{
     Act, Activity, Body, Csv, Environment, Expectation, Load, Pem, Population, Reconnect, Scheme, Step,
@@ -166,8 +168,9 @@ impl Reader<'_, '_> {
 
     /// Whether connections keep cookies: the population's key, or else the file's top.
     fn cookies(&mut self, own: &Section, target: &Target) -> bool {
-        if !(target.scheme == Scheme::Http || target.scheme.is_upgraded()) {
-            own.refuse(self.notes, &["cookies"], "requires a target with http:// or ws://");
+        let has_cookies = |scheme: Scheme| scheme.of_requests().has_plain_requests();
+        if !has_cookies(target.scheme) {
+            own.refuse(self.notes, &["cookies"], Scheme::required(Scheme::PLAIN, has_cookies));
             return false;
         }
         own.truth("cookies").or_else(|| self.top.truth("cookies")).unwrap_or(false)
@@ -182,15 +185,14 @@ impl Reader<'_, '_> {
         top.read(notes, "ping", Nanos::parse_or_seconds);
         top.read(notes, "message", |text| Text::parse(text, Place::Content, tables));
         let scheme = top.scalar("target").and_then(|target| Scheme::of_target(&target.text));
-        let scheme = scheme.filter(|scheme| scheme.has_requests()).unwrap_or(Scheme::Http);
+        let scheme = scheme.filter(|scheme| scheme.has_requests()).unwrap_or_default();
         expectation::read(notes, top, Context { scheme, numbers: None, sent: true });
     }
 
     /// How connections are secured: the population's keys, or else the file's top.
     pub(super) fn tls(&mut self, own: &Section, secure: bool) -> Tls {
         if !secure {
-            let why = "requires a target with https://, wss://, tls:// or grpcs://";
-            own.refuse(self.notes, &flag::OF_TLS.map(|flag| flag.name), why);
+            own.refuse(self.notes, &flag::OF_TLS.map(|flag| flag.name), requires_tls());
             return Tls::default();
         }
         for (one, other) in [("cert", "key"), ("key", "cert")] {
@@ -215,13 +217,16 @@ impl Reader<'_, '_> {
     /// HTTP/2: requests at once on a connection.
     fn streams(&mut self, own: &Section, target: &Target) -> Option<u16> {
         let keys = [flag::HTTP2.name, flag::STREAMS.name];
-        if !target.scheme.has_streams() {
-            own.refuse(self.notes, &keys, NO_STREAMS);
-            return None;
-        }
-        if target.scheme == Scheme::Grpc {
-            own.refuse(self.notes, &["http2"], "gRPC is over HTTP/2; remove it");
-            return Some(self.inherited(own, "streams", streams).unwrap_or(1));
+        match target.scheme.http2() {
+            Http2::Never => {
+                own.refuse(self.notes, &keys, requires_http2());
+                return None;
+            }
+            Http2::Always => {
+                own.refuse(self.notes, &["http2"], HAS_HTTP2);
+                return Some(self.inherited(own, "streams", streams).unwrap_or(1));
+            }
+            Http2::Optional => {}
         }
         let is_http2 = own.truth("http2").or_else(|| self.top.truth("http2")).unwrap_or(false);
         if !is_http2 && own.has("streams") {
@@ -296,9 +301,10 @@ impl Reader<'_, '_> {
         if !context.target.scheme.has_requests() {
             return (self.messages(context, calls), calls);
         }
-        let why = "not for http:// and grpc://; remove it, or use think for the time between requests";
+        let not_for = not_for_requests();
+        let why = format!("{not_for}; remove it, or use think for the time between requests");
         own.refuse(self.notes, &["ping"], why);
-        let why = "not for http:// and grpc://; use body for the content of requests";
+        let why = format!("{not_for}; use body for the content of requests");
         own.refuse(self.notes, &["message"], why);
         let steps = vec![self.only_request(context)];
         (Activity::Steps { steps, then: Then::Again(0) }, calls.or(arrives.then_some(1)))
@@ -367,7 +373,7 @@ impl Reader<'_, '_> {
         let (own, scheme) = (context.own, context.target.scheme);
         let counted = context.rated || calls.is_some();
         let given = own.has("message") || self.top.has("message");
-        if scheme.needs_message() && !given {
+        if scheme.has_bytes() && !given {
             let why = format!("{scheme} sends nothing without a message; add message = \"ping\"");
             own.refuse(self.notes, &["ping", "rate", "calls", "requests"], why);
             return Activity::Idle;
@@ -381,7 +387,7 @@ impl Reader<'_, '_> {
         let tables = self.tables;
         let content = |text: &str| Text::parse(text, Place::Content, tables);
         let text = self.inherited(own, "message", |text| match text {
-            "" if scheme.has_pings() && !counted => Ok(Text::default()),
+            "" if scheme.has_frames() && !counted => Ok(Text::default()),
             text => message(text, content),
         });
         let text = text.unwrap_or_else(|| Text::fixed("ping"));

@@ -6,7 +6,7 @@ use super::document::Section;
 use super::population::Reader;
 use super::step::message;
 use crate::text::Place;
-use crate::{Heartbeat, Matches, Pushes, Receivers, Rule, Sought, Target, Text};
+use crate::{Heartbeat, Matches, Pushes, Receivers, Rule, Scheme, Sought, Target, Text};
 
 /// The keys of `expect` that are about them.
 const KEYS: [&str; 3] = ["time", "number", "receivers"];
@@ -18,9 +18,10 @@ impl Reader<'_, '_> {
     pub(super) fn pushes(&mut self, own: &Section, target: &Target) -> Pushes {
         let section = if own.section("expect").is_some() { own } else { self.top };
         let expect = section.section("expect");
-        if !target.scheme.has_pings() {
+        if !target.scheme.has_frames() {
+            let fix = Scheme::list(Scheme::PLAIN, "or", Scheme::has_frames);
             let why =
-                format!("{} has no messages of the server's own; use a target with ws://", target.scheme);
+                format!("{} has no messages of the server's own; use a target with {fix}", target.scheme);
             own.refuse(self.notes, &["on"], &why);
             if let Some(expect) = own.section("expect") {
                 expect.refuse(self.notes, &KEYS, &why);

@@ -162,11 +162,11 @@ impl Reader<'_, '_> {
         let why = format!("cannot be used with {verb}; remove it, or use another step");
         section.refuse(self.notes, wrong, why);
         match verb {
-            "request" if scheme == Scheme::Tcp => {
+            "request" if !scheme.of_requests().has_requests() => {
                 section.note(self.notes, verb, format!("{scheme} sends messages; use send = \"hello\""));
             }
             "upgrade" if !scheme.is_upgraded() => {
-                section.note(self.notes, verb, "requires a target with ws:// or wss://");
+                section.note(self.notes, verb, Scheme::required(Scheme::BOTH, Scheme::is_upgraded));
             }
             verb if SENDS.contains(&verb) && scheme.has_requests() => {
                 section.note(self.notes, verb, "http:// sends requests; use request = \"POST /\" and body");
@@ -188,7 +188,7 @@ impl Reader<'_, '_> {
         let line = section.read(self.notes, "request", |text| {
             request_line(text, &context.target.path, |text| path(text, tables))
         });
-        let headers = self.headers(section, context, Scheme::Http);
+        let headers = self.headers(section, context, context.target.scheme.of_requests());
         let call = self.call(section, context, line.as_ref());
         let body = match call {
             Some(_) => self.grpc_body(section, context),
@@ -249,7 +249,7 @@ impl Reader<'_, '_> {
     ) -> Expectation {
         // Before the upgrade, HTTP is spoken; what the file expects is for populations that speak nothing else.
         let is_ws = context.target.scheme.is_upgraded();
-        let scheme = if is_ws { Scheme::Http } else { context.target.scheme };
+        let scheme = context.target.scheme.of_requests();
         let expect_context = Context { scheme, numbers: Some(numbers), sent: true };
         let places = [section, context.own, self.top].into_iter().take(if is_ws { 1 } else { 3 });
         let own_expect = places.into_iter().find(|section| section.has("expect"));

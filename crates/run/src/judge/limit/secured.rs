@@ -1,5 +1,6 @@
 //! What kept TLS from being set up, in the words of a browser, and which flag helps.
 
+use plan::Scheme;
 use samples::{Cause, Certainty::Seen, Kind, Limit, Side, Stage};
 
 use super::{Case, Sentence, Trouble};
@@ -18,8 +19,8 @@ fn failed(case: &Case) -> Option<Limit> {
     let (what, fix) = wrong(case.kind.filter(|_| case.stage == Some(Stage::Tls))?)?;
     let detail = format!("{} TLS handshakes failed: {what}", case.faults());
     let sentence = Sentence::Tls { handshakes: case.count, what };
-    let fix = match without_tls(&case.summary.target) {
-        Some(plain) => fix.replace(ANY_PLAIN, plain),
+    let fix = match Scheme::without_tls(&case.summary.target) {
+        Some(plain) => fix.replace(ANY_PLAIN, &plain),
         None => fix.to_owned(),
     };
     case.limit(Seen, (Side::Target, Cause::Tls), case.left(), sentence, detail, fix)
@@ -27,13 +28,6 @@ fn failed(case: &Case) -> Option<Limit> {
 
 /// What a target may begin with whose connections are not secured.
 const ANY_PLAIN: &str = "http://, ws:// or tcp://";
-
-/// What a target begins with instead of its scheme, where its connections are not secured.
-fn without_tls(target: &str) -> Option<&'static str> {
-    let schemes =
-        [("https://", "http://"), ("wss://", "ws://"), ("tls://", "tcp://"), ("grpcs://", "grpc://")];
-    schemes.iter().find(|(secured, _)| target.starts_with(*secured)).map(|(_, plain)| *plain)
-}
 
 /// What is wrong, and what to do about it.
 fn wrong(kind: Kind) -> Option<(&'static str, &'static str)> {
@@ -124,7 +118,7 @@ mod tests {
             ("grpcs://h/a.B/C", Some("grpc://")),
             ("load.toml", None),
         ] {
-            assert_eq!(without_tls(target), expected, "{target}");
+            assert_eq!(Scheme::without_tls(target).as_deref(), expected, "{target}");
         }
     }
 }
