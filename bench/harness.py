@@ -202,13 +202,13 @@ class Serve(Served):
 
 
 class Nginx(Served):
-    """nginx with one worker that answers `Hello World!` to everything; its counts are on a port of their own."""
+    """nginx that answers `Hello World!` to everything; its counts are on a port of their own."""
 
-    def __init__(self, bench, cpu=None, listen="", more=""):
+    def __init__(self, bench, cpu=None, listen="", more="", workers=1):
         """`listen`: further words of its `listen`: `ssl`, `http2`; `more`: further directives of its server."""
         port, counts, folder = 8001, 8002, pathlib.Path(bench.scratch)
         text = (FOLDER / "nginx.conf").read_text().replace("PORT", f"{port} {listen}").replace("COUNTS", str(counts))
-        text = text.replace("# MORE", more)
+        text = text.replace("# MORE", more).replace("WORKERS", str(workers))
         if "ssl" in listen:
             certificate(folder)
             text = text.replace("# TLS", f"ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;")

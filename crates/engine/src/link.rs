@@ -79,14 +79,20 @@ pub struct Remote {
 /// Where the ticks of all shards arrive, with the shard's number.
 pub type Arrivals = Receiver<(u32, Box<Tick>)>;
 
-/// A pair for each of `shards`, and where all their ticks arrive, with the shard's number. Each shard has two
-/// ticks that go back and forth: a slow reader costs resolution, not counts, for the shard adds to the one it has.
+/// Ticks of a shard that go back and forth beside the one that it fills. Three can end at nearly the same time: that of the period,
+/// that of the load, and that of the last response.
+const SPARE: usize = 3;
+
+/// A pair for each of `shards`, and where all their ticks arrive, with the shard's number. A slow reader costs resolution, not
+/// counts, for a shard without a spare tick adds to the one it has.
 pub fn links(shards: u32) -> (Vec<(Link, Remote)>, Arrivals) {
-    let (ticks, arrive) = sync_channel(2 * shards as usize);
+    let (ticks, arrive) = sync_channel((1 + SPARE) * shards as usize);
     let pair = |shard| {
-        let (used_out, used_in) = sync_channel(2);
+        let (used_out, used_in) = sync_channel(1 + SPARE);
         let (control_out, control_in) = sync_channel(16);
-        used_out.try_send(Box::default()).expect("the channel is empty");
+        for _ in 0..SPARE {
+            used_out.try_send(Box::default()).expect("there is room");
+        }
         let link = Link { shard, ticks: ticks.clone(), used: used_in, control: control_in };
         (link, Remote { used: used_out, control: control_out })
     };

@@ -7,7 +7,7 @@ use net::{
     io::sim::{self, Faults, Net, SimIo},
 };
 use plan::{Environment, Flags, Plan, Ports, Role, SourcePool, Tuples};
-use samples::{Kind, Stage, Tick};
+use samples::{Kind, Phase, Stage, Tick};
 use units::{Nanos, Rate};
 
 use super::Client;
@@ -232,4 +232,35 @@ fn connections_are_closed_after_the_load_where_fewer_are_wanted() {
         assert_eq!((outcome.held, outcome.tick.open, c.opened, c.finished), (10, left, 10, 10 - left));
         assert!(c.sent > 50 && c.answered == c.sent, "{c:?}");
     }
+}
+
+/// An end that is not the end of a period, as on an agent, whose clock is not that of its coordinator.
+#[test]
+fn the_end_of_the_load_is_reported_exactly_to_a_reader_who_is_late() {
+    let text = "target = \"http://127.0.0.1:80/\"\nconnections = 10\nthink = \"100ms\"\nduration = \"1s\"\n";
+    let net = Net::new(3, Faults { delay: (WAY, WAY), ..Faults::default() });
+    let (mut pairs, arrivals) = links(1);
+    let (link, remote) = pairs.remove(0);
+    let plan = plan(text);
+    let mut client = client(&net, &plan, Instead::default(), link);
+    let mut io = net.host();
+    io.listen(plan.destinations()[0]).expect("the simulated network lets everyone listen");
+    let mut server = Shard::new(io, 100, Server { serve: &mut Http, conns: Vec::new(), accepts: true });
+    let until = MS(2_003);
+    let profile = Some(RateProfile::Steady(Rate::per_s(1_000)));
+    for order in [
+        Control::Load { connections: 10, profile, from: Nanos::ZERO },
+        Control::Hold(MS(1_000)),
+        Control::HoldUntil(until),
+        Control::Until(until),
+    ] {
+        remote.control.try_send(order).expect("there is room");
+    }
+    sim::run(&net, &mut [&mut client, &mut server], MS(1_990), || {
+        arrivals.try_iter().for_each(|(_, tick)| remote.used.try_send(tick).expect("there is room"));
+        false
+    });
+    sim::run(&net, &mut [&mut client, &mut server], MS(2_150), || false);
+    let ends: Vec<(Nanos, Phase)> = arrivals.try_iter().map(|(_, tick)| (tick.until, tick.phase)).collect();
+    assert_eq!(ends[..2], [(MS(2_000), Phase::Hold), (until, Phase::Drain)], "{ends:?}");
 }
