@@ -1,4 +1,4 @@
-//! The HTTP API of a coordinator: runs as resources, described by OpenAPI 3.1 at `/openapi.json`.
+//! The HTTP API of a coordinator: runs and searches as resources, described by OpenAPI 3.1 at `/openapi.json`.
 //!
 //! It knows nothing of plans: what a request describes is read, and carried out, by a [`Runner`]. A run is followed as on the live
 //! page, which is served for each run and works through this API.
@@ -7,13 +7,14 @@ mod problem;
 mod request;
 mod routes;
 mod runs;
+mod search;
 #[cfg(test)]
 mod tests;
 
 use std::{future, io, net::SocketAddr, sync::Arc};
 
 use exporters::web::{Opens, Web};
-use samples::{RunRecord, Sink, Summary};
+use samples::{FindSummary, Point, RunRecord, Sink, Summary};
 use serde_json::Value;
 use units::Date;
 use view::Report;
@@ -29,7 +30,7 @@ pub struct Spec {
     pub scenario: Option<String>,
     /// Files that the scenario reads, by name.
     pub files: Vec<(String, String)>,
-    /// Flags of `throng run`, without `--`, each with its value.
+    /// Flags of `throng run`, or of `throng find`, without `--`, each with its value.
     pub flags: Vec<(String, String)>,
 }
 
@@ -52,6 +53,50 @@ pub struct Finished {
     pub summary: Summary,
     /// Its id in the run store, if it was stored.
     pub stored: Option<String>,
+}
+
+/// Carries out a search; calls its argument with each completed step.
+pub type SearchWork = Box<dyn FnOnce(&mut dyn FnMut(&Point)) -> Result<FindSummary, Vec<String>> + Send>;
+
+/// Ends a search early: it has a result as far as it came.
+pub type Stop = Box<dyn Fn() + Send + Sync>;
+
+/// A search that was read, and has not begun.
+pub struct ReadySearch {
+    /// What it loads.
+    pub target: String,
+    /// When it was read.
+    pub began: Date,
+    /// Carries it out, or says why it cannot.
+    pub work: SearchWork,
+    /// Ends it early.
+    pub stop: Stop,
+}
+
+/// What an agent is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentRequest {
+    /// Check the limits of its machine again.
+    Doctor,
+    /// Take no new run.
+    Drain,
+    /// Take runs again.
+    Undrain,
+    /// Measure what its machine can do; the time of each of the two measurements, if it is given.
+    Calibrate(Option<String>),
+}
+
+/// Why an agent does not do it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentRefusal {
+    /// The request is wrong.
+    Wrong(String),
+    /// There is no such agent.
+    Unknown,
+    /// It cannot do it now, or there is no fleet.
+    Conflict(String),
+    /// It cannot be asked.
+    Unreachable(String),
 }
 
 /// A stored run that was started by this API before this process.
@@ -78,6 +123,12 @@ pub trait Runner: Send + Sync + 'static {
     /// All mistakes, a line each.
     fn read(&self, spec: &Spec, id: &str) -> Result<Ready, Vec<String>>;
 
+    /// Reads a search: what is to run at each step, with `by` and `max` among its flags.
+    ///
+    /// # Errors
+    /// All mistakes, a line each.
+    fn read_search(&self, spec: &Spec) -> Result<ReadySearch, Vec<String>>;
+
     /// The stored runs that this API started before this process, the oldest first.
     fn past(&self) -> Vec<Past>;
 
@@ -86,6 +137,12 @@ pub trait Runner: Send + Sync + 'static {
     /// # Errors
     /// It is not there any more, or cannot be read.
     fn report(&self, stored: &str) -> Result<Report, String>;
+
+    /// What differs between two stored runs, by their ids in the run store, as JSON (`throng.compare/1`).
+    ///
+    /// # Errors
+    /// One of them is not there any more, or cannot be read.
+    fn compare(&self, base: &str, other: &str) -> Result<String, String>;
 
     /// Leaves one of them out of [`Runner::past`] from now on.
     ///
@@ -99,7 +156,13 @@ pub trait Runner: Send + Sync + 'static {
     /// They cannot be asked.
     fn agents(&self) -> Result<Vec<Value>, String>;
 
-    /// How many runs there may be at once.
+    /// Asks an agent; the agent as it is then, as an object with its `id` and its `state`.
+    ///
+    /// # Errors
+    /// It does not do it.
+    fn ask_agent(&self, id: &str, request: &AgentRequest) -> Result<Value, AgentRefusal>;
+
+    /// How many runs and searches there may be at once.
     fn most(&self) -> usize;
 }
 
@@ -121,7 +184,7 @@ impl Api {
         Ok((Api { web, runs }, at))
     }
 
-    /// Stops all runs, waits for them, and ends.
+    /// Stops all runs and searches, waits for them, and ends.
     pub fn end(self) {
         self.runs.stop();
         self.web.end();

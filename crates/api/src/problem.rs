@@ -26,8 +26,19 @@ impl Problem {
         Problem { status: StatusCode::BAD_REQUEST, errors }
     }
 
-    pub(crate) fn unknown(id: &str) -> Problem {
-        Problem::new(StatusCode::NOT_FOUND, format!("no such run; GET /runs lists them: {id}"))
+    /// There is no such `what`, of those that this path lists.
+    pub(crate) fn unknown(what: &str, path: &str, id: &str) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, format!("no such {what}; GET {path} lists them: {id}"))
+    }
+
+    /// It is not possible as things are.
+    pub(crate) fn conflict(why: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::CONFLICT, why)
+    }
+
+    /// What it needs is not available.
+    pub(crate) fn unavailable(why: impl Into<String>) -> Problem {
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, why)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What requests have in their bodies.
+//! What requests have in their bodies and addresses.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ struct Written {
     flags: BTreeMap<String, Value>,
 }
 
-/// Reads a run: JSON where it is said to be, or seems to be, for curl says of any data that it is a form; else the text of a scenario
+/// Reads a run, or a search: JSON where it is said to be, or seems to be, for curl says of any data that it is a form; else the text of a scenario
 /// file, which never begins with a brace.
 pub(crate) fn spec(is_json: bool, body: &[u8]) -> Result<Spec, Problem> {
     let is_json = is_json || body.trim_ascii_start().starts_with(b"{");
@@ -116,6 +116,43 @@ pub(crate) fn change(body: &[u8], planned: u64) -> Result<Command, Problem> {
     }
 }
 
+/// How an agent is to measure what its machine can do.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Calibration {
+    duration: Option<String>,
+}
+
+/// Reads the time of each measurement of a calibration, `{"duration": "8s"}`; an empty body has none.
+pub(crate) fn calibration(body: &[u8]) -> Result<Option<String>, Problem> {
+    if body.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    let read: Result<Calibration, _> = serde_json::from_slice(body);
+    let wrong = |e: serde_json::Error| {
+        Problem::wrong(vec![format!("JSON: {e}; use {{\"duration\": \"8s\"}}, or no body")])
+    };
+    read.map(|calibration| calibration.duration).map_err(wrong)
+}
+
+/// The values of these parameters in the query of an address, where they are. Nothing is percent-decoded: ids and names of formats
+/// are letters and digits.
+pub(crate) fn parameters<'q, const N: usize>(
+    query: Option<&'q str>,
+    names: [&str; N],
+) -> Result<[Option<&'q str>; N], Problem> {
+    let mut values = [None; N];
+    for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let Some(nth) = names.iter().position(|known| *known == name) else {
+            let fix = names.join(" and ");
+            return Err(Problem::wrong(vec![format!("{name}: no such parameter; use {fix}")]));
+        };
+        values[nth] = Some(value);
+    }
+    Ok(values)
+}
+
 /// `"50%"`, or 0.5.
 fn share(value: &Value) -> Option<f64> {
     let share = match value {
@@ -201,5 +238,25 @@ mod tests {
             assert!(read(body).as_ref().is_err_and(|why| why.contains(part)), "{body}: {:?}", read(body));
         }
         assert!(change(br#"{"connections": 5}"#, 0).is_err());
+    }
+
+    #[test]
+    fn a_calibration_has_a_time_or_no_body() {
+        let read = |body: &str| calibration(body.as_bytes()).map_err(|p| format!("{p:?}"));
+        assert_eq!(read(" "), Ok(None));
+        assert_eq!(read("{}"), Ok(None));
+        assert_eq!(read(r#"{"duration": "3s"}"#), Ok(Some("3s".to_owned())));
+        for wrong in ["8s", r#"{"duration": 8}"#, r#"{"time": "8s"}"#] {
+            assert!(read(wrong).is_err_and(|why| why.contains("or no body")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_those_that_there_are() {
+        let read = |query| parameters(query, ["a", "b"]).map_err(|p| format!("{p:?}"));
+        assert_eq!(read(None), Ok([None, None]));
+        assert_eq!(read(Some("b=2&a=1")), Ok([Some("1"), Some("2")]));
+        assert_eq!(read(Some("&a&")), Ok([Some(""), None]));
+        assert!(read(Some("c=1")).is_err_and(|why| why.contains("c: no such parameter; use a and b")));
     }
 }

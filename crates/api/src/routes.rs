@@ -7,17 +7,19 @@ use axum::{
     body::Bytes,
     extract::{DefaultBodyLimit, Path, State, rejection::BytesRejection},
     http::{
-        HeaderMap, StatusCode,
+        HeaderMap, StatusCode, Uri,
         header::{CONTENT_TYPE, LOCATION},
     },
     middleware,
     response::{Html, IntoResponse, Response},
-    routing::get,
+    routing::{get, post},
 };
 use exporters::web::{Opens, guard};
 use serde_json::{Value, json};
+use view::ReportFormat;
 
 use crate::{
+    AgentRequest,
     problem::Problem,
     request,
     runs::{Run, Runs},
@@ -37,7 +39,15 @@ curl ADDR/runs/ID                                           its state and its su
 curl ADDR/runs/ID/events                                    follow it (server-sent events)
 curl ADDR/runs/ID -X PATCH --json '{\"load\": \"50%\"}'         set its load; {\"ask\": \"pause\"}, resume, drain, stop
 curl ADDR/runs/ID -X DELETE                                 stop it; once it is over: forget it
+curl 'ADDR/runs/ID/report?format=md'                        its report: html, md or json
+curl 'ADDR/compare?a=ID&b=ID'                               compare two runs
+curl ADDR/searches --json '{\"target\": \"http://…\", \"flags\": {\"by\": \"rate\", \"max\": \"50k\"}}'
+                                                            find the largest load that the target sustains
+curl ADDR/searches/ID                                       its steps and its result; -X DELETE stops it
 curl ADDR/agents                                            list the agents
+curl ADDR/agents/ID/doctor                                  check the limits of its machine
+curl ADDR/agents/ID/drain -X POST                           let it take no new run; -X DELETE: let it take runs again
+curl ADDR/agents/ID/calibrate -X POST                       let it measure what its machine can do
 curl ADDR/openapi.json                                      all of this as OpenAPI 3.1
 ADDR/runs/ID/page in a browser: the live page
 ";
@@ -50,10 +60,17 @@ pub(crate) fn router(runs: Arc<Runs>, opens: Option<Opens>) -> Router {
         .route("/", get(async || USAGE))
         .route("/openapi.json", get(async || ([(CONTENT_TYPE, "application/json")], DESCRIPTION)))
         .route("/agents", get(agents))
+        .route("/agents/{id}/doctor", get(doctor))
+        .route("/agents/{id}/drain", post(drain).delete(undrain))
+        .route("/agents/{id}/calibrate", post(calibrate))
         .route("/runs", get(list).post(start))
         .route("/runs/{id}", get(show).patch(change).delete(delete))
         .route("/runs/{id}/events", get(events))
-        .route("/runs/{id}/control", axum::routing::post(change))
+        .route("/runs/{id}/control", post(change))
+        .route("/runs/{id}/report", get(report))
+        .route("/compare", get(compare))
+        .route("/searches", get(list_searches).post(start_search))
+        .route("/searches/{id}", get(show_search).delete(delete_search))
         .fallback(async || Problem::new(StatusCode::NOT_FOUND, "no such path; GET / lists them"))
         .method_not_allowed_fallback(async || {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "not this method; GET / lists them")
@@ -74,17 +91,73 @@ async fn agents(State(runs): Shared) -> Served {
     Ok(Json(agents).into_response())
 }
 
+async fn doctor(State(runs): Shared, Path(id): Path<String>) -> Served {
+    ask_agent(runs, id, AgentRequest::Doctor, StatusCode::OK).await
+}
+
+async fn drain(State(runs): Shared, Path(id): Path<String>) -> Served {
+    ask_agent(runs, id, AgentRequest::Drain, StatusCode::OK).await
+}
+
+async fn undrain(State(runs): Shared, Path(id): Path<String>) -> Served {
+    ask_agent(runs, id, AgentRequest::Undrain, StatusCode::OK).await
+}
+
+/// It takes longer than a request may: the figures are in the list of the agents afterwards.
+async fn calibrate(
+    State(runs): Shared,
+    Path(id): Path<String>,
+    body: Result<Bytes, BytesRejection>,
+) -> Served {
+    let request = AgentRequest::Calibrate(request::calibration(&body?)?);
+    ask_agent(runs, id, request, StatusCode::ACCEPTED).await
+}
+
+async fn ask_agent(runs: Arc<Runs>, id: String, request: AgentRequest, done: StatusCode) -> Served {
+    let agent = apart(move || runs.ask_agent(&id, &request)).await?;
+    Ok((done, Json(agent)).into_response())
+}
+
 async fn list(State(runs): Shared) -> Json<Vec<Value>> {
     Json(runs.list().iter().map(|run| run.json(false)).collect())
 }
 
-async fn start(State(runs): Shared, headers: HeaderMap, body: Result<Bytes, BytesRejection>) -> Served {
+/// Whether a body is said to be JSON.
+fn is_json(headers: &HeaderMap) -> bool {
     let is = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let spec = request::spec(is.contains("json"), &body?)?;
+    is.contains("json")
+}
+
+async fn start(State(runs): Shared, headers: HeaderMap, body: Result<Bytes, BytesRejection>) -> Served {
+    let spec = request::spec(is_json(&headers), &body?)?;
     // It resolves names.
     let (run, forward) = apart(move || runs.start(&spec)).await?;
     tokio::spawn(forward);
     Ok((StatusCode::CREATED, [(LOCATION, run.url())], Json(run.json(false))).into_response())
+}
+
+async fn list_searches(State(runs): Shared) -> Json<Vec<Value>> {
+    Json(runs.searches().iter().map(|search| search.json(false)).collect())
+}
+
+async fn start_search(
+    State(runs): Shared,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Served {
+    let spec = request::spec(is_json(&headers), &body?)?;
+    // It resolves names.
+    let search = apart(move || runs.start_search(&spec)).await?;
+    Ok((StatusCode::CREATED, [(LOCATION, search.url())], Json(search.json(false))).into_response())
+}
+
+async fn show_search(State(runs): Shared, Path(id): Path<String>) -> Served {
+    Ok(Json(runs.search(&id)?.json(true)).into_response())
+}
+
+async fn delete_search(State(runs): Shared, Path(id): Path<String>) -> Served {
+    let was_over = runs.delete_search(&id)?;
+    Ok(deleted(&id, was_over))
 }
 
 async fn show(State(runs): Shared, Path(id): Path<String>) -> Served {
@@ -103,10 +176,34 @@ async fn change(State(runs): Shared, Path(id): Path<String>, body: Result<Bytes,
 
 async fn delete(State(runs): Shared, Path(id): Path<String>) -> Served {
     let was_over = runs.delete(&id)?;
+    Ok(deleted(&id, was_over))
+}
+
+/// What was over is forgotten; the rest stops.
+fn deleted(id: &str, was_over: bool) -> Response {
     if was_over {
-        return Ok(StatusCode::NO_CONTENT.into_response());
+        return StatusCode::NO_CONTENT.into_response();
     }
-    Ok((StatusCode::ACCEPTED, Json(json!({ "id": id, "state": "stopping" }))).into_response())
+    (StatusCode::ACCEPTED, Json(json!({ "id": id, "state": "stopping" }))).into_response()
+}
+
+async fn report(State(runs): Shared, Path(id): Path<String>, uri: Uri) -> Served {
+    let [format] = request::parameters(uri.query(), ["format"])?;
+    let format = ReportFormat::parse(format.unwrap_or("html"))
+        .map_err(|why| Problem::wrong(vec![format!("format: {why}")]))?;
+    let text = apart(move || runs.report(&id, format)).await?;
+    let mut response = ([(CONTENT_TYPE, format.media_type())], text).into_response();
+    view::page_headers(response.headers_mut());
+    Ok(response)
+}
+
+async fn compare(State(runs): Shared, uri: Uri) -> Served {
+    let [Some(base), Some(other)] = request::parameters(uri.query(), ["a", "b"])? else {
+        return Err(Problem::wrong(vec!["use /compare?a=ID&b=ID, with ids of two runs".to_owned()]));
+    };
+    let (base, other) = (base.to_owned(), other.to_owned());
+    let text = apart(move || runs.compare(&base, &other)).await?;
+    Ok(([(CONTENT_TYPE, "application/json")], text).into_response())
 }
 
 async fn page() -> Response {

@@ -1,25 +1,38 @@
-//! The runs that this server has started.
+//! The runs and searches that this server has started.
 
-use std::{sync::Arc, thread::JoinHandle};
+use std::{sync::Arc, thread::JoinHandle, time::Duration};
 
-use axum::http::StatusCode;
 use parking_lot::Mutex;
-use samples::{Command, Header, RunRecord};
+use samples::{Command, Header, Point, RunRecord};
 use serde::Serialize;
 use serde_json::{Value, json};
 use units::Date;
-use view::{Feed, Followed};
+use view::{Feed, Followed, ReportFormat};
 
-use crate::{Finished, Past, Ready, Runner, Spec, problem::Problem};
+use crate::{
+    AgentRefusal, AgentRequest, Finished, Past, Ready, ReadySearch, Runner, Spec, problem::Problem,
+    search::Search,
+};
 
-/// Runs that are over of which the results are kept; all of them are in the run store.
+/// Runs that are over of which the results are kept, which are all in the run store; and as many searches.
 const KEPT: usize = 100;
+/// Timeout of a report or a comparison for its turn: shorter than that of a request.
+const PATIENCE: Duration = Duration::from_secs(5);
 
-/// All runs, the oldest first.
+/// All runs and searches.
 pub(crate) struct Runs {
     runner: Box<dyn Runner>,
-    all: Mutex<Vec<Arc<Run>>>,
+    all: Mutex<All>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Reports and comparisons take memory and time: there is one at a time.
+    turn: Mutex<()>,
+}
+
+/// The oldest first.
+#[derive(Default)]
+struct All {
+    runs: Vec<Arc<Run>>,
+    searches: Vec<Arc<Search>>,
 }
 
 /// A run.
@@ -64,24 +77,46 @@ impl Runs {
     pub(crate) fn new(runner: Box<dyn Runner>) -> Runs {
         let past = runner.past();
         let kept = past.len().saturating_sub(KEPT);
-        let all = past.into_iter().skip(kept).map(|past| Arc::new(Run::past(past))).collect();
-        Runs { runner, all: Mutex::new(all), threads: Mutex::default() }
+        let runs = past.into_iter().skip(kept).map(|past| Arc::new(Run::past(past))).collect();
+        let all = All { runs, ..All::default() };
+        Runs { runner, all: Mutex::new(all), threads: Mutex::default(), turn: Mutex::default() }
     }
 
     /// The agents that have joined.
     pub(crate) fn agents(&self) -> Result<Vec<Value>, Problem> {
-        let failed = |why| Problem::new(StatusCode::SERVICE_UNAVAILABLE, why);
-        self.runner.agents().map_err(failed)
+        self.runner.agents().map_err(Problem::unavailable)
     }
 
-    /// All, the oldest first.
+    /// Asks an agent; the agent as it is then.
+    pub(crate) fn ask_agent(&self, id: &str, request: &AgentRequest) -> Result<Value, Problem> {
+        self.runner.ask_agent(id, request).map_err(|refusal| match refusal {
+            AgentRefusal::Wrong(why) => Problem::wrong(vec![why]),
+            AgentRefusal::Unknown => Problem::unknown("agent", "/agents", id),
+            AgentRefusal::Conflict(why) => Problem::conflict(why),
+            AgentRefusal::Unreachable(why) => Problem::unavailable(why),
+        })
+    }
+
+    /// All runs, the oldest first.
     pub(crate) fn list(&self) -> Vec<Arc<Run>> {
-        self.all.lock().clone()
+        self.all.lock().runs.clone()
+    }
+
+    /// All searches, the oldest first.
+    pub(crate) fn searches(&self) -> Vec<Arc<Search>> {
+        self.all.lock().searches.clone()
     }
 
     pub(crate) fn get(&self, id: &str) -> Result<Arc<Run>, Problem> {
         let all = self.all.lock();
-        all.iter().find(|run| run.id == id).cloned().ok_or_else(|| Problem::unknown(id))
+        let run = all.runs.iter().find(|run| run.id == id).cloned();
+        run.ok_or_else(|| Problem::unknown("run", "/runs", id))
+    }
+
+    pub(crate) fn search(&self, id: &str) -> Result<Arc<Search>, Problem> {
+        let all = self.all.lock();
+        let search = all.searches.iter().find(|search| search.id == id).cloned();
+        search.ok_or_else(|| Problem::unknown("search", "/searches", id))
     }
 
     /// A run as its followers have it; one of an earlier process is read, which may take a while.
@@ -90,10 +125,35 @@ impl Runs {
         if let Some(followed) = &*run.followed.lock() {
             return Ok(followed.clone());
         }
-        let failed = |why| Problem::new(StatusCode::SERVICE_UNAVAILABLE, why);
         let stored = run.now.lock().stored.clone().unwrap_or_default();
-        let followed = Followed::over(self.runner.report(&stored).map_err(failed)?);
+        let followed = Followed::over(self.runner.report(&stored).map_err(Problem::unavailable)?);
         Ok(run.followed.lock().insert(followed).clone())
+    }
+
+    /// The report of a run so far, which may take a while.
+    pub(crate) fn report(&self, id: &str, format: ReportFormat) -> Result<String, Problem> {
+        let run = self.get(id)?;
+        let _turn = self.turn.try_lock_for(PATIENCE).ok_or_else(busy)?;
+        let followed = self.followed(id)?;
+        if followed.header().is_none() {
+            return Err(Problem::conflict(format!("this run has not begun: {id}")));
+        }
+        let mut report = followed.report();
+        if let Some(stored) = run.now.lock().stored.clone() {
+            report.name(stored);
+        }
+        Ok(format.text(&report))
+    }
+
+    /// What differs between two runs, as JSON, which may take a while.
+    pub(crate) fn compare(&self, base: &str, other: &str) -> Result<String, Problem> {
+        let stored = |id: &str| {
+            let stored = self.get(id)?.now.lock().stored.clone();
+            stored.ok_or_else(|| Problem::conflict(format!("this run is not over, or was not stored: {id}")))
+        };
+        let (base, other) = (stored(base)?, stored(other)?);
+        let _turn = self.turn.try_lock_for(PATIENCE).ok_or_else(busy)?;
+        self.runner.compare(&base, &other).map_err(Problem::unavailable)
     }
 
     /// Reads what is to run, which may take a while, and starts it. Also returns what carries its events, to be spawned.
@@ -102,45 +162,56 @@ impl Runs {
         spec: &Spec,
     ) -> Result<(Arc<Run>, impl Future<Output = ()> + Send + use<>), Problem> {
         self.check_room(&self.all.lock())?;
-        let id = format!("{:08x}", units::system_random() as u32);
+        let id = new_id();
         let Ready { target, record, work } = self.runner.read(spec, &id).map_err(Problem::wrong)?;
         let (run, mut feed, forward) = Run::new(id, target, record);
         {
             let mut all = self.all.lock();
             // Another one may have come meanwhile.
             self.check_room(&all)?;
-            all.push(run.clone());
-            let over: Vec<String> =
-                all.iter().filter(|run| run.is_over()).map(|run| run.id.clone()).collect();
-            if let [oldest, rest @ ..] = over.as_slice()
-                && rest.len() >= KEPT
-            {
-                all.retain(|run| run.id != *oldest);
-            }
+            all.runs.push(run.clone());
+            forget_oldest(&mut all.runs, Run::is_over);
         }
         let own = run.clone();
-        let body = move || {
-            own.end(work(&mut feed));
-        };
-        let thread = std::thread::Builder::new().name(format!("run-{}", run.id)).spawn(body);
-        let failed = |e: std::io::Error| Problem::new(StatusCode::SERVICE_UNAVAILABLE, e.to_string());
-        let mut threads = self.threads.lock();
-        threads.retain(|thread| !thread.is_finished());
-        threads.push(thread.map_err(failed)?);
+        self.spawn(&run.id, move || own.end(work(&mut feed)))?;
         Ok((run, forward))
     }
 
-    fn check_room(&self, all: &[Arc<Run>]) -> Result<(), Problem> {
-        let under_way: Vec<&str> =
-            all.iter().filter(|run| !run.is_over()).map(|run| run.id.as_str()).collect();
+    /// Reads what is to be searched for, which may take a while, and starts it.
+    pub(crate) fn start_search(&self, spec: &Spec) -> Result<Arc<Search>, Problem> {
+        self.check_room(&self.all.lock())?;
+        let ReadySearch { target, began, work, stop } =
+            self.runner.read_search(spec).map_err(Problem::wrong)?;
+        let search = Arc::new(Search::new(new_id(), target, began, stop));
+        {
+            let mut all = self.all.lock();
+            self.check_room(&all)?;
+            all.searches.push(search.clone());
+            forget_oldest(&mut all.searches, Search::is_over);
+        }
+        let own = search.clone();
+        self.spawn(&search.id, move || own.end(work(&mut |step: &Point| own.add(step))))?;
+        Ok(search)
+    }
+
+    /// Carries out a run or a search.
+    fn spawn(&self, id: &str, body: impl FnOnce() + Send + 'static) -> Result<(), Problem> {
+        let thread = std::thread::Builder::new().name(format!("run-{id}")).spawn(body);
+        let mut threads = self.threads.lock();
+        threads.retain(|thread| !thread.is_finished());
+        threads.push(thread.map_err(|e| Problem::unavailable(e.to_string()))?);
+        Ok(())
+    }
+
+    fn check_room(&self, all: &All) -> Result<(), Problem> {
+        let runs = all.runs.iter().filter(|run| !run.is_over()).map(|run| run.url());
+        let searches = all.searches.iter().filter(|search| !search.is_over()).map(|search| search.url());
+        let under_way: Vec<String> = runs.chain(searches).collect();
         if under_way.len() < self.runner.most() {
             return Ok(());
         }
-        let why = format!(
-            "no further run at the same time; stop one with DELETE /runs/ID: {}",
-            under_way.join(", ")
-        );
-        Err(Problem::new(StatusCode::CONFLICT, why))
+        let why = format!("no further run at the same time; stop one with DELETE: {}", under_way.join(", "));
+        Err(Problem::conflict(why))
     }
 
     /// Stops a run that is under way, and forgets one that is over; whether it was over.
@@ -151,10 +222,20 @@ impl Runs {
             return Ok(false);
         }
         if let Some(stored) = run.now.lock().stored.as_deref() {
-            let failed = |why| Problem::new(StatusCode::SERVICE_UNAVAILABLE, why);
-            self.runner.forget(stored).map_err(failed)?;
+            self.runner.forget(stored).map_err(Problem::unavailable)?;
         }
-        self.all.lock().retain(|run| run.id != id);
+        self.all.lock().runs.retain(|run| run.id != id);
+        Ok(true)
+    }
+
+    /// The same of a search.
+    pub(crate) fn delete_search(&self, id: &str) -> Result<bool, Problem> {
+        let search = self.search(id)?;
+        if !search.is_over() {
+            search.stop();
+            return Ok(false);
+        }
+        self.all.lock().searches.retain(|search| search.id != id);
         Ok(true)
     }
 
@@ -164,11 +245,28 @@ impl Runs {
             // One that is over takes no commands.
             let _ = run.command(Command::Stop);
         }
+        self.searches().iter().for_each(|search| search.stop());
         for thread in std::mem::take(&mut *self.threads.lock()) {
             // A panic is its own.
             let _ = thread.join();
         }
     }
+}
+
+/// Drops the oldest of those that are over, if there are too many.
+fn forget_oldest<T>(all: &mut Vec<Arc<T>>, is_over: impl Fn(&T) -> bool) {
+    let mut over = (0..all.len()).filter(|nth| is_over(&all[*nth]));
+    if let (Some(oldest), true) = (over.next(), over.count() >= KEPT) {
+        all.remove(oldest);
+    }
+}
+
+fn new_id() -> String {
+    format!("{:08x}", units::system_random() as u32)
+}
+
+fn busy() -> Problem {
+    Problem::unavailable("another report or comparison is being made; try again")
 }
 
 impl Run {
@@ -215,13 +313,11 @@ impl Run {
     /// Sends it a command.
     pub(crate) fn command(&self, command: Command) -> Result<(), Problem> {
         if self.is_over() {
-            return Err(Problem::new(StatusCode::CONFLICT, format!("this run is over: {}", self.id)));
+            return Err(Problem::conflict(format!("this run is over: {}", self.id)));
         }
-        let busy = || {
-            Problem::new(StatusCode::SERVICE_UNAVAILABLE, "this run has many commands to look at; try again")
-        };
+        let many = || Problem::unavailable("this run has many commands to look at; try again");
         let is_taken = self.followed.lock().as_ref().is_some_and(|followed| followed.command(command));
-        is_taken.then_some(()).ok_or_else(busy)
+        is_taken.then_some(()).ok_or_else(many)
     }
 
     fn end(&self, result: Result<Finished, Vec<String>>) {

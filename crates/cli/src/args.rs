@@ -19,7 +19,7 @@ use self::shared::Help;
 pub(crate) use control::ControlArgs;
 pub(crate) use shared::refused_by_find;
 
-pub(crate) use fleet::{AtRun, AtServer, BrokerArgs, FleetArgs, FleetVerb};
+pub(crate) use fleet::{AtRun, AtServer, BrokerArgs, CALIBRATION, FleetArgs, FleetVerb};
 pub(crate) use fleet_serve::FleetServeArgs;
 pub(crate) use lab::{LabArgs, LabCompareArgs, LabRunArgs, LabSoakArgs, LabVerb};
 pub(crate) use ui::UiArgs;

@@ -18,8 +18,7 @@ const EXIT_WORSE: u8 = 1;
 pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     let (store, groups, tolerances) = read_args(args)?;
     let drawn = args.report.as_ref().map(|_| reports(&store, &groups)).transpose()?;
-    let (groups, load) = store.compared(groups).map_err(Failure::machine)?;
-    let comparison = Comparison::new(groups, load, &tolerances, &plan::load_args);
+    let comparison = compared(&store, groups, &tolerances)?;
     let text =
         if args.markdown { view::compare::markdown(&comparison) } else { view::compare::text(&comparison) };
     print_result(&text, args.json.as_deref(), || view::compare::json(&comparison))?;
@@ -32,6 +31,16 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
         message(&format!("--fail-if {}: {}", judged.text, judged.detail));
     }
     Ok(if failed.is_empty() { 0 } else { EXIT_WORSE })
+}
+
+/// What differs between groups, of which the first is the base.
+pub(crate) fn compared(
+    store: &Store,
+    groups: Groups,
+    tolerances: &[FigureTolerance],
+) -> Result<Comparison, Failure> {
+    let (groups, load) = store.compared(groups).map_err(Failure::machine)?;
+    Ok(Comparison::new(groups, load, tolerances, &plan::load_args))
 }
 
 /// Each run for a page of them all.
@@ -48,7 +57,8 @@ fn reports(store: &Store, groups: &Groups) -> Result<Vec<Report>, Failure> {
     runs.iter().map(report).collect()
 }
 
-type Groups = Vec<(String, Vec<StoredRun>)>;
+/// Runs that are compared, each group by its name.
+pub(crate) type Groups = Vec<(String, Vec<StoredRun>)>;
 
 /// Checks the arguments; reports all mistakes at once.
 fn read_args(args: &CompareArgs) -> Result<(Store, Groups, Vec<FigureTolerance>), Failure> {

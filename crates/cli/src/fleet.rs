@@ -10,7 +10,7 @@ use units::{Count, Nanos};
 
 use crate::{
     Failure,
-    args::{AtRun, AtServer, FleetArgs, FleetVerb},
+    args::{AtRun, AtServer, CALIBRATION, FleetArgs, FleetVerb},
     message,
     mistakes::Mistakes,
     nats, print_stdout,
@@ -69,9 +69,7 @@ fn ask(operator: &Operator, names: &[String], request: &Request) -> Result<Vec<A
 }
 
 fn calibrate(at: &AtServer, flags: &Flags, agents: &[String], duration: &str) -> Result<u8, Failure> {
-    let time = Nanos::parse(duration).ok().filter(|time| *time > Nanos::ZERO);
-    let time =
-        time.ok_or_else(|| Failure::usage([format!("--duration: {duration:?} is not a time; use 8s")]))?;
+    let time = calibration_time(duration).map_err(|why| Failure::usage([format!("--duration: {why}")]))?;
     let operator = operator(at, flags)?;
     ask(&operator, agents, &Request::Status)?;
     message(&format!("calibrating, about {}", (time + time).brief()));
@@ -91,6 +89,12 @@ fn calibrate(at: &AtServer, flags: &Flags, agents: &[String], duration: &str) ->
     lines.sort();
     print_stdout(&(lines.join("\n") + "\n"))?;
     Ok(status)
+}
+
+/// The time of each of the two measurements of a calibration.
+fn calibration_time(text: &str) -> Result<Nanos, String> {
+    let time = Nanos::parse(text).ok().filter(|time| *time > Nanos::ZERO);
+    time.ok_or_else(|| format!("{text:?} is not a time; use {CALIBRATION}"))
 }
 
 fn command(AtRun { server, run }: &AtRun, flags: &Flags, request: RunRequest) -> Result<u8, Failure> {

@@ -30,6 +30,7 @@ mod replay;
 mod report;
 mod run;
 mod runs;
+mod search;
 mod serve;
 mod signals;
 mod ui;

@@ -1,29 +1,27 @@
 //! `throng report`, and `--report` of `throng run`: one file that explains a run.
 
-use std::{fs, path::Path, slice};
+use std::{fs, path::Path};
 
-use view::Report;
+use view::{Report, ReportFormat};
 
 use crate::{Failure, args::ReportArgs, files::Files, message, print_stdout, runs};
 
 /// Writes the report of a stored run; returns the exit status.
 pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
     let ending = args.format.as_deref().unwrap_or("html");
-    let form = Form::with_ending(ending).ok_or_else(|| {
-        Failure::usage([format!("--format: {ending:?} is not a format; use html, md or json")])
-    })?;
+    let format = ReportFormat::parse(ending).map_err(|why| Failure::usage([format!("--format: {why}")]))?;
     let (store, stored) = runs::find(&args.run)?;
     let own_name = || format!("throng-{}.{ending}", stored.id);
     let file = args.file.clone().unwrap_or_else(own_name);
-    let form = if args.format.is_some() || file == "-" { form } else { ReportFile::named(&file)?.form };
+    let format = if args.format.is_some() || file == "-" { format } else { ReportFile::named(&file)?.format };
     let mut report = Report::of(&stored);
     store.replay(&stored, &mut [&mut report]).map_err(Failure::machine)?;
     if file == "-" {
-        print_stdout(&form.text(&report))?;
+        print_stdout(&format.text(&report))?;
         return Ok(0);
     }
     let done = format!("report of run {} in {file}", stored.id);
-    ReportFile { file, form }.write(&report)?;
+    ReportFile { file, format }.write(&report)?;
     message(&done);
     Ok(0)
 }
@@ -31,7 +29,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
 /// Where the report of a run that is about to begin goes.
 pub(crate) struct ReportFile {
     file: String,
-    form: Form,
+    format: ReportFormat,
 }
 
 impl ReportFile {
@@ -43,46 +41,18 @@ impl ReportFile {
         Ok(report)
     }
 
-    /// Checks the name, whose ending says the form.
+    /// Checks the name, whose extension is that of a format.
     pub(crate) fn named(file: &str) -> Result<ReportFile, Failure> {
         let ending = Path::new(file).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        let form = Form::with_ending(ending).ok_or_else(|| {
+        let format = ReportFormat::parse(ending).map_err(|_| {
             Failure::usage([format!("--report: unknown file extension; use .html, .md or .json: {file:?}")])
         })?;
-        Ok(ReportFile { file: file.to_owned(), form })
+        Ok(ReportFile { file: file.to_owned(), format })
     }
 
     /// Writes it.
     pub(crate) fn write(self, report: &Report) -> Result<(), Failure> {
-        let ReportFile { file, form } = self;
-        fs::write(&file, form.text(report)).map_err(|e| Failure::machine(format!("--report {file}: {e}")))
-    }
-}
-
-/// What a report is written as.
-#[derive(Clone, Copy)]
-enum Form {
-    Html,
-    Markdown,
-    Json,
-}
-
-impl Form {
-    fn with_ending(ending: &str) -> Option<Form> {
-        match ending {
-            "html" => Some(Form::Html),
-            "md" => Some(Form::Markdown),
-            "json" => Some(Form::Json),
-            _ => None,
-        }
-    }
-
-    fn text(self, report: &Report) -> String {
-        let one = slice::from_ref(report);
-        match self {
-            Form::Html => view::report_html(one, None),
-            Form::Markdown => report.markdown(),
-            Form::Json => view::report_json(one, None),
-        }
+        let ReportFile { file, format } = self;
+        fs::write(&file, format.text(report)).map_err(|e| Failure::machine(format!("--report {file}: {e}")))
     }
 }

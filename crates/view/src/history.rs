@@ -10,6 +10,7 @@ use units::Nanos;
 const MOST: usize = 600;
 
 /// A run so far. Completed parts are stored as JSON, which takes a fiftieth of the memory.
+#[derive(Clone)]
 pub(crate) struct History {
     /// Records at most.
     most: usize,
@@ -23,6 +24,7 @@ pub(crate) struct History {
 }
 
 /// A record that takes no further ticks.
+#[derive(Clone)]
 struct Complete {
     until: Nanos,
     json: String,

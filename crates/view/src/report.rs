@@ -1,6 +1,7 @@
 //! One file that explains a run: `throng.report/1` as JSON, as a page that needs no network, or as Markdown.
 
 mod brief;
+mod format;
 mod markdown;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use std::{borrow::Cow, io::Write};
 use store::StoredRun;
 
 pub use brief::job_summary;
+pub use format::ReportFormat;
 
 use crate::{compare, history::History};
 
@@ -23,6 +25,7 @@ const PAGE: &str = include_str!("../../../web/dist/report.html");
 const PLACE: &str = "/*DATA*/";
 
 /// The sink that gathers what a report shows, in bounded room.
+#[derive(Clone)]
 pub struct Report {
     id: String,
     run: RunRecord,

@@ -4,6 +4,9 @@ use clap::{Args as Group, Subcommand};
 
 use super::FleetServeArgs;
 
+/// Default time of each of the two measurements of a calibration.
+pub(crate) const CALIBRATION: &str = "8s";
+
 /// `throng fleet`.
 #[derive(Group)]
 #[command(
@@ -45,7 +48,7 @@ pub(crate) enum FleetVerb {
         #[command(flatten)]
         at: AtServer,
         /// Approximate time of each of the two measurements
-        #[arg(short, long, value_name = "TIME", default_value = "8s")]
+        #[arg(short, long, value_name = "TIME", default_value = CALIBRATION)]
         duration: String,
     },
     /// Let agents take no new run, until they are undrained or restarted; what they take part in goes on

@@ -1,33 +1,38 @@
-//! `throng fleet serve`: runs by HTTP, on a fleet or on this machine.
+//! `throng fleet serve`: runs and searches by HTTP, on a fleet or on this machine.
 
-use std::{net::SocketAddr, slice, sync::Arc};
+mod request;
 
-use api::{Api, Finished, Past, Ready, Runner, Spec, Work};
+use std::{net::SocketAddr, sync::Arc};
+
+use api::{
+    AgentRefusal, AgentRequest, Api, Finished, Past, Ready, ReadySearch, Runner, SearchWork, Spec, Stop, Work,
+};
 use exporters::web::Opens;
-use fleet::{Allow, Fleet, Job, Operator, Request, Server};
+use fleet::{Agents, Allow, Fleet, Job, Operator, Reply, Request, Server};
 use host::remote::Token;
-use plan::{Flag, Flags, Live, Plan, Source, flag};
-use run::Interrupt;
-use samples::{RunRecord, Sink};
+use plan::{Flags, Live, Plan, flag};
+use run::{Find, Interrupt};
+use samples::{FindSummary, Point, RunRecord, Sink};
 use serde_json::{Value, json};
 use store::{Store, StoredRun};
+use units::Nanos;
 use view::Report;
 
+use super::{calibration_time, table};
 use crate::{
     Failure,
     apply::{Applied, apply},
-    args::FleetServeArgs,
-    contents, job, listening, message,
+    args::{CALIBRATION, FleetServeArgs},
+    compare, listening, message,
     mistakes::Mistakes,
-    nats,
-    plans::{self, Scenario},
-    print_stdout, runs, signals,
+    nats, plans, print_stdout, runs, search, signals,
 };
+use request::{Described, SCENARIO, Wanted};
 
 /// Runs on a fleet at the same time: each takes the agents that are free.
 const MOST_ON_A_FLEET: usize = 16;
-/// What the scenario of a request is called.
-const SCENARIO: &str = "scenario.toml";
+/// An agent takes no run while it calibrates, and this cannot be stopped: each of the two measurements lasts at most this long.
+const LONGEST_CALIBRATION: Nanos = Nanos::from_secs(60);
 
 /// Serves until a signal; returns the exit status.
 pub(crate) fn serve(args: &FleetServeArgs, flags: &Flags) -> Result<u8, Failure> {
@@ -84,88 +89,41 @@ impl Place {
     fn is_fleet(&self) -> bool {
         matches!(self, Place::Fleet(_))
     }
-
-    /// The flags of a run; and what is wrong with those that there are not, or that would read or write files here, call another
-    /// host, or choose another place.
-    fn read_flags(&self, spec: &Spec) -> Result<(Flags, Vec<String>), Vec<String>> {
-        let unknown = |pair: &(String, String)| Flags::from_pairs(slice::from_ref(pair)).err();
-        let mut mistakes: Vec<String> = spec.flags.iter().filter_map(unknown).collect();
-        mistakes.dedup();
-        let known: Vec<_> = spec.flags.iter().filter(|&pair| unknown(pair).is_none()).cloned().collect();
-        let flags = Flags::from_pairs(&known).map_err(|why| vec![why])?;
-        let refused = flags.refused(|flag, _| self.refuses(flag).map(str::to_owned));
-        mistakes.extend(refused.iter().map(ToString::to_string));
-        if flags.get(&flag::TARGET).is_some() {
-            mistakes.push("flags.target: use target, beside flags".to_owned());
-        }
-        let target = spec.target.as_deref().unwrap_or(SCENARIO);
-        Ok((flags.without(&flag::TARGET).with(&flag::TARGET, target), mistakes))
-    }
-
-    /// Why a flag is not for those who send requests, if so.
-    fn refuses(&self, flag: &Flag) -> Option<&'static str> {
-        if flag.name == flag::OBSERVE.name {
-            return Some("not by this API, whose host would call any address for it; remove it");
-        }
-        let is_file = flag.name.ends_with("-file");
-        let is_taken = flag.name == flag::TAG.name
-            || self.is_fleet()
-                && [flag::AGENTS.name, flag::ON_LOST.name, flag::SHARE.name].contains(&flag.name);
-        (!is_taken && (!flag.role.is_of_plan() || is_file)).then_some("not by this API; remove it")
-    }
-}
-
-/// The flag, or key of a scenario, that a mistake is about: both have one name.
-fn place_of(mistake: &str) -> &str {
-    mistake.split(": ").next().unwrap_or_default().trim_start_matches("--")
 }
 
 impl Runner for Place {
     fn read(&self, spec: &Spec, id: &str) -> Result<Ready, Vec<String>> {
-        let (flags, refused) = self.read_flags(spec)?;
-        let whole = spec.scenario.clone().map(|text| Scenario { text });
-        let mut mistakes = Mistakes::default();
-        let job = job::read(&flags.clone().without(&flag::TAG), whole.as_ref(), &mut mistakes);
-        let refused = [refused, mistakes.end(()).err().map(|f| f.lines).unwrap_or_default()].concat();
-        let scenario = spec.scenario.as_deref();
-        let sent = |name: &str| {
-            let file = spec.files.iter().find(|(file, _)| file == name);
-            file.map(|(_, text)| Source::Text(text.clone()))
-        };
-        let plan = plans::elsewhere(&flags, scenario, sent).and_then(|plan| {
-            let text = |name: &str| match sent(name) {
-                Some(Source::Text(text)) => Ok(text),
-                _ => Err("it is not among the files of the request".to_owned()),
-            };
-            plans::with_certificates(plan, text).map_err(Failure::usage).and_then(contents::none)
-        });
-        let plan = match plan {
-            Ok(plan) if refused.is_empty() => plan,
-            read => {
-                // One line for each: what is refused is not read.
-                let is_new = |line: &String| refused.iter().all(|other| place_of(other) != place_of(line));
-                let others = read.err().map(|failure| failure.lines).unwrap_or_default();
-                let others: Vec<String> = others.into_iter().filter(is_new).collect();
-                return Err([refused, others].concat());
-            }
-        };
-        if let Place::Here(allow) = self {
-            allow
-                .check(&plan)
-                .map_err(|why| vec![why.replace("start the agent with", "start throng fleet serve with")])?;
-        }
+        let Described { flags, plan, job } = self.read_run(spec)?;
         let tags: Vec<String> = flags.all(&flag::TAG).map(str::to_owned).collect();
         let record = RunRecord {
             words: words(&flags),
             api_id: Some(id.to_owned()),
-            ..runs::record(units::date().into(), scenario, &tags)
+            ..runs::record(units::date().into(), spec.scenario.as_deref(), &tags)
         };
-        let target = spec.target.clone().unwrap_or_else(|| plan.populations[0].target.text.clone());
+        let target = request::target(spec, &plan);
         let work: Work = match self {
             Place::Here(_) => here(plan, record.clone()),
             Place::Fleet(server) => on_fleet(server.clone(), plan, job, record.clone()),
         };
         Ok(Ready { target, record, work })
+    }
+
+    fn read_search(&self, spec: &Spec) -> Result<ReadySearch, Vec<String>> {
+        let wanted = self.read_wanted(spec)?;
+        let target = request::target(spec, &wanted.of_step.plan);
+        let server = match self {
+            Place::Here(_) => None,
+            Place::Fleet(server) => Some(server.clone()),
+        };
+        let interrupt = Interrupt::default();
+        let order = interrupt.clone();
+        // As two signals: a search that is to end does not wait for outstanding responses.
+        let stop: Stop = Box::new(move || {
+            order.set();
+            order.set();
+        });
+        let work: SearchWork = Box::new(move |show| search_at(server, wanted, &interrupt, show));
+        Ok(ReadySearch { target, began: units::date().into(), work, stop })
     }
 
     fn past(&self) -> Vec<Past> {
@@ -191,6 +149,15 @@ impl Runner for Place {
         Ok(report)
     }
 
+    fn compare(&self, base: &str, other: &str) -> Result<String, String> {
+        let failed = |failure: Failure| failure.lines.join("; ");
+        let (store, base_run) = runs::find(base).map_err(failed)?;
+        let (_, other_run) = runs::find(other).map_err(failed)?;
+        let groups = vec![(base.to_owned(), vec![base_run]), (other.to_owned(), vec![other_run])];
+        let comparison = compare::compared(&store, groups, &[]).map_err(failed)?;
+        Ok(view::compare::json(&comparison))
+    }
+
     fn forget(&self, stored: &str) -> Result<(), String> {
         // One that was deleted from the store is forgotten, too.
         let Ok((store, run)) = runs::find(stored) else { return Ok(()) };
@@ -204,7 +171,25 @@ impl Runner for Place {
         };
         let link = nats::link("--nats", server).map_err(|failure| failure.lines.join("; "))?;
         let agents = Operator::new(link).ask(&[], &Request::Status)?;
-        Ok(agents.iter().map(agent).collect())
+        Ok(agents.iter().map(table::agent_json).collect())
+    }
+
+    fn ask_agent(&self, id: &str, request: &AgentRequest) -> Result<Value, AgentRefusal> {
+        let Place::Fleet(server) = self else {
+            let why = "there is no fleet here; start throng fleet serve with --nats URL";
+            return Err(AgentRefusal::Conflict(why.to_owned()));
+        };
+        let request = request_of(request).map_err(AgentRefusal::Wrong)?;
+        let away = |failure: Failure| AgentRefusal::Unreachable(failure.lines.join("; "));
+        let operator = Operator::new(nats::link("--nats", server).map_err(away)?);
+        match operator.ask_one(id, &request).map_err(AgentRefusal::Unreachable)? {
+            None => Err(AgentRefusal::Unknown),
+            Some(Reply::Status(status)) => Ok(table::agent_json(&status)),
+            Some(Reply::Refused { why, .. }) => Err(AgentRefusal::Conflict(why)),
+            Some(Reply::Calibrating { id } | Reply::Calibrated { id, .. }) => {
+                Ok(json!({ "id": id, "state": "calibrating" }))
+            }
+        }
     }
 
     fn most(&self) -> usize {
@@ -228,11 +213,24 @@ fn past_run(run: StoredRun) -> Option<Past> {
     })
 }
 
-/// As `throng fleet ls --json` has it, with its id in front.
-fn agent(status: &fleet::AgentStatus) -> Value {
-    let mut json = serde_json::to_value(status).expect("a status is data");
-    json["id"] = status.identity.id.as_str().into();
-    json
+/// What an agent is asked, as over NATS.
+///
+/// # Errors
+/// The time of a calibration is none, or too long.
+fn request_of(request: &AgentRequest) -> Result<Request, String> {
+    Ok(match request {
+        AgentRequest::Doctor => Request::Doctor,
+        AgentRequest::Drain => Request::Drain,
+        AgentRequest::Undrain => Request::Undrain,
+        AgentRequest::Calibrate(duration) => {
+            let duration = duration.as_deref().unwrap_or(CALIBRATION);
+            let time = calibration_time(duration).map_err(|why| format!("duration: {why}"))?;
+            if time > LONGEST_CALIBRATION {
+                return Err(format!("duration: at most {LONGEST_CALIBRATION}: {duration:?}"));
+            }
+            Request::Calibrate { duration: duration.to_owned() }
+        }
+    })
 }
 
 /// As `throng run` would have been typed.
@@ -248,6 +246,24 @@ fn here(mut plan: Plan, record: RunRecord) -> Work {
         run::settle(&mut plan, &host::Root::real(), true, &mut message);
         applied(&plan, None, record, &mut [sink])
     })
+}
+
+/// Searches on the agents at this server, or without one on this machine.
+fn search_at(
+    server: Option<Server>,
+    wanted: Wanted,
+    interrupt: &Interrupt,
+    show: &mut dyn FnMut(&Point),
+) -> Result<FindSummary, Vec<String>> {
+    let Wanted { by, most, dwell, of_step: Described { mut plan, job, .. } } = wanted;
+    let link = server.map(|server| nats::link("--nats", &server)).transpose();
+    let mut agents = link.map_err(|failure| failure.lines)?.map(|link| Agents::new(link, job));
+    if agents.is_none() {
+        run::settle(&mut plan, &host::Root::real(), true, &mut message);
+    }
+    let most = most.map_or_else(|| search::most(by, &plan, agents.as_mut()), Ok).map_err(|why| vec![why])?;
+    let how = Find { by, most, dwell };
+    search::search(how, &plan, agents.as_mut(), interrupt, show).map_err(|failure| failure.lines)
 }
 
 fn on_fleet(server: Server, mut plan: Plan, job: Job, record: RunRecord) -> Work {

@@ -108,7 +108,8 @@ pub(super) fn json(agents: &[AgentStatus]) -> String {
     format!("{:#}\n", json!({ "schema": "throng.fleet/1", "agents": agents }))
 }
 
-fn agent_json(agent: &AgentStatus) -> serde_json::Value {
+/// An agent of it.
+pub(super) fn agent_json(agent: &AgentStatus) -> serde_json::Value {
     let mut value = serde_json::to_value(&agent.identity).expect("an identity is data");
     value["state"] = agent.state.clone().into();
     value["run"] = agent.run.clone().into();

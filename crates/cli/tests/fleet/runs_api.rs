@@ -1,6 +1,6 @@
 //! `throng fleet serve`, as curl and a browser use it: runs on this machine, and on agents over a real NATS server.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -9,9 +9,12 @@ use crate::{
     clients::written,
     fleet::{joined, served},
     folders::own_folder,
-    program::{DATA, Program, Serving, Signal, throng, until},
+    program::{DATA, Program, Serving, Signal, throng, until, until_within},
     server::{folder, program},
 };
+
+/// A search takes some seconds for each of its steps.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The API of a coordinator.
 pub(crate) fn serve(args: &[&str]) -> Api {
@@ -29,7 +32,12 @@ fn serve_with(data: &Path, args: &[&str]) -> Api {
 impl Api {
     /// Starts a run; its path.
     pub(crate) fn post(&self, args: &[&str]) -> String {
-        let started = self.curl("/runs", args);
+        self.post_to("/runs", args)
+    }
+
+    /// Starts a run or a search; its path.
+    fn post_to(&self, path: &str, args: &[&str]) -> String {
+        let started = self.curl(path, args);
         assert_eq!(started.status, 201, "{started:?}");
         let url = started.json()["url"].as_str().unwrap().to_owned();
         assert!(started.head.contains(&format!("location: {url}")), "{started:?}");
@@ -38,7 +46,7 @@ impl Api {
 
     pub(crate) fn wait(&self, url: &str, what: &str, is: impl Fn(&Value) -> bool) -> Value {
         let mut run = Value::Null;
-        until(what, || {
+        until_within(PATIENCE, what, || {
             run = self.curl(url, &[]).json();
             let is_over = run["state"] == "refused" || run["state"] == "done";
             assert!(is(&run) || !is_over, "{what}: {run:#}");
@@ -123,6 +131,129 @@ fn a_server_that_is_started_again_lists_what_it_ran() {
     runs.env(DATA, &data);
     let stored: Value = serde_json::from_str(&Program::from(runs).end().stdout).unwrap();
     assert_eq!(stored.as_array().unwrap().len(), 2, "{stored:#}");
+}
+
+#[test]
+fn the_largest_load_is_searched_for() {
+    let (server, api) = (Serving::start(&["--threads", "1"]), serve(&[]));
+    let body = |max: u64, duration: &str| {
+        let flags = json!({ "max": max, "duration": duration, "threshold": ["held >= 99.9%"] });
+        json!({ "target": server.url("/"), "flags": flags }).to_string()
+    };
+    let url = api.post_to("/searches", &["--json", &body(600, "1s")]);
+    let busy = api.curl("/runs", &["--json", &json!({ "target": server.url("/") }).to_string()]);
+    assert!(busy.status == 409 && busy.body.contains(&url), "{busy:?}");
+    let over = api.wait(&url, "it is over", |search| search["state"] == "done");
+    let result = &over["result"];
+    assert_eq!((&result["schema"], &result["by"]), (&json!("throng.find/1"), &json!("connections")));
+    assert_eq!(
+        (&over["outcome"], &over["max"], &result["max"]),
+        (&json!("not-reached"), &json!(600), &json!(600))
+    );
+    assert_eq!(over["steps"].as_array().map(Vec::len), result["curve"].as_array().map(Vec::len), "{over:#}");
+
+    let url = api.post_to("/searches", &["--json", &body(4_000, "60s")]);
+    assert_eq!(api.curl(&url, &["-X", "DELETE"]).json()["state"], "stopping");
+    let over = api.wait(&url, "it is over", |search| search["state"] == "done");
+    assert_eq!(over["result"]["interrupted"], true, "{over:#}");
+    assert_eq!(api.curl(&url, &["-X", "DELETE"]).status, 204);
+    assert_eq!(api.curl(&url, &[]).status, 404);
+}
+
+#[test]
+fn what_is_wrong_with_a_search_is_refused_with_the_fix() {
+    let api = serve(&[]);
+    let flags =
+        json!({ "by": "magic", "max": "few", "duration": "500ms", "tag": "a", "json": "/tmp/x", "fly": 1 });
+    let body = json!({ "target": "http://127.0.0.1:1/", "flags": flags }).to_string();
+    let response = api.curl("/searches", &["--json", &body]);
+    let parts = [
+        "--by: \\\"magic\\\" is not supported",
+        "--max: \\\"few\\\" is not a number",
+        "--duration: a step of a search lasts 1s or longer",
+        "--tag: a search is not stored",
+        "--json: not by this API",
+        "no such flag: fly",
+    ];
+    let has_all = parts.iter().all(|part| response.body.contains(part));
+    assert!(response.status == 400 && has_all, "{response:?}");
+    let foreign = api.curl("/searches", &["--json", "{\"target\": \"http://192.0.2.1/\"}"]);
+    assert!(
+        foreign.status == 400 && foreign.body.contains("192.0.2.1:80 is not allowed here"),
+        "{foreign:?}"
+    );
+}
+
+#[test]
+fn runs_have_a_report_and_are_compared() {
+    let (server, api) = (Serving::start(&["--threads", "1"]), serve(&[]));
+    let flags = json!({ "connections": 3, "think": "50ms", "duration": "1s" });
+    let body = json!({ "target": server.url("/"), "flags": flags }).to_string();
+    let runs = [1, 2].map(|_| {
+        let url = api.post(&["--json", &body]);
+        api.wait(&url, "it is over", |run| run["state"] == "done")
+    });
+    let text = |run: &Value, field: &str| run[field].as_str().unwrap().to_owned();
+    let report = format!("{}/report", text(&runs[0], "url"));
+    let page = api.curl(&report, &[]);
+    assert!(
+        page.head.contains("content-type: text/html") && page.body.starts_with("<!doctype html>"),
+        "{}",
+        page.head
+    );
+    let json = api.curl(&format!("{report}?format=json"), &[]).json();
+    assert_eq!((&json["schema"], &json["runs"][0]["id"]), (&json!("throng.report/1"), &runs[0]["stored"]));
+    assert!(api.curl(&format!("{report}?format=md"), &[]).body.contains(&server.url("/")));
+    let path = format!("/compare?a={}&b={}", text(&runs[0], "id"), text(&runs[1], "id"));
+    let compared = api.curl(&path, &[]).json();
+    assert_eq!(compared["schema"], "throng.compare/1", "{compared:#}");
+    let names = [&compared["groups"][0]["name"], &compared["groups"][1]["name"]];
+    assert_eq!(names, [&runs[0]["stored"], &runs[1]["stored"]]);
+}
+
+#[test]
+fn agents_are_checked_drained_and_calibrated() {
+    let fleet = joined("runs-api-agents", 1);
+    let api = serve(&["--nats", &fleet.url()]);
+    until("the agent", || api.curl("/agents", &[]).json().as_array().unwrap().len() == 1);
+    let agent = || api.curl("/agents", &[]).json()[0].clone();
+    let path = format!("/agents/{}", agent()["id"].as_str().unwrap());
+    let doctor = api.curl(&format!("{path}/doctor"), &[]).json();
+    assert!(doctor["id"] == agent()["id"] && doctor["findings"].is_array(), "{doctor:#}");
+    let drain = format!("{path}/drain");
+    assert_eq!(api.curl(&drain, &["-X", "POST"]).json()["state"], "draining");
+    assert_eq!(agent()["state"], "draining");
+    assert_eq!(api.curl(&drain, &["-X", "DELETE"]).json()["state"], "free");
+    let calibrate = format!("{path}/calibrate");
+    for (duration, part) in [("soon", "use 8s"), ("1h", "duration: at most ")] {
+        let wrong = api.curl(&calibrate, &["--json", &json!({ "duration": duration }).to_string()]);
+        assert!(wrong.status == 400 && wrong.body.contains(part), "{wrong:?}");
+    }
+    let begun = api.curl(&calibrate, &["--json", "{\"duration\": \"1s\"}"]);
+    assert!(begun.status == 202 && begun.json()["state"] == "calibrating", "{begun:?}");
+    let again = api.curl(&calibrate, &["-X", "POST"]);
+    assert!(again.status == 409 && again.body.contains("it calibrates already"), "{again:?}");
+    // Whether it has a result depends on what else this machine does.
+    until("the end of the calibration", || agent()["state"] == "free");
+    let missing = api.curl("/agents/none/doctor", &[]);
+    assert!(missing.status == 404 && missing.body.contains("no such agent; GET /agents"), "{missing:?}");
+    let here = serve(&[]).curl("/agents/none/drain", &["-X", "POST"]);
+    assert!(here.status == 409 && here.body.contains("there is no fleet here"), "{here:?}");
+}
+
+#[test]
+fn a_search_takes_place_on_the_agents() {
+    let (fleet, server) = (joined("runs-api-search", 2), Serving::start(&["--threads", "1"]));
+    let api = serve(&["--nats", &fleet.url()]);
+    let flags = json!({ "by": "arrival", "max": 150, "duration": "1s", "agents": 2, "share": "equal" });
+    let body = json!({ "target": server.url("/"), "flags": flags }).to_string();
+    let url = api.post_to("/searches", &["--json", &body]);
+    let over = api.wait(&url, "it is over", |search| search["state"] == "done");
+    assert_eq!((&over["max"], &over["result"]["by"]), (&json!(150), &json!("arrival")), "{over:#}");
+    // What the agents do not allow is refused by them.
+    let url = api.post_to("/searches", &["--json", "{\"target\": \"tcp://192.0.2.1:80\"}"]);
+    let refused = api.wait(&url, "it is refused", |search| search["state"] == "refused");
+    assert!(refused["reasons"].to_string().contains("192.0.2.1:80 is not allowed here"), "{refused:#}");
 }
 
 #[test]

@@ -41,18 +41,41 @@ impl Operator {
         Ok(replies.into_values().filter_map(status).collect())
     }
 
+    /// Asks one agent; its first reply, or none where it is not there. That of a calibration says that it begins.
+    ///
+    /// # Errors
+    /// NATS does not let us ask.
+    pub fn ask_one(&self, name: &str, request: &Request) -> Result<Option<Reply>, String> {
+        // It becomes a subject.
+        if !name::is_agent(name) {
+            return Ok(None);
+        }
+        Ok(self.found(&[name.to_owned()], request)?.remove(name))
+    }
+
     /// The first reply of each agent.
     fn replies(&self, names: &[String], request: &Request) -> Result<BTreeMap<String, Reply>, String> {
+        // Typed ones, too, become subjects.
+        if let Some(wrong) = names.iter().find(|name| !name::is_agent(name)) {
+            return Err(format!("no such agent; list them with throng fleet ls: {wrong:?}"));
+        }
+        let found = self.found(names, request)?;
+        let missing: Vec<&str> =
+            names.iter().filter(|name| !found.contains_key(*name)).map(String::as_str).collect();
+        if missing.is_empty() {
+            return Ok(found);
+        }
+        Err(format!("no such agent; list them with throng fleet ls: {}", missing.join(", ")))
+    }
+
+    /// The first replies of those that are there.
+    fn found(&self, names: &[String], request: &Request) -> Result<BTreeMap<String, Reply>, String> {
         let subjects = match (names, request.only_looks()) {
             ([], true) => vec![LOOK_AT_ALL.to_owned()],
             ([], false) => vec![TO_ALL.to_owned()],
             (names, true) => names.iter().map(|name| look_at(name)).collect(),
             (names, false) => names.iter().map(|name| to_one(name)).collect(),
         };
-        // Typed ones, too, become subjects.
-        if let Some(wrong) = names.iter().find(|name| !name::is_agent(name)) {
-            return Err(format!("no such agent; list them with throng fleet ls: {wrong:?}"));
-        }
         let mut inboxes = Vec::new();
         for subject in subjects {
             inboxes.push(self.link.ask::<Reply>(subject, request)?);
@@ -68,12 +91,7 @@ impl Operator {
                 }
             }
         }
-        let missing: Vec<&str> =
-            names.iter().filter(|name| !found.contains_key(*name)).map(String::as_str).collect();
-        if missing.is_empty() {
-            return Ok(found);
-        }
-        Err(format!("no such agent; list them with throng fleet ls: {}", missing.join(", ")))
+        Ok(found)
     }
 
     /// Lets these agents, or all, measure what they can do, all at the same time; each result goes to `came`. Waits until

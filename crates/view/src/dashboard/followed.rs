@@ -87,6 +87,11 @@ impl Followed {
         stage.has_begun.then(|| stage.report.header().clone())
     }
 
+    /// The report of the run so far.
+    pub fn report(&self) -> Report {
+        self.0.stage.lock().report.clone()
+    }
+
     /// All until now, and then whatever comes: `run`, `tick`, `late`, `summary`, `end`.
     pub fn events(&self) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
         let (now, receiver) = {

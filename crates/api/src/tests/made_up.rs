@@ -1,0 +1,145 @@
+//! A runner of made-up runs and searches.
+
+use std::{
+    sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed},
+    thread,
+    time::Duration,
+};
+
+use fixtures::{header, seen};
+use parking_lot::Mutex;
+use samples::{Command, FindOutcome, Samples, Verdict};
+use serde_json::{Value, json};
+
+use crate::*;
+
+/// Runs and searches that do as their target says, and agents that do as their name says.
+#[derive(Default)]
+pub(super) struct MadeUp {
+    pub(super) is_cut_off: Arc<AtomicBool>,
+    /// Of all runs that were read.
+    pub(super) ids: Arc<Mutex<Vec<String>>>,
+    /// Runs of an earlier process.
+    pub(super) past: Arc<Mutex<Vec<&'static str>>>,
+}
+
+impl Runner for MadeUp {
+    fn read(&self, spec: &Spec, id: &str) -> Result<Ready, Vec<String>> {
+        self.ids.lock().push(id.to_owned());
+        let target = spec.target.clone().or(spec.scenario.clone()).unwrap_or_default();
+        if target.contains("wrong") {
+            return Err(vec!["target: one mistake".to_owned(), "ramp: and another".to_owned()]);
+        }
+        let is_refused = target.contains("refused");
+        let work: Work = Box::new(move |sink| {
+            if is_refused {
+                return Err(vec!["ports: 3 free".to_owned()]);
+            }
+            sink.begin(&header());
+            let mut loads = Vec::new();
+            for second in 1u64.. {
+                sink.tick(&seen(second.min(3)).0, &Samples::default());
+                thread::sleep(Duration::from_millis(10));
+                match sink.ask() {
+                    Some(Command::Stop | Command::Drain) => break,
+                    Some(command) => loads.push(format!("{command:?}")),
+                    None => {}
+                }
+            }
+            let summary = Summary { verdict: Verdict::Interrupted, reasons: loads, ..Summary::default() };
+            sink.finish(&summary);
+            Ok(Finished { summary, stored: Some("stored-1".to_owned()) })
+        });
+        Ok(Ready { target, record: RunRecord::default(), work })
+    }
+
+    fn read_search(&self, spec: &Spec) -> Result<ReadySearch, Vec<String>> {
+        let target = spec.target.clone().or(spec.scenario.clone()).unwrap_or_default();
+        if target.contains("wrong") {
+            return Err(vec!["--by: one mistake".to_owned(), "--max: and another".to_owned()]);
+        }
+        let is_refused = target.contains("refused");
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let order = is_stopped.clone();
+        let work: SearchWork = Box::new(move |show| {
+            if is_refused {
+                return Err(vec!["ports: 3 free".to_owned()]);
+            }
+            show(&Point { load: 500, pass: true, ..Point::default() });
+            while !is_stopped.load(Relaxed) {
+                thread::sleep(Duration::from_millis(5));
+            }
+            let outcome = FindOutcome::NotReached;
+            Ok(FindSummary { max: 500, outcome, interrupted: true, ..FindSummary::default() })
+        });
+        let stop: Stop = Box::new(move || order.store(true, Relaxed));
+        Ok(ReadySearch { target, began: Date(1), work, stop })
+    }
+
+    fn past(&self) -> Vec<Past> {
+        let past = |stored: &&str| Past {
+            id: format!("id-of-{stored}"),
+            target: "http://h/".to_owned(),
+            began: Date(1),
+            connections: 7,
+            summary: if *stored == "killed" {
+                Value::Null
+            } else {
+                json!({ "verdict": "fail", "reasons": ["why"] })
+            },
+            stored: (*stored).to_owned(),
+        };
+        self.past.lock().iter().map(past).collect()
+    }
+
+    fn report(&self, stored: &str) -> Result<Report, String> {
+        match stored {
+            "killed" => Err("no run killed".to_owned()),
+            _ => Ok(Report::new(RunRecord::default())),
+        }
+    }
+
+    fn compare(&self, base: &str, other: &str) -> Result<String, String> {
+        match base {
+            "killed" => Err("no run killed".to_owned()),
+            _ => Ok(json!({ "schema": "throng.compare/1", "of": [base, other] }).to_string()),
+        }
+    }
+
+    fn forget(&self, stored: &str) -> Result<(), String> {
+        if stored == "killed" {
+            return Err("the store cannot be written".to_owned());
+        }
+        self.past.lock().retain(|past| *past != stored);
+        Ok(())
+    }
+
+    fn agents(&self) -> Result<Vec<Value>, String> {
+        if self.is_cut_off.load(Relaxed) {
+            Err("no connection".to_owned())
+        } else {
+            Ok(vec![json!({ "id": "a" })])
+        }
+    }
+
+    fn ask_agent(&self, id: &str, request: &AgentRequest) -> Result<Value, AgentRefusal> {
+        if self.is_cut_off.load(Relaxed) {
+            return Err(AgentRefusal::Unreachable("no connection".to_owned()));
+        }
+        let state = match (id, request) {
+            ("busy", _) => return Err(AgentRefusal::Conflict("it takes part in run r1".to_owned())),
+            ("a", AgentRequest::Calibrate(Some(time))) if time == "long" => {
+                return Err(AgentRefusal::Wrong("duration: at most 1m".to_owned()));
+            }
+            ("a", AgentRequest::Calibrate(_)) => "calibrating",
+            ("a", AgentRequest::Drain) => "draining",
+            ("a", AgentRequest::Doctor | AgentRequest::Undrain) => "free",
+            _ => return Err(AgentRefusal::Unknown),
+        };
+        Ok(json!({ "id": id, "state": state, "findings": [] }))
+    }
+
+    fn most(&self) -> usize {
+        1
+    }
+}
