@@ -245,7 +245,8 @@ fn the_end_of_the_load_is_reported_exactly_to_a_reader_who_is_late() {
     let mut client = client(&net, &plan, Instead::default(), link);
     let mut io = net.host();
     io.listen(plan.destinations()[0]).expect("the simulated network lets everyone listen");
-    let mut server = Shard::new(io, 100, Server { serve: &mut Http, conns: Vec::new(), accepts: true });
+    let mut serve = Http;
+    let mut server = Shard::new(io, 100, Server { serve: &mut serve, conns: Vec::new(), accepts: true });
     let until = MS(2_003);
     let profile = Some(RateProfile::Steady(Rate::per_s(1_000)));
     for order in [
