@@ -43,7 +43,9 @@ pub(crate) fn of_step(flags: Flags, by: By) -> (Flags, String) {
         None => {
             let scheme = flags.get(&flag::TARGET).and_then(Scheme::of_target);
             let thinks = by != By::Rate && by != By::Arrival && scheme.is_some_and(Scheme::has_requests);
-            let flags = flags.or(&flag::DURATION, DWELL).or(&flag::PROBE, PROBE);
+            let is_mute = scheme.is_some_and(Scheme::has_bytes) && flags.get(&flag::MESSAGE).is_none();
+            let flags = flags.or(&flag::DURATION, DWELL);
+            let flags = if is_mute { flags } else { flags.or(&flag::PROBE, PROBE) };
             if thinks { flags.or(&flag::THINK, THINK) } else { flags }
         }
     };

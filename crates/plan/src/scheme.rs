@@ -134,7 +134,7 @@ impl Scheme {
     }
 
     /// Whether it has bytes without frames: nothing is sent unless a message is given.
-    pub(crate) fn has_bytes(self) -> bool {
+    pub fn has_bytes(self) -> bool {
         self.row().carries == Carries::Bytes
     }
 

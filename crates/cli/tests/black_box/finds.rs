@@ -48,6 +48,9 @@ fn a_silent_target_is_impossible_and_an_allowed_fault_may_pass() {
     let args = ["--max", "600", "-d", "1s", "--threshold", "held >= 99.9%"];
     let all = find(&server.url("/"), &args, 0);
     assert_eq!((&all["outcome"], &all["max"]), (&"not-reached".into(), &600.into()), "{all:#}");
+    // Without a message there is nothing to probe with.
+    let idle = find(&format!("tcp://{}", server.address), &args, 0);
+    assert_eq!((&idle["outcome"], &idle["max"]), (&"not-reached".into(), &600.into()), "{idle:#}");
 }
 
 #[test]
