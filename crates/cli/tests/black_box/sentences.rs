@@ -116,8 +116,8 @@ fn an_error_rate_is_a_threshold() {
     let args = [
         "-c",
         "1",
-        "-d",
-        "500ms",
+        "-n",
+        "20",
         "--think",
         "10ms",
         "--threshold",

@@ -152,7 +152,7 @@ fn wrk_keeps_its_connections() {
         let after = stats(&server);
         let seen = after("requests") - before("requests") - 1;
         assert!((answered..=answered + CONNECTIONS).contains(&seen), "{seen} here, {answered} at wrk");
-        assert!(answered > 10 * CONNECTIONS, "hardly kept: {answered}");
+        assert!(answered > 2 * CONNECTIONS, "hardly kept: {answered}");
         assert_eq!(after("errors"), 0, "{path}");
     }
 }
