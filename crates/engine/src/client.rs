@@ -20,7 +20,7 @@ use crate::{
     full_load::FullLoad,
     job::Job,
     lateness::Lateness,
-    link::Link,
+    link::{Link, SPARE},
     pacer::Pacer,
     pushes::Pushed,
     request::ValueSource,
@@ -95,6 +95,8 @@ pub struct Client {
     reported_drained: bool,
     finished: bool,
     tick: Box<Tick>,
+    /// Ticks that were not filled yet.
+    spare: [Option<Box<Tick>>; SPARE],
     tick_ends: Nanos,
     unconfigured: bool,
     /// When the next turn was wanted at the latest.
@@ -106,9 +108,12 @@ impl Client {
     /// before it is ordered to; its first tick begins at `start`.
     pub fn new(part: &Part, job: Job, tuples: impl Into<Dials>, link: Link, start: Nanos) -> Client {
         let period = job.period;
-        let tick = Tick { from: start, steps: vec![Latency::default(); job.steps], ..Tick::default() };
-        let mut tick = Tick { destinations: vec![Destination::default(); job.rows_of_plan], ..tick };
-        tick.reserve();
+        let empty = || {
+            let tick = Tick { from: start, steps: vec![Latency::default(); job.steps], ..Tick::default() };
+            let mut tick = Tick { destinations: vec![Destination::default(); job.rows_of_plan], ..tick };
+            tick.reserve();
+            Box::new(tick)
+        };
         let layer = job.tls.as_ref().map(|tls| {
             let layer = tls.layer().expect("it was checked before the run");
             Box::new(Layered::new(Box::new(layer.with_capacity(part.places))))
@@ -139,7 +144,8 @@ impl Client {
             draining: false,
             reported_drained: false,
             finished: false,
-            tick: Box::new(tick),
+            tick: empty(),
+            spare: std::array::from_fn(|_| Some(empty())),
             tick_ends: Nanos((start.0 / period.0 + 1) * period.0),
             unconfigured: true,
             wanted_by: Nanos::NEVER,

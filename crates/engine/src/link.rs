@@ -81,7 +81,7 @@ pub type Arrivals = Receiver<(u32, Box<Tick>)>;
 
 /// Ticks of a shard that go back and forth beside the one that it fills. Three can end at nearly the same time: that of the period,
 /// that of the load, and that of the last response.
-const SPARE: usize = 3;
+pub(crate) const SPARE: usize = 3;
 
 /// A pair for each of `shards`, and where all their ticks arrive, with the shard's number. A slow reader costs resolution, not
 /// counts, for a shard without a spare tick adds to the one it has.
@@ -90,9 +90,6 @@ pub fn links(shards: u32) -> (Vec<(Link, Remote)>, Arrivals) {
     let pair = |shard| {
         let (used_out, used_in) = sync_channel(1 + SPARE);
         let (control_out, control_in) = sync_channel(16);
-        for _ in 0..SPARE {
-            used_out.try_send(Box::default()).expect("there is room");
-        }
         let link = Link { shard, ticks: ticks.clone(), used: used_in, control: control_in };
         (link, Remote { used: used_out, control: control_out })
     };

@@ -159,7 +159,7 @@ impl Load {
                 // The order was applied in the tick that has just ended.
                 (self.measuring, self.answered) = (true, 0);
             }
-            self.remote.used.try_send(tick).expect("two ticks go back and forth");
+            self.remote.used.try_send(tick).expect("there is room for each");
         }
         for control in self.schedule.orders().iter().filter_map(|order| order.to(&self.part)) {
             self.remote.control.try_send(control).expect("the shard obeys");

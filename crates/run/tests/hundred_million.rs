@@ -145,7 +145,7 @@ impl Workers for Alone {
 
     fn next(&mut self, until: Nanos) -> Update<'_> {
         if let Some(tick) = self.read.take() {
-            self.remote.used.try_send(tick).expect("two ticks go back and forth");
+            self.remote.used.try_send(tick).expect("there is room for each");
         }
         loop {
             if let Ok((_, tick)) = self.arrivals.try_recv() {

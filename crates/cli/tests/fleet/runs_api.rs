@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     api::{Api, Response},
     clients::written,
-    fleet::{joined, served},
+    fleet::{joined, joined_at, served},
     folders::own_folder,
     program::{DATA, Program, Serving, Signal, throng, until, until_within},
     server::{folder, program},
@@ -213,7 +213,8 @@ fn runs_have_a_report_and_are_compared() {
 
 #[test]
 fn agents_are_checked_drained_and_calibrated() {
-    let fleet = joined("runs-api-agents", 1);
+    // It stores what it finds of itself, which is nothing to other tests.
+    let fleet = joined_at(&folder("nats-runs-api-agents"), Some(&own_folder("runs-api-agents")), 1);
     let api = serve(&["--nats", &fleet.url()]);
     until("the agent", || api.curl("/agents", &[]).json().as_array().unwrap().len() == 1);
     let agent = || api.curl("/agents", &[]).json()[0].clone();

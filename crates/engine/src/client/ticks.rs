@@ -153,7 +153,8 @@ impl Client {
         };
         self.tick_ends = Nanos((now.0 / self.job.period.0 + 1) * self.job.period.0);
         // Without a used tick to fill, this one continues to grow: the reader is slow, nothing is lost.
-        if let Ok(mut next) = self.link.used.try_recv() {
+        let spare = || self.spare.iter_mut().find_map(Option::take);
+        if let Some(mut next) = self.link.used.try_recv().ok().or_else(spare) {
             next.clear();
             next.from = now;
             next.steps.resize_with(tick.steps.len(), Latency::default);
