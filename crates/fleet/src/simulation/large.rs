@@ -32,13 +32,16 @@ fn a_thousand_agents_of_which_some_fail() {
         None => (0..asked.parse::<u64>().expect("a number of seeds") / 200).collect(),
     };
     for seed in seeds {
-        let summary = check(AGENTS, CONNECTIONS, seed, Chaos::of_many(seed, AGENTS)).expect("it begins");
+        let chaos = Chaos::of_many(seed, AGENTS);
+        // A coordinator that has started again does not know how long agents were away before.
+        let least_away = u32::from(!chaos.has_restart()) as usize;
+        let summary = check(AGENTS, CONNECTIONS, seed, chaos).expect("it begins");
         assert_eq!(summary.agents.len(), AGENTS as usize, "seed {seed}");
         let all = summary.agents.iter().map(|agent| agent.wanted).sum::<u64>();
         assert_eq!(all, u64::from(CONNECTIONS), "seed {seed}");
         let lost = summary.agents.iter().filter(|agent| agent.state == AgentState::Lost).count();
         assert!((4..40).contains(&lost), "seed {seed}: {lost} lost: {}", summary.headline);
         let away = summary.agents.iter().filter(|agent| agent.away_s > 0.0).count();
-        assert!((1..40).contains(&away), "seed {seed}: {away} away");
+        assert!((least_away..40).contains(&away), "seed {seed}: {away} away");
     }
 }
