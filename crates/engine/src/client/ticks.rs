@@ -1,7 +1,7 @@
 //! Orders come in, ticks go out.
 
 use net::{Cx, Io};
-use samples::{Latency, Phase};
+use samples::Phase;
 use units::Nanos;
 
 use super::{Client, figures::miss};
@@ -157,9 +157,6 @@ impl Client {
         if let Some(mut next) = self.link.used.try_recv().ok().or_else(spare) {
             next.clear();
             next.from = now;
-            next.steps.resize_with(tick.steps.len(), Latency::default);
-            next.destinations.resize_with(tick.destinations.len(), Default::default);
-            next.reserve();
             let full = std::mem::replace(tick, next);
             let _ = self.link.ticks.try_send((self.link.shard, full));
         } else if self.finished {
