@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use exporters::web;
 use samples::Command;
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,8 +22,8 @@ struct Written {
     flags: BTreeMap<String, Value>,
 }
 
-/// Reads a run, or a search: JSON where it is said to be, or seems to be, for curl says of any data that it is a form; else the text of a scenario
-/// file, which never begins with a brace.
+/// Reads a run, or a search: JSON where it is said to be, or seems to be, for curl says of any data that it is a form; else the text
+/// of a scenario file, which never begins with a brace.
 pub(crate) fn spec(is_json: bool, body: &[u8]) -> Result<Spec, Problem> {
     let is_json = is_json || body.trim_ascii_start().starts_with(b"{");
     let wrong = |why: String| Problem::wrong(vec![why]);
@@ -142,8 +143,7 @@ pub(crate) fn parameters<'q, const N: usize>(
     names: [&str; N],
 ) -> Result<[Option<&'q str>; N], Problem> {
     let mut values = [None; N];
-    for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+    for (name, value) in web::parameters(query.unwrap_or_default()) {
         let Some(nth) = names.iter().position(|known| *known == name) else {
             let fix = names.join(" and ");
             return Err(Problem::wrong(vec![format!("{name}: no such parameter; use {fix}")]));

@@ -44,6 +44,12 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// Where there is no file left for a peer, the next is tried then.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// The names and values in the query of an address, as they are written: percent-encoded.
+pub fn parameters(query: &str) -> impl Iterator<Item = (&str, &str)> {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+}
+
 /// Serves until it is [ended](Web::end) or dropped.
 pub struct Web {
     stop: Option<oneshot::Sender<()>>,

@@ -1,5 +1,6 @@
 //! The filter of a list, from the query of its address.
 
+use exporters::web;
 use store::{RunFilter, VERDICTS};
 
 /// Bytes of a query.
@@ -14,8 +15,7 @@ pub(super) fn filter(query: &str) -> Result<RunFilter, String> {
         return Err(format!("the query is too long, at most {MAX_QUERY} bytes"));
     }
     let mut filter = RunFilter::default();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+    for (name, value) in web::parameters(query) {
         let field = match name {
             "target" => &mut filter.target,
             "verdict" => &mut filter.verdict,
