@@ -142,19 +142,18 @@ impl Runner for Place {
     }
 
     fn report(&self, stored: &str) -> Result<Report, String> {
-        let failed = |failure: Failure| failure.lines.join("; ");
-        let (store, run) = runs::find(stored).map_err(failed)?;
+        let (store, run) = runs::find(stored).map_err(one_line)?;
         let mut report = Report::of(&run);
         store.replay(&run, &mut [&mut report]).map_err(|why| why.to_string())?;
         Ok(report)
     }
 
     fn compare(&self, base: &str, other: &str) -> Result<String, String> {
-        let failed = |failure: Failure| failure.lines.join("; ");
-        let (store, base_run) = runs::find(base).map_err(failed)?;
-        let (_, other_run) = runs::find(other).map_err(failed)?;
+        let (store, base_run) = runs::find(base).map_err(one_line)?;
+        let other_run = store.run(other).map_err(|why| why.to_string())?;
+        let other_run = other_run.ok_or_else(|| store::missing(other))?;
         let groups = vec![(base.to_owned(), vec![base_run]), (other.to_owned(), vec![other_run])];
-        let comparison = compare::compared(&store, groups, &[]).map_err(failed)?;
+        let comparison = compare::compared(&store, groups, &[]).map_err(one_line)?;
         Ok(view::compare::json(&comparison))
     }
 
@@ -169,7 +168,7 @@ impl Runner for Place {
             let here = json!({ "id": "this machine", "version": env!("CARGO_PKG_VERSION"), "cores": plans::cores() });
             return Ok(vec![here]);
         };
-        let link = nats::link("--nats", server).map_err(|failure| failure.lines.join("; "))?;
+        let link = nats::link("--nats", server).map_err(one_line)?;
         let agents = Operator::new(link).ask(&[], &Request::Status)?;
         Ok(agents.iter().map(table::agent_json).collect())
     }
@@ -180,7 +179,7 @@ impl Runner for Place {
             return Err(AgentRefusal::Conflict(why.to_owned()));
         };
         let request = request_of(request).map_err(AgentRefusal::Wrong)?;
-        let away = |failure: Failure| AgentRefusal::Unreachable(failure.lines.join("; "));
+        let away = |failure| AgentRefusal::Unreachable(one_line(failure));
         let operator = Operator::new(nats::link("--nats", server).map_err(away)?);
         match operator.ask_one(id, &request).map_err(AgentRefusal::Unreachable)? {
             None => Err(AgentRefusal::Unknown),
@@ -198,6 +197,10 @@ impl Runner for Place {
             Place::Here(_) => 1,
         }
     }
+}
+
+fn one_line(failure: Failure) -> String {
+    failure.lines.join("; ")
 }
 
 fn past_run(run: StoredRun) -> Option<Past> {
