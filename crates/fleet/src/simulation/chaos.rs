@@ -104,6 +104,22 @@ impl Chaos {
         Chaos { on_lost, events, ..Chaos::carrier_only() }
     }
 
+    /// Whether a coordinator notices that an agent is away, and sees it back. One that has started again does not know how long
+    /// agents were away before.
+    pub(super) fn has_absence(&self) -> bool {
+        let start = |event: &(Nanos, Event)| match *event {
+            (at, Event::Restart(span)) => at + span,
+            _ => Nanos::ZERO,
+        };
+        let started = self.events.iter().map(start).max().unwrap_or_default();
+        self.events.iter().any(|(at, event)| match event {
+            Event::Cut(_, span) | Event::Freeze(_, span) => {
+                *at + *span >= started.max(*at) + Nanos::from_secs(5)
+            }
+            _ => false,
+        })
+    }
+
     pub(super) fn has_restart(&self) -> bool {
         self.events.iter().any(|(_, event)| matches!(event, Event::Restart(_)))
     }

@@ -33,8 +33,7 @@ fn a_thousand_agents_of_which_some_fail() {
     };
     for seed in seeds {
         let chaos = Chaos::of_many(seed, AGENTS);
-        // A coordinator that has started again does not know how long agents were away before.
-        let least_away = u32::from(!chaos.has_restart()) as usize;
+        let least_away = usize::from(chaos.has_absence());
         let summary = check(AGENTS, CONNECTIONS, seed, chaos).expect("it begins");
         assert_eq!(summary.agents.len(), AGENTS as usize, "seed {seed}");
         let all = summary.agents.iter().map(|agent| agent.wanted).sum::<u64>();
