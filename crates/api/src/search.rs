@@ -16,7 +16,7 @@ pub(crate) struct Search {
     now: Mutex<Now>,
 }
 
-/// What came of it so far.
+/// How far it has come.
 #[derive(Default)]
 struct Now {
     /// Its steps, in the order of time; bounded, since each narrows the search.

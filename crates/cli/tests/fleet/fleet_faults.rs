@@ -107,7 +107,7 @@ fn full_load_without_an_agent_that_stood_still_is_no_pass() {
     );
 }
 
-/// A run with an agent whose process is stopped at full load, for so long.
+/// How a run went of whose two agents one was stopped for a time at full load.
 struct Frozen {
     ended: Ended,
     s: Summary,

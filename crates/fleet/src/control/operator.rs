@@ -68,7 +68,7 @@ impl Operator {
         Err(format!("no such agent; list them with throng fleet ls: {}", missing.join(", ")))
     }
 
-    /// The first replies of those that are there.
+    /// The first reply of each of these agents that has joined; of all, where none is named.
     fn found(&self, names: &[String], request: &Request) -> Result<BTreeMap<String, Reply>, String> {
         let subjects = match (names, request.only_looks()) {
             ([], true) => vec![LOOK_AT_ALL.to_owned()],

@@ -98,7 +98,7 @@ impl<T> Filler<T> {
 impl<T> Slot<T> {
     /// Takes a message of this size in. What cannot be read is not of this protocol, and not ours.
     pub(super) fn put(&self, size: usize, read: impl FnOnce() -> Option<T>) -> Put {
-        let Slot { filler, .. } = self;
+        let filler = &self.filler;
         if size > LONGEST_MESSAGE {
             return self.drop();
         }
