@@ -17,6 +17,8 @@ pub(crate) struct Losses {
     /// Connections opened and not lost yet, oldest first, by when that was.
     young: VecDeque<(Nanos, u64)>,
     opened: u64,
+    /// Open before anything was counted: in a search from the steps before.
+    pub(crate) before: u64,
     /// Lost, and of those when the last one opened was a second old.
     pub(crate) lost: u64,
     pub(crate) lost_late: u64,
@@ -35,10 +37,11 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
-    /// Nothing is lost yet of those that are there.
+    /// Nothing is lost yet of those that are there. What was lost before is not among them.
     pub(crate) fn forget(self) -> Losses {
-        let Losses { young, opened, last_opened, tick, .. } = self;
-        Losses { young, opened, last_opened, tick, ..Losses::default() }
+        let Losses { young, last_opened, tick, .. } = self;
+        let before = young.iter().map(|(_, n)| n).sum();
+        Losses { young, opened: before, before, last_opened, tick, ..Losses::default() }
     }
 
     /// Takes the next tick of any shard.
@@ -173,6 +176,12 @@ mod tests {
         losses.take(&tick(9, 0, 5));
         losses.take(&tick(10, 0, 7));
         assert_eq!((losses.lost, losses.lost_late), (175, 7), "a second after the last opening");
+        // The next step of a search begins with those that are left.
+        let mut losses = losses.forget();
+        for (index, opened, lost) in [(20, 25, 0), (21, 25, 20)] {
+            losses.take(&tick(index, opened, lost));
+        }
+        assert_eq!((losses.before, losses.opened_by_then, losses.lost), (275, 325, 20));
     }
 
     #[test]

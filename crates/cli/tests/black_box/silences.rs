@@ -15,7 +15,7 @@ fn limit(s: &Summary) -> (&str, &str, &str) {
 }
 
 /// A server with a limit of its own; see `limited.py`.
-fn limited(kind: &str, most: &str) -> Serving {
+pub(crate) fn limited(kind: &str, most: &str) -> Serving {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/black_box/limited.py");
     let mut command = Command::new("python3");
     command.arg(script).args([kind, most]);

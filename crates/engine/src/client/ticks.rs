@@ -46,6 +46,8 @@ impl Client {
         }
         if now >= self.full_load.until() {
             self.begin_full_load(Nanos::NEVER, now);
+            // A step of a search: its connections stay open for the next one.
+            self.tick.longest_silence = self.longest_silence(now);
             flush = true;
         }
         if now >= self.hold_until || self.has_ended(now) {
