@@ -6,7 +6,9 @@ use samples::{FindOutcome, FindSummary, Limit, Point, Quantiles, Summary, Thresh
 use units::{Count, Nanos};
 
 use crate::{
-    Interrupt, Refusal, fitting, judge,
+    Interrupt, Refusal,
+    by::By,
+    fitting, judge,
     search::{Outcome, Search, Step, StepResult},
 };
 
@@ -33,52 +35,11 @@ const PROBE_MORE_US: f64 = 20_000.0;
 /// Minimum share of the load that must be reached.
 const SHARE: f64 = 0.98;
 
-/// What is made larger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum By {
-    /// Connections held.
-    Connections,
-    /// Connections that arrive in a second.
-    Arrival,
-    /// Connections dialled at once.
-    Burst,
-    /// Requests a second.
-    Rate,
-}
-
 impl By {
-    /// The word of the command line and of the JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            By::Connections => "connections",
-            By::Arrival => "arrival",
-            By::Burst => "burst",
-            By::Rate => "rate",
-        }
-    }
-
-    /// What a load is counted in.
-    pub const fn unit(self) -> &'static str {
-        match self {
-            By::Connections => "connections",
-            By::Arrival => "connections/s",
-            By::Burst => "connections at once",
-            By::Rate => "requests/s",
-        }
-    }
-
     fn first(self) -> u64 {
         match self {
             By::Connections | By::Burst => FIRST_CONNECTIONS,
             By::Arrival | By::Rate => FIRST_PER_S,
-        }
-    }
-
-    /// The smallest load that there is: at a rate the probe's requests count too.
-    fn least(self, plan: &Plan) -> u64 {
-        match self {
-            By::Rate => load::probes_per_s(plan) + 1,
-            _ => 1,
         }
     }
 
@@ -140,7 +101,7 @@ pub fn most_per_s(by: By) -> Option<u64> {
 /// Searches; calls `show` with each completed step. A signal ends the search with the result so far.
 ///
 /// # Errors
-/// This machine cannot do even the first step.
+/// This machine cannot do even the first step, or the largest load is less than the least that there is.
 pub fn find<S: WorkerSource>(
     source: &mut S,
     find: Find,
@@ -150,7 +111,9 @@ pub fn find<S: WorkerSource>(
     say: &mut dyn FnMut(&str),
     show: &mut dyn FnMut(&Point),
 ) -> Result<FindSummary, Refusal> {
-    let least = find.by.least(plan).min(find.most);
+    let least = find.by.least(plan);
+    let too_little = |why| Refusal::Failed(format!("the largest load {why}"));
+    find.by.check_most(plan, find.most).map_err(too_little)?;
     let mut steps = Steps::new(source, find, least, plan, root, interrupt, say)?;
     let first = find.by.first().max(least);
     let mut known = Known { search: Search::new(least, first, steps.most, TOLERANCE), ..Known::default() };
@@ -162,7 +125,8 @@ pub fn find<S: WorkerSource>(
             // More than this machine can do: the load stays below that.
             Err(Refusal::Findings(findings)) if known.search.passed().is_some() => {
                 let passed = known.search.passed().unwrap_or(0);
-                known.limit = judge::refused_here(&findings, passed).or(known.limit);
+                let refused = judge::refused_here(&findings, passed);
+                known.limit = refused.map(|limit| (load, limit)).or(known.limit);
                 known.search.learn(StepResult::Badly(None));
             }
             Err(refusal) => return Err(refusal),
@@ -174,16 +138,19 @@ pub fn find<S: WorkerSource>(
             steps.settle(load, known.search.passed().unwrap_or(least));
         }
     }
+    // A result is one, whatever comes after it.
+    known.interrupted = interrupt.is_set() && known.search.outcome().is_none();
     // Just above the result too few are lost to determine the cause: it is clear at twice the load.
-    let is_unknown = known.limit.as_ref().is_none_or(|limit| judge::weight(limit) == 0);
+    let is_unknown = known.limit.as_ref().is_none_or(|(_, limit)| judge::weight(limit) == 0);
     if let (Some(Outcome::Found { max, .. }), true, false) =
         (known.search.outcome(), is_unknown, interrupt.is_set())
     {
-        let twice = steps.step(max.saturating_mul(2).min(steps.most.max(max)), find.dwell);
-        let limit = twice.ok().and_then(|summary| summary.limit.or(summary.suspect));
-        known.limit = limit.filter(|limit| judge::weight(limit) > 0).or(known.limit);
+        let load = max.saturating_mul(2).min(steps.most.max(max));
+        let twice = steps.step(load, find.dwell).ok().filter(|s| s.verdict != Verdict::Interrupted);
+        let limit = twice.and_then(|summary| summary.limit.or(summary.suspect));
+        let explains = limit.filter(|limit| judge::weight(limit) > 0);
+        known.limit = explains.map(|limit| (load, limit)).or(known.limit);
     }
-    known.interrupted = interrupt.is_set();
     Ok(known.into_summary(find.by, plan, steps.end()))
 }
 
@@ -194,7 +161,8 @@ struct Known {
     /// The smallest load that passed, and the probe's p99 there.
     unloaded: Option<(u64, f64)>,
     curve: Vec<Point>,
-    limit: Option<Limit>,
+    /// What stopped the target, and the load that showed it.
+    limit: Option<(u64, Limit)>,
     /// Ended by a signal.
     interrupted: bool,
     /// Of the steps that passed.
@@ -221,9 +189,7 @@ impl Known {
         // The closer to the result, the better; but just above it too few are lost to determine the cause.
         let limit = summary.limit.or(summary.suspect);
         let is_gone = limit.as_ref().is_some_and(judge::is_nobody);
-        let before = self.limit.take();
-        let explains = |new: &Limit| judge::weight(new) >= before.as_ref().map_or(0, judge::weight);
-        self.limit = limit.filter(explains).or(before);
+        self.explain(load, limit);
         // If throng was the limit before any load passed, smaller loads show nothing about the target.
         let is_ours = summary.verdict == Verdict::Invalid && self.search.passed().is_none();
         if is_gone || is_ours {
@@ -233,14 +199,27 @@ impl Known {
         }
     }
 
+    /// Keeps what explains most: of equals the latest, which is the closest to the result.
+    fn explain(&mut self, load: u64, limit: Option<Limit>) {
+        let before = self.limit.as_ref().map_or(0, |(_, limit)| judge::weight(limit));
+        let Some(new) = limit.filter(|new| judge::weight(new) >= before) else { return };
+        let was_there = self.limit.is_some() || self.search.passed().is_some();
+        self.limit = match self.limit.take() {
+            _ if !(judge::is_nobody(&new) && was_there) => Some((load, new)),
+            // The load before shows why the target is gone; this one, that it is.
+            Some((of, shown)) if before > 0 => Some((of, shown)),
+            _ => Some((load, judge::gone(new))),
+        };
+    }
+
     /// Whether the target's process may have ended in the last step.
     fn has_ended(&self) -> bool {
         let failed = self.curve.last().is_some_and(|point| !point.pass);
-        failed && self.limit.as_ref().is_some_and(judge::may_have_ended)
+        failed && self.limit.as_ref().is_some_and(|(_, limit)| judge::may_have_ended(limit))
     }
 
-    /// `refused`: why this machine cannot reach the requested load.
-    fn into_summary(mut self, by: By, plan: &Plan, refused: Option<Limit>) -> FindSummary {
+    /// `refused`: why this machine cannot reach the requested load, and that.
+    fn into_summary(mut self, by: By, plan: &Plan, refused: Option<(u64, Limit)>) -> FindSummary {
         self.curve.sort_by_key(|point| point.load);
         let (outcome, max, error) = match (self.search.outcome(), &refused) {
             (Some(Outcome::Found { max, error }), _) => (FindOutcome::Found, max, error),
@@ -253,7 +232,7 @@ impl Known {
         // Why the smallest of those that failed did.
         let failed = self.curve.iter().find(|point| !point.pass && Some(point.load) == self.search.failed());
         let criterion = failed.and_then(|point| point.reasons.first().cloned());
-        let criterion_cause = failed.and_then(|point| point.cause);
+        let limit = self.limit.or(refused).filter(|_| outcome != FindOutcome::NotReached);
         let at_max = self.thresholds.into_iter().rev().find(|(load, _)| *load == max);
         FindSummary {
             schema: "throng.find/1".into(),
@@ -265,9 +244,9 @@ impl Known {
             outcome,
             failed: self.search.failed().filter(|_| failed.is_some()),
             criterion,
-            criterion_cause,
             interrupted: self.interrupted,
-            limit: self.limit.or(refused).filter(|_| outcome != FindOutcome::NotReached),
+            limit_load: limit.as_ref().map(|(load, _)| *load),
+            limit: limit.map(|(_, limit)| limit),
             thresholds: at_max.map(|(_, results)| results).unwrap_or_default(),
             curve: self.curve,
         }
@@ -276,7 +255,6 @@ impl Known {
 
 fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
     let without = |times: &Quantiles| times.censored.as_ref().map_or(0.0, |censored| censored.share);
-    let stated = s.limit.as_ref().filter(|limit| reasons.first() == Some(&limit.sentence));
     Point {
         load,
         pass: reasons.is_empty(),
@@ -290,7 +268,6 @@ fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
         probe_no_response: s.probe.as_ref().map_or(0.0, |probe| without(&probe.held_us)),
         connect_p99_us: s.connect_us.p99,
         connect_no_response: without(&s.connect_us),
-        cause: stated.map(|limit| (limit.side, limit.cause)),
         reasons,
     }
 }
@@ -346,20 +323,68 @@ pub fn reasons(by: By, load: u64, s: &Summary, unloaded_us: Option<f64>) -> Vec<
 
 #[cfg(test)]
 mod tests {
-    use samples::{Cause, Side};
+    use samples::{Cause, Certainty, Side};
 
     use super::*;
+    use crate::fixture::plan;
+
+    fn limit(cause: Cause, at_connections: u64) -> Limit {
+        let fix = cause.name().to_owned();
+        Limit {
+            side: Side::Target,
+            cause,
+            at_connections,
+            certainty: Certainty::Seen,
+            fix,
+            ..Limit::default()
+        }
+    }
+
+    /// Steps of these loads, each with its limit; one without has passed. The load of the limit that is kept, and its fix.
+    fn kept(steps: &[(u64, Option<Limit>)]) -> Option<(u64, String)> {
+        let mut known = Known { search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
+        for (load, limit) in steps {
+            let verdict = if limit.is_some() { Verdict::Fail } else { Verdict::Pass };
+            let mut s = Summary { verdict, limit: limit.clone(), ..Summary::default() };
+            s.connections.held = if limit.is_some() { 0 } else { *load };
+            assert_eq!(known.search.step().map(|step| step.load), Some(*load));
+            known.learn(By::Connections, *load, s, &mut |_| {});
+        }
+        if known.search.outcome().is_none() {
+            known.search.fail_for_good();
+        }
+        let found = known.into_summary(By::Connections, &plan(&[]), None);
+        found.limit_load.zip(found.limit.map(|limit| limit.fix))
+    }
 
     #[test]
-    fn a_step_has_the_cause_that_its_first_reason_states() {
-        let check = |reason: &str, expected: Option<(Side, Cause)>| {
-            let sentence = "throng was late: lag p99 14.0 ms > 10.0 ms (--max-lag)".to_owned();
-            let limit = Limit { side: Side::Host, cause: Cause::Cpu, sentence, ..Limit::default() };
-            let s = Summary { limit: Some(limit), ..Summary::default() };
-            assert_eq!(point(600, &s, vec![reason.to_owned()]).cause, expected, "{reason}");
+    fn a_limit_has_the_load_that_showed_it() {
+        let (files, closed) = (|| Some(limit(Cause::OpenFiles, 700)), || Some(limit(Cause::Closed, 700)));
+        let check = |steps: &[(u64, Option<Limit>)], load, fix: &str| {
+            assert_eq!(kept(steps), Some((load, fix.to_owned())), "{steps:?}");
         };
-        check("throng was late: lag p99 14.0 ms > 10.0 ms (--max-lag)", Some((Side::Host, Cause::Cpu)));
-        check("9 of 10 connections held", None);
-        assert_eq!(point(600, &Summary::default(), Vec::new()).cause, None);
+        check(&[(500, None), (1_000, closed()), (750, closed())], 750, "closed");
+        check(&[(500, None), (1_000, files()), (750, closed())], 1_000, "open-files");
+    }
+
+    #[test]
+    fn a_target_that_is_gone_was_there() {
+        let nobody = || Some(limit(Cause::Refused, 0));
+        let check = |steps: &[(u64, Option<Limit>)], load, fix: &str| {
+            let (shown, text) = kept(steps).expect("there is a limit");
+            assert!(shown == load && text.contains(fix), "{steps:?}: {shown}: {text}");
+        };
+        check(&[(500, nobody())], 500, "refused");
+        check(&[(500, None), (1_000, nobody())], 1_000, "it served smaller loads");
+        let before = limit(Cause::Closed, 700);
+        check(&[(500, None), (1_000, Some(before)), (750, nobody())], 1_000, "closed");
+    }
+
+    #[test]
+    fn a_search_that_was_interrupted_has_no_result() {
+        let known =
+            Known { interrupted: true, search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
+        let found = known.into_summary(By::Connections, &plan(&[]), None);
+        assert_eq!((found.outcome, found.max, found.interrupted), (FindOutcome::NotReached, 0, true));
     }
 }

@@ -10,6 +10,7 @@ use samples::{
 use units::{Count, Nanos};
 
 use crate::{
+    by::By,
     record::{PopulationRecord, Record},
     rejections::Rejection,
 };
@@ -25,12 +26,21 @@ mod thresholds;
 mod verdict;
 
 use evidence::{Evidence, Pattern};
-pub(crate) use limit::{is_nobody, may_have_ended, ours::refused_here, weight};
+pub(crate) use limit::{gone, is_nobody, may_have_ended, ours::refused_here, weight};
 use subject::Subject;
 
 /// The summary of a run.
 pub fn judge(plan: &Plan, r: &Record) -> Summary {
-    let evidence = evidence(plan, r);
+    judged(plan, r, None)
+}
+
+/// The summary of a step of a search: no fix asks for what the search does itself.
+pub(crate) fn judge_step(plan: &Plan, r: &Record, by: By) -> Summary {
+    judged(plan, r, Some(by))
+}
+
+fn judged(plan: &Plan, r: &Record, search: Option<By>) -> Summary {
+    let evidence = Evidence { search, ..evidence(plan, r) };
     let mut summary = measured(plan, r, r.ended);
     summary.figures.requests.lower_bound =
         honesty::is_closed_loop(plan) && honesty::saturated(&evidence).is_some();

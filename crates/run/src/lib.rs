@@ -10,6 +10,7 @@ mod accepts;
 mod backend;
 mod both_sides;
 mod broadcasts;
+mod by;
 mod conduct;
 mod conductor;
 mod curve;
@@ -41,9 +42,10 @@ use plan::Plan;
 use samples::{Calibration, CalibrationShare, Sink, Summary};
 
 pub use backend::choose_io;
+pub use by::By;
 pub use conductor::{Conductor, Step, filed};
 pub use families::settle;
-pub use find::{By, Find, Here, WorkerSource, find, most, most_per_s, reasons, with_some_room};
+pub use find::{Find, Here, WorkerSource, find, most, most_per_s, reasons, with_some_room};
 pub use interrupt::Interrupt;
 pub use judge::judge;
 pub use listeners::{listeners, queues};
@@ -62,12 +64,24 @@ pub fn run_on<W: Workers>(
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
 ) -> Summary {
-    let observer = observe::Observer::start(plan, root);
-    let ground = begin(workers);
-    let record = conduct::conduct(plan, observer, workers, &ground, sinks, interrupt);
+    let record = record_on(plan, root, workers, begin, sinks, interrupt);
     let summary = judge::judge(plan, &record);
     sinks.iter_mut().for_each(|sink| sink.finish(&summary));
     summary
+}
+
+/// The same, not judged yet.
+fn record_on<W: Workers>(
+    plan: &Plan,
+    root: &Root,
+    workers: &mut W,
+    begin: impl FnOnce(&mut W) -> Ground,
+    sinks: &mut [&mut dyn Sink],
+    interrupt: &Interrupt,
+) -> Record {
+    let observer = observe::Observer::start(plan, root);
+    let ground = begin(workers);
+    conduct::conduct(plan, observer, workers, &ground, sinks, interrupt)
 }
 
 /// Runs a plan on this machine; the sinks see it as it happens. What is to be known before it starts goes to `say`,

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{cause::Cause, fault::Side, summary::Limit, threshold::ThresholdResult};
+use crate::{summary::Limit, threshold::ThresholdResult};
 
 /// One load that was tried.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Point {
-    /// Connections, or connections/s, or requests/s.
+    /// Connections, or connections/s, or requests/s, those of the probe among them.
     pub load: u64,
     /// Whether the thresholds were met.
     pub pass: bool,
@@ -36,9 +36,6 @@ pub struct Point {
     pub connect_no_response: f64,
     /// Why it did not pass.
     pub reasons: Vec<String>,
-    /// What stopped it, where the first reason is its sentence. Not written: a limit has both.
-    #[serde(skip)]
-    pub cause: Option<(Side, Cause)>,
 }
 
 /// How a search ended.
@@ -47,7 +44,7 @@ pub struct Point {
 pub enum FindOutcome {
     /// The largest load that passes is known.
     Found,
-    /// All that was allowed passed.
+    /// All that was allowed passed, or it was interrupted.
     NotReached,
     /// Nothing did.
     #[default]
@@ -76,13 +73,12 @@ pub struct FindSummary {
     pub failed: Option<u64>,
     /// What that load did not meet.
     pub criterion: Option<String>,
-    /// What stopped that load, where the criterion is its sentence. Not written: a limit has both.
-    #[serde(skip)]
-    pub criterion_cause: Option<(Side, Cause)>,
     /// Ended by a signal: `max` passed, and what is known of `failed` is all that is known above it.
     pub interrupted: bool,
-    /// What stopped it there.
+    /// What stopped it.
     pub limit: Option<Limit>,
+    /// The load that showed the limit: not always that which failed first; none without a limit.
+    pub limit_load: Option<u64>,
     /// The thresholds at `max`.
     pub thresholds: Vec<ThresholdResult>,
     /// Every load that was tried, ascending.

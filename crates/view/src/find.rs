@@ -1,6 +1,6 @@
 //! A search as text: a line for each load that was tried, and the result.
 
-use samples::{FindOutcome, FindSummary, Limit, Point, Side};
+use samples::{Cause, FindOutcome, FindSummary, Limit, Point, Side};
 use units::{Count, percent};
 
 use crate::summary::time;
@@ -35,14 +35,11 @@ pub fn find_line(point: &Point, unit: &str) -> String {
     line
 }
 
-/// The result: `max 50,000 ± 1,000 connections; the target ran out of open files: 1,024 of 1,024 used; raise …`.
+/// The result: `max 50,000 ± 1,000 connections; the target ran out of open files: 1,024 of 1,024 used; raise …`. Each part has the
+/// figures of one load, which it names.
 pub fn find_text(found: &FindSummary, unit: &str) -> String {
-    // The load that failed and the one that shows why may differ in their figures.
-    let is_criterion =
-        |limit: &Limit| found.failed.is_some() && found.criterion_cause == Some((limit.side, limit.cause));
     let limited = match &found.limit {
-        Some(limit) if is_criterion(limit) => format!("; {}", limit.fix),
-        Some(limit) => format!("; {}", limit.sentence_with_fix()),
+        Some(limit) => limited(found, limit),
         None if found.outcome == FindOutcome::NotReached => String::new(),
         None => "; the limit is not known".to_owned(),
     };
@@ -66,17 +63,34 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
             format!("not reached: {} {unit} pass; larger loads were not tried\n", Count(found.max))
         }
         // Where throng itself was in the way, less of it was not tried.
-        FindOutcome::Impossible if found.limit.as_ref().is_some_and(|limit| limit.side == Side::Host) => {
+        FindOutcome::Impossible if found.limit.as_ref().is_some_and(is_of_this_machine) => {
             format!("impossible on this machine: no load passed{why}{limited}\n")
         }
         FindOutcome::Impossible => format!("impossible: not even the smallest load passes{why}{limited}\n"),
     }
 }
 
+/// What stopped it. After what the load that failed did not meet, which may be the same.
+fn limited(found: &FindSummary, limit: &Limit) -> String {
+    match found.limit_load {
+        load if load == found.failed && found.criterion.as_ref() == Some(&limit.sentence) => {
+            format!("; {}", limit.fix)
+        }
+        Some(load) if found.failed != Some(load) => {
+            format!("; at {}: {}", Count(load), limit.sentence_with_fix())
+        }
+        _ => format!("; {}", limit.sentence_with_fix()),
+    }
+}
+
+/// Too few connections for a rate are what the user wanted of it.
+fn is_of_this_machine(limit: &Limit) -> bool {
+    limit.side == Side::Host && limit.cause != Cause::TooFewConnections
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use samples::Cause;
 
     fn found(outcome: FindOutcome, max: u64, error: u64, limit: Option<Limit>) -> FindSummary {
         FindSummary {
@@ -89,9 +103,9 @@ mod tests {
             outcome,
             failed: None,
             criterion: None,
-            criterion_cause: None,
             interrupted: false,
             limit,
+            limit_load: None,
             thresholds: Vec::new(),
             curve: Vec::new(),
         }
@@ -128,31 +142,47 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_the_criterion_states_is_not_repeated() {
+    fn each_figure_is_of_a_load_that_is_named() {
+        let late = "throng was late: lag p99 14.0 ms > 10.0 ms (--max-lag)";
         let limit = Limit {
             side: Side::Host,
             cause: Cause::Cpu,
             certainty: samples::Certainty::Seen,
-            sentence: "throng was late: lag p99 14.0 ms > 10.0 ms (--max-lag)".to_owned(),
+            sentence: late.to_owned(),
             fix: "give throng more processors".to_owned(),
             ..Limit::default()
         };
-        let found = |why: &str, cause| FindSummary {
-            failed: Some(600),
-            criterion: Some(why.to_owned()),
-            criterion_cause: cause,
-            ..found(FindOutcome::Found, 500, 10, Some(limit.clone()))
-        };
-        let late = "throng was late: lag p99 12.0 ms > 10.0 ms (--max-lag)";
-        for why in [late, "throng's threads used 97 % of their processors"] {
+        let check = |criterion: &str, load: u64, end: &str| {
+            let found = FindSummary {
+                failed: Some(600),
+                criterion: Some(criterion.to_owned()),
+                limit_load: Some(load),
+                ..found(FindOutcome::Found, 500, 10, Some(limit.clone()))
+            };
             assert_eq!(
-                find_text(&found(why, Some((Side::Host, Cause::Cpu))), "requests/s"),
-                format!("max 500 ± 10 requests/s; 600 did not pass: {why}; give throng more processors\n")
+                find_text(&found, "requests/s"),
+                format!("max 500 ± 10 requests/s; 600 did not pass: {end}\n")
             );
-        }
-        for other in [None, Some((Side::Target, Cause::Cpu))] {
-            let text = find_text(&found("9 of 10 connections held", other), "requests/s");
-            assert!(text.contains("connections held; throng was late: lag p99 14.0 ms"), "{text}");
+        };
+        let fix = "give throng more processors";
+        check(late, 600, &format!("{late}; {fix}"));
+        let other = "580 of 600 requests/s answered";
+        check(other, 600, &format!("{other}; {late}; {fix}"));
+        check(other, 1_000, &format!("{other}; at 1,000: {late}; {fix}"));
+        // The same cause, with the figures of another load.
+        let later = "throng was late: lag p99 12.0 ms > 10.0 ms (--max-lag)";
+        check(later, 1_000, &format!("{later}; at 1,000: {late}; {fix}"));
+    }
+
+    #[test]
+    fn what_is_impossible_on_this_machine_is_its_own_limit() {
+        for (cause, begin) in [
+            (Cause::Cpu, "impossible on this machine: no load passed"),
+            (Cause::TooFewConnections, "impossible: not even the smallest load passes"),
+        ] {
+            let limit = Limit { side: Side::Host, cause, ..Limit::default() };
+            let text = find_text(&found(FindOutcome::Impossible, 0, 0, Some(limit)), "requests/s");
+            assert!(text.starts_with(begin), "{text}");
         }
     }
 
@@ -172,7 +202,6 @@ mod tests {
             connect_p99_us: 50.0,
             connect_no_response: 0.0,
             reasons: vec!["5,000 of 32,000 connections held".to_owned()],
-            cause: None,
         };
         assert_eq!(
             find_line(&point, "connections"),

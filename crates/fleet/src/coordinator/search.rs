@@ -44,6 +44,10 @@ impl Agents {
 impl WorkerSource for Agents {
     type Workers = Fleet;
 
+    fn is_here(&self) -> bool {
+        false
+    }
+
     /// Each agent refuses its share where that is too much.
     fn most(&mut self, find: &Find, _: u64, _: &Plan) -> Result<(u64, Option<Limit>), Refusal> {
         Ok((find.most, None))

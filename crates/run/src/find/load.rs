@@ -1,7 +1,7 @@
-//! The plan of a step: the same as the user's, with another load.
+//! The plan of a step: the same as the user's, with another load. And of which plans there can be one.
 
-use plan::{Hold, Plan, Population, Ramp, Share, Stage};
-use units::{Nanos, Rate};
+use plan::{Activity, Hold, Plan, Population, Ramp, Share, Stage};
+use units::{Count, Nanos, Rate};
 
 use super::By;
 
@@ -17,7 +17,7 @@ impl By {
         let of = (0..plan.populations.len() as u16).collect();
         plan.stages =
             vec![Stage { name: "step".to_owned(), of, to: Share::ALL, ramp, hold: Hold::For(dwell) }];
-        let load = if self == By::Rate { load.saturating_sub(probes_per_s(&plan)).max(1) } else { load };
+        let load = load.saturating_sub(self.probes_per_s(&plan)).max(1);
         let weights: Vec<f64> = plan.populations.iter().map(|population| self.weight(population)).collect();
         for (population, n) in plan.populations.iter_mut().zip(dealt(load, &weights)) {
             let mut keys = population.load.keys();
@@ -37,6 +37,57 @@ impl By {
         plan
     }
 
+    /// Whether a search can make this larger.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn check(self, plan: &Plan) -> Result<(), String> {
+        let all = || plan.populations.iter();
+        let has_steps = |population: &Population| matches!(population.activity, Activity::Steps { .. });
+        let is_silent = |population: &Population| population.activity == Activity::Idle;
+        let why = match self {
+            By::Arrival if !all().all(has_steps) => {
+                "a connection that arrives is closed after its requests, and there are none; use connections or burst"
+            }
+            By::Rate if all().any(is_silent) => {
+                "without a message there is nothing to send; add --message ping, or use connections or burst"
+            }
+            By::Connections | By::Burst | By::Rate if all().all(Population::comes_and_goes) => {
+                "connections arrive at a rate, and none is held; use arrival"
+            }
+            _ => return Ok(()),
+        };
+        Err(format!("{why}: {:?}", self.name()))
+    }
+
+    /// The smallest load that there is: each population takes part, and at a rate the probe's requests count too.
+    pub(super) fn least(self, plan: &Plan) -> u64 {
+        let take_part = plan.populations.iter().filter(|population| self.weight(population) > 0.0);
+        (take_part.count() as u64).max(1) + self.probes_per_s(plan)
+    }
+
+    /// Whether a search has a load up to `most`.
+    ///
+    /// # Errors
+    /// All its loads are larger; from which one on it has.
+    pub fn check_most(self, plan: &Plan, most: u64) -> Result<(), String> {
+        let (least, probes) = (self.least(plan), self.probes_per_s(plan));
+        let why = match Count(probes) {
+            _ if most >= least => return Ok(()),
+            Count(0) => "each population takes part".to_owned(),
+            n => {
+                format!("each load includes the probe's {n} requests/s; use a larger one, or a lower --probe")
+            }
+        };
+        Err(format!("must be at least {}, because {why}: {most}", Count(least)))
+    }
+
+    /// Requests a second that the probe has of a load.
+    fn probes_per_s(self, plan: &Plan) -> u64 {
+        let probe = plan.probe.as_ref().filter(|_| self == By::Rate);
+        probe.map_or(0, |probe| probe.rate.per_s_f64().round() as u64)
+    }
+
     /// How much of the load is a population's.
     fn weight(self, population: &Population) -> f64 {
         match (self, population.load.rate()) {
@@ -45,11 +96,6 @@ impl By {
             _ => f64::from(population.load.connections()),
         }
     }
-}
-
-/// Requests that the probe sends in a second, if there is one.
-pub(super) fn probes_per_s(plan: &Plan) -> u64 {
-    plan.probe.as_ref().map_or(0, |probe| probe.rate.per_s_f64().round() as u64)
 }
 
 /// `n` split in these proportions, at least one for each that is not zero; the sum is `n` if possible.
@@ -68,7 +114,54 @@ fn dealt(n: u64, weights: &[f64]) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use plan::{Environment, Flags, flag};
+
     use super::*;
+
+    fn plan_of(flags: Flags) -> Plan {
+        let resolve = |_: &str| Err("no names here".to_owned());
+        let around = Environment { cores: 1, seed: 1, resolve: &resolve };
+        plan::from_flags(&flags, &around).expect("it is right")
+    }
+
+    #[test]
+    fn a_load_by_rate_has_the_probes_requests() {
+        let plan = plan_of(Flags::new("http://127.0.0.1:1/").with(&flag::PROBE, "20/s"));
+        assert_eq!(
+            By::Rate.check_most(&plan, 20).expect_err("all of it is the probe's"),
+            "must be at least 21, because each load includes the probe's 20 requests/s; use a larger one, or a lower --probe: 20"
+        );
+        assert_eq!(By::Rate.check_most(&plan, 21), Ok(()));
+        let rate_of = |load| By::Rate.plan(&plan, load, Nanos::from_secs(1)).populations[0].load.rate();
+        assert_eq!([21, 100].map(rate_of), [1, 80].map(|per_s| Some(Rate::per_s(per_s))));
+        // Where connections are counted, those of the probe are not.
+        assert_eq!(By::Connections.check_most(&plan, 1), Ok(()));
+        let held = By::Connections.plan(&plan, 1, Nanos::from_secs(1)).populations[0].load.connections();
+        assert_eq!(held, 1);
+    }
+
+    #[test]
+    fn the_least_load_has_every_population() {
+        let one = plan_of(Flags::new("http://127.0.0.1:1/"));
+        let two = Plan { populations: [&one.populations[..], &one.populations[..]].concat(), ..one.clone() };
+        assert_eq!([&one, &two].map(|plan| By::Connections.least(plan)), [1, 2]);
+        assert!(By::Burst.check_most(&two, 1).is_err_and(|why| why.contains("at least 2")));
+    }
+
+    #[test]
+    fn a_search_that_would_show_nothing_is_refused() {
+        let all = [By::Connections, By::Arrival, By::Burst, By::Rate];
+        let check = |flags: Flags, expected: [bool; 4]| {
+            let plan = plan_of(flags.clone());
+            assert_eq!(all.map(|by| by.check(&plan).is_ok()), expected, "{flags:?}");
+        };
+        check(Flags::new("http://127.0.0.1:1/"), [true; 4]);
+        check(Flags::new("ws://127.0.0.1:1/"), [true, false, true, true]);
+        check(Flags::new("tcp://127.0.0.1:1").with(&flag::MESSAGE, "ping"), [true, false, true, true]);
+        check(Flags::new("tcp://127.0.0.1:1"), [true, false, true, false]);
+        let arrivals = Flags::new("http://127.0.0.1:1/").with(&flag::ARRIVE, "9/s").with(&flag::TOTAL, 9);
+        check(arrivals, [false, true, false, false]);
+    }
 
     #[test]
     fn a_load_is_dealt_out_in_proportion() {

@@ -16,6 +16,9 @@ pub trait WorkerSource {
     /// What it has.
     type Workers: Workers;
 
+    /// Whether they dial from this machine: then they reach what it reaches.
+    fn is_here(&self) -> bool;
+
     /// The largest load that there can be, from `least` to the search's; and what limits it, if that is less.
     ///
     /// # Errors
@@ -42,6 +45,10 @@ pub struct Here<'a>(pub &'a Root);
 
 impl WorkerSource for Here<'_> {
     type Workers = Threads;
+
+    fn is_here(&self) -> bool {
+        true
+    }
 
     fn most(&mut self, find: &Find, least: u64, plan: &Plan) -> Result<(u64, Option<Limit>), Refusal> {
         let full = find.by.plan(plan, find.most, find.dwell);

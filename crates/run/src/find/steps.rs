@@ -9,7 +9,7 @@ use samples::{Limit, Summary, Verdict};
 use units::Nanos;
 
 use super::{By, Find, WorkerSource};
-use crate::{Interrupt, Refusal, both_sides::MAX_COUNTED, judge, load_steps::LoadSteps, run_on};
+use crate::{Interrupt, Refusal, both_sides::MAX_COUNTED, judge, load_steps::LoadSteps, record_on};
 
 /// Between two steps, and for each connection that went: ten times what `throng serve` takes to close it.
 const SETTLE: Duration = Duration::from_millis(500);
@@ -83,16 +83,17 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
 
     fn once(&mut self, load: u64, dwell: Nanos) -> Result<Summary, Refusal> {
         let plan = self.find.by.plan(self.plan, load, dwell);
-        match &mut self.load_steps {
-            Some(load_steps) => Ok(judge::judge(&plan, &load_steps.go_to(&plan, self.root, self.interrupt))),
+        let record = match &mut self.load_steps {
+            Some(load_steps) => load_steps.go_to(&plan, self.root, self.interrupt),
             None => {
                 let load = (self.find.by, load, dwell);
                 let (mut workers, ground) = self.source.workers(load, self.plan, self.say)?;
-                let summary = run_on(&plan, self.root, &mut workers, |_| ground, &mut [], self.interrupt);
+                let record = record_on(&plan, self.root, &mut workers, |_| ground, &mut [], self.interrupt);
                 self.source.end(workers);
-                Ok(summary)
+                record
             }
-        }
+        };
+        Ok(judge::judge_step(&plan, &record, self.find.by))
     }
 
     /// After a step: what is more than `stays` is given up. It is still being taken apart then, by the target, and by this
@@ -125,27 +126,27 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
     }
 
     /// Whether nothing listens at the target any more: then smaller loads show nothing about it, and thousands of refused dials
-    /// take their time.
+    /// take their time. A fleet may reach what this machine does not: there the dials of the next step show it.
     pub(super) fn is_target_gone(&self) -> bool {
+        if !self.source.is_here() {
+            return false;
+        }
         let Some(to) = self.plan.destinations().into_iter().next() else { return false };
         for _ in 0..REDIALS {
-            if !net::refuses(to) {
+            if self.interrupt.is_set() || !net::refuses(to) {
                 return false;
-            }
-            if self.interrupt.is_set() {
-                break;
             }
             std::thread::sleep(REDIAL);
         }
         true
     }
 
-    /// Ends the load; returns why this machine could not reach the requested load, if it could not.
-    pub(super) fn end(self) -> Option<Limit> {
+    /// Ends the load; returns why this machine could not reach the requested load, and that, if it could not.
+    pub(super) fn end(self) -> Option<(u64, Limit)> {
         if let Some(load_steps) = self.load_steps {
             self.source.end(load_steps.end());
         }
-        self.refused
+        self.refused.map(|limit| (self.find.most, limit))
     }
 }
 

@@ -6,6 +6,7 @@ use units::Nanos;
 use super::subject::Subject;
 use crate::{
     both_sides::BothSides,
+    by::By,
     fill::Fill,
     observe::{FullHeap, Observed},
     rejections::Rejection,
@@ -26,6 +27,8 @@ const CPU_OVER: Nanos = Nanos::from_millis(500);
 pub(crate) struct Evidence {
     /// What the plan asks of the target.
     pub(crate) subject: Subject,
+    /// What a search makes larger, if it is a step of one.
+    pub(crate) search: Option<By>,
     /// This host.
     pub(crate) here: Host,
     /// The target's: this one too if both ends are here; `None` if not observed.

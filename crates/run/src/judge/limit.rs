@@ -174,6 +174,18 @@ pub(crate) fn is_nobody(limit: &Limit) -> bool {
     (limit.cause, limit.at_connections) == (Cause::Refused, 0)
 }
 
+/// The limit of a search whose target served loads before it [was not there](is_nobody).
+pub(crate) fn gone(limit: Limit) -> Limit {
+    // Where a listener was seen, others refuse the dials.
+    let fix = match limit.certainty {
+        Certainty::Seen => {
+            "it served smaller loads before: check whether it has ended, and its log".to_owned()
+        }
+        _ => limit.fix,
+    };
+    Limit { fix, ..limit }
+}
+
 /// Whether the target's process may have ended.
 pub(crate) fn may_have_ended(limit: &Limit) -> bool {
     limit.side == Side::Target && matches!(limit.cause, Cause::Ended | Cause::Memory)
@@ -224,6 +236,16 @@ impl<'a> Case<'a> {
 
     fn faults(&self) -> Count {
         Count(self.count)
+    }
+
+    /// The fix, or a smaller load instead: of a search that is none, for it finds the largest.
+    fn or_less(&self, fix: &str, less: &str) -> String {
+        if self.evidence.search.is_some() { fix.to_owned() } else { format!("{fix}, or {less}") }
+    }
+
+    /// Connections opened so far; in a search with those of the steps before that are left.
+    fn opened(&self) -> u64 {
+        self.evidence.losses.before + self.summary.connections.opened
     }
 
     /// Connections that were left; where none was, the most that ever were.
@@ -279,6 +301,7 @@ fn trouble_of(fault: &FaultCount) -> Trouble {
 fn look_into(case: &Case) -> String {
     let s = case.summary;
     match (s.thresholds.iter().find(|t| !t.pass), case.trouble) {
+        (Some(_), Trouble::None) if case.evidence.search.is_some() => "profile the target".to_owned(),
         (Some(failed), Trouble::None) => {
             let expr = units::shell_word(&failed.expr);
             format!(

@@ -12,6 +12,8 @@ pub(crate) struct Subject {
     pub(crate) curl: Option<String>,
     /// Whether messages are sent, and replies expected.
     pub(crate) has_messages: bool,
+    /// Whether all connections arrive at a rate.
+    pub(crate) arrives: bool,
     /// The statuses that requests expect, each once; `None` is any of 200 to 299, and OK of gRPC.
     statuses: Vec<Option<u16>>,
 }
@@ -31,7 +33,8 @@ impl Subject {
         statuses.sort_unstable();
         statuses.dedup();
         let has_messages = plan.populations.iter().any(|own| !own.target.scheme.has_requests());
-        Subject { address, curl, has_messages, statuses }
+        let arrives = plan.populations.iter().all(Population::comes_and_goes);
+        Subject { address, curl, has_messages, arrives, statuses }
     }
 
     /// Whether no request of the plan expects it.

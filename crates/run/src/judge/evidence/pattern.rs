@@ -38,8 +38,9 @@ pub(crate) struct Pattern {
     pub(crate) evicted: Option<Nanos>,
     /// The longest silence of those that were left.
     pub(crate) others: Nanos,
-    /// Opened before the first was lost or could not be dialled.
+    /// Opened before the first was lost or could not be dialled, and of those before anything was counted.
     pub(crate) opened_by_then: u64,
+    pub(crate) before: u64,
 }
 
 impl Pattern {
@@ -81,6 +82,7 @@ impl Pattern {
             evicted: (as_others_opened && is_outlasted && is_known && responses.min() > 0).then_some(half),
             others,
             opened_by_then: r.losses.opened_by_then,
+            before: r.losses.before,
         }
     }
 }

@@ -8,7 +8,7 @@ use samples::{
 use units::Count;
 
 use super::{Case, Sentence, Trouble};
-use crate::{fill::Fill, judge::evidence::Evidence};
+use crate::{by::By, fill::Fill, judge::evidence::Evidence};
 
 const BACKLOG: &str = "check whether its own limit on connections (max-connections) keeps it from \
 accepting; otherwise raise its listen() backlog, and sysctl -w net.core.somaxconn=65535";
@@ -115,7 +115,20 @@ pub(super) fn slow_accept(case: &Case) -> Option<Limit> {
     let rate = case.evidence.accepts_per_s.filter(|_| case.trouble == Trouble::Waiting)?;
     let waiting = case.evidence.accept_queue.map_or(0, |queue| queue.used);
     let detail = format!("it accepts a steady {rate:.0}/s, while up to {} waited", Count(waiting));
-    let fix = format!("use --ramp {}/s, or make it accept in more threads", (rate * 0.9).floor().max(1.0));
+    let threads = "make it accept in more threads";
+    let fix = match slower(case) {
+        Some(flag) => format!("use {flag} {}/s, or {threads}", (rate * 0.9).floor().max(1.0)),
+        None => threads.to_owned(),
+    };
     let sentence = Sentence::SlowAccept { per_s: rate };
     case.limit(Inferred, (Side::Target, Cause::SlowAccept), case.left(), sentence, detail, fix)
+}
+
+/// The flag that makes dials slower; none in a search for how fast they may be.
+fn slower(case: &Case) -> Option<&'static str> {
+    match case.evidence.search {
+        Some(By::Arrival | By::Burst) => None,
+        _ if case.evidence.subject.arrives => Some("--arrive"),
+        _ => Some("--ramp"),
+    }
 }

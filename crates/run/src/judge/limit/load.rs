@@ -4,6 +4,7 @@ use samples::{Cause, Certainty::Inferred, Limit, Side};
 use units::Count;
 
 use super::{Case, Sentence, Trouble};
+use crate::by::By;
 
 /// Requests were due while all connections waited for a response, and nothing else went wrong: their number limits the rate.
 pub(super) fn too_few_connections(case: &Case) -> Option<Limit> {
@@ -13,8 +14,10 @@ pub(super) fn too_few_connections(case: &Case) -> Option<Limit> {
         return None;
     }
     let due = sent + missed;
-    // Each carries as much as it did: as many as the rate asks for at this response time (Little's law).
-    let needed = (held as f64 * due as f64 / sent as f64).ceil() as u64;
+    // Each carries as much as it did: as many as the rate asks for at this response time (Little's law). Those that the target
+    // had closed with an announcement took their part.
+    let all = held.max(s.connections.wanted);
+    let needed = Count((all as f64 * due as f64 / sent as f64).ceil() as u64);
     let per_s = |n: u64| n as f64 / s.duration_s;
     let sentence = Sentence::TooFewConnections { held, carried: per_s(sent), due: per_s(due) };
     let detail = format!(
@@ -23,8 +26,13 @@ pub(super) fn too_few_connections(case: &Case) -> Option<Limit> {
         Count(missed),
         Count(due)
     );
-    let fix = format!(
-        "use -c {needed} or more, which is what the rate needs at this response time, or find out what delays the responses"
-    );
+    let more = match case.evidence.search {
+        // It tries fewer connections still.
+        Some(By::Connections | By::Burst) => {
+            format!("lower the rate, which needs {needed} connections at this response time")
+        }
+        _ => format!("use -c {} or more, which is what the rate needs at this response time", needed.0),
+    };
+    let fix = format!("{more}, or find out what delays the responses");
     case.limit(Inferred, (Side::Host, Cause::TooFewConnections), held, sentence, detail, fix)
 }

@@ -66,25 +66,26 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
             Cause::Ports,
             Sentence::ForeignSource { dials: count },
             format!("{n} dials used a source address that is not local (EADDRNOTAVAIL)"),
-            "use --sources that are addresses of this machine (ip -brief address)",
+            "use --sources that are addresses of this machine (ip -brief address)".to_owned(),
         ),
         (Trouble::Ours, Kind::AddressInUse) => (
             Cause::Ports,
             Sentence::NoFreePort { dials: count },
             format!("{n} dials found no free local port"),
-            "use more --sources or destinations, or sysctl -w net.ipv4.ip_local_port_range='1024 65535'",
+            "use more --sources or destinations, or sysctl -w net.ipv4.ip_local_port_range='1024 65535'"
+                .to_owned(),
         ),
         (Trouble::Ours, Kind::NoMemory) => (
             Cause::Memory,
             Sentence::NoMemoryHere { sockets: count },
             format!("{n} sockets could not be created: out of memory"),
-            "hold fewer connections on this machine, or free memory",
+            case.or_less("free memory", "hold fewer connections on this machine"),
         ),
         (Trouble::Ours, Kind::OpenFiles) => (
             Cause::OpenFiles,
             Sentence::NoFilesHere { sockets: count },
             format!("{n} sockets could not be created: no file descriptors left"),
-            "ulimit -n 1048576",
+            "ulimit -n 1048576".to_owned(),
         ),
         (Trouble::Ours, kind) => (
             Cause::Unknown,
@@ -93,7 +94,7 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
                 error: format!("{}{}", kind.name(), describe_errno(case.errno)),
             },
             format!("{n} dials failed on this machine: {}{}", kind.name(), describe_errno(case.errno)),
-            "run strace on throng",
+            "run strace on throng".to_owned(),
         ),
         _ => return None,
     };
@@ -145,13 +146,19 @@ const WANTED: f64 = 1.2;
 const TAKES_PART: f64 = 0.05;
 
 pub(super) fn too_slow(case: &Case, why: String) -> Option<Limit> {
-    let fix = if why.contains("--max-lag") {
-        "give throng more processors or its own machine, or reduce the load; where that lag does not matter, raise --max-lag"
-    } else {
-        "give throng more processors or its own machine, or reduce the load"
+    let faster = case.or_less("give throng more processors or its own machine", "reduce the load");
+    let fix = match why.contains("--max-lag") {
+        true => format!("{faster}; where that lag does not matter, raise --max-lag"),
+        false => faster,
     };
     let sentence = Sentence::ThrongTooSlow { why: why.clone() };
     case.limit(Seen, (Side::Host, Cause::Cpu), case.left(), sentence, why, fix)
+}
+
+/// What a search can do where the fix is a run with another load, or with more sources: as the remark on that command says.
+fn without_a_run(fix: &str) -> &str {
+    let remark = fix.starts_with("throng run ").then(|| fix.split_once("  # ")).flatten();
+    remark.map_or(fix, |(_, remark)| remark.strip_prefix("or ").unwrap_or(remark))
 }
 
 /// What this machine refuses before the first dial, as the limit of a search that has come to `at`.
@@ -173,6 +180,6 @@ pub(crate) fn refused_here(findings: &[Finding], at: u64) -> Option<Limit> {
         first_seen_s: None,
         sentence: Sentence::RefusedHere { what: detail.clone() }.to_string(),
         detail,
-        fix: finding.fix.clone(),
+        fix: without_a_run(&finding.fix).to_owned(),
     })
 }

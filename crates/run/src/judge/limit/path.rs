@@ -117,7 +117,7 @@ fn perhaps(since: &str) -> &'static str {
 
 /// `: the 1,001st and all after it`, if that is so.
 pub(super) fn since(case: &Case) -> String {
-    let opened = case.summary.connections.opened;
+    let opened = case.opened();
     match opened > 0 && opened == case.evidence.losses.opened_by_then {
         true => format!(": the {} and all after it", nth(opened + 1)),
         false => String::new(),
@@ -144,7 +144,7 @@ fn unacknowledged(case: &Case) -> Option<Limit> {
 fn never_opened(case: &Case) -> Option<Limit> {
     // A listener's host replies to each SYN, unless its queue is full; that is visible if both ends are here.
     let is_elsewhere = case.evidence.there.is_none() || case.evidence.accept_queue.is_none();
-    if case.summary.connections.opened > 0 || case.stage != Some(Stage::Dial) || !is_elsewhere {
+    if case.opened() > 0 || case.stage != Some(Stage::Dial) || !is_elsewhere {
         return None;
     }
     let net = case.evidence.here.net;
@@ -177,7 +177,7 @@ fn cut_off(case: &Case) -> Option<Limit> {
     );
     let fix = "check the firewalls on the path for a limit on connections (ct count, connlimit), and \
     their conntrack tables (nf_conntrack_count and nf_conntrack_max there)";
-    let sentence = Sentence::NoSynAckSince { opened: c.opened };
+    let sentence = Sentence::NoSynAckSince { opened: case.opened() };
     case.limit(Inferred, (Side::Path, Cause::NoSynAck), c.peak, sentence, detail, fix)
 }
 
@@ -211,7 +211,7 @@ pub(super) fn path(case: &Case) -> Option<Limit> {
         (Trouble::Path, _) => {
             let since = since(case);
             let detail = format!("{n} dials were rejected with ICMP (unreachable or prohibited){since}");
-            let fix = if c.opened == 0 {
+            let fix = if case.opened() == 0 {
                 "check the route (ip route get) and the firewalls on the path"
             } else {
                 FIREWALLS

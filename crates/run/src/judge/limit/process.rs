@@ -7,7 +7,11 @@ use samples::{
 };
 use units::Bytes;
 
-use super::{Case, Sentence, Trouble, accept_queue::is_full, target::OUT_OF_MEMORY};
+use super::{
+    Case, Sentence, Trouble,
+    accept_queue::is_full,
+    target::{FEWER, more_memory},
+};
 use crate::observe::Sign;
 
 /// Its heap is full: according to its log, or nearly all of it is used and collections take the time.
@@ -24,8 +28,8 @@ pub(super) fn heap(case: &Case) -> Option<Limit> {
         format!("process {pid} used {used} of its maximum heap of {limit}, and spent {spent}")
     });
     let detail = used.unwrap_or_else(|| format!("the heap of process {pid} is full"));
-    let fix = "increase its heap (JVM -Xmx, Node.js --max-old-space-size, SBCL --dynamic-space-size), or \
-    hold fewer connections";
+    let larger = "increase its heap (JVM -Xmx, Node.js --max-old-space-size, SBCL --dynamic-space-size)";
+    let fix = case.or_less(larger, FEWER);
     let sentence = match full {
         Some(heap) => Sentence::HeapOf { used: heap.used, limit: heap.limit, collecting: heap.collecting },
         None => Sentence::Heap { at: case.served() },
@@ -85,7 +89,7 @@ pub(super) fn short(case: &Case) -> Option<Limit> {
         ),
         _ => {
             let sentence = Sentence::LoggedMemory { at };
-            (Cause::Memory, sentence, "could not allocate memory", OUT_OF_MEMORY.to_owned())
+            (Cause::Memory, sentence, "could not allocate memory", more_memory(case))
         }
     };
     case.limit(Seen, (Side::Target, cause), at, sentence, format!("process {pid} {what}"), fix)

@@ -20,15 +20,19 @@ pub(super) fn ended(case: &Case) -> Option<Limit> {
         let whom = if killed == 1 { "a process".to_owned() } else { format!("{} processes", Count(killed)) };
         let detail = format!("process {pid} ended: the kernel's OOM killer killed {whom}");
         let sentence = Sentence::OomKilled { at: peak };
-        return case.limit(Seen, (Side::Target, Cause::Memory), peak, sentence, detail, OUT_OF_MEMORY);
+        return case.limit(Seen, (Side::Target, Cause::Memory), peak, sentence, detail, more_memory(case));
     }
     let detail = format!("process {pid} ended during the run");
     let sentence = Sentence::Exited { at: peak };
     case.limit(Seen, (Side::Target, Cause::Ended), peak, sentence, detail, "check its log and exit status")
 }
 
-pub(super) const OUT_OF_MEMORY: &str =
-    "give it more memory (MemoryMax= of its unit), or hold fewer connections";
+pub(super) fn more_memory(case: &Case) -> String {
+    case.or_less("give it more memory (MemoryMax= of its unit)", FEWER)
+}
+
+/// What needs less memory.
+pub(super) const FEWER: &str = "hold fewer connections";
 
 /// The memory of all sockets ran out.
 pub(super) fn memory(case: &Case) -> Option<Limit> {
@@ -65,14 +69,16 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     if case.trouble != Trouble::Refused {
         return None;
     }
-    let (n, opened) = (case.faults(), case.summary.connections.opened);
+    let (n, opened) = (case.faults(), case.opened());
     // Whether there is a listener can only be seen on the target's host: resets look the same.
     let is_seen = case.evidence.there.is_some();
     let address = case.evidence.subject.address.clone();
+    let c = &case.summary.connections;
     let (certainty, at, sentence, detail, fix) = if opened > 0 {
         (
             Seen,
-            case.left(),
+            // In a step of a search those before it may all be lost, and none have come since.
+            if c.opened + c.held > 0 { case.left() } else { 0 },
             Sentence::StoppedListening { accepted: opened },
             format!("{n} dials were refused after {} had been accepted{}", Count(opened), since(case)),
             "check whether it stopped listening, and its log; a firewall that sends resets looks the same",
@@ -182,6 +188,6 @@ pub(super) fn cpu(case: &Case) -> Option<Limit> {
     } else {
         return None;
     };
-    let fix = "give it more processors or workers, or reduce the load";
+    let fix = case.or_less("give it more processors or workers", "reduce the load");
     case.limit(Seen, (Side::Target, Cause::Cpu), case.left(), sentence, detail, fix)
 }

@@ -492,6 +492,7 @@ fn a_generator_that_was_the_limit_is_reported() {
 
 mod first;
 mod process;
+mod search;
 mod silence;
 mod way;
 mod wrong;

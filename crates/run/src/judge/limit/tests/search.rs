@@ -1,0 +1,104 @@
+//! Steps of a search: no fix asks for what the search does itself, and what was there before counts.
+
+use super::*;
+use crate::by::By;
+
+/// The fix of a run, and of a step of a search by this.
+fn check_fix(s: &Summary, e: Evidence, by: By, [of_run, of_step]: [&str; 2]) {
+    let fix = |e: &Evidence| limit(s, e).expect("something stopped it").fix;
+    assert_eq!(fix(&e), of_run);
+    assert_eq!(fix(&Evidence { search: Some(by), ..e }), of_step, "{by:?}");
+}
+
+#[test]
+fn a_search_is_not_advised_to_search_or_to_load_less() {
+    let mut strict = stopped(1_000, Vec::new());
+    let expr = "latency.p99 < 1ms".to_owned();
+    strict.thresholds = vec![samples::ThresholdResult { expr, pass: false, ..Default::default() }];
+    let search = "search the highest load that meets it (throng find --threshold 'latency.p99 < 1ms'), or profile the target";
+    check_fix(&strict, Evidence::default(), By::Rate, [search, "profile the target"]);
+    let busy = target(TargetSeen { cpu_thread: Some(1.0), ..TargetSeen::default() });
+    let more = "give it more processors or workers";
+    check_fix(&strict, busy, By::Rate, [&format!("{more}, or reduce the load"), more]);
+    let killed = target(TargetSeen { ended: true, oom_kills: 1, ..TargetSeen::default() });
+    let more = "give it more memory (MemoryMax= of its unit)";
+    let fewer = format!("{more}, or hold fewer connections");
+    check_fix(&stopped(0, closed()), killed, By::Connections, [&fewer, more]);
+    let mut late = stopped(1_000, Vec::new());
+    late.verdict = Verdict::Invalid;
+    late.reasons = vec!["throng was late: lag p99 20.0 ms > 10.0 ms (--max-lag)".to_owned()];
+    let [own, lag] = [
+        "give throng more processors or its own machine",
+        "; where that lag does not matter, raise --max-lag",
+    ];
+    let texts = [format!("{own}, or reduce the load{lag}"), format!("{own}{lag}")];
+    check_fix(&late, Evidence::default(), By::Rate, [&texts[0], &texts[1]]);
+}
+
+#[test]
+fn a_flag_that_the_search_sets_is_no_advice() {
+    let queue = Some(Fill { used: 450, limit: 4_096 });
+    let slow = || Evidence { accepts_per_s: Some(49.7), accept_queue: queue, ..here(NetCounters::default()) };
+    let (s, threads) = (stopped(300, waiting()), "make it accept in more threads");
+    let ramp = format!("use --ramp 44/s, or {threads}");
+    check_fix(&s, slow(), By::Connections, [&ramp, &ramp]);
+    check_fix(&s, slow(), By::Burst, [&ramp, threads]);
+    let mut arrivals = slow();
+    arrivals.subject.arrives = true;
+    check_fix(&s, arrivals, By::Arrival, [&format!("use --arrive 44/s, or {threads}"), threads]);
+    let mut few = stopped(30, Vec::new());
+    (few.connections.wanted, few.duration_s) = (50, 1.0);
+    (few.requests.sent, few.requests.missed) = (900, 100);
+    // Of the 50, the target had closed 20 with an announcement.
+    let delays = "or find out what delays the responses";
+    let more = format!("use -c 56 or more, which is what the rate needs at this response time, {delays}");
+    check_fix(&few, Evidence::default(), By::Rate, [&more, &more]);
+    let lower = format!("lower the rate, which needs 56 connections at this response time, {delays}");
+    check_fix(&few, Evidence::default(), By::Connections, [&more, &lower]);
+}
+
+#[test]
+fn a_machine_that_refuses_is_not_advised_another_run() {
+    let check = |fix: &str, expected: &str| {
+        let finding = Finding {
+            what: "memory",
+            value: String::new(),
+            needed: String::new(),
+            fix: fix.to_owned(),
+            severity: Severity::Refuse,
+            repairs: Vec::new(),
+        };
+        let limit = ours::refused_here(&[finding], 500).expect("it refuses");
+        assert_eq!(limit.fix, expected);
+    };
+    check(
+        "throng run http://h/ -c 9000  # or raise the group's memory limit",
+        "raise the group's memory limit",
+    );
+    let sources = "--sources with 2 addresses (now 1), or 2 destinations (now 1)";
+    check(&format!("throng run http://h/ -c 9000 --sources 127.0.0.0/30  # {sources}"), sources);
+    let doctor = format!("throng doctor http://h/ -c 9000 --fix --sources 10.128.0.0/30  # {sources}");
+    check(&doctor, &doctor);
+    check("sysctl -w fs.file-max=9", "sysctl -w fs.file-max=9");
+}
+
+#[test]
+fn a_step_counts_the_connections_of_those_before() {
+    let mut s = stopped(800, of(Fault::target(Stage::Dial, Kind::Refused), 200));
+    s.connections.opened = 300;
+    let e = lost(Pattern { before: 500, opened_by_then: 800, ..Pattern::default() });
+    let detail = "200 dials were refused after 800 had been accepted: the 801st and all after it";
+    check(&s, &e, ("target", "refused", 800, detail, "stopped listening"));
+    // None of them is left: nothing listens any more.
+    let mut gone = s.clone();
+    (gone.connections.held, gone.connections.opened) = (0, 0);
+    let found = limit(&gone, &e).expect("something stopped it");
+    assert!(is_nobody(&found) && found.sentence.contains("after the target had accepted 500"), "{found:?}");
+    // A firewall lets 800 in, of which 500 were there.
+    s.faults = vec![fault(Stage::Dial, Kind::Timeout, 200)];
+    (s.connections.opened, s.requests.sent, s.requests.answered) = (300, 300, 300);
+    check(&s, &e, ("path", "no-syn-ack", 800, "the 801st and all after it; the 800 open", "connlimit"));
+    s.connections.opened = 0;
+    let none = Pattern { before: 800, opened_by_then: 800, ..Pattern::default() };
+    check(&s, &lost(none), ("path", "no-syn-ack", 800, "the 801st and all after it", "connlimit"));
+}
