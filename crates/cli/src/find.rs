@@ -1,8 +1,12 @@
 //! `throng find`: the largest load that the target sustains.
 
 use fleet::{Agents, Kubernetes};
-use plan::{Flags, Hold, Plan, Stage, flag};
-use run::{By, Find};
+use host::remote::Token;
+use plan::{
+    Flag, Flags, Hold, Plan, Stage,
+    flag::{self, FLAGS},
+};
+use run::Find;
 use units::Count;
 
 use crate::{
@@ -12,28 +16,22 @@ use crate::{
     cluster::Cluster,
     files::Files,
     mistakes::Mistakes,
-    plans, print_stderr, search, signals,
+    plans::{self, Scenario},
+    print_stderr,
+    search::{self, How},
+    signals,
 };
 
 /// Searches; returns the exit status.
 pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
-    let (by, most) = read_args(args, &flags)?;
-    let json = flags.get(&flag::JSON).map(str::to_owned);
-    let (flags, dwell) = search::of_step(flags, by);
-    let (plan, scenario) = plans::with_scenario(&flags)?;
-    let dwell = search::step_time(&dwell).map_err(|why| Failure::usage([format!("--duration: {why}")]))?;
-    Files::default().json(json.as_deref())?;
+    let Wanted { how, flags, plan, scenario } = read(args, flags)?;
+    let ((by, dwell), plan) = (how.without_mistakes(), plans::settled(plan, true));
+    let json = flags.get(&flag::JSON);
+    Files::default().json(json)?;
     let interrupt = signals::interrupt()?;
-    let cluster = match flags.get(&flag::FLEET).filter(|url| Kubernetes::is_meant(url)) {
+    let cluster = match how.most.filter(|_| is_launched(&flags)) {
         None => None,
-        Some(_) => {
-            let most = most.ok_or_else(|| {
-                Failure::usage([
-                    "--max: agents are launched for a load; say for which is the largest: --max 100k",
-                ])
-            })?;
-            Cluster::launch(&endless(by.plan(&plan, most, dwell)), &flags, &interrupt)?
-        }
+        Some(most) => Cluster::launch(&endless(by.plan(&plan, most, dwell)), &flags, &interrupt)?,
     };
     let place = agent::place(&flags, scenario.as_ref(), cluster.as_ref())?;
     // The broker ends last: agents learn over it that the search is over.
@@ -41,14 +39,19 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
         place.map_or((None, None), |Place { link, job, broker }| (broker, Some(Agents::new(link, job))));
     let of_fleet = if agents.is_some() { "--fleet: " } else { "" };
     let failed = |why: String| Failure::machine(format!("{of_fleet}{why}"));
-    let most = most.map_or_else(|| search::most(by, &plan, agents.as_mut()).map_err(failed), Ok)?;
-    print_stderr(&format!("{}: up to {} {}, {dwell} each", plan.text, Count(most), by.unit()));
-    let mut show = |point: &samples::Point| print_stderr(&view::find_line(point, by.unit()));
-    let how = Find { by, most, dwell };
-    let found = search::search(how, &plan, agents.as_mut(), &interrupt, &mut show)?;
+    let most = how.most.map_or_else(|| search::most(by, &plan, agents.as_mut()).map_err(failed), Ok)?;
+    let say = |line: &str| {
+        if flags.get(&flag::LIVE) != Some("off") {
+            print_stderr(line);
+        }
+    };
+    say(&format!("{}: up to {} {}, {dwell} each", plan.text, Count(most), by.unit()));
+    let mut show = |point: &samples::Point| say(&view::find_line(point, by.unit()));
+    let search = Find { by, most, dwell };
+    let found = search::search(search, &plan, agents.as_mut(), &interrupt, &mut show)?;
     let text = view::find_text(&found, by.unit());
-    crate::print_result(&text, json.as_deref(), || view::json(&found))?;
-    Ok(if interrupt.is_set() { EXIT_INTERRUPTED } else { found.exit_status() })
+    crate::print_result(&text, json, || view::json(&found))?;
+    Ok(if found.interrupted { EXIT_INTERRUPTED } else { found.exit_status() })
 }
 
 /// The same for as long as it takes: how many steps a search has is not known.
@@ -57,10 +60,42 @@ fn endless(plan: Plan) -> Plan {
     Plan { stages, ..plan }
 }
 
-fn read_args(args: &FindArgs, flags: &Flags) -> Result<(By, Option<u64>), Failure> {
+/// Whether agents are to be launched.
+fn is_launched(flags: &Flags) -> bool {
+    flags.get(&flag::FLEET).is_some_and(Kubernetes::is_meant)
+}
+
+/// A command line, read.
+struct Wanted {
+    how: How,
+    /// Of each step, with what says where it takes place and where the result goes.
+    flags: Flags,
+    /// Not settled yet.
+    plan: Plan,
+    scenario: Option<Scenario>,
+}
+
+/// Reads the command line; all mistakes at once.
+fn read(args: &FindArgs, flags: Flags) -> Result<Wanted, Failure> {
     let mut mistakes = Mistakes::default();
-    let read = search::read(args.by.as_deref(), args.max.as_deref(), &mut mistakes);
     let refused = flags.refused(|flag, value| refused_by_find(flag, value).map(str::to_owned));
     refused.iter().for_each(|mistake| mistakes.add(mistake));
-    mistakes.end(read)
+    // One line for each: what is refused is not read.
+    let is_refused = |flag: &&&Flag| flags.all(flag).any(|value| refused_by_find(flag, value).is_some());
+    let taken = FLAGS.iter().filter(is_refused).fold(flags.clone(), |taken, flag| taken.without(flag));
+    let (how, flags) = How::read(args.by.as_deref(), args.max.as_deref(), taken, &mut mistakes);
+    if args.max.is_none() && is_launched(&flags) {
+        mistakes.add("--max: agents are launched for a load; say for which is the largest: --max 100k");
+    }
+    let planned = plans::with_scenario(&flags);
+    match &planned {
+        Ok((plan, _)) => {
+            how.check(plan, &mut mistakes);
+            let token = plan.observe.as_ref().and_then(|observe| observe.token_file.as_deref());
+            mistakes.read("--observe-token-file", token, Token::read);
+        }
+        Err(those) => those.iter().for_each(|mistake| mistakes.add(mistake)),
+    }
+    let (plan, scenario) = mistakes.end(()).map(|()| planned.expect("it is no mistake"))?;
+    Ok(Wanted { how, flags, plan, scenario })
 }

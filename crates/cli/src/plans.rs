@@ -47,15 +47,16 @@ pub(crate) fn job(flags: &Flags) -> Result<Job, Failure> {
 
 /// A plan without outputs; all mistakes at once.
 pub(crate) fn plan(flags: &Flags) -> Result<Plan, Failure> {
-    with_scenario(flags).map(|(plan, _)| plan)
+    let (plan, _) = with_scenario(flags).map_err(Failure::usage)?;
+    Ok(settled(plan, true))
 }
 
-/// The same with its scenario file.
-pub(crate) fn with_scenario(flags: &Flags) -> Result<(Plan, Option<Scenario>), Failure> {
+/// A plan without outputs that is not [settled] yet, with its scenario file; all mistakes at once.
+pub(crate) fn with_scenario(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
     let refused = flags.refused_without_fleet();
     match read(flags) {
-        Ok((plan, scenario)) if refused.is_empty() => Ok((settled(plan, true), scenario)),
-        other => Err(Failure::usage(other.err().into_iter().flatten().chain(refused))),
+        Ok(read) if refused.is_empty() => Ok(read),
+        other => Err(other.err().into_iter().flatten().chain(refused).collect()),
     }
 }
 
@@ -189,7 +190,7 @@ fn resolve_or_leave(name: &str) -> Result<Vec<IpAddr>, String> {
 }
 
 /// With the family that is served of each name that has both; `dials`: whether to dial for that.
-fn settled(mut plan: Plan, dials: bool) -> Plan {
+pub(crate) fn settled(mut plan: Plan, dials: bool) -> Plan {
     run::settle(&mut plan, &Root::real(), dials, &mut message);
     plan
 }

@@ -2,7 +2,7 @@
 
 use fleet::Agents;
 use host::Root;
-use plan::{Flags, Plan, Scheme, flag};
+use plan::{Flag, Flags, Plan, Scheme, flag};
 use run::{By, Find, Here, Interrupt};
 use samples::{FindSummary, Point};
 use units::{Count, Nanos};
@@ -17,43 +17,95 @@ const SHORTEST: Nanos = Nanos::from_secs(1);
 const THINK: &str = "30s..90s";
 /// The default of `--probe`.
 const PROBE: &str = "20/s";
+/// `--arrive` and `--total` beside `--calls`, which needs both: the search sets them for each step.
+const ARRIVE: &str = "1/s";
+const TOTAL: u32 = 1;
 
-/// Reads `--by`, and `--max`: the largest load to try, if that is given.
-pub(crate) fn read(by: Option<&str>, max: Option<&str>, mistakes: &mut Mistakes) -> (By, Option<u64>) {
-    let by = mistakes.read("--by", by, |text| match text {
-        "connections" => Ok(By::Connections),
-        "arrival" => Ok(By::Arrival),
-        "burst" => Ok(By::Burst),
-        "rate" => Ok(By::Rate),
-        _ => Err(format!("{text:?} is not supported; use connections, arrival, burst or rate")),
-    });
-    let most = mistakes.read("--max", max, |text| match Count::parse(text) {
-        Ok(Count(n @ 1..)) => Ok(n),
-        _ => Err(format!("{text:?} is not a number; use 100k")),
-    });
-    (by.unwrap_or(By::Connections), most)
+/// What is made larger, how far, and for how long in each step: none where that is a mistake, or not given.
+pub(crate) struct How {
+    by: Option<By>,
+    /// The largest load to try.
+    pub(crate) most: Option<u64>,
+    dwell: Option<Nanos>,
 }
 
-/// The flags of a plan for each step, and how long a step lasts at full load, as typed.
-pub(crate) fn of_step(flags: Flags, by: By) -> (Flags, String) {
-    let dwell = flags.get(&flag::DURATION).unwrap_or(DWELL).to_owned();
-    let flags = match plans::scenario_file(&flags) {
-        // The search determines how long a step lasts, whatever the scenario's stages are.
-        Some(_) => flags.without(&flag::DURATION),
-        None => {
-            let scheme = flags.get(&flag::TARGET).and_then(Scheme::of_target);
-            let thinks = by != By::Rate && by != By::Arrival && scheme.is_some_and(Scheme::has_requests);
-            let is_mute = scheme.is_some_and(Scheme::has_bytes) && flags.get(&flag::MESSAGE).is_none();
-            let flags = flags.or(&flag::DURATION, DWELL);
-            let flags = if is_mute { flags } else { flags.or(&flag::PROBE, PROBE) };
-            if thinks { flags.or(&flag::THINK, THINK) } else { flags }
+impl How {
+    /// Reads `--by`, `--max` and the flags of a plan; returns those of each step, too.
+    pub(crate) fn read(
+        by: Option<&str>,
+        max: Option<&str>,
+        flags: Flags,
+        mistakes: &mut Mistakes,
+    ) -> (How, Flags) {
+        let by = mistakes.read("--by", by.or(Some(By::Connections.name())), |text| {
+            let all = [By::Connections, By::Arrival, By::Burst, By::Rate];
+            let it = all.into_iter().find(|by| by.name() == text);
+            it.ok_or_else(|| format!("{text:?} is not supported; use connections, arrival, burst or rate"))
+        });
+        let most = mistakes.read("--max", max, |text| match Count::parse(text) {
+            Ok(Count(0)) => Err(format!("must be at least 1; use 100k: {text:?}")),
+            Ok(Count(n)) => Ok(n),
+            Err(_) => Err(format!("{text:?} is not a number; use 100k")),
+        });
+        if by == Some(By::Burst) && flags.get(&flag::RAMP).is_some() {
+            mistakes.add("--ramp: cannot be used with --by burst, which dials all at once; remove it");
         }
-    };
-    (flags, dwell)
+        let dwell = flags.get(&flag::DURATION).unwrap_or(DWELL).to_owned();
+        let dwell = mistakes.read("--duration", Some(&dwell), step_time);
+        // It is a mistake already.
+        let flags = if dwell.is_some() { flags } else { flags.without(&flag::DURATION) };
+        let flags = match plans::scenario_file(&flags) {
+            // The search determines how long a step lasts, whatever the scenario's stages are.
+            Some(_) => flags.without(&flag::DURATION),
+            None => of_step(flags, by, mistakes),
+        };
+        (How { by, most, dwell }, flags)
+    }
+
+    /// Whether this plan can be searched so.
+    pub(crate) fn check(&self, plan: &Plan, mistakes: &mut Mistakes) {
+        let Some(by) = self.by else { return };
+        if let Err(why) = by.check(plan) {
+            mistakes.add(format!("--by: {why}"));
+        }
+        if let Some(Err(why)) = self.most.map(|most| by.check_most(plan, most)) {
+            mistakes.add(format!("--max: {why}"));
+        }
+    }
+
+    /// What is made larger, and for how long in each step, once it is known that nothing is a mistake.
+    pub(crate) fn without_mistakes(&self) -> (By, Nanos) {
+        self.by.zip(self.dwell).expect("it is no mistake")
+    }
+}
+
+/// The flags of a step that has no scenario. `by` is none where that is a mistake.
+fn of_step(flags: Flags, by: Option<By>, mistakes: &mut Mistakes) -> Flags {
+    let is_given = |flag: &Flag| flags.get(flag).is_some();
+    let scheme = flags.get(&flag::TARGET).and_then(Scheme::of_target);
+    let has_requests = scheme.is_some_and(Scheme::has_requests);
+    let pings = !has_requests || is_given(&flag::HTTP2);
+    // Others are refused whatever is searched.
+    for (flag, is_own) in [(&flag::THINK, has_requests), (&flag::PING, pings)] {
+        if by == Some(By::Rate) && is_own && is_given(flag) {
+            let why = "cannot be used with --by rate, which sets when requests are due; remove it";
+            mistakes.add(format!("{}: {why}", flag.place()));
+        }
+    }
+    // Where nothing else says when the next request is due.
+    let is_paced = [&flag::RATE, &flag::PING, &flag::ARRIVE].into_iter().any(is_given);
+    let holds = matches!(by, Some(By::Connections | By::Burst));
+    let thinks = holds && has_requests && !is_paced;
+    let is_mute = scheme.is_some_and(Scheme::has_bytes) && !is_given(&flag::MESSAGE);
+    let calls = by == Some(By::Arrival) && (is_given(&flag::CALLS) || is_given(&flag::ARRIVE));
+    let flags = flags.or(&flag::DURATION, DWELL);
+    let flags = if is_mute { flags } else { flags.or(&flag::PROBE, PROBE) };
+    let flags = if calls { flags.or(&flag::ARRIVE, ARRIVE).or(&flag::TOTAL, TOTAL) } else { flags };
+    if thinks { flags.or(&flag::THINK, THINK) } else { flags }
 }
 
 /// How long a step of a search lasts at full load.
-pub(crate) fn step_time(text: &str) -> Result<Nanos, String> {
+fn step_time(text: &str) -> Result<Nanos, String> {
     match Nanos::parse_or_seconds(text) {
         Ok(time) if time >= SHORTEST => Ok(time),
         // Words too: `forever` is a time of other commands.
@@ -91,6 +143,49 @@ pub(crate) fn search(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The flags of a step, and all mistakes.
+    fn read(by: Option<&str>, max: Option<&str>, flags: &Flags) -> (Flags, Vec<String>) {
+        let mut mistakes = Mistakes::default();
+        let (_, of_step) = How::read(by, max, flags.clone(), &mut mistakes);
+        (of_step, mistakes.end(()).err().map(|failure| failure.lines).unwrap_or_default())
+    }
+
+    #[test]
+    fn a_number_that_is_too_small_is_no_other_text() {
+        let check = |max: &str, expected: &[&str]| {
+            assert_eq!(read(None, Some(max), &Flags::new("http://h/")).1, expected);
+        };
+        check("1", &[]);
+        check("0", &["--max: must be at least 1; use 100k: \"0\""]);
+        check("few", &["--max: \"few\" is not a number; use 100k"]);
+    }
+
+    #[test]
+    fn all_mistakes_of_a_search_are_reported_at_once() {
+        let flags = Flags::new("http://h/").with(&flag::DURATION, "long");
+        let (of_step, mistakes) = read(Some("magic"), Some("few"), &flags);
+        assert_eq!(mistakes.len(), 3, "{mistakes:?}");
+        assert_eq!(of_step.get(&flag::DURATION), Some(DWELL), "read once");
+        let flags = Flags::new("http://h/").with(&flag::THINK, "1s");
+        let why = "--think: cannot be used with --by rate, which sets when requests are due; remove it";
+        assert_eq!(read(Some("rate"), None, &flags).1, [why]);
+        assert!(read(Some("burst"), None, &flags).1.is_empty());
+        let ramp = Flags::new("http://h/").with(&flag::RAMP, "9/s");
+        assert!(read(Some("burst"), None, &ramp).1.concat().contains("which dials all at once"));
+    }
+
+    #[test]
+    fn defaults_do_not_contradict_what_is_given() {
+        let thinks = |by: &str, flags: Flags| read(Some(by), None, &flags).0.get(&flag::THINK).is_some();
+        let flags = || Flags::new("http://h/");
+        assert!(thinks("connections", flags()) && thinks("burst", flags()));
+        assert!(!thinks("rate", flags()) && !thinks("arrival", flags()));
+        assert!(!thinks("connections", flags().with(&flag::RATE, "9/s")));
+        assert!(!thinks("connections", flags().with(&flag::HTTP2, "").with(&flag::PING, "9s")));
+        let (of_step, mistakes) = read(Some("arrival"), None, &flags().with(&flag::CALLS, 9));
+        assert!(mistakes.is_empty() && of_step.get(&flag::TOTAL).is_some(), "{of_step:?}");
+    }
 
     #[test]
     fn a_step_lasts_a_second_or_longer() {

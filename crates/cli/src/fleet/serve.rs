@@ -258,15 +258,16 @@ fn search_at(
     interrupt: &Interrupt,
     show: &mut dyn FnMut(&Point),
 ) -> Result<FindSummary, Vec<String>> {
-    let Wanted { by, most, dwell, of_step: Described { mut plan, job, .. } } = wanted;
+    let Wanted { how, of_step: Described { mut plan, job, .. } } = wanted;
+    let (by, dwell) = how.without_mistakes();
     let link = server.map(|server| nats::link("--nats", &server)).transpose();
     let mut agents = link.map_err(|failure| failure.lines)?.map(|link| Agents::new(link, job));
     if agents.is_none() {
         run::settle(&mut plan, &host::Root::real(), true, &mut message);
     }
-    let most = most.map_or_else(|| search::most(by, &plan, agents.as_mut()), Ok).map_err(|why| vec![why])?;
-    let how = Find { by, most, dwell };
-    search::search(how, &plan, agents.as_mut(), interrupt, show).map_err(|failure| failure.lines)
+    let most = how.most.map_or_else(|| search::most(by, &plan, agents.as_mut()), Ok);
+    let search = Find { by, most: most.map_err(|why| vec![why])?, dwell };
+    search::search(search, &plan, agents.as_mut(), interrupt, show).map_err(|failure| failure.lines)
 }
 
 fn on_fleet(server: Server, mut plan: Plan, job: Job, record: RunRecord) -> Work {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::{
     causes::{python, short_of_memory, starved},
     program::{Program, Serving},
+    silences::limited,
 };
 
 /// A search takes many steps.
@@ -54,14 +55,24 @@ fn a_silent_target_is_impossible_and_an_allowed_fault_may_pass() {
 }
 
 #[test]
-fn mistakes_are_reported() {
-    let ended = Program::start(&["find", "http://127.0.0.1:9/", "--by", "magic", "--max", "few"]).end();
-    ended.assert_status(2);
-    assert!(
-        ended.stderr.contains("--by: \"magic\"") && ended.stderr.contains("--max: \"few\""),
-        "{}",
-        ended.stderr
-    );
+fn all_mistakes_are_reported() {
+    let check = |args: &[&str], expected: &[&str]| {
+        let ended = Program::start(&[&["find"], args].concat()).end();
+        ended.assert_status(2);
+        let lines: Vec<&str> = ended.stderr.lines().collect();
+        let has = |(line, begin): (&&str, &&str)| line.starts_with(&format!("throng: {begin}"));
+        let is_each = lines.len() == expected.len() && lines.iter().zip(expected).all(has);
+        assert!(is_each, "{}", ended.stderr);
+    };
+    let wrong =
+        ["--by", "magic", "--max", "few", "-d", "long", "--tag", "t", "--timeout", "x", "--ramp", "30"];
+    let expected =
+        ["--tag: ", "--by: \"magic\"", "--max: \"few\"", "--duration: ", "--ramp: ", "--timeout: "];
+    check(&[&["http://127.0.0.1:9/"], &wrong[..]].concat(), &expected);
+    let few =
+        "--max: must be at least 21, because each load includes the probe's 20 requests/s; use a larger one";
+    check(&["http://127.0.0.1:9/", "--by", "rate", "--max", "20"], &[few]);
+    check(&["ws://127.0.0.1:9/", "--by", "arrival"], &["--by: a connection that arrives is closed after"]);
 }
 
 /// The search ends with this outcome, and names side, cause, a part of the detail and one of the fix.
@@ -102,7 +113,9 @@ fn slow_accepts() {
     let args =
         ["--by", "arrival", "--max", "100", "-d", "3s", "--timeout", "1s", "--threshold", "faults == 0"];
     let found = find(&server.url("/"), &args, 1);
-    check_limit(&found, "impossible", ["target", "slow-accept", "it accepts a steady ", "--ramp "]);
+    check_limit(&found, "impossible", ["target", "slow-accept", "it accepts a steady ", "in more threads"]);
+    // How fast connections may come is what was searched.
+    assert!(!found["limit"]["cure"].as_str().unwrap().contains("--ramp"), "{found:#}");
 }
 
 #[test]
@@ -118,6 +131,15 @@ fn what_only_the_largest_load_needs_is_no_warning() {
     run.wait_for("warning: target's open files");
     run.signal(rustix::process::Signal::INT);
     run.end();
+}
+
+/// Between the steps its connections are idle, all for the same time; those that it keeps are idle for longer.
+#[test]
+fn a_server_that_makes_room_has_no_idle_timeout() {
+    let server = limited("keeps", "700");
+    let args = [&["--max", "1000", "-d", "2s", "--ramp", "2k/s"], &HELD[..]].concat();
+    let found = find(&server.url("/"), &args, 0);
+    check_limit(&found, "found", ["target", "connection-limit", "as others opened", "worker_connections"]);
 }
 
 #[test]

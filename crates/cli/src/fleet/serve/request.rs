@@ -5,8 +5,6 @@ use std::slice;
 use api::Spec;
 use fleet::Job;
 use plan::{Flag, Flags, Plan, Source, flag};
-use run::By;
-use units::Nanos;
 
 use super::Place;
 use crate::{
@@ -15,7 +13,7 @@ use crate::{
     contents, job,
     mistakes::Mistakes,
     plans::{self, Scenario},
-    search,
+    search::How,
 };
 
 /// What the scenario of a request is called.
@@ -33,12 +31,7 @@ pub(super) struct Described {
 
 /// A search.
 pub(super) struct Wanted {
-    /// What is made larger.
-    pub(super) by: By,
-    /// The largest load to try, if that is given.
-    pub(super) most: Option<u64>,
-    /// How long a step lasts at full load.
-    pub(super) dwell: Nanos,
+    pub(super) how: How,
     pub(super) of_step: Described,
 }
 
@@ -60,14 +53,15 @@ impl Place {
         let is_own = |(name, _): &(String, String)| OF_SEARCH.contains(&name.as_str());
         let (own, of_plan): (Vec<_>, Vec<_>) = spec.flags.iter().cloned().partition(is_own);
         let given = |name: &str| own.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str());
-        let mut mistakes = Mistakes::default();
-        let (by, most) = search::read(given("by"), given("max"), &mut mistakes);
         let refuses = |flag: &Flag, value: &str| self.refuses(flag).or_else(|| refused_by_find(flag, value));
         let (flags, refused) = self.read_flags(spec, &of_plan, refuses)?;
-        let (flags, dwell) = search::of_step(flags, by);
-        let dwell = mistakes.read("--duration", Some(&dwell), search::step_time);
+        let mut mistakes = Mistakes::default();
+        let (how, flags) = How::read(given("by"), given("max"), flags, &mut mistakes);
         let of_step = self.described(spec, flags, [refused, lines(mistakes)].concat())?;
-        Ok(Wanted { by, most, dwell: dwell.expect("it is no mistake"), of_step })
+        let mut mistakes = Mistakes::default();
+        how.check(&of_step.plan, &mut mistakes);
+        let mistakes = lines(mistakes);
+        if mistakes.is_empty() { Ok(Wanted { how, of_step }) } else { Err(mistakes) }
     }
 
     /// The flags of a plan; and what is wrong with those that there are not, or that would read or write files here, call another
