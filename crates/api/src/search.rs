@@ -65,7 +65,7 @@ impl Search {
             "state": state,
             "target": self.target,
             "began": self.began.to_string(),
-            "outcome": found.map(|found| found.outcome),
+            "outcome": found.map(outcome),
             "max": found.map(|found| found.max),
             "reasons": reasons,
         });
@@ -75,4 +75,9 @@ impl Search {
         }
         json
     }
+}
+
+/// How it ended. The result itself says what was found until it was interrupted.
+fn outcome(found: &FindSummary) -> Value {
+    if found.interrupted { json!("interrupted") } else { json!(found.outcome) }
 }

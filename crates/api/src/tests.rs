@@ -132,7 +132,7 @@ fn search(server: &mut Server) {
     server.check(("DELETE", "/searches/{id}", "none"), "", 404, "no such search");
     server.check(("DELETE", "/searches/{id}", &id), "", 202, "stopping");
     let over = server.wait_at("/searches/{id}", &id, "done");
-    assert_eq!((&over["max"], &over["outcome"]), (&json!(500), &json!("not-reached")), "{over}");
+    assert_eq!((&over["max"], &over["outcome"]), (&json!(500), &json!("interrupted")), "{over}");
     assert_eq!((&over["steps"][0]["load"], &over["result"]["interrupted"]), (&json!(500), &json!(true)));
     let listed = server.check(("GET", "/searches", ""), "", 200, "\"max\":500").json();
     assert!(listed[0]["result"].is_null() && listed[0]["steps"].is_null(), "{listed}");
