@@ -312,13 +312,13 @@ impl<'a> Conductor<'a> {
         self.record.unaccepted = Some(all - left);
     }
 
-    /// The phase of the run.
+    /// The phase of the run, by which what is observed is filed: closing connections is no ramp, whose costs are those of opening them.
     pub(crate) fn phase(&self, now: Nanos) -> Phase {
         let holds = |nth: u16| now >= self.schedule.progress(nth).hold_from;
         let populations = self.record.populations.len() as u16;
         match (self.draining, !self.schedule.is_moving() && (0..populations).any(holds)) {
             (Some(_), _) => Phase::Drain,
-            _ if self.schedule.is_paused() => Phase::Pause,
+            _ if self.schedule.is_paused() || self.schedule.is_closing() => Phase::Pause,
             (None, true) => Phase::Hold,
             (None, false) => Phase::Ramp,
         }

@@ -78,7 +78,7 @@ pub struct Progress {
     dials: Option<Rate>,
     /// Its rate, while that is changing.
     slope: Option<Slope>,
-    /// The total time of its completed ramps.
+    /// The total time of its completed ramps: on its way to more connections. Closing them is none.
     ramping: Nanos,
     /// The time at full load until it was last moved.
     pub holding: Nanos,
@@ -87,6 +87,8 @@ pub struct Progress {
     /// When it was last ordered to move.
     moved_at: Nanos,
     is_moving: bool,
+    /// It has more connections than it is to have: it moves by closing them.
+    closes: bool,
     /// It has reached the level of a stage.
     has_held: bool,
 }
@@ -226,7 +228,7 @@ impl<'a> Schedule<'a> {
     pub fn ramping(&self, population: u16, now: Nanos) -> Nanos {
         let progress = self.progress(population);
         match self.state {
-            State::Moving(since, _) if progress.is_moving => progress.ramping + now.since(since),
+            State::Moving(since, _) if progress.ramps() => progress.ramping + now.since(since),
             _ => progress.ramping,
         }
     }
@@ -234,9 +236,16 @@ impl<'a> Schedule<'a> {
     /// How long any population was in its ramp until now.
     pub fn ramping_any(&self, now: Nanos) -> Nanos {
         match self.state {
-            State::Moving(since, _) if self.moving().next().is_some() => self.ramped + now.since(since),
+            State::Moving(since, _) if self.progress.iter().any(Progress::ramps) => {
+                self.ramped + now.since(since)
+            }
             _ => self.ramped,
         }
+    }
+
+    /// Whether populations are on their way, and none of them opens connections.
+    pub fn is_closing(&self) -> bool {
+        self.progress.iter().any(|progress| progress.is_moving) && !self.progress.iter().any(Progress::ramps)
     }
 
     /// Whether a population is, by its orders, at the largest load that the plan has for it.
@@ -268,15 +277,14 @@ impl<'a> Schedule<'a> {
                 let Some(arrived) = arrived.filter(|_| now >= earliest && self.descents.is_empty()) else {
                     return false;
                 };
-                let there = arrived.iter().copied().max().unwrap_or(since).max(earliest);
+                let mut longest = Nanos::ZERO;
                 for (&population, at) in moving.iter().zip(arrived) {
-                    self.progress_mut(population).ramped(at.max(earliest).since(since));
+                    let took = at.max(earliest).since(since);
+                    longest = longest.max(self.progress_mut(population).add_ramp(took));
                 }
-                if !moving.is_empty() {
-                    self.ramped = self.ramped + there.since(since);
-                }
+                self.ramped = self.ramped + longest;
                 // Connections that come and go are full load from the first one on.
-                let from = if moving.is_empty() { there } else { now + self.notice };
+                let from = if moving.is_empty() { since.max(earliest) } else { now + self.notice };
                 self.hold(from);
                 false
             }
@@ -352,8 +360,16 @@ impl<'a> Schedule<'a> {
 }
 
 impl Progress {
-    fn ramped(&mut self, time: Nanos) {
-        self.ramping = self.ramping + time;
+    /// Whether it is on its way to more connections.
+    fn ramps(&self) -> bool {
+        self.is_moving && !self.closes
+    }
+
+    /// It was on its way for this time; returns how much of it was a ramp.
+    fn add_ramp(&mut self, time: Nanos) -> Nanos {
+        let own = if self.ramps() { time } else { Nanos::ZERO };
+        self.ramping = self.ramping + own;
+        own
     }
 }
 

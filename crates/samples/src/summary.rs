@@ -186,7 +186,7 @@ pub struct Figures {
     pub target: String,
     /// Shards.
     pub threads: u32,
-    /// How long the ramps took; of several populations the longest.
+    /// How long the ramps took, in which connections are opened; of several populations the longest.
     pub ramp_s: f64,
     /// How long full load lasted; of several populations the longest.
     pub duration_s: f64,

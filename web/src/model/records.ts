@@ -1269,7 +1269,7 @@ target: string,
  */
 threads: number, 
 /**
- * How long the ramps took; of several populations the longest.
+ * How long the ramps took, in which connections are opened; of several populations the longest.
  */
 ramp_s: number, 
 /**
@@ -1725,7 +1725,7 @@ target: string,
  */
 threads: number, 
 /**
- * How long the ramps took; of several populations the longest.
+ * How long the ramps took, in which connections are opened; of several populations the longest.
  */
 ramp_s: number, 
 /**
@@ -1815,7 +1815,7 @@ target: string,
  */
 threads: number, 
 /**
- * How long the ramps took; of several populations the longest.
+ * How long the ramps took, in which connections are opened; of several populations the longest.
  */
 ramp_s: number, 
 /**

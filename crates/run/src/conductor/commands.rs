@@ -28,7 +28,8 @@ impl Conductor<'_> {
             command if self.ends_by.is_none() && self.draining.is_none() => {
                 // Those held are counted before the load is moved, where it has been reached.
                 let held = self.held(|nth| self.schedule.has_arrived(nth));
-                self.schedule.apply(command, now).inspect(|_| self.keep_held(&held))
+                let open: Vec<u64> = self.record.populations.iter().map(|measured| measured.open).collect();
+                self.schedule.apply(command, now, &open).inspect(|_| self.keep_held(&held))
             }
             _ => None,
         };

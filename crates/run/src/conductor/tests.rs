@@ -4,6 +4,7 @@
 mod late;
 mod model;
 mod properties;
+mod ramp;
 
 use proptest::{collection::vec, prelude::*};
 use samples::{Command, Latency};

@@ -37,8 +37,8 @@ impl Schedule<'_> {
         self.manual.paused.is_some()
     }
 
-    /// Applies a command; returns what it changed, if anything.
-    pub fn apply(&mut self, command: Command, now: Nanos) -> Option<String> {
+    /// Applies a command while each population has so many connections `open`; returns what it changed, if anything.
+    pub fn apply(&mut self, command: Command, now: Nanos, open: &[u64]) -> Option<String> {
         match (command, self.is_paused()) {
             (Command::Pause, false) => {
                 self.pause(now);
@@ -48,13 +48,15 @@ impl Schedule<'_> {
                 self.resume(now);
                 Some("resumed".to_owned())
             }
-            (Command::Up, false) => self.set_to(self.manual.share.millionths() / STEP * STEP + STEP, now),
+            (Command::Up, false) => {
+                self.set_to(self.manual.share.millionths() / STEP * STEP + STEP, now, open)
+            }
             // Down to a tenth, and nothing from below it.
             (Command::Down, false) => match self.manual.share.millionths().div_ceil(STEP) {
                 0 | 1 => None,
-                tenths => self.set_to((tenths - 1) * STEP, now),
+                tenths => self.set_to((tenths - 1) * STEP, now, open),
             },
-            (Command::Load(millionths @ 1..), false) => self.set_to(millionths, now),
+            (Command::Load(millionths @ 1..), false) => self.set_to(millionths, now, open),
             _ => None,
         }
     }
@@ -105,7 +107,7 @@ impl Schedule<'_> {
         self.orders.push(Order::All(Control::Pause(false)));
     }
 
-    fn set_to(&mut self, millionths: u32, now: Nanos) -> Option<String> {
+    fn set_to(&mut self, millionths: u32, now: Nanos, open: &[u64]) -> Option<String> {
         let share = Share::of_millionths(millionths);
         if share == std::mem::replace(&mut self.manual.share, share) {
             return None;
@@ -116,7 +118,7 @@ impl Schedule<'_> {
                 // Their way so far; what comes begins now.
                 self.ramped = self.ramping_any(now);
                 for population in self.moving().collect::<Vec<_>>() {
-                    self.progress_mut(population).ramped(now.since(since));
+                    self.progress_mut(population).add_ramp(now.since(since));
                 }
                 earliest
             }
@@ -125,15 +127,15 @@ impl Schedule<'_> {
                 Nanos::ZERO
             }
         };
-        for population in 0..self.progress.len() as u16 {
-            self.move_manually(population, now);
+        for (population, open) in (0..).zip(open) {
+            self.move_manually(population, now, *open);
         }
         self.orders.push(Order::All(Control::Until(Nanos::NEVER)));
         self.state = State::Moving(now, earliest);
         Some(format!("load {} %", share.to_string().trim_end_matches('%')))
     }
 
-    fn move_manually(&mut self, population: u16, now: Nanos) {
+    fn move_manually(&mut self, population: u16, now: Nanos, open: u64) {
         let applied = self.applied;
         let level = self.manual.of(self.progress(population).planned);
         if level == std::mem::replace(&mut self.progress_mut(population).level, level) {
@@ -145,8 +147,10 @@ impl Schedule<'_> {
         if own.comes_and_goes() {
             return;
         }
-        self.progress_mut(population).connections = level.of(own.load.connections().into()) as u32;
-        self.leave_hold(population, now);
+        let connections = level.of(own.load.connections().into()) as u32;
+        self.progress_mut(population).connections = connections;
+        // In the middle of a ramp there are fewer than were ordered: then less is still more to open.
+        self.leave_hold(population, u64::from(connections) < open, now);
         self.dial_on(population, now);
     }
 

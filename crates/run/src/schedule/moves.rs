@@ -58,17 +58,17 @@ impl Schedule<'_> {
         if comes_and_goes {
             return applied + over;
         }
-        self.leave_hold(population, now);
         let to = level.of(own.load.connections().into()) as u32;
         let from = std::mem::replace(&mut self.progress_mut(population).connections, to);
+        self.leave_hold(population, to < from, now);
         self.dial_or_close(population, (from, to), all, now);
         if is_new { Nanos::ZERO } else { now + over }
     }
 
-    /// A population is on its way: what is due from now on is not at full load.
-    pub(super) fn leave_hold(&mut self, population: u16, now: Nanos) {
+    /// A population is on its way, by closing connections if it `closes`: what is due from now on is not at full load.
+    pub(super) fn leave_hold(&mut self, population: u16, closes: bool, now: Nanos) {
         let progress = self.progress_mut(population);
-        (progress.is_moving, progress.moved_at) = (true, now);
+        (progress.is_moving, progress.closes, progress.moved_at) = (true, closes, now);
         if progress.hold_from != Nanos::NEVER {
             self.end_hold(population, now);
         }

@@ -70,7 +70,9 @@ fn manual_orders<'a>(
     let (mut all, mut now) = (Vec::new(), Nanos::ZERO);
     while now < until && now < schedule.ends_at() {
         if let Some(((_, command), rest)) = commands.split_first().filter(|((at, _), _)| now >= MS(*at)) {
-            all.extend(schedule.apply(*command, now).map(|what| format!("{:.2}: {what}", now.secs_f64())));
+            let open: Vec<u64> = (0..plan.populations.len() as u16).map(|nth| schedule.wanted(nth)).collect();
+            let what = schedule.apply(*command, now, &open);
+            all.extend(what.map(|what| format!("{:.2}: {what}", now.secs_f64())));
             commands = rest;
         }
         schedule.step(now, |nth| Some(applied_at[usize::from(nth)] + takes).filter(|at| *at <= now));
@@ -198,14 +200,15 @@ fn a_descent_is_as_even_as_its_steps() {
         let plan = scenario(&format!("{stages}[[population]]\nname = \"a\"\nconnections = 200\n"));
         let mut schedule = Schedule::new(&plan, Nanos::ZERO, NOTICE);
         let (mut began, mut now, mut level) = (None, Nanos::ZERO, 200);
+        let mut took = Nanos::ZERO;
         while schedule.ends_at() == Nanos::NEVER {
             if schedule.step(now, |_| Some(now)) {
-                began = Some(schedule.acts_at().max(now));
+                began = Some(now);
             }
             for order in schedule.orders() {
-                if let (Order::Load(_, to, None, _), Some(_)) = (order, began) {
+                if let (Order::Load(_, to, None, _), Some(began)) = (order, began) {
                     assert!(to < level && to >= 100, "{to} after {level}");
-                    level = to;
+                    (level, took) = (to, now.since(began));
                     let least = 200.0 - now.secs_f64() * per_s;
                     assert!(f64::from(to) >= least.max(100.0), "{to} at {now}, by {ramp}");
                 }
@@ -213,9 +216,9 @@ fn a_descent_is_as_even_as_its_steps() {
             now = now + MS(LOOK);
         }
         assert_eq!(level, 100, "{ramp}");
-        let took = schedule.ramping(0, now);
-        let expected = if per_s.is_finite() { MS(4_000) } else { MS(0) };
-        assert!((expected..expected + MS(3 * LOOK)).contains(&took), "{ramp} took {took}");
+        let expected = if per_s.is_finite() { MS(4_000 - LOOK) } else { MS(0) };
+        assert!((expected..expected + MS(4 * LOOK)).contains(&took), "{ramp} took {took}");
+        assert_eq!(schedule.ramping(0, now), MS(0), "{ramp}: only the way up is a ramp");
     }
 }
 
@@ -228,7 +231,9 @@ fn the_time_of_a_population_is_its_own() {
     let (a, b) = (schedule.progress(0), schedule.progress(1));
     // Up to its own last ramp; the last hold is still to be added.
     assert_eq!((a.holding, a.hold_from), (MS(15_620), MS(16_860)));
-    assert_eq!((schedule.ramping(0, MS(19_000)), schedule.ramping(1, MS(19_000))), (MS(1_000), MS(500)));
+    // Down to a half is no ramp.
+    assert_eq!((schedule.ramping(0, MS(19_000)), schedule.ramping(1, MS(19_000))), (MS(500), MS(500)));
+    assert_eq!(schedule.ramping_any(MS(19_000)), MS(1_000));
     assert_eq!((b.holding, b.hold_from, schedule.ends_at()), (Nanos::ZERO, MS(11_240), MS(19_860)));
     assert!(!schedule.is_at_peak(0) && schedule.is_at_peak(1));
     assert_eq!(
@@ -461,5 +466,31 @@ fn a_step_does_not_stop_others_on_their_way_down() {
     let down = orders.iter().position(|order| order.starts_with("b: 0 from")).expect("b is gone");
     let seconds: f64 = orders[down].rsplit(' ').next().unwrap().parse().unwrap();
     assert!((10.0..10.7).contains(&seconds), "{orders:?}");
-    assert!((MS(10_000)..MS(10_700)).contains(&schedule.progress(1).ramping), "{:?}", schedule.progress(1));
+    assert_eq!(schedule.ramping(1, MS(30_000)), MS(0), "{:?}", schedule.progress(1));
+}
+
+#[test]
+fn closing_connections_is_no_ramp() {
+    let plan = scenario("[[stage]]\nfor = \"60s\"\n[[population]]\nname = \"a\"\nconnections = 300\n");
+    let mut schedule = Schedule::new(&plan, Nanos::ZERO, NOTICE);
+    let ramps = |schedule: &Schedule, now| (schedule.ramping(0, MS(now)), schedule.ramping_any(MS(now)));
+    schedule.step(MS(1_000), |_| Some(MS(1_000)));
+    assert!(schedule.apply(Command::Load(500_000), MS(5_000), &[300]).is_some() && schedule.is_closing());
+    assert_eq!(ramps(&schedule, 6_000), (MS(1_000), MS(1_000)));
+    schedule.step(MS(7_000), |_| Some(MS(7_000)));
+    assert_eq!(ramps(&schedule, 8_000), (MS(1_000), MS(1_000)));
+    assert!(schedule.apply(Command::Load(1_000_000), MS(8_000), &[150]).is_some() && !schedule.is_closing());
+    schedule.step(MS(9_500), |_| Some(MS(9_500)));
+    assert_eq!(ramps(&schedule, 10_000), (MS(2_500), MS(2_500)));
+}
+
+#[test]
+fn less_in_the_middle_of_a_ramp_is_a_ramp_until_so_many_are_open() {
+    let plan = scenario("[[stage]]\nfor = \"60s\"\n[[population]]\nname = \"a\"\nconnections = 300\n");
+    for (open, expected) in [(100, MS(900)), (200, MS(400))] {
+        let mut schedule = Schedule::new(&plan, Nanos::ZERO, NOTICE);
+        assert!(schedule.apply(Command::Load(500_000), MS(400), &[open]).is_some());
+        schedule.step(MS(900), |_| Some(MS(900)));
+        assert_eq!((schedule.ramping(0, MS(2_000)), schedule.is_moving()), (expected, false), "{open} open");
+    }
 }
