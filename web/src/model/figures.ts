@@ -6,7 +6,7 @@ import { cpuOfTarget, cpuOfThrong } from "./host_charts";
 import { latencyOf } from "./latency_charts";
 import type { Lenient } from "./lenient";
 import { connects, faultsOf, length_s, type Period } from "./period";
-import { bytes, count, exactPercent, grouped, percent, rate, span, time } from "./quantity";
+import { bytes, count, grouped, percent, rate, span, time } from "./quantity";
 import type { FaultCount, Fit, Quantiles } from "./records";
 import type { Run } from "./run";
 
@@ -57,11 +57,13 @@ export function figuresOf(run: Run): Figures {
   }
   const last = entries.at(-1)?.period;
   const inPhase = (phase: string) => entries.filter(({ period }) => period.phase === phase).map(({ period }) => period);
+  // On the way to fewer connections nothing is opened, and that is no ramp.
+  const closes = ({ open, wanted, counts }: Period) => open > wanted && counts.opened === 0;
   return {
     wanted: Math.max(run.record.header?.connections ?? 0, last?.wanted ?? 0),
     held: last?.open ?? 0,
     peak: entries.reduce((most, { period }) => Math.max(most, period.open), 0),
-    open_per_s: meanRate(inPhase("ramp"), (period) => period.counts.opened),
+    open_per_s: meanRate(inPhase("ramp").filter((period) => !closes(period)), (period) => period.counts.opened),
     requests_per_s: meanRate(inPhase("hold"), (period) => period.counts.answered),
     lower_bound: false,
     latency_us: (total.latency.count + total.latency.censored > 0 ? total.latency : latencyOf(total)).quantiles(),
@@ -108,7 +110,7 @@ export function keyFigures(run: Run): Figure[] {
     answered && { name: "latency max", value: latency(f.latency_us.max, 1), note: "the longest" },
     without != null && {
       name: "no response",
-      value: exactPercent(without.share ?? 0),
+      value: percent(without.share ?? 0),
       note: `${grouped(without.count ?? 0)} requests, in no percentile${judgedNote(f.latency_us)}`,
       bad: true,
     },
@@ -157,7 +159,7 @@ export function nowFigures(run: Run): Figure[] {
     { name: "requests", value: rate.text(perSecond(period, period.counts.answered)), note: `${grouped(period.waiting)} under way` },
     { name: "p50", value: us(0.5), note: "latency now" },
     { name: "p99", value: us(0.99), note: "latency now" },
-    ...(times.censored > 0 ? [{ name: "no response", value: exactPercent(times.censoredShare), note: "of the requests now", bad: true }] : []),
+    ...(times.censored > 0 ? [{ name: "no response", value: percent(times.censoredShare), note: "of the requests now", bad: true }] : []),
     { name: "faults", value: grouped(lost), note: faultsSeen(run.total.faults)[0] ? mostFrequent(faultsSeen(run.total.faults)[0]!) : "none", bad: lost > 0 },
     { name: `${ownProcess(run)}'s CPU`, value: throng, note: "cores" },
     { name: "target's CPU", value: target, note: "cores" },

@@ -48,7 +48,7 @@ export function latencyOverTime(run: Run): Chart {
   };
 }
 
-export const NO_RESPONSE: Axis = { label: "share without a response", quantity: { text: quantity.exactPercent, unit: () => 0.01 } };
+export const NO_RESPONSE: Axis = { label: "share without a response", quantity: { text: quantity.percent, unit: () => 0.01 } };
 
 /** None of nothing. */
 const shareWithout = (times: Distribution) => (times.count + times.censored > 0 ? times.censoredShare : null);

@@ -61,19 +61,12 @@ export const bytes: Quantity = {
   unit: (most) => 1024 ** Math.min(BINARY.length - 1, Math.floor(Math.log2(Math.max(1, most)) / 10)),
 };
 
-/** `10 %`, `3.1 %`, `0.05 %`: a share of what ought not to be, to two digits at least; only nothing is 0 %, and only all is 100 %
+/** `10 %`, `3.1 %`, `0.05 %`: a share, to two digits at least; only nothing is 0 %, and only all is 100 %
  * (`units::percent`). */
-export function exactPercent(share: number): string {
+export function percent(share: number): string {
   const value = share * 100;
   if (value < 0.01) return value > 0 ? "<0.01 %" : "0 %";
   if (value >= 99.95 && value < 100) return ">99.9 %";
   const isWhole = value >= 100 || (value >= 10 && value < 99.5);
   return `${value.toFixed(isWhole ? 0 : value >= 1 ? 1 : 2)} %`;
-}
-
-/** `93 %`; a small share keeps a digit that tells it from nothing. */
-export function percent(share: number): string {
-  const value = share * 100;
-  if (value > 0 && value < 0.05) return "under 0.1 %";
-  return value < 0.95 ? `${short(Number(value.toFixed(1)))} %` : `${Math.round(value)} %`;
 }

@@ -2,7 +2,7 @@ import { ownProcess } from "./agents";
 import { atLeast } from "./distribution";
 import { figuresOf, faultsSeen, faultTotal } from "./figures";
 import type { Lenient } from "./lenient";
-import { bytes, exactPercent, grouped, percent, rate, time } from "./quantity";
+import { bytes, grouped, percent, rate, time } from "./quantity";
 import type { FaultCount, Fit, PopulationSummary, Quantiles } from "./records";
 import type { Comparison } from "./report";
 import { commandLine, nameOf, type Run } from "./run";
@@ -68,7 +68,7 @@ function timeOf(q: Lenient<Quantiles> | null | undefined, us: number | null | un
 
 /** The share that the percentiles say nothing of: requests without a response, dials without a connection. */
 function noResponse(q: Lenient<Quantiles> | null | undefined): string {
-  return q?.censored ? exactPercent(q.censored.share ?? 0) : NONE;
+  return q?.censored ? percent(q.censored.share ?? 0) : NONE;
 }
 
 /** Whether anything has a time, or should have had one. */

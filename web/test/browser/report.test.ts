@@ -53,7 +53,7 @@ test("a report shows every part, and asks for nothing", async () => {
   await check(page, "#steps", "users.login 1,000 2.07 ms 1.72 ms");
   await check(page, "#times", "latency at full load 1,000 1.07 ms 891 µs", "probe, fresh connections");
   await check(page, "#cost", "memory per connection target 941 B ± 18.8 B 0.987", "memory of the target's host exhausted target 2,877,533 connections");
-  await check(page, "#rig", "requests 93 %", "connects 40 %", "connections that would fit 0.4 %", "calibrated 2026-11-20");
+  await check(page, "#rig", "requests 93 %", "connects 40 %", "connections that would fit 0.40 %", "calibrated 2026-11-20");
   await check(page, "#hosts", "throng's kernel 6.12.0", "target's open-file limit 65,536", "conntrack limit 262,144",
     "throng used 7.3 s of CPU, 28.6 MiB of memory", "throng's longest stall 6.24 ms", "target used 2.2 s of CPU, 6.68 MiB of memory",
     "observer 10.0.0.1:9100: 17 responses, 1 failures, the last: timed out");

@@ -146,6 +146,16 @@ test("a run without a summary has the figures of its ticks", () => {
   assert.deepEqual(shown["held"], ["90", "of 100 wanted, peak 90"]);
 });
 
+test("closing connections is no ramp", () => {
+  const run = of([
+    { tick: { phase: "ramp", open: 60, wanted: 60, counts: { opened: 60 } } },
+    { tick: { phase: "ramp", open: 40, wanted: 20 } },
+    { tick: { phase: "ramp", open: 20, wanted: 80 } },
+    { tick: { phase: "ramp", open: 80, wanted: 80, counts: { opened: 60 } } },
+  ]);
+  assert.equal(figuresOf(run).open_per_s, 20);
+});
+
 test("a ramp of milliseconds is in milliseconds", () => {
   const note = (ramp_s: number) => keyFigures(runOf({ ...storedRun(3), summary: { ramp_s } })).find(({ name }) => name === "connects")?.note;
   assert.deepEqual([note(0.00674), note(5.1)], ["over a ramp of 6.74 ms", "over a ramp of 5.1 s"]);
