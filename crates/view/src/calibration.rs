@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use samples::{Calibration, CalibrationShare, Measurement};
-use units::{Bytes, Count, Nanos};
+use units::{Bytes, Count, Nanos, percent};
 
 /// A calibration as one JSON document with a line end.
 pub fn calibration_json(c: &Calibration) -> String {
@@ -52,11 +52,6 @@ pub fn calibration_text(c: &Calibration) -> String {
 
 /// How near a run came; none where there is nothing to compare.
 pub(crate) fn share(rig: &CalibrationShare) -> Option<String> {
-    let percent = |share: f64| match share * 100.0 {
-        percent if percent < 0.05 => "under 0.1 %".to_owned(),
-        percent if percent < 0.95 => format!("{percent:.1} %"),
-        percent => format!("{percent:.0} %"),
-    };
     let day = rig.calibrated_at.split('T').next().unwrap_or_default();
     let rates = [("requests", rig.requests_per_s), ("connects", rig.open_per_s)];
     let rates = rates.iter().filter_map(|(what, share)| Some(format!("{what} at {}", percent((*share)?))));
@@ -142,10 +137,10 @@ Both ends shared this machine: with the target on another machine it can do at l
             Some(0.004),
             Some(
                 "requests at 93 %, connects at 40 % of this machine's calibration against throng's own server, a lower bound \
-                 (calibrated 2026-11-20); 0.4 % of the connections that would fit",
+                 (calibrated 2026-11-20); 0.40 % of the connections that would fit",
             ),
         );
-        check(None, None, Some(0.000_2), Some("under 0.1 % of the connections that would fit"));
+        check(None, None, Some(0.000_2), Some("0.02 % of the connections that would fit"));
         check(None, None, Some(1.25), Some("125 % of the connections that would fit"));
         check(
             Some(1.0),

@@ -1,7 +1,7 @@
 //! What a connection and a request cost, on one line.
 
 use samples::{Cost, Fit};
-use units::{Count, Nanos};
+use units::{Count, Nanos, fixed};
 
 /// The line, if there is something to show: what is lost in its scatter is only in the JSON. `generator`: how throng's own process is named.
 pub(crate) fn line(c: &Cost, generator: &str) -> Option<String> {
@@ -31,8 +31,10 @@ fn bytes(c: &Cost, generator: &str) -> Option<String> {
         ("kernel there", "target_kernel_bytes", c.target_kernel_bytes),
     ];
     let shown: Vec<(&str, Fit)> = all.into_iter().filter_map(|(name, _, fit)| Some((name, fit?))).collect();
-    let mut each: Vec<String> =
-        shown.iter().map(|(name, fit)| format!("{name} {:.0} ± {:.0}", fit.value, fit.error)).collect();
+    let mut each: Vec<String> = shown
+        .iter()
+        .map(|(name, fit)| format!("{name} {} ± {:.0}", fixed(fit.value, 0), fit.error))
+        .collect();
     if let (Some(runtime), Some(target)) =
         (&c.target_runtime, each.first_mut().filter(|_| c.target_bytes.is_some()))
     {
@@ -53,7 +55,7 @@ fn bytes(c: &Cost, generator: &str) -> Option<String> {
 fn why_not(fit: Fit) -> String {
     match fit.r2 < Fit::MIN_R2 {
         true => format!("fit R² {:.2}", fit.r2),
-        false => format!("slope {:.0} ± {:.0}", fit.value, fit.error),
+        false => format!("slope {} ± {:.0}", fixed(fit.value, 0), fit.error),
     }
 }
 

@@ -1,7 +1,7 @@
 import { agentsOf, figuresOfAgent, stateOf } from "./agents";
 import type { Entry } from "./fold";
 import type { Lenient } from "./lenient";
-import { grouped, percent, rate, span, time } from "./quantity";
+import { grouped, percent, rate, signed, span, time } from "./quantity";
 import type { AgentSummary } from "./records";
 import type { Run } from "./run";
 import type { Column, Table } from "./table";
@@ -35,7 +35,7 @@ function ofSummary(agents: Lenient<AgentSummary[]>): Table {
     agent?.state ?? "",
     grouped(agent?.held ?? 0),
     grouped(agent?.wanted ?? 0),
-    agent?.began_late_ms == null ? NONE : `${agent.began_late_ms.toFixed(1)} ms`,
+    agent?.began_late_ms == null ? NONE : `${signed(agent.began_late_ms, 1)} ms`,
     agent?.lag_p99_us == null ? NONE : time.text(agent.lag_p99_us),
     agent?.cpu_share == null ? NONE : percent(agent.cpu_share),
     agent?.away_s ? span(agent.away_s) : NONE,

@@ -61,6 +61,12 @@ export const bytes: Quantity = {
   unit: (most) => 1024 ** Math.min(BINARY.length - 1, Math.floor(Math.log2(Math.max(1, most)) / 10)),
 };
 
+/** A number with its sign and so many decimal places: `+0.3`, `−1.2`; nothing is `0.0`, without a sign (`units::signed`). */
+export function signed(n: number, places: number): string {
+  const text = Math.abs(n).toFixed(places);
+  return Number(text) === 0 ? text : `${n < 0 ? "−" : "+"}${text}`;
+}
+
 /** `10 %`, `3.1 %`, `0.05 %`: a share, to two digits at least; only nothing is 0 %, and only all is 100 %
  * (`units::percent`). */
 export function percent(share: number): string {

@@ -160,7 +160,7 @@ test("after a run the table is its summary's", () => {
     ],
   };
   assert.deepEqual(agentTable(run, run.entries[0]!).rows, [
-    ["a", "done", "99", "100", "0.2 ms", "90 µs", "50 %", "–", ""],
+    ["a", "done", "99", "100", "+0.2 ms", "90 µs", "50 %", "–", ""],
     ["b", "lost", "40", "100", "–", "–", "–", "3 s", "taken over by a"],
   ]);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bytes, count, percent, rate, span, time, type Quantity } from "../../src/model/quantity";
+import { bytes, count, percent, rate, signed, span, time, type Quantity } from "../../src/model/quantity";
 import type { Summary } from "../../src/model/records";
 import { commandLine, nameOf, runOf } from "../../src/model/run";
 import { judgement } from "../../src/model/verdict";
@@ -30,6 +30,10 @@ test("figures are written to be read", () => {
   check(bytes, 8515, "8.32 KiB");
   check(bytes, 3 * 2 ** 30, "3 GiB");
   assert.deepEqual([span(5.12), span(59.6), span(3600), span(3725)], ["5.12 s", "59.6 s", "1h", "1h2m5s"]);
+});
+
+test("nothing has no sign", () => {
+  assert.deepEqual([0.24, -1.26, 0, -0, -0.04, 0.04].map((n) => signed(n, 1)), ["+0.2", "−1.3", "0.0", "0.0", "0.0", "0.0"]);
 });
 
 test("only nothing is 0 %, and only all is 100 %", () => {

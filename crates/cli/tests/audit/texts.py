@@ -114,7 +114,7 @@ def flat(told):
 
 MARKDOWN_ROWS = {
     "connections wanted": ["connections/wanted"], "connections held": ["connections/held"], "peak connections": ["connections/peak"],
-    "connection rate": ["connections/open_per_s"], "responses": ["requests/answered"],
+    "connects/s": ["connections/open_per_s"], "responses": ["requests/answered"],
     "requests unanswered at the end": ["requests/unanswered"], "requests/s": ["requests/per_s"],
     "memory of throng per connection": ["generator/user_bytes_per_connection"],
     "memory of the target per connection": ["target_cost/user_bytes_per_connection"],

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use samples::{Cost, FaultCount, Fit, Quantiles, RunRecord, StepSummary, Summary, ThresholdResult};
-use units::{Bytes, Count, percent};
+use units::{Bytes, Count, fixed, percent};
 
 use crate::summary::{generator, time};
 
@@ -52,7 +52,7 @@ fn figures(s: &Summary, out: &mut String) {
         ("connections wanted", count(s.connections.wanted)),
         ("connections held", count(s.connections.held)),
         ("peak connections", count(s.connections.peak)),
-        ("connection rate", rate(s.connections.open_per_s)),
+        ("connects/s", rate(s.connections.open_per_s)),
         ("responses", count(s.requests.answered)),
         ("requests unanswered at the end", count(s.requests.unanswered)),
         ("requests/s", rate(s.requests.per_s)),
@@ -157,7 +157,7 @@ pub(super) fn thresholds(s: &Summary, out: &mut String) {
 
 fn costs(cost: &Cost, out: &mut String) {
     let row = |(name, Fit { value, error, r2 }): (&str, Fit)| {
-        format!("{} | {value:.1} ± {error:.1} | {r2:.3}", name.replace('_', " "))
+        format!("{} | {} ± {error:.1} | {r2:.3}", name.replace('_', " "), fixed(value, 1))
     };
     let rows: Vec<String> = cost.fits().map(row).collect();
     if rows.is_empty() {

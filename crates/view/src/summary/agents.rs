@@ -1,7 +1,7 @@
 //! The table of a fleet's agents.
 
 use samples::{AgentState, AgentSummary, Summary};
-use units::Count;
+use units::{Count, signed};
 
 use crate::table::aligned;
 
@@ -32,7 +32,7 @@ pub(super) fn table(s: &Summary) -> String {
             agent.state.name().to_owned(),
             Count(agent.held).to_string(),
             Count(agent.wanted).to_string(),
-            agent.began_late_ms.map_or("-".to_owned(), |ms| format!("{ms:+.1} ms")),
+            agent.began_late_ms.map_or("-".to_owned(), |ms| format!("{} ms", signed(ms, 1))),
             time(agent.lag_p99_us),
             cpu(agent),
             if agent.away_s > 0.0 { format!("{:.0} s", agent.away_s) } else { "-".to_owned() },
@@ -62,7 +62,7 @@ mod tests {
             state: if n == 3 { AgentState::Lost } else { AgentState::Done },
             wanted: 1_000 + n,
             held: 1_000,
-            began_late_ms: Some(0.26),
+            began_late_ms: Some(if n == 2 { -0.04 } else { 0.26 }),
             lag_p99_us: (n != 3).then_some(170.0),
             cores: 2,
             cpu_share: Some(n as f64 / 100.0),
@@ -72,7 +72,7 @@ mod tests {
         let small = Summary { agents: (1..4).map(agent).collect(), ..Summary::default() };
         let expected = "  agent  state   held  wanted    began  lag p99         cpu  away\n\
             \x20 a1     done   1,000   1,001  +0.3 ms   170 µs  0.02 cores     -\n\
-            \x20 a2     done   1,000   1,002  +0.3 ms   170 µs  0.04 cores   5 s\n\
+            \x20 a2     done   1,000   1,002   0.0 ms   170 µs  0.04 cores   5 s\n\
             \x20 a3     lost   1,000   1,003  +0.3 ms        -  0.06 cores     -\n";
         assert_eq!(table(&small), expected);
         let large = Summary { agents: (1..31).map(agent).collect(), ..Summary::default() };
