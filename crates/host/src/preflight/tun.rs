@@ -41,7 +41,7 @@ fn missing() -> Fix {
 fn forbidden() -> Fix {
     Fix::manual(
         Severity::Refuse,
-        "sudo throng  # or setcap cap_net_admin+ep on the binary, in a container --cap-add NET_ADMIN; or --io uring",
+        "# run the same command with sudo, or setcap cap_net_admin+ep on the binary, in a container --cap-add NET_ADMIN; or --io uring",
     )
 }
 
