@@ -18,7 +18,7 @@ use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use axum::{
     Router,
     body::{Body, Bytes},
-    extract::{Path, State},
+    extract::{Path, State, rejection::PathRejection},
     http::{StatusCode, Uri, header::CONTENT_TYPE},
     middleware,
     response::{Html, IntoResponse, Response},
@@ -40,6 +40,10 @@ const PATIENCE: Duration = Duration::from_secs(8);
 /// After this long without a result its response begins, so that it is not taken for one that never comes: a run of a day takes
 /// longer to read.
 const BEGIN: Duration = Duration::from_secs(1);
+
+/// What there is.
+const PATHS: &str = "/, /run/RUN, /compare/BASE/OTHER or /trend/TAG; their JSON is at /api/runs, /api/runs/RUN, \
+                     /api/compare/BASE/OTHER and /api/trend/TAG";
 
 /// The arguments of a command line that define the load.
 pub type LoadArgs = fn(&[String]) -> Vec<String>;
@@ -82,6 +86,10 @@ fn routes(runs: Runs, opens: Option<Opens>) -> Router {
         .route("/api/runs/{run}", get(one))
         .route("/api/compare/{base}/{other}", get(compare))
         .route("/api/trend/{tag}", get(trend))
+        .fallback(async || refused(Refusal(StatusCode::NOT_FOUND, format!("no such path; use {PATHS}"))))
+        .method_not_allowed_fallback(async || {
+            refused(Refusal(StatusCode::METHOD_NOT_ALLOWED, "method not allowed; use GET".to_owned()))
+        })
         .layer(middleware::from_fn_with_state(access, access::guard))
         .with_state(runs)
 }
@@ -115,16 +123,30 @@ async fn list(State(runs): State<Runs>, uri: Uri) -> Response {
     runs.answer(move |store, _| answers::list(store, &filter, units::date().into())).await
 }
 
-async fn one(State(runs): State<Runs>, Path(run): Path<String>) -> Response {
-    runs.answer(move |store, _| answers::one(store, &run)).await
+/// What a path names; or that it is no text.
+type Named<T> = Result<Path<T>, PathRejection>;
+
+async fn one(State(runs): State<Runs>, run: Named<String>) -> Response {
+    match run {
+        Ok(Path(run)) => runs.answer(move |store, _| answers::one(store, &run)).await,
+        Err(why) => unnamed(&why),
+    }
 }
 
-async fn compare(State(runs): State<Runs>, Path((base, other)): Path<(String, String)>) -> Response {
-    runs.answer(move |store, load_args| answers::compare(store, &[base, other], load_args)).await
+async fn compare(State(runs): State<Runs>, groups: Named<(String, String)>) -> Response {
+    match groups {
+        Ok(Path((base, other))) => {
+            runs.answer(move |store, load_args| answers::compare(store, &[base, other], load_args)).await
+        }
+        Err(why) => unnamed(&why),
+    }
 }
 
-async fn trend(State(runs): State<Runs>, Path(tag): Path<String>) -> Response {
-    runs.answer(move |store, _| answers::trend(store, &tag)).await
+async fn trend(State(runs): State<Runs>, tag: Named<String>) -> Response {
+    match tag {
+        Ok(Path(tag)) => runs.answer(move |store, _| answers::trend(store, &tag)).await,
+        Err(why) => unnamed(&why),
+    }
 }
 
 impl Runs {
@@ -163,6 +185,10 @@ impl Runs {
 
 fn problem(why: &str) -> String {
     serde_json::json!({ "error": why }).to_string()
+}
+
+fn unnamed(why: &PathRejection) -> Response {
+    refused(Refusal(why.status(), why.body_text()))
 }
 
 fn refused(Refusal(status, why): Refusal) -> Response {
