@@ -10,7 +10,9 @@ mod shared;
 mod typos;
 mod ui;
 
-use clap::{Args as Group, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::{ArgMatches, Args as Group, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 use plan::{Flags, flag};
 
@@ -35,18 +37,38 @@ pub(crate) struct Args {
     pub(crate) verb: Verb,
 }
 
-/// Reads the command line: the verb, and what it has of plan's flags. Ends the process where clap finds it wrong.
-pub(crate) fn read() -> (Verb, Flags) {
-    let is_brief = std::env::args_os().any(|arg| arg == "-h");
+/// A command line of which clap refuses a part.
+pub(crate) struct Refused {
+    /// What it refuses, a line each.
+    pub(crate) mistakes: Vec<String>,
+    /// The command line without it, where it is known what that is.
+    pub(crate) rest: Option<(Verb, Flags)>,
+    /// Where the options are listed.
+    pub(crate) help: String,
+}
+
+/// Reads the command line: the verb, and what it has of plan's flags. Ends the process where help was requested.
+///
+/// # Errors
+/// Clap refuses a part of it.
+pub(crate) fn read() -> Result<(Verb, Flags), Box<Refused>> {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let is_brief = args.iter().any(|arg| arg == "-h");
     let command = command_with(if is_brief { Help::Brief } else { Help::Full });
-    let matches =
-        command.clone().try_get_matches().unwrap_or_else(|error| typos::explained(error, &command).exit());
+    let typos::Read { matches, mistakes } = typos::read(&command, &args).unwrap_or_else(|error| error.exit());
+    match matches.map(|matches| of_matches(&matches)) {
+        Some(read) if mistakes.is_empty() => Ok(read),
+        rest => Err(Box::new(Refused { mistakes, rest, help: typos::help_of(&command, &args) })),
+    }
+}
+
+fn of_matches(matches: &ArgMatches) -> (Verb, Flags) {
     let (_, mut of_verb) = matches.subcommand().expect("a verb is required");
     while let Some((_, of_inner)) = of_verb.subcommand() {
         of_verb = of_inner;
     }
     let flags = shared::typed(of_verb);
-    (Args::from_arg_matches(&matches).unwrap_or_else(|e| e.exit()).verb, flags)
+    (Args::from_arg_matches(matches).unwrap_or_else(|e| e.exit()).verb, flags)
 }
 
 /// All verbs with all flags.

@@ -40,7 +40,8 @@ use std::{
     process::ExitCode,
 };
 
-use args::Verb;
+use args::{Refused, Verb};
+use plan::Flags;
 
 /// Usage error.
 const EXIT_USAGE: u8 = 2;
@@ -50,8 +51,21 @@ const EXIT_MACHINE: u8 = 3;
 const EXIT_INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    let (verb, flags) = args::read();
-    let result = match verb {
+    let result =
+        args::read().map_err(|refused| usage(*refused)).and_then(|(verb, flags)| carry_out(verb, flags));
+    let status = result.unwrap_or_else(|failure| {
+        for line in &failure.lines {
+            message(line);
+        }
+        failure.status
+    });
+    view::flush_messages();
+    ExitCode::from(status)
+}
+
+/// Does what the command line says; returns the exit status.
+fn carry_out(verb: Verb, flags: Flags) -> Result<u8, Failure> {
+    match verb {
         Verb::Demo => demo::demo(),
         Verb::Run => observe::over_nats::resolved(&flags).and_then(|(flags, _asking)| run::run(&flags)),
         Verb::Runs(args) => runs::runs(&args),
@@ -70,15 +84,17 @@ fn main() -> ExitCode {
         Verb::Fleet(args) => fleet::fleet(&args, &flags),
         Verb::Observe(args) => observe::observe(&args, &flags),
         Verb::Completions(args) => completions::completions(&args),
+    }
+}
+
+/// What clap refuses of a command line, and what is wrong with the rest of it.
+fn usage(Refused { mistakes, rest, help }: Refused) -> Failure {
+    let others = match &rest {
+        Some((Verb::Run, flags)) => plans::mistakes(flags),
+        Some((Verb::Serve(args), _)) => serve::mistakes(args),
+        _ => Vec::new(),
     };
-    let status = result.unwrap_or_else(|failure| {
-        for line in &failure.lines {
-            message(line);
-        }
-        failure.status
-    });
-    view::flush_messages();
-    ExitCode::from(status)
+    Failure::usage(mistakes.into_iter().chain(others).chain([help]))
 }
 
 /// Why a command failed, and its exit status.

@@ -30,17 +30,25 @@ pub(crate) struct Scenario {
 
 /// A plan and its outputs; all mistakes at once.
 pub(crate) fn job(flags: &Flags) -> Result<Job, Failure> {
+    let (plan, scenario, outputs) = read_job(flags).map_err(Failure::usage)?;
+    Ok(Job { plan: settled(plan, true), outputs, scenario })
+}
+
+/// What is wrong with the flags of a run, without a single dial.
+pub(crate) fn mistakes(flags: &Flags) -> Vec<String> {
+    read_job(flags).err().into_iter().flatten().map(|mistake| mistake.to_string()).collect()
+}
+
+fn read_job(flags: &Flags) -> Result<(Plan, Option<Scenario>, Outputs), Vec<Mistake>> {
     let read = read(flags);
     let populations = read.as_ref().map_or(&[][..], |(plan, _)| &plan.populations);
     let outputs = Outputs::from_flags(flags, populations, &resolve);
     let refused = flags.refused_without_fleet();
     match (read, outputs) {
-        (Ok((plan, scenario)), Ok(outputs)) if refused.is_empty() => {
-            Ok(Job { plan: settled(plan, true), outputs, scenario })
-        }
+        (Ok((plan, scenario)), Ok(outputs)) if refused.is_empty() => Ok((plan, scenario, outputs)),
         (read, outputs) => {
             let mistakes = [read.err(), outputs.err(), Some(refused)];
-            Err(Failure::usage(mistakes.into_iter().flatten().flatten()))
+            Err(mistakes.into_iter().flatten().flatten().collect())
         }
     }
 }

@@ -69,6 +69,11 @@ struct Wanted {
     tls: Option<tls::Server>,
 }
 
+/// What is wrong with the arguments.
+pub(crate) fn mistakes(args: &ServeArgs) -> Vec<String> {
+    read_args(args).err().map_or_else(Vec::new, |failure| failure.lines)
+}
+
 /// Checks the arguments; reports all mistakes at once.
 fn read_args(args: &ServeArgs) -> Result<Wanted, Failure> {
     let mut m = Mistakes::default();

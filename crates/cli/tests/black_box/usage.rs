@@ -129,10 +129,26 @@ fn all_mistakes_are_named_at_once() {
 #[test]
 fn unknown_flags_and_verbs_are_usage_errors_too() {
     check(&[], 2, &["Usage: throng"]);
-    check(&["walk"], 2, &["'walk'"]);
-    check(&["run", URL, "--conections", "5"], 2, &["'--conections'", "--connections"]);
-    check(&["run", URL, "-c"], 2, &["--connections"]);
-    check(&["run", URL, "http://127.0.0.2/"], 2, &["http://127.0.0.2/"]);
+    check(&["walk"], 2, &["throng: walk: unknown command", "throng: `throng --help` lists"]);
+    check(&["run", URL, "-c"], 2, &["throng: a value is required for '--connections <N>'"]);
+    check(&["run", URL, "http://127.0.0.2/"], 2, &["unexpected argument \"http://127.0.0.2/\""]);
+    check(
+        &["serve", "--thread", "2", "--io", "magic"],
+        2,
+        &["--thread: unknown option; use --threads", "--io: \"magic\""],
+    );
+    // With all that is wrong with the others.
+    let args = ["run", URL, "--conections", "many", "--colour=red", "--ramp", "fast", "--live", "loud"];
+    let lines = [
+        "throng: --conections: unknown option; use --connections",
+        "throng: --colour: unknown option",
+        "throng: --connections: \"many\"",
+        "throng: --ramp: \"fast\"",
+        "throng: --live: \"loud\"",
+        "throng: `throng run --help` lists all options",
+    ];
+    check(&args, 2, &lines);
+    assert_eq!(Program::start(&args).end().stderr.lines().count(), lines.len());
 }
 
 #[test]
