@@ -3,7 +3,7 @@
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 use net::{Close, Cx, Gone, Io, Key};
-use units::Nanos;
+use units::{Nanos, Rate};
 
 use crate::{
     counters::{Counters, Stats},
@@ -16,7 +16,7 @@ pub(crate) const ORDERS_INTERVAL: Nanos = Nanos::from_millis(100);
 const ACCEPTS: u32 = 256;
 /// Delay after an accept failed for lack of memory or files.
 const PAUSE_AFTER_FAILURE: Nanos = Nanos::from_millis(100);
-/// A slow server that was not dialled for a while catches up by at most this.
+/// A slow server that was late, or was not dialled for a while, accepts at once what it would in this time, and one more.
 const CATCH_UP: Nanos = Nanos::from_millis(10);
 
 /// One shard's.
@@ -28,10 +28,36 @@ pub(crate) struct Acceptor {
     accepting: u32,
     paused_until: Nanos,
     most_open: Option<u64>,
-    /// Where accepts are slow: the time from one to the next in the whole server.
-    interval: Option<Nanos>,
-    /// When the next slow accept may begin.
-    next_slot: Nanos,
+    /// Where accepts are slow.
+    slow: Option<Slots>,
+}
+
+/// When the accepts of a slow server may begin.
+struct Slots {
+    /// From one to the next in the whole server.
+    interval: Nanos,
+    /// The next one's, in this shard.
+    next: Nanos,
+}
+
+impl Slots {
+    fn of(rate: Rate) -> Slots {
+        Slots { interval: Nanos(((1e9 / rate.per_s_f64()) as u64).max(1)), next: Nanos::ZERO }
+    }
+
+    /// When the next accept may begin in one of `shards`, while `waiting` wait for a peer: these are through as soon as one comes, so
+    /// that they are part of what it catches up by. Never: before one of them is through.
+    fn due(&mut self, now: Nanos, waiting: u32, shards: u64) -> Nanos {
+        let interval = self.interval.0.saturating_mul(shards);
+        let taken = interval.saturating_mul(waiting.into());
+        self.next = self.next.max(Nanos(now.0.saturating_add(taken).saturating_sub(CATCH_UP.0)));
+        if taken > CATCH_UP.0 { Nanos::NEVER } else { self.next }
+    }
+
+    /// One has begun.
+    fn take(&mut self, shards: u64) {
+        self.next = Nanos(self.next.0.saturating_add(self.interval.0.saturating_mul(shards)));
+    }
 }
 
 impl Acceptor {
@@ -44,8 +70,7 @@ impl Acceptor {
             accepting: 0,
             paused_until: Nanos::ZERO,
             most_open: knobs.most_open,
-            interval: knobs.slow_accept.map(|rate| Nanos((1e9 / rate.per_s_f64()) as u64)),
-            next_slot: Nanos::ZERO,
+            slow: knobs.slow_accept.map(Slots::of),
         }
     }
 
@@ -77,23 +102,28 @@ impl Acceptor {
         if self.counters.pause.load(Relaxed) || now < self.paused_until {
             return Nanos::NEVER;
         }
-        self.next_slot = self.next_slot.max(Nanos(now.0.saturating_sub(CATCH_UP.0)));
-        let interval = self.interval.map_or(0, |interval| interval.0 * self.counters.shards());
+        let shards = self.counters.shards();
         while self.accepting < ACCEPTS {
-            if interval > 0 && self.next_slot > now {
-                return self.next_slot;
+            let next = self.slow.as_mut().map_or(now, |slots| slots.due(now, self.accepting, shards));
+            if next > now {
+                return next;
             }
             if !cx.accept() {
                 break;
             }
             self.accepting += 1;
-            self.next_slot = self.next_slot + Nanos(interval);
+            self.slow.iter_mut().for_each(|slots| slots.take(shards));
         }
         Nanos::NEVER
     }
 
     /// A peer came in at `k`. False where there are too many: it has been closed.
     pub(crate) fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stats: &mut Stats) -> bool {
+        let shards = self.counters.shards();
+        // What it waited with is no credit any longer.
+        if let Some(slots) = &mut self.slow {
+            slots.due(cx.now(), self.accepting, shards);
+        }
         self.accepting -= 1;
         if self.most_open.is_some_and(|most| !self.counters.come_in(most)) {
             stats.refused += 1;
@@ -123,5 +153,65 @@ impl Acceptor {
             self.paused_until = cx.now() + PAUSE_AFTER_FAILURE;
         }
         cx.close(k, Close::Graceful);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Nanos = Nanos::from_millis;
+
+    /// The times at which a shard accepts peers that come at these, with a turn each millisecond.
+    fn accepted(rate: Rate, shards: u64, peers: &[Nanos]) -> Vec<Nanos> {
+        let (mut slots, mut waiting, mut accepted) = (Slots::of(rate), 0, Vec::new());
+        let mut now = Nanos::ZERO;
+        while accepted.len() < peers.len() {
+            let here = peers.partition_point(|at| *at <= now);
+            // Those that come meanwhile are through in the same turn.
+            loop {
+                while waiting < ACCEPTS && slots.due(now, waiting, shards) <= now {
+                    waiting += 1;
+                    slots.take(shards);
+                }
+                if waiting == 0 || accepted.len() == here {
+                    break;
+                }
+                slots.due(now, waiting, shards);
+                waiting -= 1;
+                accepted.push(now);
+            }
+            now = now + MS(1);
+        }
+        accepted
+    }
+
+    /// However long nobody came: no more at once than in the time of [`CATCH_UP`], and one, and then by the rate.
+    #[test]
+    fn an_idle_server_saves_up_no_accepts() {
+        for (per_s, shards) in [(20, 1), (50, 2), (1_000, 1), (2_000, 4), (20_000, 1)] {
+            let own_per_s = per_s as f64 / shards as f64;
+            let peers = vec![MS(1_000); (own_per_s * 2.0) as usize];
+            let times = accepted(Rate::per_s(per_s), shards, &peers);
+            for over in [0, 1, 10, 100, 1_000].map(MS) {
+                // Both ends are in it, and turns are milliseconds.
+                let most = own_per_s * (over + MS(1) + CATCH_UP).secs_f64() + 1.0;
+                for (nth, from) in times.iter().enumerate() {
+                    let n = times.partition_point(|at| *at <= *from + over) - nth;
+                    assert!(
+                        n as f64 <= most + 1e-6,
+                        "{n} of at most {most} in {over} from {from}, {per_s}/s"
+                    );
+                }
+            }
+            let took = times[times.len() - 1].since(MS(1_000)).secs_f64();
+            assert!((1.9..2.1).contains(&took), "{per_s}/s in {shards} shards: {took} s instead of 2 s");
+        }
+    }
+
+    #[test]
+    fn peers_that_come_slower_than_the_rate_do_not_wait() {
+        let peers: Vec<Nanos> = (0..200).map(|n| MS(25 * n)).collect();
+        assert_eq!(accepted(Rate::per_s(50), 1, &peers), peers);
     }
 }
