@@ -187,10 +187,10 @@ pub(crate) struct AgentArgs {
     after_help = "Each step is judged like a run, with the options of `throng run`; --duration is the time \
     at full load of a step [default: 5s]. --probe is 20/s by default; scenarios, and tcp:// and tls:// \
     without --message, have none. A step passes if at least 98 % of its load is reached (held, opened, \
-    answered) and the thresholds are met; without --threshold, if there was no fault and the probe takes at \
-    most five times, and 20 ms, longer than at the first step. The loads of --by rate include the probe's \
-    requests. Exit status: 0 found or not reached, 1 impossible, 2 usage error, 3 this machine cannot do it, \
-    130 interrupted."
+    answered) and the thresholds are met; without --threshold, if there was no fault and the probe's p99 is \
+    at most five times that of the first step, or 20 ms above it if that is more. The loads of --by rate \
+    include the probe's requests. Exit status: 0 found or not reached, 1 impossible, 2 usage error, 3 this \
+    machine cannot do it, 130 interrupted."
 )]
 pub(crate) struct FindArgs {
     /// What to maximise: connections (held), arrival (connections/s), burst (simultaneous dials) or rate

@@ -1,7 +1,7 @@
 //! `throng serve`.
 
 use std::{
-    io::{Write, stdout},
+    io::{self, Write, stdout},
     net::SocketAddr,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
     time::Duration,
@@ -9,7 +9,7 @@ use std::{
 
 use exporters::background::BackgroundFile;
 use host::Root;
-use net::Backend;
+use net::{Backend, Gone};
 use plan::IoChoice;
 use serve::{Knobs, Server, Service, Settings};
 use units::{Bytes, Clock, Count, Nanos, ParseError};
@@ -177,6 +177,19 @@ fn show_stats(out: &mut impl Write, server: &Server, now: Nanos, last: &mut (Nan
     *last = (now, stats.requests);
 }
 
+/// Why an accept failed, with the fix where there is one.
+fn in_words(why: Gone) -> String {
+    match why {
+        Gone::OpenFiles(errno) => format!("{}; raise ulimit -n", io::Error::from_raw_os_error(errno)),
+        Gone::NoMemory(errno)
+        | Gone::Denied(errno)
+        | Gone::Unreachable(errno)
+        | Gone::AddressInUse(errno)
+        | Gone::Other(errno) => io::Error::from_raw_os_error(errno).to_string(),
+        Gone::Ended | Gone::Reset | Gone::Refused | Gone::TimedOut => "the peer is gone".to_owned(),
+    }
+}
+
 /// Until stopped: while memory is short nothing is accepted, which is reported.
 fn guard(server: &Server, service: Service, stop: &AtomicBool) {
     let mut accepting = true;
@@ -191,7 +204,8 @@ fn guard(server: &Server, service: Service, stop: &AtomicBool) {
         }
         if let Some(why) = server.counters.take_failure() {
             let open = Count(server.counters.read().open);
-            print_stderr(&format!("accept failed ({why:?}), retrying: {open} connections open"));
+            let why = in_words(why);
+            print_stderr(&format!("accept failed, retrying, with {open} connections open: {why}"));
         }
         let Ok(memory) = host::memory(&Root::real()) else { continue };
         let least = MIN_MEMORY.max(memory.total / MIN_SHARE);
@@ -204,5 +218,21 @@ fn guard(server: &Server, service: Service, stop: &AtomicBool) {
             let what = if enough { "connections again" } else { "no new connections" };
             print_stderr(&format!("accepting {what}: {left} of memory left, {open} connections open"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_an_accept_failed_is_said_in_words() {
+        let check = |errno, expected: &str| {
+            let text = in_words(Gone::from_errno(errno));
+            assert!(text.contains(expected), "{errno}: {text}");
+        };
+        check(24, "Too many open files (os error 24); raise ulimit -n");
+        check(12, "Cannot allocate memory");
+        check(104, "the peer is gone");
     }
 }

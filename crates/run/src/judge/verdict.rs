@@ -160,7 +160,7 @@ fn failed_thresholds(facts: &Facts, s: &Summary, json: &Value) -> Vec<String> {
         match result.value {
             Some(_) => format!("threshold {expr} failed: {}", result.shown),
             None if let Some(share) = without() => {
-                format!("threshold {expr} failed: {:.1} % had no response in time", share * 100.0)
+                format!("threshold {expr} failed: {} had no response in time", units::percent(share))
             }
             None => format!("threshold {expr} cannot be judged: nothing was measured"),
         }
@@ -343,7 +343,12 @@ mod tests {
         s.latency_us = latency.quantiles();
         let seen = "threshold latency.p99 < 50ms failed: 4.0 % had no response in time";
         check(s.clone(), &["latency.p99 < 50ms"], Evidence::default(), (Verdict::Fail, &[seen]));
-        check(s, &["latency.p90 < 50ms"], Evidence::default(), (Verdict::Pass, &[]));
+        check(s.clone(), &["latency.p90 < 50ms"], Evidence::default(), (Verdict::Pass, &[]));
+        // Only all of them are 100 %.
+        (0..2_000_000).for_each(|_| latency.censor());
+        s.latency_us = latency.quantiles();
+        let seen = "threshold latency.p99 < 50ms failed: >99.9 % had no response in time";
+        check(s, &["latency.p99 < 50ms"], Evidence::default(), (Verdict::Fail, &[seen]));
     }
 
     #[test]
