@@ -118,7 +118,9 @@ fn since(text: &str, now: Date) -> Option<Since> {
         return Some(Since::Moment(Date(now.0.saturating_sub(ago.0 / 1_000_000))));
     }
     let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
-    (shape == "0000-00-00").then(|| Since::Day(text.to_owned()))
+    let number = |from: usize| text[from..from + 2].parse().unwrap_or(0u8);
+    let is_day = shape == "0000-00-00" && (1..=12).contains(&number(5)) && (1..=31).contains(&number(8));
+    is_day.then(|| Since::Day(text.to_owned()))
 }
 
 /// The store: `$XDG_DATA_HOME/throng/runs.db`, by default below `~/.local/share`.
@@ -170,5 +172,22 @@ pub(crate) fn kept(StoredAs { id, missed }: &StoredAs) -> String {
     match missed {
         0 => format!("stored as run {id}"),
         missed => format!("stored as run {id}, without {missed} of its ticks"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_ago_and_a_day_are_moments() {
+        let now = Date(1_800_000_000_000);
+        assert!(matches!(since("12h", now), Some(Since::Moment(Date(1_799_956_800_000)))));
+        assert!(matches!(since("2026-11-20", now), Some(Since::Day(day)) if day == "2026-11-20"));
+        for wrong in
+            ["2026-13-01", "2026-00-10", "2026-11-32", "2026-11", "20.11.2026", "yesterday", "2026-1é-01"]
+        {
+            assert!(since(wrong, now).is_none(), "{wrong}");
+        }
     }
 }
