@@ -30,8 +30,19 @@ pub struct Spec {
     pub scenario: Option<String>,
     /// Files that the scenario reads, by name.
     pub files: Vec<(String, String)>,
-    /// Flags of `throng run`, or of `throng find`, without `--`, each with its value.
-    pub flags: Vec<(String, String)>,
+    /// Flags of `throng run`, or of `throng find`, without `--`, each once.
+    pub flags: Vec<(String, Given)>,
+}
+
+/// What a request has for a flag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// `true`: the flag, without a value.
+    Alone,
+    /// A text, or a number.
+    One(String),
+    /// A list of texts.
+    Many(Vec<String>),
 }
 
 /// Carries out a run; the sink sees it as it happens.
@@ -99,7 +110,7 @@ pub enum AgentRefusal {
     Unreachable(String),
 }
 
-/// A stored run that was started by this API before this process.
+/// A stored run that was started by this API before this process, or by another server with the same run store.
 pub struct Past {
     /// Its id in this API.
     pub id: String,
@@ -113,6 +124,8 @@ pub struct Past {
     pub summary: Value,
     /// Its id in the run store.
     pub stored: String,
+    /// It appears to be in progress: another server leads it, or one that has ended a moment ago.
+    pub is_under_way: bool,
 }
 
 /// What carries out runs: this machine, or a fleet.
@@ -129,8 +142,14 @@ pub trait Runner: Send + Sync + 'static {
     /// All mistakes, a line each.
     fn read_search(&self, spec: &Spec) -> Result<ReadySearch, Vec<String>>;
 
-    /// The stored runs that this API started before this process, the oldest first.
+    /// Whether a further run would find an agent that is free, or waits for one; also where that is not known, or there is no fleet.
+    fn has_agents_for(&self, spec: &Spec) -> bool;
+
+    /// The stored runs that were started by this API before this process, and by others with the same run store, the oldest first.
     fn past(&self) -> Vec<Past>;
+
+    /// One of them as it is now, by its id in the run store; none, where it is not there any more.
+    fn past_run(&self, stored: &str) -> Option<Past>;
 
     /// The report of one of them, by its id in the run store.
     ///

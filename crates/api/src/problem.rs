@@ -44,7 +44,11 @@ impl Problem {
 
 impl From<BytesRejection> for Problem {
     fn from(why: BytesRejection) -> Problem {
-        Problem::new(why.status(), why.body_text())
+        let text = match why.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => "the body is larger than 16 MiB",
+            _ => "the body did not arrive as a whole; send it again",
+        };
+        Problem::new(why.status(), text)
     }
 }
 

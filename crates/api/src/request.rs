@@ -1,6 +1,8 @@
 //! What requests have in their bodies and addresses.
 
-use std::collections::BTreeMap;
+mod fields;
+
+use std::path::{Component, Path};
 
 use exporters::web;
 use samples::Command;
@@ -8,107 +10,119 @@ use serde::Deserialize;
 use serde_json::Value;
 use units::Count;
 
-use crate::{Spec, problem::Problem};
+use self::fields::{Fields, Form, kind};
+use crate::{Given, Spec, problem::Problem};
 
-/// A run as JSON describes it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    target: Option<String>,
-    scenario: Option<String>,
-    #[serde(default)]
-    files: BTreeMap<String, String>,
-    #[serde(default)]
-    flags: BTreeMap<String, Value>,
-}
+/// A run, or a search.
+const RUN: Form = Form {
+    name: "a run",
+    keys: &["target", "scenario", "files", "flags"],
+    fix: "use target, scenario, files and flags",
+};
+
+/// A change of a run in progress.
+const CHANGE: Form = Form {
+    name: "a change",
+    keys: &["ask", "load", "connections"],
+    fix: "use {\"ask\": \"pause\"}, resume, up, down, drain or stop; {\"load\": \"50%\"}; or {\"connections\": 20000}",
+};
+
+/// How an agent is to measure what its machine can do.
+const CALIBRATION: Form =
+    Form { name: "a calibration", keys: &["duration"], fix: "use {\"duration\": \"8s\"}, or no body" };
 
 /// Reads a run, or a search: JSON where it is said to be, or seems to be, for curl says of any data that it is a form; else the text
 /// of a scenario file, which never begins with a brace.
 pub(crate) fn spec(is_json: bool, body: &[u8]) -> Result<Spec, Problem> {
     let is_json = is_json || body.trim_ascii_start().starts_with(b"{");
-    let wrong = |why: String| Problem::wrong(vec![why]);
+    let wrong = |why: &str| Problem::wrong(vec![why.to_owned()]);
     if !is_json {
-        let text = str::from_utf8(body).map_err(|_| wrong("a scenario file is UTF-8".to_owned()))?;
+        let text = str::from_utf8(body).map_err(|_| wrong("a scenario file is UTF-8"))?;
         if text.trim().is_empty() {
-            return Err(wrong(
-                "no scenario; send the text of a scenario file, or JSON with a target".to_owned(),
-            ));
+            return Err(wrong("no scenario; send the text of a scenario file, or JSON with a target"));
         }
         return Ok(Spec { scenario: Some(text.to_owned()), ..Spec::default() });
     }
-    let Written { target, scenario, files, flags } = serde_json::from_slice(body)
-        .map_err(|e| Problem::wrong(unknown_keys(body).unwrap_or_else(|| vec![format!("JSON: {e}")])))?;
-    let mut mistakes = Vec::new();
-    if target.is_some() == scenario.is_some() {
-        mistakes.push("use either target or scenario".to_owned());
+    let mut fields = Fields::read(body, &RUN)?;
+    if fields.has("target") == fields.has("scenario") {
+        fields.add("use either target or scenario");
     }
-    if scenario.is_none() && !files.is_empty() {
-        mistakes.push("files: only with a scenario".to_owned());
+    if fields.has("files") && !fields.has("scenario") {
+        fields.add("files: only with a scenario");
     }
-    let mut given = Vec::new();
-    for (name, value) in flags {
-        match values(value) {
-            Some(values) => given.extend(values.into_iter().map(|value| (name.clone(), value))),
-            None => mistakes.push(format!("flags.{name}: use a text, a number, true or a list of texts")),
+    let (target, scenario) = (fields.text("target"), fields.text("scenario"));
+    let files = fields.object("files").into_iter().filter_map(|file| file_of(file, &mut fields)).collect();
+    let mut flags = Vec::new();
+    for (name, value) in fields.object("flags") {
+        match given(value) {
+            Ok(given) => flags.extend(given.map(|given| (name, given))),
+            Err(value) => fields.add(format!(
+                "flags.{name}: use a text, a number, true, false or a list of texts, not {}",
+                kind(&value)
+            )),
         }
     }
-    if !mistakes.is_empty() {
-        return Err(Problem::wrong(mistakes));
+    fields.end(Spec { target, scenario, files, flags })
+}
+
+/// A file of a scenario, which has it by the same name, as beside it.
+fn file_of((name, content): (String, Value), fields: &mut Fields) -> Option<(String, String)> {
+    let is_beside = |part: Component| matches!(part, Component::Normal(_) | Component::CurDir);
+    if name.is_empty() || !Path::new(&name).components().all(is_beside) {
+        fields.add(format!("files: a name is relative, and without ..; use users.csv: {name:?}"));
+        return None;
     }
-    Ok(Spec { target, scenario, files: files.into_iter().collect(), flags: given })
+    match content {
+        Value::String(text) => Some((name, text)),
+        other => {
+            fields.add(format!("files.{name}: use what the file contains as a text, not {}", kind(&other)));
+            None
+        }
+    }
 }
 
-/// The keys that no run has, if there are any.
-fn unknown_keys(body: &[u8]) -> Option<Vec<String>> {
-    const KEYS: [&str; 4] = ["target", "scenario", "files", "flags"];
-    let keys = serde_json::from_slice::<BTreeMap<String, Value>>(body).ok()?.into_keys();
-    let unknown = keys.filter(|key| !KEYS.contains(&key.as_str()));
-    let mistake = |key| format!("{key}: no key of a run; use target, scenario, files and flags");
-    Some(unknown.map(mistake).collect()).filter(|mistakes: &Vec<String>| !mistakes.is_empty())
-}
-
-/// The values of a flag, as they would be typed.
-fn values(value: Value) -> Option<Vec<String>> {
+/// What a flag is given, if anything; or the value, where that is nothing for a flag.
+fn given(value: Value) -> Result<Option<Given>, Value> {
     match value {
-        Value::String(text) => Some(vec![text]),
-        Value::Number(number) => Some(vec![number.to_string()]),
-        Value::Bool(true) => Some(vec![String::new()]),
-        Value::Bool(false) => Some(Vec::new()),
-        Value::Array(all) => all.into_iter().map(|one| one.as_str().map(str::to_owned)).collect(),
-        Value::Null | Value::Object(_) => None,
+        Value::String(text) => Ok(Some(Given::One(text))),
+        Value::Number(number) => Ok(Some(Given::One(number.to_string()))),
+        Value::Bool(true) => Ok(Some(Given::Alone)),
+        Value::Bool(false) => Ok(None),
+        Value::Array(all) => {
+            let texts: Option<Vec<String>> = all.iter().map(|one| one.as_str().map(str::to_owned)).collect();
+            texts.map(|texts| Some(Given::Many(texts))).ok_or(Value::Array(all))
+        }
+        Value::Null | Value::Object(_) => Err(value),
     }
-}
-
-/// A change of a run in progress.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Change {
-    ask: Option<Command>,
-    load: Option<Value>,
-    connections: Option<Value>,
 }
 
 /// Reads a change of a run with this many connections: `{"ask": "pause"}`, `{"load": "50%"}` or `{"connections": "20k"}`.
 pub(crate) fn change(body: &[u8], planned: u64) -> Result<Command, Problem> {
-    const FIX: &str = "use {\"ask\": \"pause\"}, resume, up, down, drain or stop; {\"load\": \"50%\"}; or {\"connections\": 20000}";
-    let wrong = |why: &str| Problem::wrong(vec![format!("{why}{FIX}")]);
-    let change: Change = serde_json::from_slice(body).map_err(|e| wrong(&format!("JSON: {e}; ")))?;
-    let share = match (change.ask, change.load, change.connections) {
-        (Some(Command::Load(_)), None, None) => return Err(wrong("")),
-        (Some(ask), None, None) => return Ok(ask),
-        (None, Some(load), None) => share(&load).ok_or_else(|| wrong(&format!("load: {load}; ")))?,
+    let mut fields = Fields::read(body, &CHANGE)?;
+    let [ask, load, connections] = ["ask", "load", "connections"].map(|name| fields.take(name));
+    fields.end(())?;
+    let wrong = |why: String| Problem::wrong(vec![format!("{why}; {}", CHANGE.fix)]);
+    let share = match (ask, load, connections) {
+        (Some(ask), None, None) => {
+            // One with a value is not asked for by its name.
+            let command = Command::deserialize(&ask).ok().filter(|_| ask.is_string());
+            return command.ok_or_else(|| wrong(format!("ask: {ask} is no command")));
+        }
+        (None, Some(load), None) => {
+            share(&load).ok_or_else(|| wrong(format!("load: {load} is no share of the plan's")))?
+        }
         (None, None, Some(n)) => {
-            let count = count(&n).ok_or_else(|| wrong(&format!("connections: {n}; ")))?;
+            let count = count(&n).ok_or_else(|| wrong(format!("connections: {n} is no number of them")))?;
             if planned == 0 {
                 let why = "connections: this run does not hold connections, or has not begun; use load";
                 return Err(Problem::wrong(vec![why.to_owned()]));
             }
             count as f64 / planned as f64
         }
-        _ => return Err(wrong("one change at a time; ")),
+        _ => return Err(wrong("one change at a time".to_owned())),
     };
     if share > 1.0 {
-        let why = format!("the load can be set up to the plan's, {} connections", Count(planned));
+        let why = format!("the load can be set up to the plan's, {}", Count(planned).of("connection"));
         return Err(Problem::wrong(vec![why]));
     }
     match (share * 1e6).round() {
@@ -117,23 +131,14 @@ pub(crate) fn change(body: &[u8], planned: u64) -> Result<Command, Problem> {
     }
 }
 
-/// How an agent is to measure what its machine can do.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Calibration {
-    duration: Option<String>,
-}
-
 /// Reads the time of each measurement of a calibration, `{"duration": "8s"}`; an empty body has none.
 pub(crate) fn calibration(body: &[u8]) -> Result<Option<String>, Problem> {
     if body.trim_ascii().is_empty() {
         return Ok(None);
     }
-    let read: Result<Calibration, _> = serde_json::from_slice(body);
-    let wrong = |e: serde_json::Error| {
-        Problem::wrong(vec![format!("JSON: {e}; use {{\"duration\": \"8s\"}}, or no body")])
-    };
-    read.map(|calibration| calibration.duration).map_err(wrong)
+    let mut fields = Fields::read(body, &CALIBRATION)?;
+    let duration = fields.text("duration");
+    fields.end(duration)
 }
 
 /// The values of these parameters in the query of an address, where they are. Nothing is percent-decoded: ids and names of formats
@@ -176,10 +181,14 @@ mod tests {
     #[test]
     fn a_run_is_a_scenario_or_a_target_with_flags() {
         let read = |is_json: bool, body: &str| spec(is_json, body.as_bytes()).map_err(|p| format!("{p:?}"));
-        let flags = [("connections", "100"), ("target-gc", ""), ("threshold", "a"), ("threshold", "b")];
+        let flags = [
+            ("connections", Given::One("100".to_owned())),
+            ("target-gc", Given::Alone),
+            ("threshold", Given::Many(vec!["a".to_owned(), "b".to_owned()])),
+        ];
         let expected = Spec {
             target: Some("http://h/".to_owned()),
-            flags: flags.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+            flags: flags.map(|(name, given)| (name.to_owned(), given)).to_vec(),
             ..Spec::default()
         };
         let json = r#"{"target": "http://h/",
@@ -192,21 +201,42 @@ mod tests {
         assert_eq!(read(true, r#"{"scenario": "target = 1", "files": {"u.csv": "a"}}"#), Ok(with_file));
         for (is_json, body, part) in [
             (false, " \n", "no scenario; send"),
-            (true, "{", "JSON: "),
+            (true, "{", "not JSON: line 1, column 1: it ends too early"),
+            (true, "{\"target\":\n a}", "not JSON: line 2, column 2: check its quotes"),
+            (true, "[]", "a run is a JSON object, not a list; use target"),
             (true, "{}", "use either target or scenario"),
             (true, r#"{"target": "a", "scenario": "b"}"#, "use either target or scenario"),
             (true, r#"{"target": "a", "files": {"b": "c"}}"#, "files: only with a scenario"),
             (true, r#"{"target": "a", "flags": {"x": {}}}"#, "flags.x: use a text, a number, true"),
             (true, r#"{"target": "a", "colour": 1}"#, "colour: no key of a run; use target"),
-            (true, r#"{"target": 1}"#, "JSON: invalid type"),
+            (true, r#"{"target": {}}"#, "target: use a text, not an object; use target"),
+            (true, r#"{"target": "a", "flags": "-c 5"}"#, "flags: use an object, not a text"),
+            (true, r#"{"target": "a", "flags": {"tag": ["a", 1]}}"#, "list of texts, not a list"),
+            (true, r#"{"scenario": "a", "files": {"u.csv": 1}}"#, "files.u.csv: use what the file contains"),
         ] {
-            assert!(read(is_json, body).is_err_and(|why| why.contains(part)), "{body}");
+            let why = read(is_json, body).unwrap_err();
+            assert!(why.contains(part), "{body}: {why}");
         }
-        let all = read(true, r#"{"json": "/tmp/x", "foo": "1", "flags": {}}"#).unwrap_err();
-        assert!(
-            all.contains("foo: no key") && all.contains("json: no key") && !all.contains("flags: no"),
-            "{all}"
-        );
+        // All at once, and nothing follows from a mistake that is none.
+        let all =
+            read(true, r#"{"json": "/tmp/x", "foo": "1", "target": 1, "flags": {"x": null}}"#).unwrap_err();
+        for part in ["foo: no key", "json: no key", "target: use a text, not a number", "flags.x: use"] {
+            assert!(all.contains(part) && !all.contains("use either"), "{part}: {all}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_beside_its_scenario() {
+        let read = |name: &str| {
+            let body = serde_json::json!({ "scenario": "a", "files": { name: "b" } }).to_string();
+            spec(true, body.as_bytes()).map_err(|p| format!("{p:?}"))
+        };
+        for name in ["users.csv", "./users.csv", "data/users.csv", "..csv"] {
+            assert_eq!(read(name).map(|spec| spec.files[0].0.clone()), Ok(name.to_owned()));
+        }
+        for name in ["", "../users.csv", "a/../../users.csv", "/etc/users.csv", ".."] {
+            assert!(read(name).is_err_and(|why| why.contains("files: a name is relative")), "{name}");
+        }
     }
 
     #[test]
@@ -224,9 +254,13 @@ mod tests {
             assert_eq!(read(body), Ok(expected), "{body}");
         }
         for (body, part) in [
-            ("pause", "JSON: "),
-            ("{}", "one change at a time"),
-            (r#"{"ask": "fly"}"#, "unknown variant"),
+            ("pause", "not JSON: line 1, column 1: check"),
+            ("", "not JSON: line 1, column 0: it ends too early; use {"),
+            ("7", "a change is a JSON object, not a number; use {"),
+            ("{}", "one change at a time; use {"),
+            (r#"{"speed": 1}"#, "speed: no key of a change; use {"),
+            (r#"{"ask": "fly"}"#, "is no command; use {"),
+            (r#"{"ask": "load"}"#, "is no command; use {"),
             (r#"{"ask": {"load": 5}}"#, "use {"),
             (r#"{"ask": "pause", "load": 1}"#, "one change at a time"),
             (r#"{"load": "half"}"#, "load: "),

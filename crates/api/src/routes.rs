@@ -5,10 +5,11 @@ use std::sync::Arc;
 use axum::{
     Json, Router,
     body::Bytes,
-    extract::{DefaultBodyLimit, Path, State, rejection::BytesRejection},
+    extract::{DefaultBodyLimit, FromRequestParts, Path, State, rejection::BytesRejection},
     http::{
         HeaderMap, StatusCode, Uri,
         header::{CONTENT_TYPE, LOCATION},
+        request::Parts,
     },
     middleware,
     response::{Html, IntoResponse, Response},
@@ -71,14 +72,33 @@ pub(crate) fn router(runs: Arc<Runs>, opens: Option<Opens>) -> Router {
         .route("/compare", get(compare))
         .route("/searches", get(list_searches).post(start_search))
         .route("/searches/{id}", get(show_search).delete(delete_search))
-        .fallback(async || Problem::new(StatusCode::NOT_FOUND, "no such path; GET / lists them"))
-        .method_not_allowed_fallback(async || {
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "not this method; GET / lists them")
-        })
+        .fallback(async || no_such_path())
+        .method_not_allowed_fallback(not_this_method)
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .layer(middleware::from_fn_with_state(opens, guard));
     // The page is the same for everybody; what it shows comes by the other paths.
-    guarded.route("/runs/{id}/page", get(page)).with_state(runs)
+    guarded.route("/runs/{id}/page", get(page).fallback(not_this_method)).with_state(runs)
+}
+
+fn no_such_path() -> Problem {
+    Problem::new(StatusCode::NOT_FOUND, "no such path; GET / lists them")
+}
+
+async fn not_this_method() -> Problem {
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "not this method; GET / lists them")
+}
+
+/// The id in an address.
+struct Id(String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Id {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Id, Problem> {
+        // One that is not UTF-8 is nothing's.
+        let id = Path::<String>::from_request_parts(parts, state).await;
+        id.map(|Path(id)| Id(id)).map_err(|_| no_such_path())
+    }
 }
 
 /// Where a thread may block.
@@ -91,24 +111,20 @@ async fn agents(State(runs): Shared) -> Served {
     Ok(Json(agents).into_response())
 }
 
-async fn doctor(State(runs): Shared, Path(id): Path<String>) -> Served {
+async fn doctor(State(runs): Shared, Id(id): Id) -> Served {
     ask_agent(runs, id, AgentRequest::Doctor, StatusCode::OK).await
 }
 
-async fn drain(State(runs): Shared, Path(id): Path<String>) -> Served {
+async fn drain(State(runs): Shared, Id(id): Id) -> Served {
     ask_agent(runs, id, AgentRequest::Drain, StatusCode::OK).await
 }
 
-async fn undrain(State(runs): Shared, Path(id): Path<String>) -> Served {
+async fn undrain(State(runs): Shared, Id(id): Id) -> Served {
     ask_agent(runs, id, AgentRequest::Undrain, StatusCode::OK).await
 }
 
 /// It takes longer than a request may: the figures are in the list of the agents afterwards.
-async fn calibrate(
-    State(runs): Shared,
-    Path(id): Path<String>,
-    body: Result<Bytes, BytesRejection>,
-) -> Served {
+async fn calibrate(State(runs): Shared, Id(id): Id, body: Result<Bytes, BytesRejection>) -> Served {
     let request = AgentRequest::Calibrate(request::calibration(&body?)?);
     ask_agent(runs, id, request, StatusCode::ACCEPTED).await
 }
@@ -119,7 +135,8 @@ async fn ask_agent(runs: Arc<Runs>, id: String, request: AgentRequest, done: Sta
 }
 
 async fn list(State(runs): Shared) -> Json<Vec<Value>> {
-    Json(runs.list().iter().map(|run| run.json(false)).collect())
+    let all = apart(move || runs.list()).await;
+    Json(all.iter().map(|run| run.json(false)).collect())
 }
 
 /// Whether a body is said to be JSON.
@@ -151,31 +168,33 @@ async fn start_search(
     Ok((StatusCode::CREATED, [(LOCATION, search.url())], Json(search.json(false))).into_response())
 }
 
-async fn show_search(State(runs): Shared, Path(id): Path<String>) -> Served {
+async fn show_search(State(runs): Shared, Id(id): Id) -> Served {
     Ok(Json(runs.search(&id)?.json(true)).into_response())
 }
 
-async fn delete_search(State(runs): Shared, Path(id): Path<String>) -> Served {
+async fn delete_search(State(runs): Shared, Id(id): Id) -> Served {
     let was_over = runs.delete_search(&id)?;
     Ok(deleted(&id, was_over))
 }
 
-async fn show(State(runs): Shared, Path(id): Path<String>) -> Served {
-    Ok(Json(runs.get(&id)?.json(true)).into_response())
+async fn show(State(runs): Shared, Id(id): Id) -> Served {
+    let run = apart(move || runs.get(&id)).await?;
+    Ok(Json(run.json(true)).into_response())
 }
 
-async fn events(State(runs): Shared, Path(id): Path<String>) -> Served {
+async fn events(State(runs): Shared, Id(id): Id) -> Served {
     Ok(apart(move || runs.followed(&id)).await?.events().into_response())
 }
 
-async fn change(State(runs): Shared, Path(id): Path<String>, body: Result<Bytes, BytesRejection>) -> Served {
-    let run: Arc<Run> = runs.get(&id)?;
+async fn change(State(runs): Shared, Id(id): Id, body: Result<Bytes, BytesRejection>) -> Served {
+    let run: Arc<Run> = apart(move || runs.get(&id)).await?;
     run.command(request::change(&body?, run.connections())?)?;
     Ok((StatusCode::ACCEPTED, Json(run.json(false))).into_response())
 }
 
-async fn delete(State(runs): Shared, Path(id): Path<String>) -> Served {
-    let was_over = runs.delete(&id)?;
+async fn delete(State(runs): Shared, Id(id): Id) -> Served {
+    let run = id.clone();
+    let was_over = apart(move || runs.delete(&run)).await?;
     Ok(deleted(&id, was_over))
 }
 
@@ -187,7 +206,7 @@ fn deleted(id: &str, was_over: bool) -> Response {
     (StatusCode::ACCEPTED, Json(json!({ "id": id, "state": "stopping" }))).into_response()
 }
 
-async fn report(State(runs): Shared, Path(id): Path<String>, uri: Uri) -> Served {
+async fn report(State(runs): Shared, Id(id): Id, uri: Uri) -> Served {
     let [format] = request::parameters(uri.query(), ["format"])?;
     let format = ReportFormat::parse(format.unwrap_or("html"))
         .map_err(|why| Problem::wrong(vec![format!("format: {why}")]))?;

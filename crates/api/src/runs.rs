@@ -55,6 +55,8 @@ struct Now {
     verdict: Option<String>,
     summary: Option<Value>,
     stored: Option<String>,
+    /// Another server leads it, as it seems: the run store has more of it from time to time.
+    is_elsewhere: bool,
 }
 
 /// Where a run stands.
@@ -69,7 +71,7 @@ enum State {
     Done,
     /// It could not begin.
     Refused,
-    /// The server that started it ended before it did.
+    /// Of another process, which ended before it did, or leads it still.
     Unfinished,
 }
 
@@ -99,7 +101,9 @@ impl Runs {
 
     /// All runs, the oldest first.
     pub(crate) fn list(&self) -> Vec<Arc<Run>> {
-        self.all.lock().runs.clone()
+        let runs = self.all.lock().runs.clone();
+        runs.iter().for_each(|run| self.look_again(run));
+        runs
     }
 
     /// All searches, the oldest first.
@@ -108,9 +112,20 @@ impl Runs {
     }
 
     pub(crate) fn get(&self, id: &str) -> Result<Arc<Run>, Problem> {
-        let all = self.all.lock();
-        let run = all.runs.iter().find(|run| run.id == id).cloned();
-        run.ok_or_else(|| Problem::unknown("run", "/runs", id))
+        let run = self.all.lock().runs.iter().find(|run| run.id == id).cloned();
+        let run = run.ok_or_else(|| Problem::unknown("run", "/runs", id))?;
+        self.look_again(&run);
+        Ok(run)
+    }
+
+    /// What became of a run that another server leads.
+    fn look_again(&self, run: &Run) {
+        let stored = run.led_elsewhere().then(|| run.now.lock().stored.clone()).flatten();
+        let Some(stored) = stored else { return };
+        match self.runner.past_run(&stored) {
+            Some(past) => *run.now.lock() = Now::past(past),
+            None => run.now.lock().is_elsewhere = false,
+        }
     }
 
     pub(crate) fn search(&self, id: &str) -> Result<Arc<Search>, Problem> {
@@ -127,6 +142,9 @@ impl Runs {
         }
         let stored = run.now.lock().stored.clone().unwrap_or_default();
         let followed = Followed::over(self.runner.report(&stored).map_err(Problem::unavailable)?);
+        if run.led_elsewhere() {
+            return Ok(followed);
+        }
         Ok(run.followed.lock().insert(followed).clone())
     }
 
@@ -164,6 +182,7 @@ impl Runs {
         self.check_room(&self.all.lock())?;
         let id = new_id();
         let Ready { target, record, work } = self.runner.read(spec, &id).map_err(Problem::wrong)?;
+        self.check_agents(spec)?;
         let (run, mut feed, forward) = Run::new(id, target, record);
         {
             let mut all = self.all.lock();
@@ -182,6 +201,7 @@ impl Runs {
         self.check_room(&self.all.lock())?;
         let ReadySearch { target, began, work, stop } =
             self.runner.read_search(spec).map_err(Problem::wrong)?;
+        self.check_agents(spec)?;
         let search = Arc::new(Search::new(new_id(), target, began, stop));
         {
             let mut all = self.all.lock();
@@ -204,9 +224,7 @@ impl Runs {
     }
 
     fn check_room(&self, all: &All) -> Result<(), Problem> {
-        let runs = all.runs.iter().filter(|run| !run.is_over()).map(|run| run.url());
-        let searches = all.searches.iter().filter(|search| !search.is_over()).map(|search| search.url());
-        let under_way: Vec<String> = runs.chain(searches).collect();
+        let under_way = all.under_way();
         if under_way.len() < self.runner.most() {
             return Ok(());
         }
@@ -214,9 +232,23 @@ impl Runs {
         Err(Problem::conflict(why))
     }
 
+    /// Whether there is an agent for a further run, which may take a while. Only where something is under way here: what others do on
+    /// the agents may be over when a run begins, and may be what it takes up.
+    fn check_agents(&self, spec: &Spec) -> Result<(), Problem> {
+        let under_way = self.all.lock().under_way();
+        if under_way.is_empty() || self.runner.has_agents_for(spec) {
+            return Ok(());
+        }
+        let why = format!("no agent is free; stop a run with DELETE, or wait: {}", under_way.join(", "));
+        Err(Problem::conflict(why))
+    }
+
     /// Stops a run that is under way, and forgets one that is over; whether it was over.
     pub(crate) fn delete(&self, id: &str) -> Result<bool, Problem> {
         let run = self.get(id)?;
+        if run.led_elsewhere() {
+            return Err(led_elsewhere(id));
+        }
         if !run.is_over() {
             run.command(Command::Stop)?;
             return Ok(false);
@@ -253,6 +285,15 @@ impl Runs {
     }
 }
 
+impl All {
+    /// The paths of what is under way.
+    fn under_way(&self) -> Vec<String> {
+        let runs = self.runs.iter().filter(|run| !run.is_over()).map(|run| run.url());
+        let searches = self.searches.iter().filter(|search| !search.is_over()).map(|search| search.url());
+        runs.chain(searches).collect()
+    }
+}
+
 /// Drops the oldest of those that are over, if there are too many.
 fn forget_oldest<T>(all: &mut Vec<Arc<T>>, is_over: impl Fn(&T) -> bool) {
     let mut over = (0..all.len()).filter(|nth| is_over(&all[*nth]));
@@ -269,6 +310,24 @@ fn busy() -> Problem {
     Problem::unavailable("another report or comparison is being made; try again")
 }
 
+fn led_elsewhere(id: &str) -> Problem {
+    Problem::conflict(format!("another server may still lead this run; ask that one, or wait a moment: {id}"))
+}
+
+impl Now {
+    fn past(Past { summary, stored, is_under_way, .. }: Past) -> Now {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        Now {
+            state: if summary.is_null() { State::Unfinished } else { State::Done },
+            reasons: summary["reasons"].as_array().into_iter().flatten().filter_map(text).collect(),
+            verdict: text(&summary["verdict"]),
+            summary: Some(summary),
+            stored: Some(stored),
+            is_elsewhere: is_under_way,
+        }
+    }
+}
+
 impl Run {
     fn new(
         id: String,
@@ -281,16 +340,10 @@ impl Run {
         (Arc::new(Run { id, followed, target, began, connections: 0, now }), feed, forward)
     }
 
-    fn past(Past { id, target, began, connections, summary, stored }: Past) -> Run {
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let now = Now {
-            state: if summary.is_null() { State::Unfinished } else { State::Done },
-            reasons: summary["reasons"].as_array().into_iter().flatten().filter_map(text).collect(),
-            verdict: text(&summary["verdict"]),
-            summary: Some(summary),
-            stored: Some(stored),
-        };
-        Run { id, followed: Mutex::default(), target, began, connections, now: Mutex::new(now) }
+    fn past(past: Past) -> Run {
+        let (id, target) = (past.id.clone(), past.target.clone());
+        let (began, connections) = (past.began, past.connections);
+        Run { id, followed: Mutex::default(), target, began, connections, now: Mutex::new(Now::past(past)) }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -299,6 +352,10 @@ impl Run {
 
     fn is_over(&self) -> bool {
         !matches!(self.now.lock().state, State::Preparing | State::Running)
+    }
+
+    fn led_elsewhere(&self) -> bool {
+        self.now.lock().is_elsewhere
     }
 
     /// Connections of its plan; none before it has begun.
@@ -312,6 +369,9 @@ impl Run {
 
     /// Sends it a command.
     pub(crate) fn command(&self, command: Command) -> Result<(), Problem> {
+        if self.led_elsewhere() {
+            return Err(led_elsewhere(&self.id));
+        }
         if self.is_over() {
             return Err(Problem::conflict(format!("this run is over: {}", self.id)));
         }

@@ -32,7 +32,7 @@ fn exercise(server: &mut Server) {
         "[\"target: one mistake\",\"ramp: and another\"]",
     );
     server.check(("POST", "/runs", ""), "{\"flags\": {}}", 400, "use either target or scenario");
-    server.check(("POST", "/runs", ""), &too_long, 413, "errors");
+    server.check(("POST", "/runs", ""), &too_long, 413, "the body is larger than 16 MiB");
     let id = server.start_run("target = \"http://127.0.0.1:8000/\"");
     server.wait(&id, "running");
     server.check(("POST", "/runs", ""), "{\"target\": \"http://h/\"}", 409, &id);
@@ -49,7 +49,7 @@ fn exercise(server: &mut Server) {
     );
     let control = ("POST", "/runs/{id}/control", id.as_str());
     server.check(control, "{\"ask\": \"pause\"}", 202, "running");
-    server.check(control, "{\"ask\": \"fly\"}", 400, "unknown variant");
+    server.check(control, "{\"ask\": \"fly\"}", 400, "is no command; use");
     server.check(control, &too_long, 413, "errors");
     server.check(("POST", "/runs/{id}/control", "none"), "{\"ask\": \"stop\"}", 404, "no such run");
     server.check(("DELETE", "/runs/{id}", "none"), "", 404, "no such run");
@@ -69,7 +69,9 @@ fn exercise(server: &mut Server) {
     assert_eq!(server.wait(&refused, "refused")["reasons"], json!(["ports: 3 free"]));
     server.check(("GET", "/runs", ""), "", 200, "\"state\":\"refused\"");
     server.check(("GET", "/nothing", ""), "", 404, "no such path");
+    server.check(("GET", "/runs/{id}", "%ff"), "", 404, "no such path");
     server.check(("PUT", "/runs", ""), "", 405, "not this method");
+    server.check(("PUT", "/runs/{id}/page", "none"), "", 405, "not this method");
     report_and_compare(server, &refused);
 }
 
@@ -184,6 +186,9 @@ fn every_documented_route_and_status_is_served_and_nothing_else() {
     without_store.check(("GET", "/runs/{id}/report", "id-of-killed"), "", 503, "no run killed");
     without_store.check(("GET", "/compare", "?a=id-of-killed&b=id-of-killed"), "", 503, "no run killed");
     without_store.check(("DELETE", "/runs/{id}", "id-of-killed"), "", 503, "the store cannot be written");
+    let past = Arc::new(Mutex::new(vec!["led"]));
+    let mut beside_another = Server::start(MadeUp { past, ..MadeUp::default() }, None);
+    beside_another.check(("DELETE", "/runs/{id}", "id-of-led"), "", 409, "another server may still lead");
     let token: Opens = Arc::new(|secret| secret == b"s3cret");
     let mut secured = Server::start(MadeUp::default(), Some(token));
     for (method, path, _) in documented() {
@@ -201,9 +206,9 @@ fn every_documented_route_and_status_is_served_and_nothing_else() {
     let own = format!("Origin: http://{}\r\n", server.at);
     assert_eq!(server.ask("GET", "/runs", "", &own, "").status, 200, "its own page");
     // What is served beside the description is only that there is nothing.
-    let mut seen: Seen =
-        [&server.seen, &without_store.seen, &secured.seen].into_iter().flatten().cloned().collect();
-    let beside = [("get", "/nothing", 404), ("put", "/runs", 405)];
+    let servers = [&server, &without_store, &beside_another, &secured];
+    let mut seen: Seen = servers.iter().flat_map(|server| server.seen.iter().cloned()).collect();
+    let beside = [("get", "/nothing", 404), ("put", "/runs", 405), ("put", "/runs/{id}/page", 405)];
     for (method, path, status) in beside {
         assert!(seen.remove(&(method.to_owned(), path.to_owned(), status)));
     }
@@ -273,4 +278,42 @@ fn runs_of_an_earlier_process_are_listed_and_shown() {
     // A new one does not take the place of an old one.
     let id = server.start_run("{\"target\": \"refused\"}");
     assert_eq!(*ids.lock(), [id]);
+}
+
+#[test]
+fn a_run_that_another_server_leads_is_left_to_that_one() {
+    let runner = MadeUp { past: Arc::new(Mutex::new(vec!["led"])), ..MadeUp::default() };
+    let has_ended = runner.has_ended.clone();
+    let mut server = Server::start(runner, None);
+    let run = ("/runs/{id}", "id-of-led");
+    let listed = server.check(("GET", "/runs", ""), "", 200, "id-of-led").json();
+    assert_eq!((&listed[0]["state"], &listed[0]["verdict"]), (&json!("unfinished"), &Value::Null));
+    let events = server.check(("GET", "/runs/{id}/events", run.1), "", 200, "event: run");
+    assert!(events.body.contains("event: end"), "{:.300}", events.body);
+    for (method, body) in [("PATCH", "{\"ask\": \"pause\"}"), ("DELETE", "")] {
+        server.check((method, run.0, run.1), body, 409, "another server may still lead this run");
+    }
+    // Its result is there as soon as it is stored.
+    has_ended.store(true, Relaxed);
+    let over = server.check(("GET", run.0, run.1), "", 200, "done").json();
+    assert_eq!((&over["verdict"], &over["summary"]["verdict"]), (&json!("fail"), &json!("fail")));
+    server.check(("PATCH", run.0, run.1), "{\"ask\": \"pause\"}", 409, "this run is over");
+    server.check(("DELETE", run.0, run.1), "", 204, "");
+}
+
+#[test]
+fn a_run_without_a_free_agent_is_a_conflict() {
+    let runner = MadeUp { beside: 2, ..MadeUp::default() };
+    let is_busy = runner.is_busy.clone();
+    let mut server = Server::start(runner, None);
+    let body = "{\"target\": \"http://h/\"}";
+    is_busy.store(true, Relaxed);
+    // Others have the agents: that is found out when it begins.
+    let id = server.start_run(body);
+    let why = format!("no agent is free; stop a run with DELETE, or wait: /runs/{id}");
+    server.check(("POST", "/runs", ""), body, 409, &why);
+    server.check(("POST", "/searches", ""), body, 409, &why);
+    server.check(("POST", "/runs", ""), "target = \"wrong\"", 400, "one mistake");
+    is_busy.store(false, Relaxed);
+    server.start_run(body);
 }

@@ -77,7 +77,8 @@ fn join(
     let planner = |flags: &Flags, scenario: Option<&str>, tables: &[(String, TableHead)]| {
         let sent = |name: &str| {
             let table = tables.iter().find(|(file, _)| file == name);
-            table.map(|(_, head)| Source::Head(head.clone()))
+            let head = table.map(|(_, head)| Source::Head(head.clone()));
+            head.ok_or_else(|| "the coordinator did not send it".to_owned())
         };
         plans::elsewhere(flags, scenario, sent).map_err(|failure| failure.lines.join("; "))
     };

@@ -73,14 +73,13 @@ pub(crate) fn plan_unseen(flags: &Flags) -> Result<Plan, Failure> {
     read(flags).map(|(plan, _)| settled(plan, false)).map_err(Failure::usage)
 }
 
-/// The plan of another machine's command line, with the text of its scenario file and with what this reads. Reads no file of this
-/// machine and dials nothing: the other machine may ask for anything. Certificates and keys that it names have no text yet.
+/// The plan of another machine's command line, with the text of its scenario file and with the files that came with it. Reads no file of
+/// this machine and dials nothing: the other machine may ask for anything. Certificates and keys that it names have no text yet.
 pub(crate) fn elsewhere(
     flags: &Flags,
     scenario: Option<&str>,
-    sent: impl Fn(&str) -> Option<Source>,
+    open: impl Fn(&str) -> Result<Source, String>,
 ) -> Result<Plan, Failure> {
-    let open = |name: &str| sent(name).ok_or_else(|| "the coordinator did not send it".to_owned());
     let file = scenario_file(flags).unwrap_or_default();
     let plan = match scenario {
         None => plan::from_flags(flags, &environment()),
@@ -223,12 +222,16 @@ pub(crate) fn resolve(name: &str) -> Result<Vec<IpAddr>, String> {
 mod tests {
     use super::*;
 
+    fn missing(_: &str) -> Result<Source, String> {
+        Err("it was not sent".to_owned())
+    }
+
     #[test]
     fn a_plan_from_elsewhere_reads_no_file_of_this_machine() {
         let file = std::env::temp_dir().join(format!("throng-elsewhere-{}.toml", std::process::id()));
         fs::write(&file, "target = \"http://127.0.0.1:80/\"").unwrap();
         let flags = Flags::new(file.display());
-        let (here, elsewhere) = (read(&flags).is_ok(), elsewhere(&flags, None, |_| None).is_ok());
+        let (here, elsewhere) = (read(&flags).is_ok(), elsewhere(&flags, None, missing).is_ok());
         fs::remove_file(&file).unwrap();
         assert_eq!((here, elsewhere), (true, false));
     }
@@ -236,7 +239,7 @@ mod tests {
     #[test]
     fn certificates_of_elsewhere_are_no_files_of_this_machine() {
         let flags = Flags::new("https://127.0.0.1/").with(&flag::CACERT, "/etc/hostname");
-        let mut plan = elsewhere(&flags, None, |_| None).map_err(|failure| failure.lines).unwrap();
+        let mut plan = elsewhere(&flags, None, missing).map_err(|failure| failure.lines).unwrap();
         let texts = plan.all_populations_mut().flat_map(|population| population.tls.files());
         assert_eq!(texts.map(|(_, pem)| pem.text.clone()).collect::<Vec<_>>(), [""]);
         let why = with_certificates(plan, |name| Err(format!("{name} was not sent"))).unwrap_err();
@@ -264,11 +267,15 @@ mod tests {
     #[test]
     fn a_table_from_elsewhere_is_the_one_that_was_sent() {
         let text = "target = \"http://127.0.0.1:80/{csv users.id}\"\nconnections = 1\n[csv.users]\nfile = \"/etc/hostname\"";
-        let read =
-            |sent: &dyn Fn(&str) -> Option<Source>| elsewhere(&Flags::new("load.toml"), Some(text), sent);
-        let sent = |name: &str| (name == "/etc/hostname").then(|| Source::Text("id\n1\n".to_owned()));
+        let read = |open: &dyn Fn(&str) -> Result<Source, String>| {
+            elsewhere(&Flags::new("load.toml"), Some(text), open)
+        };
+        let sent = |name: &str| match name {
+            "/etc/hostname" => Ok(Source::Text("id\n1\n".to_owned())),
+            _ => missing(name),
+        };
         assert!(read(&sent).is_ok(), "{:?}", read(&sent).err().map(|failure| failure.lines));
-        let why = read(&|_| None).err().unwrap().lines.join("; ");
-        assert!(why.contains("the coordinator did not send it"), "{why}");
+        let why = read(&missing).err().unwrap().lines.join("; ");
+        assert!(why.contains("it was not sent"), "{why}");
     }
 }

@@ -133,6 +133,16 @@ pub struct AgentStatus {
     pub cpu: Option<f64>,
 }
 
+impl AgentStatus {
+    /// What it is called that takes a run.
+    const FREE: &'static str = "free";
+
+    /// Whether it takes a run.
+    pub fn is_free(&self) -> bool {
+        self.state == AgentStatus::FREE
+    }
+}
+
 /// What is asked of a run's coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -55,7 +55,7 @@ pub use handshakes::{Handshakes, Http2Requests};
 pub use load::{Load, LoadKeys};
 pub use nearest::nearest;
 pub use observe::Observe;
-pub use outputs::{Dashboard, Format, Influx, Live, Outputs, PostUrl, Tool, tag};
+pub use outputs::{Dashboard, Format, Influx, Live, Outputs, PostUrl, Tool, tag, tags};
 pub use part::{Part, Role, TupleShare, split};
 pub use plan::{IoChoice, Plan};
 pub use population::{Act, Activity, Population, Reconnect, Step, Then, Think};

@@ -149,6 +149,16 @@ impl FlagReader<'_> {
     }
 }
 
+/// The tags of a stored run, each once.
+///
+/// # Errors
+/// All that are none.
+pub fn tags(flags: &Flags) -> Result<Vec<String>, Vec<Mistake>> {
+    let mut reader = FlagReader::new(flags);
+    let tags = reader.tags();
+    if reader.mistakes.is_empty() { Ok(tags) } else { Err(reader.mistakes) }
+}
+
 /// A tag of a stored run.
 ///
 /// # Errors

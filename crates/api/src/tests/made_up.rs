@@ -19,8 +19,13 @@ pub(super) struct MadeUp {
     pub(super) is_cut_off: Arc<AtomicBool>,
     /// Of all runs that were read.
     pub(super) ids: Arc<Mutex<Vec<String>>>,
-    /// Runs of an earlier process.
+    /// Runs of an earlier process; another one leads `led`, until that has ended.
     pub(super) past: Arc<Mutex<Vec<&'static str>>>,
+    pub(super) has_ended: Arc<AtomicBool>,
+    /// No agent is free.
+    pub(super) is_busy: Arc<AtomicBool>,
+    /// How many runs there may be beside one.
+    pub(super) beside: usize,
 }
 
 impl Runner for MadeUp {
@@ -76,20 +81,30 @@ impl Runner for MadeUp {
         Ok(ReadySearch { target, began: Date(1), work, stop })
     }
 
+    fn has_agents_for(&self, _: &Spec) -> bool {
+        !self.is_busy.load(Relaxed)
+    }
+
     fn past(&self) -> Vec<Past> {
+        let is_under_way = |stored: &str| stored == "led" && !self.has_ended.load(Relaxed);
         let past = |stored: &&str| Past {
             id: format!("id-of-{stored}"),
             target: "http://h/".to_owned(),
             began: Date(1),
             connections: 7,
-            summary: if *stored == "killed" {
+            summary: if *stored == "killed" || is_under_way(stored) {
                 Value::Null
             } else {
                 json!({ "verdict": "fail", "reasons": ["why"] })
             },
             stored: (*stored).to_owned(),
+            is_under_way: is_under_way(stored),
         };
         self.past.lock().iter().map(past).collect()
+    }
+
+    fn past_run(&self, stored: &str) -> Option<Past> {
+        self.past().into_iter().find(|past| past.stored == stored)
     }
 
     fn report(&self, stored: &str) -> Result<Report, String> {
@@ -140,6 +155,6 @@ impl Runner for MadeUp {
     }
 
     fn most(&self) -> usize {
-        1
+        1 + self.beside
     }
 }

@@ -8,7 +8,7 @@ use api::{
     AgentRefusal, AgentRequest, Api, Finished, Past, Ready, ReadySearch, Runner, SearchWork, Spec, Stop, Work,
 };
 use exporters::web::Opens;
-use fleet::{Agents, Allow, Fleet, Job, Operator, Reply, Request, Server};
+use fleet::{AgentStatus, Agents, Allow, Fleet, Job, Operator, Reply, Request, Server};
 use host::remote::Token;
 use plan::{Flags, Live, Plan, flag};
 use run::{Find, Interrupt};
@@ -93,8 +93,7 @@ impl Place {
 
 impl Runner for Place {
     fn read(&self, spec: &Spec, id: &str) -> Result<Ready, Vec<String>> {
-        let Described { flags, plan, job } = self.read_run(spec)?;
-        let tags: Vec<String> = flags.all(&flag::TAG).map(str::to_owned).collect();
+        let Described { flags, plan, job, tags } = self.read_run(spec)?;
         let record = RunRecord {
             words: words(&flags),
             api_id: Some(id.to_owned()),
@@ -103,7 +102,11 @@ impl Runner for Place {
         let target = request::target(spec, &plan);
         let work: Work = match self {
             Place::Here(_) => here(plan, record.clone()),
-            Place::Fleet(server) => on_fleet(server.clone(), plan, job, record.clone()),
+            Place::Fleet(server) => {
+                // Agents say in which run they take part: it is found here by that name.
+                let job = Job { run: Some(id.to_owned()), ..job };
+                on_fleet(server.clone(), plan, job, record.clone())
+            }
         };
         Ok(Ready { target, record, work })
     }
@@ -126,6 +129,18 @@ impl Runner for Place {
         Ok(ReadySearch { target, began: units::date().into(), work, stop })
     }
 
+    fn has_agents_for(&self, spec: &Spec) -> bool {
+        let Place::Fleet(server) = self else { return true };
+        // It waits for as many.
+        if spec.flags.iter().any(|(name, _)| name == flag::AGENTS.name) {
+            return true;
+        }
+        // Where they cannot be asked, or there are none, the run says so.
+        let Ok(link) = nats::link("--nats", server) else { return true };
+        let agents = Operator::new(link).ask(&[], &Request::Status).unwrap_or_default();
+        agents.is_empty() || agents.iter().any(AgentStatus::is_free)
+    }
+
     fn past(&self) -> Vec<Past> {
         let past = runs::store().and_then(|store| {
             let listed = store.as_ref().map_or(Ok(Vec::new()), Store::listed);
@@ -139,6 +154,11 @@ impl Runner for Place {
             Vec::new()
         });
         past.into_iter().filter_map(past_run).collect()
+    }
+
+    fn past_run(&self, stored: &str) -> Option<Past> {
+        let (_, run) = runs::find(stored).ok()?;
+        past_run(run)
     }
 
     fn report(&self, stored: &str) -> Result<Report, String> {
@@ -204,6 +224,7 @@ fn one_line(failure: Failure) -> String {
 }
 
 fn past_run(run: StoredRun) -> Option<Past> {
+    let is_under_way = run.is_under_way(units::date().into());
     let StoredRun { id: stored, record, figures, .. } = run;
     Some(Past {
         id: record.api_id?,
@@ -213,6 +234,7 @@ fn past_run(run: StoredRun) -> Option<Past> {
         connections: record.header.connections,
         summary: figures,
         stored,
+        is_under_way,
     })
 }
 

@@ -324,10 +324,28 @@ fn a_run_takes_place_on_the_agents() {
     let over = api.wait(&url, "it is over", |run| run["state"] == "done");
     assert_eq!(over["summary"]["connections"]["held"], 101, "{over:#}");
     assert_eq!(over["summary"]["agents"].as_array().map(Vec::len), Some(2), "{over:#}");
+    while_it_has_all_agents_there_is_no_other(&api, &server);
     // What the agents do not allow is refused by them.
     let url = api.post(&["--json", "{\"target\": \"tcp://192.0.2.1:80\"}"]);
     let refused = api.wait(&url, "it is refused", |run| run["state"] == "refused");
     assert!(refused["reasons"].to_string().contains("192.0.2.1:80 is not allowed here"), "{refused:#}");
+}
+
+fn while_it_has_all_agents_there_is_no_other(api: &Api, server: &Serving) {
+    let body =
+        json!({ "target": server.url("/"), "flags": { "think": "100ms", "duration": "60s" } }).to_string();
+    let url = api.post(&["--json", &body]);
+    api.wait(&url, "it runs", |run| run["state"] == "running");
+    let agents = api.curl("/agents", &[]).json();
+    // Agents have the name by which it is found here.
+    assert!(agents.as_array().unwrap().iter().all(|agent| url.ends_with(agent["run"].as_str().unwrap())));
+    let busy = api.curl("/runs", &["--json", &body]);
+    assert!(
+        busy.status == 409 && busy.body.contains("no agent is free") && busy.body.contains(&url),
+        "{busy:?}"
+    );
+    assert_eq!(api.curl(&url, &["-X", "DELETE"]).status, 202);
+    api.wait(&url, "it is over", |run| run["state"] == "done");
 }
 
 #[test]
@@ -361,11 +379,19 @@ fn what_is_wrong_is_refused_with_the_fix() {
         400,
         &["no such flag: fly", "no such flag: swim", "--json: not by this API"],
     );
+    check(
+        "{\"target\": \"http://127.0.0.1:1/\", \"flags\": {\"tag\": \"a b\", \"connections\": [\"1\", \"2\"], \"probe\": true}}",
+        400,
+        &["--tag: may have letters, digits", "--connections: it has one value"],
+    );
     no_host_is_called_and_each_mistake_is_one(&api);
     // A file of this machine is not read, whoever names it.
     let scenario = "target = \"http://127.0.0.1:1/?{csv users.id}\"\n[csv.users]\nfile = \"/etc/passwd\"\n";
     let response = api.curl("/runs", &["--data-binary", scenario]);
-    assert!(response.status == 400 && response.body.contains("did not send it"), "{response:?}");
+    assert!(
+        response.status == 400 && response.body.contains("not among the files of the request"),
+        "{response:?}"
+    );
     assert!(!response.body.contains("root:"), "{response:?}");
     let usage = |args: &[&str], part: &str| {
         let ended = Program::start(&[&["fleet", "serve"], args].concat()).end();

@@ -131,7 +131,7 @@ impl<'a> Control<'a> {
             (_, _, true) => "draining",
             (Some(_), ..) => "in run",
             (None, Some(_), _) => "calibrating",
-            (None, None, _) => "free",
+            (None, None, _) => AgentStatus::FREE,
         };
         AgentStatus {
             identity: self.identity.clone(),

@@ -56,6 +56,8 @@ pub struct Job {
     pub shares: Shares,
     /// The step of a search, where it is one: what is made larger, how much it is, and for how long.
     pub step: Option<(By, u64, Nanos)>,
+    /// What a new run is called, of digits and small letters: no other run on these agents; `None`: by chance.
+    pub run: Option<String>,
 }
 
 /// Agents that take part in a run.
@@ -99,7 +101,7 @@ impl Fleet {
             return Fleet::take_up(link, clock, (&busy.run, busy.term + 1), terms, supply, say);
         }
         let offer = offer(plan, job, fingerprint);
-        let mut fleet = Fleet::offer(link, clock, heres, (plan.seed, offer), terms, supply, job.agents)?;
+        let mut fleet = Fleet::offer(link, clock, heres, (plan.seed, offer), terms, supply, job)?;
         fleet.get_ready(say)?;
         Ok(fleet)
     }
@@ -115,7 +117,7 @@ impl Fleet {
         let heres = agents(&link, &clock, job.agents, "")?;
         let offer = offer(plan, job, String::new());
         let terms = Terms { seed: plan.seed, ..Terms::default() };
-        let mut fleet = Fleet::offer(link, clock, heres, (plan.seed, offer), terms, None, job.agents)?;
+        let mut fleet = Fleet::offer(link, clock, heres, (plan.seed, offer), terms, None, job)?;
         fleet.get_ready(&mut |_| {})?;
         let (connections, per_s) = fleet.coordinator.together();
         fleet.release();
@@ -130,13 +132,13 @@ impl Fleet {
         (seed, offer): (u64, Offer),
         terms: Terms,
         supply: Option<Supply>,
-        wanted: Option<u32>,
+        job: &Job,
     ) -> Result<Fleet, String> {
         let all = heres.len();
         let free: Vec<Here> = heres.into_iter().filter(is_usable).collect();
-        enough(all, &free, wanted)?;
+        enough(all, &free, job.agents)?;
         fits(&link, &offer)?;
-        let run = format!("{:08x}", units::system_random() as u32);
+        let run = job.run.clone().unwrap_or_else(|| format!("{:08x}", units::system_random() as u32));
         let coordinator = Coordinator::new(run.clone(), free, offer, terms, clock.now()).with_supply(supply);
         let log = link.read_log(&run);
         Fleet::with(link, log, clock, &run, 0, seed, coordinator)

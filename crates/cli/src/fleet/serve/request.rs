@@ -1,10 +1,13 @@
 //! What a request describes: a plan that reads no file and no variable of this machine, and calls no other host.
 
-use std::slice;
+use std::{cell::RefCell, collections::BTreeSet};
 
-use api::Spec;
+use api::{Given, Spec};
 use fleet::Job;
-use plan::{Flag, Flags, Plan, Source, flag};
+use plan::{
+    Flag, Flags, Plan, Source,
+    flag::{self, FLAGS, Takes},
+};
 
 use super::Place;
 use crate::{
@@ -27,6 +30,8 @@ pub(super) struct Described {
     pub(super) plan: Plan,
     /// The same as agents are given it.
     pub(super) job: Job,
+    /// Of the stored run.
+    pub(super) tags: Vec<String>,
 }
 
 /// A search.
@@ -41,7 +46,7 @@ impl Place {
     /// # Errors
     /// All mistakes, a line each.
     pub(super) fn read_run(&self, spec: &Spec) -> Result<Described, Vec<String>> {
-        let (flags, mistakes) = self.read_flags(spec, &spec.flags, |flag, _| self.refuses(flag))?;
+        let (flags, mistakes) = self.read_flags(spec, spec.flags.iter(), |flag, _| self.refuses(flag));
         self.described(spec, flags, mistakes)
     }
 
@@ -50,13 +55,19 @@ impl Place {
     /// # Errors
     /// All mistakes, a line each.
     pub(super) fn read_wanted(&self, spec: &Spec) -> Result<Wanted, Vec<String>> {
-        let is_own = |(name, _): &(String, String)| OF_SEARCH.contains(&name.as_str());
-        let (own, of_plan): (Vec<_>, Vec<_>) = spec.flags.iter().cloned().partition(is_own);
-        let given = |name: &str| own.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_str());
-        let refuses = |flag: &Flag, value: &str| self.refuses(flag).or_else(|| refused_by_find(flag, value));
-        let (flags, refused) = self.read_flags(spec, &of_plan, refuses)?;
+        let is_own = |name: &str| OF_SEARCH.contains(&name);
         let mut mistakes = Mistakes::default();
-        let (how, flags) = How::read(given("by"), given("max"), flags, &mut mistakes);
+        let mut own = |name: &str| {
+            let (_, given) = spec.flags.iter().find(|(own, _)| own == name)?;
+            let values =
+                values(Takes::One, given).map_err(|why| mistakes.add(format_args!("--{name}: {why}")));
+            values.ok()?.pop()
+        };
+        let (by, max) = (own("by"), own("max"));
+        let refuses = |flag: &Flag, value: &str| self.refuses(flag).or_else(|| refused_by_find(flag, value));
+        let of_plan = spec.flags.iter().filter(|(name, _)| !is_own(name));
+        let (flags, refused) = self.read_flags(spec, of_plan, refuses);
+        let (how, flags) = How::read(by.as_deref(), max.as_deref(), flags, &mut mistakes);
         let of_step = self.described(spec, flags, [refused, lines(mistakes)].concat())?;
         let mut mistakes = Mistakes::default();
         how.check(&of_step.plan, &mut mistakes);
@@ -64,26 +75,32 @@ impl Place {
         if mistakes.is_empty() { Ok(Wanted { how, of_step }) } else { Err(mistakes) }
     }
 
-    /// The flags of a plan; and what is wrong with those that there are not, or that would read or write files here, call another
-    /// host, or choose another place. `refuses`: why a flag is not taken with a value.
-    fn read_flags(
+    /// The flags of a plan; and what is wrong with those that there are not, that have no such values, or that would read or write
+    /// files here, call another host, or choose another place. `refuses`: why a flag is not taken with a value.
+    fn read_flags<'s>(
         &self,
         spec: &Spec,
-        given: &[(String, String)],
+        given: impl Iterator<Item = &'s (String, Given)>,
         refuses: impl Fn(&Flag, &str) -> Option<&'static str>,
-    ) -> Result<(Flags, Vec<String>), Vec<String>> {
-        let unknown = |pair: &(String, String)| Flags::from_pairs(slice::from_ref(pair)).err();
-        let mut mistakes: Vec<String> = given.iter().filter_map(unknown).collect();
-        mistakes.dedup();
-        let known: Vec<_> = given.iter().filter(|&pair| unknown(pair).is_none()).cloned().collect();
-        let flags = Flags::from_pairs(&known).map_err(|why| vec![why])?;
+    ) -> (Flags, Vec<String>) {
+        let (mut flags, mut mistakes) = (Flags::default(), Vec::new());
+        for (name, given) in given {
+            let Some(flag) = FLAGS.iter().find(|flag| flag.name == name) else {
+                mistakes.push(format!("no such flag: {name}"));
+                continue;
+            };
+            match values(flag.takes, given) {
+                Ok(values) => flags = values.iter().fold(flags, |flags, value| flags.with(flag, value)),
+                Err(why) => mistakes.push(format!("{}: {why}", flag.place())),
+            }
+        }
         let refused = flags.refused(|flag, value| refuses(flag, value).map(str::to_owned));
         mistakes.extend(refused.iter().map(ToString::to_string));
         if flags.get(&flag::TARGET).is_some() {
             mistakes.push("flags.target: use target, beside flags".to_owned());
         }
         let target = spec.target.as_deref().unwrap_or(SCENARIO);
-        Ok((flags.without(&flag::TARGET).with(&flag::TARGET, target), mistakes))
+        (flags.without(&flag::TARGET).with(&flag::TARGET, target), mistakes)
     }
 
     /// Why a flag is not for those who send requests, if so.
@@ -104,24 +121,15 @@ impl Place {
         let mut mistakes = Mistakes::default();
         let job = job::read(&flags.clone().without(&flag::TAG), whole.as_ref(), &mut mistakes);
         let refused = [refused, lines(mistakes)].concat();
-        let sent = |name: &str| {
-            let file = spec.files.iter().find(|(file, _)| file == name);
-            file.map(|(_, text)| Source::Text(text.clone()))
-        };
-        let plan = plans::elsewhere(&flags, spec.scenario.as_deref(), sent).and_then(|plan| {
-            let text = |name: &str| match sent(name) {
-                Some(Source::Text(text)) => Ok(text),
-                _ => Err("it is not among the files of the request".to_owned()),
-            };
-            plans::with_certificates(plan, text).map_err(Failure::usage).and_then(contents::none)
-        });
-        let plan = match plan {
-            Ok(plan) if refused.is_empty() => plan,
-            read => {
+        let tags = plan::tags(&flags).map_err(Failure::usage);
+        let plan = plan_of(spec, &flags);
+        let (plan, tags) = match (plan, tags) {
+            (Ok(plan), Ok(tags)) if refused.is_empty() => (plan, tags),
+            (plan, tags) => {
                 // One line for each: what is refused is not read.
                 let is_new = |line: &String| refused.iter().all(|other| place_of(other) != place_of(line));
-                let others = read.err().map(|failure| failure.lines).unwrap_or_default();
-                let others: Vec<String> = others.into_iter().filter(is_new).collect();
+                let others = [plan.err(), tags.err()].into_iter().flatten().flat_map(|failure| failure.lines);
+                let others: Vec<String> = others.filter(is_new).collect();
                 return Err([refused, others].concat());
             }
         };
@@ -130,7 +138,42 @@ impl Place {
                 .check(&plan)
                 .map_err(|why| vec![why.replace("start the agent with", "start throng fleet serve with")])?;
         }
-        Ok(Described { flags, plan, job })
+        Ok(Described { flags, plan, job, tags })
+    }
+}
+
+/// The plan of these flags, and of the scenario and the files of the request.
+fn plan_of(spec: &Spec, flags: &Flags) -> Result<Plan, Failure> {
+    let read = RefCell::new(BTreeSet::new());
+    let text = |name: &str| -> Result<String, String> {
+        let (name, text) = spec
+            .files
+            .iter()
+            .find(|(file, _)| file == name)
+            .ok_or("it is not among the files of the request")?;
+        read.borrow_mut().insert(name);
+        Ok(text.clone())
+    };
+    let plan = plans::elsewhere(flags, spec.scenario.as_deref(), |name| text(name).map(Source::Text))?;
+    let plan = plans::with_certificates(plan, text).map_err(Failure::usage).and_then(contents::none)?;
+    let read = read.into_inner();
+    let unread = spec.files.iter().filter(|(name, _)| !read.contains(name));
+    let unread: Vec<String> = unread
+        .map(|(name, _)| format!("files: the scenario does not read it; remove it: {name:?}"))
+        .collect();
+    if unread.is_empty() { Ok(plan) } else { Err(Failure::usage(unread)) }
+}
+
+/// The values of a flag, as they would be typed; or why these are none.
+fn values(takes: Takes, given: &Given) -> Result<Vec<String>, &'static str> {
+    match (takes, given) {
+        (Takes::Nothing, Given::Alone) => Ok(vec![String::new()]),
+        (Takes::Nothing, _) => Err("it has no value; use true or false"),
+        (Takes::OneOr(value), Given::Alone) => Ok(vec![value.to_owned()]),
+        (_, Given::Alone) => Err("it requires a value; use a text or a number, not true"),
+        (_, Given::One(value)) => Ok(vec![value.clone()]),
+        (Takes::Many, Given::Many(values)) => Ok(values.clone()),
+        (_, Given::Many(_)) => Err("it has one value; use a text or a number, not a list"),
     }
 }
 
@@ -146,4 +189,89 @@ fn lines(mistakes: Mistakes) -> Vec<String> {
 /// The flag, or key of a scenario, that a mistake is about: both have one name.
 fn place_of(mistake: &str) -> &str {
     mistake.split(": ").next().unwrap_or_default().trim_start_matches("--")
+}
+
+#[cfg(test)]
+mod tests {
+    use fleet::Allow;
+
+    use super::*;
+
+    fn text(text: &str) -> Given {
+        Given::One(text.to_owned())
+    }
+
+    fn list(texts: &[&str]) -> Given {
+        Given::Many(texts.iter().map(|text| (*text).to_owned()).collect())
+    }
+
+    fn read(spec: &Spec) -> Result<Described, Vec<String>> {
+        Place::Here(Allow::parse(&[], &plans::resolve).unwrap()).read_run(spec)
+    }
+
+    /// A run of a target with these flags.
+    fn read_flags(flags: &[(&str, Given)]) -> Result<Described, Vec<String>> {
+        let flags = flags.iter().map(|(name, given)| ((*name).to_owned(), given.clone())).collect();
+        read(&Spec { target: Some("http://127.0.0.1:1/".to_owned()), flags, ..Spec::default() })
+    }
+
+    #[test]
+    fn true_is_a_flag_without_its_value() {
+        let flags = [("probe", Given::Alone), ("http2", Given::Alone), ("target-gc", Given::Alone)];
+        let Described { flags, plan, .. } = read_flags(&flags).unwrap_or_else(|why| panic!("{why:?}"));
+        assert!(plan.probe.is_some() && plan.target_gc);
+        assert_eq!([&flag::PROBE, &flag::HTTP2].map(|flag| flags.get(flag)), [Some("10/s"), Some("")]);
+        for flag in FLAGS {
+            let may_stand_alone = matches!(flag.takes, Takes::Nothing | Takes::OneOr(_));
+            assert_eq!(values(flag.takes, &Given::Alone).is_ok(), may_stand_alone, "{}", flag.name);
+        }
+    }
+
+    #[test]
+    fn values_are_as_many_as_can_be_typed() {
+        let flags = [("threshold", list(&["faults == 0", "held >= 99%"])), ("connections", text("7"))];
+        let plan = read_flags(&flags).unwrap_or_else(|why| panic!("{why:?}")).plan;
+        assert_eq!((plan.thresholds.len(), plan.places()), (2, 7));
+        for (name, given, expected) in [
+            (
+                "connections",
+                list(&["7", "8"]),
+                "--connections: it has one value; use a text or a number, not a list",
+            ),
+            (
+                "connections",
+                Given::Alone,
+                "--connections: it requires a value; use a text or a number, not true",
+            ),
+            ("http2", text("false"), "--http2: it has no value; use true or false"),
+            ("fly", Given::Alone, "no such flag: fly"),
+        ] {
+            let why = read_flags(&[(name, given)]).err().unwrap();
+            assert_eq!(why, [expected]);
+        }
+    }
+
+    #[test]
+    fn tags_are_as_on_a_command_line() {
+        let tags = |given| read_flags(&[("tag", given)]).map(|described| described.tags);
+        assert_eq!(tags(list(&["a", "b-1", "a"])), Ok(vec!["a".to_owned(), "b-1".to_owned()]));
+        let why = tags(list(&["a b", "c", "d/e"])).unwrap_err();
+        let wrong = |tag: &str| format!("--tag: may have letters, digits, -, _ and . only: {tag:?}");
+        assert_eq!(why, [wrong("a b"), wrong("d/e")]);
+    }
+
+    #[test]
+    fn a_scenario_reads_all_files_that_come_with_it_and_no_others() {
+        let read = |files: &[&str]| {
+            let scenario =
+                "target = \"http://127.0.0.1:1/?{csv users.id}\"\n[csv.users]\nfile = \"users.csv\"\n";
+            let files = files.iter().map(|name| ((*name).to_owned(), "id\n1\n".to_owned())).collect();
+            read(&Spec { scenario: Some(scenario.to_owned()), files, ..Spec::default() }).map(|_| ())
+        };
+        assert_eq!(read(&["users.csv"]), Ok(()));
+        let why = read(&["users.csv", "others.csv"]).unwrap_err();
+        assert_eq!(why, ["files: the scenario does not read it; remove it: \"others.csv\""]);
+        let why = read(&["others.csv"]).unwrap_err().concat();
+        assert!(why.contains("it is not among the files of the request"), "{why}");
+    }
 }
