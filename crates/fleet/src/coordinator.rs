@@ -282,11 +282,6 @@ impl Coordinator {
         }
     }
 
-    /// The log of the process before is replayed: the orders that follow are new ones.
-    pub(crate) fn catch_up(&mut self) {
-        self.given = self.given.max(self.orders.len() as u32);
-    }
-
     /// Whether the run goes on without an agent that is lost.
     pub(crate) fn carries_on(&self) -> bool {
         self.terms.on_lost != OnLost::Abort
@@ -358,7 +353,9 @@ impl Coordinator {
     pub(crate) fn lead_from(&mut self, now: Nanos, start: Nanos) {
         (self.stage, self.start) = (Stage::Begun, Some(start));
         for member in &mut self.members {
-            (member.heard, member.due, member.led, member.leased) = (now, Nanos::ZERO, now, now);
+            // Where it began before, the log says when each was heard.
+            member.heard = now.min(start);
+            (member.due, member.led, member.leased) = (Nanos::ZERO, now, now);
         }
     }
 

@@ -343,13 +343,11 @@ impl Fleet {
     /// What happened before the run was taken up, until then at most; whether that lasts.
     fn replay(&mut self, until: Nanos) -> bool {
         let clock = self.clock();
-        if self
-            .replay
-            .as_mut()
-            .is_some_and(|replay| replay.step(until, &mut self.coordinator, clock).is_none())
+        if let Some(replay) = &mut self.replay
+            && replay.step(until, &mut self.coordinator, clock).is_none()
         {
+            self.coordinator.catch_up(clock, replay);
             self.replay = None;
-            self.coordinator.catch_up();
         }
         self.replay.is_some()
     }

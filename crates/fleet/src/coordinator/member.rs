@@ -203,6 +203,14 @@ impl Member {
     }
 
     pub(super) fn hear(&mut self, now: Nanos, up: &Up, changes: &mut VecDeque<Change>) {
+        self.be_heard(now, changes);
+        if let Some(sent) = up.echo {
+            self.way.learn(sent, up.at, now);
+        }
+    }
+
+    /// Something came from it.
+    pub(super) fn be_heard(&mut self, now: Nanos, changes: &mut VecDeque<Change>) {
         if let (Some(lost_at), AgentState::Lost) = (self.lost_at, self.state)
             && self.log.seal.is_none()
             && !self.is_replaced
@@ -213,9 +221,6 @@ impl Member {
             changes.extend(self.workers.iter().map(|(worker, _)| Change::Back(*worker)));
         }
         self.heard = now;
-        if let Some(sent) = up.echo {
-            self.way.learn(sent, up.at, now);
-        }
     }
 
     /// Requests of a population that it has begun, as far as its ticks have come.

@@ -2,26 +2,35 @@
 
 use std::collections::VecDeque;
 
+use samples::AgentState;
 use units::Nanos;
 
 use super::Coordinator;
-use crate::message::{Author, Entry, Record};
+use crate::message::{Author, EVERY, Entry, LOST_AFTER, Record};
+
+/// An agent stores an entry each second. Where nobody has stored one for longer than this, the broker was out of reach, and that says
+/// nothing about any of them. Of a single agent it is not known.
+const UNREACHED: Nanos = Nanos(2 * EVERY.0);
 
 /// The log of a run that is taken up.
 pub(crate) struct Replay {
     /// How long the run had lasted when each entry was stored.
     entries: VecDeque<(Nanos, Entry)>,
     now: Nanos,
+    /// The same of the last one that was handed over, and of that from which on this process leads.
+    last: Nanos,
+    resumed: Nanos,
 }
 
 impl Replay {
     pub(crate) fn new() -> Replay {
-        Replay { entries: VecDeque::new(), now: Nanos::ZERO }
+        Replay { entries: VecDeque::new(), now: Nanos::ZERO, last: Nanos::ZERO, resumed: Nanos::ZERO }
     }
 
     /// Adds an entry; whether it is the one from which on this process leads.
     pub(crate) fn add(&mut self, time: Nanos, entry: Entry, term: u32) -> bool {
         if entry.record == Record::Resumed && entry.author == (Author::Coordinator { term }) {
+            self.resumed = time;
             return true;
         }
         self.entries.push_back((time, entry));
@@ -43,15 +52,53 @@ impl Replay {
         let (at, _) = self.entries.front()?;
         self.now = self.now.max((*at).min(until));
         if *at <= until
-            && let Some((_, entry)) = self.entries.pop_front()
+            && let Some((at, entry)) = self.entries.pop_front()
         {
+            coordinator.hear_again(at, &entry.author, self.is_reached_until(at));
+            self.last = at;
             coordinator.take(clock, entry);
         }
         Some(self.now)
     }
 
+    /// Whether the broker was within reach since the last entry.
+    fn is_reached_until(&self, at: Nanos) -> bool {
+        at.since(self.last) <= UNREACHED
+    }
+
     /// Whether nothing happens until then.
     pub(crate) fn is_quiet_until(&self, until: Nanos) -> bool {
         self.entries.front().is_some_and(|(at, _)| *at > until)
+    }
+}
+
+impl Coordinator {
+    /// An entry was stored when the run had lasted this long. Agents that stored none for a while, although others did, were away, as
+    /// they were for the process before; a run that does not go on without one has ended there.
+    fn hear_again(&mut self, at: Nanos, author: &Author, is_reached: bool) {
+        let (at, carries_on) = (self.start.unwrap_or_default() + at, self.carries_on());
+        for member in &mut self.members {
+            let is_ready = member.state == AgentState::Ready;
+            if is_ready && !is_reached {
+                member.heard = at;
+            }
+            if matches!(author, Author::Agent(who) if *who == member.who) {
+                member.be_heard(at, &mut self.changes);
+            } else if is_ready && carries_on && at.since(member.heard) >= LOST_AFTER {
+                member.lose(&mut self.changes);
+            }
+        }
+    }
+
+    /// All has happened again: the orders that follow are new ones, and agents have been silent for as long as they were when this
+    /// process began to lead.
+    pub(crate) fn catch_up(&mut self, now: Nanos, replay: &Replay) {
+        self.given = self.given.max(self.orders.len() as u32);
+        let resumed = self.start.unwrap_or_default() + replay.resumed;
+        let is_reached = replay.is_reached_until(replay.resumed);
+        for member in self.members.iter_mut().filter(|member| member.state == AgentState::Ready) {
+            let silent = if is_reached { resumed.since(member.heard) } else { Nanos::ZERO };
+            member.heard = now.since(silent);
+        }
     }
 }

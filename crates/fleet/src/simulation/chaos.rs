@@ -104,18 +104,10 @@ impl Chaos {
         Chaos { on_lost, events, ..Chaos::carrier_only() }
     }
 
-    /// Whether a coordinator notices that an agent is away, and sees it back. One that has started again does not know how long
-    /// agents were away before.
+    /// Whether a coordinator notices that an agent is away, and sees it back.
     pub(super) fn has_absence(&self) -> bool {
-        let start = |event: &(Nanos, Event)| match *event {
-            (at, Event::Restart(span)) => at + span,
-            _ => Nanos::ZERO,
-        };
-        let started = self.events.iter().map(start).max().unwrap_or_default();
-        self.events.iter().any(|(at, event)| match event {
-            Event::Cut(_, span) | Event::Freeze(_, span) => {
-                *at + *span >= started.max(*at) + Nanos::from_secs(5)
-            }
+        self.events.iter().any(|(_, event)| match event {
+            Event::Cut(_, span) | Event::Freeze(_, span) => *span >= Nanos::from_secs(5),
             _ => false,
         })
     }

@@ -55,6 +55,24 @@ fn an_agent_that_was_cut_off_for_a_moment_keeps_its_part() {
     }
 }
 
+/// By the log, whether the absence was over before, or began before, or nobody led meanwhile.
+#[test]
+fn a_coordinator_that_starts_again_knows_how_long_an_agent_was_away() {
+    for seed in 0..20 {
+        for (cut, restart) in [(S(5), (S(14), S(2))), (S(8), (S(10), S(2))), (S(8), (S(9), S(6)))] {
+            let events = [(cut, Event::Cut(0, S(6))), (restart.0, Event::Restart(restart.1))];
+            let (summary, handed) = run(seed, &events);
+            assert_eq!(handed, [], "seed {seed}: {events:?}");
+            let away = summary.agents.iter().map(|agent| agent.away_s).collect::<Vec<f64>>();
+            assert!((5.0..8.5).contains(&away[0]) && away[1] == 0.0, "seed {seed}: {events:?}: {away:?}");
+            assert_eq!(summary.connections.held, u64::from(CONNECTIONS), "seed {seed}: {events:?}");
+        }
+        // Away from both of them: that is the broker's.
+        let (summary, _) = run(seed, &[(S(6), Event::Outage(S(5))), (S(12), Event::Restart(S(2)))]);
+        assert!(summary.agents.iter().all(|agent| agent.away_s == 0.0), "seed {seed}: {:?}", summary.agents);
+    }
+}
+
 #[test]
 fn a_run_whose_agents_are_all_lost_for_good_ends() {
     for seed in 0..20 {

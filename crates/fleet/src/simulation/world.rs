@@ -446,8 +446,8 @@ impl Workers for World {
             }
             if let Some(replay) = &mut head.replay {
                 if replay.step(until, &mut head.coordinator, clock).is_none() {
+                    head.coordinator.catch_up(clock, replay);
                     head.replay = None;
-                    head.coordinator.catch_up();
                 } else if replay.is_quiet_until(until) {
                     return Update::Nothing;
                 }
