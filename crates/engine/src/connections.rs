@@ -26,6 +26,8 @@ pub(crate) struct Connections {
     exchanges: Pool<Exchange>,
     /// Records in each state.
     in_state: [u32; State::COUNT],
+    /// The most that were connected at once, since it was taken.
+    most_open: u32,
     /// First dials and first requests whose outcome is not known.
     outstanding: u32,
     /// First dials whose outcome is known.
@@ -55,6 +57,7 @@ impl Connections {
             sessions: Pool::new(places),
             exchanges: Pool::new(places),
             in_state: [0; State::COUNT],
+            most_open: 0,
             outstanding: 0,
             resolved: 0,
         }
@@ -80,6 +83,8 @@ impl Connections {
         let from = std::mem::replace(&mut conn.state, to);
         self.in_state[from as usize] -= 1;
         self.in_state[to as usize] += 1;
+        let open = self.in_state[State::Busy as usize] + self.in_state[State::Idle as usize];
+        self.most_open = self.most_open.max(open);
         if conn.session != NOTHING {
             let held = self.sessions.at(conn.session);
             if held.oldest != NOTHING {
@@ -277,6 +282,12 @@ impl Connections {
     /// Connected now.
     pub(crate) fn open(&self) -> u64 {
         self.count(&[State::Busy, State::Idle])
+    }
+
+    /// The most that were connected at once since the last call.
+    pub(crate) fn take_most_open(&mut self) -> u64 {
+        let now = self.open() as u32;
+        std::mem::replace(&mut self.most_open, now).into()
     }
 
     /// Dials and handshakes under way, redials included.

@@ -180,7 +180,7 @@ impl PopulationRecord {
         self.silences.take(tick, complete);
         self.open = self.open + tick.open - before;
         self.broadcasts.take(tick, self.open);
-        self.peak = self.peak.max(self.open);
+        self.peak = self.peak.max(self.open + tick.most_open.saturating_sub(tick.open));
         if !tick.is_idle() {
             self.last_seen = self.last_seen.max(tick.until);
         }

@@ -112,6 +112,9 @@ merged! {
         pub phase: Phase => least,
         /// Connections open at its end.
         pub open: u64 => sum,
+        /// The most connections that were open at once in it, of a worker; merged: of one of them. 0 in what sinks are shown.
+        #[serde(skip_serializing_if = "encode::is_zero")]
+        pub most_open: u64 => always most,
         /// Connections planned at its end; set by the conductor, zero in a shard's tick.
         pub wanted: u64 => sum,
         /// Connections dialled at least once, with the outcome known, since the start.

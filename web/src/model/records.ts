@@ -180,6 +180,10 @@ phase: Phase,
  */
 open: number, 
 /**
+ * The most connections that were open at once in it, of a worker; merged: of one of them. 0 in what sinks are shown.
+ */
+most_open: number, 
+/**
  * Connections planned at its end; set by the conductor, zero in a shard's tick.
  */
 wanted: number, 

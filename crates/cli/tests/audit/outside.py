@@ -192,7 +192,7 @@ class Scope:
         return self.peak_seen(), most(0.0), most(EDGE)
 
     def peak_seen(self):
-        """throng counts at the ends of its periods of 0.2 s; the minimum that it may see, wherever these lie."""
+        """Of all threads together it sees what is open at the ends of its periods of 0.2 s: the minimum, wherever these lie."""
         events = sorted([(c.synack, 1) for c in self.succeeded()] + [(c.over()[0], -1) for c in self.succeeded() if c.over()[0]])
         times, levels, open_ = [], [], 0
         for time, change in events:

@@ -88,7 +88,7 @@ def figures_of(prefix, scope):
         whole("connections/wanted", lambda s: s.wanted, "the command line"),
         whole("connections/opened", lambda s: s.opened(), "wire: SYN-ACKs to first dials"),
         whole("connections/failed", lambda s: s.failed(), "wire: SYNs that were answered by a reset"),
-        whole("connections/peak", lambda s: s.peak(), "wire: SYN-ACK to the first FIN or RST; throng looks each 0.2 s, and sees an end up to 6 ms later"),
+        whole("connections/peak", lambda s: s.peak(), "wire: SYN-ACK to the first FIN or RST; the others of its threads as of the last 0.2 s, and an end is seen up to 6 ms later"),
         whole("connections/held", lambda s: s.held(), "wire: open at the end of full load, 6 ms around"),
         whole("connections/dropped", lambda s: s.fated("dropped"), "wire: ended by the server without notice, or given up after the timeout"),
         whole("connections/dropped_in_drain", lambda s: s.dropped_in_drain(), "wire: those after the end of full load"),

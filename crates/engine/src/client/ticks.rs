@@ -146,6 +146,7 @@ impl Client {
         tick.index = self.tick_ends.0 / self.job.period.0 - 1;
         (tick.open, tick.resolved, tick.waiting, tick.owed) =
             (self.conns.open(), self.conns.resolved(), waiting, owed);
+        tick.most_open = tick.most_open.max(self.conns.take_most_open());
         tick.ramped_at = self.ramped_at;
         tick.congestion.merge(&self.pacer.take_met());
         tick.phase = match (self.draining, self.full_load.is(now)) {

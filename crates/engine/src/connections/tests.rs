@@ -77,16 +77,18 @@ proptest! {
     #[test]
     fn counters_sessions_and_exchanges_go_with_the_states(steps in proptest::collection::vec((0u32..6, 0u8..5), 0..300)) {
         let mut conns = Connections::new(6);
-        let (mut first_dials, mut undecided) = (0, 0);
+        let (mut first_dials, mut undecided, mut most_open) = (0, 0, 0);
         for (index, what) in steps {
             let is_new = |conns: &Connections| index >= conns.len() || conns[index].state() == State::None;
             first_dials += u64::from(is_new(&conns) && what < 2);
             step(&mut conns, index, what);
             check(&conns);
+            most_open = most_open.max(conns.open());
             let opening = |index: &u32| conns[*index].state().is_opening() && conns.exchange(*index).first;
             undecided = (0..conns.len()).filter(opening).count() as u64;
         }
         prop_assert_eq!(conns.resolved(), first_dials - undecided);
+        prop_assert_eq!([conns.take_most_open(), conns.take_most_open()], [most_open, conns.open()]);
     }
 }
 

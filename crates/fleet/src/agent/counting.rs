@@ -33,6 +33,8 @@ struct Shard {
 #[derive(Clone, Default)]
 struct Worker {
     sums: Sums,
+    /// The most connections that its shards had open at once, as a run's conductor counts them, since its last tick.
+    most_open: u64,
     /// Its load has ended in all its shards, and a tick of it has ended with that.
     has_ended: bool,
 }
@@ -52,6 +54,11 @@ impl Shard {
             }
             (news, after) => news.or(after),
         }
+    }
+
+    /// Connections that it had open at last.
+    fn open(&self) -> u64 {
+        self.after.as_ref().or(self.news.as_ref()).unwrap_or(&self.before).open
     }
 
     /// Whether it has counted to this time.
@@ -92,6 +99,10 @@ impl Counting {
             Some(sum) => sum.extend(tick),
             none => *none = Some(tick.clone()),
         }
+        let of = shard.worker;
+        let open: u64 = self.shards.iter().filter(|own| own.worker == of).map(Shard::open).sum();
+        let most_open = &mut self.workers[of as usize].most_open;
+        *most_open = (*most_open).max(open + tick.most_open.saturating_sub(tick.open));
     }
 
     pub(super) fn lose(&mut self, shard: u32) {
@@ -147,7 +158,10 @@ impl Counting {
                 none => *none = Some(tick),
             }
         }
-        let ticks: Vec<Tick> = ticks.into_iter().map(Option::unwrap_or_default).collect();
+        let mut ticks: Vec<Tick> = ticks.into_iter().map(Option::unwrap_or_default).collect();
+        for (worker, tick) in self.workers.iter_mut().zip(&mut ticks) {
+            tick.most_open = std::mem::replace(&mut worker.most_open, tick.open);
+        }
         let until = ticks.iter().map(|tick| tick.until).max().unwrap_or_default();
         self.ends = Nanos((until.0 / EVERY.0 + 1) * EVERY.0);
         ticks

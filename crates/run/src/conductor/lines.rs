@@ -57,7 +57,8 @@ impl Conductor<'_> {
             }
             Role::Probe(_) => self.probe.extend(tick),
         }
-        self.record.peak = self.record.peak.max(self.open());
+        // What it had at once, beside what the others had when they reported last.
+        self.record.peak = self.record.peak.max(self.open() + tick.most_open.saturating_sub(tick.open));
         if let Some(probe) = &tick.probe {
             self.record.curve.add(self.open(), probe);
         }
@@ -78,6 +79,7 @@ impl Conductor<'_> {
         }
         // Whoever else received what it was is known already.
         own.pushes.receipts.clear();
+        own.most_open = 0;
         self.record.totals.extend(&own);
         let mut late = own.clone();
         if let Role::Population(nth) = role {
@@ -163,6 +165,8 @@ impl Conductor<'_> {
     /// The state of these workers.
     fn set_state(&self, tick: &mut Tick, is_theirs: impl Fn(Role) -> bool) {
         (tick.open, tick.resolved, tick.waiting, tick.owed, tick.ramped_at) = Default::default();
+        // Of one of them, it is in the peak, and says nothing of all.
+        tick.most_open = 0;
         for report in self.reports.iter().filter(|report| is_theirs(report.role)) {
             tick.open += report.open;
             tick.resolved += report.resolved;

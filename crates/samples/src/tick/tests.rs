@@ -91,6 +91,7 @@ fn alone(seed: u64) -> Tick {
         until: Nanos(20 + seed % 3),
         phase: Phase::ALL[1 + seed as usize % 3],
         open: 1 + seed % 7,
+        most_open: 1 + seed % 29,
         wanted: 1 + seed % 17,
         resolved: 1 + seed % 11,
         waiting: 1 + seed % 5,
@@ -224,7 +225,7 @@ proptest! {
             let [whole, x, y] = [sum, &a, &b].map(|tick| tick.probe.as_ref().unwrap());
             prop_assert_eq!((whole.sent, whole.held.count()), (x.sent + y.sent, x.held.count() + y.held.count()));
             prop_assert_eq!(sum.faults.total(), a.faults.total() + b.faults.total());
-            prop_assert_eq!(sum.stalled, a.stalled.max(b.stalled));
+            prop_assert_eq!((sum.stalled, sum.most_open), (a.stalled.max(b.stalled), a.most_open.max(b.most_open)));
             prop_assert_eq!((sum.from, sum.until), (a.from.min(b.from), a.until.max(b.until)));
         }
         prop_assert_eq!((sum.open, sum.owed), (a.open + b.open, a.owed + b.owed));

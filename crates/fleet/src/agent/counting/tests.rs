@@ -89,6 +89,24 @@ fn the_load_of_a_worker_ends_with_that_of_its_last_shard() {
     assert_eq!((last.len(), last[1].ramped_at, last[1].phase), (2, Nanos::NEVER, Phase::Ramp));
 }
 
+/// Also of those that were open within a thread's period, and at the end of none.
+#[test]
+fn the_most_connections_at_once_are_those_of_any_period() {
+    let mut counting = Counting::new(1, &[0, 0]);
+    let mut take = |shard, from: u64, open, most_open| {
+        let tick = Tick { open, most_open, ..tick(from, from + 500, Phase::Hold, 0) };
+        counting.take(shard, &tick);
+    };
+    take(0, 0, 0, 3);
+    take(1, 0, 2, 2);
+    take(0, 500, 0, 4);
+    take(1, 500, 0, 2);
+    let second = counting.poll(false).expect("both have counted a second");
+    assert_eq!((second[0].open, second[0].most_open), (0, 6));
+    (0..2).for_each(|shard| counting.take(shard, &tick(1_000, 2_000, Phase::Hold, 0)));
+    assert_eq!(counting.poll(false).map(|second| second[0].most_open), Some(10), "of the next second alone");
+}
+
 /// Threads that follow their orders at once, each a worker; or those of agents, all of one agent a worker.
 struct Load {
     now: Nanos,

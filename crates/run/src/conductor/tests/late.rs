@@ -1,4 +1,5 @@
-//! What a lost worker counted, where its load ended meanwhile.
+//! What the end of a tick does not say: of a worker that was lost, and whose load ended meanwhile; and of connections that came and
+//! went.
 
 use super::*;
 
@@ -24,4 +25,17 @@ fn the_connections_of_a_second_are_counted_once_where_a_load_ended_in_it() {
         late.iter().map(|tick| (tick.until, tick.open, tick.counts.answered)).collect();
     assert_eq!(seen, [(MS(1_450), 0, 1), (S(2), 4, 2), (S(3), 4, 12)]);
     assert_eq!((conductor.open(), conductor.sum(|tick| tick.counts.answered)), (4, 35));
+}
+
+#[test]
+fn the_peak_has_connections_that_came_and_went_within_a_tick() {
+    let plan = scenario("arrive = \"10/s\"\ntotal = 100");
+    let model = Model::new(&plan, 2, MS(120), MS(200));
+    let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(120));
+    let tick = |open, most_open| Tick { until: MS(200), open, most_open, ..Tick::default() };
+    conductor.handle_tick(0, &tick(2, 5));
+    conductor.handle_tick(1, &tick(0, 4));
+    let (line, record) = conductor.finish();
+    assert_eq!((record.peak, record.populations[0].peak, record.populations[0].open), (6, 6, 2));
+    assert_eq!((line.open, line.most_open), (2, 0), "of one worker, it is no figure of the run");
 }
