@@ -14,7 +14,7 @@ use fleet::{Allow, Caps, Control, Fleet, Identity, Job, Kubernetes, Link, Server
 use host::Root;
 use plan::{Flags, Plan, Source, TableHead, flag};
 use run::Workers;
-use units::Nanos;
+use units::{Count, Nanos};
 
 use self::name::Name;
 use crate::{
@@ -126,7 +126,7 @@ pub(crate) fn fleet(
     let failed = |why: String| Failure::machine(format!("--fleet: {why}"));
     let fleet = Fleet::gather(link, plan, &job, &mut |line| message(line)).map_err(failed)?;
     plan.seed = fleet.seed();
-    message(&format!("run {} on {} agents", fleet.id(), fleet.agents().len()));
+    message(&format!("run {} on {}", fleet.id(), Count(fleet.agents().len() as u64).of("agent")));
     Ok(Some(Members { fleet, _broker: broker }))
 }
 

@@ -90,7 +90,7 @@ fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary,
     let available = host::memory(&root).map(|memory| memory.available);
     let need = run::need(&full, &root).map_err(Failure::machine)?;
     let beside = host::capacity_beside_memory(&root, &need);
-    message(&format!("opening {} connections to a server on this machine", Count(n)));
+    message(&format!("opening {} to a server on this machine", Count(n).of("connection")));
     let summary = apply(&flags(n), interrupt)?;
     let by_memory = bytes_per_pair(&summary.cost).zip(available.ok());
     let by_memory = by_memory.map(|(bytes, available)| (available as f64 / bytes) as u64);

@@ -10,6 +10,7 @@ use exporters::{Exporters, HlogFile};
 use plan::{Flags, Live, Outputs, flag};
 use samples::Sink;
 use store::{Store, StoredRun};
+use units::Count;
 use view::{Classic, Line};
 
 use crate::{
@@ -47,7 +48,7 @@ pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
     }
     summary(outputs.json.as_deref(), &stored)?;
     judged.write_stored(&stored)?;
-    message(&format!("run {} replayed: {ticks} ticks", stored.id));
+    message(&format!("run {} replayed: {}", stored.id, Count(ticks).of("tick")));
     Ok(0)
 }
 

@@ -203,9 +203,9 @@ fn guard(server: &Server, service: Service, stop: &AtomicBool) {
             show_stats(out, server, clock.now(), &mut shown);
         }
         if let Some(why) = server.counters.take_failure() {
-            let open = Count(server.counters.read().open);
+            let open = Count(server.counters.read().open).of("connection");
             let why = in_words(why);
-            print_stderr(&format!("accept failed, retrying, with {open} connections open: {why}"));
+            print_stderr(&format!("accept failed, retrying, with {open} open: {why}"));
         }
         let Ok(memory) = host::memory(&Root::real()) else { continue };
         let least = MIN_MEMORY.max(memory.total / MIN_SHARE);
@@ -213,10 +213,10 @@ fn guard(server: &Server, service: Service, stop: &AtomicBool) {
         if enough != accepting {
             accepting = enough;
             server.counters.set_accepting(accepting);
-            let open = Count(server.counters.read().open);
+            let open = Count(server.counters.read().open).of("connection");
             let left = Bytes(memory.available).brief();
             let what = if enough { "connections again" } else { "no new connections" };
-            print_stderr(&format!("accepting {what}: {left} of memory left, {open} connections open"));
+            print_stderr(&format!("accepting {what}: {left} of memory left, {open} open"));
         }
     }
 }

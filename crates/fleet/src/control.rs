@@ -7,6 +7,7 @@ mod run;
 
 use samples::{Calibration, Command};
 use serde::{Deserialize, Serialize};
+use units::Count;
 
 use crate::{identity::Identity, name};
 
@@ -190,7 +191,7 @@ impl RunRequest {
             RunRequest::Connections(n) => {
                 // Rounded up: no connection fewer than were asked for.
                 let millionths = (u128::from(n) * u128::from(ALL)).div_ceil(u128::from(connections)) as u32;
-                load(millionths).map(|(command, _)| (command, format!("{n} connections")))
+                load(millionths).map(|(command, _)| (command, Count(n).of("connection")))
             }
         }
     }

@@ -277,8 +277,8 @@ fn gave_up(forced: u64) -> Option<String> {
     let after = "no dial succeeded for one --timeout, or less than half did";
     (forced > 0).then(|| {
         format!(
-            "the ramp stopped adapting: {after}; the remaining {} connections were dialled at a fixed rate",
-            Count(forced)
+            "the ramp stopped adapting: {after}; the remaining {} dialled at a fixed rate",
+            Count(forced).were("connection")
         )
     })
 }

@@ -16,7 +16,17 @@ impl Count {
 
     /// With its noun: `1 thread`, `2,000 threads`. For nouns with a regular plural.
     pub fn of(self, what: &str) -> String {
-        format!("{self} {what}{}", if self.0 == 1 { "" } else { "s" })
+        format!("{self} {what}{}", self.one_or("", "s"))
+    }
+
+    /// As a subject: `1 dial was`, `2,000 dials were`. For the same nouns.
+    pub fn were(self, what: &str) -> String {
+        format!("{} {}", self.of(what), self.one_or("was", "were"))
+    }
+
+    /// What is said of one, or of another number.
+    pub fn one_or<'a>(self, one: &'a str, several: &'a str) -> &'a str {
+        if self.0 == 1 { one } else { several }
     }
 }
 
@@ -52,6 +62,14 @@ impl fmt::Display for Count {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn one_thing_is_not_several() {
+        let [one, none, many] = [1, 0, 2_000].map(Count);
+        assert_eq!([one.of("dial"), none.of("dial"), many.of("dial")], ["1 dial", "0 dials", "2,000 dials"]);
+        assert_eq!([one.were("dial"), many.were("dial")], ["1 dial was", "2,000 dials were"]);
+        assert_eq!([one, none, many].map(|n| n.one_or("it", "they")), ["it", "they", "they"]);
+    }
 
     #[test]
     fn reads_what_people_write() {

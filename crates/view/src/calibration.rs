@@ -16,15 +16,14 @@ pub fn calibration_json(c: &Calibration) -> String {
 /// A line for each figure, with what limited it.
 pub fn calibration_text(c: &Calibration) -> String {
     let mut out = String::new();
-    let cores = c.host.cores;
+    let cores = Count(c.host.cores).of("processor");
     let limit = |measurement: &Measurement| {
         let limit = match measurement.limited_by.as_str() {
             "unknown" => "limit unknown".to_owned(),
             "other programs" => "limited by other programs; measure again without them".to_owned(),
             limit => format!("limited by the {limit}"),
         };
-        let used =
-            measurement.cores_used.map(|used| format!(": both ends used {used:.1} of {cores} processors"));
+        let used = measurement.cores_used.map(|used| format!(": both ends used {used:.1} of {cores}"));
         limit + &used.unwrap_or_default()
     };
     let mut row = |name: &str, figure: String, note: String| {
@@ -40,10 +39,10 @@ pub fn calibration_text(c: &Calibration) -> String {
     row("requests", format!("{} requests/s", whole(c.requests_per_s.value)), limit(&c.requests_per_s));
     row("latency", format!("p99 {}", p99.brief()), "in that closed loop".to_owned());
     let fit = limit(&c.connections) + &each;
-    row("would fit", format!("{} connections", whole(c.connections.value)), fit);
+    row("would fit", whole(c.connections.value).of("connection"), fit);
     let host = &c.host;
     let memory = Bytes(host.memory_bytes).brief();
-    row("machine", format!("{cores} processors, {memory}"), format!("Linux {}, {}", host.kernel, c.io));
+    row("machine", format!("{cores}, {memory}"), format!("Linux {}, {}", host.kernel, c.io));
     out.push_str(
         "Both ends shared this machine: with the target on another machine it can do at least as much\n",
     );

@@ -38,7 +38,8 @@ fn facts(comparison: &Comparison) -> Vec<[String; 2]> {
     let mut facts: Vec<_> = names.iter().zip(&comparison.groups).map(of).collect();
     facts[0][1] += ": the base";
     if let Some(load) = comparison.load {
-        let most = format!("{} connections, the largest load that every run held", Count(load.connections()));
+        let connections = Count(load.connections()).of("connection");
+        let most = format!("{connections}, the largest load that every run held");
         facts.push(["equal load".to_owned(), most]);
     }
     facts

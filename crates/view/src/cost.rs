@@ -94,7 +94,7 @@ fn time(us: f64) -> String {
 fn ceiling(c: &Cost) -> Option<String> {
     let n = c.ceiling_connections?;
     let grain = 10u64.pow(n.max(1).ilog10().saturating_sub(1));
-    Some(format!("memory for about {} connections", Count((n + grain / 2) / grain * grain)))
+    Some(format!("memory for about {}", Count((n + grain / 2) / grain * grain).of("connection")))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::{
 };
 
 use exporters::background::{Background, Full};
+use units::Count;
 
 /// Bytes that may wait: an hour of lines and more.
 const LIMIT: usize = 1 << 20;
@@ -48,8 +49,8 @@ pub(crate) fn flush(patience: Duration) {
     let Some(queue) = queue() else { return };
     let flushed = queue.flush(patience);
     if flushed.dropped > 0 {
-        let n = flushed.dropped;
-        message(&format!("throng: standard error was not read; {n} messages dropped"));
+        let dropped = Count(flushed.dropped).of("message");
+        message(&format!("throng: standard error was not read; {dropped} dropped"));
         if !flushed.is_stuck {
             queue.flush(patience);
         }

@@ -103,7 +103,8 @@ fn destinations(s: &Summary, out: &mut String) {
         row(out, "destination", value);
     }
     if bad.len() > MOST {
-        row(out, "", format!("and {} other destinations with faults", bad.len() - MOST));
+        let others = Count((bad.len() - MOST) as u64).of("other destination");
+        row(out, "", format!("and {others} with faults"));
     }
 }
 
@@ -122,7 +123,8 @@ fn requests(s: &Summary, out: &mut String) {
     let (received, sent) = (Bytes(r.bytes_in).brief(), Bytes(r.bytes_out).brief());
     row(out, "throughput", format!("{inward} in, {outward} out ({received} received, {sent} sent)"));
     if r.missed > 0 {
-        row(out, "missed", format!("{} requests due, but no connection free in time", Count(r.missed)));
+        let requests = Count(r.missed).of("request");
+        row(out, "missed", format!("{requests} due, but no connection free in time"));
     }
     row(out, "latency", quantiles(&s.latency_us, "response"));
     if is_there(&s.first_byte_us) {
@@ -159,7 +161,8 @@ pub(crate) fn statuses_text(s: &Summary) -> String {
     let mut all: Vec<(u16, u64)> = s.requests.status.iter().map(|(status, n)| (*status, *n)).collect();
     all.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     let shown = all.iter().take(MOST).map(|(status, n)| format!("{} × {}", Status(*status), Count(*n)));
-    let more = if all.len() > MOST { format!("  and {} others", all.len() - MOST) } else { String::new() };
+    let others = Count(all.len().saturating_sub(MOST) as u64);
+    let more = if others.0 > 0 { format!("  and {}", others.of("other")) } else { String::new() };
     shown.collect::<Vec<_>>().join("  ") + &more
 }
 
@@ -176,7 +179,7 @@ fn errors(s: &Summary, out: &mut String) {
 }
 
 fn responses(responses: u64, requests: u64) -> String {
-    format!("{} responses to {} requests", Count(responses), Count(requests))
+    format!("{} to {}", Count(responses).of("response"), Count(requests).of("request"))
 }
 
 fn unanswered(n: u64) -> String {
@@ -217,10 +220,10 @@ fn costs(s: &Summary, out: &mut String) {
     }
     if let Some(o) = &s.observed.observer {
         let failures = match &o.last_failure {
-            Some(why) => format!(", {} failures, the last: {why}", Count(o.failures)),
+            Some(why) => format!(", {}, the last: {why}", Count(o.failures).of("failure")),
             None => String::new(),
         };
-        row(out, "observer", format!("{}: {} responses{failures}", o.address, Count(o.answers)));
+        row(out, "observer", format!("{}: {}{failures}", o.address, Count(o.answers).of("response")));
     }
 }
 

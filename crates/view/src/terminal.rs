@@ -26,7 +26,7 @@ use std::{
 
 use ratatui::backend::CrosstermBackend;
 use samples::{Command, Header, Samples, Sink, Summary, Tick};
-use units::Clock;
+use units::{Clock, Count};
 
 use crate::{line::Line, messages};
 use figures::{Figures, Second};
@@ -104,10 +104,8 @@ impl Terminal {
         // Does not wait for a blocked write.
         let _ = done.recv_timeout(PATIENCE);
         if self.missed > 0 {
-            let _ = keep_for_later(&format!(
-                "throng: the terminal was too slow: {} seconds not shown",
-                self.missed
-            ));
+            let seconds = Count(self.missed).of("second");
+            let _ = keep_for_later(&format!("throng: the terminal was too slow: {seconds} not shown"));
         }
         screen::give_back(&[&self.first_line, &self.last_line]);
     }

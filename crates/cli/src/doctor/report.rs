@@ -51,24 +51,24 @@ impl Report {
                 "no known limit on the number of connections".to_owned()
             }
             Capacity { connections, limited_by } => {
-                format!(
-                    "this machine can hold about {} connections, limited by {limited_by}",
-                    Count(connections)
-                )
+                let connections = Count(connections).of("connection");
+                format!("this machine can hold about {connections}, limited by {limited_by}")
             }
         };
-        let wanted = format!("{} connections", Count(self.connections));
+        let wanted = Count(self.connections).of("connection");
+        let (fit, do_not_fit) =
+            if self.connections == 1 { ("fits", "does not fit") } else { ("fit", "do not fit") };
         match self.verdict() {
             _ if !self.is_requested => most,
-            Severity::Fine | Severity::Unknown => format!("{wanted} fit"),
-            Severity::Warn => format!("{wanted} fit, with warnings"),
+            Severity::Fine | Severity::Unknown => format!("{wanted} {fit}"),
+            Severity::Warn => format!("{wanted} {fit}, with warnings"),
             Severity::Refuse if self.capacity.connections < self.connections => {
-                format!("{wanted} do not fit: {most}")
+                format!("{wanted} {do_not_fit}: {most}")
             }
             Severity::Refuse => {
                 let refusing = self.findings.iter().filter(|f| f.severity == Severity::Refuse);
                 let names: Vec<&str> = refusing.map(|finding| finding.what).collect();
-                format!("{wanted} do not fit: {}", names.join(", "))
+                format!("{wanted} {do_not_fit}: {}", names.join(", "))
             }
         }
     }

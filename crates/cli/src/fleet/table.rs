@@ -23,11 +23,9 @@ pub(super) fn agents(agents: &[AgentStatus]) -> String {
         }
     }
     let sum = |of: fn(&AgentStatus) -> u64| Count(agents.iter().map(of).sum());
-    let connections = sum(|agent| agent.identity.connections);
-    let cores = sum(|agent| agent.identity.cores.into());
-    let count = Count(agents.len() as u64);
-    let plural = if count.0 == 1 { "" } else { "s" };
-    lines.push(format!("{count} agent{plural}, {cores} cores, about {connections} connections"));
+    let connections = sum(|agent| agent.identity.connections).of("connection");
+    let cores = sum(|agent| agent.identity.cores.into()).of("core");
+    lines.push(format!("{}, {cores}, about {connections}", Count(agents.len() as u64).of("agent")));
     lines.join("\n") + "\n"
 }
 
@@ -62,7 +60,8 @@ pub(super) fn calibration(c: &Calibration) -> String {
     let whole = |value: f64| Count(value.round() as u64);
     let (connects, requests, fit) =
         (whole(c.open_per_s.value), whole(c.requests_per_s.value), whole(c.connections.value));
-    format!("{connects} connects/s, {requests} requests/s, {fit} connections ({}, {})", c.at_ms, c.io)
+    let fit = fit.of("connection");
+    format!("{connects} connects/s, {requests} requests/s, {fit} ({}, {})", c.at_ms, c.io)
 }
 
 /// Whether it cannot hold what its machine is sized for.
@@ -99,7 +98,8 @@ pub(super) fn findings(agents: &[AgentStatus]) -> String {
         text += &format!("ok    {}\n", fine.join(", "));
     }
     let sum = agents.iter().map(|agent| agent.identity.connections).sum();
-    text + &format!("{} agents can hold about {} connections\n", agents.len(), Count(sum))
+    let agents = Count(agents.len() as u64).of("agent");
+    text + &format!("{agents} can hold about {}\n", Count(sum).of("connection"))
 }
 
 /// Schema `throng.fleet/1`.
@@ -160,6 +160,15 @@ a-long-one: findings of its doctor, see throng fleet doctor: 1
 2 agents, 8 cores, about 2,000,000 connections
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn one_agent_is_one() {
+        let mut one = agent("a", "free", &[]);
+        (one.identity.cores, one.identity.connections) = (1, 1);
+        let last = |text: String| text.lines().last().map(str::to_owned);
+        assert_eq!(last(agents(&[one.clone()])).as_deref(), Some("1 agent, 1 core, about 1 connection"));
+        assert_eq!(last(findings(&[one])).as_deref(), Some("1 agent can hold about 1 connection"));
     }
 
     #[test]

@@ -64,12 +64,14 @@ impl Caps {
         let sum = |held: u64| held.checked_add(connections).filter(|sum| *sum <= most);
         let held = self.held.fetch_update(Relaxed, Relaxed, sum);
         held.map(|_| Held { all: self.held.clone(), connections }).map_err(|held| {
+            let are = Count(held).one_or("is", "are");
             let beside =
-                if held > 0 { format!(", of which {} are held", Count(held)) } else { String::new() };
-            let (asked, most) = (Count(connections), Count(most));
+                if held > 0 { format!(", of which {} {are} held", Count(held)) } else { String::new() };
+            let (asked, most) = (Count(connections).of("connection"), Count(most));
+            let are = Count(connections).one_or("is", "are");
             let needed = held.saturating_add(connections);
             format!(
-                "{asked} connections are more than allowed here ({most}{beside}); start the agent with \
+                "{asked} {are} more than allowed here ({most}{beside}); start the agent with \
                  --max-connections {needed}"
             )
         })

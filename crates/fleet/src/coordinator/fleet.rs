@@ -252,9 +252,10 @@ impl Fleet {
             {
                 next = self.clock() + SAYS_EVERY;
                 say(&format!(
-                    "sending rows of CSV tables: {} of {} values have arrived",
+                    "sending rows of CSV tables: {} of {} {} arrived",
                     Count(values),
-                    Count(of)
+                    Count(of).of("value"),
+                    Count(of).one_or("has", "have")
                 ));
             }
             match self.coordinator.is_ready() {
@@ -405,11 +406,20 @@ fn is_usable(here: &Here) -> bool {
 /// Whether as many as are wanted are free.
 fn enough(all: usize, free: &[Here], wanted: Option<u32>) -> Result<(), String> {
     let busy = all - free.len();
-    let others =
-        if busy > 0 { format!(", {busy} take part in another run or are draining") } else { String::new() };
+    let others = match busy {
+        0 => String::new(),
+        1 => ", one takes part in another run or is draining".to_owned(),
+        _ => format!(", {busy} take part in another run or are draining"),
+    };
     match wanted {
         Some(wanted) if (free.len() as u32) < wanted => {
-            Err(format!("{} of {wanted} agents are free{others}", free.len()))
+            let wanted = Count(wanted.into());
+            Err(format!(
+                "{} of {} {} free{others}",
+                free.len(),
+                wanted.of("agent"),
+                wanted.one_or("is", "are")
+            ))
         }
         _ if free.is_empty() && busy > 0 => Err(format!("no agent is free{others}")),
         _ if free.is_empty() => {

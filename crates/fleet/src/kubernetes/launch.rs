@@ -10,7 +10,7 @@ use kube::{
 use run::Interrupt;
 use serde_json::Value;
 use tokio::{runtime::Runtime, task::JoinHandle};
-use units::{Clock, Nanos};
+use units::{Clock, Count, Nanos};
 
 use super::{
     Kubernetes, Needs, forward,
@@ -117,7 +117,9 @@ impl Launched {
                 return Err(format!("agent {pod} has ended: {why}{}", self.log(&pod)));
             }
             let there = pods.running.min(joined.len() as u32);
-            let state = format!("{there} of {} agents have joined{}", self.agents, obstacles(&pods));
+            let all = Count(self.agents.into());
+            let have = all.one_or("has", "have");
+            let state = format!("{there} of {} {have} joined{}", all.of("agent"), obstacles(&pods));
             if state != said {
                 (waiting.say)(&state);
                 said = state;

@@ -12,9 +12,8 @@ pub(super) fn began_without(began: Option<(u64, u64)>, s: &Summary) -> Option<St
         format!("agent {} was away for {}", agent.id, Nanos((agent.away_s * 1e9) as u64).brief())
     };
     let agents: Vec<String> = s.agents.iter().filter(is_back).map(away).collect();
-    let (open, wanted) = (Count(open), Count(wanted));
-    (!agents.is_empty())
-        .then(|| format!("full load began with {open} of {wanted} connections: {}", agents.join(", ")))
+    let (open, wanted) = (Count(open), Count(wanted).of("connection"));
+    (!agents.is_empty()).then(|| format!("full load began with {open} of {wanted}: {}", agents.join(", ")))
 }
 
 #[cfg(test)]

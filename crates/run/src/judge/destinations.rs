@@ -23,16 +23,16 @@ pub(super) fn name(limit: &mut Limit, all: &[DestinationSummary]) {
     let Some((bad, rest)) = at_fault(all) else { return };
     let names = match bad.len() {
         0..=MAX_NAMED => bad.iter().map(|own| own.name()).collect::<Vec<_>>().join(", "),
-        n => format!("{} and {} other destinations", bad[0].name(), n - 1),
+        n => format!("{} and {}", bad[0].name(), Count(n as u64 - 1).of("other destination")),
     };
     let faults: u64 = bad.iter().map(|own| own.fault_count()).sum();
     let total: u64 = all.iter().map(DestinationSummary::fault_count).sum();
     let serves: u64 = rest.iter().map(|own| own.opened).sum();
     if limit.cause == Cause::Refused && bad.iter().all(|own| own.opened == 0) {
-        let (faults, serves) = (Count(faults), Count(serves));
+        let (dials, serves) = (Count(faults).of("dial"), Count(serves));
+        let were = Count(faults).one_or("was", "were");
         let others = format!("the other destinations accepted {serves}");
-        limit.detail =
-            format!("{faults} dials to {names} were refused: nothing is listening there; {others}");
+        limit.detail = format!("{dials} to {names} {were} refused: nothing is listening there; {others}");
         limit.sentence = Sentence::NothingListens { address: names.clone() }.to_string();
         limit.fix = format!("start the server at {names}, or check the address and port");
         return;

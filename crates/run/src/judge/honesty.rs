@@ -23,7 +23,7 @@ const LITTLE: f64 = 0.05;
 pub(super) fn undialled(s: &Summary) -> Option<String> {
     let ours = s.faults.iter().filter(|f| f.side == Side::Host && f.stage == Stage::Dial);
     let n: u64 = ours.map(|f| f.count).sum();
-    (n > 0).then(|| format!("{} connections could not be dialled by this machine", Count(n)))
+    (n > 0).then(|| format!("{} could not be dialled by this machine", Count(n).of("connection")))
 }
 
 /// Requests that went out, or responses that were read, too late for their latency to be the target's: at the 99th percentile,
@@ -66,10 +66,10 @@ pub(super) fn late_agents(s: &Summary, max_lag: Nanos) -> Vec<String> {
         let lag = agent.lag_p99_us.filter(|lag| *lag > allowed)?;
         let (lag, limit, id, busy) =
             (lag / 1e3, limit(max_lag, allowed), &agent.id, agent.cpu_share.unwrap_or(0.0) * 1e2);
-        let (own, all) = (Count(agent.wanted), Count(all));
+        let (own, all) = (Count(agent.wanted), Count(all).of("connection"));
         Some(format!(
             "agent {id} was late: lag p99 {lag:.1} ms > {limit} at {busy:.0} % CPU, so the latency of its {own} of {all} \
-            connections is not the target's"
+            is not the target's"
         ))
     };
     s.agents.iter().filter_map(late).collect()
@@ -112,11 +112,11 @@ pub(super) fn late_handshakes(s: &Summary) -> Option<String> {
     let wanted = used + own.run_queue_wait_ns.ramp as f64;
     (s.ramp_s > 0.0 && wanted >= SATURATED * over_ns).then(|| {
         format!(
-            "throng's threads were runnable for {:.0} % of the ramp and ran for {:.0} %, and {} TLS handshakes timed out: \
+            "throng's threads were runnable for {:.0} % of the ramp and ran for {:.0} %, and {} timed out: \
             throng was short of CPU for its own part of them",
             (wanted / over_ns).min(1.0) * 100.0,
             (used / over_ns).min(1.0) * 100.0,
-            Count(n)
+            Count(n).of("TLS handshake")
         )
     })
 }
@@ -131,10 +131,10 @@ pub(super) fn half_open(both: Option<BothSides>) -> Option<String> {
     let BothSides { here, there } = both?;
     let missing = here.saturating_sub(there);
     let allowed = ENDS_DIFFER.max((here as f64 * ENDS_DIFFER_SHARE) as u64);
-    let (here, there) = (Count(here), Count(there));
+    let (here, there) = (Count(here).of("connection"), Count(there));
     (missing > allowed).then(|| {
         format!(
-            "the two ends disagree: {here} connections open on this machine, {there} according to the \
+            "the two ends disagree: {here} open on this machine, {there} according to the \
             target's host"
         )
     })

@@ -319,13 +319,13 @@ fn unknown(case: &Case) -> Option<Limit> {
         s.faults.iter().map(|f| format!("{} {}", Count(f.count), f.fault().name())).collect();
     let (here, there) = (e.here.net, e.there.unwrap_or(e.here).net);
     let counters = [
-        ("listen overflows", there.listen_overflows),
-        ("listen drops", there.listen_drops),
-        ("SYN retransmissions", here.syn_retrans),
-        ("segment retransmissions", here.retrans_segs),
+        ("listen overflow", there.listen_overflows),
+        ("listen drop", there.listen_drops),
+        ("SYN retransmission", here.syn_retrans),
+        ("segment retransmission", here.retrans_segs),
     ];
     let counted = counters.iter().filter(|(_, n)| *n > 0);
-    seen.extend(counted.map(|(name, n)| format!("{} {name} in the whole network namespace", Count(*n))));
+    seen.extend(counted.map(|(name, n)| format!("{} in the whole network namespace", Count(*n).of(name))));
     if let Some(t) = &e.target {
         seen.push(format!("target's CPU {:.0} %", t.cpu_share * 100.0));
     }

@@ -21,8 +21,8 @@ pub(super) fn sent(facts: &Facts, s: &Summary) -> (Vec<String>, bool) {
         let (count, all) = (Count(sent), Count(wanted));
         let more = "what lost agents had not reported was sent again";
         let reason = match sent < wanted {
-            true => format!("{name}{count} of {all} requests sent"),
-            false => format!("note: {name}{count} requests sent instead of {all}: {more}"),
+            true => format!("{name}{count} of {} sent", all.of("request")),
+            false => format!("note: {name}{} sent instead of {all}: {more}", count.of("request")),
         };
         Some((sent < wanted, reason))
     };

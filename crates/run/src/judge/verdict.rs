@@ -28,14 +28,14 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     let short = !few.is_empty() || s.requests.missed > 0 || ends_early;
     reasons.extend(few.into_iter().chain(unsent));
     if s.requests.missed > 0 {
-        let missed = Count(s.requests.missed);
-        reasons.push(format!("{missed} requests were due but not sent: no connection became free in time"));
+        let were = Count(s.requests.missed).were("request");
+        reasons.push(format!("{were} due but not sent: no connection became free in time"));
     }
     let silent = silence(facts, s);
     reasons.extend(silent.clone());
     let probe_failed = s.probe.as_ref().map_or(0, |probe| probe.failed + probe.unanswered);
     if probe_failed > 0 {
-        reasons.push(format!("probe: {} requests failed", Count(probe_failed)));
+        reasons.push(format!("probe: {} failed", Count(probe_failed).of("request")));
     }
     for f in &s.faults {
         let words = format!("{} · {} · {}", f.side.name(), f.stage.name(), f.kind.name());
@@ -92,13 +92,13 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
 fn lost_agent(agent: &AgentSummary) -> String {
     let AgentSummary { id, wanted, held, why, taken_over_by, .. } = agent;
     let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    let (held, wanted) = (Count(*held), Count(*wanted));
+    let (held, wanted) = (Count(*held), Count(*wanted).of("connection"));
     match taken_over_by.as_slice() {
-        [] => format!("agent {id} was lost with {held} of its {wanted} connections{why}"),
+        [] => format!("agent {id} was lost with {held} of its {wanted}{why}"),
         others => {
             let others = others.join(", ");
             format!(
-                "note: agent {id} was lost with {held} of its {wanted} connections, and {others} took over its part{why}"
+                "note: agent {id} was lost with {held} of its {wanted}, and {others} took over its part{why}"
             )
         }
     }
@@ -123,13 +123,13 @@ fn is_deserted(facts: &Facts) -> bool {
 /// Requests that nothing became of.
 fn silence(facts: &Facts, s: &Summary) -> Option<String> {
     if s.requests.unanswered > 0 {
-        let (unanswered, sent) = (Count(s.requests.unanswered), Count(s.requests.sent));
-        return Some(format!("{unanswered} of {sent} requests had no response when the run ended"));
+        let (unanswered, sent) = (Count(s.requests.unanswered), Count(s.requests.sent).of("request"));
+        return Some(format!("{unanswered} of {sent} had no response when the run ended"));
     }
     // Some may have met announced closes, and count as not sent.
     let sent: u64 = facts.populations.iter().map(|measured| measured.totals.counts.sent).sum();
     let is_silent = sent > 0 && s.requests.answered == 0 && s.requests.messages == 0;
-    is_silent.then(|| format!("none of {} requests had a response", Count(sent)))
+    is_silent.then(|| format!("none of {} had a response", Count(sent).of("request")))
 }
 
 /// Populations that fell short of their connections.
@@ -147,7 +147,8 @@ fn too_few(facts: &Facts) -> Vec<String> {
             };
             let name = if is_alone { String::new() } else { format!("{}: ", population.name) };
             let missed = there + excused < measured.wanted;
-            missed.then(|| format!("{name}{} of {} connections {done}", Count(there), Count(measured.wanted)))
+            let wanted = Count(measured.wanted).of("connection");
+            missed.then(|| format!("{name}{} of {wanted} {done}", Count(there)))
         });
     reasons.collect()
 }
@@ -331,7 +332,7 @@ mod tests {
         );
         let mut s = held();
         s.probe = Some(probe(9, 8, 0, 1));
-        check(s, &[], none(), (Verdict::Fail, &["probe: 1 requests failed"]));
+        check(s, &[], none(), (Verdict::Fail, &["probe: 1 request failed"]));
     }
 
     #[test]

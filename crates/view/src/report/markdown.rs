@@ -166,7 +166,7 @@ fn costs(cost: &Cost, out: &mut String) {
     table("cost, by regression | value | R²", "|---|---:|---:|", rows, out);
     if let Some(ceiling) = cost.ceiling_connections {
         let what = "At these costs, the memory of the target's host is exhausted at";
-        line(out, format_args!("{what} {} connections.\n", Count(ceiling)));
+        line(out, format_args!("{what} {}.\n", Count(ceiling).of("connection")));
     }
 }
 
@@ -177,8 +177,11 @@ fn plan(id: &str, run: &RunRecord, out: &mut String) {
     line(
         out,
         format_args!(
-            "{run_id}throng {version}, {}, {}, on Linux {} with {} processors and {memory} of memory.\n",
-            header.io, began_ms, host.kernel, host.cores
+            "{run_id}throng {version}, {}, {}, on Linux {} with {} and {memory} of memory.\n",
+            header.io,
+            began_ms,
+            host.kernel,
+            Count(host.cores).of("processor")
         ),
     );
     line(out, format_args!("{}", fenced("sh", &command(run, header.seed))));

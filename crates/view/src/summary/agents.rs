@@ -40,7 +40,7 @@ pub(super) fn table(s: &Summary) -> String {
     }
     let mut text: String = aligned(&rows, &[0, 1]).iter().map(|line| format!("  {line}\n")).collect();
     if s.agents.len() > MOST {
-        text += &format!("  and {} agents more\n", s.agents.len() - MOST);
+        text += &format!("  and {} more\n", Count((s.agents.len() - MOST) as u64).of("agent"));
     }
     text
 }

@@ -18,6 +18,7 @@ use rustix::{
     process::getpgrp,
     termios::{tcgetpgrp, tcgetwinsize},
 };
+use units::Count;
 
 use crate::messages;
 
@@ -44,7 +45,8 @@ impl HeldMessages {
 
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
         self.lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
-        if self.more > 0 { writeln!(out, "throng: and {} lines more", self.more) } else { Ok(()) }
+        let more = Count(self.more);
+        if more.0 > 0 { writeln!(out, "throng: and {} more", more.of("line")) } else { Ok(()) }
     }
 }
 

@@ -230,7 +230,7 @@ fn title(scene: &Scene, width: usize) -> Line<'static> {
     let Header { target, seed, io, threads, .. } = scene.header;
     let right = match width < ROOMY {
         true => format!("seed {seed}"),
-        false => format!("{threads} threads  {io}  seed {seed}"),
+        false => format!("{}  {io}  seed {seed}", Count(u64::from(*threads)).of("thread")),
     };
     let target = fit(target, width.saturating_sub(right.len() + 10));
     spread(vec![Span::styled("throng", STRONG), plain("  "), plain(target)], vec![quiet(right)], width)

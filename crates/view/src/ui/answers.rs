@@ -146,8 +146,8 @@ fn over_runs(figure: &Figure, runs: &[ListedRun]) -> Option<Value> {
 /// Whether it rises or falls, by how much, and how sure that is.
 fn in_words(trend: Option<Trend>, unit: Unit, runs: usize) -> String {
     let Some(Trend { slope, p }) = trend else {
-        let runs = Count(runs as u64);
-        return format!("no trend known: {runs} runs have it, and at least {MIN_TREND} are needed");
+        let (runs, have) = (Count(runs as u64).of("run"), Count(runs as u64).one_or("has", "have"));
+        return format!("no trend known: {runs} {have} it, and at least {MIN_TREND} are needed");
     };
     let sure = if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") };
     match slope {

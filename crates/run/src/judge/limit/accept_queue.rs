@@ -30,8 +30,8 @@ pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
     }
     let Some(lost) = overflown else { return standing(case) };
     let rate = e.accepts_per_s.map_or(String::new(), |rate| format!("; it accepts a steady {rate:.0}/s"));
-    let detail =
-        format!("its accept queue{} was full: it overflowed {} times{rate}", backlog(case), Count(lost));
+    let times = Count(lost).of("time");
+    let detail = format!("its accept queue{} was full: it overflowed {times}{rate}", backlog(case));
     // The counters alone are of all listeners together.
     let certainty = if is_full(e) { Seen } else { Inferred };
     let backlog = e.accept_queue.map_or(0, |queue| queue.limit);
@@ -72,9 +72,9 @@ pub(super) fn overflow_warning(s: &Summary, e: &Evidence) -> Option<String> {
     let lost =
         seen.or_else(|| Some(net.listen_overflows).filter(|n| *n > 0 && s.connect_us.max >= SENT_AGAIN_US))?;
     let (p99, max) = (s.connect_us.p99 / 1e6, s.connect_us.max / 1e6);
-    let lost = Count(lost);
+    let times = Count(lost).of("time");
     Some(format!(
-        "warning: the target's accept queue overflowed {lost} times: dials took up to {max:.1} s (p99 \
+        "warning: the target's accept queue overflowed {times}: dials took up to {max:.1} s (p99 \
         {p99:.1} s), because a dropped SYN is retransmitted after 1 s; raise its listen() backlog, and \
         sysctl -w net.core.somaxconn=65535"
     ))
@@ -82,10 +82,9 @@ pub(super) fn overflow_warning(s: &Summary, e: &Evidence) -> Option<String> {
 
 /// Connections that only the kernel has accepted.
 fn unaccepted(case: &Case) -> Option<Limit> {
-    let (n, of) = (Count(case.evidence.unaccepted), backlog(case));
+    let (were, of) = (Count(case.evidence.unaccepted).were("connection"), backlog(case));
     let detail = format!(
-        "{n} connections were accepted by the kernel only: they are in the target's accept queue{of}, and \
-        its process has not accepted them"
+        "{were} accepted by the kernel only, in the target's accept queue{of}, and not by its process"
     );
     let sentence = Sentence::QueueUnaccepted { count: case.evidence.unaccepted };
     let (cause, at) = ((Side::Target, Cause::AcceptQueue), case.summary.connections.held);
@@ -98,10 +97,10 @@ fn standing(case: &Case) -> Option<Limit> {
     if e.stood == 0 || e.accepts_per_s.is_some() || 2 * e.stood < case.count {
         return None;
     }
-    let (n, of, served) = (Count(e.stood), backlog(case), Count(case.served()));
+    let (were, of, served) = (Count(e.stood).were("connection"), backlog(case), Count(case.served()));
     let detail = format!(
-        "{n} connections were in its accept queue{of} and were not accepted although it was not full: the \
-        target serves {served} at a time"
+        "{were} in its accept queue{of} and not accepted although it was not full: the target serves {served} \
+        at a time"
     );
     let sentence = Sentence::QueueStanding { served: case.served(), count: e.stood };
     case.limit(Seen, (Side::Target, Cause::AcceptQueue), case.served(), sentence, detail, UNACCEPTED)

@@ -14,6 +14,7 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
         return None;
     }
     let (n, peak) = (case.faults(), case.peak());
+    let were = n.were("connection");
     let pattern = case.evidence.losses;
     let silence = pattern.silence.filter(|time| *time >= SET);
     let age = pattern.age.filter(|time| *time >= SET);
@@ -22,20 +23,20 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
     if let Some(silence) = silence.filter(|_| age.is_none() || case.kind == Some(Kind::Closed)) {
         let time = tenths(silence);
         if case.stage == Some(Stage::Exchange) {
-            let detail =
-                format!("{n} connections were {} {time} after a request, without a response", how(case));
+            let detail = format!("{were} {} {time} after a request, without a response", how(case));
             let fix =
                 format!("look for a request timeout of {time}, in the target and in any proxy before it");
             let sentence = Sentence::RequestTimeout { time: silence, count };
             return case.limit(Inferred, (Side::Target, Cause::RequestTimeout), peak, sentence, detail, fix);
         }
-        let detail = format!("{n} connections were {} after {time} of inactivity", how(case));
+        let detail = format!("{were} {} after {time} of inactivity", how(case));
         let fix = format!("raise its idle timeout above {time}, or send more often");
         let sentence = Sentence::IdleTimeout { time: silence, count };
         return case.limit(Inferred, (Side::Target, Cause::IdleCut), peak, sentence, detail, fix);
     }
     let (age, time) = (age?, tenths(age?));
-    let detail = format!("{n} connections were {} {time} after they were opened", how(case));
+    let they = n.one_or("it was", "they were");
+    let detail = format!("{were} {} {time} after {they} opened", how(case));
     let fix =
         format!("look for a maximum connection age of {time}, in the target and in any proxy before it");
     let sentence = Sentence::AgeLimit { time: age, count };
@@ -49,7 +50,7 @@ fn how(case: &Case) -> &'static str {
 /// It closes each connection after the same number of responses, and does not announce it.
 pub(super) fn responses(case: &Case) -> Option<Limit> {
     let n = case.evidence.losses.responses.filter(|_| case.trouble == Trouble::Lost)?;
-    let responses = if n == 1 { "its response".to_owned() } else { format!("{} responses", Count(n)) };
+    let responses = if n == 1 { "its response".to_owned() } else { Count(n).of("response") };
     let detail = format!("it closes each connection after {responses} without announcing it");
     let fix = "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), or \
     make it announce the close (Connection: close)";
@@ -62,10 +63,10 @@ pub(super) fn evicted(case: &Case) -> Option<Limit> {
     let losses = case.evidence.losses;
     let silence =
         losses.evicted.filter(|_| case.trouble == Trouble::Lost && case.kind == Some(Kind::Closed))?;
-    let (n, c) = (case.faults(), &case.summary.connections);
+    let (were, c) = (case.faults().were("connection"), &case.summary.connections);
     let (silence, others, held) = (tenths(silence), tenths(losses.others), Count(c.held));
     let detail = format!(
-        "{n} connections were closed as others opened, after {silence} of inactivity, while others were \
+        "{were} closed as others opened, after {silence} of inactivity, while others were \
         inactive for {others}: the target makes room for new ones, and keeps about {held}"
     );
     let fix = "raise its limit on connections (worker_connections, maxconn)";
@@ -79,7 +80,8 @@ pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
     if case.trouble != Trouble::Lost || !case.evidence.losses.is_surplus {
         return None;
     }
-    let (n, held, how, keeps, count) = (case.faults(), Count(c.held), how(case), c.held, case.count);
+    let were = case.faults().were("connection");
+    let (held, how, keeps, count) = (Count(c.held), how(case), c.held, case.count);
     let (sentence, detail) = match case.evidence.losses.were_old {
         Some(false) => (
             Sentence::TurnsAway { beyond: c.held },
@@ -88,13 +90,13 @@ pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
         Some(true) => (
             Sentence::MakesRoom { keeps, count },
             format!(
-                "{n} connections were {how} as others opened, after a time of inactivity: beyond {held} open ones the target makes room"
+                "{were} {how} as others opened, after a time of inactivity: beyond {held} open ones the target makes room"
             ),
         ),
         None => (
             Sentence::KeepsNoMore { keeps, count },
             format!(
-                "{n} connections were {how} as others opened, beyond {held} open ones: new ones, or idle ones to make room"
+                "{were} {how} as others opened, beyond {held} open ones: new ones, or idle ones to make room"
             ),
         ),
     };

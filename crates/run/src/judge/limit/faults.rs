@@ -7,7 +7,12 @@ use samples::{
 };
 use units::{Count, Status};
 
-use super::{Case, Sentence, Trouble, known_limit, path::since, sentences::counted, trouble_of};
+use super::{
+    Case, Sentence, Trouble, known_limit,
+    path::since,
+    sentences::{counted, dials_and_requests},
+    trouble_of,
+};
 
 /// Nothing but the kind of fault is known, and perhaps a number at which things are known to stop.
 pub(super) fn fault(case: &Case) -> Option<Limit> {
@@ -33,19 +38,21 @@ type Finding = (Certainty, Cause, Sentence, String, String);
 
 /// Dials and requests without a response.
 fn waiting(case: &Case) -> Option<Finding> {
-    let (n, count, timeout) = (case.faults(), case.count, case.evidence.timeout);
+    let (count, timeout) = (case.count, case.evidence.timeout);
     let what = if case.stage? == Stage::Tls { "TLS handshake" } else { "request" };
+    let some = Count(count).of(what);
     let (certainty, sentence, detail, fix) = if case.stage? == Stage::Dial {
         (
             Guess,
             Sentence::DialsTimedOut { count, timeout },
-            format!("{n} dials and requests timed out{}", from(case)),
+            format!("{} timed out{}", dials_and_requests(count), from(case)),
             "check the target's accept queue (ss -ltn; its limit is the backlog, at most \
             net.core.somaxconn), then the firewalls on the path",
         )
     } else if is_acknowledged(case) {
+        let them = Count(count).one_or("it", "them");
         let detail = format!(
-            "{n} {what}s timed out; the target's host acknowledged them, but its process does not respond"
+            "{some} timed out; the target's host acknowledged {them}, but its process does not respond"
         );
         let fix = "check the target's process: CPU, open files, locks (gdb -p, jstack)";
         (Inferred, Sentence::Acknowledged { what, count }, detail, fix)
@@ -53,7 +60,7 @@ fn waiting(case: &Case) -> Option<Finding> {
         (
             Guess,
             Sentence::TimedOut { what, count, timeout },
-            format!("{n} {what}s timed out"),
+            format!("{some} timed out"),
             "check the target's CPU and open files, or raise --timeout",
         )
     };
@@ -107,13 +114,12 @@ fn wrong(case: &Case) -> Option<Finding> {
 
 /// `34,502 responses were wrong, 34,000 of them: unexpected status, 404 × 34,000`.
 fn wrong_responses(case: &Case, kind: Kind, count: u64, statuses: &[(u16, u64)]) -> String {
-    let were = if count == 1 { "response was" } else { "responses were" };
     let seen = match kind {
         Kind::WrongStatus if !statuses.is_empty() => format!(", {}", counted(statuses)),
         _ => String::new(),
     };
     let all = Count(count);
-    format!("{all} {were} wrong{}: {}{seen}", of_them(case, kind, all), wrong_how(kind))
+    format!("{} wrong{}: {}{seen}", all.were("response"), of_them(case, kind, all), wrong_how(kind))
 }
 
 /// What is wrong with responses.
@@ -225,8 +231,8 @@ fn lost(case: &Case) -> Option<Finding> {
     }
     let how = if kind == Kind::Reset { "reset" } else { "closed" };
     let detail = format!(
-        "{} connections were lost{}: {} by the peer",
-        case.faults(),
+        "{} lost{}: {} by the peer",
+        case.faults().were("connection"),
         of_them(case, kind, case.faults()),
         kind.name()
     );
@@ -242,7 +248,7 @@ fn lost(case: &Case) -> Option<Finding> {
 
 /// Requests that the peer ended, and not their connections (RFC 9113, section 6.4).
 fn streams(count: u64) -> Finding {
-    let detail = format!("{} streams were reset by the peer; no connection was lost", Count(count));
+    let detail = format!("{} reset by the peer; no connection was lost", Count(count).were("stream"));
     let fix = "check the target's log: its handler failed, or a proxy lost its backend".to_owned();
     (Seen, Cause::WrongAnswer, Sentence::StreamsReset { count }, detail, fix)
 }
@@ -264,8 +270,8 @@ fn from(case: &Case) -> String {
     let net = case.evidence.here.net;
     let again = match (net.syn_retrans, net.icmp_unreachable) {
         (0, _) => String::new(),
-        (n, 0) => format!("; {} SYN retransmissions, and no reset or ICMP", Count(n)),
-        (n, _) => format!("; {} SYN retransmissions", Count(n)),
+        (n, 0) => format!("; {}, and no reset or ICMP", Count(n).of("SYN retransmission")),
+        (n, _) => format!("; {}", Count(n).of("SYN retransmission")),
     };
     format!("{}{again}", since(case))
 }

@@ -20,11 +20,12 @@ pub(super) fn too_few_connections(case: &Case) -> Option<Limit> {
     let needed = Count((all as f64 * due as f64 / sent as f64).ceil() as u64);
     let per_s = |n: u64| n as f64 / s.duration_s;
     let sentence = Sentence::TooFewConnections { held, carried: per_s(sent), due: per_s(due) };
+    let all =
+        if held == 1 { "the connection".to_owned() } else { format!("all {} connections", Count(held)) };
     let detail = format!(
-        "all {} connections waited for a response when {} of {} requests were due",
-        Count(held),
+        "{all} waited for a response when {} of {} were due",
         Count(missed),
-        Count(due)
+        Count(due).of("request")
     );
     let more = match case.evidence.search {
         // It tries fewer connections still.

@@ -30,7 +30,7 @@ pub(super) fn conntrack(case: &Case) -> Option<Limit> {
     let table = host.conntrack?;
     let (used, most) = (Count(table.used), Count(table.limit));
     let dropped = match host.conntrack_drops {
-        Some(n) => format!(", and dropped {} packets because the table was full", Count(n)),
+        Some(n) => format!(", and dropped {} because the table was full", Count(n).of("packet")),
         None => String::new(),
     };
     let detail = format!("{owner} conntrack table has {used} of {most} entries{dropped}{by}");
@@ -60,31 +60,32 @@ pub(in crate::judge) fn describe_errno(errno: Errno) -> String {
 
 /// Errors of our own system calls.
 pub(super) fn errors(case: &Case) -> Option<Limit> {
-    let (n, count) = (case.faults(), case.count);
+    let count = case.count;
+    let (dials, sockets) = (Count(count).of("dial"), Count(count).of("socket"));
     let (cause, sentence, detail, fix) = match (case.trouble, case.kind?) {
         (Trouble::Ours, Kind::AddressInUse) if case.errno == NOT_OURS => (
             Cause::Ports,
             Sentence::ForeignSource { dials: count },
-            format!("{n} dials used a source address that is not local (EADDRNOTAVAIL)"),
+            format!("{dials} used a source address that is not local (EADDRNOTAVAIL)"),
             "use --sources that are addresses of this machine (ip -brief address)".to_owned(),
         ),
         (Trouble::Ours, Kind::AddressInUse) => (
             Cause::Ports,
             Sentence::NoFreePort { dials: count },
-            format!("{n} dials found no free local port"),
+            format!("{dials} found no free local port"),
             "use more --sources or destinations, or sysctl -w net.ipv4.ip_local_port_range='1024 65535'"
                 .to_owned(),
         ),
         (Trouble::Ours, Kind::NoMemory) => (
             Cause::Memory,
             Sentence::NoMemoryHere { sockets: count },
-            format!("{n} sockets could not be created: out of memory"),
+            format!("{sockets} could not be created: out of memory"),
             case.or_less("free memory", "hold fewer connections on this machine"),
         ),
         (Trouble::Ours, Kind::OpenFiles) => (
             Cause::OpenFiles,
             Sentence::NoFilesHere { sockets: count },
-            format!("{n} sockets could not be created: no file descriptors left"),
+            format!("{sockets} could not be created: no file descriptors left"),
             "ulimit -n 1048576".to_owned(),
         ),
         (Trouble::Ours, kind) => (
@@ -93,7 +94,7 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
                 dials: count,
                 error: format!("{}{}", kind.name(), describe_errno(case.errno)),
             },
-            format!("{n} dials failed on this machine: {}{}", kind.name(), describe_errno(case.errno)),
+            format!("{dials} failed on this machine: {}{}", kind.name(), describe_errno(case.errno)),
             "run strace on throng".to_owned(),
         ),
         _ => return None,

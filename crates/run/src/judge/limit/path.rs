@@ -35,10 +35,9 @@ fn rejected_in_part(case: &Case) -> Option<Limit> {
     if messages == 0 || !is_silent || case.stage != Some(Stage::Dial) {
         return None;
     }
-    let (n, messages, since) = (case.faults(), Count(messages), since(case));
-    let detail = format!(
-        "{n} dials got no SYN-ACK, and {messages} ICMP messages arrived (unreachable or prohibited){since}"
-    );
+    let (dials, messages) = (case.faults().of("dial"), Count(messages).of("ICMP message"));
+    let since = since(case);
+    let detail = format!("{dials} got no SYN-ACK, and {messages} arrived (unreachable or prohibited){since}");
     let sentence = Sentence::Rejected { dials: case.count, by: None };
     case.limit(Inferred, (Side::Path, Cause::Unreachable), case.peak(), sentence, detail, FIREWALLS)
 }
@@ -59,14 +58,13 @@ pub(super) fn rejected(case: &Case) -> Option<Limit> {
     let silent = case.faults_of(Side::Target, Kind::Timeout);
     let rejected =
         case.faults_of(Side::Path, Kind::Unreachable) + case.faults_of(Side::Target, Kind::Refused);
-    let what = match (rejected, silent) {
-        (_, 0) => "were rejected",
-        (0, _) => "got no SYN-ACK",
-        _ => "were rejected or got no SYN-ACK",
-    };
-    let (meaning, since) = (icmp.meaning(), since(case));
-    let dials = rejected + silent;
+    let (meaning, since, dials) = (icmp.meaning(), since(case), rejected + silent);
     let n = Count(dials);
+    let what = match (rejected, silent) {
+        (_, 0) => format!("{} rejected", n.were("dial")),
+        (0, _) => format!("{} got no SYN-ACK", n.of("dial")),
+        _ => format!("{} rejected or got no SYN-ACK", n.were("dial")),
+    };
     let (side, cause, sentence, how, fix) = match icmp.by {
         // Of its own accord a host sends only this message to itself.
         Some(_) if is_ours && at.ip() != icmp.by? && !is_decided(&icmp) => (
@@ -98,7 +96,7 @@ pub(super) fn rejected(case: &Case) -> Option<Limit> {
             (Side::Path, Cause::Unreachable, sentence, format!("{who} rejects with ICMP {meaning}"), fix)
         }
     };
-    case.limit(Seen, (side, cause), case.peak(), sentence, format!("{n} dials {what}: {how}{since}"), fix)
+    case.limit(Seen, (side, cause), case.peak(), sentence, format!("{what}: {how}{since}"), fix)
 }
 
 /// Whether it is a policy, and not a missing route.
@@ -132,9 +130,9 @@ fn unacknowledged(case: &Case) -> Option<Limit> {
     if seen.unacknowledged < few.max(1) || seen.unacknowledged * 10 < waiting * 9 || quiet_s < QUIET {
         return None;
     }
-    let (n, all) = (Count(seen.unacknowledged), Count(seen.connections));
+    let (n, all) = (Count(seen.unacknowledged), Count(seen.connections).of("connection"));
     let detail = format!(
-        "data sent on {n} of {all} connections was never acknowledged, and nothing was received on any of \
+        "data sent on {n} of {all} was never acknowledged, and nothing was received on any of \
         them for {quiet_s:.1} s: the path is interrupted, or the target's host is gone"
     );
     let sentence = Sentence::Unacknowledged { connections: seen.unacknowledged, of: seen.connections };
@@ -151,11 +149,11 @@ fn never_opened(case: &Case) -> Option<Limit> {
     let again = match net.syn_retrans {
         _ if net.retrans_fails > 0 => return kept_in(case, net.retrans_fails),
         0 => String::new(),
-        n => format!(" ({} SYN retransmissions)", Count(n)),
+        n => format!(" ({})", Count(n).of("SYN retransmission")),
     };
-    let n = case.faults();
+    let dials = case.faults().of("dial");
     let detail = format!(
-        "{n} dials got no SYN-ACK, no reset and no ICMP{again}: packets are dropped on the path, or no host \
+        "{dials} got no SYN-ACK, no reset and no ICMP{again}: packets are dropped on the path, or no host \
         has that address"
     );
     let sentence = Sentence::NoSynAck { dials: case.count };
@@ -171,10 +169,9 @@ fn cut_off(case: &Case) -> Option<Limit> {
     if since.is_empty() || case.stage != Some(Stage::Dial) || !is_served {
         return None;
     }
-    let (n, held) = (case.faults(), Count(c.held));
-    let detail = format!(
-        "{n} dials got no SYN-ACK, no reset and no ICMP{since}; the {held} open connections are served"
-    );
+    let (dials, open) = (case.faults().of("dial"), Count(c.held).of("open connection"));
+    let are = Count(c.held).one_or("is", "are");
+    let detail = format!("{dials} got no SYN-ACK, no reset and no ICMP{since}; the {open} {are} served");
     let fix = "check the firewalls on the path for a limit on connections (ct count, connlimit), and \
     their conntrack tables (nf_conntrack_count and nf_conntrack_max there)";
     let sentence = Sentence::NoSynAckSince { opened: case.opened() };
@@ -184,9 +181,9 @@ fn cut_off(case: &Case) -> Option<Limit> {
 /// What is to be sent again does not leave this machine.
 fn kept_in(case: &Case, segments: u64) -> Option<Limit> {
     let detail = format!(
-        "{} dials got no SYN-ACK: this machine blocked {} outgoing segments (TCPRetransFail)",
-        case.faults(),
-        Count(segments)
+        "{} got no SYN-ACK: this machine blocked {} (TCPRetransFail)",
+        case.faults().of("dial"),
+        Count(segments).of("outgoing segment")
     );
     let fix = "check this host's firewall (nft list ruleset, iptables -L OUTPUT -v)";
     let sentence = Sentence::BlockedHere { dials: case.count };
@@ -203,14 +200,14 @@ pub(super) fn path(case: &Case) -> Option<Limit> {
     let (n, c) = (case.faults(), &case.summary.connections);
     match (case.trouble, case.kind?) {
         (Trouble::Path, Kind::Denied) => {
-            let detail = format!("{n} operations were not permitted");
+            let detail = format!("{} not permitted", n.were("operation"));
             let fix = "check this host's firewall";
             let sentence = Sentence::NotPermitted { operations: case.count };
             case.limit(Seen, (Side::Host, Cause::Denied), c.peak, sentence, detail, fix)
         }
         (Trouble::Path, _) => {
-            let since = since(case);
-            let detail = format!("{n} dials were rejected with ICMP (unreachable or prohibited){since}");
+            let (were, since) = (n.were("dial"), since(case));
+            let detail = format!("{were} rejected with ICMP (unreachable or prohibited){since}");
             let fix = if case.opened() == 0 {
                 "check the route (ip route get) and the firewalls on the path"
             } else {

@@ -17,7 +17,7 @@ pub(super) fn closed(case: &Case) -> Option<Limit> {
 
 fn failed(case: &Case) -> Option<Limit> {
     let (what, fix) = wrong(case.kind.filter(|_| case.stage == Some(Stage::Tls))?)?;
-    let detail = format!("{} TLS handshakes failed: {what}", case.faults());
+    let detail = format!("{} failed: {what}", case.faults().of("TLS handshake"));
     let sentence = Sentence::Tls { handshakes: case.count, what };
     let fix = match Scheme::without_tls(&case.summary.target) {
         Some(plain) => fix.replace(ANY_PLAIN, &plain),

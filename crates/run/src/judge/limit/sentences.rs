@@ -100,14 +100,15 @@ fn tls(sentence: &Sentence) -> Option<String> {
     use Sentence as S;
     Some(match sentence {
         S::Tls { handshakes, what } => {
-            format!("{} TLS {} failed: {what}", Count(*handshakes), handshake(*handshakes))
+            format!("{} failed: {what}", some(*handshakes, "TLS handshake"))
         }
         S::TlsExpected { connections: n } => {
             format!("the target expects TLS: it rejected {} in plain text", connections(*n))
         }
         S::MuteClose { connections: n } => {
+            let their = Count(*n).one_or("its", "their");
             format!(
-                "the target expects TLS: it closed {} at their first request, without a byte",
+                "the target expects TLS: it closed {} at {their} first request, without a byte",
                 connections(*n)
             )
         }
@@ -125,15 +126,15 @@ fn responses(sentence: &Sentence) -> Option<String> {
         }
         S::UnexpectedResponse { what, count } => format!("{what} × {}", Count(*count)),
         S::DialsTimedOut { count, timeout } => {
-            format!("{} dials and requests timed out{}", Count(*count), after(*timeout))
+            format!("{} timed out{}", dials_and_requests(*count), after(*timeout))
         }
         S::TimedOut { what, count, timeout } => {
             format!("{} timed out{}", some(*count, what), after(*timeout))
         }
         S::NoHttp2 { what } => format!("the target {what}"),
         S::Acknowledged { what, count } => {
-            let what = some(*count, what);
-            format!("{what} timed out: the target's host received them, its process did not respond")
+            let (what, them) = (some(*count, what), Count(*count).one_or("it", "them"));
+            format!("{what} timed out: the target's host received {them}, its process did not respond")
         }
         _ => return None,
     })
@@ -150,10 +151,8 @@ fn closes(sentence: &Sentence) -> Option<String> {
             format!("the target {how} {} without an announcement", connections(*count))
         }
         S::StreamsReset { count } => {
-            format!(
-                "the target reset {} (RST_STREAM); their connections stayed open",
-                Count(*count).of("stream")
-            )
+            let connections = Count(*count).one_or("its connection", "their connections");
+            format!("the target reset {} (RST_STREAM); {connections} stayed open", some(*count, "stream"))
         }
         S::IdleTimeout { time, count } => {
             format!(
@@ -181,8 +180,8 @@ fn closes(sentence: &Sentence) -> Option<String> {
             format!("the target closes each connection after {} responses", Count(*responses))
         }
         S::MakesRoom { keeps, count } => format!(
-            "the target closed {} idle connections as new ones came, and keeps about {}",
-            Count(*count),
+            "the target closed {} as new ones came, and keeps about {}",
+            some(*count, "idle connection"),
             Count(*keeps)
         ),
         S::KeepsNoMore { keeps, count } => {
@@ -207,25 +206,27 @@ fn accept_queue(sentence: &Sentence) -> Option<String> {
     use Sentence as S;
     Some(match sentence {
         S::QueueOverflowed { backlog: 0, times } => {
-            format!("the target's accept queue was full: it overflowed {} times", Count(*times))
+            format!("the target's accept queue was full: it overflowed {}", some(*times, "time"))
         }
         S::QueueOverflowed { backlog, times } => {
             format!(
-                "the target's accept queue of {} was full: it overflowed {} times",
+                "the target's accept queue of {} was full: it overflowed {}",
                 Count(*backlog),
-                Count(*times)
+                some(*times, "time")
             )
         }
         S::QueueUnaccepted { count } => {
+            let they_wait = Count(*count).one_or("it waits", "they wait");
             format!(
-                "the target's process did not accept {}: they wait in its accept queue",
+                "the target's process did not accept {}: {they_wait} in its accept queue",
                 connections(*count)
             )
         }
         S::QueueStanding { served, count } => format!(
-            "the target serves {} at a time: {} others wait in its accept queue",
+            "the target serves {} at a time: {} {} in its accept queue",
             connections(*served),
-            Count(*count)
+            Count(*count),
+            Count(*count).one_or("other waits", "others wait")
         ),
         S::SlowAccept { per_s } => format!("the target accepts no more than {per_s:.0} connections/s"),
         _ => return None,
@@ -244,25 +245,25 @@ fn this_machine(sentence: &Sentence) -> Option<String> {
             format!("throng and the target compete for the same processors ({list})")
         }
         S::ForeignSource { dials } => {
-            format!("{} dials used a source address that this machine does not have", Count(*dials))
+            format!("{} used a source address that this machine does not have", some(*dials, "dial"))
         }
         S::NoFreePort { dials } => {
-            format!("this machine had no free local port for {} dials", Count(*dials))
+            format!("this machine had no free local port for {}", some(*dials, "dial"))
         }
         S::NoMemoryHere { sockets } => {
-            format!("this machine had no memory for {} sockets", Count(*sockets))
+            format!("this machine had no memory for {}", some(*sockets, "socket"))
         }
         S::NoFilesHere { sockets } => {
-            format!("this machine had no file descriptors for {} sockets", Count(*sockets))
+            format!("this machine had no file descriptors for {}", some(*sockets, "socket"))
         }
         S::DialsFailedHere { dials, error } => {
-            format!("{} dials failed on this machine: {error}", Count(*dials))
+            format!("{} failed on this machine: {error}", some(*dials, "dial"))
         }
         S::RefusedHere { what } => format!("this machine does not have enough {what}"),
         S::NotPermitted { operations } => {
-            format!("this machine did not permit {} operations", Count(*operations))
+            format!("this machine did not permit {}", some(*operations, "operation"))
         }
-        S::BlockedHere { dials } => format!("this machine's firewall dropped {} dials", Count(*dials)),
+        S::BlockedHere { dials } => format!("this machine's firewall dropped {}", some(*dials, "dial")),
         S::TooFewConnections { held, carried, due } => format!(
             "too few connections: {} carried {} of the {} requests that were due each second",
             Count(*held),
@@ -270,7 +271,7 @@ fn this_machine(sentence: &Sentence) -> Option<String> {
             Count(due.round() as u64)
         ),
         S::RejectedHere { dials } => {
-            format!("this machine's firewall rejected {} dials", Count(*dials))
+            format!("this machine's firewall rejected {}", some(*dials, "dial"))
         }
         _ => return None,
     })
@@ -285,8 +286,8 @@ fn path(sentence: &Sentence) -> Option<String> {
         }
         S::NoSynAck { dials } => {
             format!(
-                "{} dials got no reply: the path drops packets, or no host has that address",
-                Count(*dials)
+                "{} got no reply: the path drops packets, or no host has that address",
+                some(*dials, "dial")
             )
         }
         S::NoSynAckSince { opened } => format!(
@@ -301,11 +302,10 @@ fn path(sentence: &Sentence) -> Option<String> {
             )
         }
         S::NoHost { dials } => {
-            format!("{} dials failed: no host responds at that address", Count(*dials))
+            format!("{} failed: no host responds at that address", some(*dials, "dial"))
         }
-        S::Rejected { dials, by: Some(by) } => format!("{} dials were rejected by {by}", Count(*dials)),
-        S::Rejected { dials, by: None } => format!("{} dials were rejected on the path", Count(*dials)),
-
+        S::Rejected { dials, by: Some(by) } => format!("{} rejected by {by}", Count(*dials).were("dial")),
+        S::Rejected { dials, by: None } => format!("{} rejected on the path", Count(*dials).were("dial")),
         S::NothingUsedUp => "no cause was found: nothing that throng can see was used up".to_owned(),
         _ => return None,
     })
@@ -323,8 +323,9 @@ fn some(n: u64, what: &str) -> String {
     Count(n).of(what)
 }
 
-fn handshake(n: u64) -> &'static str {
-    if n == 1 { "handshake" } else { "handshakes" }
+/// Of which there are as many, together.
+pub(super) fn dials_and_requests(n: u64) -> String {
+    format!("{} {}", Count(n), Count(n).one_or("dial or request", "dials and requests"))
 }
 
 /// ` after 10 s`, where that is known.
@@ -340,7 +341,7 @@ pub(super) fn counted(statuses: &[(u16, u64)]) -> String {
     let shown =
         statuses.iter().take(MAX_STATUSES).map(|(status, n)| format!("{} × {}", Status(*status), Count(*n)));
     let others = statuses.len().saturating_sub(MAX_STATUSES);
-    let more = if others > 0 { format!(" and {others} others") } else { String::new() };
+    let more = if others > 0 { format!(" and {}", Count(others as u64).of("other")) } else { String::new() };
     shown.collect::<Vec<_>>().join(", ") + &more
 }
 

@@ -63,7 +63,7 @@ pub(super) fn stopped(case: &Case) -> Option<Limit> {
         "the target's process was stopped (process {pid}, state T) from second {from:.0} to {until:.0}: no CPU, no response"
     );
     if case.evidence.unaccepted > 0 {
-        detail += &format!("; {} connections in its accept queue", Count(case.evidence.unaccepted));
+        detail += &format!("; {} in its accept queue", Count(case.evidence.unaccepted).of("connection"));
     }
     let at = if case.evidence.unaccepted > 0 { case.summary.connections.held } else { case.left() };
     case.limit(Seen, (Side::Target, Cause::Stall), at, sentence, detail, advice(State::Stopped))

@@ -41,7 +41,7 @@ pub(super) fn memory(case: &Case) -> Option<Limit> {
         0 => (Side::Target, there.abort_on_memory),
         n => (Side::Host, n),
     };
-    let detail = format!("socket memory ran out: the kernel aborted {} connections", Count(given_up));
+    let detail = format!("socket memory ran out: the kernel aborted {}", Count(given_up).of("connection"));
     let fix = "sysctl -w net.ipv4.tcp_mem='1048576 2097152 4194304'";
     let fits = given_up > 0 && case.is_short();
     let sentence = Sentence::SocketMemory { is_ours: side == Side::Host, aborted: given_up };
@@ -69,7 +69,7 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     if case.trouble != Trouble::Refused {
         return None;
     }
-    let (n, opened) = (case.faults(), case.opened());
+    let (were, opened) = (case.faults().were("dial"), case.opened());
     // Whether there is a listener can only be seen on the target's host: resets look the same.
     let is_seen = case.evidence.there.is_some();
     let address = case.evidence.subject.address.clone();
@@ -80,12 +80,12 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
             // In a step of a search those before it may all be lost, and none have come since.
             if c.opened + c.held > 0 { case.left() } else { 0 },
             Sentence::StoppedListening { accepted: opened },
-            format!("{n} dials were refused after {} had been accepted{}", Count(opened), since(case)),
+            format!("{were} refused after {} had been accepted{}", Count(opened), since(case)),
             "check whether it stopped listening, and its log; a firewall that sends resets looks the same",
         )
     } else if is_seen && case.evidence.accept_queue.is_some() {
         let detail = format!(
-            "{n} dials were refused although there is a listener: perhaps a firewall sent the resets, or \
+            "{were} refused although there is a listener: perhaps a firewall sent the resets, or \
             the target was started later"
         );
         (
@@ -97,7 +97,7 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
         )
     } else {
         let or = if is_seen { "" } else { ", or a firewall on the path sent the resets" };
-        let detail = format!("{n} dials were refused: nothing is listening there{or}");
+        let detail = format!("{were} refused: nothing is listening there{or}");
         let fix = "start the server, or check the address and port";
         (Seen, 0, Sentence::NothingListens { address }, detail, fix)
     };
@@ -109,8 +109,8 @@ pub(super) fn tls_expected(case: &Case) -> Option<Limit> {
     if case.kind != Some(Kind::TlsExpected) {
         return closed_for_tls(case);
     }
-    let n = case.faults();
-    let detail = format!("the target speaks TLS: {n} plain-text connections were rejected");
+    let were = case.faults().were("plain-text connection");
+    let detail = format!("the target speaks TLS: {were} rejected");
     let sentence = Sentence::TlsExpected { connections: case.count };
     case.limit(Seen, (Side::Target, Cause::TlsExpected), case.left(), sentence, detail, NO_TLS)
 }
@@ -137,7 +137,7 @@ pub(super) fn http2(case: &Case) -> Option<Limit> {
             "leave out --http2, or use https://, where the protocol is negotiated",
         )
     };
-    let detail = format!("{} handshakes failed: the target {what}", case.faults());
+    let detail = format!("{} failed: the target {what}", case.faults().of("handshake"));
     let sentence = Sentence::NoHttp2 { what };
     case.limit(Seen, (Side::Target, Cause::WrongAnswer), case.left(), sentence, detail, fix)
 }
@@ -156,15 +156,18 @@ fn closed_for_tls(case: &Case) -> Option<Limit> {
         Some(true) => (
             Seen,
             format!(
-                "the target speaks TLS: {n} plain-text connections were closed without a byte in reply, \
-                and a TLS ClientHello received a reply"
+                "the target speaks TLS: {} closed without a byte in reply, \
+                and a TLS ClientHello received a reply",
+                n.were("plain-text connection")
             ),
             NO_TLS,
         ),
         None if at_once => (
             Guess,
             format!(
-                "{n} connections were closed at their first request, without a byte in reply: perhaps the target expects TLS"
+                "{} closed at {} first request, without a byte in reply: perhaps the target expects TLS",
+                n.were("connection"),
+                n.one_or("its", "their")
             ),
             "try https:// (wss://, tls://) in the target, or openssl s_client -connect HOST:PORT",
         ),

@@ -28,7 +28,27 @@ fn numbers_of_one_and_of_many() {
         S::QueueOverflowed { backlog: 0, times: 3 },
         "the target's accept queue was full: it overflowed 3 times",
     );
+    check(
+        S::QueueOverflowed { backlog: 8, times: 1 },
+        "the target's accept queue of 8 was full: it overflowed 1 time",
+    );
+    check(
+        S::QueueUnaccepted { count: 1 },
+        "the target's process did not accept 1 connection: it waits in its accept queue",
+    );
+    check(
+        S::QueueStanding { served: 1, count: 1 },
+        "the target serves 1 connection at a time: 1 other waits in its accept queue",
+    );
+    check(S::DialsTimedOut { count: 1, timeout: Nanos::ZERO }, "1 dial or request timed out");
     check(S::Rejected { dials: 9, by: None }, "9 dials were rejected on the path");
+    check(S::Rejected { dials: 1, by: None }, "1 dial was rejected on the path");
+    check(S::StreamsReset { count: 1 }, "the target reset 1 stream (RST_STREAM); its connection stayed open");
+    check(
+        S::MakesRoom { keeps: 5, count: 1 },
+        "the target closed 1 idle connection as new ones came, and keeps about 5",
+    );
+    check(S::NotPermitted { operations: 1 }, "this machine did not permit 1 operation");
     check(S::Tls { handshakes: 1, what: "x" }, "1 TLS handshake failed: x");
     check(
         S::SocketMemory { is_ours: true, aborted: 1 },
@@ -250,7 +270,7 @@ fn third_part() -> Vec<(Sentence, &'static str)> {
         ),
         (
             S::Acknowledged { what: "request", count: 1 },
-            "1 request timed out: the target's host received them, its process did not respond",
+            "1 request timed out: the target's host received it, its process did not respond",
         ),
         (
             S::NearKnownLimit {
