@@ -91,6 +91,7 @@ fn carry_out(verb: Verb, flags: Flags) -> Result<u8, Failure> {
 fn usage(Refused { mistakes, rest, help }: Refused) -> Failure {
     let others = match &rest {
         Some((Verb::Run, flags)) => plans::mistakes(flags),
+        Some((Verb::Find(args), flags)) => find::mistakes(args, flags),
         Some((Verb::Serve(args), _)) => serve::mistakes(args),
         _ => Vec::new(),
     };
