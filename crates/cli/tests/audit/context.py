@@ -210,13 +210,18 @@ class Context:
 
     # Processes and hosts, by samples 50 ms apart
 
+    def seen(self, begin, end, of):
+        """The values of a period, by the samples in it and the nearest ones on both sides of it that have a value: a sample may be late,
+        or begun while a process ran and finished after its end."""
+        return [of(one) for one in self.looks.within(begin, end, lambda one: usable(one, of))]
+
     def at(self, time, of, slack=0.3):
         """The range of a gauge within `slack` of a time."""
-        values = [of(one) for one in self.looks.within(time - slack, time + slack) if usable(one, of)]
+        values = self.seen(time - slack, time + slack, of)
         return min(values), max(values)
 
     def gauge(self, key, of, slack=0, own=False):
-        seen = [of(one) for one in self.looks.within(self.first_syn - 0.5, self.end + 0.3) if usable(one, of)]
+        seen = self.seen(self.first_syn - 0.5, self.end + 0.3, of)
         low, high = min(seen), max(seen)
         if key == "first":
             low, high = self.at(self.first_syn - 0.1, of)
@@ -295,10 +300,11 @@ class Context:
         return 0.0, self.cores_used(who), self.cores_used(who) + 0.35
 
     def cores_used(self, who):
-        looks = [one for one in self.looks.all if one[who]]
+        """In 200 ms, at most. Where samples were late it may have used all of that in so short a time."""
+        looks = [one for one in self.looks.all if usable(one, lambda one: one[who]["threads"])]
         cpu = lambda one: one[who]["user"] + one[who]["system"]
         pairs = [(a, b) for a, b in zip(looks, looks[4:]) if b["t"] - a["t"] > 0.1]
-        return max((cpu(b) - cpu(a)) / (b["t"] - a["t"]) for a, b in pairs)
+        return max((cpu(b) - cpu(a)) / min(b["t"] - a["t"], 0.25) for a, b in pairs)
 
     def own_cpu(self, mode=None):
         of = lambda one: one["throng"]["system"] if mode else one["throng"]["user"] + one["throng"]["system"]
@@ -308,7 +314,7 @@ class Context:
         return low - TICKS, low, whole + TICKS
 
     def own_memory(self):
-        values = [l["throng"]["rss"] for l in self.looks.within(self.begin, self.end + 0.5) if l["throng"]]
+        values = self.seen(self.begin, self.end + 0.5, lambda one: one["throng"]["rss"])
         return min(values) - BATCH, max(values), max(values) + BATCH
 
     def own_share(self):
@@ -325,7 +331,7 @@ class Context:
         return 0.0, max(late, waits) * 1e6, (max(late, waits) + 0.020) * 1e6
 
     def server_memory(self):
-        values = [one["server"]["rss"] for one in self.looks.within(self.first_syn - 0.5, self.end + 0.3) if one["server"]]
+        values = self.seen(self.first_syn - 0.5, self.end + 0.3, lambda one: one["server"]["rss"])
         return min(values) - BATCH, max(values), max(values) + BATCH
 
     def server_cpu(self):
@@ -349,11 +355,11 @@ class Context:
         return (c - b - TICKS) / n * 1e6 * 0.8 - error, (d - a) / n * 1e6, (d - a + TICKS) / n * 1e6 * 1.2 + error
 
     def queue(self):
-        """Between two of our samples all connections opened in between may have waited."""
-        opened = sorted(c.synack for c in self.whole.succeeded())
-        burst = max((sum(t <= u < t + 0.05 for u in opened) for t in opened), default=0)
-        seen = max(one["queue"] for one in self.looks.all)
-        return 0, seen, max(seen, burst)
+        """Between two of our samples all connections opened in between may have waited, with those that waited before."""
+        opened = [c.synack for c in self.whole.succeeded()]
+        looks = self.looks.all
+        bursts = [a["queue"] + sum(a["t"] <= t <= b["until"] for t in opened) for a, b in zip(looks, looks[1:])]
+        return 0, max(one["queue"] for one in looks), max(bursts)
 
     def files_limit(self):
         return resource.prlimit(self.server_pid, resource.RLIMIT_NOFILE)[0] if os.path.exists(f"/proc/{self.server_pid}") \
@@ -372,5 +378,5 @@ class Context:
 def usable(look, of):
     try:
         return of(look) is not None
-    except TypeError:
+    except (TypeError, KeyError):
         return False

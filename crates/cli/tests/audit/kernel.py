@@ -113,11 +113,13 @@ def queue(ports):
 
 
 def look(server, throng, ports):
+    """One sample: what it has is of a time between `t`, when it was begun, and `until`; between them the sampler may have waited."""
+    begun = time.time()
     memory = meminfo()
     tcp = pairs(read("/proc/net/snmp")) | pairs(read("/proc/net/netstat"))
     kills = next((int(l.split()[1]) for l in read("/proc/vmstat").splitlines() if l.startswith("oom_kill ")), 0)
     return {
-        "t": time.time(),
+        "t": begun,
         "tcp": {name: tcp.get(of, 0) for name, of in TCP_EVENTS.items()},
         "sockets": sockstat(),
         "available": memory["MemAvailable"],
@@ -130,6 +132,7 @@ def look(server, throng, ports):
         "running": int(read("/proc/loadavg").split()[3].split("/")[0]),
         "server": process(server),
         "throng": process(throng) if throng else None,
+        "until": time.time(),
     }
 
 
@@ -146,18 +149,20 @@ class Looks(threading.Thread):
             self.all.append(look(self.server, self.throng, self.ports))
             self.stopped.wait(PERIOD)
 
-    def stop(self):
+    def stop(self, ended, usage):
+        """throng has ended then, and has used this much of the processors (`getrusage`)."""
         self.stopped.set()
         self.join()
         self.all.append(look(self.server, self.throng, self.ports))
+        last = max((one["until"] for one in self.all if one["throng"]), default=0.0)
+        if ended - last > 3 * PERIOD:
+            # Its last sample is too old to bound what it used until its end.
+            self.all[-1]["throng"] = {"user": usage.ru_utime, "system": usage.ru_stime}
 
-    def around(self, time):
-        """The last sample before this time and the first after it."""
-        before = [one for one in self.all if one["t"] <= time]
-        after = [one for one in self.all if one["t"] > time]
-        return (before[-1] if before else self.all[0]), (after[0] if after else self.all[-1])
-
-    def within(self, begin, end):
-        """All samples of a period, with the one before and the one after it."""
-        first, last = self.around(begin)[0], self.around(end)[1]
-        return [one for one in self.all if first["t"] <= one["t"] <= last["t"]]
+    def within(self, begin, end, has=lambda one: True):
+        """All samples of a period, with the last one that was complete before it and the first one that was begun after it, however far
+        away these are; `has`: only those that have this."""
+        looks = [one for one in self.all if has(one)]
+        first = max((at for at, one in enumerate(looks) if one["until"] <= begin), default=0)
+        last = next((at for at, one in enumerate(looks) if one["t"] >= end), len(looks) - 1)
+        return looks[first:last + 1]

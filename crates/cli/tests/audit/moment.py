@@ -180,15 +180,13 @@ class Moment:
         """The value at about this time: throng samples once a second, and shows the last sample."""
         # After the load's end throng takes no more samples.
         time = min(self.time, self.context.end + 0.2)
-        values = [of(one) for one in self.context.looks.within(time - 1.2, time + 0.1)]
-        values = [value for value in values if value is not None]
-        if not values:
-            return None
+        # Its sample is up to a second and a tick old.
+        values = self.context.seen(time - 1.4, time + 0.1, of)
         return min(values) - slack, values[-1], max(values) + slack
 
     def open_files(self):
         time = min(self.time, self.context.end + 0.2)
-        return self.context.files(time - 1.2, time + 0.1, self.context.looks.all[0]["server"]["files"])
+        return self.context.files(time - 1.4, time + 0.1, self.context.looks.all[0]["server"]["files"])
 
     def cpu(self, who, mode):
         return self.seen(lambda one: one[who] and one[who][mode], TICKS)

@@ -316,7 +316,11 @@ class Scope:
         return self.begin <= x.due < self.end
 
     def edges(self, moments):
-        return sum(min(abs(m - self.begin), abs(m - self.end)) <= EDGE for m in moments)
+        moments = sorted(moments)
+        before = lambda time: bisect.bisect_right(moments, time)
+        if self.end - self.begin <= 2 * EDGE:
+            return before(self.end + EDGE) - before(self.begin - EDGE)
+        return sum(before(bound + EDGE) - before(bound - EDGE) for bound in (self.begin, self.end))
 
     def per_s(self):
         moments = [x.answered for x in self.answered()]

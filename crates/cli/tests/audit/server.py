@@ -226,19 +226,29 @@ class Server:
         self.by_fd[sock.fileno()] = Connection(self, sock, peer, port)
         self.epoll.register(sock.fileno(), select.EPOLLIN)
 
-    def turn(self):
-        """One wait; false when standard input has ended."""
-        wait = self.due[0][0] - time.monotonic() if self.due else 1.0
-        for fd, _ in self.epoll.poll(max(wait, 0.0)):
-            if fd == sys.stdin.fileno():
-                return False
+    def handle(self, wait):
+        """Handles what is ready within these seconds; returns what that was."""
+        ready = [fd for fd, _ in self.epoll.poll(wait)]
+        for fd in ready:
             if fd in self.listeners:
                 self.accept(*self.listeners[fd])
             elif fd in self.by_fd:
                 self.by_fd[fd].readable()
+        return ready
+
+    def turn(self):
+        """One wait; false when standard input has ended."""
+        wait = self.due[0][0] - time.monotonic() if self.due else 1.0
+        ended = sys.stdin.fileno() in self.handle(max(wait, 0.0))
         while self.due and self.due[0][0] <= time.monotonic():
             heapq.heappop(self.due)[2]()
-        return True
+        return not ended
+
+    def finish(self):
+        """Reads what throng has sent before its end, however late this server is."""
+        self.epoll.unregister(sys.stdin.fileno())
+        while self.handle(0.0):
+            pass
 
 
 def main():
@@ -246,6 +256,7 @@ def main():
     print("listening", flush=True)
     while server.turn():
         pass
+    server.finish()
     with open(sys.argv[1], "w") as out:
         for entry in LOG:
             out.write(json.dumps(entry) + "\n")
