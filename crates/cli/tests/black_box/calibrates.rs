@@ -24,12 +24,13 @@ fn calibrate(data: &Data, args: &[&str]) -> Value {
     serde_json::from_str(json).unwrap()
 }
 
-/// A short run, its summary and its text output.
+/// A run that is just long enough for a rate, its summary and its text output.
 fn run(data: &Data, url: &str, args: &[&str]) -> (Summary, String) {
     let json = data.0.join("summary.json");
     fs::create_dir_all(&data.0).unwrap();
-    let run = ["run", url, "-c", "10", "-d", "500ms", "--live", "off", "--json", json.to_str().unwrap()];
-    let ended = Program::from(data.throng(&[&run, args].concat())).end();
+    let load = ["-c", "10", "-d", "500ms", "--think", "5ms"];
+    let run = ["run", url, "--live", "off", "--json", json.to_str().unwrap()];
+    let ended = Program::from(data.throng(&[&run[..], &load, args].concat())).end();
     ended.assert_status(0);
     (Summary(serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap()), ended.stdout)
 }

@@ -13,20 +13,24 @@ fn check(script: impl Fn(&mut Peer) + Send + Sync + 'static, args: &[&str], expe
     let server = Scripted::start(script);
     let s = expected.check(&server.url("/"), &[&["-c", "4"], args].concat());
     let dialled = s.count("connections.opened") + s.count("connections.redialled") + s.tls_probes();
-    assert_eq!(server.log.accepted(), dialled, "both ends count the same connections");
+    server.assert_accepted(dialled, "both ends count the same connections");
     s
 }
 
-/// All four are lost, by one fault.
+/// All four are lost, by one fault, and with the last of them the run ends.
 fn check_lost(script: impl Fn(&mut Peer) + Send + Sync + 'static, args: &[&str], fault: &str) -> Summary {
+    let args = [&["-d", "20s"], args].concat();
     let counts = [
         ("connections.opened", 4),
         ("connections.dropped", 4),
         ("connections.held", 0),
         ("connections.closed", 0),
     ];
-    let s =
-        check(script, args, &Expected { status: 1, verdict: "fail", faults: &[(fault, 4)], counts: &counts });
+    let s = check(
+        script,
+        &args,
+        &Expected { status: 1, verdict: "fail", faults: &[(fault, 4)], counts: &counts },
+    );
     assert_eq!(s.count("connections.redialled"), 0, "nothing is refilled silently");
     assert_eq!(s.text("limit.side"), "target");
     s
@@ -50,9 +54,9 @@ fn an_announced_timeout_is_no_loss() {
         faults: &[],
         counts: &[("connections.dropped", 0), ("connections.failed", 0)],
     };
-    let s = check(keeps_for_a_second, &["-d", "3s", "--think", "1700ms"], &pass);
+    let s = check(keeps_for_a_second, &["-d", "3s", "--think", "1600ms"], &pass);
     let (sent, closed) = (s.count("requests.sent"), s.count("connections.closed"));
-    // At 0 and at 1.7 s; at 3.4 s it is over.
+    // At 0 and at 1.6 s, with closes a second later; at 3.2 s it is over.
     assert_eq!((sent, s.count("requests.answered")), (8, 8));
     assert_eq!((s.count("connections.redialled"), closed), (4, 8), "each request had to dial again");
 }
@@ -75,13 +79,13 @@ fn a_close_without_announcement_is_a_loss() {
     let closes_idle = |peer: &mut Peer| {
         let _ = peer.request().is_some_and(|_| peer.send(&ok("x")));
     };
-    let s = check_lost(closes_idle, &["-d", "300ms", "--think", "1m"], "target·hold·closed");
+    let s = check_lost(closes_idle, &["--think", "1m"], "target·hold·closed");
     assert_eq!((s.count("requests.sent"), s.count("requests.answered")), (4, 4));
     let limit = (s.text("limit.cause"), s.text("limit.detail"));
     let detail = "it closes each connection after its response without announcing it";
     assert_eq!(limit, ("requests-per-connection", detail));
     let hangs_up = |peer: &mut Peer| drop(peer.request());
-    let s = check_lost(hangs_up, &["-d", "300ms"], "target·exchange·closed");
+    let s = check_lost(hangs_up, &[], "target·exchange·closed");
     assert_eq!((s.count("requests.sent"), s.count("requests.answered")), (4, 0));
 }
 
@@ -93,12 +97,12 @@ fn a_target_that_closes_without_a_byte_is_probed_for_tls() {
             peer.send("\x15\x03\x03\0\x02\x02\x28");
         }
     };
-    let s = check_lost(tls, &["-d", "300ms"], "target·exchange·closed");
+    let s = check_lost(tls, &[], "target·exchange·closed");
     let limit = (s.text("limit.cause"), s.text("limit.certainty"));
     assert_eq!((limit, s.count("requests.bytes_in")), (("tls-expected", "seen"), 0), "{:#}", s.at("limit"));
     // A server that closes every connection does not count as one.
     let hangs_up = |peer: &mut Peer| assert!(peer.wait_for_more());
-    let s = check_lost(hangs_up, &["-d", "300ms"], "target·exchange·closed");
+    let s = check_lost(hangs_up, &[], "target·exchange·closed");
     assert_eq!(s.text("limit.cause"), "closed", "{:#}", s.at("limit"));
 }
 
@@ -144,14 +148,14 @@ fn a_reset_is_distinguished_from_a_close() {
         peer.request();
         peer.reset();
     };
-    check_lost(resets, &["-d", "300ms"], "target·exchange·reset");
+    check_lost(resets, &[], "target·exchange·reset");
     let resets_idle = |peer: &mut Peer| {
         let _ = peer.request().is_some_and(|_| peer.send(&ok("x")));
         // A reset overtakes what was not read yet: let it be read.
         peer.is_silent_for(Duration::from_millis(400));
         peer.reset();
     };
-    check_lost(resets_idle, &["-d", "1s", "--think", "1m"], "target·hold·reset");
+    check_lost(resets_idle, &["--think", "1m"], "target·hold·reset");
 }
 
 #[test]
@@ -162,10 +166,10 @@ fn half_a_response_is_truncated() {
         }
     };
     let fault = "target·exchange·truncated";
-    let s = check_lost(half("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nHello"), &["-d", "300ms"], fault);
+    let s = check_lost(half("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nHello"), &[], fault);
     assert_eq!((s.count("requests.answered"), s.text("limit.cause")), (0, "wrong-answer"));
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n";
-    check_lost(half(chunked), &["-d", "300ms"], fault);
+    check_lost(half(chunked), &[], fault);
 }
 
 /// The server's clock: from a request's arrival until the client gave up.
@@ -180,11 +184,11 @@ fn check_gives_up(while_waiting: fn(&mut Peer)) {
     let counts = [("connections.dropped", 4), ("connections.held", 0), ("requests.answered", 0)];
     let faults = [("target·exchange·timeout", 4)];
     let fail = Expected { status: 1, verdict: "fail", faults: &faults, counts: &counts };
-    let s = fail.check(&server.url("/"), &["-c", "4", "-d", "3s", "--timeout", "1s"]);
+    let s = fail.check(&server.url("/"), &["-c", "4", "-d", "20s", "--timeout", "1s"]);
     assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", "timeout"));
     let times = server.log.times.lock().unwrap().clone();
-    // Well before the end of the run, which would close them too.
-    let in_time = |time: &Duration| (Duration::from_millis(900)..Duration::from_millis(2500)).contains(time);
+    // Well before the end of its time, which would close them too.
+    let in_time = |time: &Duration| (Duration::from_millis(900)..Duration::from_secs(10)).contains(time);
     assert!(times.len() == 4 && times.iter().all(in_time), "given up after {times:?}");
 }
 
@@ -209,7 +213,7 @@ fn an_unsolicited_response_is_a_fault() {
         peer.send(&ok("by the way"));
         peer.wait_gone();
     };
-    check_lost(talks, &["-d", "1s", "--think", "1m"], "target·hold·bad-answer");
+    check_lost(talks, &["--think", "1m"], "target·hold·bad-answer");
 }
 
 #[test]
@@ -222,8 +226,8 @@ fn outstanding_responses_are_waited_for_at_the_end() {
     };
     let counts = [("requests.sent", 8), ("requests.answered", 8), ("connections.held", 4)];
     let pass = Expected { status: 0, verdict: "pass", faults: &[], counts: &counts };
-    // The second responses are due at 0.6 s, and here at 1.2 s.
-    check(slow, &["-d", "850ms"], &pass);
+    // The second requests are due at 0.6 s, and their responses here at 1.2 s.
+    check(slow, &["-d", "1s"], &pass);
 }
 
 /// A server that ends while the last responses are outstanding: what was held counts as held.

@@ -19,7 +19,7 @@ fn fit(s: &Summary, name: &str) -> (f64, f64) {
 fn a_connection_of_the_reference_server_has_a_price() {
     let server = Serving::start(&["--threads", "1"]);
     // Connections that arrive at once touch the server's buffers, more of them on a busy machine: let them complete first.
-    run(&server.url("/"), &["-c", "2000", "-d", "500ms"]);
+    run(&server.url("/"), &["-c", "2000", "-n", "4000"]);
     let args = ["-c", "20000", "--ramp", "4s", "-d", "2s", "--think", "1m", "--threads", "1"];
     // Other programs take and free memory meanwhile: then a figure is not measured, and its line is kept. They may
     // take the processor too, so that the server cannot accept in time.
@@ -105,7 +105,7 @@ fn a_handshake_has_a_price_at_both_ends() {
 #[test]
 fn a_response_has_a_price() {
     let server = Serving::start(&["--threads", "1"]);
-    let (_, s) = run(&server.url("/"), &["-c", "10", "-d", "4s", "--threads", "1"]);
+    let (_, s) = run(&server.url("/"), &["-c", "20", "-d", "4s", "--think", "5ms", "--threads", "1"]);
     for (name, cpu_ns) in [
         ("target_cpu_us_per_request", "observed.target.process"),
         ("generator_cpu_us_per_request", "observed.own"),
@@ -121,7 +121,7 @@ fn a_response_has_a_price() {
             "{name}: {value}, by division {quotient}, R² {r2}"
         );
     }
-    // Ten connections are too few for a slope of memory.
+    // Twenty connections are too few for a slope of memory.
     for name in ["target_bytes", "generator_bytes", "kernel_bytes", "ceiling_connections"] {
         assert_eq!(s.at(&format!("cost.{name}")), &Value::Null, "{name}");
     }

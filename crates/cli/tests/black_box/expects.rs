@@ -62,10 +62,11 @@ fn wrong_and_right_responses_are_distinguished() {
             peer.send(&ok(if even { "even" } else { "uneven" }));
         }
     });
-    let args = ["-c", "4", "-d", "100ms", "--expect", "length=4"];
+    let args = ["-c", "4", "-n", "200", "--expect", "length=4"];
     let (ended, s) = run(&server.url("/{rand 1 1000}"), &args);
     let uneven = server.log.targets().iter().filter(|t| t.ends_with(['1', '3', '5', '7', '9'])).count();
-    assert!(uneven > 5 && (uneven as u64) < s.count("requests.answered"), "{uneven} of {}", ended.stderr);
+    assert_eq!(s.count("requests.answered"), 200, "{}", ended.stderr);
+    assert!((50..150).contains(&uneven), "{uneven} of 200 numbers");
     assert_eq!((ended.status, s.text("verdict")), (Some(1), "fail"));
     assert_eq!(s.faults(), [("target·exchange·wrong-length".to_owned(), uneven as u64)]);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::{
-    causes::{python, short_of_memory, starved},
+    causes::{A_TENTH, A_THIRTIETH, BEFORE_OTHERS, python, short_of_memory, starved},
     program::{Program, Serving},
     silences::limited,
 };
@@ -152,7 +152,7 @@ fn an_idle_timeout() {
 #[test]
 fn the_targets_cpu() {
     // 20 requests a second, those of the probe among them; fewer if other programs keep the machine busy.
-    let server = python(&[], ["512", "0", "0.05", "0"]);
+    let server = python(&BEFORE_OTHERS, ["512", "0", "0.05", "0"]);
     let args = ["--by", "rate", "--max", "32", "--probe", "1/s", "-d", "2s"];
     let found = find(&server.url("/"), &args, 0);
     assert_eq!(
@@ -171,7 +171,7 @@ fn our_own_cpu() {
     let server = Serving::start(&[]);
     let load = ["--max", "50", "--think", "0", "--threads", "1", "-d", "1s"];
     let judged = [&load[..], &["--threshold", "latency.p99 < 10s"]].concat();
-    let Some(ended) = starved("find", &server.url("/"), &judged) else { return };
+    let Some(ended) = starved(A_TENTH, "find", &server.url("/"), &judged) else { return };
     let found = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
     check_limit(&found, "impossible", ["host", "cpu", "throng was ", "more processors"]);
 }
@@ -183,7 +183,7 @@ fn our_own_cryptography() {
     let target = format!("https://{}/", server.address);
     let load = ["--by", "arrival", "--max", "2000", "-k", "--no-resume", "--threads", "1", "-d", "1s"];
     let judged = [&load[..], &["--threshold", "tls.p99 < 10s"]].concat();
-    let Some(ended) = starved("find", &target, &judged) else { return };
+    let Some(ended) = starved(A_THIRTIETH, "find", &target, &judged) else { return };
     let found: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
     let limit = &found["limit"];
     assert_eq!(limit["side"], "host", "{found:#}");

@@ -82,7 +82,7 @@ const CONNECTIONS: u64 = 2;
 fn servers_that_break_http2_are_faults_and_others_go_on() {
     let right = Serving::start(&[]);
     let mut text = format!(
-        "duration = \"1200ms\"\ntimeout = \"500ms\"\nhttp2 = true\n[[population]]\nname = \"right\"\ntarget = \"{}\"\n\
+        "duration = \"2500ms\"\ntimeout = \"1s\"\nhttp2 = true\n[[population]]\nname = \"right\"\ntarget = \"{}\"\n\
         connections = 4\nthink = \"20ms\"\n",
         right.url("/")
     );
@@ -122,7 +122,8 @@ fn servers_that_break_http2_are_faults_and_others_go_on() {
         (Some(0), Some(4))
     );
     let (sent, answered) = (&own["requests"]["sent"], &own["requests"]["answered"]);
-    assert!(sent == answered && sent.as_u64() >= Some(40), "{own:#}");
+    // On each connection more than the first.
+    assert!(sent == answered && sent.as_u64() >= Some(8), "{own:#}");
     ended.assert_status(1);
 }
 
@@ -139,7 +140,7 @@ fn what_the_target_lacks_is_named() {
     ] {
         let server = says(bytes);
         let target = format!("{scheme}://{}/", server.address);
-        let (ended, s) = run(&target, &["--http2", "-c", "3", "-d", "200ms"]);
+        let (ended, s) = run(&target, &["--http2", "-c", "3", "-d", "20s"]);
         ended.assert_status(1);
         assert_eq!(s.faults(), [("target·handshake·nothing-in-common".to_owned(), 3)], "{}", ended.stderr);
         assert_eq!(s.text("limit.detail"), format!("3 handshakes failed: the target {detail}"));

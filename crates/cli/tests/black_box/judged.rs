@@ -44,7 +44,7 @@ fn each_threshold_is_a_test_case() {
     let url = server.url("/?a=<b>&c=\"d\"");
     let thresholds = ["held >= 100%", "held >= 7", "errors < 1%"];
     let given: Vec<&str> = thresholds.iter().flat_map(|threshold| ["--threshold", threshold]).collect();
-    let args = ["run", &url, "-c", "5", "-d", "300ms", "--junit", junit, "--markdown", markdown];
+    let args = ["run", &url, "-c", "5", "-n", "500", "--junit", junit, "--markdown", markdown];
     let ended = Program::start(&[&args[..], &given].concat()).end();
     assert_eq!(ended.status, Some(1), "{ended:?}");
     let names = ["load", "held >= 100%", "held >= 7", "errors < 1%"];

@@ -6,6 +6,7 @@ use crate::{
     summary::{Expected, run},
 };
 
+/// All connections are lost, and with the last of them the run ends.
 fn check(knob: [&str; 2], args: &[&str], faults: &[(&str, u64)], counts: &[(&str, u64)]) {
     let server = Serving::start(&[&["--threads", "2"], knob.as_slice()].concat());
     Expected { status: 1, verdict: "fail", faults, counts }.check(&server.url("/"), args);
@@ -18,7 +19,7 @@ fn the_surplus_is_accepted_and_closed() {
     asking.get("/stats");
     let counts = &[("connections.opened", 8), ("connections.held", 5), ("connections.dropped", 3)];
     Expected { status: 1, verdict: "fail", faults: &[("target·hold·closed", 3)], counts }
-        .check(&server.url("").replace("http", "tcp"), &["-c", "8", "-d", "500ms"]);
+        .check(&server.url("").replace("http", "tcp"), &["-c", "8", "-d", "2s"]);
     let stats: serde_json::Value = serde_json::from_str(asking.get("/stats").text()).unwrap();
     assert_eq!((&stats["refused"], &stats["accepted"], &stats["peak"]), (&3.into(), &6.into(), &6.into()));
 }
@@ -27,7 +28,7 @@ fn the_surplus_is_accepted_and_closed() {
 fn the_silent_are_cut() {
     check(
         ["--idle-cut", "300ms"],
-        &["-c", "5", "--think", "10s", "-d", "1s"],
+        &["-c", "5", "--think", "1m", "-d", "20s"],
         &[("target·hold·closed", 5)],
         &[("connections.held", 0), ("connections.dropped", 5), ("requests.answered", 5)],
     );
@@ -40,7 +41,7 @@ fn the_silent_are_cut() {
 fn all_are_reset_in_time() {
     check(
         ["--reset-after", "300ms"],
-        &["-c", "5", "--think", "10s", "-d", "1s"],
+        &["-c", "5", "--think", "1m", "-d", "20s"],
         &[("target·hold·reset", 5)],
         &[("connections.held", 0), ("connections.dropped", 5)],
     );
@@ -50,7 +51,7 @@ fn all_are_reset_in_time() {
 fn some_never_get_a_response() {
     check(
         ["--stall", "100%"],
-        &["-c", "5", "--timeout", "400ms", "-d", "1s"],
+        &["-c", "5", "--timeout", "400ms", "-d", "20s"],
         &[("target·exchange·timeout", 5)],
         &[("connections.held", 0), ("requests.answered", 0), ("requests.sent", 5)],
     );

@@ -148,7 +148,9 @@ fn the_probe_runs_beside_the_load() {
         "and the question: {stats}"
     );
     ended.assert_status(0);
-    let text = Program::start(&["run", &server.url("/"), "-c", "3", "-d", "500ms", "--probe"]).end();
+    let text =
+        Program::start(&["run", &server.url("/"), "-c", "3", "-d", "500ms", "--think", "50ms", "--probe"])
+            .end();
     for row in ["probe fresh", "probe kept", "probe connect"] {
         assert!(text.stdout.contains(row), "{row}: {}", text.stdout);
     }
@@ -189,5 +191,5 @@ fn lost_connections_are_redialled_after_a_back_off() {
     };
     let args = ["-c", "10", "--ramp", "0s", "--think", "50ms", "-d", "3s", "--reconnect", "500ms..1s"];
     expected.check(&server.url("/"), &args);
-    assert_eq!(server.log.accepted(), 20);
+    server.assert_accepted(20, "each of ten is dialled again once");
 }

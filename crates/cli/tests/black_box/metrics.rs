@@ -93,6 +93,8 @@ fn a_full_file_affects_nothing_else() {
         "3",
         "-d",
         "1s",
+        "--think",
+        "20ms",
         "--csv",
         "/dev/full",
         "--jsonl",

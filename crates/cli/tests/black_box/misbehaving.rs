@@ -69,14 +69,15 @@ impl Misdeed {
         ];
         let faults = [(self.fault, CONNECTIONS)];
         let fail = Expected { status: 1, verdict: "fail", faults: &faults, counts: &counts };
-        let args = [&["-c", "6", "-d", "800ms", "--ramp", "10k/s"], args].concat();
+        // It ends with its last connection.
+        let args = [&["-c", "6", "-d", "20s", "--ramp", "10k/s"], args].concat();
         let s = fail.check(&server.url("/"), &args);
         assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", self.cause));
         assert_eq!(s.text("limit.detail"), self.detail);
         // On a busy machine some are lost before others are connected.
         assert!((1..=CONNECTIONS).contains(&s.count("limit.at_connections")), "{:#}", s.at("limit"));
         assert!(s.text("limit.cure").contains(self.cure), "{}", s.text("limit.cure"));
-        assert_eq!(server.log.accepted(), CONNECTIONS + s.tls_probes(), "nothing is dialled again");
+        server.assert_accepted(CONNECTIONS + s.tls_probes(), "nothing is dialled again");
         s
     }
 
@@ -227,7 +228,7 @@ fn the_limit_is_the_most_frequent_fault() {
             peer.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHell");
         }
     });
-    let (ended, s) = run(&server.url("/"), &["-c", "9", "-d", "800ms"]);
+    let (ended, s) = run(&server.url("/"), &["-c", "9", "-d", "20s"]);
     let expected = [("target·exchange·reset", 3), ("target·exchange·truncated", 6)];
     assert_eq!(s.faults(), expected.map(|(kind, n)| (kind.to_owned(), n)), "{}", ended.stderr);
     assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", "wrong-answer"));

@@ -53,8 +53,8 @@ fn a_listener_is_shown_only_with_the_token() {
     assert!(
         number(&first, "/target/accept_backlog") > 0 && number(&first, "/host/memory_available") > 1 << 20
     );
-    // Busy for a while: it shows.
-    run(&server.url("/"), &["-c", "10", "-d", "1s"]);
+    // Busy for a while: it shows, in clock ticks of 10 ms.
+    run(&server.url("/"), &["-c", "10", "-n", "5000"]);
     until("its CPU time", || number(&look(), "/target/process/cpu_system_ns") > 0);
     let nobody = ask(&observer, "/observe?port=1", token);
     assert!(nobody.0 == 200 && nobody.1.starts_with("{\"target\":null,"), "{nobody:?}");

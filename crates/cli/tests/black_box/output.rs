@@ -7,7 +7,7 @@ use crate::{
     summary::run,
 };
 
-const SHORT: [&str; 4] = ["-c", "3", "-d", "100ms"];
+const SHORT: [&str; 4] = ["-c", "3", "-n", "1200"];
 
 #[test]
 fn json_on_standard_output_is_alone_there() {

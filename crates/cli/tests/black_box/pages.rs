@@ -77,7 +77,7 @@ headers = {{ Authorization = "Bearer {SECRET}", X-Account = "tenant-4711" }}
 #[test]
 fn of_a_long_response_the_bytes_that_are_there_are_no_start() {
     let server = Scripted::responding(ok(&"x".repeat(1 << 20)).replace("200 OK", "500 No"));
-    let scenario = format!("target = \"{}\"\nconnections = 1\nduration = \"500ms\"\n", server.url("/"));
+    let scenario = format!("target = \"{}\"\nconnections = 1\nrequests = 20\n", server.url("/"));
     let samples = samples(&report("sampled-long", &scenario, 1));
     assert!(!samples.is_empty());
     for (status, from_start, bytes) in samples {

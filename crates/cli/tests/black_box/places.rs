@@ -39,7 +39,7 @@ fn check_shares(servers: &[Scripted], target: &str, connections: u64) {
     let pass = Expected { status: 0, verdict: "pass", faults: &[], counts: &counts };
     pass.check(target, &["-c", &connections.to_string(), "-d", "100ms", "--think", "1m"]);
     for server in servers {
-        assert_eq!(server.log.accepted(), connections / servers.len() as u64, "{}", server.address);
+        server.assert_accepted(connections / servers.len() as u64, &server.address.to_string());
         let host = format!("\r\nHost: {}\r\n", server.address);
         let heads = server.log.heads.lock().unwrap();
         assert!(!heads.is_empty() && heads.iter().all(|head| head.contains(&host)), "{host:?}: {heads:?}");
@@ -73,7 +73,7 @@ fn names_and_ipv6_are_reached() {
     let Ok(six) = TcpListener::bind("[::1]:0") else { return };
     let six = Scripted::at(six, respond_to_all);
     pass.check(&six.url("/"), &args);
-    assert_eq!(six.log.accepted(), 2);
+    six.assert_accepted(2, "by IPv6");
 }
 
 /// Peers as the server saw them, each once.
@@ -82,6 +82,7 @@ fn peers(args: &[&str], connections: usize) -> HashSet<SocketAddr> {
     let target = format!("tcp://{}", server.address);
     let (ended, _) = run(&target, &[&["-d", "500ms", "-c", &connections.to_string()], args].concat());
     assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    server.assert_accepted(connections as u64, "all that are held");
     let peers: HashSet<SocketAddr> = server.log.peers.lock().unwrap().iter().copied().collect();
     assert_eq!(peers.len(), connections, "no pair of address and port twice");
     peers

@@ -66,7 +66,7 @@ fn an_impossible_replay_is_reported() {
     let server = Serving::start(&["--threads", "1"]);
     let mut run =
         Program::from(data.throng(&["run", &server.url("/"), "-c", "3", "-d", "forever", "--think", "1s"]));
-    run.wait_for(" 2s hold ");
+    run.wait_for_second(2);
     let refused = data.end(&["runs", "latest", "--delete"]);
     assert_eq!(refused.status, Some(2), "{refused:?}");
     assert!(refused.stderr.contains("is in progress; stop it first"), "{refused:?}");

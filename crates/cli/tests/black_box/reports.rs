@@ -85,7 +85,7 @@ fn a_killed_run_has_a_report_up_to_its_last_second() {
         "--think",
         "100ms",
     ]));
-    run.wait_for(" 4s hold ");
+    run.wait_for_second(4);
     run.signal(Signal::KILL);
     run.end();
     let text = data.end(&["report", "latest", "-o", "-", "--format", "json"]).stdout;

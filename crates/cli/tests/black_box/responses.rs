@@ -8,16 +8,16 @@ use crate::{
 };
 
 const CONNECTIONS: u64 = 2;
+const REQUESTS: u64 = 12;
 
 /// Correct responses that keep the connection: nothing is closed, `body` bytes of each response are content.
 fn check_kept(response: &str, body: u64) {
     let server = Scripted::responding(response);
     let s =
         pass(&server, &[("connections.closed", 0), ("connections.redialled", 0), ("connections.held", 2)]);
-    assert_eq!(server.log.accepted(), CONNECTIONS, "{response:?}");
-    let (sent, answered) = (s.count("requests.sent"), s.count("requests.answered"));
-    assert!(answered > CONNECTIONS, "no second request on a kept connection: {response:?}");
-    assert_eq!((sent, server.log.requests()), (answered, answered), "{response:?}");
+    server.assert_accepted(CONNECTIONS, response);
+    let answered = s.count("requests.answered");
+    assert_eq!((answered, server.log.requests()), (REQUESTS, REQUESTS), "{response:?}");
     assert_eq!(s.count("requests.body_bytes_in"), answered * body, "{response:?}");
     assert_eq!(s.count("requests.bytes_in"), answered * response.len() as u64, "{response:?}");
     assert_eq!(s.count("requests.bytes_out"), server.log.bytes().len() as u64, "{response:?}");
@@ -29,21 +29,28 @@ fn check_closing(response: &'static str, body: u64) {
         let _ = peer.request().is_some_and(|_| peer.send(response));
     });
     let s = pass(&server, &[]);
-    let (sent, closed) = (s.count("requests.sent"), s.count("connections.closed"));
     let dialled = s.count("connections.opened") + s.count("connections.redialled");
-    assert!(s.count("connections.redialled") > 0, "never dialled again: {response:?}");
-    assert_eq!((closed, s.count("requests.answered")), (sent, sent), "each answer closes: {response:?}");
+    assert_eq!(s.count("connections.closed"), REQUESTS, "each answer closes: {response:?}");
     // A connection dialled just before the end has no request.
-    assert!((sent..=sent + CONNECTIONS).contains(&dialled), "{dialled} dials, {sent} requests: {response:?}");
-    assert_eq!(server.log.accepted(), dialled, "{response:?}");
-    assert_eq!(s.count("requests.body_bytes_in"), sent * body, "{response:?}");
+    let each = REQUESTS..=REQUESTS + CONNECTIONS;
+    assert!(each.contains(&dialled), "{dialled} dials, {REQUESTS} requests: {response:?}");
+    server.assert_accepted(dialled, response);
+    assert_eq!(s.count("requests.body_bytes_in"), REQUESTS * body, "{response:?}");
     assert!(s.count("connections.peak") <= CONNECTIONS, "{response:?}");
 }
 
+/// A run of so many requests that each connection, or the one dialled in its place, has more than one.
 fn pass(server: &Scripted, counts: &[(&str, u64)]) -> Summary {
-    let counts = [&[("connections.dropped", 0), ("connections.opened", CONNECTIONS)], counts].concat();
+    let all =
+        [("connections.opened", CONNECTIONS), ("requests.sent", REQUESTS), ("requests.answered", REQUESTS)];
+    let requests = REQUESTS.to_string();
+    pass_with(server, &["-n", &requests, "--think", "20ms"], &[&all, counts].concat())
+}
+
+fn pass_with(server: &Scripted, load: &[&str], counts: &[(&str, u64)]) -> Summary {
+    let counts = [&[("connections.dropped", 0)], counts].concat();
     let expected = Expected { status: 0, verdict: "pass", faults: &[], counts: &counts };
-    expected.check(&server.url("/"), &["-c", "2", "-d", "500ms", "--think", "50ms"])
+    expected.check(&server.url("/"), &[&["-c", "2"], load].concat())
 }
 
 #[test]
@@ -106,12 +113,10 @@ fn statuses_are_counted_each() {
             }
         }
     });
-    let (ended, s) = crate::summary::run(
-        &server.url("/"),
-        &["-c", "1", "-d", "400ms", "--think", "20ms", "--threads", "1"],
-    );
+    let (ended, s) =
+        crate::summary::run(&server.url("/"), &["-c", "1", "-n", "19", "--think", "5ms", "--threads", "1"]);
     let answered = s.count("requests.answered");
-    assert!(answered > 4, "{}", ended.stderr);
+    assert_eq!(answered, 19, "{}", ended.stderr);
     let times = |at: u64| (answered + 3 - at) / 4;
     assert_eq!(s.count("requests.status.404"), times(1));
     assert_eq!(s.count("requests.status.503"), times(2));
@@ -133,9 +138,10 @@ fn a_slow_body_is_no_fault() {
             }
         }
     });
-    let s = pass(&server, &[("requests.sent", 2), ("requests.answered", 2), ("requests.body_bytes_in", 200)]);
-    let fastest = s.number("ramp_latency_us.min");
-    assert!((1e6..2e6).contains(&fastest), "until the last byte: {fastest} us");
+    let counts = [("requests.sent", 2), ("requests.answered", 2), ("requests.body_bytes_in", 200)];
+    let s = pass_with(&server, &["-n", "2"], &counts);
+    let fastest = s.number("latency_us.min");
+    assert!(fastest >= 1e6, "until the last byte: {fastest} us");
 }
 
 #[test]
@@ -144,7 +150,7 @@ fn an_invalid_response_is_named() {
         let server = Scripted::responding(response);
         let counts = [("connections.dropped", CONNECTIONS), ("connections.held", 0)];
         let expected = Expected { status: 1, verdict: "fail", faults, counts: &counts };
-        let s = expected.check(&server.url("/"), &["-c", "2", "-d", "200ms", "--think", "50ms"]);
+        let s = expected.check(&server.url("/"), &["-c", "2", "-d", "20s", "--think", "50ms"]);
         assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", "wrong-answer"));
     };
     let bad = [("target·exchange·bad-answer", CONNECTIONS)];

@@ -217,7 +217,7 @@ fn a_step_that_goes_wrong_is_a_fault_of_its_population() {
 fn flags_change_the_load_of_a_file() {
     let server = Serving::start(&["--threads", "1"]);
     let text = format!(
-        "target = \"{}\"\n[[population]]\nname = \"users\"\nconnections = \"30k\"\n[[population]]\nname = \"few\"\nconnections = \"10k\"\n",
+        "target = \"{}\"\nthink = \"20ms\"\n[[population]]\nname = \"users\"\nconnections = \"30k\"\n[[population]]\nname = \"few\"\nconnections = \"10k\"\n",
         server.url("/")
     );
     let file = File::new("changed.toml", &text);
@@ -360,10 +360,10 @@ fn two_small_writes_do_not_wait_for_each_other() {
         let text = format!(
             r#"
 target = "tcp://{}"
-duration = "500ms"
 [[population]]
 name = "two"
 connections = 2
+requests = 200
 [[population.step]]
 send = "a\n"
 [[population.step]]
@@ -375,10 +375,10 @@ expect = {{ body = "ok" }}
         let file = File::new("two.toml", &text);
         let (ended, s) = run(file.path(), &["--io", io, "--threads", "1"]);
         ended.assert_status(0);
-        // With 40 ms each, there would be a dozen.
-        assert!(s.count("requests.answered") > 50, "over {io}: {ended:?}");
+        assert_eq!(s.count("requests.answered"), 200, "over {io}: {ended:?}");
+        // But for the first ones, which are acknowledged at once, it would be 40 ms or more.
         let p50 = s.number("latency_us.p50");
-        assert!(p50 > 0.0 && p50 < 20_000.0, "{p50} us over {io}");
+        assert!(p50 > 0.0 && p50 < 38_000.0, "{p50} us over {io}");
     }
 }
 

@@ -14,6 +14,8 @@ use std::{
 
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 
+use crate::program::until;
+
 /// A peer that has sent nothing for this long will send nothing more: no thread waits for ever.
 const SILENCE: Duration = Duration::from_secs(30);
 
@@ -87,6 +89,12 @@ impl Scripted {
 
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
+    }
+
+    /// This many connections and no more have come. Those that the kernel has taken may wait for this server's thread.
+    pub(crate) fn assert_accepted(&self, count: u64, why: &str) {
+        until(&format!("{count} connections: {why}"), || self.log.accepted() >= count);
+        assert_eq!(self.log.accepted(), count, "{why}");
     }
 }
 

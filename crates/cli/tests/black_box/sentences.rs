@@ -1,13 +1,11 @@
 //! The last line of a run: what limited it in one sentence, with the number that matters, and a fix that fits.
 
-use std::net::TcpListener;
-
 use rustix::process::Signal;
 
 use crate::{
     causes::python,
     program::{Ended, Program, Serving},
-    scripted::{Peer, Scripted},
+    scripted::{Peer, Scripted, taken_port},
     summary::{Summary, run},
 };
 
@@ -26,10 +24,7 @@ fn check_last(ended: &Ended, s: &Summary, expected: &str) {
 
 #[test]
 fn a_refused_port() {
-    let address = {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.local_addr().unwrap()
-    };
+    let (_socket, address) = taken_port(None);
     let sentence = format!("fail: connection refused: nothing listens on {address}; start the server, or");
     let (ended, s) = check(&format!("http://{address}/"), &["-c", "3", "-d", "200ms"], &sentence);
     assert_eq!((s.count("errors.count"), s.count("errors.of")), (3, 3));
@@ -155,7 +150,7 @@ fn requests_that_time_out() {
         peer.request();
         peer.wait_gone();
     });
-    let args = ["-c", "4", "-d", "1s", "--timeout", "300ms"];
+    let args = ["-c", "4", "-d", "20s", "--timeout", "300ms"];
     let (_, s) = run(&server.url("/"), &args);
     let sentence = s.text("limit.sentence");
     assert!(sentence.contains("requests timed out"), "{sentence}");
@@ -168,7 +163,7 @@ fn connections_that_are_closed_without_a_byte() {
     let server = Scripted::start(|peer: &mut Peer| {
         peer.request();
     });
-    let (_, s) = run(&server.url("/"), &["-c", "4", "-d", "300ms"]);
+    let (_, s) = run(&server.url("/"), &["-c", "4", "-d", "20s"]);
     let expected = "the target closed 4 connections without a byte in reply";
     assert_eq!(s.text("limit.sentence"), expected, "{:#}", s.at("limit"));
     assert!(s.text("headline").starts_with(&format!("fail: {expected}; ")), "{}", s.text("headline"));
@@ -255,7 +250,7 @@ fn a_server_that_does_not_echo() {
 fn a_port_of_another_protocol() {
     let banner = format!("SSH-2.0-OpenSSH_9.2\r\n{}", "x".repeat(60));
     let server = Scripted::responding(banner);
-    let (ended, s) = run(&server.url("/"), &["-c", "2", "-d", "300ms"]);
+    let (ended, s) = run(&server.url("/"), &["-c", "2", "-d", "20s"]);
     let sentence = "fail: response that the protocol does not allow × 2; it begins with \"SSH-2.0-OpenSSH_9.2\": check that the port is";
     check_last(&ended, &s, sentence);
 }

@@ -31,7 +31,7 @@ fn at_full_load(command: impl FnOnce(&[&str]) -> Command, name: &str, signal: Si
     let mut run = Program::from(command(&args));
     run.wait_for(" hold ");
     run.signal(signal);
-    let (ended, s) = (run.end_within(Duration::from_secs(5)), written(&json));
+    let (ended, s) = (run.end_within(Duration::from_secs(30)), written(&json));
     check_interrupted(&ended, &s);
     assert_eq!((s.count("connections.held"), s.count("connections.peak")), (5, 5));
     assert!(s.count("latency_us.count") > 0 && s.number("duration_s") > 0.1, "{ended:?}");
@@ -70,7 +70,7 @@ fn a_signal_ends_the_ramp() {
         Program::start(&["run", &url, "-c", "10k", "--ramp", "100/s", "--think", "1m", "--json", path]);
     run.wait_for(" ramp ");
     run.signal(Signal::INT);
-    let (ended, s) = (run.end_within(Duration::from_secs(5)), written(&json));
+    let (ended, s) = (run.end_within(Duration::from_secs(30)), written(&json));
     check_interrupted(&ended, &s);
     let (opened, held) = (s.count("connections.opened"), s.count("connections.held"));
     assert!((1..1000).contains(&opened) && held == opened, "{held} held of {opened} opened");
@@ -91,7 +91,7 @@ fn a_second_signal_does_not_wait() {
     run.signal(Signal::INT);
     run.wait_for("waiting for outstanding responses (2), for at most ");
     run.signal(Signal::INT);
-    let (ended, s) = (run.end_within(Duration::from_secs(10)), written(&json));
+    let (ended, s) = (run.end_within(Duration::from_secs(30)), written(&json));
     assert_eq!(ended.status, Some(130), "{ended:?}");
     assert_eq!((s.text("verdict"), &s.at("reasons")[0]), ("interrupted", &"interrupted by a signal".into()));
     let of = |name: &str| s.count(&format!("requests.{name}"));

@@ -135,7 +135,8 @@ fn a_stall_of_throng_is_lag() {
     let s = run(&["-c", "8"]);
     let (latency, lag) = (s.number("latency_us.max"), s.number("lag_us.max"));
     assert!(lag >= 550e3, "lag {lag} us");
-    assert!(latency < 300e3 && s.count("latency_us.count") > 100, "latency {latency} us");
+    // Were the stop part of it, it would be longer.
+    assert!(latency < 550e3 && s.count("latency_us.count") > 100, "latency {latency} us");
     // For outstanding requests the reported latency is a lower bound.
     let (bounds, most) = (s.count("latency_us.stalled.count"), s.number("latency_us.stalled.most"));
     assert!((1..100).contains(&bounds) && most >= 550e3, "{bounds}, {most} us");
@@ -151,17 +152,17 @@ fn a_stall_of_throng_is_lag() {
 #[test]
 fn in_closed_loop() {
     // As fast as it can it would keep both processors from the eleven others of its kind.
-    check("/delay?for=5ms", &["-c", "4", "--ramp", "0s", "-d", "2900ms"]);
+    check("/delay?for=20ms", &["-c", "4", "--ramp", "0s", "-d", "2900ms"]);
 }
 
 #[test]
 fn with_think_time() {
-    check("/", &["-c", "40", "--ramp", "0s", "--think", "50ms..150ms", "-d", "2900ms"]);
+    check("/", &["-c", "20", "--ramp", "0s", "--think", "50ms..150ms", "-d", "2900ms"]);
 }
 
 #[test]
 fn at_a_rate() {
-    check("/", &["-c", "40", "--ramp", "0s", "--rate", "300/s", "-d", "2900ms"]);
+    check("/", &["-c", "20", "--ramp", "0s", "--rate", "150/s", "-d", "2900ms"]);
 }
 
 #[test]
@@ -171,5 +172,5 @@ fn of_connections_that_come_and_go() {
 
 #[test]
 fn of_messages() {
-    check("/ws/echo", &["-c", "40", "--ramp", "0s", "--ping", "100ms", "-d", "2900ms"]);
+    check("/ws/echo", &["-c", "20", "--ramp", "0s", "--ping", "100ms", "-d", "2900ms"]);
 }

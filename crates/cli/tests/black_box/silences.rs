@@ -6,7 +6,7 @@ use std::{path::Path, process::Command};
 use rustix::process::Signal;
 
 use crate::{
-    program::{Program, Serving, throng},
+    program::{Program, Serving, throng, until},
     summary::{Summary, run},
 };
 
@@ -22,14 +22,23 @@ pub(crate) fn limited(kind: &str, most: &str) -> Serving {
     Serving::from(command, &[])
 }
 
-/// Runs to its end; the target is stopped until a second of the run has passed without a response.
+/// Runs to its end; the target, which has responded before, is stopped until two seconds of the run have passed without a response.
 fn run_stopped(server: &Serving, args: &[&str]) -> Summary {
     let url = server.url("/");
-    let args = [&["run", &url, "-c", "20", "--think", "5ms..15ms", "--json", "-"], args].concat();
+    let args =
+        [&["run", &url, "-c", "20", "--think", "20ms..60ms", "-d", "6s", "--json", "-"], args].concat();
     let mut running = Program::start(&args);
-    running.wait_for("open 20 of 20");
+    let seconds = |running: &mut Program, is_silent: bool| {
+        assert!(!running.is_ended(), "{}", running.stderr());
+        let output = running.stderr();
+        let seconds = output.lines().filter(|line| line.contains("open 20 of 20"));
+        seconds.filter(|line| line.contains("requests 0/s") == is_silent).count()
+    };
+    until("a second with responses", || seconds(&mut running, false) > 0);
+    let before = seconds(&mut running, true);
     server.program.signal(Signal::STOP);
-    running.wait_for("requests 0/s");
+    // The first one may have begun before the stop.
+    until("two seconds without", || seconds(&mut running, true) >= before + 2);
     server.program.signal(Signal::CONT);
     let ended = running.end();
     Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")))
@@ -38,7 +47,7 @@ fn run_stopped(server: &Serving, args: &[&str]) -> Summary {
 #[test]
 fn a_target_that_is_stopped_for_a_while_is_named() {
     let server = Serving::start(&["--threads", "1"]);
-    let s = run_stopped(&server, &["-d", "4s", "--threshold", "latency.max < 300ms"]);
+    let s = run_stopped(&server, &["--threshold", "latency.max < 300ms"]);
     assert_eq!(limit(&s), ("target", "stall", "seen"), "{:#}", s.at("limit"));
     assert_eq!(s.count("limit.at_connections"), 20);
     let detail = s.text("limit.detail");
@@ -48,7 +57,7 @@ fn a_target_that_is_stopped_for_a_while_is_named() {
 #[test]
 fn a_silence_is_a_warning_on_a_pass() {
     let server = Serving::start(&["--threads", "1"]);
-    let s = run_stopped(&server, &["-d", "4s"]);
+    let s = run_stopped(&server, &[]);
     assert!(s.at("limit").is_null() || s.text("verdict") != "pass", "{:#}", s.at("limit"));
     let reasons = s.at("reasons").as_array().unwrap();
     let warned =

@@ -85,7 +85,7 @@ fn a_killed_run_is_there_up_to_the_last_second() {
     let (data, server) = (Data::new("killed"), Serving::start(&["--threads", "1"]));
     let args = ["run", &server.url("/"), "-c", "20", "--think", "50ms", "-d", "forever"];
     let mut run = Program::from(data.throng(&args));
-    run.wait_for(" 4s hold ");
+    run.wait_for_second(4);
     let under_way = data.runs();
     assert_eq!((under_way.len(), &under_way[0]["verdict"]), (1, &Value::Null), "{under_way:?}");
     run.signal(Signal::KILL);

@@ -58,7 +58,7 @@ impl InTerminal {
 
     /// What is left on the screen, and the summary.
     fn end(self) -> (Ended, String, Option<Summary>) {
-        let ended = self.program.end_within(Duration::from_secs(10));
+        let ended = self.program.end_within(Duration::from_secs(30));
         let screen = ended.stdout.rsplit('\u{c}').next().unwrap().to_owned();
         let json = std::fs::read_to_string(&self.json).ok();
         (ended, screen, json.map(|json| Summary(serde_json::from_str(&json).unwrap())))

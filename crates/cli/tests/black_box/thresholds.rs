@@ -113,7 +113,7 @@ fn all_mistakes_are_reported_at_once() {
 #[test]
 fn a_pass_is_limited_by_nothing() {
     let server = Serving::start(&["--threads", "1", "--reset-after", "200ms"]);
-    let flags = ["-c", "20", "-d", "600ms", "--think", "50ms", "--threshold", "faults >= 0"];
+    let flags = ["-c", "20", "-d", "20s", "--think", "50ms", "--max-lag", "1m", "--threshold", "faults >= 0"];
     let (ended, s) = run(&server.url("/"), &flags);
     assert_eq!((s.text("verdict"), ended.status), ("pass", Some(0)), "{ended:?}");
     assert!(!s.faults().is_empty() && s.at("limit").is_object(), "{:#}", s.0);

@@ -86,7 +86,7 @@ fn a_run_ends_in_time_with_a_blocked_standard_error() {
             ["run", &url, "-c", "3", "-d", "1500ms", "--think", "20ms", "--live", live, "--json", path];
         let mut command = throng(&args);
         command.stdout(Stdio::null()).stderr(writer);
-        let status = Stuck::start(command).end_within(Duration::from_secs(8));
+        let status = Stuck::start(command).end_within(Duration::from_secs(30));
         let s = read(&json);
         assert!(matches!(status.code(), Some(0 | 4)), "{live}: {status}: {:#}", s.0);
         assert!((1.4..4.0).contains(&s.number("duration_s")), "{live}: {:#}", s.0);
@@ -105,7 +105,7 @@ fn a_signal_ends_a_run_with_a_blocked_standard_error() {
     let mut run = Stuck::start(command);
     until("three connections", || open(&server) > 3);
     run.signal(Signal::INT);
-    assert_eq!(run.end_within(Duration::from_secs(8)).code(), Some(130));
+    assert_eq!(run.end_within(Duration::from_secs(30)).code(), Some(130));
     let s = read(&json);
     assert_eq!((s.text("verdict"), s.count("connections.held")), ("interrupted", 3));
     assert!(s.count("requests.answered") > 0, "{:#}", s.0);
@@ -116,7 +116,7 @@ fn a_second_signal_ends_a_run_with_a_blocked_standard_output() {
     let (server, json) = (Serving::start(&["--threads", "1"]), file("unread-result.json"));
     let (url, path) = (server.url("/"), json.to_str().unwrap());
     let ((_out, out), (_err, err)) = (full(), full());
-    let mut command = throng(&["run", &url, "-c", "3", "-d", "100ms", "--json", path]);
+    let mut command = throng(&["run", &url, "-c", "3", "-n", "300", "--json", path]);
     command.stdout(out).stderr(err);
     let mut run = Stuck::start(command);
     // The file does not wait for the reader of the text.
@@ -147,7 +147,7 @@ fn a_histogram_log_that_takes_nothing_does_not_stop_a_run() {
     let (mut err, writer) = pipe().unwrap();
     command.stdout(Stdio::null()).stderr(writer);
     // It has five seconds at the end.
-    let status = Stuck::start(command).end_within(Duration::from_secs(12));
+    let status = Stuck::start(command).end_within(Duration::from_secs(30));
     let mut output = String::new();
     err.read_to_string(&mut output).unwrap();
     assert_eq!(status.code(), Some(3), "{output}");
@@ -167,7 +167,7 @@ fn blocked_output_is_counted_once_it_is_read_again() {
     until("three connections", || open(&server) > 3);
     let mut output = Vec::new();
     reader.read_to_end(&mut output).unwrap();
-    assert!(matches!(run.end_within(Duration::from_secs(8)).code(), Some(0 | 4)));
+    assert!(matches!(run.end_within(Duration::from_secs(30)).code(), Some(0 | 4)));
     let output = String::from_utf8(output).unwrap();
     assert!(output.contains(": 3 connections, "), "what waited is written: {output}");
     assert!(output.contains(" hold "), "and what came later: {output}");
