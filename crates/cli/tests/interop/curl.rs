@@ -83,7 +83,7 @@ fn head_has_no_body() {
     assert!(output.to_lowercase().contains("< content-length: 77"), "{output}");
     let seen: Vec<_> = transfers.iter().map(|t| (t.status, t.bytes, t.dials)).collect();
     assert_eq!(seen, [(200, 0, 1), (200, 0, 0)], "{output}");
-    assert!(transfers.iter().all(|t| t.seconds < 2.0), "it waits for no body: {transfers:?}");
+    assert!(transfers.iter().all(|t| t.seconds < 15.0), "it waits for no body: {transfers:?}");
 }
 
 #[test]
@@ -99,14 +99,15 @@ fn bodies_are_read_in_all_framings() {
         (&["-H", "Transfer-Encoding: chunked"][..], "> Transfer-Encoding: chunked"),
         (&["-H", "Transfer-Encoding: chunked", "-H", "Expect: 100-continue"][..], "< HTTP/1.1 100 Continue"),
     ] {
-        let post = [fields, &["--data-binary", &file, "-H", "Content-Type: text/plain"]].concat();
+        let post = ["--expect100-timeout", "15", "--data-binary", &file, "-H", "Content-Type: text/plain"];
+        let post = [fields, &post].concat();
         // What follows on the connection is the next request, not a remainder of the body.
         let (transfers, output) = curl(&[&post[..], &[&url, "--next"], &TELL, &[&url]].concat());
         assert!(output.contains(mark), "{mark}: {output}");
         let seen: Vec<_> = transfers.iter().map(|t| (t.status, t.bytes, t.dials)).collect();
         assert_eq!(seen, [(200, 9, 1), (200, 9, 0)], "{mark}: {output}");
-        // curl waits a second for a 100 that does not come.
-        assert!(transfers[0].seconds < 0.9, "{mark}: {transfers:?}");
+        // It has not waited for a 100 that does not come.
+        assert!(transfers[0].seconds < 15.0, "{mark}: {transfers:?}");
     }
     assert_eq!(stats(&server)("errors"), 0);
 }

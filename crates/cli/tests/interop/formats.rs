@@ -55,7 +55,7 @@ fn check(tool: &str, own: &[&str], from: &str, server: &Server, args: &[&str], p
 }
 
 const BUSY: &str = "keepalive_requests 1000000; location /busy { return 503; }";
-const LOAD: [&str; 4] = ["-c", "4", "-d", "300ms"];
+const LOAD: [&str; 6] = ["-c", "4", "-d", "300ms", "--think", "2ms"];
 
 #[test]
 fn wrk_has_these_fields() {

@@ -67,10 +67,10 @@ fn message(name: &str, text: &str) -> String {
 fn both_ends_count_the_same_unary_calls() {
     let file = message("unary", "Hello World!");
     for (server, args) in [
-        (Grpcio::plain(), &["-c", "10", "-d", "500ms"][..]),
-        (Grpcio::plain(), &["-c", "4", "-d", "500ms", "--streams", "5"]),
-        (Grpcio::plain(), &["-c", "10", "-d", "500ms", "--think", "20ms..60ms"]),
-        (Grpcio::secured("unary"), &["-c", "4", "-d", "1s", "--streams", "3"]),
+        (Grpcio::plain(), &["-c", "10", "-n", "500"][..]),
+        (Grpcio::plain(), &["-c", "4", "-n", "500", "--streams", "5"]),
+        (Grpcio::plain(), &["-c", "10", "-n", "100", "--think", "20ms..60ms"]),
+        (Grpcio::secured("unary"), &["-c", "4", "-n", "500", "--streams", "3"]),
     ] {
         let args = [args, &["--body-file", &file, "--expect", "length=12"]].concat();
         let s = right::check_kept(&server.url("Say"), &server.args(&args), 12);
@@ -99,7 +99,7 @@ fn one_call_each(name: &str, url: &str, body: &str, further: &str) -> String {
 fn messages_of_streams_are_counted_and_timed() {
     for server in [Grpcio::plain(), Grpcio::secured("streams")] {
         let trust = server.trust.get(1).map_or(String::new(), |file| format!("cacert = {file:?}"));
-        let scenario = one_call_each(server.scheme, &server.url("Watch"), "5 20", &trust);
+        let scenario = one_call_each(server.scheme, &server.url("Watch"), "5 50", &trust);
         let s = right::check(&scenario, &[]);
         assert_eq!((s.count("requests.answered"), s.count("requests.status.OK")), (20, 20));
         // `message 1` has nine bytes.
@@ -115,7 +115,7 @@ fn messages_of_streams_are_counted_and_timed() {
 #[test]
 fn streams_are_held_for_the_whole_run() {
     for server in [Grpcio::plain(), Grpcio::secured("held")] {
-        let file = message(&format!("held-{}", server.scheme), "0 10");
+        let file = message(&format!("held-{}", server.scheme), "0 50");
         let args = ["-c", "10", "--streams", "3", "-d", "1500ms", "--server-streaming", "--body-file", &file];
         let s = right::check(&server.url("Watch"), &server.args(&args));
         let messages = s.count("requests.messages");
@@ -241,7 +241,7 @@ fn messages_are_json_for_a_protoset() {
     let server = Serving::start(&[]);
     let url = |method: &str| format!("grpc://{}/throng.Echo/{method}", server.address);
     let with = |args: &[&str], message: &str| {
-        let own = ["-c", "5", "-d", "300ms", "--protoset", &protoset, "--body", message];
+        let own = ["-c", "5", "-n", "100", "--protoset", &protoset, "--body", message];
         [args, &own].concat().iter().map(|arg| (*arg).to_owned()).collect::<Vec<String>>()
     };
     let check = |method: &str, args: &[&str], message: &str| {
@@ -253,7 +253,7 @@ fn messages_are_json_for_a_protoset() {
     assert_eq!(s.count("requests.messages"), s.count("requests.answered"));
     // It is known to stream.
     let s = check("Watch", &[], r#"{"count": 3, "intervalMs": 1}"#);
-    assert!(s.count("requests.answered") > 0 && s.count("gap_us.count") >= 2 * s.count("requests.answered"));
+    assert_eq!((s.count("requests.answered"), s.count("gap_us.count")), (100, 200));
     let s = check("Fail", &["--expect", "status=7"], r#"{"code": 7}"#);
     assert_eq!(s.count("requests.status.PERMISSION_DENIED"), s.count("requests.answered"));
     for (method, message, why) in [

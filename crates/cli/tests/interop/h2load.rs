@@ -36,9 +36,9 @@ fn counters_agree_over_streams() {
         let scheme = if tls.is_empty() { "http" } else { "https" };
         let url = |path: &str| format!("{scheme}://{}{path}", server.address);
         for (path, requests, streams, more) in [
-            ("/", 10_000, "1", &[][..]),
-            ("/", 20_000, "100", &[]),
-            ("/?length=10240", 5_000, "10", &[]),
+            ("/", 4_000, "1", &[][..]),
+            ("/", 8_000, "100", &[]),
+            ("/?length=10240", 2_000, "10", &[]),
             ("/?length=9", 500, "4", &upload),
         ] {
             let stats = stats_at(&url("/stats"));

@@ -62,18 +62,26 @@ fn websockets_over_http2_are_those_of_the_server_behind() {
     let seen = |name: &str| crate::websocket_servers::counted(&behind, name);
     let (mut sockets, mut messages, mut pings) = (0, 0, 0);
     for (args, streams) in [
-        (&["--ping", "100ms", "--message", "hello"][..], 1),
-        (&["--ping", "100ms", "--message", ""], 1),
-        (&["--ping", "100ms", "--message", "hello", "--streams", "8"], 8),
-        (&["--ping", "0", "--message", "hello", "--streams", "8"], 8),
-        (&["--rate", "100/s", "--message", "hello", "--streams", "8"], 8),
+        (&["-d", "1s", "--ping", "100ms", "--message", "hello"][..], 1),
+        (&["-d", "1s", "--ping", "100ms", "--message", ""], 1),
+        (&["-d", "1s", "--ping", "100ms", "--message", "hello", "--streams", "8"], 8),
+        (&["-n", "1000", "--ping", "0", "--message", "hello", "--streams", "8"], 8),
+        (&["-n", "100", "--rate", "100/s", "--message", "hello", "--streams", "8"], 8),
     ] {
-        let s = right::check(&target, &[&["--http2", "-c", "5", "-d", "1s"], args].concat());
+        let s = right::check(&target, &[&["--http2", "-c", "5"], args].concat());
         let (sent, answered) = (s.count("requests.sent"), s.count("requests.answered"));
         assert_eq!((answered, s.count("connections.held")), (sent, 5), "{args:?}");
         assert_eq!((s.count("handshake_us.count"), s.count("connections.closed")), (5, 0), "{args:?}");
-        let each = if args.contains(&"100ms") { 5 * streams * 5..=5 * streams * 12 } else { 50..=u64::MAX };
-        assert!(each.contains(&sent), "{sent} messages, {args:?}");
+        if args.contains(&"100ms") {
+            // The first after a random part of the interval; fewer where an end waits for a processor.
+            let most = (5 * streams) as f64 * (s.number("elapsed_s") / 0.1 + 1.0);
+            assert!(
+                sent >= 5 * streams * 2 && sent as f64 <= most,
+                "{sent} messages, {most} at most, {args:?}"
+            );
+        } else {
+            assert_eq!(sent.to_string(), args[1], "{args:?}");
+        }
         sockets += 5 * streams;
         *if args.contains(&"") { &mut pings } else { &mut messages } += sent;
         assert_eq!(
@@ -82,17 +90,17 @@ fn websockets_over_http2_are_those_of_the_server_behind() {
             "{args:?}"
         );
     }
-    // Each echo takes 300 ms: messages of a connection that waited for each other would be 3 in a second, and late.
+    // Each echo takes 300 ms: messages of a connection that waited for each other would be 3 in a second, and one of eight late.
     let target_slow = format!("ws://{}/slow", server.address);
     let args = ["--http2", "-c", "2", "-d", "1s", "--ping", "400ms", "--streams", "8"];
     let s = right::check(&target_slow, &args);
     let sent = s.count("requests.sent");
-    assert!(sent >= 20 && s.count("requests.answered") == sent, "{sent} messages");
+    assert!(sent >= 2 * 8 && s.count("requests.answered") == sent, "{sent} messages");
     let p50 = s.number("latency_us.p50");
     assert!((300e3..1e6).contains(&p50), "{p50}");
     // Longer than a frame and than the window that HAProxy gives a stream.
     for length in [65_535, 65_536] {
-        let args = ["--http2", "-c", "2", "-d", "300ms", "--ping", "50ms", "--message", &"x".repeat(length)];
+        let args = ["--http2", "-c", "2", "-n", "12", "--ping", "50ms", "--message", &"x".repeat(length)];
         let s = right::check(&target, &args);
         assert_eq!(s.count("requests.body_bytes_in"), s.count("requests.sent") * length as u64);
     }
@@ -103,9 +111,9 @@ fn a_proxy_without_keep_alive_is_reported() {
     let behind = nginx("closed-by-haproxy", HELLO);
     let server = haproxy("close", &behind.address.to_string(), "option httpclose");
     assert!(fetch(&server.url("/")).to_lowercase().contains("connection: close"));
-    let s = right::check(&server.url("/"), &["-c", "5", "-d", "500ms", "--think", "20ms"]);
+    let s = right::check(&server.url("/"), &["-c", "5", "-n", "60", "--think", "20ms"]);
     let sent = s.count("requests.sent");
-    assert_eq!((s.count("connections.closed"), s.count("requests.answered")), (sent, sent));
+    assert_eq!((s.count("connections.closed"), s.count("requests.answered"), sent), (60, 60, 60));
     assert!(s.count("connections.redialled") > 5);
 }
 

@@ -64,10 +64,10 @@ fn users_of_express_have_sessions_and_tokens_of_their_own() {
         &format!(
             r#"
                 target = "{}"
-                duration = "1s"
                 [[population]]
                 name = "users"
                 connections = 20
+                requests = 200
                 cookies = true
                 loop = "me"
                 think = "50ms..100ms"
@@ -90,7 +90,7 @@ fn users_of_express_have_sessions_and_tokens_of_their_own() {
         (&20.into(), &20.into(), &0.into()),
         "{seen}"
     );
-    assert_eq!(s.count("requests.sent"), s.count("requests.answered"));
+    assert_eq!((s.count("requests.sent"), s.count("requests.answered")), (200, 200));
 }
 
 /// Users who log in and then chat, at this address; the WebSocket is requested with `token`.
@@ -98,11 +98,11 @@ fn chat(address: SocketAddr, keys: &str, token: &str) -> String {
     format!(
         r#"
             target = "ws://{address}/"
-            duration = "1s"
             {keys}
             [[population]]
             name = "users"
             connections = 20
+            requests = 240
             cookies = true
             think = "50ms..100ms"
             [[population.step]]
@@ -126,7 +126,7 @@ fn check_chat(name: &str, server: &Server, front: SocketAddr, keys: &str) {
     assert_eq!((&first["tokens"], &first["refused"]), (&20.into(), &0.into()), "{first}");
     let messages = first["binary"].as_u64().unwrap() + first["texts"].as_u64().unwrap();
     // Besides them, a login and an upgrade each.
-    assert_eq!(messages, s.count("requests.answered") - 40, "{first}");
+    assert_eq!((messages, s.count("requests.answered")), (200, 240), "{first}");
     assert!(first["binary"].as_u64() >= Some(20) && first["texts"].as_u64() >= Some(20), "{first}");
     assert_eq!(s.count("handshake_us.count"), 20);
 
@@ -167,11 +167,11 @@ fn values_and_cookies_are_captured_over_http2() {
         &format!(
             r#"
                 target = "{}"
-                duration = "1s"
                 http2 = true
                 [[population]]
                 name = "users"
                 connections = 20
+                requests = 200
                 cookies = true
                 think = "20ms..40ms"
                 loop = "me"
@@ -189,5 +189,5 @@ fn values_and_cookies_are_captured_over_http2() {
         ),
     );
     let s = check(&path);
-    assert!(s.count("requests.answered") > 60, "{:#}", s.at("requests"));
+    assert_eq!(s.count("requests.answered"), 200, "{:#}", s.at("requests"));
 }

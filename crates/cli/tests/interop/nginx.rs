@@ -94,7 +94,7 @@ fn a_timeout_that_it_keeps_to_itself_is_a_loss() {
 fn its_last_response_on_a_connection_announces_the_close() {
     const MOST: u64 = 5;
     let server = nginx("requests", &format!("keepalive_requests {MOST}; {HELLO}"));
-    for args in [&["-c", "10", "-d", "300ms"][..], &["-c", "10", "-d", "1s", "--think", "10ms..40ms"]] {
+    for args in [&["-c", "10", "-n", "500"][..], &["-c", "10", "-n", "300", "--think", "10ms..40ms"]] {
         let (s, seen) = counted_while(&server, || right::check(&server.url("/"), args));
         let (answered, closed) = (s.count("requests.answered"), s.count("connections.closed"));
         assert_eq!((s.count("requests.sent"), seen.requests), (answered, answered), "{args:?}");
@@ -112,7 +112,7 @@ fn chunked_responses_are_right() {
     for args in LOOPS {
         right::check_kept(&server.url("/page.html"), args, 12);
     }
-    let args = ["-c", "5", "-d", "300ms", "--expect", "status=200,length=7"];
+    let args = ["-c", "5", "-n", "100", "--expect", "status=200,length=7"];
     right::check_kept(&server.url("/page.html?x=1234567"), &args, 7);
 }
 

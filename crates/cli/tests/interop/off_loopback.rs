@@ -128,7 +128,7 @@ fn ipv6_is_spoken() {
     pair.client.run("ip addr add fd77::3/64 dev cable nodad");
     let peers = hold(&pair, &serving, "[fd77::1]", 200, &["--sources", "fd77::2,fd77::3"]);
     assert_eq!(addresses(&peers).len(), 2);
-    let (ended, s) = run(&pair, &serving_url(&serving, "[fd77::1]"), &["-c", "20", "-d", "300ms"]);
+    let (ended, s) = run(&pair, &serving_url(&serving, "[fd77::1]"), &["-c", "20", "-n", "400"]);
     assert_eq!((ended.status, s.faults()), (Some(0), vec![]), "{ended:?}");
 }
 

@@ -50,7 +50,7 @@ fn http_server_closes_after_each_response() {
     assert!(fetch(&server.url("/hello")).starts_with("HTTP/1.0 200 OK"));
     let mut responses = 1;
     // Its accept queue has five places.
-    for args in [&["-c", "4", "-d", "300ms"][..], &["-c", "4", "-d", "1s", "--think", "20ms..60ms"]] {
+    for args in [&["-c", "4", "-n", "200"][..], &["-c", "4", "-n", "60", "--think", "20ms..60ms"]] {
         let s = right::check(&server.url("/hello"), args);
         let (sent, redialled) = (s.count("requests.sent"), s.count("connections.redialled"));
         assert_eq!((s.count("connections.closed"), s.count("requests.answered")), (sent, sent), "{args:?}");

@@ -60,7 +60,7 @@ fn check_unseen(s: &Summary) {
 #[test]
 fn both_ends_of_a_published_port_agree() {
     let Some(published) = Published::new() else { return };
-    let args = ["-c", "100", "-d", "1s", "--think", "20ms..60ms"];
+    let args = ["-c", "100", "-d", "1s", "--think", "100ms..200ms"];
     for with_proxy in [false, true] {
         let proxy = with_proxy.then(|| published.proxy());
         for address in ["10.77.0.2", "127.0.0.1"] {

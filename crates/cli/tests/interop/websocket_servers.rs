@@ -66,9 +66,9 @@ fn messages_of_all_lengths_come_back() {
         for message in [1, 125, 126, 127, 65_535, 65_536].map(|length| "x".repeat(length)) {
             let target = &target;
             all.spawn(move || {
-                let args = ["-c", "4", "-d", "200ms", "--ping", "40ms", "--message", &message];
+                let args = ["-c", "4", "-n", "16", "--ping", "40ms", "--message", &message];
                 let s = check(target, &args);
-                assert!(s.count("requests.answered") >= 8, "{} bytes", message.len());
+                assert_eq!(s.count("requests.answered"), 16, "{} bytes", message.len());
             });
         }
     });
@@ -84,13 +84,14 @@ fn an_echo_may_come_in_frames() {
 fn its_pings_get_pongs() {
     let server = ws();
     check_echoes(&url(&server, "/heartbeat"), &["--message", "hello"]);
-    assert!(counted(&server, "pongs") >= 80, "of 20 connections, six a second each");
+    // Six of each in a second, fewer where the server waits for a processor; without a pong it would have cut the connection.
+    assert!(counted(&server, "pongs") >= 20 * 2, "of 20 connections");
 }
 
 #[test]
 fn its_close_handshake_is_an_announcement() {
     let server = ws();
-    let args = ["-c", "10", "-d", "2s", "--ping", "200ms", "--message", "hello"];
+    let args = ["-c", "10", "-d", "3s", "--ping", "200ms", "--message", "hello"];
     let s = check(&url(&server, "/bye"), &args);
     let (closed, redialled) = (s.count("connections.closed"), s.count("connections.redialled"));
     assert!(closed >= 20 && redialled >= 10, "{closed} closed, {redialled} dialled again");
@@ -101,7 +102,7 @@ fn its_close_handshake_is_an_announcement() {
 
 /// A run against a server that does this to all ten connections.
 fn misdeed(server: &Server, path: &str) -> Summary {
-    let args = ["-c", "10", "-d", "1s", "--ping", "150ms", "--message", "hello", "--timeout", "600ms"];
+    let args = ["-c", "10", "-d", "2s", "--ping", "150ms", "--message", "hello", "--timeout", "600ms"];
     let (ended, s) = run(&url(server, path), &args);
     ended.assert_status(1);
     assert_eq!(s.text("limit.side"), "target", "{path}: {}", ended.stderr);

@@ -30,7 +30,7 @@ public class Pauses {
     /** Until a full collection takes this many milliseconds, on any machine. */
     static void grow(long millis) {
         add(1);
-        for (long took = shortest(); took < millis; took = shortest()) {
+        for (long took = shortest(millis); took < millis; took = shortest(millis)) {
             long more = live.size() * (millis - took) / Math.max(took, 1) + 1;
             add(Math.min(more, 3L * live.size()));
         }
@@ -50,9 +50,10 @@ public class Pauses {
         }
     }
 
-    /** Of two collections: one alone may have waited for a processor, and would take less time later. */
-    static long shortest() {
-        return Math.min(collect(), collect());
+    /** Of two collections where it seems to be enough: one alone may have waited for a processor, and would take less time later. */
+    static long shortest(long enough) {
+        long took = collect();
+        return took < enough ? took : Math.min(took, collect());
     }
 
     static long collect() {

@@ -10,8 +10,8 @@ use crate::{
     websocket_servers::{counted, ws},
 };
 
-/// Closed loops of a fraction of a second: each request is a line of its log.
-const SHORT: [&str; 4] = ["-c", "10", "-d", "300ms"];
+/// Closed loops: each request is a line of its log.
+const SHORT: [&str; 4] = ["-c", "10", "-n", "300"];
 
 fn caddy(files: &Files, behind: &Server) -> Server {
     let folder = folder("secured-caddy");

@@ -44,7 +44,8 @@ fn a_scenario_mixes_all_schemes_and_both_ends_count_the_same() {
         let handshakes = of(name, "tls_us.count") + of(name, "tls_resumed_us.count");
         assert_eq!((of(name, "connections.held"), handshakes), (5, if is_secure { 5 } else { 0 }), "{name}");
         let (sent, answered) = (of(name, "requests.sent"), of(name, "requests.answered"));
-        assert!(answered == sent && has_requests == (sent > 20), "{name}: {answered} of {sent}");
+        // On each connection more than the first.
+        assert!(answered == sent && has_requests == (sent >= 10), "{name}: {answered} of {sent}");
     }
     assert_eq!(s.count("tls_us.count") + s.count("tls_resumed_us.count"), 20);
     // Where not all is secured, CPU time is not that of handshakes.

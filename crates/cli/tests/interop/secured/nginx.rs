@@ -180,7 +180,7 @@ fn sessions_are_resumed_unless_they_are_not_to_be() {
         // Each connection has one request, and is then closed with an announcement.
         let line = "keepalive_requests 1; location / { return 200 'Hello World!'; }";
         let nginx = Nginx::start(&folder, &files, &format!("ssl_protocols {protocol}; {session} {line}"));
-        let args = ["-c", "10", "-d", "1s", "--think", "50ms", "--cacert", &files.cert];
+        let args = ["-c", "10", "-n", "120", "--think", "50ms", "--cacert", &files.cert];
         let s = right::check(&nginx.url("/"), &args);
         let sent = s.count("requests.sent") as usize;
         let (reused, connections) = resumed(&nginx.lines(sent as u64));
@@ -195,7 +195,7 @@ fn sessions_are_resumed_unless_they_are_not_to_be() {
         );
         // Those of the ramp may have nothing to resume yet, and with a few threads each has sessions of its own.
         assert!(
-            sent > 60 && reused + 20 >= connections && reused < connections,
+            sent == 120 && reused + 20 >= connections && reused < connections,
             "{protocol}: {reused} of {connections}"
         );
         let s = right::check(&nginx.url("/"), &[&args[..], &["--no-resume"]].concat());

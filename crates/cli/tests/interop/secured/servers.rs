@@ -73,7 +73,7 @@ fn node_https_and_ws() {
     check_kept(&url("https", &server, "/"), &files);
     let s = right::check(
         &url("https", &server, "/close"),
-        &["-c", "10", "-d", "500ms", "--think", "50ms", "--cacert", &files.cert],
+        &["-c", "10", "-n", "60", "--think", "50ms", "--cacert", &files.cert],
     );
     assert_eq!(s.count("connections.closed"), s.count("requests.sent"));
     let body = fetch(&url("https", &server, "/counts"));
@@ -104,7 +104,7 @@ fn java_https_server() {
     let server = Server::announcing("listening on 127.0.0.1:", program("java", &args));
     for versions in ["1.3", "1.2"] {
         // Each of its few threads waits for the first request of a connection: none may wait for the others.
-        let load = ["-c", "20", "-d", "600ms", "--think", "20ms..60ms"];
+        let load = ["-c", "20", "-d", "1s", "--think", "20ms..60ms"];
         let args = [&load[..], &["--cacert", &files.cert, "--tls", versions]].concat();
         right::check_kept(&url("https", &server, "/"), &args, 12);
     }
@@ -124,9 +124,9 @@ fn openssl_closes_after_each_response() {
     let files = self_signed(&folder, ECDSA);
     for version in ["-tls1_2", "-tls1_3"] {
         let server = s_server(&files, &["-www", version]);
-        let args = ["-c", "1", "-d", "500ms", "--think", "50ms", "--cacert", &files.cert];
+        let args = ["-c", "1", "-n", "5", "--think", "50ms", "--cacert", &files.cert];
         let s = right::check(&url("https", &server, "/"), &args);
-        assert!(s.count("requests.answered") > 2, "{version}");
+        assert_eq!(s.count("requests.answered"), 5, "{version}");
     }
 }
 

@@ -148,11 +148,11 @@ fn wrk_keeps_its_connections() {
     let server = Serving::start(&["--tls"]);
     for path in ["/", "/?length=10240"] {
         let before = stats(&server);
-        let answered = wrk(&["-t2", "-c50", "-d2s", &url(&server, path)]);
+        let answered = wrk(&["-t2", "-c50", "-d1s", &url(&server, path)]);
         let after = stats(&server);
         let seen = after("requests") - before("requests") - 1;
         assert!((answered..=answered + CONNECTIONS).contains(&seen), "{seen} here, {answered} at wrk");
-        assert!(answered > 10 * CONNECTIONS, "hardly kept: {answered}");
+        assert!(answered > 2 * CONNECTIONS, "hardly kept: {answered}");
         assert_eq!(after("errors"), 0, "{path}");
     }
 }
