@@ -34,10 +34,10 @@ pub(crate) fn until_within(patience: Duration, what: &str, mut condition: impl F
     let start = Instant::now();
     while !condition() {
         assert!(start.elapsed() < patience, "not within {patience:?}: {what}");
-        // Between two checks; yielding alone would take a core from the processes that are waited for. A fiftieth of the time so far, for
+        // Between two checks; yielding alone would take a core from the processes that are waited for. A part of the time so far, for
         // a check may start a program.
-        let pause = start.elapsed() / 50;
-        std::thread::sleep(pause.clamp(Duration::from_millis(2), Duration::from_millis(100)));
+        let pause = start.elapsed() / 25;
+        std::thread::sleep(pause.clamp(Duration::from_millis(2), Duration::from_millis(200)));
     }
 }
 

@@ -131,17 +131,20 @@ fn full_load_is_as_long_and_as_large_as_was_asked_for() {
         let (ended, s) = fleet.run(&server.url("/"), args);
         ended.assert_status(0);
         assert!(!s.at("reasons").to_string().contains("disagree"), "{args:?}: {}", ended.stderr);
-        (s.number("duration_s"), s.number("requests.per_s"))
+        // However fast the server is on a busy machine: as many as were due then, give or take those under way at its ends.
+        let (duration_s, per_s) = (s.number("duration_s"), s.number("requests.per_s"));
+        let (answered, due) = (per_s * duration_s, s.number("latency_us.count"));
+        assert!((answered - due).abs() <= 20.0, "{args:?}: {answered} answered of {due}: {}", ended.stderr);
+        (duration_s, due)
     };
     let is_near = |duration_s: f64, asked: f64| (duration_s - asked).abs() < 0.05;
-    let (duration_s, per_s) =
-        played(&["-c", "20", "--rate", "100", "-d", "3s", "--threshold", "per_s >= 98"]);
-    assert!(is_near(duration_s, 3.0) && (98.0..102.0).contains(&per_s), "{duration_s} {per_s}");
-    let (duration_s, per_s) = played(&["-c", "20", "--think", "100ms", "-d", "3s"]);
-    assert!(is_near(duration_s, 3.0) && per_s > 170.0, "{duration_s} {per_s}");
+    let (duration_s, due) = played(&["-c", "20", "--rate", "100", "-d", "3s", "--threshold", "per_s >= 90"]);
+    assert!(is_near(duration_s, 3.0) && (298.0..=302.0).contains(&due), "{duration_s} {due}");
+    let (duration_s, due) = played(&["-c", "20", "--think", "100ms", "-d", "3s"]);
+    assert!(is_near(duration_s, 3.0) && (200.0..=620.0).contains(&due), "{duration_s} {due}");
     // The last of them comes after 1.99 s.
-    let (duration_s, per_s) = played(&["--arrive", "100/s", "--total", "200"]);
-    assert!((duration_s - 2.0).abs() < 0.3 && (85.0..110.0).contains(&per_s), "{duration_s} {per_s}");
+    let (duration_s, due) = played(&["--arrive", "100/s", "--total", "200"]);
+    assert!((1.9..3.0).contains(&duration_s) && due == 200.0, "{duration_s} {due}");
 }
 
 #[test]
