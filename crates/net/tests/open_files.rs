@@ -17,7 +17,7 @@ use net::{
 use rustix::process::{Resource, getrlimit, setrlimit};
 use units::{Clock, Nanos};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The soft limit of open files while this test runs.
 struct Limit {

@@ -26,9 +26,14 @@ fn start(io: Backend, connections: u32, slots: u32) -> Server {
     Server::start(settings).expect("io_uring is allowed here")
 }
 
+/// The timeout of everything that must come, however slow the machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What has not come by then does not come: on a busy machine it may still be on its way, and then less is tested.
+const STILL: Duration = Duration::from_millis(300);
+
 fn dial(server: &Server) -> TcpStream {
     let stream = TcpStream::connect(server.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
 }
 
@@ -36,6 +41,14 @@ fn dial(server: &Server) -> TcpStream {
 fn ask(mut stream: &TcpStream) -> bool {
     stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     is_answered(stream)
+}
+
+/// Sends a request and returns whether there is no response.
+fn ask_in_vain(stream: &TcpStream) -> bool {
+    stream.set_read_timeout(Some(STILL)).unwrap();
+    let in_vain = !ask(stream);
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    in_vain
 }
 
 fn is_answered(mut stream: &TcpStream) -> bool {
@@ -46,8 +59,8 @@ fn is_answered(mut stream: &TcpStream) -> bool {
 fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(5), "{what}");
-        std::thread::yield_now();
+        assert!(start.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -61,11 +74,11 @@ fn full_tables_lose_nobody_over(io: Backend) {
     let mut held: Vec<TcpStream> = (0..6).map(|_| dial(&server)).collect();
     assert!(held.iter().all(ask), "six fit");
     let waiting: Vec<TcpStream> = (0..3).map(|_| dial(&server)).collect();
-    assert!(!waiting.iter().any(ask), "nobody more is served");
+    assert!(waiting.iter().all(ask_in_vain), "nobody more is served");
     assert!(held.iter().all(ask), "those that were there still are");
     assert_eq!(server.counters.read().open, 6);
     held.truncate(3);
-    wait_for("the waiting are served once there is room", || waiting.iter().all(is_answered));
+    assert!(waiting.iter().all(is_answered), "the waiting are served once there is room");
     let stats = server.counters.read();
     assert_eq!((stats.open, stats.accepted, stats.closed, stats.refused, stats.errors), (6, 9, 3, 0, 0));
     server.stop();
@@ -101,11 +114,11 @@ fn a_paused_server_keeps_what_it_has_over(io: Backend) {
     let mut more: Vec<TcpStream> = Vec::new();
     wait_for("a dial that is not answered", || {
         more.push(dial(&server));
-        !ask(more.last().unwrap())
+        ask_in_vain(more.last().unwrap())
     });
     assert!(ask(&held), "what was there is still served");
     server.counters.set_accepting(true);
-    wait_for("the one who waited is served", || is_answered(more.last().unwrap()));
+    assert!(is_answered(more.last().unwrap()), "the one who waited is served");
     server.stop();
 }
 
@@ -117,14 +130,13 @@ fn outstanding_responses_are_sent_before_the_end() {
 fn what_is_owed_is_finished_before_the_end_over(io: Backend) {
     let server = server(io, 100);
     let mut owed = dial(&server);
-    owed.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let start = Instant::now();
     owed.write_all(b"GET /delay?for=400ms HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     wait_for("the request has arrived", || server.counters.read().bytes_in > 0);
     let address = server.address;
-    let start = Instant::now();
     server.stop();
     assert!(is_answered(&owed), "answered although the server was told to stop");
-    assert!(start.elapsed() >= Duration::from_millis(300) && start.elapsed() < Duration::from_secs(4));
+    assert!(start.elapsed() >= Duration::from_millis(400), "not before its time");
     assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
 }
 
@@ -135,7 +147,6 @@ fn a_table_of_files_that_fills_up_is_followed_by_another() {
     let mut held: Vec<TcpStream> = Vec::new();
     for n in 0..35 {
         held.push(dial(&server));
-        held[n].set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         assert!(ask(&held[n]), "number {n} is served");
     }
     assert!(held.iter().all(ask), "all of them still are");
@@ -144,9 +155,9 @@ fn a_table_of_files_that_fills_up_is_followed_by_another() {
     let more: Vec<TcpStream> = (0..4).map(|_| dial(&server)).collect();
     assert!(ask(&waiting) && more.iter().all(ask), "those fit too");
     let late = dial(&server);
-    assert!(!ask(&late), "all are full");
+    assert!(ask_in_vain(&late), "all are full");
     held.truncate(20);
-    wait_for("the one who waited is served, whichever table has room", || is_answered(&late));
+    assert!(is_answered(&late), "the one who waited is served, whichever table has room");
     let stats = server.counters.read();
     assert_eq!((stats.accepted, stats.refused, stats.errors), (41, 0, 0));
     let address = server.address;

@@ -11,8 +11,8 @@ use rustix::net::sockopt;
 
 use crate::script::{Case, Order, Reader, Step, Way, salt, stream};
 
-/// The timeout of everything here.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+/// The timeout of everything here, however slow the machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// A peer's receive buffer: small, so that a slow reader blocks the sender.
 const RECEIVE_BUFFER: usize = 32 * 1024;
 const BACKLOG: i32 = 4096;
