@@ -60,7 +60,7 @@ fn a_coordinator_names_no_files_and_its_sums_are_checked() {
     let mut listening = Raw::new(fleet.nats.address);
     listening.send(format!("SUB throng.agent.{agent} 1\r\nPING\r\n").as_bytes());
     assert_eq!(listening.line(), "PONG");
-    let (ended, _) = fleet.run(&server.url("/"), &["-c", "4", "-d", "1s"]);
+    let (ended, _) = fleet.run(&server.url("/"), &["-c", "4", "--think", "50ms", "-d", "1s"]);
     ended.assert_status(0);
     let [offer, assign, lead] = messages(&mut listening);
     let mut raw = Raw::new(fleet.nats.address);

@@ -392,9 +392,10 @@ fn a_run_on_a_fleet_shows_and_stores_no_password() {
         command.env("XDG_DATA_HOME", &data);
         Program::from(command).end()
     };
-    let target = Serving::start(&["--threads", "1"]);
-    let ended =
-        with_store(&["run", &target.url("/"), "-c", "2", "-d", "1s", "--fleet", &url, "--live", "line"]);
+    let server = Serving::start(&["--threads", "1"]);
+    let target = server.url("/");
+    let load = ["run", &target, "-c", "2", "--think", "50ms", "-d", "1s"];
+    let ended = with_store(&[&load[..], &["--fleet", &url, "--live", "line"]].concat());
     ended.assert_status(0);
     let stored = with_store(&["runs", "latest", "--json"]);
     let report = with_store(&["report", "latest", "-o", "-", "--format", "html"]);

@@ -99,8 +99,8 @@ fn a_redirect_is_a_response_and_is_not_followed() {
     let url = format!("nats://{}", nats.address);
     let allowed = redirecting.address.to_string();
     let _agent = joins(Program::start(&["agent", "--nats", &url, "--allow", &allowed]));
-    let run = ["run", &redirecting.url("/"), "-c", "3", "-d", "1s", "--fleet", &url, "--json", "-"];
-    let ended = Program::start(&run).end();
+    let load = ["run", &redirecting.url("/"), "-c", "3", "--think", "50ms", "-d", "1s"];
+    let ended = Program::start(&[&load[..], &["--fleet", &url, "--json", "-"]].concat()).end();
     let summary = json(&ended.stdout);
     assert!(summary["requests"]["status"]["302"].as_u64().unwrap() > 0, "{ended:?}");
     let stats = crate::server::fetch(&other.url("/stats"));
@@ -198,7 +198,8 @@ fn users_do_what_their_permissions_allow_and_no_more() {
         .map(|name| joins(Program::from(guarded.by("agent", &["agent", "--nats", &url, "--name", name]))))
         .into();
     let server = Serving::start(&["--threads", "1"]);
-    let run = ["run", &server.url("/"), "-c", "20", "-d", "1s", "--fleet", &url, "--json", "-"];
+    let load = ["run", &server.url("/"), "-c", "20", "--think", "50ms", "-d", "1s"];
+    let run = [&load[..], &["--fleet", &url, "--json", "-"]].concat();
     let ended = Program::from(guarded.by("runner", &run)).end();
     ended.assert_status(0);
     assert_eq!(json(&ended.stdout)["agents"].as_array().unwrap().len(), 2, "{ended:?}");

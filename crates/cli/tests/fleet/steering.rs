@@ -96,7 +96,8 @@ fn agents_are_listed_checked_and_drained() {
     assert_eq!(fleet.fleet(&["drain", "two"]).stdout, "two: draining\n");
     assert_eq!(fleet.states(), ["one free", "two draining"]);
     let server = Serving::start(&["--threads", "1"]);
-    let run = ["run", &server.url("/"), "-c", "10", "-d", "500ms", "--fleet", &fleet.url, "--json", "-"];
+    let load = ["run", &server.url("/"), "-c", "10", "--think", "50ms", "-d", "500ms"];
+    let run = [&load[..], &["--fleet", &fleet.url, "--json", "-"]].concat();
     let ended = Program::start(&run).end();
     let summary: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
     assert_eq!(summary["agents"].as_array().unwrap().len(), 1, "{ended:?}");
@@ -302,10 +303,10 @@ fn a_run_starts_its_own_broker_and_ends_it_however_it_ends() {
     let folder = folder("steering-own");
     let server = Serving::start(&["--threads", "1"]);
     let start = |duration: &str| {
-        let args =
-            ["-c", "10", "-d", duration, "--fleet", "own:127.0.0.1:0", "--live", "line", "--json", "-"];
-        let mut run =
-            Program::from(with_state(throng(&[&["run", &server.url("/")], &args[..]].concat()), &folder));
+        let (target, load) = (server.url("/"), ["-c", "10", "--think", "50ms", "-d", duration]);
+        let args = ["--fleet", "own:127.0.0.1:0", "--live", "line", "--json", "-"];
+        let args = [&["run", &target][..], &load, &args].concat();
+        let mut run = Program::from(with_state(throng(&args), &folder));
         run.wait_for("throng agent --nats ");
         let said = run.stderr();
         let words: Vec<&str> = said.split_whitespace().collect();
