@@ -342,16 +342,19 @@ fn over_sim<P: Program>(
 /// The counter itself: a test for zero proves nothing if it cannot count.
 #[test]
 fn allocations_are_counted() {
-    let allocate = || drop(std::hint::black_box(vec![0u8; 100]));
-    allocate();
+    #[inline(never)]
+    fn allocated_on_purpose() {
+        drop(std::hint::black_box(vec![0u8; 100]));
+    }
+    allocated_on_purpose();
     assert_eq!(take_count().0, 0, "not while it is off");
     switched(true, || {
-        allocate();
-        paused(allocate);
+        allocated_on_purpose();
+        paused(allocated_on_purpose);
         let mut grown = Vec::<u64>::with_capacity(1);
         (0..100).for_each(|n| grown.push(n));
     });
     let (count, first) = take_count();
     assert!((3..20).contains(&count), "{count}");
-    assert!(first.contains("allocations_are_counted"), "{first}");
+    assert!(first.contains("allocated_on_purpose"), "{first}");
 }
