@@ -105,7 +105,7 @@ fn a_handshake_has_a_price_at_both_ends() {
 #[test]
 fn a_response_has_a_price() {
     let server = Serving::start(&["--threads", "1"]);
-    let (_, s) = run(&server.url("/"), &["-c", "20", "-d", "4s", "--think", "5ms", "--threads", "1"]);
+    let (_, s) = run(&server.url("/"), &["-c", "10", "-d", "4s", "--threads", "1"]);
     for (name, cpu_ns) in [
         ("target_cpu_us_per_request", "observed.target.process"),
         ("generator_cpu_us_per_request", "observed.own"),
@@ -121,7 +121,7 @@ fn a_response_has_a_price() {
             "{name}: {value}, by division {quotient}, R² {r2}"
         );
     }
-    // Twenty connections are too few for a slope of memory.
+    // Ten connections are too few for a slope of memory.
     for name in ["target_bytes", "generator_bytes", "kernel_bytes", "ceiling_connections"] {
         assert_eq!(s.at(&format!("cost.{name}")), &Value::Null, "{name}");
     }
