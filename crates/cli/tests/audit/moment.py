@@ -123,7 +123,8 @@ class Moment:
     def lags(self, s):
         if s.model.kind == "arrive":
             return [(c.syn, c.syn - c.due, c.syn - c.due) for c in s.connections]
-        lags = [(x.asked, x.asked - x.due, x.asked - x.due) for x in s.exchanges if s.at_load(x)]
+        # It is counted when throng takes a slot, also where no connection is free yet.
+        lags = [(x.due + x.late(), x.late(), x.late()) for x in s.exchanges if s.at_load(x)]
         probe = self.context.probe
         if probe and s is self.context.scopes[min(self.context.scopes)]:
             lags += [(x.asked, 1e-4, 1e-4) for x in probe.exchanges if probe.begin <= x.asked < probe.end]

@@ -360,7 +360,7 @@ class Scope:
         return times
 
     def lag(self):
-        late = [x.asked - x.due for x in self.exchanges if self.at_load(x)]
+        late = [x.late() for x in self.exchanges if self.at_load(x)]
         if self.model.kind == "arrive":
             # The schedule is that of the connections; a request that follows a response at once cannot be late.
             late = [c.syn - c.due for c in self.connections]
@@ -407,6 +407,10 @@ def schedule(connections, first, model, begin):
             for x in c.exchanges:
                 x.due = base + x.number * model.ping
     if model.kind == "rate":
+        for c in connections:
+            free = c.synack
+            for x in c.exchanges:
+                x.free, free = free or 0.0, x.answered
         slots([x for c in connections for x in c.exchanges], model.rate, begin)
 
 

@@ -19,8 +19,12 @@ class Exchange:
         self.right = True
         self.goodbye = False
         self.payload = None
-        # Set by outside.py: when it was due.
-        self.due = None
+        # Set by outside.py: when it was due; and of an open loop, since when its connection was free.
+        self.due, self.free = None, 0.0
+
+    def late(self):
+        """How late throng sent it. Where all connections were busy when it was due, it waited for the one that was free first."""
+        return self.asked - max(self.due, self.free)
 
 
 class Half:
