@@ -52,9 +52,14 @@ pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// What was judged when it ran; nothing, of a run that did not come to its end.
+/// What was judged when it ran; nothing, of a run that did not come to its end. As the run wrote it; what another version wrote is
+/// complete, but in another order.
 fn summary(json_to: Option<&str>, stored: &StoredRun) -> Result<(), Failure> {
-    let json = || stored.summary.as_ref().map(|_| format!("{:#}\n", stored.figures));
+    let json = || {
+        let summary = stored.summary.as_ref()?;
+        let is_all = serde_json::to_value(summary).is_ok_and(|all| all == stored.figures);
+        Some(if is_all { view::json(summary) } else { view::json(&stored.figures) })
+    };
     match (json_to, json()) {
         (None, _) => Ok(()),
         (Some(_), None) => Err(Failure::machine(format!("--json: this run has no summary: {}", stored.id))),
