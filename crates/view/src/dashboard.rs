@@ -52,7 +52,7 @@ impl Dashboard {
         let routes = Router::new()
             .route("/", get(async || Html(LIVE_PAGE)))
             .route("/events", get(async |State(followed): State<Followed>| followed.events()))
-            .route("/control", post(control))
+            .route("/control", post(control).route_layer(middleware::from_fn(access::own)))
             .layer(middleware::from_fn_with_state(access, access::guard))
             .with_state(followed);
         let (web, at) = Web::start(at, routes, forward)?;

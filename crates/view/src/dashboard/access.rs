@@ -3,7 +3,7 @@
 use axum::{
     extract::{Request, State},
     http::{
-        HeaderMap, HeaderValue, Method, StatusCode,
+        HeaderMap, HeaderValue, StatusCode,
         header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS},
     },
     middleware::Next,
@@ -47,9 +47,6 @@ pub(crate) async fn guard(State(access): State<Access>, request: Request, next: 
             }
         },
     }
-    if request.method() == Method::POST && !headers.contains_key(OWN) {
-        return refused(StatusCode::FORBIDDEN, "missing header X-Throng: 1\n");
-    }
     let is_known = opens.as_ref().is_none_or(|opens| shows_secret(request.headers(), opens));
     let mut response = next.run(request).await;
     if !is_known {
@@ -57,6 +54,14 @@ pub(crate) async fn guard(State(access): State<Access>, request: Request, next: 
     }
     page_headers(response.headers_mut());
     response
+}
+
+/// Passes what the page itself sends.
+pub(crate) async fn own(request: Request, next: Next) -> Response {
+    if !request.headers().contains_key(OWN) {
+        return (StatusCode::FORBIDDEN, "missing header X-Throng: 1\n").into_response();
+    }
+    next.run(request).await
 }
 
 /// What a page of ours may do, and who may keep it.

@@ -146,6 +146,7 @@ fn without_a_token_it_is_for_this_machine() {
     check(at, ("POST /control", "", "{\"ask\":\"stop\"}"), 403);
     check(at, ("OPTIONS /control", "Origin: http://evil.example\r\n", ""), 405);
     check(at, ("GET /control", "", ""), 405);
+    check(at, ("POST /events", "", ""), 405);
     check(at, ("GET /nothing", "", ""), 404);
     assert_eq!(feed.ask(), None);
     let page = fetch(at, "GET /", "", "");

@@ -39,10 +39,14 @@ impl Served {
 
     /// Status and body.
     fn get(&self, path: &str, headers: &str) -> (u16, String) {
+        self.send("GET", path, headers)
+    }
+
+    fn send(&self, method: &str, path: &str, headers: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(self.at).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let host = if headers.contains("Host:") { "" } else { "Host: 127.0.0.1\r\n" };
-        let request = format!("GET {path} HTTP/1.0\r\n{host}{headers}\r\n");
+        let request = format!("{method} {path} HTTP/1.0\r\n{host}{headers}\r\n");
         stream.write_all(request.as_bytes()).unwrap();
         let mut response = String::new();
         stream.read_to_string(&mut response).unwrap();
@@ -274,6 +278,18 @@ fn what_is_not_there_is_refused_and_no_file_is_served() {
     for path in ["/", "/run/nothing", "/compare/a/b", "/trend/x"] {
         let (status, body) = served.get(path, "");
         assert!(status == 200 && body.starts_with("<!doctype html>"), "{path}: {status}");
+    }
+}
+
+#[test]
+fn nothing_can_be_changed() {
+    let served = three();
+    for method in ["POST", "PUT", "DELETE"] {
+        for path in ["/", "/api/runs", "/api/runs/latest"] {
+            let (status, body) = served.send(method, path, "");
+            let expected = (405, r#"{"error":"method not allowed; use GET"}"#);
+            assert_eq!((status, body.as_str()), expected, "{method} {path}");
+        }
     }
 }
 
