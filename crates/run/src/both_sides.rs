@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use net::{Segments, io::tun::Watch};
+use net::{
+    Segments,
+    io::tun::{Stuck, Watch},
+};
 use plan::{Route, SourcePool};
 use units::Nanos;
 
@@ -93,16 +96,12 @@ impl Sources {
     pub(crate) fn segments(&self, now: Nanos, open: u64, waiting: u64) -> Option<Segments> {
         let came = self.watches.iter().map(|watch| watch.came()).max()?;
         let stuck = self.watches.iter().map(|watch| watch.stuck());
-        let (syns, unacknowledged) =
-            stuck.fold((0, 0), |(syns, all), stuck| (syns + stuck.syns, all + stuck.unacknowledged));
-        Some(Segments {
-            connections: open,
-            unacknowledged,
-            // Requests of several streams wait for the same acknowledgement.
-            unanswered: waiting.min(open).saturating_sub(unacknowledged),
-            quiet: Some(Duration::from_nanos(now.since(came).0)),
-            syns,
-        })
+        let all = stuck.fold(Stuck::default(), |all, stuck| Stuck {
+            syns: all.syns + stuck.syns,
+            unacknowledged: all.unacknowledged + stuck.unacknowledged,
+        });
+        let quiet = Some(Duration::from_nanos(now.since(came).0));
+        Some(Segments { quiet, ..segments(all, open, waiting) })
     }
 
     /// SYNs that shards with a device sent again, and messages of ICMP that they received: the kernel counts neither.
@@ -148,6 +147,20 @@ impl Sources {
             walked.ok()?;
         }
         Some(count)
+    }
+}
+
+/// Of `open` connections, on which this many requests wait.
+fn segments(stuck: Stuck, open: u64, waiting: u64) -> Segments {
+    let Stuck { syns, unacknowledged } = stuck;
+    Segments {
+        // What a shard notes of them is up to 0.1 s old: those that it has given up since are open no more.
+        connections: open.max(unacknowledged),
+        unacknowledged,
+        // Requests of several streams wait for the same acknowledgement.
+        unanswered: waiting.min(open).saturating_sub(unacknowledged),
+        quiet: None,
+        syns,
     }
 }
 
@@ -222,5 +235,15 @@ mod tests {
         let quiet = Some(Duration::from_secs(2));
         let seen = Segments { connections: 5, unanswered: 3, quiet, ..Segments::default() };
         assert_eq!(sources.segments(Nanos::from_secs(2), 5, 3), Some(seen));
+    }
+
+    #[test]
+    fn no_more_connections_are_stuck_than_there_are() {
+        let seen = |open| {
+            let seen = segments(Stuck { syns: 0, unacknowledged: 10 }, open, open);
+            (seen.connections, seen.unacknowledged, seen.unanswered)
+        };
+        let expected = [(10, 10, 0), (10, 10, 0), (10, 10, 0), (12, 10, 2)];
+        assert_eq!([0, 4, 10, 12].map(seen), expected);
     }
 }
