@@ -4,6 +4,7 @@ use units::Count;
 
 use crate::{
     cause::Cause,
+    fault::Side,
     summary::{AgentState, AgentSummary, Certainty, Limit, Summary, Verdict},
     threshold::ThresholdResult,
 };
@@ -23,8 +24,11 @@ impl Summary {
         match (limit.filter(|limit| lost.is_none() || limit.cause != Cause::Unknown), self.verdict) {
             (Some(limit), _) => {
                 let judged = if judged.is_empty() { judged } else { judged + "; " };
+                // That throng itself was stopped is why it was late, and not one more thing.
+                let is_why = (limit.side, limit.cause) == (Side::Host, Cause::Stall);
+                let besides = if is_why { "" } else { "besides, " };
                 match self.why_invalid().filter(|why| !limit.sentence.contains(*why)) {
-                    Some(why) => format!("{verdict}: {why}; besides, {judged}{}", limit.sentence_with_fix()),
+                    Some(why) => format!("{verdict}: {why}; {besides}{judged}{}", limit.sentence_with_fix()),
                     None => format!("{verdict}: {judged}{}", limit.sentence_with_fix()),
                 }
             }
@@ -182,7 +186,6 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault::Side;
 
     #[test]
     fn an_agent_that_was_lost_is_the_reason_where_no_other_is_known() {
@@ -276,8 +279,9 @@ mod tests {
     #[test]
     fn an_invalid_run_says_first_why_it_is() {
         let late = "throng was late: lag p99 14.0 ms > 10.0 ms (--max-lag)";
-        let check = |sentence: &str, expected: &str| {
+        let check = |side, sentence: &str, expected: &str| {
             let limit = Limit {
+                side,
                 cause: Cause::Stall,
                 certainty: Certainty::Seen,
                 sentence: sentence.to_owned(),
@@ -288,8 +292,10 @@ mod tests {
             let s = Summary { verdict: Verdict::Invalid, reasons, limit: Some(limit), ..Summary::default() };
             assert_eq!(s.sentence(), expected);
         };
-        check("the target stalled", &format!("invalid: {late}; besides, the target stalled; fix it"));
-        check(late, &format!("invalid: {late}; fix it"));
+        let besides = format!("invalid: {late}; besides, the target stalled; fix it");
+        check(Side::Target, "the target stalled", &besides);
+        check(Side::Target, late, &format!("invalid: {late}; fix it"));
+        check(Side::Host, "throng was stopped", &format!("invalid: {late}; throng was stopped; fix it"));
     }
 
     #[test]

@@ -28,10 +28,10 @@ pub(super) fn ours(case: &Case) -> Option<Limit> {
     if !stands_out || !explains || honesty::saturated(case.evidence).is_some() {
         return None;
     }
-    let detail = format!(
-        "throng itself was stopped, or had no processor, for {:.1} s, which may have caused the failures",
-        stall_us / 1e6
-    );
+    let mut detail = format!("throng itself was stopped, or had no processor, for {:.1} s", stall_us / 1e6);
+    if case.trouble != Trouble::None {
+        detail += ", which may have caused the failures";
+    }
     let sentence = Sentence::ThrongStopped { seconds: stall_us / 1e6 };
     case.limit(Seen, (Side::Host, Cause::Stall), case.left(), sentence, detail, OURS)
 }

@@ -79,6 +79,8 @@ fn a_stall_of_our_own_is_named() {
     let mut s = slow(1_020.0);
     s.generator.stall_us = 1e6;
     check(&s, &silent(State::Idle), ("host", "stall", 1_000, "throng itself was stopped", "suspend"));
+    let detail = |s: &Summary, e: &Evidence| limit(s, e).expect("something stopped it").detail;
+    assert!(!detail(&s, &silent(State::Idle)).contains("failures"), "there are none");
     // Responses took longer than that.
     s.latency_us.max = 5e6;
     check(&s, &Evidence::default(), ("unknown", "unknown", 1_000, "", ""));
@@ -88,7 +90,7 @@ fn a_stall_of_our_own_is_named() {
     let mut waited = stopped(300, waiting());
     waited.generator.stall_us = 6e6;
     let e = Evidence { timeout: Nanos::from_secs(10), ..Evidence::default() };
-    check(&waited, &e, ("host", "stall", 300, "", ""));
+    check(&waited, &e, ("host", "stall", 300, "may have caused the failures", ""));
     // It had no processor all the time.
     waited.verdict = Verdict::Invalid;
     waited.reasons = vec!["the generator was starved".to_owned()];
