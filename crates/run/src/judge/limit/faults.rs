@@ -40,8 +40,13 @@ type Finding = (Certainty, Cause, Sentence, String, String);
 fn waiting(case: &Case) -> Option<Finding> {
     let (count, timeout) = (case.count, case.evidence.timeout);
     let what = if case.stage? == Stage::Tls { "TLS handshake" } else { "request" };
-    let some = Count(count).of(what);
-    let (certainty, sentence, detail, fix) = if case.stage? == Stage::Dial {
+    let is_dial = |f: &&FaultCount| f.stage == Stage::Dial && trouble_of(f) == Trouble::Waiting;
+    let dials: u64 = case.summary.faults.iter().filter(is_dial).map(|f| f.count).sum();
+    let others = count - dials;
+    let some = Count(others).of(what);
+    // Connections in a full accept queue are open, and their requests wait: as many as dials, or more.
+    let is_cut_off = dials > 0 && !since(case).is_empty();
+    let (certainty, sentence, detail, fix) = if case.stage? == Stage::Dial || is_cut_off {
         (
             Guess,
             Sentence::DialsTimedOut { count, timeout },
@@ -50,19 +55,19 @@ fn waiting(case: &Case) -> Option<Finding> {
             net.core.somaxconn), then the firewalls on the path",
         )
     } else if is_acknowledged(case) {
-        let them = Count(count).one_or("it", "them");
+        let them = Count(others).one_or("it", "them");
         let detail = format!(
             "{some} timed out; the target's host acknowledged {them}, but its process does not respond"
         );
         let fix = "check the target's process: CPU, open files, locks (gdb -p, jstack)";
-        (Inferred, Sentence::Acknowledged { what, count }, detail, fix)
+        (Inferred, Sentence::Acknowledged { what, count: others }, detail, fix)
     } else {
-        (
-            Guess,
-            Sentence::TimedOut { what, count, timeout },
-            format!("{some} timed out"),
-            "check the target's CPU and open files, or raise --timeout",
-        )
+        let (sentence, all) = match dials {
+            0 => (Sentence::TimedOut { what, count, timeout }, some),
+            _ => (Sentence::DialsTimedOut { count, timeout }, dials_and_requests(count)),
+        };
+        let fix = "check the target's CPU and open files, or raise --timeout";
+        (Guess, sentence, format!("{all} timed out"), fix)
     };
     Some((certainty, Cause::Timeout, sentence, detail, fix.to_owned()))
 }

@@ -38,7 +38,8 @@ fn rejected_in_part(case: &Case) -> Option<Limit> {
     let (dials, messages) = (case.faults().of("dial"), Count(messages).of("ICMP message"));
     let since = since(case);
     let detail = format!("{dials} got no SYN-ACK, and {messages} arrived (unreachable or prohibited){since}");
-    let sentence = Sentence::Rejected { dials: case.count, by: None };
+    let rejected = case.faults_of(Side::Path, Kind::Unreachable);
+    let sentence = Sentence::RejectedOrSilent { dials: case.count + rejected };
     case.limit(Inferred, (Side::Path, Cause::Unreachable), case.peak(), sentence, detail, FIREWALLS)
 }
 
@@ -136,7 +137,14 @@ fn unacknowledged(case: &Case) -> Option<Limit> {
         them for {quiet_s:.1} s: the path is interrupted, or the target's host is gone"
     );
     let sentence = Sentence::Unacknowledged { connections: seen.unacknowledged, of: seen.connections };
-    case.limit(Inferred, (Side::Path, Cause::Unacknowledged), case.peak(), sentence, detail, WAY)
+    // Handshakes, like pings, are small.
+    let fix = match case.summary.requests.answered {
+        0 => format!(
+            "{WAY}; or full-size packets are dropped (path MTU, ICMP blocked): ping -M do -s 1472 HOST"
+        ),
+        _ => WAY.to_owned(),
+    };
+    case.limit(Inferred, (Side::Path, Cause::Unacknowledged), case.peak(), sentence, detail, fix)
 }
 
 fn never_opened(case: &Case) -> Option<Limit> {
@@ -151,13 +159,19 @@ fn never_opened(case: &Case) -> Option<Limit> {
         0 => String::new(),
         n => format!(" ({})", Count(n).of("SYN retransmission")),
     };
-    let dials = case.faults().of("dial");
-    let detail = format!(
-        "{dials} got no SYN-ACK, no reset and no ICMP{again}: packets are dropped on the path, or no host \
-        has that address"
+    let (dials, n) = (case.count, case.faults().of("dial"));
+    let mut detail = format!(
+        "{n} got no SYN-ACK, no reset and no ICMP{again}: packets are dropped on the path, or no host has \
+        that address"
     );
-    let sentence = Sentence::NoSynAck { dials: case.count };
-    case.limit(Inferred, (Side::Path, Cause::NoSynAck), 0, sentence, detail, WAY)
+    // Over a device dials come from other addresses than this machine's, from which a ping goes.
+    let (sentence, fix) = if case.summary.io == "tun" {
+        detail += ", or they do not come back to the network of the sources";
+        (Sentence::NoSynAckToSources { dials }, WAY_BACK)
+    } else {
+        (Sentence::NoSynAck { dials }, WAY)
+    };
+    case.limit(Inferred, (Side::Path, Cause::NoSynAck), 0, sentence, detail, fix)
 }
 
 /// From some number on no SYN gets a reply, while all open connections are served. A listener whose queue is full leaves
@@ -192,6 +206,8 @@ fn kept_in(case: &Case, segments: u64) -> Option<Limit> {
 
 const WAY: &str =
     "check that the target's host responds (ping, mtr), then the routers and firewalls on the path";
+const WAY_BACK: &str = "check forwarding and the route back to the sources (throng doctor TARGET --io tun), \
+    or compare with --io uring";
 const FIREWALLS: &str =
     "check the routes and the firewalls on the path (ip route get, a limit on connections or their rate)";
 

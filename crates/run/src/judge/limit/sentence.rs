@@ -211,6 +211,10 @@ pub(crate) enum Sentence {
     NoSynAck {
         dials: u64,
     },
+    /// The same of dials from a network that is routed to this machine.
+    NoSynAckToSources {
+        dials: u64,
+    },
     NoSynAckSince {
         opened: u64,
     },
@@ -227,6 +231,9 @@ pub(crate) enum Sentence {
     Rejected {
         dials: u64,
         by: Option<String>,
+    },
+    RejectedOrSilent {
+        dials: u64,
     },
     /// Requests per second that they carried, and that were due.
     TooFewConnections {

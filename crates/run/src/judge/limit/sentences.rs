@@ -290,6 +290,10 @@ fn path(sentence: &Sentence) -> Option<String> {
                 some(*dials, "dial")
             )
         }
+        S::NoSynAckToSources { dials } => format!(
+            "{} got no reply: packets are not forwarded, or none comes back to the network of the sources",
+            some(*dials, "dial")
+        ),
         S::NoSynAckSince { opened } => format!(
             "dials got no reply from the {} on, while the open connections are served",
             nth(opened + 1)
@@ -306,6 +310,9 @@ fn path(sentence: &Sentence) -> Option<String> {
         }
         S::Rejected { dials, by: Some(by) } => format!("{} rejected by {by}", Count(*dials).were("dial")),
         S::Rejected { dials, by: None } => format!("{} rejected on the path", Count(*dials).were("dial")),
+        S::RejectedOrSilent { dials } => {
+            format!("{} rejected or got no SYN-ACK", Count(*dials).were("dial"))
+        }
         S::NothingUsedUp => "no cause was found: nothing that throng can see was used up".to_owned(),
         _ => return None,
     })

@@ -127,6 +127,8 @@ fn place(sentence: &Sentence) -> usize {
         S::NoHttp2 { .. } => 60,
         S::TooFewConnections { .. } => 61,
         S::StreamsReset { .. } => 62,
+        S::NoSynAckToSources { .. } => 63,
+        S::RejectedOrSilent { .. } => 64,
     }
 }
 
@@ -319,6 +321,10 @@ fn third_part() -> Vec<(Sentence, &'static str)> {
 fn fourth_part() -> Vec<(Sentence, &'static str)> {
     vec![
         (
+            S::NoSynAckToSources { dials: 9 },
+            "9 dials got no reply: packets are not forwarded, or none comes back to the network of the sources",
+        ),
+        (
             S::NoSynAckSince { opened: 1_000 },
             "dials got no reply from the 1,001st on, while the open connections are served",
         ),
@@ -326,6 +332,7 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
             S::Unacknowledged { connections: 9, of: 10 },
             "the path is interrupted: data on 9 of 10 connections is not acknowledged",
         ),
+        (S::RejectedOrSilent { dials: 9 }, "9 dials were rejected or got no SYN-ACK"),
         (S::RejectedHere { dials: 9 }, "this machine's firewall rejected 9 dials"),
         (S::NoHost { dials: 9 }, "9 dials failed: no host responds at that address"),
         (S::Rejected { dials: 9, by: Some("10.0.0.1".to_owned()) }, "9 dials were rejected by 10.0.0.1"),

@@ -17,6 +17,13 @@ fn segments(unacknowledged: u64, unanswered: u64, quiet_s: u64) -> Evidence {
 fn a_network_that_goes_dark_is_the_path() {
     let expected = ("path", "unacknowledged", 800, "on 50 of 50 connections was never acknowledged", "mtr");
     check(&stopped(0, waiting()), &segments(50, 0, 8), expected);
+    // Nothing but handshakes ever came through; or something did before.
+    let size = "mtr), then the routers and firewalls on the path; or full-size packets are dropped (path MTU, ICMP blocked): ping -M do";
+    check(&stopped(0, waiting()), &segments(50, 0, 8), ("path", "unacknowledged", 800, "", size));
+    let mut before = stopped(0, waiting());
+    before.requests.answered = 800;
+    let limit_of = |s: &Summary| limit(s, &segments(50, 0, 8)).expect("something stopped it");
+    assert!(!limit_of(&before).fix.contains("MTU"), "{:?}", limit_of(&before));
     // Something comes on others: no dark network.
     check(&stopped(0, waiting()), &segments(50, 0, 0), ("target", "timeout", 800, "", ""));
     // Acknowledged, without a response: the process.
@@ -34,6 +41,13 @@ fn no_syn_ack_ever_is_the_path() {
     let host = Host { net: NetCounters { syn_retrans: 600, ..NetCounters::default() }, ..Host::default() };
     let e = Evidence { here: host, ..Evidence::default() };
     check(&s, &e, ("path", "no-syn-ack", 0, "no reset and no ICMP (600 SYN retransmissions)", "ping"));
+    // Over a device a ping takes another way.
+    s.io = "tun".into();
+    let expected =
+        ("path", "no-syn-ack", 0, "do not come back to the network of the sources", "throng doctor");
+    check(&s, &e, expected);
+    assert!(!limit(&s, &e).unwrap().fix.contains("ping"));
+    s.io = "uring".into();
     // From one on: a queue, or a firewall.
     (s.connections.opened, s.connections.peak, s.connections.held) = (400, 400, 400);
     let later = Evidence { losses: Pattern { opened_by_then: 400, ..Pattern::default() }, ..e };
@@ -84,6 +98,7 @@ fn a_rejecting_router_is_named_rather_than_a_known_limit() {
             "",
         ),
     );
+    assert_eq!(limit(&s, &e).unwrap().sentence, "912 dials were rejected or got no SYN-ACK");
 }
 
 /// Dials to 10.9.0.1 are rejected by this message.
@@ -143,6 +158,28 @@ fn beyond_some_number_syns_get_no_reply() {
     // Some of them are not served: they may be in a queue.
     s.requests.answered = 990;
     check(&s, &e, ("target", "timeout", 1_000, "the 1,001st and all after it", ""));
+}
+
+#[test]
+fn dials_are_among_what_timed_out() {
+    let mut s = stopped(0, waiting());
+    let sentence = |s: &Summary, e: &Evidence| limit(s, e).expect("something stopped it").sentence;
+    // The target is slow; or it accepts no more, and those in its queue wait.
+    let slow = ("target", "timeout", 800, "800 dials and requests timed out", "CPU and open files");
+    check(&s, &Evidence::default(), slow);
+    assert_eq!(sentence(&s, &Evidence::default()), "800 dials and requests timed out");
+    let cut_off = lost(Pattern { opened_by_then: 800, ..Pattern::default() });
+    let detail = "800 dials and requests timed out: the 801st and all after it";
+    check(&s, &cut_off, ("target", "timeout", 800, detail, "accept queue (ss -ltn"));
+    // Only requests are acknowledged, and without dials none was cut off.
+    let acknowledged = segments(0, 50, 8);
+    check(
+        &s,
+        &acknowledged,
+        ("target", "timeout", 800, "600 requests timed out; the target's host", "locks"),
+    );
+    s.faults.remove(0);
+    check(&s, &cut_off, ("target", "timeout", 800, "600 requests timed out", "CPU and open files"));
 }
 
 #[test]
