@@ -87,7 +87,7 @@ fn measured(plan: &Plan, r: &Record, ended: Nanos) -> Summary {
     };
     let has_clock = plan.populations.iter().all(|p| has_own_clock(p, r));
     figures.pushes = pushes(&r.totals, elapsed, has_clock);
-    figures.errors = errors(&figures);
+    figures.errors = Errors::new(&figures.faults, &figures.connections, &figures.requests);
     Summary {
         schema: "throng.summary/1".into(),
         seed: plan.seed,
@@ -143,7 +143,7 @@ fn population(
         pushes: pushes(totals, measured.elapsed, has_clock),
         ..times(totals)
     };
-    figures.errors = errors(&figures);
+    figures.errors = Errors::new(&figures.faults, &figures.connections, &figures.requests);
     PopulationSummary { figures, steps: steps(plan, nth, population, totals) }
 }
 
@@ -152,12 +152,6 @@ fn times(totals: &Tick) -> Figures {
     let mut figures = Figures { faults: totals.faults.clone().into(), ..Figures::default() };
     figures.set_times(totals);
     figures
-}
-
-/// The error rate.
-fn errors(figures: &Figures) -> Errors {
-    let (c, r) = (&figures.connections, &figures.requests);
-    Errors::new(&figures.faults, c.opened + c.failed, [r.sent, r.missed, r.unanswered])
 }
 
 /// What of the connections is a sum of events.

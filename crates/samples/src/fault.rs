@@ -130,6 +130,11 @@ impl Kind {
         use Kind::{WrongBody, WrongEcho, WrongHeader, WrongLength, WrongStatus};
         matches!(self, WrongStatus | WrongLength | WrongEcho | WrongHeader | WrongBody)
     }
+
+    /// The same, or one that lacks what its connection needs of it.
+    pub(crate) const fn is_of_response(self) -> bool {
+        self.is_wrong_response() || matches!(self, Kind::MissingValue | Kind::ValueTooLong)
+    }
 }
 
 /// One kind of failure; an index into [`Faults`].
