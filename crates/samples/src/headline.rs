@@ -317,6 +317,9 @@ mod tests {
         let both = "fail: 2 of 2 thresholds failed, the first latency.p99 < 10us: 141 µs";
         check(vec![slow.clone(), threshold(rate, "0/s", false)], Verdict::Fail, both);
         check(vec![fast], Verdict::Pass, "pass: 1 of 1 thresholds met");
+        let silent = "2.3 % had no response in time".to_owned();
+        let failed = format!("fail: threshold latency.p99 < 10us failed: {silent}");
+        check(vec![ThresholdResult { value: None, shown: silent, ..slow.clone() }], Verdict::Fail, &failed);
         let none = ThresholdResult { value: None, shown: String::new(), ..slow };
         check(vec![none], Verdict::Fail, "fail: threshold latency.p99 < 10us failed: nothing was measured");
     }

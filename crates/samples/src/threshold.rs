@@ -25,22 +25,23 @@ pub struct ThresholdResult {
     /// As written.
     pub expr: String,
     /// Measured, in the unit of the summary's figure, or in percent where the bound is; none where there was nothing to
-    /// measure, and then it has failed.
+    /// measure, or where requests without a response decide, and then it has failed.
     pub value: Option<f64>,
-    /// The same with its unit, as people read it: `141 µs`, `99.9 %`; empty where there is none.
+    /// The same with its unit, as people read it: `141 µs`, `99.9 %`. Without a value, the share that decides: `2.3 % had no
+    /// response in time`; empty where nothing was measured.
     pub shown: String,
     /// Met.
     pub pass: bool,
 }
 
 impl ThresholdResult {
-    /// The value as people read it.
+    /// The value as people read it, or why there is none.
     pub fn measured(&self) -> String {
         match self.value {
-            None => "nothing was measured".to_owned(),
+            _ if !self.shown.is_empty() => self.shown.clone(),
             // Earlier versions stored no unit.
-            Some(value) if self.shown.is_empty() => ((value * 1e3).round() / 1e3).to_string(),
-            Some(_) => self.shown.clone(),
+            Some(value) => ((value * 1e3).round() / 1e3).to_string(),
+            None => "nothing was measured".to_owned(),
         }
     }
 }

@@ -2522,11 +2522,12 @@ export type ThresholdResult = {
 expr: string, 
 /**
  * Measured, in the unit of the summary's figure, or in percent where the bound is; none where there was nothing to
- * measure, and then it has failed.
+ * measure, or where requests without a response decide, and then it has failed.
  */
 value: number | null, 
 /**
- * The same with its unit, as people read it: `141 µs`, `99.9 %`; empty where there is none.
+ * The same with its unit, as people read it: `141 µs`, `99.9 %`. Without a value, the share that decides: `2.3 % had no
+ * response in time`; empty where nothing was measured.
  */
 shown: string, 
 /**

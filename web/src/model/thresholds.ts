@@ -4,7 +4,7 @@ import type { Run } from "./run";
 /** How a threshold stands. */
 export interface Standing {
   expr: string;
-  /** Measured, with its unit. */
+  /** Measured, with its unit, or why there is no value. */
   shown: string;
   /** `waits`: nothing to judge yet, or what it demands may still come. */
   state: "met" | "failed" | "waits";
@@ -18,7 +18,8 @@ export function standings(run: Run): Standing[] {
   const ramps = entries.at(-1)?.period.phase === "ramp";
   return (record.header?.thresholds ?? []).map(({ expr, figure }) => {
     const result = latest.find((one) => one.expr === expr);
-    if (result?.value == null) return { expr: expr ?? "", shown: run.running ? "not measured yet" : "nothing was measured", state: "waits" };
+    // Without a value, the share without a response may decide.
+    if (!result || (result.value == null && !result.shown)) return { expr: expr ?? "", shown: run.running ? "not measured yet" : "nothing was measured", state: "waits" };
     const state = result.pass ? "met" : ramps && mayCome(expr ?? "", figure ?? "") ? "waits" : "failed";
     return { ...named(result), state };
   });

@@ -87,6 +87,11 @@ test("thresholds stand as judged so far, and what may still come is not failed d
   assert.deepEqual(states(ramp), ["failed"], "no fault is taken back");
   const ended = { ...run("hold", [1, 1, 1, 1], false), summary: { thresholds: [{ expr: "held >= 1", value: null, shown: "", pass: false }] } };
   assert.deepEqual(standings(ended), [{ expr: "held >= 1", shown: "nothing was measured", state: "failed" }]);
+  const silent = { expr: bounds[0]!.expr, value: null, shown: "2.3 % had no response in time", pass: false };
+  const failed = { expr: silent.expr, shown: silent.shown, state: "failed" };
+  assert.deepEqual(standings({ ...ended, summary: { thresholds: [silent] } }), [failed]);
+  const live = of([{ tick: { phase: "hold" }, looks: { thresholds: [silent] } }], { run: { header: { thresholds: [bounds[0]!] } } }, true);
+  assert.deepEqual(standings(live), [failed]);
 });
 
 test("a run under way is said to stand as it would be judged", () => {

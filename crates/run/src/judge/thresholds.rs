@@ -3,6 +3,7 @@
 use plan::Threshold;
 use samples::{Summary, ThresholdResult};
 use serde_json::Value;
+use units::percent;
 
 /// How each went, in their order.
 pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<ThresholdResult> {
@@ -13,7 +14,8 @@ pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<Threshol
     let judged = thresholds.iter().map(|threshold| {
         let value = measured(threshold, json);
         let pass = value.is_some_and(|value| threshold.is_met_by(value));
-        let shown = value.map_or(String::new(), |value| threshold.shown(value));
+        let shown = value.map(|value| threshold.shown(value)).or_else(|| missing(threshold, json));
+        let shown = shown.unwrap_or_default();
         ThresholdResult { expr: threshold.text.clone(), value, shown, pass }
     });
     judged.collect()
@@ -29,6 +31,15 @@ fn measured(threshold: &Threshold, json: &Value) -> Option<f64> {
         }
         None => Some(value),
     }
+}
+
+/// Why a time has no value: the share of what never ended, which is longer than any bound.
+fn missing(threshold: &Threshold, json: &Value) -> Option<String> {
+    let path = &threshold.figure.path;
+    let share = percent(samples::censored_share(json, path)?);
+    // A wrong response to the probe is none.
+    let awaited = if path.starts_with("probe.") { "correct response" } else { "response" };
+    Some(format!("{share} had no {awaited} in time"))
 }
 
 #[cfg(test)]
@@ -95,6 +106,9 @@ mod tests {
             s.latency_us = latency.quantiles();
             let result = &judge(&[Threshold::parse(expr, &[]).unwrap()], &s)[0];
             assert_eq!((result.pass, result.value.is_some()), expected, "{answered} {without} {expr}");
+            let share = without as f64 / (answered + without) as f64;
+            let missing = format!("{} had no response in time", percent(share));
+            assert_eq!(result.measured() == missing, result.value.is_none(), "{result:?}");
         };
         check(990, 10, "latency.p99 < 50ms", (true, true));
         check(989, 11, "latency.p99 < 50ms", (false, false));

@@ -89,6 +89,24 @@ fn the_markdown_is_as_it_was() {
 }
 
 #[test]
+fn a_threshold_that_fails_by_what_had_no_response_reads_alike_everywhere() {
+    let why = "2.3 % had no response in time";
+    let silent = ThresholdResult {
+        expr: "latency.p99 < 50ms".to_owned(),
+        shown: why.to_owned(),
+        ..Default::default()
+    };
+    let mut s = Summary { verdict: Verdict::Fail, thresholds: vec![silent], ..Summary::default() };
+    s.headline = s.sentence();
+    let (mut report, run) = (report("http://t/"), RunRecord::default());
+    report.finish(&s);
+    let [text, json, junit] = [crate::text(&s), crate::json(&s), crate::junit(&run, &s)];
+    for shown in [text, json, junit, report.markdown(), job_summary(&run, &s), s.headline] {
+        assert!(shown.contains(why) && !shown.contains("nothing was measured"), "{shown}");
+    }
+}
+
+#[test]
 fn a_run_without_an_end_is_announced() {
     let text = report("http://t/").markdown();
     assert!(text.starts_with("# unfinished run of `http://t/`\n"), "{text}");

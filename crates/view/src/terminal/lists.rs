@@ -181,7 +181,8 @@ fn thresholds(thresholds: &[ThresholdResult], width: usize, rows: usize) -> Vec<
         return vec![line];
     }
     let widest = |of: &dyn Fn(&ThresholdResult) -> usize| thresholds.iter().map(of).max().unwrap_or(0);
-    let of_value = widest(&|own| shown_value(own).chars().count());
+    // Why there is no value may take longer than its text has room for.
+    let of_value = widest(&|own| shown_value(own).chars().count()).min(width / 2);
     let of_text = widest(&|own| own.expr.chars().count()).min(width.saturating_sub(of_value + 4));
     let line = |own: &ThresholdResult| {
         let (sign, style) = standing(own);
@@ -189,7 +190,7 @@ fn thresholds(thresholds: &[ThresholdResult], width: usize, rows: usize) -> Vec<
         Line::from(vec![
             Span::styled(sign, style.patch(STRONG)),
             plain(format!("{text:<of_text$}  ")),
-            Span::styled(format!("{:>of_value$}", shown_value(own)), style),
+            Span::styled(format!("{:>of_value$}", fit(shown_value(own), of_value)), style),
         ])
     };
     let shown = shown(thresholds.len(), rows - 1, 1);
@@ -372,5 +373,9 @@ mod tests {
         assert_eq!(thresholds(&all, 60, 4)[3].spans[0].style.fg, Some(Color::Red));
         assert_eq!(thresholds(&all, 60, 4)[0].spans[1].style.fg, Some(Color::Red), "one fails");
         assert_eq!(thresholds(&all[..2], 60, 4)[0].spans[1].style.fg, None, "one is not measured");
+        let silent = own("latency.p99 < 50ms", "2.3 % had no response in time", false);
+        let lines = thresholds(std::slice::from_ref(&silent), 45, 2 + 1);
+        assert_eq!(text(&lines)[1], "✗ latency.p99 < 50ms  2.3 % had no response…");
+        assert_eq!(lines[1].spans[0].style.fg, Some(Color::Red), "what had no response decides");
     }
 }
