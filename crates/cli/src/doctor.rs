@@ -65,7 +65,8 @@ fn examine(
     }
     let capacity = host::capacity(root, &need);
     if !is_requested {
-        need.connections = again.unwrap_or(about(capacity.connections).clamp(1, u32::MAX.into()));
+        let most = again.unwrap_or(about(capacity.connections).clamp(1, u32::MAX.into()));
+        need = need.with_connections(most);
     }
     let findings = host::examine(root, &need);
     Ok(Report { target: need.target, connections: need.connections, is_requested, capacity, findings })

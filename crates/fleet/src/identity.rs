@@ -128,7 +128,7 @@ impl Identity {
             (u64::MAX, _) => (0, String::new()),
             (connections, _) => (two_digits(connections), capacity.limited_by.to_owned()),
         };
-        let need = Need { connections: self.connections.clamp(1, u32::MAX.into()), ..need };
+        let need = need.with_connections(self.connections.clamp(1, u32::MAX.into()));
         let findings = host::preflight(root, &need);
         self.findings = findings.into_iter().take(MOST_FINDINGS).map(AgentFinding::from).collect();
     }

@@ -43,6 +43,8 @@ pub struct Need {
     pub target: Option<String>,
     /// Connections to hold at once.
     pub connections: u64,
+    /// Dials that may be outstanding at once.
+    pub dials: u64,
     /// Shards.
     pub threads: u64,
     /// Addresses to dial from.
@@ -122,6 +124,12 @@ impl Need {
             (KERNEL_BYTES_PER_SOCKET + USER_BYTES_PER_CONNECTION) * self.ends_here()
         };
         ends + layers
+    }
+
+    /// The same for this many connections, dialled as fast as the target takes them.
+    #[must_use]
+    pub fn with_connections(self, connections: u64) -> Need {
+        Need { connections, dials: connections, ..self }
     }
 
     /// The run as a command line, with other arguments: `throng run 'http://127.0.0.{1..3}/' -c 5`.

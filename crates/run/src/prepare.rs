@@ -9,9 +9,10 @@ use engine::Memory;
 use host::{Finding, Layers, Listener, Need, Root, Severity};
 use net::{Backend, io::uring::Uring};
 use plan::{
-    Dials, IoChoice, Network, Part, Plan, Population, Ports, Role, Route, SourcePool, Sources, Target,
+    Dials, IoChoice, Network, Part, Plan, Population, Ports, Ramp, Role, Route, SourcePool, Sources, Target,
     TupleShare, capacity, usable_ports,
 };
+use units::{Nanos, Rate};
 
 use crate::{
     backend::{Shards, choose_io, shards},
@@ -22,6 +23,10 @@ use crate::{
 
 /// Local addresses requested beyond what is needed, so that used ones can be skipped.
 const SPARE_TUPLES: u64 = 1000;
+
+/// How long a dial takes at most, to estimate how many are outstanding at a rate. It matters where both ends are on this machine:
+/// there it is over in microseconds, unless the target stops accepting for a moment.
+const CONNECT_TIME: Nanos = Nanos::from_millis(100);
 
 /// What a run needs of this machine, found to be there.
 #[derive(Debug)]
@@ -182,6 +187,7 @@ fn demand(plan: &Plan, pairs: u64, root: &Root) -> Result<(Routes, Need), Refusa
     let need = Need {
         target: Some(plan.text.clone()),
         connections: plan.places().into(),
+        dials: (0..).zip(&plan.populations).map(|(nth, own)| dials(plan, nth, own)).sum(),
         threads: plan.threads.into(),
         sources: pools.values().flatten().map(|(pool, _)| pool.count()).min().unwrap_or_default(),
         networks: match &plan.sources {
@@ -199,6 +205,22 @@ fn demand(plan: &Plan, pairs: u64, root: &Root) -> Result<(Routes, Need), Refusa
         is_tun: plan.io == IoChoice::Tun,
     };
     Ok((routes, need))
+}
+
+/// How many dials of a population may be outstanding at once: at a rate, those of [`CONNECT_TIME`]; else those of all its connections.
+fn dials(plan: &Plan, nth: u16, population: &Population) -> u64 {
+    let all = u64::from(population.most_open());
+    let at = |rate: Rate| rate.due(CONNECT_TIME).saturating_add(1).min(all);
+    if let Some(rate) = population.load.arrival_rate() {
+        return at(rate);
+    }
+    let by = |ramp: Ramp| match ramp {
+        Ramp::Adaptive => all,
+        Ramp::Rate(rate) => at(rate),
+        Ramp::Within(time) => at(Rate::from_per_s_f64(all as f64 / time.secs_f64())),
+    };
+    let stages = plan.stages.iter().filter(|stage| stage.of.contains(&nth));
+    stages.map(|stage| by(stage.ramp)).max().unwrap_or(all)
 }
 
 /// How many of the load's connections have TLS, and HTTP/2; and what they keep in memory.
@@ -264,5 +286,33 @@ fn source_pool(plan: &Plan, to: SocketAddr) -> Result<SourcePool, Refusal> {
                 net::route_source(to).map_err(|e| Refusal::Failed(format!("no route to {to}: {e}")))?;
             Ok([from].into_iter().collect())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{Environment, Flags};
+
+    #[test]
+    fn dials_at_a_rate_are_outstanding_for_a_moment() {
+        let check = |flags: &[(&str, &str)], expected: u64| {
+            let all = [&[("target", "http://127.0.0.1:1/"), ("duration", "1s")][..], flags].concat();
+            let pairs: Vec<(String, String)> =
+                all.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            let resolve = |_: &str| Err("no names here".to_owned());
+            let around = Environment { cores: 1, seed: 1, resolve: &resolve };
+            let plan = plan::from_flags(&Flags::from_pairs(&pairs).unwrap(), &around).unwrap();
+            let all: u64 = (0..).zip(&plan.populations).map(|(nth, own)| dials(&plan, nth, own)).sum();
+            assert_eq!(all, expected, "{pairs:?}");
+        };
+        check(&[("connections", "600")], 600);
+        check(&[("connections", "600"), ("ramp", "50/s")], 6);
+        check(&[("connections", "600"), ("ramp", "3s")], 21);
+        check(&[("connections", "600"), ("ramp", "0s")], 600);
+        check(&[("connections", "5"), ("ramp", "20k/s")], 5);
+        // What is kept for slow responses, or for the probe, is not dialled at once.
+        check(&[("arrive", "50/s"), ("calls", "1")], 6);
+        check(&[("connections", "20"), ("probe", "50/s")], 20);
     }
 }

@@ -7,9 +7,15 @@ use crate::{Root, Severity};
 use units::Count;
 
 /// Maximum of outstanding dials of a shard (docs/decisions/0004): this many may wait to be accepted.
-pub(super) const DIALS_AT_ONCE: u64 = 1_024;
+const DIALS_AT_ONCE: u64 = 1_024;
 
 impl Need {
+    /// How many dials may wait to be accepted, and that in words.
+    pub(super) fn waiting_dials(&self) -> (u64, String) {
+        let most = self.dials.min(DIALS_AT_ONCE);
+        (most, format!("up to {}", Count(most).of("simultaneous dial")))
+    }
+
     /// What the kernel's TCP may take has no part in a run of which it has no end.
     fn has_sockets(&self) -> Result<(), Skip> {
         if self.sockets_each() > 0 { Ok(()) } else { Err(Skip::Irrelevant) }
@@ -81,10 +87,10 @@ pub(super) fn accept_queue(root: &Root, need: &Need) -> Checked {
         return Err(Skip::Irrelevant);
     }
     let most: u64 = root.number("proc/sys/net/core/somaxconn").ok_or("somaxconn cannot be read")?;
-    let needed = need.connections.min(DIALS_AT_ONCE);
+    let (needed, in_words) = need.waiting_dials();
     let fix = (most < needed).then(|| Fix::setting(Severity::Warn, "net.core.somaxconn", USUAL));
     let value = format!("at most {} waiting", Count(most));
-    Ok((value, format!("{} simultaneous dials", Count(needed)), fix))
+    Ok((value, in_words, fix))
 }
 
 /// Beyond three quarters of it the kernel drops SYNs of unknown peers, unless it may reply with SYN cookies
@@ -96,13 +102,13 @@ pub(super) fn half_open_queue(root: &Root, need: &Need) -> Checked {
     }
     let most: u64 = root.number("proc/sys/net/ipv4/tcp_max_syn_backlog").ok_or(UNREAD)?;
     let cookies: u64 = root.number("proc/sys/net/ipv4/tcp_syncookies").ok_or(UNREAD)?;
-    let needed = need.connections.min(DIALS_AT_ONCE);
+    let (needed, in_words) = need.waiting_dials();
     let fix = (cookies == 0 && most - most / 4 < needed).then(|| {
         Fix::setting(Severity::Warn, "net.ipv4.tcp_max_syn_backlog", needed.next_power_of_two() * 2)
     });
     let with = if cookies == 0 { "no SYN cookies" } else { "then SYN cookies" };
     let value = format!("{} at most, {with}", Count(most));
-    Ok((value, format!("{} simultaneous dials", Count(needed)), fix))
+    Ok((value, in_words, fix))
 }
 
 /// One entry a connection, also with both ends here. Only a warning: whether packets are tracked at all

@@ -1,6 +1,5 @@
 //! The other end, where it is on this machine too.
 
-use super::stack::DIALS_AT_ONCE;
 use super::{Checked, Need, OTHER_FILES, Skip};
 use crate::files::{limits, open_descriptors};
 use crate::finding::Fix;
@@ -92,16 +91,16 @@ pub(super) fn backlog(root: &Root, need: &Need) -> Checked {
     let queues: Option<Vec<u64>> = need.listeners.iter().map(|l| l.backlog).collect();
     let queues = queues.ok_or("cannot be read (netlink is not permitted)")?;
     let all = queues.iter().copied().fold(0, u64::saturating_add);
-    let needed = need.connections.min(DIALS_AT_ONCE);
+    let (needed, in_words) = need.waiting_dials();
     let most: u64 = root.number("proc/sys/net/core/somaxconn").unwrap_or(u64::MAX);
     let fix = (all < needed).then(|| {
         let command = if queues.iter().all(|queue| *queue == most) {
             "sysctl -w net.core.somaxconn=4096  # then restart the target"
         } else {
-            "# give the target a longer backlog, as `listen 80 backlog=4096` in nginx"
+            "# give the target a longer backlog (nginx: listen … backlog=4096)"
         };
         Fix::manual(Severity::Warn, command)
     });
     let value = format!("at most {} waiting", Count(all));
-    Ok((value, format!("{} simultaneous dials", Count(needed)), fix))
+    Ok((value, in_words, fix))
 }

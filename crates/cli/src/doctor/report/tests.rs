@@ -69,6 +69,7 @@ fn report(connections: u64, is_requested: bool) -> Report {
     let need = Need {
         target: Some(target.to_owned()),
         connections,
+        dials: connections,
         threads: 2,
         sources: 254,
         networks: vec![Network::parse("10.77.0.0/24").unwrap()],
@@ -141,7 +142,7 @@ fn programs_read_the_same() {
     let find = |what: &str| read["findings"].as_array().unwrap().iter().find(|f| f["what"] == what).unwrap();
     assert_eq!(
         *find("accept queue"),
-        json!({ "what": "accept queue", "value": "at most 128 waiting", "needed": "1,024 simultaneous dials",
+        json!({ "what": "accept queue", "value": "at most 128 waiting", "needed": "up to 1,024 simultaneous dials",
             "cure": "sysctl -w net.core.somaxconn=4096", "severity": "warn", "fixable": true })
     );
     let severities = |what: &str| (find(what)["severity"].clone(), find(what)["fixable"].clone());

@@ -118,31 +118,32 @@ fn other_programs_need_ports_too() {
 #[test]
 fn queues_take_the_dials_of_a_shard() {
     let queue = |most| [("proc/sys/net/core/somaxconn", most)];
-    let check = |most, need: &Need, expected| assert_eq!(line(&queue(most), need, "accept queue"), expected);
-    check("16\n", &here(16), "ok accept queue: at most 16 waiting, 16 simultaneous dials");
-    check("1024\n", &here(1_000_000), "ok accept queue: at most 1,024 waiting, 1,024 simultaneous dials");
-    let small =
-        "warn accept queue: at most 16 waiting, 17 simultaneous dials: sysctl -w net.core.somaxconn=4096";
-    check("16\n", &here(17), small);
+    let check = |most, need: &Need, expected: &str| {
+        assert_eq!(line(&queue(most), need, "accept queue"), expected);
+    };
+    let fits = "ok accept queue: at most 16 waiting, up to 16 simultaneous dials";
+    check("16\n", &here(16), fits);
+    check("1024\n", &here(1_000_000), &fits.replace("16", "1,024"));
+    let short = "warn accept queue: at most 16 waiting, up to 17 simultaneous dials";
+    check("16\n", &here(17), &format!("{short}: sysctl -w net.core.somaxconn=4096"));
+    // Connections that are dialled at a rate do not wait together.
+    check("16\n", &Need { dials: 16, ..here(600) }, fits);
     // The queue of another machine is not ours to see.
     check("16\n", &need(17), "");
 
     let half = |most, cookies| {
         [("proc/sys/net/ipv4/tcp_max_syn_backlog", most), ("proc/sys/net/ipv4/tcp_syncookies", cookies)]
     };
-    let check = |changes: &[(&str, &str)], expected| {
+    let check = |changes: &[(&str, &str)], expected: &str| {
         assert_eq!(line(changes, &here(900), "half-open queue"), expected);
     };
-    check(&half("128\n", "1\n"), "ok half-open queue: 128 at most, then SYN cookies, 900 simultaneous dials");
-    check(
-        &half("1200\n", "0\n"),
-        "ok half-open queue: 1,200 at most, no SYN cookies, 900 simultaneous dials",
-    );
-    check(
-        &half("1198\n", "0\n"),
-        "warn half-open queue: 1,198 at most, no SYN cookies, 900 simultaneous dials: \
-         sysctl -w net.ipv4.tcp_max_syn_backlog=2048",
-    );
+    let dials = "up to 900 simultaneous dials";
+    let cookies = format!("ok half-open queue: 128 at most, then SYN cookies, {dials}");
+    check(&half("128\n", "1\n"), &cookies);
+    check(&half("1200\n", "0\n"), &format!("ok half-open queue: 1,200 at most, no SYN cookies, {dials}"));
+    let fix = "sysctl -w net.ipv4.tcp_max_syn_backlog=2048";
+    let short = format!("warn half-open queue: 1,198 at most, no SYN cookies, {dials}: {fix}");
+    check(&half("1198\n", "0\n"), &short);
 }
 
 #[test]
@@ -378,26 +379,26 @@ fn the_targets_backlog_is_seen() {
         let changes = [("proc/sys/net/core/somaxconn", somaxconn)];
         assert_eq!(line(&changes, &need, "target's backlog"), expected);
     };
-    check(&[128], "4096\n", 128, "ok target's backlog: at most 128 waiting, 128 simultaneous dials");
+    check(&[128], "4096\n", 128, "ok target's backlog: at most 128 waiting, up to 128 simultaneous dials");
     check(
         &[512, 512],
         "4096\n",
         1_000_000,
-        "ok target's backlog: at most 1,024 waiting, 1,024 simultaneous dials",
+        "ok target's backlog: at most 1,024 waiting, up to 1,024 simultaneous dials",
     );
-    let own = "give the target a longer backlog, as `listen 80 backlog=4096` in nginx";
+    let own = "give the target a longer backlog (nginx: listen … backlog=4096)";
     check(
         &[128],
         "4096\n",
         129,
-        &format!("warn target's backlog: at most 128 waiting, 129 simultaneous dials: {own}"),
+        &format!("warn target's backlog: at most 128 waiting, up to 129 simultaneous dials: {own}"),
     );
     let cut = "sysctl -w net.core.somaxconn=4096  # then restart the target";
     check(
         &[128],
         "128\n",
         129,
-        &format!("warn target's backlog: at most 128 waiting, 129 simultaneous dials: {cut}"),
+        &format!("warn target's backlog: at most 128 waiting, up to 129 simultaneous dials: {cut}"),
     );
 }
 
