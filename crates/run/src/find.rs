@@ -314,10 +314,11 @@ pub fn reasons(by: By, load: u64, s: &Summary) -> Vec<String> {
         return reasons;
     }
     if s.probe.as_ref().is_some_and(|probe| probe.sent > 0 && probe.held_us.count == 0) {
-        reasons.push("no probe had a response at full load".to_owned());
+        reasons.push("no probe had a correct response at full load".to_owned());
     }
     if let Some(censored) = unanswered_probes(s).filter(|all| all.p99.is_none() && all.share < 1.0) {
-        reasons.push(format!("{:.0} % of the probes at full load had no response", 1e2 * censored.share));
+        let share = 1e2 * censored.share;
+        reasons.push(format!("{share:.0} % of the probes at full load had no correct response"));
     }
     reasons
 }

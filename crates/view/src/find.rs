@@ -27,7 +27,7 @@ pub fn find_line(point: &Point, unit: &str) -> String {
     }
     if point.probe_p99_us.is_some() || point.probe_no_response > 0.0 {
         line += &format!("  probe p99 {}", shown(point.probe_p99_us.unwrap_or(0.0)));
-        line += &without(point.probe_no_response, "response");
+        line += &without(point.probe_no_response, "correct response");
     }
     if let Some(why) = point.reasons.first() {
         line += &format!("  ({why})");
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(
             find_line(&silent, "requests/s"),
             "      32,000 requests/s  fail  latency p50 - p95 - p99 - (100 % without a response)  connect p99 50 µs (0.50 % without a \
-             connection)  probe p99 - (31 % without a response)"
+             connection)  probe p99 - (31 % without a correct response)"
         );
 
         let only_held = Point {
@@ -236,7 +236,7 @@ mod tests {
         };
         assert_eq!(
             find_line(&only_held, "connections"),
-            "         500 connections  pass  probe p99 - (31 % without a response)"
+            "         500 connections  pass  probe p99 - (31 % without a correct response)"
         );
     }
 }

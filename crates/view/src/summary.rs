@@ -2,6 +2,7 @@
 
 mod agents;
 mod populations;
+mod probe;
 mod pushes;
 
 use std::fmt::Write;
@@ -30,15 +31,7 @@ pub fn text(s: &Summary) -> String {
     pushes::rows(s, &mut out);
     statuses(s, &mut out);
     errors(s, &mut out);
-    if let Some(p) = &s.probe {
-        let failed = if p.failed > 0 { format!(", {} failed", Count(p.failed)) } else { String::new() };
-        let unanswered = unanswered(p.unanswered);
-        let of = format!("{}{failed}{unanswered}", responses(p.answered, p.sent));
-        row(&mut out, "probe", of);
-        row(&mut out, "probe fresh", quantiles(&p.fresh_us, "response"));
-        row(&mut out, "probe kept", quantiles(&p.kept_us, "response"));
-        row(&mut out, "probe connect", quantiles(&p.connect_us, "connection"));
-    }
+    probe::rows(s, &mut out);
     out.push_str(&populations::table(s));
     out.push_str(&agents::table(s));
     costs(s, &mut out);
