@@ -350,12 +350,13 @@ impl<'a> Conductor<'a> {
             self.lose_silent_workers();
         }
         let is_reported = self.end_is_reported();
-        let is_due =
-            is_reported && !self.waits_for_the_lost() || now >= self.schedule.ends_at() || self.is_void();
+        let is_due = is_reported && !self.waits_for_the_lost() || now >= self.schedule.ends_at();
+        let is_void = !is_due && self.is_void();
         let ends_by = if self.has_signal { Some("a signal") } else { self.ends_by };
-        let drains = self.draining.is_none() && (is_due || ends_by.is_some());
+        let drains = self.draining.is_none() && (is_due || is_void || ends_by.is_some());
         if drains {
             self.record.interrupted = ends_by;
+            self.record.is_deserted = is_void && ends_by.is_none() && self.has_lost();
             self.draining = Some(now);
             // If the load continues, requests due so far are still waited for.
             let end = if self.goes_on() { Control::Hold(Nanos::NEVER) } else { Control::Drain };
@@ -432,6 +433,11 @@ impl<'a> Conductor<'a> {
         let none_is_lost = self.reports.iter().all(|report| !report.is_lost && report.before.is_none());
         let is_settled = self.schedule.is_last() && !self.schedule.is_moving();
         is_settled && self.open() == 0 && none_is_lost && populations.all(gone)
+    }
+
+    /// Whether a connection of the load was lost, not only closed as planned.
+    fn has_lost(&self) -> bool {
+        self.record.populations.iter().any(|measured| measured.sum(|counts| counts.dropped) > 0)
     }
 
     /// Connections open now, of the populations that are at their largest load and for which it `counts`.

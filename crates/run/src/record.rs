@@ -29,6 +29,8 @@ pub struct Record {
     pub(crate) peak: u64,
     /// What ended it early, if anything.
     pub(crate) interrupted: Option<&'static str>,
+    /// The load ended before its time because all connections were lost, and none is dialled again.
+    pub(crate) is_deserted: bool,
     /// Commands of the user that were carried out.
     pub(crate) commands: Vec<UserCommand>,
     /// The probe by connections held.

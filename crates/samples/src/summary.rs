@@ -390,6 +390,9 @@ pub struct Summary {
     pub rig: Option<CalibrationShare>,
     /// Thresholds, in the user's order.
     pub thresholds: Vec<ThresholdResult>,
+    /// How long full load was to last, seconds, if the run ended before because no connection was left; absent otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub planned_s: Option<f64>,
     /// The agents of a fleet; absent without one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentSummary>,

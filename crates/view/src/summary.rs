@@ -64,6 +64,10 @@ fn connections(s: &Summary, out: &mut String) {
     if c.opened > 0 {
         row(out, "ramp", format!("{:.1} s, {} connects/s", s.ramp_s, Count(c.open_per_s.round() as u64)));
     }
+    if let Some(planned) = s.planned_s {
+        let when = format!("after {:.1} s of {planned:.1} s at full load", s.duration_s);
+        row(out, "ended", format!("{when}: no connection was left"));
+    }
     row(out, "connect", quantiles(&s.connect_us, "connection"));
     if is_there(&s.tls_us) || is_there(&s.tls_resumed_us) {
         row(out, "tls", handshakes(&s.tls_us, "full"));
@@ -364,6 +368,18 @@ mod tests {
         check(500, 500, ", 500 dropped after the end of the load");
         check(7, 0, ", 7 dropped");
         check(507, 500, ", 7 dropped, 500 dropped after the end of the load");
+    }
+
+    #[test]
+    fn a_run_that_lost_all_connections_says_when_it_ended() {
+        let check = |planned_s: Option<f64>, expected: Option<&str>| {
+            let figures = samples::Figures { duration_s: 1.84, ..Default::default() };
+            let text = text(&Summary { figures, planned_s, ..Summary::default() });
+            assert_eq!(text.lines().find(|line| line.starts_with("  ended")), expected);
+        };
+        check(None, None);
+        let ended = "  ended         after 1.8 s of 10.0 s at full load: no connection was left";
+        check(Some(10.0), Some(ended));
     }
 
     #[test]

@@ -1261,6 +1261,10 @@ rig: CalibrationShare | null,
  */
 thresholds: Array<ThresholdResult>, 
 /**
+ * How long full load was to last, seconds, if the run ended before because no connection was left; absent otherwise.
+ */
+planned_s: number | null, 
+/**
  * The agents of a fleet; absent without one.
  */
 agents: Array<AgentSummary>, 

@@ -181,7 +181,7 @@ TOP = [
     Rule("verdict", lambda c: c.verdict(), "the contract: a fault, or a load that was not reached, is a fail"),
     *[Rule(path, WORDS, "") for path in ("headline", "reasons", "reasons/*", "limit", "limit/**")],
     *[Rule(path, GIVEN, "") for path in ("target", "populations/*/target", "seed", "io", "threads", "populations/*/threads",
-                                         "thresholds", "rig", "rig/**", "asks")],
+                                         "thresholds", "planned_s", "rig", "rig/**", "asks")],
     Rule("elapsed_s", lambda c: c.elapsed(), "wire: first SYN to the last request, or a pause between two later"),
     Rule("populations/*/elapsed_s", lambda c, name: c.elapsed(), "wire: first SYN to the last request, or a pause between two later"),
     Rule("connections/seen_by_target", lambda c: c.seen_by_target(), "the server's log: open at the end of full load"),

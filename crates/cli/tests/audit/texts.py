@@ -54,7 +54,7 @@ def restated(table, where, told, row, text, paths):
 
 # Rows of the text, by their first word, and the paths of their figures.
 SUMMARY_ROWS = {
-    "connections": ["connections"], "destination": ["destinations"], "ramp": ["ramp_s", "connections/open_per_s"], "connect": ["connect_us"],
+    "connections": ["connections"], "destination": ["destinations"], "ramp": ["ramp_s", "connections/open_per_s"], "ended": ["duration_s", "planned_s"], "connect": ["connect_us"],
     "tls": ["tls_us"], "messages": ["requests/messages"], "gap": ["gap_us"], "delay": ["delay_us"], "spread": ["spread_us"], "tls resumed": ["tls_resumed_us"],
     "handshake": ["handshake_us"], "requests": ["requests", "duration_s"], "missed": ["requests/missed"], "latency": ["latency_us"],
     "first byte": ["first_byte_us"], "ramp latency": ["ramp_latency_us"], "lag": ["lag_us"], "probe": ["probe"], "probe fresh": ["probe/fresh_us"],

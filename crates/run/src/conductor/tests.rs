@@ -1,6 +1,7 @@
 //! The orders of a conductor, and what it makes of ticks, in virtual time: with workers that follow orders, and ticks that
 //! were made up.
 
+mod early;
 mod late;
 mod model;
 mod properties;
