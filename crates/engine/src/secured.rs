@@ -51,6 +51,7 @@ pub fn tls_fault(error: tls::Error) -> Fault {
         E::BadCertificate => Kind::BadCertificate,
         E::CertificateRequired => Kind::CertificateRequired,
         E::NothingInCommon => Kind::NothingInCommon,
+        E::NoProtocol => Kind::NoProtocol,
         E::Alert(_) => Kind::TlsAlert,
         E::NotTls => Kind::NotTls,
         E::TooLong | E::BadMac | E::Unexpected | E::Malformed | E::Illegal | E::Flood => Kind::BadAnswer,

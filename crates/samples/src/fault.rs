@@ -105,8 +105,10 @@ words! {
         BadCertificate = "bad-certificate",
         /// It does not accept our certificate, or expects one.
         CertificateRequired = "certificate-required",
-        /// No TLS version, cipher or protocol that both have.
+        /// No TLS version or cipher that both have, or no version of HTTP where no TLS negotiates it.
         NothingInCommon = "nothing-in-common",
+        /// It does not offer the protocol that was asked for in TLS (ALPN).
+        NoProtocol = "no-protocol",
         /// It ended the connection with an alert of TLS.
         TlsAlert = "tls-alert",
         /// It did not respond with TLS.

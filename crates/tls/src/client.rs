@@ -72,15 +72,15 @@ impl Client {
         let config = ClientConfig::builder_with_provider(provider).with_protocol_versions(self.versions());
         let config = config.map_err(|e| ("--tls", e.to_string()))?;
         let config = config.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+        let (captured, tickets) = (Arc::new(Captured::default()), Arc::new(Tickets::default()));
         let mut config = match &self.identity {
-            None => config.with_no_client_auth(),
+            None => config.with_client_cert_resolver(captured.clone()),
             Some(identity) => {
                 let chain = pem::certificates(&identity.certificates).map_err(|e| ("--cert", e))?;
                 let key = pem::key(&identity.key).map_err(|e| ("--key", e))?;
                 config.with_client_auth_cert(chain, key).map_err(|e| ("--key", e.to_string()))?
             }
         };
-        let (captured, tickets) = (Arc::new(Captured::default()), Arc::new(Tickets::default()));
         config.key_log = captured.clone();
         config.enable_secret_extraction = true;
         config.alpn_protocols = self.alpn.iter().map(|name| name.as_bytes().to_vec()).collect();

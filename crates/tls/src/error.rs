@@ -17,8 +17,10 @@ pub enum Error {
     BadCertificate,
     /// The peer does not accept our certificate, or wants one.
     CertificateRequired,
-    /// No version, cipher or protocol that both have.
+    /// No version or cipher that both have.
     NothingInCommon,
+    /// No application protocol that both have (ALPN, RFC 7301).
+    NoProtocol,
     /// A fatal alert, by its number (RFC 8446 section 6).
     Alert(u8),
     /// What came is not TLS.
@@ -46,6 +48,7 @@ impl Error {
             Error::Expired => AlertDescription::CertificateExpired,
             Error::CertificateRequired | Error::Alert(_) | Error::NotTls => return None,
             Error::NothingInCommon => AlertDescription::HandshakeFailure,
+            Error::NoProtocol => AlertDescription::NoApplicationProtocol,
             Error::TooLong => AlertDescription::RecordOverflow,
             Error::BadMac => AlertDescription::BadRecordMac,
             Error::Unexpected | Error::Flood => AlertDescription::UnexpectedMessage,
@@ -67,9 +70,8 @@ impl Error {
             | A::UnknownCA
             | A::AccessDenied
             | A::CertificateRequired => Error::CertificateRequired,
-            A::HandshakeFailure | A::ProtocolVersion | A::InsufficientSecurity | A::NoApplicationProtocol => {
-                Error::NothingInCommon
-            }
+            A::HandshakeFailure | A::ProtocolVersion | A::InsufficientSecurity => Error::NothingInCommon,
+            A::NoApplicationProtocol => Error::NoProtocol,
             other => Error::Alert(other.into()),
         }
     }
@@ -92,7 +94,8 @@ impl From<rustls::Error> for Error {
             },
             E::NoCertificatesPresented => Error::BadCertificate,
             E::AlertReceived(alert) => Error::of_alert(alert),
-            E::PeerIncompatible(_) | E::NoApplicationProtocol => Error::NothingInCommon,
+            E::PeerIncompatible(_) => Error::NothingInCommon,
+            E::NoApplicationProtocol => Error::NoProtocol,
             E::InvalidMessage(rustls::InvalidMessage::InvalidContentType) => Error::NotTls,
             E::PeerSentOversizedRecord | E::InvalidMessage(rustls::InvalidMessage::MessageTooLarge) => {
                 Error::TooLong

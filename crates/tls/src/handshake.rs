@@ -2,15 +2,19 @@
 //!
 //! It is the only file that knows rustls's connections; its interface for callers with their own buffers is not in later versions.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
 
 use rustls::{
     CipherSuite, ClientConfig, ConnectionTrafficSecrets, HandshakeKind, KeyLog, ProtocolVersion,
-    ServerConfig,
-    client::{ClientConnectionData, UnbufferedClientConnection},
+    ServerConfig, SignatureScheme,
+    client::{ClientConnectionData, ResolvesClientCert, UnbufferedClientConnection},
     kernel::KernelConnection,
     pki_types::ServerName,
     server::UnbufferedServerConnection,
+    sign::CertifiedKey,
     unbuffered::{ConnectionState, EncodeError, EncodeTlsData, UnbufferedStatus},
 };
 
@@ -30,6 +34,8 @@ pub(crate) struct Handshake {
     seen: usize,
     /// The traffic secrets of TLS 1.3, of client and server.
     secrets: [Option<Secret>; 2],
+    /// The server has asked for a certificate, and there is none.
+    lacks_certificate: bool,
 }
 
 enum Conn {
@@ -69,7 +75,7 @@ impl Handshake {
     }
 
     fn of(conn: Conn) -> Handshake {
-        Handshake { conn, seen: 0, secrets: [None, None] }
+        Handshake { conn, seen: 0, secrets: [None, None], lacks_certificate: false }
     }
 
     /// Reads on and writes what is to be sent. Returns the bytes that are not needed any more, and whether the handshake is over.
@@ -86,10 +92,11 @@ impl Handshake {
             for (secret, captured) in self.secrets.iter_mut().zip(captured.take()) {
                 *secret = captured.or(*secret);
             }
+            self.lacks_certificate |= captured.lacks_certificate.swap(false, Relaxed);
             match step {
                 Err(error) => {
                     self.write_alert(&mut input[used..end], out);
-                    return Err(error);
+                    return Err(self.explained(error));
                 }
                 Ok(Step::Again) => {}
                 Ok(Step::Open) => return Ok((used, true)),
@@ -115,6 +122,15 @@ impl Handshake {
     /// read the same again, and have another alert.
     fn write_alert(&mut self, input: &mut [u8], out: &mut Vec<u8>) {
         let _ = self.step(input, out);
+    }
+
+    /// Version and cipher are agreed on before a server asks for a certificate: what it rejects after that is that there is none.
+    /// OpenSSL sends handshake_failure for it in TLS 1.2.
+    fn explained(&self, error: Error) -> Error {
+        match error {
+            Error::NothingInCommon if self.lacks_certificate => Error::CertificateRequired,
+            error => error,
+        }
     }
 
     /// The handshake is over.
@@ -208,10 +224,15 @@ fn secret(traffic: Option<Secret>, keys: ConnectionTrafficSecrets, suite: Suite)
     }
 }
 
-/// The traffic secrets of the connection that is being driven, which rustls gives to a log only. One of each shard: what is
-/// taken after a step is of the connection that was driven in it.
+/// What rustls tells of the connection that is being driven only to those that it calls. One of each shard: what is taken after a
+/// step is of the connection that was driven in it.
 #[derive(Debug, Default)]
-pub(crate) struct Captured(Mutex<[Option<Logged>; 2]>);
+pub(crate) struct Captured {
+    /// The traffic secrets, which it gives to a log.
+    secrets: Mutex<[Option<Logged>; 2]>,
+    /// The server asks for a certificate: whoever has one is asked for it.
+    lacks_certificate: AtomicBool,
+}
 
 #[derive(Debug)]
 struct Logged(Vec<u8>);
@@ -221,7 +242,7 @@ const LABELS: [&str; 2] = ["CLIENT_TRAFFIC_SECRET_0", "SERVER_TRAFFIC_SECRET_0"]
 
 impl Captured {
     fn secrets(&self) -> MutexGuard<'_, [Option<Logged>; 2]> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take(&self) -> [Option<Secret>; 2] {
@@ -239,5 +260,17 @@ impl KeyLog for Captured {
 
     fn will_log(&self, label: &str) -> bool {
         LABELS.contains(&label)
+    }
+}
+
+/// A client without a certificate.
+impl ResolvesClientCert for Captured {
+    fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        self.lacks_certificate.store(true, Relaxed);
+        None
+    }
+
+    fn has_certs(&self) -> bool {
+        false
     }
 }

@@ -146,7 +146,7 @@ fn what_is_wrong_with_a_certificate_is_said() {
             Ok(()),
         ),
         (Client { alpn: vec!["h2"], ..client(&ours) }, Ok(())),
-        (Client { alpn: vec!["mqtt"], ..client(&ours) }, Err(Error::NothingInCommon)),
+        (Client { alpn: vec!["mqtt"], ..client(&ours) }, Err(Error::NoProtocol)),
     ] {
         let mut client = End::new(settings.layer().expect("the settings are right"));
         let mut server = End::new(ours.layer().expect("the settings are right"));

@@ -62,7 +62,7 @@ impl Client {
     /// The layer is open: the session is opened next.
     fn layer_opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, opening: Opening) {
         if self.job.is_http2() && !opening.http2 {
-            return self.fail(cx, k, Fault::target(Stage::Tls, Kind::NothingInCommon));
+            return self.fail(cx, k, Fault::target(Stage::Tls, Kind::NoProtocol));
         }
         let (now, exchange) = (cx.now(), *self.exchange(k));
         let took = self.took(exchange.started, exchange.started, now);

@@ -82,7 +82,7 @@ pub(super) struct Case<'a> {
     pub(super) summary: &'a Summary,
     pub(super) evidence: &'a Evidence,
     pub(super) trouble: Trouble,
-    /// Faults of that kind.
+    /// Faults of that kind; of lost connections no more than there were, where each had several requests.
     pub(super) count: u64,
     /// The most frequent of them.
     pub(super) kind: Option<Kind>,
@@ -218,11 +218,15 @@ impl<'a> Case<'a> {
         let trouble = most.unwrap_or(Trouble::None);
         // Of what is as frequent, the wrong response and not the loss that follows from it.
         let worst = of(trouble).max_by_key(|f| (f.count, f.kind.is_wrong_response()));
+        let at_most = match summary.connections.dropped + summary.connections.failed {
+            lost if trouble == Trouble::Lost && lost > 0 => lost,
+            _ => u64::MAX,
+        };
         Case {
             summary,
             evidence,
             trouble,
-            count: count(trouble),
+            count: count(trouble).min(at_most),
             kind: worst.map(|f| f.kind),
             stage: worst.map(|f| f.stage),
             errno: worst.map_or(Errno::NONE, |f| f.detail),
@@ -289,7 +293,8 @@ fn trouble_of(fault: &FaultCount) -> Trouble {
         (_, Kind::AddressInUse | Kind::NoMemory | Kind::OpenFiles) => Trouble::Ours,
         (_, Kind::Unreachable | Kind::Denied) => Trouble::Path,
         (Side::Host, _) => Trouble::Ours,
-        (_, Kind::Refused) => Trouble::Refused,
+        // Of an open connection it is a stream that was refused.
+        (_, Kind::Refused) if fault.stage == Stage::Dial => Trouble::Refused,
         (_, Kind::Timeout) => Trouble::Waiting,
         (_, Kind::Reset | Kind::Closed) => Trouble::Lost,
         (_, Kind::Other) => Trouble::Other,

@@ -1,6 +1,6 @@
 //! What of the plan a sentence about its target needs: the address, and the command that sends one of its requests.
 
-use plan::{Act, Activity, Body, Plan, Population, Request, Text, Values};
+use plan::{Act, Activity, Body, Pem, Plan, Population, Request, Text, TlsVersions, Values};
 use units::{Random, shell_word};
 
 /// Of a plan.
@@ -14,6 +14,12 @@ pub(crate) struct Subject {
     pub(crate) has_messages: bool,
     /// Whether all connections arrive at a rate.
     pub(crate) arrives: bool,
+    /// Whether HTTP/2 is spoken.
+    pub(crate) is_http2: bool,
+    /// Whether calls of gRPC are made.
+    pub(crate) is_grpc: bool,
+    /// Whether such a call expects one message because nothing says that there may be more.
+    pub(crate) expects_one_message: bool,
     /// The statuses that requests expect, each once; `None` is any of 200 to 299, and OK of gRPC.
     statuses: Vec<Option<u16>>,
 }
@@ -34,7 +40,11 @@ impl Subject {
         statuses.dedup();
         let has_messages = plan.populations.iter().any(|own| !own.target.scheme.has_requests());
         let arrives = plan.populations.iter().all(Population::comes_and_goes);
-        Subject { address, curl, has_messages, arrives, statuses }
+        let is_http2 = plan.populations.iter().any(|own| own.streams.is_some());
+        let mut calls = plan.populations.iter().filter_map(|own| own.grpc.as_ref()).peekable();
+        let is_grpc = calls.peek().is_some();
+        let expects_one_message = calls.any(|own| own.protoset.is_none() && !own.is_streaming);
+        Subject { address, curl, has_messages, arrives, is_http2, is_grpc, expects_one_message, statuses }
     }
 
     /// Whether no request of the plan expects it.
@@ -70,20 +80,24 @@ const UPGRADE: [&str; 4] = [
 fn curl(population: &Population) -> Option<String> {
     let target = &population.target;
     let mut words: Vec<String> = ["curl", "-i"].map(str::to_owned).into();
-    if population.tls.insecure && target.secure {
-        words.push("-k".to_owned());
-    }
     let logs_in = !population.http_steps().is_empty();
     if !target.scheme.has_path() || population.grpc.is_some() || logs_in {
         return None;
     }
-    if target.routed_host().is_some() {
+    if target.secure {
+        words.extend(of_tls(population));
+    }
+    // The name that curl sends, and verifies the certificate against, is that of the URL.
+    let name = population.tls.server_name.as_ref().filter(|_| target.secure);
+    let name = name.filter(|name| !target.is_named() || **name != target.host);
+    if name.is_some() || target.routed_host().is_some() {
         words.extend(["--connect-to".to_owned(), shell_word(&format!("::{}", target.destinations[0]))]);
     }
-    if let Some(host) = target.other_host() {
-        words.extend(["-H".to_owned(), shell_word(&format!("Host: {host}"))]);
+    if name.is_some() || target.other_host().is_some() {
+        words.extend(["-H".to_owned(), shell_word(&format!("Host: {}", target.host_header(0)))]);
     }
     let path = if target.scheme.has_requests() {
+        words.extend(version(population).map(str::to_owned));
         let mut all = requests(population);
         let request = all.next().filter(|_| all.next().is_none())?;
         if request.method != "GET" {
@@ -105,12 +119,48 @@ fn curl(population: &Population) -> Option<String> {
         drawn(&target.path)
     };
     let scheme = if target.secure { "https" } else { "http" };
-    let host = match target.other_host() {
-        Some(_) => target.destinations[0].to_string(),
-        None => target.host_header(0),
+    let port = target.destinations[0].port();
+    let host = match (name, target.other_host()) {
+        (Some(name), _) => format!("{name}:{port}"),
+        (None, Some(_)) if target.is_named() => format!("{}:{port}", target.host),
+        (None, Some(_)) => target.destinations[0].to_string(),
+        (None, None) => target.host_header(0),
     };
     words.push(shell_word(&format!("{scheme}://{host}{path}")));
     Some(words.join(" "))
+}
+
+/// How its connections are secured.
+fn of_tls(population: &Population) -> Vec<String> {
+    let tls = &population.tls;
+    let file = |flag: &str, pem: &Pem| [flag.to_owned(), shell_word(&pem.file)];
+    let mut words = Vec::new();
+    if tls.insecure {
+        words.push("-k".to_owned());
+    }
+    words.extend(tls.roots.iter().flat_map(|roots| file("--cacert", roots)));
+    if let Some((chain, key)) = &tls.identity {
+        words.extend(file("--cert", chain));
+        words.extend(file("--key", key));
+    }
+    // Without the second flag the first is the least.
+    let versions: &[&str] = match tls.versions {
+        TlsVersions::Both => &[],
+        TlsVersions::Only12 => &["--tlsv1.2", "--tls-max", "1.2"],
+        TlsVersions::Only13 => &["--tlsv1.3"],
+    };
+    words.extend(versions.iter().map(|word| (*word).to_owned()));
+    words
+}
+
+/// The flag for its version of HTTP, where that is not curl's own choice: over TLS it offers both.
+fn version(population: &Population) -> Option<&'static str> {
+    match (population.streams.is_some(), population.target.secure) {
+        (true, true) => Some("--http2"),
+        (true, false) => Some("--http2-prior-knowledge"),
+        (false, true) => Some("--http1.1"),
+        (false, false) => None,
+    }
 }
 
 /// The flags of these fields. What may be a secret is a variable of the shell: the command is stored, and shown in reports.
@@ -185,13 +235,68 @@ mod tests {
     }
 
     #[test]
+    fn the_command_is_secured_as_the_plan_is() {
+        let resolve = |_: &str| Ok(vec![std::net::IpAddr::from([127, 0, 0, 1])]);
+        let environment = Environment { cores: 1, seed: 1, resolve: &resolve };
+        let check = |target: &str, flags: &[(&'static flag::Flag, &str)], expected: &str| {
+            let flags =
+                flags.iter().fold(Flags::new(target), |flags, (flag, value)| flags.with(flag, *value));
+            let plan = plan::from_flags(&flags, &environment).expect("it is right");
+            assert_eq!(Subject::of(&plan).curl.as_deref(), Some(expected));
+        };
+        let files = [
+            (&flag::CACERT, "ca.pem"),
+            (&flag::CERT, "client.pem"),
+            (&flag::KEY, "a key.pem"),
+            (&flag::HTTP2, ""),
+            (&flag::TLS, "1.2"),
+        ];
+        check(
+            "https://shop.example/a",
+            &files,
+            "curl -i --cacert ca.pem --cert client.pem --key 'a key.pem' --tlsv1.2 --tls-max 1.2 --http2 https://shop.example/a",
+        );
+        check(
+            "https://127.0.0.1:81/",
+            &[(&flag::SNI, "shop.example"), (&flag::TLS, "1.3")],
+            "curl -i --tlsv1.3 --connect-to ::127.0.0.1:81 -H 'Host: 127.0.0.1:81' --http1.1 https://shop.example:81/",
+        );
+        check(
+            "https://shop.example/",
+            &[(&flag::SNI, "shop.example"), (&flag::HOST, "other.example"), (&flag::INSECURE, "")],
+            "curl -i -k -H 'Host: other.example' --http1.1 https://shop.example:443/",
+        );
+        check(
+            "http://127.0.0.1:81/",
+            &[(&flag::HTTP2, "")],
+            "curl -i --http2-prior-knowledge http://127.0.0.1:81/",
+        );
+    }
+
+    #[test]
+    fn what_is_spoken_is_known() {
+        let resolve = |_: &str| Err("no names here".to_owned());
+        let environment = Environment { cores: 1, seed: 1, resolve: &resolve };
+        let check = |flags: Flags, expected: [bool; 3]| {
+            let plan = plan::from_flags(&flags, &environment).expect("it is right");
+            let Subject { is_http2, is_grpc, expects_one_message, .. } = Subject::of(&plan);
+            assert_eq!([is_http2, is_grpc, expects_one_message], expected, "{flags:?}");
+        };
+        check(Flags::new("http://127.0.0.1/"), [false, false, false]);
+        check(Flags::new("http://127.0.0.1/").with(&flag::HTTP2, ""), [true, false, false]);
+        let call = || Flags::new("grpc://127.0.0.1/hw.Greeter/Hello");
+        check(call(), [true, true, true]);
+        check(call().with(&flag::SERVER_STREAMING, ""), [true, true, false]);
+    }
+
+    #[test]
     fn the_command_sends_what_the_plan_sends() {
         let check = |target: &str, expected: Option<&str>| {
             assert_eq!(subject(target, None).curl.as_deref(), expected, "{target}");
         };
         check("http://127.0.0.1:81/a?b=c", Some("curl -i 'http://127.0.0.1:81/a?b=c'"));
         check("http://127.0.0.1:81/{rand 7 7}", Some("curl -i http://127.0.0.1:81/7"));
-        check("https://127.0.0.1/", Some("curl -i https://127.0.0.1/"));
+        check("https://127.0.0.1/", Some("curl -i --http1.1 https://127.0.0.1/"));
         check("tcp://127.0.0.1:81", None);
         check(
             "ws://127.0.0.1:81/chat",

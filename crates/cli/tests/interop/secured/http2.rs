@@ -108,7 +108,12 @@ fn a_server_without_http2_is_named() {
     for server in [&nginx.server, &node] {
         let (ended, s) = run(&format!("https://{}/", server.address), &args);
         ended.assert_status(1);
-        assert_eq!(s.faults(), [("target·tls·nothing-in-common".to_owned(), 5)], "{}", ended.stderr);
+        assert_eq!(s.faults(), [("target·tls·no-protocol".to_owned(), 5)], "{}", ended.stderr);
+        let last = ended.stderr.trim_end().lines().last().unwrap_or_default();
+        assert!(
+            last.contains("does not offer HTTP/2 (ALPN h2)") && last.contains("leave out --http2"),
+            "{last:?}"
+        );
     }
 }
 

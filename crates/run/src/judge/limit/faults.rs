@@ -36,10 +36,20 @@ pub(super) fn fault(case: &Case) -> Option<Limit> {
 
 type Finding = (Certainty, Cause, Sentence, String, String);
 
+/// Where to look for a target that may only be slow.
+const IS_BUSY: &str = "check the target's CPU and open files, or raise --timeout";
+
 /// Dials and requests without a response.
 fn waiting(case: &Case) -> Option<Finding> {
     let (count, timeout) = (case.count, case.evidence.timeout);
-    let what = if case.stage? == Stage::Tls { "TLS handshake" } else { "request" };
+    let (what, fix) = match case.stage? {
+        Stage::Tls => ("TLS handshake", IS_BUSY),
+        Stage::Handshake => (
+            "handshake",
+            "check that the target speaks this protocol at this port, then its CPU and open files, or raise --timeout",
+        ),
+        _ => ("request", IS_BUSY),
+    };
     let is_dial = |f: &&FaultCount| f.stage == Stage::Dial && trouble_of(f) == Trouble::Waiting;
     let dials: u64 = case.summary.faults.iter().filter(is_dial).map(|f| f.count).sum();
     let others = count - dials;
@@ -66,7 +76,6 @@ fn waiting(case: &Case) -> Option<Finding> {
             0 => (Sentence::TimedOut { what, count, timeout }, some),
             _ => (Sentence::DialsTimedOut { count, timeout }, dials_and_requests(count)),
         };
-        let fix = "check the target's CPU and open files, or raise --timeout";
         (Guess, sentence, format!("{all} timed out"), fix)
     };
     Some((certainty, Cause::Timeout, sentence, detail, fix.to_owned()))
@@ -75,15 +84,16 @@ fn waiting(case: &Case) -> Option<Finding> {
 /// Responses that are not as expected, and refused upgrades.
 fn wrong(case: &Case) -> Option<Finding> {
     let (kind, subject) = (case.kind?, &case.evidence.subject);
-    // A connection that ends because of a response is counted with that response.
-    let is_response = |f: &&FaultCount| f.stage != Stage::Hold && trouble_of(f) == Trouble::WrongAnswer;
-    let responses: u64 = case.summary.faults.iter().filter(is_response).map(|f| f.count).sum();
+    if kind == Kind::Refused {
+        return Some(refused_streams(case));
+    }
+    let responses: u64 = case.summary.faults.iter().filter(|f| is_response(f)).map(|f| f.count).sum();
     let count = if responses > 0 { responses } else { case.count };
     let statuses = statuses(case);
     let detail = wrong_responses(case, kind, count, &statuses);
     let by_hand = match &subject.curl {
         Some(command) => format!("reproduce it with: {command}"),
-        None if statuses.first().is_some_and(|(status, _)| Status(*status).is_grpc()) => {
+        None if statuses.first().map_or(subject.is_grpc, |(status, _)| Status(*status).is_grpc()) => {
             "check one of them with grpcurl -v".to_owned()
         }
         None => "check one of them with curl -i".to_owned(),
@@ -97,6 +107,12 @@ fn wrong(case: &Case) -> Option<Finding> {
             let fix = unexpected_status(*status);
             (Sentence::UnexpectedStatus { statuses }, format!("{fix}; {by_hand}"))
         }
+        (Kind::BadAnswer, Stage::Exchange, _) if subject.expects_one_message => (
+            Sentence::UnexpectedResponse { what: unexpected(kind), count },
+            format!(
+                "if the method sends more than one message, use --server-streaming or --protoset FILE; {by_hand}"
+            ),
+        ),
         (Kind::BadAnswer, ..) if let Some(begins) = &case.evidence.not_allowed => (
             Sentence::UnexpectedResponse { what: unexpected(kind), count },
             format!("it begins with {begins}: check that the port is that of this protocol; {by_hand}"),
@@ -115,6 +131,12 @@ fn wrong(case: &Case) -> Option<Finding> {
         _ => (Sentence::UnexpectedResponse { what: unexpected(kind), count }, by_hand),
     };
     Some((Seen, Cause::WrongAnswer, sentence, detail, fix))
+}
+
+/// Whether it is a response, and a wrong one. A connection that ends because of a response is counted with that response.
+fn is_response(fault: &FaultCount) -> bool {
+    let is_other = matches!(fault.stage, Stage::Tls | Stage::Hold) || fault.kind == Kind::Refused;
+    !is_other && trouble_of(fault) == Trouble::WrongAnswer
 }
 
 /// `34,502 responses were wrong, 34,000 of them: unexpected status, 404 × 34,000`.
@@ -256,6 +278,17 @@ fn streams(count: u64) -> Finding {
     let detail = format!("{} reset by the peer; no connection was lost", Count(count).were("stream"));
     let fix = "check the target's log: its handler failed, or a proxy lost its backend".to_owned();
     (Seen, Cause::WrongAnswer, Sentence::StreamsReset { count }, detail, fix)
+}
+
+/// Requests that the peer did not act on, and whose connections it keeps (RFC 9113, section 8.7).
+fn refused_streams(case: &Case) -> Finding {
+    let is_one = |f: &&FaultCount| f.kind == Kind::Refused && trouble_of(f) == case.trouble;
+    let count: u64 = case.summary.faults.iter().filter(is_one).map(|f| f.count).sum();
+    let stayed = case.summary.connections.dropped + case.summary.connections.failed == 0;
+    let lost = if stayed { "; no connection was lost" } else { "" };
+    let detail = format!("{} refused by the target (REFUSED_STREAM){lost}", Count(count).were("stream"));
+    let fix = "use fewer --streams, or raise the server's limit of concurrent streams".to_owned();
+    (Seen, Cause::WrongAnswer, Sentence::StreamsRefused { count, stayed }, detail, fix)
 }
 
 /// How many of all that went wrong are of the kind that most are; nothing where all are.

@@ -4,6 +4,7 @@ use plan::Scheme;
 use samples::{Cause, Certainty::Seen, Kind, Limit, Side, Stage};
 
 use super::{Case, Sentence, Trouble};
+use crate::judge::subject::Subject;
 
 /// TLS could not be set up.
 pub(super) fn tls(case: &Case) -> Option<Limit> {
@@ -16,7 +17,10 @@ pub(super) fn closed(case: &Case) -> Option<Limit> {
 }
 
 fn failed(case: &Case) -> Option<Limit> {
-    let (what, fix) = wrong(case.kind.filter(|_| case.stage == Some(Stage::Tls))?)?;
+    let (what, fix) = match case.kind.filter(|_| case.stage == Some(Stage::Tls))? {
+        Kind::NoProtocol => no_protocol(&case.evidence.subject),
+        kind => wrong(kind)?,
+    };
     let detail = format!("{} failed: {what}", case.faults().of("TLS handshake"));
     let sentence = Sentence::Tls { handshakes: case.count, what };
     let fix = match Scheme::without_tls(&case.summary.target) {
@@ -24,6 +28,16 @@ fn failed(case: &Case) -> Option<Limit> {
         None => fix.to_owned(),
     };
     case.limit(Seen, (Side::Target, Cause::Tls), case.left(), sentence, detail, fix)
+}
+
+/// The protocol that was offered, which the target does not speak: one is offered, so that no run is measured with the other.
+fn no_protocol(subject: &Subject) -> (&'static str, &'static str) {
+    let no_http2 = "the target does not offer HTTP/2 (ALPN h2)";
+    match (subject.is_grpc, subject.is_http2) {
+        (true, _) => (no_http2, "gRPC requires HTTP/2: check the port, and that the server offers h2 there"),
+        (_, true) => (no_http2, "leave out --http2"),
+        (_, false) => ("the target does not offer HTTP/1.1 (ALPN http/1.1)", "use --http2"),
+    }
 }
 
 /// What a target may begin with whose connections are not secured.
@@ -57,7 +71,7 @@ fn wrong(kind: Kind) -> Option<(&'static str, &'static str)> {
             "use --cert FILE and --key FILE with a certificate that it accepts",
         ),
         Kind::NothingInCommon => (
-            "the target has no TLS version, cipher or protocol in common with throng",
+            "the target has no TLS version or cipher in common with throng",
             "let it accept TLS 1.2 or 1.3 with ECDHE and an AEAD cipher; without --tls both versions are offered",
         ),
         Kind::TlsAlert => {
@@ -104,6 +118,20 @@ mod tests {
             assert!(what.contains(expected) && fix.contains(flag), "{kind:?}: {what}; {fix}");
         }
         assert_eq!(wrong(Kind::Timeout), None);
+    }
+
+    #[test]
+    fn a_protocol_that_is_not_offered_is_named() {
+        for (is_grpc, is_http2, expected, flag) in [
+            (false, true, "HTTP/2 (ALPN h2)", "leave out --http2"),
+            (true, true, "HTTP/2 (ALPN h2)", "gRPC requires HTTP/2"),
+            (false, false, "HTTP/1.1 (ALPN http/1.1)", "use --http2"),
+        ] {
+            let mut subject = Subject::default();
+            (subject.is_grpc, subject.is_http2) = (is_grpc, is_http2);
+            let (what, fix) = no_protocol(&subject);
+            assert!(what.contains(expected) && fix.contains(flag), "{what}; {fix}");
+        }
     }
 
     #[test]

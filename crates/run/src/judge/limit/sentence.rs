@@ -88,6 +88,11 @@ pub(crate) enum Sentence {
     StreamsReset {
         count: u64,
     },
+    /// It did not act on requests. Whether their connections stayed open.
+    StreamsRefused {
+        count: u64,
+        stayed: bool,
+    },
     IdleTimeout {
         time: Nanos,
         count: u64,
@@ -139,7 +144,7 @@ pub(crate) enum Sentence {
         count: u64,
         timeout: Nanos,
     },
-    /// `what`: `request`, `TLS handshake`.
+    /// `what`: `request`, `handshake`, `TLS handshake`.
     TimedOut {
         what: &'static str,
         count: u64,

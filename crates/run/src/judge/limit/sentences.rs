@@ -154,6 +154,10 @@ fn closes(sentence: &Sentence) -> Option<String> {
             let connections = Count(*count).one_or("its connection", "their connections");
             format!("the target reset {} (RST_STREAM); {connections} stayed open", some(*count, "stream"))
         }
+        S::StreamsRefused { count, stayed } => {
+            let refused = format!("the target refused {} (REFUSED_STREAM)", some(*count, "stream"));
+            if *stayed { format!("{refused}; the connections stayed open") } else { refused }
+        }
         S::IdleTimeout { time, count } => {
             format!(
                 "the target closes connections after {} of inactivity ({} closed)",

@@ -132,7 +132,7 @@ fn what_keeps_tls_from_being_set_up_is_named() {
     check(&stopped(0, of(Kind::Reset)), &none, ("target", "tls", 800, "closed the connection", "openssl"));
     // A few of them beside other troubles are not the limit; a handshake without an end is a timeout.
     let mixed = vec![fault(Stage::Tls, Kind::Expired, 9), fault(Stage::Exchange, Kind::WrongStatus, 10)];
-    check(&stopped(0, mixed), &none, ("target", "wrong-answer", 800, "19 responses", "curl"));
+    check(&stopped(0, mixed), &none, ("target", "wrong-answer", 800, "10 responses were wrong: ", "curl"));
     check(&stopped(0, of(Kind::Timeout)), &none, ("target", "timeout", 800, "", ""));
 }
 
@@ -371,14 +371,6 @@ fn the_most_frequent_trouble_is_the_one() {
 }
 
 #[test]
-fn reset_streams_are_no_lost_connections() {
-    let mut s = stopped(800, reset());
-    check(&s, &Evidence::default(), ("target", "wrong-answer", 800, "800 streams were reset", "handler"));
-    s.connections.dropped = 1;
-    check(&s, &Evidence::default(), ("target", "closed", 800, "800 connections were lost", ""));
-}
-
-#[test]
 fn slots_waiting_at_the_end_count_as_missed() {
     let mut s = stopped(1_000, Vec::new());
     s.requests.unanswered = 40;
@@ -494,5 +486,6 @@ mod first;
 mod process;
 mod search;
 mod silence;
+mod streams;
 mod way;
 mod wrong;

@@ -45,6 +45,10 @@ fn numbers_of_one_and_of_many() {
     check(S::Rejected { dials: 1, by: None }, "1 dial was rejected on the path");
     check(S::StreamsReset { count: 1 }, "the target reset 1 stream (RST_STREAM); its connection stayed open");
     check(
+        S::StreamsRefused { count: 7_786, stayed: false },
+        "the target refused 7,786 streams (REFUSED_STREAM)",
+    );
+    check(
         S::MakesRoom { keeps: 5, count: 1 },
         "the target closed 1 idle connection as new ones came, and keeps about 5",
     );
@@ -129,6 +133,7 @@ fn place(sentence: &Sentence) -> usize {
         S::StreamsReset { .. } => 62,
         S::NoSynAckToSources { .. } => 63,
         S::RejectedOrSilent { .. } => 64,
+        S::StreamsRefused { .. } => 65,
     }
 }
 
@@ -214,6 +219,10 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
         (
             S::StreamsReset { count: 1_200 },
             "the target reset 1,200 streams (RST_STREAM); their connections stayed open",
+        ),
+        (
+            S::StreamsRefused { count: 1, stayed: true },
+            "the target refused 1 stream (REFUSED_STREAM); the connections stayed open",
         ),
         (
             S::IdleTimeout { time: s(30_020), count: 800 },

@@ -179,3 +179,13 @@ fn handshakes_that_our_own_cryptography_delays_are_not_the_targets() {
     check(&ramp(7.9), &patient, ("host", "cpu", 300, "700 TLS handshakes timed out", "more processors"));
     check(&ramp(4.0), &patient, ("target", "timeout", 800, "700 TLS handshakes timed out", ""));
 }
+
+#[test]
+fn a_handshake_that_times_out_is_no_request() {
+    let s = stopped(0, vec![fault(Stage::Handshake, Kind::Timeout, 3)]);
+    check(
+        &s,
+        &Evidence::default(),
+        ("target", "timeout", 800, "3 handshakes timed out", "speaks this protocol"),
+    );
+}

@@ -23,3 +23,18 @@ fn wrong_responses_are_described_with_their_statuses() {
         "1 response was wrong: not allowed by the protocol"
     );
 }
+
+#[test]
+fn a_call_that_expects_one_message_may_have_more() {
+    let s = stopped(1_000, vec![fault(Stage::Exchange, Kind::BadAnswer, 55)]);
+    let fix = |expects_one_message| {
+        let mut evidence = Evidence::default();
+        (evidence.subject.is_grpc, evidence.subject.expects_one_message) = (true, expects_one_message);
+        limit(&s, &evidence).expect("it is bad").fix
+    };
+    assert_eq!(
+        fix(true),
+        "if the method sends more than one message, use --server-streaming or --protoset FILE; check one of them with grpcurl -v"
+    );
+    assert_eq!(fix(false), "check one of them with grpcurl -v");
+}

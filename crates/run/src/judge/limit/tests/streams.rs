@@ -1,0 +1,28 @@
+//! Requests of HTTP/2 that the target ends, and not their connections.
+
+use super::*;
+
+#[test]
+fn reset_streams_are_no_lost_connections() {
+    let mut s = stopped(800, reset());
+    check(&s, &Evidence::default(), ("target", "wrong-answer", 800, "800 streams were reset", "handler"));
+    s.connections.dropped = 1;
+    // Each of its requests is a fault.
+    check(&s, &Evidence::default(), ("target", "closed", 800, "1 connection was lost", ""));
+}
+
+#[test]
+fn refused_streams_are_no_refused_connections() {
+    let faults =
+        || vec![fault(Stage::Exchange, Kind::Refused, 700), fault(Stage::Handshake, Kind::Refused, 86)];
+    let sentence = |s: &Summary| limit(s, &Evidence::default()).expect("something stopped it").sentence;
+    let mut s = stopped(800, faults());
+    check(
+        &s,
+        &Evidence::default(),
+        ("target", "wrong-answer", 800, "no connection was lost", "fewer --streams"),
+    );
+    assert_eq!(sentence(&s), "the target refused 786 streams (REFUSED_STREAM); the connections stayed open");
+    s.connections.dropped = 1;
+    assert_eq!(sentence(&s), "the target refused 786 streams (REFUSED_STREAM)");
+}
