@@ -14,7 +14,7 @@ use std::ffi::OsString;
 
 use clap::{ArgMatches, Args as Group, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use plan::{Flags, flag};
+use plan::Flags;
 
 use self::shared::Help;
 
@@ -85,6 +85,7 @@ fn command_with(help: Help) -> clap::Command {
             let find = if help == Help::Brief { briefly(find) } else { find };
             with_brief_end(find, help, STATUS_OF_FIND).disable_help_flag(true).args(shared::of_find(help))
         })
+        .mut_subcommand("doctor", |doctor| doctor.args(shared::of_doctor()))
         .mut_subcommand("replay", |replay| replay.args(shared::of_replay()))
         .mut_subcommand("agent", |agent| agent.args(shared::of_nats()))
         .mut_subcommand("observe", |observe| observe.args(shared::of_nats()))
@@ -414,45 +415,21 @@ pub(crate) struct DoctorArgs {
     /// URL as for `throng run`, or a scenario file. If the target runs on this machine, its limits are checked too [default: this
     /// machine, both ends on loopback]
     pub(crate) target: Option<String>,
-    /// Number of connections to hold [default: the largest that fits, printed in the last line]
-    #[arg(short, long, value_name = "N")]
-    pub(crate) connections: Option<String>,
-    /// Local addresses to dial from: a list, or CIDR [default: automatic]
-    #[arg(long, value_name = "LIST|CIDR")]
-    pub(crate) sources: Option<String>,
-    /// Dial at this rate, or all within this time [default: as fast as the target accepts connections]
-    #[arg(long, value_name = "RATE|TIME")]
-    pub(crate) ramp: Option<String>,
-    /// Connections use HTTP/2
-    #[arg(long)]
-    pub(crate) http2: bool,
-    /// I/O backend, as for `throng run`; tun checks what a TUN device needs [default: auto]
-    #[arg(long, value_name = "IO")]
-    pub(crate) io: Option<String>,
     /// Raise kernel settings that are too low, and add missing --sources. Requires root; lasts until the next boot,
     /// or --undo
-    #[arg(long)]
+    #[arg(long, display_order = AFTER_PLAN)]
     pub(crate) fix: bool,
     /// Undo the changes made by --fix
-    #[arg(long, conflicts_with_all = ["target", "connections", "sources", "ramp", "http2", "io", "fix", "json"])]
+    #[arg(
+        long,
+        display_order = AFTER_PLAN + 1,
+        conflicts_with_all = ["target", "connections", "sources", "ramp", "http2", "io", "fix", "json"]
+    )]
     pub(crate) undo: bool,
     /// Print the findings as JSON (throng.doctor/1)
-    #[arg(long)]
+    #[arg(long, display_order = AFTER_PLAN + 2)]
     pub(crate) json: bool,
 }
 
-impl DoctorArgs {
-    /// The flags that make a plan.
-    pub(crate) fn flags(&self) -> Flags {
-        let given = [
-            (&flag::TARGET, &self.target),
-            (&flag::CONNECTIONS, &self.connections),
-            (&flag::SOURCES, &self.sources),
-            (&flag::RAMP, &self.ramp),
-            (&flag::HTTP2, &self.http2.then(String::new)),
-            (&flag::IO, &self.io),
-        ];
-        let given = given.into_iter().filter_map(|(flag, text)| Some((flag, text.as_ref()?)));
-        given.fold(Flags::default(), |flags, (flag, text)| flags.with(flag, text))
-    }
-}
+/// Where help lists what `throng doctor` has besides the flags of a plan, which are added later: beyond all of them.
+const AFTER_PLAN: usize = 900;

@@ -190,5 +190,5 @@ fn from_json(method: &MethodDescriptor, request: &Request) -> Result<Vec<u8>, St
     let name = method.input().full_name().to_owned();
     let read = DynamicMessage::deserialize(method.input(), &mut json);
     let message = read.and_then(|message| json.end().map(|()| message));
-    message.map(|message| message.encode_to_vec()).map_err(|why| format!("no {name}: {why}"))
+    message.map(|message| message.encode_to_vec()).map_err(|why| format!("not a valid {name} message: {why}"))
 }

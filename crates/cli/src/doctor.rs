@@ -10,14 +10,15 @@ use crate::{EXIT_MACHINE, Failure, args::DoctorArgs, message, plans, print_stdou
 use report::Report;
 
 /// Checks, applies fixes with `--fix`, and reports; returns the exit status.
-pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
+pub(crate) fn doctor(args: &DoctorArgs, line: Flags) -> Result<u8, Failure> {
     let root = Root::real();
     if args.undo {
         return change::undo(&root).map(|()| 0);
     }
-    let flags = flags(args);
+    let flags = flags(line);
     let plan = plans::plan_unseen(&flags)?;
-    let is_requested = args.connections.is_some() || plans::scenario_file(&flags).is_some();
+    let has_number = [flag::CONNECTIONS, flag::TOTAL].iter().any(|own| flags.get(own).is_some());
+    let is_requested = has_number || plans::scenario_file(&flags).is_some();
     let examine = |again| examine(&root, &plan, args.target.is_some(), is_requested, again);
     let mut report = examine(None)?;
     if args.fix {
@@ -34,14 +35,16 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     Ok(if report.verdict() == Severity::Refuse { EXIT_MACHINE } else { 0 })
 }
 
-/// Without a target, loopback of the sources' family is assumed. Nothing is dialled.
-fn flags(args: &DoctorArgs) -> Flags {
-    let sources = args.sources.as_deref().and_then(|text| Sources::parse(text).ok());
+/// Those of the plan. Without a target, loopback of the sources' family is assumed. Nothing is dialled, and nobody is asked for
+/// samples.
+fn flags(line: Flags) -> Flags {
+    let flags = line.without(&flag::OBSERVE).without(&flag::OBSERVE_TOKEN_FILE);
+    let sources = flags.get(&flag::SOURCES).and_then(|text| Sources::parse(text).ok());
     let loopback = match sources.and_then(|sources| sources.is_v4()) {
         Some(false) => "tcp://[::1]:9",
         _ => "tcp://127.0.0.1:9",
     };
-    args.flags().or(&flag::TARGET, loopback)
+    flags.or(&flag::TARGET, loopback)
 }
 
 /// The first two digits: available memory varies between two readings.

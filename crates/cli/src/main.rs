@@ -79,7 +79,7 @@ fn carry_out(verb: Verb, flags: Flags) -> Result<u8, Failure> {
         }
         Verb::Calibrate(args) => calibrate::calibrate(&args),
         Verb::Lab(args) => lab::lab(&args),
-        Verb::Doctor(args) => doctor::doctor(&args),
+        Verb::Doctor(args) => doctor::doctor(&args, flags),
         Verb::Agent(args) => agent::agent(&args, &flags),
         Verb::Fleet(args) => fleet::fleet(&args, &flags),
         Verb::Observe(args) => observe::observe(&args, &flags),

@@ -115,7 +115,7 @@ fn read(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
 
 /// Reads the files that a plan names, which are in this folder; returns what is wrong with them.
 fn read_files(plan: &mut Plan, flags: &Flags, folder: &Path, place: Place) -> Vec<Mistake> {
-    let mut mistakes = certificates(plan, |name| text(&folder.join(name)), place);
+    let mut mistakes = certificates(plan, |name| pem_text(&folder.join(name)), place);
     mistakes.extend(contents::read(plan, folder, place));
     if mistakes.is_empty() && flags.get(&flag::FLEET).is_some() {
         mistakes.extend(contents::for_agents(plan));
@@ -169,6 +169,12 @@ pub(crate) fn in_file(file: &str, why: &str) -> String {
         Some(why) => format!("{file:?} {why}"),
         None => format!("{file:?}: {why}"),
     }
+}
+
+/// A file of certificates or of a key. One that is no text is read too: what is wrong with it, its reader says.
+pub(crate) fn pem_text(path: &Path) -> Result<String, String> {
+    let bytes = fs::read(path).map_err(|e| e.to_string())?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn text(path: &Path) -> Result<String, String> {

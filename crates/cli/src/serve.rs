@@ -117,7 +117,7 @@ fn read_args(args: &ServeArgs) -> Result<Wanted, Failure> {
 fn tls(args: &ServeArgs, m: &mut Mistakes) -> Option<tls::Server> {
     let mut read = |flag: &str, file: &Option<String>| {
         let file = file.as_ref()?;
-        let text = std::fs::read_to_string(file);
+        let text = plans::pem_text(file.as_ref());
         text.map_err(|e| m.add(format!("{flag}: {file:?} cannot be read: {e}"))).ok()
     };
     let (cert, key) = (read("--tls-cert", &args.tls_cert), read("--tls-key", &args.tls_key));

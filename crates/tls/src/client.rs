@@ -78,7 +78,8 @@ impl Client {
             Some(identity) => {
                 let chain = pem::certificates(&identity.certificates).map_err(|e| ("--cert", e))?;
                 let key = pem::key(&identity.key).map_err(|e| ("--key", e))?;
-                config.with_client_auth_cert(chain, key).map_err(|e| ("--key", e.to_string()))?
+                let unusable = |e: rustls::Error| pem::foreign_key(&e).unwrap_or_else(|| e.to_string());
+                config.with_client_auth_cert(chain, key).map_err(|e| ("--key", unusable(e)))?
             }
         };
         config.key_log = captured.clone();

@@ -1,6 +1,9 @@
 //! Certificates and keys from PEM text (RFC 7468).
 
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+use rustls::pki_types::{
+    CertificateDer, PrivateKeyDer,
+    pem::{Error, PemObject},
+};
 
 /// A certificate chain, the end entity's first, and its private key; both as PEM text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +18,7 @@ pub struct Identity {
 pub(crate) fn certificates(text: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
     match all {
+        Ok(all) if all.is_empty() && is_der(text) => Err(not_pem("x509")),
         Ok(all) if all.is_empty() => {
             Err("it has no certificate in PEM form (-----BEGIN CERTIFICATE-----)".to_owned())
         }
@@ -26,12 +30,50 @@ pub(crate) fn certificates(text: &str) -> Result<Vec<CertificateDer<'static>>, S
 /// The first private key of a text; the error says what is wrong with it.
 pub(crate) fn key(text: &str) -> Result<PrivateKeyDer<'static>, String> {
     PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|e| match e {
-        rustls::pki_types::pem::Error::NoItemsFound if text.contains("ENCRYPTED") => {
-            "its key is encrypted; decrypt it with openssl pkey".to_owned()
-        }
-        rustls::pki_types::pem::Error::NoItemsFound => {
-            "it has no private key in PEM form (-----BEGIN PRIVATE KEY-----)".to_owned()
-        }
+        // PKCS #8 has a label of its own for it; PKCS #1 and SEC 1 have a header (RFC 1421), which is no base64.
+        _ if text.contains("ENCRYPTED") => "its key is encrypted; decrypt it with openssl pkey".to_owned(),
+        Error::NoItemsFound if is_der(text) => not_pem("pkey"),
+        Error::NoItemsFound => "it has no private key in PEM form (-----BEGIN PRIVATE KEY-----)".to_owned(),
         e => format!("it cannot be read as PEM: {e}"),
     })
+}
+
+/// Why a certificate and its key cannot be used together, where that is the reason: what is wrong with the key.
+pub(crate) fn foreign_key(error: &rustls::Error) -> Option<String> {
+    let is_foreign = *error == rustls::Error::InconsistentKeys(rustls::InconsistentKeys::KeyMismatch);
+    is_foreign.then(|| "it does not belong to the certificate that is given with it".to_owned())
+}
+
+/// Whether a text was a file in DER form: a sequence of 128 bytes or more, whose second byte is no UTF-8.
+fn is_der(text: &str) -> bool {
+    text.starts_with("0\u{fffd}")
+}
+
+fn not_pem(command: &str) -> String {
+    format!("it is not PEM; convert it with openssl {command} -inform der")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_pem_is_told() {
+        let der = String::from_utf8_lossy(&[0x30, 0x82, 0x01, 0x0a, 0x00]).into_owned();
+        let why = |command| Some(format!("it is not PEM; convert it with openssl {command} -inform der"));
+        assert_eq!((certificates(&der).err(), key(&der).err()), (why("x509"), why("pkey")));
+        let begin = "it has no certificate in PEM form";
+        assert!(certificates("hello").is_err_and(|why| why.starts_with(begin)));
+    }
+
+    #[test]
+    fn an_encrypted_key_is_told() {
+        let sec1 = "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nAAAA\n\
+            -----END EC PRIVATE KEY-----\n";
+        let pkcs8 = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
+        for text in [sec1, pkcs8] {
+            let why = "its key is encrypted; decrypt it with openssl pkey";
+            assert_eq!(key(text).err().as_deref(), Some(why), "{text}");
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use net::{Layer, Opening, Unsealed};
 use proptest::prelude::*;
-use tls::{Client, Error, Server, Tls, Versions};
+use tls::{Client, Error, Identity, Server, Tls, Versions};
 
 const INDEX: u32 = 3;
 
@@ -16,6 +16,12 @@ fn client(roots: &Server) -> Client {
         resume: true,
         alpn: vec!["http/1.1"],
     }
+}
+
+/// A certificate for localhost, and its key.
+fn identity() -> Identity {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("it can be made");
+    Identity { certificates: made.cert.pem(), key: made.signing_key.serialize_pem() }
 }
 
 fn server() -> Server {
@@ -172,7 +178,13 @@ fn plain_text_is_no_tls() {
 #[test]
 fn unusable_settings_are_refused() {
     let ours = server();
+    let foreign = [identity(), identity()];
+    let [Identity { certificates, .. }, Identity { key, .. }] = foreign;
+    let foreign = Identity { certificates, key };
+    let why = Server::new(Some(foreign.clone()), &[]).expect_err("the key is another's");
+    assert_eq!(why, "--tls-key: it does not belong to the certificate that is given with it");
     for (settings, (place, text)) in [
+        (Client { identity: Some(foreign), ..client(&ours) }, ("--key", "it does not belong")),
         (Client { roots: Some(String::new()), ..client(&ours) }, ("--cacert", "it has no certificate")),
         (Client { names: vec!["a b".to_owned()], ..client(&ours) }, ("--sni", "\"a b\" is not a name")),
     ] {

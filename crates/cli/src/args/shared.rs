@@ -1,4 +1,4 @@
-//! The flags that `run` shares with `find` and `replay`: plan's table, as clap has it.
+//! The flags that `run` shares with other verbs: plan's table, as clap has it.
 
 use clap::{Arg, ArgAction, ArgMatches};
 use plan::Flags;
@@ -35,6 +35,29 @@ const OF_SEARCH: [(&str, &str); 4] = [
     ("duration", "Time at full load of each step [default: 5s]"),
     ("think", "Pause after a response [default: 30s..90s]"),
     ("probe", "An independent user's requests [default: 20/s]"),
+];
+
+/// `throng doctor` takes the line of a run as it is, but for the file of its `--json`; its help has what it checks.
+pub(super) fn of_doctor() -> impl Iterator<Item = Arg> {
+    let is_own = |flag: &Flag| OF_DOCTOR.iter().any(|(own, _)| own.name == flag.name);
+    let is_other = move |flag: &&&'static Flag| !is_own(flag) && !matches!(flag.name, "target" | "json");
+    let others = FLAGS.iter().filter(is_other).map(|flag| arg(flag).hide(true));
+    OF_DOCTOR.into_iter().map(|(flag, text)| arg(flag).help(text)).chain(others)
+}
+
+/// What a check of this machine depends on.
+const OF_DOCTOR: [(&Flag, &str); 5] = [
+    (
+        &flag::CONNECTIONS,
+        "Number of connections to hold [default: the largest that fits, printed in the last line]",
+    ),
+    (&flag::SOURCES, "Local addresses to dial from: a list, or CIDR [default: automatic]"),
+    (
+        &flag::RAMP,
+        "Dial at this rate, or all within this time [default: as fast as the target accepts connections]",
+    ),
+    (&flag::HTTP2, "Connections use HTTP/2"),
+    (&flag::IO, "I/O backend, as for `throng run`; tun checks what a TUN device needs [default: auto]"),
 ];
 
 /// A flag under its heading.
@@ -178,6 +201,18 @@ mod tests {
             .with(&flag::TAG, "b")
             .with(&flag::TARGET_GC, "");
         assert_eq!(flags, expected);
+    }
+
+    #[test]
+    fn doctor_takes_the_line_of_a_run() {
+        let line = "throng doctor https://h/ -c 5 -k --connect-to 127.0.0.1:9 --http2 --live off --json";
+        let matches = command_with(Help::Full).try_get_matches_from(line.split(' ')).unwrap();
+        let flags = typed(matches.subcommand().unwrap().1);
+        assert!(flags.get(&flag::INSECURE).is_some() && flags.get(&flag::HTTP2).is_some());
+        assert_eq!(flags.get(&flag::CONNECTIONS), Some("5"));
+        assert_eq!(flags.get(&flag::CONNECT_TO), Some("127.0.0.1:9"));
+        let shown: Vec<_> = of_doctor().filter(|arg| !arg.is_hide_set()).collect();
+        assert_eq!(shown.len(), OF_DOCTOR.len());
     }
 
     #[test]

@@ -42,6 +42,16 @@ fn usage_errors_are_named_all_at_once() {
 }
 
 #[test]
+fn the_line_of_a_run_is_taken_as_it_is() {
+    let line = ["https://nowhere.example/", "-c", "5", "-k", "--connect-to", "127.0.0.1:9"];
+    let outputs = ["-d", "5s", "--threshold", "errors < 1%", "--live", "off", "--observe", "nats:far"];
+    let ended = Program::start(&[&["doctor"][..], &line, &outputs].concat()).end();
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    assert!(ended.stdout.lines().last().unwrap_or_default().starts_with("5 connections fit"), "{ended:?}");
+    check(&["doctor", URL, "--rate", "many"], 2, &["--rate: \"many\""]);
+}
+
+#[test]
 fn fitting_and_exceeding_plans() {
     let small = Program::start(&["doctor", "-c", "5"]).end();
     assert_eq!((small.status, small.stderr.as_str()), (Some(0), ""), "{small:?}");

@@ -118,6 +118,8 @@ impl FlagReader<'_> {
     pub(super) fn has_message(&mut self, flag: &Flag, scheme: Option<Scheme>) -> bool {
         let silent = scheme.filter(|scheme| scheme.has_bytes() && self.get(&flag::MESSAGE).is_none());
         if let Some(scheme) = silent {
+            let target = self.get(&flag::TARGET).unwrap_or_default().to_ascii_lowercase();
+            let scheme = scheme.text(target.starts_with(&scheme.text(true)));
             self.refuse(flag, format!("{scheme} sends nothing without a message; add --message ping"));
         }
         silent.is_none()

@@ -283,8 +283,8 @@ fn differences_between_protocols() {
         ],
     );
     check(
-        &["tcp://127.0.0.1:9", "--ping", "5s"],
-        &["--ping: tcp:// sends nothing without a message; add --message ping: \"5s\""],
+        &["TLS://127.0.0.1:9", "--ping", "5s"],
+        &["--ping: tls:// sends nothing without a message; add --message ping: \"5s\""],
     );
     check(
         &["tcp://127.0.0.1:9", "--message", ""],

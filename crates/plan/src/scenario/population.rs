@@ -374,6 +374,7 @@ impl Reader<'_, '_> {
         let counted = context.rated || calls.is_some();
         let given = own.has("message") || self.top.has("message");
         if scheme.has_bytes() && !given {
+            let scheme = scheme.text(context.target.secure);
             let why = format!("{scheme} sends nothing without a message; add message = \"ping\"");
             own.refuse(self.notes, &["ping", "rate", "calls", "requests"], why);
             return Activity::Idle;
