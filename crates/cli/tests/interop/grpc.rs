@@ -258,7 +258,7 @@ fn messages_are_json_for_a_protoset() {
     assert_eq!(s.count("requests.status.PERMISSION_DENIED"), s.count("requests.answered"));
     for (method, message, why) in [
         ("Nothing", "{}", "throng.Echo has no such method; it has Say, Watch, Fail"),
-        ("Say", r#"{"code": 7}"#, "no throng.Message"),
+        ("Say", r#"{"code": 7}"#, "not a valid throng.Message message: "),
     ] {
         let args = with(&["run", &url(method)], message);
         let ended = Program::from(throng(&args.iter().map(String::as_str).collect::<Vec<_>>())).end();

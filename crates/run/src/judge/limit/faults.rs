@@ -107,15 +107,15 @@ fn wrong(case: &Case) -> Option<Finding> {
             let fix = unexpected_status(*status);
             (Sentence::UnexpectedStatus { statuses }, format!("{fix}; {by_hand}"))
         }
+        (Kind::BadAnswer, ..) if let Some(begins) = &case.evidence.not_allowed => (
+            Sentence::UnexpectedResponse { what: unexpected(kind), count },
+            format!("it begins with {begins}: check that the port is that of this protocol; {by_hand}"),
+        ),
         (Kind::BadAnswer, Stage::Exchange, _) if subject.expects_one_message => (
             Sentence::UnexpectedResponse { what: unexpected(kind), count },
             format!(
                 "if the method sends more than one message, use --server-streaming or --protoset FILE; {by_hand}"
             ),
-        ),
-        (Kind::BadAnswer, ..) if let Some(begins) = &case.evidence.not_allowed => (
-            Sentence::UnexpectedResponse { what: unexpected(kind), count },
-            format!("it begins with {begins}: check that the port is that of this protocol; {by_hand}"),
         ),
         (Kind::WrongEcho, ..) => (
             Sentence::UnexpectedResponse { what: unexpected(kind), count },
