@@ -1,7 +1,16 @@
 //! Which addresses this machine may send from.
 
 use crate::Root;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Flags of a route, <linux/route.h> and <linux/ipv6_route.h>.
+const GATEWAY: u32 = 2;
+const REJECT: u32 = 0x200;
+const LOCAL: u32 = 0x8000_0000;
+
+/// A route this wide leads to everywhere, not to neighbours: `default`, or the pieces of it that a VPN has.
+const EVERYWHERE: u32 = 3;
 
 /// Addresses with the first `length` bits of `base`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +34,20 @@ impl Network {
     fn single(&self) -> Option<IpAddr> {
         let width = if self.base.is_ipv4() { 32 } else { 128 };
         (self.length == width).then_some(self.base)
+    }
+
+    /// Whether they have an address in common.
+    fn overlaps(&self, other: &plan::Network) -> bool {
+        self.contains(other.base_and_prefix().0) || other.has(self.base)
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.single() {
+            Some(address) => write!(f, "{address}"),
+            None => write!(f, "{}/{}", self.base, self.length),
+        }
     }
 }
 
@@ -68,16 +91,24 @@ pub fn route_device(root: &Root, to: IpAddr) -> Option<String> {
     if is_local(root, to) {
         return Some("lo".to_owned());
     }
-    let routes = match to {
-        IpAddr::V4(_) => root.read("proc/net/route").ok()?.lines().filter_map(parse_route4).collect(),
-        // The kernel's own "unreachable" rows belong to lo.
-        IpAddr::V6(_) => {
-            routes6(root).map(|(route, _)| route).filter(|route| route.device != "lo").collect::<Vec<_>>()
-        }
-    };
-    let fitting = routes.into_iter().filter(|route| route.network.contains(to));
+    let fitting = routes(root, to.is_ipv4()).into_iter().filter(|route| route.network.contains(to));
+    // The kernel's own "unreachable" rows of IPv6 belong to lo.
+    let fitting = fitting.filter(|route| to.is_ipv4() || route.device != "lo");
     let best = fitting.max_by_key(|route| (route.network.length, std::cmp::Reverse(route.metric)));
     best.map(|route| route.device)
+}
+
+/// What this machine would lose were all of `network` routed elsewhere: an address of its own, a router, or neighbours. `None`: nothing.
+/// As a sentence: `10.77.1.5 is of this machine`. Policy routing is ignored.
+pub(crate) fn in_use(root: &Root, network: &plan::Network) -> Option<String> {
+    if let Some(own) = local_routes(root).iter().find(|own| own.overlaps(network)) {
+        return Some(format!("{own} is of this machine"));
+    }
+    routes(root, network.is_v4()).iter().find_map(|route| match route.gateway {
+        Some(gateway) => network.has(gateway).then(|| format!("{gateway} is a router of this machine")),
+        None => (route.has_neighbours() && route.network.overlaps(network))
+            .then(|| format!("{} is connected to {}", route.network, route.device)),
+    })
 }
 
 /// A row of the routing table.
@@ -85,6 +116,21 @@ struct Route {
     network: Network,
     metric: u32,
     device: String,
+    flags: u32,
+    gateway: Option<IpAddr>,
+}
+
+impl Route {
+    /// Whether its addresses are reached without a router.
+    fn has_neighbours(&self) -> bool {
+        self.flags & (GATEWAY | REJECT) == 0 && self.network.length > EVERYWHERE
+    }
+}
+
+fn routes(root: &Root, is_v4: bool) -> Vec<Route> {
+    let (file, parse): (_, fn(&str) -> Option<Route>) =
+        if is_v4 { ("proc/net/route", parse_route4) } else { ("proc/net/ipv6_route", parse_route6) };
+    root.read(file).unwrap_or_default().lines().filter_map(parse).collect()
 }
 
 /// Device, destination, gateway, flags, two more, metric, mask; addresses as words of the machine's byte order.
@@ -92,17 +138,29 @@ fn parse_route4(line: &str) -> Option<Route> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let address = |text: &str| Some(Ipv4Addr::from(u32::from_str_radix(text, 16).ok()?.to_ne_bytes()));
     let (base, mask) = (address(fields.get(1)?)?, address(fields.get(7)?)?);
-    let network = Network { base: base.into(), length: mask.to_bits().leading_ones() };
-    Some(Route { network, metric: fields[6].parse().ok()?, device: fields[0].to_owned() })
+    let flags = u32::from_str_radix(fields[3], 16).ok()?;
+    Some(Route {
+        network: Network { base: base.into(), length: mask.to_bits().leading_ones() },
+        metric: fields[6].parse().ok()?,
+        device: fields[0].to_owned(),
+        flags,
+        gateway: address(fields[2]).filter(|_| flags & GATEWAY != 0).map(IpAddr::from),
+    })
 }
 
-/// Destination, prefix length, three more fields, metric, two more, flags, device; also the flags (linux/ipv6_route.h).
-fn parse_route6(line: &str) -> Option<(Route, u32)> {
+/// Destination, prefix length, two more, gateway, metric, two more, flags, device.
+fn parse_route6(line: &str) -> Option<Route> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let number = |at: usize| u32::from_str_radix(fields.get(at)?, 16).ok();
     let length = number(1).filter(|length| *length <= 128)?;
-    let network = Network { base: parse_hex6(fields[0])?, length };
-    Some((Route { network, metric: number(5)?, device: (*fields.get(9)?).to_owned() }, number(8)?))
+    let flags = number(8)?;
+    Some(Route {
+        network: Network { base: parse_hex6(fields[0])?, length },
+        metric: number(5)?,
+        device: (*fields.get(9)?).to_owned(),
+        flags,
+        gateway: parse_hex6(fields[4]).filter(|_| flags & GATEWAY != 0),
+    })
 }
 
 /// Ascending, each once. The two loopbacks are local on every machine, whatever can be read of it.
@@ -121,15 +179,8 @@ fn local_networks(root: &Root) -> Vec<Network> {
     networks
 }
 
-fn routes6(root: &Root) -> impl Iterator<Item = (Route, u32)> {
-    let text = root.read("proc/net/ipv6_route").unwrap_or_default();
-    text.lines().filter_map(parse_route6).collect::<Vec<_>>().into_iter()
-}
-
 fn local_routes6(root: &Root) -> Vec<Network> {
-    const RTF_LOCAL: u32 = 0x8000_0000;
-    let local = routes6(root).filter(|(_, flags)| flags & RTF_LOCAL != 0);
-    local.map(|(route, _)| route.network).collect()
+    routes(root, false).iter().filter(|route| route.flags & LOCAL != 0).map(|route| route.network).collect()
 }
 
 /// Those, and what only incoming packets may use.
@@ -294,6 +345,55 @@ fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000
         check("2001:db8::5", Some("lo"));
         check("fd00::7", Some("eth0"));
         check("2001:db9::5", None);
+    }
+
+    /// A network to dial from over a device takes these addresses away from what has them.
+    #[test]
+    fn a_network_of_its_own_touches_nothing_here() {
+        let word = |address: &str| {
+            format!("{:08X}", u32::from_ne_bytes(address.parse::<Ipv4Addr>().unwrap().octets()))
+        };
+        let row = |device: &str, to: &str, gateway: &str, flags: &str, mask: &str| {
+            let [to, gateway, mask] = [to, gateway, mask].map(word);
+            format!("{device}\t{to}\t{gateway}\t{flags}\t0\t0\t0\t{mask}\t0\t0\t0\n")
+        };
+        let routes = [
+            row("eth0", "0.0.0.0", "172.16.0.1", "0003", "0.0.0.0"),
+            // A VPN's half of everything, an on-link network, and addresses that are to lead nowhere.
+            row("wg0", "128.0.0.0", "0.0.0.0", "0001", "128.0.0.0"),
+            row("eth0", "10.77.1.0", "0.0.0.0", "0001", "255.255.255.0"),
+            row("*", "10.200.0.0", "0.0.0.0", "0201", "255.255.0.0"),
+        ];
+        let machine = machine();
+        machine.write("proc/net/route", &routes.concat());
+        let router = "fd990000000000000000000000000001";
+        let far = format!(
+            "{:0<32} 40 {:032} 00 {router} 00000400 00000001 00000000 00000003     eth0\n",
+            "fd55", 0
+        );
+        machine.write("proc/net/ipv6_route", &format!("{ROUTE6}{ROUTE6_OUT}{far}"));
+        for (network, expected) in [
+            ("198.18.0.0/15", None),
+            ("10.200.3.0/24", None),
+            ("192.0.2.0/24", Some("192.0.2.2 is of this machine")),
+            ("192.0.2.2", Some("192.0.2.2 is of this machine")),
+            ("10.0.0.0/8", Some("10.9.0.0/16 is of this machine")),
+            ("10.9.7.0/24", Some("10.9.0.0/16 is of this machine")),
+            ("127.9.0.0/16", Some("127.0.0.0/8 is of this machine")),
+            ("0.0.0.0/0", Some("10.9.0.0/16 is of this machine")),
+            ("10.77.1.128/25", Some("10.77.1.0/24 is connected to eth0")),
+            ("10.64.0.0/10", Some("10.77.1.0/24 is connected to eth0")),
+            ("172.16.0.0/24", Some("172.16.0.1 is a router of this machine")),
+            ("2001:2::/48", None),
+            ("fd55::/64", None),
+            ("fd00::/120", Some("fd00::2 is of this machine")),
+            ("fd00::ff00/120", Some("fd00::/64 is connected to eth0")),
+            ("fd99::/64", Some("fd99::1 is a router of this machine")),
+            ("2001:db8::7:0/112", Some("2001:db8::/64 is of this machine")),
+        ] {
+            let found = in_use(&machine.root(), &plan::Network::parse(network).unwrap());
+            assert_eq!(found.as_deref(), expected, "{network}");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::network::sock_stat;
 use crate::{Finding, Listener, Root, memory, open_files};
 use plan::{Handshakes, Http2Requests, Network};
 pub use process::{open_files_refused, uring_refused};
+use std::net::IpAddr;
 pub use tun::tun_refused;
 use units::shell_word;
 
@@ -55,6 +56,8 @@ pub struct Need {
     pub device: String,
     /// Addresses and ports to dial to.
     pub destinations: u64,
+    /// The addresses of these.
+    pub addresses: Vec<IpAddr>,
     /// Whether they are IPv4; if not, they are IPv6.
     pub is_v4: bool,
     /// Whether the target runs on this machine, so that it has the other end of each connection.
@@ -135,15 +138,20 @@ impl Need {
     /// The run as a command line, with other arguments: `throng run 'http://127.0.0.{1..3}/' -c 5`.
     fn run(&self, args: &str) -> String {
         match &self.target {
-            Some(target) => format!("throng run {} {args}", shell_word(target)),
-            None => format!("throng doctor {args}"),
+            Some(target) => format!("throng run {} {}{args}", shell_word(target), self.io()),
+            None => format!("throng doctor {}{args}", self.io()),
         }
+    }
+
+    /// Without it, the same arguments would be about sockets.
+    fn io(&self) -> &'static str {
+        if self.is_tun { "--io tun " } else { "" }
     }
 
     /// The same question to doctor.
     fn doctor(&self, args: &str) -> String {
         let target = self.target.as_deref().map(|target| format!("{} ", shell_word(target)));
-        format!("throng doctor {}{args}", target.unwrap_or_default())
+        format!("throng doctor {}{}{args}", target.unwrap_or_default(), self.io())
     }
 }
 

@@ -56,6 +56,12 @@ impl Network {
         Some(Network { base, prefix })
     }
 
+    /// The one of `prefix` bits that has all of it; itself where it is as large already.
+    pub fn widened(&self, prefix: u8) -> Network {
+        let prefix = prefix.min(self.prefix);
+        Network { base: first_of(self.base, prefix), prefix }
+    }
+
     /// Whether an address is in it.
     pub fn has(&self, address: IpAddr) -> bool {
         self.overlaps(&Network::from(address))
@@ -87,7 +93,8 @@ impl Network {
         Ok(Network { base, prefix })
     }
 
-    fn overlaps(&self, other: &Network) -> bool {
+    /// Whether they have an address in common.
+    pub fn overlaps(&self, other: &Network) -> bool {
         let prefix = self.prefix.min(other.prefix);
         self.is_v4() == other.is_v4() && first_of(self.base, prefix) == first_of(other.base, prefix)
     }

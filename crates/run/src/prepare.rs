@@ -196,6 +196,7 @@ fn demand(plan: &Plan, pairs: u64, root: &Root) -> Result<(Routes, Need), Refusa
         },
         device: host::route_device(root, destinations[0].ip()).unwrap_or_else(|| "lo".to_owned()),
         destinations: destinations.len() as u64,
+        addresses: destinations.iter().map(SocketAddr::ip).collect(),
         is_v4: target.is_v4(),
         listeners: listeners_at(listeners, &destinations),
         both_ends_here: destinations.iter().all(|d| host::is_local(root, d.ip())),

@@ -50,6 +50,7 @@ impl Report {
             Capacity { connections, .. } if connections > u32::MAX.into() => {
                 "no known limit on the number of connections".to_owned()
             }
+            Capacity { connections: 0, limited_by } => format!("no connection fits: {limited_by}"),
             Capacity { connections, limited_by } => {
                 let connections = Count(connections).of("connection");
                 format!("this machine can hold about {connections}, limited by {limited_by}")
@@ -62,7 +63,7 @@ impl Report {
             _ if !self.is_requested => most,
             Severity::Fine | Severity::Unknown => format!("{wanted} {fit}"),
             Severity::Warn => format!("{wanted} {fit}, with warnings"),
-            Severity::Refuse if self.capacity.connections < self.connections => {
+            Severity::Refuse if (1..self.connections).contains(&self.capacity.connections) => {
                 format!("{wanted} {do_not_fit}: {most}")
             }
             Severity::Refuse => {

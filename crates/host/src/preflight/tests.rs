@@ -32,6 +32,7 @@ fn need(connections: u64) -> Need {
         networks: Vec::new(),
         device: "eth0".to_owned(),
         destinations: 1,
+        addresses: vec!["192.0.2.9".parse().unwrap()],
         is_v4: true,
         both_ends_here: false,
         listeners: Vec::new(),
@@ -100,9 +101,81 @@ fn a_device_has_no_sockets_and_its_own_needs() {
     // Within this machine nothing is forwarded, and nothing that is its own is a source.
     let here =
         Need { both_ends_here: true, networks: vec![Network::parse("127.9.0.0/16").unwrap()], ..tun(1) };
-    let text = "refuse sources: 127.9.0.0/16 is of this machine: \
-        leave --sources away, or use a network that is routed to this machine and has none of its addresses";
+    let text = "refuse sources: 127.9.0.0/16 cannot be used: 127.0.0.0/8 is of this machine: \
+        leave --sources away, or use a network of its own, such as 198.18.0.0/15";
     check(&able, &here, &[text]);
+}
+
+/// Whatever is routed to a device is taken away from what has it otherwise.
+#[test]
+fn a_device_has_a_network_of_its_own() {
+    let able = [
+        ADMINISTRATOR,
+        ("dev/net/tun", ""),
+        ("proc/sys/net/ipv4/conf/eth0/forwarding", "1"),
+        ("proc/sys/net/ipv6/conf/all/forwarding", "1"),
+        ("proc/net/fib_trie", "  |-- 10.77.1.5\n     /32 host LOCAL\n"),
+    ];
+    let with = |sources: &str| Need {
+        is_tun: true,
+        is_v4: sources.contains('.'),
+        networks: vec![Network::parse(sources).unwrap()],
+        ..need(1)
+    };
+    let refused = |sources: &str, why: &str| {
+        let example = if sources.contains('.') { "198.18.0.0/15" } else { "2001:2::/48" };
+        let text = format!(
+            "refuse sources: {sources} cannot be used: {why}: \
+            leave --sources away, or use a network of its own, such as {example}"
+        );
+        check(&able, &with(sources), &[&text]);
+    };
+    check(&able, &with("10.99.0.0/16"), &[]);
+    check(&able, &with("fd77::/64"), &[]);
+    // The first address is nobody's.
+    refused("10.77.1.0/24", "10.77.1.5 is of this machine");
+    refused("0.0.0.0/0", "10.77.1.5 is of this machine");
+    refused("192.0.2.0/24", "192.0.2.9 is dialled");
+    refused("224.0.0.0/24", "224.0.0.0/4 is multicast");
+    refused("ff02::/112", "ff00::/8 is multicast");
+    refused("fe80::/64", "fe80::/10 is link-local");
+    refused("::1", "::1 is of this machine");
+}
+
+#[test]
+fn a_lack_of_4_tuples_of_devices_names_what_is_enough() {
+    let with = |threads, networks: &[&str], tuples| {
+        let networks = networks.iter().map(|network| Network::parse(network).unwrap()).collect();
+        Need { is_tun: true, threads, networks, tuples, ..need(40_000_000) }
+    };
+    let check = |need: &Need, expected: &str| assert_eq!(tun::more_tuples(need).command, expected);
+    check(
+        &with(2, &[], 2 * 16_386_048),
+        "throng run http://192.0.2.9/ --io tun -c 40000000 --threads 4  # each has a network of its own",
+    );
+    check(
+        &Need { target: None, ..with(2, &[], 2 * 16_386_048) },
+        "# a run with --threads 4: each has a network of its own",
+    );
+    check(
+        &with(2, &["198.18.5.0/24"], 2 * 126 * 64_512),
+        "# --sources with 3 times as many addresses, for 2 shards",
+    );
+    check(
+        &with(2, &["198.18.5.7"], 0),
+        "throng run http://192.0.2.9/ --io tun -c 40000000 --sources 198.18.5.6/31  \
+        # at least 2 addresses for 2 shards; or --threads 1",
+    );
+    // With a probe there is a shard more than threads.
+    check(
+        &with(1, &["fd77::7"], 0),
+        "throng run http://192.0.2.9/ --io tun -c 40000000 --sources fd77::6/127  \
+        # at least 2 addresses for all shards",
+    );
+    check(
+        &with(3, &["198.18.5.0/24", "198.18.6.7"], 0),
+        "# at least 4 addresses for 3 shards in each network of --sources; or --threads 1",
+    );
 }
 
 /// All devices or none; a default route that a router has advertised stays, as long as it is asked for before.

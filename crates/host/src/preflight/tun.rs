@@ -5,11 +5,12 @@ use std::{io, path::Path};
 use super::{Checked, Need, Skip};
 use crate::{
     Finding, Root, Severity,
-    addresses::is_local,
+    addresses::in_use,
     finding::Fix,
     repair::{Repair, is_device},
     rights::has_capability,
 };
+use plan::Network;
 use units::Count;
 
 const DEVICE: &str = "dev/net/tun";
@@ -51,15 +52,28 @@ pub fn tun_refused(why: &io::Error) -> Finding {
     Finding::new("TUN device", format!("not available ({why})"), String::new(), Some(fix))
 }
 
-/// Where connections come from: packets from this machine's own addresses would be martians (RFC 1812, section 5.3.7).
+/// What is not routed to anybody (RFC 6890), and what that is.
+const SPECIAL: [(&str, &str); 7] = [
+    ("0.0.0.0/8", "this network"),
+    ("127.0.0.0/8", "loopback"),
+    ("224.0.0.0/4", "multicast"),
+    ("255.255.255.255", "broadcast"),
+    ("::/127", "loopback"),
+    ("fe80::/10", "link-local"),
+    ("ff00::/8", "multicast"),
+];
+
+/// Where connections come from: a network that is routed to the devices, so that what has its addresses otherwise would be reached no
+/// more. Packets from this machine's own addresses would be martians besides (RFC 1812, section 5.3.7).
 pub(super) fn sources(root: &Root, need: &Need) -> Checked {
-    let own = need.networks.iter().find(|network| is_local(root, network.nth(0)));
-    let fix = own.map(|_| {
-        let advice = "# leave --sources away, or use a network that is routed to this machine and has none of its addresses";
+    let taken = need.networks.iter().find_map(|network| Some((network, other_use(root, need, network)?)));
+    let fix = taken.as_ref().map(|_| {
+        let example = if need.is_v4 { "198.18.0.0/15" } else { "2001:2::/48" };
+        let advice = format!("# leave --sources away, or use a network of its own, such as {example}");
         Fix::manual(Severity::Refuse, advice)
     });
-    let value = match (own, &need.networks[..]) {
-        (Some(network), _) => format!("{network} is of this machine"),
+    let value = match (taken, &need.networks[..]) {
+        (Some((network, why)), _) => format!("{network} cannot be used: {why}"),
         (None, []) => "a network of 198.18.0.0/15 or 2001:2::/48 for each shard".to_owned(),
         (None, networks) => networks.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
     };
@@ -67,22 +81,62 @@ pub(super) fn sources(root: &Root, need: &Need) -> Checked {
     Ok((value, chosen.to_owned(), fix))
 }
 
+/// Why it cannot be a device's alone; `None`: it can.
+fn other_use(root: &Root, need: &Need, network: &Network) -> Option<String> {
+    let dialled = || {
+        let to = need.addresses.iter().find(|to| network.has(to.to_canonical()))?;
+        Some(format!("{to} is dialled"))
+    };
+    let special = || {
+        let (block, what) = SPECIAL
+            .iter()
+            .find(|(block, _)| Network::parse(block).is_ok_and(|block| block.overlaps(network)))?;
+        Some(format!("{block} is {what}"))
+    };
+    in_use(root, network).or_else(dialled).or_else(special)
+}
+
+/// Shards without an address: as many are needed as a network has pieces, a power of two.
+fn address_each(need: &Need) -> Fix {
+    let width = if need.networks.iter().all(Network::is_v4) { 32 } else { 128 };
+    let bits = |network: &Network| width - network.base_and_prefix().1;
+    // A probe is a shard too: whatever the threads are, the smallest network has too few.
+    let smallest = need.networks.iter().map(bits).min().unwrap_or(0);
+    let bits = (need.threads.next_power_of_two().ilog2() as u8).max(smallest + 1).min(32);
+    let shards = if need.threads > 1 { Count(need.threads).to_string() } else { "all".to_owned() };
+    let least = format!("at least {} addresses for {shards} shards", Count(1 << bits));
+    let advice = match &need.networks[..] {
+        [only] => {
+            let wider = only.widened(width - bits);
+            need.run(&format!("-c {} --sources {wider}  # {least}", need.connections))
+        }
+        _ => format!("# {least} in each network of --sources"),
+    };
+    let fewer = if need.threads > 1 { "; or --threads 1" } else { "" };
+    Fix::manual(Severity::Refuse, format!("{advice}{fewer}"))
+}
+
 /// More shards have more networks.
 pub(super) fn more_tuples(need: &Need) -> Fix {
+    if need.tuples == 0 && !need.networks.is_empty() {
+        return address_each(need);
+    }
     let times = need.connections.div_ceil(need.tuples.max(1));
-    let advice = if need.networks.is_empty() {
-        format!("--threads {}  # each has a network of its own", need.threads.saturating_mul(times))
-    } else {
-        format!(
+    let threads = need.threads.saturating_mul(times);
+    let advice = match (&need.networks[..], &need.target) {
+        ([], Some(_)) => {
+            let args = format!("-c {} --threads {threads}", need.connections);
+            need.run(&format!("{args}  # each has a network of its own"))
+        }
+        // Doctor has no option for it.
+        ([], None) => format!("# a run with --threads {threads}: each has a network of its own"),
+        _ => format!(
             "# --sources with {} times as many addresses, for {} shards",
             Count(times),
             Count(need.threads)
-        )
+        ),
     };
-    match advice.strip_prefix('#') {
-        Some(_) => Fix::manual(Severity::Refuse, advice),
-        None => Fix::manual(Severity::Refuse, need.run(&format!("-c {} {advice}", need.connections))),
-    }
+    Fix::manual(Severity::Refuse, advice)
 }
 
 /// To a target on another machine packets are forwarded, and its replies back.

@@ -75,6 +75,7 @@ fn report(connections: u64, is_requested: bool) -> Report {
         networks: vec![Network::parse("10.77.0.0/24").unwrap()],
         device: "lo".to_owned(),
         destinations: 3,
+        addresses: Vec::new(),
         is_v4: true,
         both_ends_here: true,
         listeners: vec![listener],
@@ -183,6 +184,9 @@ fn the_last_line_tells_whether_it_fits() {
     let most = "this machine can hold about 4,000 connections, limited by memory";
     let no = format!("5,000 connections do not fit: {most}");
     check(true, 4_000, std::slice::from_ref(&refuse), (&no, Severity::Refuse));
+    let no = "5,000 connections do not fit: sources";
+    check(true, 0, std::slice::from_ref(&refuse), (no, Severity::Refuse));
+    check(false, 0, std::slice::from_ref(&refuse), ("no connection fits: memory", Severity::Refuse));
     check(false, 4_000, &[refuse], (most, Severity::Refuse));
     check(false, 4_000, &[], (most, Severity::Fine));
     check(false, u64::MAX, &[], ("no known limit on the number of connections", Severity::Fine));
