@@ -29,7 +29,7 @@ pub enum FixError {
     OtherBoot(PathBuf),
     /// The state file, or a folder above it, is not trusted; nothing was changed.
     Untrusted(PathBuf, String),
-    /// Failed after some changes, which are in the file and can be undone.
+    /// Failed, perhaps after some changes: those that were reported are in the file and can be undone.
     Failed(String),
 }
 
@@ -72,6 +72,12 @@ pub fn fix(
     ip: RunIp,
     done: &mut dyn FnMut(&Repair),
 ) -> Result<Vec<Repair>, FixError> {
+    // First: who may change nothing has no use for a file that cannot be read.
+    let (allowed, forbidden): (Vec<Repair>, Vec<Repair>) =
+        repairs.iter().cloned().partition(|repair| may(root, repair));
+    if !forbidden.is_empty() && !is_root(root) {
+        return Err(FixError::Forbidden(forbidden));
+    }
     let here = State::here(root).map_err(failed)?;
     let mut state = match State::read(file)? {
         Some(state) if state.boot == here.boot && state.namespace != here.namespace => {
@@ -80,11 +86,6 @@ pub fn fix(
         Some(state) if state.boot == here.boot => state,
         _ => here,
     };
-    let (allowed, forbidden): (Vec<Repair>, Vec<Repair>) =
-        repairs.iter().cloned().partition(|repair| may(root, repair));
-    if !forbidden.is_empty() && !is_root(root) {
-        return Err(FixError::Forbidden(forbidden));
-    }
     for repair in &allowed {
         let former = match repair {
             Repair::Setting { name, value } => match root.setting(name).map_err(failed)? {

@@ -15,9 +15,14 @@ pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
     if repairs.iter().any(|repair| !matches!(repair, Repair::Setting { .. })) {
         ip(&["-V".to_owned()]).map_err(Failure::machine)?;
     }
-    let mut done = |repair: &Repair| print_stderr(&format!("done: {repair}"));
-    let left = host::fix(root, &state_file()?, repairs, &mut ip, &mut done).map_err(|why| match why {
-        FixError::Failed(why) => {
+    let mut is_changed = false;
+    let mut done = |repair: &Repair| {
+        is_changed = true;
+        print_stderr(&format!("done: {repair}"));
+    };
+    let left = host::fix(root, &state_file()?, repairs, &mut ip, &mut done);
+    let left = left.map_err(|why| match why {
+        FixError::Failed(why) if is_changed => {
             Failure::machine(format!("{why}\nto undo the changes made before: throng doctor --undo"))
         }
         why => failure(why),

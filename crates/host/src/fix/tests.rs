@@ -263,8 +263,12 @@ fn without_rights_nothing_is_changed_or_noted() {
     let expected = "nothing was changed; these require root:\n  ip addr add 10.77.0.1/32 dev lo\n  \
         sysctl -w net.core.none=1";
     assert_eq!(error, expected);
+    let error_of_one = "nothing was changed; these require root:\n  ip addr add 10.77.0.1/32 dev lo";
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "16");
     assert!(!scene.file().exists() && scene.commands.is_empty());
+    // Nor is it of any interest whether it could be noted.
+    scene.machine.write("state", "not a folder");
+    assert_eq!(scene.fix(&[address("10.77.0.1")]).unwrap_err(), error_of_one);
 }
 
 /// In a container root may do much and not all: what it may is done.
