@@ -119,6 +119,7 @@ pub struct Tcp {
     challenges: (u64, u32),
     counts: Counts,
     heard: Nanos,
+    heard_open: Nanos,
 }
 
 impl Tcp {
@@ -138,6 +139,7 @@ impl Tcp {
             challenges: (0, 0),
             counts: Counts::default(),
             heard: Nanos::ZERO,
+            heard_open: Nanos::ZERO,
         }
     }
 
@@ -210,7 +212,7 @@ impl Tcp {
         match packet::read(packet, trusted) {
             Packet::Segment(segment) => match self.table.find(&segment.tuple) {
                 Some(id) => {
-                    self.heard = now;
+                    self.hear(id, now);
                     self.arrived(id, &segment, packet, now, link)
                 }
                 None => {
@@ -331,9 +333,25 @@ impl Tcp {
         &self.counts
     }
 
-    /// When the last segment of a connection came. Other packets, as a kernel sends them to each new device, tell nothing of a peer.
+    /// When the last segment of a place's connection came. Other packets, as a kernel sends them to each new device, tell nothing of a peer.
     pub fn heard(&self) -> Nanos {
         self.heard
+    }
+
+    /// The same without handshakes, but for the first: when what was open already was last heard of.
+    pub fn heard_open(&self) -> Nanos {
+        self.heard_open
+    }
+
+    /// A segment of this connection has come.
+    fn hear(&mut self, id: u32, now: Nanos) {
+        if !self.table.is_place(id) {
+            return;
+        }
+        self.heard = now;
+        if self.table.get(id).state().sends() || self.heard_open == Nanos::ZERO {
+            self.heard_open = now;
+        }
     }
 
     /// How many connections have something under way: a handshake, or data that is not acknowledged, sent or read.

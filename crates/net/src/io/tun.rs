@@ -45,8 +45,10 @@ const MOST_WATCHED: usize = 10_000;
 const ALIGN: usize = 64;
 /// How long an expired timer waits for packets that the device still holds: a loss is noticed later by as much where it never empties.
 const PATIENCE: Nanos = Nanos::from_secs(1);
-/// How long ends that were begun are waited for when the shard is dropped: the kernel would finish those of sockets.
+/// How long ends are exchanged when the shard is dropped: the kernel would finish those of sockets.
 const PARTING: Nanos = Nanos::from_secs(1);
+/// Ends under way at a time meanwhile: fewer than may linger, so that none is cut short.
+const MOST_PARTING: usize = 32_768;
 
 /// The numbers that a [`Tun`] is made with.
 #[derive(Clone, Debug)]
@@ -212,9 +214,37 @@ impl<D: Device> Tun<D> {
         self.tcp.flush(now, &mut self.port);
         if now >= self.watched_at {
             self.watched_at = now + WATCHED;
-            self.watch.note(self.tcp.stuck(MOST_WATCHED), self.tcp.counts(), self.tcp.heard());
+            let stuck = self.tcp.stuck(MOST_WATCHED);
+            let came = if stuck.unacknowledged > 0 { self.tcp.heard_open() } else { self.tcp.heard() };
+            self.watch.note(stuck, came);
         }
         now
+    }
+
+    /// Waits for packets, at most until then, and takes them.
+    fn turn(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos {
+        let begun = self.tick();
+        self.reported.fill(0);
+        self.is_enough = false;
+        let free = self.take_events(scratch, 0);
+        if self.done.is_empty() {
+            self.sleep(until);
+        }
+        let now = self.port.device.now();
+        let (count, free) = self.receive(scratch, free, PACKETS, now);
+        self.expire(count < PACKETS && !self.is_enough, now);
+        let free = self.take_events(scratch, free);
+        if self.gather.0 > 0 && until.since(begun) >= self.gather && (1..self.several).contains(&count) {
+            self.port.device.nap(self.gather);
+            let now = self.port.device.now();
+            self.receive(scratch, free, PACKETS - count, now);
+            return now;
+        }
+        now
+    }
+
+    fn end(&mut self, place: u32, how: tcp::Close) {
+        self.tcp.close(place, how, self.port.device.now(), &mut self.port);
     }
 }
 
@@ -307,7 +337,7 @@ impl<D: Device> Io for Tun<D> {
             Close::Reset => tcp::Close::Reset,
         };
         self.turns[k.index as usize] = k.turn.wrapping_add(1);
-        self.tcp.close(k.index, how, self.port.device.now(), &mut self.port);
+        self.end(k.index, how);
     }
 
     fn coalesce(&mut self, by: Nanos) {
@@ -315,23 +345,8 @@ impl<D: Device> Io for Tun<D> {
     }
 
     fn wait(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos {
-        let begun = self.tick();
-        self.reported.fill(0);
-        self.is_enough = false;
-        let free = self.take_events(scratch, 0);
-        if self.done.is_empty() {
-            self.sleep(until);
-        }
-        let now = self.port.device.now();
-        let (count, free) = self.receive(scratch, free, PACKETS, now);
-        self.expire(count < PACKETS && !self.is_enough, now);
-        let free = self.take_events(scratch, free);
-        if self.gather.0 > 0 && until.since(begun) >= self.gather && (1..self.several).contains(&count) {
-            self.port.device.nap(self.gather);
-            let now = self.port.device.now();
-            self.receive(scratch, free, PACKETS - count, now);
-            return now;
-        }
+        let now = self.turn(until, scratch);
+        self.watch.count(self.tcp.counts());
         now
     }
 
@@ -345,20 +360,34 @@ impl<D: Device> Io for Tun<D> {
 }
 
 impl<D: Device> Drop for Tun<D> {
-    /// What is still open is reset, as the other end would never hear of it otherwise; ends that were begun are completed.
+    /// What is still open ends as the sockets of a process that exits. What there is no time for is reset, as the other end would never
+    /// hear of it otherwise.
     fn drop(&mut self) {
         let mut scratch = Scratch::new(false);
-        self.is_enough = false;
-        let until = self.port.device.now() + PARTING;
-        for place in 0..self.turns.len() as u32 {
-            self.tcp.close(place, tcp::Close::Reset, self.port.device.now(), &mut self.port);
-        }
-        while self.tcp.closing() > 0 && self.port.device.now() < until {
-            let now = self.tick();
-            self.sleep(until);
-            let (count, _) = self.receive(&mut scratch, 0, PACKETS, now);
-            self.expire(count < PACKETS, now);
+        let mut open = 0..self.turns.len() as u32;
+        let mut now = self.port.device.now();
+        let until = now + PARTING;
+        while now < until {
+            // A peer acknowledges our end and says its own: two packets to read for each.
+            let room = MOST_PARTING.saturating_sub(self.tcp.closing()).min(PACKETS / 2);
+            for place in open.by_ref().take(room) {
+                self.end(place, tcp::Close::Graceful);
+            }
+            if open.is_empty() && self.tcp.closing() == 0 {
+                break;
+            }
+            let is_waiting = room == 0 || open.is_empty();
+            self.turn(if is_waiting { until } else { now }, &mut scratch);
             self.done.clear();
+            now = self.port.device.now();
         }
+        for place in open {
+            self.end(place, tcp::Close::Reset);
+        }
+        // The peers' ends that came last are to be acknowledged.
+        self.tick();
     }
 }
+
+#[cfg(test)]
+mod tests;

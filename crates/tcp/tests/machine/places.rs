@@ -166,7 +166,19 @@ fn a_peer_is_heard_in_segments_of_its_connections_alone() {
     // A kernel's own words to a new device, and a segment of no connection.
     let solicitation = ip_packet("fe80::1".parse().unwrap(), "ff02::2".parse().unwrap(), 58, &[133; 8]);
     tcp.receive(&solicitation, true, at(3), &mut wire);
-    let stray = Segment { from: syn.to, to: address("198.18.0.9:1"), flags: ACK, ..syn };
+    let stray = Segment { from: syn.to, to: address("198.18.0.9:1"), flags: ACK, ..syn.clone() };
     tcp.receive(&stray.bytes(), false, at(4), &mut wire);
     assert_eq!((tcp.heard(), tcp.counts().packets_in, tcp.counts().not_ours), (at(2), 3, 1));
+    // A further handshake tells nothing of what is open already; a segment of that does.
+    tcp.connect(1, address("198.18.0.1:1001"), to, at(5), &mut wire).unwrap();
+    tcp.receive(&answer(&mut wire, SYN | ACK), false, at(5), &mut wire);
+    assert_eq!((tcp.heard(), tcp.heard_open()), (at(5), at(2)));
+    let (seq, ack) = (FIRST + 1, syn.seq.wrapping_add(1));
+    let more = Segment { from: syn.to, to: syn.from, seq, ack, flags: ACK, ..syn };
+    tcp.receive(&more.bytes(), false, at(6), &mut wire);
+    assert_eq!((tcp.heard(), tcp.heard_open()), (at(6), at(6)));
+    // Nor does the end of what was closed here.
+    tcp.close(0, Close::Graceful, at(6), &mut wire);
+    tcp.receive(&answer(&mut wire, ACK), false, at(7), &mut wire);
+    assert_eq!((tcp.heard(), tcp.heard_open()), (at(6), at(6)));
 }

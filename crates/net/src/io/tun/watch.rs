@@ -5,24 +5,29 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tcp::{Counts, Stuck};
 use units::Nanos;
 
-/// Written by the shard some times a second, and read by the observation of the run.
+/// Written by the shard, and read by the observation of the run.
 #[derive(Debug, Default)]
 pub struct Watch {
     syns: AtomicU64,
     unacknowledged: AtomicU64,
     syns_again: AtomicU64,
     icmp: AtomicU64,
-    /// When the last segment of a connection came, by the device's clock.
+    /// When the last segment came, by the device's clock.
     came: AtomicU64,
 }
 
 impl Watch {
-    pub(super) fn note(&self, stuck: Stuck, counts: &Counts, came: Nanos) {
+    /// What takes a look at many connections, some times a second.
+    pub(super) fn note(&self, stuck: Stuck, came: Nanos) {
         self.syns.store(stuck.syns, Relaxed);
         self.unacknowledged.store(stuck.unacknowledged, Relaxed);
+        self.came.store(came.0, Relaxed);
+    }
+
+    /// What is known already, in each turn: a tick of the shard that counts failed dials must not be ahead of why they failed.
+    pub(super) fn count(&self, counts: &Counts) {
         self.syns_again.store(counts.syns_again, Relaxed);
         self.icmp.store(counts.icmp_errors, Relaxed);
-        self.came.store(came.0, Relaxed);
     }
 
     /// Connections that wait for an acknowledgement in vain.
@@ -40,7 +45,8 @@ impl Watch {
         self.icmp.load(Relaxed)
     }
 
-    /// When the last segment of a connection came.
+    /// When the last segment of a connection came; as long as data waits for an acknowledgement in vain, of one that was open before, as a
+    /// way that large packets do not pass lets handshakes through.
     pub fn came(&self) -> Nanos {
         Nanos(self.came.load(Relaxed))
     }
