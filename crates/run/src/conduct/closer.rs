@@ -37,7 +37,6 @@ impl Environment<'_, '_> {
 
     /// Once a second: if some wait and none receives anything, or something failed, queries TCP's state of them.
     pub(super) fn look_closer(&mut self, conductor: &Conductor, line: &Tick, now: Nanos) {
-        self.count_own();
         let (waiting, _) = conductor.waiting();
         let wanted = conductor.record.populations.iter().map(|measured| measured.wanted).sum();
         let nothing_comes = waiting > 0 && line.counts.answered == 0;
@@ -50,6 +49,7 @@ impl Environment<'_, '_> {
 
     /// If dials are rejected, an extra dial finds out by what.
     fn ask_who_rejects(&mut self, conductor: &Conductor) {
+        self.count_own();
         let messages = self.observer.icmp_unreachable();
         if conductor.sum(|tick| rejections::may_be(&tick.faults, messages).into()) > 0 {
             let failed =
