@@ -26,7 +26,7 @@ use crate::{
     request::ValueSource,
 };
 
-use self::{errors::ErrorSampler, lives::Lives, quota::Quota};
+use self::{errors::ErrorSampler, lives::Lives, quota::Quota, withdrawn::Withdrawn};
 
 mod dial;
 mod ends;
@@ -46,6 +46,7 @@ mod responses;
 mod taken;
 mod ticks;
 mod timers;
+mod withdrawn;
 
 /// Local addresses tried for one dial before it counts as failed, and by our doing.
 const MAX_TRIES: u8 = 16;
@@ -70,6 +71,7 @@ pub struct Client {
     calls_left: Vec<u32>,
     /// Requests in all, where they have a number.
     quota: Quota,
+    withdrawn: Withdrawn,
     /// With a back-off: failures in a row, by index.
     failures: Vec<u8>,
     /// If the protocol has its own timeouts: what else each connection's timer is for, by index.
@@ -128,6 +130,7 @@ impl Client {
             pacer: Pacer::new(job.load, job.waits, part),
             calls_left: Vec::new(),
             quota: Quota::new(part.requests, matches!(job.load, plan::Load::Rate { .. })),
+            withdrawn: Withdrawn::default(),
             failures: Vec::new(),
             timers: Vec::new(),
             pings: Vec::new(),

@@ -5,7 +5,7 @@ use plan::Reconnect;
 use samples::{Errno, Fault, Kind, Side, Stage};
 use units::Nanos;
 
-use super::Client;
+use super::{Client, withdrawn::Again};
 use crate::{
     connections::{Conn, State},
     exchange::{Exchange, PendingRequest},
@@ -49,6 +49,7 @@ impl Client {
             End::EndedAfter => {}
         });
         self.layer.iter_mut().for_each(|layered| layered.end(k.index));
+        self.drop_withdrawn(k.index);
         self.forget(k);
         let failed = matches!(end, End::Failed | End::Dropped);
         cx.close(k, if failed { Close::Reset } else { Close::Graceful });
@@ -63,9 +64,8 @@ impl Client {
             return self.lost(cx, k, Fault::target(stage, Kind::Closed));
         }
         let conn = *self.conn(k);
-        let crossed = conn.state() == State::Busy;
-        let mut at = conn.at;
-        if crossed {
+        let mut crossed = None;
+        if conn.state() == State::Busy {
             let exchange = *self.exchange(k);
             if exchange.request == PendingRequest::Retry || self.conns.has_several(k.index) {
                 // It is sent again once: a server that closes instead of responding is not healthy. Of several, a server that
@@ -78,14 +78,23 @@ impl Client {
                 return self
                     .dial_next(cx, Exchange { request: PendingRequest::Retry, ..Exchange::new(due, now) });
             }
-            self.settle(&exchange);
             self.withdraw(&exchange);
-            at = exchange.at;
+            crossed = Some(Again::of(&exchange));
         }
+        let mut again = self.withdrawn.take(k.index);
         self.end(cx, k, End::Closed);
         if self.job.reconnect == Reconnect::Never || !self.is_replaced() {
             return;
         }
+        // What is due since before is what the connection is dialled for.
+        let first = match again.pop_front() {
+            None => crossed,
+            first => {
+                again.extend(crossed);
+                first
+            }
+        };
+        let (at, due) = first.map_or((conn.at, due), |first| (first.at, first.due));
         let k = self.disconnect(cx, k.index, conn.destination, at);
         if self.pacer.puts_off() {
             self.put_off(cx, k);
@@ -94,7 +103,8 @@ impl Client {
             if self.full_load.has(due) {
                 self.lateness.leaves(cx.now());
             }
-            let request = if crossed { PendingRequest::Retry } else { PendingRequest::Yes };
+            let request = if first.is_some() { PendingRequest::Retry } else { PendingRequest::Yes };
+            self.withdrawn.put(k.index, again);
             self.redial(cx, k, cx.now(), due, request);
         } else if self.pacer.is_open_loop() {
             self.await_slot(cx, k);

@@ -7,6 +7,7 @@ use units::Nanos;
 use super::Client;
 use crate::{
     connections::State,
+    exchange::PendingRequest,
     out::Out,
     pool::NOTHING,
     protocol::{Progress, Reply},
@@ -72,7 +73,7 @@ impl Client {
                 }
                 Ok(Progress::Withdrawn(n)) => {
                     used += n;
-                    self.withdrawn(k, stream);
+                    self.withdrawn(cx, k, stream);
                 }
                 Ok(Progress::Pushed(n)) => {
                     used += n;
@@ -132,14 +133,22 @@ impl Client {
         let exchange = self.conns.end_exchange(k.index, stream);
         self.failed(&exchange, destination, cx.now());
         self.count_fault(destination, Fault::target(Stage::Exchange, kind));
-        self.go_on_beside(cx, k);
+        self.go_on_without(cx, k);
     }
 
-    /// A response will not come, for the server has announced the end of the session: the request is due again on the next one.
-    fn withdrawn(&mut self, k: Key, stream: u32) {
+    /// A response will not come, for the server has announced the end of the session: the request is due again on the next one. Others
+    /// are under way beside it.
+    fn withdrawn<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
+        if self.conns.at(stream).request == PendingRequest::Retry {
+            // The first on this connection: the server acts on nothing, on one connection after the other.
+            return self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Closed));
+        }
         let exchange = self.conns.end_exchange(k.index, stream);
-        self.settle(&exchange);
         self.withdraw(&exchange);
+        // What is due by intervals is due again with the next of them.
+        if !self.has_pings() {
+            self.withdrawn.add(k.index, &exchange);
+        }
     }
 
     /// Something came that is not right.

@@ -56,6 +56,7 @@ impl Quota {
 impl Client {
     /// What had begun is due again: the server had announced the end of the connection.
     pub(super) fn withdraw(&mut self, exchange: &Exchange) {
+        self.settle(exchange);
         self.tick.counts.withdrawn += 1;
         // Waiting for an unsolicited message is no request.
         if !matches!(self.job.op(exchange.at), Op::Expect(_)) {

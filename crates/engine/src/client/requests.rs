@@ -40,8 +40,24 @@ impl Client {
 
     /// What comes next for a connection on which a request has just begun, or has ended, while others may be under way.
     pub(super) fn go_on_beside<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        if !self.begins_nothing() && cx.is_open(k) && self.conns.has_place(k.index) && !self.is_used_up(k) {
+        self.send_withdrawn(cx, k);
+        if self.may_begin_beside(cx, k) {
             self.go_on(cx, k, cx.now(), cx.now());
+        }
+    }
+
+    /// Whether a connection may begin a request beside those under way.
+    pub(super) fn may_begin_beside<I: Io>(&self, cx: &Cx<I>, k: Key) -> bool {
+        !self.begins_nothing() && cx.is_open(k) && self.conns.has_place(k.index) && !self.is_used_up(k)
+    }
+
+    /// The same where a request has ended without a response: the end of the session may have been announced before, and was waited for
+    /// by this request alone.
+    pub(super) fn go_on_without<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.go_on_beside(cx, k);
+        if cx.is_open(k) && self.conn(k).state() == State::Idle && !self.conns.has_place(k.index) {
+            let due = self.next_due(k, cx.now());
+            self.closed_as_announced(cx, k, due);
         }
     }
 

@@ -65,7 +65,7 @@ impl Client {
     }
 
     /// When the next request of a connection is due that has just received its response; never, if slots determine it.
-    fn next_due(&mut self, k: Key, mut due: Nanos) -> Nanos {
+    pub(super) fn next_due(&mut self, k: Key, mut due: Nanos) -> Nanos {
         if self.pacer.is_open_loop() {
             return Nanos::NEVER;
         }

@@ -67,7 +67,7 @@ impl Client {
         if state.is_opening() || !self.cancel(cx, k, late) {
             return self.fail(cx, k, Fault::target(state.stage(), Kind::Timeout));
         }
-        self.go_on_beside(cx, k);
+        self.go_on_without(cx, k);
         if cx.is_open(k) && self.conn(k).state() == State::Busy {
             // The next one may be late too; and the timer is set for the first that is not.
             self.timed_out(cx, k);

@@ -325,10 +325,11 @@ pub(super) fn handle_bytes<'a>(
 }
 
 /// The server takes no new streams: those that it does not act on are given up, and the session ends when it has responded to
-/// all others.
+/// all others. The last one that is given up ends with the session.
 fn leave<'a>(state: &mut State) -> Option<Progress<'a>> {
-    if let Some(place) = state.under_way.iter().position(|it| it.stream.id() > state.connection.last_stream())
-    {
+    let last = state.connection.last_stream();
+    let unserved = state.under_way.iter().position(|it| it.stream.id() > last);
+    if let Some(place) = unserved.filter(|_| state.under_way.len() > 1) {
         let exchange = state.under_way[place].exchange;
         if exchange != state.reads {
             state.reads = exchange;
@@ -337,7 +338,8 @@ fn leave<'a>(state: &mut State) -> Option<Progress<'a>> {
         state.end(place);
         return Some(Progress::Withdrawn(0));
     }
-    state.under_way.is_empty().then(|| Progress::Ending(super::Reply::Http2(Reply(Vec::new()))))
+    let is_over = state.under_way.is_empty() || unserved.is_some();
+    is_over.then(|| Progress::Ending(super::Reply::Http2(Reply(Vec::new()))))
 }
 
 fn read<'a>(

@@ -7,7 +7,7 @@ use units::Nanos;
 use wire::{
     http2::{
         Code, Connection, Context, Event, Response, Role, SERVER_PREFACE, SETTINGS_ACK, Scratch, Stream,
-        write_field, write_response_fields,
+        write_field, write_goaway, write_response_fields,
     },
     websocket::{self, Frames},
 };
@@ -55,6 +55,10 @@ pub(crate) enum Reply {
     Frames(Vec<u8>),
     /// No new streams on this connection.
     Goaway,
+    /// The same, with this last stream and this code: others have no response.
+    GoawayAt(u32, Code),
+    /// Closes the connection behind that.
+    Close,
 }
 
 type Script = Box<dyn Fn(&Received) -> Vec<Reply>>;
@@ -72,6 +76,7 @@ struct Conn {
     connection: Connection,
     streams: HashMap<u32, Open>,
     to_send: VecDeque<u8>,
+    closes: bool,
 }
 
 /// The server.
@@ -110,7 +115,7 @@ impl Http2Listener {
 
     /// Reads all frames that are complete; returns the octets used, and what was requested.
     fn read(&mut self, index: usize, input: &[u8]) -> (usize, Vec<Received>) {
-        let Conn { number, connection, streams, to_send } = &mut self.conns[index];
+        let Conn { number, connection, streams, to_send, .. } = &mut self.conns[index];
         let (mut used, mut all) = (0, Vec::new());
         loop {
             let rest = &input[used..];
@@ -154,7 +159,7 @@ impl Http2Listener {
 
     fn respond(&mut self, index: usize, received: Received) {
         let replies = (self.script)(&received);
-        let Conn { connection, streams, to_send, .. } = &mut self.conns[index];
+        let Conn { connection, streams, to_send, closes, .. } = &mut self.conns[index];
         let it = streams.get_mut(&received.stream).expect("it was requested");
         let mut out = [0; ROOM];
         for reply in replies {
@@ -175,6 +180,11 @@ impl Http2Listener {
                 }
                 Reply::Frames(frames) => connection.write_data(&mut out, &mut it.stream, &frames, false).0,
                 Reply::Goaway => connection.goaway(&mut out, Code::NO_ERROR).expect("room"),
+                Reply::GoawayAt(last, code) => write_goaway(&mut out, last, code).expect("room"),
+                Reply::Close => {
+                    *closes = true;
+                    0
+                }
             };
             to_send.extend(&out[..written]);
         }
@@ -209,6 +219,7 @@ impl Program for Http2Listener {
             connection: Connection::new(Role::Server),
             streams: HashMap::new(),
             to_send: preface.iter().copied().collect(),
+            closes: false,
         };
         let at = k.index as usize;
         self.conns.resize_with(self.conns.len().max(at + 1), || conn(0));
@@ -218,7 +229,13 @@ impl Program for Http2Listener {
     }
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Some(octet) = self.conns[k.index as usize].to_send.pop_front() else { return };
+        let conn = &mut self.conns[k.index as usize];
+        let Some(octet) = conn.to_send.pop_front() else {
+            if conn.closes {
+                cx.close(k, Close::Graceful);
+            }
+            return;
+        };
         cx.send(k, 1, |out| {
             out[0] = octet;
             1

@@ -5,6 +5,7 @@
 
 mod closes;
 mod faults;
+mod goaway;
 mod hold;
 mod http2_listener;
 mod levels;

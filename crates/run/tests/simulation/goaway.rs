@@ -1,0 +1,105 @@
+//! A server that ends a session while requests cross with its GOAWAY.
+
+use net::{Shard, io::sim::SimIo};
+use samples::{Kind, Stage, Verdict};
+use units::Nanos;
+use wire::http2::Code;
+
+use crate::{
+    http2_listener::{Http2Listener, Received, Reply},
+    stage::{RunResult, listening, measured, network, plan, play},
+};
+
+/// One way over the network.
+const WAY: Nanos = Nanos::from_millis(1);
+
+fn run(
+    flags: &str,
+    script: impl Fn(&Received) -> Vec<Reply> + 'static,
+) -> (RunResult, Http2Listener, (Verdict, Vec<String>)) {
+    let net = network(1, |f| f.delay = (WAY, WAY));
+    let plan = plan("http://127.0.0.1:80/", &format!("http2= {flags}"), 1);
+    let server = Http2Listener::new(true, script);
+    let mut server: Shard<SimIo, Http2Listener> = listening(&net, plan.destinations()[0], 1_000, server);
+    let result = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
+    let judged = result.judge(&plan);
+    let server = std::mem::replace(server.program(), Http2Listener::new(true, |_| vec![]));
+    (result, server, (judged.verdict, judged.reasons))
+}
+
+fn ok() -> Reply {
+    Reply::Response(200, vec![], "hello".to_owned())
+}
+
+/// Responds to three requests of each connection; the fourth crosses with the GOAWAY. The connection is closed at once, or left to the
+/// client to close.
+fn three(received: &Received, code: Code, closes: bool) -> Vec<Reply> {
+    match received.stream {
+        1 | 3 | 5 => vec![ok()],
+        7 if closes => vec![Reply::GoawayAt(5, code), Reply::Close],
+        7 => vec![Reply::GoawayAt(5, code)],
+        _ => vec![],
+    }
+}
+
+#[test]
+fn what_crosses_with_the_goaway_is_sent_on_the_next_connection() {
+    for flags in ["think=0s", "think=0s streams=4", "think=30ms", "rate=10/s streams=4"] {
+        for closes in [false, true] {
+            let (result, server, (verdict, reasons)) =
+                run(&format!("connections=2 duration=5s {flags}"), move |received| {
+                    three(received, Code::NO_ERROR, closes)
+                });
+            let c = &result.whole.counts;
+            assert_eq!((result.faults(), c.dropped, c.missed), (vec![], 0, 0), "{flags} {closes}: {c:?}");
+            assert_eq!(verdict, Verdict::Pass, "{flags} {closes}: {reasons:?} {c:?}");
+            // Three responses of each connection, but for those that are closed after the end.
+            assert!(c.redialled > 10 && c.answered >= 3 * (c.closed - 2), "{flags} {closes}: {c:?}");
+            assert!(c.withdrawn >= c.closed - 2, "{flags} {closes}: {c:?}");
+            let accepted = server.by_connection().len() as u64;
+            assert!(accepted - (c.opened + c.redialled) <= 2, "{flags} {closes}: {accepted} {c:?}");
+            assert_eq!(c.sent, c.answered + c.withdrawn + c.unanswered, "{flags} {closes}: {c:?}");
+        }
+    }
+}
+
+#[test]
+fn a_number_of_requests_is_reached_over_such_ends() {
+    for streams in [1, 4] {
+        for closes in [false, true] {
+            let flags = format!("connections=2 requests=100 streams={streams}");
+            let (result, _, (verdict, reasons)) =
+                run(&flags, move |received| three(received, Code::NO_ERROR, closes));
+            let c = &result.whole.counts;
+            assert_eq!((c.sent - c.withdrawn, c.answered), (100, 100), "{flags} {closes}: {c:?}");
+            assert_eq!(verdict, Verdict::Pass, "{flags} {closes}: {reasons:?} {c:?}");
+        }
+    }
+}
+
+/// The wait for the first connection's end and for the next connection is part of the latency.
+#[test]
+fn what_is_sent_again_has_been_due_since_before() {
+    let (result, ..) =
+        run("connections=1 duration=5s think=0s", |received| three(received, Code::NO_ERROR, true));
+    let latency = measured(&result.whole.latency);
+    // Each third response is of a request that was sent twice: a GOAWAY of 17 octets, a dial and a preface come before it.
+    assert!(latency.p50 * 1.5 < latency.p90, "{latency:?}");
+}
+
+/// A server that acts on nothing, on one connection after the other.
+#[test]
+fn it_is_sent_again_once() {
+    for streams in [1, 4] {
+        let (result, server, _) =
+            run(&format!("connections=2 duration=5s think=0s streams={streams}"), |received| {
+                (received.stream == 1).then_some(Reply::GoawayAt(0, Code::NO_ERROR)).into_iter().collect()
+            });
+        let c = &result.whole.counts;
+        assert_eq!((c.closed, c.dropped, c.answered, result.whole.open), (2, 2, 0, 0), "{c:?}");
+        assert!(
+            result.faults().iter().all(|(stage, kind, _)| (*stage, *kind) == (Stage::Exchange, Kind::Closed))
+        );
+        assert_eq!(server.by_connection().len(), 4);
+    }
+}
