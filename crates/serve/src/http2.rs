@@ -132,7 +132,9 @@ fn step<H: Serve, I: Io>(
         Event::Reset(_) => sessions.remove(session, at),
         Event::Request(request, stream) => {
             let exchange = decide(&request, stream);
-            let (ends, continues) = (request.ends, request.expects_continue);
+            // What is not opened by a CONNECT is refused at once: its client waits for that, and does not end the stream before.
+            let is_refused = request.method == "CONNECT" && exchange.body != Body::Echo;
+            let (ends, continues) = (request.ends || is_refused, request.expects_continue);
             accept(shard, cx, place, sessions, exchange, (ends, continues));
         }
         Event::Data(data) => {
@@ -196,6 +198,10 @@ fn decide(request: &Request<'_>, stream: Stream) -> Exchange {
         _ => match routes::route(request.path, upgrade) {
             // It is for a WebSocket of a connection's own.
             (Body::Push(_), _) => (Body::Empty(501), 0),
+            // There is no WebSocket: 200 would open one.
+            (body, _) if request.method == "CONNECT" && !matches!(body, Body::Echo | Body::Empty(_)) => {
+                (Body::Empty(404), 0)
+            }
             routed => routed,
         },
     };
@@ -207,7 +213,7 @@ fn decide(request: &Request<'_>, stream: Stream) -> Exchange {
     exchange
 }
 
-/// A request whose head has come: `ends` if that is all, `continues` if its client waits before the body.
+/// A request whose head has come: `ends` if nothing else is waited for, `continues` if its client waits before the body.
 fn accept<H: Serve, I: Io>(
     shard: &mut ServerShard<H>,
     cx: &mut Cx<I>,

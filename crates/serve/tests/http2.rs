@@ -202,6 +202,32 @@ fn routes() {
     });
 }
 
+/// A client that opens a WebSocket does not end its stream before the response.
+#[test]
+fn a_connect_for_no_websocket_is_refused_at_once() {
+    on_each(|server| {
+        let mut client = Client::dial(server);
+        client.until(|client| client.machine.is_open());
+        let rows = [
+            ("/", "websocket", 404),
+            ("/nowhere", "websocket", 404),
+            ("/stats", "websocket", 404),
+            ("/delay?for=60s", "websocket", 404),
+            ("/ws/push", "websocket", 501),
+        ];
+        for (path, protocol, status) in rows {
+            let id = client.open("CONNECT", path, protocol, false);
+            client.end(&[id]);
+            assert_eq!((client.came(id).status, client.came(id).body.len()), (status, 0), "{path}");
+            // What the client sends until it knows of that is ignored.
+            client.send(id, b"\x88\x80\0\0\0\0", true);
+        }
+        let hello = client.get("/");
+        client.end(&[hello]);
+        assert_eq!((client.text(hello).as_str(), client.machine.open_streams()), ("Hello World!", 0));
+    });
+}
+
 #[test]
 fn streams_are_independent() {
     on_each(|server| {
