@@ -6,6 +6,7 @@
 
 use std::ops::{Index, IndexMut};
 
+use samples::Errno;
 use units::Nanos;
 
 use crate::{
@@ -198,6 +199,11 @@ impl Connections {
     /// When the protocol's own timer of a connection is due.
     pub(crate) fn poll_timeout(&self, index: u32) -> Nanos {
         if self[index].session == NOTHING { Nanos::NEVER } else { self.held(index).session.poll_timeout() }
+    }
+
+    /// The error with which the server has announced the end of a connection's session, if it has.
+    pub(crate) fn error(&self, index: u32) -> Errno {
+        if self[index].session == NOTHING { Errno::NONE } else { self.held(index).session.error() }
     }
 
     /// Index of the exchange that began last on a connection which has one.

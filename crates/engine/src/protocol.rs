@@ -11,7 +11,7 @@
 
 use net::Io;
 use plan::{Population, Scheme};
-use samples::Kind;
+use samples::{Errno, Kind};
 use units::{Nanos, Random};
 
 use crate::{exchange::Exchange, op::Op, out::Out, pushes::Listener, request::Message, watch::Watch};
@@ -391,6 +391,15 @@ impl Session {
                 let _ = (stream, out);
                 false
             }
+        }
+    }
+
+    /// The error with which the server has announced the end of the session, if it has.
+    pub(crate) fn error(&self) -> Errno {
+        match self {
+            Session::Http2(state) => state.error(),
+            Session::Tunnels(state) => state.error(),
+            _ => Errno::NONE,
         }
     }
 

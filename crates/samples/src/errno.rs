@@ -1,10 +1,15 @@
-//! The kernel's error numbers, by name.
+//! The kernel's error numbers, and the error codes of HTTP/2, by name.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// An error number of the kernel as a fault carries it; 0 where it has none. Errors of sockets are below 256.
+/// An error number of the kernel as a fault carries it, or the code of a GOAWAY; 0 where it has none. Errors of sockets are below 200.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Errno(u8);
+
+/// What the codes of HTTP/2 follow.
+const HTTP2: u8 = 200;
+/// Codes with a name (RFC 9113 section 7) are below this one, which stands for all others.
+const NO_CODE: u8 = 14;
 
 impl Errno {
     /// No error number.
@@ -13,6 +18,15 @@ impl Errno {
     /// From a positive errno; [`Errno::NONE`] where it is out of range.
     pub const fn new(errno: i32) -> Errno {
         Errno(if errno > 0 && errno < 256 { errno as u8 } else { 0 })
+    }
+
+    /// From the code of a GOAWAY; [`Errno::NONE`] for NO_ERROR.
+    pub const fn of_goaway(code: u32) -> Errno {
+        match code {
+            0 => Errno::NONE,
+            code if code < NO_CODE as u32 => Errno(HTTP2 + code as u8),
+            _ => Errno(HTTP2 + NO_CODE),
+        }
     }
 
     /// Whether there is none.
@@ -45,7 +59,7 @@ impl<'de> Deserialize<'de> for Errno {
     }
 }
 
-/// Those that a socket may return (include/uapi/asm-generic/errno-base.h, errno.h).
+/// Those that a socket may return (include/uapi/asm-generic/errno-base.h, errno.h), and the codes of HTTP/2.
 const NAMES: &[(u8, &str)] = &[
     (1, "EPERM"),
     (2, "ENOENT"),
@@ -96,6 +110,20 @@ const NAMES: &[(u8, &str)] = &[
     (115, "EINPROGRESS"),
     (125, "ECANCELED"),
     (129, "EKEYREJECTED"),
+    (HTTP2 + 1, "PROTOCOL_ERROR"),
+    (HTTP2 + 2, "INTERNAL_ERROR"),
+    (HTTP2 + 3, "FLOW_CONTROL_ERROR"),
+    (HTTP2 + 4, "SETTINGS_TIMEOUT"),
+    (HTTP2 + 5, "STREAM_CLOSED"),
+    (HTTP2 + 6, "FRAME_SIZE_ERROR"),
+    (HTTP2 + 7, "REFUSED_STREAM"),
+    (HTTP2 + 8, "CANCEL"),
+    (HTTP2 + 9, "COMPRESSION_ERROR"),
+    (HTTP2 + 10, "CONNECT_ERROR"),
+    (HTTP2 + 11, "ENHANCE_YOUR_CALM"),
+    (HTTP2 + 12, "INADEQUATE_SECURITY"),
+    (HTTP2 + 13, "HTTP_1_1_REQUIRED"),
+    (HTTP2 + NO_CODE, "unknown GOAWAY code"),
 ];
 
 #[cfg(test)]
@@ -114,5 +142,9 @@ mod tests {
         );
         assert!([0, -1, 256].into_iter().all(|errno| Errno::new(errno).is_none()));
         assert_eq!(Errno::parse("EWEATHER"), None);
+        let names = [1, 11, 13, 14, u32::MAX].map(|code| Errno::of_goaway(code).name());
+        let unknown = "unknown GOAWAY code";
+        assert_eq!(names, ["PROTOCOL_ERROR", "ENHANCE_YOUR_CALM", "HTTP_1_1_REQUIRED", unknown, unknown]);
+        assert!(Errno::of_goaway(0).is_none());
     }
 }

@@ -148,7 +148,7 @@ pub struct Fault {
     pub stage: Stage,
     /// What.
     pub kind: Kind,
-    /// The kernel's error, if one was returned that the kind does not imply.
+    /// The kernel's error, if one was returned that the kind does not imply; or the code of a GOAWAY.
     pub errno: Errno,
 }
 
@@ -323,7 +323,7 @@ pub struct FaultCount {
     pub kind: Kind,
     /// How often.
     pub count: u64,
-    /// The kernel's error, `EADDRNOTAVAIL`; of the same fault with another error there is a count of its own.
+    /// The kernel's error, `EADDRNOTAVAIL`, or the code of a GOAWAY, `ENHANCE_YOUR_CALM`; of the same fault with another error there is a count of its own.
     #[cfg_attr(test, ts(as = "Option<String>", optional))]
     #[serde(default, skip_serializing_if = "Errno::is_none")]
     pub detail: Errno,

@@ -464,7 +464,7 @@ kind: string,
  */
 count: number, 
 /**
- * The kernel's error, `EADDRNOTAVAIL`; of the same fault with another error there is a count of its own.
+ * The kernel's error, `EADDRNOTAVAIL`, or the code of a GOAWAY, `ENHANCE_YOUR_CALM`; of the same fault with another error there is a count of its own.
  */
 detail?: string, };
 

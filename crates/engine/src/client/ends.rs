@@ -58,10 +58,11 @@ impl Client {
     /// The server announced that it would close: not a loss. `due`: when the connection's next request is; never, if slots
     /// determine that.
     pub(super) fn closed_as_announced<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
+        let error = self.conns.error(k.index);
         if self.pacer.comes_and_goes() && !self.draining {
             // It came for more calls than the server lets it have.
             let stage = self.conn(k).state().stage();
-            return self.lost(cx, k, Fault::target(stage, Kind::Closed));
+            return self.lost(cx, k, Fault::target(stage, Kind::Closed).with(error));
         }
         let conn = *self.conn(k);
         let mut crossed = None;
@@ -70,9 +71,9 @@ impl Client {
             if exchange.request == PendingRequest::Retry || self.conns.has_several(k.index) {
                 // It is sent again once: a server that closes instead of responding is not healthy. Of several, a server that
                 // ends its session in good order responds to all before it does.
-                return self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Closed));
+                return self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Closed).with(error));
             }
-            if self.may_send_again(k) {
+            if error.is_none() && self.may_send_again(k) {
                 self.end(cx, k, End::Closed);
                 let now = cx.now();
                 return self
@@ -80,6 +81,12 @@ impl Client {
             }
             self.withdraw(&exchange);
             crossed = Some(Again::of(&exchange));
+        }
+        if !error.is_none() && !self.draining {
+            // Announced, and not as planned (RFC 9113 section 6.8): there is no next connection for what was not acted on.
+            crossed.into_iter().for_each(|again| self.withdrawn.add(k.index, again));
+            self.idle(k);
+            return self.lost(cx, k, Fault::target(Stage::Hold, Kind::Closed).with(error));
         }
         let mut again = self.withdrawn.take(k.index);
         self.end(cx, k, End::Closed);
@@ -137,7 +144,8 @@ impl Client {
 
     pub(super) fn lost<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
         let conn = *self.conn(k);
-        if matches!(fault.kind, Kind::Closed | Kind::Reset) {
+        // One that is announced with an error has that as its reason.
+        if matches!(fault.kind, Kind::Closed | Kind::Reset) && fault.errno.is_none() {
             let silence = self.silence(k, cx.now());
             self.tick.silence.record(silence);
             self.lives.responses(k).into_iter().for_each(|n| self.tick.responses_at_close.record(n));
@@ -246,6 +254,7 @@ impl Client {
     pub(super) fn gone_busy<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         let now = cx.now();
         let (stream, due) = (self.conns.latest(k.index), self.exchange(k).due);
+        let error = self.conns.error(k.index);
         let rest =
             cx.leftover_len(k) + self.layer.as_ref().map_or(0, |layered| layered.leftover_len(k.index));
         let session = self.conns.session(k.index);
@@ -268,7 +277,8 @@ impl Client {
         }
         let fault = match (ended, why) {
             (Err(kind), _) if !untouched => Fault::target(Stage::Exchange, kind),
-            _ => fault_of(Stage::Exchange, why),
+            _ if error.is_none() => fault_of(Stage::Exchange, why),
+            _ => fault_of(Stage::Exchange, why).with(error),
         };
         self.lost(cx, k, fault);
     }

@@ -4,7 +4,7 @@ use net::{Cx, Io, Key};
 use samples::{Fault, Kind, Stage};
 use units::Nanos;
 
-use super::Client;
+use super::{Client, withdrawn::Again};
 use crate::{
     connections::State,
     exchange::PendingRequest,
@@ -141,13 +141,14 @@ impl Client {
     fn withdrawn<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
         if self.conns.at(stream).request == PendingRequest::Retry {
             // The first on this connection: the server acts on nothing, on one connection after the other.
-            return self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Closed));
+            let error = self.conns.error(k.index);
+            return self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Closed).with(error));
         }
         let exchange = self.conns.end_exchange(k.index, stream);
         self.withdraw(&exchange);
         // What is due by intervals is due again with the next of them.
         if !self.has_pings() {
-            self.withdrawn.add(k.index, &exchange);
+            self.withdrawn.add(k.index, Again::of(&exchange));
         }
     }
 

@@ -28,8 +28,8 @@ impl Again {
 }
 
 impl Withdrawn {
-    pub(super) fn add(&mut self, index: u32, exchange: &Exchange) {
-        self.0.entry(index).or_default().push_back(Again::of(exchange));
+    pub(super) fn add(&mut self, index: u32, again: Again) {
+        self.0.entry(index).or_default().push_back(again);
     }
 
     /// Takes those of a connection.

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use net::Io;
-use samples::Kind;
+use samples::{Errno, Kind};
 use units::Nanos;
 use wire::http2::{
     self, CLIENT_PREFACE, Code, Connection, Context, Data, Event, Method, Role, SETTINGS_ACK, Scratch,
@@ -71,6 +71,8 @@ struct Rare {
     queued: Option<Reply>,
     /// Bodies of which a part waits for the peer's windows, each by its exchange.
     blocked: Vec<(u32, Vec<u8>)>,
+    /// Of the server's GOAWAY.
+    error: Errno,
 }
 
 const _: () = assert!(size_of::<State>() <= 104, "an idle connection has one");
@@ -154,6 +156,10 @@ impl Http2 {
 impl State {
     pub(super) fn reads(&self) -> u32 {
         self.reads
+    }
+
+    pub(super) fn error(&self) -> Errno {
+        self.rare.as_ref().map_or(Errno::NONE, |rare| rare.error)
     }
 
     pub(super) fn has_place(&self) -> bool {
@@ -377,6 +383,10 @@ fn read<'a>(
         }
         (Event::Settings, ..) => reply(Reply([SETTINGS_ACK, &state.unblock()].concat())),
         (Event::Window(_), ..) if state.rare.is_some() => reply(Reply(state.unblock())),
+        (Event::Goaway { code, .. }, ..) if code != Code::NO_ERROR => {
+            state.rare.get_or_insert_default().error = Errno::of_goaway(code.0);
+            Ok(Progress::Turned(n))
+        }
         (Event::Ping(payload), ..) => reply(Reply::of(|out| http2::write_pong(out, payload))),
         (Event::Pong(payload), ..) if number == Some(u64::from_be_bytes(payload)) => {
             (state.pinged, state.reads, state.last) = (NOTHING, NOTHING, NO_STATUS);

@@ -5,6 +5,7 @@
 
 use net::Io;
 use plan::{Population, Text};
+use samples::Errno;
 use units::Random;
 use wire::{
     http2::{
@@ -80,6 +81,8 @@ struct Rare {
     requests: Vec<Vec<u8>>,
     /// The sub-protocols that they offer, until all WebSockets are open.
     offered: Option<Offered>,
+    /// Of the server's GOAWAY.
+    error: Errno,
 }
 
 /// One WebSocket.
@@ -178,7 +181,7 @@ impl Connect {
         let (connection, queued) = state.into_connection();
         let mut state = self.session_on(connection, &mut source.random);
         let requests = vec![self.next_request(destination, to.index(), source)];
-        state.rare = Some(Box::new(Rare { queued, requests, offered: self.offered() }));
+        state.rare = Some(Box::new(Rare { queued, requests, offered: self.offered(), ..Rare::default() }));
         let frames = state.connect();
         state.tunnels.iter_mut().for_each(|it| it.exchange = exchange);
         Reply::new(frames).send(out);
@@ -255,6 +258,10 @@ impl State {
         self.reads
     }
 
+    pub(super) fn error(&self) -> Errno {
+        self.rare.as_ref().map_or(Errno::NONE, |rare| rare.error)
+    }
+
     /// Whether a message may be awaited beside those under way.
     pub(super) fn has_place(&self) -> bool {
         !self.ends && self.free().is_some()
@@ -305,9 +312,10 @@ impl State {
     }
 
     fn drop_rare(&mut self) {
-        let is_empty =
-            |rare: &Rare| rare.queued.is_empty() && rare.requests.is_empty() && rare.offered.is_none();
-        self.rare.take_if(|rare| is_empty(rare));
+        self.rare.take_if(|rare| {
+            let is_empty = rare.queued.is_empty() && rare.requests.is_empty();
+            is_empty && rare.offered.is_none() && rare.error.is_none()
+        });
     }
 
     fn queue(&mut self, bytes: &[u8]) {

@@ -103,3 +103,26 @@ fn it_is_sent_again_once() {
         assert_eq!(server.by_connection().len(), 4);
     }
 }
+
+/// With an error it is no planned close, whatever has its response: the connection is not dialled again without an order to.
+#[test]
+fn an_error_is_a_fault_with_its_name() {
+    for streams in [1, 4] {
+        let flags = format!("connections=2 duration=5s think=0s streams={streams}");
+        let (result, _, (verdict, reasons)) =
+            run(&flags, |received| three(received, Code::ENHANCE_YOUR_CALM, true));
+        let c = &result.whole.counts;
+        assert_eq!(result.faults(), [(Stage::Hold, Kind::Closed, 2)], "{streams}: {c:?}");
+        assert_eq!((c.answered, c.dropped, c.closed, c.redialled), (6, 2, 0, 0), "{streams}: {c:?}");
+        // What was not acted on is no failure of a request.
+        assert_eq!(c.sent, 6 + c.withdrawn, "{streams}: {c:?}");
+        assert_eq!(verdict, Verdict::Fail);
+        let named = "target · hold · closed (ENHANCE_YOUR_CALM): 2".to_owned();
+        assert!(reasons.contains(&named), "{reasons:?}");
+    }
+    let (result, ..) = run("connections=2 duration=5s think=0s reconnect=10ms", |received| {
+        three(received, Code::INTERNAL_ERROR, false)
+    });
+    let c = &result.whole.counts;
+    assert!(c.redialled > 10 && c.dropped >= c.redialled && c.closed <= 2, "{c:?}");
+}

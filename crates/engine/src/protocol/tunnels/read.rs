@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use samples::Kind;
+use samples::{Errno, Kind};
 use wire::{
     http2::{self, Code, Context, Event, SETTINGS_ACK, Scratch},
     websocket::{self as ws, MAX_CONTROL, MAX_HEADER, Opcode},
@@ -114,7 +114,12 @@ fn read<'a>(
             let n = http2::write_pong(&mut out, payload).expect("there is room for a short frame");
             reply(out[..n].to_vec())
         }
-        (Event::Goaway { .. }, _) => end(state, n),
+        (Event::Goaway { code, .. }, _) => {
+            if code != Code::NO_ERROR {
+                state.rare.get_or_insert_default().error = Errno::of_goaway(code.0);
+            }
+            end(state, n)
+        }
         (Event::Head(head), Some(_)) if !(200..300).contains(&head.status) => {
             Ok(Progress::Refused(head.status))
         }
