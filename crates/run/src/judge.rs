@@ -21,6 +21,7 @@ mod evidence;
 mod honesty;
 mod limit;
 mod sent;
+mod stranded;
 mod subject;
 mod thresholds;
 mod verdict;

@@ -5,7 +5,7 @@ use samples::{AgentState, AgentSummary, Summary, Verdict};
 use serde_json::Value;
 use units::Count;
 
-use super::{evidence::Evidence, honesty, limit::ours::describe_errno, sent};
+use super::{evidence::Evidence, honesty, limit::ours::describe_errno, sent, stranded::stranded};
 use crate::record::{LOST_WORKER, PopulationRecord};
 
 /// What is to be judged, besides the summary.
@@ -25,8 +25,10 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     let c = &s.connections;
     let few = too_few(facts);
     let (unsent, ends_early) = sent::sent(facts, s);
-    let short = !few.is_empty() || s.requests.missed > 0 || ends_early;
-    reasons.extend(few.into_iter().chain(unsent));
+    let stranded = stranded(facts);
+    let is_stranded = !stranded.is_empty();
+    let short = !few.is_empty() || s.requests.missed > 0 || ends_early || is_stranded;
+    reasons.extend(few.into_iter().chain(unsent).chain(stranded));
     if s.requests.missed > 0 {
         let were = Count(s.requests.missed).were("request");
         reasons.push(format!("{were} due but not sent: no connection became free in time"));
@@ -82,7 +84,7 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
         // What the judged figures do not cover.
         false => {
             let unanswered = s.requests.unanswered + s.probe.as_ref().map_or(0, |probe| probe.unanswered);
-            missed || unanswered > 0 || is_deserted(facts)
+            missed || unanswered > 0 || !judges_losses(facts) && (is_stranded || is_deserted(facts))
         }
     };
     (if failed || has_lost || disagree.is_some() { Verdict::Fail } else { Verdict::Pass }, reasons)
@@ -104,12 +106,16 @@ fn lost_agent(agent: &AgentSummary) -> String {
     }
 }
 
-/// Whether the connections of a population are all lost and no threshold judges that: what is judged is not what was planned.
-fn is_deserted(facts: &Facts) -> bool {
-    let judges_losses = facts.plan.thresholds.iter().any(|threshold| {
+/// Whether a threshold is on losses.
+fn judges_losses(facts: &Facts) -> bool {
+    facts.plan.thresholds.iter().any(|threshold| {
         let path = &threshold.figure.path;
         path.ends_with("faults") || path.contains("connections.")
-    });
+    })
+}
+
+/// Whether the connections of a population are all lost: what is judged is not what was planned.
+fn is_deserted(facts: &Facts) -> bool {
     let is_lost = |(population, measured): (&Population, &PopulationRecord)| {
         let excused = measured.disconnected + measured.totals.counts.done;
         !population.comes_and_goes()
@@ -117,7 +123,7 @@ fn is_deserted(facts: &Facts) -> bool {
             && measured.held == 0
             && measured.totals.counts.dropped > 0
     };
-    !judges_losses && facts.plan.populations.iter().zip(facts.populations).any(is_lost)
+    facts.plan.populations.iter().zip(facts.populations).any(is_lost)
 }
 
 /// Requests that nothing became of.
