@@ -169,6 +169,13 @@ impl State {
             && self.connection.has_place()
     }
 
+    /// Whether the server takes no new streams: by a GOAWAY, or because it allows none, which is an end too (RFC 9113 section 6.5.2).
+    fn is_ending(&self) -> bool {
+        let allows_none = || self.under_way.is_empty() && self.pinged == NOTHING && !self.opens;
+        let is_open = self.connection.is_open();
+        self.connection.is_leaving() || is_open && allows_none() && !self.connection.has_place()
+    }
+
     /// Input is read at this time.
     pub(super) fn begin_read(now: Nanos) {
         SECOND.set((now.millis() / 1000) as u32);
@@ -185,7 +192,7 @@ impl State {
         let (status, bytes) = self.last;
         let head = (self.last != NO_STATUS).then_some(Head { status, bytes, keep_alive_s: None });
         // With the last response that the server owes, the connection ends.
-        let keeps_alive = !self.connection.is_leaving() || !self.under_way.is_empty();
+        let keeps_alive = !self.is_ending() || !self.under_way.is_empty();
         Response { head, keeps_alive }
     }
 
@@ -309,10 +316,11 @@ pub(super) fn handle_bytes<'a>(
     if let Some(reply) = state.rare.as_mut().and_then(|rare| rare.queued.take()) {
         return Ok(Progress::Reply(0, super::Reply::Http2(reply)));
     }
-    if std::mem::take(&mut state.opens) {
+    if state.opens && (state.connection.has_place() || state.connection.is_leaving()) {
+        state.opens = false;
         return Ok(Progress::Opened(0));
     }
-    if state.connection.is_leaving()
+    if state.is_ending()
         && let Some(progress) = leave(state)
     {
         return Ok(progress);

@@ -17,9 +17,12 @@ fn run(
     flags: &str,
     script: impl Fn(&Received) -> Vec<Reply> + 'static,
 ) -> (RunResult, Http2Listener, (Verdict, Vec<String>)) {
+    serve(flags, Http2Listener::new(true, script))
+}
+
+fn serve(flags: &str, server: Http2Listener) -> (RunResult, Http2Listener, (Verdict, Vec<String>)) {
     let net = network(1, |f| f.delay = (WAY, WAY));
     let plan = plan("http://127.0.0.1:80/", &format!("http2= {flags}"), 1);
-    let server = Http2Listener::new(true, script);
     let mut server: Shard<SimIo, Http2Listener> = listening(&net, plan.destinations()[0], 1_000, server);
     let result = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
     let judged = result.judge(&plan);
@@ -125,4 +128,31 @@ fn an_error_is_a_fault_with_its_name() {
     });
     let c = &result.whole.counts;
     assert!(c.redialled > 10 && c.dropped >= c.redialled && c.closed <= 2, "{c:?}");
+}
+
+/// SETTINGS_MAX_CONCURRENT_STREAMS of 0.
+const NO_STREAMS: &[u8] = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\0";
+
+/// Between requests, or with a request under way: the connection has no further use.
+#[test]
+fn a_server_that_allows_no_streams_any_more_ends_the_session() {
+    for flags in ["think=200ms", "think=0s", "think=0s streams=4", "rate=10/s"] {
+        let (result, ..) =
+            run(&format!("connections=2 duration=5s {flags}"), |received| match received.stream {
+                1 => vec![ok()],
+                3 => vec![ok(), Reply::Settings(NO_STREAMS)],
+                _ => vec![ok()],
+            });
+        let c = &result.whole.counts;
+        assert_eq!((result.faults(), c.dropped, c.answered), (vec![], 0, c.sent), "{flags}: {c:?}");
+        assert!(c.redialled > 4 && c.withdrawn == 0, "{flags}: {c:?}");
+    }
+}
+
+#[test]
+fn a_server_that_allows_no_streams_from_the_start_is_no_session() {
+    let server = Http2Listener::new(true, |_| vec![ok()]).with_preface(NO_STREAMS);
+    let (result, server, _) = serve("connections=2 duration=5s think=0s timeout=1s", server);
+    assert_eq!(result.faults(), [(Stage::Handshake, Kind::Timeout, 2)]);
+    assert!(server.received.is_empty());
 }

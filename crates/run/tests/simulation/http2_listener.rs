@@ -57,6 +57,8 @@ pub(crate) enum Reply {
     Goaway,
     /// The same, with this last stream and this code: others have no response.
     GoawayAt(u32, Code),
+    /// Further SETTINGS, as they are sent.
+    Settings(&'static [u8]),
     /// Closes the connection behind that.
     Close,
 }
@@ -81,7 +83,7 @@ struct Conn {
 
 /// The server.
 pub(crate) struct Http2Listener {
-    takes_connect: bool,
+    preface: &'static [u8],
     script: Script,
     accepting: u32,
     conns: Vec<Conn>,
@@ -96,7 +98,7 @@ impl Http2Listener {
         script: impl Fn(&Received) -> Vec<Reply> + 'static,
     ) -> Http2Listener {
         Http2Listener {
-            takes_connect,
+            preface: if takes_connect { SERVER_PREFACE } else { NO_SETTINGS },
             script: Box::new(script),
             accepting: 0,
             conns: vec![],
@@ -104,6 +106,11 @@ impl Http2Listener {
             scratch: Scratch::new(),
             received: vec![],
         }
+    }
+
+    /// With these SETTINGS first.
+    pub(crate) fn with_preface(self, preface: &'static [u8]) -> Http2Listener {
+        Http2Listener { preface, ..self }
     }
 
     /// What each connection sent, in order.
@@ -181,6 +188,10 @@ impl Http2Listener {
                 Reply::Frames(frames) => connection.write_data(&mut out, &mut it.stream, &frames, false).0,
                 Reply::Goaway => connection.goaway(&mut out, Code::NO_ERROR).expect("room"),
                 Reply::GoawayAt(last, code) => write_goaway(&mut out, last, code).expect("room"),
+                Reply::Settings(frame) => {
+                    out[..frame.len()].copy_from_slice(frame);
+                    frame.len()
+                }
                 Reply::Close => {
                     *closes = true;
                     0
@@ -213,7 +224,7 @@ fn messages(frames: &mut Frames, mut bytes: &[u8], conn: usize, stream: u32) -> 
 impl Program for Http2Listener {
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         self.accepting -= 1;
-        let preface = if self.takes_connect { SERVER_PREFACE } else { NO_SETTINGS };
+        let preface = self.preface;
         let conn = |number| Conn {
             number,
             connection: Connection::new(Role::Server),
