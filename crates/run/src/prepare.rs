@@ -313,7 +313,7 @@ mod tests {
         check(&[("connections", "600"), ("ramp", "0s")], 600);
         check(&[("connections", "5"), ("ramp", "20k/s")], 5);
         // What is kept for slow responses, or for the probe, is not dialled at once.
-        check(&[("arrive", "50/s"), ("calls", "1")], 6);
+        check(&[("arrive", "50/s"), ("total", "100")], 6);
         check(&[("connections", "20"), ("probe", "50/s")], 20);
     }
 }

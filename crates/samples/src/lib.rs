@@ -10,7 +10,6 @@ mod destination;
 mod encode;
 mod errno;
 mod error_sample;
-mod errors;
 mod fault;
 mod figure;
 mod find;
@@ -44,7 +43,6 @@ pub use cost::{Cost, Discarded, Fit};
 pub use destination::{Destination, DestinationSummary, MAX_DESTINATIONS, name_of, row_of};
 pub use errno::Errno;
 pub use error_sample::{ErrorSample, ErrorSamples};
-pub use errors::Errors;
 pub use fault::{Fault, FaultCount, Faults, Kind, Side, Stage};
 pub use figure::{at, at_most, censored_share, judged, measured};
 pub use find::{FindOutcome, FindSummary, Point};
@@ -64,7 +62,7 @@ pub use sample::{
 pub use share::CalibrationShare;
 pub use sink::{Command, Header, Sink, Tell};
 pub use summary::{
-    AgentState, AgentSummary, Certainty, Connections, Figures, Generator, KernelCost, Limit,
+    AgentState, AgentSummary, Certainty, Connections, Errors, Figures, Generator, KernelCost, Limit,
     PopulationSummary, ProcessCost, Requests, StepSummary, Summary, UserCommand, Verdict,
 };
 pub use threshold::{ThresholdBound, ThresholdResult};

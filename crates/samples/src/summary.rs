@@ -11,14 +11,15 @@ use serde_json::Value;
 
 mod agent;
 mod by_status;
+mod errors;
 
 pub use agent::AgentSummary;
+pub use errors::Errors;
 
 use crate::{
     cause::Cause,
     cost::Cost,
     destination::DestinationSummary,
-    errors::Errors,
     fault::{FaultCount, Faults, Side, words},
     merge::{Merge, merged},
     observation::Observation,

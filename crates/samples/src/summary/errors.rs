@@ -1,9 +1,9 @@
 //! The error rate.
 
+use super::{Connections, Requests};
 use crate::{
     fault::{Fault, FaultCount, Stage},
     merge::merged,
-    summary::{Connections, Requests},
 };
 
 merged! {
