@@ -35,13 +35,13 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     }
     let silent = silence(facts, s);
     reasons.extend(silent.clone());
-    let probe_failed = s.probe.as_ref().map_or(0, |probe| probe.failed + probe.unanswered);
-    if probe_failed > 0 {
-        reasons.push(format!("probe: {} failed", Count(probe_failed).of("request")));
-    }
     for f in &s.faults {
         let words = format!("{} · {} · {}", f.side.name(), f.stage.name(), f.kind.name());
         reasons.push(format!("{words}{}: {}", describe_errno(f.detail), Count(f.count)));
+    }
+    let probe_failed = probes_failed(facts, s);
+    if probe_failed > 0 {
+        reasons.push(format!("probe: {} failed", Count(probe_failed).of("request")));
     }
     // Where the server closes by announcement, some come and go between the two counts.
     let is_held = c.closed == 0 && c.finished == 0;
@@ -88,6 +88,16 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
         }
     };
     (if failed || has_lost || disagree.is_some() { Verdict::Fail } else { Verdict::Pass }, reasons)
+}
+
+/// Requests of the probe that failed. Of a search those that were due at this step's full load: what the step before it left waiting
+/// fails in this one.
+fn probes_failed(facts: &Facts, s: &Summary) -> u64 {
+    let Some(probe) = &s.probe else { return 0 };
+    match facts.evidence.search {
+        None => probe.failed + probe.unanswered,
+        Some(_) => probe.held_us.censored.as_ref().map_or(0, |censored| censored.count),
+    }
 }
 
 /// Its share is missing from the figures.
@@ -207,6 +217,7 @@ mod tests {
     use super::*;
     use crate::{
         both_sides::BothSides,
+        by::By,
         fixture::{fault, plan},
         judge::{evidence::OwnSeen, thresholds},
     };
@@ -382,20 +393,23 @@ mod tests {
     }
 
     fn probe(sent: u64, answered: u64, failed: u64, unanswered: u64) -> samples::ProbeSummary {
-        let none = samples::Quantiles::default();
-        samples::ProbeSummary {
-            rate: 10.0,
-            sent,
-            answered,
-            failed,
-            unanswered,
-            latency_us: none,
-            kept_us: none,
-            fresh_us: none,
-            held_us: none,
-            connect_us: none,
-            by_connections: Vec::new(),
-        }
+        samples::ProbeSummary { rate: 10.0, sent, answered, failed, unanswered, ..Default::default() }
+    }
+
+    #[test]
+    fn a_step_fails_by_its_own_probes_alone() {
+        let step = || Evidence { search: Some(By::Connections), ..Evidence::default() };
+        let mut s = held();
+        s.probe = Some(probe(40, 37, 3, 0));
+        check(s.clone(), &[], Evidence::default(), (Verdict::Fail, &["probe: 3 requests failed"]));
+        check(s.clone(), &[], step(), (Verdict::Pass, &[]));
+        let censored = Some(samples::Censored { count: 1, ..Default::default() });
+        s.probe = Some(samples::ProbeSummary {
+            held_us: samples::Quantiles { censored, ..Default::default() },
+            ..probe(40, 37, 3, 0)
+        });
+        s.faults = vec![fault(Stage::Hold, Kind::Reset, 2)];
+        check(s, &[], step(), (Verdict::Fail, &["target · hold · reset: 2", "probe: 1 request failed"]));
     }
 
     #[test]
