@@ -29,13 +29,16 @@ const TOLERANCE: f64 = 0.02;
 const FIRST_CONNECTIONS: u64 = 500;
 const FIRST_PER_S: u64 = 100;
 const MAX_PER_S: u64 = 1_000_000;
-/// A step that confirms the result takes this many times as long.
+/// A step that confirms the result takes this many times as long, and each one after a confirmation that failed.
 const CONFIRM: u64 = 2;
 /// A probe that takes this many times as long as at the first load, and this much longer, fails a step.
 const PROBE_TIMES: f64 = 5.0;
 const PROBE_MORE_US: f64 = 20_000.0;
 /// Minimum share of the load that must be reached.
 const SHARE: f64 = 0.98;
+/// Why no number of connections can be held.
+const HOLDS_NONE: &str = "the target closes its connections as announced (Connection: close, GOAWAY, or a \
+Keep-Alive timeout), so none can be held; enable keep-alive, or use --by arrival";
 
 impl By {
     fn first(self) -> u64 {
@@ -120,7 +123,8 @@ pub fn find<S: WorkerSource>(
     let first = find.by.first().max(least);
     let mut known = Known { search: Search::new(least, first, steps.most, TOLERANCE), ..Known::default() };
     while let Some(Step { load, confirms }) = known.search.step() {
-        let dwell = Nanos(find.dwell.0 * if confirms { CONFIRM } else { 1 });
+        let is_long = confirms || known.search.was_unconfirmed();
+        let dwell = Nanos(find.dwell.0 * if is_long { CONFIRM } else { 1 });
         match steps.step(load, dwell) {
             Ok(summary) if summary.verdict == Verdict::Interrupted => break,
             Ok(summary) => known.learn(find.by, load, summary, show),
@@ -175,9 +179,12 @@ struct Known {
 
 impl Known {
     fn learn(&mut self, by: By, load: u64, summary: Summary, show: &mut dyn FnMut(&Point)) {
-        let unloaded_us = self.unloaded.map(|(_, us)| us);
-        let slow = slow_probe(&summary, unloaded_us);
+        let slow = slow_probe(by, &summary, self.unloaded);
         let mut reasons = reasons(by, load, &summary);
+        let holds_none = by == By::Connections && holds_none(load, &summary);
+        if holds_none {
+            reasons.insert(0, HOLDS_NONE.to_owned());
+        }
         // A processor that was busy elsewhere for a moment makes throng late, or some of the few probes slow.
         let may_be_chance = summary.verdict == Verdict::Invalid || reasons.is_empty() && slow.is_some();
         reasons.extend(slow);
@@ -205,7 +212,7 @@ impl Known {
         self.explain(load, limit);
         // If throng was the limit before any load passed, smaller loads show nothing about the target.
         let is_ours = summary.verdict == Verdict::Invalid && self.search.passed().is_none();
-        if is_gone || is_ours {
+        if is_gone || is_ours || holds_none {
             self.search.fail_for_good()
         } else {
             self.search.learn(StepResult::Badly(sustained))
@@ -323,15 +330,26 @@ pub fn reasons(by: By, load: u64, s: &Summary) -> Vec<String> {
     reasons
 }
 
-/// That the probe's p99 is more than it may be, if there are no thresholds; `unloaded_us`: what it was at the smallest load.
-fn slow_probe(s: &Summary, unloaded_us: Option<f64>) -> Option<String> {
+/// Whether nearly all connections that were opened were closed with an announcement, and nearly none is held. Those are dialled
+/// again, but with any load.
+fn holds_none(load: u64, s: &Summary) -> bool {
+    let c = &s.connections;
+    let were_closed = c.closed > 0 && c.closed as f64 >= SHARE * (c.opened + c.redialled) as f64;
+    were_closed && c.held as f64 <= (1.0 - SHARE) * load as f64
+}
+
+/// That the probe's p99 is more than it may be, if there are no thresholds; `unloaded`: the smallest load that passed, and what
+/// it was there.
+fn slow_probe(by: By, s: &Summary, unloaded: Option<(u64, f64)>) -> Option<String> {
     let judged = unanswered_probes(s).map_or_else(|| probe_p99_us(s), |censored| censored.p99);
-    let (now, before) = judged.zip(unloaded_us).filter(|_| s.thresholds.is_empty())?;
+    let (now, (least, before)) = judged.zip(unloaded).filter(|_| s.thresholds.is_empty())?;
     let allowed = (before * PROBE_TIMES).max(before + PROBE_MORE_US);
     let [after, before, most] = [now, before, allowed].map(|us| us / 1e3);
     (now > allowed).then(|| {
         format!(
-            "a probe took {after:.1} ms at the 99th percentile, {before:.1} ms without load, {most:.1} ms allowed"
+            "a probe took {after:.1} ms at the 99th percentile, {before:.1} ms at {} {}, {most:.1} ms allowed",
+            Count(least),
+            by.unit()
         )
     })
 }
@@ -404,6 +422,37 @@ mod tests {
         }
         let times = known.curve.iter().filter(|point| point.load == 1_000).count();
         (known.search.step().is_none_or(|step| step.load != 1_000), times)
+    }
+
+    #[test]
+    fn a_slow_probe_is_compared_with_a_load_that_is_named() {
+        let held_us = Quantiles { count: 100, p99: 2_195_500.0, ..Quantiles::default() };
+        let probe = Some(samples::ProbeSummary { held_us, ..Default::default() });
+        let s = Summary { probe, ..Summary::default() };
+        let why =
+            "a probe took 2195.5 ms at the 99th percentile, 295.7 ms at 100 connections/s, 1478.5 ms allowed";
+        assert_eq!(slow_probe(By::Arrival, &s, Some((100, 295_700.0))).as_deref(), Some(why));
+        assert_eq!(slow_probe(By::Arrival, &s, None), None);
+    }
+
+    /// Searches with one step of 500 connections; whether that ended the search, and why it failed.
+    fn closing(closed: u64, redialled: u64, held: u64) -> (bool, Option<String>) {
+        let mut known = Known { search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
+        let mut s = Summary { verdict: Verdict::Pass, ..Summary::default() };
+        let c = &mut s.connections;
+        (c.opened, c.closed, c.redialled, c.held) = (500, closed, redialled, held);
+        known.learn(By::Connections, 500, s, &mut |_| {});
+        (known.search.outcome().is_some(), known.curve[0].reasons.first().cloned())
+    }
+
+    #[test]
+    fn a_target_that_closes_each_connection_holds_none() {
+        for (closed, redialled, held) in [(500, 0, 0), (2_500, 2_003, 3)] {
+            assert_eq!(closing(closed, redialled, held), (true, Some(HOLDS_NONE.to_owned())));
+        }
+        // Some are closed after some requests, and dialled again.
+        assert_eq!(closing(200, 0, 300), (false, None));
+        assert_eq!(closing(0, 0, 500), (false, None));
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub(crate) struct Search {
     guess: Option<u64>,
     /// A guess has failed, and what is right below it was, or is, the next.
     is_below_guess: bool,
+    /// What passed was not confirmed.
+    was_unconfirmed: bool,
     steps: u32,
     outcome: Option<Outcome>,
 }
@@ -124,6 +126,7 @@ impl Search {
             }
             StepResult::Badly(held) => {
                 self.failed = Some(load);
+                self.was_unconfirmed |= confirms;
                 // A guess that failed is close to the result too: try right below it. Once, since it may have been wrong.
                 let is_near = self.guess == Some(load) && !self.is_below_guess;
                 self.is_below_guess |= is_near;
@@ -169,6 +172,12 @@ impl Search {
     /// How it ended, once it has.
     pub(crate) fn outcome(&self) -> Option<Outcome> {
         self.outcome
+    }
+
+    /// Whether a load passed and was not confirmed: then one as short says little, and each further one is to be measured as long as
+    /// the one that confirms.
+    pub(crate) fn was_unconfirmed(&self) -> bool {
+        self.was_unconfirmed
     }
 
     /// The smallest load that has failed.
@@ -325,6 +334,18 @@ mod tests {
         }
         let Some(Outcome::Found { max, error }) = search.outcome() else { panic!("{search:?}") };
         assert!((156..=160).contains(&max) && max + error <= 170, "{max} ± {error}");
+    }
+
+    #[test]
+    fn what_only_passes_a_short_step_is_found_quickly() {
+        // It takes 4,000 for a short time, and 2,000 for a long one.
+        let mut search = Search::new(1, 500, 100_000, 0.02);
+        while let Some(step) = search.step() {
+            let sustained = if step.confirms || search.was_unconfirmed() { 2_000 } else { 4_000 };
+            search.learn(if step.load <= sustained { StepResult::Well } else { StepResult::Badly(None) });
+        }
+        assert!(matches!(search.outcome(), Some(Outcome::Found { max: 1_900..=2_000, .. })), "{search:?}");
+        assert!(search.steps <= 25, "{}", search.steps);
     }
 
     #[test]

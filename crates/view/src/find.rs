@@ -43,11 +43,15 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
         None if found.outcome == FindOutcome::NotReached => String::new(),
         None => "; the limit is not known".to_owned(),
     };
-    let why = match (found.failed, &found.criterion) {
-        (Some(failed), Some(why)) => format!("; {} did not pass: {why}", Count(failed)),
-        (Some(failed), None) => format!("; {} did not pass", Count(failed)),
-        _ => String::new(),
+    let criterion = found.criterion.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    let why = match found.failed {
+        Some(failed) => format!("; {} did not pass{criterion}", Count(failed)),
+        None => String::new(),
     };
+    // The search went no further down than where it began.
+    let only = found
+        .failed
+        .filter(|failed| !found.curve.is_empty() && found.curve.iter().all(|point| point.load == *failed));
     match found.outcome {
         _ if found.interrupted => {
             let passed = match found.max {
@@ -66,7 +70,13 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
         FindOutcome::Impossible if found.limit.as_ref().is_some_and(is_of_this_machine) => {
             format!("impossible on this machine: no load passed{why}{limited}\n")
         }
-        FindOutcome::Impossible => format!("impossible: not even the smallest load passes{why}{limited}\n"),
+        FindOutcome::Impossible => match only {
+            Some(first) => {
+                let first = Count(first);
+                format!("impossible: the first load, {first} {unit}, did not pass{criterion}{limited}\n")
+            }
+            None => format!("impossible: not even the smallest load passes{why}{limited}\n"),
+        },
     }
 }
 
@@ -139,6 +149,23 @@ mod tests {
             found(FindOutcome::Impossible, 0, 0, None),
             "impossible: not even the smallest load passes; the limit is not known",
         );
+    }
+
+    #[test]
+    fn a_search_that_ends_at_its_first_load_tried_no_smaller_one() {
+        let text = |loads: &[u64]| {
+            let point = |load: &u64| Point { load: *load, ..Point::default() };
+            let found = FindSummary {
+                failed: loads.iter().min().copied(),
+                criterion: Some("it is full".to_owned()),
+                curve: loads.iter().map(point).collect(),
+                ..found(FindOutcome::Impossible, 0, 0, None)
+            };
+            find_text(&found, "connections")
+        };
+        let end = "did not pass: it is full; the limit is not known\n";
+        assert_eq!(text(&[500, 500]), format!("impossible: the first load, 500 connections, {end}"));
+        assert_eq!(text(&[1, 500]), format!("impossible: not even the smallest load passes; 1 {end}"));
     }
 
     #[test]

@@ -6,7 +6,10 @@ use serde_json::Value;
 use units::Count;
 
 use super::{evidence::Evidence, honesty, limit::ours::describe_errno, sent, stranded::stranded};
-use crate::record::{LOST_WORKER, PopulationRecord};
+use crate::{
+    by::By,
+    record::{LOST_WORKER, PopulationRecord},
+};
 
 /// What is to be judged, besides the summary.
 pub(super) struct Facts<'a> {
@@ -151,6 +154,7 @@ fn silence(facts: &Facts, s: &Summary) -> Option<String> {
 /// Populations that fell short of their connections.
 fn too_few(facts: &Facts) -> Vec<String> {
     let is_alone = facts.populations.len() == 1;
+    let is_burst = facts.evidence.search == Some(By::Burst);
     let reasons =
         facts.plan.populations.iter().zip(facts.populations).filter_map(|(population, measured)| {
             let counts = &measured.totals.counts;
@@ -158,6 +162,8 @@ fn too_few(facts: &Facts) -> Vec<String> {
             population.load.wanted()?;
             let (there, excused, done) = match population.comes_and_goes() {
                 true => (counts.finished, 0, "completed all their calls"),
+                // A burst that was not opened was never there to be held.
+                false if is_burst && counts.opened < measured.wanted => (counts.opened, 0, "opened"),
                 // Closes with an announcement are the server's policy, and no losses.
                 false => (measured.held, measured.disconnected + counts.done, "held"),
             };
@@ -217,7 +223,6 @@ mod tests {
     use super::*;
     use crate::{
         both_sides::BothSides,
-        by::By,
         fixture::{fault, plan},
         judge::{evidence::OwnSeen, thresholds},
     };
@@ -241,6 +246,7 @@ mod tests {
             ..PopulationRecord::default()
         };
         measured.totals.counts.sent = s.requests.sent;
+        measured.totals.counts.opened = s.connections.opened;
         let facts = Facts { plan: &plan, evidence: &evidence, populations: &[measured], interrupted: None };
         let (verdict, reasons) = verdict(&facts, &s);
         assert_eq!(verdict, expected.0, "{thresholds:?}: {reasons:?}");
@@ -306,6 +312,16 @@ mod tests {
         let mut s = held();
         s.connections.held = 99;
         check(s, &[], none(), (Verdict::Fail, &["99 of 100 connections held"]));
+    }
+
+    #[test]
+    fn a_burst_falls_short_of_what_it_opens() {
+        let burst = || Evidence { search: Some(By::Burst), ..Evidence::default() };
+        let mut s = held();
+        (s.connections.opened, s.connections.held) = (90, 80);
+        check(s.clone(), &[], burst(), (Verdict::Fail, &["90 of 100 connections opened"]));
+        s.connections.opened = 100;
+        check(s, &[], burst(), (Verdict::Fail, &["80 of 100 connections held"]));
     }
 
     #[test]
@@ -403,11 +419,9 @@ mod tests {
         s.probe = Some(probe(40, 37, 3, 0));
         check(s.clone(), &[], Evidence::default(), (Verdict::Fail, &["probe: 3 requests failed"]));
         check(s.clone(), &[], step(), (Verdict::Pass, &[]));
-        let censored = Some(samples::Censored { count: 1, ..Default::default() });
-        s.probe = Some(samples::ProbeSummary {
-            held_us: samples::Quantiles { censored, ..Default::default() },
-            ..probe(40, 37, 3, 0)
-        });
+        let mut own = probe(40, 37, 3, 0);
+        own.held_us.censored = Some(samples::Censored { count: 1, ..Default::default() });
+        s.probe = Some(own);
         s.faults = vec![fault(Stage::Hold, Kind::Reset, 2)];
         check(s, &[], step(), (Verdict::Fail, &["target · hold · reset: 2", "probe: 1 request failed"]));
     }
