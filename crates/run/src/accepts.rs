@@ -64,6 +64,11 @@ impl Accepts {
         }
     }
 
+    /// Whether dials of this run waited in the queue at any sample.
+    pub(crate) fn has_queued(&self) -> bool {
+        self.fullest.is_some_and(|fullest| fullest.used > self.before.unwrap_or_default())
+    }
+
     /// Those stuck there now: the minimum of the latest samples.
     pub(crate) fn stands(&self) -> u64 {
         self.latest.iter().copied().min().unwrap_or(0)
@@ -117,6 +122,17 @@ mod tests {
         assert!(accepts.is_queueing);
         accepts.see(Nanos::from_secs(10), 900, 1, Fill { used: 1, limit: 9 });
         assert_eq!(accepts.fullest, Some(Fill { used: 9, limit: 8 }));
+    }
+
+    #[test]
+    fn what_waited_before_the_run_is_none_of_its_dials() {
+        let queue = |used| Fill { used, limit: 8 };
+        let mut accepts = Accepts::default();
+        assert!(!accepts.has_queued());
+        [2, 1, 2, 0].iter().for_each(|used| accepts.see(Nanos::ZERO, 100, *used, queue(*used)));
+        assert!(!accepts.has_queued());
+        [6, 0].iter().for_each(|used| accepts.see(Nanos::ZERO, 100, *used, queue(*used)));
+        assert!(accepts.has_queued(), "it is empty again, and yet it was theirs");
     }
 
     #[test]

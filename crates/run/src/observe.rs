@@ -208,6 +208,12 @@ impl Observer {
         self.watch.as_mut().is_some_and(|watch| watch.usage_sample().is_some() && !watch.is_alive())
     }
 
+    /// Whether the listener here was seen to take our dials: they waited in its queue, or overflowed one.
+    pub(crate) fn was_dialled_here(&self) -> bool {
+        let overflows = self.known.seen.host.as_ref().map_or(0, |host| host.tcp().listen_overflows);
+        self.known.accepts.has_queued() || overflows > 0
+    }
+
     /// What listens here at the target's address is not the target: its samples mean nothing.
     pub(crate) fn lose_target(&mut self) {
         self.known.both_here = false;

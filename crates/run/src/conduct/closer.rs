@@ -115,6 +115,10 @@ impl Environment<'_, '_> {
         if self.ends.are_known || !self.observer.has_both_ends() {
             return;
         }
+        // After an overflow there may be no ends but ours: the peer has dropped what completes a handshake.
+        if self.observer.was_dialled_here() {
+            return;
+        }
         if conductor.open() == 0 {
             self.ends.none_open();
             return;

@@ -8,6 +8,8 @@ use units::{Random, shell_word};
 pub(crate) struct Subject {
     /// Of the only destination; empty where there are several.
     pub(crate) address: String,
+    /// Whether all destinations are on loopback, where no router is.
+    pub(crate) is_loopback: bool,
     /// What sends the request that the plan sends, or its upgrade, where it sends only one.
     pub(crate) curl: Option<String>,
     /// Whether messages are sent, and replies expected.
@@ -30,6 +32,7 @@ impl Subject {
             [only] => only.to_string(),
             _ => String::new(),
         };
+        let is_loopback = plan.destinations().iter().all(|to| to.ip().is_loopback());
         let curl = match &plan.populations[..] {
             [only] => curl(only),
             _ => None,
@@ -44,7 +47,17 @@ impl Subject {
         let mut calls = plan.populations.iter().filter_map(|own| own.grpc.as_ref()).peekable();
         let is_grpc = calls.peek().is_some();
         let expects_one_message = calls.any(|own| own.protoset.is_none() && !own.is_streaming);
-        Subject { address, curl, has_messages, arrives, is_http2, is_grpc, expects_one_message, statuses }
+        Subject {
+            address,
+            is_loopback,
+            curl,
+            has_messages,
+            arrives,
+            is_http2,
+            is_grpc,
+            expects_one_message,
+            statuses,
+        }
     }
 
     /// Whether no request of the plan expects it.
@@ -322,5 +335,7 @@ mod tests {
     fn an_address_is_that_of_the_only_destination() {
         assert_eq!(subject("http://127.0.0.1:81/", None).address, "127.0.0.1:81");
         assert_eq!(subject("http://127.0.0.1:{81..82}/", None).address, "");
+        let is_loopback = |target: &str| subject(target, None).is_loopback;
+        assert!(is_loopback("http://127.0.0.1:{81..82}/") && !is_loopback("http://10.0.0.{1..2}:81/"));
     }
 }

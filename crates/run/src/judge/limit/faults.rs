@@ -39,6 +39,12 @@ type Finding = (Certainty, Cause, Sentence, String, String);
 /// Where to look for a target that may only be slow.
 const IS_BUSY: &str = "check the target's CPU and open files, or raise --timeout";
 
+/// Where to look where dials have no reply.
+const QUEUE: &str =
+    "check the target's accept queue (ss -ltn; its limit is the backlog, at most net.core.somaxconn)";
+const QUEUE_OR_FIREWALL: &str = "check the target's accept queue (ss -ltn; its limit is the backlog, at most \
+net.core.somaxconn), then the firewalls on the path";
+
 /// Dials and requests without a response.
 fn waiting(case: &Case) -> Option<Finding> {
     let (count, timeout) = (case.count, case.evidence.timeout);
@@ -57,13 +63,9 @@ fn waiting(case: &Case) -> Option<Finding> {
     // Connections in a full accept queue are open, and their requests wait: as many as dials, or more.
     let is_cut_off = dials > 0 && !since(case).is_empty();
     let (certainty, sentence, detail, fix) = if case.stage? == Stage::Dial || is_cut_off {
-        (
-            Guess,
-            Sentence::DialsTimedOut { count, timeout },
-            format!("{} timed out{}", dials_and_requests(count), from(case)),
-            "check the target's accept queue (ss -ltn; its limit is the backlog, at most \
-            net.core.somaxconn), then the firewalls on the path",
-        )
+        let fix = if case.evidence.subject.is_loopback { QUEUE } else { QUEUE_OR_FIREWALL };
+        let detail = format!("{} timed out{}", dials_and_requests(count), from(case));
+        (Guess, Sentence::DialsTimedOut { count, timeout }, detail, fix)
     } else if is_acknowledged(case) {
         let them = Count(others).one_or("it", "them");
         let detail = format!(

@@ -26,6 +26,12 @@ fn a_network_that_goes_dark_is_the_path() {
     assert!(!limit_of(&before).fix.contains("MTU"), "{:?}", limit_of(&before));
     // Something comes on others: no dark network.
     check(&stopped(0, waiting()), &segments(50, 0, 0), ("target", "timeout", 800, "", ""));
+    // On loopback there is no way that could be interrupted, and no firewall on it.
+    let mut local = segments(50, 0, 8);
+    local.subject.is_loopback = true;
+    check(&stopped(0, waiting()), &local, ("target", "timeout", 800, "", ""));
+    let fix = limit(&stopped(0, waiting()), &local).expect("something stopped it").fix;
+    assert!(!fix.contains("firewall") && !fix.contains("router"), "{fix}");
     // Acknowledged, without a response: the process.
     let exchange = vec![fault(Stage::Exchange, Kind::Timeout, 50)];
     let expected = ("target", "timeout", 800, "acknowledged them, but its process does not respond", "locks");
