@@ -85,7 +85,7 @@ impl Summary {
     }
 
     /// Agents of a fleet that were lost with their part, if any were.
-    fn lost_agents(&self) -> Option<String> {
+    pub fn lost_agents(&self) -> Option<String> {
         let is_lost =
             |agent: &&AgentSummary| agent.state == AgentState::Lost && agent.taken_over_by.is_empty();
         let lost: Vec<&str> = self.agents.iter().filter(is_lost).map(|agent| agent.id.as_str()).collect();

@@ -137,7 +137,8 @@ pub(crate) fn limit(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
     if case.trouble == Trouble::None && !is_bad {
         return None;
     }
-    case.known()
+    // What is missing with an agent needs no other cause: without one, that is what the verdict says.
+    case.known().filter(|limit| limit.cause != Cause::Unknown || summary.lost_agents().is_none())
 }
 
 /// The next limit of a run that passed, for stricter criteria than its verdict's; none if not known.

@@ -173,6 +173,8 @@ pub(crate) enum Sentence {
         until_s: f64,
     },
     ThrongStopped {
+        /// Throng itself, or an agent.
+        who: String,
         seconds: f64,
     },
     /// Why throng's own figures do not describe the target.

@@ -241,8 +241,8 @@ fn accept_queue(sentence: &Sentence) -> Option<String> {
 fn this_machine(sentence: &Sentence) -> Option<String> {
     use Sentence as S;
     Some(match sentence {
-        S::ThrongStopped { seconds } => {
-            format!("throng itself was stopped, or had no processor, for {seconds:.1} s")
+        S::ThrongStopped { who, seconds } => {
+            format!("{who} was stopped, or had no processor, for {seconds:.1} s")
         }
         S::ThrongTooSlow { why } => why.clone(),
         S::SharedProcessors { list } => {

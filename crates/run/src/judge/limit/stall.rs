@@ -1,6 +1,6 @@
 //! A target that was silent or stopped, or a stall of throng itself.
 
-use samples::{Cause, Certainty::Seen, Limit, Side, Summary};
+use samples::{AgentSummary, Cause, Certainty::Seen, Limit, Side, Summary};
 use units::{Count, Nanos};
 
 use super::{Case, Sentence, Trouble};
@@ -28,15 +28,32 @@ pub(super) fn ours(case: &Case) -> Option<Limit> {
     if !stands_out || !explains || honesty::saturated(case.evidence).is_some() {
         return None;
     }
-    let mut detail = format!("throng itself was stopped, or had no processor, for {:.1} s", stall_us / 1e6);
+    let who = stopped_one(s);
+    let mut detail = format!("{who} was stopped, or had no processor, for {:.1} s", stall_us / 1e6);
     if case.trouble != Trouble::None {
         detail += ", which may have caused the failures";
     }
-    let sentence = Sentence::ThrongStopped { seconds: stall_us / 1e6 };
-    case.limit(Seen, (Side::Host, Cause::Stall), case.left(), sentence, detail, OURS)
+    let sentence = Sentence::ThrongStopped { who, seconds: stall_us / 1e6 };
+    let fix = if s.agents.is_empty() { OURS } else { AGENTS };
+    case.limit(Seen, (Side::Host, Cause::Stall), case.left(), sentence, detail, fix)
 }
 
 const OURS: &str = "do not suspend throng or its machine, and give it its own processors";
+const AGENTS: &str = "do not suspend agents or their machines, and give each its own processors";
+
+/// Who that was: of a fleet the agent that was not heard of, or late, for a good part of that time, if it was the only one.
+fn stopped_one(s: &Summary) -> String {
+    let was_away = |agent: &&AgentSummary| {
+        let away_us = (agent.away_s * 1e6).max(agent.lag_p99_us.unwrap_or_default());
+        2.0 * away_us >= s.generator.stall_us
+    };
+    let mut stopped = s.agents.iter().filter(was_away);
+    match (stopped.next(), stopped.next()) {
+        _ if s.agents.is_empty() => "throng itself".to_owned(),
+        (Some(agent), None) => format!("agent {}", agent.id),
+        _ => "an agent".to_owned(),
+    }
+}
 
 /// Whether time that throng lost is long enough for a dial or a request to run into its timeout.
 pub(super) fn may_explain(case: &Case, lost_us: f64) -> bool {

@@ -296,7 +296,10 @@ fn third_part() -> Vec<(Sentence, &'static str)> {
             "the target stalled: no response for 2.5 s, while it collected garbage",
         ),
         (S::Stopped { from_s: 5.0, until_s: 9.0 }, "the target's process was stopped from second 5 to 9"),
-        (S::ThrongStopped { seconds: 1.25 }, "throng itself was stopped, or had no processor, for 1.2 s"),
+        (
+            S::ThrongStopped { who: "agent a2".to_owned(), seconds: 1.25 },
+            "agent a2 was stopped, or had no processor, for 1.2 s",
+        ),
         (S::ThrongTooSlow { why: "throng was late".to_owned() }, "throng was late"),
         (
             S::SharedProcessors { list: "0-1".to_owned() },

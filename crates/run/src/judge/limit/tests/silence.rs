@@ -1,5 +1,7 @@
 //! Silences, stops and shared processors; connections in a queue.
 
+use samples::AgentSummary;
+
 use super::*;
 use crate::judge::evidence::{Shared, Stall, State};
 
@@ -99,6 +101,39 @@ fn a_stall_of_our_own_is_named() {
     waited.verdict = Verdict::Fail;
     waited.generator.stall_us = 1e6;
     check(&waited, &e, ("target", "timeout", 800, "", ""));
+}
+
+#[test]
+fn of_a_fleet_the_agent_that_was_stopped_is_named() {
+    let check_agents = |agents: &[(f64, f64)], detail: &str| {
+        let mut s = slow(5_600.0);
+        s.generator.stall_us = 5.5e6;
+        let agent = |(id, (away_s, lag_s)): (&str, &(f64, f64))| AgentSummary {
+            id: id.to_owned(),
+            away_s: *away_s,
+            lag_p99_us: Some(lag_s * 1e6),
+            ..AgentSummary::default()
+        };
+        s.agents = ["a1", "a2"].into_iter().zip(agents).map(agent).collect();
+        check(&s, &Evidence::default(), ("host", "stall", 1_000, detail, "do not suspend agents"));
+    };
+    check_agents(&[(0.0, 0.001), (5.1, 0.2)], "agent a2 was stopped, or had no processor, for 5.5 s");
+    check_agents(&[(0.0, 5.2), (0.0, 0.1)], "agent a1 was stopped");
+    check_agents(&[(0.0, 0.1), (0.0, 0.1)], "an agent was stopped");
+    check_agents(&[(5.0, 0.1), (5.0, 0.1)], "an agent was stopped");
+}
+
+#[test]
+fn that_an_agent_was_lost_is_reason_enough() {
+    let mut s = stopped(200, Vec::new());
+    assert!(limit(&s, &Evidence::default()).is_some(), "it is unknown");
+    s.agents = vec![AgentSummary { state: samples::AgentState::Lost, ..AgentSummary::default() }];
+    assert_eq!(limit(&s, &Evidence::default()), None);
+    // Another cause counts, and so does the unknown one where its part was taken over.
+    let e = Evidence { stopped: Some((3.0, 12.0)), ..target(TargetSeen::default()) };
+    assert_eq!(limit(&s, &e).map(|limit| limit.cause), Some(Cause::Stall));
+    s.agents[0].taken_over_by = vec!["a2".to_owned()];
+    assert!(limit(&s, &Evidence::default()).is_some());
 }
 
 #[test]
