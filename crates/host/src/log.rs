@@ -43,6 +43,8 @@ const SAID: &[(&str, LogKind)] = &[
     ("memoryerror", LogKind::Memory),
     ("enomem", LogKind::Memory),
     ("worker_connections are not enough", LogKind::Connections),
+    ("limiting connections", LogKind::Connections),
+    ("limiting requests", LogKind::Error),
     ("exception in thread", LogKind::Error),
     ("panicked at", LogKind::Error),
     ("panic:", LogKind::Error),
@@ -225,6 +227,14 @@ mod tests {
         let [(LogKind::Error, line)] = &said(&mut logs)[..] else { panic!("{:?}", logs.found) };
         assert!(line.starts_with("panic: \\u{1b}[2J\\u{202e}xyyy") && line.ends_with("y…"), "{line}");
         assert!(line.chars().count() < MAX_LETTERS + 20, "{line}");
+    }
+
+    #[test]
+    fn limits_of_nginx_are_known() {
+        let check = |line: &str, expected| assert_eq!(kind(line), expected, "{line}");
+        check("2026/01/02 [error] 7#7: *9 limiting requests, excess: 5.4 by zone", Some(LogKind::Error));
+        check("2026/01/02 [error] 7#7: *9 limiting connections by zone \"a\"", Some(LogKind::Connections));
+        check("2026/01/02 [warn] 7#7: *9 delaying request, excess: 1.0", None);
     }
 
     #[test]

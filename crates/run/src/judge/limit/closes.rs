@@ -64,14 +64,17 @@ pub(super) fn evicted(case: &Case) -> Option<Limit> {
     let silence =
         losses.evicted.filter(|_| case.trouble == Trouble::Lost && case.kind == Some(Kind::Closed))?;
     let (were, c) = (case.faults().were("connection"), &case.summary.connections);
-    let (silence, others, held) = (tenths(silence), tenths(losses.others), Count(c.held));
+    let (silence, others, peak) = (tenths(silence), tenths(losses.others), case.peak());
+    // Where it closes many at a time, as nginx does, how many are left at the end is accidental.
+    let keeps = Some(c.held).filter(|held| peak.saturating_sub(*held) <= peak / 20);
+    let about = keeps.map_or(String::new(), |held| format!(", and keeps about {}", Count(held)));
     let detail = format!(
         "{were} closed as others opened, after {silence} of inactivity, while others were \
-        inactive for {others}: the target makes room for new ones, and keeps about {held}"
+        inactive for {others}: the target makes room for new ones{about}"
     );
     let fix = "raise its limit on connections (worker_connections, maxconn)";
-    let sentence = Sentence::MakesRoom { keeps: c.held, count: case.count };
-    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, sentence, detail, fix)
+    let (at, sentence) = (keeps.unwrap_or(peak), Sentence::MakesRoom { keeps, count: case.count });
+    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), at, sentence, detail, fix)
 }
 
 /// From some number on new connections were turned away, and no others.
@@ -88,7 +91,7 @@ pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
             format!("new connections beyond {held} open ones were {how} immediately"),
         ),
         Some(true) => (
-            Sentence::MakesRoom { keeps, count },
+            Sentence::MakesRoom { keeps: Some(keeps), count },
             format!(
                 "{were} {how} as others opened, after a time of inactivity: beyond {held} open ones the target makes room"
             ),

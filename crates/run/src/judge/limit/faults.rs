@@ -106,8 +106,15 @@ fn wrong(case: &Case) -> Option<Finding> {
             (Sentence::UpgradeRefused { statuses, reason }, format!("{fix}; {by_hand}"))
         }
         (Kind::WrongStatus, _, Some((status, _))) => {
-            let fix = unexpected_status(*status);
-            (Sentence::UnexpectedStatus { statuses }, format!("{fix}; {by_hand}"))
+            let is_part = is_part(case, &statuses);
+            let fix = match *status {
+                503 if is_part => REJECTS_PART,
+                status => unexpected_status(status),
+            };
+            // One more of the same request would most likely be served.
+            let is_known = is_part && subject.curl.is_some();
+            let fix = if is_known { fix.to_owned() } else { format!("{fix}; {by_hand}") };
+            (Sentence::UnexpectedStatus { statuses }, fix)
         }
         (Kind::BadAnswer, ..) if let Some(begins) = &case.evidence.not_allowed => (
             Sentence::UnexpectedResponse { what: unexpected(kind), count },
@@ -177,6 +184,17 @@ fn statuses(case: &Case) -> Vec<(u16, u64)> {
     statuses.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     statuses
 }
+
+/// Whether other responses had the right status: more than a tenth.
+fn is_part(case: &Case, unexpected: &[(u16, u64)]) -> bool {
+    let all: u64 = case.summary.requests.status.values().sum();
+    let wrong: u64 = unexpected.iter().map(|(_, n)| n).sum();
+    wrong * 10 < all * 9
+}
+
+/// Where to look for a 503 among right responses.
+const REJECTS_PART: &str = "the target rejects part of the requests: a rate or connection limit (limit_req, \
+limit_conn), or overload; check its log";
 
 /// What a response was that had the right status, or none.
 fn unexpected(kind: Kind) -> &'static str {

@@ -115,6 +115,7 @@ pub(super) fn quote(case: &Case, mut limit: Limit) -> Limit {
         Cause::Threads => &[LogKind::Threads],
         Cause::ConnectionLimit => &[LogKind::Connections],
         Cause::Memory => &[LogKind::Memory, LogKind::Heap],
+        Cause::WrongAnswer => &[LogKind::Connections, LogKind::Error],
         Ended | Thread | Closed | Timeout | Refused | AcceptQueue | Stall => {
             &[LogKind::Heap, LogKind::Error, LogKind::Memory]
         }

@@ -109,7 +109,8 @@ pub(crate) enum Sentence {
         responses: u64,
     },
     MakesRoom {
-        keeps: u64,
+        /// None where how many are left is accidental.
+        keeps: Option<u64>,
         count: u64,
     },
     /// Whether new or old ones were closed is not known.

@@ -184,9 +184,9 @@ fn closes(sentence: &Sentence) -> Option<String> {
             format!("the target closes each connection after {} responses", Count(*responses))
         }
         S::MakesRoom { keeps, count } => format!(
-            "the target closed {} as new ones came, and keeps about {}",
+            "the target closed {} as new ones came{}",
             some(*count, "idle connection"),
-            Count(*keeps)
+            keeps.map_or(String::new(), |keeps| format!(", and keeps about {}", Count(keeps)))
         ),
         S::KeepsNoMore { keeps, count } => {
             format!(

@@ -49,7 +49,7 @@ fn numbers_of_one_and_of_many() {
         "the target refused 7,786 streams (REFUSED_STREAM)",
     );
     check(
-        S::MakesRoom { keeps: 5, count: 1 },
+        S::MakesRoom { keeps: Some(5), count: 1 },
         "the target closed 1 idle connection as new ones came, and keeps about 5",
     );
     check(S::NotPermitted { operations: 1 }, "this machine did not permit 1 operation");
@@ -240,8 +240,9 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
             S::RequestsPerConnection { responses: 100 },
             "the target closes each connection after 100 responses",
         ),
+        (S::MakesRoom { keeps: None, count: 23 }, "the target closed 23 idle connections as new ones came"),
         (
-            S::MakesRoom { keeps: 510, count: 88 },
+            S::MakesRoom { keeps: Some(510), count: 88 },
             "the target closed 88 idle connections as new ones came, and keeps about 510",
         ),
         (

@@ -110,6 +110,8 @@ fn of_a_fleet_the_agent_that_was_stopped_is_named() {
         s.generator.stall_us = 5.5e6;
         let agent = |(id, (away_s, lag_s)): (&str, &(f64, f64))| AgentSummary {
             id: id.to_owned(),
+            state: samples::AgentState::Done,
+            sealed: true,
             away_s: *away_s,
             lag_p99_us: Some(lag_s * 1e6),
             ..AgentSummary::default()

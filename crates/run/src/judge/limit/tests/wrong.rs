@@ -25,6 +25,30 @@ fn wrong_responses_are_described_with_their_statuses() {
 }
 
 #[test]
+fn a_part_of_the_requests_is_rejected_by_a_limit() {
+    let s = |statuses: &[(u16, u64)]| {
+        let mut s = stopped(1_000, vec![fault(Stage::Exchange, Kind::WrongStatus, 282)]);
+        s.requests.status.extend(statuses.iter().copied());
+        s
+    };
+    let mut evidence = Evidence::default();
+    evidence.subject.curl = Some("curl -i http://h/".to_owned());
+    let fix = |statuses: &[(u16, u64)]| limit(&s(statuses), &evidence).expect("it is bad").fix;
+    let part = "the target rejects part of the requests: a rate or connection limit (limit_req, limit_conn), or overload; check its log";
+    assert_eq!(fix(&[(200, 118), (503, 282)]), part);
+    assert_eq!(fix(&[(200, 118), (404, 282)]), "check the path of the target");
+    for all in [&[(503, 282)][..], &[(200, 3), (503, 282)]] {
+        let fix = fix(all);
+        assert!(fix.starts_with("a proxy cannot") && fix.ends_with("curl -i http://h/"), "{fix}");
+    }
+    let line = "[error] 7#7: *9 limiting requests, excess: 5.460 by zone \"one\"".to_owned();
+    let log = samples::LogLine { kind: samples::LogKind::Error, line, ..samples::LogLine::default() };
+    let logged = Evidence { log: vec![log], ..evidence.clone() };
+    let detail = limit(&s(&[(200, 118), (503, 282)]), &logged).expect("it is bad").detail;
+    assert!(detail.contains("; its log: [error] 7#7: *9 limiting requests"), "{detail}");
+}
+
+#[test]
 fn a_call_that_expects_one_message_may_have_more() {
     let s = stopped(1_000, vec![fault(Stage::Exchange, Kind::BadAnswer, 55)]);
     let fix = |expects_one_message| {
