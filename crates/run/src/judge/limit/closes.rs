@@ -73,8 +73,8 @@ pub(super) fn evicted(case: &Case) -> Option<Limit> {
         inactive for {others}: the target makes room for new ones{about}"
     );
     let fix = "raise its limit on connections (worker_connections, maxconn)";
-    let (at, sentence) = (keeps.unwrap_or(peak), Sentence::MakesRoom { keeps, count: case.count });
-    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), at, sentence, detail, fix)
+    let sentence = Sentence::MakesRoom { keeps, count: case.count };
+    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, sentence, detail, fix)
 }
 
 /// From some number on new connections were turned away, and no others.
