@@ -39,9 +39,9 @@ pub struct Spec {
 pub enum Given {
     /// `true`: the flag, without a value.
     Alone,
-    /// A text, or a number.
+    /// A string, or a number.
     One(String),
-    /// A list of texts.
+    /// A list of strings.
     Many(Vec<String>),
 }
 

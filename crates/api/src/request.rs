@@ -57,7 +57,7 @@ pub(crate) fn spec(is_json: bool, body: &[u8]) -> Result<Spec, Problem> {
         match given(value) {
             Ok(given) => flags.extend(given.map(|given| (name, given))),
             Err(value) => fields.add(format!(
-                "flags.{name}: use a text, a number, true, false or a list of texts, not {}",
+                "flags.{name}: use a string, a number, true, false or a list of strings, not {}",
                 kind(&value)
             )),
         }
@@ -75,7 +75,7 @@ fn file_of((name, content): (String, Value), fields: &mut Fields) -> Option<(Str
     match content {
         Value::String(text) => Some((name, text)),
         other => {
-            fields.add(format!("files.{name}: use what the file contains as a text, not {}", kind(&other)));
+            fields.add(format!("files.{name}: use what the file contains as a string, not {}", kind(&other)));
             None
         }
     }
@@ -207,11 +207,11 @@ mod tests {
             (true, "{}", "use either target or scenario"),
             (true, r#"{"target": "a", "scenario": "b"}"#, "use either target or scenario"),
             (true, r#"{"target": "a", "files": {"b": "c"}}"#, "files: only with a scenario"),
-            (true, r#"{"target": "a", "flags": {"x": {}}}"#, "flags.x: use a text, a number, true"),
+            (true, r#"{"target": "a", "flags": {"x": {}}}"#, "flags.x: use a string, a number, true"),
             (true, r#"{"target": "a", "colour": 1}"#, "colour: no key of a run; use target"),
-            (true, r#"{"target": {}}"#, "target: use a text, not an object; use target"),
-            (true, r#"{"target": "a", "flags": "-c 5"}"#, "flags: use an object, not a text"),
-            (true, r#"{"target": "a", "flags": {"tag": ["a", 1]}}"#, "list of texts, not a list"),
+            (true, r#"{"target": {}}"#, "target: use a string, not an object; use target"),
+            (true, r#"{"target": "a", "flags": "-c 5"}"#, "flags: use an object, not a string"),
+            (true, r#"{"target": "a", "flags": {"tag": ["a", 1]}}"#, "list of strings, not a list"),
             (true, r#"{"scenario": "a", "files": {"u.csv": 1}}"#, "files.u.csv: use what the file contains"),
         ] {
             let why = read(is_json, body).unwrap_err();
@@ -220,7 +220,7 @@ mod tests {
         // All at once, and nothing follows from a mistake that is none.
         let all =
             read(true, r#"{"json": "/tmp/x", "foo": "1", "target": 1, "flags": {"x": null}}"#).unwrap_err();
-        for part in ["foo: no key", "json: no key", "target: use a text, not a number", "flags.x: use"] {
+        for part in ["foo: no key", "json: no key", "target: use a string, not a number", "flags.x: use"] {
             assert!(all.contains(part) && !all.contains("use either"), "{part}: {all}");
         }
     }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use axum::{
     Json, Router,
     body::Bytes,
-    extract::{DefaultBodyLimit, FromRequestParts, Path, State, rejection::BytesRejection},
+    extract::{DefaultBodyLimit, FromRequestParts, Path, Request, State, rejection::BytesRejection},
     http::{
         HeaderMap, StatusCode, Uri,
         header::{CONTENT_TYPE, LOCATION},
         request::Parts,
     },
-    middleware,
+    middleware::{self, Next},
     response::{Html, IntoResponse, Response},
     routing::{get, post},
 };
-use exporters::web::{Opens, guard};
+use exporters::web::{Opens, Refusal, guard_with};
 use serde_json::{Value, json};
 use view::ReportFormat;
 
@@ -78,6 +78,11 @@ pub(crate) fn router(runs: Arc<Runs>, opens: Option<Opens>) -> Router {
         .layer(middleware::from_fn_with_state(opens, guard));
     // The page is the same for everybody; what it shows comes by the other paths.
     guarded.route("/runs/{id}/page", get(page).fallback(not_this_method)).with_state(runs)
+}
+
+async fn guard(State(opens): State<Option<Opens>>, request: Request, next: Next) -> Response {
+    let written = |(status, why): Refusal| Problem::new(status, why.trim_end()).into_response();
+    guard_with(opens, request, next, written).await
 }
 
 fn no_such_path() -> Problem {

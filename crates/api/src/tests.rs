@@ -64,6 +64,7 @@ fn exercise(server: &mut Server) {
     server.check(control, "{\"ask\": \"resume\"}", 409, "this run is over");
     let events = server.check(("GET", "/runs/{id}/events", &id), "", 200, "event: run");
     assert!(events.body.contains("event: end"), "{:.300}", events.body);
+    assert!(events.body.contains(&format!("data: {{\"id\":\"{id}\"")), "{:.300}", events.body);
     server.check(("DELETE", "/runs/{id}", &id), "", 204, "");
     let refused = server.start_run("{\"target\": \"refused\"}");
     assert_eq!(server.wait(&refused, "refused")["reasons"], json!(["ports: 3 free"]));
@@ -200,6 +201,8 @@ fn every_documented_route_and_status_is_served_and_nothing_else() {
         secured.check((&method, &path, "x"), "", 401, "missing or wrong token");
         let foreign = server.ask(&method, &path, "x", "Origin: http://evil.example\r\n", "");
         assert_eq!(foreign.status, 403, "{method} {path}");
+        let errors = foreign.json()["errors"].clone();
+        assert_eq!(errors, json!(["not from a web page without a token"]), "{method} {path}");
     }
     let shown = secured.ask("GET", "/runs", "", "Authorization: Bearer s3cret\r\n", "");
     assert_eq!((shown.status, shown.body.as_str()), (200, "[]"));

@@ -33,7 +33,7 @@ use tower_service::Service;
 use places::{Place, Places};
 use timed::Timed;
 
-pub use access::{Opens, guard, is_local, shows_secret};
+pub use access::{Opens, Refusal, guard, guard_with, is_local, shows_secret};
 
 /// Timeout of responses in progress at the end.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -38,7 +38,8 @@ pub struct Report {
 impl Report {
     /// Of a run that is about to begin.
     pub fn new(run: RunRecord) -> Report {
-        let (id, history) = (String::new(), History::default());
+        // Until it is stored.
+        let (id, history) = (run.api_id.clone().unwrap_or_default(), History::default());
         Report { id, run, history, summary: None, figures: Value::Null }
     }
 

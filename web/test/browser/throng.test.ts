@@ -77,7 +77,7 @@ test("a run is followed, led by hand to its end, and its report opens with the n
   const report = await openPage(browser, (asked) => asked.startsWith("file:"));
   await report.page.context().setOffline(true);
   await report.page.goto(`file://${html}`);
-  await until(report.page, "#verdict", "interrupted by hand");
+  await until(report.page, "#verdict", "interrupted by a command");
   for (const chart of ["connections", "rates", "latency", "by-connections", "percentiles", "heat"]) {
     await report.page.waitForSelector(`[id="${chart}"] .canvas svg`);
   }

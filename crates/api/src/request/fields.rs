@@ -52,7 +52,7 @@ impl<'f> Fields<'f> {
     pub(super) fn text(&mut self, name: &str) -> Option<String> {
         match self.take(name)? {
             Value::String(text) => Some(text),
-            other => self.wrong(name, "a text", &other),
+            other => self.wrong(name, "a string", &other),
         }
     }
 
@@ -99,7 +99,7 @@ pub(super) fn kind(value: &Value) -> &'static str {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
         Value::Number(_) => "a number",
-        Value::String(_) => "a text",
+        Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     }

@@ -55,7 +55,7 @@ impl Runner for MadeUp {
             sink.finish(&summary);
             Ok(Finished { summary, stored: Some("stored-1".to_owned()) })
         });
-        Ok(Ready { target, record: RunRecord::default(), work })
+        Ok(Ready { target, record: RunRecord { api_id: Some(id.to_owned()), ..RunRecord::default() }, work })
     }
 
     fn read_search(&self, spec: &Spec) -> Result<ReadySearch, Vec<String>> {

@@ -104,7 +104,7 @@ fn keys_change_the_load_and_end_it() {
     let summary = summary.expect("it is written");
     assert_eq!(
         (summary.text("verdict"), summary.at("reasons")[0].as_str()),
-        ("interrupted", Some("interrupted by hand"))
+        ("interrupted", Some("interrupted by a command"))
     );
     let asks = summary.at("asks").as_array().unwrap();
     let asks: Vec<&str> = asks.iter().map(|ask| ask["what"].as_str().unwrap()).collect();

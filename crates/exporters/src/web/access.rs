@@ -35,17 +35,28 @@ pub fn shows_secret(headers: &HeaderMap, opens: &Opens) -> bool {
 
 /// Passes authorised requests of an API: with the token, or where there is none, from programs and own pages of this machine.
 pub async fn guard(State(opens): State<Option<Opens>>, request: Request, next: Next) -> Response {
-    match refusal(opens.as_ref(), request.headers()) {
-        Some((StatusCode::UNAUTHORIZED, why)) => {
-            let bearer = [(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))];
-            (StatusCode::UNAUTHORIZED, bearer, why).into_response()
-        }
-        Some(refused) => refused.into_response(),
-        None => next.run(request).await,
-    }
+    guard_with(opens, request, next, |refused| refused.into_response()).await
 }
 
-fn refusal(opens: Option<&Opens>, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
+/// What is wrong with a request that is refused: the status, and a line with the fix.
+pub type Refusal = (StatusCode, &'static str);
+
+/// The same, with responses as this API writes its errors.
+pub async fn guard_with(
+    opens: Option<Opens>,
+    request: Request,
+    next: Next,
+    written: fn(Refusal) -> Response,
+) -> Response {
+    let Some(refused) = refusal(opens.as_ref(), request.headers()) else { return next.run(request).await };
+    let mut response = written(refused);
+    if refused.0 == StatusCode::UNAUTHORIZED {
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+fn refusal(opens: Option<&Opens>, headers: &HeaderMap) -> Option<Refusal> {
     let refused = |status, why| Some((status, why));
     match opens {
         Some(opens) if shows_secret(headers, opens) => None,

@@ -5,8 +5,8 @@ use units::Nanos;
 
 use super::Conductor;
 
-/// What may end a run, besides a signal.
-const MANUAL: &str = "hand";
+/// What may end a run, besides a signal: of a user, or of a client of the API.
+const COMMAND: &str = "a command";
 /// Maximum of stored commands.
 const MAX_COMMANDS: usize = 1_000;
 
@@ -17,12 +17,12 @@ impl Conductor<'_> {
         let short = Nanos(2 * self.latency.0);
         let done = match command {
             Command::Drain if self.ends_by.is_none() => {
-                self.ends_by = Some(MANUAL);
+                self.ends_by = Some(COMMAND);
                 Some("drained".to_owned())
             }
             // A second time, if a requested drain takes too long.
             Command::Stop if self.patience.shorten(short) || self.ends_by.is_none() => {
-                self.ends_by = Some(MANUAL);
+                self.ends_by = Some(COMMAND);
                 Some("stopped".to_owned())
             }
             command if self.ends_by.is_none() && self.draining.is_none() => {

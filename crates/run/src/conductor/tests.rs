@@ -123,9 +123,9 @@ fn responses_are_waited_for_and_not_for_ever() {
     assert!((MS(3_600)..MS(3_625)).contains(&cut), "{cut}");
     // A stop waits less, and may come later.
     let (short, by) = played(1, &[(S(1), Command::Stop)]);
-    assert!((MS(400)..MS(425)).contains(&short) && by == Some("hand"), "{short} {by:?}");
+    assert!((MS(400)..MS(425)).contains(&short) && by == Some("a command"), "{short} {by:?}");
     let (later, by) = played(1, &[(S(1), Command::Drain), (S(2), Command::Stop)]);
-    assert!((S(1)..MS(1_025)).contains(&later) && by == Some("hand"), "{later} {by:?}");
+    assert!((S(1)..MS(1_025)).contains(&later) && by == Some("a command"), "{later} {by:?}");
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn commands_are_kept_with_their_times() {
     let recorded: Vec<(f64, &str)> =
         ran.record.commands.iter().map(|command| (command.at_s.round(), command.what.as_str())).collect();
     assert_eq!(recorded, [(2.0, "paused"), (3.0, "resumed"), (5.0, "load 90 %"), (7.0, "drained")]);
-    assert_eq!(ran.record.interrupted, Some("hand"));
+    assert_eq!(ran.record.interrupted, Some("a command"));
     // All were open when the load was changed by a command.
     assert_eq!((ran.record.populations[0].held, ran.record.populations[0].peak), (10, 10));
     assert!(ran.lines.iter().any(|line| line.phase == Phase::Pause));

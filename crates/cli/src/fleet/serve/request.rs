@@ -170,10 +170,10 @@ fn values(takes: Takes, given: &Given) -> Result<Vec<String>, &'static str> {
         (Takes::Nothing, Given::Alone) => Ok(vec![String::new()]),
         (Takes::Nothing, _) => Err("it has no value; use true or false"),
         (Takes::OneOr(value), Given::Alone) => Ok(vec![value.to_owned()]),
-        (_, Given::Alone) => Err("it requires a value; use a text or a number, not true"),
+        (_, Given::Alone) => Err("it requires a value; use a string or a number, not true"),
         (_, Given::One(value)) => Ok(vec![value.clone()]),
         (Takes::Many, Given::Many(values)) => Ok(values.clone()),
-        (_, Given::Many(_)) => Err("it has one value; use a text or a number, not a list"),
+        (_, Given::Many(_)) => Err("it has one value; use a string or a number, not a list"),
     }
 }
 
@@ -236,12 +236,12 @@ mod tests {
             (
                 "connections",
                 list(&["7", "8"]),
-                "--connections: it has one value; use a text or a number, not a list",
+                "--connections: it has one value; use a string or a number, not a list",
             ),
             (
                 "connections",
                 Given::Alone,
-                "--connections: it requires a value; use a text or a number, not true",
+                "--connections: it requires a value; use a string or a number, not true",
             ),
             ("http2", text("false"), "--http2: it has no value; use true or false"),
             ("fly", Given::Alone, "no such flag: fly"),
