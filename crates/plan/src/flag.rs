@@ -93,6 +93,12 @@ impl Flag {
         FLAGS.iter().find(is_it).copied()
     }
 
+    /// A number that it takes, where it takes one.
+    pub fn example(&self) -> Option<&'static str> {
+        let key = self.key.filter(|key| matches!(key.kind, Kind::Number))?;
+        Some(key.example.trim_matches('"'))
+    }
+
     /// As messages name it.
     pub fn place(&self) -> String {
         if self.name == TARGET.name { self.name.to_owned() } else { format!("--{}", self.name) }

@@ -121,7 +121,8 @@ fn arg(flag: &'static Flag) -> Arg {
     if flag.name == flag::TARGET.name {
         return arg;
     }
-    let arg = named(arg, flag);
+    // Whether it may be negative is judged with its value.
+    let arg = named(arg, flag).allow_negative_numbers(true);
     match flag.takes {
         Takes::Nothing | Takes::One => arg,
         Takes::OneOr(value) => arg.num_args(0..=1).default_missing_value(value),

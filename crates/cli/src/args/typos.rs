@@ -4,15 +4,16 @@
 use std::{ffi::OsString, iter::once};
 
 use clap::{
-    ArgMatches, Command, Error,
+    Arg, ArgMatches, Command, Error,
     error::{ContextKind, ContextValue, ErrorKind},
 };
+use plan::flag::Flag;
 
 /// Arguments that are put right, or left out, to read the others; beyond these no more are looked for.
 const MOST: usize = 20;
 
 /// Flags of curl, wrk, oha, hey, ab and k6, and what they are here.
-const SYNONYMS: [(&str, &str); 29] = [
+const SYNONYMS: [(&str, &str); 30] = [
     ("--clients", "--connections"),
     ("--concurrency", "--connections"),
     ("--users", "--connections"),
@@ -38,6 +39,7 @@ const SYNONYMS: [(&str, &str); 29] = [
     ("--time", "--duration"),
     ("--output", "--out"),
     ("--port", "--listen"),
+    ("-i", "--requests"),
     ("-t", "--threads"),
     ("-q", "--rate"),
     ("-z", "--duration"),
@@ -45,12 +47,13 @@ const SYNONYMS: [(&str, &str); 29] = [
 ];
 
 /// Flags of these tools that need none here, or have no counterpart that is a flag.
-const INSTEAD: [(&str, &str); 25] = [
+const INSTEAD: [(&str, &str); 26] = [
     ("--latency", "percentiles are always printed"),
     ("--url", "the target needs no flag: throng run URL"),
     ("-u", "the user is in the URL: http://USER:PASSWORD@HOST/"),
     ("--user", "the user is in the URL: http://USER:PASSWORD@HOST/"),
     ("-a", "the user is in the URL: http://USER:PASSWORD@HOST/"),
+    ("-T", "the content type is a header: -H 'Content-Type: TYPE'"),
     ("-A", "the user agent is a header: -H 'User-Agent: NAME'"),
     ("-b", "cookies are a header: -H 'Cookie: NAME=VALUE'"),
     ("-o", "--json FILE, --csv FILE, --report FILE.html, or --out DIR for all of them"),
@@ -162,12 +165,31 @@ fn explained(error: &Error, command: &Command, args: &[String]) -> (String, Fix)
         ErrorKind::UnknownArgument => {
             wrong(ContextKind::InvalidArg).and_then(|arg| unknown_argument(arg, command, args))
         }
+        // One that is there is not judged here.
+        ErrorKind::InvalidValue if wrong(ContextKind::InvalidValue).is_none_or(str::is_empty) => {
+            wrong(ContextKind::InvalidArg).and_then(|flag| without_value(flag, command, args))
+        }
         ErrorKind::InvalidSubcommand => {
             wrong(ContextKind::InvalidSubcommand).and_then(|word| unknown_command(word, command, args))
         }
         _ => None,
     };
     explained.unwrap_or_else(|| (first_paragraph(error), Fix::None))
+}
+
+/// A flag that is the last one, or followed by another: `--rate <RATE>`, as clap has it. None if it is not among them.
+fn without_value(flag: &str, command: &Command, args: &[String]) -> Option<(String, Fix)> {
+    let (name, value) = flag.split_once(' ')?;
+    let long = name.strip_prefix("--")?;
+    let verb = verb_of(command, args);
+    let known = verb.get_arguments().find(|arg| arg.get_long() == Some(long));
+    let letter = known.and_then(Arg::get_short).map(|letter| format!("-{letter}"));
+    let is_it = |own: &String| own == name || Some(own) == letter.as_ref();
+    let is_last = |at: usize| args.get(at + 1).is_none_or(|next| next.starts_with('-'));
+    let at = (0..args.len()).find(|at| is_it(&args[*at]) && is_last(*at))?;
+    let example = Flag::named(name).filter(|_| is_of_load(verb)).and_then(Flag::example);
+    let value = example.unwrap_or(value.trim_matches(['<', '>']));
+    Some((format!("{name}: requires a value; use {name} {value}"), Fix::LeaveOut(at)))
 }
 
 /// None if it is not among them.
@@ -189,10 +211,14 @@ fn unknown_argument(arg: &str, command: &Command, args: &[String]) -> Option<(St
         Some(value) if !value.is_empty() => Fix::LeaveOut(at),
         _ => Fix::LeaveOutWithValue(at),
     };
-    if let Some((_, instead)) = INSTEAD.iter().find(|(other, _)| *other == name && is_of_load(verb)) {
+    // Of curl it is a login, of k6 a number.
+    let given = value.filter(|value| !value.is_empty()).or(args.get(at + 1).map(String::as_str));
+    let is_number = given.is_some_and(|given| given.parse::<u64>().is_ok());
+    let known_as = if name == "-u" && is_number { "--vus" } else { name };
+    if let Some((_, instead)) = INSTEAD.iter().find(|(other, _)| *other == known_as && is_of_load(verb)) {
         return Some((format!("{name}: unknown option; {instead}"), left_out));
     }
-    let Some(meant) = flag(name, verb).filter(|meant| meant != name) else {
+    let Some(meant) = flag(known_as, verb).filter(|meant| meant != name) else {
         return Some((format!("{name}: unknown option"), left_out));
     };
     let fix = match value {
@@ -323,6 +349,10 @@ mod tests {
         check("throng run h -L", Some("redirects = 5"));
         check("throng find h --latency", Some("always printed"));
         check("throng run -u a:b h", Some("http://USER:PASSWORD@HOST/"));
+        check("throng run h -u 10", Some("use --connections"));
+        check("throng run h -u10", Some("use --connections"));
+        check("throng run h -i 100", Some("use --requests"));
+        check("throng run h -T text/html", Some("-H 'Content-Type: TYPE'"));
         check("throng serve -v", None);
         for (_, ours) in SYNONYMS.iter().filter(|(_, ours)| *ours != "--listen") {
             let name = ours.trim_start_matches("--");
@@ -367,10 +397,26 @@ mod tests {
         let second =
             "unexpected argument \"http://…@h/\"; give one target, or a range: http://10.0.0.{1..3}/";
         check("throng run h http://u:p@h/ --conections 5", &[second, connections], true);
-        let missing = "a value is required for '--connections <N>' but none was supplied";
-        check("throng run h --thnik 1s -c", &["--thnik: unknown option; use --think", missing], false);
+        let missing = "--connections: requires a value; use --connections 500k";
+        check("throng run h --thnik 1s -c", &["--thnik: unknown option; use --think", missing], true);
+        check(
+            "throng run h --connections --thnik 1s",
+            &[missing, "--thnik: unknown option; use --think"],
+            true,
+        );
+        let rate = "--rate: requires a value; use --rate 20k/s";
+        check("throng run -c --rate", &[missing, rate], true);
+        let file = "--json: requires a value; use --json FILE";
+        check("throng run h --json", &[file], true);
         let many: String = (0..100).map(|n| format!(" --colour-{n}=x")).collect();
         assert_eq!(mistakes(&format!("throng run h{many}")).0.len(), MOST);
+    }
+
+    #[test]
+    fn a_negative_number_is_a_value_and_no_option() {
+        let args = ["run", "h", "-c", "-5"].map(OsString::from);
+        let read = read(&command_with(Help::Full), &args).expect("no help");
+        assert!(read.mistakes.is_empty() && read.matches.is_some(), "{:?}", read.mistakes);
     }
 
     #[test]

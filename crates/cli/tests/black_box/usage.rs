@@ -130,7 +130,8 @@ fn all_mistakes_are_named_at_once() {
 fn unknown_flags_and_verbs_are_usage_errors_too() {
     check(&[], 2, &["Usage: throng"]);
     check(&["walk"], 2, &["throng: walk: unknown command", "throng: `throng --help` lists"]);
-    check(&["run", URL, "-c"], 2, &["throng: a value is required for '--connections <N>'"]);
+    check(&["run", URL, "-c"], 2, &["throng: --connections: requires a value; use --connections 500k"]);
+    check(&["run", URL, "-c", "-5"], 2, &["throng: --connections: \"-5\" is not a number"]);
     check(&["run", URL, "http://127.0.0.2/"], 2, &["unexpected argument \"http://127.0.0.2/\""]);
     check(
         &["serve", "--thread", "2", "--io", "magic"],
