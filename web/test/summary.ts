@@ -64,7 +64,7 @@ export const failed = (): Summary => ({
     detail: "the target holds 65,536 of 65,536 files", cure: "raise LimitNOFILE",
     certainty: "seen",
   },
-  target: "http://10.0.0.1:8000/", seed: 42, io: "uring", threads: 4, ramp_s: 5.1, duration_s: 12, elapsed_s: 17.2,
+  target: "http://10.0.0.1:8000/", seed: 42, io: "uring", threads: 4, ramp_s: 5.1, duration_s: 12, planned_s: null, elapsed_s: 17.2,
   connections: {
     wanted: 3000, opened: 3000, failed: 0, peak: 2999, held: 2961, dropped: 39, dropped_in_drain: 0, closed: 0, redialled: 0, finished: 0, open_per_s: 598.4,
     seen_by_target: 2961, unaccepted: null, quiet_s: null,
