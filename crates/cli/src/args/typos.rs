@@ -401,7 +401,7 @@ mod tests {
         check("throng run h --thnik 1s -c", &["--thnik: unknown option; use --think", missing], true);
         check(
             "throng run h --connections --thnik 1s",
-            &[missing, "--thnik: unknown option; use --think"],
+            &["--thnik: unknown option; use --think", missing],
             true,
         );
         let rate = "--rate: requires a value; use --rate 20k/s";

@@ -23,8 +23,10 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     // A connection that was opened is open, or ended in exactly one way.
     let ended = c.dropped + c.closed + c.finished + c.ended_after;
     assert_eq!(c.opened + c.redialled, t.open + ended, "connections, seed {seed}");
-    // A loss has exactly one cause.
-    assert_eq!(faults(|_, _| true), c.dropped + c.failed + wrong, "faults, seed {seed}");
+    // A loss has exactly one cause, and so has each request on a stream that ends with it.
+    let (all, once) = (faults(|_, _| true), c.dropped + c.failed + wrong);
+    let most = once + c.dropped * (population.streams.map_or(1, u64::from) - 1);
+    assert!((once..=most).contains(&all), "faults, seed {seed}: {all}, not {once} to {most}");
     let dials = faults(|stage, _| matches!(stage, Stage::Dial | Stage::Handshake));
     assert_eq!(dials - upgrades, c.failed, "failed dials, seed {seed}");
     // First dials are decided once; every other dial follows an announced close, or a failure where that is wanted.
