@@ -52,10 +52,7 @@ fn numbers_of_one_and_of_many() {
         S::MakesRoom { keeps: Some(5), count: 1 },
         "the target closed 1 idle connection as new ones came, and keeps about 5",
     );
-    check(
-        S::MakesRoom { keeps: None, count: 23 },
-        "the target closed 23 idle connections as new ones came",
-    );
+    check(S::MakesRoom { keeps: None, count: 23 }, "the target closed 23 idle connections as new ones came");
     check(S::NotPermitted { operations: 1 }, "this machine did not permit 1 operation");
     check(S::Tls { handshakes: 1, what: "x" }, "1 TLS handshake failed: x");
     check(
