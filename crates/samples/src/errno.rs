@@ -29,6 +29,11 @@ impl Errno {
         }
     }
 
+    /// Whether it is the code of a GOAWAY.
+    pub const fn is_of_goaway(&self) -> bool {
+        self.0 > HTTP2
+    }
+
     /// Whether there is none.
     pub const fn is_none(&self) -> bool {
         self.0 == 0
@@ -146,5 +151,6 @@ mod tests {
         let unknown = "unknown GOAWAY code";
         assert_eq!(names, ["PROTOCOL_ERROR", "ENHANCE_YOUR_CALM", "HTTP_1_1_REQUIRED", unknown, unknown]);
         assert!(Errno::of_goaway(0).is_none());
+        assert_eq!([Errno::of_goaway(1), Errno::new(104)].map(|one| one.is_of_goaway()), [true, false]);
     }
 }

@@ -283,6 +283,12 @@ fn lost(case: &Case) -> Option<Finding> {
         of_them(case, kind, case.faults()),
         kind.name()
     );
+    if case.errno.is_of_goaway() {
+        let sentence = Sentence::SessionsEnded { count, code: case.errno.name() };
+        let fix =
+            "check the target's log: it limits what a connection may do, or takes what it got for a mistake";
+        return Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()));
+    }
     let asked = matches!(case.stage?, Stage::Exchange | Stage::Handshake);
     let sentence = if asked && e.is_mute {
         Sentence::ClosedMute { count, how }

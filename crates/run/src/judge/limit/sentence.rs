@@ -84,6 +84,11 @@ pub(crate) enum Sentence {
         count: u64,
         how: &'static str,
     },
+    /// The peer ended sessions of HTTP/2 with an error.
+    SessionsEnded {
+        count: u64,
+        code: String,
+    },
     /// The peer ended requests, and kept their connections.
     StreamsReset {
         count: u64,

@@ -150,6 +150,9 @@ fn closes(sentence: &Sentence) -> Option<String> {
         S::Closed { count, how } => {
             format!("the target {how} {} without an announcement", connections(*count))
         }
+        S::SessionsEnded { count, code } => {
+            format!("the target ended {} with an error (GOAWAY, {code})", connections(*count))
+        }
         S::StreamsReset { count } => {
             let connections = Count(*count).one_or("its connection", "their connections");
             format!("the target reset {} (RST_STREAM); {connections} stayed open", some(*count, "stream"))

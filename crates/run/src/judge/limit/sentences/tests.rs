@@ -135,6 +135,7 @@ fn place(sentence: &Sentence) -> usize {
         S::NoSynAckToSources { .. } => 63,
         S::RejectedOrSilent { .. } => 64,
         S::StreamsRefused { .. } => 65,
+        S::SessionsEnded { .. } => 66,
     }
 }
 
@@ -217,6 +218,10 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
             "the target closed 10 connections without a byte in reply",
         ),
         (S::Closed { count: 1, how: "reset" }, "the target reset 1 connection without an announcement"),
+        (
+            S::SessionsEnded { count: 5, code: "ENHANCE_YOUR_CALM".to_owned() },
+            "the target ended 5 connections with an error (GOAWAY, ENHANCE_YOUR_CALM)",
+        ),
         (
             S::StreamsReset { count: 1_200 },
             "the target reset 1,200 streams (RST_STREAM); their connections stayed open",

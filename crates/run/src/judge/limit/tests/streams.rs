@@ -26,3 +26,14 @@ fn refused_streams_are_no_refused_connections() {
     s.connections.dropped = 1;
     assert_eq!(sentence(&s), "the target refused 786 streams (REFUSED_STREAM)");
 }
+
+#[test]
+fn a_session_that_ends_with_an_error_has_its_name() {
+    let mut ended = fault(Stage::Hold, Kind::Closed, 5);
+    ended.detail = samples::Errno::of_goaway(11);
+    let mut s = stopped(800, vec![ended]);
+    s.connections.dropped = 5;
+    let found = limit(&s, &Evidence::default()).expect("something stopped it");
+    assert_eq!(found.sentence, "the target ended 5 connections with an error (GOAWAY, ENHANCE_YOUR_CALM)");
+    assert!(found.fix.contains("log"), "{}", found.fix);
+}
