@@ -23,7 +23,7 @@ pub(super) struct Facts<'a> {
 /// The verdict and the reasons for it, the weightiest first; warnings last.
 pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     let json = serde_json::to_value(s).expect("a summary has only plain fields");
-    let mut reasons = failed_thresholds(facts, s, &json);
+    let mut reasons = failed_thresholds(s);
     let missed = !reasons.is_empty();
     let c = &s.connections;
     let few = too_few(facts);
@@ -175,18 +175,11 @@ fn too_few(facts: &Facts) -> Vec<String> {
     reasons.collect()
 }
 
-fn failed_thresholds(facts: &Facts, s: &Summary, json: &Value) -> Vec<String> {
-    let failed = facts.plan.thresholds.iter().zip(&s.thresholds).filter(|(_, result)| !result.pass);
-    let reasons = failed.map(|(threshold, result)| {
-        let expr = &result.expr;
-        let without = || samples::censored_share(json, &threshold.figure.path);
-        match result.value {
-            Some(_) => format!("threshold {expr} failed: {}", result.shown),
-            None if let Some(share) = without() => {
-                format!("threshold {expr} failed: {} had no response in time", units::percent(share))
-            }
-            None => format!("threshold {expr} cannot be judged: nothing was measured"),
-        }
+fn failed_thresholds(s: &Summary) -> Vec<String> {
+    let failed = s.thresholds.iter().filter(|result| !result.pass);
+    let reasons = failed.map(|result| match (&*result.expr, &*result.shown) {
+        (expr, "") => format!("threshold {expr} cannot be judged: nothing was measured"),
+        (expr, shown) => format!("threshold {expr} failed: {shown}"),
     });
     reasons.collect()
 }
