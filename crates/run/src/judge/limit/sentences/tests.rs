@@ -219,10 +219,6 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
         ),
         (S::Closed { count: 1, how: "reset" }, "the target reset 1 connection without an announcement"),
         (
-            S::SessionsEnded { count: 5, code: "ENHANCE_YOUR_CALM".to_owned() },
-            "the target ended 5 connections with an error (GOAWAY, ENHANCE_YOUR_CALM)",
-        ),
-        (
             S::StreamsReset { count: 1_200 },
             "the target reset 1,200 streams (RST_STREAM); their connections stayed open",
         ),
@@ -338,6 +334,10 @@ fn third_part() -> Vec<(Sentence, &'static str)> {
 
 fn fourth_part() -> Vec<(Sentence, &'static str)> {
     vec![
+        (
+            S::SessionsEnded { count: 5, code: "ENHANCE_YOUR_CALM".to_owned() },
+            "the target ended 5 connections with an error (GOAWAY, ENHANCE_YOUR_CALM)",
+        ),
         (
             S::NoSynAckToSources { dials: 9 },
             "9 dials got no reply: packets are not forwarded, or none comes back to the network of the sources",
