@@ -87,7 +87,7 @@ fn one_call_each(name: &str, url: &str, body: &str, further: &str) -> String {
     fs::write(folder.join("message.bin"), body).unwrap();
     let path = folder.join("calls.toml");
     let text = format!(
-        "target = {url:?}\nduration = \"300ms\"\nserver-streaming = true\n{further}\n\
+        "target = {url:?}\nduration = \"1500ms\"\nserver-streaming = true\n{further}\n\
         [[population]]\nname = \"one\"\nconnections = 20\nloop = false\n\
         [[population.step]]\nrequest = \"/test.Test/Watch\"\nbody-file = \"message.bin\"\n"
     );
