@@ -74,7 +74,7 @@ fn closes_after_its_timeout_are_no_faults() {
 fn idle_beyond_its_timeout_is_closed_and_dialled_again() {
     let server = node();
     assert!(fetch(&server.url("/")).contains("Keep-Alive: timeout=5"));
-    let args = ["-c", "30", "-d", "7s", "--think", "6300ms..6800ms"];
+    let args = ["-c", "30", "-d", "10s", "--think", "6300ms..6800ms"];
     let s = right::check(&server.url("/"), &args);
     // At once, and after the think time; the next would be due after the end.
     assert_eq!((s.count("requests.sent"), s.count("requests.answered")), (60, 60));
