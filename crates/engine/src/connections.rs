@@ -28,7 +28,7 @@ pub(crate) struct Connections {
     /// Records in each state.
     in_state: [u32; State::COUNT],
     /// The most that were connected at once, since it was taken.
-    most_open: u32,
+    most_open: u64,
     /// First dials and first requests whose outcome is not known.
     outstanding: u32,
     /// First dials whose outcome is known.
@@ -80,12 +80,11 @@ impl Connections {
     /// The connection changes its state: its counters change with it, and its exchanges and its session end where the state has
     /// none.
     pub(crate) fn transition(&mut self, index: u32, to: State) {
-        let conn = &mut self.records[index as usize];
-        let from = std::mem::replace(&mut conn.state, to);
+        let from = std::mem::replace(&mut self.records[index as usize].state, to);
         self.in_state[from as usize] -= 1;
         self.in_state[to as usize] += 1;
-        let open = self.in_state[State::Busy as usize] + self.in_state[State::Idle as usize];
-        self.most_open = self.most_open.max(open);
+        self.most_open = self.most_open.max(self.open());
+        let conn = &mut self.records[index as usize];
         if conn.session != NOTHING {
             let held = self.sessions.at(conn.session);
             if held.oldest != NOTHING {
@@ -292,8 +291,8 @@ impl Connections {
 
     /// The most that were connected at once since the last call.
     pub(crate) fn take_most_open(&mut self) -> u64 {
-        let now = self.open() as u32;
-        std::mem::replace(&mut self.most_open, now).into()
+        let now = self.open();
+        std::mem::replace(&mut self.most_open, now)
     }
 
     /// Dials and handshakes under way, redials included.

@@ -224,13 +224,13 @@ fn secret(traffic: Option<Secret>, keys: ConnectionTrafficSecrets, suite: Suite)
     }
 }
 
-/// What rustls tells of the connection that is being driven only to those that it calls. One of each shard: what is taken after a
-/// step is of the connection that was driven in it.
+/// What rustls reports of the connection that is being driven by calls only. One of each shard: what is taken after a step is of the
+/// connection that was driven in it.
 #[derive(Debug, Default)]
 pub(crate) struct Captured {
     /// The traffic secrets, which it gives to a log.
     secrets: Mutex<[Option<Logged>; 2]>,
-    /// The server asks for a certificate: whoever has one is asked for it.
+    /// The server has asked for a certificate: rustls calls the resolver then, which has none.
     lacks_certificate: AtomicBool,
 }
 

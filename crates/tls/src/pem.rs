@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_pem_is_told() {
+    fn a_file_in_der_form_is_named_as_such() {
         let der = String::from_utf8_lossy(&[0x30, 0x82, 0x01, 0x0a, 0x00]).into_owned();
         let why = |command| Some(format!("it is not PEM; convert it with openssl {command} -inform der"));
         assert_eq!((certificates(&der).err(), key(&der).err()), (why("x509"), why("pkey")));
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn an_encrypted_key_is_told() {
+    fn an_encrypted_key_is_named_as_such() {
         let sec1 = "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nAAAA\n\
             -----END EC PRIVATE KEY-----\n";
         let pkcs8 = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
