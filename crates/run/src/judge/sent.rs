@@ -20,8 +20,13 @@ pub(super) fn sent(facts: &Facts, s: &Summary) -> (Vec<String>, bool) {
         let name = if is_alone { String::new() } else { format!("{}: ", population.name) };
         let (count, all) = (Count(sent), Count(wanted));
         let more = "what lost agents had not reported was sent again";
+        let all_of_them = all.of("request");
         let reason = match sent < wanted {
-            true => format!("{name}{count} of {} sent", all.of("request")),
+            true if facts.plan.hold().is_some() => {
+                let at_load = measured.at_load.secs_f64();
+                format!("{name}ended after {at_load:.1} s with {count} of {all_of_them}")
+            }
+            true => format!("{name}{count} of {all_of_them} sent"),
             false => format!("note: {name}{} sent instead of {all}: {more}", count.of("request")),
         };
         Some((sent < wanted, reason))
@@ -34,21 +39,37 @@ pub(super) fn sent(facts: &Facts, s: &Summary) -> (Vec<String>, bool) {
 
 #[cfg(test)]
 mod tests {
+    use plan::Hold;
     use samples::AgentSummary;
+    use units::Nanos;
 
     use super::*;
     use crate::{fixture::plan, judge::evidence::Evidence};
 
     fn check(sent: u64, withdrawn: u64, lost: bool, expected: &[&str]) {
+        check_until(Hold::Forever, (sent, withdrawn), lost, (expected, sent < withdrawn + 1_000));
+    }
+
+    /// After 12.34 seconds at full load.
+    fn check_until(
+        hold: Hold,
+        (sent, withdrawn): (u64, u64),
+        lost: bool,
+        (expected, fails): (&[&str], bool),
+    ) {
         let mut plan = plan(&[]);
         plan.populations[0].requests = Some(1_000);
-        let mut measured = PopulationRecord::default();
+        plan.stages[0].hold = hold;
+        let at_load = Nanos::from_millis(12_340);
+        let mut measured = PopulationRecord { at_load, ..PopulationRecord::default() };
         (measured.totals.counts.sent, measured.totals.counts.withdrawn) = (sent, withdrawn);
         let evidence = Evidence::default();
         let facts = Facts { plan: &plan, evidence: &evidence, populations: &[measured], interrupted: None };
         let state = if lost { AgentState::Lost } else { AgentState::Done };
         let agents = vec![AgentSummary { state, ..AgentSummary::default() }];
-        assert_eq!(super::sent(&facts, &Summary { agents, ..Summary::default() }).0, expected);
+        let (reasons, ends_early) = super::sent(&facts, &Summary { agents, ..Summary::default() });
+        assert_eq!(reasons, expected);
+        assert_eq!(ends_early, fails, "{reasons:?}");
     }
 
     #[test]
@@ -61,5 +82,15 @@ mod tests {
         check(1_003, 0, true, &[note]);
         // Messages that are only listened for are no requests of the number.
         check(1_003, 0, false, &[]);
+    }
+
+    #[test]
+    fn where_the_time_ended_it_the_time_is_said_and_it_is_no_failure() {
+        let of_time = Hold::For(Nanos::from_secs(12));
+        let said = ["ended after 12.3 s with 700 of 1,000 requests"];
+        check_until(of_time, (700, 0), false, (&said, false));
+        check_until(of_time, (703, 3), true, (&said, false));
+        check_until(of_time, (1_000, 0), false, (&[], false));
+        check_until(Hold::Forever, (700, 0), false, (&["700 of 1,000 requests sent"], true));
     }
 }

@@ -111,7 +111,7 @@ fn a_time_may_end_it_before() {
     let (result, _, (verdict, reasons)) =
         run("connections=10 requests=1k think=1s duration=2500ms", 2, RIGHT);
     assert_eq!((result.whole.counts.sent, verdict), (30, Verdict::Pass));
-    assert_eq!(reasons, ["30 of 1,000 requests sent"]);
+    assert_eq!(reasons, ["ended after 2.5 s with 30 of 1,000 requests"]);
 }
 
 #[test]
