@@ -54,7 +54,7 @@ pub struct Job {
     pub(crate) watch: Watch,
     /// A message that each WebSocket sends at this interval.
     pub(crate) heartbeat: Option<(Message, Nanos)>,
-    /// WebSockets of a connection.
+    /// WebSockets of a connection, and of HTTP/2 its requests at once, as many as are wanted.
     pub(crate) tunnels: u32,
     /// Values of headers of its requests that may be secrets.
     secrets: Vec<Text>,

@@ -16,6 +16,7 @@ use units::{Nanos, Random};
 
 use crate::{exchange::Exchange, op::Op, out::Out, pushes::Listener, request::Message, watch::Watch};
 
+mod allowed;
 mod awaited;
 mod grpc;
 mod http1;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use plan::{Plan, Population, Threshold};
 use samples::{
     Connections, Counts, ErrorSamples, Errors, Figures, Generator, Kind, Latency, Observation,
-    PopulationSummary, PushFigures, Requests, StepSummary, Summary, ThresholdResult, Tick, Verdict,
+    PopulationSummary, PushFigures, Requests, StepSummary, StreamLimit, Summary, ThresholdResult, Tick,
+    Verdict,
 };
 use units::{Count, Nanos};
 
@@ -22,6 +23,7 @@ mod honesty;
 mod limit;
 mod sent;
 mod stranded;
+mod streams;
 mod subject;
 mod thresholds;
 mod verdict;
@@ -84,6 +86,7 @@ fn measured(plan: &Plan, r: &Record, ended: Nanos) -> Summary {
         elapsed_s: elapsed.secs_f64(),
         connections,
         requests,
+        streams: StreamLimit::fewest(populations.values().filter_map(|own| own.streams)),
         ..times(&r.totals)
     };
     let has_clock = plan.populations.iter().all(|p| has_own_clock(p, r));
@@ -143,6 +146,7 @@ fn population(
         },
         requests: requests(totals, measured.at_load, measured.elapsed),
         pushes: pushes(totals, measured.elapsed, has_clock),
+        streams: streams::limit(population, totals),
         ..times(totals)
     };
     figures.errors = Errors::new(&figures.faults, &figures.connections, &figures.requests);
@@ -260,6 +264,7 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     if summary.verdict == Verdict::Pass {
         summary.reasons.extend(limit::warnings(summary, evidence));
     }
+    summary.reasons.extend(streams::notes(summary));
     summary.headline = summary.sentence();
 }
 

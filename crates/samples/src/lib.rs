@@ -63,7 +63,7 @@ pub use share::CalibrationShare;
 pub use sink::{Command, Header, Sink, Tell};
 pub use summary::{
     AgentState, AgentSummary, Certainty, Connections, Errors, Figures, Generator, KernelCost, Limit,
-    PopulationSummary, ProcessCost, Requests, StepSummary, Summary, UserCommand, Verdict,
+    PopulationSummary, ProcessCost, Requests, StepSummary, StreamLimit, Summary, UserCommand, Verdict,
 };
 pub use threshold::{ThresholdBound, ThresholdResult};
 pub use tick::{Counts, Phase, Tick, Timing};

@@ -116,7 +116,8 @@ impl<T: Merge + Default> Merge for Option<Box<T>> {
 ///
 /// - nothing: it is merged and extended according to its type ([`Merge`]);
 /// - `=> RULE`: its value by the end of the period; a later period's takes its place, and those of several shards merge by
-///   the rule `sum`, `most`, `least`, `any` or `alone`: what is known of one alone is known of no two;
+///   the rule `sum`, `most`, `least`, `fewest` (the least of those known), `any` or `alone`: what is known of one alone is known of
+///   no two;
 /// - `=> always RULE`: that rule in either case;
 /// - `= VALUE`: what it begins with, also after it was cleared if it has a rule, where that is not its type's default.
 ///
@@ -247,6 +248,9 @@ macro_rules! merge {
     };
     ($own:expr, $other:expr, least) => {
         $own = $own.min($other)
+    };
+    ($own:expr, $other:expr, fewest) => {
+        $own = $own.into_iter().chain($other).min()
     };
     ($own:expr, $other:expr, any) => {
         $own |= $other

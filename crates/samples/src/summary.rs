@@ -12,9 +12,11 @@ use serde_json::Value;
 mod agent;
 mod by_status;
 mod errors;
+mod streams;
 
 pub use agent::AgentSummary;
 pub use errors::Errors;
+pub use streams::StreamLimit;
 
 use crate::{
     cause::Cause,
@@ -224,6 +226,10 @@ pub struct Figures {
     pub delay_us: Quantiles,
     /// Broadcasts: from the first receipt to the last of all receivers'.
     pub spread_us: Quantiles,
+    /// HTTP/2: how many of the streams wanted on a connection the server allowed; absent where it allowed all. Of several
+    /// populations, where it allowed the fewest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub streams: Option<StreamLimit>,
 }
 
 impl Figures {
@@ -239,6 +245,7 @@ impl Figures {
         self.faults = faults.into();
         self.errors.merge(&other.errors);
         self.pushes.merge(&other.pushes);
+        self.streams = StreamLimit::fewest([self.streams, other.streams].into_iter().flatten());
         self.set_times(&Tick::default());
     }
 

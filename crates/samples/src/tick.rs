@@ -182,6 +182,9 @@ merged! {
         /// Messages that servers sent by themselves.
         #[serde(skip_serializing_if = "Pushes::is_empty")]
         pub pushes: Pushes,
+        /// The fewest concurrent streams that a server allowed on a connection, where that was fewer than wanted.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub streams_allowed: Option<u64> => always fewest,
     }
 
     /// Times that are measured, of what happened in a period.

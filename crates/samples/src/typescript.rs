@@ -75,6 +75,7 @@ fn summaries() -> String {
         Censored,
         Stalled,
         Figures,
+        StreamLimit,
         PopulationSummary,
         StepSummary,
         DestinationSummary,

@@ -285,6 +285,10 @@ marks: Mark[],
  */
 pushes: Pushes, 
 /**
+ * The fewest concurrent streams that a server allowed on a connection, where that was fewer than wanted.
+ */
+streams_allowed: number | null, 
+/**
  * From due to the complete response, of requests due at full load.
  */
 latency: Latency, 
@@ -1348,7 +1352,12 @@ delay_us: Quantiles,
 /**
  * Broadcasts: from the first receipt to the last of all receivers'.
  */
-spread_us: Quantiles, };
+spread_us: Quantiles, 
+/**
+ * HTTP/2: how many of the streams wanted on a connection the server allowed; absent where it allowed all. Of several
+ * populations, where it allowed the fewest.
+ */
+streams: StreamLimit | null, };
 
 /**
  * What a run means.
@@ -1804,7 +1813,26 @@ delay_us: Quantiles,
 /**
  * Broadcasts: from the first receipt to the last of all receivers'.
  */
-spread_us: Quantiles, };
+spread_us: Quantiles, 
+/**
+ * HTTP/2: how many of the streams wanted on a connection the server allowed; absent where it allowed all. Of several
+ * populations, where it allowed the fewest.
+ */
+streams: StreamLimit | null, };
+
+/**
+ * A server that allowed fewer concurrent streams on a connection than wanted (RFC 9113 section 6.5.2,
+ * SETTINGS_MAX_CONCURRENT_STREAMS).
+ */
+export type StreamLimit = { 
+/**
+ * `--streams`.
+ */
+wanted: number, 
+/**
+ * The fewest that it allowed, of all connections.
+ */
+allowed: number, };
 
 /**
  * One population in figures.
@@ -1894,7 +1922,12 @@ delay_us: Quantiles,
 /**
  * Broadcasts: from the first receipt to the last of all receivers'.
  */
-spread_us: Quantiles, };
+spread_us: Quantiles, 
+/**
+ * HTTP/2: how many of the streams wanted on a connection the server allowed; absent where it allowed all. Of several
+ * populations, where it allowed the fewest.
+ */
+streams: StreamLimit | null, };
 
 /**
  * One step of a population.

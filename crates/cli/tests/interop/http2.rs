@@ -61,6 +61,28 @@ fn both_ends_count_the_same_over_streams() {
     }
 }
 
+/// The limit is kept to, and named in the summary's text and JSON.
+#[test]
+fn a_server_that_allows_fewer_streams_is_named() {
+    let server = nginx("few", "http2_max_concurrent_streams 8; keepalive_requests 1000000;");
+    let check = |streams: &str, expected: Option<u64>| {
+        let args = ["--http2", "--streams", streams, "-c", "4", "-n", "2000"];
+        let (ended, s) = run(&server.url("/"), &args);
+        assert!(s.faults().is_empty(), "{}", ended.stderr);
+        assert_eq!(s.count("requests.answered"), 2_000, "{}", ended.stderr);
+        let limit = expected.map(|wanted| serde_json::json!({ "wanted": wanted, "allowed": 8 }));
+        assert_eq!(s.0.get("streams"), limit.as_ref(), "{}", ended.stderr);
+        let sentence =
+            format!("the server allows 8 streams on a connection; --streams {streams} was reduced to 8");
+        let reasons = s.at("reasons").to_string();
+        assert_eq!(reasons.contains(&format!("note: {sentence}")), expected.is_some(), "{reasons}");
+        assert_eq!(ended.stderr.contains(&sentence), expected.is_some(), "{}", ended.stderr);
+    };
+    check("8", None);
+    check("20", Some(20));
+    check("1", None);
+}
+
 /// More than a frame of fields: it panicked.
 #[test]
 fn long_headers_are_continued() {

@@ -187,8 +187,20 @@ impl Client {
 
     /// The protocol has output of its own.
     pub(super) fn reply<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, reply: Reply<'_>) {
+        if self.job.tunnels > 1 {
+            self.note_allowed_streams(k);
+        }
         let Client { source, tick, layer, .. } = self;
         reply.send(&mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source));
+    }
+
+    /// Counts a limit on streams that is below what is wanted; the server's SETTINGS are always replied to. No stream at all is
+    /// another thing: the connection is not open yet, or ends.
+    fn note_allowed_streams(&mut self, k: Key) {
+        let Client { job, conns, tick, .. } = self;
+        let allowed = conns.find_session(k.index).and_then(|session| session.allowed_streams());
+        let fewer = allowed.filter(|allowed| (1..job.tunnels).contains(allowed)).map(u64::from);
+        tick.streams_allowed = tick.streams_allowed.into_iter().chain(fewer).min();
     }
 
     /// The server has announced the end of the session: the connection stays closed until its next message is due.

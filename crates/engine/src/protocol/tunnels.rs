@@ -50,7 +50,7 @@ pub(crate) struct Connect {
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct State {
-    connection: Connection,
+    pub(super) connection: Connection,
     tunnels: Vec<Tunnel>,
     /// For the masks of what is sent without an order.
     random: Random,

@@ -20,5 +20,6 @@ mod reconnect;
 mod scenarios;
 mod scripted;
 mod stage;
+mod streams;
 mod visits;
 mod websocket;

@@ -119,6 +119,8 @@ fn figures(seed: u64) -> Figures {
         requests: numbers(Requests::FIELDS, &[&others[..], &[lower_bound]].concat(), seed),
         pushes: numbers(PushFigures::FIELDS, &[], seed),
         faults: vec![FaultCount::new(Fault::target(Stage::Hold, kind), seed + 1)],
+        streams: (!seed.is_multiple_of(3))
+            .then_some(StreamLimit { wanted: 200 + seed % 2, allowed: 1 + seed % 13 }),
         ..Figures::default()
     }
 }

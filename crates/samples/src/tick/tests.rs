@@ -107,6 +107,7 @@ fn alone(seed: u64) -> Tick {
         responses_at_close: moments(seed),
         congestion: numbers(Congestion::FIELDS, seed),
         pushes: pushes(seed),
+        streams_allowed: (!seed.is_multiple_of(3)).then_some(1 + seed % 31),
         probe: Some(Box::new(probe(seed))),
         stalled: Nanos(1 + seed % 13),
         longest_silence: Nanos(1 + seed % 19),
@@ -227,6 +228,8 @@ proptest! {
             prop_assert_eq!(sum.faults.total(), a.faults.total() + b.faults.total());
             prop_assert_eq!((sum.stalled, sum.most_open), (a.stalled.max(b.stalled), a.most_open.max(b.most_open)));
             prop_assert_eq!((sum.from, sum.until), (a.from.min(b.from), a.until.max(b.until)));
+            let known = [a.streams_allowed, b.streams_allowed].into_iter().flatten();
+            prop_assert_eq!(sum.streams_allowed, known.min(), "the fewest of those known");
         }
         prop_assert_eq!((sum.open, sum.owed), (a.open + b.open, a.owed + b.owed));
         prop_assert_eq!((sum.phase, sum.ramped_at), (a.phase.min(b.phase), a.ramped_at.max(b.ramped_at)));
@@ -244,6 +247,26 @@ proptest! {
         new.extend(&tick(after));
         prop_assert_eq!(used, new);
     }
+}
+
+/// A record of a run without such a limit, or of an earlier version, has no word of it.
+#[test]
+fn a_limit_of_streams_is_written_where_there_is_one() {
+    let written = |tick: &Tick| serde_json::to_value(tick).unwrap();
+    let none = written(&Tick::default());
+    assert_eq!(none.get("streams_allowed"), None);
+    let read: Tick = serde_json::from_value(none).unwrap();
+    assert_eq!(read.streams_allowed, None);
+    let eight = Tick { streams_allowed: Some(8), ..Tick::default() };
+    let read: Tick = serde_json::from_value(written(&eight)).unwrap();
+    assert_eq!(read.streams_allowed, Some(8));
+    let mut later = read;
+    later.extend(&Tick::default());
+    assert_eq!(later.streams_allowed, Some(8), "nothing new in a later period");
+    later.extend(&Tick { streams_allowed: Some(4), ..Tick::default() });
+    assert_eq!(later.streams_allowed, Some(4));
+    later.clear();
+    assert_eq!(later.streams_allowed, None);
 }
 
 /// What came late of a part of a period adds to what happened in it, and not to what was so at its end.

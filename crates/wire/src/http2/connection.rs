@@ -194,6 +194,11 @@ impl Connection {
         self.open < self.peer.max_streams && !self.is_leaving() && self.next <= LAST_STREAM
     }
 
+    /// Client: how many streams the server allows at once; none before its SETTINGS, or where they set no limit.
+    pub fn allowed_streams(&self) -> Option<u32> {
+        Some(self.peer.max_streams).filter(|most| self.is_open() && *most < u32::MAX)
+    }
+
     /// Whether the peer or the numbers of streams allow no further stream, so that the connection is to end.
     pub fn is_leaving(&self) -> bool {
         self.last != NO_GOAWAY || self.is(LEAVING) || self.next > LAST_STREAM

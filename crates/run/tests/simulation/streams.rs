@@ -1,0 +1,96 @@
+//! Servers that allow fewer streams on a connection than wanted: SETTINGS_MAX_CONCURRENT_STREAMS of RFC 9113 section 6.5.2.
+
+use net::{Shard, io::sim::SimIo};
+use samples::{StreamLimit, Summary, Verdict};
+
+use crate::{
+    http2_listener::{Http2Listener, Received, Reply},
+    stage::{RunResult, listening, network, plan, play},
+};
+
+/// SETTINGS with such a limit.
+const THREE: &[u8] = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x03";
+const TWO: &[u8] = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x02";
+const NONE: &[u8] = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\0";
+/// The same, with extended CONNECT (RFC 8441).
+const THREE_WEBSOCKETS: &[u8] = b"\0\0\x0c\x04\0\0\0\0\0\0\x03\0\0\0\x03\0\x08\0\0\0\x01";
+/// SETTINGS without a limit.
+const UNLIMITED: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
+
+fn serve(
+    target: &str,
+    flags: &str,
+    preface: &'static [u8],
+    script: impl Fn(&Received) -> Vec<Reply> + 'static,
+) -> (RunResult, Summary) {
+    let net = network(1, |_| {});
+    let plan = plan(target, &format!("http2= connections=2 {flags}"), 1);
+    let server = Http2Listener::new(true, script).with_preface(preface);
+    let mut server: Shard<SimIo, Http2Listener> = listening(&net, plan.destinations()[0], 1_000, server);
+    let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+    let summary = result.judge(&plan);
+    (result, summary)
+}
+
+fn check(
+    flags: &str,
+    preface: &'static [u8],
+    script: impl Fn(&Received) -> Vec<Reply> + 'static,
+    expected: Option<(u64, u64)>,
+) {
+    let (result, s) = serve("http://127.0.0.1:80/", flags, preface, script);
+    let limit = expected.map(|(wanted, allowed)| StreamLimit { wanted, allowed });
+    assert_eq!(result.whole.streams_allowed, limit.map(|limit| limit.allowed), "{flags}");
+    assert_eq!(s.streams, limit, "{flags}");
+    assert!(s.populations.values().all(|own| own.streams == limit), "{flags}");
+    let notes: Vec<String> = limit.iter().map(|limit| format!("note: {}", limit.sentence())).collect();
+    assert_eq!((s.verdict, s.reasons), (Verdict::Pass, notes), "{flags}");
+    assert!(result.whole.counts.answered > 4, "{flags}");
+}
+
+fn ok(_: &Received) -> Vec<Reply> {
+    vec![Reply::Response(200, vec![], "hello".to_owned())]
+}
+
+#[test]
+fn fewer_streams_than_wanted_are_reported() {
+    const LOOP: &str = "duration=5s think=0s";
+    check(&format!("{LOOP} streams=4"), THREE, ok, Some((4, 3)));
+    check(&format!("{LOOP} streams=4"), TWO, ok, Some((4, 2)));
+    check("duration=5s rate=10/s streams=250", TWO, ok, Some((250, 2)));
+    // As many as are allowed, no limit, one request at a time.
+    check(&format!("{LOOP} streams=3"), THREE, ok, None);
+    check(&format!("{LOOP} streams=4"), UNLIMITED, ok, None);
+    check(&format!("{LOOP} streams=1"), TWO, ok, None);
+}
+
+#[test]
+fn the_smallest_limit_is_reported_and_none_at_all_is_an_end() {
+    let later = |settings: &'static [u8]| {
+        move |received: &Received| match received.stream {
+            3 => [ok(received), vec![Reply::Settings(settings)]].concat(),
+            _ => ok(received),
+        }
+    };
+    let flags = "duration=5s think=0s streams=4";
+    check(flags, UNLIMITED, later(THREE), Some((4, 3)));
+    check(flags, THREE, later(TWO), Some((4, 2)));
+    check(flags, TWO, later(THREE), Some((4, 2)));
+    let (result, s) = serve("http://127.0.0.1:80/", flags, UNLIMITED, later(NONE));
+    assert_eq!((result.whole.streams_allowed, s.streams), (None, None));
+    assert!(result.whole.counts.closed > 2, "it ends connections");
+}
+
+#[test]
+fn websockets_of_a_connection_are_fewer_too() {
+    let script = |received: &Received| match received.line.starts_with("CONNECT") {
+        true => vec![Reply::Response(200, vec![], String::new())],
+        false => vec![],
+    };
+    let flags = "duration=2s ping=1s streams=8";
+    let (result, s) = serve("ws://127.0.0.1:80/", flags, THREE_WEBSOCKETS, script);
+    assert_eq!((result.whole.counts.opened, result.whole.streams_allowed), (2, Some(3)));
+    assert_eq!(s.streams, Some(StreamLimit { wanted: 8, allowed: 3 }));
+    let note = "note: the server allows 3 streams on a connection; --streams 8 was reduced to 3";
+    assert!(s.reasons.contains(&note.to_owned()), "{:?}", s.reasons);
+}
