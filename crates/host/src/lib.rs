@@ -43,4 +43,4 @@ pub use processes::{Processes, UsageSample};
 pub use processors::{CpuTime, cpu_time, own_cpu_time, processor_set, processors_online};
 pub use repair::Repair;
 pub use root::Root;
-pub use watch::{Watch, host_sample};
+pub use watch::{Watch, host_sample, oom_kills};

@@ -246,6 +246,10 @@ impl Processes {
     }
 }
 
+/// In the flags of proc_pid_stat(5): the process is on its way out (`PF_EXITING` of the kernel's `sched.h`). Its memory and its
+/// sockets are freed between this and the state of a zombie, which takes time where there are many.
+const EXITING: u64 = 0x4;
+
 /// Of proc_pid_stat(5).
 struct Stat {
     user_ns: u64,
@@ -255,7 +259,7 @@ struct Stat {
 }
 
 impl Stat {
-    /// `None`: no such process, or a zombie.
+    /// `None`: no such process, a zombie, or one that is exiting.
     fn read(root: &Root, pid: u32) -> Option<Stat> {
         Stat::parse(&root.read(format!("proc/{pid}/stat")).ok()?)
     }
@@ -268,7 +272,7 @@ impl Stat {
         let number = |field: usize| fields.get(field - BEFORE)?.parse::<u64>().ok();
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second();
         let state = *fields.first()?;
-        let ended = matches!(state, "Z" | "X" | "x");
+        let ended = matches!(state, "Z" | "X" | "x") || number(9)? & EXITING != 0;
         let stat = Stat {
             user_ns: number(14)? * tick_ns,
             system_ns: number(15)? * tick_ns,
@@ -340,6 +344,19 @@ mod tests {
         assert_eq!((processes.usage_sample(), processes.usage_sample()), (expected, expected));
         processes.add(5);
         assert_eq!(processes.pids().collect::<Vec<_>>(), [5]);
+    }
+
+    #[test]
+    fn a_process_that_is_exiting_has_ended() {
+        let machine = two();
+        let mut processes = Processes::new(&machine.root(), &[5, 6]);
+        assert_eq!(processes.usage_sample().processes, 2);
+        // PF_EXITING besides others, in any state.
+        for (flags, expected) in [(4_194_304, 2), (4_194_304 + 8, 2), (4_194_304 + 4, 1)] {
+            let text = format!("6 (a) b) R 1 1 1 0 -1 {flags} 1 0 0 0 9 3 7 8 20 0 3 0 147 3 9\n");
+            machine.write("proc/6/stat", &text);
+            assert_eq!(processes.usage_sample().processes, expected, "{flags}");
+        }
     }
 
     #[test]

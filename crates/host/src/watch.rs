@@ -214,8 +214,13 @@ pub fn host_sample(root: &Root) -> HostSample {
         memory_available: memory(root).map_or(0, |memory| memory.available),
         kernel_bytes: kernel_memory(root).unwrap_or(0),
         slab_reclaimable_bytes: slab_reclaimable(root).unwrap_or(0),
-        oom_kills: root.field("proc/vmstat", "oom_kill ").unwrap_or(0),
+        oom_kills: oom_kills(root),
     }
+}
+
+/// Processes that the OOM killer has killed since the machine started, also those in control groups.
+pub fn oom_kills(root: &Root) -> u64 {
+    root.field("proc/vmstat", "oom_kill ").unwrap_or(0)
 }
 
 #[cfg(test)]

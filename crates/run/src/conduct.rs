@@ -213,7 +213,11 @@ impl<'a, 's> Environment<'a, 's> {
     }
 
     fn finish(mut self, mut conductor: Conductor, workers: &mut dyn Workers) -> Record {
-        self.sample(&conductor, workers.now());
+        let now = workers.now();
+        self.sample(&conductor, now);
+        if ended_en_masse(&conductor) {
+            self.observer.see_end(now);
+        }
         self.count_own();
         // Before the last line: exporters count what was late with the next line, and there is none after it.
         self.show_late(conductor.take_late());
@@ -226,4 +230,10 @@ impl<'a, 's> Environment<'a, 's> {
         (record.observed, record.moments) = (self.observer.finish(), self.moments);
         record
     }
+}
+
+/// Whether as many connections were lost, or dialled in vain, as are open now: the target may have ended.
+fn ended_en_masse(conductor: &Conductor) -> bool {
+    let lost = conductor.sum(|tick| tick.counts.dropped + tick.counts.failed);
+    lost > 0 && lost >= conductor.open()
 }

@@ -1,6 +1,7 @@
 //! What is seen of the target, of the hosts and of throng itself while a run lasts, and what it cost.
 
 mod costs;
+mod ending;
 mod heap;
 mod signs;
 
@@ -201,11 +202,6 @@ impl Observer {
             self.held = Some(now);
             self.heap.iter_mut().for_each(Heap::at_full_load);
         }
-    }
-
-    /// Whether a process of the target was found, and none is left.
-    pub(crate) fn has_target_ended(&mut self) -> bool {
-        self.watch.as_mut().is_some_and(|watch| watch.usage_sample().is_some() && !watch.is_alive())
     }
 
     /// Whether the listener here was seen to take our dials: they waited in its queue, or overflowed one.
