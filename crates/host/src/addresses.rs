@@ -1,5 +1,7 @@
 //! Which addresses this machine may send from.
 
+mod trie;
+
 use crate::Root;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -99,15 +101,21 @@ pub fn route_device(root: &Root, to: IpAddr) -> Option<String> {
 }
 
 /// What this machine would lose were all of `network` routed elsewhere: an address of its own, a router, or neighbours. `None`: nothing.
-/// As a sentence: `10.77.1.5 is of this machine`. Policy routing is ignored.
+/// As a sentence: `10.77.1.5 is of this machine`. Networks that are connected by any routing table count, whichever rules (ip-rule(8)) lead
+/// to it; routers of tables other than main only for IPv6.
 pub(crate) fn in_use(root: &Root, network: &plan::Network) -> Option<String> {
     if let Some(own) = local_routes(root).iter().find(|own| own.overlaps(network)) {
         return Some(format!("{own} is of this machine"));
     }
-    routes(root, network.is_v4()).iter().find_map(|route| match route.gateway {
+    let routed = routes(root, network.is_v4()).iter().find_map(|route| match route.gateway {
         Some(gateway) => network.has(gateway).then(|| format!("{gateway} is a router of this machine")),
         None => (route.has_neighbours() && route.network.overlaps(network))
             .then(|| format!("{} is connected to {}", route.network, route.device)),
+    });
+    routed.or_else(|| {
+        let connected = trie::connected_by_tables(&trie::read(root));
+        let (table, other) = connected.into_iter().find(|(_, other)| other.overlaps(network))?;
+        Some(format!("{other} is connected to this machine (ip route show table {table})"))
     })
 }
 
@@ -169,7 +177,7 @@ fn local_networks(root: &Root) -> Vec<Network> {
         Network { base: Ipv4Addr::new(127, 0, 0, 0).into(), length: 8 },
         Network { base: Ipv6Addr::LOCALHOST.into(), length: 128 },
     ];
-    networks.extend(parse_trie(&root.read("proc/net/fib_trie").unwrap_or_default()));
+    networks.extend(trie::local(&trie::read(root)));
     networks.extend(root.read("proc/net/if_inet6").unwrap_or_default().lines().filter_map(parse_interface6));
     if root.read("proc/sys/net/ipv6/ip_nonlocal_bind").is_ok_and(|text| text.trim() == "1") {
         networks.extend(local_routes6(root));
@@ -188,24 +196,6 @@ fn local_routes(root: &Root) -> Vec<Network> {
     [local_networks(root), local_routes6(root)].concat()
 }
 
-/// A leaf `|-- 192.0.2.2` is followed by its prefixes, one a line: `/32 host LOCAL`.
-fn parse_trie(text: &str) -> Vec<Network> {
-    let mut networks = Vec::new();
-    let mut leaf: Option<Ipv4Addr> = None;
-    for line in text.lines().map(str::trim) {
-        if let Some(address) = line.strip_prefix("|-- ") {
-            leaf = address.parse().ok();
-        } else if let Some((length, kind)) = line.strip_prefix('/').and_then(|rest| rest.split_once(' ')) {
-            let local = kind.split_whitespace().any(|word| word == "LOCAL");
-            let length = length.parse().ok().filter(|length| local && *length <= 32);
-            networks.extend(leaf.zip(length).map(|(base, length)| Network { base: base.into(), length }));
-        } else {
-            leaf = None;
-        }
-    }
-    networks
-}
-
 /// `fe8000000000000000fc00fffe000001 04 40 20 80 eth0`: the first field is the address.
 fn parse_interface6(line: &str) -> Option<Network> {
     Some(Network { base: parse_hex6(line.split_whitespace().next()?)?, length: 128 })
@@ -218,7 +208,7 @@ fn parse_hex6(text: &str) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{trie::tests::TABLES, *};
     use crate::fake::Machine;
     use proptest::prelude::*;
 
@@ -372,6 +362,7 @@ fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000
             "fd55", 0
         );
         machine.write("proc/net/ipv6_route", &format!("{ROUTE6}{ROUTE6_OUT}{far}"));
+        machine.write("proc/net/fib_trie", &format!("{TABLES}{TRIE}"));
         for (network, expected) in [
             ("198.18.0.0/15", None),
             ("10.200.3.0/24", None),
@@ -384,6 +375,14 @@ fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000
             ("10.77.1.128/25", Some("10.77.1.0/24 is connected to eth0")),
             ("10.64.0.0/10", Some("10.77.1.0/24 is connected to eth0")),
             ("172.16.0.0/24", Some("172.16.0.1 is a router of this machine")),
+            // By other tables than main; what they reach by a router, and a default route, is nobody's here.
+            ("10.88.0.128/25", Some("10.88.0.0/24 is connected to this machine (ip route show table 100)")),
+            (
+                "10.98.0.0/24",
+                Some("10.98.0.0/16 is connected to this machine (ip route show table 4000000000)"),
+            ),
+            ("10.99.0.0/24", None),
+            ("10.66.0.0/24", None),
             ("2001:2::/48", None),
             ("fd55::/64", None),
             ("fd00::/120", Some("fd00::2 is of this machine")),
