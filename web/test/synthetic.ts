@@ -115,7 +115,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       latency: phase === "ramp" ? NONE : times,
       ramp_latency: phase === "ramp" ? times : NONE,
       populations: [], steps: [],
-      connect: phase === "ramp" ? few(6e5) : NONE, tls: NONE, tls_resumed: NONE, handshake: NONE, gap: NONE, delay: NONE, spread: NONE, pushes: NO_PUSHES,
+      connect: phase === "ramp" ? few(6e5) : NONE, tls: NONE, tls_resumed: NONE, handshake: NONE, gap: NONE, delay: NONE, spread: NONE, ping_rtt: NONE, pushes: NO_PUSHES,
       first_byte: phase === "ramp" ? NONE : times, ramp_first_byte: phase === "ramp" ? times : NONE,
       lag: few(3e5), shard_rates: NONE,
       head_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 }, answer_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },

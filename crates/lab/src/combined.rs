@@ -47,6 +47,7 @@ fn times(all: &mut Summary, summaries: &[Summary], totals: &Tick) {
     all.gap_us = whole(|s| &s.gap_us, &totals.gap);
     all.delay_us = whole(|s| &s.delay_us, &totals.delay);
     all.spread_us = whole(|s| &s.spread_us, &totals.spread);
+    all.ping_rtt_us = whole(|s| &s.ping_rtt_us, &totals.ping_rtt);
     all.connect_us = whole(|s| &s.connect_us, &totals.connect);
     all.tls_us = whole(|s| &s.tls_us, &totals.tls);
     all.tls_resumed_us = whole(|s| &s.tls_resumed_us, &totals.tls_resumed);

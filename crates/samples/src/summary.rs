@@ -226,6 +226,8 @@ pub struct Figures {
     pub delay_us: Quantiles,
     /// Broadcasts: from the first receipt to the last of all receivers'.
     pub spread_us: Quantiles,
+    /// HTTP/2: from when a PING was sent beside requests to its acknowledgement.
+    pub ping_rtt_us: Quantiles,
     /// HTTP/2: how many of the streams wanted on a connection the server allowed; absent where it allowed all. Of several
     /// populations, where it allowed the fewest.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -261,6 +263,7 @@ impl Figures {
         self.gap_us = totals.gap.quantiles();
         self.delay_us = totals.delay.quantiles();
         self.spread_us = totals.spread.quantiles();
+        self.ping_rtt_us = totals.ping_rtt.quantiles();
     }
 }
 

@@ -215,6 +215,8 @@ merged! {
         Delay = delay,
         /// Broadcasts: from the first receipt to the last of all receivers'; censored where one of them got none.
         Spread = spread,
+        /// HTTP/2: from when a PING was sent beside requests to its acknowledgement; censored where none came in time.
+        PingRtt = ping_rtt,
         /// How long each connection that was lost had been silent.
         Silence = silence,
     }

@@ -130,6 +130,9 @@ fn requests(s: &Summary, out: &mut String) {
     if is_there(&s.ramp_latency_us) {
         row(out, "ramp latency", quantiles(&s.ramp_latency_us, "response"));
     }
+    if is_there(&s.ping_rtt_us) {
+        row(out, "ping", format!("{} (PINGs beside requests)", quantiles(&s.ping_rtt_us, "reply")));
+    }
     row(out, "lag", format!("{} (how late throng sent)", quantiles(&s.lag_us, "end")));
 }
 

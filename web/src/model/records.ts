@@ -339,6 +339,10 @@ delay: Latency,
  */
 spread: Latency, 
 /**
+ * HTTP/2: from when a PING was sent beside requests to its acknowledgement; censored where none came in time.
+ */
+ping_rtt: Latency, 
+/**
  * How long each connection that was lost had been silent.
  */
 silence: Latency, };

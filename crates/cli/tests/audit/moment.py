@@ -112,7 +112,7 @@ class Moment:
             "handshake": lambda s: [(h.answered, h.answered - h.asked, 0.0005) for c in s.connections
                                     for h in [c.handshake] if h and h.answered],
             "tls": lambda s: [], "tls_resumed": lambda s: [], "gap": lambda s: [],
-            "delay": lambda s: [], "spread": lambda s: [],
+            "delay": lambda s: [], "spread": lambda s: [], "ping_rtt": lambda s: [],
             "lag": self.lags,
         }
         if name == "probe_latency":

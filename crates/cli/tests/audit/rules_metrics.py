@@ -8,7 +8,7 @@ from kernel import TCP_EVENTS
 
 NAME = re.compile(r"(\w+?)(?:\{(.*)\})?\Z")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-TIMES = ("latency", "ramp_latency", "first_byte", "connect", "tls", "tls_resumed", "handshake", "gap", "delay", "spread", "lag", "probe_latency")
+TIMES = ("latency", "ramp_latency", "first_byte", "connect", "tls", "tls_resumed", "handshake", "gap", "delay", "spread", "ping_rtt", "lag", "probe_latency")
 POPULATION = ("opened", "failed", "dropped", "closed", "redialled", "finished")
 
 

@@ -129,6 +129,7 @@ def figures_of(prefix, scope):
         *times(f"{prefix}gap_us", of(lambda s: s.tls()), "no gRPC, and a server that only replies"),
         *times(f"{prefix}delay_us", of(lambda s: s.tls()), "the server only replies"),
         *times(f"{prefix}spread_us", of(lambda s: s.tls()), "the server only replies"),
+        *times(f"{prefix}ping_rtt_us", of(lambda s: s.tls()), "no HTTP/2"),
         *times(f"{prefix}first_byte_us", of(lambda s: s.first_byte()), WINDOW),
     ]
     def status(context, *groups):

@@ -5,7 +5,7 @@ from compare import Rule, Setting
 from rules_summary import PERCENTILES
 
 # What a record omits if it is zero.
-HISTOGRAMS = ("latency", "ramp_latency", "connect", "tls", "tls_resumed", "handshake", "first_byte", "ramp_first_byte", "lag", "gap", "delay", "spread", "silence", "kept", "fresh",
+HISTOGRAMS = ("latency", "ramp_latency", "connect", "tls", "tls_resumed", "handshake", "first_byte", "ramp_first_byte", "lag", "gap", "delay", "spread", "ping_rtt", "silence", "kept", "fresh",
               "held", "shard_rates")
 # As they are at the end of a period.
 STATE = ("index", "until", "phase", "open", "wanted", "resolved", "waiting", "owed", "ramped_at")
@@ -178,6 +178,7 @@ def tick_rules(prefix, scope):
         Rule(f"{prefix}gap/*", by(lambda s: s.tls()), PAGE),
         Rule(f"{prefix}delay/*", by(lambda s: s.tls()), PAGE),
         Rule(f"{prefix}spread/*", by(lambda s: s.tls()), PAGE),
+        Rule(f"{prefix}ping_rtt/*", by(lambda s: s.tls()), PAGE),
         Rule(f"{prefix}lag/*", by(lambda s: s.lag()), PAGE),
         Rule(f"{prefix}open", s(lambda s: s.left()), "wire: neither lost, closed nor finished before the run's end"),
         Rule(f"{prefix}wanted", s(lambda s: (0, s.wanted, s.wanted)), "the command line; a run that ends wants less"),

@@ -55,7 +55,7 @@ def restated(table, where, told, row, text, paths):
 # Rows of the text, by their first word, and the paths of their figures.
 SUMMARY_ROWS = {
     "connections": ["connections"], "destination": ["destinations"], "ramp": ["ramp_s", "connections/open_per_s"], "ended": ["duration_s", "planned_s"], "connect": ["connect_us"],
-    "tls": ["tls_us"], "messages": ["requests/messages"], "gap": ["gap_us"], "delay": ["delay_us"], "spread": ["spread_us"], "tls resumed": ["tls_resumed_us"],
+    "tls": ["tls_us"], "messages": ["requests/messages"], "gap": ["gap_us"], "delay": ["delay_us"], "spread": ["spread_us"], "ping": ["ping_rtt_us"], "tls resumed": ["tls_resumed_us"],
     "handshake": ["handshake_us"], "requests": ["requests", "duration_s"], "missed": ["requests/missed"], "latency": ["latency_us"],
     "first byte": ["first_byte_us"], "ramp latency": ["ramp_latency_us"], "lag": ["lag_us"], "probe": ["probe"], "probe fresh": ["probe/fresh_us"],
     "probe kept": ["probe/kept_us"], "probe connect": ["probe/connect_us"], "throng": ["generator"], "target": ["target_cost"],
@@ -120,7 +120,7 @@ MARKDOWN_ROWS = {
     "memory of the target per connection": ["target_cost/user_bytes_per_connection"],
     "memory of the kernel per connection": ["kernel_bytes_per_connection"], "latency": ["latency_us"],
     "latency during the ramp": ["ramp_latency_us"], "time to first byte": ["first_byte_us"], "connect": ["connect_us"],
-    "TLS, full handshake": ["tls_us"], "gap between messages": ["gap_us"], "delay of messages": ["delay_us"], "spread of broadcasts": ["spread_us"], "TLS, resumed": ["tls_resumed_us"],
+    "TLS, full handshake": ["tls_us"], "gap between messages": ["gap_us"], "delay of messages": ["delay_us"], "spread of broadcasts": ["spread_us"], "round trip of PINGs": ["ping_rtt_us"], "TLS, resumed": ["tls_resumed_us"],
     "handshake": ["handshake_us"], "probe": ["probe/latency_us"], "lag (how late throng sent)": ["lag_us"],
 }
 

@@ -84,6 +84,7 @@ const SCHEMA: &[(&str, char)] = &[
     ("pushes.complete", 'n'),
     ("delay_us", '{'),
     ("spread_us", '{'),
+    ("ping_rtt_us", '{'),
     ("lag_us", '{'),
     ("populations", '{'),
     ("populations.main.target", 't'),

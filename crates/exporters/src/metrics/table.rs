@@ -194,6 +194,11 @@ pub(crate) const TABLE: &[Metric] = &[
         "broadcasts: time from the first receipt to the last of all receivers'",
         Times(|t| &t.spread),
     ),
+    histogram(
+        "throng_ping_rtt_seconds",
+        "time from when a PING of HTTP/2 was sent beside requests to its acknowledgement",
+        Times(|t| &t.ping_rtt),
+    ),
     gauge("throng_destination_connections_open", "open connections to the destination", At(|d| d.open())),
     counter("throng_destination_requests_total", "requests sent to the destination", At(|d| d.sent)),
     counter(

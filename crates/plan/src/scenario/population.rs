@@ -29,7 +29,7 @@ pub(super) struct Reader<'r, 't> {
 }
 
 /// Heads of the figures: `latency.p99` would be two things if a population had such a name.
-const FIGURES: [&str; 43] = [
+const FIGURES: [&str; 44] = [
     "agents",
     "all",
     "answered",
@@ -58,6 +58,7 @@ const FIGURES: [&str; 43] = [
     "opened",
     "out_of_order",
     "peak",
+    "ping_rtt",
     "probe",
     "pushes",
     "ramp",

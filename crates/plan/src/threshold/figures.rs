@@ -33,6 +33,7 @@ pub(super) const DISTRIBUTIONS: &[(&str, &str, bool)] = &[
     ("gap_us", "gap", true),
     ("delay_us", "delay", true),
     ("spread_us", "spread", true),
+    ("ping_rtt_us", "ping_rtt", true),
     ("lag_us", "lag", false),
     ("probe.latency_us", "probe", true),
     ("probe.fresh_us", "probe.fresh", true),
@@ -236,6 +237,7 @@ const OF_POPULATIONS: &[&str] = &[
     "gap_us.",
     "delay_us.",
     "spread_us.",
+    "ping_rtt_us.",
     "pushes.",
 ];
 

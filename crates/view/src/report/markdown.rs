@@ -85,6 +85,7 @@ fn latencies(s: &Summary, out: &mut String) {
         ("gap between messages", s.gap_us),
         ("delay of messages", s.delay_us),
         ("spread of broadcasts", s.spread_us),
+        ("round trip of PINGs", s.ping_rtt_us),
         ("connect", s.connect_us),
         ("TLS, full handshake", s.tls_us),
         ("TLS, resumed", s.tls_resumed_us),
