@@ -93,7 +93,7 @@ fn of_step(flags: Flags, by: Option<By>, mistakes: &mut Mistakes) -> Flags {
         }
     }
     // Where nothing else says when the next request is due.
-    let is_paced = [&flag::RATE, &flag::PING, &flag::ARRIVE].into_iter().any(is_given);
+    let is_paced = is_given(&flag::RATE) || is_given(&flag::ARRIVE) || pings && is_given(&flag::PING);
     let holds = matches!(by, Some(By::Connections | By::Burst));
     let thinks = holds && has_requests && !is_paced;
     let is_mute = scheme.is_some_and(Scheme::has_bytes) && !is_given(&flag::MESSAGE);
@@ -183,6 +183,8 @@ mod tests {
         assert!(!thinks("rate", flags()) && !thinks("arrival", flags()));
         assert!(!thinks("connections", flags().with(&flag::RATE, "9/s")));
         assert!(!thinks("connections", flags().with(&flag::HTTP2, "").with(&flag::PING, "9s")));
+        // Of gRPC they are beside calls.
+        assert!(thinks("connections", Flags::new("grpc://h/a.B/C").with(&flag::PING, "9s")));
         let (of_step, mistakes) = read(Some("arrival"), None, &flags().with(&flag::CALLS, 9));
         assert!(mistakes.is_empty() && of_step.get(&flag::TOTAL).is_some(), "{of_step:?}");
     }

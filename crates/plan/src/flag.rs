@@ -235,11 +235,14 @@ flags! {
             "http: idle time between a response and the next request, uniform or fixed; default 0, closed loop");
     PING: flag("ping", "TIME", Role::Work,
         "ws:// and tcp://: interval between messages on each connection [default: 30s; 0: closed loop]. http:// with --http2: \
-        interval between PINGs on each connection, whose replies are timed, instead of requests [default: requests]")
+        interval between PINGs on each connection, whose replies are timed, instead of requests; with --think, --rate or \
+        --arrive, and grpc://: send a PING beside requests when a connection has received nothing for TIME [default: requests \
+        without PINGs]")
         .brief("ws, tcp: a message each TIME [default: 30s]")
         .key(Number, "\"30s\"",
             "ws, tcp: interval between messages on each connection, the first after a random part of it; http with \
-            http2: between PINGs, instead of requests; default 30s, http none");
+            http2: between PINGs, instead of requests; with think, rate, arrive or steps, and grpc: a PING beside requests \
+            when a connection has received nothing for this time; default 30s, http none");
     MESSAGE: flag("message", "TEXT", Role::Work,
         "Text of the message, whose echo is checked and timed. ws:// with '': a control ping, whose pong is timed \
         [default: ping; tcp://: none, open and hold only]")

@@ -2,7 +2,6 @@
 
 use crate::flag::{self, FLAGS, Flag, Role, Takes};
 use crate::request::LONGEST_REQUEST;
-use crate::scheme::Http2;
 use crate::target::Resolve;
 use crate::{
     Activity, Expectation, ExpectedLength, Hold, IoChoice, Observe, Plan, Population, Probe, Pushes, Ramp,
@@ -160,6 +159,7 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
     let rate = r.probe(scheme);
     let think = r.read(&flag::THINK, Think::default(), |text| think(text, scheme));
     let message = r.message(scheme);
+    let keep_alive = r.keep_alive(scheme);
     let timeout = r.read(&flag::TIMEOUT, DEFAULT_TIMEOUT, timeout);
     let expect = r.read(&flag::EXPECT, Expectation::default(), |text| expect(text, target.as_ref()));
     let reconnect = r.read(&flag::RECONNECT, Reconnect::Planned, reconnect);
@@ -192,6 +192,7 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
             variables: Vec::new(),
             activity,
             pushes: Pushes::default(),
+            keep_alive,
         }
     });
     let probe = rate.zip(main.clone()).map(|(rate, main)| Probe::new(rate, main));
@@ -318,14 +319,7 @@ impl<'f> FlagReader<'f> {
         if scheme.is_some_and(Scheme::has_requests) {
             let not_for = not_for_requests();
             self.refuse(&flag::MESSAGE, format!("{not_for}; use --body for the content of requests"));
-            if self.get(&flag::HTTP2).is_some() {
-                return self.pings();
-            }
-            let is_optional = scheme.is_some_and(|scheme| scheme.http2() == Http2::Optional);
-            let or = if is_optional { ", or --http2 to send PINGs" } else { "" };
-            let why = "remove it, or use --think for the time between requests";
-            self.refuse(&flag::PING, format!("{not_for}; {why}{or}"));
-            return None;
+            return self.pings(scheme);
         }
         let every = self.read(&flag::PING, DEFAULT_PING, Nanos::parse_or_seconds);
         if !self.has_message(&flag::PING, scheme) {
@@ -410,6 +404,9 @@ fn think(text: &str, scheme: Option<Scheme>) -> Result<Think, String> {
         }
     }
 }
+
+/// Why HTTP/1.1 sends no PINGs.
+pub(crate) const HAS_NO_PING: &str = "HTTP/1.1 has no PING";
 
 /// Why what sends messages cannot be used with requests.
 pub(crate) fn not_for_requests() -> String {

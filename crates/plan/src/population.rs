@@ -39,6 +39,8 @@ pub struct Population {
     pub activity: Activity,
     /// What it does about messages that the server sends by itself.
     pub pushes: Pushes,
+    /// HTTP/2: a connection that has received nothing for this time sends a PING, beside what it does otherwise.
+    pub keep_alive: Option<Nanos>,
 }
 
 /// What each connection of a population does.

@@ -128,6 +128,7 @@ impl Display for Population {
         if self.cookies {
             writeln!(f, "cookies = true")?;
         }
+        self.keep_alive.iter().try_for_each(|every| writeln!(f, "ping = \"{every}\""))?;
         pushed_to(f, &self.pushes)?;
         match &self.activity {
             Activity::Idle => Ok(()),

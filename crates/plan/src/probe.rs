@@ -50,6 +50,7 @@ impl Probe {
             variables: Vec::new(),
             activity: activity.clone(),
             pushes: Pushes::default(),
+            keep_alive: None,
         };
         let fresh = population("probe-fresh", most.div_ceil(2), 0);
         Probe { rate, populations: [fresh, population("probe-kept", KEPT + most / 2, KEPT)] }

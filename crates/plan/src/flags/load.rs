@@ -2,10 +2,11 @@
 
 use crate::flag::{self, Flag};
 use crate::load::DEFAULT_CONNECTIONS;
+use crate::scheme::Http2;
 use crate::{Hold, Load, LoadKeys, Ramp, Scheme};
 use units::{Count, Nanos, ParseError, Rate};
 
-use super::{DEFAULT_HOLD, FlagReader, connections, hold, ramp, within};
+use super::{DEFAULT_HOLD, FlagReader, HAS_NO_PING, connections, hold, ramp, within};
 
 /// How many connections, how fast, for how long, and when their requests are due.
 pub(super) struct Loaded {
@@ -48,9 +49,6 @@ impl FlagReader<'_> {
         let own = if scheme.is_none_or(Scheme::has_requests) { &flag::THINK } else { &flag::PING };
         let why = "cannot be used with --rate, which sets when requests are due; remove it";
         self.refuse(own, why);
-        if self.get(&flag::HTTP2).is_some() && scheme.is_none_or(Scheme::has_requests) {
-            self.refuse(&flag::PING, why);
-        }
         let rate = self.given(&flag::RATE, |text| rate_per_s(text, "20k/s"));
         self.has_message(&flag::RATE, scheme);
         rate
@@ -91,14 +89,20 @@ impl FlagReader<'_> {
         self.given(&flag::PROBE, |text| rate_per_s(text, "10/s"))
     }
 
-    /// How often a connection of HTTP/2 sends a PING instead of requests.
-    pub(super) fn pings(&mut self) -> Option<(Nanos, String)> {
+    /// How often a connection of HTTP/2 sends a PING instead of requests; none where it sends requests.
+    pub(super) fn pings(&mut self, scheme: Option<Scheme>) -> Option<(Nanos, String)> {
+        if self.pings_beside(scheme) {
+            return None;
+        }
+        if self.get(&flag::HTTP2).is_none() {
+            let why = format!("{HAS_NO_PING}; add --http2, or use --think for the time between requests");
+            self.refuse(&flag::PING, why);
+            return None;
+        }
         let every = self.given(&flag::PING, between_pings)?;
         let of_requests = [
-            &flag::THINK,
             &flag::EXPECT,
             &flag::STREAMS,
-            &flag::ARRIVE,
             &flag::HEADER,
             &flag::METHOD,
             &flag::BODY,
@@ -108,10 +112,23 @@ impl FlagReader<'_> {
         for flag in of_requests {
             self.refuse(
                 flag,
-                "cannot be used with --ping, which sends PINGs and no requests; remove one of the two",
+                "--ping alone sends no requests; add --think or --rate for requests beside it, or remove one of the two",
             );
         }
         Some((every, String::new()))
+    }
+
+    /// For how long a connection receives nothing before it sends a PING beside its requests.
+    pub(super) fn keep_alive(&mut self, scheme: Option<Scheme>) -> Option<Nanos> {
+        if self.pings_beside(scheme) { self.given(&flag::PING, between_pings) } else { None }
+    }
+
+    /// Whether PINGs go out beside requests: another flag says when those are due, or the protocol has nothing but HTTP/2.
+    fn pings_beside(&self, scheme: Option<Scheme>) -> bool {
+        let is_given = |flag: &Flag| self.get(flag).is_some();
+        let says_when = is_given(&flag::THINK) || is_given(&flag::RATE) || is_given(&flag::ARRIVE);
+        let is_asked_for = says_when && is_given(&flag::HTTP2);
+        scheme.is_some_and(|it| it.has_requests() && (is_asked_for || it.http2() == Http2::Always))
     }
 
     /// Whether there is something to send: raw TCP sends nothing without `--message`, and `flag` is a mistake then.

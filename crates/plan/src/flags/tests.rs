@@ -139,7 +139,7 @@ fn websocket_sends_pings_and_tcp_its_message() {
 }
 
 #[test]
-fn http2_sends_pings_instead_of_requests_and_carries_websockets() {
+fn http2_sends_pings_or_requests_or_both_and_carries_websockets() {
     check_message(&[URL, "--http2", "", "--ping", "5s"], Some(("", 5)));
     check_message(&[URL, "--http2", ""], None);
     check_message(&["ws://127.0.0.1:9", "--http2", "", "--streams", "7"], Some(("ping", 30)));
@@ -147,17 +147,21 @@ fn http2_sends_pings_instead_of_requests_and_carries_websockets() {
     assert_eq!(streams(&["wss://127.0.0.1:9", "--http2", "", "--streams", "7"]), Some(7));
     assert_eq!(streams(&["wss://127.0.0.1:9", "--http2", ""]), Some(1));
     assert_eq!(streams(&["wss://127.0.0.1:9"]), None);
-    let nothing_but = "cannot be used with --ping, which sends PINGs and no requests; remove one of the two";
+    let alone = "--ping alone sends no requests; add --think or --rate for requests beside it, or remove one of the two";
     check(
-        &[URL, "--http2", "", "--ping", "5s", "--streams", "2", "--think", "1s", "--expect", "status=200"],
-        &[
-            &format!("--think: {nothing_but}: \"1s\""),
-            &format!("--expect: {nothing_but}: \"status=200\""),
-            &format!("--streams: {nothing_but}: \"2\""),
-        ],
+        &[URL, "--http2", "", "--ping", "5s", "--streams", "2", "--expect", "status=200"],
+        &[&format!("--expect: {alone}: \"status=200\""), &format!("--streams: {alone}: \"2\"")],
     );
-    let due = "cannot be used with --rate, which sets when requests are due; remove it";
-    check(&[URL, "--http2", "", "--ping", "5s", "--rate", "9/s"], &[&format!("--ping: {due}: \"5s\"")]);
+    // Beside requests they keep connections alive.
+    for when in [["--think", "1s"], ["--rate", "9/s"]] {
+        let main = main(&[&[URL, "--http2", "", "--ping", "5s"][..], &when].concat());
+        assert_eq!(
+            (main.keep_alive, main.step_names()),
+            (Some(Nanos::from_secs(5)), vec!["get"]),
+            "{when:?}"
+        );
+    }
+    assert_eq!(main(&[URL, "--http2", "", "--ping", "5s"]).keep_alive, None);
     for text in ["0", "9ms"] {
         let wrong = format!("--ping: {text:?} is not a time between PINGs of at least 10ms; use 30s");
         check(&[URL, "--http2", "", "--ping", text], &[&wrong]);
@@ -274,12 +278,11 @@ fn differences_between_protocols() {
             )],
         );
     }
-    let http = "not for http:// and grpc://; remove it, or use --think for the time between requests";
     check(
         &[URL, "--ping", "5s", "--message", ""],
         &[
             "--message: not for http:// and grpc://; use --body for the content of requests: \"\"",
-            &format!("--ping: {http}, or --http2 to send PINGs: \"5s\""),
+            "--ping: HTTP/1.1 has no PING; add --http2, or use --think for the time between requests: \"5s\"",
         ],
     );
     check(

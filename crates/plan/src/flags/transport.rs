@@ -40,8 +40,8 @@ impl FlagReader<'_> {
             Some(Http2::Optional) | None => {}
         }
         let streams = self.read(&flag::STREAMS, 1, streams);
-        // Beside these a think time is refused itself.
-        let is_refused = self.get(&flag::PING).is_some() || self.get(&flag::RATE).is_some();
+        // Beside a rate a think time is refused itself.
+        let is_refused = self.get(&flag::RATE).is_some();
         if streams > 1 && think.max > Nanos::ZERO && !is_refused {
             self.refuse(&flag::STREAMS, format!("{ONE_AT_A_TIME}, or --think 0"));
         }
@@ -93,17 +93,31 @@ mod tests {
 
     #[test]
     fn pings_take_nothing_of_a_request() {
-        let nothing_but =
-            "cannot be used with --ping, which sends PINGs and no requests; remove one of the two";
+        let alone = "--ping alone sends no requests; add --think or --rate for requests beside it, or remove one of the two";
         check(
             &[URL, "--http2", "", "--ping", "5s", "-X", "PUT", "--body", "a", "-H", "X-A: b", "--host", "h"],
             &[
-                &format!("--header: {nothing_but}: \"X-A: b\""),
-                &format!("--method: {nothing_but}: \"PUT\""),
-                &format!("--body: {nothing_but}: \"a\""),
-                &format!("--host: {nothing_but}: \"h\""),
+                &format!("--header: {alone}: \"X-A: b\""),
+                &format!("--method: {alone}: \"PUT\""),
+                &format!("--body: {alone}: \"a\""),
+                &format!("--host: {alone}: \"h\""),
             ],
         );
+    }
+
+    #[test]
+    fn pings_beside_requests_take_all_of_a_request() {
+        let request = ["-X", "PUT", "--body", "a", "-H", "X-A: b", "--host", "h", "--expect", "status=200"];
+        for when in [["--think", "1s"], ["--rate", "9/s"], ["--think", "0"]] {
+            check(&[&[URL, "--http2", "", "--ping", "5s"][..], &when, &request].concat(), &[]);
+        }
+        check(&["grpc://127.0.0.1:1/a.B/C", "--ping", "5s", "-H", "x-a: b", "--server-streaming", ""], &[]);
+        let short = "--ping: \"9ms\" is not a time between PINGs of at least 10ms; use 30s";
+        check(&[URL, "--http2", "", "--ping", "9ms", "--think", "1s"], &[short]);
+        check(&["grpc://127.0.0.1:1/a.B/C", "--ping", "9ms"], &[short]);
+        let no_ping =
+            "--ping: HTTP/1.1 has no PING; add --http2, or use --think for the time between requests: \"5s\"";
+        check(&[URL, "--ping", "5s", "--think", "1s"], &[no_ping]);
     }
 
     #[test]
@@ -112,7 +126,9 @@ mod tests {
             use more connections instead, or --think 0: \"2\"";
         check(&[URL, "--http2", "", "--streams", "2", "--think", "1s"], &[one]);
         check(&["grpc://127.0.0.1:1/a.B/C", "--streams", "2", "--think", "1s..2s"], &[one]);
+        check(&[URL, "--http2", "", "--ping", "5s", "--streams", "2", "--think", "1s"], &[one]);
         check(&[URL, "--http2", "", "--streams", "2", "--think", "0"], &[]);
+        check(&[URL, "--http2", "", "--ping", "5s", "--streams", "2", "--think", "0"], &[]);
         check(&[URL, "--http2", "", "--streams", "1", "--think", "1s"], &[]);
     }
 }

@@ -221,6 +221,7 @@ fn probe_population(target: Target, tls: Tls, headers: Vec<(String, Text)>) -> P
         variables: Vec::new(),
         activity: Activity::again(request, Think::default()),
         pushes: Pushes::default(),
+        keep_alive: None,
     }
 }
 

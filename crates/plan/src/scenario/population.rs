@@ -5,8 +5,8 @@ use super::expectation::{self, Context};
 use super::load;
 use super::step::{StepContext, message};
 use crate::flags::{
-    DEFAULT_PING, DEFAULT_TIMEOUT, HAS_HTTP2, ONE_AT_A_TIME, between_pings, not_for_requests, reconnect,
-    requires_http2, requires_tls, streams, timeout,
+    DEFAULT_PING, DEFAULT_TIMEOUT, HAS_HTTP2, HAS_NO_PING, ONE_AT_A_TIME, between_pings, not_for_requests,
+    reconnect, requires_http2, requires_tls, streams, timeout,
 };
 use crate::phases::wrong_order;
 use crate::scheme::Http2;
@@ -107,6 +107,14 @@ pub(super) fn population_name(text: &str) -> Result<String, String> {
     }
 }
 
+/// Whether a population over HTTP/2 sends PINGs beside requests: another key says when those are due, or the protocol has nothing but
+/// HTTP/2.
+fn pings_beside(own: &Section, scheme: Scheme) -> bool {
+    let says_when = ["step", "think", "rate", "arrive"].iter().any(|key| own.has(key));
+    let has_requests_too = says_when || scheme.http2() == Http2::Always;
+    own.has("ping") && scheme.has_requests() && has_requests_too
+}
+
 impl Reader<'_, '_> {
     /// Reads a population; none if its target is missing, or its scheme wrong. `alone` is the one that the top level defines.
     pub(super) fn population(&mut self, own: &Section, alone: bool) -> Option<Population> {
@@ -135,8 +143,13 @@ impl Reader<'_, '_> {
             headers: &fields,
             think: self.think(own, &target, load),
             rated: load.is_paced(),
+            pings_beside: streams.is_some() && pings_beside(own, target.scheme),
         };
-        let (activity, calls) = match self.pings(&context, streams.is_some(), load) {
+        let keep_alive = match context.pings_beside {
+            true => own.read(self.notes, "ping", between_pings),
+            false => None,
+        };
+        let (activity, calls) = match self.pings(&context, streams.is_some()) {
             Some(activity) => (activity, calls),
             None => self.activity(&context, load, calls),
         };
@@ -162,6 +175,7 @@ impl Reader<'_, '_> {
             variables,
             activity,
             pushes,
+            keep_alive,
         };
         self.bind(own, &mut population);
         Some(population)
@@ -302,29 +316,26 @@ impl Reader<'_, '_> {
         if !context.target.scheme.has_requests() {
             return (self.messages(context, calls), calls);
         }
-        let not_for = not_for_requests();
-        let why = format!("{not_for}; remove it, or use think for the time between requests");
-        own.refuse(self.notes, &["ping"], why);
-        let why = format!("{not_for}; use body for the content of requests");
+        if !context.pings_beside {
+            let why = format!("{HAS_NO_PING}; add http2 = true, or use think for the time between requests");
+            own.refuse(self.notes, &["ping"], why);
+        }
+        let why = format!("{}; use body for the content of requests", not_for_requests());
         own.refuse(self.notes, &["message"], why);
         let steps = vec![self.only_request(context)];
         (Activity::Steps { steps, then: Then::Again(0) }, calls.or(arrives.then_some(1)))
     }
 
     /// What a population of HTTP/2 does that sends PINGs and no requests.
-    fn pings(&mut self, context: &StepContext, is_http2: bool, load: Load) -> Option<Activity> {
-        let StepContext { own, target, .. } = context;
-        if !is_http2 || !target.scheme.has_requests() || !own.has("ping") || own.has("step") {
+    fn pings(&mut self, context: &StepContext, is_http2: bool) -> Option<Activity> {
+        let StepContext { own, target, pings_beside, .. } = context;
+        if !is_http2 || !target.scheme.has_requests() || !own.has("ping") || *pings_beside {
             return None;
         }
-        let why = "cannot be used with ping, which sends PINGs and no requests; remove one of the two";
-        let of_requests =
-            ["think", "expect", "message", "streams", "calls", "loop", "arrive", "headers", "host"];
+        let why = "ping alone sends no requests; add think or rate for requests beside it, or remove one of the two";
+        let of_requests = ["expect", "message", "streams", "calls", "loop", "headers", "host"];
         own.refuse(self.notes, &of_requests, why);
         own.refuse(self.notes, &OF_ONE_REQUEST, why);
-        if load.is_paced() {
-            own.refuse(self.notes, &["rate"], why);
-        }
         let every = own.read(self.notes, "ping", between_pings).unwrap_or(DEFAULT_PING);
         Some(Activity::Ping { every, text: Text::default() })
     }
@@ -345,7 +356,8 @@ impl Reader<'_, '_> {
 
     fn in_steps(&mut self, context: &StepContext, arrives: bool, calls: Option<u64>) -> Activity {
         let own = context.own;
-        own.refuse(self.notes, &["ping", "message"], "the steps define what is sent; remove it");
+        let of_messages = if context.pings_beside { &["message"][..] } else { &["ping", "message"] };
+        own.refuse(self.notes, of_messages, "the steps define what is sent; remove it");
         let before = self.notes.len();
         let steps = self.steps(context);
         let end = if arrives { Then::Close } else { Then::Stay };

@@ -34,6 +34,8 @@ pub(super) struct StepContext<'g> {
     pub(super) variables: Vec<String>,
     /// Whether it sends requests before its WebSocket is opened.
     pub(super) logs_in: bool,
+    /// Whether its connections send PINGs beside what its steps do.
+    pub(super) pings_beside: bool,
 }
 
 /// The verbs that send a message.

@@ -14,6 +14,10 @@ fn calls_are_read() {
     assert_eq!(request.body, Some(Body::Text(Text::fixed("{\"n\": 1}"))));
     assert_eq!((request.expect.status, right(text).populations[0].streams), (Some(0), Some(3)));
 
+    // Always beside calls.
+    let text = "target = \"grpc://127.0.0.1:1/a.B/C\"\nping = \"5s\"\n";
+    assert_eq!((requests(text).len(), right(text).populations[0].keep_alive), (1, Some(Nanos::from_secs(5))));
+
     let text = "target = \"grpc://127.0.0.1:1/\"\nserver-streaming = true\nexpect = \"status=ABORTED\"\n\
         [[population]]\nname = \"a\"\n\
         [[population.step]]\nrequest = \"/a.B/C\"\nbody-file = \"m\"\nheaders = { x-user = \"{seq}\" }\n\

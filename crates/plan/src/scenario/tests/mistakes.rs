@@ -41,7 +41,7 @@ fn all_mistakes_come_at_once_in_the_order_of_the_file() {
             "11:10: population[2].target: \"{csv goods.id}\": no such table; add [csv.goods] with \
                 file = \
              \"goods.csv\": \"goods\"",
-            "12:8: population[2].ping: not for http:// and grpc://; remove it, or use think for the time between requests",
+            "12:8: population[2].ping: HTTP/1.1 has no PING; add http2 = true, or use think for the time between requests",
             "14:7: stage[1].of: no such population; use users: \"user\"",
         ],
     );
@@ -207,7 +207,7 @@ fn loads() {
     check_http(
         "ping = \"5s\"\nmessage = \"x\"",
         &[
-            "2:8: ping: not for http:// and grpc://; remove it, or use think for the time between requests",
+            "2:8: ping: HTTP/1.1 has no PING; add http2 = true, or use think for the time between requests",
             "3:11: message: not for http:// and grpc://; use body for the content of requests",
         ],
     );
@@ -244,13 +244,11 @@ fn differences_between_protocols() {
             "5:8: population.a.ping: cannot be used with rate, which sends messages one after the other; remove one of the two",
         ],
     );
-    let nothing_but = "cannot be used with ping, which sends PINGs and no requests; remove one of the two";
     check_population(
         HTTP,
-        "http2 = true\nping = \"5s\"\nthink = \"1s\"\nstreams = 2",
+        "http2 = true\nping = \"5s\"\nstreams = 2",
         &[
-            &format!("5:9: population.a.think: {nothing_but}"),
-            &format!("6:11: population.a.streams: {nothing_but}"),
+            "5:11: population.a.streams: ping alone sends no requests; add think or rate for requests beside it, or remove one of the two",
         ],
     );
     check_population(
@@ -279,18 +277,19 @@ fn differences_between_protocols() {
 
 #[test]
 fn http2_sends_pings_or_requests_at_once_without_pauses() {
-    let nothing_but = "cannot be used with ping, which sends PINGs and no requests; remove one of the two";
+    let alone =
+        "ping alone sends no requests; add think or rate for requests beside it, or remove one of the two";
     check_population(
         HTTP,
         "http2 = true\nping = \"5s\"\nmethod = \"PUT\"\nhost = \"h\"",
-        &[
-            &format!("5:10: population.a.method: {nothing_but}"),
-            &format!("6:8: population.a.host: {nothing_but}"),
-        ],
+        &[&format!("5:10: population.a.method: {alone}"), &format!("6:8: population.a.host: {alone}")],
     );
     let one = "with a pause between requests a connection has one request at a time; use more connections instead, \
         or no think and no wait";
-    for pause in ["think = \"1s\"", "step = [{ request = \"/\" }, { wait = \"1s\" }]"] {
+    // PINGs beside requests change nothing about that.
+    for pause in
+        ["think = \"1s\"", "think = \"1s\"\nping = \"5s\"", "step = [{ request = \"/\" }, { wait = \"1s\" }]"]
+    {
         check_population(
             HTTP,
             &format!("http2 = true\nstreams = 2\n{pause}"),

@@ -83,6 +83,17 @@ fn programs_without_steps() {
     check("target = \"ws://127.0.0.1:9\"\nmessage = \"\"\nping = \"5s\"", None, &["ping \"\" each 5s"]);
     check("target = \"ws://127.0.0.1:9\"\narrive = \"5/s\"", None, &["ping \"ping\" each 30s"]);
     check("target = \"http://127.0.0.1:9\"\nhttp2 = true\nping = \"5s\"", None, &["ping \"\" each 5s"]);
+    for (keys, keep_alive) in [
+        ("http2 = true\nping = \"5s\"", None),
+        ("http2 = true\nping = \"5s\"\nthink = 0", Some(5)),
+        ("http2 = true\nping = \"5s\"\nrate = \"5/s\"", Some(5)),
+        ("http2 = true\nping = \"5s\"\narrive = \"5/s\"", Some(5)),
+    ] {
+        let plan = right(&format!("target = \"http://127.0.0.1:9\"\n{keys}"));
+        assert_eq!(plan.populations[0].keep_alive, keep_alive.map(Nanos::from_secs), "{keys}");
+        let has_steps = matches!(plan.populations[0].activity, Activity::Steps { .. });
+        assert_eq!(has_steps, keep_alive.is_some(), "{keys}");
+    }
     check("target = \"ws://127.0.0.1:9\"\nhttp2 = true\nstreams = 3", None, &["ping \"ping\" each 30s"]);
     let echoes = ["send \"ping\"", "expect echo", "goto 0"];
     check("target = \"ws://127.0.0.1:9\"\nrate = \"5/s\"", None, &echoes);

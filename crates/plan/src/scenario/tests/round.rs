@@ -37,6 +37,7 @@ fn population(name: usize) -> impl Strategy<Value = String> {
         Just("think = \"1s..2s\"\nexpect = { status = 404, body = \"\\\"\" }\n"),
         Just("message = \"{choice a b} {{seq}\"\nping = \"0\"\n"),
         Just("http2 = true\nping = \"2s\"\n"),
+        Just("http2 = true\nping = \"2s\"\nrate = \"5/s\"\n"),
         Just("http2 = true\nstreams = 5\n"),
     ];
     let http = prop_oneof![
