@@ -26,13 +26,14 @@ use crate::{
     request::ValueSource,
 };
 
-use self::{errors::ErrorSampler, lives::Lives, quota::Quota, withdrawn::Withdrawn};
+use self::{errors::ErrorSampler, keep_alive::Alive, lives::Lives, quota::Quota, withdrawn::Withdrawn};
 
 mod dial;
 mod ends;
 mod errors;
 mod figures;
 mod input;
+mod keep_alive;
 mod layered;
 mod level;
 mod lives;
@@ -74,7 +75,7 @@ pub struct Client {
     withdrawn: Withdrawn,
     /// With a back-off: failures in a row, by index.
     failures: Vec<u8>,
-    /// If the protocol has its own timeouts: what else each connection's timer is for, by index.
+    /// If the protocol has its own timeouts, and with heartbeats or PINGs: what else each connection's timer is for, by index.
     timers: Vec<Nanos>,
     /// Where messages go out at intervals and none waits for the reply to another: when the next one of each connection is due,
     /// by index.
@@ -83,6 +84,8 @@ pub struct Client {
     pushed: Pushed,
     /// With a heartbeat: when the next one of each connection is due, by index.
     beats: Vec<Nanos>,
+    /// With PINGs beside requests: what is known of each connection for them, by index.
+    alive: Vec<Alive>,
     lives: Lives,
     errors: ErrorSampler,
     /// Surplus connections are still searched for below this index.
@@ -136,6 +139,7 @@ impl Client {
             pings: Vec::new(),
             pushed: Pushed::new(job.watch.clone(), job.tunnels),
             beats: Vec::new(),
+            alive: Vec::new(),
             lives: Lives::new(part.places),
             errors: ErrorSampler::new(),
             surplus_below: 0,
@@ -224,6 +228,7 @@ impl Program for Client {
     }
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
+        self.note_input(k, cx.now());
         let used =
             if self.layer.is_some() { self.read_layer(cx, k, input) } else { self.read_all(cx, k, input) };
         self.tick.counts.bytes_in += used as u64;

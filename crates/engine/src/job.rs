@@ -54,6 +54,8 @@ pub struct Job {
     pub(crate) watch: Watch,
     /// A message that each WebSocket sends at this interval.
     pub(crate) heartbeat: Option<(Message, Nanos)>,
+    /// HTTP/2: a connection that has received nothing for this time sends a PING.
+    pub(crate) keep_alive: Option<Nanos>,
     /// WebSockets of a connection, and of HTTP/2 its requests at once, as many as are wanted.
     pub(crate) tunnels: u32,
     /// Values of headers of its requests that may be secrets.
@@ -122,6 +124,7 @@ impl Job {
             steps: 0,
             watch: Watch::new(&population.pushes),
             heartbeat,
+            keep_alive: population.keep_alive,
             tunnels: population.streams.unwrap_or(1).into(),
             secrets: secrets(population),
             date: Nanos::ZERO,

@@ -16,7 +16,7 @@ const GROWTH: u64 = 2;
 pub struct Memory {
     /// For what it captures: its place in the table, its values and its cookies.
     pub captures: u64,
-    /// For the messages that the server sends by itself, and for heartbeats.
+    /// For the messages that the server sends by itself, for heartbeats, and for PINGs beside requests.
     pub messages: u64,
 }
 
@@ -50,7 +50,10 @@ fn of_messages(population: &Population) -> u64 {
     let heard = pushes.time.is_some() || pushes.number.is_some() || !pushes.rules.is_empty() || is_awaited;
     let each = |is_kept: bool, size: usize| if is_kept { size as u64 } else { 0 };
     let of_one = each(heard, pushes::PLACE) + each(pushes.number.is_some(), size_of::<pushes::Sequence>());
-    of_one * u64::from(population.streams.unwrap_or(1)) + each(pushes.heartbeat.is_some(), size_of::<Nanos>())
+    // When something came, when a PING was sent, and what else the timer is for.
+    let keeps_alive = each(population.keep_alive.is_some(), 3 * size_of::<Nanos>());
+    let beats = each(pushes.heartbeat.is_some(), size_of::<Nanos>());
+    of_one * u64::from(population.streams.unwrap_or(1)) + beats + keeps_alive
 }
 
 /// What its steps do.
@@ -107,5 +110,8 @@ mod tests {
         check(&ws("[[population.step]]\nexpect = { body = \"x\" }\n"), 0, 2 * 16);
         check(&ws("[[population.on]]\nis = \"2\"\nsend = \"3\"\n"), 0, 2 * 16);
         check(&ws("[[population.on]]\nevery = \"25s\"\nsend = \"2\"\n"), 0, 2 * 8);
+        let http2 = "target = \"http://127.0.0.1:1/\"\nhttp2 = true\nthink = \"9s\"\n";
+        check(http2, 0, 0);
+        check(&format!("{http2}ping = \"30s\"\n"), 0, 2 * 3 * 8);
     }
 }

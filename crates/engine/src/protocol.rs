@@ -81,6 +81,8 @@ pub(crate) enum Progress<'a> {
     Withdrawn(usize),
     /// An unsolicited message is complete.
     Pushed(usize),
+    /// HTTP/2: the reply to a PING with this number that no exchange awaits.
+    Pong(usize, u64),
     /// The protocol has output of its own.
     Reply(usize, Reply<'a>),
     /// The server ends the session, and announces it; the reply takes leave.

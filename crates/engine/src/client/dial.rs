@@ -125,6 +125,7 @@ impl Client {
         self.conn(k).received(now, None);
         self.lives.begin(k);
         self.begin_pushes(k, now);
+        self.begin_keep_alive(k, now);
         let is_surplus = self.is_surplus();
         if self.pacer.puts_off() && !self.draining && !is_surplus {
             self.idle(k);

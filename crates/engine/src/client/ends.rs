@@ -49,6 +49,7 @@ impl Client {
             End::EndedAfter => {}
         });
         self.layer.iter_mut().for_each(|layered| layered.end(k.index));
+        self.end_keep_alive(k);
         self.drop_withdrawn(k.index);
         self.forget(k);
         let failed = matches!(end, End::Failed | End::Dropped);

@@ -46,7 +46,7 @@ impl Client {
                     self.rest_if_quiet(k);
                     return used + n;
                 }
-                Ok(Progress::Turned(n) | Progress::Began(n)) => used += n,
+                Ok(Progress::Turned(n) | Progress::Began(n) | Progress::Pong(n, _)) => used += n,
                 Ok(Progress::Messages(n, came)) => {
                     used += n;
                     self.messages(cx, k, stream, came);
@@ -124,6 +124,9 @@ impl Client {
         });
         let read = session.read(input, asked, watch.as_deref_mut(), &mut pushed.of(k.index));
         source.put_watch(k.index, watch);
+        if let Ok(Progress::Pong(_, number)) = read {
+            self.acknowledged(k, number, now);
+        }
         (stream, read)
     }
 

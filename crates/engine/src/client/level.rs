@@ -3,7 +3,7 @@
 use net::{Close, Cx, Io, Key};
 use units::Nanos;
 
-use super::{Client, figures::miss};
+use super::{Client, figures::miss, keep_alive::Alive};
 use crate::{
     connections::{Conn, State},
     pace::RateProfile,
@@ -99,12 +99,17 @@ impl Client {
             self.failures.resize(self.failures.len().max(at + 1), 0);
             self.failures[at] = 0;
         }
-        if self.job.protocol.has_timeouts() || self.job.heartbeat.is_some() {
+        let has_more_timers = self.job.heartbeat.is_some() || self.job.keep_alive.is_some();
+        if self.job.protocol.has_timeouts() || has_more_timers {
             self.timers.resize(self.timers.len().max(at + 1), Nanos::NEVER);
         }
         if self.job.heartbeat.is_some() {
             self.beats.resize(self.beats.len().max(at + 1), Nanos::NEVER);
             self.beats[at] = Nanos::NEVER;
+        }
+        if self.job.keep_alive.is_some() {
+            self.alive.resize(self.alive.len().max(at + 1), Alive::CLOSED);
+            self.alive[at] = Alive::CLOSED;
         }
         if self.job.overlapping().is_some() {
             self.pings.resize(self.pings.len().max(at + 1), Nanos::NEVER);

@@ -1,5 +1,5 @@
-//! The one timer of a connection: for its next request, for the first of what is under way that takes too long, and for what its
-//! protocol's own timer, whichever comes first.
+//! The one timer of a connection: for its next request, for the first of what is under way that takes too long, and for its
+//! protocol's own timer, its heartbeat and its PING, whichever comes first.
 
 use net::{Cx, Io, Key};
 use samples::{Fault, Kind};
@@ -16,7 +16,7 @@ impl Client {
             Some(own) => {
                 *own = at;
                 let beat = self.beats.get(k.index as usize).copied().unwrap_or(Nanos::NEVER);
-                at.min(self.conns.poll_timeout(k.index)).min(beat)
+                at.min(self.conns.poll_timeout(k.index)).min(beat).min(self.keep_alive_due(k.index))
             }
         };
         if at == Nanos::NEVER { cx.let_sleep(k) } else { cx.wake_at(k, at) }
@@ -44,6 +44,9 @@ impl Client {
             }
         }
         self.beat(cx, k);
+        if !self.keep_alive(cx, k) {
+            return None;
+        }
         if due <= now {
             return Some(due);
         }

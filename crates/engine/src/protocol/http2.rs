@@ -23,6 +23,10 @@ use crate::{
     watch::{Wanted, Watch},
 };
 
+mod ping;
+
+pub(crate) use ping::{keep_alive, ping};
+
 thread_local! {
     /// Where heads are put together: one for all connections of a shard, which has a thread.
     pub(super) static SCRATCH: RefCell<Box<Scratch>> = RefCell::default();
@@ -277,16 +281,6 @@ pub(super) fn send<I: Io>(
     });
 }
 
-/// Sends a PING, whose reply `exchange` awaits; it has this index.
-pub(super) fn ping<I: Io>(state: &mut State, (index, exchange): (u32, &mut Exchange), out: &mut Out<'_, I>) {
-    // A number, so that no other reply passes for its own.
-    exchange.expected = out.source.random.bits();
-    state.pinged = index;
-    out.to.send(REPLY, |out| {
-        http2::write_ping(out, exchange.expected.to_be_bytes()).expect("there is room for a short frame")
-    });
-}
-
 /// Announces the end of the connection, where the server reads.
 pub(super) fn close<I: Io>(state: &mut State, out: &mut Out<'_, I>) {
     if !out.to.is_write_blocked() {
@@ -400,6 +394,7 @@ fn read<'a>(
             (state.pinged, state.reads, state.last) = (NOTHING, NOTHING, NO_STATUS);
             Ok(Progress::Responded(n))
         }
+        (Event::Pong(payload), None, _) => Ok(Progress::Pong(n, u64::from_be_bytes(payload))),
         (Event::Head(head), Some(place), Some(exchange)) => {
             let it = &mut state.under_way[place];
             it.status = head.status;
