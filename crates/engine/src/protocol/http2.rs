@@ -390,11 +390,7 @@ fn read<'a>(
             Ok(Progress::Turned(n))
         }
         (Event::Ping(payload), ..) => reply(Reply::of(|out| http2::write_pong(out, payload))),
-        (Event::Pong(payload), ..) if number == Some(u64::from_be_bytes(payload)) => {
-            (state.pinged, state.reads, state.last) = (NOTHING, NOTHING, NO_STATUS);
-            Ok(Progress::Responded(n))
-        }
-        (Event::Pong(payload), None, _) => Ok(Progress::Pong(n, u64::from_be_bytes(payload))),
+        (Event::Pong(payload), ..) => Ok(ping::acknowledge(state, u64::from_be_bytes(payload), number, n)),
         (Event::Head(head), Some(place), Some(exchange)) => {
             let it = &mut state.under_way[place];
             it.status = head.status;

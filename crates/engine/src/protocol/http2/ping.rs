@@ -3,8 +3,8 @@
 use net::Io;
 use wire::http2;
 
-use super::{REPLY, State};
-use crate::{exchange::Exchange, out::Out};
+use super::{NO_STATUS, Progress, REPLY, State};
+use crate::{exchange::Exchange, out::Out, pool::NOTHING};
 
 /// Sends a PING, whose reply `exchange` awaits; it has this index.
 pub(crate) fn ping<I: Io>(state: &mut State, (index, exchange): (u32, &mut Exchange), out: &mut Out<'_, I>) {
@@ -15,10 +15,22 @@ pub(crate) fn ping<I: Io>(state: &mut State, (index, exchange): (u32, &mut Excha
 }
 
 /// Sends a PING with this number, whose reply no exchange awaits: it is a [`Progress::Pong`].
-///
-/// [`Progress::Pong`]: crate::protocol::Progress::Pong
 pub(crate) fn keep_alive<I: Io>(number: u64, out: &mut Out<'_, I>) {
     out.to.send(REPLY, |out| {
         http2::write_ping(out, number.to_be_bytes()).expect("there is room for a short frame")
     });
+}
+
+/// The reply to the PING with this number has come; an exchange awaits the one with the number `awaited`, where that is one.
+pub(super) fn acknowledge<'a>(
+    state: &mut State,
+    number: u64,
+    awaited: Option<u64>,
+    used: usize,
+) -> Progress<'a> {
+    if awaited != Some(number) {
+        return Progress::Pong(used, number);
+    }
+    (state.pinged, state.reads, state.last) = (NOTHING, NOTHING, NO_STATUS);
+    Progress::Responded(used)
 }
