@@ -37,7 +37,7 @@ impl Client {
             self.begun_if_busy(k, cx.now());
         }
         loop {
-            let (stream, progress) = self.read(k, &input[used..], cx.now());
+            let (stream, progress) = self.read(cx, k, &input[used..]);
             if has_streams && progress.as_ref().is_ok_and(Progress::is_of_response) {
                 self.begun(stream, cx.now());
             }
@@ -110,7 +110,13 @@ impl Client {
     }
 
     /// Reads on, up to the next thing that happens; also the stream that it is of.
-    fn read<'a>(&mut self, k: Key, input: &'a [u8], now: Nanos) -> (u32, Result<Progress<'a>, Kind>) {
+    fn read<'a, I: Io>(
+        &mut self,
+        cx: &mut Cx<I>,
+        k: Key,
+        input: &'a [u8],
+    ) -> (u32, Result<Progress<'a>, Kind>) {
+        let now = cx.now();
         let Client { job, conns, source, pushed, .. } = self;
         let at = conns[k.index].at;
         conns.open_session(k.index, || job.session(at));
@@ -125,7 +131,7 @@ impl Client {
         let read = session.read(input, asked, watch.as_deref_mut(), &mut pushed.of(k.index));
         source.put_watch(k.index, watch);
         if let Ok(Progress::Pong(_, number)) = read {
-            self.acknowledged(k, number, now);
+            self.acknowledged(cx, k, number);
         }
         (stream, read)
     }

@@ -75,13 +75,16 @@ impl Client {
     }
 
     /// The PING with this number is acknowledged; one that was not sent, or not on this connection, is none.
-    pub(super) fn acknowledged(&mut self, k: Key, number: u64, now: Nanos) {
-        let sent = Nanos(number);
+    pub(super) fn acknowledged<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, number: u64) {
+        let (sent, now) = (Nanos(number), cx.now());
         let is_awaited = |it: &&mut Alive| it.sent == sent && sent != Nanos::NEVER;
         let Some(alive) = self.alive.get_mut(k.index as usize).filter(is_awaited) else { return };
         alive.sent = Nanos::NEVER;
         let took = self.took(sent, sent, now);
         self.tick.ping_rtt.record_seen(took);
         self.conn(k).received(now, None);
+        // It was set for the end of the wait.
+        let own = self.timer(cx, k);
+        self.wake_at(cx, k, own);
     }
 }
