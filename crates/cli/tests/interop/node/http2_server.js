@@ -1,15 +1,20 @@
-// HTTP/2: each path shows a case. Arguments: certificate and key, for TLS. What it has counted is to be had over HTTP/1.1 on a port of its own.
+// HTTP/2: each path shows a case. Arguments: certificate and key, for TLS; --idle=MS: closes connections on which nothing comes for that
+// time. What it has counted is to be had over HTTP/1.1 on a port of its own.
 const fs = require("fs");
 const http = require("http");
 const http2 = require("http2");
 
-const counts = { sessions: 0, streams: 0, bytes: 0, resets: 0 };
+const counts = { sessions: 0, streams: 0, bytes: 0, resets: 0, pings: 0 };
 
-const [cert, key] = process.argv.slice(2).map((file) => fs.readFileSync(file));
+const [options, files] = [true, false].map((is) => process.argv.slice(2).filter((arg) => arg.startsWith("--") === is));
+const idle = Number(options.map((option) => option.replace("--idle=", "")).at(0) ?? 0);
+const [cert, key] = files.map((file) => fs.readFileSync(file));
 const server = cert ? http2.createSecureServer({ cert, key }) : http2.createServer();
 server.on("session", (session) => {
   counts.sessions += 1;
   session.on("error", () => {});
+  session.on("ping", () => (counts.pings += 1));
+  if (idle) session.setTimeout(idle, () => session.close());
 });
 let nth = 0;
 server.on("stream", (stream, headers) => {
