@@ -15,6 +15,7 @@ const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 
 const END_HEADERS: u8 = 4;
+const END_STREAM: u8 = 1;
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let [_, a, b, c] = (payload.len() as u32).to_be_bytes();
@@ -50,6 +51,7 @@ fn cases() -> Vec<Case> {
     let flood = |kind, payload: &[u8]| after_settings(&frame(kind, 0, 0, payload).repeat(5_000));
     let endless = [frame(1, 0, 1, &[0x88]), frame(9, 0, 1, b"").repeat(1_000)].concat();
     let largest = [0x7f, 255, 255, 255];
+    let response = frame(1, END_HEADERS | END_STREAM, 1, &[0x88]);
     vec![
         ("garbage", "", b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), "handshake·bad-answer"),
         ("http1", "", b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), "handshake·nothing-in-common"),
@@ -67,6 +69,7 @@ fn cases() -> Vec<Case> {
         ("table", "", after_settings(&frame(1, END_HEADERS, 1, &[0xbe])), bad),
         ("no-response", "", after_settings(b""), mute),
         ("no-pong", "ping = \"10ms\"", after_settings(b""), mute),
+        ("no-pong-beside", "ping = \"10ms\"\nthink = \"1m\"", after_settings(&response), "hold·timeout"),
         ("ws-none", "ws", after_settings(b""), "handshake·nothing-in-common"),
         ("ws-silent", "ws", after_offer(b""), "handshake·timeout"),
         ("ws-404", "ws", after_offer(&frame(1, END_HEADERS, 1, &[0x8d])), "handshake·wrong-status"),

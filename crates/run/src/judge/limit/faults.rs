@@ -54,6 +54,8 @@ fn waiting(case: &Case) -> Option<Finding> {
             "handshake",
             "check that the target speaks this protocol at this port, then its CPU and open files, or raise --timeout",
         ),
+        // By PINGs, or by TCP itself.
+        Stage::Hold => ("idle connection", IS_BUSY),
         _ => ("request", IS_BUSY),
     };
     let is_dial = |f: &&FaultCount| f.stage == Stage::Dial && trouble_of(f) == Trouble::Waiting;
