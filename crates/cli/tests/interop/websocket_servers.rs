@@ -1,11 +1,13 @@
 //! `throng run ws://…` against WebSocket servers: npm's `ws`, Python's `websockets`, uvicorn.
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::{
     program::until,
     right::check,
-    server::{PYTHON, Server, fetch, program, source},
+    server::{PYTHON, Server, fetch, folder, program, source},
     summary::{Summary, run},
 };
 
@@ -86,6 +88,25 @@ fn its_pings_get_pongs() {
     check_echoes(&url(&server, "/heartbeat"), &["--message", "hello"]);
     // Six of each in a second, fewer where the server waits for a processor; without a pong it would have cut the connection.
     assert!(counted(&server, "pongs") >= 20 * 2, "of 20 connections");
+}
+
+#[test]
+fn control_pings_keep_connections_alive_beside_messages() {
+    let server = ws();
+    let file = folder("ws-control-pings").join("load.toml");
+    let text = format!(
+        "target = \"{}\"\n[[population]]\nname = \"users\"\nconnections = 10\nthink = \"400ms\"\n\
+             [[population.on]]\nevery = \"100ms\"\nsend = \"\"\n\
+             [[population.step]]\nsend = \"hello\"\nexpect = {{ echo = true }}\n",
+        url(&server, "/echo")
+    );
+    fs::write(&file, text).unwrap();
+    let s = check(file.to_str().unwrap(), &["-d", "1s"]);
+    let told = s.count("requests.told");
+    assert!(told >= 10 * 4 && s.count("requests.answered") == s.count("requests.sent"), "{told}");
+    // The server may still have to read the last ones.
+    until("all pings are read", || counted(&server, "pings") >= told);
+    assert_eq!(counted(&server, "pings"), told);
 }
 
 #[test]

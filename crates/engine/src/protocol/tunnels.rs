@@ -438,6 +438,10 @@ pub(super) fn send_on<I: Io>(message: &Message, state: &mut State, place: usize,
     let Some(it) = tunnels.get_mut(place).filter(|it| it.is_open && !it.is_blocked()) else { return };
     let Out { to, source } = out;
     let mask = websocket::mask(source);
+    if message.is_ping() {
+        let number = source.random.bits();
+        return write(connection, it, (Opcode::Ping, mask), &number.to_be_bytes(), to);
+    }
     let (text, ..) = message.write(to.index(), source);
     write(connection, it, (Opcode::Text, mask), text, to);
 }

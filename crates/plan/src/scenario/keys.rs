@@ -326,7 +326,12 @@ static ON: Table = Table {
             "\"25s\"",
             "send at this interval, the first time that long after the connection is open",
         ),
-        key("send", Text, "\"3\"", "the reply, or the heartbeat; default: pass over the message"),
+        key(
+            "send",
+            Text,
+            "\"3\"",
+            "the reply, or the heartbeat, with \"\" a control ping; default: pass over the message",
+        ),
     ],
 };
 

@@ -53,8 +53,12 @@ impl Reader<'_, '_> {
 
     fn on(&mut self, on: &Section, pushes: &mut Pushes) {
         let tables = self.tables;
-        let reply = on
-            .read(self.notes, "send", |text| message(text, |text| Text::parse(text, Place::Content, tables)));
+        let is_heartbeat = on.has("every");
+        let reply = on.read(self.notes, "send", |text| match text {
+            // A control ping.
+            "" if is_heartbeat => Ok(Text::default()),
+            text => message(text, |text| Text::parse(text, Place::Content, tables)),
+        });
         let conditions = ["is", "starts", "contains", "every"];
         let given: Vec<&str> = conditions.into_iter().filter(|key| on.has(key)).collect();
         match given[..] {

@@ -266,6 +266,11 @@ fn differences_between_protocols() {
         "http2 = true",
         &["3:9: population.a.http2: requires a target with http://, https://, ws:// or wss://"],
     );
+    check_population(
+        WS,
+        "on = [{ is = \"2\", send = \"\" }]",
+        &["3:26: population.a.on[1].send: an empty message has no echo; use a non-empty text: \"\""],
+    );
     let long = format!("message = \"{}\"", "x".repeat(65_537));
     check_population(WS, &long, &["3:11: population.a.message: a message may have at most 64 KiB: 64.0 KiB"]);
     check_population(

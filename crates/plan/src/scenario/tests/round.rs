@@ -8,6 +8,10 @@ fn everything_reads_as_it_prints() {
     check(EVERYTHING);
     check("target = \"ws://127.0.0.1:9\"\nmessage = \"\"\nseed = 18446744073709551615");
     check(
+        "target = \"ws://127.0.0.1:9\"\n[[population]]\nname = \"a\"\n[[population.on]]\nevery = \"9s\"\nsend = \"\"",
+    );
+    check("target = \"http://127.0.0.1:9\"\nhttp2 = true\nping = \"9s\"\nthink = \"1m\"");
+    check(
         "target = \"tcp://127.0.0.1:9\"\nmessage = \"a \\\"b\\\" \\\\ {{seq}} \\u007F\\n\"\nduration = \
             \"forever\"",
     );
