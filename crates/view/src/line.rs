@@ -20,7 +20,6 @@ const INDENT: usize = 7;
 #[derive(Default)]
 pub struct Line<W> {
     out: W,
-    wanted: u64,
     agents: Vec<AgentShare>,
     cpu_s: f64,
     start: Option<Nanos>,
@@ -36,7 +35,7 @@ pub(crate) fn latency(tick: &Tick) -> &Latency {
 impl<W: Write> Line<W> {
     /// Writes to `out`, which should be unbuffered or line-buffered.
     pub fn new(out: W) -> Line<W> {
-        Line { out, wanted: 0, agents: Vec::new(), cpu_s: 0.0, start: None }
+        Line { out, agents: Vec::new(), cpu_s: 0.0, start: None }
     }
 }
 
@@ -49,7 +48,6 @@ impl Line<Vec<u8>> {
 
 impl<W: Write> Sink for Line<W> {
     fn begin(&mut self, header: &Header) {
-        self.wanted = header.connections;
         self.agents.clone_from(&header.agents);
         let Header { target, connections, threads, seed, io, agents, .. } = header;
         let connections = Count(*connections).of("connection");
@@ -80,15 +78,19 @@ impl<W: Write> Sink for Line<W> {
             _ => time(latency.quantile(q).0 as f64 / 1e3, latency.is_at_least(q)),
         };
         let phase = tick.phase.name();
+        // As the load is now: a user may have changed it. Of connections that come without end none are wanted.
+        let of = match tick.wanted {
+            0 => String::new(),
+            wanted => format!(" of {}", Count(wanted)),
+        };
         // The samples are of this process.
         let whose = if self.agents.is_empty() { "" } else { "coordinator " };
         let (cpu_s, rss_bytes) = samples.own.as_ref().map_or((0.0, 0), |own| (own.cpu_s(), own.rss_bytes));
         let _ = writeln!(
             self.out,
-            "{:>5.0}s {phase:<5} open {} of {}  connects {}/s  requests {}/s  {}/s  p50 {}  p95 {}  p99 {}{without}  faults {}  {whose}cpu {}  memory {}",
+            "{:>5.0}s {phase:<5} open {}{of}  connects {}/s  requests {}/s  {}/s  p50 {}  p95 {}  p99 {}{without}  faults {}  {whose}cpu {}  memory {}",
             tick.until.since(start).secs_f64(),
             Count(tick.open),
-            Count(self.wanted),
             per_s(tick.counts.opened + tick.counts.redialled),
             per_s(tick.counts.answered),
             Bytes((tick.counts.bytes_in as f64 / period).round() as u64).brief(),
@@ -149,6 +151,7 @@ mod tests {
             from: Nanos::from_secs(second),
             until: Nanos::from_secs(second + 2),
             open: 1500,
+            wanted: 3000,
             ..Tick::default()
         };
         (t.counts.opened, t.counts.answered, t.counts.bytes_in) = (1000, 4000, 8 << 20);
@@ -188,6 +191,19 @@ mod tests {
             "    4s ramp  open 1,500 of 3,000  connects 500/s  requests 2,000/s  4.0 MiB/s  p50 50 ms  p95 95 ms  p99 99 ms  \
              faults 0  cpu 0.50 cores  memory 5.0 MiB"
         );
+    }
+
+    #[test]
+    fn a_line_has_the_load_that_is_wanted_now() {
+        let mut out = Vec::new();
+        let mut line = Line::new(&mut out);
+        line.begin(&Header { connections: 3_000, ..Header::default() });
+        line.tick(&Tick { wanted: 1_500, ..tick(0) }, &Samples::default());
+        line.tick(&Tick { wanted: 0, ..tick(2) }, &Samples::default());
+        let out = String::from_utf8(out).unwrap();
+        let lines: Vec<&str> = out.lines().collect();
+        assert!(lines[1].contains("  open 1,500 of 1,500  connects "), "{out}");
+        assert!(lines[2].contains("  open 1,500  connects "), "{out}");
     }
 
     #[test]

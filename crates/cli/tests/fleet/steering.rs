@@ -148,7 +148,7 @@ fn the_load_of_a_run_in_progress_is_set_paused_and_resumed() {
     let id = id.unwrap();
     let set = fleet.fleet(&["set", "connections=100"]);
     assert_eq!((set.status, set.stdout), (Some(0), format!("run {id}: 100 connections\n")), "{}", set.stderr);
-    run.wait_for("open 100 of 400");
+    run.wait_for("open 100 of 100");
     assert_eq!(fleet.states(), ["one in run", "two in run"]);
     let more = fleet.fleet(&["set", "connections=401", "--run", &id]);
     assert_eq!(more.status, Some(3), "{more:?}");
@@ -161,7 +161,7 @@ fn the_load_of_a_run_in_progress_is_set_paused_and_resumed() {
     assert_eq!(fleet.fleet(&["pause"]).stdout, format!("run {id}: paused\n"));
     assert_eq!(fleet.fleet(&["resume"]).status, Some(0));
     assert_eq!(fleet.fleet(&["set", "connections=200"]).status, Some(0));
-    run.wait_for("open 200 of 400");
+    run.wait_for("open 200 of 200");
     run.signal(Signal::INT);
     let ended = run.end();
     let summary: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
