@@ -2,10 +2,8 @@
 
 use host::Root;
 use plan::Plan;
-use samples::{
-    Censored, FindOutcome, FindSummary, Limit, Point, Quantiles, Summary, ThresholdResult, Verdict,
-};
-use units::{Count, Nanos};
+use samples::{FindOutcome, FindSummary, Limit, Point, Quantiles, Summary, ThresholdResult, Verdict};
+use units::Nanos;
 
 use crate::{
     Interrupt, Refusal,
@@ -14,9 +12,12 @@ use crate::{
     search::{Outcome, Search, Step, StepResult},
 };
 
+pub use criteria::reasons;
+use criteria::{HOLDS_NONE, holds_none, none_held, probe_p99_us, slow_probe};
 use steps::Steps;
 pub use steps::with_some_room;
 
+mod criteria;
 mod load;
 mod source;
 mod steps;
@@ -31,45 +32,12 @@ const FIRST_PER_S: u64 = 100;
 const MAX_PER_S: u64 = 1_000_000;
 /// A step that confirms the result takes this many times as long, and each one after a confirmation that failed.
 const CONFIRM: u64 = 2;
-/// A probe that takes this many times as long as at the first load, and this much longer, fails a step.
-const PROBE_TIMES: f64 = 5.0;
-const PROBE_MORE_US: f64 = 20_000.0;
-/// Minimum share of the load that must be reached.
-const SHARE: f64 = 0.98;
-/// Why no number of connections can be held.
-const HOLDS_NONE: &str = "the target closes its connections as announced (Connection: close, GOAWAY, or a \
-Keep-Alive timeout), so none can be held; enable keep-alive, or use --by arrival";
 
 impl By {
     fn first(self) -> u64 {
         match self {
             By::Connections | By::Burst => FIRST_CONNECTIONS,
             By::Arrival | By::Rate => FIRST_PER_S,
-        }
-    }
-
-    /// How much of a load was sustained.
-    fn sustained(self, s: &Summary) -> f64 {
-        match self {
-            By::Connections => s.connections.held as f64,
-            By::Burst => s.connections.opened as f64,
-            By::Arrival => s.connections.open_per_s,
-            By::Rate => answered_per_s(s),
-        }
-    }
-
-    /// How much of it was reached: connections closed with an announcement that are to be dialled again count too.
-    fn reached(self, s: &Summary) -> f64 {
-        let again = s.connections.closed.saturating_sub(s.connections.redialled);
-        self.sustained(s) + if self == By::Connections { again as f64 } else { 0.0 }
-    }
-
-    /// What became of it.
-    const fn done(self) -> &'static str {
-        match self {
-            By::Connections => "held",
-            By::Arrival | By::Burst => "opened",
-            By::Rate => "answered",
         }
     }
 }
@@ -207,7 +175,7 @@ impl Known {
         }
         let sustained = Some(by.sustained(&summary) as u64).filter(|n| *n > 0);
         // The closer to the result, the better; but just above it too few are lost to determine the cause.
-        let limit = summary.limit.or(summary.suspect);
+        let limit = if holds_none { Some(none_held()) } else { summary.limit.or(summary.suspect) };
         let is_gone = limit.as_ref().is_some_and(judge::is_nobody);
         self.explain(load, limit);
         // If throng was the limit before any load passed, smaller loads show nothing about the target.
@@ -292,78 +260,11 @@ fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
     }
 }
 
-/// At full load only: what a ramp makes of a target is not what its connections make of it.
-fn probe_p99_us(s: &Summary) -> Option<f64> {
-    s.probe.as_ref().filter(|probe| probe.held_us.count > 0).map(|probe| probe.held_us.p99)
-}
-
-/// Responses per second at full load, including the probe's.
-fn answered_per_s(s: &Summary) -> f64 {
-    let probes = s.probe.as_ref().map_or(0, |probe| probe.held_us.count) as f64;
-    s.requests.per_s + if s.duration_s > 0.0 { probes / s.duration_s } else { 0.0 }
-}
-
-/// Why a step failed: its own verdict, a load that was not reached, probes without a response.
-pub fn reasons(by: By, load: u64, s: &Summary) -> Vec<String> {
-    let mut reasons = Vec::new();
-    if s.verdict != Verdict::Pass {
-        reasons.extend(s.reasons.iter().cloned());
-        if reasons.is_empty() {
-            reasons.push(s.verdict.name().to_owned());
-        }
-    }
-    // Whatever the thresholds, a load that was not reached was not sustained.
-    let got = by.reached(s);
-    if got < SHARE * load as f64 && reasons.is_empty() {
-        reasons.push(format!("{} of {} {} {}", Count(got as u64), Count(load), by.unit(), by.done()));
-    }
-    if !s.thresholds.is_empty() {
-        return reasons;
-    }
-    if s.probe.as_ref().is_some_and(|probe| probe.sent > 0 && probe.held_us.count == 0) {
-        reasons.push("no probe had a correct response at full load".to_owned());
-    }
-    if let Some(censored) = unanswered_probes(s).filter(|all| all.p99.is_none() && all.share < 1.0) {
-        let share = 1e2 * censored.share;
-        reasons.push(format!("{share:.0} % of the probes at full load had no correct response"));
-    }
-    reasons
-}
-
-/// Whether nearly all connections that were opened were closed with an announcement, and nearly none is held. Those are dialled
-/// again, but with any load.
-fn holds_none(load: u64, s: &Summary) -> bool {
-    let c = &s.connections;
-    let were_closed = c.closed > 0 && c.closed as f64 >= SHARE * (c.opened + c.redialled) as f64;
-    were_closed && c.held as f64 <= (1.0 - SHARE) * load as f64
-}
-
-/// That the probe's p99 is more than it may be, if there are no thresholds; `unloaded`: the smallest load that passed, and what
-/// it was there.
-fn slow_probe(by: By, s: &Summary, unloaded: Option<(u64, f64)>) -> Option<String> {
-    let judged = unanswered_probes(s).map_or_else(|| probe_p99_us(s), |censored| censored.p99);
-    let (now, (least, before)) = judged.zip(unloaded).filter(|_| s.thresholds.is_empty())?;
-    let allowed = (before * PROBE_TIMES).max(before + PROBE_MORE_US);
-    let [after, before, most] = [now, before, allowed].map(|us| us / 1e3);
-    (now > allowed).then(|| {
-        format!(
-            "a probe took {after:.1} ms at the 99th percentile, {before:.1} ms at {} {}, {most:.1} ms allowed",
-            Count(least),
-            by.unit()
-        )
-    })
-}
-
-/// Of the probes at full load, if some had no response.
-fn unanswered_probes(s: &Summary) -> Option<&Censored> {
-    s.probe.as_ref().and_then(|probe| probe.held_us.censored.as_ref())
-}
-
 #[cfg(test)]
 mod tests {
     use samples::{Cause, Certainty, Side};
 
-    use super::*;
+    use super::{criteria::HOLD_SOME, *};
     use crate::fixture::plan;
 
     fn limit(cause: Cause, at_connections: u64) -> Limit {
@@ -424,35 +325,26 @@ mod tests {
         (known.search.step().is_none_or(|step| step.load != 1_000), times)
     }
 
-    #[test]
-    fn a_slow_probe_is_compared_with_a_load_that_is_named() {
-        let held_us = Quantiles { count: 100, p99: 2_195_500.0, ..Quantiles::default() };
-        let probe = Some(samples::ProbeSummary { held_us, ..Default::default() });
-        let s = Summary { probe, ..Summary::default() };
-        let why =
-            "a probe took 2195.5 ms at the 99th percentile, 295.7 ms at 100 connections/s, 1478.5 ms allowed";
-        assert_eq!(slow_probe(By::Arrival, &s, Some((100, 295_700.0))).as_deref(), Some(why));
-        assert_eq!(slow_probe(By::Arrival, &s, None), None);
-    }
-
-    /// Searches with one step of 500 connections; whether that ended the search, and why it failed.
-    fn closing(closed: u64, redialled: u64, held: u64) -> (bool, Option<String>) {
+    /// Searches with one step of 500 connections; whether that ended the search, why it failed, and what stopped it.
+    fn closing(closed: u64, redialled: u64, held: u64) -> (bool, Option<String>, Option<String>) {
         let mut known = Known { search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
         let mut s = Summary { verdict: Verdict::Pass, ..Summary::default() };
         let c = &mut s.connections;
         (c.opened, c.closed, c.redialled, c.held) = (500, closed, redialled, held);
         known.learn(By::Connections, 500, s, &mut |_| {});
-        (known.search.outcome().is_some(), known.curve[0].reasons.first().cloned())
+        let limit = known.limit.as_ref().map(|(_, limit)| limit.sentence_with_fix());
+        (known.search.outcome().is_some(), known.curve[0].reasons.first().cloned(), limit)
     }
 
     #[test]
     fn a_target_that_closes_each_connection_holds_none() {
         for (closed, redialled, held) in [(500, 0, 0), (2_500, 2_003, 3)] {
-            assert_eq!(closing(closed, redialled, held), (true, Some(HOLDS_NONE.to_owned())));
+            let limit = format!("{HOLDS_NONE}; {HOLD_SOME}");
+            assert_eq!(closing(closed, redialled, held), (true, Some(HOLDS_NONE.to_owned()), Some(limit)));
         }
         // Some are closed after some requests, and dialled again.
-        assert_eq!(closing(200, 0, 300), (false, None));
-        assert_eq!(closing(0, 0, 500), (false, None));
+        assert_eq!(closing(200, 0, 300), (false, None, None));
+        assert_eq!(closing(0, 0, 500), (false, None, None));
     }
 
     #[test]
