@@ -134,7 +134,7 @@ pub(crate) fn search(
 ) -> Result<FindSummary, Failure> {
     let root = Root::real();
     let found = match agents {
-        None => run::find(&mut Here(&root), how, plan, &root, interrupt, &mut message, show),
+        None => run::find(&mut Here::new(&root), how, plan, &root, interrupt, &mut message, show),
         Some(agents) => run::find(agents, how, plan, &root, interrupt, &mut message, show),
     };
     found.map_err(Failure::machine)

@@ -44,6 +44,8 @@ pub struct Need {
     pub target: Option<String>,
     /// Connections to hold at once.
     pub connections: u64,
+    /// Those that are expected to be open at once: without what is kept for slow responses.
+    pub expected: u64,
     /// Dials that may be outstanding at once.
     pub dials: u64,
     /// Shards.
@@ -132,7 +134,7 @@ impl Need {
     /// The same for this many connections, dialled as fast as the target takes them.
     #[must_use]
     pub fn with_connections(self, connections: u64) -> Need {
-        Need { connections, dials: connections, ..self }
+        Need { connections, expected: connections, dials: connections, ..self }
     }
 
     /// The run as a command line, with other arguments: `throng run 'http://127.0.0.{1..3}/' -c 5`.

@@ -105,7 +105,13 @@ mod tests {
         let visits = plan(&[&visits[..], &[("--think", "500ms")]].concat());
         assert_eq!(visits.places(), 351);
         assert_eq!(visits.pairs_needed(), 6_000 + 351);
+        // Of a target that takes 100 ms for each of these: 300 ms, and the pause.
+        let usual = |plan: &Plan| plan.usually_open(Nanos::from_millis(100));
+        assert_eq!(usual(&visits), 81);
+        assert_eq!((usual(&held), usual(&probed)), (100_000, 100 + 2 + 3));
+        assert_eq!(usual(&plan(&[("-c", "1"), ("--probe", "10k/s")])), 1 + 2 + 1_024);
         let few = plan(&[("--arrive", "100/s"), ("--total", "7")]);
+        assert_eq!(usual(&few), 7);
         assert_eq!((few.places(), few.pairs_needed()), (7, 7));
     }
 }

@@ -48,6 +48,13 @@ impl Plan {
         self.populations.iter().map(Population::most_open).fold(probes, u32::saturating_add)
     }
 
+    /// The same where the target takes `response` to accept, and for each response: without what is kept for slow ones.
+    pub fn usually_open(&self, response: Nanos) -> u32 {
+        let probes = self.probe.as_ref().map_or(0, |probe| probe.usually_open(response));
+        let own = self.populations.iter().map(|population| population.usually_open(response));
+        own.fold(probes, u32::saturating_add)
+    }
+
     /// The populations of the load, then those of the probe.
     pub fn all_populations_mut(&mut self) -> impl Iterator<Item = &mut Population> {
         let probes = self.probe.iter_mut().flat_map(|probe| &mut probe.populations);

@@ -336,6 +336,15 @@ impl Population {
         u32::try_from(at_once).unwrap_or(u32::MAX).min(self.load.connections())
     }
 
+    /// The same where the target takes `response` to accept, and for each response: without those that are kept for slow ones.
+    pub fn usually_open(&self, response: Nanos) -> u32 {
+        let Some(rate) = self.load.arrival_rate() else { return self.most_open() };
+        let (awaited, idles) = self.stay().unwrap_or((0, Nanos::NEVER.0));
+        let stay = response.0.saturating_mul(awaited.saturating_add(1)).saturating_add(idles);
+        let at_once = rate.due(Nanos(stay)).saturating_add(1);
+        u32::try_from(at_once).unwrap_or(u32::MAX).min(self.most_open())
+    }
+
     /// Connections between the same two hosts that it may leave in TIME_WAIT, or have open, at once: how many pairs of
     /// address and port it needs.
     pub fn pairs_needed(&self) -> u64 {
@@ -348,13 +357,20 @@ impl Population {
     /// The maximum lifetime of an arriving connection: each dial and each response is limited by the timeout, and timers
     /// are up to a millisecond late.
     fn longest_stay(&self) -> Nanos {
-        let Activity::Steps { steps, then } = &self.activity else { return Nanos::NEVER };
+        let Some((awaited, idles)) = self.stay() else { return Nanos::NEVER };
+        let waits = (self.timeout.0 + Nanos::from_millis(1).0).saturating_mul(awaited.saturating_add(1));
+        Nanos(waits.saturating_add(idles))
+    }
+
+    /// How many responses an arriving connection awaits, and for how long it is idle at most, nanoseconds; none where it has no end.
+    fn stay(&self) -> Option<(u64, u64)> {
+        let Activity::Steps { steps, then } = &self.activity else { return None };
         let awaits_and_idles = longest_of_each(steps);
         let awaited = awaits_and_idles.iter().filter(|(awaits, _)| *awaits).count() as u64;
         let idle = |awaits_and_idles: &[(bool, Nanos)]| {
             awaits_and_idles.iter().map(|(_, idle)| idle.0).fold(0, u64::saturating_add)
         };
-        let (awaited, idles) = match (self.calls, then) {
+        match (self.calls, then) {
             (Some(calls), _) if awaited > 0 => {
                 // Round after round; in the last one not beyond the last call.
                 let rounds = (calls - 1) / awaited;
@@ -364,13 +380,11 @@ impl Population {
                     left > 0
                 };
                 let last = awaits_and_idles.iter().take_while(is_before_last).copied().collect::<Vec<_>>();
-                (calls, idle(&awaits_and_idles).saturating_mul(rounds).saturating_add(idle(&last)))
+                Some((calls, idle(&awaits_and_idles).saturating_mul(rounds).saturating_add(idle(&last))))
             }
-            (_, Then::Close) => (awaited, idle(&awaits_and_idles)),
-            _ => return Nanos::NEVER,
-        };
-        let waits = (self.timeout.0 + Nanos::from_millis(1).0).saturating_mul(awaited.saturating_add(1));
-        Nanos(waits.saturating_add(idles))
+            (_, Then::Close) => Some((awaited, idle(&awaits_and_idles))),
+            _ => None,
+        }
     }
 }
 

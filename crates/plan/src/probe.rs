@@ -61,6 +61,12 @@ impl Probe {
         &self.populations[0].target
     }
 
+    /// Connections that it has at one time where the target takes `response` to accept, and for each response.
+    pub fn usually_open(&self, response: Nanos) -> u32 {
+        let at_once = self.rate.due(Nanos(response.0.saturating_mul(2))).saturating_add(1);
+        u32::try_from(at_once).unwrap_or(u32::MAX).saturating_add(KEPT).min(self.places())
+    }
+
     /// The most connections that it has at one time.
     pub fn places(&self) -> u32 {
         self.populations.iter().map(Population::most_open).sum()

@@ -28,6 +28,9 @@ const SPARE_TUPLES: u64 = 1000;
 /// there it is over in microseconds, unless the target stops accepting for a moment.
 const CONNECT_TIME: Nanos = Nanos::from_millis(100);
 
+/// How long the target takes to accept a connection, and for each response, to estimate how many connections it has at once.
+const RESPONSE_TIME: Nanos = Nanos::from_millis(100);
+
 /// What a run needs of this machine, found to be there.
 #[derive(Debug)]
 pub struct Prepared {
@@ -187,6 +190,7 @@ fn demand(plan: &Plan, pairs: u64, root: &Root) -> Result<(Routes, Need), Refusa
     let need = Need {
         target: Some(plan.text.clone()),
         connections: plan.places().into(),
+        expected: plan.usually_open(RESPONSE_TIME).into(),
         dials: (0..).zip(&plan.populations).map(|(nth, own)| dials(plan, nth, own)).sum(),
         threads: plan.threads.into(),
         sources: pools.values().flatten().map(|(pool, _)| pool.count()).min().unwrap_or_default(),

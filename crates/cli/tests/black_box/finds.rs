@@ -133,6 +133,18 @@ fn what_only_the_largest_load_needs_is_no_warning() {
     run.end();
 }
 
+#[test]
+fn a_search_warns_once_and_not_about_what_is_kept_for_slow_responses() {
+    // A backlog of 8, of which the first step needs more: 11 dials in the time that one takes.
+    let server = python(&["prlimit", "--nofile=400"], ["8", "0", "0", "0"]);
+    let args = ["--by", "arrival", "--max", "400", "--probe", "50/s", "-d", "1s", "--threshold", "sent > 0"];
+    let ended = Program::start(&[&["find", &server.url("/")], &args[..]].concat()).end_within(PATIENCE);
+    let warnings = |what: &str| ended.stderr.matches(&format!("warning: target's {what}")).count();
+    // 1,002 connections are kept for the probe.
+    assert_eq!((warnings("backlog"), warnings("open files")), (1, 0), "{}", ended.stderr);
+    assert!(ended.stderr.matches(" connections/s  ").count() > 1, "{}", ended.stderr);
+}
+
 /// Between the steps its connections are idle, all for the same time; those that it keeps are idle for longer.
 #[test]
 fn a_server_that_makes_room_has_no_idle_timeout() {

@@ -37,9 +37,8 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Checked {
         carriers(root, &holders).iter().filter_map(|pid| server(root, *pid, need)).collect();
     let first = servers.first().ok_or("its process belongs to another user; run as root")?;
     let room: u64 = servers.iter().map(Server::room).fold(0, u64::saturating_add);
-    let fix = (room < need.connections).then(|| {
-        let each =
-            need.connections.div_ceil(servers.len() as u64).saturating_add(first.open.max(OTHER_FILES));
+    let fix = (room < need.expected).then(|| {
+        let each = need.expected.div_ceil(servers.len() as u64).saturating_add(first.open.max(OTHER_FILES));
         let limit = each.checked_next_power_of_two().unwrap_or(u64::MAX);
         let one = |server: &Server| format!("prlimit --pid {} --nofile={limit}", server.pid);
         Fix::manual(Severity::Warn, servers.iter().map(one).collect::<Vec<_>>().join(" && "))
@@ -51,7 +50,7 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Checked {
     };
     let (Server { name, pid, .. }, limit, open) = (first, Count(first.limit), Count(first.open));
     let value = format!("{name} ({pid}): {limit} allowed, {open} open{passed}{others}");
-    Ok((value, format!("{} needed", Count(need.connections)), fix))
+    Ok((value, format!("{} needed", Count(need.expected)), fix))
 }
 
 impl Server {

@@ -26,6 +26,7 @@ fn need(connections: u64) -> Need {
     Need {
         target: Some("http://192.0.2.9/".to_owned()),
         connections,
+        expected: connections,
         dials: connections,
         threads: 1,
         sources: 1,

@@ -41,7 +41,27 @@ pub trait WorkerSource {
 }
 
 /// Threads of this machine.
-pub struct Here<'a>(pub &'a Root);
+pub struct Here<'a> {
+    root: &'a Root,
+    /// What the user should know of this machine was said, before the first step.
+    is_said: bool,
+}
+
+impl<'a> Here<'a> {
+    /// For one search.
+    pub fn new(root: &'a Root) -> Here<'a> {
+        Here { root, is_said: false }
+    }
+
+    /// Says what the user should know before the search, once. It goes up from its first load, and may end long before the largest: what
+    /// only that needs is no warning.
+    fn say_first(&mut self, by: By, plan: &Plan, load: u64, dwell: Nanos, say: &mut dyn FnMut(&str)) {
+        if !std::mem::replace(&mut self.is_said, true) {
+            let first = by.plan(plan, load.min(by.first()), dwell);
+            prepare(&first, self.root).iter().for_each(|first| first.print_notices(say));
+        }
+    }
+}
 
 impl WorkerSource for Here<'_> {
     type Workers = Threads;
@@ -52,8 +72,10 @@ impl WorkerSource for Here<'_> {
 
     fn most(&mut self, find: &Find, least: u64, plan: &Plan) -> Result<(u64, Option<Limit>), Refusal> {
         let full = find.by.plan(plan, find.most, find.dwell);
-        let Err(Refusal::Findings(findings)) = prepare(&full, self.0) else { return Ok((find.most, None)) };
-        let most = with_some_room(&full, fitting(&full, self.0)?);
+        let Err(Refusal::Findings(findings)) = prepare(&full, self.root) else {
+            return Ok((find.most, None));
+        };
+        let most = with_some_room(&full, fitting(&full, self.root)?);
         if most < least {
             return Err(Refusal::Findings(findings));
         }
@@ -67,15 +89,8 @@ impl WorkerSource for Here<'_> {
         say: &mut dyn FnMut(&str),
     ) -> Result<(Threads, Ground), Refusal> {
         let plan = by.plan(of_flags, load, dwell);
-        let prepared = prepare(&plan, self.0)?;
-        match by {
-            // The search goes up from its first load, and may end long before the largest: what only that needs is no warning.
-            By::Connections | By::Rate => {
-                let first = by.plan(of_flags, load.min(by.first()), dwell);
-                prepare(&first, self.0).iter().for_each(|first| first.print_notices(say));
-            }
-            By::Arrival | By::Burst => prepared.print_notices(say),
-        }
+        let prepared = prepare(&plan, self.root)?;
+        self.say_first(by, of_flags, load, dwell, say);
         let threads = Threads::start(&plan, &prepared)?;
         let ground = threads.ground();
         Ok((threads, ground))

@@ -69,6 +69,7 @@ fn report(connections: u64, is_requested: bool) -> Report {
     let need = Need {
         target: Some(target.to_owned()),
         connections,
+        expected: connections,
         dials: connections,
         threads: 2,
         sources: 254,
