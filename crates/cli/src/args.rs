@@ -1,5 +1,6 @@
 //! The command line, as clap reads it. Values stay strings here: `plan` reads them and reports all mistakes at once.
 
+mod conflicts;
 mod control;
 mod fleet;
 mod fleet_serve;

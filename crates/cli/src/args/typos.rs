@@ -1,13 +1,15 @@
 //! Arguments that clap refuses: all of them at once, each with what was probably meant, the nearest flag or verb, or what another tool
 //! calls it.
 
-use std::{ffi::OsString, iter::once};
+use std::{ffi::OsString, iter::once, ops::Range};
 
 use clap::{
     Arg, ArgMatches, Command, Error,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use plan::flag::Flag;
+
+use super::conflicts;
 
 /// Arguments that are put right, or left out, to read the others; beyond these no more are looked for.
 const MOST: usize = 20;
@@ -93,11 +95,15 @@ pub(super) struct Read {
 /// Help or the version is to be printed instead.
 pub(super) fn read(command: &Command, args: &[OsString]) -> Result<Read, Error> {
     let (mut read, mut args, mut is_sure) = (Read::default(), args.to_vec(), true);
+    let lenient = conflicts::allowed(command.clone());
     for _ in 0..MOST {
-        let all = once(OsString::from("throng")).chain(args.iter().cloned());
-        let error = match command.clone().try_get_matches_from(all) {
+        let all = || once(OsString::from("throng")).chain(args.iter().cloned());
+        let error = match lenient.clone().try_get_matches_from(all()) {
             Ok(matches) => {
-                read.matches = Some(matches).filter(|_| is_sure);
+                if is_sure {
+                    read.mistakes.extend(conflicts::mistakes(command, &matches));
+                    read.matches = Some(matches);
+                }
                 break;
             }
             Err(error) if is_help(&error) && read.mistakes.is_empty() => return Err(error),
@@ -109,12 +115,19 @@ pub(super) fn read(command: &Command, args: &[OsString]) -> Result<Read, Error> 
         // What a flag that nobody knows would have taken is in nobody's place, and another's is empty.
         let follows = matches!(fix, Fix::LeaveOut(at) if !texts[at].starts_with('-'))
             || error.kind() == ErrorKind::MissingRequiredArgument;
-        if is_sure || !follows {
+        if (is_sure || !follows) && !read.mistakes.contains(&mistake) {
             read.mistakes.push(mistake);
+        }
+        if is_sure
+            && error.kind() == ErrorKind::MissingRequiredArgument
+            && let Ok(matches) = lenient.clone().ignore_errors(true).try_get_matches_from(all())
+        {
+            read.mistakes.extend(conflicts::mistakes(command, &matches));
         }
         match fix {
             Fix::Replace(at, with) => args[at] = with.into(),
             Fix::LeaveOut(at) => drop(args.remove(at)),
+            Fix::LeaveOutAll(all) => drop(args.drain(all)),
             Fix::LeaveOutWithValue(at) => {
                 is_sure = false;
                 let has_value =
@@ -149,6 +162,7 @@ enum Fix {
     /// What was meant.
     Replace(usize, String),
     LeaveOut(usize),
+    LeaveOutAll(Range<usize>),
     /// The next one may be its value.
     LeaveOutWithValue(usize),
     /// The others cannot be read.
@@ -168,6 +182,10 @@ fn explained(error: &Error, command: &Command, args: &[String]) -> (String, Fix)
         // One that is there is not judged here.
         ErrorKind::InvalidValue if wrong(ContextKind::InvalidValue).is_none_or(str::is_empty) => {
             wrong(ContextKind::InvalidArg).and_then(|flag| without_value(flag, command, args))
+        }
+        // What excludes each other is allowed, and judged apart: what is left is given again.
+        ErrorKind::ArgumentConflict => {
+            wrong(ContextKind::InvalidArg).and_then(|flag| given_again(flag, command, args))
         }
         ErrorKind::InvalidSubcommand => {
             wrong(ContextKind::InvalidSubcommand).and_then(|word| unknown_command(word, command, args))
@@ -190,6 +208,22 @@ fn without_value(flag: &str, command: &Command, args: &[String]) -> Option<(Stri
     let example = Flag::named(name).filter(|_| is_of_load(verb)).and_then(Flag::example);
     let value = example.unwrap_or(value.trim_matches(['<', '>']));
     Some((format!("{name}: requires a value; use {name} {value}"), Fix::LeaveOut(at)))
+}
+
+/// A flag that was given before: `--rate <RATE>`, as clap has it. None if it is not found by its name.
+fn given_again(flag: &str, command: &Command, args: &[String]) -> Option<(String, Fix)> {
+    let name = flag.split([' ', '[', '=']).next()?;
+    let long = name.strip_prefix("--")?;
+    let known = verb_of(command, args).get_arguments().find(|arg| arg.get_long() == Some(long))?;
+    let letter = known.get_short().map(|letter| format!("-{letter}"));
+    let is_letter = |own: &str| letter.as_deref().is_some_and(|letter| own.starts_with(letter));
+    let at = args.iter().rposition(|own| has_name(own, name) || is_letter(own))?;
+    let is_alone = args[at] == name || Some(&args[at]) == letter.as_ref();
+    let needs_value = known.get_num_args().is_none_or(|values| values.min_values() > 0);
+    let has_value = args.get(at + 1).is_some_and(|next| needs_value || !next.starts_with('-'));
+    let is_value = is_alone && known.get_action().takes_values() && has_value;
+    let fix = Fix::LeaveOutAll(at..at + 1 + usize::from(is_value));
+    Some((format!("{name}: given more than once; remove all but one"), fix))
 }
 
 /// None if it is not among them.
@@ -297,144 +331,4 @@ fn is_target(word: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::args::{command_with, shared::Help};
-
-    fn mistakes(line: &str) -> (Vec<String>, bool) {
-        let args: Vec<OsString> = line.split(' ').skip(1).map(OsString::from).collect();
-        let read = read(&command_with(Help::Full), &args).expect("no help");
-        (read.mistakes, read.matches.is_some())
-    }
-
-    /// The only mistake, with what was meant.
-    fn check(line: &str, expected: Option<&str>) {
-        let (mistakes, _) = mistakes(line);
-        let [mistake] = &mistakes[..] else { panic!("{line}: {mistakes:?}") };
-        let (what, meant) =
-            mistake.split_once("; ").map_or((mistake.as_str(), None), |(what, meant)| (what, Some(meant)));
-        assert!(
-            what.ends_with(": unknown option") || what.ends_with(": unknown command"),
-            "{line}: {mistake}"
-        );
-        match (meant, expected) {
-            (Some(meant), Some(expected)) => assert!(meant.contains(expected), "{line}: {mistake}"),
-            (meant, expected) => assert_eq!(meant, expected, "{line}"),
-        }
-    }
-
-    #[test]
-    fn the_near_one_is_suggested() {
-        check("throng run h --conections 5", Some("use --connections"));
-        check("throng run h --connection=5", Some("use --connections"));
-        check("throng run h --hots x", Some("use --host"));
-        check("throng run h --thresold x", Some("use --threshold"));
-        check("throng run h --headers x", Some("use --header"));
-        check("throng run h --body_file x", Some("use --body-file"));
-        check("throng run h --conn 5", Some("use --connections"));
-        check("throng run h --colour x", None);
-        check("throng serve --port 5", Some("use --listen"));
-        check("throng serve --lisen x", Some("use --listen"));
-        check("throng serve --conections 5", None);
-    }
-
-    #[test]
-    fn what_other_tools_call_it_is_known() {
-        check("throng run h --concurrency 5", Some("use --connections"));
-        check("throng run h --data x", Some("use --body"));
-        check("throng run h --request PUT", Some("use --method"));
-        check("throng run h -z 5s", Some("use --duration"));
-        check("throng run h -z5s", Some("use --duration"));
-        check("throng serve --data x", None);
-        check("throng run h -L", Some("redirects = 5"));
-        check("throng find h --latency", Some("always printed"));
-        check("throng run -u a:b h", Some("http://USER:PASSWORD@HOST/"));
-        check("throng run h -u 10", Some("use --connections"));
-        check("throng run h -u10", Some("use --connections"));
-        check("throng run h -i 100", Some("use --requests"));
-        check("throng run h -T text/html", Some("-H 'Content-Type: TYPE'"));
-        check("throng serve -v", None);
-        for (_, ours) in SYNONYMS.iter().filter(|(_, ours)| *ours != "--listen") {
-            let name = ours.trim_start_matches("--");
-            assert!(plan::flag::FLAGS.iter().any(|flag| flag.name == name), "{ours}");
-        }
-        for (other, _) in INSTEAD {
-            let is_ours = plan::flag::Flag::named(other).is_some();
-            assert!(!is_ours && SYNONYMS.iter().all(|(known, _)| *known != other), "{other}");
-        }
-    }
-
-    #[test]
-    fn the_near_verb_is_suggested() {
-        check("throng rnu http://h/", Some("use run"));
-        check("throng compair a b", Some("use compare"));
-        check("throng fleet drian a", Some("use drain"));
-        check("throng xyz", None);
-        check("throng localhost:8000 -c 5", Some("throng run localhost:8000"));
-        check("throng http://h/?a=b", Some("throng run 'http://h/?a=b'"));
-    }
-
-    #[test]
-    fn all_that_are_unknown_are_mistakes_and_the_rest_is_read() {
-        let check = |line: &str, expected: &[&str], is_read: bool| {
-            let (mistakes, has_rest) = mistakes(line);
-            assert_eq!(mistakes, expected, "{line}");
-            assert_eq!(has_rest, is_read, "{line}");
-        };
-        let connections = "--conections: unknown option; use --connections";
-        check("throng run h -c 5", &[], true);
-        check(
-            "throng run --conections 5 h --thnik 1s",
-            &[connections, "--thnik: unknown option; use --think"],
-            true,
-        );
-        check("throng rnu --conections=5 h", &["rnu: unknown command; use run", connections], true);
-        // Nobody knows whether the next one is its value: no more is said of what may follow from it.
-        check("throng run --colour red h --conections 5", &["--colour: unknown option", connections], false);
-        check("throng run --colour h:1 h --conections 5", &["--colour: unknown option", connections], false);
-        check("throng run h --colour=red", &["--colour: unknown option"], true);
-        check("throng report --colour", &["--colour: unknown option"], false);
-        let second =
-            "unexpected argument \"http://…@h/\"; give one target, or a range: http://10.0.0.{1..3}/";
-        check("throng run h http://u:p@h/ --conections 5", &[second, connections], true);
-        let missing = "--connections: requires a value; use --connections 500k";
-        check("throng run h --thnik 1s -c", &["--thnik: unknown option; use --think", missing], true);
-        check(
-            "throng run h --connections --thnik 1s",
-            &["--thnik: unknown option; use --think", missing],
-            true,
-        );
-        let rate = "--rate: requires a value; use --rate 20k/s";
-        check("throng run -c --rate", &[missing, rate], true);
-        let file = "--json: requires a value; use --json FILE";
-        check("throng run h --json", &[file], true);
-        let many: String = (0..100).map(|n| format!(" --colour-{n}=x")).collect();
-        assert_eq!(mistakes(&format!("throng run h{many}")).0.len(), MOST);
-    }
-
-    #[test]
-    fn a_negative_number_is_a_value_and_no_option() {
-        let args = ["run", "h", "-c", "-5"].map(OsString::from);
-        let read = read(&command_with(Help::Full), &args).expect("no help");
-        assert!(read.mistakes.is_empty() && read.matches.is_some(), "{:?}", read.mistakes);
-    }
-
-    #[test]
-    fn help_is_that_of_the_command() {
-        let help = |line: &str| {
-            let args: Vec<OsString> = line.split(' ').skip(1).map(OsString::from).collect();
-            help_of(&command_with(Help::Full), &args)
-        };
-        assert_eq!(help("throng run h --colour"), "`throng run --help` lists all options");
-        assert_eq!(help("throng fleet set --colour"), "`throng fleet set --help` lists all options");
-        assert_eq!(help("throng xyz"), "`throng --help` lists all options");
-    }
-
-    #[test]
-    fn help_and_version_are_no_mistakes() {
-        for line in ["--help", "run --help", "--version", "fleet"] {
-            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            assert!(read(&command_with(Help::Full), &args).is_err(), "{line}");
-        }
-    }
-}
+mod tests;
