@@ -199,7 +199,7 @@ impl<'a, 's> Environment<'a, 's> {
         let now = workers.now();
         let Step { phase, drains, has_ended, is_over } = conductor.step(now);
         if drains {
-            self.observer.sample_now(now, phase);
+            self.observer.end_hold(now, phase);
         }
         conductor.give_orders(workers);
         if phase == Phase::Hold {

@@ -38,7 +38,7 @@ pub fn judge(plan: &Plan, r: &Record) -> Summary {
 }
 
 /// The summary of a step of a search: no fix asks for what the search does itself.
-pub(crate) fn judge_step(plan: &Plan, r: &Record, by: By) -> Summary {
+pub fn judge_step(plan: &Plan, r: &Record, by: By) -> Summary {
     judged(plan, r, Some(by))
 }
 
@@ -298,6 +298,12 @@ fn not_allowed(samples: &ErrorSamples) -> Option<String> {
 /// Bytes of it.
 const MOST_SHOWN: usize = 40;
 
+/// Requests of those that come and go that waited in the end, of populations in which more and more did.
+fn backlog(plan: &Plan, r: &Record) -> Option<u64> {
+    let arriving = plan.populations.iter().zip(&r.populations).filter(|(own, _)| own.comes_and_goes());
+    arriving.filter_map(|(_, measured)| measured.backlog.grown()).reduce(|all, own| all + own)
+}
+
 /// What the hosts showed, when, and what the losses have in common.
 fn evidence(plan: &Plan, r: &Record) -> Evidence {
     let seen = Evidence::seen(&r.observed, r.threads);
@@ -305,6 +311,7 @@ fn evidence(plan: &Plan, r: &Record) -> Evidence {
         subject: Subject::of(plan),
         both_sides: r.both_sides,
         losses: Pattern::of(r),
+        backlog: backlog(plan, r),
         is_mute: r.is_mute(),
         not_allowed: not_allowed(&r.totals.error_samples),
         speaks_tls: r.speaks_tls,

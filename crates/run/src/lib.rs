@@ -8,6 +8,7 @@
 
 mod accepts;
 mod backend;
+mod backlog;
 mod both_sides;
 mod broadcasts;
 mod by;
@@ -47,7 +48,7 @@ pub use conductor::{Conductor, Step, filed};
 pub use families::settle;
 pub use find::{Find, Here, WorkerSource, find, most, most_per_s, reasons, with_some_room};
 pub use interrupt::Interrupt;
-pub use judge::judge;
+pub use judge::{judge, judge_step};
 pub use listeners::{listeners, queues};
 pub use prepare::{Prepared, check_tls, fitting, need, prepare, prepare_part};
 pub use record::Record;

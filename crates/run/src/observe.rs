@@ -71,6 +71,8 @@ pub(crate) struct Observed {
     pub(crate) held_for: Nanos,
     /// How the target accepts.
     pub(crate) accepts: Accepts,
+    /// Connections in the target's accept queues when full load ended, where that can be seen.
+    pub(crate) queued_at_end: Option<u64>,
     /// What TCP knew of connections that waited, when most of them did.
     pub(crate) segments: net::Segments,
     /// Processors of this machine.
@@ -226,7 +228,15 @@ impl Observer {
     }
 
     /// At the end of the hold, before throng closes its own connections: what comes after is not the target's doing.
-    pub(crate) fn sample_now(&mut self, now: Nanos, phase: Phase) {
+    pub(crate) fn end_hold(&mut self, now: Nanos, phase: Phase) {
+        self.sample_now(now, phase);
+        let queues = self.queues();
+        let here = queues.iter().filter_map(|queue| queue.waiting).reduce(|sum, queue| sum + queue);
+        let there = || self.known.seen.target.as_ref().and_then(|target| target.latest().accept_queue);
+        self.known.queued_at_end = if self.known.both_here { here } else { there() };
+    }
+
+    fn sample_now(&mut self, now: Nanos, phase: Phase) {
         let queues = self.queues();
         self.sample_everything(now, phase, &queues);
     }

@@ -5,8 +5,9 @@ use samples::{AgentSummary, Counts, Fault, Header, Kind, Phase, Stage, Threshold
 use units::Nanos;
 
 use crate::{
-    both_sides::BothSides, broadcasts::Broadcasts, curve::Curve, destinations, losses::Losses,
-    moments::Moments, observe::Observed, rejections::Rejection, schedule::Schedule, silences::Silences,
+    backlog::Backlog, both_sides::BothSides, broadcasts::Broadcasts, curve::Curve, destinations,
+    losses::Losses, moments::Moments, observe::Observed, rejections::Rejection, schedule::Schedule,
+    silences::Silences,
 };
 
 /// What ends a run early that does not go on without one of its workers.
@@ -125,6 +126,8 @@ pub(crate) struct PopulationRecord {
     /// Since then.
     pub(crate) line: Tick,
     pub(crate) silences: Silences,
+    /// Of those that come and go.
+    pub(crate) backlog: Backlog,
     pub(crate) broadcasts: Broadcasts,
     /// The maximum of planned connections.
     pub(crate) wanted: u64,
@@ -167,7 +170,8 @@ impl PopulationRecord {
         let wanted = if population.comes_and_goes() { wanted } else { plan.peak(nth).of(wanted) };
         let broadcasts = Broadcasts::of(population);
         let silences = Silences::new(period);
-        PopulationRecord { wanted, shards, silences, broadcasts, ..PopulationRecord::default() }
+        let backlog = if population.comes_and_goes() { Backlog::new(period) } else { Backlog::default() };
+        PopulationRecord { wanted, shards, silences, backlog, broadcasts, ..PopulationRecord::default() }
     }
 
     /// Takes a tick of one of its shards, which had `before` connections open; all have reported until `complete`, and full
@@ -180,6 +184,7 @@ impl PopulationRecord {
         let period = u128::from(tick.until.since(tick.from).0);
         self.line.open_ns += u128::from(before + tick.open) * period / 2;
         self.silences.take(tick, complete);
+        self.backlog.take(tick);
         self.open = self.open + tick.open - before;
         self.broadcasts.take(tick, self.open);
         self.peak = self.peak.max(self.open + tick.most_open.saturating_sub(tick.open));

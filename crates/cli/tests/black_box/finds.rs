@@ -118,6 +118,25 @@ fn slow_accepts() {
     assert!(!found["limit"]["cure"].as_str().unwrap().contains("--ramp"), "{found:#}");
 }
 
+/// Its accept queue of 4,096 takes for seconds what it does not accept, and each has its response before it times out.
+#[test]
+fn a_queue_that_grows_is_no_rate_that_is_sustained() {
+    let server = Serving::start(&["--threads", "1", "--slow-accept", "60/s"]);
+    let args = ["--by", "arrival", "--max", "100", "-d", "2s", "--threshold", "faults == 0"];
+    let found = find(&server.url("/"), &args, 0);
+    let parts = ["target", "slow-accept", "in its accept queue of ", "in more threads"];
+    check_limit(&found, "found", parts);
+    // Ten a second are the probe's.
+    let max = found["max"].as_u64().unwrap();
+    assert!((30..=62).contains(&max), "{found:#}");
+    let why = "connections arrive faster than the target accepts them: ";
+    assert!(found["limit"]["sentence"].as_str().is_some_and(|text| text.starts_with(why)), "{found:#}");
+    let curve = found["curve"].as_array().unwrap();
+    let largest = curve.last().expect("there is one");
+    assert_eq!((&largest["load"], &largest["pass"]), (&100.into(), &false.into()), "{found:#}");
+    assert!(largest["reasons"][0].as_str().is_some_and(|text| text.starts_with(why)), "{found:#}");
+}
+
 #[test]
 fn what_only_the_largest_load_needs_is_no_warning() {
     let server = python(&["prlimit", "--nofile=2000"], ["512", "0", "0", "0"]);

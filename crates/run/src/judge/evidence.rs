@@ -35,6 +35,10 @@ pub(crate) struct Evidence {
     pub(crate) there: Option<Host>,
     /// Most connections that waited in the target's fullest accept queue, and how many may.
     pub(crate) accept_queue: Option<Fill>,
+    /// Requests of arrivals that waited when these ended, if more and more had from their beginning on.
+    pub(crate) backlog: Option<u64>,
+    /// Connections in the target's accept queues then, where that can be seen.
+    pub(crate) queued_at_end: Option<u64>,
     /// Connections that the target accepted in a second while others waited, if that was steady.
     pub(crate) accepts_per_s: Option<f64>,
     /// The target's processes, where they were seen: on this host, or through `throng observe`.
@@ -168,6 +172,7 @@ impl Evidence {
             here,
             there: target_host.as_ref().map(Host::seen).or(observed.both_here.then_some(here)),
             accept_queue: [queue, accepts.fullest].into_iter().flatten().max_by_key(|queue| queue.used),
+            queued_at_end: observed.queued_at_end,
             accepts_per_s: accepts.per_s(),
             target: target.as_ref().map(TargetSeen::seen),
             own: own.as_ref().and_then(|own| OwnSeen::seen(own, observed.held_for, threads)),

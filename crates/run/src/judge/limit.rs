@@ -39,6 +39,7 @@ use units::Count;
 
 use super::{evidence::Evidence, honesty};
 use crate::observe::Sign;
+pub(super) use accept_queue::outrun;
 use first::When;
 pub(crate) use sentence::Sentence;
 

@@ -5,7 +5,7 @@ use samples::{AgentState, AgentSummary, Summary, Verdict};
 use serde_json::Value;
 use units::Count;
 
-use super::{evidence::Evidence, honesty, limit::ours::describe_errno, sent, stranded::stranded};
+use super::{evidence::Evidence, honesty, limit, limit::ours::describe_errno, sent, stranded::stranded};
 use crate::{
     by::By,
     record::{LOST_WORKER, PopulationRecord},
@@ -28,10 +28,11 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     let c = &s.connections;
     let few = too_few(facts);
     let (unsent, ends_early) = sent::sent(facts, s);
-    let stranded = stranded(facts);
-    let is_stranded = !stranded.is_empty();
+    let (stranded, outrun) = (stranded(facts), limit::outrun(facts.evidence));
+    let (is_stranded, is_outrun) = (!stranded.is_empty(), outrun.is_some());
     let short = !few.is_empty() || s.requests.missed > 0 || ends_early || is_stranded;
     reasons.extend(few.into_iter().chain(unsent).chain(stranded));
+    reasons.extend(outrun.map(|why| why.to_string()));
     if s.requests.missed > 0 {
         let were = Count(s.requests.missed).were("request");
         reasons.push(format!("{were} due but not sent: no connection became free in time"));
@@ -90,7 +91,8 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
             missed || unanswered > 0 || !judges_losses(facts) && (is_stranded || is_deserted(facts))
         }
     };
-    (if failed || has_lost || disagree.is_some() { Verdict::Fail } else { Verdict::Pass }, reasons)
+    let fails = failed || has_lost || is_outrun || disagree.is_some();
+    (if fails { Verdict::Fail } else { Verdict::Pass }, reasons)
 }
 
 /// Requests of the probe that failed. Of a search those that were due at this step's full load: what the step before it left waiting

@@ -1,7 +1,8 @@
 //! Connections that arrive at a rate, make a number of requests, and leave.
 
 use net::io::sim::Faults;
-use samples::{Kind, Stage};
+use run::By;
+use samples::{Kind, Stage, Summary, Verdict};
 use units::Nanos;
 
 use crate::{
@@ -99,6 +100,41 @@ fn a_duration_limits_the_whole() {
     let (result, _) = run("arrive=100/s total=1k calls=2 duration=2s", 4, |_| {}, |_| RIGHT);
     let c = &result.whole.counts;
     assert_eq!((c.opened, c.finished, result.hold_until), (200, 200, Nanos::from_secs(2)), "{c:?}");
+}
+
+/// A target that accepts 100 connections a second takes more into its queue, where each has its response once no more come.
+#[test]
+fn a_queue_that_grows_is_no_load_that_is_sustained() {
+    let judged = |per_s: u32, server: Scripted| {
+        let net = network(1, |_| {});
+        let flags = format!("arrive={per_s}/s total={} calls=1 duration=5s", 5 * per_s);
+        let plan = plan("http://127.0.0.1:80/", &flags, 1);
+        let mut server = listening(&net, plan.destinations()[0], connections(&plan) + 64, server);
+        let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+        let c = &result.whole.counts;
+        assert_eq!((c.finished, result.faults()), (u64::from(5 * per_s), vec![]));
+        run::judge_step(&plan, &result.record, By::Arrival)
+    };
+    let slow = || Scripted::accepting_each(Nanos::from_millis(10), |_| RIGHT);
+    let outrun = "connections arrive faster than the target serves them: ";
+    let s = judged(184, slow());
+    let waited =
+        s.reasons[0].strip_prefix(outrun).and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
+    assert!(waited.is_some_and(|n| (380..=480).contains(&n)), "{:?}", s.reasons);
+    assert_eq!(s.verdict, Verdict::Fail);
+    let keeps_up = |s: Summary, what: &str| {
+        assert_eq!(s.verdict, Verdict::Pass, "{what}: {:?}", s.reasons);
+        assert!(s.reasons.iter().all(|why| !why.starts_with(outrun)), "{what}: {:?}", s.reasons);
+    };
+    [20, 80].into_iter().for_each(|per_s| keeps_up(judged(per_s, slow()), "below its rate"));
+    // Nothing is wrong with responses that take their time.
+    let late: [(&str, Script); 4] =
+        [("1 s", |_| after(1)), ("2 s", |_| after(2)), ("4 s", |_| after(4)), ("6 s", |_| after(6))];
+    late.into_iter().for_each(|(what, script)| keeps_up(judged(184, Scripted::new(script)), what));
+}
+
+fn after(seconds: u64) -> Act {
+    Act { send: b"", then: Then::SendAfter(Nanos::from_secs(seconds), OK) }
 }
 
 /// A slow target has more connections at once than the plan could foresee from the rate alone, and no more than the

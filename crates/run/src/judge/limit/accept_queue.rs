@@ -109,15 +109,45 @@ fn standing(case: &Case) -> Option<Limit> {
 const UNACCEPTED: &str = "raise its own limit on connections (maxconn, max-connections) or threads, or \
 find out why it does not call accept()";
 
+/// Of the connections that wait, this share is in the accept queue where that is what they wait for: the probe's are there too.
+const QUEUED: f64 = 0.5;
+
+/// In a step of a search for how fast connections may come: more and more waited all the time, and had their responses only once no more
+/// came. That is not sustained, however long the queue is that takes them.
+pub(in crate::judge) fn outrun(e: &Evidence) -> Option<Sentence> {
+    let waiting = e.backlog.filter(|_| e.search == Some(By::Arrival))?;
+    let queued = e.queued_at_end.filter(|queued| *queued as f64 >= QUEUED * waiting as f64);
+    Some(Sentence::Outrun { queued: queued.is_some(), count: queued.unwrap_or(waiting) })
+}
+
+/// Where those wait that come faster than they are accepted; and nothing else is wrong.
+fn outran(case: &Case) -> Option<Limit> {
+    let sentence = outrun(case.evidence).filter(|_| case.trouble == Trouble::None)?;
+    let Sentence::Outrun { queued: true, count } = sentence else { return None };
+    let rate = case
+        .evidence
+        .accepts_per_s
+        .map_or(String::new(), |rate| format!("it accepts a steady {rate:.0}/s; "));
+    let (were, of) = (Count(count).were("connection"), backlog(case));
+    let detail = format!(
+        "{rate}{were} in its accept queue{of} when the last one arrived, and more in each part of the step than in the one before"
+    );
+    case.limit(Seen, (Side::Target, Cause::SlowAccept), case.left(), sentence, detail, THREADS)
+}
+
+const THREADS: &str = "make it accept in more threads";
+
 /// It accepts at its own pace.
 pub(super) fn slow_accept(case: &Case) -> Option<Limit> {
+    if let Some(limit) = outran(case) {
+        return Some(limit);
+    }
     let rate = case.evidence.accepts_per_s.filter(|_| case.trouble == Trouble::Waiting)?;
     let waiting = case.evidence.accept_queue.map_or(0, |queue| queue.used);
     let detail = format!("it accepts a steady {rate:.0}/s, while up to {} waited", Count(waiting));
-    let threads = "make it accept in more threads";
     let fix = match slower(case) {
-        Some(flag) => format!("use {flag} {}/s, or {threads}", (rate * 0.9).floor().max(1.0)),
-        None => threads.to_owned(),
+        Some(flag) => format!("use {flag} {}/s, or {THREADS}", (rate * 0.9).floor().max(1.0)),
+        None => THREADS.to_owned(),
     };
     let sentence = Sentence::SlowAccept { per_s: rate };
     case.limit(Inferred, (Side::Target, Cause::SlowAccept), case.left(), sentence, detail, fix)

@@ -140,6 +140,11 @@ pub(crate) enum Sentence {
     SlowAccept {
         per_s: f64,
     },
+    /// Whether those that waited at the end of arrivals were in the accept queue.
+    Outrun {
+        queued: bool,
+        count: u64,
+    },
     CpuOfThread {
         share: f64,
     },

@@ -236,6 +236,14 @@ fn accept_queue(sentence: &Sentence) -> Option<String> {
             Count(*count).one_or("other waits", "others wait")
         ),
         S::SlowAccept { per_s } => format!("the target accepts no more than {per_s:.0} connections/s"),
+        S::Outrun { queued: true, count } => format!(
+            "connections arrive faster than the target accepts them: {} waited in its accept queue at the end",
+            Count(*count)
+        ),
+        S::Outrun { queued: false, count } => format!(
+            "connections arrive faster than the target serves them: {} waited for a response at the end",
+            Count(*count)
+        ),
         _ => return None,
     })
 }

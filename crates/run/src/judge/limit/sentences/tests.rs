@@ -40,6 +40,10 @@ fn numbers_of_one_and_of_many() {
         S::QueueStanding { served: 1, count: 1 },
         "the target serves 1 connection at a time: 1 other waits in its accept queue",
     );
+    check(
+        S::Outrun { queued: false, count: 1_420 },
+        "connections arrive faster than the target serves them: 1,420 waited for a response at the end",
+    );
     check(S::DialsTimedOut { count: 1, timeout: Nanos::ZERO }, "1 dial or request timed out");
     check(S::Rejected { dials: 9, by: None }, "9 dials were rejected on the path");
     check(S::Rejected { dials: 1, by: None }, "1 dial was rejected on the path");
@@ -67,6 +71,7 @@ fn numbers_of_one_and_of_many() {
 }
 
 /// Which of them it is, counted from 0: without a wildcard, so that a new one has to be added here.
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn place(sentence: &Sentence) -> usize {
     match sentence {
         S::NothingListens { .. } => 0,
@@ -136,6 +141,7 @@ fn place(sentence: &Sentence) -> usize {
         S::RejectedOrSilent { .. } => 64,
         S::StreamsRefused { .. } => 65,
         S::SessionsEnded { .. } => 66,
+        S::Outrun { .. } => 67,
     }
 }
 
@@ -264,6 +270,10 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
             "the target serves 200 connections at a time: 60 others wait in its accept queue",
         ),
         (S::SlowAccept { per_s: 49.7 }, "the target accepts no more than 50 connections/s"),
+        (
+            S::Outrun { queued: true, count: 420 },
+            "connections arrive faster than the target accepts them: 420 waited in its accept queue at the end",
+        ),
     ]
 }
 

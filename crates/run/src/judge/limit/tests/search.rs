@@ -58,6 +58,41 @@ fn a_flag_that_the_search_sets_is_no_advice() {
 }
 
 #[test]
+fn arrivals_that_only_a_queue_takes_are_not_sustained() {
+    let accept_queue = Some(Fill { used: 433, limit: 4_096 });
+    let e = |search, queued_at_end| Evidence {
+        search,
+        backlog: Some(420),
+        queued_at_end,
+        accepts_per_s: Some(100.2),
+        accept_queue,
+        ..here(NetCounters::default())
+    };
+    let said = |e: &Evidence| outrun(e).map(|why| why.to_string());
+    let queued = e(Some(By::Arrival), Some(430));
+    let detail = "it accepts a steady 100/s; 430 connections were in its accept queue of 4,096 when the last one arrived";
+    let s = stopped(0, Vec::new());
+    check(&s, &queued, ("target", "slow-accept", 800, detail, "accept in more threads"));
+    let found = limit(&s, &queued).expect("something stopped it");
+    let sentence =
+        "connections arrive faster than the target accepts them: 430 waited in its accept queue at the end";
+    assert_eq!((found.sentence.as_str(), said(&queued).as_deref()), (sentence, Some(sentence)));
+    // They do not wait to be accepted, or that cannot be seen.
+    for other in [e(Some(By::Arrival), Some(40)), e(Some(By::Arrival), None)] {
+        let why =
+            "connections arrive faster than the target serves them: 420 waited for a response at the end";
+        assert_eq!(said(&other).as_deref(), Some(why));
+        assert_eq!(limit(&s, &other).map(|limit| limit.cause), Some(Cause::Unknown));
+    }
+    // Where something failed, that is the reason.
+    check(&stopped(0, closed()), &queued, ("target", "closed", 800, "", ""));
+    // Of connections that are held, and of a run, it is not asked.
+    assert_eq!(said(&e(Some(By::Connections), Some(430))), None);
+    assert_eq!(said(&e(None, Some(430))), None);
+    assert_eq!(said(&Evidence { backlog: None, ..queued }), None);
+}
+
+#[test]
 fn a_machine_that_refuses_is_not_advised_another_run() {
     let check = |fix: &str, expected: &str| {
         let finding = Finding {

@@ -1,0 +1,163 @@
+//! Whether more arrives than is served: those that wait for a response become more from the beginning of full load to its end.
+
+use samples::{Phase, Tick};
+use units::Nanos;
+
+/// Periods that are kept, ten minutes of ticks; a longer load is not judged.
+const MOST: usize = 3_000;
+/// Full load in parts, in each of which more wait than in the one before.
+const PARTS: usize = 4;
+/// Fewer periods in a part have no minimum that means anything.
+const LEAST_PERIODS: usize = 2 * PARTS;
+/// By this share of what arrives in a part, and by no fewer than this many: responses that take a little longer let a few more wait.
+const SHARE: f64 = 0.02;
+const FEW: u64 = 5;
+
+/// What all shards reported of a period.
+#[derive(Clone, Copy, Debug, Default)]
+struct Period {
+    waiting: u64,
+    answered: u64,
+}
+
+/// Those that wait, by period of full load.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Backlog {
+    /// The length of a period: that of the shards' ticks. Zero: nothing is kept.
+    period: Nanos,
+    /// Number of the first.
+    first: u64,
+    periods: Vec<Period>,
+}
+
+impl Backlog {
+    /// None yet, in periods of this length.
+    pub(crate) fn new(period: Nanos) -> Backlog {
+        Backlog { period, ..Backlog::default() }
+    }
+
+    /// Takes a tick of one shard.
+    pub(crate) fn take(&mut self, tick: &Tick) {
+        if self.period == Nanos::ZERO || tick.phase != Phase::Hold {
+            return;
+        }
+        // Ticks end a little after their period.
+        let number = (tick.until.0 + self.period.0 / 2) / self.period.0;
+        if self.periods.is_empty() {
+            self.first = number;
+        }
+        // A shard that reports its first period after the others have reported their second is missing in one: fewer wait there.
+        let Some(at) = number.checked_sub(self.first).map(|at| at as usize).filter(|at| *at < MOST) else {
+            return;
+        };
+        if self.periods.len() <= at {
+            self.periods.resize(at + 1, Period::default());
+        }
+        self.periods[at].answered += tick.counts.answered;
+        // A shard may end two ticks in a period; one of them is the longer.
+        if 2 * tick.until.since(tick.from).0 > self.period.0 {
+            self.periods[at].waiting += tick.waiting;
+        }
+    }
+
+    /// Those that wait at the end of full load, if more and more did all the time, while responses came no faster than at its beginning.
+    /// A stall is a maximum, and passes; a slow response is awaited by as many from its own length on, and lets responses come only then.
+    pub(crate) fn grown(&self) -> Option<u64> {
+        let all = &self.periods;
+        if !(LEAST_PERIODS..MOST).contains(&all.len()) {
+            return None;
+        }
+        let part = |nth: usize| &all[nth * all.len() / PARTS..(nth + 1) * all.len() / PARTS];
+        let least = [0, 1, 2, 3].map(|nth| part(nth).iter().map(|one| one.waiting).min().unwrap_or(0));
+        let answered: [u64; PARTS] =
+            [0, 1, 2, 3].map(|nth| part(nth).iter().map(|one| one.answered).sum::<u64>());
+        let waiting = all.last()?.waiting;
+        let arrived = answered.iter().sum::<u64>() + waiting;
+        let more = ((arrived as f64 * SHARE / PARTS as f64) as u64).max(FEW);
+        let grows = least.windows(2).all(|two| two[1] >= two[0] + more);
+        let is_served = answered[0] > 0 && 2 * answered[0] >= answered[PARTS - 1];
+        (grows && is_served).then_some(waiting)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD: Nanos = Nanos::from_millis(200);
+
+    fn tick(index: u64, (waiting, answered): (u64, u64)) -> Tick {
+        let (from, until) = (Nanos(index * PERIOD.0), Nanos((index + 1) * PERIOD.0));
+        let mut tick = Tick { from, until, waiting, phase: Phase::Hold, ..Tick::default() };
+        tick.counts.answered = answered;
+        tick
+    }
+
+    /// Periods of one shard, with those that wait at the end of each and the responses in it.
+    fn check(periods: impl Iterator<Item = (u64, u64)>, expected: Option<u64>) {
+        let mut backlog = Backlog::new(PERIOD);
+        let periods: Vec<(u64, u64)> = periods.collect();
+        (7..).zip(&periods).for_each(|(index, period)| backlog.take(&tick(index, *period)));
+        assert_eq!(backlog.grown(), expected, "{periods:?}");
+    }
+
+    #[test]
+    fn more_arrive_than_are_accepted() {
+        // 184 a second, of which 100 are accepted: in 5 s, and in 2 s; and a few more than are.
+        check((1..=25).map(|n| (17 * n, 20)), Some(425));
+        check((1..=10).map(|n| (17 * n, 20)), Some(170));
+        check((1..=50).map(|n| (n, 20)), Some(50));
+        // They wait before anything comes, as after a pause.
+        check((1..=25).map(|n| (100 + 17 * n, 20)), Some(525));
+        // Responses come in bursts, and sometimes there are fewer for a moment.
+        check((1..=24).map(|n| (17 * n - 10 * (n % 3), 20 + 10 * (n % 3))), Some(408));
+    }
+
+    #[test]
+    fn a_target_that_keeps_up_has_no_backlog() {
+        check((0..25).map(|n| (n * 7 % 10, 37)), None);
+        check((0..25).map(|_| (0, 37)), None);
+        // A stall at the end, and one in the middle.
+        check((0..25).map(|n| (if n < 20 { 3 } else { 37 * (n - 19) }, if n < 20 { 37 } else { 0 })), None);
+        check((0..25).map(|n| (if (10..15).contains(&n) { 37 * (n - 9) } else { 3 }, 30)), None);
+        // Responses take a little longer with each connection.
+        check((0..25).map(|n| (2 + n / 3, 37)), None);
+        // Too short to tell.
+        check((1..=7).map(|n| (17 * n, 20)), None);
+    }
+
+    #[test]
+    fn slow_responses_are_no_backlog() {
+        // 1, 2, 3 and 4 s, and longer than the load lasts.
+        for slow in [5, 10, 15, 20, 30] {
+            check((1..=25).map(|n| (37 * n.min(slow), if n > slow { 37 } else { 0 })), None);
+        }
+        // One in ten takes no time.
+        check((1..=25).map(|n| (33 * n.min(20), if n > 20 { 37 } else { 4 })), None);
+        // Connections that make more and more requests until as many leave as come.
+        check((1..=25).map(|n| (5 * n, 3 * n)), None);
+    }
+
+    #[test]
+    fn shards_are_added_up_and_ends_of_the_load_are_none_of_it() {
+        let mut backlog = Backlog::new(PERIOD);
+        for index in 0..25 {
+            (0..2).for_each(|_| backlog.take(&tick(index, (9 * (index + 1), 10))));
+            // A tick that ends another one in the same period.
+            let short = Tick { from: Nanos((index + 1) * PERIOD.0 - 9), ..tick(index, (500, 0)) };
+            backlog.take(&short);
+        }
+        backlog.take(&Tick { phase: Phase::Drain, ..tick(25, (0, 900)) });
+        assert_eq!(backlog.grown(), Some(450));
+    }
+
+    #[test]
+    fn memory_has_a_bound_and_a_longer_load_is_not_judged() {
+        let mut backlog = Backlog::new(PERIOD);
+        (0..2 * MOST as u64).for_each(|index| backlog.take(&tick(index, (17 * index, 20))));
+        assert_eq!((backlog.periods.len(), backlog.grown()), (MOST, None));
+        let mut none = Backlog::default();
+        none.take(&tick(1, (5, 5)));
+        assert!(none.periods.is_empty());
+    }
+}
