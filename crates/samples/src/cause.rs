@@ -46,6 +46,8 @@ words! {
         SlowAccept = "slow-accept",
         /// It stalled.
         Stall = "stall",
+        /// SYNs are dropped, and connections wait until they are sent again.
+        SynLoss = "syn-loss",
         /// A thread of it has ended.
         Thread = "thread",
         /// No thread can be started.

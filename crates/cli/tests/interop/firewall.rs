@@ -122,6 +122,22 @@ fn the_clients_own_firewall_is_distinguished_from_a_routers() {
 }
 
 #[test]
+fn a_limit_on_the_rate_of_syns_is_named() {
+    let Some(net) = Routed::new() else { return };
+    let serving = serve(&net.server, "0.0.0.0");
+    net.router.forbid(&format!("{SYN} limit rate over 100/second burst 5 packets drop"));
+    let target = format!("http://10.88.2.2:{}/", serving.address.port());
+    let args = ["--arrive", "150/s", "--total", "600", "--threshold", "connect.p99 < 500ms"];
+    let (ended, s) = run(&net.client, &target, &args);
+    ended.assert_status(1);
+    let limit = ["side", "cause", "certainty"].map(|field| s.text(&format!("limit.{field}")));
+    assert_eq!(limit, ["path", "syn-loss", "inferred"], "{:#}", s.at("limit"));
+    // From this machine a full queue of the target looks the same.
+    assert!(s.text("limit.cure").contains("limit on the rate of new connections"), "{:#}", s.at("limit"));
+    assert!(s.text("limit.sentence").contains("a full queue of the target"), "{:#}", s.at("limit"));
+}
+
+#[test]
 fn a_limit_on_syns_is_met_at_its_rate() {
     let Some(net) = Routed::new() else { return };
     let serving = serve(&net.server, "0.0.0.0");

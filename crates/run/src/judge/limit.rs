@@ -23,6 +23,7 @@
 //! | connection-limit | from some number on new connections were turned away |
 //! | accept-queue | it overflowed, is as full as its backlog allows, or connections are stuck in it |
 //! | unacknowledged, no-syn-ack | the path drops packets silently |
+//! | syn-loss | connections waited for SYNs that were retransmitted, and no queue of the target is seen to have dropped them |
 //! | cpu | throng itself was too slow: a silence may be its own; both ends share their processors |
 //! | cpu | the target had none left when responses failed or were slow |
 //! | slow-accept | a steady rate of accepts while others waited |
@@ -56,6 +57,7 @@ mod secured;
 mod sentence;
 mod sentences;
 mod stall;
+mod syn_loss;
 mod target;
 
 use Certainty::Guess;
@@ -120,6 +122,7 @@ const ROWS: &[Row] = &[
     (closes::connection_limit, When::Unknown),
     (accept_queue::accept_queue, When::Seen(Sign::Queue)),
     (path::dark, When::Unknown),
+    (syn_loss::slow_dials, When::Unknown),
     (ours::generator, When::Unknown),
     (target::cpu, When::Unknown),
     (accept_queue::slow_accept, When::Unknown),
@@ -153,8 +156,10 @@ pub(crate) fn suspect(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
 /// Warnings of a run that passed, each with its fix.
 pub(crate) fn warnings(summary: &Summary, evidence: &Evidence) -> Vec<String> {
     let overflow = accept_queue::overflow_warning(summary, evidence);
+    // An overflow drops SYNs, too.
+    let syns = if overflow.is_none() { syn_loss::warning(&Case::of(summary, evidence)) } else { None };
     let stall = stall::warning(summary, evidence.stall);
-    [overflow, stall].into_iter().flatten().collect()
+    [overflow, syns, stall].into_iter().flatten().collect()
 }
 
 /// How much a limit explains; of several runs against a target, the one that explains most is what stopped them. Most, that

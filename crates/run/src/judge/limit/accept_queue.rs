@@ -7,7 +7,7 @@ use samples::{
 };
 use units::Count;
 
-use super::{Case, Sentence, Trouble};
+use super::{Case, Sentence, Trouble, syn_loss::SENT_AGAIN_US};
 use crate::{by::By, fill::Fill, judge::evidence::Evidence};
 
 const BACKLOG: &str = "check whether its own limit on connections (max-connections) keeps it from \
@@ -61,9 +61,6 @@ fn overflows(s: &Summary, e: &Evidence) -> Option<u64> {
         || timed_out > 0 && net.listen_overflows >= timed_out;
     (is_full(e) || lost > 0 && may_be_its_own).then_some(lost)
 }
-
-/// The first SYN that is lost is sent again after a second.
-const SENT_AGAIN_US: f64 = 0.95e6;
 
 /// The same as a warning, of a run that passes: dials came through when their SYNs were sent again.
 pub(super) fn overflow_warning(s: &Summary, e: &Evidence) -> Option<String> {

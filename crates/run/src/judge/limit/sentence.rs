@@ -240,6 +240,12 @@ pub(crate) enum Sentence {
         connections: u64,
         of: u64,
     },
+    /// `by`: what may have dropped them.
+    SynsAgain {
+        count: u64,
+        p99_s: f64,
+        by: &'static str,
+    },
     RejectedHere {
         dials: u64,
     },

@@ -320,6 +320,10 @@ fn path(sentence: &Sentence) -> Option<String> {
                 connections(*of)
             )
         }
+        S::SynsAgain { count, p99_s, by } => format!(
+            "{} retransmitted, and connecting took {p99_s:.1} s at the 99th percentile: {by} drops some SYNs",
+            Count(*count).were("SYN")
+        ),
         S::NoHost { dials } => {
             format!("{} failed: no host responds at that address", some(*dials, "dial"))
         }

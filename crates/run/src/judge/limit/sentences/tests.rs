@@ -142,6 +142,7 @@ fn place(sentence: &Sentence) -> usize {
         S::StreamsRefused { .. } => 65,
         S::SessionsEnded { .. } => 66,
         S::Outrun { .. } => 67,
+        S::SynsAgain { .. } => 68,
     }
 }
 
@@ -359,6 +360,10 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
         (
             S::Unacknowledged { connections: 9, of: 10 },
             "the path is interrupted: data on 9 of 10 connections is not acknowledged",
+        ),
+        (
+            S::SynsAgain { count: 1_204, p99_s: 3.04, by: "the path" },
+            "1,204 SYNs were retransmitted, and connecting took 3.0 s at the 99th percentile: the path drops some SYNs",
         ),
         (S::RejectedOrSilent { dials: 9 }, "9 dials were rejected or got no SYN-ACK"),
         (S::RejectedHere { dials: 9 }, "this machine's firewall rejected 9 dials"),

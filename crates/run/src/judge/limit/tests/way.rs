@@ -65,6 +65,83 @@ fn no_syn_ack_ever_is_the_path() {
     assert_eq!(limit(&s, &later).unwrap().certainty, Guess);
 }
 
+/// Of 800 dials, 200 waited for a SYN to be sent again.
+fn slow_dials(faults: Vec<FaultCount>) -> Summary {
+    let mut s = stopped(0, faults);
+    (s.connections.failed, s.connect_us.p50, s.connect_us.p99) = (200, 400.0, 3_040_000.0);
+    let threshold = samples::ThresholdResult { expr: "connect.p99 < 200ms".to_owned(), ..Default::default() };
+    s.thresholds = vec![threshold];
+    s
+}
+
+#[test]
+fn dials_that_wait_for_their_syns_are_the_path_or_a_queue() {
+    let again = |n| NetCounters { syn_retrans: n, ..NetCounters::default() };
+    let there = |net| Evidence { there: Some(Host { net, ..Host::default() }), ..from_here(again(300)) };
+    let seen = there(NetCounters::default());
+    let detail =
+        "300 SYN retransmissions for 1,000 dials: connecting took 0.0 s at the median and 3.0 s at the 99th";
+    let s = slow_dials(Vec::new());
+    check(&s, &from_here(again(300)), ("path", "syn-loss", 800, detail, "ListenDrops"));
+    check(&s, &seen, ("path", "syn-loss", 800, "the target's queues dropped none", "limit rate"));
+    let found = limit(&s, &seen).expect("something stopped it");
+    let begin = "300 SYNs were retransmitted, and connecting took 3.0 s at the 99th percentile: probably the path drops some SYNs; ";
+    assert!(found.sentence_with_fix().starts_with(begin), "{found:?}");
+    let mut own = seen.clone();
+    own.subject.is_loopback = true;
+    check(&s, &own, ("path", "syn-loss", 800, "", "this machine's firewall"));
+    // Some were dropped again and again.
+    check(
+        &slow_dials(vec![fault(Stage::Dial, Kind::Timeout, 200)]),
+        &seen,
+        ("path", "syn-loss", 800, "", ""),
+    );
+    // In a search for it, whatever the thresholds.
+    let mut arrivals = Evidence { search: Some(crate::by::By::Arrival), ..from_here(again(300)) };
+    let without = Summary { thresholds: Vec::new(), ..s.clone() };
+    check(&without, &arrivals, ("path", "syn-loss", 800, "", ""));
+    arrivals.search = None;
+    check(&without, &arrivals, ("unknown", "unknown", 800, "300 SYN retransmissions", ""));
+}
+
+#[test]
+fn syns_that_others_lost_or_a_queue_dropped_are_no_loss_on_the_path() {
+    let again = |n| NetCounters { syn_retrans: n, ..NetCounters::default() };
+    let is_loss = |s: &Summary, e: &Evidence| limit(s, e).is_some_and(|limit| limit.cause == Cause::SynLoss);
+    let s = slow_dials(Vec::new());
+    assert!(is_loss(&s, &from_here(again(300))));
+    // A few, of other programs; dials that took no longer; none.
+    let mut quick = s.clone();
+    quick.connect_us.p99 = 900_000.0;
+    assert!(!is_loss(&s, &from_here(again(9))) && !is_loss(&quick, &from_here(again(300))));
+    assert!(!is_loss(&s, &from_here(again(0))));
+    let overflown =
+        Evidence { there: Some(Host { net: overflows(300), ..Host::default() }), ..from_here(again(300)) };
+    let timed_out = slow_dials(vec![fault(Stage::Dial, Kind::Timeout, 200)]);
+    assert!(!is_loss(&s, &overflown) && !is_loss(&timed_out, &overflown));
+    // What failed is something else; the machines that dial are others.
+    assert!(!is_loss(&slow_dials(closed()), &from_here(again(300))));
+    let agents = Summary { agents: vec![samples::AgentSummary::default()], ..s };
+    assert!(!is_loss(&agents, &from_here(again(300))));
+}
+
+#[test]
+fn a_run_that_passes_is_warned_of_lost_syns() {
+    let s = Summary { verdict: Verdict::Pass, thresholds: Vec::new(), ..slow_dials(Vec::new()) };
+    let net = NetCounters { syn_retrans: 300, ..NetCounters::default() };
+    let found = warnings(&s, &from_here(net));
+    let begin =
+        "warning: 300 SYNs were retransmitted, and connecting took 3.0 s at the 99th percentile: probably ";
+    assert!(found.len() == 1 && found[0].starts_with(begin), "{found:?}");
+    let mut quick = s;
+    quick.connect_us.p99 = 900_000.0;
+    assert!(warnings(&quick, &from_here(net)).is_empty());
+}
+
+fn from_here(net: NetCounters) -> Evidence {
+    Evidence { here: Host { net, ..Host::default() }, ..Evidence::default() }
+}
+
 #[test]
 fn a_rejecting_router_is_named_rather_than_a_known_limit() {
     let rejected = |n| of(Fault { side: Side::Path, ..Fault::target(Stage::Dial, Kind::Unreachable) }, n);
