@@ -81,6 +81,7 @@ pub use tolerance::Tolerance;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::Nanos;
 
     /// A plan for http://127.0.0.1:1/ with these flags and values.
     pub(crate) fn plan(pairs: &[(&str, &str)]) -> Plan {

@@ -270,17 +270,17 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
             S::QueueStanding { served: 200, count: 60 },
             "the target serves 200 connections at a time: 60 others wait in its accept queue",
         ),
-        (S::SlowAccept { per_s: 49.7 }, "the target accepts no more than 50 connections/s"),
-        (
-            S::Outrun { queued: true, count: 420 },
-            "connections arrive faster than the target accepts them: 420 waited in its accept queue at the end",
-        ),
     ]
 }
 
 fn third_part() -> Vec<(Sentence, &'static str)> {
     let s = Nanos::from_millis;
     vec![
+        (S::SlowAccept { per_s: 49.7 }, "the target accepts no more than 50 connections/s"),
+        (
+            S::Outrun { queued: true, count: 420 },
+            "connections arrive faster than the target accepts them: 420 waited in its accept queue at the end",
+        ),
         (
             S::CpuOfThread { share: 0.99 },
             "the target ran out of CPU: its busiest thread was runnable for 99 % of the time",
