@@ -1,6 +1,6 @@
 //! In the form of httperf 0.9.
 
-use samples::{Kind, Moments, Summary};
+use samples::{Kind, Moments, Stage, Summary};
 
 use super::{Place, Whole, per_s, percent};
 
@@ -95,7 +95,8 @@ fn machine(s: &Summary, whole: &Whole) -> String {
 fn errors(whole: &Whole) -> String {
     let of = |kinds: &[Kind]| whole.faults(|f| kinds.contains(&f.kind));
     let timeouts = of(&[Kind::Timeout]) + whole.unanswered();
-    let refused = of(&[Kind::Refused]);
+    // A stream that the target refuses (REFUSED_STREAM) is of an open connection: none of httperf's kinds.
+    let refused = whole.faults(|f| f.kind == Kind::Refused && f.stage == Stage::Dial);
     let lost = of(&[Kind::Reset, Kind::Closed, Kind::Truncated]);
     let files = of(&[Kind::OpenFiles]);
     let addresses = of(&[Kind::AddressInUse]);
@@ -110,6 +111,9 @@ fn errors(whole: &Whole) -> String {
 
 #[cfg(test)]
 mod tests {
+    use samples::{Fault, Samples, Sink, Tick};
+    use units::Nanos;
+
     use super::super::made_up;
     use super::*;
 
@@ -127,6 +131,20 @@ mod tests {
                         Errors: fd-unavail 0 addrunavail 2 ftab-full 0 other 1\n";
         assert!(out.ends_with(expected), "{out}");
         assert!(out.contains("Reply status: 1xx=0 2xx=960 3xx=0 4xx=0 5xx=40\n"), "{out}");
+    }
+
+    #[test]
+    fn refused_streams_are_no_refused_connections() {
+        let mut tick = Tick { until: Nanos::from_secs(1), ..Tick::default() };
+        for (stage, count) in [(Stage::Dial, 2), (Stage::Exchange, 30), (Stage::Handshake, 400)] {
+            (0..count).for_each(|_| tick.faults.count(Fault::target(stage, Kind::Refused)));
+        }
+        let mut whole = Whole::default();
+        whole.tick(&tick, &Samples::default());
+        let out = httperf(&made_up::nothing(), &whole);
+        let expected = "Errors: total 432 client-timo 0 socket-timo 0 connrefused 2 connreset 0\n\
+                        Errors: fd-unavail 0 addrunavail 0 ftab-full 0 other 430\n";
+        assert!(out.ends_with(expected), "{out}");
     }
 
     #[test]
