@@ -11,7 +11,7 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-use std::{future, io, net::SocketAddr, sync::Arc};
+use std::{future, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use exporters::web::{Opens, Web};
 use samples::{FindSummary, Point, RunRecord, Sink, Summary};
@@ -198,8 +198,18 @@ impl Api {
     /// # Errors
     /// Another one listens there, or another error of bind.
     pub fn start(at: SocketAddr, runner: impl Runner, opens: Option<Opens>) -> io::Result<(Api, SocketAddr)> {
+        Api::start_within(routes::PATIENCE, at, runner, opens)
+    }
+
+    /// The same with another timeout of requests.
+    fn start_within(
+        patience: Duration,
+        at: SocketAddr,
+        runner: impl Runner,
+        opens: Option<Opens>,
+    ) -> io::Result<(Api, SocketAddr)> {
         let runs = Arc::new(Runs::new(Box::new(runner)));
-        let (web, at) = Web::start(at, routes::router(runs.clone(), opens), future::ready(()))?;
+        let (web, at) = Web::start(at, routes::router(runs.clone(), opens, patience), future::ready(()))?;
         Ok((Api { web, runs }, at))
     }
 

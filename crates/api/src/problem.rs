@@ -36,6 +36,12 @@ impl Problem {
         Problem::new(StatusCode::CONFLICT, why)
     }
 
+    /// It took too long.
+    pub(crate) fn late() -> Problem {
+        let why = "no response in time; try again, or see GET /runs and GET /searches for what it began";
+        Problem::new(StatusCode::REQUEST_TIMEOUT, why)
+    }
+
     /// What it needs is not available.
     pub(crate) fn unavailable(why: impl Into<String>) -> Problem {
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, why)

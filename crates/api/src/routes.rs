@@ -1,6 +1,6 @@
 //! The routes; each is described in `openapi.json`, which a test compares with them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Json, Router,
@@ -29,6 +29,9 @@ use crate::{
 /// What is served here, as OpenAPI 3.1 describes it.
 pub(crate) const DESCRIPTION: &str = include_str!("openapi.json");
 
+/// Timeout of a request, until its response begins: less than that of the server below, whose response is empty.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(9);
+
 /// Bytes of a body: a scenario, with the tables that it reads.
 pub(crate) const LARGEST_BODY: usize = 16 * 1024 * 1024;
 
@@ -56,7 +59,7 @@ ADDR/runs/ID/page in a browser: the live page
 type Shared = State<Arc<Runs>>;
 type Served = Result<Response, Problem>;
 
-pub(crate) fn router(runs: Arc<Runs>, opens: Option<Opens>) -> Router {
+pub(crate) fn router(runs: Arc<Runs>, opens: Option<Opens>, patience: Duration) -> Router {
     let guarded = Router::new()
         .route("/", get(async || USAGE))
         .route("/openapi.json", get(async || ([(CONTENT_TYPE, "application/json")], DESCRIPTION)))
@@ -75,14 +78,19 @@ pub(crate) fn router(runs: Arc<Runs>, opens: Option<Opens>) -> Router {
         .fallback(async || no_such_path())
         .method_not_allowed_fallback(not_this_method)
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
-        .layer(middleware::from_fn_with_state(opens, guard));
+        .layer(middleware::from_fn_with_state((opens, patience), guard));
     // The page is the same for everybody; what it shows comes by the other paths.
     guarded.route("/runs/{id}/page", get(page).fallback(not_this_method)).with_state(runs)
 }
 
-async fn guard(State(opens): State<Option<Opens>>, request: Request, next: Next) -> Response {
+async fn guard(
+    State((opens, patience)): State<(Option<Opens>, Duration)>,
+    request: Request,
+    next: Next,
+) -> Response {
     let written = |(status, why): Refusal| Problem::new(status, why.trim_end()).into_response();
-    guard_with(opens, request, next, written).await
+    let response = guard_with(opens, request, next, written);
+    tokio::time::timeout(patience, response).await.unwrap_or_else(|_| Problem::late().into_response())
 }
 
 fn no_such_path() -> Problem {
@@ -152,9 +160,14 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 async fn start(State(runs): Shared, headers: HeaderMap, body: Result<Bytes, BytesRejection>) -> Served {
     let spec = request::spec(is_json(&headers), &body?)?;
-    // It resolves names.
-    let (run, forward) = apart(move || runs.start(&spec)).await?;
-    tokio::spawn(forward);
+    // A task of its own: a run that begins after the timeout of this request has events, too.
+    let started = tokio::spawn(async move {
+        // It resolves names.
+        let (run, forward) = apart(move || runs.start(&spec)).await?;
+        tokio::spawn(forward);
+        Ok::<_, Problem>(run)
+    });
+    let run = started.await.expect("what starts a run does not panic")?;
     Ok((StatusCode::CREATED, [(LOCATION, run.url())], Json(run.json(false))).into_response())
 }
 

@@ -5,7 +5,8 @@ mod served;
 
 use std::{
     io::{BufRead, BufReader},
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed},
+    time::Duration,
 };
 
 use exporters::web::Opens;
@@ -168,6 +169,36 @@ const OF_AGENTS: [(&str, &str, u16, &str); 4] = [
     ("POST", "/agents/{id}/calibrate", 202, "calibrating"),
 ];
 
+/// All requests that may wait for something, where that does not come.
+fn wait_in_vain() -> Server {
+    let past = Arc::new(Mutex::new(vec!["led"]));
+    let is_stuck = Arc::new(AtomicBool::new(true));
+    let runner = MadeUp { past, is_stuck: is_stuck.clone(), beside: 9, ..MadeUp::default() };
+    let mut server = Server::start_within(Duration::from_millis(100), runner, None);
+    for (method, path, _) in documented().into_iter().filter(|(_, _, status)| *status == 408) {
+        let id = if path == "/compare" { "?a=id-of-led&b=id-of-led" } else { "id-of-led" };
+        let body = if method == "post" { "target = 1" } else { "" };
+        let body = if path.ends_with("/calibrate") { "" } else { body };
+        let late = server.check((&method.to_uppercase(), &path, id), body, 408, "no response in time");
+        assert_eq!(late.json()["errors"].as_array().map(Vec::len), Some(1), "{method} {path}");
+    }
+    is_stuck.store(false, Relaxed);
+    server
+}
+
+#[test]
+fn what_begins_after_its_request_timed_out_is_followed_too() {
+    let mut server = wait_in_vain();
+    // Many are to look at the list meanwhile.
+    let is_one = |run: &Value| run["target"] == "target = 1" && run["state"] == "running";
+    let started = (0..2_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(5));
+        let listed = server.ask("GET", "/runs", "", "", "").json();
+        listed.as_array().is_some_and(|runs| runs.iter().any(is_one))
+    });
+    assert!(started, "no run has begun");
+}
+
 #[test]
 fn every_documented_route_and_status_is_served_and_nothing_else() {
     let runner = MadeUp::default();
@@ -190,6 +221,7 @@ fn every_documented_route_and_status_is_served_and_nothing_else() {
     let past = Arc::new(Mutex::new(vec!["led"]));
     let mut beside_another = Server::start(MadeUp { past, ..MadeUp::default() }, None);
     beside_another.check(("DELETE", "/runs/{id}", "id-of-led"), "", 409, "another server may still lead");
+    let waiting = wait_in_vain();
     let token: Opens = Arc::new(|secret| secret == b"s3cret");
     let mut secured = Server::start(MadeUp::default(), Some(token));
     for (method, path, _) in documented() {
@@ -209,7 +241,7 @@ fn every_documented_route_and_status_is_served_and_nothing_else() {
     let own = format!("Origin: http://{}\r\n", server.at);
     assert_eq!(server.ask("GET", "/runs", "", &own, "").status, 200, "its own page");
     // What is served beside the description is only that there is nothing.
-    let servers = [&server, &without_store, &beside_another, &secured];
+    let servers = [&server, &without_store, &beside_another, &waiting, &secured];
     let mut seen: Seen = servers.iter().flat_map(|server| server.seen.iter().cloned()).collect();
     let beside = [("get", "/nothing", 404), ("put", "/runs", 405), ("put", "/runs/{id}/page", 405)];
     for (method, path, status) in beside {

@@ -26,10 +26,21 @@ pub(super) struct MadeUp {
     pub(super) is_busy: Arc<AtomicBool>,
     /// How many runs there may be beside one.
     pub(super) beside: usize,
+    /// Nothing that it is asked has a result, for as long as this is set.
+    pub(super) is_stuck: Arc<AtomicBool>,
+}
+
+impl MadeUp {
+    fn be_stuck(&self) {
+        while self.is_stuck.load(Relaxed) {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
 }
 
 impl Runner for MadeUp {
     fn read(&self, spec: &Spec, id: &str) -> Result<Ready, Vec<String>> {
+        self.be_stuck();
         self.ids.lock().push(id.to_owned());
         let target = spec.target.clone().or(spec.scenario.clone()).unwrap_or_default();
         if target.contains("wrong") {
@@ -59,6 +70,7 @@ impl Runner for MadeUp {
     }
 
     fn read_search(&self, spec: &Spec) -> Result<ReadySearch, Vec<String>> {
+        self.be_stuck();
         let target = spec.target.clone().or(spec.scenario.clone()).unwrap_or_default();
         if target.contains("wrong") {
             return Err(vec!["--by: one mistake".to_owned(), "--max: and another".to_owned()]);
@@ -104,6 +116,7 @@ impl Runner for MadeUp {
     }
 
     fn past_run(&self, stored: &str) -> Option<Past> {
+        self.be_stuck();
         self.past().into_iter().find(|past| past.stored == stored)
     }
 
@@ -130,6 +143,7 @@ impl Runner for MadeUp {
     }
 
     fn agents(&self) -> Result<Vec<Value>, String> {
+        self.be_stuck();
         if self.is_cut_off.load(Relaxed) {
             Err("no connection".to_owned())
         } else {
@@ -138,6 +152,7 @@ impl Runner for MadeUp {
     }
 
     fn ask_agent(&self, id: &str, request: &AgentRequest) -> Result<Value, AgentRefusal> {
+        self.be_stuck();
         if self.is_cut_off.load(Relaxed) {
             return Err(AgentRefusal::Unreachable("no connection".to_owned()));
         }

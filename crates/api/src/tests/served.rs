@@ -39,7 +39,13 @@ impl Response {
 
 impl Server {
     pub(super) fn start(runner: MadeUp, opens: Option<Opens>) -> Server {
-        let (api, at) = Api::start("127.0.0.1:0".parse().unwrap(), runner, opens).unwrap();
+        Server::start_within(PATIENCE, runner, opens)
+    }
+
+    /// With this timeout of requests.
+    pub(super) fn start_within(patience: Duration, runner: MadeUp, opens: Option<Opens>) -> Server {
+        let at = "127.0.0.1:0".parse().unwrap();
+        let (api, at) = Api::start_within(patience, at, runner, opens).unwrap();
         Server { api: Some(api), at, seen: Seen::new() }
     }
 
