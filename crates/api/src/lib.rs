@@ -56,6 +56,8 @@ pub struct Ready {
     pub record: RunRecord,
     /// Carries it out, or says why it cannot.
     pub work: Work,
+    /// Ends what it waits for before it begins; a run that has begun takes commands.
+    pub stop: Stop,
 }
 
 /// A run that is over.
@@ -69,7 +71,7 @@ pub struct Finished {
 /// Carries out a search; calls its argument with each completed step.
 pub type SearchWork = Box<dyn FnOnce(&mut dyn FnMut(&Point)) -> Result<FindSummary, Vec<String>> + Send>;
 
-/// Ends a search early: it has a result as far as it came.
+/// Ends a search early, with a result as far as it came; or a run that has not begun.
 pub type Stop = Box<dyn Fn() + Send + Sync>;
 
 /// A search that was read, and has not begun.

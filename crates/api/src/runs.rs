@@ -10,7 +10,7 @@ use units::Date;
 use view::{Feed, Followed, ReportFormat};
 
 use crate::{
-    AgentRefusal, AgentRequest, Finished, Past, Ready, ReadySearch, Runner, Spec, problem::Problem,
+    AgentRefusal, AgentRequest, Finished, Past, Ready, ReadySearch, Runner, Spec, Stop, problem::Problem,
     search::Search,
 };
 
@@ -44,6 +44,8 @@ pub(crate) struct Run {
     began: Date,
     /// Connections of its plan, where it is of an earlier process.
     connections: u64,
+    /// None, where it is of an earlier process.
+    stop: Option<Stop>,
     now: Mutex<Now>,
 }
 
@@ -181,9 +183,9 @@ impl Runs {
     ) -> Result<(Arc<Run>, impl Future<Output = ()> + Send + use<>), Problem> {
         self.check_room(&self.all.lock())?;
         let id = new_id();
-        let Ready { target, record, work } = self.runner.read(spec, &id).map_err(Problem::wrong)?;
+        let Ready { target, record, work, stop } = self.runner.read(spec, &id).map_err(Problem::wrong)?;
         self.check_agents(spec)?;
-        let (run, mut feed, forward) = Run::new(id, target, record);
+        let (run, mut feed, forward) = Run::new(id, target, record, stop);
         {
             let mut all = self.all.lock();
             // Another one may have come meanwhile.
@@ -333,17 +335,20 @@ impl Run {
         id: String,
         target: String,
         record: RunRecord,
+        stop: Stop,
     ) -> (Arc<Run>, Feed, impl Future<Output = ()> + Send + 'static) {
         let began = record.began_ms;
         let (followed, feed, forward) = Followed::new(record);
         let (followed, now) = (Mutex::new(Some(followed)), Mutex::default());
-        (Arc::new(Run { id, followed, target, began, connections: 0, now }), feed, forward)
+        let run = Run { id, followed, target, began, connections: 0, stop: Some(stop), now };
+        (Arc::new(run), feed, forward)
     }
 
     fn past(past: Past) -> Run {
         let (id, target) = (past.id.clone(), past.target.clone());
         let (began, connections) = (past.began, past.connections);
-        Run { id, followed: Mutex::default(), target, began, connections, now: Mutex::new(Now::past(past)) }
+        let (followed, now) = (Mutex::default(), Mutex::new(Now::past(past)));
+        Run { id, followed, target, began, connections, stop: None, now }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -377,6 +382,10 @@ impl Run {
         }
         let many = || Problem::unavailable("this run has many commands to look at; try again");
         let is_taken = self.followed.lock().as_ref().is_some_and(|followed| followed.command(command));
+        if matches!(command, Command::Stop | Command::Drain) && self.header().is_none() {
+            // Nothing takes commands before it begins.
+            self.stop.iter().for_each(|stop| stop());
+        }
         is_taken.then_some(()).ok_or_else(many)
     }
 

@@ -291,6 +291,26 @@ fn the_end_of_the_server_stops_its_searches() {
 }
 
 #[test]
+fn a_run_that_waits_before_it_begins_is_stopped_too() {
+    let mut server = Server::start(MadeUp { beside: 1, ..MadeUp::default() }, None);
+    let body = "{\"target\": \"waits\"}";
+    for (method, path, command, status) in [
+        ("DELETE", "/runs/{id}", "", 202),
+        ("PATCH", "/runs/{id}", "{\"ask\": \"stop\"}", 202),
+        ("POST", "/runs/{id}/control", "{\"ask\": \"drain\"}", 202),
+    ] {
+        let id = server.start_run(body);
+        // What it is to do once it begins does not end the wait.
+        server.check(("PATCH", "/runs/{id}", &id), "{\"ask\": \"pause\"}", 202, "preparing");
+        server.wait(&id, "preparing");
+        server.check((method, path, &id), command, status, &id);
+        assert_eq!(server.wait(&id, "refused")["reasons"], json!(["interrupted before the run began"]));
+    }
+    // The end of the server does not wait for it.
+    server.start_run(body);
+}
+
+#[test]
 fn runs_of_an_earlier_process_are_listed_and_shown() {
     let runner = MadeUp { past: Arc::new(Mutex::new(vec!["ended", "killed"])), ..MadeUp::default() };
     let (past, ids) = (runner.past.clone(), runner.ids.clone());

@@ -10,10 +10,10 @@ use std::{
     time::Duration,
 };
 
-use fleet::{Allow, Caps, Control, Fleet, Identity, Job, Kubernetes, Link, Server, Service};
+use fleet::{Allow, Caps, Control, Fleet, Identity, Job, Kubernetes, Link, Server, Service, Waiting};
 use host::Root;
 use plan::{Flags, Plan, Source, TableHead, flag};
-use run::Workers;
+use run::{Interrupt, Workers};
 use units::{Count, Nanos};
 
 use self::name::Name;
@@ -115,16 +115,18 @@ fn stop_unless(that: Arc<AtomicBool>, time: Nanos, stop: Arc<AtomicBool>) {
 }
 
 /// The agents that a run is to use, ready to begin; none without `--fleet`. A run that is taken up again keeps its seed. `cluster`:
-/// where they were launched for it.
+/// where they were launched for it. `interrupt` ends the wait for them.
 pub(crate) fn fleet(
     plan: &mut Plan,
     flags: &Flags,
     scenario: Option<&Scenario>,
     cluster: Option<&Cluster>,
+    interrupt: &Interrupt,
 ) -> Result<Option<Members>, Failure> {
     let Some(Place { link, job, broker }) = place(flags, scenario, cluster)? else { return Ok(None) };
-    let failed = |why: String| Failure::machine(format!("--fleet: {why}"));
-    let fleet = Fleet::gather(link, plan, &job, &mut |line| message(line)).map_err(failed)?;
+    let failed = |why: String| Failure::waiting(format!("--fleet: {why}"), interrupt);
+    let mut waiting = Waiting { interrupt, say: &mut |line| message(line) };
+    let fleet = Fleet::gather(link, plan, &job, &mut waiting).map_err(failed)?;
     plan.seed = fleet.seed();
     message(&format!("run {} on {}", fleet.id(), Count(fleet.agents().len() as u64).of("agent")));
     Ok(Some(Members { fleet, _broker: broker }))

@@ -77,7 +77,7 @@ mod launched {
     use fleet::{Launched, Waiting};
 
     use super::*;
-    use crate::{EXIT_INTERRUPTED, message};
+    use crate::message;
 
     /// Agents of this run in a Kubernetes cluster; removed when it is dropped.
     pub(crate) struct Cluster<'a> {
@@ -118,12 +118,7 @@ mod launched {
     }
 
     fn failed(why: &str, interrupt: &Interrupt) -> Failure {
-        let why = format!("--fleet: {why}");
-        if interrupt.is_set() {
-            Failure { status: EXIT_INTERRUPTED, lines: vec![why] }
-        } else {
-            Failure::machine(why)
-        }
+        Failure::waiting(format!("--fleet: {why}"), interrupt)
     }
 
     fn say(line: &str) {

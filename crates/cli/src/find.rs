@@ -35,10 +35,11 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
     };
     let place = agent::place(&flags, scenario.as_ref(), cluster.as_ref())?;
     // The broker ends last: agents learn over it that the search is over.
-    let (_broker, mut agents) =
-        place.map_or((None, None), |Place { link, job, broker }| (broker, Some(Agents::new(link, job))));
+    let (_broker, mut agents) = place.map_or((None, None), |Place { link, job, broker }| {
+        (broker, Some(Agents::new(link, job, interrupt.clone())))
+    });
     let of_fleet = if agents.is_some() { "--fleet: " } else { "" };
-    let failed = |why: String| Failure::machine(format!("{of_fleet}{why}"));
+    let failed = |why: String| Failure::waiting(format!("{of_fleet}{why}"), &interrupt);
     let most = how.most.map_or_else(|| search::most(by, &plan, agents.as_mut()).map_err(failed), Ok)?;
     let say = |line: &str| {
         if flags.get(&flag::LIVE) != Some("off") {

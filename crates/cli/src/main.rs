@@ -40,6 +40,7 @@ use std::{
     process::ExitCode,
 };
 
+use ::run::Interrupt;
 use args::{Refused, Verb};
 use plan::Flags;
 
@@ -111,6 +112,12 @@ impl Failure {
 
     fn machine(what: impl ToString) -> Failure {
         Failure { status: EXIT_MACHINE, lines: what.to_string().lines().map(str::to_owned).collect() }
+    }
+
+    /// The same, unless a signal ended it.
+    fn waiting(what: impl ToString, interrupt: &Interrupt) -> Failure {
+        let status = if interrupt.is_set() { EXIT_INTERRUPTED } else { EXIT_MACHINE };
+        Failure { status, ..Failure::machine(what) }
     }
 }
 

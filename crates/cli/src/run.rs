@@ -40,7 +40,7 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     let interrupt = signals::interrupt()?;
     // Removed when the run is over, after the agents have been released.
     let cluster = Cluster::launch(&plan, flags, &interrupt)?;
-    let mut members = agent::fleet(&mut plan, flags, scenario.as_ref(), cluster.as_ref())?;
+    let mut members = agent::fleet(&mut plan, flags, scenario.as_ref(), cluster.as_ref(), &interrupt)?;
     let mut commands = members.as_ref().map(|m| m.fleet.commands()).transpose().map_err(Failure::machine)?;
     let mut whole = Whole::default();
     let mut files = Files::default();

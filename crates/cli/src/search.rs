@@ -120,7 +120,7 @@ fn step_time(text: &str) -> Result<Nanos, String> {
 pub(crate) fn most(by: By, plan: &Plan, agents: Option<&mut Agents>) -> Result<u64, String> {
     match agents {
         None => run::most(by, plan, &Root::real()).map_err(|why| why.to_string()),
-        Some(agents) => agents.most(by, plan),
+        Some(agents) => agents.most(by, plan, &mut message),
     }
 }
 

@@ -27,7 +27,7 @@ mod schema;
 use units::Nanos;
 
 #[cfg(feature = "k8s")]
-pub use launch::{Launched, Waiting};
+pub use launch::Launched;
 pub use options::{Kubernetes, Seccomp};
 
 /// What a run needs of its agents.

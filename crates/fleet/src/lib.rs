@@ -36,6 +36,7 @@ mod share;
 #[cfg(test)]
 mod simulation;
 mod split;
+mod waiting;
 
 pub use agent::{Allow, Caps, Held, Planner, Service};
 pub use control::{
@@ -43,9 +44,10 @@ pub use control::{
 };
 pub use coordinator::{Agents, Fleet, Job, OnLost};
 pub use identity::{AgentFinding, Identity, agent_name, host_agent_name, is_agent_name_of, new_agent_name};
-pub use kubernetes::{Kubernetes, Needs, Seccomp};
 #[cfg(feature = "k8s")]
-pub use kubernetes::{Launched, Waiting};
+pub use kubernetes::Launched;
+pub use kubernetes::{Kubernetes, Needs, Seccomp};
 pub use link::{Access, Link, NoLink, Say, Server, has_certificate, has_private_key};
 pub use observe::{Observers, Observing};
 pub use split::Shares;
+pub use waiting::Waiting;

@@ -87,7 +87,13 @@ pub fn find<S: WorkerSource>(
     let least = find.by.least(plan);
     let too_little = |why| Refusal::Failed(format!("the largest load {why}"));
     find.by.check_most(plan, find.most).map_err(too_little)?;
-    let mut steps = Steps::new(source, find, least, plan, root, interrupt, say)?;
+    let mut steps = match Steps::new(source, find, least, plan, root, interrupt, say) {
+        Err(why) if interrupt.is_set() => {
+            interrupt.tell(&why.to_string());
+            return Ok(not_begun(find.by, plan));
+        }
+        steps => steps?,
+    };
     let first = find.by.first().max(least);
     let mut known = Known { search: Search::new(least, first, steps.most, TOLERANCE), ..Known::default() };
     while let Some(Step { load, confirms }) = known.search.step() {
@@ -96,6 +102,8 @@ pub fn find<S: WorkerSource>(
         match steps.step(load, dwell) {
             Ok(summary) if summary.verdict == Verdict::Interrupted => break,
             Ok(summary) => known.learn(find.by, load, summary, show),
+            // Its workers were waited for.
+            Err(_) if interrupt.is_set() => break,
             // More than this machine can do: the load stays below that.
             Err(Refusal::Findings(findings)) if known.search.passed().is_some() => {
                 let passed = known.search.passed().unwrap_or(0);
@@ -126,6 +134,11 @@ pub fn find<S: WorkerSource>(
         known.limit = explains.map(|limit| (load, limit)).or(known.limit);
     }
     Ok(known.into_summary(find.by, plan, steps.end()))
+}
+
+/// The result of a search that a signal ended before its first step.
+pub fn not_begun(by: By, plan: &Plan) -> FindSummary {
+    Known { interrupted: true, ..Known::default() }.into_summary(by, plan, None)
 }
 
 /// What the steps so far have shown.
@@ -373,9 +386,7 @@ mod tests {
 
     #[test]
     fn a_search_that_was_interrupted_has_no_result() {
-        let known =
-            Known { interrupted: true, search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
-        let found = known.into_summary(By::Connections, &plan(&[]), None);
+        let found = not_begun(By::Connections, &plan(&[]));
         assert_eq!((found.outcome, found.max, found.interrupted), (FindOutcome::NotReached, 0, true));
     }
 }

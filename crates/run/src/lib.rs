@@ -46,7 +46,7 @@ pub use backend::choose_io;
 pub use by::By;
 pub use conductor::{Conductor, Step, filed};
 pub use families::settle;
-pub use find::{Find, Here, WorkerSource, find, most, most_per_s, reasons, with_some_room};
+pub use find::{Find, Here, WorkerSource, find, most, most_per_s, not_begun, reasons, with_some_room};
 pub use interrupt::Interrupt;
 pub use judge::{judge, judge_step};
 pub use listeners::{listeners, queues};

@@ -46,10 +46,19 @@ impl Runner for MadeUp {
         if target.contains("wrong") {
             return Err(vec!["target: one mistake".to_owned(), "ramp: and another".to_owned()]);
         }
-        let is_refused = target.contains("refused");
+        let (is_refused, waits) = (target.contains("refused"), target.contains("waits"));
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let order = is_stopped.clone();
+        let stop: Stop = Box::new(move || order.store(true, Relaxed));
         let work: Work = Box::new(move |sink| {
             if is_refused {
                 return Err(vec!["ports: 3 free".to_owned()]);
+            }
+            while waits && !is_stopped.load(Relaxed) {
+                thread::sleep(Duration::from_millis(5));
+            }
+            if waits {
+                return Err(vec!["interrupted before the run began".to_owned()]);
             }
             sink.begin(&header());
             let mut loads = Vec::new();
@@ -66,7 +75,8 @@ impl Runner for MadeUp {
             sink.finish(&summary);
             Ok(Finished { summary, stored: Some("stored-1".to_owned()) })
         });
-        Ok(Ready { target, record: RunRecord { api_id: Some(id.to_owned()), ..RunRecord::default() }, work })
+        let record = RunRecord { api_id: Some(id.to_owned()), ..RunRecord::default() };
+        Ok(Ready { target, record, work, stop })
     }
 
     fn read_search(&self, spec: &Spec) -> Result<ReadySearch, Vec<String>> {

@@ -8,7 +8,7 @@ use api::{
     AgentRefusal, AgentRequest, Api, Finished, Past, Ready, ReadySearch, Runner, SearchWork, Spec, Stop, Work,
 };
 use exporters::web::Opens;
-use fleet::{AgentStatus, Agents, Allow, Fleet, Job, Operator, Reply, Request, Server};
+use fleet::{AgentStatus, Agents, Allow, Fleet, Job, Operator, Reply, Request, Server, Waiting};
 use host::remote::Token;
 use plan::{Flags, Live, Plan, flag};
 use run::{Find, Interrupt};
@@ -100,15 +100,20 @@ impl Runner for Place {
             ..runs::record(units::date().into(), spec.scenario.as_deref(), &tags)
         };
         let target = request::target(spec, &plan);
+        let interrupt = Interrupt::default();
+        let order = interrupt.clone();
+        let stop: Stop = Box::new(move || {
+            order.set();
+        });
         let work: Work = match self {
             Place::Here(_) => here(plan, record.clone()),
             Place::Fleet(server) => {
                 // Agents say in which run they take part: it is found here by that name.
                 let job = Job { run: Some(id.to_owned()), ..job };
-                on_fleet(server.clone(), plan, job, record.clone())
+                on_fleet(server.clone(), plan, job, record.clone(), interrupt)
             }
         };
-        Ok(Ready { target, record, work })
+        Ok(Ready { target, record, work, stop })
     }
 
     fn read_search(&self, spec: &Spec) -> Result<ReadySearch, Vec<String>> {
@@ -283,20 +288,26 @@ fn search_at(
     let Wanted { how, of_step: Described { mut plan, job, .. } } = wanted;
     let (by, dwell) = how.without_mistakes();
     let link = server.map(|server| nats::link("--nats", &server)).transpose();
-    let mut agents = link.map_err(|failure| failure.lines)?.map(|link| Agents::new(link, job));
+    let mut agents =
+        link.map_err(|failure| failure.lines)?.map(|link| Agents::new(link, job, interrupt.clone()));
     if agents.is_none() {
         run::settle(&mut plan, &host::Root::real(), true, &mut message);
     }
     let most = how.most.map_or_else(|| search::most(by, &plan, agents.as_mut()), Ok);
-    let search = Find { by, most: most.map_err(|why| vec![why])?, dwell };
+    let most = match most {
+        Err(_) if interrupt.is_set() => return Ok(run::not_begun(by, &plan)),
+        most => most.map_err(|why| vec![why])?,
+    };
+    let search = Find { by, most, dwell };
     search::search(search, &plan, agents.as_mut(), interrupt, show).map_err(|failure| failure.lines)
 }
 
-fn on_fleet(server: Server, mut plan: Plan, job: Job, record: RunRecord) -> Work {
+/// `interrupt`: ends the wait for agents, and nothing else.
+fn on_fleet(server: Server, mut plan: Plan, job: Job, record: RunRecord, interrupt: Interrupt) -> Work {
     Box::new(move |sink| {
         let link = nats::link("--nats", &server).map_err(|failure| failure.lines)?;
-        let mut fleet =
-            Fleet::gather(link, &plan, &job, &mut |line| message(line)).map_err(|why| vec![why])?;
+        let mut waiting = Waiting { interrupt: &interrupt, say: &mut |line| message(line) };
+        let mut fleet = Fleet::gather(link, &plan, &job, &mut waiting).map_err(|why| vec![why])?;
         plan.seed = fleet.seed();
         // As of `throng fleet set`.
         let mut commands = fleet.commands().map_err(|why| vec![why])?;

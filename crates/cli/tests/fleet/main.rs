@@ -41,3 +41,4 @@ mod secrets;
 mod secured;
 mod shares;
 mod steering;
+mod waiting;

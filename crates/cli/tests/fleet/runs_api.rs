@@ -36,7 +36,7 @@ impl Api {
     }
 
     /// Starts a run or a search; its path.
-    fn post_to(&self, path: &str, args: &[&str]) -> String {
+    pub(crate) fn post_to(&self, path: &str, args: &[&str]) -> String {
         let started = self.curl(path, args);
         assert_eq!(started.status, 201, "{started:?}");
         let url = started.json()["url"].as_str().unwrap().to_owned();

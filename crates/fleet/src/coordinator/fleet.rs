@@ -1,11 +1,9 @@
 //! A run's coordinator with its connection: agents that joined are the workers of the run.
 
+mod gathering;
 mod workers;
 
-use std::{
-    collections::BTreeMap,
-    sync::mpsc::{self, Receiver, Sender},
-};
+use std::sync::mpsc::{self, Receiver, Sender};
 
 use host::Root;
 use plan::{Flags, Plan, flag};
@@ -18,15 +16,14 @@ use crate::{
     control::Commands,
     fingerprint::fingerprint,
     link::{Inbox, Link, LogReader, Stored},
-    message::{Author, EVERY, HERE, Here, Offer, PROTOCOL, Record, Up, WHO, to_run},
+    message::{Author, EVERY, Here, Offer, PROTOCOL, Record, Up, to_run},
     outbox::Outbox,
     split::{Demand, Shares},
+    waiting::Waiting,
 };
 
-/// Agents are asked for, and reply within this time.
-const GATHERS: Nanos = Nanos::from_millis(1_200);
-/// More agents are waited for.
-const WAITS: Nanos = Nanos::from_secs(120);
+use gathering::{agents, enough, fits, is_usable};
+
 /// A coordinator that its agents have not heard from for this long is dead.
 const SILENT: Nanos = Nanos::from_millis(2_500);
 /// The log of a run that is taken up is read within this time.
@@ -37,9 +34,6 @@ const SAYS_EVERY: Nanos = EVERY;
 const NOTICE: Nanos = Nanos::from_millis(400);
 /// How long it looks for one kind of message before it looks for the other.
 const LOOKS: Nanos = Nanos::from_millis(10);
-
-/// Octets of a message around an offer.
-const AROUND: usize = 1_024;
 
 /// The plan as agents are given it.
 #[derive(Clone, Debug, Default)]
@@ -77,32 +71,34 @@ pub struct Fleet {
     replay: Option<Replay>,
     /// The tick that was read last.
     read: Box<Tick>,
+    /// A signal came before its beginning was stored: the agents are free.
+    is_given_up: bool,
 }
 
 impl Fleet {
     /// Gathers the agents at this server, and splits the plan over those that can take part; or takes up a run of this very
-    /// plan whose coordinator is no more. All are ready when this returns. What the user should know goes to `say`.
+    /// plan whose coordinator is no more. All are ready when this returns.
     ///
     /// # Errors
-    /// There are no agents, or one refuses; with the reason.
-    pub fn gather(link: Link, plan: &Plan, job: &Job, say: &mut dyn FnMut(&str)) -> Result<Fleet, String> {
+    /// There are no agents, one refuses, or Ctrl-C; with the reason. All are free again.
+    pub fn gather(link: Link, plan: &Plan, job: &Job, waiting: &mut Waiting) -> Result<Fleet, String> {
         link.keep_logs()?;
         let clock = Clock::start();
         let fingerprint = fingerprint(link.secret(), &(&job.flags, &job.scenario, &job.step), plan);
         let step = job.step.map(|(by, load, dwell)| by.plan(plan, load, dwell));
         let whole = step.as_ref().unwrap_or(plan);
         let supply = Supply::of(whole, link.longest())?;
-        let heres = agents(&link, &clock, job.agents, &fingerprint)?;
+        let heres = agents(&link, &clock, job.agents, &fingerprint, waiting)?;
         let (seed, salt, demand) = (plan.seed, units::system_random(), Some(Demand::of(whole)));
         let terms = Terms { seed, salt, demand, shares: job.shares, on_lost: job.on_lost };
         let left = heres.iter().filter_map(|here| here.run.as_ref());
         let left = left.filter(|busy| busy.fingerprint == fingerprint && busy.silent >= SILENT);
         if let (Some(busy), None) = (left.max_by_key(|busy| busy.term), &job.step) {
-            return Fleet::take_up(link, clock, (&busy.run, busy.term + 1), terms, supply, say);
+            return Fleet::take_up(link, clock, (&busy.run, busy.term + 1), terms, supply, waiting);
         }
         let offer = offer(plan, job, fingerprint);
         let mut fleet = Fleet::offer(link, clock, heres, (plan.seed, offer), terms, supply, job)?;
-        fleet.get_ready(say)?;
+        fleet.get_ready(waiting)?;
         Ok(fleet)
     }
 
@@ -111,14 +107,19 @@ impl Fleet {
     ///
     /// # Errors
     /// As [`Fleet::gather`].
-    pub(super) fn ask(link: Link, plan: &Plan, job: &Job) -> Result<(Link, u64, Option<f64>), String> {
+    pub(super) fn ask(
+        link: Link,
+        plan: &Plan,
+        job: &Job,
+        waiting: &mut Waiting,
+    ) -> Result<(Link, u64, Option<f64>), String> {
         link.keep_logs()?;
         let clock = Clock::start();
-        let heres = agents(&link, &clock, job.agents, "")?;
+        let heres = agents(&link, &clock, job.agents, "", waiting)?;
         let offer = offer(plan, job, String::new());
         let terms = Terms { seed: plan.seed, ..Terms::default() };
         let mut fleet = Fleet::offer(link, clock, heres, (plan.seed, offer), terms, None, job)?;
-        fleet.get_ready(&mut |_| {})?;
+        fleet.get_ready(waiting)?;
         let (connections, per_s) = fleet.coordinator.together();
         fleet.release();
         Ok((fleet.link, connections, per_s))
@@ -169,6 +170,7 @@ impl Fleet {
             stored: mpsc::channel(),
             replay: None,
             read: Box::default(),
+            is_given_up: false,
         })
     }
 
@@ -179,18 +181,22 @@ impl Fleet {
         (run, term): (&str, u32),
         terms: Terms,
         supply: Option<Supply>,
-        say: &mut dyn FnMut(&str),
+        waiting: &mut Waiting,
     ) -> Result<Fleet, String> {
         let log = link.read_log(run);
         let until = clock.now() + READS;
+        let reads = || format!("the log of run {run} is being read");
         let (began_at, began) = loop {
-            match log.next(until.since(clock.now())) {
+            // Its agents end their load as their leases expire.
+            waiting.go_on(reads)?;
+            match log.next(LOOKS) {
                 Some((at, entry)) => {
                     if let Record::Began(began) = entry.record {
                         break (at, *began);
                     }
                 }
-                None => return Err(format!("the log of run {run} cannot be read")),
+                None if clock.now() >= until => return Err(format!("the log of run {run} cannot be read")),
+                None => {}
             }
         };
         let (seed, after) = (began.seed, began.after);
@@ -201,6 +207,7 @@ impl Fleet {
         let mut replay = Replay::new();
         loop {
             fleet.carry();
+            fleet.go_on(waiting, reads)?;
             let Some((at, entry)) = fleet.log.next(LOOKS) else {
                 if fleet.clock() >= until {
                     return Err(format!("the log of run {run} cannot be read"));
@@ -212,7 +219,7 @@ impl Fleet {
                 // The clock of this process began after the run.
                 fleet.ahead = time;
                 fleet.coordinator.lead_from(now + time, now);
-                say(&format!("taking up run {run} after {time}"));
+                (waiting.say)(&format!("taking up run {run} after {time}"));
                 break;
             }
         }
@@ -243,7 +250,13 @@ impl Fleet {
         Commands::new(&self.link, &self.run)
     }
 
-    fn get_ready(&mut self, say: &mut dyn FnMut(&str)) -> Result<(), String> {
+    /// # Errors
+    /// Ctrl-C: the agents are free.
+    fn go_on(&mut self, waiting: &Waiting, state: impl FnOnce() -> String) -> Result<(), String> {
+        waiting.go_on(state).inspect_err(|_| self.release())
+    }
+
+    fn get_ready(&mut self, waiting: &mut Waiting) -> Result<(), String> {
         let mut next = self.clock() + SAYS_EVERY;
         loop {
             if let Some(Arrived { values, of }) = self.coordinator.arrived()
@@ -251,7 +264,7 @@ impl Fleet {
                 && self.clock() >= next
             {
                 next = self.clock() + SAYS_EVERY;
-                say(&format!(
+                (waiting.say)(&format!(
                     "sending rows of CSV tables: {} of {} {} arrived",
                     Count(values),
                     Count(of).of("value"),
@@ -260,7 +273,10 @@ impl Fleet {
             }
             match self.coordinator.is_ready() {
                 Ok(true) => return Ok(()),
-                Ok(false) => self.turn(LOOKS),
+                Ok(false) => {
+                    self.go_on(waiting, || "not all agents are ready".to_owned())?;
+                    self.turn(LOOKS);
+                }
                 Err(why) => {
                     let why = why.to_owned();
                     self.release();
@@ -311,10 +327,15 @@ impl Fleet {
         }
     }
 
-    /// All agents begin.
-    pub fn begin(&mut self) -> Ground {
+    /// All agents begin. On a signal before it is stored that they do, they are free, and have ended.
+    pub fn begin(&mut self, interrupt: &Interrupt) -> Ground {
         // Of a run that is taken up the beginning is what is read first.
         while self.replay.is_none() && self.coordinator.start().is_none_or(|start| self.clock() < start) {
+            if interrupt.is_set() && self.coordinator.start().is_none() {
+                self.release();
+                self.is_given_up = true;
+                break;
+            }
             self.turn(LOOKS);
         }
         Ground::elsewhere(Nanos::ZERO, self.coordinator.io(), self.coordinator.threads().iter().sum())
@@ -328,7 +349,7 @@ impl Fleet {
         sinks: &mut [&mut dyn Sink],
         interrupt: &Interrupt,
     ) -> Summary {
-        let summary = run::run_on(plan, root, self, Fleet::begin, sinks, interrupt);
+        let summary = run::run_on(plan, root, self, |fleet| fleet.begin(interrupt), sinks, interrupt);
         self.release();
         summary
     }
@@ -363,79 +384,4 @@ fn offer(plan: &Plan, job: &Job, fingerprint: String) -> Offer {
     let (scenario, step) = (job.scenario.clone(), job.step);
     let sent = plan.clone().sent();
     Offer { protocol: PROTOCOL, fingerprint, flags, scenario, tables, sent, step }
-}
-
-/// Agents of this protocol, busy or not; returns early once the number waited for has replied.
-fn agents(link: &Link, clock: &Clock, wanted: Option<u32>, fingerprint: &str) -> Result<Vec<Here>, String> {
-    let inbox: Inbox<Here> = link.subscribe(HERE.to_owned())?;
-    link.send(WHO.to_owned(), &());
-    let start = clock.now();
-    let mut found: BTreeMap<String, Here> = BTreeMap::new();
-    loop {
-        let left = || {
-            found.values().filter_map(|here| here.run.as_ref()).filter(|busy| busy.fingerprint == fingerprint)
-        };
-        let short = |wanted| {
-            left().next().is_none() && (found.values().filter(|here| is_usable(here)).count() as u32) < wanted
-        };
-        let waits = match wanted {
-            Some(wanted) if short(wanted) => WAITS,
-            // Whether the coordinator of that run is no more shows in a moment.
-            _ if left().any(|busy| busy.silent < SILENT) => GATHERS + SILENT,
-            _ => GATHERS,
-        };
-        let left_of_it = (start + waits).since(clock.now());
-        if left_of_it == Nanos::ZERO {
-            break;
-        }
-        if let Some(here) = inbox.next(left_of_it.min(EVERY)).filter(Here::has_names) {
-            found.insert(here.who.id.clone(), here);
-        }
-    }
-    let agents: Vec<Here> = found.into_values().collect();
-    if let Some(other) = agents.iter().find(|here| here.protocol != PROTOCOL) {
-        return Err(format!("agent {} is throng {}; use one version for all", other.who.id, other.version));
-    }
-    Ok(agents)
-}
-
-fn is_usable(here: &Here) -> bool {
-    here.run.is_none() && !here.is_draining
-}
-
-/// Whether as many as are wanted are free.
-fn enough(all: usize, free: &[Here], wanted: Option<u32>) -> Result<(), String> {
-    let busy = all - free.len();
-    let others = match busy {
-        0 => String::new(),
-        1 => ", one takes part in another run or is draining".to_owned(),
-        _ => format!(", {busy} take part in another run or are draining"),
-    };
-    match wanted {
-        Some(wanted) if (free.len() as u32) < wanted => {
-            let wanted = Count(wanted.into());
-            Err(format!(
-                "{} of {} {} free{others}",
-                free.len(),
-                wanted.of("agent"),
-                wanted.one_or("is", "are")
-            ))
-        }
-        _ if free.is_empty() && busy > 0 => Err(format!("no agent is free{others}")),
-        _ if free.is_empty() => {
-            Err("no agents have joined; start some with throng agent --nats URL".to_owned())
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Whether an offer is no longer than a message may be.
-fn fits(link: &Link, offer: &Offer) -> Result<(), String> {
-    let (size, most) = (serde_json::to_vec(offer).expect("an offer is data").len(), link.longest());
-    if size + AROUND > most {
-        return Err(format!(
-            "the scenario takes {size} bytes in a message; raise max_payload of the NATS server, or put values into a table: {most}"
-        ));
-    }
-    Ok(())
 }

@@ -7,7 +7,6 @@ use kube::{
     api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, PostParams},
     config::KubeConfigOptions,
 };
-use run::Interrupt;
 use serde_json::Value;
 use tokio::{runtime::Runtime, task::JoinHandle};
 use units::{Clock, Count, Nanos};
@@ -20,6 +19,7 @@ use super::{
 use crate::{
     link::{Inbox, Link},
     message::{HERE, Here},
+    waiting::Waiting,
 };
 
 /// How often pods are looked at.
@@ -28,14 +28,6 @@ const LOOKS: Nanos = Nanos::from_millis(500);
 const CALLS: Duration = Duration::from_secs(20);
 /// The removal is requested within this time: somebody waits for the command to end.
 const REMOVAL: Duration = Duration::from_secs(5);
-
-/// What is said while agents are waited for, and what ends the waiting.
-pub struct Waiting<'a> {
-    /// Set by Ctrl-C.
-    pub interrupt: &'a Interrupt,
-    /// A line for the person.
-    pub say: &'a mut dyn FnMut(&str),
-}
 
 /// Agents of this run in a cluster. Dropped, they are removed with all that is theirs.
 pub struct Launched {
@@ -189,13 +181,11 @@ impl Launched {
     /// # Errors
     /// Ctrl-C, or the time to wait is over, with what was waited for.
     fn go_on(&self, waiting: &Waiting, state: impl FnOnce() -> String) -> Result<(), String> {
-        if waiting.interrupt.is_set() {
-            return Err("interrupted".to_owned());
-        }
+        let state = state();
         if self.clock.now() >= self.wait {
-            return Err(format!("{} within {}; allow more with wait=", state(), self.wait.brief()));
+            return Err(format!("{state} within {}; allow more with wait=", self.wait.brief()));
         }
-        Ok(())
+        waiting.go_on(|| state)
     }
 
     fn pods(&self) -> Result<Pods, String> {

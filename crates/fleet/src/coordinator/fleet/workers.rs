@@ -51,6 +51,9 @@ impl Workers for Fleet {
     }
 
     fn next(&mut self, until: Nanos) -> Update<'_> {
+        if self.is_given_up {
+            return Update::Ended;
+        }
         loop {
             if let Some(change) = self.coordinator.poll_change() {
                 return change.read(&mut self.read);
