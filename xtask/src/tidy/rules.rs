@@ -91,6 +91,23 @@ const BANS: &[Ban] = &[
         fix: "take `now` as an argument, from units::Clock",
     },
     Ban {
+        words: &["units::date()", "since_1970()", "modified()"],
+        // Records have a date, and servers report one; the rest sorts or removes files of long ago.
+        places: &[
+            "crates/units/",
+            "crates/cli/",
+            "crates/lab/",
+            "crates/view/src/ui.rs",
+            "crates/serve/src/threads.rs",
+            "crates/run/src/workers/threads.rs",
+            "crates/fleet/src/outbox/spool.rs",
+            "xtask/",
+            "bench/",
+        ],
+        free_in_tests: true,
+        fix: "the date may be set at any time, decide by units::Clock",
+    },
+    Ban {
         words: &["TcpStream", "TcpListener", "UdpSocket", "UnixStream", "UnixListener", "rustix::net"],
         places: &[
             "crates/net/",
@@ -206,6 +223,16 @@ mod tests {
             &format!("#[cfg(test)]\nmod fake;\n{}", "Instant::now()"),
             &[&format!(":3: {fix}: Instant::now")],
         );
+    }
+
+    #[test]
+    fn nothing_is_decided_by_the_date() {
+        let fix = "not here, the date may be set at any time, decide by units::Clock";
+        let text = "let a = units::date();\nlet b = file.modified();\n";
+        let both = [&*format!(":1: {fix}: units::date()"), &*format!(":2: {fix}: modified()")];
+        check("crates/fleet/src/coordinator.rs", text, &both);
+        check("crates/fleet/src/outbox/spool.rs", text, &[]);
+        check("crates/fleet/src/outbox/tests.rs", text, &[]);
     }
 
     #[test]

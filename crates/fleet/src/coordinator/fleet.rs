@@ -203,8 +203,7 @@ impl Fleet {
         let terms = Terms { seed, ..terms };
         let coordinator = Coordinator::taking_up(run.to_owned(), term, began, terms).with_supply(supply);
         let mut fleet = Fleet::with(link, log, clock, run, term, seed, coordinator)?;
-        let time = |at: Nanos| at.since(began_at + after);
-        let mut replay = Replay::new();
+        let mut replay = Replay::since(began_at + after);
         loop {
             fleet.carry();
             fleet.go_on(waiting, reads)?;
@@ -214,8 +213,8 @@ impl Fleet {
                 }
                 continue;
             };
-            if replay.add(time(at), entry, term) {
-                let (now, time) = (fleet.clock(), time(at));
+            if let Some(time) = replay.add(at, entry, term) {
+                let now = fleet.clock();
                 // The clock of this process began after the run.
                 fleet.ahead = time;
                 fleet.coordinator.lead_from(now + time, now);

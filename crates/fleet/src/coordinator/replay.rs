@@ -1,5 +1,7 @@
 //! What happened in a run before a process of its coordinator took it up: it happens again, as fast as it can be read.
 
+mod stamps;
+
 use std::collections::VecDeque;
 
 use samples::AgentState;
@@ -14,6 +16,10 @@ const UNREACHED: Nanos = Nanos(2 * EVERY.0);
 
 /// The log of a run that is taken up.
 pub(crate) struct Replay {
+    /// When the run began, by the clock of the server.
+    start: Nanos,
+    /// What was read so far, with when it was stored by that clock.
+    stamped: Vec<(Nanos, Entry)>,
     /// How long the run had lasted when each entry was stored.
     entries: VecDeque<(Nanos, Entry)>,
     now: Nanos,
@@ -23,18 +29,31 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    pub(crate) fn new() -> Replay {
-        Replay { entries: VecDeque::new(), now: Nanos::ZERO, last: Nanos::ZERO, resumed: Nanos::ZERO }
+    /// Of a run that began at this time, by the clock of the server.
+    pub(crate) fn since(start: Nanos) -> Replay {
+        Replay {
+            start,
+            stamped: Vec::new(),
+            entries: VecDeque::new(),
+            now: Nanos::ZERO,
+            last: Nanos::ZERO,
+            resumed: Nanos::ZERO,
+        }
     }
 
-    /// Adds an entry; whether it is the one from which on this process leads.
-    pub(crate) fn add(&mut self, time: Nanos, entry: Entry, term: u32) -> bool {
-        if entry.record == Record::Resumed && entry.author == (Author::Coordinator { term }) {
-            self.resumed = time;
-            return true;
+    /// Adds an entry, with when it was stored by the clock of the server. If it is the one from which on this process leads, it was the
+    /// last, and how long the run had lasted is returned.
+    pub(crate) fn add(&mut self, at: Nanos, entry: Entry, term: u32) -> Option<Nanos> {
+        let is_own = entry.record == Record::Resumed && entry.author == (Author::Coordinator { term });
+        self.stamped.push((at, entry));
+        if !is_own {
+            return None;
         }
-        self.entries.push_back((time, entry));
-        false
+        let stamped = std::mem::take(&mut self.stamped);
+        let times = stamps::times(self.start, &stamped);
+        self.entries = times.into_iter().zip(stamped).map(|(time, (_, entry))| (time, entry)).collect();
+        (self.resumed, _) = self.entries.pop_back()?;
+        Some(self.resumed)
     }
 
     /// How long the run has lasted, when this happens again.

@@ -19,6 +19,15 @@ pub(super) enum Parcel {
     Stored(Option<usize>, Ticket, bool),
 }
 
+/// An entry of the log.
+pub(super) struct Logged {
+    /// When it was stored.
+    pub(super) at: Nanos,
+    /// The same by the carrier's wall clock.
+    pub(super) stamp: Nanos,
+    pub(super) entry: Entry,
+}
+
 /// Between a coordinator and its agents.
 pub(super) struct Carrier {
     random: Random,
@@ -26,8 +35,9 @@ pub(super) struct Carrier {
     on_their_way: BinaryHeap<Reverse<(Nanos, u64)>>,
     parcels: std::collections::HashMap<u64, Parcel>,
     sent: u64,
-    /// The log, with when each entry was stored.
-    pub(super) log: Vec<(Nanos, Entry)>,
+    pub(super) log: Vec<Logged>,
+    /// What its wall clock shows more than the world's.
+    pub(super) ahead: Nanos,
     /// It is away until then.
     pub(super) away_until: Nanos,
 }
@@ -41,6 +51,7 @@ impl Carrier {
             parcels: std::collections::HashMap::new(),
             sent: 0,
             log: Vec::new(),
+            ahead: Nanos::ZERO,
             away_until: Nanos::ZERO,
         }
     }
@@ -83,7 +94,7 @@ impl Carrier {
             self.on_their_way.pop();
             match self.parcels.remove(&number).expect("it is on its way") {
                 Parcel::Store(from, ticket, entry) => {
-                    self.log.push((now, *entry));
+                    self.log.push(Logged { at: now, stamp: now + self.ahead, entry: *entry });
                     let is_heard = !self.of_a_thousand(self.chaos.unheard);
                     let wait = if is_heard { Nanos::ZERO } else { Nanos::from_secs(1) };
                     self.put(now + wait, Parcel::Stored(from, ticket, is_heard));

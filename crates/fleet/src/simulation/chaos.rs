@@ -31,6 +31,8 @@ pub(super) enum Event {
     Kill(usize, Nanos),
     /// The carrier is away; it keeps what it has stored.
     Outage(Nanos),
+    /// The carrier's wall clock is set: this is what it shows more than the world's.
+    Set(Nanos),
     /// The coordinator's process stops, and continues.
     Pause(Nanos),
     /// The coordinator's process dies; another begins.

@@ -73,6 +73,34 @@ fn a_coordinator_that_starts_again_knows_how_long_an_agent_was_away() {
     }
 }
 
+/// The stamps of the log are of the carrier's wall clock.
+#[test]
+fn a_wall_clock_that_is_set_by_an_hour_changes_nothing() {
+    const HOURS: fn(u64) -> Nanos = |hours| Nanos::from_secs(3_600 * hours);
+    for seed in 0..20 {
+        let restart = (S(11), Event::Restart(S(3)));
+        let cut = (S(5), Event::Cut(0, S(5)));
+        let (expected, _) = run(seed, &[cut, restart]);
+        for (first, then) in [(0, 1), (2, 1)] {
+            // Before the restart, and while no one leads.
+            for at in [S(8), S(12)] {
+                let set = [(Nanos::ZERO, Event::Set(HOURS(first))), (at, Event::Set(HOURS(then)))];
+                let (summary, handed) = run(seed, &[&[cut, restart][..], &set].concat());
+                let about = || format!("seed {seed}: {set:?}: {}", summary.headline);
+                assert_eq!(handed, [], "{}", about());
+                assert_eq!(summary.verdict, expected.verdict, "{}", about());
+                assert_eq!(summary.connections.held, u64::from(CONNECTIONS), "{}", about());
+                let more = [
+                    summary.duration_s - expected.duration_s,
+                    summary.agents[0].away_s - expected.agents[0].away_s,
+                    summary.agents[1].away_s - expected.agents[1].away_s,
+                ];
+                assert!(more.iter().all(|more| more.abs() < 1.5), "{}: {more:?}", about());
+            }
+        }
+    }
+}
+
 #[test]
 fn a_run_whose_agents_are_all_lost_for_good_ends() {
     for seed in 0..20 {

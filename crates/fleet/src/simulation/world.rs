@@ -12,7 +12,7 @@ use units::{Nanos, nth_seed};
 use self::head::Head;
 use super::{
     capacity::{calibrated, can},
-    carrier::{Carrier, Parcel},
+    carrier::{Carrier, Logged, Parcel},
     chaos::{Chaos, Event},
     machine::{Seen, SimMachine, held_twice},
 };
@@ -170,7 +170,7 @@ impl World {
 
     /// Whose parts were handed to others, and when that was stored.
     pub(super) fn handed_over(&self) -> Vec<(Nanos, String)> {
-        let of = |(at, entry): &(Nanos, crate::message::Entry)| match &entry.record {
+        let of = |Logged { at, entry, .. }: &Logged| match &entry.record {
             Record::Reassigned(of, _) => Some((*at, of.id.clone())),
             _ => None,
         };
@@ -248,6 +248,7 @@ impl World {
                 }
             }
             Event::Outage(span) => self.carrier.away_until = now + span,
+            Event::Set(ahead) => self.carrier.ahead = ahead,
             Event::Pause(span) => self.head_frozen_until = now + span,
             // Before it has begun, there is nothing to take up.
             Event::Restart(span) => {
@@ -273,19 +274,15 @@ impl World {
     }
 
     fn take_up(&mut self) {
-        let began = self.carrier.log.iter().find_map(|(_, entry)| match &entry.record {
-            Record::Began(began) => Some((**began).clone()),
+        let began = self.carrier.log.iter().find_map(|logged| match &logged.entry.record {
+            Record::Began(began) => Some((logged.stamp + began.after, (**began).clone())),
             _ => None,
         });
+        let (start, began) = began.expect("it has begun");
         self.term += 1;
-        let coordinator = Coordinator::taking_up(
-            RUN.to_owned(),
-            self.term,
-            began.expect("it has begun"),
-            self.terms.clone(),
-        );
+        let coordinator = Coordinator::taking_up(RUN.to_owned(), self.term, began, self.terms.clone());
         let coordinator = coordinator.with_supply(self.supply());
-        self.head = Some(Head { replay: Some(Replay::new()), ..Head::new(coordinator, self.term) });
+        self.head = Some(Head { replay: Some(Replay::since(start)), ..Head::new(coordinator, self.term) });
     }
 
     /// The values of the plan's table, a few in a message.

@@ -2,9 +2,10 @@
 
 use units::Nanos;
 
+use super::super::carrier::Logged;
 use crate::{
     coordinator::{Coordinator, Replay},
-    message::{Author, Entry, Record},
+    message::Author,
     outbox::Outbox,
 };
 
@@ -22,21 +23,14 @@ impl Head {
         Head { coordinator, outbox: Outbox::new(Author::Coordinator { term }), read: 0, replay: None }
     }
 
-    pub(super) fn read_log(&mut self, now: Nanos, log: &[(Nanos, Entry)], term: u32, restarted: &mut bool) {
-        let began = || {
-            log.iter().find_map(|(at, entry)| match &entry.record {
-                Record::Began(began) => Some(*at + began.after),
-                _ => None,
-            })
-        };
-        while let Some((at, entry)) = log.get(self.read) {
+    pub(super) fn read_log(&mut self, now: Nanos, log: &[Logged], term: u32, restarted: &mut bool) {
+        while let Some(Logged { at, stamp, entry }) = log.get(self.read) {
             self.read += 1;
             match &mut self.replay {
                 // What it reads before it leads happens again once it does.
                 Some(replay) if self.coordinator.start().is_none() => {
-                    let start = began().expect("it has begun");
-                    if replay.add(at.since(start), entry.clone(), term) {
-                        self.coordinator.lead_from(now, start);
+                    if let Some(time) = replay.add(*stamp, entry.clone(), term) {
+                        self.coordinator.lead_from(now, at.since(time));
                         *restarted = true;
                         return;
                     }
