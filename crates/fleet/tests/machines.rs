@@ -49,6 +49,12 @@ fn written(path: &str) -> (String, Option<String>) {
 fn systemd_takes_the_unit() {
     let unit = text("throng-agent.service");
     assert_eq!(setting(&unit, "EnvironmentFile"), "/etc/throng/agent.env");
+    // Where it may write, and what stays: counts that are on their way, and the name by which it is known.
+    assert_eq!(setting(&unit, "StateDirectory"), "throng");
+    for variable in ["XDG_DATA_HOME", "XDG_STATE_HOME"] {
+        let is_kept = setting(&unit, "Environment").contains(&format!("{variable}=/var/lib/throng"));
+        assert!(is_kept, "{variable}: {unit}");
+    }
     let Some(analyze) = found("systemd-analyze") else { return };
     // A unit whose program is not installed does not verify.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("machines");
