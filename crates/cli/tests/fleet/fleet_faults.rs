@@ -1,7 +1,16 @@
 //! What goes wrong during a run on a fleet: processes that die, freeze and start again, links that are cut, disks that are full.
 //! Whatever happens, what the agents counted is counted once, and the verdict says what happened.
 
-use std::{fs, time::Duration};
+use std::{
+    collections::HashSet,
+    fs,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -9,6 +18,7 @@ use serde_json::Value;
 use crate::{
     fleet::{Joined, joined, nats_at, read, served, states},
     hosts::Hosts,
+    nats::Raw,
     program::{DATA, Ended, Program, Serving, file, until},
     server::{folder, program},
     summary::Summary,
@@ -40,7 +50,7 @@ fn assert_exact(s: &Summary, server: &Serving) {
 fn a_coordinator_that_is_started_again_takes_up_its_run() {
     let (fleet, server) = (joined("restarted", 2), Serving::start(&["--threads", "1"]));
     let run = start(&fleet, &server, 12);
-    std::thread::sleep(Duration::from_secs(2));
+    thread::sleep(Duration::from_secs(2));
     run.signal(Signal::KILL);
     run.end();
     let again = fleet.start(&server.url("/"), &[&LOAD[..], &["-d", "12s"]].concat());
@@ -57,7 +67,7 @@ fn nats_that_is_killed_and_started_again_loses_nothing() {
     let (mut fleet, server) = (joined("outage", 2), Serving::start(&["--threads", "1"]));
     let run = start(&fleet, &server, 8);
     fleet.nats.program.signal(Signal::KILL);
-    std::thread::sleep(Duration::from_secs(2));
+    thread::sleep(Duration::from_secs(2));
     let again = Program::from(nats_at(fleet.nats.address, &fleet.folder));
     let before = std::mem::replace(&mut fleet.nats.program, again);
     before.end();
@@ -73,9 +83,9 @@ fn nats_that_is_away_at_the_end_loses_nothing() {
     let (mut fleet, server) = (joined("away-at-the-end", 2), Serving::start(&["--threads", "1"]));
     let mut run = fleet.start(&server.url("/"), &["-c", "40", "--think", "500ms", "-d", "6s"]);
     run.wait_for("open 40 of 40");
-    std::thread::sleep(Duration::from_millis(5_500));
+    thread::sleep(Duration::from_millis(5_500));
     fleet.nats.program.signal(Signal::KILL);
-    std::thread::sleep(Duration::from_secs(2));
+    thread::sleep(Duration::from_secs(2));
     let again = Program::from(nats_at(fleet.nats.address, &fleet.folder));
     let before = std::mem::replace(&mut fleet.nats.program, again);
     before.end();
@@ -95,7 +105,7 @@ fn full_load_without_an_agent_that_stood_still_is_no_pass() {
     fleet.agents[1].signal(Signal::STOP);
     run.wait_for(" was lost: no heartbeat");
     run.wait_for("open 30 of 60");
-    std::thread::sleep(Duration::from_secs(2));
+    thread::sleep(Duration::from_secs(2));
     fleet.agents[1].signal(Signal::CONT);
     let (ended, s) = read(run);
     ended.assert_status(4);
@@ -125,7 +135,7 @@ fn freeze(name: &str, stopped: Duration, seconds: u64) -> Frozen {
     let run = start_with(&fleet, &server, seconds, &files);
     let id = fleet.agents[1].stdout().split(' ').nth(1).unwrap().to_owned();
     fleet.agents[1].signal(Signal::STOP);
-    std::thread::sleep(stopped);
+    thread::sleep(stopped);
     fleet.agents[1].signal(Signal::CONT);
     let (ended, s) = read(run);
     let line = format!("agent {id} was lost: no heartbeat for 4s");
@@ -272,7 +282,7 @@ fn an_agent_that_was_cut_off_ends_its_load_and_delivers_what_it_counted() {
     run.wait_for("open 400 of 400");
     // To NATS only: its connections to the target stay, and it ends them when its lease has run out.
     hosts.drop_to(1, 4222);
-    std::thread::sleep(Duration::from_secs(20));
+    thread::sleep(Duration::from_secs(20));
     // TCP sends again what was lost some 25 s after the cut.
     hosts.drop_nothing(1);
     let (ended, s) = read(run);
@@ -315,6 +325,47 @@ fn an_agent_whose_disk_is_full_keeps_counting() {
     ended.assert_status(0);
     assert_eq!((s.count("connections.held"), states(&s)), (400, vec!["done"]), "{}", ended.stderr);
     assert_eq!(s.count("requests.answered") + 2, hosts.requests("127.0.0.1:8000"));
+}
+
+/// Stores each entry of a log again, four at a time in the opposite order, until NATS ends; how many so far.
+fn repeat(fleet: &Joined) -> (Arc<AtomicUsize>, JoinHandle<()>) {
+    let (mut reading, mut writing) = (Raw::new(fleet.nats.address), Raw::new(fleet.nats.address));
+    reading.send(b"SUB throng.log.> 1\r\nPING\r\n");
+    assert_eq!(reading.line(), "PONG");
+    let count = Arc::<AtomicUsize>::default();
+    let repeated = count.clone();
+    let thread = thread::spawn(move || {
+        let (mut seen, mut last) = (HashSet::new(), Vec::new());
+        while let Some((subject, entry)) = reading.message() {
+            // Those that it has stored come back.
+            if seen.insert(entry.clone()) {
+                last.push((subject, entry));
+            }
+            if last.len() < 4 {
+                continue;
+            }
+            for (subject, entry) in last.drain(..).rev() {
+                let head = format!("PUB {subject} {}\r\n", entry.len());
+                writing.send(&[head.as_bytes(), &entry, b"\r\n"].concat());
+                repeated.fetch_add(1, Relaxed);
+            }
+        }
+    });
+    (count, thread)
+}
+
+#[test]
+fn entries_that_are_delivered_twice_and_in_another_order_count_once() {
+    let (fleet, server) = (joined("delivered-twice", 2), Serving::start(&["--threads", "1"]));
+    let (repeated, thread) = repeat(&fleet);
+    let (ended, s) = read(start(&fleet, &server, 6));
+    ended.assert_status(0);
+    assert_eq!((s.count("connections.held"), states(&s)), (400, vec!["done", "done"]), "{}", ended.stderr);
+    assert_exact(&s, &server);
+    // Two agents store an entry each second.
+    assert!(repeated.load(Relaxed) >= 8, "{repeated:?}");
+    drop(fleet);
+    thread.join().unwrap();
 }
 
 #[test]

@@ -416,6 +416,7 @@ impl Member {
 #[cfg(test)]
 mod tests {
     use plan::ProbeKind;
+    use samples::Counts;
 
     use super::*;
 
@@ -434,5 +435,41 @@ mod tests {
         assert_eq!(count(&mut member, Phase::Drain, [3, 1, 0]), 14, "they end after the load");
         member.lose(&mut VecDeque::new());
         assert_eq!(member.summary(None).held, 14);
+    }
+
+    /// Takes entries of an agent that sent 3, 5 and 7 requests, and its seal, in this order; what was taken, and whether it is complete.
+    fn taken(order: &[u64], sealed: [u64; 3]) -> (u64, bool) {
+        let tick = |sent| Tick { counts: Counts { sent, ..Counts::default() }, ..Tick::default() };
+        let mut sums = Sums::default();
+        sealed.iter().for_each(|sent| sums.add(&tick(*sent)));
+        let seal = Seal { sums: vec![sums], why: None };
+        let record = |sequence| match sequence {
+            3 => Record::Sealed(seal.clone()),
+            nth => Record::Ticks(vec![tick([3, 5, 7][nth as usize])]),
+        };
+        let mut member = Member::again(Incarnation { id: "a".to_owned(), nonce: 1 }, Answer::None);
+        member.add_workers(0, &[Role::Population(0)]);
+        for sequence in order {
+            member.take(*sequence, record(*sequence));
+            while let Some(record) = member.poll_record() {
+                let (changes, seconds) = (&mut VecDeque::new(), &mut AgentTicks::default());
+                match record {
+                    Record::Ticks(ticks) => member.count(ticks, |_| false, (0, seconds), changes),
+                    Record::Sealed(seal) => member.seal(seal, changes),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        (member.sent(), member.summary(None).sealed)
+    }
+
+    #[test]
+    fn entries_count_once_in_their_order_and_must_add_up_to_the_seal() {
+        for order in [&[0, 1, 2, 3][..], &[3, 2, 1, 0], &[1, 1, 0, 0, 3, 3, 2, 2, 1, 0, 3]] {
+            assert_eq!(taken(order, [3, 5, 7]), (15, true), "{order:?}");
+        }
+        assert_eq!(taken(&[0, 1, 2, 3], [3, 5, 8]), (15, false), "it lies");
+        assert_eq!(taken(&[0, 2, 3], [3, 5, 7]), (3, false), "one is missing");
+        assert_eq!(taken(&[0, 1, 2], [3, 5, 7]), (15, false), "its seal is missing");
     }
 }
