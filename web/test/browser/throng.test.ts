@@ -133,3 +133,32 @@ test("the page shows its token to throng alone, and never to the target on anoth
   assert.deepEqual(got.filter((request) => request.includes(token) || /cookie/i.test(request)), []);
   target.close();
 });
+
+test("a run by HTTP is followed and led on its page, which shows the token", async () => {
+  const server = await throng(["serve", "--listen", "127.0.0.1:0"], /(http:\/\/127\.0\.0\.1:\d+)/);
+  const [token, file] = ["s3cret-fedcba9876543210", join(folder, "api-token")];
+  writeFileSync(file, `${token}\n`, { mode: 0o600 });
+  const api = await throng(["fleet", "serve", "--listen", "127.0.0.1:0", "--token-file", file], /runs on this machine at (http:\/\/127\.0\.0\.1:\d+)/);
+  const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+  const flags = { connections: 100, think: "200ms..400ms", duration: "10m" };
+  const posted = await fetch(`${api.found}/runs`, { method: "POST", headers, body: JSON.stringify({ target: `${server.found}/`, flags }) });
+  assert.equal(posted.status, 201, await posted.clone().text());
+  const { url } = (await posted.json()) as { url: string };
+  const { page, troubles } = await openPage(browser, (asked) => asked.startsWith(api.found));
+  await page.goto(`${api.found}${url}/page#token=${token}`);
+  await until(page, "#now", "open 100 of 100 wanted now");
+  await page.click("text=Pause");
+  await until(page, "#progress", "pause");
+  await page.click("text=Resume");
+  await until(page, "#progress", "hold");
+  await page.click("text=Load down");
+  await until(page, "#now", "open 90 of 90 wanted now");
+  await page.keyboard.press("d");
+  await page.keyboard.press("d");
+  await until(page, "#link", "the run has ended");
+  await until(page, "#verdict", "interrupted");
+  assert.deepEqual(troubles, []);
+  const shown = (await (await fetch(`${api.found}${url}`, { headers })).json()) as { summary: { asks: { what: string }[] } | null };
+  assert.deepEqual(shown.summary?.asks.map(({ what }) => what), ["paused", "resumed", "load 90 %", "drained"]);
+  await page.context().close();
+});
