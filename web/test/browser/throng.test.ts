@@ -147,11 +147,11 @@ test("a run by HTTP is followed and led on its page, which shows the token", asy
   const { page, troubles } = await openPage(browser, (asked) => asked.startsWith(api.found));
   await page.goto(`${api.found}${url}/page#token=${token}`);
   await until(page, "#now", "open 100 of 100 wanted now");
-  await page.click("text=Pause");
+  await page.click(".controls >> text=Pause");
   await until(page, "#progress", "pause");
-  await page.click("text=Resume");
+  await page.click(".controls >> text=Resume");
   await until(page, "#progress", "hold");
-  await page.click("text=Load down");
+  await page.click(".controls >> text=Load down");
   await until(page, "#now", "open 90 of 90 wanted now");
   await page.keyboard.press("d");
   await page.keyboard.press("d");
