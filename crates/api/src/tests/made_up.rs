@@ -26,13 +26,14 @@ pub(super) struct MadeUp {
     pub(super) is_busy: Arc<AtomicBool>,
     /// How many runs there may be beside one.
     pub(super) beside: usize,
-    /// Nothing that it is asked has a result, for as long as this is set.
+    /// Nothing that it is asked has a result, for as long as this is set, and for some seconds at most.
     pub(super) is_stuck: Arc<AtomicBool>,
 }
 
 impl MadeUp {
     fn be_stuck(&self) {
-        while self.is_stuck.load(Relaxed) {
+        // A test that fails meanwhile ends.
+        for _ in (0..2_000).take_while(|_| self.is_stuck.load(Relaxed)) {
             thread::sleep(Duration::from_millis(5));
         }
     }
