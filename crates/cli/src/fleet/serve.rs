@@ -274,7 +274,7 @@ fn words(flags: &Flags) -> Vec<String> {
 fn here(mut plan: Plan, record: RunRecord) -> Work {
     Box::new(move |sink| {
         run::settle(&mut plan, &host::Root::real(), true, &mut message);
-        applied(&plan, None, record, &mut [sink])
+        applied(&plan, None, record, &Interrupt::default(), &mut [sink])
     })
 }
 
@@ -302,7 +302,7 @@ fn search_at(
     search::search(search, &plan, agents.as_mut(), interrupt, show).map_err(|failure| failure.lines)
 }
 
-/// `interrupt`: ends the wait for agents, and nothing else.
+/// `interrupt`: ends what it waits for before it begins; from then on it takes commands.
 fn on_fleet(server: Server, mut plan: Plan, job: Job, record: RunRecord, interrupt: Interrupt) -> Work {
     Box::new(move |sink| {
         let link = nats::link("--nats", &server).map_err(|failure| failure.lines)?;
@@ -311,7 +311,7 @@ fn on_fleet(server: Server, mut plan: Plan, job: Job, record: RunRecord, interru
         plan.seed = fleet.seed();
         // As of `throng fleet set`.
         let mut commands = fleet.commands().map_err(|why| vec![why])?;
-        applied(&plan, Some(&mut fleet), record, &mut [sink, &mut commands])
+        applied(&plan, Some(&mut fleet), record, &interrupt, &mut [sink, &mut commands])
     })
 }
 
@@ -319,9 +319,10 @@ fn applied(
     plan: &Plan,
     fleet: Option<&mut Fleet>,
     record: RunRecord,
+    interrupt: &Interrupt,
     sinks: &mut [&mut dyn Sink],
 ) -> Result<Finished, Vec<String>> {
-    let applied = apply(plan, fleet, Live::Off, record, &Interrupt::default(), sinks);
+    let applied = apply(plan, fleet, Live::Off, record, interrupt, sinks);
     let Applied { summary, kept } = applied.map_err(|failure| failure.lines)?;
     Ok(Finished { summary, stored: kept.map(|kept| kept.id) })
 }
