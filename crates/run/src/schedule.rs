@@ -3,6 +3,7 @@
 
 mod manual;
 mod moves;
+mod slower;
 
 use engine::{Control, RateProfile};
 use plan::{Part, Plan, Population, Role, Share, split};

@@ -91,7 +91,11 @@ impl Caps {
         }
     }
 
-    fn check_rates(&self, plan: &Plan) -> Result<(), String> {
+    /// Checks the rates of all that an agent has of a plan.
+    ///
+    /// # Errors
+    /// One is over the cap; with the flag that raises it.
+    pub(super) fn check_rates(&self, plan: &Plan) -> Result<(), String> {
         let Some(most) = self.rate else { return Ok(()) };
         let unlimited = |what: &str, fix: &str| {
             Err(format!(

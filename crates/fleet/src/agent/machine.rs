@@ -1,7 +1,7 @@
 //! The threads of this machine as an agent's [`Machine`].
 
 use host::Root;
-use plan::{Flags, Part, Plan, Rows, TableHead};
+use plan::{Flags, Part, Plan, Rows, Slice, TableHead};
 use run::{Order, Prepared, Threads, Update, Workers};
 use samples::Tick;
 use units::{Nanos, Rate};
@@ -15,6 +15,11 @@ use crate::{
 /// The plan that flags, the text of a scenario file, and the tables that this reads by the names of their files, make on this
 /// machine; or why there is none. It reads no file and dials nothing.
 pub type Planner<'a> = &'a dyn Fn(&Flags, Option<&str>, &[(String, TableHead)]) -> Result<Plan, String>;
+
+/// Rates are rounded: an order may be more than a cap by this.
+const ROUNDED: f64 = 1.001;
+/// Units of a slice that stands for several of unlike ones.
+const UNITS: u32 = 1 << 24;
 
 /// This machine.
 pub(super) struct Local<'a> {
@@ -34,6 +39,8 @@ struct Checked {
     prepared: Prepared,
     parts: Vec<Part>,
     rows: Rows,
+    /// Of each population, and whether the probe is its own.
+    own: (Vec<Slice>, bool),
     /// Its connections count against the agent's cap from now on.
     held: Held,
 }
@@ -44,6 +51,8 @@ struct Running {
     shards: u32,
     /// How long the run had lasted when it began.
     from: Nanos,
+    /// As it was checked.
+    own: (Vec<Slice>, bool),
     _held: Held,
 }
 
@@ -54,16 +63,49 @@ impl<'a> Local<'a> {
 
     /// Sets up the part that was checked last, with the values of its rows.
     fn add(&mut self, values: Vec<String>) -> Result<(Ready, Vec<u32>), String> {
-        let Checked { prepared, parts, rows, held } = self.next.take().ok_or("it checked no part")?;
+        let Checked { prepared, parts, rows, own, held } = self.next.take().ok_or("it checked no part")?;
         let plan = rows.fill(self.plan.as_ref().ok_or("it accepted no plan")?, values)?;
         run::check_tls(&plan, &parts)?;
         let (ready, workers) = share::workers(&parts);
         let shards = parts.len() as u32;
         let threads = Threads::ready(&plan, &prepared, parts).map_err(|why| why.to_string())?;
         let ready = Ready { io: threads.io().to_owned(), ..ready };
-        self.parts.push(Running { threads, shards, from: Nanos::ZERO, _held: held });
+        self.parts.push(Running { threads, shards, from: Nanos::ZERO, own, _held: held });
         Ok((ready, workers))
     }
+
+    /// What a further part and those that it has are together.
+    fn together(&self, slices: &[Slice], has_probe: bool) -> (Vec<Slice>, bool) {
+        let others = || self.parts.iter().map(|part| &part.own);
+        let sum = |(nth, slice): (usize, &Slice)| {
+            others().filter_map(|(slices, _)| slices.get(nth)).fold(*slice, |sum, other| joined(sum, *other))
+        };
+        (slices.iter().enumerate().map(sum).collect(), has_probe || others().any(|(_, has_probe)| *has_probe))
+    }
+
+    /// An order within the cap on rates, whoever gives it; none where no conductor gives such an order.
+    fn capped(&self, order: Order) -> Option<Order> {
+        let Some(most) = self.caps.rate() else { return Some(order) };
+        order.no_faster(|population| {
+            let share = |(slices, has_probe): &(Vec<Slice>, bool)| match population {
+                Some(nth) => slices.get(usize::from(nth)).map_or(0.0, |slice| slice.share()),
+                None => f64::from(u8::from(*has_probe)),
+            };
+            let share: f64 = self.parts.iter().map(|part| share(&part.own)).sum();
+            let most_of_all = most.per_s_f64() * ROUNDED / share;
+            if share > 0.0 { Rate::from_per_s_f64(most_of_all) } else { most }
+        })
+    }
+}
+
+/// As much as both.
+fn joined(one: Slice, other: Slice) -> Slice {
+    let share = one.share() + other.share();
+    let (width, of) = match one.of == other.of {
+        true => (one.width.saturating_add(other.width), one.of),
+        false => ((share * f64::from(UNITS)) as u32, UNITS),
+    };
+    Slice { from: 0, width: width.min(of), of }
 }
 
 impl Running {
@@ -102,6 +144,8 @@ impl Machine for Local<'_> {
         share::check(assign, plan)?;
         self.next = None;
         let own = plan.sliced(&assign.slices, assign.probe);
+        let (slices, has_probe) = self.together(&assign.slices, assign.probe);
+        self.caps.check_rates(&plan.sliced(&slices, has_probe))?;
         let held = self.caps.take(&own)?;
         let pairs = plan.pairs_needed().saturating_mul(assign.tuples.1.into());
         let mut prepared = run::prepare_part(&own, pairs, &self.root).map_err(|why| why.to_string())?;
@@ -109,7 +153,8 @@ impl Machine for Local<'_> {
         let parts = share::parts(plan, assign, |nth| prepared.shards()[usize::from(nth)]);
         let rows = share::rows(plan, assign);
         let count = rows.count();
-        self.next = Some(Checked { prepared, parts, rows, held });
+        let own = (assign.slices.clone(), assign.probe);
+        self.next = Some(Checked { prepared, parts, rows, own, held });
         Ok(count)
     }
 
@@ -129,15 +174,17 @@ impl Machine for Local<'_> {
     ) -> Result<(Ready, Vec<u32>), String> {
         let from = self.parts.first().map_or(Nanos::ZERO, |own| own.threads.now().since(own.threads.began()));
         let added = self.add(values)?;
+        let orders: Vec<Order> = orders.iter().filter_map(|order| self.capped(*order)).collect();
         if let Some(part) = self.parts.last_mut() {
             part.threads.begin();
             part.from = from;
-            orders.iter().for_each(|order| part.order(*order));
+            orders.into_iter().for_each(|order| part.order(order));
         }
         Ok(added)
     }
 
     fn order(&mut self, order: Order) {
+        let Some(order) = self.capped(order) else { return };
         self.parts.iter_mut().for_each(|part| part.order(order));
     }
 
@@ -203,5 +250,40 @@ mod tests {
         assert!(caps.hold(1).is_err());
         local.end();
         assert!(caps.hold(100).is_ok());
+    }
+
+    #[test]
+    fn no_order_and_no_further_part_goes_beyond_the_cap_on_rates() {
+        let most = Rate::per_s(100);
+        let allow = Allow::parse(&[], &|_| Ok(Vec::new())).unwrap();
+        let mut local = Local::new(allow, Caps::new(None, Some(most)), &planned, Root::real());
+        let flags = Flags::new("http://127.0.0.1:9/").with(&flag::CONNECTIONS, 400);
+        let flags = flags.with(&flag::RAMP, "200/s").with(&flag::RATE, "200/s").pairs();
+        local.accept(&Offer { protocol: PROTOCOL, flags, ..Offer::default() }).unwrap();
+        let part = |from, width| {
+            let slices = vec![Slice { from, width, of: 400 }];
+            Assign { slices, tuples: (0, 1), ..Assign::default() }
+        };
+        let over =
+            |refused: Result<u64, String>| refused.unwrap_err().contains("more than the 100/s allowed");
+        assert!(over(local.rows(&part(0, 204))));
+        local.rows(&part(0, 160)).unwrap();
+        local.set_up(&part(0, 160), Vec::new()).unwrap();
+        // Two fifths of the whole: of all together 250/s is no more than it may.
+        let load = |nth, connections| Order::Load(nth, connections, None, Nanos::ZERO);
+        let [Some(Order::Load(0, 400, Some(free), _)), Some(Order::Load(1, 400, Some(other), _))] =
+            [local.capped(load(0, 400)), local.capped(load(1, 400))]
+        else {
+            panic!("they have a rate")
+        };
+        assert_eq!(free.last_rate().per_s_f64().round(), 250.0);
+        assert_eq!(other.last_rate().per_s_f64(), 100.0, "nothing of that is its own");
+        // With what it has, another fifth is more than it may send; a tenth is not.
+        assert!(over(local.rows(&part(200, 80))));
+        assert_eq!(local.rows(&part(200, 40)), Ok(0));
+        // Slices of other units, too.
+        let (together, _) = local.together(&[Slice { from: 1, width: 1, of: 4 }], true);
+        assert!((together[0].share() - 0.65).abs() < 1e-6, "{together:?}");
+        local.end();
     }
 }

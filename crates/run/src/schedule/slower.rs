@@ -1,0 +1,82 @@
+//! Orders of somebody who may mean harm, within a limit on rates.
+
+use engine::{Control, RateProfile};
+use units::Rate;
+
+use super::Order;
+
+impl Order {
+    /// The same, but no faster than allowed. `most`: how fast the shards of a population, or of the probe where there is none, may dial
+    /// and send, all of the run together. None: no conductor gives such an order.
+    pub fn no_faster(self, most: impl Fn(Option<u16>) -> Rate) -> Option<Order> {
+        Some(match self {
+            Order::Load(nth, n, profile, from) => {
+                let most = most(Some(nth));
+                let profile = profile.map_or(RateProfile::Steady(most), |profile| slower(profile, most));
+                Order::Load(nth, n, Some(profile), from)
+            }
+            Order::Population(nth, Control::RateProfile(profile, from)) => {
+                Order::Population(nth, Control::RateProfile(slower(profile, most(Some(nth))), from))
+            }
+            Order::Probe(Control::RateProfile(profile, from)) => {
+                Order::Probe(Control::RateProfile(slower(profile, most(None)), from))
+            }
+            Order::All(Control::Load { .. } | Control::RateProfile(..))
+            | Order::Population(_, Control::Load { .. })
+            | Order::Probe(Control::Load { .. }) => return None,
+            other => other,
+        })
+    }
+}
+
+fn slower(profile: RateProfile, most: Rate) -> RateProfile {
+    let slower = |rate: Rate| if rate.per_s_f64() > most.per_s_f64() { most } else { rate };
+    match profile {
+        RateProfile::Steady(rate) => RateProfile::Steady(slower(rate)),
+        RateProfile::Slope { from, to, over } => {
+            RateProfile::Slope { from: slower(from), to: slower(to), over }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Nanos;
+
+    use super::*;
+
+    /// Population 0 may dial at 10/s, others and the probe at 5/s.
+    fn check(order: Order, expected: Option<Order>) {
+        let most = |of| Rate::per_s(if of == Some(0) { 10 } else { 5 });
+        assert_eq!(order.no_faster(most), expected, "{order:?}");
+    }
+
+    #[test]
+    fn no_order_is_faster_than_allowed() {
+        let at = Nanos::from_secs(1);
+        let steady = |rate| RateProfile::Steady(Rate::per_s(rate));
+        let slope = |from, to| RateProfile::Slope { from: Rate::per_s(from), to: Rate::per_s(to), over: at };
+        let load = |nth, profile| Order::Load(nth, 99, profile, at);
+        check(load(0, Some(steady(9))), Some(load(0, Some(steady(9)))));
+        check(load(0, Some(steady(11))), Some(load(0, Some(steady(10)))));
+        check(load(0, None), Some(load(0, Some(steady(10)))));
+        check(load(1, Some(slope(1, 90))), Some(load(1, Some(slope(1, 5)))));
+        let rate = |profile| Control::RateProfile(profile, at);
+        check(Order::Population(1, rate(slope(90, 0))), Some(Order::Population(1, rate(slope(5, 0)))));
+        check(Order::Probe(rate(steady(6))), Some(Order::Probe(rate(steady(5)))));
+        let shard = Control::Load { connections: 99, profile: None, from: at };
+        for unknown in
+            [Order::All(shard), Order::Population(0, shard), Order::Probe(shard), Order::All(rate(steady(1)))]
+        {
+            check(unknown, None);
+        }
+        for same in [
+            Order::DRAIN,
+            Order::STOP,
+            Order::All(Control::Pause(true)),
+            Order::Population(0, Control::Hold(at)),
+        ] {
+            check(same, Some(same));
+        }
+    }
+}
