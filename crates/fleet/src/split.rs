@@ -208,6 +208,17 @@ impl Heir<'_> {
             .chain(self.given)
             .fold(most, |room, part| room.saturating_sub(demand.places_of(part)))
     }
+
+    /// Units, of this many, of a population that it may dial or send for beside those of its parts.
+    fn units_by_rate(&self, nth: usize, wanted: &Wanted, of: u32) -> u64 {
+        let Some(most) = self.can.and_then(|can| can.per_s).filter(|_| wanted.per_s > 0.0) else {
+            return u64::MAX;
+        };
+        let own = self.parts.iter().chain(self.given).filter_map(|part| part.slices.get(nth));
+        let left = most / wanted.per_s - own.map(|slice| slice.share()).sum::<f64>();
+        // Exact where the quotient is; less than nothing is none.
+        (left * f64::from(of) * (1.0 + 1e-12) + 1e-9) as u64
+    }
 }
 
 /// What an agent did, divided equally among others, to none more than it can hold; where that does not suffice, those that it is too
@@ -232,7 +243,9 @@ pub(crate) fn divide(demand: &Demand, lost: &Assign, heirs: &[Heir], salt: u64) 
                 (u128::from(*room) * u128::from(slice.of) / u128::from(places)).min(u64::MAX.into()) as u64
             }
         };
-        let limits: Vec<u64> = rooms.iter().map(units).collect();
+        let by_rate = heirs.iter().map(|heir| heir.units_by_rate(nth, wanted, slice.of));
+        let limits: Vec<u64> =
+            rooms.iter().zip(by_rate).map(|(room, by_rate)| units(room).min(by_rate)).collect();
         let widths = fill(slice.width, &equal, &limits)
             .or_else(|| fill(slice.width, &equal, &vec![u64::MAX; heirs.len()]))
             .unwrap_or_default();

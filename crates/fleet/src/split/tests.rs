@@ -143,6 +143,25 @@ fn agents_of_one_network_divide_its_ports() {
     assert!(assigned.iter().all(|assign| assign.salt == 7));
 }
 
+#[test]
+fn what_is_handed_over_goes_to_those_that_may_send_more() {
+    let load = plan(&[(&flag::CONNECTIONS, "300"), (&flag::RATE, "300/s"), (&flag::RAMP, "300/s")]);
+    let slice = |from| vec![Slice { from, width: 100, of: 300 }];
+    let part = |from| Assign { slices: slice(from), tuples: (0, 1), ..Assign::default() };
+    let widths = |per_s: [f64; 2]| -> Vec<u32> {
+        let can = per_s.map(|per_s| Can { per_s: Some(per_s), ..agent(1, None).can });
+        let own = [[part(100)], [part(200)]];
+        let heirs = [0, 1].map(|nth| Heir { can: Some(&can[nth]), parts: &own[nth], given: &[] });
+        let divided = divide(&Demand::of(&load), &part(0), &heirs, 7);
+        divided.iter().map(|part| part.as_ref().map_or(0, |part| part.slices[0].width)).collect()
+    };
+    assert_eq!(widths([200.0, 100.0]), [100, 0]);
+    assert_eq!(widths([130.0, 170.0]), [30, 70]);
+    assert_eq!(widths([1_000.0, 1_000.0]), [50, 50]);
+    // Each says that it is too much for it.
+    assert_eq!(widths([100.0, 100.0]), [50, 50]);
+}
+
 fn agents() -> impl Strategy<Value = Vec<Owned>> {
     let one = (1u32..65, proptest::option::of(0u64..30_000_000), proptest::option::of(1.0..5e6f64));
     let agent = one.prop_map(|(cores, cap, requests_per_s)| {
