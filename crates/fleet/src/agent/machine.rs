@@ -18,6 +18,8 @@ pub type Planner<'a> = &'a dyn Fn(&Flags, Option<&str>, &[(String, TableHead)]) 
 
 /// Rates are rounded: an order may be more than a cap by this.
 const ROUNDED: f64 = 1.001;
+/// An agent with a cap makes up for what was due this long before an order arrived, and not for more: that would be faster.
+const LATE: Nanos = Nanos::from_secs(1);
 /// Units of a slice that stands for several of unlike ones.
 const UNITS: u32 = 1 << 24;
 
@@ -86,7 +88,7 @@ impl<'a> Local<'a> {
     /// An order within the cap on rates, whoever gives it; none where no conductor gives such an order.
     fn capped(&self, order: Order) -> Option<Order> {
         let Some(most) = self.caps.rate() else { return Some(order) };
-        order.no_faster(|population| {
+        let most_of = |population: Option<u16>| {
             let share = |(slices, has_probe): &(Vec<Slice>, bool)| match population {
                 Some(nth) => slices.get(usize::from(nth)).map_or(0.0, |slice| slice.share()),
                 None => f64::from(u8::from(*has_probe)),
@@ -94,7 +96,13 @@ impl<'a> Local<'a> {
             let share: f64 = self.parts.iter().map(|part| share(&part.own)).sum();
             let most_of_all = most.per_s_f64() * ROUNDED / share;
             if share > 0.0 { Rate::from_per_s_f64(most_of_all) } else { most }
-        })
+        };
+        order.no_faster(most_of, self.lasts().since(LATE))
+    }
+
+    /// How long the run has lasted.
+    fn lasts(&self) -> Nanos {
+        self.parts.first().map_or(Nanos::ZERO, |own| own.threads.now().since(own.threads.began()))
     }
 }
 
@@ -172,7 +180,7 @@ impl Machine for Local<'_> {
         values: Vec<String>,
         orders: &[Order],
     ) -> Result<(Ready, Vec<u32>), String> {
-        let from = self.parts.first().map_or(Nanos::ZERO, |own| own.threads.now().since(own.threads.began()));
+        let from = self.lasts();
         let added = self.add(values)?;
         let orders: Vec<Order> = orders.iter().filter_map(|order| self.capped(*order)).collect();
         if let Some(part) = self.parts.last_mut() {

@@ -1,25 +1,26 @@
 //! Orders of somebody who may mean harm, within a limit on rates.
 
 use engine::{Control, RateProfile};
-use units::Rate;
+use units::{Nanos, Rate};
 
 use super::Order;
 
 impl Order {
     /// The same, but no faster than allowed. `most`: how fast the shards of a population, or of the probe where there is none, may dial
-    /// and send, all of the run together. None: no conductor gives such an order.
-    pub fn no_faster(self, most: impl Fn(Option<u16>) -> Rate) -> Option<Order> {
+    /// and send, all of the run together; what was due before `since` is not made up for. None: no conductor gives such an order.
+    pub fn no_faster(self, most: impl Fn(Option<u16>) -> Rate, since: Nanos) -> Option<Order> {
         Some(match self {
             Order::Load(nth, n, profile, from) => {
                 let most = most(Some(nth));
                 let profile = profile.map_or(RateProfile::Steady(most), |profile| slower(profile, most));
-                Order::Load(nth, n, Some(profile), from)
+                Order::Load(nth, n, Some(profile), from.max(since))
             }
-            Order::Population(nth, Control::RateProfile(profile, from)) => {
-                Order::Population(nth, Control::RateProfile(slower(profile, most(Some(nth))), from))
-            }
+            Order::Population(nth, Control::RateProfile(profile, from)) => Order::Population(
+                nth,
+                Control::RateProfile(slower(profile, most(Some(nth))), from.max(since)),
+            ),
             Order::Probe(Control::RateProfile(profile, from)) => {
-                Order::Probe(Control::RateProfile(slower(profile, most(None)), from))
+                Order::Probe(Control::RateProfile(slower(profile, most(None)), from.max(since)))
             }
             Order::All(Control::Load { .. } | Control::RateProfile(..))
             | Order::Population(_, Control::Load { .. })
@@ -41,14 +42,12 @@ fn slower(profile: RateProfile, most: Rate) -> RateProfile {
 
 #[cfg(test)]
 mod tests {
-    use units::Nanos;
-
     use super::*;
 
     /// Population 0 may dial at 10/s, others and the probe at 5/s.
     fn check(order: Order, expected: Option<Order>) {
         let most = |of| Rate::per_s(if of == Some(0) { 10 } else { 5 });
-        assert_eq!(order.no_faster(most), expected, "{order:?}");
+        assert_eq!(order.no_faster(most, Nanos::ZERO), expected, "{order:?}");
     }
 
     #[test]
@@ -64,6 +63,11 @@ mod tests {
         let rate = |profile| Control::RateProfile(profile, at);
         check(Order::Population(1, rate(slope(90, 0))), Some(Order::Population(1, rate(slope(5, 0)))));
         check(Order::Probe(rate(steady(6))), Some(Order::Probe(rate(steady(5)))));
+        // What was due long ago would be due all at once.
+        let (most, now) = (|_: Option<u16>| Rate::per_s(5), Nanos::from_secs(9));
+        let of = |from| Order::Load(0, 99, Some(steady(5)), from);
+        assert_eq!(of(at).no_faster(most, now), Some(of(now)));
+        assert_eq!(of(Nanos::from_secs(10)).no_faster(most, now), Some(of(Nanos::from_secs(10))));
         let shard = Control::Load { connections: 99, profile: None, from: at };
         for unknown in
             [Order::All(shard), Order::Population(0, shard), Order::Probe(shard), Order::All(rate(steady(1)))]
