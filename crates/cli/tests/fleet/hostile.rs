@@ -1,14 +1,17 @@
 //! A coordinator that means harm to its agents, spoken by hand over a real NATS server.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::{
-    fleet::joined_at,
+    fleet::{joined, joined_at, served},
     nats::Raw,
-    program::{Serving, until},
+    program::{Program, Serving, until},
     server::folder,
 };
 
@@ -27,9 +30,14 @@ impl Coordinator {
 
     /// The next report on any run: which, and what.
     fn report(&mut self) -> (String, Value) {
-        let (subject, bytes) = self.raw.message().expect("NATS holds the connection");
-        let up: Value = serde_json::from_slice(&bytes).unwrap();
+        let (subject, up) = self.up();
         (subject, up["report"].clone())
+    }
+
+    /// The same with what is around it.
+    fn up(&mut self) -> (String, Value) {
+        let (subject, bytes) = self.raw.message().expect("NATS holds the connection");
+        (subject, serde_json::from_slice(&bytes).unwrap())
     }
 }
 
@@ -98,4 +106,49 @@ fn a_coordinator_names_no_files_and_its_sums_are_checked() {
     let ended = agent.end();
     ended.assert_status(0);
     assert_eq!(ended.stderr, "", "it lost no connection");
+}
+
+/// It offers a slow plan, and orders it to be fast.
+#[test]
+fn a_coordinator_orders_nothing_faster_than_the_cap() {
+    let server = Serving::start(&["--threads", "1"]);
+    let mut fleet = joined("hostile-rate", 0);
+    let url = fleet.url();
+    fleet.agents.push(Program::start(&["agent", "--nats", &url, "--name", "capped", "--max-rate", "50/s"]));
+    until("an agent", || fleet.agents[0].stdout().starts_with("agent "));
+    let mut listening = Raw::new(fleet.nats.address);
+    listening.send(b"SUB throng.agent.capped 1\r\nPING\r\n");
+    assert_eq!(listening.line(), "PONG");
+    let (ended, s) =
+        fleet.run(&server.url("/"), &["-c", "20", "--ramp", "50/s", "--think", "1m", "-d", "1s"]);
+    assert_eq!(s.count("connections.opened"), 20, "{ended:?}");
+    let [mut offer, mut assign, mut lead] = messages(&mut listening);
+    for flag in offer["body"]["Offer"]["flags"].as_array_mut().unwrap() {
+        if flag[0] == "connections" {
+            flag[1] = "2000".into();
+        }
+    }
+    assign["body"]["Assign"]["slices"][0] = json!({ "from": 0, "width": 2_000, "of": 2_000 });
+    let mut raw = Raw::new(fleet.nats.address);
+    raw.send(b"SUB throng.run.fast1 1\r\nPING\r\n");
+    assert_eq!(raw.line(), "PONG");
+    let mut hostile = Coordinator { raw, agent: "capped".to_owned() };
+    until("it accepts", || {
+        hostile.send("fast1", &offer);
+        hostile.report().1["Accepted"].is_object()
+    });
+    let mut at = 0;
+    until("it is ready", || {
+        hostile.send("fast1", &assign);
+        let (_, up) = hostile.up();
+        at = up["at"].as_u64().unwrap();
+        up["report"]["Ready"].is_object()
+    });
+    // All at once, since the beginning.
+    let order = json!({ "Load": [0, 2_000, null, 0] });
+    lead["body"]["Lead"] = json!({ "begin": at, "lease": at + 10_000_000_000, "from": 0, "orders": [order] });
+    let begun = Instant::now();
+    hostile.send("fast1", &lead);
+    until("a hundred are open", || served(&server, "open") >= 100);
+    assert!(begun.elapsed() > Duration::from_secs(1), "{:?}", begun.elapsed());
 }
