@@ -382,11 +382,10 @@ impl Run {
         }
         let many = || Problem::unavailable("this run has many commands to look at; try again");
         let is_taken = self.followed.lock().as_ref().is_some_and(|followed| followed.command(command));
-        if matches!(command, Command::Stop | Command::Drain) && self.header().is_none() {
-            // Nothing takes commands before it begins.
-            self.stop.iter().for_each(|stop| stop());
-        }
-        is_taken.then_some(()).ok_or_else(many)
+        // Nothing takes commands before it begins.
+        let ends = matches!(command, Command::Stop | Command::Drain) && self.header().is_none();
+        self.stop.iter().filter(|_| ends).for_each(|stop| stop());
+        (is_taken || ends).then_some(()).ok_or_else(many)
     }
 
     fn end(&self, result: Result<Finished, Vec<String>>) {

