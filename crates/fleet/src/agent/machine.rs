@@ -225,7 +225,7 @@ impl Machine for Local<'_> {
 
 #[cfg(test)]
 mod tests {
-    use plan::{Environment, Slice, flag};
+    use plan::{Environment, flag};
 
     use super::*;
     use crate::message::PROTOCOL;

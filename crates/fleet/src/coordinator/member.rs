@@ -443,7 +443,7 @@ mod tests {
         let mut sums = Sums::default();
         sealed.iter().for_each(|sent| sums.add(&tick(*sent)));
         let seal = Seal { sums: vec![sums], why: None };
-        let record = |sequence| match sequence {
+        let record = |sequence: u64| match sequence {
             3 => Record::Sealed(seal.clone()),
             nth => Record::Ticks(vec![tick([3, 5, 7][nth as usize])]),
         };
