@@ -1358,6 +1358,10 @@ delay_us: Quantiles,
  */
 spread_us: Quantiles, 
 /**
+ * HTTP/2: from when a PING was sent beside requests to its acknowledgement.
+ */
+ping_rtt_us: Quantiles, 
+/**
  * HTTP/2: how many of the streams wanted on a connection the server allowed; absent where it allowed all. Of several
  * populations, where it allowed the fewest.
  */
@@ -1819,6 +1823,10 @@ delay_us: Quantiles,
  */
 spread_us: Quantiles, 
 /**
+ * HTTP/2: from when a PING was sent beside requests to its acknowledgement.
+ */
+ping_rtt_us: Quantiles, 
+/**
  * HTTP/2: how many of the streams wanted on a connection the server allowed; absent where it allowed all. Of several
  * populations, where it allowed the fewest.
  */
@@ -1927,6 +1935,10 @@ delay_us: Quantiles,
  * Broadcasts: from the first receipt to the last of all receivers'.
  */
 spread_us: Quantiles, 
+/**
+ * HTTP/2: from when a PING was sent beside requests to its acknowledgement.
+ */
+ping_rtt_us: Quantiles, 
 /**
  * HTTP/2: how many of the streams wanted on a connection the server allowed; absent where it allowed all. Of several
  * populations, where it allowed the fewest.

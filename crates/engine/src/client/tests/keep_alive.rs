@@ -128,14 +128,14 @@ fn check(keys: &str, rate: Option<u32>, (wait, hold): (Nanos, Nanos), requests: 
 #[test]
 fn a_ping_goes_out_when_nothing_has_come_for_its_time() {
     // A response resets the time, and so does the reply to a PING: two fit in between two requests, and behind the last.
-    assert_eq!(check("think = \"3s\"\nping = \"1s\"", None, (MS(3), MS(11_000)), 4), 4 * 2);
-    // With a rate, three before its first request too.
-    assert_eq!(check("ping = \"300ms\"", Some(1), (MS(3), MS(3_000)), 3), 3 + 3 * 3);
+    assert_eq!(check("think = \"3s\"\nping = \"1300ms\"", None, (MS(3), MS(11_000)), 4), 4 * 2);
+    // With a rate, two before its first request too.
+    assert_eq!(check("ping = \"300ms\"", Some(1), (MS(3), MS(3_000)), 3), 2 + 3 * 3);
     // While a response is awaited, of a closed loop.
-    assert_eq!(check("think = 0\nping = \"100ms\"", None, (MS(450), MS(2_000)), 7), 6 * 4 + 2);
+    assert_eq!(check("think = 0\nping = \"100ms\"", None, (MS(450), MS(2_000)), 7), 6 * 4 + 1);
     // In steps, between which there is a pause.
     let steps = "[[population.step]]\nrequest = \"/\"\n[[population.step]]\nwait = \"3s\"\n";
-    assert_eq!(check(&format!("ping = \"1s\"\n{steps}"), None, (MS(3), MS(11_000)), 4), 4 * 2);
+    assert_eq!(check(&format!("ping = \"1300ms\"\n{steps}"), None, (MS(3), MS(11_000)), 4), 4 * 2);
 }
 
 #[test]
