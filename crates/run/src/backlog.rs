@@ -12,6 +12,8 @@ const LEAST_PERIODS: usize = 2 * PARTS;
 /// By this share of what arrives in a part, and by no fewer than this many: responses that take a little longer let a few more wait.
 const SHARE: f64 = 0.02;
 const FEW: u64 = 5;
+/// Responses come at most this many times as fast at the end as at the beginning, whose first ones are still under way.
+const SERVED: f64 = 3.0;
 
 /// What all shards reported of a period.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,13 +71,14 @@ impl Backlog {
         }
         let part = |nth: usize| &all[nth * all.len() / PARTS..(nth + 1) * all.len() / PARTS];
         let least = [0, 1, 2, 3].map(|nth| part(nth).iter().map(|one| one.waiting).min().unwrap_or(0));
-        let answered: [u64; PARTS] =
-            [0, 1, 2, 3].map(|nth| part(nth).iter().map(|one| one.answered).sum::<u64>());
+        let answered = |periods: &[Period]| periods.iter().map(|one| one.answered).sum::<u64>();
         let waiting = all.last()?.waiting;
-        let arrived = answered.iter().sum::<u64>() + waiting;
+        let arrived = answered(all) + waiting;
         let more = ((arrived as f64 * SHARE / PARTS as f64) as u64).max(FEW);
         let grows = least.windows(2).all(|two| two[1] >= two[0] + more);
-        let is_served = answered[0] > 0 && 2 * answered[0] >= answered[PARTS - 1];
+        // A period of each, since parts may differ by one.
+        let [early, late] = [part(0), part(PARTS - 1)].map(|part| answered(part) as f64 / part.len() as f64);
+        let is_served = early > 0.0 && SERVED * early >= late;
         (grows && is_served).then_some(waiting)
     }
 }

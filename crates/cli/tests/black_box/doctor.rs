@@ -38,7 +38,7 @@ fn usage_errors_are_named_all_at_once() {
         &["target: \"gopher\"", "--connections: \"many\"", "--sources: \"here\""],
     );
     check(&["doctor", "--undo", "--fix"], 2, &["--undo", "--fix"]);
-    check(&["doctor", "--undo", URL], 2, &["--undo", "[TARGET]"]);
+    check(&["doctor", "--undo", URL], 2, &["--undo", "TARGET"]);
 }
 
 #[test]

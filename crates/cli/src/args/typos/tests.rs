@@ -139,7 +139,7 @@ fn a_flag_that_is_given_again_is_a_mistake_beside_the_others() {
     check("throng run h -k -k --probe --probe --probe 5", &["--insecure", "--probe"]);
     check("throng run h -H a:b -H c:d", &[]);
     let line = "throng run h -c 5 -c 6 --thnik 1s";
-    assert_eq!(mistakes(line).0, [again("--connections").as_str(), "--thnik: unknown option; use --think"]);
+    assert_eq!(mistakes(line).0, ["--thnik: unknown option; use --think", again("--connections").as_str()]);
 }
 
 #[test]
