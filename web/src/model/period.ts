@@ -10,7 +10,8 @@ const NO_COUNTS: Counts = {
 const COUNTS = Object.keys(NO_COUNTS) as (keyof Counts)[];
 
 const TIMES = [
-  "latency", "ramp_latency", "connect", "tls", "tls_resumed", "handshake", "first_byte", "ramp_first_byte", "lag", "gap", "delay", "spread", "silence",
+  "latency", "ramp_latency", "connect", "tls", "tls_resumed", "handshake", "first_byte", "ramp_first_byte", "lag", "gap", "delay", "spread", "ping_rtt",
+  "silence",
 ] as const satisfies readonly (keyof Tick)[];
 
 type Times = Record<(typeof TIMES)[number], Distribution>;

@@ -85,6 +85,7 @@ export function timeTable(run: Run): Table {
     ["gap between messages", summary?.gap_us ?? total.gap.quantiles()],
     ["delay of messages", summary?.delay_us ?? total.delay.quantiles()],
     ["spread of broadcasts", summary?.spread_us ?? total.spread.quantiles()],
+    ["round trip of PINGs", summary?.ping_rtt_us ?? total.ping_rtt.quantiles()],
     ["connect", summary?.connect_us ?? total.connect.quantiles()],
     ["TLS, full handshake", summary?.tls_us ?? total.tls.quantiles()],
     ["TLS, resumed", summary?.tls_resumed_us ?? total.tls_resumed.quantiles()],

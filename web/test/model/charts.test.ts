@@ -198,6 +198,21 @@ test("what had no response stands beside the percentiles", () => {
   assert.deepEqual(timeTable(only).rows, [["latency at full load", "0", "–", "–", "–", "–", "–", "–", "–", "100 %"]]);
 });
 
+test("PINGs beside requests have a row where there were any, on the way and at the end", () => {
+  const rows = (run: Run) => timeTable(run).rows.filter(([name]) => name === "round trip of PINGs").map(([, ...cells]) => cells);
+  const requests = { phase: "hold" as const, latency: latency([[9e6, 5]]) };
+  const run = of([
+    { tick: { ...requests, ping_rtt: latency([[1e6, 60]]) } },
+    { tick: { ...requests, ping_rtt: { ...latency([[2e6, 30]]), censored: 10 } } },
+  ]);
+  const [cells] = rows(run);
+  // 90 with a time, of which the later 30 took twice as long; 10 of 100 without.
+  assert.deepEqual(cells, ["90", "1.33 ms", "1 ms", "2 ms", "2 ms", "2 ms", "2 ms", "2 ms", "10 %"]);
+  const ping_rtt_us = { ...of([]).total.ping_rtt.quantiles(), count: 7, mean: 3e3, p50: 3e3, max: 4e3 };
+  assert.deepEqual(rows({ ...run, summary: { ping_rtt_us } })[0]!.slice(0, 3), ["7", "3 ms", "3 ms"]);
+  assert.deepEqual([rows(of([{ tick: requests }])), rows({ ...of([{ tick: requests }]), summary: {} })], [[], []]);
+});
+
 test("TLS handshakes have their counts, times and costs, and nothing where there were none", () => {
   const run = of([{ tick: { phase: "ramp", tls: latency([[2e6, 12]]), tls_resumed: latency([[1e6, 34]]) } }]);
   const rows = (of: Run) => timeTable(of).rows.filter(([name]) => name!.startsWith("TLS")).map(([name, count]) => [name, count]);
