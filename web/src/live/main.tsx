@@ -24,7 +24,6 @@ function LivePage() {
   const { run, link } = useFollower("events");
   const target = run?.record.header?.target ?? "";
   useEffect(() => void (document.title = target ? `throng · ${target}` : "throng"), [target]);
-  const phase = run?.entries.at(-1)?.period.phase;
   return (
     <>
       <Head what="live" about={target || "a run"} run={run}>
@@ -32,7 +31,7 @@ function LivePage() {
       </Head>
       {run && link !== "over" && (
         <div class="bar">
-          {!run.summary && <Controls phase={phase} />}
+          {!run.summary && <Controls run={run} />}
           <Progress run={run} />
         </div>
       )}

@@ -7,7 +7,8 @@ import type { StoredRun } from "../../src/model/report";
 
 /** What a page asked for. */
 export interface Asked {
-  ask: string;
+  /** A command by its name, or what else the request has. */
+  ask: unknown;
   header: string | undefined;
   type: string | undefined;
 }
@@ -32,8 +33,8 @@ export class FakeThrong {
         let body = "";
         request.on("data", (part) => (body += part));
         request.on("end", () => {
-          const { ask } = JSON.parse(body) as { ask: string };
-          this.asked.push({ ask, header: request.headers["x-throng"] as string, type: request.headers["content-type"] });
+          const { ask, ...rest } = JSON.parse(body) as { ask?: unknown };
+          this.asked.push({ ask: ask ?? rest, header: request.headers["x-throng"] as string, type: request.headers["content-type"] });
           answer.statusCode = this.refusal ? 409 : 204;
           answer.end(this.refusal ?? undefined);
         });

@@ -113,6 +113,68 @@ test("controls ask for what they say, by button and by key, and for what cannot 
   throng.refusal = "the run is draining";
   await page.keyboard.press("+");
   await until(page, ".controls output", "load up: the run is draining");
+  throng.refusal = JSON.stringify({ errors: ["the run has ended", "GET /runs lists them"] });
+  await page.keyboard.press("-");
+  await until(page, ".controls output", "load down: the run has ended. GET /runs lists them");
+});
+
+test("a load is typed, as a number of connections or a share, and what is none is said beside it", async () => {
+  const { page, throng, troubles } = await joined(20);
+  const field = page.locator(".controls input");
+  await field.waitFor();
+  const type = async (text: string) => {
+    await page.keyboard.press("l");
+    await page.keyboard.type(text);
+    await page.keyboard.press("Enter");
+  };
+  const taken = async (...loads: unknown[]) => {
+    for (let i = 0; i < 50 && throng.asked.length < loads.length; i++) await page.waitForTimeout(100);
+    assert.deepEqual(throng.asked.map(({ ask }) => ask), loads);
+    await page.waitForFunction(() => document.activeElement === document.body && document.querySelector<HTMLInputElement>(".controls input")!.value === "");
+  };
+  const isWrong = () => field.getAttribute("aria-invalid");
+  assert.equal(await field.getAttribute("placeholder"), "1,500 or 90 %");
+  await type("2,400");
+  await taken({ load: 800_000 });
+  await type("pdq");
+  await until(page, ".controls output", 'load: "pdq" is not a load; use 1,500 or 90 %');
+  assert.equal(await isWrong(), "true");
+  // Another text, and the trouble is gone.
+  await page.keyboard.press("Backspace");
+  await until(page, ".controls output", "");
+  assert.deepEqual([await isWrong(), await field.inputValue()], ["false", "pd"]);
+  await page.keyboard.press("Escape");
+  await type("4k");
+  await until(page, ".controls output", `load: "4k" is more than the plan's 3,000 connections; use at most 100 %`);
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator(".controls output").innerText(), "");
+  await type("12.5 %");
+  await taken({ load: 800_000 }, { load: 125_000 });
+  // Keys are commands again.
+  await page.keyboard.press("p");
+  await taken({ load: 800_000 }, { load: 125_000 }, "pause");
+  throng.tick({ ...ticks[20]!, tick: { ...ticks[20]!.tick, phase: "pause" } });
+  await until(page, ".controls", "Resume");
+  await type("50%");
+  await until(page, ".controls output", "load: cannot be changed during a pause; use Resume");
+  throng.tick(ticks[21]!);
+  await until(page, ".controls", "Pause");
+  throng.refusal = JSON.stringify({ errors: ["the run has ended"] });
+  await page.click(".controls button:has-text('Set')");
+  await until(page, ".controls output", "load: the run has ended");
+  assert.equal(await field.inputValue(), "50%", "it may be tried again");
+  assert.deepEqual(troubles.filter((trouble) => !trouble.includes("409")), []);
+});
+
+test("a run by HTTP is sent a load as its API describes it", async () => {
+  const { throng, address } = await started({ ...run, run: { ...run.run, api_id: "81b342ab" } });
+  ticks.slice(0, 20).forEach((tick) => throng.tick(tick));
+  const { page } = await openPage(browser, (asked) => asked.startsWith(address));
+  await page.goto(address);
+  await page.fill(".controls input", "1.5k");
+  await page.click(".controls button:has-text('Set')");
+  for (let i = 0; i < 50 && throng.asked.length < 1; i++) await page.waitForTimeout(100);
+  assert.deepEqual(throng.asked.map(({ ask }) => ask), [{ load: 0.5 }]);
 });
 
 test("charts follow while they are read, and those out of sight too", async () => {

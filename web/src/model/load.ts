@@ -1,0 +1,43 @@
+import { grouped } from "./quantity";
+
+/** A share (0..=1) of the plan's load in millionths, as throng sets it; or why a text is none, with the fix. */
+export type ReadLoad = { millionths: number } | { trouble: string };
+
+const ALL = 1e6;
+/** Thousands are written as `1,000` or `1_000` (`units::Decimal`). */
+const COUNT = /^(\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)(?:\.(\d+))?\s*([kmg]?)$/i;
+const PERCENTAGE = /^(\d+(?:\.\d+)?)\s*%$/;
+const ZEROS: Record<string, number> = { "": 0, k: 3, m: 6, g: 9 };
+
+/** Reads `200k` of so many connections as planned, none where they come and go, or `90 %`. */
+export function readLoad(text: string, planned: number): ReadLoad {
+  const typed = `"${text.trim()}"`;
+  const example = planned > 0 ? `${examples(planned)[0]} or 90 %` : "90 %";
+  const [, percentage] = text.trim().match(PERCENTAGE) ?? [];
+  const [, whole, fraction = "", suffix] = text.trim().match(COUNT) ?? [];
+  if (percentage !== undefined) {
+    const millionths = Math.round((Number(percentage) / 100) * ALL);
+    return millionths > ALL ? { trouble: `${typed} is more than the plan's load; use at most 100 %` } : ofMillionths(millionths);
+  }
+  if (whole === undefined || suffix === undefined) return { trouble: `${typed} is not a load; use ${example}` };
+  if (planned <= 0) return { trouble: `${typed}: this run has no fixed number of connections; use a percentage, such as 90 %` };
+  const [digits, zeros] = [fraction.replace(/0+$/, ""), ZEROS[suffix.toLowerCase()]!];
+  if (digits.length > zeros) return { trouble: `${typed} is not a whole number of connections; use ${example}` };
+  const connections = Number(whole.replace(/[,_]/g, "") + digits.padEnd(zeros, "0"));
+  if (connections > planned) return { trouble: `${typed} is more than the plan's ${grouped(planned)} connections; use at most 100 %` };
+  return ofMillionths(Math.round((connections / planned) * ALL));
+}
+
+const ofMillionths = (millionths: number): ReadLoad =>
+  millionths > 0 ? { millionths } : { trouble: "a load is more than nothing; use Pause" };
+
+/** What may be typed in a run of so many connections: half of them, and nine tenths of the plan's load. */
+export function examples(planned: number): string[] {
+  const half = Math.ceil(planned / 2);
+  const [unit, suffix] = ([[1e6, "m"], [1e3, "k"]] as const).find(([unit]) => half >= unit && half % unit === 0) ?? [1, ""];
+  return planned > 0 ? [suffix ? `${half / unit}${suffix}` : grouped(half), "90 %"] : ["90 %"];
+}
+
+/** The request that sets it: to a run by HTTP as its API describes it, to a dashboard as its command. */
+export const loadRequest = (millionths: number, isByHttp: boolean): object =>
+  isByHttp ? { load: millionths / ALL } : { ask: { load: millionths } };
