@@ -80,8 +80,8 @@ const kills = (seen: Lenient<HostSeen> | null | undefined) => (seen?.oom_kills?.
 function observer({ summary }: Run): string | null {
   const seen = summary?.observed?.observer;
   if (!seen) return null;
-  const failures = seen.failures ? `, ${grouped(seen.failures)} failures, the last: ${seen.last_failure ?? ""}` : "";
-  return `${seen.address ?? ""}: ${grouped(seen.answers ?? 0)} responses${failures}`;
+  const failures = seen.failures ? `, ${grouped(seen.failures)} failure${seen.failures === 1 ? "" : "s"}, the last: ${seen.last_failure ?? ""}` : "";
+  return `${seen.address ?? ""}: ${grouped(seen.answers ?? 0)} response${seen.answers === 1 ? "" : "s"}${failures}`;
 }
 
 /** TCP's events of which there were any. */

@@ -197,6 +197,16 @@ function bounds({ bounds = [] }: Chart, [from, to]: [number, number]): Plot.Mark
   return [Plot.ruleY(inside, { y: "y", stroke: ({ failed }) => (failed ? "var(--bad)" : "var(--bound)"), strokeWidth: 1.5, strokeDasharray: "5 3" })];
 }
 
+/** What points of lines that have no line between them look like, each with its outline around 0, 0 for legends. */
+const SYMBOLS = [
+  ["circle", "M-3.2,0a3.2,3.2 0 1 0 6.4,0a3.2,3.2 0 1 0 -6.4,0"],
+  ["diamond", "M0,-4.6L2.7,0L0,4.6L-2.7,0Z"],
+  ["square", "M-2.8,-2.8H2.8V2.8H-2.8Z"],
+  ["triangle", "M0,-4L3.5,2.4H-3.5Z"],
+] as const;
+const symbolOf = (place: number) => SYMBOLS[place % SYMBOLS.length]![0];
+export const symbolOutline = (place: number) => SYMBOLS[place % SYMBOLS.length]![1];
+
 /** From so many points on a line is drawn thin. */
 const DENSE = 300;
 
@@ -209,7 +219,7 @@ function lines({ lines, y }: Chart, { range, hidden }: Look): Plot.Markish[] {
   return drawingOrder(lines).filter((place) => !hidden.has(lines[place]!.name)).map((place) => {
     const line = lines[place]!;
     if (line.dots) {
-      return Plot.dot(finite(line.points), { x: "x", y: "y", r: 2.6, symbol: place % 2 ? "diamond" : "circle", stroke: colourOf(line, place), fill: "var(--surface)", clip });
+      return Plot.dot(finite(line.points), { x: "x", y: "y", r: 2.6, symbol: symbolOf(place), stroke: colourOf(line, place), fill: "var(--surface)", clip });
     }
     const [first, second] = finite(line.points);
     // A line of one point would not be seen.

@@ -1,5 +1,5 @@
 import type { Chart } from "../model/chart";
-import { colourOf, dash } from "./drawing";
+import { colourOf, dash, symbolOutline } from "./drawing";
 
 const HEAD = 50;
 const ROW = 16;
@@ -69,7 +69,7 @@ function legend(chart: Chart, width: number): { elements: SVGElement[]; rows: nu
     const stroke = colourOf(line, place);
     const dashes = line.limit ? "3 3" : (dash(place) ?? "");
     const sample = line.dots
-      ? element("circle", { cx: from + 11, cy: y, r: 3, stroke, fill: "none", "stroke-width": 1.5 })
+      ? element("path", { d: symbolOutline(place), transform: `translate(${from + 11} ${y})`, stroke, fill: "none", "stroke-width": 1.5 })
       : element("line", { x1: from, x2: from + 22, y1: y, y2: y, stroke, "stroke-width": 2, "stroke-dasharray": dashes });
     return [sample, text(from + 27, y + 4, line.name, { "font-size": 11, fill: "var(--text)" })];
   });

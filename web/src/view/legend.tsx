@@ -1,6 +1,6 @@
 import type { Chart, Line } from "../model/chart";
 import { grouped } from "../model/quantity";
-import { colourOf, dash, isBeyond } from "./drawing";
+import { colourOf, dash, isBeyond, symbolOutline } from "./drawing";
 
 interface LegendProps {
   chart: Chart;
@@ -40,6 +40,6 @@ export function Legend({ chart, hidden, toggle }: LegendProps) {
 
 function Sample({ line, place }: { line: Line; place: number }) {
   const stroke = colourOf(line, place);
-  if (line.dots) return <svg width="10" height="10" aria-hidden="true"><circle cx="5" cy="5" r="3.2" fill="none" stroke={stroke} stroke-width="1.6" /></svg>;
+  if (line.dots) return <svg width="10" height="10" aria-hidden="true"><path d={symbolOutline(place)} transform="translate(5 5)" fill="none" stroke={stroke} stroke-width="1.6" /></svg>;
   return <svg width="22" height="10" aria-hidden="true"><line x1="0" x2="22" y1="5" y2="5" stroke={stroke} stroke-width="2" stroke-dasharray={line.limit ? "3 3" : dash(place)} /></svg>;
 }

@@ -56,7 +56,7 @@ test("a report shows every part, and asks for nothing", async () => {
   await check(page, "#rig", "requests 93 %", "connects 40 %", "connections that would fit 0.40 %", "calibrated 2026-11-20");
   await check(page, "#hosts", "throng's kernel 6.12.0", "target's open-file limit 65,536", "conntrack limit 262,144",
     "throng used 7.3 s of CPU, 28.6 MiB of memory", "throng's longest stall 6.24 ms", "target used 2.2 s of CPU, 6.68 MiB of memory",
-    "observer 10.0.0.1:9100: 17 responses, 1 failures, the last: timed out");
+    "observer 10.0.0.1:9100: 17 responses, 1 failure, the last: timed out");
   await check(page, "#tcp", "throng's retrans segs 0 77", "throng's listen overflows 1,234 0");
   await check(page, ".head", "throng run 'http://10.0.0.1:8000/?q={rand 1 9}' -c 3000 --think 20s..40s --seed 42", "2026-11-21 20:45:31 UTC", "kernel=6.12", "uring, 4 threads");
   await check(page, ".plan", "</script><b>not markup</b>");

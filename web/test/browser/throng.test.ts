@@ -65,6 +65,10 @@ test("a run is followed, led by hand to its end, and its report opens with the n
   await until(page, "#progress", "hold");
   await page.keyboard.press("-");
   await until(page, "#now", "open 450 of 450 wanted now");
+  await page.keyboard.press("l");
+  await page.keyboard.type("300");
+  await page.keyboard.press("Enter");
+  await until(page, "#now", "open 300 of 300 wanted now");
   await shoot(page, "throng-live");
   await page.keyboard.press("d");
   await page.keyboard.press("d");
@@ -75,7 +79,7 @@ test("a run is followed, led by hand to its end, and its report opens with the n
   await page.context().close();
 
   const summary = JSON.parse(readFileSync(json, "utf8"));
-  assert.deepEqual(summary.asks.map(({ what }: { what: string }) => what), ["paused", "resumed", "load 90 %", "drained"]);
+  assert.deepEqual(summary.asks.map(({ what }: { what: string }) => what), ["paused", "resumed", "load 90 %", "load 60 %", "drained"]);
   const report = await openPage(browser, (asked) => asked.startsWith("file:"));
   await report.page.context().setOffline(true);
   await report.page.goto(`file://${html}`);
@@ -153,12 +157,15 @@ test("a run by HTTP is followed and led on its page, which shows the token", asy
   await until(page, "#progress", "hold");
   await page.click(".controls >> text=Load down");
   await until(page, "#now", "open 90 of 90 wanted now");
+  await page.fill(".controls input", "12.5 %");
+  await page.click(".controls >> text=Set");
+  await until(page, "#now", "open 13 of 13 wanted now");
   await page.keyboard.press("d");
   await page.keyboard.press("d");
   await until(page, "#link", "the run has ended");
   await until(page, "#verdict", "interrupted");
   assert.deepEqual(troubles, []);
   const shown = (await (await fetch(`${api.found}${url}`, { headers })).json()) as { summary: { asks: { what: string }[] } | null };
-  assert.deepEqual(shown.summary?.asks.map(({ what }) => what), ["paused", "resumed", "load 90 %", "drained"]);
+  assert.deepEqual(shown.summary?.asks.map(({ what }) => what), ["paused", "resumed", "load 90 %", "load 12.5 %", "drained"]);
   await page.context().close();
 });
