@@ -145,12 +145,13 @@ function Choice({ chosen, tags }: { chosen: string[]; tags: string[] }) {
       {tags.length > 1 && (
         <span class="tags">
           or all runs of
-          {[0, 1].map((n) => (
+          {[0, 1].map((n) => [
+            n === 1 && "with those of",
             <select key={n} id={`tag-${n}`} aria-label={n ? "compared with the tag" : "the tag of the base"} value={tag[n]} onChange={(event) => setTag(n ? [tag[0]!, event.currentTarget.value] : [event.currentTarget.value, tag[1]!])}>
               <option value="">a tag</option>
               {tags.map((own) => <option key={own} value={own}>{own}</option>)}
-            </select>
-          ))}
+            </select>,
+          ])}
           {tag[0] && tag[1] && tag[0] !== tag[1] && (
             <a class="button strong" id="compare-tags" href={pathOf("compare", `tag:${tag[0]}`, `tag:${tag[1]}`)}>Compare</a>
           )}

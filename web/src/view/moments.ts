@@ -8,8 +8,8 @@ const MOMENTS = 14;
 /** How much is left above the lines of a chart. */
 export const topOf = ({ marks = [] }: Chart): number => PHASES + (marks.some(({ label }) => label) ? MOMENTS : 0);
 
-/** About the width of a letter, pixels, and the room beside a name. */
-const LETTER = 6.4;
+/** The width of a bold letter in a wide font (DejaVu Sans), pixels, and the room beside a name. */
+const LETTER = 7.8;
 const GAP = 8;
 
 /** The longest name above a chart: the list of what happened has all of it. */

@@ -66,6 +66,12 @@ test("names of marks do not lie over one another, and the target's end is named 
   for (const one of names) for (const other of names) if (one !== other) assert.ok(one.to < other.from || one.from > other.to);
 });
 
+test("names of moments close to one another are left out before they touch", () => {
+  const marks: Mark[] = [{ x: 250, what: "", label: "resumed", kind: "command" }, { x: 305, what: "", label: "load 90 %", kind: "command" }];
+  assert.deepEqual(placed(marks, (x) => x, 600).map(({ text }) => text), ["resumed"]);
+  assert.deepEqual(placed(marks, (x) => x + (x > 300 ? 10 : 0), 600).map(({ text }) => text), ["resumed", "load 90 %"]);
+});
+
 const bounds = [
   { expr: "latency.p99 < 50ms", figure: "latency_us.p99", bound: 50e3, is_share: false },
   { expr: "held >= 99.9%", figure: "connections.held", bound: 99.9, is_share: true },
