@@ -135,7 +135,7 @@ pub(crate) static PROBE: Table = Table {
             "target",
             Text,
             "\"http://127.0.0.1:8000/\"",
-            "the URL; default the top-level target, otherwise the first population's with http://",
+            "the URL; default the top-level target, otherwise the first population's with http:// or grpc://",
         ),
     ],
 };

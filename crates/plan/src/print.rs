@@ -1,9 +1,10 @@
-//! A plan as a scenario file that reads the same: every default written out.
+//! A plan as a scenario file that reads the same: every default written out. What a file has only at its top is not: the fields and
+//! TLS of a probe with a target of its own; nor what no file may have: the password in a target.
 
 use crate::{
-    Act, Activity, Body, Capture, Expectation, Heartbeat, Hold, IoChoice, LoadKeys, Matches, Plan,
-    Population, Pushes, Ramp, Reconnect, Rule, Sources, Stage, Step, Text, Then, Think,
-    flags::DEFAULT_MAX_LAG,
+    Act, Activity, Body, Capture, Expectation, Grpc, Heartbeat, Hold, IoChoice, LoadKeys, Matches, Plan,
+    Population, Pushes, Ramp, Reconnect, Rule, Sources, Stage, Step, Text, Then, Think, Tls, TlsVersions,
+    flags::DEFAULT_MAX_LAG, scheme::Http2,
 };
 use std::fmt::{self, Display, Formatter, Result};
 use units::{Nanos, Status};
@@ -64,7 +65,11 @@ impl Display for Plan {
         self.stages.iter().try_for_each(|stage| self.stage(f, stage))?;
         self.populations.iter().try_for_each(|population| population.fmt(f))?;
         if let Some(probe) = &self.probe {
-            writeln!(f, "\n[probe]\nrate = \"{}\"\ntarget = {}", probe.rate, Quoted(&probe.target().text))?;
+            writeln!(f, "\n[probe]\nrate = \"{}\"", probe.rate)?;
+            // That of calls sends what the load does, and has no target of its own.
+            if !probe.target().scheme.has_calls() {
+                writeln!(f, "target = {}", Quoted(&probe.target().text))?;
+            }
         }
         self.tables
             .iter()
@@ -97,7 +102,8 @@ impl Display for Population {
         if let Some((route, _)) = &self.target.route {
             writeln!(f, "connect-to = {}", listed([&route.text]))?;
         }
-        if let Some(authority) = &self.target.authority {
+        // Where another host is dialled there is one without a path, too.
+        if let Some(authority) = self.target.authority.as_ref().filter(|_| self.target.scheme.has_path()) {
             writeln!(f, "host = {}", Quoted(authority))?;
         }
         if !self.headers.is_empty() {
@@ -119,12 +125,16 @@ impl Display for Population {
         writeln!(f, "timeout = \"{}\"\nreconnect = \"{reconnect}\"", self.timeout)?;
         let sends_pings = self.target.scheme.has_requests() && matches!(self.activity, Activity::Ping { .. });
         if let Some(streams) = self.streams {
-            writeln!(f, "http2 = true")?;
+            if self.target.scheme.http2() == Http2::Optional {
+                writeln!(f, "http2 = true")?;
+            }
             // PINGs are of the connection.
             if !sends_pings {
                 writeln!(f, "streams = {streams}")?;
             }
         }
+        self.grpc.iter().try_for_each(|grpc| called(f, grpc))?;
+        secured(f, &self.tls)?;
         if self.cookies {
             writeln!(f, "cookies = true")?;
         }
@@ -144,6 +154,31 @@ impl Display for Population {
             }
         }
     }
+}
+
+/// What the calls of gRPC share.
+fn called(f: &mut Formatter<'_>, Grpc { protoset, is_streaming }: &Grpc) -> Result {
+    match protoset {
+        Some(protoset) => writeln!(f, "protoset = {}", Quoted(&protoset.file)),
+        None if *is_streaming => writeln!(f, "server-streaming = true"),
+        None => Ok(()),
+    }
+}
+
+/// How connections are secured, where that is not as usual.
+fn secured(f: &mut Formatter<'_>, tls: &Tls) -> Result {
+    let Tls { insecure, roots, identity, server_name, versions, resume } = tls;
+    let identity = identity.iter().flat_map(|(cert, key)| [("cert", &cert.file), ("key", &key.file)]);
+    let files = roots.iter().map(|roots| ("cacert", &roots.file)).chain(identity);
+    let names = server_name.iter().map(|name| ("sni", name));
+    files.chain(names).try_for_each(|(key, text)| writeln!(f, "{key} = {}", Quoted(text)))?;
+    match versions {
+        TlsVersions::Both => {}
+        TlsVersions::Only12 => writeln!(f, "tls = \"1.2\"")?,
+        TlsVersions::Only13 => writeln!(f, "tls = \"1.3\"")?,
+    }
+    let truths = [("insecure", *insecure), ("no-resume", !*resume)];
+    truths.into_iter().filter(|(_, is_set)| *is_set).try_for_each(|(key, _)| writeln!(f, "{key} = true"))
 }
 
 /// What is done about messages that the server sends by itself; `expect` comes before the tables.

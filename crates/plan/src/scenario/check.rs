@@ -12,6 +12,7 @@ use crate::{
     Reconnect, Request, Share, Source, Sources, Stage, Target, Text, Think, Threshold, Tls,
 };
 use std::collections::HashSet;
+use units::Rate;
 
 /// Opens another file that the scenario names.
 type Open<'a> = &'a dyn Fn(&str) -> Result<Source, String>;
@@ -167,39 +168,48 @@ impl Reader<'_, '_> {
         if !top.has("probe") {
             return None;
         }
-        let own = top.section("probe").filter(|section| section.has("target"));
-        let (target, tls, headers) = match own {
-            Some(section) => {
-                let target = self.target(section, "target")?;
-                let tls = if target.secure { self.tls(top, true) } else { Tls::default() };
-                let headers = self.fields(section, &target);
-                (target, tls, headers)
-            }
-            None => {
-                let has_requests = |population: &&Population| population.target.scheme.has_requests();
-                let at_top = top.scalar("target").map(|scalar| &scalar.text);
-                let first = populations.iter().find(|population| Some(&population.target.text) == at_top);
-                let first = first.filter(has_requests).or_else(|| populations.iter().find(has_requests));
-                let Some(first) = first else {
-                    // With an invalid target the schemes are not known.
-                    if self.notes.is_empty() {
-                        let why = "the probe needs an http:// target; use [probe] with target = \
-                        \"http://host:port/\"";
-                        top.note(self.notes, "probe", why);
-                    }
-                    return None;
-                };
-                let headers = self.fields(top, &first.target);
-                (first.target.clone(), first.tls.clone(), headers)
-            }
+        let Some(own) = top.section("probe").filter(|section| section.has("target")) else {
+            return self.probe_like(populations, rate);
         };
-        if !target.scheme.has_requests() {
-            let section = own.unwrap_or(top);
+        let target = self.target(own, "target")?;
+        let tls = if target.secure { self.tls(top, true) } else { Tls::default() };
+        let headers = self.fields(own, &target);
+        if !target.scheme.has_plain_requests() {
             let why = format!("the probe sends HTTP requests; use http://host:port/: {:?}", target.text);
-            section.note(self.notes, "target", why);
+            own.note(self.notes, "target", why);
         }
         Some(Probe::new(rate?, probe_population(target, tls, headers)))
     }
+
+    /// A probe without a target of its own: of the population at the file's target, or else of the first that sends requests.
+    fn probe_like(&mut self, populations: &[Population], rate: Option<Rate>) -> Option<Probe> {
+        let top = self.top;
+        let has_requests = |population: &&Population| population.target.scheme.has_requests();
+        let at_top = top.scalar("target").map(|scalar| &scalar.text);
+        let first = populations.iter().find(|population| Some(&population.target.text) == at_top);
+        let first = first.filter(has_requests).or_else(|| populations.iter().find(has_requests));
+        let Some(first) = first else {
+            // With an invalid target the schemes are not known.
+            if self.notes.is_empty() {
+                let why = "the probe needs an http:// target; use [probe] with target = \
+                        \"http://host:port/\"";
+                top.note(self.notes, "probe", why);
+            }
+            return None;
+        };
+        if first.target.scheme.has_calls() {
+            return Some(Probe::new(rate?, calling(first.clone())));
+        }
+        let headers = self.fields(top, &first.target);
+        Some(Probe::new(rate?, probe_population(first.target.clone(), first.tls.clone(), headers)))
+    }
+}
+
+/// One that makes the first call of a population, as the probe is to: a path alone is no call, without its message and descriptors.
+fn calling(mut like: Population) -> Population {
+    let call = like.requests().next().cloned();
+    let activity = call.map(|call| Activity::again(call, Think::default()));
+    Population { timeout: DEFAULT_TIMEOUT, activity: activity.unwrap_or(Activity::Idle), ..like }
 }
 
 /// One that sends the request of its target, as the probe is to.

@@ -26,7 +26,9 @@ impl Reader<'_, '_> {
             let section = if own.has("target") { own } else { self.top };
             section.note(self.notes, "target", why);
         }
-        Some(Grpc { protoset, is_streaming: is_streaming.unwrap_or(false) })
+        // That of the file's top is for populations without descriptors.
+        let is_streaming = protoset.is_none() && is_streaming.unwrap_or(false);
+        Some(Grpc { protoset, is_streaming })
     }
 
     /// The message of a call, which a section has.

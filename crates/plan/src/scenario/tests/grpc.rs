@@ -36,6 +36,24 @@ fn calls_are_read() {
 }
 
 #[test]
+fn a_probe_makes_the_first_call_of_the_load() {
+    let text = "probe = \"5/s\"\ntimeout = \"1s\"\n[[population]]\nname = \"a\"\ntarget = \"grpc://127.0.0.1:1/\"\nstreams = 3\n\
+        protoset = \"p\"\n[[population.step]]\nwait = \"1s\"\n\
+        [[population.step]]\nrequest = \"/a.B/C\"\nbody = \"[]\"\nthink = \"9s\"\n";
+    let mut plan = right(text);
+    let sent = requests(text);
+    for own in &mut plan.probe.as_mut().unwrap().populations {
+        assert_eq!((own.streams, own.timeout), (Some(1), Nanos::from_secs(10)));
+        assert_eq!(own.grpc.as_ref().unwrap().protoset.as_ref().unwrap().file, "p");
+        assert_eq!(own.requests().map(|request| request.clone()).collect::<Vec<_>>(), sent);
+    }
+    let own =
+        "target = \"http://127.0.0.1:1/\"\n[probe]\nrate = \"5/s\"\ntarget = \"grpc://127.0.0.1:1/a.B/C\"\n";
+    let why = "the probe sends HTTP requests; use http://host:port/";
+    assert!(listed(&scenario(own).unwrap_err()).join("\n").contains(why));
+}
+
+#[test]
 fn what_a_call_cannot_have_is_reported() {
     let check = |keys: &str, expected: &str| {
         let text = format!(

@@ -11,6 +11,26 @@ fn everything_reads_as_it_prints() {
         "target = \"ws://127.0.0.1:9\"\n[[population]]\nname = \"a\"\n[[population.on]]\nevery = \"9s\"\nsend = \"\"",
     );
     check("target = \"http://127.0.0.1:9\"\nhttp2 = true\nping = \"9s\"\nthink = \"1m\"");
+    // Calls, with a probe that makes one of them.
+    let call = "target = \"grpc://127.0.0.1:9/a.B/C\"\nprobe = \"5/s\"\n";
+    for keys in [
+        "",
+        "streams = 7\nbody-file = \"m\"\nserver-streaming = true",
+        "ping = \"9s\"\nrate = \"5/s\"\nprotoset = \"p\"\nbody = '{\"n\": [1, {{}]}'\nexpect = \"status=NOT_FOUND\"",
+        "protoset = \"p\"\nserver-streaming = true\n[[population]]\nname = \"a\"\n[[population.step]]\nwait = \"1s\"\n\
+            [[population.step]]\nrequest = \"/a.B/D\"\nheaders = { x-user = \"{seq}\" }",
+    ] {
+        check(&format!("{call}{keys}"));
+    }
+    // All that there is of TLS.
+    for target in
+        ["https://localhost/", "wss://localhost/chat", "tls://localhost:9", "grpcs://localhost/a.B/C"]
+    {
+        check(&format!("target = \"{target}\"\ninsecure = true\ncacert = \"ca.pem\"\nno-resume = true"));
+        let identity = "cert = \"c.pem\"\nkey = \"k.pem\"\nsni = \"example.org\"\ntls = \"1.2\"";
+        check(&format!("target = \"{target}\"\n{identity}"));
+        check(&format!("target = \"{target}\"\ntls = \"1.3\""));
+    }
     check(
         "target = \"tcp://127.0.0.1:9\"\nmessage = \"a \\\"b\\\" \\\\ {{seq}} \\u007F\\n\"\nduration = \
             \"forever\"",
@@ -29,7 +49,12 @@ fn population(name: usize) -> impl Strategy<Value = String> {
     let target = prop_oneof![
         Just("http://127.0.0.1:1/a?x={rand 1 9}"),
         Just("ws://127.0.0.1:1/"),
-        Just("tcp://127.0.0.1:1")
+        Just("tcp://127.0.0.1:1"),
+        Just("grpc://127.0.0.1:1/a.B/C"),
+        Just("https://localhost/a"),
+        Just("wss://localhost/a"),
+        Just("tls://localhost:1"),
+        Just("grpcs://localhost/a.B/C"),
     ];
     let keys = prop_oneof![
         Just(""),
@@ -43,6 +68,11 @@ fn population(name: usize) -> impl Strategy<Value = String> {
         Just("http2 = true\nping = \"2s\"\n"),
         Just("http2 = true\nping = \"2s\"\nrate = \"5/s\"\n"),
         Just("http2 = true\nstreams = 5\n"),
+        Just("streams = 5\nserver-streaming = true\nbody-file = \"m\"\n"),
+        Just("ping = \"2s\"\nprotoset = \"p\"\nbody = \"{{}\"\n"),
+        Just("insecure = true\nsni = \"a.b\"\ntls = \"1.3\"\n"),
+        Just("cookies = true\nhost = \"a.b\"\nheaders = { A = \"{rand 1 9}\" }\n"),
+        Just("requests = 9\nconnect-to = [\"::127.0.0.1:5\"]\n"),
     ];
     let http = prop_oneof![
         Just(
@@ -60,7 +90,13 @@ fn population(name: usize) -> impl Strategy<Value = String> {
         Just("wait = \"1ms..2ms\""),
         Just("name = \"bye\"\nclose = true"),
     ];
+    let calls = prop_oneof![
+        Just("request = \"/a.B/D\"\nexpect = { status = \"ABORTED\" }\nheaders = { x-a = \"{seq}\" }"),
+        Just("request = \"POST /a.B/E\"\nbody-file = \"n\"\nweight = 2"),
+        Just("wait = \"1s\"\nweight = 3"),
+    ];
     let steps = prop_oneof![
+        proptest::collection::vec(calls, 0..4).boxed(),
         proptest::collection::vec(http, 0..4).boxed(),
         proptest::collection::vec(messages, 0..4).boxed()
     ];
