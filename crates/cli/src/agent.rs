@@ -123,7 +123,9 @@ pub(crate) fn fleet(
     cluster: Option<&Cluster>,
     interrupt: &Interrupt,
 ) -> Result<Option<Members>, Failure> {
-    let Some(Place { link, job, broker }) = place(flags, scenario, cluster)? else { return Ok(None) };
+    let Some(Place { link, job, broker }) = place(flags, scenario, cluster, interrupt)? else {
+        return Ok(None);
+    };
     let failed = |why: String| Failure::waiting(format!("--fleet: {why}"), interrupt);
     let mut waiting = Waiting { interrupt, say: &mut |line| message(line) };
     let fleet = Fleet::gather(link, plan, &job, &mut waiting).map_err(failed)?;
@@ -139,11 +141,12 @@ pub(crate) struct Place {
     pub(crate) broker: Option<OwnBroker>,
 }
 
-/// Where the flags name a fleet, if they do. `cluster`: where it was launched for this run.
+/// Where the flags name a fleet, if they do. `cluster`: where it was launched for this run. `interrupt` ends what it waits for.
 pub(crate) fn place(
     flags: &Flags,
     scenario: Option<&Scenario>,
     cluster: Option<&Cluster>,
+    interrupt: &Interrupt,
 ) -> Result<Option<Place>, Failure> {
     let Some(url) = flags.get(&flag::FLEET) else { return Ok(None) };
     let url = cluster.map_or(url, Cluster::url);
@@ -162,9 +165,9 @@ pub(crate) fn place(
     let agents = job.agents.or(cluster.map(Cluster::agents));
     mistakes.end(())?;
     let target = flags.get(&flag::TARGET).unwrap_or_default();
-    let broker = own.map(|listen| OwnBroker::start(listen, target)).transpose()?;
+    let broker = own.map(|listen| OwnBroker::start(listen, target, interrupt)).transpose()?;
     let server = server.or_else(|| broker.as_ref().map(|broker| broker.server.clone()));
-    let link = nats::link("--fleet", &server.expect("it is no mistake"))?;
+    let link = nats::link_unless(interrupt, "--fleet", &server.expect("it is no mistake"))?;
     cluster.map_or(Ok(()), |cluster| cluster.wait_for_agents(&link))?;
     // Agents come when they know where: one at least is waited for.
     let job = Job { agents: agents.or(broker.as_ref().map(|_| 1)), ..job };

@@ -33,7 +33,7 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
         None => None,
         Some(most) => Cluster::launch(&endless(by.plan(&plan, most, dwell)), &flags, &interrupt)?,
     };
-    let place = agent::place(&flags, scenario.as_ref(), cluster.as_ref())?;
+    let place = agent::place(&flags, scenario.as_ref(), cluster.as_ref(), &interrupt)?;
     // The broker ends last: agents learn over it that the search is over.
     let (_broker, mut agents) = place.map_or((None, None), |Place { link, job, broker }| {
         (broker, Some(Agents::new(link, job, interrupt.clone())))

@@ -119,6 +119,12 @@ impl Failure {
         let status = if interrupt.is_set() { EXIT_INTERRUPTED } else { EXIT_MACHINE };
         Failure { status, ..Failure::machine(what) }
     }
+
+    /// A signal ended it before there was a run; `state`: how far it was.
+    fn interrupted(place: &str, state: impl std::fmt::Display) -> Failure {
+        let why = format!("{place}: interrupted before the run began: {state}");
+        Failure { status: EXIT_INTERRUPTED, ..Failure::machine(why) }
+    }
 }
 
 /// A message of throng to the person.

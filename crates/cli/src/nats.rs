@@ -10,6 +10,7 @@ use std::{
 
 use fleet::{Access, Link, NoLink, Say, Server, has_certificate, has_private_key};
 use plan::{Flags, flag};
+use run::Interrupt;
 
 use crate::{Failure, message, mistakes::Mistakes};
 
@@ -58,6 +59,13 @@ pub(crate) fn refuse_access(flags: &Flags, mistakes: &mut Mistakes) {
 /// A connection for a command that ends where there is none.
 pub(crate) fn link(place: &str, server: &Server) -> Result<Link, Failure> {
     Link::connect(server, say()).map_err(|why| failure(place, &why))
+}
+
+/// The same for a run, unless this ends it before.
+pub(crate) fn link_unless(interrupt: &Interrupt, place: &str, server: &Server) -> Result<Link, Failure> {
+    let link = Link::connect_unless(&|| interrupt.is_set(), server, say());
+    link.map_err(|why| failure(place, &why))?
+        .ok_or_else(|| Failure::interrupted(place, format_args!("there was no connection to {server} yet")))
 }
 
 /// A connection for a service, which waits for a server that is away; `None`: stopped before.

@@ -10,6 +10,7 @@ mod server;
 
 use std::{
     fmt::Display,
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -18,7 +19,10 @@ use std::{
 };
 
 use async_nats::{ConnectError, ConnectOptions, Event, Message, jetstream};
-use futures_util::StreamExt;
+use futures_util::{
+    StreamExt,
+    future::{Either, select},
+};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::{runtime::Runtime, sync::watch};
 
@@ -59,6 +63,19 @@ impl Link {
     /// # Errors
     /// Why there is no connection.
     pub fn connect(server: &Server, say: Say) -> Result<Link, NoLink> {
+        let link = Link::connect_unless(&|| false, server, say)?;
+        Ok(link.expect("nothing stops it"))
+    }
+
+    /// The same, unless it is to stop before; then there is none.
+    ///
+    /// # Errors
+    /// Why there is no connection.
+    pub fn connect_unless(
+        is_stopped: &dyn Fn() -> bool,
+        server: &Server,
+        say: Say,
+    ) -> Result<Option<Link>, NoLink> {
         let own = |why: String| NoLink { why, is_away: false };
         let built = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = built.map_err(|e| own(e.to_string()))?;
@@ -75,13 +92,19 @@ impl Link {
             let asked = move || tokio::spawn(async move { refusal(&again).await });
             async move { notices.handle(event, async || asked().await.ok().flatten()).await }
         });
-        let client = runtime.block_on(options.connect(server.addresses()));
+        let dial = options.connect(server.addresses());
+        let Some(client) = runtime.block_on(unless(is_stopped, dial)) else {
+            // The thread that looks up a name is not waited for.
+            runtime.shutdown_background();
+            return Ok(None);
+        };
         let client = client.map_err(|error| failure(server, &error))?;
         let jetstream = {
             let _inside = runtime.enter();
             jetstream::new(client.clone())
         };
-        Ok(Link { runtime, client, jetstream, server: shown, secret: server.secret(), connections, say })
+        let secret = server.secret();
+        Ok(Some(Link { runtime, client, jetstream, server: shown, secret, connections, say }))
     }
 
     /// Connects, however long the server is away, with a line for each reason; `None`: stopped before.
@@ -91,8 +114,8 @@ impl Link {
     pub fn join(server: &Server, stop: &AtomicBool, say: Say) -> Result<Option<Link>, NoLink> {
         let mut last = String::new();
         while !stop.load(Relaxed) {
-            match Link::connect(server, say.clone()) {
-                Ok(link) => return Ok(Some(link)),
+            match Link::connect_unless(&|| stop.load(Relaxed), server, say.clone()) {
+                Ok(link) => return Ok(link),
                 Err(NoLink { why, is_away: true }) => {
                     if why != last {
                         say(&format!("{why}; trying again"));
@@ -208,6 +231,19 @@ impl Link {
 
     fn report(&self, line: impl Display) {
         (self.say)(&line.to_string());
+    }
+}
+
+/// What comes of it; none if it is to stop before.
+async fn unless<F: Future>(is_stopped: &dyn Fn() -> bool, work: F) -> Option<F::Output> {
+    let stopped = async {
+        while !is_stopped() {
+            tokio::time::sleep(LOOKS).await;
+        }
+    };
+    match select(pin!(work), pin!(stopped)).await {
+        Either::Left((done, _)) => Some(done),
+        Either::Right(_) => None,
     }
 }
 

@@ -10,13 +10,18 @@ use std::{
     },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+        mpsc::{self, RecvTimeoutError},
+    },
     thread,
     time::Duration,
 };
 
 use fleet::{Access, Link, Server};
 use host::Root;
+use run::Interrupt;
 use rustix::{
     fs::{FlockOperation, flock},
     process::{Pid, Signal, kill_process},
@@ -54,7 +59,7 @@ pub(crate) fn broker(args: &BrokerArgs) -> Result<u8, Failure> {
             "what goes to this broker, its token too, is not encrypted; use --tls-cert or a private network",
         );
     }
-    let mut broker = Broker::start(listen, &folder, args)?;
+    let Some(mut broker) = Broker::start(listen, &folder, args, &stop)? else { return Ok(0) };
     print_stdout(&broker.text())?;
     while !stop.load(Relaxed) {
         thread::sleep(LOOKS);
@@ -78,7 +83,13 @@ struct Broker {
 }
 
 impl Broker {
-    fn start(listen: SocketAddr, folder: &Path, args: &BrokerArgs) -> Result<Broker, Failure> {
+    /// None where it is to stop before it is ready.
+    fn start(
+        listen: SocketAddr,
+        folder: &Path,
+        args: &BrokerArgs,
+        stop: &AtomicBool,
+    ) -> Result<Option<Broker>, Failure> {
         let at = |e: std::io::Error| Failure::machine(format!("--dir {}: {e}", folder.display()));
         fs::create_dir_all(folder).map_err(at)?;
         fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(at)?;
@@ -110,15 +121,15 @@ impl Broker {
             .map_err(|e| Failure::machine(format!("setpriv, of util-linux, cannot be started: {e}")))?;
         let scheme = if args.tls_cert.is_some() { "tls" } else { "nats" };
         let mut broker = Broker { child, listen, scheme, token_file, log, _lock: lock };
-        broker.wait(&ports, &token, &args.nats_server)?;
-        Ok(broker)
+        let is_ready = broker.wait(&ports, &token, &args.nats_server, stop)?;
+        Ok(is_ready.then_some(broker))
     }
 
-    /// Until it takes our token at the port that it got.
-    fn wait(&mut self, ports: &Path, token: &str, program: &str) -> Result<(), Failure> {
+    /// Until it takes our token at the port that it got; false: it is to stop.
+    fn wait(&mut self, ports: &Path, token: &str, program: &str, stop: &AtomicBool) -> Result<bool, Failure> {
         let clock = Clock::start();
         let mut why = String::new();
-        loop {
+        while !stop.load(Relaxed) {
             if let Some(status) = self.child.try_wait().map_err(Failure::machine)? {
                 let status = match status.code() {
                     // setpriv(1): there is no such program.
@@ -144,13 +155,15 @@ impl Broker {
             if let Some(port) = port_in(ports, self.child.id()) {
                 self.listen.set_port(port);
                 // A certificate has a name that we do not know: that it listens has to do.
-                match (self.scheme, connect(self.listen, token)) {
-                    ("tls", _) | (_, Ok(())) => return Ok(()),
+                match (self.scheme, connect(self.listen, token, stop)) {
+                    ("tls", _) | (_, Ok(true)) => return Ok(true),
+                    (_, Ok(false)) => break,
                     (_, Err(reason)) => why = reason,
                 }
             }
             thread::sleep(LOOKS);
         }
+        Ok(false)
     }
 
     /// Where other machines find it.
@@ -270,7 +283,8 @@ fn port_in(folder: &Path, pid: u32) -> Option<u16> {
     value["nats"][0].as_str()?.rsplit_once(':')?.1.parse().ok()
 }
 
-fn connect(listen: SocketAddr, token: &str) -> Result<(), String> {
+/// Whether it takes our token; not where it is to stop before.
+fn connect(listen: SocketAddr, token: &str, stop: &AtomicBool) -> Result<bool, String> {
     let ip: IpAddr = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => [127, 0, 0, 1].into(),
         IpAddr::V6(ip) if ip.is_unspecified() => [0, 0, 0, 0, 0, 0, 0, 1].into(),
@@ -278,7 +292,8 @@ fn connect(listen: SocketAddr, token: &str) -> Result<(), String> {
     };
     let access = Access { token: Some(token.to_owned()), ..Access::default() };
     let server = Server::with(&format!("nats://{}", SocketAddr::new(ip, listen.port())), access)?;
-    Link::connect(&server, Arc::new(|_: &str| ())).map(drop).map_err(|failed| failed.why)
+    let link = Link::connect_unless(&|| stop.load(Relaxed), &server, Arc::new(|_: &str| ()));
+    link.map(|link| link.is_some()).map_err(|failed| failed.why)
 }
 
 /// `throng fleet broker` as another process, for a run: it ends with this one, and the server with it.
@@ -288,8 +303,12 @@ pub(crate) struct OwnBroker {
 }
 
 impl OwnBroker {
-    /// Starts it, and says how agents join; `listen`: where, instead of everywhere at NATS's port.
-    pub(crate) fn start(listen: Option<&str>, target: &str) -> Result<OwnBroker, Failure> {
+    /// Starts it, and says how agents join; `listen`: where, instead of everywhere at NATS's port. `interrupt` ends the wait for it.
+    pub(crate) fn start(
+        listen: Option<&str>,
+        target: &str,
+        interrupt: &Interrupt,
+    ) -> Result<OwnBroker, Failure> {
         let failed = |e: &dyn std::fmt::Display| {
             Failure::machine(format!("--fleet own: the broker did not start: {e}"))
         };
@@ -300,8 +319,12 @@ impl OwnBroker {
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn();
         let mut child = child.map_err(|e| failed(&e))?;
         let out = child.stdout.take().expect("standard output is piped");
-        let mut lines = BufReader::new(out).lines().map_while(Result::ok);
-        let first = lines.next().unwrap_or_default();
+        let Some(first) = first_line(out, interrupt) else {
+            // The kernel ends the server with it.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(Failure::interrupted("--fleet own", "the broker was not ready yet"));
+        };
         let found = first.strip_prefix("broker at ").and_then(|rest| rest.split_once(", token in "));
         let Some((url, file)) = found else {
             // It has said why.
@@ -319,6 +342,22 @@ impl OwnBroker {
         ));
         Ok(OwnBroker { child, server })
     }
+}
+
+/// The first line of this, empty where there is none; `None`: interrupted before.
+fn first_line(out: impl Read + Send + 'static, interrupt: &Interrupt) -> Option<String> {
+    let (read, line) = mpsc::channel();
+    thread::spawn(move || {
+        let first = BufReader::new(out).lines().map_while(Result::ok).next();
+        let _ = read.send(first.unwrap_or_default());
+    });
+    while !interrupt.is_set() {
+        match line.recv_timeout(LOOKS) {
+            Err(RecvTimeoutError::Timeout) => {}
+            read => return Some(read.unwrap_or_default()),
+        }
+    }
+    None
 }
 
 impl Drop for OwnBroker {

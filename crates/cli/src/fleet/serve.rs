@@ -287,9 +287,12 @@ fn search_at(
 ) -> Result<FindSummary, Vec<String>> {
     let Wanted { how, of_step: Described { mut plan, job, .. } } = wanted;
     let (by, dwell) = how.without_mistakes();
-    let link = server.map(|server| nats::link("--nats", &server)).transpose();
-    let mut agents =
-        link.map_err(|failure| failure.lines)?.map(|link| Agents::new(link, job, interrupt.clone()));
+    let link = server.map(|server| nats::link_unless(interrupt, "--nats", &server)).transpose();
+    let link = match link {
+        Err(_) if interrupt.is_set() => return Ok(run::not_begun(by, &plan)),
+        link => link.map_err(|failure| failure.lines)?,
+    };
+    let mut agents = link.map(|link| Agents::new(link, job, interrupt.clone()));
     if agents.is_none() {
         run::settle(&mut plan, &host::Root::real(), true, &mut message);
     }
@@ -305,7 +308,7 @@ fn search_at(
 /// `interrupt`: ends what it waits for before it begins; from then on it takes commands.
 fn on_fleet(server: Server, mut plan: Plan, job: Job, record: RunRecord, interrupt: Interrupt) -> Work {
     Box::new(move |sink| {
-        let link = nats::link("--nats", &server).map_err(|failure| failure.lines)?;
+        let link = nats::link_unless(&interrupt, "--nats", &server).map_err(|failure| failure.lines)?;
         let mut waiting = Waiting { interrupt: &interrupt, say: &mut |line| message(line) };
         let mut fleet = Fleet::gather(link, &plan, &job, &mut waiting).map_err(|why| vec![why])?;
         plan.seed = fleet.seed();

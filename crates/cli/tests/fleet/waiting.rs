@@ -1,13 +1,75 @@
-//! A command that waits for agents, and is to end.
+//! A command that waits for a broker or for agents, and is to end.
+
+use std::{fs, io, net::TcpListener, os::unix::fs::PermissionsExt, path::Path};
 
 use serde_json::{Value, json};
 
 use crate::{
     fleet::{Joined, joined},
+    folders::own_folder,
     nats::Raw,
-    program::{Program, Serving, Signal, until},
+    program::{Program, Serving, Signal, throng, until},
     runs_api::serve,
 };
+
+/// A server that says nothing is given up after five seconds, with another message.
+#[test]
+fn a_signal_ends_the_dial_to_the_broker() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    silent.set_nonblocking(true).unwrap();
+    let url = format!("nats://{}", silent.local_addr().unwrap());
+    for (words, signal) in [(&["run", "-c", "1"][..], Signal::INT), (&["find"], Signal::TERM)] {
+        let dialling = Program::start(&[words, &["http://127.0.0.1:9/", "--fleet", &url]].concat());
+        let mut held = Err(io::ErrorKind::WouldBlock.into());
+        until("it dials", || {
+            held = silent.accept();
+            held.is_ok()
+        });
+        dialling.signal(signal);
+        let ended = dialling.end();
+        assert_eq!(ended.status, Some(130), "{words:?}: {ended:?}");
+        let why = format!("--fleet: interrupted before the run began: there was no connection to {url} yet");
+        assert!(ended.stderr.contains(&why), "{words:?}: {ended:?}");
+    }
+}
+
+/// A NATS server that is never ready is given up after fifteen seconds, with another message.
+#[test]
+fn a_signal_ends_the_wait_for_a_broker_of_its_own() {
+    let folder = own_folder("broker-not-ready");
+    let (program, started) = (folder.join("nats-server"), folder.join("pid"));
+    fs::write(&program, format!("#!/bin/sh\necho $$ > {}\nexec sleep 600\n", started.display())).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let starts = |words: &[&str]| {
+        let _ = fs::remove_file(&started);
+        let mut command = throng(words);
+        command.env("PATH", &path).env("XDG_STATE_HOME", &folder);
+        Program::from(command)
+    };
+    let server = || {
+        let pid = fs::read_to_string(&started).ok()?;
+        pid.trim().parse::<u32>().ok()
+    };
+    let is_gone = |pid: u32| !Path::new("/proc").join(pid.to_string()).exists();
+    for (words, status, why) in [
+        (
+            &["run", "http://127.0.0.1:9/", "--fleet", "own:127.0.0.1:0"][..],
+            130,
+            "--fleet own: interrupted before the run began: the broker was not ready yet",
+        ),
+        (&["fleet", "broker", "--listen", "127.0.0.1:0"], 0, ""),
+    ] {
+        let waiting = starts(words);
+        until("the server has started", || server().is_some());
+        let server = server().unwrap();
+        waiting.signal(Signal::INT);
+        let ended = waiting.end();
+        assert_eq!(ended.status, Some(status), "{words:?}: {ended:?}");
+        assert!(ended.stderr.contains(why), "{words:?}: {ended:?}");
+        until("its server ends with it", || is_gone(server));
+    }
+}
 
 /// With `--agents`, these wait for at most two minutes, which is longer than tests wait for a process.
 #[test]
