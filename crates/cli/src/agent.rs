@@ -68,6 +68,7 @@ fn join(
     idle: Option<Nanos>,
     stop: &Arc<AtomicBool>,
 ) -> Result<(), Failure> {
+    let spool = folders::spool().map_err(Failure::machine)?;
     let has_joined = Arc::new(AtomicBool::new(false));
     if let Some(idle) = idle {
         stop_unless(has_joined.clone(), idle, stop.clone());
@@ -98,7 +99,6 @@ fn join(
     );
     let control = Control::new(&link, who, &doctor, calibrate::elsewhere)
         .map_err(|why| Failure::machine(format!("--nats: {why}")))?;
-    let spool = folders::data().unwrap_or_else(|| std::env::temp_dir().join("throng")).join("spool");
     print_stdout(&format!("agent {id} at {server}\n"))?;
     let mut service = Service::new(link, control.identity(), spool, limits, &planner).with_control(control);
     service.serve(stop, idle, &mut |line| message(line)).map_err(Failure::machine)
