@@ -88,7 +88,9 @@ impl Clients {
         let plan = self.plan(wanted)?;
         self.limits.allow.check(&plan).map_err(Refused::Forbidden)?;
         let rate = self.rate(wanted)?;
-        let held = self.limits.caps.hold(wanted.count.into()).map_err(Refused::Forbidden)?;
+        // Of all clients together, once they are connected; each sends one ping in this interval.
+        let pings = Rate::from_per_s_f64(f64::from(wanted.count) / wanted.ping.secs_f64());
+        let held = self.limits.caps.hold(wanted.count.into(), pings).map_err(Refused::Forbidden)?;
         let plan = self.settled(plan);
         let prepared = self.prepare(&plan)?;
         let mut crew = self.crew.lock();
@@ -125,16 +127,16 @@ impl Clients {
         run::prepare(plan, &self.root).map_err(|why| Refused::Machine(why.to_string()))
     }
 
-    /// The rate at which to dial; none: all at once.
+    /// The rate at which to dial, beside a run that is under way; none: all at once.
     fn rate(&self, wanted: &Wanted) -> Result<Option<Rate>, Refused> {
         let caps = &self.limits.caps;
-        if let Some(rate) = wanted.rate {
+        let free = caps.free_rate();
+        // Where nothing is left, none is slow enough.
+        let asked = wanted.rate.or(caps.rate().filter(|_| free.is_some_and(Rate::is_zero)));
+        if let Some(rate) = asked {
             caps.check_rate("rate", rate).map_err(Refused::Forbidden)?;
         }
-        // This is the number of clients connected later; each sends one ping in this interval.
-        let pings = Rate::from_per_s_f64(f64::from(wanted.count) / wanted.ping.secs_f64());
-        caps.check_rate("ping", pings).map_err(Refused::Forbidden)?;
-        Ok(wanted.rate.or(caps.rate()))
+        Ok(asked.or(free))
     }
 
     /// When the dials of a request begin: where there is a cap on their rate, after those of earlier ones.

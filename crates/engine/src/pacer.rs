@@ -62,8 +62,8 @@ pub(crate) struct Pacer {
     is_closed_loop: bool,
     /// The wanted number of connections; for arrivals, the total.
     wanted: u32,
-    /// By order, nothing new begins.
-    is_paused: bool,
+    /// By order, nothing new begins since then.
+    paused_at: Option<Nanos>,
 }
 
 impl Pacer {
@@ -75,7 +75,7 @@ impl Pacer {
             Load::Arrivals { .. } => Model::Arrivals,
         };
         let is_closed_loop = !waits && !matches!(model, Model::Rate(_));
-        Pacer { model, ramp: Ramp::new(part), part: *part, is_closed_loop, wanted: 0, is_paused: false }
+        Pacer { model, ramp: Ramp::new(part), part: *part, is_closed_loop, wanted: 0, paused_at: None }
     }
 
     // What kind of load it is.
@@ -123,18 +123,23 @@ impl Pacer {
         match &mut self.model {
             Model::Rate(open_loop) => open_loop.begin(&self.part, profile, from, now, give_up),
             // The schedule so far is not made up for.
-            _ if self.is_paused => self.ramp.begin(profile, &self.part, from),
+            _ if self.is_paused() => self.ramp.begin(profile, &self.part, from),
             _ => self.ramp.set_profile(profile, from),
         }
     }
 
-    /// Begin nothing new, or continue.
-    pub(crate) fn pause(&mut self, is_paused: bool) {
-        self.is_paused = is_paused;
+    /// Begin nothing new, or continue, now: dials that were due meanwhile are due as much later, and not all at once.
+    pub(crate) fn pause(&mut self, is_paused: bool, now: Nanos) {
+        let since = self.paused_at.take();
+        if is_paused {
+            self.paused_at = since.or(Some(now));
+        } else if let Some(since) = since {
+            self.ramp.put_off(since, now);
+        }
     }
 
     pub(crate) fn is_paused(&self) -> bool {
-        self.is_paused
+        self.paused_at.is_some()
     }
 
     /// No slot is due from this time on; never takes that back.
@@ -178,7 +183,7 @@ impl Pacer {
         timeout: Nanos,
         behind: Nanos,
     ) -> (u32, Nanos) {
-        if self.is_paused {
+        if self.is_paused() {
             return (0, Nanos::NEVER);
         }
         self.ramp.change(&self.part, now);
@@ -231,7 +236,7 @@ impl Pacer {
     /// Whether requests due on their connections' own schedules are postponed by a pause. A rate is paused by a rate
     /// profile of zero.
     pub(crate) fn puts_off(&self) -> bool {
-        self.is_paused && !self.is_open_loop()
+        self.is_paused() && !self.is_open_loop()
     }
 
     /// A dial has failed that was for a request; `first`: the connection's first one.

@@ -51,7 +51,7 @@ impl Stage {
 
     /// Adds clients, each due `apart` after the one before.
     fn add(&mut self, count: u32, apart: Nanos) {
-        let mut held = Caps::default().hold(count.into()).unwrap();
+        let mut held = Caps::default().hold(count.into(), units::Rate::default()).unwrap();
         let dials = (0..count).map(|nth| {
             self.last += 1;
             let place = Place::new(self.taken.clone(), held.split(1));

@@ -33,7 +33,7 @@ impl Client {
                 }
                 Control::HoldUntil(until) => self.full_load.end_at(until),
                 Control::Until(at) => self.end_at(at),
-                Control::Pause(paused) => self.pacer.pause(paused),
+                Control::Pause(paused) => self.pacer.pause(paused, now),
                 Control::Drain => flush |= self.drain(cx),
                 Control::Stop => {
                     self.give_up();

@@ -127,6 +127,13 @@ impl Ramp {
         self.by = By::Schedule(schedule);
     }
 
+    /// What was due in a pause, from `since` until now, is due as much later.
+    pub(super) fn put_off(&mut self, since: Nanos, now: Nanos) {
+        let later = |at: Nanos| at + now.since(at.max(since));
+        self.from = later(self.from);
+        self.next = self.next.map(|(profile, from)| (profile, later(from)));
+    }
+
     /// Whether an order has come.
     pub(super) fn is_ordered(&self) -> bool {
         self.from != Nanos::NEVER

@@ -129,11 +129,32 @@ fn a_pause_postpones_the_connections_own_requests() {
     for (load, puts_off) in [(held(), true), (rate(), false), (arrivals(), true)] {
         let mut pacer = pacer(load, false);
         pacer.set_load(10, 0, Some(steady(100)), MS(0));
-        pacer.pause(true);
+        pacer.pause(true, MS(0));
         assert_eq!(pacer.dials_due(MS(50), 0, TIMEOUT, Nanos::ZERO), (0, Nanos::NEVER), "{load:?}");
         assert_eq!((pacer.is_paused(), pacer.puts_off()), (true, puts_off), "{load:?}");
-        pacer.pause(false);
-        assert_eq!((dials(&mut pacer, MS(50)).len(), pacer.puts_off()), (6, false), "{load:?}");
+        pacer.pause(false, MS(50));
+        assert_eq!((dials(&mut pacer, MS(100)).len(), pacer.puts_off()), (6, false), "{load:?}");
+    }
+}
+
+#[test]
+fn dials_that_were_due_in_a_pause_are_no_burst_after_it() {
+    for load in [held(), rate(), arrivals()] {
+        let mut pacer = pacer(load, false);
+        pacer.set_load(10, 0, Some(steady(100)), MS(0));
+        assert_eq!(dials(&mut pacer, MS(25)), [0, 10, 20], "{load:?}");
+        pacer.pause(true, MS(25));
+        // Another order to pause changes nothing.
+        pacer.pause(true, MS(60));
+        pacer.pause(false, MS(10_025));
+        assert_eq!(dials(&mut pacer, MS(10_045)), [10_030, 10_040], "{load:?}");
+        // One that came during the pause, and was due in it, begins with the end of the pause; a later one at its time.
+        for (from, expected) in [(20_500, [21_000, 21_010]), (21_005, [21_005, 21_015])] {
+            pacer.pause(true, MS(20_000));
+            pacer.set_load(10, 0, Some(steady(100)), MS(from));
+            pacer.pause(false, MS(21_000));
+            assert_eq!(dials(&mut pacer, MS(21_015)), expected, "{load:?}");
+        }
     }
 }
 

@@ -1,39 +1,53 @@
 //! How much an agent may load: for runs of a fleet and for the clients of its control API together.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering::Relaxed},
-};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use plan::Plan;
 use units::{Count, Rate};
 
 use crate::rates::{dial_rate, request_rate};
 
+/// Rates are added up in millionths a second: what is taken is given back exactly.
+const MILLIONTHS: f64 = 1e6;
+
 /// The caps of an agent, and what is held against them. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Caps {
     connections: Option<u64>,
     rate: Option<Rate>,
-    held: Arc<AtomicU64>,
+    used: Arc<Mutex<Used>>,
 }
 
-/// Connections that count against the cap until this is dropped.
+/// What all that the agent does has taken.
+#[derive(Debug, Default)]
+struct Used {
+    connections: u64,
+    /// Dials or requests, whichever are more, millionths a second.
+    sends: u64,
+}
+
+/// Connections, and what they send, that count against the caps until this is dropped.
 #[derive(Debug)]
 pub struct Held {
-    all: Arc<AtomicU64>,
+    all: Arc<Mutex<Used>>,
     connections: u64,
+    sends: u64,
 }
 
 impl Caps {
     /// At most this many connections at once, and this many dials or requests a second each; none: no limit.
     pub fn new(connections: Option<u64>, rate: Option<Rate>) -> Caps {
-        Caps { connections, rate, held: Arc::default() }
+        Caps { connections, rate, used: Arc::default() }
     }
 
     /// The most dials a second.
     pub fn rate(&self) -> Option<Rate> {
         self.rate
+    }
+
+    /// What is left of it beside what is in use.
+    pub fn free_rate(&self) -> Option<Rate> {
+        self.rate.map(|most| left(most, self.used().sends))
     }
 
     /// The most connections at once.
@@ -43,60 +57,81 @@ impl Caps {
 
     /// Connections that may be held beside those that are.
     pub(super) fn free(&self) -> Option<u64> {
-        self.connections.map(|most| most.saturating_sub(self.held.load(Relaxed)))
+        self.connections.map(|most| most.saturating_sub(self.used().connections))
     }
 
-    /// Takes the connections of a plan, of which only this agent's part counts: [`Plan::sliced`].
+    /// Takes a part of a plan: [`Plan::sliced`]. `together`: with those parts of it that the agent has already, which hold `has` of
+    /// the rate.
     ///
     /// # Errors
     /// The plan is over a cap; with the number and the flag that raises it.
-    pub fn take(&self, plan: &Plan) -> Result<Held, String> {
-        self.check_rates(plan)?;
-        self.hold(plan.places().into())
+    pub(super) fn take(&self, part: &Plan, together: &Plan, has: u64) -> Result<Held, String> {
+        let mut used = self.used();
+        self.check_rates(together, used.sends.saturating_sub(has))?;
+        let sends = self.rate.map_or(0, |_| millionths(busiest(together)).saturating_sub(has));
+        self.add(&mut used, part.places().into(), sends)
     }
 
-    /// Takes connections.
+    /// Takes connections of clients, which all together send pings at this rate.
     ///
     /// # Errors
     /// With those that are held they are more than allowed; with the number and the flag that raises it.
-    pub fn hold(&self, connections: u64) -> Result<Held, String> {
-        let most = self.connections.unwrap_or(u64::MAX);
-        let sum = |held: u64| held.checked_add(connections).filter(|sum| *sum <= most);
-        let held = self.held.fetch_update(Relaxed, Relaxed, sum);
-        held.map(|_| Held { all: self.held.clone(), connections }).map_err(|held| {
+    pub fn hold(&self, connections: u64, pings: Rate) -> Result<Held, String> {
+        let mut used = self.used();
+        self.check_beside("ping", pings, used.sends)?;
+        self.add(&mut used, connections, millionths(pings.per_s_f64()))
+    }
+
+    fn add(&self, used: &mut Used, connections: u64, sends: u64) -> Result<Held, String> {
+        let (most, held) = (self.connections.unwrap_or(u64::MAX), used.connections);
+        let Some(sum) = held.checked_add(connections).filter(|sum| *sum <= most) else {
             let are = Count(held).one_or("is", "are");
             let beside =
                 if held > 0 { format!(", of which {} {are} held", Count(held)) } else { String::new() };
             let (asked, most) = (Count(connections).of("connection"), Count(most));
             let are = Count(connections).one_or("is", "are");
             let needed = held.saturating_add(connections);
-            format!(
+            return Err(format!(
                 "{asked} {are} more than allowed here ({most}{beside}); start the agent with \
                  --max-connections {needed}"
-            )
-        })
+            ));
+        };
+        (used.connections, used.sends) = (sum, used.sends.saturating_add(sends));
+        Ok(Held { all: self.used.clone(), connections, sends })
     }
 
-    /// A rate at which something is to be dialled or sent.
+    fn used(&self) -> MutexGuard<'_, Used> {
+        lock(&self.used)
+    }
+
+    /// A rate at which something is to be dialled or sent, beside what is in use.
     ///
     /// # Errors
     /// It is over the cap; with the number and the flag that raises it.
     pub fn check_rate(&self, what: &str, rate: Rate) -> Result<(), String> {
-        match self.rate {
-            Some(most) if rate.per_s_f64() > most.per_s_f64() => {
-                let flag = format!("start the agent with --max-rate {rate}");
-                Err(format!("{what}: {rate} is more than the {most} allowed here; {flag}"))
-            }
-            _ => Ok(()),
-        }
+        self.check_beside(what, rate, self.used().sends)
     }
 
-    /// Checks the rates of all that an agent has of a plan.
-    ///
-    /// # Errors
-    /// One is over the cap; with the flag that raises it.
-    pub(super) fn check_rates(&self, plan: &Plan) -> Result<(), String> {
+    /// The same beside others that use this much, millionths a second.
+    fn check_beside(&self, what: &str, rate: Rate, others: u64) -> Result<(), String> {
         let Some(most) = self.rate else { return Ok(()) };
+        let left = left(most, others);
+        if rate.per_s_f64() <= left.per_s_f64() {
+            return Ok(());
+        }
+        let others = others as f64 / MILLIONTHS;
+        let beside = match others > 0.0 {
+            true => format!(" ({most}, of which {} is in use)", Rate::from_per_s_f64(others)),
+            false => String::new(),
+        };
+        let needed = Rate::from_per_s_f64(rate.per_s_f64() + others);
+        let flag = format!("start the agent with --max-rate {needed}");
+        Err(format!("{what}: {rate} is more than the {left} allowed here{beside}; {flag}"))
+    }
+
+    /// Checks the rates of all that an agent has of a plan, beside others that use this much, millionths a second.
+    fn check_rates(&self, plan: &Plan, others: u64) -> Result<(), String> {
+        let Some(most) = self.rate.map(|most| left(most, others)) else { return Ok(()) };
         let unlimited = |what: &str, fix: &str| {
             Err(format!(
                 "{what}, and at most {most} are allowed here; {fix}, or start the agent without --max-rate"
@@ -104,39 +139,71 @@ impl Caps {
         };
         for stage in &plan.stages {
             match dial_rate(plan, stage) {
-                Some(rate) => self.check_rate("ramp", rate)?,
+                Some(rate) => self.check_beside("ramp", rate, others)?,
                 None => return unlimited("an adaptive ramp has no rate", &format!("use --ramp {most}")),
             }
         }
         for population in &plan.populations {
             let name = &population.name;
             match request_rate(population) {
-                Some(rate) => self.check_rate(name, rate)?,
+                Some(rate) => self.check_beside(name, rate, others)?,
                 None => {
                     let what = format!("{name}: a closed loop has no rate of requests");
                     return unlimited(&what, &format!("use --rate {most}, --think or --ping"));
                 }
             }
         }
-        plan.probe.as_ref().map_or(Ok(()), |probe| self.check_rate("probe", probe.rate))
+        plan.probe.as_ref().map_or(Ok(()), |probe| self.check_beside("probe", probe.rate, others))
     }
 }
 
+/// What others leave of a cap. All of it exactly, if there are none.
+fn left(most: Rate, others: u64) -> Rate {
+    if others == 0 { most } else { Rate::from_per_s_f64(most.per_s_f64() - others as f64 / MILLIONTHS) }
+}
+
+fn millionths(per_s: f64) -> u64 {
+    (per_s * MILLIONTHS).ceil() as u64
+}
+
+/// The largest rate of a plan, each of which has a limit, a second.
+fn busiest(plan: &Plan) -> f64 {
+    let dials = plan.stages.iter().filter_map(|stage| dial_rate(plan, stage));
+    let requests = plan.populations.iter().filter_map(request_rate);
+    let probe = plan.probe.iter().map(|probe| probe.rate);
+    dials.chain(requests).chain(probe).map(Rate::per_s_f64).fold(0.0, f64::max)
+}
+
+fn lock(used: &Mutex<Used>) -> MutexGuard<'_, Used> {
+    used.lock().expect("nothing panics while it has this")
+}
+
 impl Held {
-    /// Takes some of them out, to be given back on their own.
+    /// How much of the rate it has, millionths a second.
+    pub(super) fn sends(&self) -> u64 {
+        self.sends
+    }
+
+    /// Takes some of the connections out, with what they send, to be given back on their own.
     ///
     /// # Panics
     /// They are more than there are.
     #[must_use]
     pub fn split(&mut self, connections: u64) -> Held {
-        self.connections = self.connections.checked_sub(connections).expect("what is taken out was taken");
-        Held { all: self.all.clone(), connections }
+        let all = self.connections;
+        self.connections = all.checked_sub(connections).expect("what is taken out was taken");
+        let sends = u128::from(self.sends) * u128::from(connections) / u128::from(all.max(1));
+        let sends = sends as u64;
+        self.sends -= sends;
+        Held { all: self.all.clone(), connections, sends }
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.all.fetch_sub(self.connections, Relaxed);
+        let mut used = lock(&self.all);
+        used.connections -= self.connections;
+        used.sends -= self.sends;
     }
 }
 
@@ -155,7 +222,8 @@ mod tests {
     }
 
     fn check(caps: &Caps, args: &[(&plan::Flag, &str)], expected: Result<(), &str>) {
-        let taken = caps.take(&plan(args)).map(drop);
+        let plan = plan(args);
+        let taken = caps.take(&plan, &plan, 0).map(drop);
         assert_eq!(
             taken,
             expected.map_err(str::to_owned),
@@ -170,16 +238,18 @@ mod tests {
         check(&caps, &[(&flag::CONNECTIONS, "1000")], Ok(()));
         let why = "1,001 connections are more than allowed here (1,000); start the agent with --max-connections 1001";
         check(&caps, &[(&flag::CONNECTIONS, "1001")], Err(why));
-        let mut clients = caps.hold(300).unwrap();
+        let none = Rate::default();
+        let mut clients = caps.hold(300, none).unwrap();
         let why = "701 connections are more than allowed here (1,000, of which 300 are held); start the agent with \
                    --max-connections 1001";
         check(&caps, &[(&flag::CONNECTIONS, "701")], Err(why));
         drop(clients.split(100));
-        let run = caps.take(&plan(&[(&flag::CONNECTIONS, "800")])).unwrap();
-        assert!(caps.hold(1).is_err());
+        let own = plan(&[(&flag::CONNECTIONS, "800")]);
+        let run = caps.take(&own, &own, 0).unwrap();
+        assert!(caps.hold(1, none).is_err());
         drop(run);
         drop(clients);
-        assert_eq!(caps.held.load(Relaxed), 0);
+        assert_eq!(caps.used().connections, 0);
         check(&Caps::default(), &[(&flag::CONNECTIONS, "4m")], Ok(()));
     }
 
@@ -230,5 +300,34 @@ mod tests {
             Err("probe: 200/s is more than the 100/s allowed here; start the agent with --max-rate 200/s"),
         );
         check(&Caps::default(), &[], Ok(()));
+    }
+
+    #[test]
+    fn runs_and_clients_share_the_rate() {
+        let caps = Caps::new(None, Some(Rate::per_s(100)));
+        let paced = |rate| plan(&[(&flag::RAMP, "1/s"), (&flag::RATE, rate)]);
+        let free = || caps.free_rate().unwrap().to_string();
+        let mut clients = caps.hold(60, Rate::per_s(30)).unwrap();
+        assert_eq!(free(), "70/s");
+        let args = [(&flag::RAMP, "1/s"), (&flag::RATE, "71/s")];
+        let why = "main: 71/s is more than the 70/s allowed here (100/s, of which 30/s is in use); start the agent with \
+                   --max-rate 101/s";
+        check(&caps, &args, Err(why));
+        let own = paced("50/s");
+        let run = caps.take(&own, &own, 0).unwrap();
+        assert_eq!((free().as_str(), run.sends()), ("20/s", 50_000_000));
+        // A further part of the same run counts together with what that has.
+        let more = caps.take(&paced("10/s"), &paced("60/s"), run.sends()).unwrap();
+        assert_eq!((free().as_str(), more.sends()), ("10/s", 10_000_000));
+        assert!(caps.take(&paced("11/s"), &paced("71/s"), run.sends() + more.sends()).is_err());
+        let why = "ping: 11/s is more than the 10/s allowed here (100/s, of which 90/s is in use); start the agent with \
+                   --max-rate 101/s";
+        assert_eq!(caps.hold(1, Rate::per_s(11)).map(drop), Err(why.to_owned()));
+        assert!(caps.check_rate("rate", Rate::per_s(10)).is_ok());
+        // Each client takes its share with it.
+        drop(clients.split(20));
+        assert_eq!(free(), "20/s");
+        drop((run, more, clients));
+        assert_eq!((free().as_str(), caps.used().sends), ("100/s", 0));
     }
 }

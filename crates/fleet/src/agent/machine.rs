@@ -55,7 +55,7 @@ struct Running {
     from: Nanos,
     /// As it was checked.
     own: (Vec<Slice>, bool),
-    _held: Held,
+    held: Held,
 }
 
 impl<'a> Local<'a> {
@@ -72,7 +72,7 @@ impl<'a> Local<'a> {
         let shards = parts.len() as u32;
         let threads = Threads::ready(&plan, &prepared, parts).map_err(|why| why.to_string())?;
         let ready = Ready { io: threads.io().to_owned(), ..ready };
-        self.parts.push(Running { threads, shards, from: Nanos::ZERO, own, _held: held });
+        self.parts.push(Running { threads, shards, from: Nanos::ZERO, own, held });
         Ok((ready, workers))
     }
 
@@ -85,9 +85,17 @@ impl<'a> Local<'a> {
         (slices.iter().enumerate().map(sum).collect(), has_probe || others().any(|(_, has_probe)| *has_probe))
     }
 
-    /// An order within the cap on rates, whoever gives it; none where no conductor gives such an order.
+    /// How much of the cap on rates its parts hold, millionths a second.
+    fn sends(&self) -> u64 {
+        self.parts.iter().map(|part| part.held.sends()).sum()
+    }
+
+    /// An order within what its parts hold of the cap on rates, whoever gives it; none where no conductor gives such an order.
     fn capped(&self, order: Order) -> Option<Order> {
-        let Some(most) = self.caps.rate() else { return Some(order) };
+        if self.caps.rate().is_none() {
+            return Some(order);
+        }
+        let most = Rate::from_per_s_f64(self.sends() as f64 / 1e6);
         let most_of = |population: Option<u16>| {
             let share = |(slices, has_probe): &(Vec<Slice>, bool)| match population {
                 Some(nth) => slices.get(usize::from(nth)).map_or(0.0, |slice| slice.share()),
@@ -142,7 +150,7 @@ impl Machine for Local<'_> {
         let need = run::need(&plan, &self.root).map_err(|why| why.to_string())?;
         let capacity = host::capacity_after_time_wait(&self.root, &need);
         let (fits, limited_by) = (capacity.connections, capacity.limited_by);
-        let (cap, per_s) = (self.caps.free(), self.caps.rate().map(Rate::per_s_f64));
+        let (cap, per_s) = (self.caps.free(), self.caps.free_rate().map(Rate::per_s_f64));
         self.plan = Some(plan);
         Ok(Can { fits, limited_by: limited_by.to_owned(), cap, per_s })
     }
@@ -153,8 +161,7 @@ impl Machine for Local<'_> {
         self.next = None;
         let own = plan.sliced(&assign.slices, assign.probe);
         let (slices, has_probe) = self.together(&assign.slices, assign.probe);
-        self.caps.check_rates(&plan.sliced(&slices, has_probe))?;
-        let held = self.caps.take(&own)?;
+        let held = self.caps.take(&own, &plan.sliced(&slices, has_probe), self.sends())?;
         let pairs = plan.pairs_needed().saturating_mul(assign.tuples.1.into());
         let mut prepared = run::prepare_part(&own, pairs, &self.root).map_err(|why| why.to_string())?;
         prepared.begin_sources_at(assign.salt);
@@ -252,12 +259,12 @@ mod tests {
         assert!(local.rows(&part(991)).unwrap_err().contains("no part of the plan"));
         // What it checks again it holds once.
         assert_eq!((local.rows(&part(100)), local.rows(&part(100))), (Ok(0), Ok(0)));
-        assert!(caps.hold(1).is_err());
+        assert!(caps.hold(1, Rate::default()).is_err());
         let (ready, workers) = local.set_up(&part(100), Vec::new()).unwrap();
         assert_eq!((ready.wanted, workers), (100, vec![0, 0]));
-        assert!(caps.hold(1).is_err());
+        assert!(caps.hold(1, Rate::default()).is_err());
         local.end();
-        assert!(caps.hold(100).is_ok());
+        assert!(caps.hold(100, Rate::default()).is_ok());
     }
 
     #[test]
@@ -277,15 +284,15 @@ mod tests {
         assert!(over(local.rows(&part(0, 204))));
         local.rows(&part(0, 160)).unwrap();
         local.set_up(&part(0, 160), Vec::new()).unwrap();
-        // Two fifths of the whole: of all together 250/s is no more than it may.
+        // Two fifths of the whole, which hold 80/s: of all together 200/s, as planned.
         let load = |nth, connections| Order::Load(nth, connections, None, Nanos::ZERO);
         let [Some(Order::Load(0, 400, Some(free), _)), Some(Order::Load(1, 400, Some(other), _))] =
             [local.capped(load(0, 400)), local.capped(load(1, 400))]
         else {
             panic!("they have a rate")
         };
-        assert_eq!(free.last_rate().per_s_f64().round(), 250.0);
-        assert_eq!(other.last_rate().per_s_f64(), 100.0, "nothing of that is its own");
+        assert_eq!(free.last_rate().per_s_f64().round(), 200.0);
+        assert_eq!(other.last_rate().per_s_f64(), 80.0, "nothing of that is its own");
         // With what it has, another fifth is more than it may send; a tenth is not.
         assert!(over(local.rows(&part(200, 80))));
         assert_eq!(local.rows(&part(200, 40)), Ok(0));
