@@ -190,9 +190,10 @@ pub(crate) struct AgentArgs {
     at full load of a step [default: 5s]. --probe is 20/s by default; scenarios, and tcp:// and tls:// \
     without --message, have none. A step passes if at least 98 % of its load is reached (held, opened, \
     answered) and the thresholds are met; without --threshold, if there was no fault and the probe's p99 is \
-    at most five times that of the first step, or 20 ms above it if that is more. The loads of --by rate \
-    include the probe's requests. Exit status: 0 found or not reached, 1 impossible, 2 usage error, 3 this \
-    machine cannot do it, 130 interrupted."
+    at most five times that of the first step, or 20 ms above it if that is more. A step of --by arrival in \
+    which more and more connections wait from its beginning to its end fails, whatever the thresholds. The \
+    loads of --by rate include the probe's requests. Exit status: 0 found or not reached, 1 impossible, 2 \
+    usage error, 3 this machine cannot do it, 130 interrupted."
 )]
 pub(crate) struct FindArgs {
     /// What to maximise: connections (held), arrival (connections/s), burst (simultaneous dials) or rate

@@ -298,8 +298,12 @@ fn not_allowed(samples: &ErrorSamples) -> Option<String> {
 /// Bytes of it.
 const MOST_SHOWN: usize = 40;
 
-/// Requests of those that come and go that waited in the end, of populations in which more and more did.
+/// Requests of those that come and go that waited in the end, of populations in which more and more did. Where the load was raised, by
+/// stages or by the user, more may wait for that alone.
 fn backlog(plan: &Plan, r: &Record) -> Option<u64> {
+    if plan.stages.len() > 1 || !r.commands.is_empty() {
+        return None;
+    }
     let arriving = plan.populations.iter().zip(&r.populations).filter(|(own, _)| own.comes_and_goes());
     arriving.filter_map(|(_, measured)| measured.backlog.grown()).reduce(|all, own| all + own)
 }

@@ -159,8 +159,9 @@ pub(crate) fn warnings(summary: &Summary, evidence: &Evidence) -> Vec<String> {
     let overflow = accept_queue::overflow_warning(summary, evidence);
     // An overflow drops SYNs, too.
     let syns = if overflow.is_none() { syn_loss::warning(&Case::of(summary, evidence)) } else { None };
+    let outrun = accept_queue::outrun_warning(evidence);
     let stall = stall::warning(summary, evidence.stall);
-    [overflow, syns, stall].into_iter().flatten().collect()
+    [overflow, syns, outrun, stall].into_iter().flatten().collect()
 }
 
 /// How much a limit explains; of several runs against a target, the one that explains most is what stopped them. Most, that

@@ -102,6 +102,8 @@ fn a_duration_limits_the_whole() {
     assert_eq!((c.opened, c.finished, result.hold_until), (200, 200, Nanos::from_secs(2)), "{c:?}");
 }
 
+const OUTRUN: &str = "connections arrive faster than the target serves them: ";
+
 /// A target that accepts 100 connections a second takes more into its queue, where each has its response once no more come.
 #[test]
 fn a_queue_that_grows_is_no_load_that_is_sustained() {
@@ -113,18 +115,25 @@ fn a_queue_that_grows_is_no_load_that_is_sustained() {
         let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
         let c = &result.whole.counts;
         assert_eq!((c.finished, result.faults()), (u64::from(5 * per_s), vec![]));
-        run::judge_step(&plan, &result.record, By::Arrival)
+        // A run passes, with a warning of the same.
+        let step = run::judge_step(&plan, &result.record, By::Arrival);
+        let whole = run::judge(&plan, &result.record);
+        let warned = whole.reasons.iter().find_map(|why| why.strip_prefix("warning: ")?.split_once(';'));
+        let warned = warned.map(|(why, _)| why).filter(|why| why.starts_with(OUTRUN));
+        let failed = step.reasons.first().filter(|why| why.starts_with(OUTRUN));
+        assert_eq!(warned, failed.map(String::as_str));
+        assert_eq!(whole.verdict, Verdict::Pass, "{:?}", whole.reasons);
+        step
     };
     let slow = || Scripted::accepting_each(Nanos::from_millis(10), |_| RIGHT);
-    let outrun = "connections arrive faster than the target serves them: ";
     let s = judged(184, slow());
     let waited =
-        s.reasons[0].strip_prefix(outrun).and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
+        s.reasons[0].strip_prefix(OUTRUN).and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
     assert!(waited.is_some_and(|n| (380..=480).contains(&n)), "{:?}", s.reasons);
     assert_eq!(s.verdict, Verdict::Fail);
     let keeps_up = |s: Summary, what: &str| {
         assert_eq!(s.verdict, Verdict::Pass, "{what}: {:?}", s.reasons);
-        assert!(s.reasons.iter().all(|why| !why.starts_with(outrun)), "{what}: {:?}", s.reasons);
+        assert!(s.reasons.iter().all(|why| !why.starts_with(OUTRUN)), "{what}: {:?}", s.reasons);
     };
     [20, 80].into_iter().for_each(|per_s| keeps_up(judged(per_s, slow()), "below its rate"));
     // Nothing is wrong with responses that take their time.

@@ -112,7 +112,17 @@ const QUEUED: f64 = 0.5;
 /// In a step of a search for how fast connections may come: more and more waited all the time, and had their responses only once no more
 /// came. That is not sustained, however long the queue is that takes them.
 pub(in crate::judge) fn outrun(e: &Evidence) -> Option<Sentence> {
-    let waiting = e.backlog.filter(|_| e.search == Some(By::Arrival))?;
+    if e.search == Some(By::Arrival) { outruns(e) } else { None }
+}
+
+/// The same as a warning, of a run that passes: each had its response, once no more came.
+pub(super) fn outrun_warning(e: &Evidence) -> Option<String> {
+    let sentence = outruns(e).filter(|_| e.search.is_none())?;
+    Some(format!("warning: {sentence}; search the rate that it sustains (throng find --by arrival)"))
+}
+
+fn outruns(e: &Evidence) -> Option<Sentence> {
+    let waiting = e.backlog?;
     let queued = e.queued_at_end.filter(|queued| *queued as f64 >= QUEUED * waiting as f64);
     Some(Sentence::Outrun { queued: queued.is_some(), count: queued.unwrap_or(waiting) })
 }

@@ -86,9 +86,14 @@ fn arrivals_that_only_a_queue_takes_are_not_sustained() {
     }
     // Where something failed, that is the reason.
     check(&stopped(0, closed()), &queued, ("target", "closed", 800, "", ""));
-    // Of connections that are held, and of a run, it is not asked.
+    // Of connections that are held it is not asked, and a run does not fail for it.
     assert_eq!(said(&e(Some(By::Connections), Some(430))), None);
     assert_eq!(said(&e(None, Some(430))), None);
+    let warned = format!("warning: {sentence}; search the rate that it sustains (throng find --by arrival)");
+    assert_eq!(warnings(&s, &e(None, Some(430))), [warned]);
+    assert!(
+        warnings(&s, &queued).is_empty() && warnings(&s, &e(Some(By::Connections), Some(430))).is_empty()
+    );
     assert_eq!(said(&Evidence { backlog: None, ..queued }), None);
 }
 
