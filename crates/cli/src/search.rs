@@ -17,6 +17,8 @@ const SHORTEST: Nanos = Nanos::from_secs(1);
 const THINK: &str = "30s..90s";
 /// The default of `--probe`.
 const PROBE: &str = "20/s";
+/// `--rate` beside `--ping`, which alone sends no requests: the search sets it for each step.
+const RATE: &str = "1/s";
 /// `--arrive` and `--total` beside `--calls`, which needs both: the search sets them for each step.
 const ARRIVE: &str = "1/s";
 const TOTAL: u32 = 1;
@@ -85,13 +87,15 @@ fn of_step(flags: Flags, by: Option<By>, mistakes: &mut Mistakes) -> Flags {
     let scheme = flags.get(&flag::TARGET).and_then(Scheme::of_target);
     let has_requests = scheme.is_some_and(Scheme::has_requests);
     let pings = !has_requests || is_given(&flag::HTTP2);
-    // Others are refused whatever is searched.
-    for (flag, is_own) in [(&flag::THINK, has_requests), (&flag::PING, pings)] {
+    // Others are refused whatever is searched. PINGs of HTTP/2 go out beside requests.
+    for (flag, is_own) in [(&flag::THINK, has_requests), (&flag::PING, !has_requests)] {
         if by == Some(By::Rate) && is_own && is_given(flag) {
             let why = "cannot be used with --by rate, which sets when requests are due; remove it";
             mistakes.add(format!("{}: {why}", flag.place()));
         }
     }
+    let keeps_alive = by == Some(By::Rate) && has_requests && pings && is_given(&flag::PING);
+    let says_when = is_given(&flag::THINK) || is_given(&flag::ARRIVE);
     // Where nothing else says when the next request is due.
     let is_paced = is_given(&flag::RATE) || is_given(&flag::ARRIVE) || pings && is_given(&flag::PING);
     let holds = matches!(by, Some(By::Connections | By::Burst));
@@ -101,6 +105,7 @@ fn of_step(flags: Flags, by: Option<By>, mistakes: &mut Mistakes) -> Flags {
     let flags = flags.or(&flag::DURATION, DWELL);
     let flags = if is_mute { flags } else { flags.or(&flag::PROBE, PROBE) };
     let flags = if calls { flags.or(&flag::ARRIVE, ARRIVE).or(&flag::TOTAL, TOTAL) } else { flags };
+    let flags = if keeps_alive && !says_when { flags.or(&flag::RATE, RATE) } else { flags };
     if thinks { flags.or(&flag::THINK, THINK) } else { flags }
 }
 
@@ -187,6 +192,25 @@ mod tests {
         assert!(thinks("connections", Flags::new("grpc://h/a.B/C").with(&flag::PING, "9s")));
         let (of_step, mistakes) = read(Some("arrival"), None, &flags().with(&flag::CALLS, 9));
         assert!(mistakes.is_empty() && of_step.get(&flag::TOTAL).is_some(), "{of_step:?}");
+    }
+
+    #[test]
+    fn connections_are_kept_alive_beside_a_rate_that_is_searched() {
+        let ping = |target: &str| Flags::new(target).with(&flag::PING, "9s");
+        for (flags, rate) in
+            [(ping("http://h/").with(&flag::HTTP2, ""), Some(RATE)), (ping("grpc://h/a.B/C"), None)]
+        {
+            let (of_step, mistakes) = read(Some("rate"), None, &flags);
+            assert_eq!((of_step.get(&flag::RATE), mistakes), (rate, Vec::new()), "{flags:?}");
+        }
+        // A message for each is what is searched.
+        for flags in [ping("ws://h/"), ping("ws://h/").with(&flag::HTTP2, "")] {
+            let why = "--ping: cannot be used with --by rate, which sets when requests are due; remove it";
+            assert_eq!(read(Some("rate"), None, &flags).1, [why], "{flags:?}");
+        }
+        // Where no rate is searched, PINGs alone are sent.
+        let held = ping("http://h/").with(&flag::HTTP2, "");
+        assert_eq!(read(Some("connections"), None, &held).0.get(&flag::RATE), None);
     }
 
     #[test]
