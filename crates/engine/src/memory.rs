@@ -16,8 +16,10 @@ const GROWTH: u64 = 2;
 pub struct Memory {
     /// For what it captures: its place in the table, its values and its cookies.
     pub captures: u64,
-    /// For the messages that the server sends by itself, for heartbeats, and for PINGs beside requests.
+    /// For the messages that the server sends by itself.
     pub messages: u64,
+    /// For heartbeats, and for PINGs beside requests.
+    pub beats: u64,
 }
 
 impl Memory {
@@ -26,7 +28,8 @@ impl Memory {
         let variables = population.variables.len() as u64;
         let values = variables * (VALUE + 2) + if population.cookies { VALUE } else { 0 };
         let captures = if has_table(population) { captures::PLACE as u64 + values } else { 0 };
-        Memory { captures, messages: GROWTH * of_messages(population) }
+        let (messages, beats) = (GROWTH * of_messages(population), GROWTH * of_beats(population));
+        Memory { captures, messages, beats }
     }
 }
 
@@ -44,16 +47,22 @@ fn has_table(population: &Population) -> bool {
     population.cookies || !population.variables.is_empty() || acts(population).any(watched)
 }
 
+fn each(is_kept: bool, size: usize) -> u64 {
+    if is_kept { size as u64 } else { 0 }
+}
+
 fn of_messages(population: &Population) -> u64 {
     let pushes = &population.pushes;
     let is_awaited = acts(population).any(|act| matches!(act, Act::Expect { .. }));
     let heard = pushes.time.is_some() || pushes.number.is_some() || !pushes.rules.is_empty() || is_awaited;
-    let each = |is_kept: bool, size: usize| if is_kept { size as u64 } else { 0 };
     let of_one = each(heard, pushes::PLACE) + each(pushes.number.is_some(), size_of::<pushes::Sequence>());
+    of_one * u64::from(population.streams.unwrap_or(1))
+}
+
+fn of_beats(population: &Population) -> u64 {
     // When something came, when a PING was sent, and what else the timer is for.
     let keeps_alive = each(population.keep_alive.is_some(), 3 * size_of::<Nanos>());
-    let beats = each(pushes.heartbeat.is_some(), size_of::<Nanos>());
-    of_one * u64::from(population.streams.unwrap_or(1)) + beats + keeps_alive
+    keeps_alive + each(population.pushes.heartbeat.is_some(), size_of::<Nanos>())
 }
 
 /// What its steps do.
@@ -73,16 +82,20 @@ mod tests {
 
     /// `keys`: of the only population, and its tables.
     fn check(keys: &str, captures: u64, messages: u64) {
+        check_all(keys, Memory { captures, messages, beats: 0 });
+    }
+
+    fn check_all(keys: &str, expected: Memory) {
         let text = format!("duration = \"1s\"\n[[population]]\nname = \"a\"\nconnections = 5\n{keys}");
         let resolve = |_: &str| Err("no names here".to_owned());
         let around = Environment { cores: 1, seed: 1, resolve: &resolve };
         let open = |_: &str| Err("no files here".to_owned());
         let plan = scenario::read("load.toml", &text, &Flags::default(), &around, &open).expect(keys);
         let population = &plan.populations[0];
-        assert_eq!(Memory::of(population), Memory { captures, messages }, "{keys}");
+        assert_eq!(Memory::of(population), expected, "{keys}");
         // A shard has a table where it is counted, and only there.
         let has_table = Job::new(&plan, Role::Population(0)).captures(5).is_some();
-        assert_eq!(has_table, captures > 0, "{keys}");
+        assert_eq!(has_table, expected.captures > 0, "{keys}");
     }
 
     #[test]
@@ -109,9 +122,14 @@ mod tests {
         check(&ws("http2 = true\nstreams = 8\nexpect = { number = \"json:/n\" }"), 0, 2 * 8 * (16 + 24));
         check(&ws("[[population.step]]\nexpect = { body = \"x\" }\n"), 0, 2 * 16);
         check(&ws("[[population.on]]\nis = \"2\"\nsend = \"3\"\n"), 0, 2 * 16);
-        check(&ws("[[population.on]]\nevery = \"25s\"\nsend = \"2\"\n"), 0, 2 * 8);
+    }
+
+    #[test]
+    fn heartbeats_and_pings_take_memory_for_each_connection() {
+        let beats = |keys: &str, beats| check_all(keys, Memory { beats, ..Memory::default() });
+        beats("target = \"ws://127.0.0.1:1/\"\n[[population.on]]\nevery = \"25s\"\nsend = \"2\"\n", 2 * 8);
         let http2 = "target = \"http://127.0.0.1:1/\"\nhttp2 = true\nthink = \"9s\"\n";
-        check(http2, 0, 0);
-        check(&format!("{http2}ping = \"30s\"\n"), 0, 2 * 3 * 8);
+        beats(http2, 0);
+        beats(&format!("{http2}ping = \"30s\"\n"), 2 * 3 * 8);
     }
 }

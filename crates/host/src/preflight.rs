@@ -87,6 +87,8 @@ pub struct Layers {
     pub captures: f64,
     /// The same for messages that the server sends by itself.
     pub messages: f64,
+    /// The same for heartbeats, and for PINGs beside requests.
+    pub beats: f64,
     /// The handshakes of TLS; none without.
     pub handshakes: Option<Handshakes>,
     /// The requests over HTTP/2; none without.
@@ -95,7 +97,7 @@ pub struct Layers {
 
 impl Layers {
     /// Our own memory for a connection on average, bytes, by name; `ends`: how many of its ends are here.
-    fn bytes(self, ends: u64) -> [(&'static str, u64); 4] {
+    fn bytes(self, ends: u64) -> [(&'static str, u64); 5] {
         let (all, ends) = (|bytes: f64| bytes.ceil() as u64, ends as f64);
         [
             ("TLS", all(self.tls * TLS_BYTES as f64 * ends)),
@@ -103,6 +105,7 @@ impl Layers {
             // The other end has nothing of these.
             ("captured values", all(self.captures)),
             ("messages of the server", all(self.messages)),
+            ("heartbeats and PINGs", all(self.beats)),
         ]
     }
 }

@@ -240,6 +240,7 @@ fn layers(plan: &Plan) -> Layers {
         http2: sum(|population| population.streams.is_some().into()) / all,
         captures: sum(|population| Memory::of(population).captures) / all,
         messages: sum(|population| Memory::of(population).messages) / all,
+        beats: sum(|population| Memory::of(population).beats) / all,
         handshakes: plan.handshakes(),
         http2_requests: plan.http2_requests(),
     }

@@ -180,11 +180,11 @@ fn tls_and_http2_take_memory_at_each_end() {
     check(of(1.0, 1.0), false, both);
     let half = "8.9 MiB needed (9,312 bytes per connection, both ends here, TLS 256 of them)";
     check(of(0.5, 0.0), true, half);
-    // Only the client's end captures and hears; 300 of three in four, and 80 of one in a hundred.
-    let kept = Layers { captures: 225.0, messages: 0.8, ..Layers::default() };
-    let client = "4.5 MiB needed (4,754 bytes per connection, captured values 225 of them, messages of the server 1 of them)";
+    // Only the client's end captures, hears and beats; 300 of three in four, and 80 of one in a hundred.
+    let kept = Layers { captures: 225.0, messages: 0.8, beats: 48.0, ..Layers::default() };
+    let client = "4.6 MiB needed (4,802 bytes per connection, captured values 225 of them, messages of the server 1 of them, heartbeats and PINGs 48 of them)";
     check(kept, false, client);
-    let here = "8.9 MiB needed (9,282 bytes per connection, both ends here, captured values 225 of them, messages of the server 1 of them)";
+    let here = "8.9 MiB needed (9,330 bytes per connection, both ends here, captured values 225 of them, messages of the server 1 of them, heartbeats and PINGs 48 of them)";
     check(kept, true, here);
     // It counts against the memory, too.
     let small = [("proc/meminfo", "MemTotal: 100000 kB\nMemAvailable: 45280 kB\n")];
