@@ -81,6 +81,27 @@ fn both_ends_count_the_same_unary_calls() {
     }
 }
 
+/// Each connection makes a call, and then none for longer than the run lasts.
+#[test]
+fn pings_keep_connections_alive_beside_calls() {
+    let file = message("alive", "Hello World!");
+    let idle = ["-c", "10", "--think", "1m", "--body-file", &file, "--ping", "100ms"];
+    let server = Grpcio { server: start(&["--pings"]), scheme: "grpc", trust: Vec::new() };
+    let s = right::check(&server.url("Say"), &[&idle[..], &["-d", "1500ms"]].concat());
+    assert_eq!((s.count("connections.held"), s.count("requests.status.OK")), (10, 10));
+    let acknowledged = s.count("ping_rtt_us.count");
+    assert!(acknowledged >= 10 * 5 && s.number("ping_rtt_us.p50") > 0.0, "{:#}", s.at("ping_rtt_us"));
+    assert_eq!(server.end(), (10, 10));
+    // By its defaults they are too many (`too_many_pings`): it ends each connection with a GOAWAY.
+    let strict = Grpcio::plain();
+    let args = [&idle[..], &["-d", "10s"]].concat();
+    let s = right::check_lost(&strict.url("Say"), &args, "target·hold·closed", "closed", 10);
+    let sentence = "the target ended 10 connections with an error (GOAWAY, ENHANCE_YOUR_CALM)";
+    assert_eq!(s.text("limit.sentence"), sentence);
+    assert!(s.text("limit.cure").starts_with("ping less often than the server allows"), "{}", s.at("limit"));
+    assert_eq!(strict.end(), (10, 10));
+}
+
 /// A scenario in which each connection makes one call.
 fn one_call_each(name: &str, url: &str, body: &str, further: &str) -> String {
     let folder = folder(&format!("grpc-scenario-{name}"));

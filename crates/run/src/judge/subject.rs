@@ -18,6 +18,8 @@ pub(crate) struct Subject {
     pub(crate) arrives: bool,
     /// Whether HTTP/2 is spoken.
     pub(crate) is_http2: bool,
+    /// Whether connections of HTTP/2 send PINGs.
+    pub(crate) has_pings: bool,
     /// Whether calls of gRPC are made.
     pub(crate) is_grpc: bool,
     /// Whether such a call expects one message because nothing says that there may be more.
@@ -44,6 +46,7 @@ impl Subject {
         let has_messages = plan.populations.iter().any(|own| !own.target.scheme.has_requests());
         let arrives = plan.populations.iter().all(Population::comes_and_goes);
         let is_http2 = plan.populations.iter().any(|own| own.streams.is_some());
+        let has_pings = plan.populations.iter().any(sends_pings);
         let mut calls = plan.populations.iter().filter_map(|own| own.grpc.as_ref()).peekable();
         let is_grpc = calls.peek().is_some();
         let expects_one_message = calls.any(|own| own.protoset.is_none() && !own.is_streaming);
@@ -54,6 +57,7 @@ impl Subject {
             has_messages,
             arrives,
             is_http2,
+            has_pings,
             is_grpc,
             expects_one_message,
             statuses,
@@ -68,6 +72,12 @@ impl Subject {
         };
         if self.statuses.is_empty() { !accepts(&None) } else { !self.statuses.iter().any(accepts) }
     }
+}
+
+/// Whether its connections send PINGs of HTTP/2, alone or beside requests.
+fn sends_pings(population: &Population) -> bool {
+    let alone = matches!(population.activity, Activity::Ping { .. });
+    population.keep_alive.is_some() || alone && population.target.scheme.has_requests()
 }
 
 fn requests(population: &Population) -> impl Iterator<Item = &Request> {

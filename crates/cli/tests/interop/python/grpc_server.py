@@ -1,6 +1,6 @@
 """grpcio's server, with messages as they are: no generated code. At SIGTERM it prints what it has counted, and ends.
 
-Arguments: nothing, or the files of a certificate and its key."""
+Arguments: `--pings` allows any number of PINGs; then nothing, or the files of a certificate and its key."""
 
 import asyncio
 import signal
@@ -44,11 +44,21 @@ class Handler(grpc.GenericRpcHandler):
         }.get(details.method)
 
 
+# By default three in less than five minutes, or without calls in less than two hours, are too many.
+ANY_PINGS = [
+    ("grpc.http2.min_ping_interval_without_data_ms", 1),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_ping_strikes", 0),
+]
+
+
 async def main():
-    server = grpc.aio.server()
+    options = ANY_PINGS if "--pings" in sys.argv else []
+    files = [arg for arg in sys.argv[1:] if arg != "--pings"]
+    server = grpc.aio.server(options=options)
     server.add_generic_rpc_handlers((Handler(),))
-    if len(sys.argv) > 1:
-        cert, key = (open(name, "rb").read() for name in sys.argv[1:])
+    if files:
+        cert, key = (open(name, "rb").read() for name in files)
         port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([(key, cert)]))
     else:
         port = server.add_insecure_port("127.0.0.1:0")

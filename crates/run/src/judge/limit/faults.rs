@@ -3,7 +3,7 @@
 use samples::{
     Cause, Certainty,
     Certainty::{Guess, Inferred, Seen},
-    FaultCount, Kind, Limit, Side, Stage,
+    Errno, FaultCount, Kind, Limit, Side, Stage,
 };
 use units::{Count, Status};
 
@@ -271,6 +271,12 @@ fn refused_upgrade(status: u16) -> (&'static str, &'static str) {
     }
 }
 
+/// ENHANCE_YOUR_CALM (RFC 9113, section 7), with which servers of gRPC end a connection that sends too many PINGs.
+const TOO_MANY: u32 = 0xB;
+const FEWER_PINGS: &str = "ping less often than the server allows (--ping)";
+const FEWER_PINGS_OF_GRPC: &str = "ping less often than the server allows (--ping; by default once in 5 minutes, during calls), or let it \
+allow more (grpc.http2.min_ping_interval_without_data_ms and grpc.keepalive_permit_without_calls; in Go keepalive.EnforcementPolicy)";
+
 /// Connections that the peer ended.
 fn lost(case: &Case) -> Option<Finding> {
     let (kind, count, e) = (case.kind?, case.count, case.evidence);
@@ -287,8 +293,13 @@ fn lost(case: &Case) -> Option<Finding> {
     );
     if case.errno.is_of_goaway() {
         let sentence = Sentence::SessionsEnded { count, code: case.errno.name() };
-        let fix =
-            "check the target's log: it limits what a connection may do, or takes what it got for a mistake";
+        let fix = match e.subject.has_pings && case.errno == Errno::of_goaway(TOO_MANY) {
+            true if e.subject.is_grpc => FEWER_PINGS_OF_GRPC,
+            true => FEWER_PINGS,
+            false => {
+                "check the target's log: it limits what a connection may do, or takes what it got for a mistake"
+            }
+        };
         return Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()));
     }
     let asked = matches!(case.stage?, Stage::Exchange | Stage::Handshake);

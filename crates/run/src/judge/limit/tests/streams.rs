@@ -36,4 +36,18 @@ fn a_session_that_ends_with_an_error_has_its_name() {
     let found = limit(&s, &Evidence::default()).expect("something stopped it");
     assert_eq!(found.sentence, "the target ended 5 connections with an error (GOAWAY, ENHANCE_YOUR_CALM)");
     assert!(found.fix.contains("log"), "{}", found.fix);
+    // Too many of what it sends itself.
+    let fix = |is_grpc, code| {
+        let subject = crate::judge::subject::Subject { has_pings: true, is_grpc, ..Default::default() };
+        let mut ended = fault(Stage::Hold, Kind::Closed, 5);
+        ended.detail = samples::Errno::of_goaway(code);
+        let e = Evidence { subject, ..Evidence::default() };
+        limit(&stopped(800, vec![ended]), &e).expect("something stopped it").fix
+    };
+    assert_eq!(fix(false, 11), "ping less often than the server allows (--ping)");
+    assert!(
+        fix(true, 11)
+            .starts_with("ping less often than the server allows (--ping; by default once in 5 minutes")
+    );
+    assert!(fix(true, 2).contains("log"));
 }
