@@ -17,7 +17,7 @@ use self::{
     made_up::MadeUp,
     served::{Seen, Server, documented},
 };
-use crate::routes::LARGEST_BODY;
+use crate::routes::{DESCRIPTION, LARGEST_BODY};
 
 /// What is asked of runs.
 fn exercise(server: &mut Server) {
@@ -70,10 +70,17 @@ fn exercise(server: &mut Server) {
     let refused = server.start_run("{\"target\": \"refused\"}");
     assert_eq!(server.wait(&refused, "refused")["reasons"], json!(["ports: 3 free"]));
     server.check(("GET", "/runs", ""), "", 200, "\"state\":\"refused\"");
-    server.check(("GET", "/nothing", ""), "", 404, "no such path");
-    server.check(("GET", "/runs/{id}", "%ff"), "", 404, "no such path");
-    server.check(("PUT", "/runs", ""), "", 405, "not this method");
-    server.check(("PUT", "/runs/{id}/page", "none"), "", 405, "not this method");
+    // As the description says of them in prose.
+    for (method, path, id, status, why) in [
+        ("GET", "/nothing", "", 404, "no such path; GET / lists them"),
+        ("GET", "/runs/{id}", "%ff", 404, "no such path; GET / lists them"),
+        ("PUT", "/runs", "", 405, "not this method; GET / lists them"),
+        ("PUT", "/runs/{id}/page", "none", 405, "not this method; GET / lists them"),
+    ] {
+        let refused = server.check((method, path, id), "", status, why);
+        assert_eq!(refused.json(), json!({ "errors": [why] }), "{method} {path}");
+        assert!(DESCRIPTION.contains(&format!(" {status}")));
+    }
     report_and_compare(server, &refused);
 }
 
