@@ -22,7 +22,8 @@ the firewalls on the path for a limit on the rate of new connections (limit rate
 /// What failed are dials, or how long they take.
 pub(super) fn slow_dials(case: &Case) -> Option<Limit> {
     let timed_out = case.trouble == Trouble::Waiting && case.stage == Some(Stage::Dial);
-    let judges_dials = case.summary.thresholds.iter().any(|one| !one.pass && one.expr.contains("connect"));
+    // On times of connecting, and not on numbers of connections.
+    let judges_dials = case.summary.thresholds.iter().any(|one| !one.pass && one.expr.contains("connect."));
     let is_searched = matches!(case.evidence.search, Some(By::Arrival | By::Burst));
     let is_slow = case.trouble == Trouble::None && (judges_dials || is_searched);
     if timed_out || is_slow { syn_loss(case) } else { None }

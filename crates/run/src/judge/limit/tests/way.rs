@@ -96,6 +96,10 @@ fn dials_that_wait_for_their_syns_are_the_path_or_a_queue() {
         &seen,
         ("path", "syn-loss", 800, "", ""),
     );
+    // What failed is another number.
+    let mut held = slow_dials(Vec::new());
+    held.thresholds[0].expr = "connections.held >= 99%".to_owned();
+    assert!(limit(&held, &seen).is_none_or(|limit| limit.cause != Cause::SynLoss));
     // In a search for it, whatever the thresholds.
     let mut arrivals = Evidence { search: Some(crate::by::By::Arrival), ..from_here(again(300)) };
     let without = Summary { thresholds: Vec::new(), ..s.clone() };
