@@ -67,7 +67,7 @@ impl Display for Plan {
         if let Some(probe) = &self.probe {
             writeln!(f, "\n[probe]\nrate = \"{}\"", probe.rate)?;
             // That of calls sends what the load does, and has no target of its own.
-            if !probe.target().scheme.has_calls() {
+            if probe.populations[0].grpc.is_none() {
                 writeln!(f, "target = {}", Quoted(&probe.target().text))?;
             }
         }

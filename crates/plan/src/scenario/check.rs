@@ -197,7 +197,7 @@ impl Reader<'_, '_> {
             }
             return None;
         };
-        if first.target.scheme.has_calls() {
+        if first.grpc.is_some() {
             return Some(Probe::new(rate?, calling(first.clone())));
         }
         let headers = self.fields(top, &first.target);

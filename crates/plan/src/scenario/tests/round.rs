@@ -16,7 +16,7 @@ fn everything_reads_as_it_prints() {
     for keys in [
         "",
         "streams = 7\nbody-file = \"m\"\nserver-streaming = true",
-        "ping = \"9s\"\nrate = \"5/s\"\nprotoset = \"p\"\nbody = '{\"n\": [1, {{}]}'\nexpect = \"status=NOT_FOUND\"",
+        "ping = \"9s\"\nrate = \"5/s\"\nprotoset = \"p\"\nbody = '{\"n\": [\"{{seq}\"]}'\nexpect = \"status=NOT_FOUND\"",
         "protoset = \"p\"\nserver-streaming = true\n[[population]]\nname = \"a\"\n[[population.step]]\nwait = \"1s\"\n\
             [[population.step]]\nrequest = \"/a.B/D\"\nheaders = { x-user = \"{seq}\" }",
     ] {
