@@ -120,10 +120,11 @@ impl Pacer {
         now: Nanos,
         give_up: &mut impl FnMut(Nanos),
     ) {
+        let is_paused = self.is_paused();
         match &mut self.model {
             Model::Rate(open_loop) => open_loop.begin(&self.part, profile, from, now, give_up),
             // The schedule so far is not made up for.
-            _ if self.is_paused() => self.ramp.begin(profile, &self.part, from),
+            _ if is_paused => self.ramp.begin(profile, &self.part, from),
             _ => self.ramp.set_profile(profile, from),
         }
     }

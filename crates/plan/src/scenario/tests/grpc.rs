@@ -37,7 +37,7 @@ fn calls_are_read() {
 
 #[test]
 fn a_probe_makes_the_first_call_of_the_load() {
-    let text = "probe = \"5/s\"\ntimeout = \"1s\"\n[[population]]\nname = \"a\"\ntarget = \"grpc://127.0.0.1:1/\"\nstreams = 3\n\
+    let text = "probe = \"5/s\"\ntimeout = \"1s\"\n[[population]]\nname = \"a\"\ntarget = \"grpc://127.0.0.1:1/\"\n\
         protoset = \"p\"\n[[population.step]]\nwait = \"1s\"\n\
         [[population.step]]\nrequest = \"/a.B/C\"\nbody = \"[]\"\nthink = \"9s\"\n";
     let mut plan = right(text);

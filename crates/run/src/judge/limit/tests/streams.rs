@@ -38,7 +38,8 @@ fn a_session_that_ends_with_an_error_has_its_name() {
     assert!(found.fix.contains("log"), "{}", found.fix);
     // Too many of what it sends itself.
     let fix = |is_grpc, code| {
-        let subject = crate::judge::subject::Subject { has_pings: true, is_grpc, ..Default::default() };
+        let mut subject = crate::judge::subject::Subject::default();
+        (subject.has_pings, subject.is_grpc) = (true, is_grpc);
         let mut ended = fault(Stage::Hold, Kind::Closed, 5);
         ended.detail = samples::Errno::of_goaway(code);
         let e = Evidence { subject, ..Evidence::default() };
