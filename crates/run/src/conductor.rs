@@ -117,6 +117,8 @@ pub struct Conductor<'a> {
     patience: Patience,
     /// The run goes on without a worker that is lost.
     carries_on: bool,
+    /// Others are still to take over what a lost worker did.
+    hands_over: bool,
     /// No worker is left: none that is lost comes back.
     none_is_left: bool,
 }
@@ -178,6 +180,7 @@ impl<'a> Conductor<'a> {
             // Responses that are under way at the end may come within their timeout, and are reported a little later.
             patience: Patience::of(plan.longest_timeout() + Nanos(3 * latency.0)),
             carries_on: workers.carries_on(),
+            hands_over: false,
             none_is_left: false,
         };
         conductor.mark_stage(started);
@@ -203,7 +206,10 @@ impl<'a> Conductor<'a> {
         let mut has_news = false;
         loop {
             match workers.next(until) {
-                Update::Nothing => return Some(has_news),
+                Update::Nothing => {
+                    self.hands_over = workers.hands_over();
+                    return Some(has_news);
+                }
                 Update::Ended => {
                     self.none_is_left = true;
                     return None;
@@ -393,11 +399,6 @@ impl<'a> Conductor<'a> {
             false => self.of_load().all(|report| self.has_reported_end(report)),
             true => self.reports.iter().all(|report| self.has_reported_end(report)),
         }
-    }
-
-    /// All workers are lost, and some may come back: they have not ended the load.
-    fn waits_for_the_lost(&self) -> bool {
-        self.carries_on && !self.none_is_left && self.of_load().all(|report| report.is_lost)
     }
 
     fn has_reported_end(&self, report: &Report) -> bool {

@@ -37,6 +37,12 @@ pub trait Workers {
         false
     }
 
+    /// Whether others are still to take over what a lost worker did: as workers that [join](Update::Joined), unless it turns out that
+    /// they cannot. Never for ever.
+    fn hands_over(&self) -> bool {
+        false
+    }
+
     /// Whether the workers' reports arrive: the connection to them is up, and no report waits to be stored.
     fn is_connected(&self) -> bool {
         true

@@ -136,9 +136,12 @@ impl Conductor<'_> {
             populations.push(own);
         }
         self.set_state(&mut line, |role| matches!(role, Role::Population(_)));
-        line.phase = match self.schedule.is_paused() && self.draining.is_none() {
-            true => Phase::Pause,
-            false => self.of_load().map(|report| report.phase).min().unwrap_or_default(),
+        let phase = self.of_load().map(|report| report.phase).min().unwrap_or_default();
+        line.phase = match self.draining {
+            None if self.schedule.is_paused() => Phase::Pause,
+            // The load of those that are left has ended, and that of the run has not.
+            None if self.hands_over => phase.min(Phase::Hold),
+            _ => phase,
         };
         line.until = until;
         line.marks = std::mem::take(&mut self.marks);

@@ -45,6 +45,13 @@ impl Conductor<'_> {
         }
     }
 
+    /// The load has not ended with that of those that are left: others are to take over what a lost worker did; or all are lost, and
+    /// some may come back.
+    pub(super) fn waits_for_the_lost(&self) -> bool {
+        let are_all_lost = || self.of_load().all(|report| report.is_lost);
+        self.carries_on && !self.none_is_left && (self.hands_over || are_all_lost())
+    }
+
     /// There is one more worker.
     pub(super) fn handle_joined(&mut self, role: Role) {
         let before = Tick { ramped_at: Nanos::NEVER, ..Tick::default() };

@@ -2,6 +2,7 @@
 //! were made up.
 
 mod early;
+mod handover;
 mod late;
 mod model;
 mod properties;

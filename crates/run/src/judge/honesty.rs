@@ -2,7 +2,7 @@
 //! the other side?
 
 use plan::{Plan, Population, Threshold};
-use samples::{AgentSummary, Kind, Quantiles, Side, Stage, Summary, ThresholdResult};
+use samples::{AgentState, AgentSummary, Kind, Quantiles, Side, Stage, Summary, ThresholdResult};
 use serde_json::Value;
 use units::{Count, Nanos};
 
@@ -154,6 +154,10 @@ pub(super) fn littles_law(s: &Summary, under_way: f64) -> Option<String> {
     if s.latency_us.censored.is_some() {
         return None;
     }
+    // What a lost agent did waits until others take it over, and is not under way meanwhile.
+    if s.agents.iter().any(|agent| agent.state == AgentState::Lost) {
+        return None;
+    }
     let expected = s.requests.per_s * s.latency_us.mean / 1e6;
     // What was under way at either end is in one figure and not in the other.
     let edges = 2.0 * s.latency_us.max / 1e6 / s.duration_s;
@@ -279,6 +283,11 @@ mod tests {
         for (redialled, expected) in [(0, true), (400, true), (9_995, false)] {
             s.connections.redialled = redialled;
             assert_eq!(littles_law(&s, 40.0).is_some(), expected, "{redialled}");
+        }
+        s.connections.redialled = 0;
+        for (state, expected) in [(AgentState::Done, true), (AgentState::Lost, false)] {
+            s.agents = vec![AgentSummary { state, ..AgentSummary::default() }];
+            assert_eq!(littles_law(&s, 40.0).is_some(), expected, "{state:?}");
         }
     }
 }

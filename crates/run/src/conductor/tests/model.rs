@@ -14,6 +14,8 @@ pub(super) struct Model {
     target: Target,
     /// They run on agents.
     has_agents: bool,
+    /// What one that is lost did is to be taken over until then.
+    hands_over_until: Nanos,
     /// Those that end without an order do not say so.
     is_silent: bool,
 }
@@ -79,6 +81,7 @@ impl Model {
             orders: Vec::new(),
             target: Target::GOOD,
             has_agents: false,
+            hands_over_until: Nanos::ZERO,
             is_silent: false,
         }
     }
@@ -86,6 +89,11 @@ impl Model {
     /// The same, on agents.
     pub(super) fn on_agents(self) -> Model {
         Model { has_agents: true, ..self }
+    }
+
+    /// Until then, others are to take over what one that is lost did.
+    pub(super) fn handing_over(self, until: Nanos) -> Model {
+        Model { hands_over_until: until, ..self }
     }
 
     pub(super) fn facing(self, target: Target) -> Model {
@@ -135,6 +143,10 @@ impl Workers for Model {
 
     fn carries_on(&self) -> bool {
         self.has_agents
+    }
+
+    fn hands_over(&self) -> bool {
+        self.now < self.hands_over_until
     }
 
     fn order(&mut self, order: Order) {
