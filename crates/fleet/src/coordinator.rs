@@ -276,7 +276,7 @@ impl Coordinator {
             Report::Ready(ready) if matches!(self.stage, Stage::Assigning(_)) => {
                 member.answer = Answer::Ready(ready)
             }
-            Report::Running(running) => member.run(up.at, running),
+            Report::Running(running) => member.run(now, up.at, running),
             Report::Idle if has_begun => member.idle(&mut self.changes),
             _ => {}
         }
@@ -312,6 +312,7 @@ impl Coordinator {
             }
             Record::Sealed(seal) => member.seal(seal, &mut self.changes),
             Record::TookOver(took) => {
+                member.takes.settle();
                 let (by, ready) = (member.who.id.clone(), took.ready);
                 let (first, is_lost) = (self.workers, member.state == AgentState::Lost);
                 member.add_workers(first, &ready.roles);
@@ -344,7 +345,7 @@ impl Coordinator {
             Record::Began(began) if matches!(self.stage, Stage::Storing) => {
                 self.lead_from(now, now + began.after)
             }
-            Record::Reassigned(of, parts) => self.reassign(&of, parts),
+            Record::Reassigned(of, parts) => self.reassign(now, &of, parts),
             _ => {}
         }
     }

@@ -236,10 +236,11 @@ fn what_a_killed_agent_did_is_done_by_the_others() {
     assert!(reasons.contains(" took over its part"), "{reasons}");
 }
 
-/// What it had not sent by its last report is sent by the others; what it sent after that, by both.
+/// What it had not sent by its last report is sent by the others; what it sent after that, by both. They have sent their own 800 each
+/// some 7 s after the beginning, and its lease runs out 10 s later: they wait for that.
 #[test]
 fn a_number_of_requests_is_sent_whoever_is_lost() {
-    const REQUESTS: u64 = 6_000;
+    const REQUESTS: u64 = 2_400;
     let (fleet, server) = (joined("left", 3), Serving::start(&["--threads", "1"]));
     let requests = REQUESTS.to_string();
     let args = [&LOAD[..], &["-n", &requests, "--on-lost", "reassign"]].concat();
@@ -247,7 +248,7 @@ fn a_number_of_requests_is_sent_whoever_is_lost() {
     run.wait_for("open 400 of 400");
     fleet.agents[1].signal(Signal::KILL);
     let (ended, s) = read(run);
-    assert_eq!(s.count("requests.sent"), REQUESTS, "{:#}", s.at("agents"));
+    assert_eq!(s.count("requests.sent"), REQUESTS, "{}: {:#}", ended.stderr, s.at("agents"));
     // 134 connections with a request each 1.2 s, for three seconds.
     let seen = served(&server, "requests") - 1;
     assert!((REQUESTS..REQUESTS + 3 * 134).contains(&seen), "{seen}");

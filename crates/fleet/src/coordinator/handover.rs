@@ -3,7 +3,7 @@
 use samples::AgentState;
 use units::Nanos;
 
-use super::{Coordinator, member::Member};
+use super::{Coordinator, OnLost, PREPARES, Stage, member::Member};
 use crate::{
     message::{Assign, Incarnation, LEASE, RAMPS_DOWN, Record, TakeOver},
     split::{self, Heir},
@@ -12,17 +12,71 @@ use crate::{
 /// An agent whose lease has run out has no connection left after this time.
 const ENDS: Nanos = Nanos(RAMPS_DOWN.0 + Nanos::from_secs(1).0);
 
+/// Parts of others that an agent is to take over, one after the other.
+#[derive(Default)]
+pub(super) struct Takes {
+    parts: Vec<TakeOver>,
+    /// How many it has taken over, or was not able to, by its entries in the log.
+    settled: usize,
+    /// Until when the next one is waited for.
+    by: Nanos,
+}
+
+impl Takes {
+    fn add(&mut self, now: Nanos, of: &Incarnation, assign: Assign) {
+        let number = self.parts.len() as u32;
+        self.parts.push(TakeOver { number, of: of.clone(), assign });
+        self.go_on(now);
+    }
+
+    pub(super) fn get(&self, number: u32) -> Option<&TakeOver> {
+        self.parts.get(number as usize)
+    }
+
+    /// One more is on its way, or has got further.
+    pub(super) fn go_on(&mut self, now: Nanos) {
+        self.by = now + PREPARES;
+    }
+
+    /// The next one is taken over, or never will be.
+    pub(super) fn settle(&mut self) {
+        self.settled += 1;
+    }
+
+    pub(super) fn are_settled(&self) -> bool {
+        self.settled >= self.parts.len()
+    }
+}
+
+/// When the lease of an agent that is lost has certainly run out, and its load has ended.
+fn ends_by(lost: &Member) -> Nanos {
+    let error = lost.way.error().or(lost.error).unwrap_or(LEASE);
+    lost.leased + LEASE + error + ENDS
+}
+
 impl Coordinator {
+    /// Whether an agent is still to take over what a lost one did, and is there to do so: a run that is bounded by a number waits for that.
+    /// Not for ever: a lease runs out, and what is not taken over within [`PREPARES`] then, without any progress, is left.
+    pub(crate) fn hands_over(&self, now: Nanos) -> bool {
+        let is_awaited = |member: &Member| match member.state {
+            AgentState::Lost => !member.is_replaced && !member.is_through && now < ends_by(member) + PREPARES,
+            AgentState::Ready => !member.takes.are_settled() && now < member.takes.by,
+            AgentState::Done | AgentState::Refused => false,
+        };
+        let is_led = matches!(self.stage, Stage::Begun) && self.terms.on_lost == OnLost::Reassign;
+        let is_there = |member: &Member| member.state == AgentState::Ready;
+        is_led && self.members.iter().any(is_there) && self.members.iter().any(is_awaited)
+    }
+
     /// What a lost agent did is for these.
-    pub(super) fn reassign(&mut self, of: &Incarnation, parts: Vec<(Incarnation, Assign)>) {
+    pub(super) fn reassign(&mut self, now: Nanos, of: &Incarnation, parts: Vec<(Incarnation, Assign)>) {
         let Some(lost) = self.members.iter_mut().find(|member| member.who == *of) else { return };
         if std::mem::replace(&mut lost.is_replaced, true) {
             return;
         }
         for (who, assign) in parts {
             if let Some(member) = self.members.iter_mut().find(|member| member.who == who) {
-                let number = member.takes.len() as u32;
-                member.takes.push(TakeOver { number, of: of.clone(), assign: assign.clone() });
+                member.takes.add(now, of, assign.clone());
                 member.parts.push(assign);
                 member.due = Nanos::ZERO;
             }
@@ -31,10 +85,7 @@ impl Coordinator {
 
     /// Hands what a lost agent did to the others, once its lease has certainly run out.
     pub(super) fn hand_over(&mut self, now: Nanos) {
-        let is_over = |member: &Member| {
-            let error = member.way.error().or(member.error).unwrap_or(LEASE);
-            member.log.seal.is_some() || now >= member.leased + LEASE + error + ENDS
-        };
+        let is_over = |member: &Member| member.log.seal.is_some() || now >= ends_by(member);
         let lost = self.members.iter().position(|member| {
             member.state == AgentState::Lost && !member.is_replaced && !member.is_decided && is_over(member)
         });

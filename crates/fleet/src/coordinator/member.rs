@@ -8,6 +8,7 @@ use units::Nanos;
 
 use super::{
     Change, Stage,
+    handover::Takes,
     supply::{Arrived, Supplied},
 };
 use crate::{
@@ -38,7 +39,7 @@ pub(super) struct Member {
     /// Its parts: its own, and those that it has taken over.
     pub(super) parts: Vec<Assign>,
     /// Parts of others that it is to take over.
-    pub(super) takes: Vec<TakeOver>,
+    pub(super) takes: Takes,
     /// The values that it is being sent.
     pub(super) supplied: Option<Supplied>,
     /// Of its own part.
@@ -46,6 +47,8 @@ pub(super) struct Member {
     /// Its parts are handed to others: that is decided, and stored.
     pub(super) is_decided: bool,
     pub(super) is_replaced: bool,
+    /// It had completed them before it was lost.
+    pub(super) is_through: bool,
     pub(super) running: Option<Running>,
     /// When it was heard last.
     pub(super) heard: Nanos,
@@ -138,11 +141,12 @@ impl Member {
             answer,
             can: None,
             parts: Vec::new(),
-            takes: Vec::new(),
+            takes: Takes::default(),
             supplied: None,
             arrived: Arrived::default(),
             is_decided: false,
             is_replaced: false,
+            is_through: false,
             running: None,
             heard: Nanos::ZERO,
             is_behind: false,
@@ -231,7 +235,7 @@ impl Member {
 
     /// What it is to take over next.
     pub(super) fn next_take(&self) -> Option<&TakeOver> {
-        self.takes.get(self.running?.taken as usize)
+        self.takes.get(self.running?.taken)
     }
 
     /// It waits for values, and has this many; whether they are more than before.
@@ -253,7 +257,10 @@ impl Member {
     }
 
     /// It runs.
-    pub(super) fn run(&mut self, at: Nanos, running: Running) {
+    pub(super) fn run(&mut self, now: Nanos, at: Nanos, running: Running) {
+        if self.running.is_none_or(|before| (before.taken, before.has) < (running.taken, running.has)) {
+            self.takes.go_on(now);
+        }
         if self.running.is_some_and(|before| before.has != running.has) {
             self.due = Nanos::ZERO;
         }
@@ -285,8 +292,16 @@ impl Member {
     pub(super) fn lose(&mut self, changes: &mut VecDeque<Change>) {
         if self.state == AgentState::Ready {
             (self.state, self.lost_at, self.is_behind) = (AgentState::Lost, Some(self.heard), false);
+            self.is_through = self.has_completed();
             changes.extend(self.workers.iter().map(|(worker, _)| Change::Lost(*worker)));
         }
+    }
+
+    /// The load of all its parts has ended.
+    fn has_completed(&self) -> bool {
+        let mut own = self.workers.iter().zip(&self.ended);
+        let have_ended = own.all(|((_, role), ended)| *ended || matches!(role, Role::Probe(_)));
+        have_ended && self.takes.are_settled()
     }
 
     /// It takes part no longer: what it has to say is in the log.
@@ -351,7 +366,10 @@ impl Member {
     pub(super) fn seal(&mut self, seal: Seal, changes: &mut VecDeque<Change>) {
         self.is_behind = false;
         if seal.why.is_some() {
+            let is_lost = self.state == AgentState::Lost;
             self.lose(changes);
+            // That is why its load has ended.
+            self.is_through &= is_lost;
         } else if self.state == AgentState::Ready {
             self.state = AgentState::Done;
         }

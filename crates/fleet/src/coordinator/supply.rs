@@ -97,7 +97,7 @@ impl Coordinator {
         if member.supplied.as_ref().is_none_or(|supplied| supplied.number != number) {
             let assign = match number {
                 None => member.parts.first()?,
-                Some(number) => &member.takes.get(number as usize)?.assign,
+                Some(number) => &member.takes.get(number)?.assign,
             };
             let rows = share::rows(plan, assign);
             if number.is_none() {

@@ -29,6 +29,8 @@ pub(super) enum Event {
     Freeze(usize, Nanos),
     /// An agent's process dies; another begins.
     Kill(usize, Nanos),
+    /// An agent's machine has no room for more than it has.
+    Full(usize),
     /// The carrier is away; it keeps what it has stored.
     Outage(Nanos),
     /// The carrier's wall clock is set: this is what it shows more than the world's.

@@ -1,8 +1,8 @@
 //! The part of an agent that is lost: when others have it, whatever happens to them and to the coordinator.
 
-use plan::Plan;
+use plan::{Hold, Plan};
 use samples::Verdict;
-use units::Nanos;
+use units::{Count, Nanos};
 
 use super::{
     chaos::{Chaos, Event},
@@ -127,6 +127,61 @@ fn a_coordinator_that_starts_again_hands_over_what_was_lost_just_before() {
     }
 }
 
+/// The requests of a run that ends with them, and when agent 0 is lost in it.
+const FEW: u64 = 240;
+const EARLY: Nanos = Nanos::from_millis(3_500);
+
+/// Each agent has sent its own within a few seconds, long before the lease of one that is lost has run out.
+fn few(seed: u64) -> Plan {
+    let mut plan = plan(CONNECTIONS, seed);
+    plan.populations[0].requests = Some(FEW);
+    plan.stages[0].hold = Hold::Forever;
+    plan
+}
+
+/// Also where the coordinator starts again while it waits.
+#[test]
+fn a_run_does_not_end_before_others_have_sent_what_a_lost_agent_had_not() {
+    for seed in 0..20 {
+        let killed = (EARLY, Event::Kill(0, S(90)));
+        for restart in [None, Some((S(9), S(2))), Some((S(16), S(3)))] {
+            let restarts = restart.map(|(at, span)| (at, Event::Restart(span)));
+            let events: Vec<_> = [killed].into_iter().chain(restarts).collect();
+            let (summary, handed) = run_of(&few(seed), seed, &events);
+            // The lease and the load have ended 14 s after the last message, or after another process leads.
+            let lost = restart.map_or(S(7), |(at, span)| at + span);
+            let about = || format!("seed {seed}: {restart:?}: {handed:?}: {}", summary.headline);
+            assert!(
+                matches!(&handed[..], [(at, of)] if of == "0" && (lost + S(13)..lost + S(17)).contains(at)),
+                "{}",
+                about()
+            );
+            assert_eq!(summary.agents[0].taken_over_by, ["1"], "{}", about());
+            assert_eq!(summary.requests.sent, FEW, "{}", about());
+        }
+    }
+}
+
+#[test]
+fn a_run_ends_where_nobody_sends_what_a_lost_agent_had_not() {
+    let killed = (EARLY, Event::Kill(0, S(90)));
+    for seed in 0..20 {
+        // The other cannot; or it is lost, too, after it has sent its own and before it can.
+        let full = run_of(&few(seed), seed, &[(S(3), Event::Full(1)), killed]);
+        let lost = run_of(&few(seed), seed, &[killed, (S(14), Event::Kill(1, S(90)))]);
+        assert_eq!((full.1.len(), lost.1.len()), (1, 0), "seed {seed}: {:?} {:?}", full.1, lost.1);
+        let why = full.0.agents[0].why.as_deref();
+        let refused = "agent 1 did not take over its part: it is more than is allowed here";
+        assert_eq!(why, Some(refused), "seed {seed}: {}", full.0.headline);
+        for (summary, _) in [full, lost] {
+            let sent = summary.requests.sent;
+            assert!(sent < FEW && summary.agents[0].taken_over_by.is_empty(), "seed {seed}: {sent}");
+            let reason = format!("{} of {FEW} requests sent", Count(sent));
+            assert!(summary.reasons.contains(&reason), "seed {seed}: {reason}: {:?}", summary.reasons);
+        }
+    }
+}
+
 /// What a lost agent had sent is not sent again, and what it had not is.
 #[test]
 fn a_number_of_requests_is_sent_by_those_that_are_left() {
@@ -143,7 +198,7 @@ fn a_number_of_requests_is_sent_by_those_that_are_left() {
             run_of(&plan, seed, &[(S(3), Event::Kill(0, S(40))), (S(12), Event::Kill(1, S(40)))]);
         let sent = summary.requests.sent;
         assert!(sent < 20 * REQUESTS, "seed {seed}: {sent}");
-        let missing = format!(" s with {} of 8,000 requests", units::Count(sent));
+        let missing = format!(" s with {} of 8,000 requests", Count(sent));
         assert!(
             summary.reasons.iter().any(|reason| reason.ends_with(&missing)),
             "seed {seed}: {missing}: {:?}",

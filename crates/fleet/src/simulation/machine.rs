@@ -24,6 +24,8 @@ pub(super) struct Seen {
     /// Requests that its shards have sent, all of them.
     pub(super) sent: Cell<u64>,
     pub(super) is_under_load: Cell<bool>,
+    /// It can take no more than it has, whatever it said before.
+    pub(super) is_full: Cell<bool>,
 }
 
 /// Where the slice of a shard under load begins and ends, and which shard of it that is.
@@ -86,6 +88,10 @@ impl SimMachine {
         (tick.counts.sent, tick.counts.answered, tick.resolved) = (sent, sent, shard.open);
         tick.counts.answered_at_load = if shard.phase == Phase::Hold { sent } else { 0 };
         (0..sent).for_each(|n| tick.latency.record(Nanos::from_micros(100 + n)));
+        // All of its number are sent: its load has ended, by itself.
+        if shard.phase == Phase::Hold && shard.part.requests == Some(0) {
+            (tick.phase, shard.phase) = (Phase::Drain, Phase::Drain);
+        }
         tick.ramped_at = if shard.phase == Phase::Ramp { Nanos::NEVER } else { shard.ramped_at };
         shard.until = until;
         self.seen.sent.set(self.seen.sent.get() + sent);
@@ -131,7 +137,7 @@ impl Machine for SimMachine {
         let parts = share::parts(&self.plan, assign, |_| self.cores);
         let places = |part: &Part| u64::from(part.places);
         let all: u64 = parts.iter().chain(self.shards.iter().map(|shard| &shard.part)).map(places).sum();
-        if all > self.can.cap.unwrap_or(u64::MAX).min(self.can.fits) {
+        if self.seen.is_full.get() || all > self.can.cap.unwrap_or(u64::MAX).min(self.can.fits) {
             return Err("it is more than is allowed here".to_owned());
         }
         self.use_only_own(&parts, &values);

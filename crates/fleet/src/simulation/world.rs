@@ -247,6 +247,7 @@ impl World {
                     host.dead_until = Some(now + span);
                 }
             }
+            Event::Full(agent) => self.hosts[nth(agent)].seen.is_full.set(true),
             Event::Outage(span) => self.carrier.away_until = now + span,
             Event::Set(ahead) => self.carrier.ahead = ahead,
             Event::Pause(span) => self.head_frozen_until = now + span,
@@ -397,6 +398,10 @@ impl Workers for World {
 
     fn carries_on(&self) -> bool {
         self.head.as_ref().is_none_or(|head| head.coordinator.carries_on())
+    }
+
+    fn hands_over(&self) -> bool {
+        self.head.as_ref().is_some_and(|head| head.coordinator.hands_over(self.now))
     }
 
     fn is_connected(&self) -> bool {

@@ -28,6 +28,10 @@ impl Workers for Fleet {
         self.coordinator.carries_on()
     }
 
+    fn hands_over(&self) -> bool {
+        self.coordinator.hands_over(self.clock())
+    }
+
     fn is_connected(&self) -> bool {
         self.link.is_connected() && self.log.is_current() && !self.coordinator.is_behind()
     }
