@@ -222,6 +222,8 @@ impl Member {
             // It holds its part still: its lease is longer than we wait before we call it lost.
             self.away = self.away + now.since(lost_at);
             (self.state, self.lost_at) = (AgentState::Ready, None);
+            // Its lease was running out.
+            self.due = Nanos::ZERO;
             changes.extend(self.workers.iter().map(|(worker, _)| Change::Back(*worker)));
         }
         self.heard = now;

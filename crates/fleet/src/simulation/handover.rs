@@ -143,7 +143,7 @@ fn few(seed: u64) -> Plan {
 #[test]
 fn a_run_does_not_end_before_others_have_sent_what_a_lost_agent_had_not() {
     for seed in 0..20 {
-        let killed = (EARLY, Event::Kill(0, S(90)));
+        let killed = (EARLY, Event::Kill(0, S(40)));
         for restart in [None, Some((S(9), S(2))), Some((S(16), S(3)))] {
             let restarts = restart.map(|(at, span)| (at, Event::Restart(span)));
             let events: Vec<_> = [killed].into_iter().chain(restarts).collect();
@@ -164,11 +164,11 @@ fn a_run_does_not_end_before_others_have_sent_what_a_lost_agent_had_not() {
 
 #[test]
 fn a_run_ends_where_nobody_sends_what_a_lost_agent_had_not() {
-    let killed = (EARLY, Event::Kill(0, S(90)));
+    let killed = (EARLY, Event::Kill(0, S(40)));
     for seed in 0..20 {
         // The other cannot; or it is lost, too, after it has sent its own and before it can.
         let full = run_of(&few(seed), seed, &[(S(3), Event::Full(1)), killed]);
-        let lost = run_of(&few(seed), seed, &[killed, (S(14), Event::Kill(1, S(90)))]);
+        let lost = run_of(&few(seed), seed, &[killed, (S(14), Event::Kill(1, S(40)))]);
         assert_eq!((full.1.len(), lost.1.len()), (1, 0), "seed {seed}: {:?} {:?}", full.1, lost.1);
         let why = full.0.agents[0].why.as_deref();
         let refused = "agent 1 did not take over its part: it is more than is allowed here";
