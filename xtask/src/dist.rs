@@ -92,14 +92,14 @@ impl Dist {
         if !Path::new(installed.trim()).exists() {
             bail!("Rust's library for musl is missing: rustup target add {}", platform.rust);
         }
-        cargo(&["build", "--release", "--locked", "--bin", "throng", "--target", platform.rust])?;
+        cargo(&["build", "--profile", "dist", "--locked", "--bin", "throng", "--target", platform.rust])?;
         let folder = target()?.join("dist");
         let _ = fs::remove_dir_all(&folder);
         let work = folder.join("work");
         fs::create_dir_all(&work)?;
         let throng = work.join("throng");
         let mut strip = command("strip", &["-o"])?;
-        strip.arg(&throng).arg(target()?.join(platform.rust).join("release/throng"));
+        strip.arg(&throng).arg(target()?.join(platform.rust).join("dist/throng"));
         finish(strip)?;
         Ok(Dist { platform, version: version()?, folder, throng })
     }
