@@ -243,6 +243,12 @@ impl Job {
         (0..self.ops.len() as u16).any(|at| self.is_streaming(at))
     }
 
+    /// Whether it does nothing but send requests and await their responses.
+    pub(crate) fn only_requests(&self) -> bool {
+        let is_one = |op: &Op| matches!(op, Op::Request(_) | Op::Exchange(_) | Op::Goto(_) | Op::Choose(_));
+        self.ops.iter().all(is_one) && !self.streams()
+    }
+
     /// Whether a connection starts with a request.
     pub(crate) fn starts_with_request(&self) -> bool {
         matches!(self.op(0), Op::Request(_) | Op::Exchange(_) | Op::Expect(_))

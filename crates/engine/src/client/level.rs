@@ -34,6 +34,11 @@ impl Client {
 
     /// Sets the number of connections to `n`; for arrivals, the total. First dials are due from `from` on.
     pub(super) fn set_load(&mut self, n: u32, profile: Option<RateProfile>, from: Nanos) {
+        // Requests of connections that are open would keep the target from those that are not, and so the window small.
+        if profile.is_none() && self.conns.len() == 0 && self.pacer.may_coalesce() && self.job.only_requests()
+        {
+            self.quota.wait();
+        }
         self.pacer.set_load(n, self.there(), profile, from);
         self.ramped_at = Nanos::NEVER;
         if self.is_surplus() {

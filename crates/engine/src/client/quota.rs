@@ -1,4 +1,5 @@
-//! A number of requests in all: they begin at full load, exactly that number of them, and the load ends with their responses.
+//! Requests that begin at full load, when all connections are open: those of a closed loop whose ramp is adaptive, and a number of
+//! requests in all, exactly that number of them, with whose responses the load ends.
 
 use net::{Cx, Io, Key};
 use units::Nanos;
@@ -6,12 +7,12 @@ use units::Nanos;
 use super::Client;
 use crate::{connections::State, exchange::Exchange, op::Op};
 
-/// What a shard still has to send, where its population has a number of requests in all.
+/// What a shard still has to send, and from when on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quota {
     /// Requests that have not begun; none is no limit.
     left: Option<u64>,
-    /// When they may begin; never, until the order has come.
+    /// When they may begin; never, where they wait for full load and the order has not come.
     starts: Nanos,
     /// The number was that of a schedule, which ends by itself.
     is_scheduled: bool,
@@ -36,7 +37,12 @@ impl Quota {
 
     /// Whether it is the time at which they begin together.
     pub(super) fn is_start(&self, at: Nanos) -> bool {
-        self.left.is_some() && at == self.starts
+        self.starts > Nanos::ZERO && at == self.starts
+    }
+
+    /// They begin at full load.
+    pub(super) fn wait(&mut self) {
+        self.starts = Nanos::NEVER;
     }
 
     /// One begins.
