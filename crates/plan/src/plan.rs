@@ -123,6 +123,13 @@ impl Plan {
         of_it.map(|stage| stage.to).max().unwrap_or(Share::NONE)
     }
 
+    /// Connections of a population at its largest load, or that arrive in all; none where they arrive without end.
+    pub fn connections(&self, population: u16) -> u64 {
+        let own = &self.populations[usize::from(population)];
+        let wanted = own.load.wanted().unwrap_or(0).into();
+        if own.comes_and_goes() { wanted } else { self.peak(population).of(wanted) }
+    }
+
     /// How long all stages together hold their loads; none, where the last one has no end.
     pub fn hold(&self) -> Option<Nanos> {
         self.stages.iter().try_fold(Nanos::ZERO, |sum, stage| match stage.hold {

@@ -34,6 +34,17 @@ impl Share {
         Share { millionths: millionths.min(Share::ALL.millionths) }
     }
 
+    /// The share that is nearest to `n` of `all`, and more than nothing: exact for up to a million. None where `n` is not from 1 to `all`.
+    pub fn nearest(n: u64, all: u64) -> Option<Share> {
+        if n == 0 || n > all {
+            return None;
+        }
+        let (n, all) = (u128::from(n), u128::from(all));
+        // Not more than all of it, so that it fits.
+        let millionths = (n * 1_000_000 + all / 2) / all;
+        Some(Share { millionths: (millionths as u32).max(1) })
+    }
+
     /// In millionths.
     pub fn millionths(self) -> u32 {
         self.millionths
@@ -110,7 +121,28 @@ mod tests {
         assert_eq!(Share::ALL.of(u64::MAX), u64::MAX);
     }
 
+    #[test]
+    fn there_is_a_share_for_every_number_from_one_to_all() {
+        for (n, all, expected) in [
+            (100, 300, Some(333_333)),
+            (200, 300, Some(666_667)),
+            (300, 300, Some(1_000_000)),
+            (1, 100_000_000, Some(1)),
+            (u64::MAX, u64::MAX, Some(1_000_000)),
+            (0, 300, None),
+            (301, 300, None),
+            (0, 0, None),
+        ] {
+            assert_eq!(Share::nearest(n, all).map(Share::millionths), expected, "{n} of {all}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn a_number_of_up_to_a_million_is_a_share_exactly((n, all) in (1u64..=1_000_000).prop_flat_map(|all| (1..=all, Just(all)))) {
+            prop_assert_eq!(Share::nearest(n, all).map(|share| share.of(all)), Some(n));
+        }
+
         #[test]
         fn reads_what_it_prints(millionths in 0u32..=1_000_000) {
             let share = Share { millionths };

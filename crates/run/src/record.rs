@@ -166,8 +166,7 @@ impl PopulationRecord {
     pub(crate) fn of(plan: &Plan, nth: u16, shards: u32, period: Nanos) -> PopulationRecord {
         let population = &plan.populations[usize::from(nth)];
         // Without a total: those that will have come.
-        let wanted = population.load.wanted().unwrap_or(0).into();
-        let wanted = if population.comes_and_goes() { wanted } else { plan.peak(nth).of(wanted) };
+        let wanted = plan.connections(nth);
         let broadcasts = Broadcasts::of(population);
         let silences = Silences::new(period);
         let backlog = if population.comes_and_goes() { Backlog::new(period) } else { Backlog::default() };

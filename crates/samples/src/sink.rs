@@ -22,6 +22,8 @@ pub enum Command {
     Down,
     /// Set the load to this share of the plan's, in millionths, from 1 to all of it: 250,000 is a quarter.
     Load(u32),
+    /// Set the load to this number of the plan's connections, from 1 to all of them.
+    Connections(u64),
     /// End the load, wait for outstanding responses, write the summary.
     Drain,
     /// Stop immediately, write the summary.

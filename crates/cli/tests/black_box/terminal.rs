@@ -87,9 +87,12 @@ fn keys_change_the_load_and_end_it() {
     assert!(run.screen().contains(&url), "{}", run.screen());
     run.program.types("p");
     run.shows(&[" pause ", "requests       0/s", "p resume"]);
+    run.program.types("-");
+    run.shows(&["decreasing the load by a tenth when resumed"]);
     run.program.types("p");
     run.shows(&[" hold ", "p pause"]);
-    run.program.types("--");
+    run.shows(&["open 9 of 9"]);
+    run.program.types("-");
     run.shows(&["open 8 of 8"]);
     run.program.types("+");
     run.shows(&["open 9 of 9"]);
@@ -108,7 +111,8 @@ fn keys_change_the_load_and_end_it() {
     );
     let asks = summary.at("asks").as_array().unwrap();
     let asks: Vec<&str> = asks.iter().map(|ask| ask["what"].as_str().unwrap()).collect();
-    assert_eq!(asks, ["paused", "resumed", "load 90 %", "load 80 %", "load 90 %", "drained"]);
+    let expected = ["paused", "load 90 % when resumed", "resumed", "load 80 %", "load 90 %", "drained"];
+    assert_eq!(asks, expected);
     let (sent, answered) = (summary.count("requests.sent"), summary.count("requests.answered"));
     assert!(sent > 0 && sent == answered, "answers may come: {answered} of {sent}");
 }

@@ -3,7 +3,7 @@
 use engine::{Control, RateProfile};
 use plan::Share;
 use samples::Command;
-use units::{Nanos, Rate};
+use units::{Count, Nanos, Rate, percent};
 
 use super::{Order, Schedule, State};
 
@@ -17,12 +17,14 @@ pub(super) struct ManualControl {
     share: Share,
     /// Since when it is paused, and which populations were at full load then.
     paused: Option<(Nanos, Vec<u16>)>,
+    /// The share to which it was set in a pause: it goes there when that is over.
+    next: Option<Share>,
 }
 
 impl ManualControl {
     /// As planned.
     pub(super) fn still() -> ManualControl {
-        ManualControl { share: Share::ALL, paused: None }
+        ManualControl { share: Share::ALL, paused: None, next: None }
     }
 
     /// The remaining part of a planned level.
@@ -46,19 +48,49 @@ impl Schedule<'_> {
             }
             (Command::Resume, true) => {
                 self.resume(now);
+                if let Some(share) = self.manual.next.take() {
+                    self.set_to(share, now, open);
+                }
                 Some("resumed".to_owned())
             }
-            (Command::Up, false) => {
-                self.set_to(self.manual.share.millionths() / STEP * STEP + STEP, now, open)
+            (command, is_paused) => {
+                let before = self.manual.next.unwrap_or(self.manual.share);
+                let (share, what) = self.share_of(command, before)?;
+                if share == before {
+                    return None;
+                }
+                if is_paused {
+                    self.manual.next = Some(share);
+                    return Some(format!("{what} when resumed"));
+                }
+                self.set_to(share, now, open);
+                Some(what)
             }
-            // Down to a tenth, and nothing from below it.
-            (Command::Down, false) => match self.manual.share.millionths().div_ceil(STEP) {
-                0 | 1 => None,
-                tenths => self.set_to((tenths - 1) * STEP, now, open),
-            },
-            (Command::Load(millionths @ 1..), false) => self.set_to(millionths, now, open),
-            _ => None,
         }
+    }
+
+    /// To which share of the plan's load a command sets it from this one, and how that is shown: as it was asked for.
+    fn share_of(&self, command: Command, from: Share) -> Option<(Share, String)> {
+        let millionths = match command {
+            Command::Up => from.millionths() / STEP * STEP + STEP,
+            // Down to a tenth, and nothing from below it.
+            Command::Down => match from.millionths().div_ceil(STEP) {
+                0 | 1 => return None,
+                tenths => (tenths - 1) * STEP,
+            },
+            Command::Load(millionths) if (1..=Share::ALL.millionths()).contains(&millionths) => millionths,
+            Command::Connections(n) => {
+                let populations = 0..self.plan.populations.len() as u16;
+                let all: u64 = populations.map(|population| self.plan.connections(population)).sum();
+                let share = Share::nearest(n, all)?;
+                let part = percent(f64::from(share.millionths()) / f64::from(Share::ALL.millionths()));
+                let (n, all) = (Count(share.of(all)), Count(all).of("connection"));
+                return Some((share, format!("load {n} of {all} ({part})")));
+            }
+            _ => return None,
+        };
+        let share = Share::of_millionths(millionths);
+        Some((share, format!("load {} %", share.to_string().trim_end_matches('%'))))
     }
 
     fn pause(&mut self, now: Nanos) {
@@ -107,32 +139,33 @@ impl Schedule<'_> {
         self.orders.push(Order::All(Control::Pause(false)));
     }
 
-    fn set_to(&mut self, millionths: u32, now: Nanos, open: &[u64]) -> Option<String> {
-        let share = Share::of_millionths(millionths);
+    fn set_to(&mut self, share: Share, now: Nanos, open: &[u64]) {
         if share == std::mem::replace(&mut self.manual.share, share) {
-            return None;
+            return;
         }
         self.applied = now + self.notice;
-        let earliest = match self.state {
+        let (since, earliest) = match self.state {
             State::Moving(since, earliest) => {
                 // Their way so far; what comes begins now.
                 self.ramped = self.ramping_any(now);
                 for population in self.moving().collect::<Vec<_>>() {
                     self.progress_mut(population).add_ramp(now.since(since));
                 }
-                earliest
+                (now, earliest)
             }
             State::Holding(until) => {
-                self.left = until.since(now);
-                Nanos::ZERO
+                // After a pause that ends now it has not begun again.
+                let begun = self.progress.iter().map(|progress| progress.hold_from);
+                let begun = begun.filter(|from| *from != Nanos::NEVER).fold(now, Nanos::max);
+                self.left = until.since(begun);
+                (begun, Nanos::ZERO)
             }
         };
         for (population, open) in (0..).zip(open) {
             self.move_manually(population, now, *open);
         }
         self.orders.push(Order::All(Control::Until(Nanos::NEVER)));
-        self.state = State::Moving(now, earliest);
-        Some(format!("load {} %", share.to_string().trim_end_matches('%')))
+        self.state = State::Moving(since, earliest);
     }
 
     fn move_manually(&mut self, population: u16, now: Nanos, open: u64) {

@@ -1,5 +1,7 @@
 //! Which orders are given, and when, if the shards apply them within a known time.
 
+mod paused;
+
 use std::net::IpAddr;
 
 use plan::{Environment, Flags};
@@ -290,11 +292,10 @@ fn a_pause_is_no_full_load_and_is_made_up_for() {
     let hold = "[[stage]]\nramp = \"30/s\"\nfor = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 300\n";
     check_manual(
         hold,
-        // The second of two that are the same changes nothing, and no step is taken in a pause.
+        // The second of two that are the same changes nothing.
         &[
             (2_620, Command::Pause),
             (3_000, Command::Pause),
-            (3_500, Command::Down),
             (4_620, Command::Resume),
             (5_000, Command::Resume),
         ],
@@ -425,15 +426,16 @@ fn a_load_is_set_to_a_share_and_steps_go_to_tenths() {
             orders.iter().filter_map(|order| order.split_once(": load ")).map(|(_, load)| load).collect();
         assert_eq!((said, schedule.wanted(0)), (expected.to_vec(), connections.into()), "{commands:?}");
     };
-    use Command::{Down, Load, Pause, Resume, Up};
+    use Command::{Connections, Down, Load, Up};
     check(&[Load(500_000)], &["50 %"], 150);
     check(&[Load(333_333), Up, Up, Down], &["33.3333 %", "40 %", "50 %", "40 %"], 120);
     check(&[Load(333_333), Down, Down, Down], &["33.3333 %", "30 %", "20 %", "10 %"], 30);
     check(&[Load(5_000), Down, Down], &["0.5 %"], 2);
     check(&[Load(5_000), Up, Down], &["0.5 %", "10 %"], 30);
-    // The same again, nothing, and more than all; in a pause none is taken.
-    check(&[Load(20), Load(20), Load(0), Load(u32::MAX)], &["0.002 %", "100 %"], 300);
-    check(&[Pause, Load(500_000), Resume], &[], 300);
+    // The same again, nothing, and more than all.
+    check(&[Load(20), Load(20), Load(0), Load(1_000_001)], &["0.002 %"], 1);
+    check(&[Connections(100), Up], &["100 of 300 connections (33 %)", "40 %"], 120);
+    check(&[Connections(0), Connections(301), Connections(300)], &[], 300);
 }
 
 #[test]

@@ -108,7 +108,6 @@ impl Keys {
             Key::Drain => self.arm(key, now),
             Key::Pause if self.is_paused => Some(Command::Resume),
             Key::Pause => Some(Command::Pause),
-            Key::More | Key::Less if self.is_paused => None,
             Key::More => Some(Command::Up),
             Key::Less => Some(Command::Down),
         };
@@ -134,12 +133,16 @@ impl Keys {
             (_, Some((command, until))) if now < until => Some(match command {
                 Command::Pause => "pausing: nothing new starts",
                 Command::Resume => "resuming",
+                Command::Up if self.is_paused => {
+                    "increasing the load by a tenth, up to the plan, when resumed"
+                }
+                Command::Down if self.is_paused => "decreasing the load by a tenth when resumed",
                 Command::Up => "increasing the load by a tenth, up to the plan",
                 Command::Down => "decreasing the load by a tenth",
                 Command::Drain => "draining: waiting for outstanding responses; Ctrl-C stops immediately",
                 Command::Stop => "stopping",
                 // No key does that.
-                Command::Load(_) => return None,
+                Command::Load(_) | Command::Connections(_) => return None,
             }),
             _ => None,
         }
@@ -183,10 +186,10 @@ mod tests {
     fn p_pauses_and_resumes() {
         let keys = check(&[(b"p", 1, Some(Command::Pause))]);
         assert!(keys.is_paused());
-        // The load is not stepped while it rests.
+        // A step in a pause is taken when that is over.
         let pressed: [(&[u8], _, _); 4] = [
             (b"p", 1, Some(Command::Pause)),
-            (b"+", 1, None),
+            (b"+", 1, Some(Command::Up)),
             (b"p", 2, Some(Command::Resume)),
             (b"p", 2, Some(Command::Pause)),
         ];
@@ -263,6 +266,9 @@ mod tests {
         assert_eq!(keys.notice(at(1)), None);
         keys.press(Key::Less, at(1));
         assert_eq!(keys.notice(at(3)), Some("decreasing the load by a tenth"));
+        keys.press(Key::Pause, at(3));
+        keys.press(Key::Less, at(3));
+        assert_eq!(keys.notice(at(3)), Some("decreasing the load by a tenth when resumed"));
         keys.press(Key::Drain, at(3));
         assert_eq!(keys.notice(at(5)), Some("press d again to drain"));
         assert_eq!(keys.notice(at(6)), None);

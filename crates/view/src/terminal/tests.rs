@@ -277,7 +277,10 @@ fn a_pause_and_the_end_have_other_keys() {
     let mut run = in_trouble(0);
     run.tick(&second(20, Phase::Pause, 100_000, 0));
     let text = frame(&run.scene(None), 80, 24);
-    assert!(text.contains(" p resume    d drain    q stop    ? help\n"), "{text}");
+    assert!(
+        text.contains(" p resume    + more load    - less load    d drain    q stop    ? help\n"),
+        "{text}"
+    );
     assert!(text.contains("50s of 1m left"), "it is not running out: {text}");
     run.tick(&second(21, Phase::Drain, 100_000, 0));
     let text = frame(&run.scene(None), 80, 24);

@@ -337,11 +337,10 @@ pub(crate) fn messages(scene: &Scene, rows: usize, width: usize) -> Vec<Line<'st
 /// The keys that mean something now; the names only where they fit.
 pub(crate) fn keys(scene: &Scene, width: usize) -> Line<'static> {
     let pause = if scene.is_paused { "resume" } else { "pause" };
-    let keys: &[(&str, &str)] = match (scene.is_help, scene.is_ending, scene.is_paused) {
-        (true, ..) => &[("?", "close the help")],
-        (_, true, _) => &[("q", "stop immediately"), ("?", "help")],
-        (_, false, true) => &[("p", pause), ("d", "drain"), ("q", "stop"), ("?", "help")],
-        (_, false, false) => &[
+    let keys: &[(&str, &str)] = match (scene.is_help, scene.is_ending) {
+        (true, _) => &[("?", "close the help")],
+        (_, true) => &[("q", "stop immediately"), ("?", "help")],
+        (_, false) => &[
             ("p", pause),
             ("+", "more load"),
             ("-", "less load"),
