@@ -9,13 +9,14 @@ mod patience;
 mod so_far;
 #[cfg(test)]
 mod tests;
+mod void;
 
 pub use lines::filed;
 
 use std::collections::BTreeMap;
 
 use engine::{Control, DialRate};
-use plan::{Plan, Population, Reconnect, Role};
+use plan::{Plan, Role};
 use samples::{Marks, Phase, Tick};
 use units::Nanos;
 
@@ -41,6 +42,8 @@ struct Report {
     resolved: u64,
     waiting: u64,
     owed: u64,
+    /// Connections that were closed with an announcement, less those that were dialled again.
+    to_redial: i64,
     ramped_at: Nanos,
     until: Nanos,
     phase: Phase,
@@ -65,6 +68,7 @@ impl Report {
             resolved,
             waiting,
             owed,
+            to_redial: to_redial(tick),
             ramped_at,
             until,
             phase,
@@ -74,6 +78,11 @@ impl Report {
             late: None,
         }
     }
+}
+
+/// Of the connections of a tick, how many more were closed with an announcement than were dialled again.
+fn to_redial(tick: &Tick) -> i64 {
+    tick.counts.closed as i64 - tick.counts.redialled as i64
 }
 
 /// What a step has led to.
@@ -119,6 +128,8 @@ pub struct Conductor<'a> {
     carries_on: bool,
     /// Others are still to take over what a lost worker did.
     hands_over: bool,
+    /// One that is lost may come back, as far as is known.
+    may_come_back: bool,
     /// No worker is left: none that is lost comes back.
     none_is_left: bool,
 }
@@ -181,6 +192,7 @@ impl<'a> Conductor<'a> {
             patience: Patience::of(plan.longest_timeout() + Nanos(3 * latency.0)),
             carries_on: workers.carries_on(),
             hands_over: false,
+            may_come_back: true,
             none_is_left: false,
         };
         conductor.mark_stage(started);
@@ -208,6 +220,7 @@ impl<'a> Conductor<'a> {
             match workers.next(until) {
                 Update::Nothing => {
                     self.hands_over = workers.hands_over();
+                    self.may_come_back = workers.may_come_back();
                     return Some(has_news);
                 }
                 Update::Ended => {
@@ -419,26 +432,6 @@ impl<'a> Conductor<'a> {
     pub fn awaited(&self) -> u64 {
         let open = |report: &Report| if self.goes_on() { report.owed } else { report.waiting };
         self.reports.iter().map(open).sum()
-    }
-
-    /// Whether all connections are gone, for good: there is nothing to wait for.
-    fn is_void(&self) -> bool {
-        let mut populations = self.plan.populations.iter().zip(&self.record.populations);
-        let gone = |(population, measured): (&Population, &PopulationRecord)| {
-            let comes_back =
-                population.comes_and_goes() || matches!(population.reconnect, Reconnect::Backoff(_));
-            // Connections closed with an announcement are dialled again.
-            !comes_back && measured.sum(|counts| counts.closed) == measured.sum(|counts| counts.redialled)
-        };
-        // A worker that was lost may come back, and has what it reports then.
-        let none_is_lost = self.reports.iter().all(|report| !report.is_lost && report.before.is_none());
-        let is_settled = self.schedule.is_last() && !self.schedule.is_moving();
-        is_settled && self.open() == 0 && none_is_lost && populations.all(gone)
-    }
-
-    /// Whether a connection of the load was lost, not only closed as planned.
-    fn has_lost(&self) -> bool {
-        self.record.populations.iter().any(|measured| measured.sum(|counts| counts.dropped) > 0)
     }
 
     /// Connections open now, of the populations that are at their largest load and for which it `counts`.

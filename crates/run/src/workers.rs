@@ -43,6 +43,11 @@ pub trait Workers {
         false
     }
 
+    /// Whether a worker that is lost may still [come back](Update::Back) with its connections. Never for ever.
+    fn may_come_back(&self) -> bool {
+        false
+    }
+
     /// Whether the workers' reports arrive: the connection to them is up, and no report waits to be stored.
     fn is_connected(&self) -> bool {
         true

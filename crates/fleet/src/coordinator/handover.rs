@@ -68,6 +68,12 @@ impl Coordinator {
         is_led && self.members.iter().any(is_there) && self.members.iter().any(is_awaited)
     }
 
+    /// Whether an agent that is lost may still come back with its connections: until others have its part, or its lease has certainly
+    /// run out.
+    pub(crate) fn may_come_back(&self, now: Nanos) -> bool {
+        self.members.iter().any(|member| member.may_come_back() && now < ends_by(member))
+    }
+
     /// What a lost agent did is for these.
     pub(super) fn reassign(&mut self, now: Nanos, of: &Incarnation, parts: Vec<(Incarnation, Assign)>) {
         let Some(lost) = self.members.iter_mut().find(|member| member.who == *of) else { return };

@@ -275,12 +275,16 @@ impl Member {
         self.is_behind &= running.unstored > 0;
     }
 
+    /// It is lost, and its part is still its own, as far as is known.
+    pub(super) fn may_come_back(&self) -> bool {
+        self.log.seal.is_none() && self.lost_at.is_some() && !self.is_replaced
+    }
+
     /// Its part is over: it has ended it, or its lease has run out.
     pub(super) fn is_gone(&self, now: Nanos) -> bool {
-        let may_come_back = self.log.seal.is_none() && self.lost_at.is_some() && !self.is_replaced;
         match self.state {
             AgentState::Ready => false,
-            AgentState::Lost => !may_come_back || now.since(self.heard) >= LEASE,
+            AgentState::Lost => !self.may_come_back() || now.since(self.heard) >= LEASE,
             AgentState::Done | AgentState::Refused => true,
         }
     }

@@ -30,15 +30,20 @@ impl Coordinator {
             // It comes back to nothing.
             Stage::Begun if member.is_replaced => (Body::Release, EVERY),
             // Its lease is to run out, unless it replies before.
-            Stage::Begun if member.state == AgentState::Lost && self.terms.on_lost == OnLost::Reassign => {
-                (lead(Some(Nanos::ZERO)), EVERY)
-            }
+            Stage::Begun if self.lets_go(now, member) => (lead(Some(Nanos::ZERO)), EVERY),
             Stage::Begun => self.lead(now, member),
             _ => (lead(None), EVERY),
         };
         let take = member.next_take().filter(|_| matches!(body, Body::Lead(_)));
         let take = take.map(|take| rows.unwrap_or_else(|| Body::TakeOver(Box::new(take.clone()))));
         self.send_to(now, nth, [Some(body), take].into_iter().flatten(), again);
+    }
+
+    /// Whether the lease of an agent that is lost is not renewed: at once where others are to have its part; where nobody is, once it
+    /// could not come back either, so that it has certainly nothing some time later.
+    fn lets_go(&self, now: Nanos, member: &Member) -> bool {
+        let is_reassigned = self.terms.on_lost == OnLost::Reassign;
+        member.state == AgentState::Lost && (is_reassigned || now.since(member.heard) >= LEASE)
     }
 
     fn send_to(&mut self, now: Nanos, nth: usize, bodies: impl IntoIterator<Item = Body>, again: Nanos) {

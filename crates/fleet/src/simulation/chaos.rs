@@ -31,6 +31,8 @@ pub(super) enum Event {
     Kill(usize, Nanos),
     /// An agent's machine has no room for more than it has.
     Full(usize),
+    /// The target resets all connections, and those that are opened later.
+    Reset,
     /// The carrier is away; it keeps what it has stored.
     Outage(Nanos),
     /// The carrier's wall clock is set: this is what it shows more than the world's.

@@ -182,6 +182,29 @@ fn a_run_ends_where_nobody_sends_what_a_lost_agent_had_not() {
     }
 }
 
+/// Without a time and without a number, a run whose connections are all gone ends by itself: with an agent that was lost, once this has
+/// none for certain, and what it did has been handed over.
+#[test]
+fn a_run_whose_connections_are_all_gone_ends_also_after_an_agent_was_lost() {
+    let events = [(EARLY, Event::Kill(0, S(60))), (S(6), Event::Reset)];
+    for seed in 0..20 {
+        let mut plan = plan(CONNECTIONS, seed);
+        plan.stages[0].hold = Hold::Forever;
+        let (summary, handed) = run_of(&plan, seed, &events);
+        assert_eq!(handed.len(), 1, "seed {seed}: {handed:?}");
+        assert_eq!(summary.agents[0].taken_over_by, ["1"], "seed {seed}: {}", summary.headline);
+        // Where nobody takes it over, too.
+        let chaos = Chaos { events: events.to_vec(), ..Chaos::none() };
+        let mut world = World::new(&plan, 2, seed, chaos);
+        world.gather().expect("it begins");
+        let (summary, shown) = play(&mut world, &plan);
+        obey_the_laws(&mut world, &summary, &shown, seed);
+        assert_ne!(summary.verdict, Verdict::Pass, "seed {seed}: {}", summary.headline);
+        // No lease is given once it was silent for 10 s, and the load has ended 14 s after that.
+        assert!((20.0..30.0).contains(&summary.duration_s), "seed {seed}: {}", summary.duration_s);
+    }
+}
+
 /// What a lost agent had sent is not sent again, and what it had not is.
 #[test]
 fn a_number_of_requests_is_sent_by_those_that_are_left() {

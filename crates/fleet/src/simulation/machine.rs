@@ -26,6 +26,8 @@ pub(super) struct Seen {
     pub(super) is_under_load: Cell<bool>,
     /// It can take no more than it has, whatever it said before.
     pub(super) is_full: Cell<bool>,
+    /// The target keeps no connection of its shards.
+    pub(super) is_reset: Cell<bool>,
 }
 
 /// Where the slice of a shard under load begins and ends, and which shard of it that is.
@@ -80,12 +82,14 @@ impl SimMachine {
 
     fn count(&mut self, nth: usize, until: Nanos) {
         let shard = &mut self.shards[nth];
+        let dropped = if self.seen.is_reset.get() { std::mem::take(&mut shard.open) } else { 0 };
         let mut tick =
             Tick { from: shard.until, until, open: shard.open, phase: shard.phase, ..Tick::default() };
         let sent = if shard.phase == Phase::Drain { 0 } else { self.random.below(50) };
         let sent = sent.min(shard.part.requests.unwrap_or(u64::MAX));
         shard.part.requests.iter_mut().for_each(|left| *left -= sent);
         (tick.counts.sent, tick.counts.answered, tick.resolved) = (sent, sent, shard.open);
+        tick.counts.dropped = dropped;
         tick.counts.answered_at_load = if shard.phase == Phase::Hold { sent } else { 0 };
         (0..sent).for_each(|n| tick.latency.record(Nanos::from_micros(100 + n)));
         // All of its number are sent: its load has ended, by itself.

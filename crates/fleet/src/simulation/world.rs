@@ -248,6 +248,7 @@ impl World {
                 }
             }
             Event::Full(agent) => self.hosts[nth(agent)].seen.is_full.set(true),
+            Event::Reset => self.hosts.iter().for_each(|host| host.seen.is_reset.set(true)),
             Event::Outage(span) => self.carrier.away_until = now + span,
             Event::Set(ahead) => self.carrier.ahead = ahead,
             Event::Pause(span) => self.head_frozen_until = now + span,
@@ -402,6 +403,10 @@ impl Workers for World {
 
     fn hands_over(&self) -> bool {
         self.head.as_ref().is_some_and(|head| head.coordinator.hands_over(self.now))
+    }
+
+    fn may_come_back(&self) -> bool {
+        self.head.as_ref().is_some_and(|head| head.coordinator.may_come_back(self.now))
     }
 
     fn is_connected(&self) -> bool {

@@ -7,7 +7,7 @@ use plan::{ProbeKind, Role};
 use samples::{Phase, Tick};
 use units::Nanos;
 
-use super::{Conductor, Order, Report};
+use super::{Conductor, Order, Report, to_redial};
 
 /// No more shards than these need to share what they meet.
 const FEW_SHARDS: u32 = 2;
@@ -44,8 +44,11 @@ impl Conductor<'_> {
         let is_after = before.drained_at != Nanos::NEVER;
         let ended = tick.phase == Phase::Drain && !is_after;
         let drained_at = if ended { tick.until } else { before.drained_at };
-        self.reports[worker as usize] =
-            Report { held: before.held.after(tick), ..Report::of(before.role, tick, drained_at) };
+        self.reports[worker as usize] = Report {
+            held: before.held.after(tick),
+            to_redial: before.to_redial + to_redial(tick),
+            ..Report::of(before.role, tick, drained_at)
+        };
         self.record.losses.take(tick);
         match before.role {
             Role::Population(nth) => {
@@ -71,6 +74,7 @@ impl Conductor<'_> {
         let mut own = tick.clone();
         let report = &mut self.reports[worker as usize];
         report.held = report.held.after_late(tick);
+        report.to_redial += to_redial(tick);
         let last = report.late.replace(second).unwrap_or(second_of(report.until));
         // A worker ends a further tick in a second in which its load ends: its connections are among those of that second already.
         if last == second {

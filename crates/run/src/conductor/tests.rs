@@ -7,6 +7,7 @@ mod late;
 mod model;
 mod properties;
 mod ramp;
+mod void;
 
 use proptest::{collection::vec, prelude::*};
 use samples::{Command, Latency};

@@ -32,6 +32,10 @@ impl Workers for Fleet {
         self.coordinator.hands_over(self.clock())
     }
 
+    fn may_come_back(&self) -> bool {
+        self.coordinator.may_come_back(self.clock())
+    }
+
     fn is_connected(&self) -> bool {
         self.link.is_connected() && self.log.is_current() && !self.coordinator.is_behind()
     }

@@ -16,6 +16,8 @@ pub(super) struct Model {
     has_agents: bool,
     /// What one that is lost did is to be taken over until then.
     hands_over_until: Nanos,
+    /// One that is lost may come back until then.
+    comes_back_until: Nanos,
     /// Those that end without an order do not say so.
     is_silent: bool,
 }
@@ -82,6 +84,7 @@ impl Model {
             target: Target::GOOD,
             has_agents: false,
             hands_over_until: Nanos::ZERO,
+            comes_back_until: Nanos::ZERO,
             is_silent: false,
         }
     }
@@ -94,6 +97,11 @@ impl Model {
     /// Until then, others are to take over what one that is lost did.
     pub(super) fn handing_over(self, until: Nanos) -> Model {
         Model { hands_over_until: until, ..self }
+    }
+
+    /// Until then, one that is lost may come back.
+    pub(super) fn coming_back(self, until: Nanos) -> Model {
+        Model { comes_back_until: until, ..self }
     }
 
     pub(super) fn facing(self, target: Target) -> Model {
@@ -147,6 +155,10 @@ impl Workers for Model {
 
     fn hands_over(&self) -> bool {
         self.now < self.hands_over_until
+    }
+
+    fn may_come_back(&self) -> bool {
+        self.now < self.comes_back_until
     }
 
     fn order(&mut self, order: Order) {
