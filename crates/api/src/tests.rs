@@ -40,7 +40,8 @@ fn exercise(server: &mut Server) {
     server.check(("GET", "/runs/{id}/page", &id), "", 200, "<html");
     let run = ("PATCH", "/runs/{id}", id.as_str());
     server.check(run, "{\"load\": \"50%\"}", 202, "running");
-    server.check(run, "{\"load\": \"150%\"}", 400, "up to the plan's");
+    server.check(run, "{\"load\": \"150%\"}", 400, "from 0.0001 % to 100 % of the plan's");
+    server.check(run, "{\"load\": 0}", 400, "from 0.0001 % to 100 % of the plan's");
     server.check(run, &too_long, 413, "errors");
     server.check(
         ("PATCH", "/runs/{id}", "none"),

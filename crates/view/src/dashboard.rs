@@ -4,9 +4,10 @@
 //! |---|---|
 //! | `GET /` | the page |
 //! | `GET /events` | server-sent events (HTML, 9.2): `run`, all until now; then `tick`, `late` (a tick that adds to an earlier one), `summary`, `end` |
-//! | `POST /control` | `{"ask": "pause"}`, resume, up, down, drain or stop; 204 |
+//! | `POST /control` | a [`Change`]: `{"ask": "pause"}`, `{"load": "50%"}` or `{"connections": 20000}`; 204 |
 
 pub(crate) mod access;
+mod change;
 mod followed;
 #[cfg(test)]
 mod tests;
@@ -23,10 +24,10 @@ use axum::{
     routing::{get, post},
 };
 use exporters::web::Web;
-use samples::{Command, RunRecord};
-use serde::Deserialize;
+use samples::RunRecord;
 
 pub use access::page_headers;
+pub use change::Change;
 pub use exporters::web::Opens;
 pub use followed::{Feed, Followed};
 
@@ -66,24 +67,10 @@ impl Dashboard {
     }
 }
 
-/// A request of the page.
-#[derive(Deserialize)]
-struct ControlRequest {
-    ask: Command,
-}
-
-/// The command that the page sends.
-///
-/// # Errors
-/// It is none; with the fix.
-pub fn read_command(body: &[u8]) -> Result<Command, &'static str> {
-    let request = serde_json::from_slice(body).map(|ControlRequest { ask }| ask);
-    request.map_err(|_| "use {\"ask\": \"pause\"}, or resume, up, down, drain, stop\n")
-}
-
 async fn control(State(followed): State<Followed>, body: Bytes) -> Response {
-    match read_command(&body) {
-        Err(fix) => (StatusCode::BAD_REQUEST, fix).into_response(),
+    let planned = followed.header().map_or(0, |header| header.connections);
+    match Change::read(&body).and_then(|change| change.command(planned)) {
+        Err(why) => (StatusCode::BAD_REQUEST, why + "\n").into_response(),
         Ok(command) if followed.command(command) => StatusCode::NO_CONTENT.into_response(),
         Ok(_) => (StatusCode::SERVICE_UNAVAILABLE, "the run has ended\n").into_response(),
     }

@@ -19,7 +19,7 @@ mod terminal;
 mod ui;
 
 pub use calibration::{calibration_json, calibration_text};
-pub use dashboard::{Dashboard, Feed, Followed, LIVE_PAGE, Opens, page_headers, read_command};
+pub use dashboard::{Change, Dashboard, Feed, Followed, LIVE_PAGE, Opens, page_headers};
 pub use find::{find_line, find_text};
 pub use junit::junit;
 pub use line::{Classic, Line};

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { examples, loadRequest, readLoad } from "../model/load";
+import { examples, readLoad } from "../model/load";
 import { refusal } from "../model/refusal";
 import type { Run } from "../model/run";
 import { shown } from "./token";
@@ -71,7 +71,7 @@ export function Controls({ run }: { run: Run }) {
   return (
     <div class="controls" role="group" aria-label="Controls">
       {all.map((control) => [
-        control.ask === "drain" && <LoadField key="load" run={run} paused={paused} field={field} say={setAnswer} ask={(request) => ask("load", request)} />,
+        control.ask === "drain" && <LoadField key="load" run={run} field={field} say={setAnswer} ask={(request) => ask("load", request)} />,
         <button key={control.name} type="button" class={sure === control.ask ? "sure" : ""} aria-keyshortcuts={control.keys[0]} onClick={() => press(control)}>
           {sure === control.ask ? `${control.name}? Press again` : control.name} <kbd>{control.keys[0]}</kbd>
         </button>,
@@ -83,7 +83,6 @@ export function Controls({ run }: { run: Run }) {
 
 interface LoadFieldProps {
   run: Run;
-  paused: boolean;
   field: { current: HTMLInputElement | null };
   say: (trouble: string) => void;
   /** Whether it was taken. */
@@ -91,7 +90,7 @@ interface LoadFieldProps {
 }
 
 /** A field for a load of the user's choice. After Enter or Esc, keys are commands again. */
-function LoadField({ run: { record }, paused, field, say, ask }: LoadFieldProps) {
+function LoadField({ run: { record }, field, say, ask }: LoadFieldProps) {
   const [isWrong, setWrong] = useState(false);
   const planned = record.header?.connections ?? 0;
   const quit = () => {
@@ -104,11 +103,9 @@ function LoadField({ run: { record }, paused, field, say, ask }: LoadFieldProps)
     const text = field.current!.value;
     if (text.trim() === "") return field.current!.focus();
     const read = readLoad(text, planned);
-    // throng ignores it then.
-    const trouble = "trouble" in read ? read.trouble : paused ? "cannot be changed during a pause; use Resume" : null;
-    setWrong(trouble !== null);
-    if (trouble !== null) return say(`load: ${trouble}`);
-    if ("millionths" in read && (await ask(loadRequest(read.millionths, record.api_id != null)))) quit();
+    setWrong("trouble" in read);
+    if ("trouble" in read) return say(`load: ${read.trouble}`);
+    if (await ask(read.request)) quit();
   };
   const onInput = () => {
     if (isWrong) say("");

@@ -6,7 +6,12 @@ import { runOf, type Run } from "../model/run";
 import { EventReader, type StreamEvent } from "./events";
 import { shown } from "./token";
 
-export type Link = "connecting" | "following" | "lost" | "refused" | "over";
+export type Link = "connecting" | "following" | "lost" | "refused" | "gone" | "over";
+
+/** How a stream ends that throng does not end: only one that was lost is asked for again. */
+type Ending = "lost" | "refused" | "gone";
+/** By the status of a response without a stream: a run that was removed is never there again. */
+const ENDINGS: Partial<Record<number, Ending>> = { 401: "refused", 404: "gone", 410: "gone" };
 
 /** Follows a run over server-sent events; what it knows is what anyone knows who joined at another time. */
 export class Follower {
@@ -19,21 +24,21 @@ export class Follower {
   constructor(private readonly changed: () => void) {}
 
   follow(address: string): void {
-    void this.#read(address).then((refused) => {
+    void this.#read(address).then((end) => {
       if (this.link === "over") return;
-      this.link = refused ? "refused" : "lost";
+      this.link = end;
       this.changed();
       // It is told everything from the beginning then.
-      if (!refused) setTimeout(() => this.follow(address), RETRY_MS);
+      if (end === "lost") setTimeout(() => this.follow(address), RETRY_MS);
     });
   }
 
-  /** Until the stream ends; whether throng refused it. By fetch: an EventSource shows no token but in a cookie or an address. */
-  async #read(address: string): Promise<boolean> {
-    if (this.link === "over") return false;
+  /** Until the stream ends, and how it did. By fetch: an EventSource shows no token but in a cookie or an address. */
+  async #read(address: string): Promise<Ending> {
+    if (this.link === "over") return "lost";
     try {
       const answer = await fetch(address, { headers: shown(), cache: "no-store", signal: this.#ending.signal });
-      if (!answer.ok || !answer.body) return answer.status === 401;
+      if (!answer.ok || !answer.body) return ENDINGS[answer.status] ?? "lost";
       const [pieces, events] = [answer.body.pipeThrough(new TextDecoderStream()).getReader(), new EventReader()];
       for (let piece = await pieces.read(); !piece.done; piece = await pieces.read()) {
         events.push(piece.value).forEach((event) => this.#take(event));
@@ -41,7 +46,7 @@ export class Follower {
     } catch {
       // As at a stream's end.
     }
-    return false;
+    return "lost";
   }
 
   #take({ name, data }: StreamEvent): void {

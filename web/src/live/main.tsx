@@ -17,8 +17,12 @@ const LINKS: Record<Link, string> = {
   following: "following",
   lost: "connection lost, reconnecting …",
   refused: "token required: open this address with #token=… and the token from the token file",
+  gone: "this run is gone: it was removed from the server's list",
   over: "the run has ended",
 };
+
+/** Nothing more comes. */
+const isOver = (link: Link) => link === "over" || link === "gone";
 
 function LivePage() {
   const { run, link } = useFollower("events");
@@ -29,13 +33,13 @@ function LivePage() {
       <Head what="live" about={target || "a run"} run={run}>
         <p class={`link ${link}`} id="link" role="status">{LINKS[link]}</p>
       </Head>
-      {run && link !== "over" && (
+      {run && !isOver(link) && (
         <div class="bar">
           {!run.summary && <Controls run={run} />}
           <Progress run={run} />
         </div>
       )}
-      {run && <RunPage run={run} now={link === "over" ? undefined : <Figures id="now" figures={nowFigures(run)} />} />}
+      {run && <RunPage run={run} now={isOver(link) ? undefined : <Figures id="now" figures={nowFigures(run)} />} />}
     </>
   );
 }

@@ -1,8 +1,11 @@
 import { grouped } from "./quantity";
 
-/** A share (0..=1) of the plan's load in millionths, as throng sets it; or why a text is none, with the fix. */
-export type ReadLoad = { millionths: number } | { trouble: string };
+/** The request that sets a load: to a number of connections, or a share (0..=1) of the plan's. */
+export type LoadRequest = { connections: number } | { load: number };
+/** That of a text; or why it is none, with the fix. */
+export type ReadLoad = { request: LoadRequest } | { trouble: string };
 
+/** A share is set in steps of a millionth. */
 const ALL = 1e6;
 /** Thousands are written as `1,000` or `1_000` (`units::Decimal`). */
 const COUNT = /^(\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)(?:\.(\d+))?\s*([kmg]?)$/i;
@@ -17,7 +20,8 @@ export function readLoad(text: string, planned: number): ReadLoad {
   const [, whole, fraction = "", suffix] = text.trim().match(COUNT) ?? [];
   if (percentage !== undefined) {
     const millionths = Math.round((Number(percentage) / 100) * ALL);
-    return millionths > ALL ? { trouble: `${typed} is more than the plan's load; use at most 100 %` } : ofMillionths(millionths);
+    if (millionths > ALL) return { trouble: `${typed} is more than the plan's load; use at most 100 %` };
+    return millionths > 0 ? { request: { load: millionths / ALL } } : NOTHING;
   }
   if (whole === undefined || suffix === undefined) return { trouble: `${typed} is not a load; use ${example}` };
   if (planned <= 0) return { trouble: `${typed}: this run has no fixed number of connections; use a percentage, such as 90 %` };
@@ -25,11 +29,10 @@ export function readLoad(text: string, planned: number): ReadLoad {
   if (digits.length > zeros) return { trouble: `${typed} is not a whole number of connections; use ${example}` };
   const connections = Number(whole.replace(/[,_]/g, "") + digits.padEnd(zeros, "0"));
   if (connections > planned) return { trouble: `${typed} is more than the plan's ${grouped(planned)} connections; use at most 100 %` };
-  return ofMillionths(Math.round((connections / planned) * ALL));
+  return connections > 0 ? { request: { connections } } : NOTHING;
 }
 
-const ofMillionths = (millionths: number): ReadLoad =>
-  millionths > 0 ? { millionths } : { trouble: "a load is more than nothing; use Pause" };
+const NOTHING: ReadLoad = { trouble: "a load is more than nothing; use Pause" };
 
 /** What may be typed in a run of so many connections: half of them, and nine tenths of the plan's load. */
 export function examples(planned: number): string[] {
@@ -37,7 +40,3 @@ export function examples(planned: number): string[] {
   const [unit, suffix] = ([[1e6, "m"], [1e3, "k"]] as const).find(([unit]) => half >= unit && half % unit === 0) ?? [1, ""];
   return planned > 0 ? [suffix ? `${half / unit}${suffix}` : grouped(half), "90 %"] : ["90 %"];
 }
-
-/** The request that sets it: to a run by HTTP as its API describes it, to a dashboard as its command. */
-export const loadRequest = (millionths: number, isByHttp: boolean): object =>
-  isByHttp ? { load: millionths / ALL } : { ask: { load: millionths } };

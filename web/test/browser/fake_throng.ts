@@ -18,6 +18,8 @@ export class FakeThrong {
   readonly asked: Asked[] = [];
   /** What a control is answered, if not 204. */
   refusal: string | null = null;
+  /** The run is not on the server's list any more. */
+  isRemoved = false;
   #server: Server;
   #listeners = new Set<ServerResponse>();
   #ticks: TickRecord[] = [];
@@ -28,7 +30,7 @@ export class FakeThrong {
     this.#server = createServer((request, answer) => {
       const { method, url } = request;
       if (url === "/") return void answer.setHeader("Content-Type", "text/html").end(readFileSync("dist/live.html"));
-      if (url === "/events") return this.#listen(answer);
+      if (url === "/events") return this.#listen(answer, this.isRemoved ? 404 : 200);
       if (method === "POST" && url === "/control") {
         let body = "";
         request.on("data", (part) => (body += part));
@@ -76,8 +78,9 @@ export class FakeThrong {
     this.#tell("end", {});
   }
 
-  #listen(answer: ServerResponse): void {
+  #listen(answer: ServerResponse, status: number): void {
     this.connects++;
+    if (status !== 200) return void answer.writeHead(status).end();
     answer.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
     answer.write("retry: 1000\n\n");
     this.#listeners.add(answer);

@@ -135,7 +135,7 @@ test("a load is typed, as a number of connections or a share, and what is none i
   const isWrong = () => field.getAttribute("aria-invalid");
   assert.equal(await field.getAttribute("placeholder"), "1,500 or 90 %");
   await type("2,400");
-  await taken({ load: 800_000 });
+  await taken({ connections: 2400 });
   await type("pdq");
   await until(page, ".controls output", 'load: "pdq" is not a load; use 1,500 or 90 %');
   assert.equal(await isWrong(), "true");
@@ -149,32 +149,35 @@ test("a load is typed, as a number of connections or a share, and what is none i
   await page.keyboard.press("Escape");
   assert.equal(await page.locator(".controls output").innerText(), "");
   await type("12.5 %");
-  await taken({ load: 800_000 }, { load: 125_000 });
+  await taken({ connections: 2400 }, { load: 0.125 });
   // Keys are commands again.
   await page.keyboard.press("p");
-  await taken({ load: 800_000 }, { load: 125_000 }, "pause");
+  await taken({ connections: 2400 }, { load: 0.125 }, "pause");
   throng.tick({ ...ticks[20]!, tick: { ...ticks[20]!.tick, phase: "pause" } });
   await until(page, ".controls", "Resume");
-  await type("50%");
-  await until(page, ".controls output", "load: cannot be changed during a pause; use Resume");
-  throng.tick(ticks[21]!);
-  await until(page, ".controls", "Pause");
+  // It is for the time after the pause.
+  await type("40%");
+  await taken({ connections: 2400 }, { load: 0.125 }, "pause", { load: 0.4 });
   throng.refusal = JSON.stringify({ errors: ["the run has ended"] });
-  await page.click(".controls button:has-text('Set')");
+  await type("50%");
   await until(page, ".controls output", "load: the run has ended");
   assert.equal(await field.inputValue(), "50%", "it may be tried again");
   assert.deepEqual(troubles.filter((trouble) => !trouble.includes("409")), []);
 });
 
-test("a run by HTTP is sent a load as its API describes it", async () => {
-  const { throng, address } = await started({ ...run, run: { ...run.run, api_id: "81b342ab" } });
-  ticks.slice(0, 20).forEach((tick) => throng.tick(tick));
-  const { page } = await openPage(browser, (asked) => asked.startsWith(address));
-  await page.goto(address);
-  await page.fill(".controls input", "1.5k");
-  await page.click(".controls button:has-text('Set')");
-  for (let i = 0; i < 50 && throng.asked.length < 1; i++) await page.waitForTimeout(100);
-  assert.deepEqual(throng.asked.map(({ ask }) => ask), [{ load: 0.5 }]);
+test("a run that was removed is gone, and is not asked for again", async () => {
+  const { page, throng } = await joined(10);
+  await until(page, "#link", "following");
+  throng.isRemoved = true;
+  throng.drop();
+  await until(page, "#link", "this run is gone");
+  assert.equal(await page.locator(".controls").count(), 0);
+  const { connects } = throng;
+  await page.waitForTimeout(2500);
+  assert.equal(throng.connects, connects);
+  // Also for one that comes later.
+  await page.reload();
+  await until(page, "#link", "this run is gone");
 });
 
 test("charts follow while they are read, and those out of sight too", async () => {

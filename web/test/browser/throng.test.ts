@@ -79,7 +79,7 @@ test("a run is followed, led by hand to its end, and its report opens with the n
   await page.context().close();
 
   const summary = JSON.parse(readFileSync(json, "utf8"));
-  assert.deepEqual(summary.asks.map(({ what }: { what: string }) => what), ["paused", "resumed", "load 90 %", "load 60 %", "drained"]);
+  assert.deepEqual(summary.asks.map(({ what }: { what: string }) => what), ["paused", "resumed", "load 90 %", "load 300 of 500 connections (60 %)", "drained"]);
   const report = await openPage(browser, (asked) => asked.startsWith("file:"));
   await report.page.context().setOffline(true);
   await report.page.goto(`file://${html}`);

@@ -88,7 +88,7 @@ fn a_scenario_is_posted_followed_changed_and_ends() {
         (&json!(40), &json!("throng.summary/1")),
         "{over:#}"
     );
-    assert_eq!(over["summary"]["asks"][0]["what"], "load 25 %", "{over:#}");
+    assert_eq!(over["summary"]["asks"][0]["what"], "load 10 of 40 connections (25 %)", "{over:#}");
     assert!(over["stored"].is_string(), "{over:#}");
     until("the follower sees the end", || follower.stdout().contains("event: end"));
     assert_eq!(api.curl(&url, &["-X", "DELETE"]).status, 204);

@@ -7,7 +7,7 @@ use std::{
 
 use super::*;
 use fixtures::{header, seen};
-use samples::{Sink, Summary};
+use samples::{Command, Header, Sink, Summary};
 use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -127,6 +127,23 @@ fn commands_reach_the_run_in_order() {
         check(at, ("POST /control", own, wrong), 400);
     }
     assert_eq!(feed.ask(), None);
+    // As the API of runs has it, once it is known how many connections there are.
+    check(at, ("POST /control", own, "{\"load\":0.25}"), 204);
+    check(at, ("POST /control", own, "{\"connections\":1}"), 400);
+    let mut follower = Follower::join(at);
+    assert_eq!(follower.next().0, "run");
+    feed.begin(&Header { connections: 300, ..header() });
+    assert_eq!(follower.next().0, "run");
+    check(at, ("POST /control", own, "{\"connections\":100}"), 204);
+    check(at, ("POST /control", own, "{\"ask\":{\"load\":250000}}"), 204);
+    for wrong in
+        ["{\"ask\":{\"load\":0}}", "{\"ask\":{\"load\":2000000}}", "{\"connections\":301}", "{\"load\":1.01}"]
+    {
+        let refused = fetch(at, "POST /control", own, wrong);
+        assert!(refused.starts_with("HTTP/1.1 400 ") && refused.contains(": from "), "{wrong}: {refused}");
+    }
+    let received: Vec<Command> = std::iter::from_fn(|| feed.ask()).collect();
+    assert_eq!(received, [Command::Load(250_000), Command::Connections(100), Command::Load(250_000)]);
     for _ in 0..followed::MAX_COMMANDS {
         check(at, ("POST /control", own, "{\"ask\":\"up\"}"), 204);
     }

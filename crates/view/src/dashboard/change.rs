@@ -1,0 +1,165 @@
+//! A change of a run, as the page of a dashboard and clients of a coordinator's API send it.
+
+use samples::Command;
+use serde::Deserialize;
+use serde_json::Value;
+use units::Count;
+
+/// Millionths of a load.
+const ALL: u32 = 1_000_000;
+
+/// What a request asks for: exactly one of these.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Change {
+    /// `"pause"`, resume, up, down, drain or stop.
+    pub ask: Option<Value>,
+    /// A share of the plan's load: 0.5 or `"50%"`.
+    pub load: Option<Value>,
+    /// A number of its connections: 20000 or `"20k"`.
+    pub connections: Option<Value>,
+}
+
+impl Change {
+    /// What to use instead of what is wrong.
+    pub const FIX: &str = "use {\"ask\": \"pause\"}, resume, up, down, drain or stop; {\"load\": \"50%\"}; or {\"connections\": 20000}";
+
+    /// Reads the body of a request.
+    ///
+    /// # Errors
+    /// It is none; with the fix.
+    pub fn read(body: &[u8]) -> Result<Change, String> {
+        serde_json::from_slice(body).map_err(|_| format!("not a change of a run; {}", Change::FIX))
+    }
+
+    /// The command that it is for a run of this many connections; 0: they come and go, or it has not begun.
+    ///
+    /// # Errors
+    /// It is none, or beyond the plan's load; with the range, or the fix.
+    pub fn command(self, planned: u64) -> Result<Command, String> {
+        let Change { ask, load, connections } = self;
+        match (ask, load, connections) {
+            (Some(ask), None, None) => command(&ask, planned),
+            (None, Some(load), None) => {
+                let share = share(&load);
+                let share = share.ok_or_else(|| wrong(&format!("load: {load} is no share of the plan's")))?;
+                millionths((share * f64::from(ALL)).round(), &load, planned)
+            }
+            (None, None, Some(n)) => count(&n, planned),
+            _ => Err(wrong("one change at a time")),
+        }
+    }
+}
+
+fn wrong(why: &str) -> String {
+    format!("{why}; {}", Change::FIX)
+}
+
+/// `"pause"`; also `{"load": 250000}`, the load in millionths, as dashboards once took it.
+fn command(ask: &Value, planned: u64) -> Result<Command, String> {
+    if let Some(load) = ask.get("load")
+        && let Some(n) = load.as_f64()
+    {
+        return millionths(n, load, planned);
+    }
+    // One with a value is not asked for by its name.
+    let command = Command::deserialize(ask).ok().filter(|_| ask.is_string());
+    command.ok_or_else(|| wrong(&format!("ask: {ask} is no command")))
+}
+
+fn millionths(n: f64, typed: &Value, planned: u64) -> Result<Command, String> {
+    if (1.0..=f64::from(ALL)).contains(&n) {
+        return Ok(Command::Load(n as u32));
+    }
+    let plan = match planned {
+        0 => String::new(),
+        n => format!(", {}", Count(n).of("connection")),
+    };
+    Err(format!(
+        "load: from 0.0001 % to 100 % of the plan's{plan}; for no load use {{\"ask\": \"pause\"}}: {typed}"
+    ))
+}
+
+/// `"50%"`, or 0.5.
+fn share(value: &Value) -> Option<f64> {
+    let share = match value {
+        Value::String(text) => text.strip_suffix('%')?.parse::<f64>().ok()? / 100.0,
+        value => value.as_f64()?,
+    };
+    share.is_finite().then_some(share)
+}
+
+fn count(value: &Value, planned: u64) -> Result<Command, String> {
+    let n = match value {
+        Value::String(text) => Count::parse(text).ok().map(|Count(n)| n),
+        value => value.as_u64(),
+    };
+    match n {
+        None => Err(wrong(&format!("connections: {value} is no number of them"))),
+        Some(_) if planned == 0 => {
+            Err("connections: this run does not hold connections, or has not begun; use load".to_owned())
+        }
+        Some(n) if (1..=planned).contains(&n) => Ok(Command::Connections(n)),
+        Some(_) => Err(format!(
+            "connections: from 1 to the plan's {}; for no load use {{\"ask\": \"pause\"}}: {value}",
+            Count(planned)
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_is_set_within_the_plan() {
+        let read = |body: &str| Change::read(body.as_bytes())?.command(20_000);
+        for (body, expected) in [
+            (r#"{"ask": "pause"}"#, Command::Pause),
+            (r#"{"ask": "stop"}"#, Command::Stop),
+            (r#"{"load": "50%"}"#, Command::Load(500_000)),
+            (r#"{"load": 1}"#, Command::Load(1_000_000)),
+            (r#"{"load": 0.25}"#, Command::Load(250_000)),
+            (r#"{"load": "0.0001%"}"#, Command::Load(1)),
+            (r#"{"ask": {"load": 250000}}"#, Command::Load(250_000)),
+            (r#"{"connections": 5000}"#, Command::Connections(5_000)),
+            (r#"{"connections": "20k"}"#, Command::Connections(20_000)),
+        ] {
+            assert_eq!(read(body), Ok(expected), "{body}");
+        }
+        let range = "load: from 0.0001 % to 100 % of the plan's, 20,000 connections; for no load use";
+        let connections = "connections: from 1 to the plan's 20,000; for no load use";
+        for (body, part) in [
+            ("pause", "not a change of a run; use {"),
+            ("", "not a change of a run; use {"),
+            ("[]", "use {"),
+            (r#"{"speed": 1}"#, "not a change of a run; use {"),
+            ("{}", "one change at a time; use {"),
+            (r#"{"ask": "pause", "load": 1}"#, "one change at a time; use {"),
+            (r#"{"ask": "fly"}"#, "ask: \"fly\" is no command; use {"),
+            (r#"{"ask": "load"}"#, "is no command; use {"),
+            (r#"{"ask": {"connections": 5}}"#, "is no command; use {"),
+            (r#"{"load": "half"}"#, "load: \"half\" is no share of the plan's; use {"),
+            (r#"{"load": 0}"#, range),
+            (r#"{"load": -0.5}"#, range),
+            (r#"{"load": 1.1}"#, range),
+            (r#"{"load": "101%"}"#, range),
+            (r#"{"ask": {"load": 0}}"#, range),
+            (r#"{"ask": {"load": 2000000}}"#, "connections; for no load use {\"ask\": \"pause\"}: 2000000"),
+            (r#"{"connections": -1}"#, "connections: -1 is no number of them; use {"),
+            (r#"{"connections": 0}"#, connections),
+            (r#"{"connections": 20001}"#, connections),
+        ] {
+            let why = read(body).unwrap_err();
+            assert!(why.contains(part), "{body}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_run_without_a_number_of_connections_has_shares_of_its_load() {
+        let read = |body: &str| Change::read(body.as_bytes())?.command(0);
+        assert_eq!(read(r#"{"load": "50%"}"#), Ok(Command::Load(500_000)));
+        assert!(read(r#"{"connections": 5}"#).unwrap_err().ends_with("use load"));
+        assert!(read(r#"{"load": 2}"#).unwrap_err().contains("to 100 % of the plan's; for no load"));
+    }
+}
