@@ -4,7 +4,7 @@ pub(crate) mod broker;
 mod serve;
 mod table;
 
-use fleet::{AgentStatus, Operator, Reply, Request, RunRequest};
+use fleet::{AgentStatus, LOADS, Operator, Reply, Request, RunRequest};
 use plan::{Flags, Share};
 use units::{Count, Nanos};
 
@@ -107,12 +107,16 @@ fn command(AtRun { server, run }: &AtRun, flags: &Flags, request: RunRequest) ->
 /// `connections=200k`, `load=50%`
 fn requested(text: &str) -> Result<RunRequest, String> {
     match text.split_once('=') {
-        Some(("connections", n)) => {
-            Count::parse(n).map(|n| RunRequest::Connections(n.0)).map_err(|e| format!("connections: {e}"))
-        }
-        Some(("load", share)) => Share::parse(share)
-            .map(|share| RunRequest::Load(share.millionths()))
-            .map_err(|e| format!("load: {e}")),
+        Some(("connections", n)) => match Count::parse(n) {
+            Ok(Count(0)) => Err("connections: at least 1; use connections=200k".to_owned()),
+            Ok(Count(n)) => Ok(RunRequest::Connections(n)),
+            Err(e) => Err(format!("connections: {e}")),
+        },
+        Some(("load", share)) => match Share::parse(share) {
+            Ok(Share::NONE) => Err(LOADS.to_owned()),
+            Ok(share) => Ok(RunRequest::Load(share.millionths())),
+            Err(e) => Err(format!("load: {e}")),
+        },
         _ => Err(format!("{text:?} is not a load; use connections=200k or load=50%")),
     }
 }
@@ -126,7 +130,11 @@ mod tests {
         for (text, expected) in [
             ("connections=200k", Ok(RunRequest::Connections(200_000))),
             ("load=12.5%", Ok(RunRequest::Load(125_000))),
+            ("load=100%", Ok(RunRequest::Load(1_000_000))),
             ("load=0.5", Err("load: ")),
+            ("load=0%", Err("load: from 0.0001 % to 100 % of the plan's; use load=50%")),
+            ("load=101%", Err("load: ")),
+            ("connections=0", Err("connections: at least 1; use connections=200k")),
             ("connections=many", Err("connections: ")),
             ("200k", Err("use connections=200k or load=50%")),
             ("rate=5", Err("use connections=200k or load=50%")),

@@ -144,6 +144,10 @@ impl AgentStatus {
     }
 }
 
+/// What a share of a load may be.
+pub const LOADS: &str =
+    "load: from 0.0001 % to 100 % of the plan's; use load=50%, or throng fleet pause for none";
+
 /// What is asked of a run's coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -169,18 +173,19 @@ pub enum RunReply {
 }
 
 impl RunRequest {
-    /// As a command of a run of this many connections, and what it does; or why there is none.
-    fn command(self, connections: u64) -> Result<(Command, String), String> {
+    /// As a command of a run of this many connections, and what it does; or why there is none. In a pause the load is set for the
+    /// time after it.
+    fn command(self, connections: u64, is_paused: bool) -> Result<(Command, String), String> {
         const ALL: u32 = 1_000_000;
-        let load = |millionths: u32| {
-            let percent = f64::from(millionths) / 10_000.0;
-            Ok((Command::Load(millionths), format!("load {percent} % of the plan's")))
-        };
+        let when = if is_paused { " when resumed" } else { "" };
         match self {
             RunRequest::Pause => Ok((Command::Pause, "paused".to_owned())),
             RunRequest::Resume => Ok((Command::Resume, "resumed".to_owned())),
-            RunRequest::Load(millionths @ 1..=ALL) => load(millionths),
-            RunRequest::Load(_) => Err("from 0.0001 % to 100 % of the plan's load; use load=50%".to_owned()),
+            RunRequest::Load(millionths @ 1..=ALL) => {
+                let percent = f64::from(millionths) / 10_000.0;
+                Ok((Command::Load(millionths), format!("load {percent} % of the plan's{when}")))
+            }
+            RunRequest::Load(_) => Err(LOADS.to_owned()),
             RunRequest::Connections(_) if connections == 0 => {
                 Err("this run holds no number of connections; use load=50%".to_owned())
             }
@@ -189,9 +194,8 @@ impl RunRequest {
                 machines were not checked for them: {n}"
             )),
             RunRequest::Connections(n) => {
-                // Rounded up: no connection fewer than were asked for.
-                let millionths = (u128::from(n) * u128::from(ALL)).div_ceil(u128::from(connections)) as u32;
-                load(millionths).map(|(command, _)| (command, Count(n).of("connection")))
+                let what = format!("load {} of {}{when}", Count(n), Count(connections).of("connection"));
+                Ok((Command::Connections(n), what))
             }
         }
     }
@@ -205,9 +209,8 @@ mod tests {
     fn a_load_is_a_share_of_the_plans() {
         use RunRequest::{Connections, Load};
         for (request, connections, expected) in [
-            (Connections(50), 200, Ok(Command::Load(250_000))),
-            (Connections(200), 200, Ok(Command::Load(1_000_000))),
-            (Connections(1), 3, Ok(Command::Load(333_334))),
+            (Connections(50), 200, Ok(Command::Connections(50))),
+            (Connections(200), 200, Ok(Command::Connections(200))),
             (Load(1), 0, Ok(Command::Load(1))),
             (RunRequest::Pause, 0, Ok(Command::Pause)),
             (Connections(201), 200, Err("connections: this run can have 1 to 200; ")),
@@ -217,11 +220,32 @@ mod tests {
             (Load(0), 1, Err("use load=50%")),
             (Load(1_000_001), 1, Err("use load=50%")),
         ] {
-            match (request.command(connections), expected) {
+            match (request.command(connections, false), expected) {
                 (Ok((command, _)), Ok(expected)) => assert_eq!(command, expected, "{request:?}"),
                 (Err(why), Err(part)) => assert!(why.contains(part), "{request:?}: {why}"),
                 (other, _) => panic!("{request:?}: {other:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn the_reply_says_what_a_command_does_and_when() {
+        let said = |request: RunRequest, is_paused| request.command(3_000, is_paused).map(|(_, what)| what);
+        for (request, at_once, in_a_pause) in [
+            (
+                RunRequest::Connections(1_000),
+                "load 1,000 of 3,000 connections",
+                "load 1,000 of 3,000 connections when resumed",
+            ),
+            (
+                RunRequest::Load(125_000),
+                "load 12.5 % of the plan's",
+                "load 12.5 % of the plan's when resumed",
+            ),
+            (RunRequest::Resume, "resumed", "resumed"),
+        ] {
+            assert_eq!(said(request, false).as_deref(), Ok(at_once));
+            assert_eq!(said(request, true).as_deref(), Ok(in_a_pause));
         }
     }
 }

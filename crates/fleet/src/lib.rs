@@ -40,7 +40,7 @@ mod waiting;
 
 pub use agent::{Allow, Caps, Held, Planner, Service};
 pub use control::{
-    AgentStatus, Calibrator, Commands, Control, Operator, Reply, Request, RunReply, RunRequest,
+    AgentStatus, Calibrator, Commands, Control, LOADS, Operator, Reply, Request, RunReply, RunRequest,
 };
 pub use coordinator::{Agents, Fleet, Job, OnLost};
 pub use identity::{AgentFinding, Identity, agent_name, host_agent_name, is_agent_name_of, new_agent_name};

@@ -147,7 +147,12 @@ fn the_load_of_a_run_in_progress_is_set_paused_and_resumed() {
         run.stderr().lines().find_map(|line| line.split("run ").nth(1)?.split(' ').next().map(str::to_owned));
     let id = id.unwrap();
     let set = fleet.fleet(&["set", "connections=100"]);
-    assert_eq!((set.status, set.stdout), (Some(0), format!("run {id}: 100 connections\n")), "{}", set.stderr);
+    assert_eq!(
+        (set.status, set.stdout),
+        (Some(0), format!("run {id}: load 100 of 400 connections\n")),
+        "{}",
+        set.stderr
+    );
     run.wait_for("open 100 of 100");
     assert_eq!(fleet.states(), ["one in run", "two in run"]);
     let more = fleet.fleet(&["set", "connections=401", "--run", &id]);
@@ -159,8 +164,13 @@ fn the_load_of_a_run_in_progress_is_set_paused_and_resumed() {
     assert_eq!(fleet.fleet(&["set", "load=100%"]).status, Some(0));
     until("all are open again", || open_at(&server) > 400);
     assert_eq!(fleet.fleet(&["pause"]).stdout, format!("run {id}: paused\n"));
+    // In a pause it is set for the time after it.
+    let set = fleet.fleet(&["set", "connections=200"]);
+    assert_eq!(set.stdout, format!("run {id}: load 200 of 400 connections when resumed\n"), "{set:?}");
+    for none in ["load=0%", "connections=0"] {
+        assert_eq!(fleet.fleet(&["set", none]).status, Some(2), "{none}");
+    }
     assert_eq!(fleet.fleet(&["resume"]).status, Some(0));
-    assert_eq!(fleet.fleet(&["set", "connections=200"]).status, Some(0));
     run.wait_for("open 200 of 200");
     run.signal(Signal::INT);
     let ended = run.end();
@@ -171,7 +181,14 @@ fn the_load_of_a_run_in_progress_is_set_paused_and_resumed() {
     assert_eq!((&summary["connections"]["held"], held), (&Value::from(400), vec![200, 200]));
     let asks: Vec<&str> =
         summary["asks"].as_array().unwrap().iter().map(|ask| ask["what"].as_str().unwrap()).collect();
-    assert_eq!(asks, ["load 25 %", "load 100 %", "paused", "resumed", "load 50 %"]);
+    let expected = [
+        "load 100 of 400 connections (25 %)",
+        "load 100 %",
+        "paused",
+        "load 200 of 400 connections (50 %) when resumed",
+        "resumed",
+    ];
+    assert_eq!(asks, expected);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The coordinator's side of control: commands of a run come over NATS, as they come from a terminal or a page.
 
-use samples::{Command, Header, Samples, Sink, Tick};
+use samples::{Command, Header, Phase, Samples, Sink, Tick};
 use units::Nanos;
 
 use super::{RunReply, RunRequest, to_run};
@@ -11,6 +11,8 @@ pub struct Commands {
     requests: Inbox<Asked<RunRequest>>,
     /// Connections of the plan.
     connections: u64,
+    /// By the last second, and the commands since.
+    is_paused: bool,
 }
 
 impl Commands {
@@ -19,7 +21,7 @@ impl Commands {
     /// # Errors
     /// NATS does not let it listen.
     pub fn new(link: &Link, run: &str) -> Result<Commands, String> {
-        Ok(Commands { requests: link.serve(to_run(run))?, connections: 0 })
+        Ok(Commands { requests: link.serve(to_run(run))?, connections: 0, is_paused: false })
     }
 }
 
@@ -28,13 +30,16 @@ impl Sink for Commands {
         self.connections = header.connections;
     }
 
-    fn tick(&mut self, _: &Tick, _: &Samples) {}
+    fn tick(&mut self, tick: &Tick, _: &Samples) {
+        self.is_paused = tick.phase == Phase::Pause;
+    }
 
     fn ask(&mut self) -> Option<Command> {
         let asked = self.requests.next(Nanos::ZERO)?;
-        match asked.message.command(self.connections) {
+        match asked.message.command(self.connections, self.is_paused) {
             Ok((command, what)) => {
                 asked.reply(&RunReply::Accepted(what));
+                self.is_paused = command == Command::Pause || self.is_paused && command != Command::Resume;
                 Some(command)
             }
             Err(why) => {
