@@ -1,12 +1,105 @@
-//! How often a plan dials and sends, for the caps of agents.
+//! How often a plan dials and sends, all of it together, for the caps of agents.
 
-use plan::{Act, Activity, Plan, Population, Ramp, Stage};
+use plan::{Act, Activity, Plan, Population, Ramp, Stage, Then};
 use units::{Nanos, Rate};
 
-/// The most dials a second of a stage; none where it has no limit.
+/// What a population, or the probe, does a second at the most, as far as that has a limit: its requests, and then its dials in each
+/// stage of the plan. For each of these, the sum over all of an agent's is to stay below its cap.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rates(Vec<f64>);
+
+impl Rates {
+    /// Of a population.
+    pub(crate) fn of(plan: &Plan, nth: u16) -> Rates {
+        let population = &plan.populations[usize::from(nth)];
+        let per_s = |rate: Option<Rate>| rate.map_or(0.0, Rate::per_s_f64);
+        let dials = |stage: &Stage| match population.load.arrival_rate() {
+            Some(rate) => rate.per_s_f64(),
+            None if stage.of.contains(&nth) => {
+                let part = f64::from(population.load.held()) / held(plan, stage).max(1) as f64;
+                per_s(dial_rate(plan, stage)) * part
+            }
+            None => 0.0,
+        };
+        Rates([per_s(request_rate(population))].into_iter().chain(plan.stages.iter().map(dials)).collect())
+    }
+
+    /// Of a probe that sends at this rate: each request may need a connection.
+    pub(crate) fn of_probe(plan: &Plan, rate: Rate) -> Rates {
+        Rates(vec![rate.per_s_f64(); 1 + plan.stages.len()])
+    }
+}
+
+/// What is left of an agent's cap.
+#[derive(Clone, Debug)]
+pub(crate) struct Left {
+    /// None: no limit.
+    most: Option<f64>,
+    used: Vec<f64>,
+}
+
+impl Left {
+    /// All of it.
+    pub(crate) fn of(most: Option<f64>) -> Left {
+        Left { most, used: Vec::new() }
+    }
+
+    /// This share of a population, or of the probe, is the agent's.
+    pub(crate) fn take(&mut self, rates: &Rates, share: f64) {
+        self.used.resize(self.used.len().max(rates.0.len()), 0.0);
+        self.used.iter_mut().zip(&rates.0).for_each(|(used, rate)| *used += rate * share);
+    }
+
+    /// How many of so many units of a population, or of the probe, it may still take.
+    pub(crate) fn units(&self, rates: &Rates, of: u32) -> u64 {
+        let Some(most) = self.most else { return u64::MAX };
+        let used = self.used.iter().copied().chain(std::iter::repeat(0.0));
+        let share = |(rate, used): (&f64, f64)| (*rate > 0.0).then(|| (most - used) / rate);
+        let least = rates.0.iter().zip(used).filter_map(share).fold(f64::INFINITY, f64::min);
+        // Exact where the quotient is: 100/s of 300/s are 333 of 999. Less than nothing is none.
+        (least * f64::from(of) * (1.0 + 1e-12) + 1e-9) as u64
+    }
+}
+
+/// What a plan does a second at the most, as far as that has a limit: the dials of each stage, and the requests. Each with what they are of.
+pub(crate) fn totals(plan: &Plan) -> Vec<(String, Rate)> {
+    let probe: Option<(&str, Rate)> = plan.probe.as_ref().map(|probe| ("probe", probe.rate));
+    let dials = plan.stages.iter().map(|stage| {
+        let ramp: Option<(&str, Rate)> = dial_rate(plan, stage).map(|rate| ("ramp", rate));
+        sum(ramp.into_iter().chain(named(plan, |population| population.load.arrival_rate())).chain(probe))
+    });
+    dials.chain([sum(named(plan, request_rate).chain(probe))]).collect()
+}
+
+/// The populations that have such a rate.
+fn named(plan: &Plan, of: fn(&Population) -> Option<Rate>) -> impl Iterator<Item = (&str, Rate)> {
+    let populations = plan.populations.iter();
+    populations.filter_map(move |population| Some((population.name.as_str(), of(population)?)))
+}
+
+fn sum<'a>(all: impl Iterator<Item = (&'a str, Rate)>) -> (String, Rate) {
+    let all: Vec<(&str, Rate)> = all.filter(|(_, rate)| !rate.is_zero()).collect();
+    let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+    let rate = match &all[..] {
+        [(_, rate)] => *rate,
+        all => Rate::from_per_s_f64(all.iter().map(|(_, rate)| rate.per_s_f64()).sum()),
+    };
+    (names.join(" + "), rate)
+}
+
+/// The largest of them.
+pub(crate) fn busiest(plan: &Plan) -> f64 {
+    totals(plan).into_iter().map(|(_, rate)| rate.per_s_f64()).fold(0.0, f64::max)
+}
+
+/// Connections that a stage's populations hold.
+fn held(plan: &Plan, stage: &Stage) -> u64 {
+    stage.of.iter().map(|nth| u64::from(plan.populations[usize::from(*nth)].load.held())).sum()
+}
+
+/// The most dials a second of a stage's ramp; none where it has no limit.
 pub(crate) fn dial_rate(plan: &Plan, stage: &Stage) -> Option<Rate> {
-    let held = |nth: &u16| u64::from(plan.populations[usize::from(*nth)].load.held());
-    let connections: u64 = stage.of.iter().map(held).sum();
+    let connections = held(plan, stage);
     match stage.ramp {
         _ if connections == 0 => Some(Rate::per_s(0)),
         Ramp::Adaptive => None,
@@ -16,13 +109,17 @@ pub(crate) fn dial_rate(plan: &Plan, stage: &Stage) -> Option<Rate> {
     }
 }
 
-/// The most requests, or arrivals, a second; none where they have no limit.
+/// The most requests a second; none where they have no limit.
 pub(crate) fn request_rate(population: &Population) -> Option<Rate> {
     if population.load.connections() == 0 {
         return Some(Rate::per_s(0));
     }
-    if let Some(rate) = population.load.rate() {
-        return Some(rate);
+    match (population.load.rate(), requests_of_arrival(population)) {
+        (Some(rate), Some(requests)) => {
+            return Some(Rate::from_per_s_f64(rate.per_s_f64() * requests as f64));
+        }
+        (Some(rate), None) if population.load.is_paced() => return Some(rate),
+        _ => {}
     }
     let (requests, round) = match &population.activity {
         Activity::Idle => return Some(Rate::per_s(0)),
@@ -32,8 +129,19 @@ pub(crate) fn request_rate(population: &Population) -> Option<Rate> {
             (steps.len(), idle)
         }
     };
-    let all = f64::from(population.load.connections()) * requests as f64;
+    let streams = f64::from(population.streams.unwrap_or(1));
+    let all = f64::from(population.load.connections()) * streams * requests as f64;
     (round > Nanos::ZERO).then(|| Rate::from_per_s_f64(all / round.secs_f64()))
+}
+
+/// How many requests a connection that arrives sends before it is closed; none where connections are held, or are not closed.
+fn requests_of_arrival(population: &Population) -> Option<u64> {
+    population.load.arrival_rate()?;
+    match (&population.activity, population.calls) {
+        (Activity::Steps { steps, then: Then::Close }, None) => Some(steps.len() as u64),
+        (Activity::Steps { .. }, calls) => calls,
+        (Activity::Idle | Activity::Ping { .. }, _) => None,
+    }
 }
 
 /// The shortest time that a connection does nothing after it.

@@ -3,11 +3,11 @@
 use std::{cmp::Reverse, collections::HashMap};
 
 use plan::{Plan, Population, Probe, Quota, Slice};
-use units::Count;
+use units::{Count, Rate};
 
 use crate::{
     message::{Assign, Calibrated, Can},
-    rates::{dial_rate, request_rate},
+    rates::{Left, Rates},
 };
 
 /// Units of a population whose connections are not counted: they arrive without end.
@@ -43,8 +43,8 @@ impl Shares {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Demand {
     populations: Vec<Wanted>,
-    /// The probe's connections, and its requests a second.
-    probe: Option<(u64, f64)>,
+    /// The probe's connections, and what it does a second.
+    probe: Option<(u64, Rates)>,
 }
 
 #[derive(Clone, Debug)]
@@ -56,9 +56,9 @@ struct Wanted {
     is_counted: bool,
     /// Connections at one time.
     places: u64,
-    /// Dials or requests a second, whichever are more, as far as they have a limit.
-    per_s: f64,
-    arrives: bool,
+    rates: Rates,
+    /// Connections that arrive a second.
+    arrivals: Option<f64>,
     /// Its number of requests, if it has one.
     quota: Option<Quota>,
 }
@@ -75,28 +75,24 @@ pub(crate) struct Candidate<'a> {
 }
 
 /// What is left of what an agent can hold, and what limits that.
-#[derive(Clone, Copy)]
 struct Room<'a> {
     connections: u64,
     by: &'a str,
+    rates: Left,
 }
 
 impl Demand {
     pub(crate) fn of(plan: &Plan) -> Demand {
-        let wanted = |(nth, population): (u16, &Population)| {
-            let stages = plan.stages.iter().filter(|stage| stage.of.contains(&nth));
-            let rates = stages.filter_map(|stage| dial_rate(plan, stage)).chain(request_rate(population));
-            Wanted {
-                units: population.load.wanted().unwrap_or(UNITS),
-                peak: plan.peak(nth).of(population.load.wanted().unwrap_or(UNITS).into()),
-                is_counted: population.load.wanted().is_some(),
-                places: population.most_open().into(),
-                per_s: rates.map(|rate| rate.per_s_f64()).fold(0.0, f64::max),
-                arrives: population.load.arrival_rate().is_some(),
-                quota: population.quota(),
-            }
+        let wanted = |(nth, population): (u16, &Population)| Wanted {
+            units: population.load.wanted().unwrap_or(UNITS),
+            peak: plan.peak(nth).of(population.load.wanted().unwrap_or(UNITS).into()),
+            is_counted: population.load.wanted().is_some(),
+            places: population.most_open().into(),
+            rates: Rates::of(plan, nth),
+            arrivals: population.load.arrival_rate().map(Rate::per_s_f64),
+            quota: population.quota(),
         };
-        let probe = |probe: &Probe| (probe.places().into(), probe.rate.per_s_f64());
+        let probe = |probe: &Probe| (probe.places().into(), Rates::of_probe(plan, probe.rate));
         Demand {
             populations: (0..).zip(&plan.populations).map(wanted).collect(),
             probe: plan.probe.as_ref().map(probe),
@@ -111,13 +107,21 @@ impl Demand {
 
     /// Connections at one time of a part.
     pub(crate) fn places_of(&self, part: &Assign) -> u64 {
-        let probe = self.probe.filter(|_| part.probe).map_or(0, |(places, _)| places);
+        let probe = self.probe.as_ref().filter(|_| part.probe).map_or(0, |(places, _)| *places);
         let own = part.slices.iter().zip(&self.populations);
         own.map(|(slice, wanted)| wanted.places_of(slice.width, slice.of)).fold(probe, u64::saturating_add)
     }
 }
 
 impl Demand {
+    /// A part is an agent's, of whose cap this is left.
+    fn take(&self, part: &Assign, left: &mut Left) {
+        for (slice, wanted) in part.slices.iter().zip(&self.populations) {
+            left.take(&wanted.rates, slice.share());
+        }
+        self.probe.iter().filter(|_| part.probe).for_each(|(_, rates)| left.take(rates, 1.0));
+    }
+
     /// The parts of an agent with what is left of their numbers of requests; `begun`: those of a population that it has begun.
     pub(crate) fn left_of(&self, parts: &[Assign], begun: impl Fn(u16) -> u64) -> Vec<Assign> {
         let mut parts = parts.to_vec();
@@ -155,19 +159,17 @@ pub(crate) fn split(
     let mut rooms = rooms(agents);
     let mut assigned: Vec<Assign> =
         places(agents).into_iter().map(|tuples| Assign { tuples, salt, ..Assign::default() }).collect();
-    if let Some((places, per_s)) = demand.probe {
-        let fits = |(agent, room): (&Candidate, &Room)| {
-            room.connections >= places && agent.can.per_s.is_none_or(|most| most >= per_s)
-        };
+    if let Some((places, rates)) = &demand.probe {
+        let fits = |room: &Room| room.connections >= *places && room.rates.units(rates, 1) > 0;
         // Where it fits nowhere, an agent says why.
-        let nth = agents.iter().zip(&rooms).position(fits).unwrap_or(0);
-        rooms[nth].connections = rooms[nth].connections.saturating_sub(places);
+        let nth = rooms.iter().position(fits).unwrap_or(0);
+        rooms[nth].connections = rooms[nth].connections.saturating_sub(*places);
+        rooms[nth].rates.take(rates, 1.0);
         assigned[nth].probe = true;
     }
     for wanted in &demand.populations {
-        let weights = weights(agents, shares, wanted.arrives);
-        let limits: Vec<(u64, &str)> =
-            agents.iter().zip(&rooms).map(|(agent, room)| wanted.limit(agent, *room)).collect();
+        let weights = weights(agents, shares, wanted.arrivals.is_some());
+        let limits: Vec<(u64, &str)> = rooms.iter().map(|room| wanted.limit(room)).collect();
         let most: Vec<u64> = limits.iter().map(|(most, _)| *most).collect();
         let Some(widths) = fill(wanted.units, &weights, &most) else {
             return Err(too_much(wanted, agents, &limits));
@@ -175,9 +177,11 @@ pub(crate) fn split(
         let widths = if wanted.is_counted { widths } else { in_lowest_terms(widths) };
         let (of, mut from) = (widths.iter().sum(), 0);
         for ((width, room), assign) in widths.into_iter().zip(&mut rooms).zip(&mut assigned) {
-            assign.slices.push(Slice { from, width, of });
+            let slice = Slice { from, width, of };
+            assign.slices.push(slice);
             from += width;
             room.connections = room.connections.saturating_sub(wanted.places_of(width, of));
+            room.rates.take(&wanted.rates, slice.share());
         }
     }
     Ok(assigned)
@@ -209,15 +213,11 @@ impl Heir<'_> {
             .fold(most, |room, part| room.saturating_sub(demand.places_of(part)))
     }
 
-    /// Units, of this many, of a population that it may dial or send for beside those of its parts.
-    fn units_by_rate(&self, nth: usize, wanted: &Wanted, of: u32) -> u64 {
-        let Some(most) = self.can.and_then(|can| can.per_s).filter(|_| wanted.per_s > 0.0) else {
-            return u64::MAX;
-        };
-        let own = self.parts.iter().chain(self.given).filter_map(|part| part.slices.get(nth));
-        let left = most / wanted.per_s - own.map(|slice| slice.share()).sum::<f64>();
-        // Exact where the quotient is; less than nothing is none.
-        (left * f64::from(of) * (1.0 + 1e-12) + 1e-9) as u64
+    /// What its parts leave of its cap on rates.
+    fn rates(&self, demand: &Demand) -> Left {
+        let mut left = Left::of(self.can.and_then(|can| can.per_s));
+        self.parts.iter().chain(self.given).for_each(|part| demand.take(part, &mut left));
+        left
     }
 }
 
@@ -226,12 +226,15 @@ impl Heir<'_> {
 /// is none.
 pub(crate) fn divide(demand: &Demand, lost: &Assign, heirs: &[Heir], salt: u64) -> Vec<Option<Assign>> {
     let mut rooms: Vec<u64> = heirs.iter().map(|heir| heir.room(demand)).collect();
+    let mut rates: Vec<Left> = heirs.iter().map(|heir| heir.rates(demand)).collect();
     let mut divided: Vec<Assign> =
         heirs.iter().map(|heir| Assign { tuples: heir.tuples(), salt, ..Assign::default() }).collect();
     if lost.probe {
-        let places = demand.probe.map_or(0, |(places, _)| places);
-        let nth = rooms.iter().position(|room| *room >= places).unwrap_or(0);
+        let (places, own) = demand.probe.clone().unwrap_or_default();
+        let fits = |(room, left): (&u64, &Left)| *room >= places && left.units(&own, 1) > 0;
+        let nth = rooms.iter().zip(&rates).position(fits).unwrap_or(0);
         rooms[nth] = rooms[nth].saturating_sub(places);
+        rates[nth].take(&own, 1.0);
         divided[nth].probe = true;
     }
     let equal = vec![1; heirs.len()];
@@ -243,15 +246,18 @@ pub(crate) fn divide(demand: &Demand, lost: &Assign, heirs: &[Heir], salt: u64) 
                 (u128::from(*room) * u128::from(slice.of) / u128::from(places)).min(u64::MAX.into()) as u64
             }
         };
-        let by_rate = heirs.iter().map(|heir| heir.units_by_rate(nth, wanted, slice.of));
+        let by_rate = rates.iter().map(|left| left.units(&wanted.rates, slice.of));
         let limits: Vec<u64> =
             rooms.iter().zip(by_rate).map(|(room, by_rate)| units(room).min(by_rate)).collect();
         let widths = fill(slice.width, &equal, &limits)
             .or_else(|| fill(slice.width, &equal, &vec![u64::MAX; heirs.len()]))
             .unwrap_or_default();
         let mut from = slice.from;
-        for ((width, room), part) in widths.into_iter().zip(&mut rooms).zip(&mut divided) {
-            part.slices.push(Slice { from, width, of: slice.of });
+        let given = widths.into_iter().zip(rooms.iter_mut().zip(&mut rates)).zip(&mut divided);
+        for ((width, (room, rates)), part) in given {
+            let taken = Slice { from, width, of: slice.of };
+            part.slices.push(taken);
+            rates.take(&wanted.rates, taken.share());
             let own = Slice { from: from - slice.from, width, of: slice.width.max(1) };
             part.left.extend(left.map(|left| left.map(|left| own.of_long(left))));
             from += width;
@@ -269,20 +275,14 @@ impl Wanted {
     }
 
     /// Units that an agent can take, and what ends that.
-    fn limit<'a>(&self, agent: &Candidate, room: Room<'a>) -> (u64, &'a str) {
+    fn limit<'a>(&self, room: &Room<'a>) -> (u64, &'a str) {
         let units = u64::from(self.units);
         let by_room = match self.places {
             0 => units,
             places => (u128::from(room.connections) * u128::from(units) / u128::from(places)) as u64,
         };
-        match agent.can.per_s {
-            Some(most) if most < self.per_s => {
-                // Exact where the quotient is: 100/s of 300/s are 333 of 999.
-                let by_rate = ((most / self.per_s * f64::from(self.units)) * (1.0 + 1e-12)) as u64;
-                if by_rate < by_room { (by_rate, "--max-rate") } else { (by_room, room.by) }
-            }
-            _ => (by_room, room.by),
-        }
+        let by_rate = room.rates.units(&self.rates, self.units);
+        if by_rate < by_room.min(units) { (by_rate, "--max-rate") } else { (by_room, room.by) }
     }
 }
 
@@ -290,9 +290,10 @@ impl Wanted {
 fn rooms<'a>(agents: &[Candidate<'a>]) -> Vec<Room<'a>> {
     let of = |(agent, (_, neighbours)): (&Candidate<'a>, (u32, u32))| {
         let fits = agent.can.fits / u64::from(neighbours);
+        let rates = Left::of(agent.can.per_s);
         match agent.can.cap {
-            Some(cap) if cap < fits => Room { connections: cap, by: "--max-connections" },
-            _ => Room { connections: fits, by: &agent.can.limited_by },
+            Some(cap) if cap < fits => Room { connections: cap, by: "--max-connections", rates },
+            _ => Room { connections: fits, by: &agent.can.limited_by, rates },
         }
     };
     agents.iter().zip(places(agents)).map(of).collect()
@@ -371,7 +372,8 @@ fn in_lowest_terms(widths: Vec<u32>) -> Vec<u32> {
 }
 
 fn too_much(wanted: &Wanted, agents: &[Candidate], limits: &[(u64, &str)]) -> String {
-    let per_s = |units: u64| format!("{:.0}/s", wanted.per_s * units as f64 / f64::from(wanted.units));
+    let arrivals = wanted.arrivals.unwrap_or_default();
+    let per_s = |units: u64| format!("{:.0}/s", arrivals * units as f64 / f64::from(wanted.units));
     let load = |units: u64| if wanted.is_counted { Count(units).to_string() } else { per_s(units) };
     let what = if wanted.is_counted { "connections" } else { "arrivals" };
     let sum = limits.iter().fold(0, |sum: u64, (limit, _)| sum.saturating_add(*limit));

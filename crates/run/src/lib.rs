@@ -53,7 +53,7 @@ pub use listeners::{listeners, queues};
 pub use prepare::{Prepared, check_tls, fitting, need, prepare, prepare_part};
 pub use record::Record;
 pub use refusal::Refusal;
-pub use schedule::{Order, Progress, Schedule};
+pub use schedule::{Order, Paced, Progress, Schedule};
 pub use workers::{Ground, Threads, Update, Workers, stop};
 
 /// Runs a plan on workers that are ready, and begin with `begin`; the sinks see it as it happens.

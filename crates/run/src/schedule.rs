@@ -9,6 +9,8 @@ use engine::{Control, RateProfile};
 use plan::{Part, Plan, Population, Role, Share, split};
 use units::{Nanos, Rate};
 
+pub use slower::Paced;
+
 use self::{
     manual::{ManualControl, Slope},
     moves::Descent,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use plan::Plan;
 use units::{Count, Rate};
 
-use crate::rates::{dial_rate, request_rate};
+use crate::rates::{busiest, dial_rate, request_rate, totals};
 
 /// Rates are added up in millionths a second: what is taken is given back exactly.
 const MILLIONTHS: f64 = 1e6;
@@ -22,7 +22,7 @@ pub struct Caps {
 #[derive(Debug, Default)]
 struct Used {
     connections: u64,
-    /// Dials or requests, whichever are more, millionths a second.
+    /// Dials or requests of all of them together, whichever are more, millionths a second.
     sends: u64,
 }
 
@@ -129,7 +129,8 @@ impl Caps {
         Err(format!("{what}: {rate} is more than the {left} allowed here{beside}; {flag}"))
     }
 
-    /// Checks the rates of all that an agent has of a plan, beside others that use this much, millionths a second.
+    /// Checks what all that an agent has of a plan dials together, and sends together, beside others that use this much, millionths a
+    /// second.
     fn check_rates(&self, plan: &Plan, others: u64) -> Result<(), String> {
         let Some(most) = self.rate.map(|most| left(most, others)) else { return Ok(()) };
         let unlimited = |what: &str, fix: &str| {
@@ -138,22 +139,17 @@ impl Caps {
             ))
         };
         for stage in &plan.stages {
-            match dial_rate(plan, stage) {
-                Some(rate) => self.check_beside("ramp", rate, others)?,
-                None => return unlimited("an adaptive ramp has no rate", &format!("use --ramp {most}")),
+            if dial_rate(plan, stage).is_none() {
+                return unlimited("an adaptive ramp has no rate", &format!("use --ramp {most}"));
             }
         }
         for population in &plan.populations {
-            let name = &population.name;
-            match request_rate(population) {
-                Some(rate) => self.check_beside(name, rate, others)?,
-                None => {
-                    let what = format!("{name}: a closed loop has no rate of requests");
-                    return unlimited(&what, &format!("use --rate {most}, --think or --ping"));
-                }
+            if request_rate(population).is_none() {
+                let what = format!("{}: a closed loop has no rate of requests", population.name);
+                return unlimited(&what, &format!("use --rate {most}, --think or --ping"));
             }
         }
-        plan.probe.as_ref().map_or(Ok(()), |probe| self.check_beside("probe", probe.rate, others))
+        totals(plan).iter().try_for_each(|(what, rate)| self.check_beside(what, *rate, others))
     }
 }
 
@@ -164,14 +160,6 @@ fn left(most: Rate, others: u64) -> Rate {
 
 fn millionths(per_s: f64) -> u64 {
     (per_s * MILLIONTHS).ceil() as u64
-}
-
-/// The largest rate of a plan, each of which has a limit, a second.
-fn busiest(plan: &Plan) -> f64 {
-    let dials = plan.stages.iter().filter_map(|stage| dial_rate(plan, stage));
-    let requests = plan.populations.iter().filter_map(request_rate);
-    let probe = plan.probe.iter().map(|probe| probe.rate);
-    dials.chain(requests).chain(probe).map(Rate::per_s_f64).fold(0.0, f64::max)
 }
 
 fn lock(used: &Mutex<Used>) -> MutexGuard<'_, Used> {
@@ -297,9 +285,50 @@ mod tests {
         check(
             &caps,
             &[(ramp, "100/s"), calm, (&flag::PROBE, "200/s")],
-            Err("probe: 200/s is more than the 100/s allowed here; start the agent with --max-rate 200/s"),
+            Err(
+                "ramp + probe: 300/s is more than the 100/s allowed here; start the agent with --max-rate 300/s",
+            ),
         );
         check(&Caps::default(), &[], Ok(()));
+    }
+
+    #[test]
+    fn all_of_a_plan_together_stays_below_the_cap() {
+        let caps = Caps::new(None, Some(Rate::per_s(100)));
+        let (ramp, rate, probe) = (&flag::RAMP, &flag::RATE, &flag::PROBE);
+        check(&caps, &[(ramp, "95/s"), (rate, "95/s"), (probe, "5/s")], Ok(()));
+        check(
+            &caps,
+            &[(ramp, "90/s"), (rate, "96/s"), (probe, "5/s")],
+            Err(
+                "main + probe: 101/s is more than the 100/s allowed here; start the agent with --max-rate 101/s",
+            ),
+        );
+        // Each connection that arrives sends as many.
+        let (arrive, calls) = ((&flag::ARRIVE, "25/s"), &flag::CALLS);
+        check(&caps, &[arrive, (calls, "4"), (&flag::TOTAL, "9")], Ok(()));
+        check(
+            &caps,
+            &[arrive, (calls, "5"), (&flag::TOTAL, "9")],
+            Err("main: 125/s is more than the 100/s allowed here; start the agent with --max-rate 125/s"),
+        );
+        let two = |rate: &str, arrive: &str| {
+            let text = format!(
+                "target = \"http://127.0.0.1:80/\"\n\
+                [[population]]\nname = \"users\"\nconnections = 10\nrate = \"{rate}\"\n\
+                [[population]]\nname = \"guests\"\narrive = \"{arrive}\"\ntotal = 90\n\
+                [[stage]]\nramp = \"10/s\"\nfor = \"1s\"\n"
+            );
+            let resolve = |_: &str| unreachable!("the target is an address");
+            let open = |_: &str| unreachable!("it names no file");
+            let around = Environment { cores: 1, seed: 1, resolve: &resolve };
+            let plan = plan::scenario::read("load.toml", &text, &Flags::default(), &around, &open).unwrap();
+            caps.take(&plan, &plan, 0).map(|held| held.sends()).map_err(|why| why.replace(" is more", "|"))
+        };
+        let over = |refused: Result<u64, String>| refused.unwrap_err().split('|').next().unwrap().to_owned();
+        assert_eq!(two("50/s", "50/s"), Ok(100_000_000));
+        assert_eq!(over(two("60/s", "50/s")), "users + guests: 110/s");
+        assert_eq!(over(two("1/s", "95/s")), "ramp + guests: 105/s");
     }
 
     #[test]

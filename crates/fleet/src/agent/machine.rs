@@ -2,7 +2,7 @@
 
 use host::Root;
 use plan::{Flags, Part, Plan, Rows, Slice, TableHead};
-use run::{Order, Prepared, Threads, Update, Workers};
+use run::{Order, Paced, Prepared, Threads, Update, Workers};
 use samples::Tick;
 use units::{Nanos, Rate};
 
@@ -96,16 +96,31 @@ impl<'a> Local<'a> {
             return Some(order);
         }
         let most = Rate::from_per_s_f64(self.sends() as f64 / 1e6);
-        let most_of = |population: Option<u16>| {
+        let most_of = |population: Option<u16>, paced: Paced| {
             let share = |(slices, has_probe): &(Vec<Slice>, bool)| match population {
                 Some(nth) => slices.get(usize::from(nth)).map_or(0.0, |slice| slice.share()),
                 None => f64::from(u8::from(*has_probe)),
             };
             let share: f64 = self.parts.iter().map(|part| share(&part.own)).sum();
             let most_of_all = most.per_s_f64() * ROUNDED / share;
-            if share > 0.0 { Rate::from_per_s_f64(most_of_all) } else { most }
+            let most = if share > 0.0 { Rate::from_per_s_f64(most_of_all) } else { most };
+            // All rates of the plan together are within the cap: none is faster than planned.
+            self.planned(population, paced).map_or(most, |planned| planned.min(most))
         };
         order.no_faster(most_of, self.lasts().since(LATE))
+    }
+
+    /// The rate that the plan has for a population, or the probe; none for the dials of a ramp, of which a stage has one.
+    fn planned(&self, population: Option<u16>, paced: Paced) -> Option<Rate> {
+        let plan = self.plan.as_ref()?;
+        let rate = match population {
+            None => plan.probe.as_ref().map(|probe| probe.rate),
+            Some(nth) => {
+                let load = plan.populations.get(usize::from(nth))?.load;
+                if paced == Paced::Profile { load.rate() } else { load.arrival_rate() }
+            }
+        };
+        rate.map(|rate| Rate::from_per_s_f64(rate.per_s_f64() * ROUNDED))
     }
 
     /// How long the run has lasted.
@@ -232,6 +247,7 @@ impl Machine for Local<'_> {
 
 #[cfg(test)]
 mod tests {
+    use engine::{Control, RateProfile};
     use plan::{Environment, flag};
 
     use super::*;
@@ -299,6 +315,30 @@ mod tests {
         // Slices of other units, too.
         let (together, _) = local.together(&[Slice { from: 1, width: 1, of: 4 }], true);
         assert!((together[0].share() - 0.65).abs() < 1e-6, "{together:?}");
+        local.end();
+    }
+
+    /// What each of them may have alone would be more than the cap for all of them together.
+    #[test]
+    fn no_rate_is_ordered_that_is_more_than_planned() {
+        let allow = Allow::parse(&[], &|_| Ok(Vec::new())).unwrap();
+        let mut local = Local::new(allow, Caps::new(None, Some(Rate::per_s(100))), &planned, Root::real());
+        let flags = Flags::new("http://127.0.0.1:9/").with(&flag::CONNECTIONS, 40);
+        let flags = flags.with(&flag::RAMP, "100/s").with(&flag::RATE, "20/s").pairs();
+        local.accept(&Offer { protocol: PROTOCOL, flags, ..Offer::default() }).unwrap();
+        let slices = vec![Slice { from: 0, width: 40, of: 40 }];
+        let part = Assign { slices, tuples: (0, 1), ..Assign::default() };
+        local.rows(&part).unwrap();
+        local.set_up(&part, Vec::new()).unwrap();
+        let profile = |rate| Control::RateProfile(RateProfile::Steady(Rate::per_s(rate)), Nanos::ZERO);
+        let last = |order: Order| match local.capped(order) {
+            Some(Order::Population(0, Control::RateProfile(profile, _)))
+            | Some(Order::Load(0, _, Some(profile), _)) => profile.last_rate().per_s_f64().round(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(last(Order::Population(0, profile(90))), 20.0);
+        assert_eq!(last(Order::Population(0, profile(10))), 10.0);
+        assert_eq!(last(Order::Load(0, 40, None, Nanos::ZERO)), 100.0);
         local.end();
     }
 }

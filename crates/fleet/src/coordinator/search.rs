@@ -6,7 +6,7 @@ use samples::Limit;
 use units::Nanos;
 
 use super::fleet::{Fleet, Job};
-use crate::{link::Link, waiting::Waiting};
+use crate::{link::Link, rates::busiest, waiting::Waiting};
 
 /// Agents that joined, for one step of a search after the other.
 pub struct Agents {
@@ -36,11 +36,26 @@ impl Agents {
         let (link, connections, per_s) = Fleet::ask(link, plan, &job, &mut waiting)?;
         self.link = Some(link);
         let most = match by_itself {
-            Some(most) => per_s.map_or(most, |per_s| most.min(per_s as u64)),
+            Some(most) => per_s.map_or(most, |per_s| within(per_s, most, by, plan)),
             None => run::with_some_room(plan, connections).min(u32::MAX.into()),
         };
         if most == 0 { Err("the agents can take nothing".to_owned()) } else { Ok(most) }
     }
+}
+
+/// The largest load, up to `most`, with which all of the plan together is within the agents' caps on rates, `per_s` together.
+fn within(per_s: f64, most: u64, by: By, plan: &Plan) -> u64 {
+    let fits = |load: u64| busiest(&by.plan(plan, load, Nanos::ZERO)) <= per_s;
+    if !fits(1) {
+        // What does not grow with the load is too much: each agent says of its part what that is.
+        return most.min(per_s as u64);
+    }
+    let (mut largest, mut over) = (1, most + 1);
+    while over - largest > 1 {
+        let middle = largest + (over - largest) / 2;
+        if fits(middle) { largest = middle } else { over = middle }
+    }
+    largest
 }
 
 impl WorkerSource for Agents {
@@ -72,5 +87,33 @@ impl WorkerSource for Agents {
     fn end(&mut self, mut workers: Fleet) {
         workers.release();
         self.link = Some(workers.into_link());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plan::{Environment, Flag, Flags, flag};
+
+    use super::*;
+
+    #[test]
+    fn a_search_goes_up_to_what_all_of_its_plan_may_send_together() {
+        let check = |by: By, args: &[(&Flag, &str)], expected: u64| {
+            let flags = Flags::new("http://127.0.0.1:80/");
+            let flags = args.iter().fold(flags, |flags, (flag, value)| flags.with(flag, value));
+            let resolve = |_: &str| unreachable!("the target is an address");
+            let around = Environment { cores: 1, seed: 1, resolve: &resolve };
+            let plan = plan::from_flags(&flags, &around).unwrap();
+            assert_eq!(within(1_000.0, 50_000, by, &plan), expected, "{by:?}");
+        };
+        check(By::Rate, &[(&flag::RAMP, "100/s"), (&flag::RATE, "1/s")], 1_000);
+        check(By::Rate, &[(&flag::RATE, "1/s")], 1_000);
+        let arrivals = [(&flag::ARRIVE, "1/s"), (&flag::TOTAL, "9")];
+        check(By::Arrival, &arrivals, 1_000);
+        let [arrive, total] = arrivals;
+        check(By::Arrival, &[arrive, total, (&flag::CALLS, "4")], 250);
+        check(By::Arrival, &[arrive, total, (&flag::CALLS, "4"), (&flag::PROBE, "200/s")], 200);
+        // Less than that is more than they may dial.
+        check(By::Rate, &[(&flag::RAMP, "1200/s"), (&flag::RATE, "1/s")], 1_000);
     }
 }

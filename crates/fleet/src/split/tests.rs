@@ -123,6 +123,34 @@ fn rates_stay_below_the_caps_of_agents() {
 }
 
 #[test]
+fn the_cap_of_an_agent_is_for_all_populations_together() {
+    let load = read(
+        "[[population]]\nname = \"users\"\nconnections = 10\nrate = \"100/s\"\n\
+        [[population]]\nname = \"guests\"\narrive = \"50/s\"\n[[stage]]\nramp = \"10/s\"\nfor = \"1s\"\n",
+    );
+    let mut agents = apart(vec![agent(1, None), agent(1, None)]);
+    agents[0].can.per_s = Some(60.0);
+    let assigned = split(&Demand::of(&load), &candidates(&agents), Shares::Equal, 7).unwrap();
+    let width = |nth: usize| assigned.iter().map(|assign| assign.slices[nth].width).collect::<Vec<_>>();
+    // Half of the users are 50/s, and leave 10/s.
+    assert_eq!((width(0), width(1)), (vec![5, 5], vec![1, 4]));
+    agents[1].can.per_s = Some(60.0);
+    let why = split(&Demand::of(&load), &candidates(&agents), Shares::Equal, 7).unwrap_err();
+    let expected =
+        "all agents together can take 20/s of 50/s arrivals: a 10/s (--max-rate), b 10/s (--max-rate); ";
+    assert!(why.starts_with(expected), "{why}");
+    // Each connection that arrives sends as often.
+    let calls = plan(&[(&flag::ARRIVE, "10/s"), (&flag::CALLS, "5"), (&flag::TOTAL, "1000")]);
+    agents[0].can.per_s = Some(20.0);
+    assert_eq!(widths(&calls, &agents, Shares::Equal), Ok(vec![400, 600]));
+    // The probe is the first one's, and counts, too: 10/s are left.
+    let (rate, ramp) = ((&flag::RATE, "100/s"), (&flag::RAMP, "10/s"));
+    let probed = plan(&[(&flag::CONNECTIONS, "100"), rate, ramp, (&flag::PROBE, "10/s")]);
+    agents[1].can.per_s = None;
+    assert_eq!(widths(&probed, &agents, Shares::Equal), Ok(vec![10, 90]));
+}
+
+#[test]
 fn the_probe_goes_where_it_fits() {
     let load = plan(&[(&flag::CONNECTIONS, "100"), (&flag::PROBE, "10/s"), (&flag::TIMEOUT, "3s")]);
     let probe = u64::from(load.probe.as_ref().unwrap().places());
@@ -160,6 +188,29 @@ fn what_is_handed_over_goes_to_those_that_may_send_more() {
     assert_eq!(widths([1_000.0, 1_000.0]), [50, 50]);
     // Each says that it is too much for it.
     assert_eq!(widths([100.0, 100.0]), [50, 50]);
+}
+
+#[test]
+fn what_is_handed_over_of_several_populations_is_one_sum() {
+    let load = read(
+        "[[population]]\nname = \"a\"\nconnections = 300\nrate = \"300/s\"\n\
+        [[population]]\nname = \"b\"\nconnections = 300\nrate = \"300/s\"\n\
+        [[stage]]\nramp = \"600/s\"\nfor = \"1s\"\n",
+    );
+    let slice = |from| Slice { from, width: 100, of: 300 };
+    let part = |from| Assign { slices: vec![slice(from); 2], tuples: (0, 1), ..Assign::default() };
+    let widths = |per_s: [f64; 2]| -> Vec<Vec<u32>> {
+        let can = per_s.map(|per_s| Can { per_s: Some(per_s), ..agent(1, None).can });
+        let own = [[part(100)], [part(200)]];
+        let heirs = [0, 1].map(|nth| Heir { can: Some(&can[nth]), parts: &own[nth], given: &[] });
+        let divided = divide(&Demand::of(&load), &part(0), &heirs, 7);
+        let of = |part: Assign| part.slices.iter().map(|slice| slice.width).collect();
+        divided.into_iter().map(|part| part.map_or(Vec::new(), of)).collect()
+    };
+    // Each has 200/s already.
+    assert_eq!(widths([400.0, 200.0]), [vec![100, 100], vec![]]);
+    assert_eq!(widths([350.0, 250.0]), [vec![50, 100], vec![50, 0]]);
+    assert_eq!(widths([300.0, 300.0]), [[50, 50], [50, 50]]);
 }
 
 fn agents() -> impl Strategy<Value = Vec<Owned>> {

@@ -5,22 +5,32 @@ use units::{Nanos, Rate};
 
 use super::Order;
 
+/// What an order sets the rate of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paced {
+    /// Dials: of connections that are held, or of those that arrive.
+    Dials,
+    /// What goes by a rate of its own: requests, or arrivals.
+    Profile,
+}
+
 impl Order {
     /// The same, but no faster than allowed. `most`: how fast the shards of a population, or of the probe where there is none, may dial
-    /// and send, all of the run together; what was due before `since` is not made up for. None: no conductor gives such an order.
-    pub fn no_faster(self, most: impl Fn(Option<u16>) -> Rate, since: Nanos) -> Option<Order> {
+    /// or send, all of the run together; what was due before `since` is not made up for. None: no conductor gives such an order.
+    pub fn no_faster(self, most: impl Fn(Option<u16>, Paced) -> Rate, since: Nanos) -> Option<Order> {
+        let most_of = |population| most(population, Paced::Profile);
         Some(match self {
             Order::Load(nth, n, profile, from) => {
-                let most = most(Some(nth));
+                let most = most(Some(nth), Paced::Dials);
                 let profile = profile.map_or(RateProfile::Steady(most), |profile| slower(profile, most));
                 Order::Load(nth, n, Some(profile), from.max(since))
             }
             Order::Population(nth, Control::RateProfile(profile, from)) => Order::Population(
                 nth,
-                Control::RateProfile(slower(profile, most(Some(nth))), from.max(since)),
+                Control::RateProfile(slower(profile, most_of(Some(nth))), from.max(since)),
             ),
             Order::Probe(Control::RateProfile(profile, from)) => {
-                Order::Probe(Control::RateProfile(slower(profile, most(None)), from.max(since)))
+                Order::Probe(Control::RateProfile(slower(profile, most_of(None)), from.max(since)))
             }
             Order::All(Control::Load { .. } | Control::RateProfile(..))
             | Order::Population(_, Control::Load { .. })
@@ -44,9 +54,11 @@ fn slower(profile: RateProfile, most: Rate) -> RateProfile {
 mod tests {
     use super::*;
 
-    /// Population 0 may dial at 10/s, others and the probe at 5/s.
+    /// Population 0 may dial at 10/s, others and the probe at 5/s; all may send at 5/s.
     fn check(order: Order, expected: Option<Order>) {
-        let most = |of| Rate::per_s(if of == Some(0) { 10 } else { 5 });
+        let most = |of: Option<u16>, paced: Paced| {
+            Rate::per_s(if of == Some(0) && paced == Paced::Dials { 10 } else { 5 })
+        };
         assert_eq!(order.no_faster(most, Nanos::ZERO), expected, "{order:?}");
     }
 
@@ -62,9 +74,10 @@ mod tests {
         check(load(1, Some(slope(1, 90))), Some(load(1, Some(slope(1, 5)))));
         let rate = |profile| Control::RateProfile(profile, at);
         check(Order::Population(1, rate(slope(90, 0))), Some(Order::Population(1, rate(slope(5, 0)))));
+        check(Order::Population(0, rate(steady(9))), Some(Order::Population(0, rate(steady(5)))));
         check(Order::Probe(rate(steady(6))), Some(Order::Probe(rate(steady(5)))));
         // What was due long ago would be due all at once.
-        let (most, now) = (|_: Option<u16>| Rate::per_s(5), Nanos::from_secs(9));
+        let (most, now) = (|_: Option<u16>, _: Paced| Rate::per_s(5), Nanos::from_secs(9));
         let of = |from| Order::Load(0, 99, Some(steady(5)), from);
         assert_eq!(of(at).no_faster(most, now), Some(of(now)));
         assert_eq!(of(Nanos::from_secs(10)).no_faster(most, now), Some(of(Nanos::from_secs(10))));
