@@ -263,7 +263,20 @@ fn figures_agree_with_each_other_and_with_the_server() {
     // The second query has counted the first one's response.
     let (_, before) = (stats(), stats());
     let target = server.url(PATH);
-    let args = ["-c", "20", "-d", "1s", "--threads", "2", "--seed", "7", "--expect", "status=200,length=77"];
+    let args = [
+        "-c",
+        "20",
+        "-d",
+        "1s",
+        "--ramp",
+        "1k/s",
+        "--threads",
+        "2",
+        "--seed",
+        "7",
+        "--expect",
+        "status=200,length=77",
+    ];
     let (ended, s) = run(&target, &args);
     let after = stats();
     check_schema(&ended, &s);
@@ -296,7 +309,8 @@ fn figures_agree_with_each_other_and_with_the_server() {
 #[test]
 fn one_connection_has_figures_too() {
     let server = Serving::start(&["--threads", "1"]);
-    let (ended, s) = run(&server.url("/delay?for=2ms"), &["-c", "1", "-d", "300ms", "--threads", "4"]);
+    let (ended, s) =
+        run(&server.url("/delay?for=2ms"), &["-c", "1", "-d", "300ms", "--ramp", "1k/s", "--threads", "4"]);
     check_schema(&ended, &s);
     check_sums(&s, 1);
     assert_eq!(s.count("threads"), 1, "no thread without a connection");
@@ -307,7 +321,8 @@ fn one_connection_has_figures_too() {
 #[test]
 fn shards_add_up() {
     let server = Serving::start(&["--threads", "2"]);
-    let (ended, s) = run(&server.url("/delay?for=2ms"), &["-c", "7", "-d", "400ms", "--threads", "3"]);
+    let (ended, s) =
+        run(&server.url("/delay?for=2ms"), &["-c", "7", "-d", "400ms", "--ramp", "1k/s", "--threads", "3"]);
     check_schema(&ended, &s);
     check_sums(&s, 7);
     assert_eq!(s.count("threads"), 3);
@@ -316,7 +331,7 @@ fn shards_add_up() {
 #[test]
 fn latency_is_the_servers() {
     let server = Serving::start(&["--threads", "1"]);
-    let (ended, s) = run(&server.url("/delay?for=50ms"), &["-c", "8", "-d", "1s"]);
+    let (ended, s) = run(&server.url("/delay?for=50ms"), &["-c", "8", "-d", "1s", "--ramp", "1k/s"]);
     check_sums(&s, 8);
     for name in ["latency_us", "ramp_latency_us"] {
         // A busy machine adds to most of them, and not to the fastest; of which it may subtract throng's own stalls.

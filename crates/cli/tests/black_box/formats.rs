@@ -65,7 +65,8 @@ fn before(text: &str, label: &str) -> f64 {
 fn every_format_reports_our_numbers() {
     let server = Serving::start(&["--threads", "1"]);
     for tool in ["wrk", "fortio", "ab", "httperf"] {
-        let (ended, s) = form(tool, &server.url("/delay?for=20ms&length=50"), &["-c", "8", "-d", "1s"]);
+        let (ended, s) =
+            form(tool, &server.url("/delay?for=20ms&length=50"), &["-c", "8", "-d", "1s", "--ramp", "1k/s"]);
         let Figures { tool, answered, per_s, mean_ms, max_ms } = figures(tool, &ended.stdout);
         let expected = s.count("requests.answered") as f64;
         assert_eq!(answered, expected, "{tool}: {}", ended.stdout);

@@ -85,7 +85,7 @@ const CONNECTIONS: u64 = 2;
 fn servers_that_break_http2_are_faults_and_others_go_on() {
     let right = Serving::start(&[]);
     let mut text = format!(
-        "duration = \"2500ms\"\ntimeout = \"1s\"\nhttp2 = true\n[[population]]\nname = \"right\"\ntarget = \"{}\"\n\
+        "duration = \"2500ms\"\ntimeout = \"1s\"\nramp = \"1k/s\"\nhttp2 = true\n[[population]]\nname = \"right\"\ntarget = \"{}\"\n\
         connections = 4\nthink = \"20ms\"\n",
         right.url("/")
     );
