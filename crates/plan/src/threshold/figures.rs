@@ -169,6 +169,11 @@ impl Figure {
         PARTS.iter().any(|part| self.path.ends_with(*part)) || self.path.contains(STATUS[0])
     }
 
+    /// Whether it is unknown, not zero, where what percentages of it are of is zero: no message without a number is lost.
+    pub fn needs_whole(&self) -> bool {
+        self.whole.as_deref().zip(NUMBERED).is_some_and(|(whole, numbered)| whole.ends_with(numbered))
+    }
+
     /// Whether it is `errors`, by that name.
     pub(super) fn is_error_rate(&self) -> bool {
         self.path.ends_with("errors.count") && !self.is_path

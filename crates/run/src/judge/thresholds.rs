@@ -25,11 +25,14 @@ pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<Threshol
 fn measured(threshold: &Threshold, json: &Value) -> Option<f64> {
     let figure = &threshold.figure;
     let value = samples::judged(json, &figure.path)?;
-    match figure.whole.as_ref().filter(|_| threshold.is_share) {
-        Some(whole) => {
-            samples::measured(json, whole).filter(|whole| *whole > 0.0).map(|whole| value * 100.0 / whole)
-        }
-        None => Some(value),
+    let whole = || {
+        let whole = samples::measured(json, figure.whole.as_ref()?)?;
+        (whole > 0.0).then_some(whole)
+    };
+    match threshold.is_share {
+        true => whole().map(|whole| value * 100.0 / whole),
+        false if figure.needs_whole() => whole().map(|_| value),
+        false => Some(value),
     }
 }
 
@@ -136,6 +139,34 @@ mod tests {
     fn shares_of_nothing_are_none() {
         let threshold = Threshold::parse("answered >= 0%", &[]).unwrap();
         assert_eq!(judge(&[threshold], &Summary::default())[0].value, None);
+    }
+
+    /// With a wrong place for the number, nothing is known of what was lost.
+    #[test]
+    fn of_messages_without_a_number_none_is_known_to_be_lost() {
+        let check = |numbered: u64, expr: &str, expected: (Option<f64>, bool)| {
+            let mut s = Summary::default();
+            (s.pushes.count, s.pushes.numbered, s.pushes.unread) = (90, numbered, 90 - numbered);
+            let pushes = s.pushes.clone();
+            s.populations.entry("fans".into()).or_default().pushes = pushes;
+            let threshold = Threshold::parse(expr, &[fans()]).unwrap_or_else(|e| panic!("{e}"));
+            let result = &judge(&[threshold], &s)[0];
+            assert_eq!((result.value, result.pass), expected, "{numbered} {expr}");
+            assert_eq!(result.measured() == "nothing was measured", expected.0.is_none(), "{result:?}");
+        };
+        for expr in ["lost == 0", "duplicates == 0", "out_of_order == 0", "pushes.restarts == 0"] {
+            check(0, expr, (None, false));
+            check(90, expr, (Some(0.0), true));
+        }
+        check(0, "fans.lost == 0", (None, false));
+        check(0, "lost <= 1%", (None, false));
+        check(0, "pushes.numbered >= 0", (Some(0.0), true));
+        check(0, "pushes.unread == 0", (Some(90.0), false));
+    }
+
+    fn fans() -> plan::Population {
+        let population = crate::fixture::plan(&[]).populations.remove(0);
+        plan::Population { name: "fans".to_owned(), ..population }
     }
 
     /// Every number of a summary can be named in a threshold.
