@@ -9,6 +9,9 @@ use units::Nanos;
 
 /// Numbers that are waited for at most; of more, the lowest are given up.
 const MOST: usize = 4096;
+/// What was received this shortly before the end may still be on its way to others, though no broadcast took as long: workers report
+/// their last ticks at different times, and agents have clocks of their own.
+const UNDER_WAY: Nanos = Nanos::from_millis(100);
 
 /// Those of a population.
 #[derive(Default)]
@@ -17,6 +20,8 @@ pub(crate) struct Broadcasts {
     /// What is received this much later is not waited for.
     patience: Nanos,
     open: BTreeMap<u64, Broadcast>,
+    /// The longest time from the first receipt to the last of a complete one.
+    longest: Nanos,
 }
 
 /// A number on its way to its receivers.
@@ -26,31 +31,35 @@ struct Broadcast {
     count: u64,
     /// How many are to have it.
     wanted: u64,
-    /// All of them have; what comes now is not of them.
-    is_complete: bool,
+    /// All of them have, or it began before full load; what comes now does not count.
+    is_over: bool,
 }
 
 impl Broadcasts {
     pub(crate) fn of(population: &Population) -> Broadcasts {
         let receivers = population.pushes.receivers;
-        Broadcasts { receivers, patience: population.timeout, open: BTreeMap::new() }
+        let (open, longest) = (BTreeMap::new(), Nanos::ZERO);
+        Broadcasts { receivers, patience: population.timeout, open, longest }
     }
 
     /// Takes what a shard or an agent reports, while the population had this many connections `open`. Only at full load is it known
     /// who is to receive what.
     pub(crate) fn take(&mut self, tick: &Tick, open: u64) {
         let Some(receivers) = self.receivers else { return };
+        let wanted = match receivers {
+            Receivers::All => open,
+            Receivers::Of(count) => count.into(),
+        };
         for it in tick.pushes.receipts.iter() {
-            if tick.phase != Phase::Hold && !self.open.contains_key(&it.number) {
+            let is_early = tick.phase < Phase::Hold;
+            if tick.phase > Phase::Hold && !self.open.contains_key(&it.number) {
                 continue;
             }
-            let wanted = match receivers {
-                Receivers::All => open,
-                Receivers::Of(count) => count.into(),
-            };
-            let new = Broadcast { first: it.first, last: it.last, count: 0, wanted, is_complete: false };
+            let new = Broadcast { first: it.first, last: it.last, count: 0, wanted, is_over: is_early };
             let own = self.open.entry(it.number).or_insert(new);
-            if !own.is_complete {
+            // Another shard may report sooner that it is at full load.
+            own.is_over |= is_early && it.first < own.first;
+            if !own.is_over {
                 (own.first, own.last) = (own.first.min(it.first), own.last.max(it.last));
                 own.count += it.count;
             }
@@ -59,22 +68,36 @@ impl Broadcasts {
 
     /// Adds what is known by `now` to a line of the population.
     pub(crate) fn settle(&mut self, now: Nanos, line: &mut Tick) {
-        for it in self.open.values_mut().filter(|it| !it.is_complete && it.count >= it.wanted.max(1)) {
-            it.is_complete = true;
+        for it in self.open.values_mut().filter(|it| !it.is_over && it.count >= it.wanted.max(1)) {
+            it.is_over = true;
             line.pushes.broadcasts += 1;
             line.pushes.complete += 1;
-            line.spread.record(it.last.since(it.first));
+            let spread = it.last.since(it.first);
+            line.spread.record(spread);
+            self.longest = self.longest.max(spread);
         }
-        let mut surplus = self.open.len().saturating_sub(MOST);
-        let patience = self.patience;
+        let surplus = self.open.len().saturating_sub(MOST);
+        self.give_up(self.patience, surplus, now, line);
+    }
+
+    /// The load ended at `ended`: what was received by some, and for longer than any complete one took by no other, does not become
+    /// complete. Of what was received later the outcome is not known.
+    pub(crate) fn end(&mut self, ended: Nanos, line: &mut Tick) {
+        self.settle(ended, line);
+        self.give_up(self.patience.min(self.longest.max(UNDER_WAY)), 0, ended, line);
+        self.open.clear();
+    }
+
+    /// Those that nobody has received for the time of `patience`, and the lowest where there are too many.
+    fn give_up(&mut self, patience: Nanos, mut surplus: usize, now: Nanos, line: &mut Tick) {
         self.open.retain(|_, it| {
-            let is_over = now.since(it.last) >= patience || surplus > 0;
+            let is_given_up = now.since(it.last) >= patience || surplus > 0;
             surplus = surplus.saturating_sub(1);
-            if is_over && !it.is_complete {
+            if is_given_up && !it.is_over {
                 line.pushes.broadcasts += 1;
                 line.spread.censor();
             }
-            !is_over
+            !is_given_up
         });
     }
 }
@@ -148,5 +171,51 @@ mod tests {
         }
         assert_eq!(settled(&mut all, 1), (904, 0, 904, 0));
         assert_eq!((all.open.len(), all.open.keys().next()), (MOST, Some(&904)));
+    }
+
+    /// Outcomes known when the load ends, in milliseconds, and complete ones.
+    fn ended(broadcasts: &mut Broadcasts, ended_ms: u64) -> (u64, u64) {
+        let mut line = Tick::default();
+        let ended = Nanos::from_millis(ended_ms);
+        broadcasts.end(ended, &mut line);
+        assert_eq!(line.spread.censored(), line.pushes.broadcasts - line.pushes.complete);
+        (line.pushes.broadcasts, line.pushes.complete)
+    }
+
+    #[test]
+    fn at_the_end_what_lacks_a_receiver_for_longer_than_any_took_is_not_complete() {
+        // The timeout is five seconds; the longest complete one takes 300 ms.
+        let receipts = [(1, 1_000), (1, 1_300), (2, 1_400), (3, 1_650), (4, 1_750), (5, 1_990)];
+        let mut all = broadcasts(Receivers::All);
+        all.take(&tick(Phase::Hold, &receipts), 2);
+        assert_eq!(ended(&mut all, 2_000), (3, 1));
+        assert!(all.open.is_empty(), "what comes later is of no interest");
+        // Where none was complete, what may be on its way is left out.
+        let mut none = broadcasts(Receivers::All);
+        none.take(&tick(Phase::Hold, &receipts), 3);
+        assert_eq!(ended(&mut none, 2_000), (4, 0));
+        // Of what came before full load, nothing is known.
+        let mut early = broadcasts(Receivers::All);
+        early.take(&tick(Phase::Ramp, &receipts), 2);
+        assert_eq!(ended(&mut early, 9_000), (0, 0));
+    }
+
+    #[test]
+    fn what_some_received_before_full_load_is_no_broadcast() {
+        for is_early_first in [true, false] {
+            let mut all = broadcasts(Receivers::All);
+            let mut ticks = [tick(Phase::Ramp, &[(1, 990)]), tick(Phase::Hold, &[(1, 1_010), (2, 1_100)])];
+            if !is_early_first {
+                ticks.reverse();
+            }
+            ticks.iter().for_each(|tick| all.take(tick, 2));
+            all.take(&tick(Phase::Hold, &[(2, 1_120)]), 2);
+            assert_eq!(settled(&mut all, 9), (1, 1, 0, 20), "{is_early_first}");
+        }
+        // In a ramp after full load, the others may receive what began in it.
+        let mut all = broadcasts(Receivers::All);
+        all.take(&tick(Phase::Hold, &[(1, 1_000)]), 2);
+        all.take(&tick(Phase::Ramp, &[(1, 1_030)]), 2);
+        assert_eq!(settled(&mut all, 9), (1, 1, 0, 30));
     }
 }

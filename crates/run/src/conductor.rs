@@ -470,6 +470,7 @@ impl<'a> Conductor<'a> {
             let own = all.map(|report| report.drained_at).max().unwrap_or_default();
             let measured = &mut self.record.populations[usize::from(nth)];
             measured.end(population, &self.schedule, nth, (ramped_at, own.min(ended), ended));
+            measured.end_broadcasts(ended);
             if population.comes_and_goes() {
                 self.record.ramp = self.record.ramp.max(measured.ramp);
             }

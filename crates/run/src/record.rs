@@ -205,6 +205,11 @@ impl PopulationRecord {
         line
     }
 
+    /// The load has ended in all of its shards: what is known of broadcasts by then.
+    pub(crate) fn end_broadcasts(&mut self, ended: Nanos) {
+        self.broadcasts.end(ended, &mut self.line);
+    }
+
     /// Of all that came so far.
     pub(crate) fn sum(&self, of: impl Fn(&Counts) -> u64) -> u64 {
         of(&self.totals.counts) + of(&self.line.counts)

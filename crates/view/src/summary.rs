@@ -247,7 +247,12 @@ fn used(cpu_s: f64, elapsed_s: f64, rss_bytes: u64, each: Option<f64>) -> String
 
 /// Percentiles, and what they do not cover: those that had no `end`.
 pub(crate) fn quantiles(q: &Quantiles, end: &str) -> String {
-    let without = q.censored.map(|c| format!("{} ({}) without a {end}", Count(c.count), percent(c.share)));
+    quantiles_but(q, &format!("without a {end}"))
+}
+
+/// Percentiles, and what they do not cover, as `missing` says of it.
+fn quantiles_but(q: &Quantiles, missing: &str) -> String {
+    let without = q.censored.map(|c| format!("{} ({}) {missing}", Count(c.count), percent(c.share)));
     if q.count == 0 {
         return without.unwrap_or("none".to_owned());
     }

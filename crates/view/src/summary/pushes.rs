@@ -3,7 +3,7 @@
 use samples::{PushFigures, Summary};
 use units::{Bytes, Count, Unit};
 
-use super::{is_there, quantiles, row};
+use super::{is_there, quantiles, quantiles_but, row};
 
 /// The rows of the summary; none without such messages.
 pub(super) fn rows(s: &Summary, out: &mut String) {
@@ -33,7 +33,7 @@ pub(super) fn rows(s: &Summary, out: &mut String) {
     }
     if p.broadcasts > 0 {
         let of = format!("{} received by all of {}", Count(p.complete), Count(p.broadcasts));
-        let times = quantiles(&s.spread_us, "broadcast");
+        let times = quantiles_but(&s.spread_us, "not received by all");
         row(out, "broadcasts", format!("{of}, {times} (first to last receipt)"));
     }
 }
@@ -43,5 +43,27 @@ fn clock(p: &PushFigures) -> &'static str {
     match p.clock_offset_us {
         Some(_) => "from the time in the message; the target has this host's clock",
         None => "from the time in the message; clock offset unknown, only differences count",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use samples::Latency;
+    use units::Nanos;
+
+    #[test]
+    fn broadcasts_that_not_all_received_are_beside_the_times_of_the_others() {
+        let mut s = Summary::default();
+        (s.pushes.count, s.pushes.broadcasts, s.pushes.complete) = (7_900, 79, 72);
+        let mut spread = Latency::default();
+        spread.record_n(Nanos::from_millis(2), 72);
+        (0..7).for_each(|_| spread.censor());
+        s.spread_us = spread.quantiles();
+        let mut out = String::new();
+        rows(&s, &mut out);
+        let line = out.lines().last().unwrap_or_default();
+        assert!(line.contains("  72 received by all of 79, p50 2.0 ms  "), "{line}");
+        assert!(line.contains("  7 (8.9 %) not received by all (first to last receipt)"), "{line}");
     }
 }
