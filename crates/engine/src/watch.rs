@@ -238,6 +238,12 @@ impl Watch {
             .find_map(|((_, value), _)| value.usable().err())
     }
 
+    /// Whether a value of a complete message is not as expected.
+    pub(crate) fn differs(&mut self, wanted: &Wanted) -> bool {
+        self.end(wanted);
+        self.wrong(wanted) == Some(Kind::WrongBody)
+    }
+
     /// Keeps what is captured; `variables` is the number of variables.
     pub(crate) fn keep(&self, wanted: &Wanted, captured: &mut Captured, variables: usize) {
         for ((_, value), (_, used)) in self.found.iter().zip(&wanted.places) {

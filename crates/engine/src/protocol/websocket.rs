@@ -206,7 +206,9 @@ pub(super) fn read<'a>(
                     listener.ended(exchange.content);
                 }
                 let awaited = Awaited::Message(check, sent);
-                if listener.is_ruled() || check.expected.skip && awaited.wrong(exchange, None).is_some() {
+                if listener.is_ruled()
+                    || check.expected.skip && is_wrong(exchange, awaited, check, &mut watch)
+                {
                     // What is awaited comes later.
                     exchange.await_message(true);
                     return Ok(Progress::Pushed(used));
@@ -229,6 +231,12 @@ pub(super) fn read<'a>(
             _ => {}
         }
     }
+}
+
+/// Whether a complete message is not the one that is awaited.
+fn is_wrong(exchange: &Exchange, awaited: Awaited, check: &Check, watch: &mut Option<&mut Watch>) -> bool {
+    let watched = check.wanted.as_ref().zip(watch.as_deref_mut());
+    awaited.wrong(exchange, None).is_some() || watched.is_some_and(|(wanted, watch)| watch.differs(wanted))
 }
 
 /// Checks a piece of a message; true when the message is complete, correct or not.

@@ -52,7 +52,7 @@ fn from_table(notes: &mut Notes, table: &Section, context: Context) -> Expectati
     let skip = table.truth("skip").unwrap_or(false);
     if skip && scheme.has_bytes() {
         table.note(notes, "skip", format!("{scheme} has no messages; remove it"));
-    } else if skip && !["length", "body", "echo"].iter().any(|key| table.has(key)) {
+    } else if skip && !["length", "body", "json", "echo"].iter().any(|key| table.has(key)) {
         table.note(notes, "skip", "each message is right; add body = \"…\"");
     }
     let headers = table.pairs("headers").iter().map(|pair| header(notes, table, pair)).collect();

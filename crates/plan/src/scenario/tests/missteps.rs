@@ -140,6 +140,12 @@ fn messages_and_loops() {
             "6:38: population.a.step[1].expect.headers: not for ws://; remove it, or use body = \"…\"",
         ],
     );
+    check_step(WS, "send = \"x\"\nexpect = { json = { \"/ok\" = true }, skip = true }", &[]);
+    check_step(
+        WS,
+        "send = \"x\"\nexpect = { skip = true }",
+        &["6:19: population.a.step[1].expect.skip: each message is right; add body = \"…\""],
+    );
     check_step(
         WS,
         "expect = { echo = true }",

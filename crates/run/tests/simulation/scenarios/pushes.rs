@@ -173,6 +173,21 @@ fn what_rules_are_for_is_answered_or_passed_over() {
 }
 
 #[test]
+fn messages_with_another_value_are_passed_over() {
+    let text = "[[population]]\nname = \"fan\"\nconnections = 4\nloop = false\n[[population.step]]\nsend = \"join\"\n\
+        expect = { json = { \"/status\" = \"ok\" }, skip = true }\n";
+    let (result, _) = against(text, |received| {
+        let all: &[&str] = match received.text.as_str() {
+            "join" => &["hello", "{\"status\":\"wait\"}", "{\"other\":\"ok\"}", "{\"status\":\"ok\"}"],
+            _ => &[],
+        };
+        all.iter().map(|text| (*text).to_owned()).collect()
+    });
+    let c = &result.whole.counts;
+    assert_eq!((result.faults(), c.sent, c.answered, c.pushed), (vec![], 4, 4, 4 * 3));
+}
+
+#[test]
 fn without_a_rule_the_next_message_has_to_be_right() {
     let text = TALK.split("[[population.on]]").next().unwrap().to_owned();
     let steps = TALK.split("[[population.step]]").nth(1).unwrap();
