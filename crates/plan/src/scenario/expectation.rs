@@ -55,11 +55,18 @@ fn from_table(notes: &mut Notes, table: &Section, context: Context) -> Expectati
     } else if skip && !["length", "body", "json", "echo"].iter().any(|key| table.has(key)) {
         table.note(notes, "skip", "each message is right; add body = \"…\"");
     }
+    for key in ["headers", "json"] {
+        for (name, value) in table.pairs(key) {
+            if let Some(why) = variable(&value.text, scheme) {
+                notes.add(value.at, &format!("{}.{}", table.key(key), name.text), why);
+            }
+        }
+    }
     let headers = table.pairs("headers").iter().map(|pair| header(notes, table, pair)).collect();
     let status = table.read(notes, "status", |text| status(text, scheme));
     let length = table.read(notes, "length", |text| length(text, context.numbers)?.kept());
     let json = table.pairs("json").iter().filter_map(|pair| json(notes, table, pair)).collect();
-    let body = table.read(notes, "body", sought);
+    let body = table.read(notes, "body", |text| sought(text, scheme));
     Expectation { status, length, headers, body, echo, skip, json, captures: Vec::new() }
 }
 
@@ -75,8 +82,26 @@ fn json(notes: &mut Notes, table: &Section, (name, value): &(Scalar, Scalar)) ->
         .ok()
 }
 
+/// Why a text with a variable is not what is meant: it is compared as it is. Other braces are those of JSON.
+fn variable(text: &str, scheme: Scheme) -> Option<String> {
+    let written = text.match_indices('{').find_map(|(at, _)| {
+        let length = text[at..].find('}')?;
+        let words: Vec<&str> = text[at + 1..at + length].split_whitespace().collect();
+        let is_variable =
+            matches!(words[..], ["seq"] | ["rand", _, _] | ["csv" | "env" | "var", _] | ["choice", _, ..]);
+        is_variable.then(|| &text[at..=at + length])
+    })?;
+    let echo = if scheme.has_requests() { "" } else { ", or echo = true for the message that was sent" };
+    Some(format!(
+        "{written} is not replaced in what is expected; use a text that all responses have in common{echo}: {text:?}"
+    ))
+}
+
 /// A text to search for.
-fn sought(text: &str) -> Result<String, String> {
+fn sought(text: &str, scheme: Scheme) -> Result<String, String> {
+    if let Some(why) = variable(text, scheme) {
+        return Err(why);
+    }
     match text.len() {
         0..=LONGEST_SOUGHT => Ok(text.to_owned()),
         length => Err(format!("at most {LONGEST_SOUGHT} octets: {length}")),

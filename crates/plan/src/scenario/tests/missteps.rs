@@ -119,6 +119,36 @@ fn requests() {
 }
 
 #[test]
+fn what_is_expected_has_no_variables() {
+    let why = "is not replaced in what is expected; use a text that all responses have in common";
+    let check = |expect: &str, expected: &[&str]| {
+        check_step(HTTP, &format!("request = \"/\"\nexpect = {{ {expect} }}"), expected);
+    };
+    check(
+        "body = \"n={seq}\"",
+        &[&format!("6:19: population.a.step[1].expect.body: {{seq}} {why}: \"n={{seq}}\"")],
+    );
+    check(
+        "json = { \"/user\" = \"{csv u.id}\" }, headers = { X-Id = \"a {rand 1 9}\" }",
+        &[
+            &format!("6:31: population.a.step[1].expect.json./user: {{csv u.id}} {why}: \"{{csv u.id}}\""),
+            &format!(
+                "6:66: population.a.step[1].expect.headers.X-Id: {{rand 1 9}} {why}: \"a {{rand 1 9}}\""
+            ),
+        ],
+    );
+    let echo = ", or echo = true for the message that was sent";
+    check_step(
+        WS,
+        "send = \"a {seq}\"\nexpect = { body = \"a {{seq}\" }",
+        &[&format!("6:19: population.a.step[1].expect.body: {{seq}} {why}{echo}: \"a {{{{seq}}\"")],
+    );
+    // Braces that begin no variable.
+    check("body = '{\"id\": {}, \"seq\": {ok}}'", &[]);
+    check("body = \"{env} {seq\", json = { \"/a\" = \"{seq 1}\", \"/b\" = \"{}\" }", &[]);
+}
+
+#[test]
 fn a_length_is_one_of_the_first_eight_numbers() {
     let request = format!("request = \"/{}\"\n", "{rand 1 2}".repeat(9));
     check_step(HTTP, &format!("{request}expect = \"length=$8\""), &[]);
