@@ -114,7 +114,8 @@ impl Client {
     pub fn new(part: &Part, job: Job, tuples: impl Into<Dials>, link: Link, start: Nanos) -> Client {
         let period = job.period;
         let empty = || {
-            let tick = Tick { from: start, steps: vec![Latency::default(); job.steps], ..Tick::default() };
+            let steps = vec![Latency::default(); job.steps];
+            let tick = Tick { from: start, steps, wrong_status: vec![0; job.steps], ..Tick::default() };
             let mut tick = Tick { destinations: vec![Destination::default(); job.rows_of_plan], ..tick };
             tick.reserve();
             Box::new(tick)

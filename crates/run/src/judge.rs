@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use plan::{Plan, Population, Threshold};
 use samples::{
-    Connections, Counts, ErrorSamples, Errors, Figures, Generator, Kind, Latency, Observation,
-    PopulationSummary, PushFigures, Requests, StepSummary, StreamLimit, Summary, ThresholdResult, Tick,
-    Verdict,
+    Connections, Counts, ErrorSamples, Errors, Fault, Figures, Generator, Kind, Latency, Observation,
+    PopulationSummary, PushFigures, Requests, Stage, StepSummary, StreamLimit, Summary, ThresholdResult,
+    Tick, Verdict,
 };
 use units::{Count, Nanos};
 
@@ -295,6 +295,18 @@ fn not_allowed(samples: &ErrorSamples) -> Option<String> {
     Some(format!("\"{}{more}\"", shown.escape_ascii()))
 }
 
+/// The only step of which responses had an unexpected status; with its population, where there are several.
+fn wrong_step(plan: &Plan, totals: &Tick) -> Option<String> {
+    let faults = totals.faults.iter();
+    let is_wrong = |fault: Fault| (fault.stage, fault.kind) == (Stage::Exchange, Kind::WrongStatus);
+    let all: u64 = faults.filter(|(fault, _)| is_wrong(*fault)).map(|(_, n)| n).sum();
+    // Of populations with one step, nothing is counted by step: then it is not all of them.
+    let mut counted = plan.steps().zip(&totals.wrong_status).filter(|(_, n)| **n > 0);
+    let ((of, step), _) = counted.next().filter(|(_, n)| **n == all)?;
+    let population = &plan.populations[usize::from(of)].name;
+    Some(if plan.populations.len() > 1 { format!("{population}.{step}") } else { step.to_owned() })
+}
+
 /// Bytes of it.
 const MOST_SHOWN: usize = 40;
 
@@ -318,6 +330,7 @@ fn evidence(plan: &Plan, r: &Record) -> Evidence {
         backlog: backlog(plan, r),
         is_mute: r.is_mute(),
         not_allowed: not_allowed(&r.totals.error_samples),
+        wrong_step: wrong_step(plan, &r.totals),
         speaks_tls: r.speaks_tls,
         ..seen
     };

@@ -228,6 +228,10 @@ populations: Array<Tick>,
  */
 steps: Array<Latency>, 
 /**
+ * Responses with an unexpected status by step, of the same populations.
+ */
+wrong_status: Array<number>, 
+/**
  * Each destination of the plan by itself, where there are several; see [`crate::row_of`].
  */
 destinations: Array<Destination>, 

@@ -110,6 +110,9 @@ impl Client {
             let fault = Fault::target(Stage::Exchange, kind);
             self.count_fault(destination, fault);
             self.errors.note(fault, head.map(|head| head.status));
+            if let Some(step) = self.job.step(at).filter(|_| kind == Kind::WrongStatus) {
+                self.tick.wrong_status[step] += 1;
+            }
         }
         if wrong.is_some() && self.job.only_right {
             self.censor(exchange, destination);

@@ -12,6 +12,8 @@ pub(crate) struct Subject {
     pub(crate) is_loopback: bool,
     /// What sends the request that the plan sends, or its upgrade, where it sends only one.
     pub(crate) curl: Option<String>,
+    /// Whether it is a scenario file's, by the names and steps that a command line does not have.
+    pub(crate) is_scenario: bool,
     /// Whether messages are sent, and replies expected.
     pub(crate) has_messages: bool,
     /// Whether all connections arrive at a rate.
@@ -45,6 +47,8 @@ impl Subject {
         statuses.dedup();
         let has_messages = plan.populations.iter().any(|own| !own.target.scheme.has_requests());
         let arrives = plan.populations.iter().all(Population::comes_and_goes);
+        let is_of_a_file = |own: &Population| own.name != "main" || own.step_names().len() > 1;
+        let is_scenario = plan.populations.iter().any(is_of_a_file);
         let is_http2 = plan.populations.iter().any(|own| own.streams.is_some());
         let has_pings = plan.populations.iter().any(sends_pings);
         let mut calls = plan.populations.iter().filter_map(|own| own.grpc.as_ref()).peekable();
@@ -54,6 +58,7 @@ impl Subject {
             address,
             is_loopback,
             curl,
+            is_scenario,
             has_messages,
             arrives,
             is_http2,

@@ -105,18 +105,30 @@ fn wrong(case: &Case) -> Option<Finding> {
     let (sentence, fix) = match (kind, case.stage?, statuses.first()) {
         (Kind::WrongStatus, Stage::Handshake, Some((status, _))) => {
             let (reason, fix) = refused_upgrade(*status);
+            let fix = match *status {
+                401 | 407 if subject.is_scenario => {
+                    "send them with the upgrade: -H 'Authorization: …' or -H 'Cookie: …', or log in with a step before it"
+                }
+                _ => fix,
+            };
             (Sentence::UpgradeRefused { statuses, reason }, format!("{fix}; {by_hand}"))
         }
         (Kind::WrongStatus, _, Some((status, _))) => {
             let is_part = is_part(case, &statuses);
             let fix = match *status {
                 503 if is_part => REJECTS_PART,
+                300..=399 if subject.is_scenario => {
+                    "use the address that it redirects to (Location), or redirects = 5 in the step"
+                }
+                401 | 407 if subject.is_scenario => {
+                    "check the credentials that the step sends, and whether a step before it logs in"
+                }
                 status => unexpected_status(status),
             };
             // One more of the same request would most likely be served.
             let is_known = is_part && subject.curl.is_some();
             let fix = if is_known { fix.to_owned() } else { format!("{fix}; {by_hand}") };
-            (Sentence::UnexpectedStatus { statuses }, fix)
+            (Sentence::UnexpectedStatus { statuses, step: case.evidence.wrong_step.clone() }, fix)
         }
         (Kind::BadAnswer, ..) if let Some(begins) = &case.evidence.not_allowed => (
             Sentence::UnexpectedResponse { what: unexpected(kind), count },

@@ -62,9 +62,10 @@ pub(crate) enum Sentence {
     MuteClose {
         connections: u64,
     },
-    /// Statuses with their counts, the most frequent first.
+    /// Statuses with their counts, the most frequent first, and the step whose they all are.
     UnexpectedStatus {
         statuses: Vec<(u16, u64)>,
+        step: Option<String>,
     },
     /// The same of upgrades, with the likely reason.
     UpgradeRefused {

@@ -120,7 +120,10 @@ fn tls(sentence: &Sentence) -> Option<String> {
 fn responses(sentence: &Sentence) -> Option<String> {
     use Sentence as S;
     Some(match sentence {
-        S::UnexpectedStatus { statuses } => format!("unexpected status: {}", counted(statuses)),
+        S::UnexpectedStatus { statuses, step } => {
+            let step = step.as_ref().map_or(String::new(), |step| format!("step {step}: "));
+            format!("{step}unexpected status: {}", counted(statuses))
+        }
         S::UpgradeRefused { statuses, reason } => {
             format!("WebSocket upgrade refused with status {}: {reason}", counted(statuses))
         }

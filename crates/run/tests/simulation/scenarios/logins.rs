@@ -116,6 +116,16 @@ fn a_connection_without_its_value_ends() {
 }
 
 #[test]
+fn the_step_is_named_whose_responses_have_another_status() {
+    let login = "name = \"login\"\nrequest = \"/login\"\ncapture = { token = { header = \"X-Token\" } }";
+    let text = scenario("http", "", &[login, "request = \"/me?{var token}\""]);
+    let (result, _) = run(&text, 1, HTTP, |_| vec![response(401, "", "")]);
+    assert_eq!(result.whole.wrong_status, [3, 0]);
+    let limit = result.judge(&crate::stage::scenario(&text, 1)).limit.expect("no login succeeds");
+    assert_eq!(limit.sentence, "step login: unexpected status: 401 × 3");
+}
+
+#[test]
 fn a_value_of_the_greatest_length_is_kept() {
     let login = "request = \"/login\"\ncapture = { token = { json = \"/token\" } }";
     let text = scenario("http", "", &[login, "request = \"POST /me\"\nbody = \"{var token}\""]);

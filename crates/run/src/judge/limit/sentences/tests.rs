@@ -65,7 +65,7 @@ fn numbers_of_one_and_of_many() {
     );
     let five = (400..405).map(|status| (status, 2)).collect();
     check(
-        S::UnexpectedStatus { statuses: five },
+        S::UnexpectedStatus { statuses: five, step: None },
         "unexpected status: 400 × 2, 401 × 2, 402 × 2 and 2 others",
     );
 }
@@ -212,8 +212,8 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
             "the target expects TLS: it closed 5 connections at their first request, without a byte",
         ),
         (
-            S::UnexpectedStatus { statuses: vec![(404, 208_232), (503, 12)] },
-            "unexpected status: 404 × 208,232, 503 × 12",
+            S::UnexpectedStatus { statuses: vec![(404, 208_232), (503, 12)], step: Some("look".to_owned()) },
+            "step look: unexpected status: 404 × 208,232, 503 × 12",
         ),
         (
             S::UpgradeRefused { statuses: vec![(404, 5)], reason: "there is no WebSocket at this path" },

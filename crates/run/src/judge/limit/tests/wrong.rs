@@ -49,6 +49,24 @@ fn a_part_of_the_requests_is_rejected_by_a_limit() {
 }
 
 #[test]
+fn of_a_scenario_the_step_is_named_whose_responses_were_wrong() {
+    let mut s = stopped(30, vec![fault(Stage::Exchange, Kind::WrongStatus, 30)]);
+    s.requests.status.insert(401, 30);
+    let mut evidence = Evidence::default();
+    let found = |evidence: &Evidence| {
+        let limit = limit(&s, evidence).expect("it is bad");
+        (limit.sentence, limit.fix)
+    };
+    let (sentence, fix) = found(&evidence);
+    assert_eq!(sentence, "unexpected status: 401 × 30");
+    assert!(fix.contains("log in with a scenario file"), "{fix}");
+    (evidence.subject.is_scenario, evidence.wrong_step) = (true, Some("login".to_owned()));
+    let (sentence, fix) = found(&evidence);
+    assert_eq!(sentence, "step login: unexpected status: 401 × 30");
+    assert!(fix.starts_with("check the credentials that the step sends") && !fix.contains("file"), "{fix}");
+}
+
+#[test]
 fn a_call_that_expects_one_message_may_have_more() {
     let s = stopped(1_000, vec![fault(Stage::Exchange, Kind::BadAnswer, 55)]);
     let fix = |expects_one_message| {
