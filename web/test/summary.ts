@@ -48,7 +48,10 @@ const population = (target: string, wanted: number, held: number, p50: number): 
     sent: 10, answered: 9, unanswered: 0, missed: 0, told: 0, messages: 0, per_s: 741, lower_bound: false, bytes_in: 1, bytes_out: 1, bytes_in_per_s: 1000, bytes_out_per_s: 500, body_bytes_in: 1, status: {},
   },
   latency_us: wanted > 1000 ? without(times(p50)) : times(p50), ramp_latency_us: times(p50), connect_us: times(p50), tls_us: times(p50), tls_resumed_us: times(p50), handshake_us: times(p50), gap_us: times(p50), pushes: NO_PUSHES, delay_us: times(p50), spread_us: times(p50), ping_rtt_us: times(p50), first_byte_us: times(p50), streams: null,
-  steps: { login: { latency_us: times(2 * p50) }, look: { latency_us: times(3 * p50) } },
+  steps: {
+    login: { latency_us: times(2 * p50), ramp_latency_us: times(p50) },
+    look: { latency_us: times(3 * p50), ramp_latency_us: times(p50) },
+  },
 });
 
 const fit = (value: number) => ({ value, error: value / 50, r2: 0.987 });

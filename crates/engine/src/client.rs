@@ -115,7 +115,8 @@ impl Client {
         let period = job.period;
         let empty = || {
             let steps = vec![Latency::default(); job.steps];
-            let tick = Tick { from: start, steps, wrong_status: vec![0; job.steps], ..Tick::default() };
+            let (ramp_steps, wrong_status) = (steps.clone(), vec![0; job.steps]);
+            let tick = Tick { from: start, steps, ramp_steps, wrong_status, ..Tick::default() };
             let mut tick = Tick { destinations: vec![Destination::default(); job.rows_of_plan], ..tick };
             tick.reserve();
             Box::new(tick)

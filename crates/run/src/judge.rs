@@ -207,14 +207,20 @@ fn pushes(totals: &Tick, elapsed: Nanos, has_clock: bool) -> PushFigures {
     PushFigures { clock_offset_us, ..PushFigures::new(&totals.pushes, elapsed.secs_f64()) }
 }
 
-/// Latency by step, where there are several.
+/// Latency by step, where there are several, of those of which a request was due.
 fn steps(plan: &Plan, nth: u16, population: &Population, totals: &Tick) -> BTreeMap<String, StepSummary> {
-    let own = plan.steps().zip(&totals.steps).filter(|((of, _), _)| *of == nth);
-    let that_began = own.filter(|(_, latency)| !latency.is_empty());
-    let step = |((_, name), latency): ((u16, &str), &Latency)| {
-        (name.to_owned(), StepSummary { latency_us: latency.quantiles() })
+    if population.step_names().len() < 2 {
+        return BTreeMap::new();
+    }
+    let own = plan.steps().enumerate().filter(|(_, (of, _))| *of == nth);
+    let step = |(at, (_, name)): (usize, (u16, &str))| {
+        let [latency, ramp] = [&totals.steps, &totals.ramp_steps].map(|all| all.get(at));
+        let began = [latency, ramp].into_iter().flatten().any(|times| !times.is_empty());
+        let [latency_us, ramp_latency_us] =
+            [latency, ramp].map(|times| times.map(Latency::quantiles).unwrap_or_default());
+        began.then(|| (name.to_owned(), StepSummary { latency_us, ramp_latency_us }))
     };
-    if population.step_names().len() > 1 { that_began.map(step).collect() } else { BTreeMap::new() }
+    own.filter_map(step).collect()
 }
 
 /// All populations together: counts are sums, rates those of each at its own full load.

@@ -275,7 +275,7 @@ pub struct PopulationSummary {
     /// As the [`Summary`] has them of all.
     #[serde(flatten)]
     pub figures: Figures,
-    /// By step, if it has several, those with responses.
+    /// By step, if it has several, those of which a request was due.
     pub steps: BTreeMap<String, StepSummary>,
 }
 
@@ -286,6 +286,16 @@ pub struct PopulationSummary {
 pub struct StepSummary {
     /// From due to the response, of requests due at full load.
     pub latency_us: Quantiles,
+    /// The same, of requests due during the ramp.
+    pub ramp_latency_us: Quantiles,
+}
+
+impl StepSummary {
+    /// What is shown of it, and what its name is followed by: times of the ramp where no request was due at full load.
+    pub fn shown(&self) -> (&'static str, &Quantiles) {
+        let is_of_ramp = self.latency_us.count == 0 && self.latency_us.censored.is_none();
+        if is_of_ramp { (" (ramp)", &self.ramp_latency_us) } else { ("", &self.latency_us) }
+    }
 }
 
 merged! {

@@ -142,6 +142,9 @@ merged! {
         pub populations: Vec<Tick>,
         /// [`Tick::latency`] by step of the plan's program, of populations that have several.
         pub steps: Vec<Latency>,
+        /// [`Tick::ramp_latency`] by step, of the same populations.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub ramp_steps: Vec<Latency>,
         /// Responses with an unexpected status by step, of the same populations.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub wrong_status: Vec<u64>,

@@ -228,6 +228,10 @@ populations: Array<Tick>,
  */
 steps: Array<Latency>, 
 /**
+ * [`Tick::ramp_latency`] by step, of the same populations.
+ */
+ramp_steps: Array<Latency>, 
+/**
  * Responses with an unexpected status by step, of the same populations.
  */
 wrong_status: Array<number>, 
@@ -1855,7 +1859,7 @@ allowed: number, };
  */
 export type PopulationSummary = { 
 /**
- * By step, if it has several, those with responses.
+ * By step, if it has several, those of which a request was due.
  */
 steps: { [key in string]: StepSummary }, 
 /**
@@ -1956,7 +1960,11 @@ export type StepSummary = {
 /**
  * From due to the response, of requests due at full load.
  */
-latency_us: Quantiles, };
+latency_us: Quantiles, 
+/**
+ * The same, of requests due during the ramp.
+ */
+ramp_latency_us: Quantiles, };
 
 /**
  * A destination in the summary.

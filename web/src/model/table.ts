@@ -126,7 +126,12 @@ export function populationTable(run: Run): Table {
 export function stepTable(run: Run): Table {
   const populations = Object.entries(run.summary?.populations ?? {});
   const ended = populations.flatMap(([name, p]) =>
-    Object.entries(p?.steps ?? {}).map(([step, s]) => [`${name}.${step}`, ...quantilesRow(s?.latency_us)]),
+    Object.entries(p?.steps ?? {}).map(([step, s]) =>
+      // Without a request due at full load, those of the ramp are all that there is.
+      isThere(s?.latency_us) || !isThere(s?.ramp_latency_us)
+        ? [`${name}.${step}`, ...quantilesRow(s?.latency_us)]
+        : [`${name}.${step} (ramp)`, ...quantilesRow(s?.ramp_latency_us)],
+    ),
   );
   const names = run.record.header?.steps ?? [];
   const running = run.total.steps.flatMap((times, i) =>
@@ -135,7 +140,7 @@ export function stepTable(run: Run): Table {
   return {
     id: "steps",
     title: "Steps",
-    says: "Latency of each step at full load",
+    says: "Latency of each step at full load; of a step without requests there, during the ramp",
     columns: [...words("step"), ...QUANTILES],
     rows: run.summary ? ended : running,
   };

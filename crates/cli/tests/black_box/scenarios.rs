@@ -141,7 +141,10 @@ fn populations_run_beside_each_other_and_are_distinguished() {
     let of_http = s.count("populations.users.requests.answered") + 40;
     assert_eq!(s.count("requests.status.200"), of_http);
     let steps = s.at("populations.users.steps").as_object().expect("by name");
-    assert_eq!(steps.keys().collect::<Vec<_>>(), ["look"], "logins were before full load");
+    assert_eq!(steps.keys().collect::<Vec<_>>(), ["login", "look"]);
+    let of_login = |times: &str| s.count(&format!("populations.users.steps.login.{times}.count"));
+    assert_eq!((of_login("latency_us"), of_login("ramp_latency_us")), (0, 4), "logins were before full load");
+    assert!(ended.stderr.contains("\n    login (ramp)"), "{}", ended.stderr);
     assert_eq!(
         s.count("populations.users.steps.look.latency_us.count"),
         s.count("populations.users.latency_us.count")

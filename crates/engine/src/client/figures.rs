@@ -43,11 +43,12 @@ impl Client {
         if !exchange.begun && !self.job.protocol.server_may_speak() {
             self.tick[first_byte].censor();
         }
+        if let Some(step) = self.job.step(exchange.at) {
+            let steps = if at_load { &mut self.tick.steps } else { &mut self.tick.ramp_steps };
+            steps[step].censor();
+        }
         if !at_load {
             return;
-        }
-        if let Some(step) = self.job.step(exchange.at) {
-            self.tick.steps[step].censor();
         }
         self.at(destination).into_iter().for_each(|own| own.latency.censor());
     }

@@ -132,7 +132,10 @@ impl Client {
                 tick.lag.record(took.stalled);
             }
         } else {
-            tick.ramp_latency.record_seen(took)
+            tick.ramp_latency.record_seen(took);
+            if let Some(step) = self.job.step(at) {
+                tick.ramp_steps[step].record_seen(took);
+            }
         }
         if is_now && !self.draining {
             tick.counts.answered_at_load += 1;

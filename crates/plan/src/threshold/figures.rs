@@ -220,7 +220,9 @@ impl Names<'_> {
         };
         own(rest).map(|figure| figure.below(&place)).or_else(|| {
             let (step, figure) = rest.split_once('.').filter(|(step, _)| steps.contains(step))?;
-            let figure = of_all(figure).filter(|figure| figure.path.starts_with("latency_us."))?;
+            let of_steps = ["latency_us.", "ramp_latency_us."];
+            let figure =
+                of_all(figure).filter(|figure| of_steps.iter().any(|of| figure.path.starts_with(of)))?;
             Some(figure.below(&format!("{place}.steps.{step}")))
         })
     }

@@ -58,6 +58,8 @@ fn reads_what_people_write() {
     let login = "populations.users.steps.login.latency_us.p99";
     check("users.login.latency.p99 < 50ms", Ok((login, 50_000.0, false)));
     check("users.login.latency_us.p99 < 50", Ok((login, 50.0, false)));
+    let ramp = "populations.users.steps.login.ramp_latency_us.p99";
+    check("users.login.ramp_latency.p99 < 50ms", Ok((ramp, 50_000.0, false)));
 }
 
 #[test]

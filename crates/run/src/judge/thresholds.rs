@@ -3,7 +3,7 @@
 use plan::Threshold;
 use samples::{Summary, ThresholdResult};
 use serde_json::Value;
-use units::percent;
+use units::{Count, percent};
 
 /// How each went, in their order.
 pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<ThresholdResult> {
@@ -14,7 +14,8 @@ pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<Threshol
     let judged = thresholds.iter().map(|threshold| {
         let value = measured(threshold, json);
         let pass = value.is_some_and(|value| threshold.is_met_by(value));
-        let shown = value.map(|value| threshold.shown(value)).or_else(|| missing(threshold, json));
+        let why = || missing(threshold, json).or_else(|| in_the_ramp(threshold, json));
+        let shown = value.map(|value| threshold.shown(value)).or_else(why);
         let shown = shown.unwrap_or_default();
         ThresholdResult { expr: threshold.text.clone(), value, shown, pass }
     });
@@ -43,6 +44,19 @@ fn missing(threshold: &Threshold, json: &Value) -> Option<String> {
     // A wrong response to the probe is none.
     let awaited = if path.starts_with("probe.") { "correct response" } else { "response" };
     Some(format!("{share} had no {awaited} in time"))
+}
+
+/// Why a step has no time: its requests were due in the ramp, whose times are others.
+fn in_the_ramp(threshold: &Threshold, json: &Value) -> Option<String> {
+    let (of, quantile) = threshold.figure.path.split_once(".latency_us.")?;
+    let (_, step) = of.split_once(".steps.")?;
+    let count = samples::measured(json, &format!("{of}.ramp_latency_us.count")).filter(|n| *n > 0.0)?;
+    let population = of.strip_prefix("populations.")?.strip_suffix(&format!(".steps.{step}"))?;
+    let ramp = Count(count as u64);
+    Some(format!(
+        "nothing was measured at full load: all {ramp} requests of the step were due in the ramp; use \
+         {population}.{step}.ramp_latency.{quantile}"
+    ))
 }
 
 #[cfg(test)]
@@ -162,6 +176,30 @@ mod tests {
         check(0, "lost <= 1%", (None, false));
         check(0, "pushes.numbered >= 0", (Some(0.0), true));
         check(0, "pushes.unread == 0", (Some(90.0), false));
+    }
+
+    #[test]
+    fn a_step_of_the_ramp_has_its_own_figure() {
+        let mut s = Summary::default();
+        let mut times = samples::Latency::default();
+        times.record_n(units::Nanos::from_millis(2), 30);
+        let login = samples::StepSummary { ramp_latency_us: times.quantiles(), ..Default::default() };
+        let step = fans().step_names()[0].to_owned();
+        s.populations.entry("fans".into()).or_default().steps.insert(step.clone(), login);
+        let judged = |expr: &str| {
+            let threshold = Threshold::parse(expr, &[fans()]).unwrap_or_else(|e| panic!("{e}"));
+            judge(&[threshold], &s).remove(0)
+        };
+        let none = judged(&format!("fans.{step}.latency.p99 < 1s"));
+        assert!(!none.pass && none.value.is_none());
+        assert_eq!(
+            none.measured(),
+            format!(
+                "nothing was measured at full load: all 30 requests of the step were due in the ramp; use \
+                 fans.{step}.ramp_latency.p99"
+            )
+        );
+        assert!(judged(&format!("fans.{step}.ramp_latency.p99 < 1s")).pass);
     }
 
     fn fans() -> plan::Population {

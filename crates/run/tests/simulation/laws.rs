@@ -78,6 +78,9 @@ pub(crate) fn obey_the_laws_of_steps(plan: &Plan, nth: u16, t: &Tick) {
     }
     let expected = if told_apart { t.latency.count() } else { 0 };
     assert_eq!((own, others), (expected, 0), "steps of population {nth}, seed {}", plan.seed);
+    let in_ramp: u64 = t.ramp_steps.iter().map(|step| step.count()).sum();
+    let expected = if told_apart { t.ramp_latency.count() } else { 0 };
+    assert_eq!(in_ramp, expected, "steps of population {nth} in the ramp, seed {}", plan.seed);
 }
 
 /// Invariants of sizes, first bytes and handshakes.

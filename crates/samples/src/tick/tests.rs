@@ -101,6 +101,7 @@ fn alone(seed: u64) -> Tick {
         counts: numbers(Counts::FIELDS, seed),
         faults: faults(seed),
         steps: (0..=seed % 3).map(times).collect(),
+        ramp_steps: (0..=seed % 3).map(|n| times(seed + n)).collect(),
         wrong_status: (0..=seed % 3).map(|n| 1 + seed + n).collect(),
         destinations: (0..=seed % 4).map(|n| destination(seed + n)).collect(),
         head_sizes: moments(seed + 100),
@@ -243,6 +244,7 @@ proptest! {
         let (mut used, mut new) = (tick(before), Tick::default());
         used.clear();
         used.steps.truncate(tick(after).steps.len());
+        used.ramp_steps.truncate(tick(after).ramp_steps.len());
         used.wrong_status.truncate(tick(after).wrong_status.len());
         used.destinations.truncate(tick(after).destinations.len());
         used.extend(&tick(after));

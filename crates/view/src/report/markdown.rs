@@ -126,7 +126,8 @@ fn populations(s: &Summary, out: &mut String) {
     for (name, own) in &s.populations {
         rows.push(times_row(&code(name), &own.latency_us));
         let step = |(step, own): (&String, &StepSummary)| {
-            times_row(&code(&format!("{name}.{step}")), &own.latency_us)
+            let (of, times) = own.shown();
+            times_row(&format!("{}{of}", code(&format!("{name}.{step}"))), times)
         };
         rows.extend(own.steps.iter().map(step));
     }

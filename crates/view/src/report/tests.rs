@@ -64,7 +64,7 @@ fn summary() -> Summary {
     };
     // Not one dial of the ramp that had an end.
     s.connect_us.censored = Some(Censored { count: 3, share: 1.0, ..Censored::default() });
-    let login = StepSummary { latency_us: s.latency_us };
+    let login = StepSummary { latency_us: s.latency_us, ..StepSummary::default() };
     let figures = Figures { latency_us: s.latency_us, ..Figures::default() };
     let users = PopulationSummary { figures, steps: [("login".to_owned(), login)].into() };
     s.populations = [("idle".to_owned(), PopulationSummary::default()), ("users".to_owned(), users)].into();

@@ -43,9 +43,21 @@ pub(super) fn table(s: &Summary) -> String {
             count(faults),
         ]);
         for (step, figures) in &p.steps {
-            let [p50, p95, p99, without] = times(&figures.latency_us);
+            let (of, shown) = figures.shown();
+            let [p50, p95, p99, without] = times(shown);
             let none = String::new;
-            rows.push([format!("  {step}"), none(), none(), none(), none(), p50, p95, p99, without, none()]);
+            rows.push([
+                format!("  {step}{of}"),
+                none(),
+                none(),
+                none(),
+                none(),
+                p50,
+                p95,
+                p99,
+                without,
+                none(),
+            ]);
         }
     }
     aligned(&rows, &[0]).iter().map(|line| format!("  {line}\n")).collect()

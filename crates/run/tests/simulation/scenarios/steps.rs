@@ -86,6 +86,9 @@ fn steps_come_in_their_order_and_the_loop_goes_back_to_its_step() {
     // What is due at full load is counted by step; the login is not.
     let counts: Vec<u64> = result.whole.steps.iter().map(|step| step.count()).collect();
     assert_eq!(counts[..2], [0, 0]);
+    let in_ramp: u64 = result.whole.ramp_steps.iter().map(|step| step.count()).sum();
+    assert_eq!(in_ramp, result.whole.ramp_latency.count());
+    assert_eq!(counts.iter().sum::<u64>() + in_ramp, result.whole.counts.answered);
     assert_eq!(counts[2] + counts[3] + 5, result.whole.counts.answered);
     assert!(counts[2].abs_diff(counts[3]) <= 5 && counts[3] > 260, "{counts:?}");
 }
