@@ -72,12 +72,31 @@ pub(crate) fn set_env(plan: &mut Plan, file: &str, text: &str) -> Vec<Mistake> {
     let mut mistakes: Vec<Mistake> = why.into_iter().map(|why| mistake(file, why)).collect();
     for name in plan.missing_env() {
         let why = match std::env::var_os(&name) {
-            None => format!("the environment has no {name}; set it, as export {name}=…"),
+            None => not_set(&name),
             Some(_) => format!("{{env {name}}} is not UTF-8"),
         };
         mistakes.push(mistake(&place_of(file, text, &name), why));
     }
     mistakes
+}
+
+/// Environment variables that a scenario file names and that are not set, where mistakes in the file leave no plan.
+pub(crate) fn missing_env(file: &str, text: &str) -> Vec<Mistake> {
+    let mut names: Vec<&str> = Vec::new();
+    for (at, begin) in text.match_indices("{env ") {
+        let is_comment = text[line_start(text, at)..at].trim_start().starts_with('#');
+        let Some((name, _)) = text[at + begin.len()..].split_once('}') else { continue };
+        let name = name.trim();
+        let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        if is_name && !is_comment && !names.contains(&name) && std::env::var_os(name).is_none() {
+            names.push(name);
+        }
+    }
+    names.into_iter().map(|name| mistake(&place_of(file, text, name), not_set(name))).collect()
+}
+
+fn not_set(name: &str) -> String {
+    format!("the environment has no {name}; set it, as export {name}=…")
 }
 
 /// Where the key of a flag's name has this text for its value, with the key; a text is searched for, since a plan has no places.

@@ -131,6 +131,36 @@ impl Files {
     }
 }
 
+/// What cannot be opened: all of it at once.
+#[derive(Default)]
+pub(crate) struct Refused(Option<Failure>);
+
+impl Refused {
+    /// What was opened; none where that failed, which is noted.
+    pub(crate) fn note<T>(&mut self, opened: Result<T, Failure>) -> Option<T> {
+        let failure = match opened {
+            Ok(opened) => return Some(opened),
+            Err(failure) => failure,
+        };
+        match &mut self.0 {
+            Some(first) => first.lines.extend(failure.lines),
+            None => self.0 = Some(failure),
+        }
+        None
+    }
+
+    /// What was opened, if nothing was refused.
+    ///
+    /// # Errors
+    /// Something was: the status is that of the first.
+    pub(crate) fn end<T>(self, opened: Option<T>) -> Result<T, Failure> {
+        match (self.0, opened) {
+            (None, Some(opened)) => Ok(opened),
+            (failure, _) => Err(failure.expect("only what was refused is missing")),
+        }
+    }
+}
+
 /// A file or a folder that cannot be written, with the fix.
 fn not_written(flag: &str, path: &Path, e: &io::Error) -> Failure {
     let missing = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
@@ -220,6 +250,18 @@ impl Write for HeldBack {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_that_is_refused_is_said() {
+        let mut refused = Refused::default();
+        assert_eq!(refused.note(Ok(3)), Some(3));
+        assert_eq!(refused.note::<u8>(Err(Failure::machine("no room"))), None);
+        assert_eq!(refused.note::<u8>(Err(Failure::usage(["no folder", "no file"]))), None);
+        let failure = refused.end(Some(3)).err().expect("it was refused");
+        assert_eq!(failure.lines, ["no room", "no folder", "no file"]);
+        assert_eq!(failure.status, Failure::machine("").status);
+        assert!(matches!(Refused::default().end(Some(3)), Ok(3)));
+    }
 
     #[test]
     fn what_cannot_be_written_has_its_fix() {

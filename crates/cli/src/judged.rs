@@ -6,7 +6,10 @@ use plan::Outputs;
 use samples::{RunRecord, Summary};
 use store::StoredRun;
 
-use crate::{Failure, files::Files};
+use crate::{
+    Failure,
+    files::{Files, Refused},
+};
 
 /// The files of a run that is about to begin.
 pub(crate) struct Judged {
@@ -17,10 +20,13 @@ pub(crate) struct Judged {
 impl Judged {
     /// Checks that both can be written.
     pub(crate) fn open(outputs: &Outputs, files: &mut Files) -> Result<Judged, Failure> {
+        let mut refused = Refused::default();
         for (flag, file) in [("--junit", &outputs.junit), ("--markdown", &outputs.markdown)] {
-            file.as_deref().map_or(Ok(()), |file| files.whole(flag, file))?;
+            if let Some(file) = file {
+                refused.note(files.whole(flag, file));
+            }
         }
-        Ok(Judged { junit: outputs.junit.clone(), markdown: outputs.markdown.clone() })
+        refused.end(Some(Judged { junit: outputs.junit.clone(), markdown: outputs.markdown.clone() }))
     }
 
     /// Writes them.

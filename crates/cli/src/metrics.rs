@@ -7,9 +7,13 @@ use host::remote::Token;
 use plan::{Influx, Live, Outputs, PostUrl};
 use units::Date;
 
-use crate::{Failure, files::Files, listening, message};
+use crate::{
+    Failure,
+    files::{Files, Refused},
+    listening, message,
+};
 
-/// To where the metrics of a run go; `bundled`: the file of its bundle. A file that cannot be opened, or a port in use, stops the run before it starts.
+/// The files that the metrics of a run go to; `bundled`: the file of its bundle. One that cannot be opened stops the run before it starts.
 pub(crate) fn exporters(
     outputs: &Outputs,
     bundled: Option<&str>,
@@ -18,6 +22,11 @@ pub(crate) fn exporters(
 ) -> Result<Exporters, Failure> {
     let mut exporters = Exporters::new(began);
     add_files(&mut exporters, outputs, bundled, files)?;
+    Ok(exporters)
+}
+
+/// Adds the services that they go to. A port in use stops the run before it starts.
+pub(crate) fn add_services(exporters: &mut Exporters, outputs: &Outputs) -> Result<(), Failure> {
     for server in push_servers(outputs)? {
         exporters.push(server, Arc::new(message));
     }
@@ -28,7 +37,7 @@ pub(crate) fn exporters(
             message(&format!("metrics at http://{at}/metrics"));
         }
     }
-    Ok(exporters)
+    Ok(())
 }
 
 /// Files of metrics; `bundled`: that of a bundle.
@@ -38,13 +47,21 @@ pub(crate) fn add_files(
     bundled: Option<&str>,
     files: &mut Files,
 ) -> Result<(), Failure> {
+    let mut refused = Refused::default();
     for file in outputs.csv.as_deref().into_iter().chain(bundled) {
-        exporters.csv(format!("--csv {file}"), files.stream("--csv", file)?);
+        if let Some(opened) = refused.note(files.stream("--csv", file)) {
+            exporters.csv(format!("--csv {file}"), opened);
+        }
     }
-    if let Some(file) = &outputs.jsonl {
-        exporters.jsonl(format!("--jsonl {file}"), files.stream("--jsonl", file)?);
+    if let Some(file) = &outputs.jsonl
+        && let Some(opened) = refused.note(files.stream("--jsonl", file))
+    {
+        exporters.jsonl(format!("--jsonl {file}"), opened);
     }
-    outputs.parquet.as_deref().map_or(Ok(()), |file| parquet(exporters, file, files))
+    if let Some(file) = &outputs.parquet {
+        refused.note(parquet(exporters, file, files));
+    }
+    refused.end(Some(()))
 }
 
 #[cfg(feature = "parquet")]

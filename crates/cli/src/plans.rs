@@ -106,7 +106,8 @@ fn read(flags: &Flags) -> Result<(Plan, Option<Scenario>), Vec<Mistake>> {
     })?;
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let open = |name: &str| self::text(&folder.join(name)).map(Source::Text);
-    let mut plan = plan::scenario::read(file, &text, flags, &environment_of(flags), &open)?;
+    let read = plan::scenario::read(file, &text, flags, &environment_of(flags), &open);
+    let mut plan = read.map_err(|mistakes| [mistakes, contents::missing_env(file, &text)].concat())?;
     let place = |flag: &str, named: &str| contents::place_of_file(file, &text, flag, named);
     let of_env = contents::set_env(&mut plan, file, &text);
     let mistakes = [of_env, read_files(&mut plan, flags, folder, &place)].concat();

@@ -14,7 +14,11 @@ use units::Count;
 use view::{Classic, Line};
 
 use crate::{
-    Failure, args::ReplayArgs, files::Files, judged::Judged, message, metrics, plans, print_stdout, runs,
+    Failure,
+    args::ReplayArgs,
+    files::{Files, Refused},
+    judged::Judged,
+    message, metrics, plans, print_stdout, runs,
 };
 
 /// Replays; returns the exit status.
@@ -29,9 +33,11 @@ pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
     };
     let mut exporters = Exporters::patient(stored.record.began_ms);
     let mut files = Files::default();
-    metrics::add_files(&mut exporters, &outputs, None, &mut files)?;
-    files.json(outputs.json.as_deref())?;
-    let judged = Judged::open(&outputs, &mut files)?;
+    let mut refused = Refused::default();
+    refused.note(metrics::add_files(&mut exporters, &outputs, None, &mut files));
+    refused.note(files.json(outputs.json.as_deref()));
+    let judged = refused.note(Judged::open(&outputs, &mut files));
+    let judged = refused.end(judged)?;
     let mut sinks: Vec<&mut dyn Sink> = vec![&mut files, &mut exporters];
     sinks.extend(live);
     let ticks = match &outputs.hlog {

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use exporters::{HlogFile, Leftover, background::BackgroundFile};
+use exporters::{Exporters, HlogFile, Leftover, background::BackgroundFile};
 use fleet::Fleet;
 use host::remote::Token;
 use plan::{Flags, Format, Live, Outputs, Plan, Tool};
@@ -19,7 +19,7 @@ use crate::{
     apply::{Applied, apply},
     bundle::Bundle,
     cluster::Cluster,
-    files::Files,
+    files::{Files, Refused},
     judged::Judged,
     listening, message, metrics,
     plans::{self, Job},
@@ -44,17 +44,12 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     let mut commands = members.as_ref().map(|m| m.fleet.commands()).transpose().map_err(Failure::machine)?;
     let mut whole = Whole::default();
     let mut files = Files::default();
-    let bundle = outputs.out.as_deref().map(|folder| Bundle::open(folder, &mut files)).transpose()?;
-    let report_files = report_files(&outputs, bundle.as_ref(), &mut files)?;
-    files.json(outputs.json.as_deref())?;
-    let judged = Judged::open(&outputs, &mut files)?;
-    let log = outputs.hlog.clone().or_else(|| bundle.as_ref().map(|bundle| bundle.hlog.clone()));
-    let log = log.map(|file| log_file(file, outputs.hlog.is_some(), &mut files)).transpose()?;
     let record =
         runs::record(units::date().into(), scenario.as_ref().map(|file| file.text.as_str()), &outputs.tags);
+    let Opened { bundle, report_files, judged, log, mut exporters } =
+        Opened::new(&outputs, &record, &mut files)?;
     let mut report = (!report_files.is_empty()).then(|| Report::new(record.clone()));
-    let bundled = bundle.as_ref().map(|bundle| bundle.csv.as_str());
-    let mut exporters = metrics::exporters(&outputs, bundled, record.began_ms, &mut files)?;
+    metrics::add_services(&mut exporters, &outputs)?;
     let mut dashboard = outputs.dashboard.as_ref().map(|page| dashboard(page, &record)).transpose()?;
     // The files first: what was in them goes before others write.
     let mut sinks: Vec<&mut dyn Sink> = vec![&mut files, &mut whole, &mut exporters];
@@ -94,14 +89,46 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     }
 }
 
+/// What a run writes to.
+struct Opened {
+    bundle: Option<Bundle>,
+    report_files: Vec<ReportFile>,
+    judged: Judged,
+    log: Option<Log>,
+    exporters: Exporters,
+}
+
+impl Opened {
+    /// All that can be opened before the run begins; what cannot, at once.
+    fn new(outputs: &Outputs, record: &RunRecord, files: &mut Files) -> Result<Opened, Failure> {
+        let mut refused = Refused::default();
+        let folder = outputs.out.as_deref();
+        let bundle = folder.and_then(|folder| refused.note(Bundle::open(folder, files)));
+        let report_files = report_files(outputs, bundle.as_ref(), files, &mut refused);
+        refused.note(files.json(outputs.json.as_deref()));
+        let judged = refused.note(Judged::open(outputs, files));
+        let log = outputs.hlog.clone().or_else(|| bundle.as_ref().map(|bundle| bundle.hlog.clone()));
+        let log = log.and_then(|file| refused.note(log_file(file, outputs.hlog.is_some(), files)));
+        let bundled = bundle.as_ref().map(|bundle| bundle.csv.as_str());
+        let exporters = refused.note(metrics::exporters(outputs, bundled, record.began_ms, files));
+        let (judged, exporters) = refused.end(judged.zip(exporters))?;
+        Ok(Opened { bundle, report_files, judged, log, exporters })
+    }
+}
+
 /// Where the reports go: what was there stays until they are written.
 fn report_files(
     outputs: &Outputs,
     bundle: Option<&Bundle>,
     files: &mut Files,
-) -> Result<Vec<ReportFile>, Failure> {
-    let own = outputs.report.iter().map(|file| ReportFile::open(file, files));
-    own.chain(bundle.iter().flat_map(|bundle| &bundle.reports).map(|file| ReportFile::named(file))).collect()
+    refused: &mut Refused,
+) -> Vec<ReportFile> {
+    let own = outputs.report.as_deref().and_then(|file| refused.note(ReportFile::open(file, files)));
+    let mut all: Vec<ReportFile> = own.into_iter().collect();
+    for file in bundle.iter().flat_map(|bundle| &bundle.reports) {
+        all.extend(refused.note(ReportFile::named(file)));
+    }
+    all
 }
 
 /// The histogram log: its name, and where it is written in the background.

@@ -122,6 +122,16 @@ fn a_variable_that_is_not_set_is_named_with_its_line() {
     let [env, file] = &lines[..] else { panic!("{lines:?}") };
     assert!(env.contains(":11:27: the environment has no KEY_OF_TEST"), "{env}");
     assert!(file.contains("both.toml:16:13: body-file: \"absent.bin\" cannot be read"), "{file}");
+    let wrong = STEPS.replace("loop = \"me\"", "loop = \"nope\"");
+    let wrong = folder.write("loop.toml", format!("target = \"http://127.0.0.1:9/\"\n{wrong}"));
+    let mut command = throng(&["run", &wrong]);
+    command.env_remove("KEY_OF_TEST");
+    let ended = Program::from(command).end();
+    ended.assert_status(2);
+    let lines: Vec<&str> = ended.stderr.lines().collect();
+    let [no_step, env] = &lines[..] else { panic!("{lines:?}") };
+    assert!(no_step.contains("loop.toml:8:8: population.users.loop: no such step; use "), "{no_step}");
+    assert!(env.contains("loop.toml:11:27: the environment has no KEY_OF_TEST"), "{env}");
     let mut command = throng(&["run", &path]);
     command.env("KEY_OF_TEST", "a\nb");
     let ended = Program::from(command).end();

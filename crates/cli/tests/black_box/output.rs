@@ -72,6 +72,19 @@ fn an_output_that_cannot_be_written_costs_no_run() {
     ] {
         check(&["run", "http://127.0.0.1:9/", "-d", "1s"], flag, place);
     }
+    // All of them at once.
+    let junit = format!("{folder}.xml");
+    let all =
+        [("--report", report.as_str()), ("--junit", junit.as_str()), ("--csv", folder), ("--jsonl", folder)];
+    let args = all.iter().flat_map(|(flag, place)| [*flag, *place]);
+    let ended =
+        Program::start(&["run", "http://127.0.0.1:9/"].into_iter().chain(args).collect::<Vec<_>>()).end();
+    ended.assert_status(2);
+    let lines: Vec<&str> = ended.stderr.lines().collect();
+    assert_eq!(lines.len(), all.len(), "{lines:?}");
+    for ((flag, place), line) in all.iter().zip(&lines) {
+        assert!(line.starts_with(&format!("throng: {flag} {place}: ")), "{line}");
+    }
     check(&["find", "http://127.0.0.1:9/"], "--json", folder);
     check(&["calibrate"], "--json", folder);
 }

@@ -363,6 +363,7 @@ impl Reader<'_, '_> {
         let end = if arrives { Then::Close } else { Then::Stay };
         if self.notes.len() > before {
             // Where steps were left out for a mistake, where they lead to is not known.
+            self.check_loop(own);
             return Activity::Steps { steps, then: end };
         }
         if own.is_empty_list("step") {

@@ -291,6 +291,18 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// Notes a step to loop to that the file does not have; beside mistakes in steps, more is not known of it.
+    pub(super) fn check_loop(&mut self, own: &Section) {
+        let Some(scalar) = own.scalar("loop") else { return };
+        let text = scalar.text.as_str();
+        let names: Vec<&str> =
+            own.sections("step").iter().filter_map(|step| Some(step.scalar("name")?.text.as_str())).collect();
+        let begins = text.split('-').next().unwrap_or_default();
+        if !names.is_empty() && !names.contains(&text) && !UNNAMED.contains(&begins) {
+            own.note(self.notes, "loop", no_such_step(text, names.into_iter()));
+        }
+    }
+
     /// What follows the last step; `done` is the default, `end` if `loop` is false.
     pub(super) fn behind(&mut self, own: &Section, steps: &[Step], done: Then, end: Then) -> Then {
         let then = match (own.truth("loop"), own.scalar("loop")) {
@@ -306,9 +318,8 @@ impl Reader<'_, '_> {
             (None, Some(scalar)) => match steps.iter().position(|step| step.name == scalar.text) {
                 Some(at) => Then::Again(at as u16),
                 None => {
-                    let text = &scalar.text;
-                    let near = nearest_or_all(text, steps.iter().map(|step| step.name.as_str()));
-                    own.note(self.notes, "loop", format!("no such step; use {near}: {text:?}"));
+                    let names = steps.iter().map(|step| step.name.as_str());
+                    own.note(self.notes, "loop", no_such_step(&scalar.text, names));
                     return end;
                 }
             },
@@ -403,6 +414,17 @@ pub(super) fn message(text: &str, read: impl FnOnce(&str) -> Result<Text, String
         length => Err(format!("a message may have at most 64 KiB: {}", Bytes(length as u64).brief())),
     }
 }
+
+/// What is wrong with the name of a step that there is not.
+fn no_such_step<'n>(text: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
+    format!("no such step; use {}: {text:?}", nearest_or_all(text, names))
+}
+
+/// What names of steps begin with that have none in the file.
+const UNNAMED: [&str; 13] = [
+    "send", "expect", "upgrade", "wait", "close", "request", "get", "head", "post", "put", "patch", "delete",
+    "options",
+];
 
 /// A name for a step, from what it does: `post-login`.
 fn called(act: &Act) -> String {

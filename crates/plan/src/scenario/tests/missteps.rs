@@ -143,6 +143,11 @@ fn what_is_expected_has_no_variables() {
         "send = \"a {seq}\"\nexpect = { body = \"a {{seq}\" }",
         &[&format!("6:19: population.a.step[1].expect.body: {{seq}} {why}{echo}: \"a {{{{seq}}\"")],
     );
+    check("status = \"200\"", &[]);
+    check(
+        "status = \"2xx\"",
+        &["6:21: population.a.step[1].expect.status: \"2xx\" is not a status; use 200 to 599"],
+    );
     // Braces that begin no variable.
     check("body = '{\"id\": {}, \"seq\": {ok}}'", &[]);
     check("body = \"{env} {seq\", json = { \"/a\" = \"{seq 1}\", \"/b\" = \"{}\" }", &[]);
@@ -157,6 +162,23 @@ fn a_length_is_one_of_the_first_eight_numbers() {
     check_step(HTTP, &table, &[&format!("6:21: population.a.step[1].expect.length: {why}")]);
     let text = format!("{request}expect = \"length=$9\"");
     check_step(HTTP, &text, &[&format!("6:10: population.a.step[1].expect: {why}")]);
+}
+
+const NO_TABLE: &str = "7:11: population.a.step.login.request: \"{csv none.id}\": no such table; add [csv.none] with \
+                        file = \"none.csv\": \"none\"";
+
+#[test]
+fn a_loop_to_no_step_is_named_beside_a_mistake_in_a_step() {
+    let steps = "[[population.step]]\nname = \"login\"\nrequest = \"/\"\n[[population.step]]\nclose = true";
+    let wrong = steps.replace("request = \"/\"", "request = \"/{csv none.id}\"");
+    check(
+        &format!("[[population]]\nname = \"a\"\ntarget = \"{HTTP}\"\nloop = \"lgoin\"\n{wrong}"),
+        &["4:8: population.a.loop: no such step; use login: \"lgoin\"", NO_TABLE],
+    );
+    check(
+        &format!("[[population]]\nname = \"a\"\ntarget = \"{HTTP}\"\nloop = \"login\"\n{wrong}"),
+        &[NO_TABLE],
+    );
 }
 
 #[test]
