@@ -203,8 +203,9 @@ mod tests {
     }
 
     fn fans() -> plan::Population {
-        let population = crate::fixture::plan(&[]).populations.remove(0);
-        plan::Population { name: "fans".to_owned(), ..population }
+        let mut population = crate::fixture::plan(&[]).populations.remove(0);
+        "fans".clone_into(&mut population.name);
+        population
     }
 
     /// Every number of a summary can be named in a threshold.
