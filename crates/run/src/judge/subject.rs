@@ -1,7 +1,7 @@
 //! What of the plan a sentence about its target needs: the address, and the command that sends one of its requests.
 
-use plan::{Act, Activity, Body, Pem, Plan, Population, Request, Text, TlsVersions, Values};
-use units::{Random, shell_word};
+use plan::{Act, Activity, Body, Pem, Plan, Population, Request, Step, Text, TlsVersions, Values};
+use units::{Nanos, Random, shell_word};
 
 /// Of a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -26,6 +26,10 @@ pub(crate) struct Subject {
     pub(crate) is_grpc: bool,
     /// Whether such a call expects one message because nothing says that there may be more.
     pub(crate) expects_one_message: bool,
+    /// The longest time between two things that a connection does, as planned; zero in a closed loop, and at a rate.
+    pub(crate) longest_pause: Nanos,
+    /// The flag that makes it shorter, where there is one.
+    pub(crate) pause_flag: Option<&'static str>,
     /// The statuses that requests expect, each once; `None` is any of 200 to 299, and OK of gRPC.
     statuses: Vec<Option<u16>>,
 }
@@ -54,6 +58,11 @@ impl Subject {
         let mut calls = plan.populations.iter().filter_map(|own| own.grpc.as_ref()).peekable();
         let is_grpc = calls.peek().is_some();
         let expects_one_message = calls.any(|own| own.protoset.is_none() && !own.is_streaming);
+        let longest_pause = plan.populations.iter().map(longest_pause).max().unwrap_or_default();
+        let pause_flag = match &plan.populations[..] {
+            [only] => pause_flag(only),
+            _ => None,
+        };
         Subject {
             address,
             is_loopback,
@@ -65,6 +74,8 @@ impl Subject {
             has_pings,
             is_grpc,
             expects_one_message,
+            longest_pause,
+            pause_flag,
             statuses,
         }
     }
@@ -83,6 +94,32 @@ impl Subject {
 fn sends_pings(population: &Population) -> bool {
     let alone = matches!(population.activity, Activity::Ping { .. });
     population.keep_alive.is_some() || alone && population.target.scheme.has_requests()
+}
+
+/// The longest time between two things that one of its connections does.
+fn longest_pause(population: &Population) -> Nanos {
+    let of_step = |step: &Step| match &step.act {
+        Act::Request { think, .. }
+        | Act::Upgrade { think, .. }
+        | Act::Send { think, .. }
+        | Act::Expect { think, .. }
+        | Act::Wait(think) => think.max,
+        Act::Close => Nanos::ZERO,
+    };
+    match &population.activity {
+        Activity::Steps { steps, .. } => steps.iter().map(of_step).max().unwrap_or_default(),
+        Activity::Ping { every, .. } if population.load.rate().is_none() => *every,
+        _ => Nanos::ZERO,
+    }
+}
+
+/// The flag of its pause; none where it does several things, as in a scenario file.
+fn pause_flag(population: &Population) -> Option<&'static str> {
+    match &population.activity {
+        Activity::Steps { steps, .. } if steps.len() == 1 => Some("--think"),
+        Activity::Ping { .. } => Some("--ping"),
+        _ => None,
+    }
 }
 
 fn requests(population: &Population) -> impl Iterator<Item = &Request> {
@@ -344,6 +381,24 @@ mod tests {
         check(None, [false, false, true]);
         check(Some("status=404"), [true, true, false]);
         check(Some("status=200"), [false, true, true]);
+    }
+
+    #[test]
+    fn the_longest_pause_has_its_flag() {
+        let resolve = |_: &str| Err("no names here".to_owned());
+        let environment = Environment { cores: 1, seed: 1, resolve: &resolve };
+        let check = |flags: Flags, expected: (u64, Option<&'static str>)| {
+            let plan = plan::from_flags(&flags, &environment).expect("it is right");
+            let subject = Subject::of(&plan);
+            assert_eq!(
+                (subject.longest_pause, subject.pause_flag),
+                (Nanos::from_secs(expected.0), expected.1)
+            );
+        };
+        check(Flags::new("http://127.0.0.1/").with(&flag::THINK, "6s..8s"), (8, Some("--think")));
+        check(Flags::new("http://127.0.0.1/"), (0, Some("--think")));
+        check(Flags::new("ws://127.0.0.1/"), (30, Some("--ping")));
+        check(Flags::new("tcp://127.0.0.1:1"), (0, None));
     }
 
     #[test]

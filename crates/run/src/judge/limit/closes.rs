@@ -30,7 +30,7 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
             return case.limit(Inferred, (Side::Target, Cause::RequestTimeout), peak, sentence, detail, fix);
         }
         let detail = format!("{were} {} after {time} of inactivity", how(case));
-        let fix = format!("raise its idle timeout above {time}, or send more often");
+        let fix = outlast(case, silence);
         let sentence = Sentence::IdleTimeout { time: silence, count };
         return case.limit(Inferred, (Side::Target, Cause::IdleCut), peak, sentence, detail, fix);
     }
@@ -41,6 +41,29 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
         format!("look for a maximum connection age of {time}, in the target and in any proxy before it");
     let sentence = Sentence::AgeLimit { time: age, count };
     case.limit(Inferred, (Side::Target, Cause::ResetAfter), peak, sentence, detail, fix)
+}
+
+/// How connections outlast an idle timeout: it has to be above the longest pause between two requests, which may be far longer.
+fn outlast(case: &Case, silence: Nanos) -> String {
+    let (pause, flag) = (case.evidence.subject.longest_pause, case.evidence.subject.pause_flag);
+    let above = tenths(pause.max(silence));
+    match flag.filter(|_| pause > silence) {
+        Some(flag) => {
+            format!(
+                "raise its idle timeout above {above}, or send more often ({flag} {})",
+                well_below(silence)
+            )
+        }
+        None => format!("raise its idle timeout above {above}, or send more often"),
+    }
+}
+
+/// A pause that is clearly shorter.
+fn well_below(silence: Nanos) -> String {
+    match silence.0 / Nanos::from_secs(1).0 {
+        0 | 1 => "100ms".to_owned(),
+        seconds => format!("{}s", (seconds / 5).max(1)),
+    }
 }
 
 fn how(case: &Case) -> &'static str {

@@ -314,6 +314,22 @@ fn a_number_of_responses_closes_a_connection() {
 }
 
 #[test]
+fn an_idle_timeout_must_be_above_the_longest_pause() {
+    let fix = |silence_ms, pause_s, flag| {
+        let silence = Some(Nanos::from_millis(silence_ms));
+        let mut e = lost(Pattern { silence, ..Pattern::default() });
+        (e.subject.longest_pause, e.subject.pause_flag) = (Nanos::from_secs(pause_s), flag);
+        limit(&stopped(0, closed()), &e).expect("something stopped it").fix
+    };
+    let think = Some("--think");
+    assert_eq!(fix(5_010, 90, think), "raise its idle timeout above 90 s, or send more often (--think 1s)");
+    assert_eq!(fix(60_000, 90, think), "raise its idle timeout above 90 s, or send more often (--think 12s)");
+    assert_eq!(fix(1_200, 8, think), "raise its idle timeout above 8 s, or send more often (--think 100ms)");
+    assert_eq!(fix(5_000, 90, None), "raise its idle timeout above 90 s, or send more often");
+    assert_eq!(fix(5_000, 0, think), "raise its idle timeout above 5 s, or send more often");
+}
+
+#[test]
 fn eviction_is_no_idle_timeout() {
     let pattern = Pattern {
         evicted: Some(Nanos::from_millis(1_600)),
