@@ -2,7 +2,7 @@
 
 use host::Root;
 use plan::Plan;
-use samples::{FindOutcome, FindSummary, Limit, Point, Quantiles, Summary, ThresholdResult, Verdict};
+use samples::{Cause, FindOutcome, FindSummary, Limit, Point, Quantiles, Summary, ThresholdResult, Verdict};
 use units::Nanos;
 
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 
 pub use criteria::reasons;
-use criteria::{HOLDS_NONE, holds_none, none_held, probe_p99_us, slow_probe};
+use criteria::{HOLDS_NONE, all_wrong, holds_none, none_held, probe_p99_us, slow_probe};
 use steps::Steps;
 pub use steps::with_some_room;
 
@@ -188,12 +188,14 @@ impl Known {
         }
         let sustained = Some(by.sustained(&summary) as u64).filter(|n| *n > 0);
         // The closer to the result, the better; but just above it too few are lost to determine the cause.
+        let (is_wrong, is_none) = (all_wrong(&summary), self.search.passed().is_none());
         let limit = if holds_none { Some(none_held()) } else { summary.limit.or(summary.suspect) };
         let is_gone = limit.as_ref().is_some_and(judge::is_nobody);
         self.explain(load, limit);
-        // If throng was the limit before any load passed, smaller loads show nothing about the target.
-        let is_ours = summary.verdict == Verdict::Invalid && self.search.passed().is_none();
-        if is_gone || is_ours || holds_none {
+        // If throng was the limit before any load passed, smaller loads show nothing about the target; and a request that gets a wrong
+        // status from an idle target gets it with any load.
+        let is_ours = summary.verdict == Verdict::Invalid && is_none;
+        if is_gone || is_ours || holds_none || is_wrong && is_none {
             self.search.fail_for_good()
         } else {
             self.search.learn(StepResult::Badly(sustained))
@@ -204,6 +206,11 @@ impl Known {
     fn explain(&mut self, load: u64, limit: Option<Limit>) {
         let before = self.limit.as_ref().map_or(0, |(_, limit)| judge::weight(limit));
         let Some(new) = limit.filter(|new| judge::weight(new) >= before) else { return };
+        // Responses that are wrong with every load are why none passes, and not what became of their connections later.
+        let is_wrong = self.limit.as_ref().is_some_and(|(_, limit)| limit.cause == Cause::WrongAnswer);
+        if is_wrong && matches!(new.cause, Cause::Closed | Cause::Timeout) && self.search.passed().is_none() {
+            return;
+        }
         let was_there = self.limit.is_some() || self.search.passed().is_some();
         self.limit = match self.limit.take() {
             _ if !(judge::is_nobody(&new) && was_there) => Some((load, new)),
@@ -275,10 +282,10 @@ fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
 
 #[cfg(test)]
 mod tests {
-    use samples::{Cause, Certainty, Side};
+    use samples::{Certainty, Kind, Side, Stage};
 
     use super::{criteria::HOLD_SOME, *};
-    use crate::fixture::plan;
+    use crate::fixture::{fault, plan};
 
     fn limit(cause: Cause, at_connections: u64) -> Limit {
         let fix = cause.name().to_owned();
@@ -347,6 +354,42 @@ mod tests {
         known.learn(By::Connections, 500, s, &mut |_| {});
         let limit = known.limit.as_ref().map(|(_, limit)| limit.sentence_with_fix());
         (known.search.outcome().is_some(), known.curve[0].reasons.first().cloned(), limit)
+    }
+
+    #[test]
+    fn a_wrong_status_of_every_response_ends_the_search() {
+        let mut known = Known { search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
+        let (wrong, lost) = (Some(limit(Cause::WrongAnswer, 500)), Some(limit(Cause::Closed, 62)));
+        let mut s = Summary { verdict: Verdict::Fail, limit: wrong, ..Summary::default() };
+        s.faults = vec![fault(Stage::Exchange, Kind::WrongStatus, 500)];
+        (s.connections.held, s.requests.sent, s.requests.answered) = (500, 500, 500);
+        s.requests.status.insert(503, 500);
+        known.learn(By::Connections, 500, s.clone(), &mut |_| {});
+        assert_eq!(known.search.outcome(), None, "a smaller load may be served");
+        // What closed the connections later is not why none passes.
+        known.explain(62, lost);
+        assert_eq!(
+            known.limit.as_ref().map(|(load, limit)| (*load, limit.cause)),
+            Some((500, Cause::WrongAnswer))
+        );
+        s.requests.status = [(401, 500)].into();
+        known.learn(By::Connections, 62, s, &mut |_| {});
+        assert_eq!(known.search.outcome(), Some(Outcome::Impossible { least: 1 }));
+    }
+
+    #[test]
+    fn a_short_step_shows_that_each_connection_is_closed() {
+        // Of 50 connections 10 still wait for their response.
+        let mut s = Summary { verdict: Verdict::Pass, ..Summary::default() };
+        (s.connections.opened, s.connections.closed, s.connections.held) = (50, 40, 10);
+        (s.requests.sent, s.requests.answered) = (50, 40);
+        assert!(holds_none(50, &s));
+        // They had their responses, and stay open.
+        s.requests.answered = 50;
+        assert!(!holds_none(50, &s));
+        // A slow target has closed one so far.
+        (s.connections.closed, s.connections.held, s.requests.answered) = (1, 49, 1);
+        assert!(!holds_none(50, &s));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Whether a step of a search passes.
 
-use samples::{Cause, Censored, Certainty, Limit, Side, Summary, Verdict};
+use samples::{Cause, Censored, Certainty, Kind, Limit, Side, Stage, Summary, Verdict};
 use units::Count;
 
 use super::By;
@@ -10,6 +10,8 @@ const PROBE_TIMES: f64 = 5.0;
 const PROBE_MORE_US: f64 = 20_000.0;
 /// Minimum share of the load that must be reached.
 const SHARE: f64 = 0.98;
+/// Minimum share of a load whose announced closes show what the target does with all.
+const MANY: f64 = 0.1;
 /// Why no number of connections can be held, and what helps.
 pub(super) const HOLDS_NONE: &str = "the target closes its connections as announced (Connection: close, GOAWAY, or a \
 Keep-Alive timeout), so none can be held";
@@ -80,12 +82,36 @@ pub fn reasons(by: By, load: u64, s: &Summary) -> Vec<String> {
     reasons
 }
 
-/// Whether nearly all connections that were opened were closed with an announcement, and nearly none is held. Those are dialled
-/// again, but with any load.
+/// Whether nearly all connections that had a response were closed with an announcement, and nearly none of them is held. Those are
+/// dialled again, but with any load. Connections that wait for their response, as they do where a step is short, show neither.
 pub(super) fn holds_none(load: u64, s: &Summary) -> bool {
     let c = &s.connections;
-    let were_closed = c.closed > 0 && c.closed as f64 >= SHARE * (c.opened + c.redialled) as f64;
-    were_closed && c.held as f64 <= (1.0 - SHARE) * load as f64
+    let waiting = s.requests.sent.saturating_sub(s.requests.answered).min(c.held);
+    let judged = (c.opened + c.redialled).saturating_sub(waiting);
+    let were_closed = c.closed as f64 >= MANY * load as f64 && c.closed as f64 >= SHARE * judged as f64;
+    c.closed > 0 && were_closed && (c.held - waiting) as f64 <= (1.0 - SHARE) * load as f64
+}
+
+/// Whether each response had an unexpected status that a smaller load would have too: one of the request, and not of an overload.
+pub(super) fn all_wrong(s: &Summary) -> bool {
+    let of_stage = |stage: Stage| {
+        let of = s.faults.iter().filter(|f| f.stage == stage && f.kind == Kind::WrongStatus);
+        of.map(|f| f.count).sum::<u64>()
+    };
+    let (responses, upgrades) = (of_stage(Stage::Exchange), of_stage(Stage::Handshake));
+    let all: u64 = s.requests.status.values().sum();
+    // Upgrades that succeed have no status.
+    let is_all = all > 0 && responses + upgrades >= all && (upgrades == 0 || s.connections.held == 0);
+    is_all && s.requests.status.keys().all(|status| is_of_request(*status))
+}
+
+/// Of HTTP and of gRPC (grpc/doc/statuscodes.md).
+fn is_of_request(status: u16) -> bool {
+    match status {
+        4 | 8 | 14 | 408 | 425 | 429 => false,
+        1..=16 | 100..=499 => true,
+        _ => false,
+    }
 }
 
 /// The limit of a target that [holds none](holds_none): its own policy, which was seen.
@@ -127,6 +153,26 @@ mod tests {
     use samples::Quantiles;
 
     use super::*;
+    use crate::fixture::fault;
+
+    #[test]
+    fn statuses_of_the_request_are_wrong_with_any_load() {
+        let check = |stage, statuses: &[(u16, u64)], held, expected| {
+            let mut s = Summary::default();
+            (s.faults, s.connections.held) = (vec![fault(stage, Kind::WrongStatus, 100)], held);
+            s.requests.status.extend(statuses.iter().copied());
+            assert_eq!(all_wrong(&s), expected, "{stage:?} {statuses:?}");
+        };
+        check(Stage::Exchange, &[(401, 100)], 100, true);
+        check(Stage::Exchange, &[(401, 90), (302, 10)], 0, true);
+        // Some were served, or may be if there are fewer.
+        check(Stage::Exchange, &[(200, 5), (401, 100)], 100, false);
+        check(Stage::Exchange, &[(429, 100)], 100, false);
+        check(Stage::Exchange, &[(404, 99), (503, 1)], 100, false);
+        check(Stage::Handshake, &[(403, 100)], 0, true);
+        check(Stage::Handshake, &[(403, 100)], 50, false);
+        assert!(!all_wrong(&Summary::default()));
+    }
 
     #[test]
     fn a_slow_probe_is_compared_with_a_load_that_is_named() {

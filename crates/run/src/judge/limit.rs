@@ -42,6 +42,7 @@ use units::Count;
 use super::{evidence::Evidence, honesty};
 use crate::observe::Sign;
 pub(super) use accept_queue::outrun;
+pub(super) use faults::reason;
 use first::When;
 pub(crate) use sentence::Sentence;
 

@@ -5,7 +5,7 @@ use samples::{AgentState, AgentSummary, Summary, Verdict};
 use serde_json::Value;
 use units::Count;
 
-use super::{evidence::Evidence, honesty, limit, limit::ours::describe_errno, sent, stranded::stranded};
+use super::{evidence::Evidence, honesty, limit, sent, stranded::stranded};
 use crate::{
     by::By,
     record::{LOST_WORKER, PopulationRecord},
@@ -39,10 +39,7 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     }
     let silent = silence(facts, s);
     reasons.extend(silent.clone());
-    for f in &s.faults {
-        let words = format!("{} · {} · {}", f.side.name(), f.stage.name(), f.kind.name());
-        reasons.push(format!("{words}{}: {}", describe_errno(f.detail), Count(f.count)));
-    }
+    reasons.extend(s.faults.iter().map(|f| limit::reason(f, s, facts.evidence)));
     let probe_failed = probes_failed(facts, s);
     if probe_failed > 0 {
         reasons.push(format!("probe: {} failed", Count(probe_failed).of("request")));

@@ -3,12 +3,13 @@
 use samples::{
     Cause, Certainty,
     Certainty::{Guess, Inferred, Seen},
-    Errno, FaultCount, Kind, Limit, Side, Stage,
+    Errno, FaultCount, Kind, Limit, Side, Stage, Summary,
 };
 use units::{Count, Status};
 
 use super::{
-    Case, Sentence, Trouble, known_limit,
+    Case, Evidence, Sentence, Trouble, known_limit,
+    ours::describe_errno,
     path::since,
     sentences::{counted, dials_and_requests},
     trouble_of,
@@ -188,12 +189,35 @@ fn wrong_how(kind: Kind) -> &'static str {
     }
 }
 
+/// A fault as a reason for a verdict. In the one line of a step of a search a wrong response is a sentence.
+pub(in crate::judge) fn reason(fault: &FaultCount, s: &Summary, e: &Evidence) -> String {
+    if e.search.is_some() && is_response(fault) && unexpected(fault.kind) != OTHERWISE {
+        return wrong_response(fault, s, e).to_string();
+    }
+    let words = format!("{} · {} · {}", fault.side.name(), fault.stage.name(), fault.kind.name());
+    format!("{words}{}: {}", describe_errno(fault.detail), Count(fault.count))
+}
+
+fn wrong_response(fault: &FaultCount, s: &Summary, e: &Evidence) -> Sentence {
+    let statuses = match fault.kind {
+        Kind::WrongStatus => unexpected_statuses(s, e, fault.stage == Stage::Handshake),
+        _ => Vec::new(),
+    };
+    match fault.kind {
+        Kind::WrongStatus if !statuses.is_empty() => Sentence::UnexpectedStatus { statuses },
+        kind => Sentence::UnexpectedResponse { what: unexpected(kind), count: fault.count },
+    }
+}
+
 /// Unexpected statuses with their counts, the most frequent first.
 fn statuses(case: &Case) -> Vec<(u16, u64)> {
-    let all = case.summary.requests.status.iter().map(|(status, n)| (*status, *n));
-    // Of upgrades only those that were refused are counted.
-    let is_upgrade = case.stage == Some(Stage::Handshake);
-    let is_one = |(status, _): &(u16, u64)| is_upgrade || case.evidence.subject.is_unexpected(*status);
+    unexpected_statuses(case.summary, case.evidence, case.stage == Some(Stage::Handshake))
+}
+
+/// `is_upgrade`: of upgrades only those that were refused are counted.
+fn unexpected_statuses(s: &Summary, e: &Evidence, is_upgrade: bool) -> Vec<(u16, u64)> {
+    let all = s.requests.status.iter().map(|(status, n)| (*status, *n));
+    let is_one = |(status, _): &(u16, u64)| is_upgrade || e.subject.is_unexpected(*status);
     let mut statuses: Vec<(u16, u64)> = all.filter(is_one).collect();
     statuses.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     statuses
@@ -222,9 +246,12 @@ fn unexpected(kind: Kind) -> &'static str {
         Kind::ValueTooLong => "response with a value too long to capture",
         Kind::Truncated => "response cut off in the middle",
         Kind::BadAnswer => "response that the protocol does not allow",
-        _ => "unexpected response",
+        _ => OTHERWISE,
     }
 }
+
+/// What a response was whose kind says more than words here do.
+const OTHERWISE: &str = "unexpected response";
 
 /// Where to look for a status that was not expected.
 fn unexpected_status(status: u16) -> &'static str {

@@ -80,3 +80,15 @@ fn a_call_that_expects_one_message_may_have_more() {
     );
     assert_eq!(fix(false), "check one of them with grpcurl -v");
 }
+
+#[test]
+fn a_step_of_a_search_says_what_was_wrong_in_words() {
+    let mut s = stopped(100, vec![fault(Stage::Exchange, Kind::WrongStatus, 100)]);
+    s.requests.status.extend([(401, 98), (403, 2)]);
+    let step = Evidence { search: Some(crate::by::By::Connections), ..Evidence::default() };
+    let said = |kind, e: &Evidence| reason(&fault(Stage::Exchange, kind, 100), &s, e);
+    assert_eq!(said(Kind::WrongStatus, &step), "unexpected status: 401 × 98, 403 × 2");
+    assert_eq!(said(Kind::WrongBody, &step), "response without the expected text × 100");
+    assert_eq!(said(Kind::Reset, &step), "target · exchange · reset: 100");
+    assert_eq!(said(Kind::WrongStatus, &Evidence::default()), "target · exchange · wrong-status: 100");
+}
