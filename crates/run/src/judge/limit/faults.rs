@@ -5,7 +5,7 @@ use samples::{
     Certainty::{Guess, Inferred, Seen},
     Errno, FaultCount, Kind, Limit, Side, Stage, Summary,
 };
-use units::{Count, Status};
+use units::{Bytes, Count, Status};
 
 use super::{
     Case, Evidence, Sentence, Trouble, known_limit,
@@ -48,6 +48,9 @@ net.core.somaxconn), then the firewalls on the path";
 
 /// Dials and requests without a response.
 fn waiting(case: &Case) -> Option<Finding> {
+    if case.stage == Some(Stage::Exchange) && is_unended(case) {
+        return Some(unended(case));
+    }
     let (count, timeout) = (case.count, case.evidence.timeout);
     let (what, fix) = match case.stage? {
         Stage::Tls => ("TLS handshake", IS_BUSY),
@@ -84,6 +87,26 @@ fn waiting(case: &Case) -> Option<Finding> {
         (Guess, sentence, format!("{all} timed out"), fix)
     };
     Some((certainty, Cause::Timeout, sentence, detail, fix.to_owned()))
+}
+
+/// Whether bytes of responses came, and not one whole response. Of HTTP/2 and of messages bytes belong to no response.
+fn is_unended(case: &Case) -> bool {
+    let (s, subject) = (case.summary, &case.evidence.subject);
+    let began = s.first_byte_us.count > 0 || s.requests.bytes_in > 0 && !subject.is_http2;
+    began && s.requests.answered == 0 && !subject.has_messages && !subject.is_grpc
+}
+
+/// As of server-sent events, which are a response without an end.
+fn unended(case: &Case) -> Finding {
+    let (count, timeout) = (case.count, case.evidence.timeout);
+    let detail = format!(
+        "{} timed out after {} of responses had been received, none of them whole",
+        Count(count).of("request"),
+        Bytes(case.summary.requests.bytes_in).brief()
+    );
+    let fix = "throng waits for whole responses: it cannot hold server-sent events as requests; for a long \
+    response raise --timeout";
+    (Inferred, Cause::Timeout, Sentence::Unended { count, timeout }, detail, fix.to_owned())
 }
 
 /// Responses that are not as expected, and refused upgrades.

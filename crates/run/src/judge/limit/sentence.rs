@@ -162,6 +162,11 @@ pub(crate) enum Sentence {
         count: u64,
         timeout: Nanos,
     },
+    /// Responses that began, and did not end.
+    Unended {
+        count: u64,
+        timeout: Nanos,
+    },
     /// What the target lacks.
     NoHttp2 {
         what: &'static str,

@@ -134,6 +134,11 @@ fn responses(sentence: &Sentence) -> Option<String> {
         S::TimedOut { what, count, timeout } => {
             format!("{} timed out{}", some(*count, what), after(*timeout))
         }
+        S::Unended { count, timeout } => {
+            let within =
+                if *timeout == Nanos::ZERO { String::new() } else { format!(" within {}", tenths(*timeout)) };
+            format!("{} began and did not end{within}", Count(*count).of("response"))
+        }
         S::NoHttp2 { what } => format!("the target {what}"),
         S::Acknowledged { what, count } => {
             let (what, them) = (some(*count, what), Count(*count).one_or("it", "them"));

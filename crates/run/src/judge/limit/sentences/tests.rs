@@ -143,6 +143,7 @@ fn place(sentence: &Sentence) -> usize {
         S::SessionsEnded { .. } => 66,
         S::Outrun { .. } => 67,
         S::SynsAgain { .. } => 68,
+        S::Unended { .. } => 69,
     }
 }
 
@@ -288,6 +289,10 @@ fn third_part() -> Vec<(Sentence, &'static str)> {
         (S::CpuOfProcess { share: 0.97 }, "the target ran out of CPU: it used 97 % of its processors"),
         (S::DialsTimedOut { count: 200, timeout: s(10_000) }, "200 dials and requests timed out after 10 s"),
         (S::TimedOut { what: "request", count: 600, timeout: Nanos::ZERO }, "600 requests timed out"),
+        (
+            S::Unended { count: 20, timeout: Nanos::from_secs(3) },
+            "20 responses began and did not end within 3 s",
+        ),
         (
             S::NoHttp2 { what: "does not speak HTTP/2 without TLS" },
             "the target does not speak HTTP/2 without TLS",
