@@ -9,6 +9,9 @@ use units::Count;
 /// Columns of a value. Beside a longer one what is needed begins further right: a finding is one line, for programs that look for words.
 const WIDEST_VALUE: usize = 48;
 
+/// A finding of the target, of which a run warns: it may raise its limit while it runs.
+const TARGETS_FILES: &str = "target's open files";
+
 /// The report.
 pub(super) struct Report {
     /// As typed; `None` for this machine as such.
@@ -22,9 +25,17 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// The worst of the findings.
+    /// The worst of the findings; what the target cannot hold does not fit, though a run could start.
     pub(super) fn verdict(&self) -> Severity {
-        self.findings.iter().map(|finding| finding.severity).min().unwrap_or(Severity::Fine)
+        match self.findings.iter().map(|finding| finding.severity).min() {
+            Some(_) if self.findings.iter().any(|finding| self.does_not_fit(finding)) => Severity::Refuse,
+            worst => worst.unwrap_or(Severity::Fine),
+        }
+    }
+
+    fn does_not_fit(&self, finding: &Finding) -> bool {
+        let is_short = finding.what == TARGETS_FILES && finding.severity == Severity::Warn;
+        finding.severity == Severity::Refuse || is_short && self.is_requested
     }
 
     /// A line for each finding, its fix below it, and whether it fits as the last line.
@@ -67,7 +78,7 @@ impl Report {
                 format!("{wanted} {do_not_fit}: {most}")
             }
             Severity::Refuse => {
-                let refusing = self.findings.iter().filter(|f| f.severity == Severity::Refuse);
+                let refusing = self.findings.iter().filter(|finding| self.does_not_fit(finding));
                 let names: Vec<&str> = refusing.map(|finding| finding.what).collect();
                 format!("{wanted} {do_not_fit}: {}", names.join(", "))
             }

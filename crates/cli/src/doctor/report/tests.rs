@@ -190,5 +190,10 @@ fn the_last_line_tells_whether_it_fits() {
     check(false, 0, std::slice::from_ref(&refuse), ("no connection fits: memory", Severity::Refuse));
     check(false, 4_000, &[refuse], (most, Severity::Refuse));
     check(false, 4_000, &[], (most, Severity::Fine));
+    let files = finding("target's open files", Severity::Warn);
+    let no = "5,000 connections do not fit: target's open files";
+    check(true, 9_000, std::slice::from_ref(&files), (no, Severity::Refuse));
+    // The capacity is this machine's alone.
+    check(false, 4_000, &[files], (most, Severity::Warn));
     check(false, u64::MAX, &[], ("no known limit on the number of connections", Severity::Fine));
 }
