@@ -26,6 +26,8 @@ pub(crate) struct Subject {
     pub(crate) is_grpc: bool,
     /// Whether such a call expects one message because nothing says that there may be more.
     pub(crate) expects_one_message: bool,
+    /// Whether requests or upgrades have a header with credentials, those of the URL among them.
+    pub(crate) sends_credentials: bool,
     /// The longest time between two things that a connection does, as planned; zero in a closed loop, and at a rate.
     pub(crate) longest_pause: Nanos,
     /// The flag that makes it shorter, where there is one.
@@ -58,6 +60,7 @@ impl Subject {
         let mut calls = plan.populations.iter().filter_map(|own| own.grpc.as_ref()).peekable();
         let is_grpc = calls.peek().is_some();
         let expects_one_message = calls.any(|own| own.protoset.is_none() && !own.is_streaming);
+        let sends_credentials = plan.populations.iter().any(sends_credentials);
         let longest_pause = plan.populations.iter().map(longest_pause).max().unwrap_or_default();
         let pause_flag = match &plan.populations[..] {
             [only] => pause_flag(only),
@@ -74,6 +77,7 @@ impl Subject {
             has_pings,
             is_grpc,
             expects_one_message,
+            sends_credentials,
             longest_pause,
             pause_flag,
             statuses,
@@ -95,6 +99,16 @@ fn sends_pings(population: &Population) -> bool {
     let alone = matches!(population.activity, Activity::Ping { .. });
     population.keep_alive.is_some() || alone && population.target.scheme.has_requests()
 }
+
+/// Whether its connections send a login or a cookie.
+fn sends_credentials(population: &Population) -> bool {
+    let is_one = |(name, _): &(String, Text)| CREDENTIALS.iter().any(|own| name.eq_ignore_ascii_case(own));
+    let of_upgrade = population.headers.iter();
+    of_upgrade.chain(requests(population).flat_map(|request| &request.headers)).any(is_one)
+}
+
+/// Header fields that say who sends them.
+const CREDENTIALS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 
 /// The longest time between two things that one of its connections does.
 fn longest_pause(population: &Population) -> Nanos {
@@ -381,6 +395,21 @@ mod tests {
         check(None, [false, false, true]);
         check(Some("status=404"), [true, true, false]);
         check(Some("status=200"), [false, true, true]);
+    }
+
+    #[test]
+    fn credentials_are_in_headers_or_the_url() {
+        let resolve = |_: &str| Err("no names here".to_owned());
+        let environment = Environment { cores: 1, seed: 1, resolve: &resolve };
+        let check = |target: &str, header: &str, expected: bool| {
+            let flags = Flags::new(target).with(&flag::HEADER, header);
+            let plan = plan::from_flags(&flags, &environment).expect("it is right");
+            assert_eq!(Subject::of(&plan).sends_credentials, expected, "{target} {header}");
+        };
+        check("http://127.0.0.1/", "authorization: Bearer x", true);
+        check("ws://127.0.0.1/", "Cookie: a=b", true);
+        check("http://me:secret@127.0.0.1/", "Accept: text/html", true);
+        check("http://127.0.0.1/", "Accept: text/html", false);
     }
 
     #[test]

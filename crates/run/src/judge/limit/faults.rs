@@ -128,9 +128,12 @@ fn wrong(case: &Case) -> Option<Finding> {
     };
     let (sentence, fix) = match (kind, case.stage?, statuses.first()) {
         (Kind::WrongStatus, Stage::Handshake, Some((status, _))) => {
-            let (reason, fix) = refused_upgrade(*status);
+            let (reason, fix) = match *status {
+                401 | 403 | 407 if subject.sends_credentials => refused_credentials(*status),
+                status => refused_upgrade(status),
+            };
             let fix = match *status {
-                401 | 407 if subject.is_scenario => {
+                401 | 407 if subject.is_scenario && !subject.sends_credentials => {
                     "send them with the upgrade: -H 'Authorization: …' or -H 'Cookie: …', or log in with a step before it"
                 }
                 _ => fix,
@@ -141,6 +144,9 @@ fn wrong(case: &Case) -> Option<Finding> {
             let is_part = is_part(case, &statuses);
             let fix = match *status {
                 503 if is_part => REJECTS_PART,
+                401 | 407 | 16 if subject.sends_credentials => CHECK_CREDENTIALS,
+                403 | 7 if subject.sends_credentials => CHECK_PERMISSIONS,
+                426 => "the target speaks WebSocket at this path: use ws://, or wss:// for https://",
                 300..=399 if subject.is_scenario => {
                     "use the address that it redirects to (Location), or redirects = 5 in the step"
                 }
@@ -302,6 +308,22 @@ fn unexpected_status(status: u16) -> &'static str {
     }
 }
 
+/// Where to look where credentials were sent, and did not suffice.
+const CHECK_CREDENTIALS: &str =
+    "the credentials sent were refused: check the token, the password or the cookie";
+const CHECK_PERMISSIONS: &str = "the credentials sent were refused, or do not suffice: check what the target allows their user at this path";
+
+/// The same of an upgrade: why, and what to do.
+fn refused_credentials(status: u16) -> (&'static str, &'static str) {
+    match status {
+        403 => (
+            "the credentials sent were refused, or it requires an Origin that it knows, or there is no WebSocket at this path",
+            "check them and the path, and send the Origin of its own clients: -H 'Origin: https://…'",
+        ),
+        _ => ("the credentials sent were refused", "check the token, the password or the cookie"),
+    }
+}
+
 /// Why an upgrade was probably refused with this status, and what to do.
 fn refused_upgrade(status: u16) -> (&'static str, &'static str) {
     match status {
@@ -315,8 +337,9 @@ fn refused_upgrade(status: u16) -> (&'static str, &'static str) {
             "it requires credentials",
             "send them with the upgrade: -H 'Authorization: …' or -H 'Cookie: …', or log in with a scenario file",
         ),
+        // Of a path without a WebSocket, too: Starlette and FastAPI.
         403 => (
-            "probably it requires an Origin that it knows, or credentials",
+            "probably it requires an Origin that it knows, or credentials, or there is no WebSocket at this path",
             "send what its own clients send: -H 'Origin: https://…', -H 'Authorization: …' or -H 'Cookie: …'",
         ),
         404 | 410 => ("there is no WebSocket at this path", "check the path of the target"),

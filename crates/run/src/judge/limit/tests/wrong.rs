@@ -101,7 +101,10 @@ fn a_response_that_does_not_end_is_named() {
     let limit = |s: &Summary, e: &Evidence| limit(s, e).expect("it is bad");
     let found = limit(&s, &e());
     assert_eq!(found.sentence, "20 responses began and did not end within 3 s");
-    assert!(found.detail.contains("KiB of responses") && found.fix.contains("server-sent events"), "{found:?}");
+    assert!(
+        found.detail.contains("KiB of responses") && found.fix.contains("server-sent events"),
+        "{found:?}"
+    );
     // Bytes of settings, or of messages; other responses that were whole.
     let busy = "20 requests timed out after 3 s";
     let mut other = e();
@@ -112,4 +115,26 @@ fn a_response_that_does_not_end_is_named() {
     assert_eq!(limit(&s, &other).sentence, busy);
     s.requests.answered = 1;
     assert_eq!(limit(&s, &e()).sentence, busy);
+}
+
+#[test]
+fn credentials_that_were_sent_are_not_asked_for() {
+    let found = |stage, status: u16, sends_credentials| {
+        let mut s = stopped(100, vec![fault(stage, Kind::WrongStatus, 100)]);
+        s.requests.status.insert(status, 100);
+        let mut e = Evidence::default();
+        e.subject.sends_credentials = sends_credentials;
+        limit(&s, &e).expect("it is bad")
+    };
+    for status in [401, 403] {
+        let fix = found(Stage::Exchange, status, true).fix;
+        assert!(fix.starts_with("the credentials sent were refused"), "{fix}");
+        let sentence = found(Stage::Handshake, status, true).sentence;
+        assert!(sentence.contains(": the credentials sent were refused"), "{sentence}");
+    }
+    assert!(found(Stage::Exchange, 401, false).fix.starts_with("send credentials with each request"));
+    let sentence = found(Stage::Handshake, 403, false).sentence;
+    assert!(sentence.ends_with("or there is no WebSocket at this path"), "{sentence}");
+    let fix = found(Stage::Exchange, 426, false).fix;
+    assert!(fix.starts_with("the target speaks WebSocket at this path: use ws://"), "{fix}");
 }
