@@ -49,8 +49,11 @@ pub(super) fn judge(tolerances: &[FigureTolerance], groups: &[Group]) -> Vec<Jud
                     (true, format!("it falls among the requests without a response in run {run}"))
                 }
                 (None, Some(before), Some(after), Some(change)) => {
-                    let verdict = verdict(tolerance, [before, after], &change);
-                    (verdict.0, detail(tolerance, [base.0, own.0], [before, after], &change, verdict.1))
+                    let (failed, why) = verdict(tolerance, [before, after], &change);
+                    let runs = base.1.runs.len().min(own.1.runs.len());
+                    let few = too_few(tolerance, &change, runs).filter(|_| !failed).unwrap_or_default();
+                    let detail = detail(tolerance, [base.0, own.0], [before, after], &change, why);
+                    (failed, detail + &few)
                 }
                 _ => (true, format!("not measured in {}", unmeasured(base.0, base.2, own.0, own.2))),
             };
@@ -86,6 +89,19 @@ fn verdict(tolerance: &FigureTolerance, [base, own]: [f64; 2], change: &Change) 
     }
 }
 
+/// Runs on each side that suffice for a change of a tenth, at the usual noise.
+const ENOUGH: usize = 5;
+
+/// That so few runs cannot show a change as large as the tolerance: the interval reaches further to each side.
+fn too_few(tolerance: &FigureTolerance, change: &Change, runs: usize) -> Option<String> {
+    let [from, to] = change.interval?;
+    let reach = (to / from).sqrt() - 1.0;
+    let count = ["no", "one", "two", "three", "four"].get(runs).filter(|_| runs < ENOUGH)?;
+    let percent = (tolerance.share * 1e4).round() / 1e2;
+    let is_wide = tolerance.share > 0.0 && reach > tolerance.share;
+    is_wide.then(|| format!("; {count} runs a side cannot show {percent} %: use five or more"))
+}
+
 fn is_beyond(tolerance: &FigureTolerance, base: f64, own: f64) -> bool {
     let grown = own - base;
     let most = (tolerance.share + ROUNDING) * base.abs();
@@ -119,6 +135,29 @@ mod tests {
         let figure = Figure { name: "f".to_owned(), path: "f".to_owned(), unit: Unit::Count };
         let tolerance = FigureTolerance { text: "f".to_owned(), figure, grows, share };
         assert_eq!(is_beyond(&tolerance, values[0], values[1]), expected, "{grows} {share} {values:?}");
+    }
+
+    #[test]
+    fn two_runs_with_a_wide_interval_show_nothing() {
+        let figure = Figure { name: "f".to_owned(), path: "f".to_owned(), unit: Unit::Count };
+        let check = |share, interval, runs, expected: Option<&str>| {
+            let tolerance =
+                FigureTolerance { text: "f".to_owned(), figure: figure.clone(), grows: true, share };
+            let change = Change { ratio: Some(1.0), interval, standing: Standing::Within };
+            assert_eq!(
+                too_few(&tolerance, &change, runs).as_deref(),
+                expected,
+                "{share} {interval:?} {runs}"
+            );
+        };
+        let wide = Some([0.8, 1.25]);
+        check(0.1, wide, 2, Some("; two runs a side cannot show 10 %: use five or more"));
+        check(0.025, wide, 4, Some("; four runs a side cannot show 2.5 %: use five or more"));
+        check(0.1, wide, 5, None);
+        check(0.3, wide, 2, None);
+        check(0.1, Some([0.95, 1.05]), 2, None);
+        check(0.0, wide, 2, None);
+        check(0.1, None, 1, None);
     }
 
     #[test]
