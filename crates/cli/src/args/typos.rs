@@ -14,8 +14,8 @@ use super::conflicts;
 /// Arguments that are put right, or left out, to read the others; beyond these no more are looked for.
 const MOST: usize = 20;
 
-/// Flags of curl, wrk, oha, hey, ab and k6, and what they are here.
-const SYNONYMS: [(&str, &str); 30] = [
+/// Flags of curl, wrk, wrk2, oha, hey, ab and k6, and what they are here.
+const SYNONYMS: [(&str, &str); 31] = [
     ("--clients", "--connections"),
     ("--concurrency", "--connections"),
     ("--users", "--connections"),
@@ -44,12 +44,13 @@ const SYNONYMS: [(&str, &str); 30] = [
     ("-i", "--requests"),
     ("-t", "--threads"),
     ("-q", "--rate"),
+    ("-R", "--rate"),
     ("-z", "--duration"),
     ("-m", "--method"),
 ];
 
 /// Flags of these tools that need none here, or have no counterpart that is a flag.
-const INSTEAD: [(&str, &str); 26] = [
+const INSTEAD: [(&str, &str); 28] = [
     ("--latency", "percentiles are always printed"),
     ("--url", "the target needs no flag: throng run URL"),
     ("-u", "the user is in the URL: http://USER:PASSWORD@HOST/"),
@@ -69,6 +70,8 @@ const INSTEAD: [(&str, &str); 26] = [
     ("--stages", SCRIPT),
     ("-v", "what throng knows is in the summary; --json - prints all of it"),
     ("--verbose", "what throng knows is in the summary; --json - prints all of it"),
+    ("--http1.1", "HTTP/1.1 is the default; --http2 is HTTP/2"),
+    ("--http1", "HTTP/1.1 is the default; --http2 is HTTP/2"),
     ("--http3", "throng speaks HTTP/1.1 and, with --http2, HTTP/2"),
     ("--disable-keepalive", "--arrive RATE opens a connection for each request"),
     ("-x", "throng does not use proxies; --connect-to HOST:PORT dials another host"),

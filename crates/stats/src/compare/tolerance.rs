@@ -89,14 +89,14 @@ fn verdict(tolerance: &FigureTolerance, [base, own]: [f64; 2], change: &Change) 
     }
 }
 
-/// Runs on each side that suffice for a change of a tenth, at the usual noise.
-const ENOUGH: usize = 5;
+/// So few runs on each side often hide a change of a tenth, at the usual noise; five do not.
+static FEW: [&str; 5] = ["no", "one", "two", "three", "four"];
 
 /// That so few runs cannot show a change as large as the tolerance: the interval reaches further to each side.
 fn too_few(tolerance: &FigureTolerance, change: &Change, runs: usize) -> Option<String> {
     let [from, to] = change.interval?;
     let reach = (to / from).sqrt() - 1.0;
-    let count = ["no", "one", "two", "three", "four"].get(runs).filter(|_| runs < ENOUGH)?;
+    let count = FEW.get(runs)?;
     let percent = (tolerance.share * 1e4).round() / 1e2;
     let is_wide = tolerance.share > 0.0 && reach > tolerance.share;
     is_wide.then(|| format!("; {count} runs a side cannot show {percent} %: use five or more"))

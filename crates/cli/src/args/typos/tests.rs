@@ -51,6 +51,9 @@ fn what_other_tools_call_it_is_known() {
     check("throng run h -u 10", Some("use --connections"));
     check("throng run h -u10", Some("use --connections"));
     check("throng run h -i 100", Some("use --requests"));
+    check("throng run h -R 100", Some("use --rate"));
+    check("throng run h -R100", Some("use --rate"));
+    check("throng run h --http1.1", Some("HTTP/1.1 is the default"));
     check("throng run h -T text/html", Some("-H 'Content-Type: TYPE'"));
     check("throng serve -v", None);
     for (_, ours) in SYNONYMS.iter().filter(|(_, ours)| *ours != "--listen") {
