@@ -91,8 +91,9 @@ fn a_failed_latency_threshold() {
     assert!(ended.stderr.contains(&line), "{}", ended.stderr);
     assert!(!s.text("headline").contains("strace"), "{}", s.text("headline"));
     if s.text("limit.cause") == "unknown" {
-        let fix = "search the highest load that meets it (throng find --threshold 'latency.p99 < 1ns')";
-        assert!(s.text("headline").contains(fix), "{}", s.text("headline"));
+        let find = format!("throng find {} --threshold 'latency.p99 < 1ns'", server.url("/"));
+        let fix = format!("search the highest load that meets it ({find})");
+        assert!(s.text("headline").contains(&fix), "{}", s.text("headline"));
     }
 }
 

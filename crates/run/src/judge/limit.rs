@@ -39,7 +39,10 @@ use std::cmp::Reverse;
 use samples::{Cause, Certainty, Errno, Fault, FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
 use units::Count;
 
-use super::{evidence::Evidence, honesty};
+use super::{
+    evidence::{Evidence, TargetSeen},
+    honesty,
+};
 use crate::observe::Sign;
 pub(super) use accept_queue::outrun;
 pub(super) use faults::reason;
@@ -316,15 +319,35 @@ fn trouble_of(fault: &FaultCount) -> Trouble {
 fn look_into(case: &Case) -> String {
     let s = case.summary;
     match (s.thresholds.iter().find(|t| !t.pass), case.trouble) {
+        (Some(_), Trouble::None) if waits_for_others(case) => {
+            "the target waits for something else (its CPU was idle): look at what it calls".to_owned()
+        }
         (Some(_), Trouble::None) if case.evidence.search.is_some() => "profile the target".to_owned(),
         (Some(failed), Trouble::None) => {
             let expr = units::shell_word(&failed.expr);
+            let target = match s.target.as_str() {
+                "" => String::new(),
+                target => units::shell_word(&units::without_login(target)) + " ",
+            };
             format!(
-                "search the highest load that meets it (throng find --threshold {expr}), or profile the target"
+                "search the highest load that meets it (throng find {target}--threshold {expr}), or profile the target"
             )
         }
         _ => "check the target's log, or run strace on it".to_owned(),
     }
+}
+
+/// Times of responses from here on are no work of microseconds.
+const SLOW_US: f64 = 5e3;
+/// Of a target that is idle, the most of its busiest thread, and of all its processors.
+const IDLE: f64 = 0.25;
+
+/// Whether responses take about the same time, a long one, while the target's CPU is idle: a smaller load would not be faster.
+fn waits_for_others(case: &Case) -> bool {
+    let times = &case.summary.latency_us;
+    let is_constant = times.p50 >= SLOW_US && times.min >= times.p50 / 2.0 && times.p99 <= times.p50 * 2.0;
+    let is_idle = |seen: &TargetSeen| seen.cpu_share < IDLE && seen.cpu_thread.is_some_and(|own| own < IDLE);
+    is_constant && case.evidence.target.as_ref().is_some_and(is_idle)
 }
 
 /// No cause applies: lists what was seen, as a starting point.

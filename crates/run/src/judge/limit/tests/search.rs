@@ -36,6 +36,23 @@ fn a_search_is_not_advised_to_search_or_to_load_less() {
 }
 
 #[test]
+fn a_target_that_waits_for_others_is_not_searched_for_a_load() {
+    let mut slow = stopped(1_000, Vec::new());
+    let expr = "latency.p99 < 50ms".to_owned();
+    slow.thresholds = vec![samples::ThresholdResult { expr, pass: false, ..Default::default() }];
+    slow.target = "http://h/a?b".to_owned();
+    (slow.latency_us.min, slow.latency_us.p50, slow.latency_us.p99) = (200e3, 201e3, 205e3);
+    let seen = |cpu| TargetSeen { cpu_thread: Some(cpu), cpu_share: cpu / 2.0, ..TargetSeen::default() };
+    let waits = "the target waits for something else (its CPU was idle): look at what it calls";
+    check_fix(&slow, target(seen(0.02)), By::Rate, [waits, waits]);
+    // It works, or some responses are faster; the command has the target.
+    let search = "search the highest load that meets it (throng find 'http://h/a?b' --threshold 'latency.p99 < 50ms'), or profile the target";
+    check_fix(&slow, target(seen(0.5)), By::Rate, [search, "profile the target"]);
+    slow.latency_us.min = 1e3;
+    check_fix(&slow, target(seen(0.02)), By::Rate, [search, "profile the target"]);
+}
+
+#[test]
 fn a_flag_that_the_search_sets_is_no_advice() {
     let queue = Some(Fill { used: 450, limit: 4_096 });
     let slow = || Evidence { accepts_per_s: Some(49.7), accept_queue: queue, ..here(NetCounters::default()) };
