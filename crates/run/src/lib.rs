@@ -29,6 +29,7 @@ mod load_steps;
 mod losses;
 mod moments;
 mod observe;
+mod pace;
 mod prepare;
 mod record;
 mod refusal;
@@ -100,6 +101,7 @@ pub fn run(
 ) -> Result<Summary, Refusal> {
     let prepared = prepare(plan, root)?;
     prepared.print_notices(say);
+    pace::notice(plan).iter().for_each(|notice| say(notice));
     let observer = observe::Observer::start(plan, root);
     let mut workers = Threads::start(plan, &prepared)?;
     let ground = workers.ground();
