@@ -11,7 +11,7 @@ const PROBE_MORE_US: f64 = 20_000.0;
 /// Minimum share of the load that must be reached.
 const SHARE: f64 = 0.98;
 /// Minimum share of a load whose announced closes show what the target does with all.
-const MANY: f64 = 0.1;
+const MANY: f64 = 0.5;
 /// Why no number of connections can be held, and what helps.
 pub(super) const HOLDS_NONE: &str = "the target closes its connections as announced (Connection: close, GOAWAY, or a \
 Keep-Alive timeout), so none can be held";
