@@ -8,12 +8,13 @@ use samples::{
 use units::{Bytes, Count, Status};
 
 use super::{
-    Case, Evidence, Sentence, Trouble, known_limit,
+    Case, Sentence, Trouble, known_limit,
     ours::describe_errno,
     path::since,
     sentences::{counted, dials_and_requests},
     trouble_of,
 };
+use crate::judge::evidence::Evidence;
 
 /// Nothing but the kind of fault is known, and perhaps a number at which things are known to stop.
 pub(super) fn fault(case: &Case) -> Option<Limit> {
