@@ -58,8 +58,10 @@ impl TupleShare {
     /// Which of `n` destinations it begins with: spread, so that shards of a few connections each still reach all of them.
     pub(crate) fn first_of(self, n: u64) -> u32 {
         let (place, processes) = self.process;
-        let (of, place) = (u64::from(self.of), u64::from(place) * u64::from(self.of) + u64::from(self.from));
-        (place * n / (of * u64::from(processes))) as u32
+        let (of, place) =
+            (u128::from(self.of), u128::from(place) * u128::from(self.of) + u128::from(self.from));
+        // Of as many processes as another machine says.
+        (place * u128::from(n) / (of * u128::from(processes)).max(1)) as u32
     }
 }
 

@@ -61,8 +61,12 @@ impl Plan {
     }
 }
 
-/// The part of `n` that the `width` connections from `from` on have, of `all`: those of all parts sum to `n`.
+/// The part of `n` that the `width` connections from `from` on have, of `all`: those of all parts sum to `n`. Where there is none, as in
+/// what a machine without a connection does, nothing.
 fn share_of(n: u64, (from, width): (u32, u32), all: u32) -> u64 {
+    if all == 0 {
+        return 0;
+    }
     let up_to = |connection: u32| (u128::from(n) * u128::from(connection) / u128::from(all)) as u64;
     up_to(from + width) - up_to(from)
 }
@@ -74,6 +78,25 @@ mod tests {
     use crate::tests::plan;
 
     use super::*;
+
+    /// Of 2 connections on three machines one has none.
+    #[test]
+    fn a_machine_without_a_connection_sends_nothing() {
+        let flags = [("-c", "2"), ("-n", "20"), ("--rate", "5/s")];
+        for flags in [&flags[..2], &flags] {
+            let whole = plan(flags);
+            let none = Slice { from: 0, width: 0, of: 2 };
+            let own = whole.sliced(&[none], false);
+            let is_idle = |part: &Part| part.connections == 0 && part.places == 0;
+            assert!(own.parts(|_| 3).iter().all(is_idle), "{flags:?}");
+            assert_eq!(own.pairs_needed(), 0, "{flags:?}");
+            assert_eq!(whole.populations[0].quota().unwrap().of(none), 0);
+            assert!(whole.parts_of(&[none], false, |_| 3).is_empty());
+        }
+        let own = plan(&[("-c", "2"), ("-n", "20")]).sliced(&[Slice { from: 2, width: 0, of: 2 }], false);
+        assert!(own.parts(|_| 3).iter().all(|part| part.requests == Some(0)));
+        assert_eq!(own.populations[0].quota().unwrap().of(Slice::WHOLE), 0);
+    }
 
     proptest! {
         /// A part with its own number is the same part; with another, its shards send that, each a fair share.

@@ -283,6 +283,26 @@ mod tests {
         assert!(caps.hold(100, Rate::default()).is_ok());
     }
 
+    /// Of two connections on three agents one has none, and sends none of the requests.
+    #[test]
+    fn a_part_of_nothing_is_taken() {
+        let allow = Allow::parse(&[], &|_| Ok(Vec::new())).unwrap();
+        let mut local = Local::new(allow, Caps::new(None, None), &planned, Root::real());
+        let flags = Flags::new("http://127.0.0.1:9/").with(&flag::CONNECTIONS, 2);
+        let flags = flags.with(&flag::REQUESTS, 20).with(&flag::RAMP, "0s").pairs();
+        local.accept(&Offer { protocol: PROTOCOL, flags, ..Offer::default() }).unwrap();
+        let slices = vec![Slice { from: 2, width: 0, of: 2 }];
+        for left in [Vec::new(), vec![None], vec![Some(0)], vec![Some(20)]] {
+            let part = Assign { slices: slices.clone(), tuples: (2, 3), left, ..Assign::default() };
+            assert_eq!(local.rows(&part), Ok(0));
+            let (ready, workers) = local.set_up(&part, Vec::new()).unwrap();
+            assert_eq!((ready.wanted, workers), (0, Vec::new()));
+        }
+        local.begin();
+        assert!(matches!(Machine::next(&mut local), Update::Ended));
+        local.end();
+    }
+
     #[test]
     fn no_order_and_no_further_part_goes_beyond_the_cap_on_rates() {
         let most = Rate::per_s(100);
