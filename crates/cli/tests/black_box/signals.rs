@@ -96,6 +96,8 @@ fn a_second_signal_does_not_wait() {
     assert_eq!((s.text("verdict"), &s.at("reasons")[0]), ("interrupted", &"interrupted by a signal".into()));
     let of = |name: &str| s.count(&format!("requests.{name}"));
     assert_eq!((of("sent"), of("answered"), of("unanswered")), (2, 0, 2), "{ended:?}");
+    // They are not the target's doing.
+    assert!(s.at("limit").is_null() && !ended.stdout.contains("timed out"), "{ended:?}");
     assert!(ended.stderr.contains("(--timeout); Ctrl-C again ends the run now\n"), "{ended:?}");
 }
 

@@ -221,9 +221,10 @@ impl<'a> Case<'a> {
     }
 
     fn of(summary: &'a Summary, evidence: &'a Evidence) -> Case<'a> {
-        // What waits still when the run ends waits as what ran into its timeout.
-        let unanswered =
-            FaultCount::new(Fault::target(Stage::Exchange, Kind::Timeout), summary.requests.unanswered);
+        // What waits still when the run ends waits as what ran into its timeout; unless it is not waited for that long.
+        let is_cut_short = summary.verdict == Verdict::Interrupted;
+        let waiting = if is_cut_short { 0 } else { summary.requests.unanswered };
+        let unanswered = FaultCount::new(Fault::target(Stage::Exchange, Kind::Timeout), waiting);
         let faults = || summary.faults.iter().chain([&unanswered]).filter(|f| f.count > 0);
         let of = |trouble: Trouble| faults().filter(move |f| trouble_of(f) == trouble);
         let count = |trouble: Trouble| of(trouble).map(|f| f.count).sum::<u64>();

@@ -375,6 +375,11 @@ fn slots_waiting_at_the_end_count_as_missed() {
     let mut s = stopped(1_000, Vec::new());
     s.requests.unanswered = 40;
     check(&s, &Evidence::default(), ("target", "timeout", 800, "40 requests timed out", ""));
+    // A user who does not wait for them has no limit for it.
+    s.verdict = Verdict::Interrupted;
+    assert_eq!(limit(&s, &Evidence::default()), None);
+    s.faults = vec![fault(Stage::Exchange, Kind::Timeout, 7)];
+    check(&s, &Evidence::default(), ("target", "timeout", 800, "7 requests timed out", ""));
 }
 
 #[test]
