@@ -72,7 +72,7 @@ pub use share::Share;
 pub use slice::{Slice, Turn};
 pub use sources::{Network, Sources};
 pub use stage::{Hold, Ramp, Stage};
-pub use target::Target;
+pub use target::{Target, addresses_meant};
 pub use text::{Cookies, MAX_NUMBERS, Segment, Text, Values, Variable};
 pub use threshold::{Comparison, Figure, Threshold};
 pub use tls::{Pem, Tls, TlsVersions};

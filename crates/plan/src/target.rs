@@ -174,7 +174,7 @@ fn dialled(
 ) -> Result<(Vec<SocketAddr>, Vec<SocketAddr>, bool), String> {
     let (addresses, named) = addresses(host, resolve)?;
     let is_free = v4.is_none() && named;
-    let addresses = if named && is_localhost(host) { with_both_loopbacks(addresses) } else { addresses };
+    let addresses = if named { addresses_meant(host, addresses) } else { addresses };
     let v4 = v4.unwrap_or_else(|| addresses.iter().any(IpAddr::is_ipv4));
     let (addresses, others): (Vec<IpAddr>, Vec<IpAddr>) =
         addresses.into_iter().partition(|address| address.is_ipv4() == v4);
@@ -195,6 +195,11 @@ fn dialled(
 fn is_localhost(host: &str) -> bool {
     let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
     host == "localhost" || host.ends_with(".localhost")
+}
+
+/// What a host name means, of which these are its addresses: `localhost` is both loopbacks, whichever a resolver knows.
+pub fn addresses_meant(host: &str, found: Vec<IpAddr>) -> Vec<IpAddr> {
+    if is_localhost(host) { with_both_loopbacks(found) } else { found }
 }
 
 /// Of both families, as curl takes them: many a hosts file has only one.

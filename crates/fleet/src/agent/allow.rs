@@ -87,7 +87,8 @@ fn entry(text: &str, resolve: &dyn Fn(&str) -> Result<Vec<IpAddr>, String>) -> R
         None => (text, None),
     };
     let found = resolve(name).map_err(|why| format!("{name:?} cannot be resolved: {why}"))?;
-    Ok(found.iter().map(|ip| Allowed { network: network(&ip.to_string()), port }).collect())
+    let meant = plan::addresses_meant(name, found);
+    Ok(meant.iter().map(|ip| Allowed { network: network(&ip.to_string()), port }).collect())
 }
 
 #[cfg(test)]
@@ -97,6 +98,8 @@ mod tests {
     fn resolve(name: &str) -> Result<Vec<IpAddr>, String> {
         match name {
             "target" => Ok(vec!["10.0.0.7".parse().unwrap(), "fd00::7".parse().unwrap()]),
+            // A hosts file with one family.
+            "localhost" | "app.localhost" => Ok(vec!["127.0.0.1".parse().unwrap()]),
             _ => Err("no such name".to_owned()),
         }
     }
@@ -135,6 +138,21 @@ mod tests {
         assert_eq!(allow(&["target"]).unwrap().check(&plan), Ok(()));
         let why = "[fd00::7]:80 is not allowed here; start the agent with --allow [fd00::7]:80";
         assert_eq!(allow(&["10.0.0.0/8"]).unwrap().check(&plan), Err(why.to_owned()));
+    }
+
+    #[test]
+    fn localhost_is_both_loopbacks_as_it_is_of_a_target() {
+        check(
+            &["localhost:80"],
+            &["127.0.0.1:80", "[::1]:80"],
+            &["127.0.0.1:81", "[::1]:81", "127.0.0.2:80"],
+        );
+        check(&["app.localhost"], &["127.0.0.1:81", "[::1]:81"], &["[::2]:81"]);
+        let flags = plan::Flags::new("http://localhost:80/");
+        let plan =
+            plan::from_flags(&flags, &plan::Environment { cores: 1, seed: 1, resolve: &resolve }).unwrap();
+        assert_eq!(allow(&["localhost:80"]).unwrap().check(&plan), Ok(()));
+        assert!(allow(&["127.0.0.1:80"]).unwrap().check(&plan).is_err());
     }
 
     #[test]
