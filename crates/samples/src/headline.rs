@@ -37,6 +37,7 @@ impl Summary {
                 format!("{verdict}: {judged}{lost}")
             }
             (None, _) if !judged.is_empty() => format!("{verdict}: {judged}"),
+            (None, Verdict::Fail) if let Some(lost) = self.taken_over() => format!("{verdict}: {lost}"),
             // Whether their calls were done, their time was over, or fewer were wanted. Of those that are held, fewer may have been
             // wanted for a while, and often.
             (None, Verdict::Pass) if c.finished > c.held && c.held < c.wanted => format!(
@@ -90,12 +91,24 @@ impl Summary {
             |agent: &&AgentSummary| agent.state == AgentState::Lost && agent.taken_over_by.is_empty();
         let lost: Vec<&str> = self.agents.iter().filter(is_lost).map(|agent| agent.id.as_str()).collect();
         let (c, all) = (&self.connections, self.agents.len());
-        let held = format!("the others held {} of {} connections", Count(c.held), Count(c.wanted));
+        let is_any_left = self.agents.iter().any(|agent| agent.state != AgentState::Lost);
+        let held = match is_any_left {
+            true => format!("; the others held {} of {} connections", Count(c.held), Count(c.wanted)),
+            false => String::new(),
+        };
         match lost[..] {
             [] => None,
-            [id] => Some(format!("agent {id} was lost; {held}")),
-            _ => Some(format!("{} of {all} agents were lost; {held}", lost.len())),
+            [id] => Some(format!("agent {id} was lost{held}")),
+            _ if lost.len() == all => Some(format!("all {all} agents were lost")),
+            _ => Some(format!("{} of {all} agents were lost{held}", lost.len())),
         }
+    }
+
+    /// The first agent of a fleet that was lost and whose part others have taken over, if any was.
+    fn taken_over(&self) -> Option<String> {
+        let lost = self.agents.iter().find(|agent| agent.state == AgentState::Lost)?;
+        let AgentSummary { id, taken_over_by, .. } = lost;
+        Some(format!("agent {id} was lost, and {} took over its part", taken_over_by.join(", ")))
     }
 
     /// What is missing of an agent that took part to the end: without it no figure of the run is whole.
@@ -212,8 +225,14 @@ mod tests {
         assert_eq!(s.sentence(), "fail: agent a1 was lost; the others held 200 of 600 connections");
         s.agents[2].state = AgentState::Lost;
         assert_eq!(s.sentence(), "fail: 2 of 3 agents were lost; the others held 200 of 600 connections");
+        s.agents[1].state = AgentState::Lost;
+        assert_eq!(s.sentence(), "fail: all 3 agents were lost");
+        s.agents[1].state = AgentState::Done;
         s.agents.iter_mut().for_each(|agent| agent.taken_over_by = vec!["a4".to_owned()]);
         assert_eq!(s.sentence(), "fail: no cause was found; to find out: look");
+        let limit = s.limit.take();
+        assert_eq!(s.sentence(), "fail: agent a1 was lost, and a4 took over its part");
+        s.limit = limit;
         s.agents[1].state = AgentState::Ready;
         (s.verdict, s.limit) = (Verdict::Invalid, None);
         assert_eq!(s.sentence(), "invalid: the end of agent a2's report did not arrive");

@@ -1,6 +1,6 @@
 //! Agents that were away when full load began, and came back: what was measured is not of the load that was planned.
 
-use samples::{AgentState, AgentSummary, Summary, Verdict};
+use samples::{AgentState, AgentSummary, Kind, Summary, Verdict};
 use units::{Count, Nanos};
 
 /// Why the figures are not of full load; `began`: connections open when it began without a lost worker, and those wanted. An agent that
@@ -14,6 +14,17 @@ pub(super) fn began_without(began: Option<(u64, u64)>, s: &Summary) -> Option<St
     let agents: Vec<String> = s.agents.iter().filter(is_back).map(away).collect();
     let (open, wanted) = (Count(open), Count(wanted).of("connection"));
     (!agents.is_empty()).then(|| format!("full load began with {open} of {wanted}: {}", agents.join(", ")))
+}
+
+/// Whether an agent was not there for some of the load that was its part, whoever took it over: what it held then was closed.
+pub(super) fn was_missing(agent: &AgentSummary) -> bool {
+    agent.state == AgentState::Lost || agent.away_s > 0.0 || agent.why.is_some()
+}
+
+/// Whether an agent was lost, and nothing else than timeouts was counted: they are its own, as far as is known.
+pub(super) fn has_only_timeouts_of_the_lost(s: &Summary) -> bool {
+    let is_lost = |agent: &AgentSummary| agent.state == AgentState::Lost;
+    s.agents.iter().any(is_lost) && s.faults.iter().all(|f| f.count == 0 || f.kind == Kind::Timeout)
 }
 
 #[cfg(test)]

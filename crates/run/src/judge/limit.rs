@@ -40,6 +40,7 @@ use samples::{Cause, Certainty, Errno, Fault, FaultCount, Kind, Limit, Side, Sta
 use units::Count;
 
 use super::{
+    away,
     evidence::{Evidence, TargetSeen},
     honesty,
 };
@@ -147,7 +148,12 @@ pub(crate) fn limit(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
         return None;
     }
     // What is missing with an agent needs no other cause: without one, that is what the verdict says.
-    case.known().filter(|limit| limit.cause != Cause::Unknown || summary.lost_agents().is_none())
+    let is_for_the_lost = |limit: &Limit| match limit.cause {
+        Cause::Unknown => summary.lost_agents().is_some(),
+        Cause::Timeout => away::has_only_timeouts_of_the_lost(summary),
+        _ => false,
+    };
+    case.known().filter(|limit| !is_for_the_lost(limit))
 }
 
 /// The next limit of a run that passed, for stricter criteria than its verdict's; none if not known.

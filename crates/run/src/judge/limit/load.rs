@@ -3,7 +3,7 @@
 use samples::{Cause, Certainty::Inferred, Limit, Side};
 use units::Count;
 
-use super::{Case, Sentence, Trouble};
+use super::{Case, Sentence, Trouble, away};
 use crate::by::By;
 
 /// Requests were due while all connections waited for a response, and nothing else went wrong: their number limits the rate.
@@ -11,6 +11,10 @@ pub(super) fn too_few_connections(case: &Case) -> Option<Limit> {
     let s = case.summary;
     let (held, sent, missed) = (s.connections.held, s.requests.sent, s.requests.missed);
     if case.trouble != Trouble::None || missed == 0 || sent == 0 || held == 0 || s.duration_s <= 0.0 {
+        return None;
+    }
+    // The connections of an agent that was not there carried nothing, and what was due on them was missed.
+    if s.agents.iter().any(away::was_missing) {
         return None;
     }
     let due = sent + missed;
