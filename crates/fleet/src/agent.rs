@@ -6,6 +6,7 @@ mod caps;
 mod counting;
 mod filling;
 mod machine;
+mod notes;
 mod ramp_down;
 mod service;
 
@@ -19,7 +20,12 @@ pub use caps::{Caps, Held};
 pub use machine::Planner;
 pub use service::Service;
 
-use self::{counting::Counting, filling::Filling, ramp_down::RampDown};
+use self::{
+    counting::{Counting, gather},
+    filling::Filling,
+    notes::Notes,
+    ramp_down::RampDown,
+};
 use crate::message::{
     Assign, Body, Busy, Calibrated, Can, Down, Here, LEASE, Lead, Offer, PROTOCOL, Ready, Record, Report,
     Running, Seal, TakeOver, TookOver, Up,
@@ -73,11 +79,13 @@ pub(crate) struct Agent<M> {
     ended: VecDeque<String>,
     reports: VecDeque<(String, Up)>,
     records: VecDeque<(String, Record)>,
+    notes: Notes,
 }
 
 /// Its part in a run.
 struct Work {
     run: String,
+    target: String,
     fingerprint: String,
     term: u32,
     /// When the coordinator was heard last.
@@ -119,6 +127,7 @@ impl<M: Machine> Agent<M> {
             ended: VecDeque::new(),
             reports: VecDeque::new(),
             records: VecDeque::new(),
+            notes: Notes::default(),
         }
     }
 
@@ -262,10 +271,14 @@ impl<M: Machine> Agent<M> {
             None => self.machine.accept(offer),
         };
         match accepted {
-            Err(why) => Report::Refused { why },
+            Err(why) => {
+                self.notes.refused(run, &why);
+                Report::Refused { why }
+            }
             Ok(can) => {
                 self.work = Some(Work {
                     run: run.to_owned(),
+                    target: notes::target_of(offer),
                     fingerprint: offer.fingerprint.clone(),
                     term,
                     heard: now,
@@ -342,6 +355,7 @@ impl<M: Machine> Agent<M> {
     fn refuse(&mut self, now: Nanos, why: String) {
         let Some(work) = &self.work else { return };
         let (run, term) = (work.run.clone(), work.term);
+        self.notes.refused(&run, &why);
         self.report(now, run, term, None, Report::Refused { why });
         self.end();
     }
@@ -370,6 +384,7 @@ impl<M: Machine> Agent<M> {
             return;
         };
         let Stage::Ready(ready, shards) = &work.stage else { return };
+        self.notes.begins(&work.run, ready.wanted, &work.target);
         self.machine.begin();
         work.orders.iter().for_each(|order| self.machine.order(*order));
         work.cpu = self.cpu;
@@ -411,7 +426,7 @@ impl<M: Machine> Agent<M> {
         match &mut work.stage {
             Stage::Running(_, counting) => {
                 if is_orphan && !work.is_stopping {
-                    work.why = Some(format!("no message from its coordinator for {LEASE}"));
+                    work.why = Some(notes::expired());
                     work.is_stopping = true;
                     work.ramp_down = Some(RampDown::new(&work.orders, now));
                 }
@@ -432,7 +447,12 @@ impl<M: Machine> Agent<M> {
                     self.seal();
                 }
             }
-            _ if is_orphan => self.end(),
+            stage if is_orphan => {
+                if !matches!(stage, Stage::Sealed(_)) {
+                    self.notes.ended(&work.run, Some(&notes::expired()));
+                }
+                self.end();
+            }
             _ => {}
         }
     }
@@ -453,31 +473,19 @@ impl<M: Machine> Agent<M> {
         let Stage::Running(began, counting) = &mut work.stage else { return };
         let (began, seal) = (*began, Seal { sums: counting.take_sums(), why: work.why.take() });
         work.stage = Stage::Sealed(began);
+        self.notes.ended(&work.run, seal.why.as_deref());
         self.records.push_back((work.run.clone(), Record::Sealed(seal)));
     }
 
     fn end(&mut self) {
         self.machine.end();
         let Some(work) = self.work.take() else { return };
+        if let Stage::Running(..) = work.stage {
+            self.notes.ended(&work.run, Some("its coordinator needs it no longer"));
+        }
         if self.ended.len() == REMEMBERED {
             self.ended.pop_front();
         }
         self.ended.push_back(work.run);
-    }
-}
-
-/// Takes what the shards have counted; whether all have ended.
-fn gather(machine: &mut impl Machine, counting: &mut Counting, why: &mut Option<String>) -> bool {
-    loop {
-        match machine.next() {
-            Update::Tick(shard, tick) => counting.take(shard, tick),
-            Update::Lost(shard) => {
-                counting.lose(shard);
-                why.get_or_insert_with(|| "one of its threads has ended".to_owned());
-            }
-            Update::Back(_) | Update::Joined(_) => {}
-            Update::Nothing => return false,
-            Update::Ended => return true,
-        }
     }
 }

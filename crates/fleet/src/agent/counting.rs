@@ -3,9 +3,11 @@
 //! A tick of a worker ends with the second, or where its full load ends: when that was, and what was so then, is read from the tick
 //! in which its phase becomes [`Phase::Drain`], as from that of a shard.
 
+use run::Update;
 use samples::{Phase, Tick};
 use units::Nanos;
 
+use super::Machine;
 use crate::{message::EVERY, seal::Sums};
 
 /// Ticks of shards on their way to ticks of workers.
@@ -176,6 +178,22 @@ impl Counting {
 fn state_after(tick: &Tick) -> Tick {
     let &Tick { index, until, phase, open, resolved, waiting, owed, ramped_at, .. } = tick;
     Tick { index, from: until, until, phase, open, resolved, waiting, owed, ramped_at, ..Tick::default() }
+}
+
+/// Takes what the shards have counted; whether all have ended.
+pub(super) fn gather(machine: &mut impl Machine, counting: &mut Counting, why: &mut Option<String>) -> bool {
+    loop {
+        match machine.next() {
+            Update::Tick(shard, tick) => counting.take(shard, tick),
+            Update::Lost(shard) => {
+                counting.lose(shard);
+                why.get_or_insert_with(|| "one of its threads has ended".to_owned());
+            }
+            Update::Back(_) | Update::Joined(_) => {}
+            Update::Nothing => return false,
+            Update::Ended => return true,
+        }
+    }
 }
 
 #[cfg(test)]

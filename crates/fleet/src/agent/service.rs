@@ -129,6 +129,9 @@ impl<'a> Service<'a> {
     fn turn(&mut self, say: &mut dyn FnMut(&str)) {
         let now = self.clock.now();
         self.agent.poll(now);
+        while let Some(line) = self.agent.poll_line() {
+            say(&line);
+        }
         while let Some((run, up)) = self.agent.poll_report() {
             self.link.send(to_run(&run), &up);
         }

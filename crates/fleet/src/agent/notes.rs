@@ -1,0 +1,105 @@
+//! What an agent tells its user of the runs that it takes part in: a line as each begins, and as it ends.
+
+use std::collections::VecDeque;
+
+use plan::flag;
+use units::Count;
+
+use super::{Agent, Machine};
+use crate::message::{LEASE, Offer};
+
+/// Letters of a target that are shown.
+const MOST_SHOWN: usize = 200;
+
+/// Lines that wait to be shown.
+#[derive(Default)]
+pub(super) struct Notes {
+    lines: VecDeque<String>,
+    /// A coordinator repeats what it asks.
+    last: String,
+}
+
+impl Notes {
+    pub(super) fn begins(&mut self, run: &str, connections: u64, target: &str) {
+        self.add(format!("run {run} begins: {} to {target}", Count(connections).of("connection")));
+    }
+
+    /// `why`: it did before its time.
+    pub(super) fn ended(&mut self, run: &str, why: Option<&str>) {
+        let how = why.map_or_else(|| "done".to_owned(), |why| format!("ended: {why}"));
+        self.add(format!("run {run} {how}"));
+    }
+
+    pub(super) fn refused(&mut self, run: &str, why: &str) {
+        self.add(format!("run {run} refused: {why}"));
+    }
+
+    fn add(&mut self, line: String) {
+        if line != self.last {
+            self.last.clone_from(&line);
+            self.lines.push_back(line);
+        }
+    }
+}
+
+impl<M: Machine> Agent<M> {
+    /// A line for its user.
+    pub(crate) fn poll_line(&mut self) -> Option<String> {
+        self.notes.lines.pop_front()
+    }
+}
+
+/// Why a part ends whose coordinator is silent.
+pub(super) fn expired() -> String {
+    format!("no message from its coordinator for {LEASE}")
+}
+
+/// The target of a run as typed, without a user and a password; cut where it is long.
+pub(super) fn target_of(offer: &Offer) -> String {
+    let is_target = |(name, _): &&(String, String)| name == flag::TARGET.name;
+    let text = offer.flags.iter().find(is_target).map_or("", |(_, text)| text.as_str());
+    let (scheme, rest) = match text.find("://") {
+        Some(at) => text.split_at(at + 3),
+        None => ("", text),
+    };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}{host}{path}").chars().take(MOST_SHOWN).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_run_has_a_line_as_it_begins_and_as_it_ends() {
+        let mut notes = Notes::default();
+        notes.refused("r0", "it is draining");
+        notes.refused("r0", "it is draining");
+        notes.begins("r1", 1_500, "http://h/");
+        notes.ended("r1", None);
+        notes.begins("r2", 1, "http://h/");
+        notes.ended("r2", Some(&expired()));
+        let expected = [
+            "run r0 refused: it is draining",
+            "run r1 begins: 1,500 connections to http://h/",
+            "run r1 done",
+            "run r2 begins: 1 connection to http://h/",
+            "run r2 ended: no message from its coordinator for 10s",
+        ];
+        assert_eq!(Vec::from(notes.lines), expected);
+    }
+
+    #[test]
+    fn a_target_is_shown_without_its_password() {
+        let target = |text: &str| {
+            let flags = plan::Flags::new(text).pairs();
+            target_of(&Offer { flags, ..Offer::default() })
+        };
+        assert_eq!(target("http://me:p@w@h:80/a@b"), "http://h:80/a@b");
+        assert_eq!(target("me:pw@h"), "h");
+        assert_eq!(target("load.toml"), "load.toml");
+        assert_eq!(target(&format!("http://h/{}", "é".repeat(900))).chars().count(), MOST_SHOWN);
+        assert_eq!(target_of(&Offer::default()), "");
+    }
+}
