@@ -218,7 +218,7 @@ impl Fleet {
                 // The clock of this process began after the run.
                 fleet.ahead = time;
                 fleet.coordinator.lead_from(now + time, now);
-                (waiting.say)(&format!("taking up run {run} after {time}"));
+                (waiting.say)(&taking_up(run, time));
                 break;
             }
         }
@@ -383,4 +383,21 @@ fn offer(plan: &Plan, job: &Job, fingerprint: String) -> Offer {
     let (scenario, step) = (job.scenario.clone(), job.step);
     let sent = plan.clone().sent();
     Offer { protocol: PROTOCOL, fingerprint, flags, scenario, tables, sent, step }
+}
+
+/// What the user is told where a run that has lasted this long is taken up.
+fn taking_up(run: &str, time: Nanos) -> String {
+    format!("taking up run {run}, {} after it began", time.brief())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_told_for_people() {
+        let line = "taking up run d5312c6c, 8.4 s after it began";
+        assert_eq!(taking_up("d5312c6c", Nanos(8_384_352_087)), line);
+        assert_eq!(taking_up("r1", Nanos::from_secs(90)), "taking up run r1, 1m30s after it began");
+    }
 }
