@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(refused.note(Ok(3)), Some(3));
         assert_eq!(refused.note::<u8>(Err(Failure::machine("no room"))), None);
         assert_eq!(refused.note::<u8>(Err(Failure::usage(["no folder", "no file"]))), None);
-        let failure = refused.end(Some(3)).err().expect("it was refused");
+        let failure = refused.end(Some(3)).expect_err("it was refused");
         assert_eq!(failure.lines, ["no room", "no folder", "no file"]);
         assert_eq!(failure.status, Failure::machine("").status);
         assert!(matches!(Refused::default().end(Some(3)), Ok(3)));

@@ -14,7 +14,7 @@ use super::{
     sentences::{counted, dials_and_requests},
     trouble_of,
 };
-use crate::judge::evidence::Evidence;
+use crate::judge::{evidence::Evidence, subject::Subject};
 
 /// Nothing but the kind of fault is known, and perhaps a number at which things are known to stop.
 pub(super) fn fault(case: &Case) -> Option<Limit> {
@@ -129,33 +129,12 @@ fn wrong(case: &Case) -> Option<Finding> {
     };
     let (sentence, fix) = match (kind, case.stage?, statuses.first()) {
         (Kind::WrongStatus, Stage::Handshake, Some((status, _))) => {
-            let (reason, fix) = match *status {
-                401 | 403 | 407 if subject.sends_credentials => refused_credentials(*status),
-                status => refused_upgrade(status),
-            };
-            let fix = match *status {
-                401 | 407 if subject.is_scenario && !subject.sends_credentials => {
-                    "send them with the upgrade: -H 'Authorization: …' or -H 'Cookie: …', or log in with a step before it"
-                }
-                _ => fix,
-            };
+            let (reason, fix) = upgrade_advice(subject, *status);
             (Sentence::UpgradeRefused { statuses, reason }, format!("{fix}; {by_hand}"))
         }
         (Kind::WrongStatus, _, Some((status, _))) => {
             let is_part = is_part(case, &statuses);
-            let fix = match *status {
-                503 if is_part => REJECTS_PART,
-                401 | 407 | 16 if subject.sends_credentials => CHECK_CREDENTIALS,
-                403 | 7 if subject.sends_credentials => CHECK_PERMISSIONS,
-                426 => "the target speaks WebSocket at this path: use ws://, or wss:// for https://",
-                300..=399 if subject.is_scenario => {
-                    "use the address that it redirects to (Location), or redirects = 5 in the step"
-                }
-                401 | 407 if subject.is_scenario => {
-                    "check the credentials that the step sends, and whether a step before it logs in"
-                }
-                status => unexpected_status(status),
-            };
+            let fix = if *status == 503 && is_part { REJECTS_PART } else { status_advice(subject, *status) };
             // One more of the same request would most likely be served.
             let is_known = is_part && subject.curl.is_some();
             let fix = if is_known { fix.to_owned() } else { format!("{fix}; {by_hand}") };
@@ -185,6 +164,37 @@ fn wrong(case: &Case) -> Option<Finding> {
         _ => (Sentence::UnexpectedResponse { what: unexpected(kind), count }, by_hand),
     };
     Some((Seen, Cause::WrongAnswer, sentence, detail, fix))
+}
+
+/// Why an upgrade was refused with this status, and what helps.
+fn upgrade_advice(subject: &Subject, status: u16) -> (&'static str, &'static str) {
+    match status {
+        401 | 403 | 407 if subject.sends_credentials => refused_credentials(status),
+        401 | 407 if subject.is_scenario => {
+            let (reason, _) = refused_upgrade(status);
+            (
+                reason,
+                "send them with the upgrade: -H 'Authorization: …' or -H 'Cookie: …', or log in with a step before it",
+            )
+        }
+        _ => refused_upgrade(status),
+    }
+}
+
+/// What helps against a status that is not expected.
+fn status_advice(subject: &Subject, status: u16) -> &'static str {
+    match status {
+        401 | 407 | 16 if subject.sends_credentials => CHECK_CREDENTIALS,
+        403 | 7 if subject.sends_credentials => CHECK_PERMISSIONS,
+        426 => "the target speaks WebSocket at this path: use ws://, or wss:// for https://",
+        300..=399 if subject.is_scenario => {
+            "use the address that it redirects to (Location), or redirects = 5 in the step"
+        }
+        401 | 407 if subject.is_scenario => {
+            "check the credentials that the step sends, and whether a step before it logs in"
+        }
+        _ => unexpected_status(status),
+    }
 }
 
 /// Whether it is a response, and a wrong one. A connection that ends because of a response is counted with that response.
@@ -234,7 +244,7 @@ fn wrong_response(fault: &FaultCount, s: &Summary, e: &Evidence) -> Sentence {
         _ => Vec::new(),
     };
     match fault.kind {
-        Kind::WrongStatus if !statuses.is_empty() => Sentence::UnexpectedStatus { statuses },
+        Kind::WrongStatus if !statuses.is_empty() => Sentence::UnexpectedStatus { statuses, step: None },
         kind => Sentence::UnexpectedResponse { what: unexpected(kind), count: fault.count },
     }
 }

@@ -150,6 +150,7 @@ fn place(sentence: &Sentence) -> usize {
 fn first_part() -> Vec<(Sentence, &'static str)> {
     let address = || "127.0.0.1:81".to_owned();
     vec![
+        (S::SlowAccept { per_s: 49.7 }, "the target accepts no more than 50 connections/s"),
         (S::NothingListens { address: address() }, "connection refused: nothing listens on 127.0.0.1:81"),
         (
             S::RefusedByOthers { address: address() },
@@ -277,7 +278,6 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
 fn third_part() -> Vec<(Sentence, &'static str)> {
     let s = Nanos::from_millis;
     vec![
-        (S::SlowAccept { per_s: 49.7 }, "the target accepts no more than 50 connections/s"),
         (
             S::Outrun { queued: true, count: 420 },
             "connections arrive faster than the target accepts them: 420 waited in its accept queue at the end",
