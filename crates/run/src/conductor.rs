@@ -315,6 +315,10 @@ impl<'a> Conductor<'a> {
     /// A signal came: the run ends before its time.
     pub(crate) fn handle_signal(&mut self) {
         self.has_signal = true;
+        // Nothing of a step of a search that is interrupted is used.
+        if self.goes_on() {
+            self.patience.shorten(self.latency);
+        }
     }
 
     /// This many open connections are accepted only by the target's kernel, not by the target: they are not held.

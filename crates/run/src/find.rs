@@ -71,7 +71,7 @@ pub fn most_per_s(by: By) -> Option<u64> {
     matches!(by, By::Arrival | By::Rate).then_some(MAX_PER_S)
 }
 
-/// Searches; calls `show` with each completed step. A signal ends the search with the result so far.
+/// Searches; calls `show` with each completed step. A signal, or the loss of an agent, ends the search with the result so far.
 ///
 /// # Errors
 /// This machine cannot do even the first step, or the largest load is less than the least that there is.
@@ -100,6 +100,7 @@ pub fn find<S: WorkerSource>(
         let is_long = confirms || known.search.was_unconfirmed();
         let dwell = Nanos(find.dwell.0 * if is_long { CONFIRM } else { 1 });
         match steps.step(load, dwell) {
+            _ if steps.lost.is_some() => break,
             Ok(summary) if summary.verdict == Verdict::Interrupted => break,
             Ok(summary) => known.learn(find.by, load, summary, show),
             // Its workers were waited for.
@@ -119,16 +120,21 @@ pub fn find<S: WorkerSource>(
         if known.search.step().is_some() {
             steps.settle(load, known.search.passed().unwrap_or(least));
         }
+        if steps.lost.is_some() {
+            break;
+        }
     }
     // A result is one, whatever comes after it.
-    known.interrupted = interrupt.is_set() && known.search.outcome().is_none();
+    known.interrupted = (interrupt.is_set() || steps.lost.is_some()) && known.search.outcome().is_none();
+    known.ended = steps.lost.clone().filter(|_| known.interrupted && !interrupt.is_set());
     // Just above the result too few are lost to determine the cause: it is clear at twice the load.
     let is_unknown = known.limit.as_ref().is_none_or(|(_, limit)| judge::weight(limit) == 0);
     if let (Some(Outcome::Found { max, .. }), true, false) =
         (known.search.outcome(), is_unknown, interrupt.is_set())
     {
         let load = max.saturating_mul(2).min(steps.most.max(max));
-        let twice = steps.step(load, find.dwell).ok().filter(|s| s.verdict != Verdict::Interrupted);
+        let twice = steps.step(load, find.dwell).ok();
+        let twice = twice.filter(|s| s.verdict != Verdict::Interrupted && steps.lost.is_none());
         let limit = twice.and_then(|summary| summary.limit.or(summary.suspect));
         let explains = limit.filter(|limit| judge::weight(limit) > 0);
         known.limit = explains.map(|limit| (load, limit)).or(known.limit);
@@ -150,8 +156,9 @@ struct Known {
     curve: Vec<Point>,
     /// What stopped the target, and the load that showed it.
     limit: Option<(u64, Limit)>,
-    /// Ended by a signal.
+    /// Ended by a signal, or because an agent was lost, and that.
     interrupted: bool,
+    ended: Option<String>,
     /// The last step is measured once more.
     is_again: bool,
     /// Of the steps that passed.
@@ -253,6 +260,7 @@ impl Known {
             failed: self.search.failed().filter(|_| failed.is_some()),
             criterion,
             interrupted: self.interrupted,
+            ended: self.ended,
             limit_load: limit.as_ref().map(|(load, _)| *load),
             limit: limit.map(|(_, limit)| limit),
             thresholds: at_max.map(|(_, results)| results).unwrap_or_default(),

@@ -2,13 +2,14 @@
 
 use host::Root;
 use plan::Plan;
+use units::Nanos;
 
 use crate::{
     Interrupt,
     conduct::conduct_on,
     losses::Losses,
     record::Record,
-    workers::{Ground, Workers, stop},
+    workers::{Ground, Workers, stop, stop_within},
 };
 
 /// Workers that hold a load, and wait for the next one.
@@ -39,6 +40,12 @@ impl<W: Workers> LoadSteps<W> {
     /// Ends the load.
     pub(crate) fn end(mut self) -> W {
         stop(&mut self.workers, |_| {});
+        self.workers
+    }
+
+    /// The same, whether all have ended by then or not.
+    pub(crate) fn end_within(mut self, within: Nanos) -> W {
+        stop_within(&mut self.workers, within);
         self.workers
     }
 }

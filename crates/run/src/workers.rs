@@ -120,3 +120,10 @@ pub fn stop(workers: &mut dyn Workers, mut take: impl FnMut(Update)) {
         }
     }
 }
+
+/// Stops them, and waits for this long at most; what still comes is of no use.
+pub(crate) fn stop_within(workers: &mut dyn Workers, within: Nanos) {
+    workers.order(Order::STOP);
+    let until = workers.now() + within;
+    while !matches!(workers.next(until), Update::Nothing | Update::Ended) {}
+}

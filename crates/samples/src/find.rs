@@ -73,8 +73,11 @@ pub struct FindSummary {
     pub failed: Option<u64>,
     /// What that load did not meet.
     pub criterion: Option<String>,
-    /// Ended by a signal: `max` passed, and what is known of `failed` is all that is known above it.
+    /// Ended before its time: `max` passed, and what is known of `failed` is all that is known above it.
     pub interrupted: bool,
+    /// What ended it before its time, where that was no signal: `agent g2 was lost`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
     /// What stopped it.
     pub limit: Option<Limit>,
     /// The load that showed the limit: not always that which failed first; none without a limit.

@@ -58,7 +58,10 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
                 0 => "no load passed".to_owned(),
                 max => format!("{} {unit} passed", Count(max)),
             };
-            format!("interrupted: {passed}{why}\n")
+            match &found.ended {
+                Some(ended) => format!("the search ended: {ended}; {passed}{why}\n"),
+                None => format!("interrupted: {passed}{why}\n"),
+            }
         }
         FindOutcome::Found => {
             format!("max {} ± {} {unit}{why}{limited}\n", Count(found.max), Count(found.error))
@@ -114,6 +117,7 @@ mod tests {
             failed: None,
             criterion: None,
             interrupted: false,
+            ended: None,
             limit,
             limit_load: None,
             thresholds: Vec::new(),
@@ -149,6 +153,19 @@ mod tests {
             found(FindOutcome::Impossible, 0, 0, None),
             "impossible: not even the smallest load passes; the limit is not known",
         );
+    }
+
+    #[test]
+    fn what_ended_a_search_before_its_time_is_said() {
+        let text = |ended: Option<&str>, max| {
+            let ended = ended.map(str::to_owned);
+            let found =
+                FindSummary { interrupted: true, ended, ..found(FindOutcome::NotReached, max, 0, None) };
+            find_text(&found, "connections")
+        };
+        assert_eq!(text(None, 0), "interrupted: no load passed\n");
+        let lost = text(Some("agent g2 was lost"), 500);
+        assert_eq!(lost, "the search ended: agent g2 was lost; 500 connections passed\n");
     }
 
     #[test]

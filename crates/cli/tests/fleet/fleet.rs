@@ -4,7 +4,8 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     process::Command,
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use rustix::process::Signal;
@@ -304,6 +305,43 @@ fn a_search_goes_up_and_down_on_the_agents() {
     ended.assert_status(0);
     let s = Summary(serde_json::from_str(&ended.stdout).unwrap());
     assert_eq!(s.count("max"), 150, "{}", ended.stderr);
+}
+
+/// A search by connections on three agents, one of which is killed after the first step.
+fn search_without_one(name: &str) -> (Joined, Serving, Program) {
+    let (fleet, server) = (joined(name, 3), Serving::start(&["--threads", "1"]));
+    let words = ["find", &server.url("/"), "--fleet", &fleet.url(), "--max", "4k", "-d", "3s", "--json", "-"];
+    let mut search = Program::start(&words);
+    search.wait_for(" connections  pass");
+    fleet.agents[1].signal(Signal::KILL);
+    (fleet, server, search)
+}
+
+#[test]
+fn a_search_ends_with_an_agent_that_is_lost_and_keeps_what_passed() {
+    let (_fleet, server, search) = search_without_one("search-lost");
+    let ended = search.end_within(Duration::from_secs(60));
+    ended.assert_status(130);
+    assert!(ended.stderr.contains(" was lost: no heartbeat for 4s"), "{}", ended.stderr);
+    let s = Summary(serde_json::from_str(&ended.stdout).unwrap());
+    assert!(s.count("max") >= 500 && s.at("interrupted") == true, "{}", ended.stdout);
+    assert!(s.at("ended").as_str().unwrap().ends_with(" was lost"), "{}", ended.stdout);
+    // The target did not fail.
+    assert!(s.at("limit").is_null() && s.at("failed").is_null(), "{}", ended.stdout);
+    until("the end of the load", || served(&server, "open") == 0);
+}
+
+#[test]
+fn a_signal_ends_a_search_at_once_also_while_an_agent_is_dead() {
+    let (_fleet, server, search) = search_without_one("search-signal");
+    thread::sleep(Duration::from_secs(1));
+    let asked = Instant::now();
+    search.signal(Signal::INT);
+    let ended = search.end_within(Duration::from_secs(60));
+    // Some two seconds; more on a busy machine.
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}: {}", asked.elapsed(), ended.stderr);
+    ended.assert_status(130);
+    until("the end of the load", || served(&server, "open") == 0);
 }
 
 #[test]

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use host::Root;
 use plan::Plan;
-use samples::{Limit, Summary, Verdict};
+use samples::{AgentState, Limit, Summary, Verdict};
 use units::Nanos;
 
 use super::{By, Find, WorkerSource};
-use crate::{Interrupt, Refusal, both_sides::MAX_COUNTED, judge, load_steps::LoadSteps, record_on};
+use crate::{
+    Interrupt, Refusal, both_sides::MAX_COUNTED, judge, load_steps::LoadSteps, record::Record, record_on,
+};
 
 /// Between two steps, and for each connection that went: ten times what `throng serve` takes to close it.
 const SETTLE: Duration = Duration::from_millis(500);
@@ -18,6 +20,9 @@ const SETTLE_EACH: Duration = Duration::from_micros(50);
 const MAX_WAITS: u32 = 20;
 /// This many surplus connections are the probe's.
 const OF_PROBES: u64 = 16;
+
+/// Where a search ends before its time, its workers have this long to end their load.
+const ENDS_WITHIN: Nanos = Nanos::from_secs(1);
 
 /// A target that has ended may be started again by whoever watches it: it is dialled this often, at this interval.
 const REDIALS: u32 = 30;
@@ -37,6 +42,8 @@ pub(super) struct Steps<'a, S: WorkerSource> {
     load_steps: Option<LoadSteps<S::Workers>>,
     /// Connections at the target's ports before the search.
     before: u64,
+    /// The agent that was lost: what is left of its fleet holds no load of the search, which says nothing about the target.
+    pub(super) lost: Option<String>,
 }
 
 impl<'a, S: WorkerSource> Steps<'a, S> {
@@ -65,7 +72,8 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             By::Arrival | By::Burst => None,
         };
         let before = standing(plan);
-        Ok(Steps { source, find, plan, root, interrupt, say, most, refused, load_steps, before })
+        let lost = None;
+        Ok(Steps { source, find, plan, root, interrupt, say, most, refused, load_steps, before, lost })
     }
 
     /// A step; repeated once if throng itself was late, since that shows nothing about the target and may be temporary.
@@ -74,10 +82,13 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
     /// This machine cannot do it.
     pub(super) fn step(&mut self, load: u64, dwell: Nanos) -> Result<Summary, Refusal> {
         let summary = self.once(load, dwell)?;
-        if summary.verdict != Verdict::Invalid {
+        if summary.verdict != Verdict::Invalid || self.lost.is_some() {
             return Ok(summary);
         }
         self.settle(load, load);
+        if self.lost.is_some() {
+            return Ok(summary);
+        }
         self.once(load, dwell)
     }
 
@@ -93,7 +104,16 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
                 record
             }
         };
+        self.note_lost(&record);
         Ok(judge::judge_step(&plan, &record, self.find.by))
+    }
+
+    /// Only the part of the search in which an agent is lost learns of it, and what follows would wait for it.
+    fn note_lost(&mut self, record: &Record) {
+        let lost = record.agents.iter().find(|agent| agent.state == AgentState::Lost);
+        if let (None, Some(agent)) = (&self.lost, lost) {
+            self.lost = Some(format!("agent {} was lost", agent.id));
+        }
     }
 
     /// After a step: what is more than `stays` is given up. It is still being taken apart then, by the target, and by this
@@ -106,23 +126,32 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         }
         let each = if self.find.by == By::Rate { Duration::ZERO } else { SETTLE_EACH };
         let time = SETTLE + each * u32::try_from(gone).unwrap_or(u32::MAX);
-        match &mut self.load_steps {
-            Some(load_steps) => {
-                let plan = self.find.by.plan(self.plan, stays, Nanos(time.as_nanos() as u64));
-                load_steps.go_to(&plan, self.root, self.interrupt);
-            }
-            None => std::thread::sleep(time),
-        }
+        self.stay_at(stays, time);
         if self.find.by == By::Rate {
             return;
         }
-        let stays = if self.load_steps.is_some() { stays + OF_PROBES } else { 0 };
-        for _ in 0..MAX_WAITS {
-            if load > MAX_COUNTED || self.interrupt.is_set() || standing(self.plan) <= self.before + stays {
+        let allowed = if self.load_steps.is_some() { stays + OF_PROBES } else { 0 };
+        // On agents each takes as long as a short step.
+        let waits = if self.source.is_here() { MAX_WAITS } else { MAX_WAITS / 4 };
+        for _ in 0..waits {
+            let is_over = self.lost.is_some() || self.interrupt.is_set();
+            if load > MAX_COUNTED || is_over || standing(self.plan) <= self.before + allowed {
                 return;
             }
-            std::thread::sleep(SETTLE);
+            // Agents are to be led meanwhile.
+            match self.source.is_here() {
+                true => std::thread::sleep(SETTLE),
+                false => self.stay_at(stays, SETTLE),
+            }
         }
+    }
+
+    /// Goes to this load, or to nothing where each step begins with that, for a time.
+    fn stay_at(&mut self, load: u64, time: Duration) {
+        let Some(load_steps) = &mut self.load_steps else { return std::thread::sleep(time) };
+        let plan = self.find.by.plan(self.plan, load, Nanos(time.as_nanos() as u64));
+        let record = load_steps.go_to(&plan, self.root, self.interrupt);
+        self.note_lost(&record);
     }
 
     /// Whether nothing listens at the target any more: then smaller loads show nothing about it, and thousands of refused dials
@@ -144,7 +173,9 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
     /// Ends the load; returns why this machine could not reach the requested load, and that, if it could not.
     pub(super) fn end(self) -> Option<(u64, Limit)> {
         if let Some(load_steps) = self.load_steps {
-            self.source.end(load_steps.end());
+            let is_early = self.lost.is_some() || self.interrupt.is_set();
+            let workers = if is_early { load_steps.end_within(ENDS_WITHIN) } else { load_steps.end() };
+            self.source.end(workers);
         }
         self.refused.map(|limit| (self.find.most, limit))
     }
