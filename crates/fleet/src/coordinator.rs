@@ -8,6 +8,7 @@ mod member;
 mod replay;
 mod search;
 mod sending;
+mod stall;
 mod supply;
 mod terms;
 
@@ -27,7 +28,10 @@ pub(crate) use supply::Supply;
 pub use terms::OnLost;
 pub(crate) use terms::Terms;
 
-use self::member::{Answer, Member};
+use self::{
+    member::{Answer, Member},
+    stall::Stall,
+};
 use crate::{
     message::{AGAIN, Author, Began, Down, Entry, Here, LOST_AFTER, Offer, Record, Report, Up},
     split::{self, Candidate},
@@ -66,6 +70,7 @@ pub(crate) struct Coordinator {
     peaked: BTreeMap<u16, bool>,
     /// A later process leads the run.
     is_deposed: bool,
+    stall: Stall,
     messages: VecDeque<(String, Down)>,
     records: VecDeque<Record>,
     changes: VecDeque<Change>,
@@ -107,6 +112,7 @@ impl Coordinator {
             given: 0,
             peaked: BTreeMap::new(),
             is_deposed: false,
+            stall: Stall::default(),
             messages: VecDeque::new(),
             records: VecDeque::new(),
             changes: VecDeque::new(),
@@ -190,7 +196,7 @@ impl Coordinator {
 
     /// Nothing will come any more from any agent, also from those that were lost.
     pub(crate) fn is_over(&self, now: Nanos) -> bool {
-        self.members.iter().all(|member| member.is_gone(now))
+        !self.stall.hides(now) && self.members.iter().all(|member| member.is_gone(now))
     }
 
     /// The broker is out of reach: that no agent is heard says nothing about the agents.
@@ -209,9 +215,9 @@ impl Coordinator {
         self.messages.pop_front()
     }
 
-    /// What the user is to know of the agents, a line each.
+    /// What the user is to know of the agents and of the coordinator, a line each.
     pub(crate) fn poll_notice(&mut self) -> Option<String> {
-        self.members.iter_mut().find_map(Member::poll_notice)
+        self.stall.poll_notice().or_else(|| self.members.iter_mut().find_map(Member::poll_notice))
     }
 
     /// What the log is to have; it comes back from there.
@@ -353,6 +359,7 @@ impl Coordinator {
     /// It leads from now on a run that began, or begins, at `start`.
     pub(crate) fn lead_from(&mut self, now: Nanos, start: Nanos) {
         (self.stage, self.start) = (Stage::Begun, Some(start));
+        self.stall.begin(now);
         for member in &mut self.members {
             // Where it began before, the log says when each was heard.
             member.heard = now.min(start);
@@ -366,7 +373,11 @@ impl Coordinator {
             return;
         }
         self.step(now);
+        let stood_still = self.stall.poll(now);
         if let Stage::Begun = self.stage {
+            if let Some(lasted) = stood_still {
+                self.wake(now, lasted);
+            }
             for member in &mut self.members {
                 if member.state == AgentState::Ready && now.since(member.heard) >= LOST_AFTER {
                     member.lose(&mut self.changes);

@@ -11,6 +11,7 @@ mod large;
 mod levels;
 mod machine;
 mod outage;
+mod paused;
 mod world;
 
 use plan::{Environment, Flags, Plan, Source, scenario};

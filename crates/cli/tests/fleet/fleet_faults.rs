@@ -97,6 +97,43 @@ fn nats_that_is_away_at_the_end_loses_nothing() {
     assert!(s.at("requests.per_s").as_f64().unwrap() <= 80.5, "{:#}", s.at("requests"));
 }
 
+/// A coordinator that is stopped for this long at full load, and goes on: what its agents counted is counted once.
+fn stopped(name: &str, span: Duration, seconds: u64) -> (Ended, Summary) {
+    let (fleet, server) = (joined(name, 2), Serving::start(&["--threads", "1"]));
+    let run = start(&fleet, &server, seconds);
+    run.signal(Signal::STOP);
+    thread::sleep(span);
+    run.signal(Signal::CONT);
+    let (ended, s) = read(run);
+    let line = format!("the coordinator was stopped for {}", span.as_secs());
+    assert!(ended.stderr.contains(&line), "{line}: {}", ended.stderr);
+    assert!(!ended.stderr.contains("no heartbeat"), "{}", ended.stderr);
+    assert_eq!(s.count("requests.answered"), s.count("requests.sent"), "{}", ended.stderr);
+    // The run may ask the server for its count, too.
+    let own = served(&server, "requests") - s.count("requests.answered");
+    assert!(own <= 2, "{own}: {}", ended.stderr);
+    assert_eq!(served(&server, "open"), 0, "the agents have closed their connections: {}", ended.stderr);
+    let agents = s.at("agents").as_array().unwrap();
+    assert!(agents.iter().all(|agent| agent["sealed"] == true), "{agents:?}");
+    (ended, s)
+}
+
+#[test]
+fn a_coordinator_that_is_stopped_for_a_while_goes_on_with_its_agents() {
+    let (ended, s) = stopped("stopped", Duration::from_secs(6), 14);
+    ended.assert_status(0);
+    assert_eq!((s.count("connections.held"), states(&s)), (400, vec!["done", "done"]), "{}", ended.stderr);
+}
+
+/// Their leases run out after 10 s.
+#[test]
+fn a_coordinator_that_is_stopped_for_too_long_has_all_that_its_agents_counted() {
+    let (ended, s) = stopped("stopped-too-long", Duration::from_secs(12), 40);
+    assert_eq!(states(&s), ["lost", "lost"], "{}", ended.stderr);
+    let reasons = s.at("reasons").to_string();
+    assert!(reasons.contains("no message from its coordinator for 10s"), "{reasons}");
+}
+
 #[test]
 fn full_load_without_an_agent_that_stood_still_is_no_pass() {
     let (fleet, server) = (joined("frozen-early", 2), Serving::start(&["--threads", "1"]));

@@ -285,6 +285,13 @@ impl Fleet {
         }
     }
 
+    /// Nothing will come any more from any agent, or what comes is for another process.
+    fn is_over(&self) -> bool {
+        let now = self.clock();
+        let is_read = self.log.is_current() || !self.coordinator.has_just_woken(now);
+        self.coordinator.is_deposed() || is_read && self.coordinator.is_over(now)
+    }
+
     fn clock(&self) -> Nanos {
         self.clock.now() + self.ahead
     }

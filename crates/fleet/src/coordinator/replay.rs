@@ -113,6 +113,7 @@ impl Coordinator {
     /// process began to lead.
     pub(crate) fn catch_up(&mut self, now: Nanos, replay: &Replay) {
         self.given = self.given.max(self.orders.len() as u32);
+        self.stall.begin(now);
         let resumed = self.start.unwrap_or_default() + replay.resumed;
         let is_reached = replay.is_reached_until(replay.resumed);
         for member in self.members.iter_mut().filter(|member| member.state == AgentState::Ready) {

@@ -58,6 +58,8 @@ pub(super) struct World {
     head: Option<Head>,
     head_dead_until: Option<Nanos>,
     head_frozen_until: Nanos,
+    /// What came for it while it stood still.
+    waiting: Vec<Parcel>,
     carrier: Carrier,
     events: Vec<(Nanos, Event)>,
     counted: Vec<(Incarnation, u64)>,
@@ -82,6 +84,7 @@ impl World {
             head: None,
             head_dead_until: None,
             head_frozen_until: Nanos::ZERO,
+            waiting: Vec::new(),
             carrier: Carrier::new(seed, chaos.clone()),
             events: chaos.events.clone(),
             counted: Vec::new(),
@@ -257,6 +260,8 @@ impl World {
                 let has_begun = self.head.as_ref().is_some_and(|head| head.coordinator.start().is_some());
                 if has_begun {
                     (self.head, self.head_dead_until) = (None, Some(now + span));
+                    self.head_frozen_until = Nanos::ZERO;
+                    self.waiting.clear();
                 }
             }
         }
@@ -298,6 +303,10 @@ impl World {
     }
 
     fn deliver(&mut self, parcel: Parcel) {
+        let is_for_head = matches!(parcel, Parcel::Up(..) | Parcel::Stored(None, ..));
+        if is_for_head && self.now < self.head_frozen_until {
+            return self.waiting.push(parcel);
+        }
         match parcel {
             Parcel::Down(nth, down) if !self.is_cut(nth) => {
                 let host = &mut self.hosts[nth];
@@ -361,8 +370,12 @@ impl World {
     fn lead(&mut self) {
         let now = self.now;
         let Some(head) = self.head.as_mut().filter(|_| now >= self.head_frozen_until) else { return };
+        // After it stood still, it sees what the time is before anything that came meanwhile.
+        let waiting = std::mem::take(&mut self.waiting);
         if now >= self.carrier.away_until {
-            head.read_log(now, &self.carrier.log, self.term, &mut self.restarted);
+            if waiting.is_empty() {
+                head.read_log(now, &self.carrier.log, self.term, &mut self.restarted);
+            }
         } else {
             head.coordinator.handle_disconnected(now);
         }
@@ -381,6 +394,7 @@ impl World {
             let entry = decode(&parcel.bytes).expect("it reads what it wrote");
             self.carrier.store(now, None, parcel.ticket, entry);
         }
+        waiting.into_iter().for_each(|parcel| self.deliver(parcel));
     }
 }
 
@@ -439,8 +453,8 @@ impl Workers for World {
     fn next(&mut self, until: Nanos) -> Update<'_> {
         assert!(self.now < TOO_LONG, "seed {}: it never ends", self.seed);
         loop {
-            // While no process of the coordinator leads, no one asks.
-            while self.restarts() {
+            // While no process of the coordinator leads, or it stands still, no one asks.
+            while self.restarts() || self.now < self.head_frozen_until {
                 self.step();
             }
             if self.restarted {

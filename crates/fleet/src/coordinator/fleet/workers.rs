@@ -72,7 +72,7 @@ impl Workers for Fleet {
                 }
                 continue;
             }
-            if self.coordinator.is_over(self.clock()) || self.coordinator.is_deposed() {
+            if self.is_over() {
                 return Update::Ended;
             }
             let now = self.now();

@@ -1,0 +1,48 @@
+//! The coordinator stands still and goes on: that it heard nobody meanwhile says nothing about the agents, and nothing that they counted
+//! is lost.
+
+use samples::{AgentState, AgentSummary};
+use units::Nanos;
+
+use super::{
+    chaos::{Chaos, Event},
+    obey_the_laws, plan, play,
+    world::World,
+};
+
+const CONNECTIONS: u32 = 1_003;
+
+/// The agents of a run whose coordinator stands still for this long, some time in the load; that lasts from 2 s to 32 s.
+fn paused(seed: u64, span: Nanos) -> Vec<AgentSummary> {
+    let plan = plan(CONNECTIONS, seed);
+    let events = vec![(Nanos::from_millis(8_000 + seed % 8 * 250), Event::Pause(span))];
+    let mut world = World::new(&plan, 2 + seed as u32 % 3, seed, Chaos { events, ..Chaos::carrier_only() });
+    world.gather().expect("it begins");
+    let (summary, shown) = play(&mut world, &plan);
+    for (who, taken) in world.taken() {
+        assert_eq!(taken, world.counted(&who), "seed {seed}: {who:?}: what was counted is in the log");
+    }
+    obey_the_laws(&mut world, &summary, &shown, seed);
+    summary.agents
+}
+
+#[test]
+fn agents_are_not_lost_because_their_coordinator_stood_still() {
+    for seed in 0..30 {
+        for agent in paused(seed, Nanos::from_millis(3_000 + seed % 5 * 1_000)) {
+            assert_eq!((agent.state, agent.away_s), (AgentState::Done, 0.0), "seed {seed}: {agent:?}");
+        }
+    }
+}
+
+/// Their leases run out after 10 s.
+#[test]
+fn agents_whose_coordinator_stood_still_too_long_have_ended_and_all_that_they_counted_is_taken() {
+    for seed in 0..30 {
+        for agent in paused(seed, Nanos::from_secs(12 + seed % 3 * 3)) {
+            assert_eq!((agent.state, agent.away_s), (AgentState::Lost, 0.0), "seed {seed}: {agent:?}");
+            let why = agent.why.as_deref().unwrap_or_default();
+            assert!(agent.sealed && why.contains("no message"), "seed {seed}: {agent:?}");
+        }
+    }
+}
