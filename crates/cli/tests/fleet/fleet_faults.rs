@@ -112,7 +112,7 @@ fn stopped(name: &str, span: Duration, seconds: u64) -> (Ended, Summary) {
     // The run may ask the server for its count, too.
     let own = served(&server, "requests") - s.count("requests.answered");
     assert!(own <= 2, "{own}: {}", ended.stderr);
-    assert_eq!(served(&server, "open"), 0, "the agents have closed their connections: {}", ended.stderr);
+    until("the agents have closed their connections", || served(&server, "open") == 0);
     let agents = s.at("agents").as_array().unwrap();
     assert!(agents.iter().all(|agent| agent["sealed"] == true), "{agents:?}");
     (ended, s)

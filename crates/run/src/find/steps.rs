@@ -111,7 +111,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
     /// Only the part of the search in which an agent is lost learns of it, and what follows would wait for it.
     fn note_lost(&mut self, record: &Record) {
         let lost = record.agents.iter().find(|agent| agent.state == AgentState::Lost);
-        if let (None, Some(agent)) = (&self.lost, lost) {
+        if let Some(agent) = lost.filter(|_| self.lost.is_none()) {
             self.lost = Some(format!("agent {} was lost", agent.id));
         }
     }
