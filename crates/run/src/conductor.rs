@@ -317,7 +317,7 @@ impl<'a> Conductor<'a> {
         self.has_signal = true;
         // Nothing of a step of a search that is interrupted is used.
         if self.goes_on() {
-            self.patience.shorten(self.latency);
+            self.patience.shorten(self.latency + self.schedule.notice());
         }
     }
 

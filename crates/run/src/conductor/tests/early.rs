@@ -34,3 +34,27 @@ fn a_load_whose_connections_are_all_lost_has_ended_early() {
     // Each has done what it came for.
     check(Counts { finished: 10, ..Counts::default() }, false);
 }
+
+/// Nothing of it is used.
+#[test]
+fn an_interrupted_step_of_a_search_does_not_wait_long_for_a_silent_worker() {
+    let plan = scenario("connections = 10\nduration = \"10s\"");
+    let mut model = Model::new(&plan, 2, MS(400), S(1)).silencing(1, S(2)).on_agents();
+    let mut conductor = Conductor::going_on(&plan, &model, &[0]);
+    conductor.give_orders(&mut model);
+    let over = loop {
+        assert!(conductor.gather(&mut model).is_some());
+        let now = model.now();
+        if now >= S(3) {
+            conductor.handle_signal();
+        }
+        let step = conductor.step(now);
+        conductor.give_orders(&mut model);
+        if step.is_over {
+            break now;
+        }
+    };
+    assert!((S(4)..S(5)).contains(&over), "{over}");
+    let (_, record) = conductor.finish();
+    assert!(record.interrupted == Some("a signal") && record.ended < Nanos::NEVER);
+}
