@@ -105,6 +105,10 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             }
         };
         self.note_lost(&record);
+        if self.lost.is_some() {
+            // Nothing is judged by it; if all are lost, it has no end.
+            return Ok(Summary::default());
+        }
         Ok(judge::judge_step(&plan, &record, self.find.by))
     }
 
