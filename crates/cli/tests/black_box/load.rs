@@ -193,3 +193,24 @@ fn lost_connections_are_redialled_after_a_back_off() {
     expected.check(&server.url("/"), &args);
     server.assert_accepted(20, "each of ten is dialled again once");
 }
+
+#[test]
+fn a_closed_loop_opens_all_its_connections_before_it_sends() {
+    // One response at a time, 2 ms each: connections that are open could use up all of them.
+    let turn = std::sync::Arc::new(std::sync::Mutex::new(()));
+    let server = Scripted::start(move |peer| {
+        while peer.request().is_some() {
+            let own = turn.lock().expect("nobody panics");
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            drop(own);
+            if !peer.send(&ok("x")) {
+                return;
+            }
+        }
+    });
+    let (ended, s) = run(&server.url("/"), &["-c", "200", "-d", "2s", "--max-lag", "1s"]);
+    assert_eq!(s.count("connections.held"), 200, "{}", ended.stderr);
+    assert_eq!(s.count("ramp_latency_us.count"), 0, "{}", ended.stderr);
+    // It takes 15 s and more where each round of responses lets one more dial.
+    assert!(s.number("ramp_s") < 5.0, "{}", ended.stderr);
+}
