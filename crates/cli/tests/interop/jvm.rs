@@ -156,7 +156,7 @@ fn a_silence_during_a_long_collection_is_its_pause() {
     assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", "stall"), "{:#}", s.at("limit"));
     let detail = s.text("limit.detail");
     assert!(detail.contains("the target was collecting garbage"), "{detail}");
-    assert!(s.number("latency_us.max") > 1e6, "{}", s.at("latency_us"));
+    assert!(s.number("latency_us.max") > 5e5, "{}", s.at("latency_us"));
 }
 
 #[test]
