@@ -73,7 +73,8 @@ impl Misdeed {
         let args = [&["-c", "6", "-d", "20s", "--ramp", "10k/s"], args].concat();
         let s = fail.check(&server.url("/"), &args);
         assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", self.cause));
-        assert_eq!(s.text("limit.detail"), self.detail);
+        // What follows is how much of responses had come.
+        assert!(s.text("limit.detail").starts_with(self.detail), "{}", s.text("limit.detail"));
         // On a busy machine some are lost before others are connected.
         assert!((1..=CONNECTIONS).contains(&s.count("limit.at_connections")), "{:#}", s.at("limit"));
         assert!(s.text("limit.cure").contains(self.cure), "{}", s.text("limit.cure"));

@@ -105,7 +105,7 @@ fn a_coordinator_names_no_files_and_its_sums_are_checked() {
     agent.signal(Signal::TERM);
     let ended = agent.end();
     ended.assert_status(0);
-    assert_eq!(ended.stderr, "", "it lost no connection");
+    assert!(!ended.stderr.contains(" lost"), "it lost no connection: {}", ended.stderr);
 }
 
 /// It offers a slow plan, and orders it to be fast.

@@ -130,7 +130,7 @@ fn responses_of_100_mib_arrive() {
 #[test]
 fn a_slow_body_is_no_fault() {
     let server = nginx("slow", "limit_rate 2000;");
-    let s = right::check(&server.url("/big"), &["-c", "5", "-d", "500ms"]);
+    let s = right::check(&server.url("/big"), &["-c", "5", "-d", "500ms", "--ramp", "1k/s"]);
     assert_eq!((s.count("requests.answered"), s.count("requests.body_bytes_in")), (5, 20_000));
     let fastest = s.number("ramp_latency_us.p50");
     assert!(fastest > 900e3, "not slow at all: {fastest} us");

@@ -45,7 +45,10 @@ fn chunked_and_interim_responses_are_right() {
 #[test]
 fn a_slow_body_is_no_fault() {
     let server = node();
-    let s = right::check(&server.url("/slow"), &["-c", "5", "-d", "500ms", "--expect", "length=100"]);
+    let s = right::check(
+        &server.url("/slow"),
+        &["-c", "5", "-d", "500ms", "--ramp", "1k/s", "--expect", "length=100"],
+    );
     assert_eq!((s.count("requests.answered"), s.count("requests.body_bytes_in")), (5, 500));
     let fastest = s.number("ramp_latency_us.p50");
     assert!(fastest > 1e6, "until the last byte: {fastest} us");
