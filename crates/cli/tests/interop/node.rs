@@ -106,7 +106,13 @@ fn each_misdeed_has_its_fault() {
         for (path, args, fault, cause) in each {
             let url = server.url(path);
             all.spawn(move || {
-                let s = right::check_lost(&url, &[&["-c", "7"], args].concat(), fault, cause, 7);
+                let s = right::check_lost(
+                    &url,
+                    &[&["-c", "7", "--ramp", "10k/s"], args].concat(),
+                    fault,
+                    cause,
+                    7,
+                );
                 assert_eq!((s.count("connections.held"), s.count("requests.answered")), (0, 0), "{url}");
             });
         }
