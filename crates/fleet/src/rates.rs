@@ -1,6 +1,6 @@
 //! How often a plan dials and sends, all of it together, for the caps of agents.
 
-use plan::{Act, Activity, Plan, Population, Ramp, Stage, Then};
+use plan::{Activity, Plan, Population, Ramp, Stage, Then};
 use units::{Nanos, Rate};
 
 /// What a population, or the probe, does a second at the most, as far as that has a limit: its requests, and then its dials in each
@@ -50,7 +50,7 @@ impl Left {
         self.used.iter_mut().zip(&rates.0).for_each(|(used, rate)| *used += rate * share);
     }
 
-    /// How many of so many units of a population, or of the probe, it may still take.
+    /// How many of `of` units of a population, or of the probe, it may still take.
     pub(crate) fn units(&self, rates: &Rates, of: u32) -> u64 {
         let Some(most) = self.most else { return u64::MAX };
         let used = self.used.iter().copied().chain(std::iter::repeat(0.0));
@@ -125,7 +125,7 @@ pub(crate) fn request_rate(population: &Population) -> Option<Rate> {
         Activity::Idle => return Some(Rate::per_s(0)),
         Activity::Ping { every, .. } => (1, *every),
         Activity::Steps { steps, .. } => {
-            let idle = steps.iter().fold(Nanos::ZERO, |sum, step| sum + least_idle(&step.act));
+            let idle = steps.iter().fold(Nanos::ZERO, |sum, step| sum + step.act.think().min);
             (steps.len(), idle)
         }
     };
@@ -141,17 +141,5 @@ fn requests_of_arrival(population: &Population) -> Option<u64> {
         (Activity::Steps { steps, then: Then::Close }, None) => Some(steps.len() as u64),
         (Activity::Steps { .. }, calls) => calls,
         (Activity::Idle | Activity::Ping { .. }, _) => None,
-    }
-}
-
-/// The shortest time that a connection does nothing after it.
-fn least_idle(act: &Act) -> Nanos {
-    match act {
-        Act::Request { think, .. }
-        | Act::Upgrade { think, .. }
-        | Act::Send { think, .. }
-        | Act::Expect { think, .. } => think.min,
-        Act::Wait(time) => time.min,
-        Act::Close => Nanos::ZERO,
     }
 }

@@ -209,13 +209,23 @@ impl Act {
 
     /// Whether a response is awaited, and the maximum think time after it.
     fn awaits_and_idles(&self) -> (bool, Nanos) {
+        let awaits = match self {
+            Act::Request { .. } | Act::Upgrade { .. } | Act::Expect { .. } => true,
+            Act::Send { expected, .. } => expected.is_some(),
+            Act::Wait(_) | Act::Close => false,
+        };
+        (awaits, self.think().max)
+    }
+
+    /// For how long a connection does nothing after it, or while it lasts if it is a pause.
+    pub fn think(&self) -> Think {
         match self {
-            Act::Request { think, .. } | Act::Upgrade { think, .. } | Act::Expect { think, .. } => {
-                (true, think.max)
-            }
-            Act::Send { expected, think, .. } => (expected.is_some(), think.max),
-            Act::Wait(time) => (false, time.max),
-            Act::Close => (false, Nanos::ZERO),
+            Act::Request { think, .. }
+            | Act::Upgrade { think, .. }
+            | Act::Send { think, .. }
+            | Act::Expect { think, .. }
+            | Act::Wait(think) => *think,
+            Act::Close => Think::default(),
         }
     }
 }

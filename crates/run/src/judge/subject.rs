@@ -1,6 +1,6 @@
 //! What of the plan a sentence about its target needs: the address, and the command that sends one of its requests.
 
-use plan::{Act, Activity, Body, Pem, Plan, Population, Request, Step, Text, TlsVersions, Values};
+use plan::{Act, Activity, Body, Pem, Plan, Population, Request, Text, TlsVersions, Values};
 use units::{Nanos, Random, shell_word};
 
 /// Of a plan.
@@ -112,16 +112,10 @@ const CREDENTIALS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"
 
 /// The longest time between two things that one of its connections does.
 fn longest_pause(population: &Population) -> Nanos {
-    let of_step = |step: &Step| match &step.act {
-        Act::Request { think, .. }
-        | Act::Upgrade { think, .. }
-        | Act::Send { think, .. }
-        | Act::Expect { think, .. }
-        | Act::Wait(think) => think.max,
-        Act::Close => Nanos::ZERO,
-    };
     match &population.activity {
-        Activity::Steps { steps, .. } => steps.iter().map(of_step).max().unwrap_or_default(),
+        Activity::Steps { steps, .. } => {
+            steps.iter().map(|step| step.act.think().max).max().unwrap_or_default()
+        }
         Activity::Ping { every, .. } if population.load.rate().is_none() => *every,
         _ => Nanos::ZERO,
     }
