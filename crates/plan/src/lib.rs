@@ -67,7 +67,7 @@ pub use request::Request;
 pub use routes::{Dials, Route};
 pub use rows::Rows;
 pub use scheme::Scheme;
-pub use secrets::{args_without_secrets, is_public};
+pub use secrets::{args_without_secrets, is_public, without_user};
 pub use share::Share;
 pub use slice::{Slice, Turn};
 pub use sources::{Network, Sources};

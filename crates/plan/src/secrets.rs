@@ -57,8 +57,8 @@ fn shown_field(field: &str) -> String {
     }
 }
 
-/// A URL, or a target without a scheme, without its user.
-fn without_user(arg: &str) -> String {
+/// A URL, or a target without a scheme, with `…` for its user and password.
+pub fn without_user(arg: &str) -> String {
     let end = arg.find(['/', '?', '#']).unwrap_or(arg.len());
     match arg[..end].rsplit_once('@') {
         Some((user, host)) if !arg.contains("://") && !user.contains(char::is_whitespace) => {

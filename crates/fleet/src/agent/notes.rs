@@ -1,4 +1,4 @@
-//! What an agent tells its user of the runs that it takes part in: a line as each begins, and as it ends.
+//! Lines for the user of an agent about the runs that it takes part in: one as each begins, and one as it ends.
 
 use std::collections::VecDeque;
 
@@ -58,13 +58,7 @@ pub(super) fn expired() -> String {
 pub(super) fn target_of(offer: &Offer) -> String {
     let is_target = |(name, _): &&(String, String)| name == flag::TARGET.name;
     let text = offer.flags.iter().find(is_target).map_or("", |(_, text)| text.as_str());
-    let (scheme, rest) = match text.find("://") {
-        Some(at) => text.split_at(at + 3),
-        None => ("", text),
-    };
-    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    format!("{scheme}{host}{path}").chars().take(MOST_SHOWN).collect()
+    plan::without_user(text).replacen("…@", "", 1).chars().take(MOST_SHOWN).collect()
 }
 
 #[cfg(test)]
