@@ -34,9 +34,7 @@ impl Client {
 
     /// Sets the number of connections to `n`; for arrivals, the total. First dials are due from `from` on.
     pub(super) fn set_load(&mut self, n: u32, profile: Option<RateProfile>, from: Nanos) {
-        // Requests of connections that are open would keep the target from those that are not, and so the window small.
-        if profile.is_none() && self.conns.len() == 0 && self.pacer.may_coalesce() && self.job.only_requests()
-        {
+        if profile.is_none() && self.conns.len() == 0 && self.opens_first() {
             self.quota.wait();
         }
         self.pacer.set_load(n, self.there(), profile, from);
@@ -44,6 +42,12 @@ impl Client {
         if self.is_surplus() {
             self.surplus_below = self.conns.len();
         }
+    }
+
+    /// Whether all connections are to be open before one sends: in a closed loop those that are open would use up the target, so that
+    /// an adaptive ramp stays slow.
+    fn opens_first(&self) -> bool {
+        self.pacer.is_closed_loop() && !self.pacer.comes_and_goes() && self.job.only_requests()
     }
 
     /// Whether all first dials are decided, and no connection is one too many.
