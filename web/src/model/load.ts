@@ -12,7 +12,7 @@ const COUNT = /^(\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)(?:\.(\d+))?\s*([kmg]?)$/i;
 const PERCENTAGE = /^(\d+(?:\.\d+)?)\s*%$/;
 const ZEROS: Record<string, number> = { "": 0, k: 3, m: 6, g: 9 };
 
-/** Reads `200k` of so many connections as planned, none where they come and go, or `90 %`. */
+/** Reads `200k` of this many planned connections, none where they come and go, or `90 %`. */
 export function readLoad(text: string, planned: number): ReadLoad {
   const typed = `"${text.trim()}"`;
   const example = planned > 0 ? `${examples(planned)[0]} or 90 %` : "90 %";
@@ -34,7 +34,7 @@ export function readLoad(text: string, planned: number): ReadLoad {
 
 const NOTHING: ReadLoad = { trouble: "a load is more than nothing; use Pause" };
 
-/** What may be typed in a run of so many connections: half of them, and nine tenths of the plan's load. */
+/** What may be typed in a run of this many connections: half of them, and nine tenths of the plan's load. */
 export function examples(planned: number): string[] {
   const half = Math.ceil(planned / 2);
   const [unit, suffix] = ([[1e6, "m"], [1e3, "k"]] as const).find(([unit]) => half >= unit && half % unit === 0) ?? [1, ""];

@@ -345,7 +345,7 @@ mod tests {
         let own = paced("50/s");
         let run = caps.take(&own, &own, 0).unwrap();
         assert_eq!((free().as_str(), run.sends()), ("20/s", 50_000_000));
-        // A further part of the same run counts together with what that has.
+        // Another part of the same run counts together with what that has.
         let more = caps.take(&paced("10/s"), &paced("60/s"), run.sends()).unwrap();
         assert_eq!((free().as_str(), more.sends()), ("10/s", 10_000_000));
         assert!(caps.take(&paced("11/s"), &paced("71/s"), run.sends() + more.sends()).is_err());

@@ -76,7 +76,7 @@ impl<'a> Local<'a> {
         Ok((ready, workers))
     }
 
-    /// What a further part and those that it has are together.
+    /// What another part and those that it has are together.
     fn together(&self, slices: &[Slice], has_probe: bool) -> (Vec<Slice>, bool) {
         let others = || self.parts.iter().map(|part| &part.own);
         let sum = |(nth, slice): (usize, &Slice)| {

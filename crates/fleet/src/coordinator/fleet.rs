@@ -392,7 +392,7 @@ fn offer(plan: &Plan, job: &Job, fingerprint: String) -> Offer {
     Offer { protocol: PROTOCOL, fingerprint, flags, scenario, tables, sent, step }
 }
 
-/// What the user is told where a run that has lasted this long is taken up.
+/// The line for the user when a run is taken up that has lasted this long.
 fn taking_up(run: &str, time: Nanos) -> String {
     format!("taking up run {run}, {} after it began", time.brief())
 }
@@ -402,7 +402,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_told_for_people() {
+    fn the_time_of_a_run_is_readable() {
         let line = "taking up run d5312c6c, 8.4 s after it began";
         assert_eq!(taking_up("d5312c6c", Nanos(8_384_352_087)), line);
         assert_eq!(taking_up("r1", Nanos::from_secs(90)), "taking up run r1, 1m30s after it began");

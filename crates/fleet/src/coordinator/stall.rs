@@ -41,7 +41,7 @@ impl Stall {
         self.lasted = Some(lasted).filter(|lasted| *lasted >= LOST_AFTER).or(self.lasted);
     }
 
-    /// Whether what came of the agents has not been taken yet, as it stands still or just did.
+    /// Whether messages of agents may still wait to be taken, because it stands still or just did.
     pub(super) fn hides(&self, now: Nanos) -> bool {
         now.since(self.polled) >= STALLS || self.has_woken_within(CATCHES_UP, now)
     }

@@ -4,7 +4,7 @@ use samples::Counts;
 
 use super::*;
 
-/// A tick of a worker at full load, whose connections are then so many; what became of the others.
+/// A tick of a worker at full load, which then has this many connections; what became of the others.
 fn at_load(second: u64, open: u64, counts: Counts) -> Tick {
     Tick { ramped_at: S(1), counts, ..counted(second, open, 0) }
 }
