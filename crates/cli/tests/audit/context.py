@@ -138,9 +138,6 @@ class Context:
         s = self.scopes[population]
         return Scope(s.connections, s.model, s.begin, s.end, s.wanted, s.first, f"step={step}")
 
-    def step(self, population, step):
-        return self.step_scope(population, step).latency()
-
     def lag(self):
         scopes = [s.lag() for s in self.scopes.values()]
         late = [v for s in scopes for v in s.values]
@@ -152,9 +149,13 @@ class Context:
         return Lag(late, edges, all(s.exact for s in scopes))
 
     def step_at(self, at):
-        """The latency of a step by its index among those of all populations."""
+        """A step by its index among those of all populations."""
         places = [(population, step) for population in self.scopes for step in self.step_names(population)]
-        return self.step(*places[at])
+        return self.step_scope(*places[at])
+
+    def wrong_statuses(self, at):
+        """Of a population with several steps; no path of another one names a step."""
+        return self.step_at(at).faults().get("target·exchange·wrong-status", 0)
 
     def step_names(self, population):
         s = self.scopes[population]

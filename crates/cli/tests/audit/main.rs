@@ -62,6 +62,7 @@ fn audit_over(io: &str, model: &str) {
         let Err(output) = run(io, model) else { return };
         let wrong = wrong_figures(&output);
         assert!(!wrong.is_empty(), "the audit itself failed: {output}");
+        assert!(!output.contains("no outside count, and not said"), "not in the tables: {output}");
         let still = always.map_or(wrong.clone(), |always| always.intersection(&wrong).cloned().collect());
         if still.is_empty() {
             return;

@@ -1,7 +1,7 @@
 """The outside counts at one time of the run, which the metrics of a second and the last tick are compared with."""
 
 from compare import Setting
-from context import TICKS
+from context import BATCH, TICKS
 from outside import Lag, Times
 
 # A shard flushes its period with a turn of its loop, at most this much off the whole second of the line.
@@ -177,17 +177,21 @@ class Moment:
 
     # Processes and hosts
 
-    def seen(self, of, slack=0):
-        """The value at about this time: throng samples once a second, and shows the last sample."""
-        # After the load's end throng takes no more samples.
+    def seen(self, of, slack=0, in_drain=False):
+        """The value at about this time: throng samples once a second, and shows the last sample. After the load's end it takes no
+        more, but `in_drain`."""
         time = min(self.time, self.context.end + 0.2)
         # Its sample is up to a second and a tick old.
-        values = self.context.seen(time - 1.4, time + 0.1, of)
+        values = self.context.seen(time - 1.4, (self.time if in_drain else time) + 0.1, of)
         return min(values) - slack, values[-1], max(values) + slack
 
     def open_files(self):
         time = min(self.time, self.context.end + 0.2)
         return self.context.files(time - 1.4, time + 0.1, self.context.looks.all[0]["server"]["files"])
+
+    def memory(self, who):
+        # throng samples its own with each tick; what its shards had is free again when they have ended.
+        return self.seen(lambda one: one[who] and one[who]["rss"], BATCH, in_drain=who == "throng")
 
     def cpu(self, who, mode):
         return self.seen(lambda one: one[who] and one[who][mode], TICKS)

@@ -191,17 +191,17 @@ TOP = [
     *[Rule(f"populations/*/connections/{key}", lambda c, name: None, "only of the whole run")
       for key in ("seen_by_target", "unaccepted", "quiet_s")],
     *times("lag_us", lambda c: c.lag(), WINDOW),
-    Rule("populations/*/steps/*/latency_us/**", lambda c, name, step, key: step_figure(c, name, step, key), "wire: the step's requests; as of latency"),
+    Rule("populations/*/steps/*/latency_us/**", lambda c, name, step, key: step_figure(c.step_scope(name, step).latency(), key), "wire: the step's requests; as of latency"),
+    Rule("populations/*/steps/*/ramp_latency_us/**", lambda c, name, step, key: step_figure(c.step_scope(name, step).ramp_latency(), key), "wire: the step's requests; as of latency"),
     Rule("populations/*/steps", lambda c, name: "empty" if c.step_names(name) == [""] else "some", "the scenario has no steps"),
     Rule("populations", WORDS, ""),
 ]
 
 
-def step_figure(context, name, step, key):
-    times = context.step(name, step)
+def step_figure(times, key):
     if key.startswith("censored"):
-        return censored(lambda c: times, key.partition("/")[2] or None)(context)
-    return None if key == "stalled" else figure(lambda c: times, key)(context)
+        return censored(lambda c: times, key.partition("/")[2] or None)(None)
+    return None if key == "stalled" else figure(lambda c: times, key)(None)
 
 
 def destination(context, name, key):

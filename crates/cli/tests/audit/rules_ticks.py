@@ -200,7 +200,7 @@ def tick_rules(prefix, scope):
         Rule(f"{prefix}marks/**", Setting("stages and commands, by the run's own clock"), ""),
         Rule(f"{prefix}probe", lambda context, *g: None, "no probe was asked for, or not of a population"),
         Rule(f"{prefix}populations", Setting("there is one"), ""),
-        Rule(f"{prefix}steps", Setting("there is one"), ""),
+        *[Rule(f"{prefix}{key}", Setting("there is one"), "") for key in ("steps", "ramp_steps", "wrong_status")],
         Rule(f"{prefix}destinations", Setting("there is one"), ""),
     ]
 
@@ -211,7 +211,21 @@ def population(context, at):
 
 def step(context, at):
     """Steps are numbered through all populations, in the scenario's order."""
-    return context.step_at(int(at))
+    return context.step_at(int(at)).latency()
+
+
+def ramp_step(context, at):
+    return context.step_at(int(at)).ramp_latency()
+
+
+def step_rules(prefix):
+    """Of the whole run, and of a population, whose number is the first group then."""
+    by = lambda of: lambda context, *groups: distribution(of)(context, *groups[-2:])
+    return [
+        Rule(f"{prefix}steps/*/*", by(step), "wire: the step's requests"),
+        Rule(f"{prefix}ramp_steps/*/*", by(ramp_step), "wire: the step's requests due in the ramp"),
+        Rule(f"{prefix}wrong_status/*", lambda context, *groups: context.wrong_statuses(int(groups[-1])), "wire: the step's status lines"),
+    ]
 
 
 def destination(context, at, key):
@@ -238,11 +252,11 @@ def probe(context, key):
 TICKS = [
     Rule("tick/probe/**", probe, "wire: requests of the probe's path"),
     Rule("tick/lag/*", distribution(lambda context: context.lag()), PAGE),
-    Rule("tick/steps/*", Setting("of a population that has one step only, and no requests at full load"), ""),
-    Rule("tick/steps/*/*", distribution(step), "wire: the step's requests"),
+    *[Rule(f"tick/{key}/*", Setting("of a population that has one step only"), "") for key in ("steps", "ramp_steps")],
+    *step_rules("tick/"),
     Rule("tick/destinations/*/**", destination, "wire: by the server's address"),
-    Rule("tick/populations/*/steps/*/*", lambda c, population, at, key: distribution(step)(c, at, key), "wire: the step's requests"),
-    Rule("tick/populations/*/steps/*", Setting("another population's step"), ""),
+    *[Rule(f"tick/populations/*/{key}/*", Setting("another population's step"), "") for key in ("steps", "ramp_steps")],
+    *step_rules("tick/populations/*/"),
     Rule("tick/populations/*/destinations/*/**", lambda c, population, at, key: destination(c, at, key), "wire: by the server's address"),
     Rule("tick/populations/*/destinations/*", Setting("another population's destination"), ""),
     Rule("tick/populations/*/lag/*", Setting("of the whole run only"), ""),

@@ -3,7 +3,7 @@
 import re
 
 from compare import Setting
-from context import BATCH, TICKS
+from context import TICKS
 
 UNITS = {"ns": 1e-3, "µs": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6, "%": 0.01, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
          "bytes": 1}
@@ -168,7 +168,7 @@ def looked(context, path):
         if keys[1] in cpu:
             return moment.seen(cpu[keys[1]], TICKS), "/proc/PID/stat, and two clock ticks"
         if keys[1] == "rss_bytes":
-            return moment.seen(lambda one: one["throng"] and one["throng"]["rss"], BATCH), "/proc/PID/statm"
+            return moment.memory("throng"), "/proc/PID/statm"
         return Setting("filled at the end of the run, in the summary"), ""
     if path in ("looks/target_host",):
         return None, "no observer was asked"
@@ -220,7 +220,7 @@ def process(context, moment, who, key):
     if key == "threads":
         return moment.seen(of("threads"))
     if key == "rss_bytes":
-        return moment.seen(of("rss"), BATCH)
+        return moment.memory(who)
     if key in ("processes", "cores", "threads_full"):
         return context.process(who, f"{key}/max")
     if key in ("stopped", "blocked"):
