@@ -30,7 +30,7 @@ pub(crate) use ui::UiArgs;
 /// Connection-load tester: opens, holds and exercises a large number of connections, and reports what they cost and
 /// what limits them.
 ///
-/// Numbers take units: 100k, 1m, 20k/s, 5s..45s.
+/// Numbers take units: 100k, 1m, 1e6, 20k/s, 30s, 5min, 5s..45s.
 #[derive(Parser)]
 #[command(name = "throng", version, max_term_width = 110)]
 pub(crate) struct Args {

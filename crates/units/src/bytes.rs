@@ -18,12 +18,12 @@ const DECIMAL: [(&str, u64); 4] =
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// Reads `512`, `64KiB` (1,024 each), `10MB` (1,000,000 each) or `1.5GiB`; upper and lower case are one.
+    /// Reads `512`, `64KiB` (1,024 each), `10MB` (1,000,000 each), `1.5GiB` or `12.5 MiB`; upper and lower case are one.
     /// A [`ParseError`] where the unit is unknown (`64K` could be either), or the number is no whole number of
     /// bytes.
     pub fn parse(text: &str) -> Result<Bytes, ParseError> {
         let read = Decimal::leading(text).and_then(|(number, name)| {
-            let name = if name.is_empty() { "B" } else { name };
+            let name = if name.is_empty() { "B" } else { name.trim_start() };
             let (_, unit) =
                 BINARY.iter().chain(&DECIMAL).find(|(known, _)| known.eq_ignore_ascii_case(name))?;
             number.times(*unit)
@@ -64,11 +64,13 @@ mod tests {
         check("1_500", Ok(1_500));
         check("64KiB", Ok(65_536));
         check("64kib", Ok(65_536));
+        check("64 KiB", Ok(65_536));
+        check("1e3", Ok(1_000));
         check("10MB", Ok(10_000_000));
         check("1.5GiB", Ok(1_610_612_736));
         check("24GB", Ok(24_000_000_000));
         check("2TiB", Ok(2_199_023_255_552));
-        for text in ["", "64K", "64k", "1.5", "1.0001KiB", "big", "-1", "64 KiB", "99999999TiB"] {
+        for text in ["", "64K", "64k", "1.5", "1.0001KiB", "big", "-1", "64 ", "99999999TiB"] {
             check(text, Err(format!("{text:?} is not a number of bytes; use 512, 64KiB or 10MB")));
         }
     }

@@ -1,4 +1,4 @@
-//! How many: `50`, `100k`, `1.5m`, `1,000,000`.
+//! How many: `50`, `100k`, `1.5m`, `1,000,000`, `1e6`.
 
 use crate::{ParseError, decimal::Decimal};
 use std::fmt;
@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Count(pub u64);
 
 impl Count {
-    /// Reads `50`, `1_000`, `1,000`, `100k`, `1.5m` (million) or `2g`. A [`ParseError`] where the text is none
+    /// Reads `50`, `1_000`, `1,000`, `1e3`, `100k`, `1.5m` (million) or `2g`. A [`ParseError`] where the text is none
     /// of these, is not whole (`1.5`), or is beyond 64 bits.
     pub fn parse(text: &str) -> Result<Count, ParseError> {
         scaled(text, 1).map(Count).ok_or_else(|| ParseError::new(text, "a count", "50, 100k or 1.5m"))
@@ -83,6 +83,10 @@ mod tests {
         check("2g", Ok(2_000_000_000));
         check("1_000", Ok(1_000));
         check("1,000,000", Ok(1_000_000));
+        check("10_000", Ok(10_000));
+        check("1e3", Ok(1_000));
+        check("1E6", Ok(1_000_000));
+        check("2.5e3", Ok(2_500));
         check("18446744073709551615", Ok(u64::MAX));
         for text in [
             "",
@@ -92,7 +96,11 @@ mod tests {
             "+1",
             "1 000",
             "1kk",
-            "1e6",
+            "1.5e0",
+            "1e-1",
+            "1e",
+            "1e6.5",
+            "1e20",
             "5s",
             "18446744073709551616",
             "99999999999g",

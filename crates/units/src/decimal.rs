@@ -8,11 +8,12 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// Splits the number at the front of `text` from the unit after it: `1.5m` is 1.5 and `m`. `1_000` and `1,000` are a
-    /// thousand; a comma is only allowed before three digits, so `1,5` is not a number.
+    /// Splits the number at the front of `text` from the unit after it: `1.5m` is 1.5 and `m`. `1_000`, `1,000` and `1e3`
+    /// are a thousand; a comma is only allowed before three digits, so `1,5` is not a number.
     pub(crate) fn leading(text: &str) -> Option<(Decimal, &str)> {
         let end = text.find(|c: char| !matches!(c, '0'..='9' | '.' | ',' | '_')).unwrap_or(text.len());
-        let (number, unit) = text.split_at(end);
+        let (number, after) = text.split_at(end);
+        let (exponent, unit) = exponent(after).unwrap_or((0, after));
         let (whole, fraction) = match number.split_once('.') {
             Some((whole, fraction)) if is_digits(fraction) => (whole, fraction),
             Some(_) => return None,
@@ -21,7 +22,15 @@ impl Decimal {
         let digits = format!("{}{fraction}", ungrouped(whole)?);
         // 38 digits are what a u128 surely holds.
         (digits.len() <= 38).then_some(())?;
-        Some((Decimal { digits: digits.parse().ok()?, places: fraction.len() as u32 }, unit))
+        let (digits, places) = (digits.parse::<u128>().ok()?, fraction.len() as i32 - exponent);
+        let number = match u32::try_from(places) {
+            Ok(places) => (places <= 38).then_some(Decimal { digits, places })?,
+            Err(_) => {
+                let factor = 10u128.checked_pow(places.unsigned_abs())?;
+                Decimal { digits: digits.checked_mul(factor)?, places: 0 }
+            }
+        };
+        Some((number, unit))
     }
 
     /// The number times `unit`; none where that is not whole or does not fit.
@@ -30,6 +39,16 @@ impl Decimal {
         let scale = 10u128.pow(self.places);
         (product % scale == 0).then(|| u64::try_from(product / scale).ok())?
     }
+}
+
+/// The exponent at the front of `text` and what follows it: of `e3/s` 3 and `/s`. Three digits are more than a number may have.
+fn exponent(text: &str) -> Option<(i32, &str)> {
+    let signed = text.strip_prefix(['e', 'E'])?;
+    let unsigned = signed.strip_prefix(['+', '-']).unwrap_or(signed);
+    let (digits, rest) =
+        unsigned.split_at(unsigned.find(|c: char| !c.is_ascii_digit()).unwrap_or(unsigned.len()));
+    let exponent = (digits.len() <= 3).then(|| digits.parse::<i32>().ok())??;
+    Some((if signed.starts_with('-') { -exponent } else { exponent }, rest))
 }
 
 /// `n` in units of `unit`, rounded to a whole number; and as text, with one decimal place below `most`.
@@ -64,6 +83,14 @@ mod tests {
         check("1,000,000", Some((1_000_000_000, "")));
         check("1.5m", Some((1_500, "m")));
         check("0.001/s", Some((1, "/s")));
+        check("1e3", Some((1_000_000, "")));
+        check("1.5E+3s", Some((1_500_000, "s")));
+        check("25e-1/s", Some((2_500, "/s")));
+        check("1_000e2k", Some((100_000_000, "k")));
+        // No exponent, but a unit that begins with an e.
+        for unit in ["e", "e+", "eggs", "e1234"] {
+            check(&format!("5{unit}"), Some((5_000, unit)));
+        }
         check("18,446,744,073,709,551.615", Some((u64::MAX, "")));
         for text in
             ["", "k", ".5", "5.", "1,5", "1,0000", "1000,000", "1,000_000", "1__0", "_1", "1_", "1.2.3"]
@@ -71,6 +98,10 @@ mod tests {
             check(text, None);
         }
         check("0.0001", None);
+        check("1e-4", None);
+        check("1e-39", None);
+        check("1e38", None);
+        check("1e999", None);
         check("18446744073709551.616", None);
         check("1000000000000000000000000000000000000000", None);
     }

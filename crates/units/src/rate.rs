@@ -1,6 +1,6 @@
 //! How many in a time: `20k/s`, `600/m`.
 
-use crate::{Nanos, ParseError, count::scaled};
+use crate::{Nanos, ParseError, count::scaled, span};
 use std::fmt;
 
 /// Thousandths a minute that make one a second.
@@ -55,14 +55,14 @@ impl Rate {
         Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Reads `100/s`, `20k/s`, `0.5/s` or `600/m`. A [`ParseError`] where the text has no `/s` or `/m`, or is
-    /// finer than a thousandth a minute.
+    /// Reads `100/s`, `20k/s`, `1e4/sec`, `0.5/s` or `600/m`. A [`ParseError`] where the text is not per second or per
+    /// minute, or is finer than a thousandth a minute.
     pub fn parse(text: &str) -> Result<Rate, ParseError> {
-        let read = match text.split_once('/') {
-            Some((number, "s")) => scaled(number, ONE_PER_S),
-            Some((number, "m")) => scaled(number, 1_000),
+        let read = text.split_once('/').and_then(|(number, unit)| match span::unit(unit)? {
+            span::SECOND => scaled(number, ONE_PER_S),
+            span::MINUTE => scaled(number, 1_000),
             _ => None,
-        };
+        });
         read.map(|milli_per_min| Rate { milli_per_min }).ok_or_else(|| {
             let bare = scaled(text, 1).is_some();
             ParseError::new(
@@ -99,13 +99,20 @@ mod tests {
         check("20k/s", Ok((20_000.0, "20000/s")));
         check("1m/s", Ok((1_000_000.0, "1000000/s")));
         check("600/m", Ok((10.0, "10/s")));
+        check("600/min", Ok((10.0, "10/s")));
+        check("100/sec", Ok((100.0, "100/s")));
+        check("1e3/s", Ok((1_000.0, "1000/s")));
+        check("10_000/s", Ok((10_000.0, "10000/s")));
         check("1/m", Ok((1.0 / 60.0, "1/m")));
         check("0.5/s", Ok((0.5, "0.5/s")));
         check("0.0001/s", Ok((0.0001, "0.006/m")));
         check("0/s", Ok((0.0, "0/s")));
         check("30", Err("30/s"));
         check("20k", Err("20k/s"));
-        for text in ["", "/s", "fast", "30/h", "30/", "30s", "30/s/s", "0.00001/s", "999999999999g/s"] {
+        check("1e3", Err("1e3/s"));
+        for text in
+            ["", "/s", "fast", "30/h", "30/ms", "30/", "30s", "30/s/s", "0.00001/s", "999999999999g/s"]
+        {
             check(text, Err("20k/s or 600/m"));
         }
     }

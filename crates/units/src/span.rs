@@ -1,4 +1,4 @@
-//! How long: `5s`, `1500ms`, `1m30s`; and from how long to how long: `5s..45s`.
+//! How long: `5s`, `1500ms`, `1m30s`, `2 min`; and from how long to how long: `5s..45s`.
 
 use crate::{
     Nanos, ParseError,
@@ -6,28 +6,34 @@ use crate::{
 };
 use std::fmt;
 
-/// The units of time and their nanoseconds, longest first. `us` and `µs` are one; the first is what we print.
-const UNITS: [(&str, u64); 8] = [
-    ("h", 3_600_000_000_000),
-    ("m", 60_000_000_000),
-    ("s", 1_000_000_000),
-    ("ms", 1_000_000),
-    ("us", 1_000),
-    ("µs", 1_000), // micro sign
-    ("μs", 1_000), // Greek mu
-    ("ns", 1),
+pub(crate) const MINUTE: u64 = 60_000_000_000;
+pub(crate) const SECOND: u64 = 1_000_000_000;
+
+/// The units of time and their nanoseconds, longest first; the first name of each is what we print.
+const UNITS: [(&[&str], u64); 6] = [
+    (&["h", "hr", "hrs", "hour", "hours"], 60 * MINUTE),
+    (&["m", "min", "mins", "minute", "minutes"], MINUTE),
+    (&["s", "sec", "secs", "second", "seconds"], SECOND),
+    (&["ms"], 1_000_000),
+    (&["us", "µs", "μs"], 1_000), // letter u, micro sign, Greek mu
+    (&["ns"], 1),
 ];
 
+/// The nanoseconds of a unit of this name.
+pub(crate) fn unit(name: &str) -> Option<u64> {
+    UNITS.iter().find(|(names, _)| names.contains(&name)).map(|(_, unit)| *unit)
+}
+
 impl Nanos {
-    /// Reads `5s`, `1500ms`, `1.5h`, `1m30s`, `100us` or `0`: numbers with their units, longest unit first.
+    /// Reads `5s`, `1500ms`, `1.5h`, `1m30s`, `10 s`, `2min`, `1hour`, `100us` or `0`: numbers with their units, longest
+    /// unit first.
     /// A [`ParseError`] where a unit is missing or unknown, or the time is beyond 584 years.
     pub fn parse(text: &str) -> Result<Nanos, ParseError> {
         sum(text).map(Nanos).ok_or_else(|| {
-            let bare = Decimal::leading(text).is_some_and(|(_, unit)| unit.is_empty());
             ParseError::new(
                 text,
                 "a time",
-                if bare { format!("{text}s") } else { "5s, 1500ms or 1m30s".to_owned() },
+                if is_bare(text) { format!("{text}s") } else { "5s, 1500ms or 1m30s".to_owned() },
             )
         })
     }
@@ -56,7 +62,7 @@ impl Nanos {
 
 /// Whether it is a number without a unit.
 fn is_bare(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+    Decimal::leading(text).is_some_and(|(_, unit)| unit.is_empty())
 }
 
 /// The nanoseconds of `1m30s`; none where it is no time.
@@ -69,7 +75,7 @@ fn sum(text: &str) -> Option<u64> {
         let (number, after) = Decimal::leading(rest)?;
         let end = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
         let (name, next) = after.split_at(end);
-        let unit = UNITS.iter().find(|(known, _)| *known == name)?.1;
+        let unit = unit(name.trim())?;
         // Descending units catch a slip such as `30s30s`.
         (unit < shorter_than).then_some(())?;
         total = total.checked_add(number.times(unit)?)?;
@@ -84,9 +90,9 @@ impl fmt::Display for Nanos {
     /// Exact: `1m30s`, `1s500ms`, `0s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (mut rest, mut text) = (self.0, String::new());
-        for (name, unit) in UNITS {
+        for (names, unit) in UNITS {
             if rest >= unit {
-                text += &format!("{}{name}", rest / unit);
+                text += &format!("{}{}", rest / unit, names[0]);
                 rest %= unit;
             }
         }
@@ -110,6 +116,7 @@ impl Spans {
         let Some((min, max)) = text.split_once("..") else {
             return Nanos::parse(text).map(|time| Spans { min: time, max: time });
         };
+        let (min, max) = (min.trim(), max.trim());
         let parse_error = |fix: String| ParseError::new(text, "a range of times", fix);
         match (Nanos::parse(min), Nanos::parse(max)) {
             (Ok(from), Ok(to)) if from <= to => Ok(Spans { min: from, max: to }),
@@ -121,7 +128,9 @@ impl Spans {
     /// The same; numbers without a unit are in seconds: `5`, `5..45`.
     pub fn parse_or_seconds(text: &str) -> Result<Spans, ParseError> {
         let with_unit = match text.split_once("..") {
-            Some((min, max)) if is_bare(min) && is_bare(max) => format!("{min}s..{max}s"),
+            Some((min, max)) if is_bare(min.trim()) && is_bare(max.trim()) => {
+                format!("{}s..{}s", min.trim(), max.trim())
+            }
             None if is_bare(text) => format!("{text}s"),
             _ => return Spans::parse(text),
         };
@@ -155,11 +164,32 @@ mod tests {
         check("1m30s", Ok("1m30s"));
         check("1.5h", Ok("1h30m"));
         check("0.25s", Ok("250ms"));
+        check("10 s", Ok("10s"));
+        check("1min", Ok("1m"));
+        check("2 minutes", Ok("2m"));
+        check("1hour", Ok("1h"));
+        check("1 h 30 min", Ok("1h30m"));
+        check("90sec", Ok("1m30s"));
+        check("1e3s", Ok("16m40s"));
         check("30", Err("30s"));
         check("1.5", Err("1.5s"));
-        for text in
-            ["", "s", "soon", "5 s", "30s1m", "1s1s", "1us1µs", "1m30", "-5s", "5S", "1.5ns", "99999999999h"]
-        {
+        for text in [
+            "",
+            "s",
+            "soon",
+            "5 ",
+            " 5s",
+            "30s1m",
+            "1s1sec",
+            "1us1µs",
+            "1m30",
+            "1m 30",
+            "2mo",
+            "-5s",
+            "5S",
+            "1.5ns",
+            "99999999999h",
+        ] {
             check(text, Err("5s, 1500ms or 1m30s"));
         }
     }
@@ -176,6 +206,7 @@ mod tests {
         check_range("0..100ms", Ok((0, 100)));
         check_range("2s", Ok((2_000, 2_000)));
         check_range("3s..3s", Ok((3_000, 3_000)));
+        check_range("5 s .. 1 min", Ok((5_000, 60_000)));
         check_range("9s..2s", Err("\"9s..2s\" is not a range of times; use 2s..9s"));
         check_range("5..45", Err("\"5..45\" is not a range of times; use 5s..45s"));
         check_range("5s..", Err("\"5s..\" is not a range of times; use 5s..45s"));
@@ -184,7 +215,9 @@ mod tests {
 
     #[test]
     fn numbers_without_a_unit_are_seconds_where_that_is_meant() {
-        for (text, expected) in [("10", Ok(10_000)), ("2.5", Ok(2_500)), ("0", Ok(0)), ("300ms", Ok(300))] {
+        for (text, expected) in
+            [("10", Ok(10_000)), ("2.5", Ok(2_500)), ("1e2", Ok(100_000)), ("0", Ok(0)), ("300ms", Ok(300))]
+        {
             assert_eq!(Nanos::parse_or_seconds(text).map(Nanos::millis), expected, "{text}");
         }
         for (text, expected) in

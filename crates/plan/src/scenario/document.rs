@@ -171,6 +171,10 @@ fn value(notes: &mut Notes, path: &str, key: &'static Key, found: &Spanned<DeVal
     let read = match (key.kind, found.get_ref()) {
         (Kind::Text | Kind::OneOf(_) | Kind::TextOrTable(_) | Kind::TruthOrText, DeValue::String(_))
         | (Kind::Number, DeValue::String(_) | DeValue::Integer(_)) => scalar(found).map(Value::Scalar),
+        // TOML takes each number with an exponent for a floating-point one; whether it is whole, its reader sees.
+        (Kind::Number, DeValue::Float(number)) if number.as_str().contains(['e', 'E']) => {
+            Some(Value::Scalar(Scalar { text: number.as_str().to_owned(), at }))
+        }
         (Kind::Truth | Kind::TruthOrText, DeValue::Boolean(truth)) => Some(Value::Truth(*truth, at)),
         (Kind::Texts, DeValue::Array(items)) => {
             let text = |item| {

@@ -110,12 +110,12 @@ target = "http://localhost"
 arrive = "6000/s"
 total = "40k"
 calls = 10
-timeout = "1s"
+timeout = "1 sec"
 
 [[population]]
 name = "open"
 rate = "20k/s"
-connections = 1000
+connections = 1e3
 expect = { length = "$1" }
 
 [[population]]

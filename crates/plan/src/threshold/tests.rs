@@ -17,6 +17,12 @@ fn check(text: &str, expected: Result<(&str, f64, bool), &str>) {
 #[test]
 fn reads_what_people_write() {
     check("latency.p99 < 200ms", Ok(("latency_us.p99", 200_000.0, false)));
+    check("latency.p99 < 200 ms", Ok(("latency_us.p99", 200_000.0, false)));
+    check("ramp < 2min", Ok(("ramp_s", 120.0, false)));
+    check("answered >= 1e6", Ok(("requests.answered", 1e6, false)));
+    check("answered >= 10_000", Ok(("requests.answered", 10_000.0, false)));
+    check("per_s >= 1e3/s", Ok(("requests.per_s", 1_000.0, false)));
+    check("generator.rss_bytes < 64 MiB", Ok(("generator.rss_bytes", f64::from(64 << 20), false)));
     check("latency_us.p999 < 5000", Ok(("latency_us.p999", 5_000.0, false)));
     check("latency_us.p999<5ms", Ok(("latency_us.p999", 5_000.0, false)));
     check("latency_us.mean < 0.5", Ok(("latency_us.mean", 0.5, false)));

@@ -81,6 +81,8 @@ fn keys_and_kinds() {
             "3:9: think: a floating-point number is not allowed here; use think = \"5s..45s\"",
         ],
     );
+    let fix = "a number of connections; use 1 to 4,294,967,295, as 100k or 1m";
+    check_http("connections = 1.5e0", &[&format!("2:15: connections: \"1.5e0\" is not {fix}")]);
     check_http("stage = 5", &["2:9: stage: a number is not allowed here; use [[stage]]"]);
     check_http("stage = []", &["1:1: stage: empty; remove it, or use [[stage]]"]);
     check_http("population = []", &["1:1: population: empty; remove it, or use [[population]]"]);

@@ -122,6 +122,8 @@ fn value(found: &DeValue) -> Value {
     match found {
         DeValue::String(text) => json!(text),
         DeValue::Integer(number) => json!(number.as_str().parse::<i64>().unwrap()),
+        // A schema's integer is each number without a fraction, `1e3` too.
+        DeValue::Float(number) => json!(number.as_str().parse::<f64>().unwrap() as i64),
         DeValue::Boolean(truth) => json!(truth),
         DeValue::Array(items) => items.iter().map(|item| value(item.get_ref())).collect(),
         DeValue::Table(found) => table(found),
