@@ -110,7 +110,7 @@ fn briefly(find: clap::Command) -> clap::Command {
 }
 
 const STATUS_OF_RUN: &str = "Exit status: 0 pass, 1 fail, 2 usage, 3 this machine, 4 invalid, 130 signal.\n\
-    --help prints all options.";
+    --help prints all options, among them those of exports, TLS and fleets.";
 const STATUS_OF_FIND: &str = "Exit status: 0 found or not reached, 1 impossible. --help prints all options.";
 
 /// What to do.

@@ -293,25 +293,22 @@ flags! {
         "http://, https://: the content of each request, whose Content-Type is that of -H, if any. It may have variables, which \
         begin with `{` and a lower-case letter, so JSON needs no escaping. grpc://, grpcs://: the message as JSON; \
         requires --protoset [default: none; an empty message]")
-        .brief("Send this content")
+        .brief("Send this content; a file's with --body-file")
         .key(Text, "'{\"name\": \"throng\"}'",
             "http, grpc, without steps: the content of each request; grpc: the message as JSON, requires protoset; without it an \
             empty message");
     BODY_FILE: flag("body-file", "FILE", Role::Work,
         "http://, https://: read the content from FILE. grpc://, grpcs://: read the message from FILE: its bytes, or JSON with \
         --protoset")
-        .brief("Send what FILE contains")
         .key(Text, "\"message.bin\"",
             "http, grpc, without steps: read the content from this file; grpc: the message, its bytes, or JSON with protoset");
     HOST: flag("host", "NAME", Role::Work,
         "Send NAME[:PORT] as the Host header, or as :authority of HTTP/2 [default: the target's host]")
-        .brief("Send this Host header")
         .key(Text, "\"example.org\"", "http, grpc, ws: the Host header, :authority of HTTP/2; default the target's host");
     CONNECT_TO: flag("connect-to", "H1:P1:H2:P2", Role::Work,
         "Dial host H2 and port P2 instead of H1 and P1; an empty H1 or P1 matches any, an empty H2 or P2 keeps the target's. The Host \
         header and the TLS server name stay those of the target. Repeatable, the first match applies; H2:P2 alone matches every \
         target")
-        .brief("Dial another host, as curl does")
         .takes(Takes::Many)
         .key_as("connect-to", Texts, "[\"example.org:443:127.0.0.1:8443\"]",
             "dial another host and port than the target's, as --connect-to; default none");
@@ -388,12 +385,10 @@ flags! {
     MAX_LAG: flag("max-lag", "TIME", Role::Judgement,
         "Judge the run invalid if throng was later than this at the 99th percentile, and later than 5 % of the \
         latency's [default: 10ms; shared machines, such as CI runners, may need 50ms]")
-        .brief("How late throng may be [default: 10ms]")
         .key(Number, "\"50ms\"",
             "how late throng may be at the 99th percentile before the run is judged invalid; default 10ms");
     HLOG: flag("hlog", "FILE", Role::Export, "Write the histograms of each second in HdrHistogram's log format");
-    CSV: flag("csv", "FILE", Role::Export, "Write the metrics of each second as a line of CSV")
-        .brief("Write the metrics of each second as CSV");
+    CSV: flag("csv", "FILE", Role::Export, "Write the metrics of each second as a line of CSV");
     JSONL: flag("jsonl", "FILE", Role::Export, "Write the metrics of each second as JSON, one object per line");
     PARQUET: flag("parquet", "FILE", Role::Export,
         "Write the metrics of each second as Parquet, with the columns of --csv; requires a build with --features \
@@ -401,8 +396,7 @@ flags! {
     PROMETHEUS: flag("prometheus", "ADDR", Role::View,
         "Serve the metrics for Prometheus at http://ADDR/metrics during the run; a port alone is on loopback, 0 \
         takes a free port")
-        .within(Group::Export)
-        .brief("Serve the metrics for Prometheus");
+        .within(Group::Export);
     DASHBOARD: flag("dashboard", "ADDR", Role::View,
         "Serve a web page at ADDR that shows the run and can pause it, change its load and stop it; a port alone \
         is on loopback, 0 takes a free port [default: off; without ADDR: 127.0.0.1:9909]")
@@ -412,13 +406,11 @@ flags! {
         "Read the token for the page from FILE: http://ADDR/#token=… Without a token the page is on loopback only");
     INFLUX: flag("influx", "URL", Role::Export,
         "Push the metrics to InfluxDB every second: http://HOST:8086/write?db=DB, or for version 2 \
-        http://HOST:8086/api/v2/write?org=O&bucket=B")
-        .brief("Push the metrics to InfluxDB");
+        http://HOST:8086/api/v2/write?org=O&bucket=B");
     INFLUX_TOKEN_FILE: flag("influx-token-file", "FILE", Role::Export,
         "Read InfluxDB's token from FILE [default: the environment variable INFLUX_TOKEN, if set]");
     OTLP: flag("otlp", "URL", Role::Export,
-        "Push the metrics to an OpenTelemetry collector every second, as JSON over HTTP: http://HOST:4318")
-        .brief("Push the metrics to OpenTelemetry");
+        "Push the metrics to an OpenTelemetry collector every second, as JSON over HTTP: http://HOST:4318");
     TAG: flag("tag", "TAG", Role::View,
         "Tag the stored run; repeatable. `throng compare tag:TAG` treats runs with the same tag as repetitions")
         .takes(Takes::Many);

@@ -7,43 +7,45 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::text::{QUIET, STRONG, fit, plain};
+use super::text::{QUIET, STRONG, plain};
 
-/// A key or a figure, and its meaning; a blank line between groups.
-const LINES: [(&str, &str); 20] = [
-    ("p", "pause: keep connections, start nothing new; again: resume"),
-    ("+ -", "a tenth of the load more or less, up to the plan"),
-    ("d d", "drain: end the load, wait for outstanding responses"),
-    ("q q", "stop immediately; the summary is still written"),
-    ("Ctrl-C", "drain; a second time: stop"),
-    ("?", "this help; again or Esc closes it"),
-    ("", ""),
-    ("open", "connections open now, of those that the plan wants now"),
-    ("missing", "wanted and not open while the load is held: in red"),
-    ("connects", "connections opened, per second"),
-    ("requests", "responses, per second"),
-    ("errors", "faults and requests missed, per second"),
-    ("waiting", "requests sent whose response is awaited"),
-    ("latency", "from when a request was due to its response, last second"),
-    ("lag", "how late throng sent: its own delay, not the target's"),
-    ("no response", "the share of requests that no percentile covers"),
-    ("faults", "side, stage and kind; red if any in the last second"),
-    ("thresholds", "against all that was measured so far"),
-    ("▔", "in the curve of connections: what the plan wants"),
-    ("curves", "the whole run: minimum of open, mean of requests, maximum of others"),
+/// A key or a figure, its meaning, and the same in few words; a blank line between groups.
+type Entry = (&'static str, &'static str, &'static str);
+
+const LINES: [Entry; 20] = [
+    ("p", "pause: keep connections, start nothing new; again: resume", "pause or resume"),
+    ("+ -", "a tenth of the load more or less, up to the plan", "a tenth more or less load"),
+    ("d d", "drain: end the load, wait for outstanding responses", "drain"),
+    ("q q", "stop immediately; the summary is still written", "stop"),
+    ("Ctrl-C", "drain; a second time: stop", "drain, again: stop"),
+    ("?", "this help; again or Esc closes it", "close the help"),
+    ("", "", ""),
+    ("open", "connections open now, of those that the plan wants now", "connections open now"),
+    ("missing", "wanted and not open while the load is held: in red", "wanted, not open"),
+    ("connects", "connections opened, per second", "opened per second"),
+    ("requests", "responses, per second", "responses per second"),
+    ("errors", "faults and requests missed, per second", "failures per second"),
+    ("waiting", "requests sent whose response is awaited", "responses awaited"),
+    ("latency", "from when a request was due to its response, last second", "from when a request was due"),
+    ("lag", "how late throng sent: its own delay, not the target's", "throng's own delay"),
+    ("no response", "the share of requests that no percentile covers", "share outside percentiles"),
+    ("faults", "side, stage and kind; red if any in the last second", "by side, stage and kind"),
+    ("thresholds", "against all that was measured so far", "so far"),
+    ("▔", "in the curve of connections: what the plan wants", "connections wanted"),
+    ("curves", "whole run: minimum of open, mean of requests, else maximum", "the whole run"),
 ];
 /// Columns of the first words.
 const NAME: usize = 13;
-/// Columns in all, without the frame.
-const WIDTH: u16 = 74;
+/// Columns of the meanings.
+const MEANING: usize = 61;
+/// Columns and rows of all of it, with the frame.
+const SIZE: (u16, u16) = ((NAME + MEANING) as u16 + 4, LINES.len() as u16 + 2);
 
-/// In the middle of the screen.
+/// In the middle of the screen where that has room for it, else over the screen in running lines. The keys' line stays.
 pub(crate) fn draw(area: Rect, buffer: &mut Buffer) {
-    // The keys' line stays.
-    let (width, height) =
-        ((WIDTH + 4).min(area.width), (LINES.len() as u16 + 2).min(area.height.saturating_sub(1)));
-    if width < 12 || height < 3 {
-        return;
+    let (width, height) = SIZE;
+    if area.width < width || area.height <= height {
+        return draw_compact(area, buffer);
     }
     let frame = Rect {
         x: area.x + (area.width - width) / 2,
@@ -51,26 +53,54 @@ pub(crate) fn draw(area: Rect, buffer: &mut Buffer) {
         width,
         height,
     };
-    let inside = usize::from(width - 2);
     let rule = |left: &str, title: &str, right: &str| {
-        let rule = "─".repeat(inside.saturating_sub(title.chars().count()));
+        let rule = "─".repeat(usize::from(width - 2) - title.chars().count());
         Line::from(vec![Span::styled(format!("{left}{title}{rule}{right}"), QUIET)])
     };
-    let row = |(name, what): &(&str, &str)| {
-        let name = format!("{name:<NAME$}");
-        let what = fit(what, inside.saturating_sub(NAME + 2));
-        let blank = " ".repeat(inside.saturating_sub(2 + NAME + what.chars().count()));
+    let row = |(name, what, _): &Entry| {
         Line::from(vec![
             Span::styled("│ ", QUIET),
-            Span::styled(name, STRONG),
-            plain(what + &blank),
+            Span::styled(format!("{name:<NAME$}"), STRONG),
+            plain(format!("{what:<MEANING$}")),
             Span::styled(" │", QUIET),
         ])
     };
-    let rows = LINES.iter().take(usize::from(height - 2)).map(row);
+    let rows = LINES.iter().map(row);
     let lines = [rule("╭", "─ help ", "╮")].into_iter().chain(rows).chain([rule("╰", "", "╯")]);
     buffer.set_style(frame, Style::reset());
     for (y, line) in (frame.y..frame.bottom()).zip(lines) {
         buffer.set_line(frame.x, y, &line, frame.width);
     }
+}
+
+/// In few words where there is not even room for all of it in running lines; keys first, so that figures are cut.
+fn draw_compact(area: Rect, buffer: &mut Buffer) {
+    let (width, rows) = (area.width.saturating_sub(2), area.height.saturating_sub(1));
+    if width < 10 || rows < 2 {
+        return;
+    }
+    let long = running(width.into(), |entry| entry.1);
+    let has_room =
+        long.len() <= usize::from(rows) && long.iter().all(|line| line.width() <= usize::from(width));
+    let lines = if has_room { long } else { running(width.into(), |entry| entry.2) };
+    let rest = std::iter::repeat(Line::default());
+    for (y, line) in (area.y..area.y + rows).zip(lines.into_iter().chain(rest)) {
+        buffer.set_string(area.x, y, " ".repeat(area.width.into()), Style::reset());
+        buffer.set_line(area.x + 1, y, &line, width);
+    }
+}
+
+/// All names, each with this meaning, as many in a line as fit.
+fn running(width: usize, meaning: impl Fn(&Entry) -> &'static str) -> Vec<Line<'static>> {
+    const GAP: &str = "   ";
+    let mut lines: Vec<Line> = Vec::new();
+    for entry in LINES.iter().filter(|(name, ..)| !name.is_empty()) {
+        let own = [Span::styled(entry.0, STRONG), plain(format!(" {}", meaning(entry)))];
+        let needed: usize = GAP.len() + own.iter().map(Span::width).sum::<usize>();
+        match lines.last_mut().filter(|line| line.width() + needed <= width) {
+            Some(line) => line.spans.extend([plain(GAP)].into_iter().chain(own)),
+            None => lines.push(Line::from(Vec::from(own))),
+        }
+    }
+    lines
 }

@@ -81,6 +81,32 @@ fn large_terminals_are_filled() {
     check("terminal-help-80x24", &text);
 }
 
+#[test]
+fn help_has_all_that_fits() {
+    let run = in_trouble(3);
+    for (width, height) in [(60, 15), (80, 15), (200, 10), (80, 24)] {
+        let text = frame(&Scene { is_help: true, ..run.scene(None) }, width, height);
+        let is_there = |name: &&str| text.split([' ', '\n']).any(|word| word == *name);
+        let missing: Vec<&str> = ["p", "Ctrl-C", "?", "waiting", "lag", "thresholds", "▔", "curves"]
+            .into_iter()
+            .filter(|name| !is_there(name))
+            .collect();
+        assert!(missing.is_empty() && !text.contains('…'), "{missing:?} in {width}x{height}:\n{text}");
+    }
+    let text = frame(&Scene { is_help: true, ..run.scene(None) }, 40, 10);
+    let lines: Vec<&str> = text.lines().collect();
+    let expected = [
+        " p pause or resume",
+        " + - a tenth more or less load",
+        " d d drain   q q stop",
+        " Ctrl-C drain, again: stop",
+        " ? close the help",
+        " open connections open now",
+    ];
+    assert_eq!(lines[..6], expected, "{text}");
+    assert_eq!(lines[9], " ? close the help", "{text}");
+}
+
 /// Colours of the cells of this text, which is there once.
 fn colours(scene: &Scene, text: &str) -> Vec<Color> {
     let mut terminal = ratatui::Terminal::new(TestBackend::new(120, 40)).unwrap();
