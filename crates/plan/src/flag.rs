@@ -437,8 +437,8 @@ flags! {
         "Divide the load among the agents by `capacity`: what each was calibrated for, or its processors where one is not \
         calibrated [default]; or `equal`. No agent gets more than its machine and its caps allow");
     AGENTS: flag("agents", "N", Role::Place,
-        "Wait for N free agents, up to two minutes; with `--fleet k8s`, launch N [default: all agents that have joined; \
-        with k8s, one for each 50,000 connections]");
+        "Wait until N agents are free, up to two minutes. It is no limit: all free agents take part, also more than N. \
+        With `--fleet k8s`: launch N [default: all agents that have joined; with k8s, one for each 50,000 connections]");
     NATS_CREDS: flag("nats-creds", "FILE", Role::Place,
         "Log in to NATS with the credentials in FILE: a user's JWT and seed [env: NATS_CREDS]");
     NATS_NKEY: flag("nats-nkey", "FILE", Role::Place,
