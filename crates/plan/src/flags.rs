@@ -3,6 +3,7 @@
 use crate::flag::{self, FLAGS, Flag, Role, Takes};
 use crate::request::LONGEST_REQUEST;
 use crate::target::Resolve;
+use crate::threshold::list_once;
 use crate::{
     Activity, Expectation, ExpectedLength, Hold, IoChoice, Observe, Plan, Population, Probe, Pushes, Ramp,
     Reconnect, Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold,
@@ -213,7 +214,9 @@ pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mista
         observe: None,
     };
     let plan = r.over(plan, around, true);
-    if reader.mistakes.is_empty() { Ok(plan) } else { Err(reader.mistakes) }
+    let mut mistakes = reader.mistakes;
+    list_once(mistakes.iter_mut().map(|mistake| &mut mistake.text));
+    if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
 }
 
 /// What each connection does: one request again and again, or one message, or nothing.

@@ -9,7 +9,7 @@ mod figures;
 mod meant;
 
 pub use figures::Figure;
-pub(crate) use figures::Names;
+pub(crate) use figures::{Names, list_once};
 
 /// One condition on one figure.
 #[derive(Clone, Debug, PartialEq)]

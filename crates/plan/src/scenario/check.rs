@@ -7,6 +7,7 @@ use super::overrides::overridden;
 use super::population::{Reader, name};
 use crate::flag;
 use crate::flags::{DEFAULT_MAX_LAG, DEFAULT_TIMEOUT, FlagReader, MAX_THREADS, max_lag, seed, threads};
+use crate::threshold::list_once;
 use crate::{
     Activity, Csv, Environment, Expectation, Flags, IoChoice, Load, Mistake, Plan, Population, Probe, Pushes,
     Reconnect, Request, Share, Source, Sources, Stage, Target, Text, Think, Threshold, Tls,
@@ -76,7 +77,8 @@ pub fn read(
     // With a mistake in the file, the load to change is not known.
     let plan = if notes.is_empty() { overridden(plan, &mut lead) } else { plan };
     let plan = lead.over(plan, around, notes.is_empty());
-    let mistakes = [notes.into_mistakes(), lead.mistakes].concat();
+    let mut mistakes = [notes.into_mistakes(), lead.mistakes].concat();
+    list_once(mistakes.iter_mut().map(|mistake| &mut mistake.text));
     if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
 }
 

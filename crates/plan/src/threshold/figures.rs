@@ -139,6 +139,24 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("the run", &["threads", "seed", "ramp_s", "duration_s", "elapsed_s"]),
 ];
 
+/// What introduces the list of all figures: beside one that is near, and alone.
+const BESIDE: &str = "; all figures:";
+const ALONE: &str = "one of:";
+
+/// Of several messages that list all figures, only the last keeps the list.
+pub(crate) fn list_once<'m>(messages: impl DoubleEndedIterator<Item = &'m mut String>) {
+    let listed = listed();
+    for text in messages.rev().filter(|text| text.ends_with(&listed)).skip(1) {
+        text.truncate(text.len() - listed.len());
+        if text.ends_with(BESIDE) {
+            text.truncate(text.len() - BESIDE.len());
+        } else if text.ends_with(ALONE) {
+            text.truncate(text.len() - ALONE.len());
+            *text += "one of those below";
+        }
+    }
+}
+
 /// Columns of a list of figures.
 const WIDTH: usize = 100;
 
@@ -157,8 +175,8 @@ impl Figure {
             let (all, listed) = (self::names(), listed());
             let near = || nearest(name, all.iter().map(String::as_str)).map(str::to_owned);
             let fix = match meant(name).or_else(near) {
-                Some(near) => format!("{near}; all figures:{listed}"),
-                None => format!("one of:{listed}"),
+                Some(near) => format!("{near}{BESIDE}{listed}"),
+                None => format!("{ALONE}{listed}"),
             };
             ParseError::new(name, "a figure of the summary", fix)
         })

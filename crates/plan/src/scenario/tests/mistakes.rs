@@ -1,6 +1,7 @@
 //! All mistakes of a file, each with its place and fix.
 
 use super::*;
+use crate::flag;
 use proptest::prelude::*;
 
 /// (text of the file, each mistake without the file's name)
@@ -58,6 +59,28 @@ fn invalid_toml_is_reported_and_the_rest_is_read() {
     let [think, toml] = &twice[..] else { panic!("one mistake of TOML at one place: {twice:?}") };
     assert!(think.contains(": think: a floating-point number") && toml.contains(":2:11: not valid TOML"));
     check("", &["1:1: target: missing; use target = \"http://host:port/\""]);
+}
+
+#[test]
+fn all_figures_are_listed_once() {
+    let file = r#"thresholds = ["helds > 1", "quite something > 1", "latncy.p99 < 1s"]"#;
+    let found = listed(&scenario(&format!("target = \"{HTTP}\"\n{file}")).unwrap_err());
+    let [near, none, last] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(near, "load.toml:2:15: thresholds: \"helds\" is not a figure of the summary; use held");
+    assert!(
+        none.ends_with("\"quite something\" is not a figure of the summary; use one of those below"),
+        "{none}"
+    );
+    assert!(last.contains("; use latency.p99; all figures:\n  times: "), "{last}");
+
+    let resolve = |_: &str| unreachable!("the target is an address");
+    let around = Environment { cores: 1, seed: 1, resolve: &resolve };
+    let flags =
+        Flags::new(HTTP).with(&flag::THRESHOLD, "helds > 1").with(&flag::THRESHOLD, "latncy.p99 < 1s");
+    let found = listed(&crate::from_flags(&flags, &around).unwrap_err());
+    let [near, last] = &found[..] else { panic!("{found:?}") };
+    assert_eq!(near, "--threshold: \"helds\" is not a figure of the summary; use held");
+    assert!(last.contains("; use latency.p99; all figures:\n  times: "), "{last}");
 }
 
 #[test]
