@@ -1,6 +1,6 @@
 //! What of the plan a sentence about its target needs: the address, and the command that sends one of its requests.
 
-use plan::{Act, Activity, Body, Pem, Plan, Population, Request, Text, TlsVersions, Values};
+use plan::{Act, Activity, Body, Pem, Plan, Population, Request, Segment, Text, TlsVersions, Values};
 use units::{Nanos, Random, shell_word};
 
 /// Of a plan.
@@ -179,17 +179,17 @@ fn curl(population: &Population) -> Option<String> {
         words.extend(fields(&request.headers));
         match &request.body {
             None | Some(Body::Hex(_) | Body::Base64(_)) => {}
-            Some(Body::Text(text)) => words.extend(["--data-binary".to_owned(), shell_word(&drawn(text))]),
+            Some(Body::Text(text)) => words.extend(["--data-binary".to_owned(), word("", text)]),
             Some(Body::File(content)) => {
                 words.extend(["--data-binary".to_owned(), shell_word(&format!("@{}", content.file))]);
             }
         }
-        drawn(&request.path)
+        &request.path
     } else {
         words.push("--http1.1".to_owned());
         words.extend(UPGRADE.iter().flat_map(|field| ["-H".to_owned(), shell_word(field)]));
         words.extend(fields(&population.headers));
-        drawn(&target.path)
+        &target.path
     };
     let scheme = if target.secure { "https" } else { "http" };
     let port = target.destinations[0].port();
@@ -199,7 +199,7 @@ fn curl(population: &Population) -> Option<String> {
         (None, Some(_)) => target.destinations[0].to_string(),
         (None, None) => target.host_header(0),
     };
-    words.push(shell_word(&format!("{scheme}://{host}{path}")));
+    words.push(word(&format!("{scheme}://{host}"), path));
     Some(words.join(" "))
 }
 
@@ -245,18 +245,36 @@ fn field(name: &str, value: &Text) -> String {
     let variable: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
     match plan::is_public(name) {
-        true => shell_word(&format!("{name}: {}", drawn(value))),
+        true => word(&format!("{name}: "), value),
         false => format!("\"{name}: ${variable}\""),
     }
 }
 
-/// A text with values for its variables, but for those of the environment, which may be secrets.
-fn drawn(text: &Text) -> String {
-    let mut text = text.clone();
-    text.env_mut().for_each(|variable| variable.value = Some(format!("{{env {}}}", variable.name).into()));
-    let mut random = Random::new(0);
+/// One word of a shell: `before`, and the text with values for its variables. Those of the environment may be secrets: they are
+/// variables of the shell too.
+fn word(before: &str, text: &Text) -> String {
+    let (mut random, mut word, mut plain) = (Random::new(0), String::new(), before.to_owned());
+    for segment in &text.segments {
+        if let Segment::Env(variable) = segment {
+            if !plain.is_empty() {
+                word += &shell_word(&std::mem::take(&mut plain));
+            }
+            word += &format!("\"${}\"", variable.name);
+        } else {
+            plain += &drawn(segment, &mut random);
+        }
+    }
+    if !plain.is_empty() || word.is_empty() {
+        word += &shell_word(&plain);
+    }
+    word
+}
+
+/// A segment with a value for its variable.
+fn drawn(segment: &Segment, random: &mut Random) -> String {
+    let text = Text { segments: vec![segment.clone()] };
     let mut written = vec![0; text.max_len()];
-    let length = text.write(&mut Values::new(&mut random, 0, 0), &mut written);
+    let length = text.write(&mut Values::new(random, 0, 0), &mut written);
     String::from_utf8_lossy(&written[..length]).into_owned()
 }
 
@@ -280,6 +298,20 @@ mod tests {
         let value = Text { segments: vec![plan::Segment::Fixed("Bearer s3cr3t".to_owned())] };
         assert_eq!(field("X-Api-Key", &value), r#""X-Api-Key: $X_API_KEY""#);
         assert_eq!(field("Accept", &value), "'Accept: Bearer s3cr3t'");
+    }
+
+    #[test]
+    fn variables_of_the_environment_are_the_shells() {
+        let env = || Segment::Env(plan::Variable { name: "TOKEN".to_owned(), value: Some("s3cr3t".into()) });
+        let fixed = |text: &str| Segment::Fixed(text.to_owned());
+        let check = |before: &str, segments: Vec<Segment>, expected: &str| {
+            assert_eq!(word(before, &Text { segments }), expected);
+        };
+        check("http://h", vec![fixed("/a")], "http://h/a");
+        check("http://h", vec![fixed("/a/"), env(), fixed("?b=it's")], r#"http://h/a/"$TOKEN"'?b=it'\''s'"#);
+        check("Accept: ", vec![env()], r#"'Accept: '"$TOKEN""#);
+        check("", vec![env(), fixed("b")], r#""$TOKEN"b"#);
+        check("", vec![], "''");
     }
 
     #[test]
