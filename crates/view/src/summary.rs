@@ -170,12 +170,18 @@ pub(crate) fn statuses_text(s: &Summary) -> String {
 fn errors(s: &Summary, out: &mut String) {
     let e = s.errors;
     let Some(share) = e.share().filter(|_| e.count > 0) else { return };
-    let what = match s.requests.sent + s.requests.missed {
-        0 => "connections",
-        due if due < e.of => "requests and failed connections",
-        _ => "requests",
+    let of = |n: u64, all: u64, what| format!("{} of {}", Count(n), Count(all).of(what));
+    let failed = match s.requests.sent + s.requests.missed {
+        0 => of(e.count, e.of, "connection"),
+        // The rest are connections that failed while no request was under way, each an error.
+        due if due < e.of => {
+            let connections = e.of - due;
+            let requests = of(e.count.saturating_sub(connections), due, "request");
+            format!("{requests} and {}", Count(connections).of("connection"))
+        }
+        _ => of(e.count, e.of, "request"),
     };
-    row(out, "errors", format!("{} ({} of {} {what})", percent(share), Count(e.count), Count(e.of)));
+    row(out, "errors", format!("{} ({failed} failed)", percent(share)));
 }
 
 fn responses(responses: u64, requests: u64) -> String {
@@ -429,14 +435,13 @@ mod tests {
         assert_eq!(both(&s), "", "nothing to say of nothing");
         s.requests.status.extend([(200, 7), (404, 208_232), (503, 1)]);
         (s.requests.sent, s.errors) = (1_200, samples::Errors { count: 3, of: 1_200 });
-        let expected =
-            "  status        404 × 208,232  200 × 7  503 × 1\n  errors        0.25 % (3 of 1,200 requests)\n";
+        let expected = "  status        404 × 208,232  200 × 7  503 × 1\n  errors        0.25 % (3 of 1,200 requests failed)\n";
         assert_eq!(both(&s), expected);
         // Connections that failed while no request was under way are among them.
         s.requests.missed = 5;
-        s.errors.of += 6;
+        s.errors = samples::Errors { count: 9, of: 1_206 };
         assert!(
-            both(&s).contains("  errors        0.25 % (3 of 1,206 requests and failed connections)\n"),
+            both(&s).contains("  errors        0.75 % (8 of 1,205 requests and 1 connection failed)\n"),
             "{}",
             both(&s)
         );
@@ -444,7 +449,7 @@ mod tests {
         s.requests.status = (400..410).map(|status| (status, 1)).collect();
         (s.requests.sent, s.errors) = (0, samples::Errors { count: 5, of: 20 });
         assert!(
-            both(&s).contains("407 × 1  and 2 others\n  errors        25 % (5 of 20 connections)"),
+            both(&s).contains("407 × 1  and 2 others\n  errors        25 % (5 of 20 connections failed)"),
             "{}",
             both(&s)
         );

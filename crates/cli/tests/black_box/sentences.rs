@@ -28,7 +28,7 @@ fn a_refused_port() {
     let sentence = format!("fail: connection refused: nothing listens on {address}; start the server, or");
     let (ended, s) = check(&format!("http://{address}/"), &["-c", "3", "-d", "200ms"], &sentence);
     assert_eq!((s.count("errors.count"), s.count("errors.of")), (3, 3));
-    assert!(ended.stderr.contains("  errors        100 % (3 of 3 connections)\n"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("  errors        100 % (3 of 3 connections failed)\n"), "{}", ended.stderr);
     // Nothing opened: there is no rate of it, and no time.
     assert!(!ended.stderr.contains("connects/s") && !ended.stderr.contains(" 0 ns"), "{}", ended.stderr);
 }
@@ -63,7 +63,7 @@ fn an_unexpected_status_is_counted_and_reproduced() {
     check_last(&ended, &s, &sentence);
     assert!(ended.stderr.contains(&format!("  status        404 × {n}\n")), "{}", ended.stderr);
     assert!(
-        ended.stderr.contains(&format!("  errors        100 % ({n} of {n} requests)\n")),
+        ended.stderr.contains(&format!("  errors        100 % ({n} of {n} requests failed)\n")),
         "{}",
         ended.stderr
     );
