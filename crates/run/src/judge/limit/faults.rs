@@ -53,16 +53,7 @@ fn waiting(case: &Case) -> Option<Finding> {
         return Some(unended(case));
     }
     let (count, timeout) = (case.count, case.evidence.timeout);
-    let (what, fix) = match case.stage? {
-        Stage::Tls => ("TLS handshake", IS_BUSY),
-        Stage::Handshake => (
-            "handshake",
-            "check that the target speaks this protocol at this port, then its CPU and open files, or raise --timeout",
-        ),
-        // By PINGs, or by TCP itself.
-        Stage::Hold => ("idle connection", IS_BUSY),
-        _ => ("request", IS_BUSY),
-    };
+    let (what, fix) = waits(case.stage?);
     let is_dial = |f: &&FaultCount| f.stage == Stage::Dial && trouble_of(f) == Trouble::Waiting;
     let dials: u64 = case.summary.faults.iter().filter(is_dial).map(|f| f.count).sum();
     let others = count - dials;
@@ -88,6 +79,21 @@ fn waiting(case: &Case) -> Option<Finding> {
         (Guess, sentence, format!("{all} timed out"), fix)
     };
     Some((certainty, Cause::Timeout, sentence, detail, fix.to_owned()))
+}
+
+/// What timed out in this stage, and where to look.
+fn waits(stage: Stage) -> (&'static str, &'static str) {
+    match stage {
+        Stage::Dial => ("dial", IS_BUSY),
+        Stage::Tls => ("TLS handshake", IS_BUSY),
+        Stage::Handshake => (
+            "handshake",
+            "check that the target speaks this protocol at this port, then its CPU and open files, or raise --timeout",
+        ),
+        // By PINGs, or by TCP itself.
+        Stage::Hold => ("idle connection", IS_BUSY),
+        _ => ("request", IS_BUSY),
+    }
 }
 
 /// Whether bytes of responses came, and not one whole response. Of HTTP/2 and of messages bytes belong to no response.
@@ -229,13 +235,34 @@ fn wrong_how(kind: Kind) -> &'static str {
     }
 }
 
-/// A fault as a reason for a verdict. In the one line of a step of a search a wrong response is a sentence.
+/// A fault as a reason for a verdict. In the one line of a step of a search it is a sentence, where its kind alone makes one.
 pub(in crate::judge) fn reason(fault: &FaultCount, s: &Summary, e: &Evidence) -> String {
-    if e.search.is_some() && is_response(fault) && unexpected(fault.kind) != OTHERWISE {
-        return wrong_response(fault, s, e).to_string();
+    if let Some(sentence) = e.search.and_then(|_| in_words(fault, s, e)) {
+        return sentence;
     }
     let words = format!("{} · {} · {}", fault.side.name(), fault.stage.name(), fault.kind.name());
     format!("{words}{}: {}", describe_errno(fault.detail), Count(fault.count))
+}
+
+fn in_words(fault: &FaultCount, s: &Summary, e: &Evidence) -> Option<String> {
+    let (count, timeout) = (fault.count, e.timeout);
+    if is_response(fault) {
+        return (unexpected(fault.kind) != OTHERWISE).then(|| wrong_response(fault, s, e).to_string());
+    }
+    if fault.side != Side::Target || !fault.detail.is_none() {
+        return None;
+    }
+    // Of HTTP/2 each stream has a fault, and their connection is one.
+    let is_lost = matches!(fault.stage, Stage::Exchange | Stage::Hold) && !e.subject.is_http2;
+    let sentence = match fault.kind {
+        Kind::Refused if fault.stage == Stage::Dial => {
+            return Some(format!("{} refused", Count(count).were("dial")));
+        }
+        Kind::Timeout => Sentence::TimedOut { what: waits(fault.stage).0, count, timeout },
+        Kind::Closed | Kind::Reset if is_lost => Sentence::Closed { count, how: how(fault.kind) },
+        _ => return None,
+    };
+    Some(sentence.to_string())
 }
 
 fn wrong_response(fault: &FaultCount, s: &Summary, e: &Evidence) -> Sentence {
@@ -373,6 +400,10 @@ const FEWER_PINGS: &str = "ping less often than the server allows (--ping)";
 const FEWER_PINGS_OF_GRPC: &str = "ping less often than the server allows (--ping; by default once in 5 minutes, during calls), or let it \
 allow more (grpc.http2.min_ping_interval_without_data_ms and grpc.keepalive_permit_without_calls; in Go keepalive.EnforcementPolicy)";
 
+fn how(kind: Kind) -> &'static str {
+    if kind == Kind::Reset { "reset" } else { "closed" }
+}
+
 /// Connections that the peer ended.
 fn lost(case: &Case) -> Option<Finding> {
     let (kind, count, e) = (case.kind?, case.count, case.evidence);
@@ -380,7 +411,7 @@ fn lost(case: &Case) -> Option<Finding> {
     if kind == Kind::Reset && c.dropped + c.failed == 0 {
         return Some(streams(count));
     }
-    let how = if kind == Kind::Reset { "reset" } else { "closed" };
+    let how = how(kind);
     let detail = format!(
         "{} lost{}: {} by the peer",
         case.faults().were("connection"),

@@ -85,11 +85,25 @@ fn a_call_that_expects_one_message_may_have_more() {
 fn a_step_of_a_search_says_what_was_wrong_in_words() {
     let mut s = stopped(100, vec![fault(Stage::Exchange, Kind::WrongStatus, 100)]);
     s.requests.status.extend([(401, 98), (403, 2)]);
-    let step = Evidence { search: Some(crate::by::By::Connections), ..Evidence::default() };
+    let (search, timeout) = (Some(crate::by::By::Connections), Nanos::from_secs(3));
+    let step = Evidence { search, timeout, ..Evidence::default() };
     let said = |kind, e: &Evidence| reason(&fault(Stage::Exchange, kind, 100), &s, e);
     assert_eq!(said(Kind::WrongStatus, &step), "unexpected status: 401 × 98, 403 × 2");
     assert_eq!(said(Kind::WrongBody, &step), "response without the expected text × 100");
-    assert_eq!(said(Kind::Reset, &step), "target · exchange · reset: 100");
+    assert_eq!(said(Kind::Reset, &step), "the target reset 100 connections without an announcement");
+    assert_eq!(said(Kind::Timeout, &step), "100 requests timed out after 3 s");
+    let of = |stage, kind, count, e: &Evidence| reason(&fault(stage, kind, count), &s, e);
+    assert_eq!(of(Stage::Dial, Kind::Refused, 1, &step), "1 dial was refused");
+    assert_eq!(of(Stage::Dial, Kind::Timeout, 2, &step), "2 dials timed out after 3 s");
+    assert_eq!(
+        of(Stage::Hold, Kind::Closed, 5, &step),
+        "the target closed 5 connections without an announcement"
+    );
+    // Of several requests at once each has a fault, and the rest has no sentence.
+    let mut http2 = Evidence { search: step.search, ..Evidence::default() };
+    http2.subject.is_http2 = true;
+    assert_eq!(said(Kind::Reset, &http2), "target · exchange · reset: 100");
+    assert_eq!(of(Stage::Close, Kind::Reset, 5, &step), "target · close · reset: 5");
     assert_eq!(said(Kind::WrongStatus, &Evidence::default()), "target · exchange · wrong-status: 100");
 }
 
