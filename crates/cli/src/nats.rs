@@ -4,7 +4,7 @@ use std::{
     env, fs,
     io::Read,
     os::unix::fs::PermissionsExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicBool},
 };
 
@@ -12,7 +12,7 @@ use fleet::{Access, Link, NoLink, Say, Server, has_certificate, has_private_key}
 use plan::{Flags, flag};
 use run::Interrupt;
 
-use crate::{Failure, message, mistakes::Mistakes};
+use crate::{Failure, message, mistakes::Mistakes, plans};
 
 /// Longer files are no credentials.
 const MOST: u64 = 1 << 20;
@@ -116,7 +116,13 @@ fn access(flags: &Flags, mistakes: &mut Mistakes) -> Option<Access> {
     let certificate = pem(&flag::NATS_CERT, "NATS_CERT", "certificate", has_certificate);
     let key = pem(&flag::NATS_KEY, "NATS_KEY", "private key", has_private_key);
     match (certificate, key) {
-        (Some(certificate), Some(key)) => access.certificate = Some((certificate, key)),
+        (Some(certificate), Some(key)) => {
+            if let Err(why) = check_pair(&certificate, &key) {
+                let place = if flags.get(&flag::NATS_KEY).is_some() { "--nats-key" } else { "NATS_KEY" };
+                mistakes.add(format_args!("{place}: {why}"));
+            }
+            access.certificate = Some((certificate, key));
+        }
         (None, None) => {}
         (Some(_), None) if is_whole => mistakes.add("--nats-cert: no key; add --nats-key FILE"),
         (None, Some(_)) if is_whole => mistakes.add("--nats-key: no certificate; add --nats-cert FILE"),
@@ -144,7 +150,65 @@ fn seed_in(text: &str) -> String {
     seed.unwrap_or(text.trim()).to_owned()
 }
 
+/// Whether a key is that of a certificate, and both can be used: NATS would say so only when it is dialled.
+fn check_pair(certificate: &Path, key: &Path) -> Result<(), String> {
+    let text = |path: &Path| plans::pem_text(path).map_err(|why| format!("{}: {why}", path.display()));
+    let identity = tls::Identity { certificates: text(certificate)?, key: text(key)? };
+    let client = tls::Client {
+        names: Vec::new(),
+        roots: None,
+        insecure: true,
+        identity: Some(identity),
+        versions: tls::Versions::Both,
+        resume: false,
+        alpn: Vec::new(),
+    };
+    client.check().map_err(|(flag, why)| match flag {
+        "--key" => {
+            let why = plans::in_file(&key.display().to_string(), &why);
+            format!("{why}; use the key of {certificate:?}")
+        }
+        _ => plans::in_file(&certificate.display().to_string(), &why),
+    })
+}
+
 fn pem_file(file: &str, what: &str, has: fn(&str) -> bool) -> Result<PathBuf, String> {
     let text = fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
     if has(&text) { Ok(file.into()) } else { Err(format!("{file}: no {what} in this file; it must be PEM")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{CertificateParams, KeyPair};
+
+    #[test]
+    fn a_key_of_another_certificate_is_a_mistake() {
+        let folder = env::temp_dir().join(format!("throng-nats-keys-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let write = |name: &str, text: String| {
+            let path = folder.join(name);
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let [own, other] = [KeyPair::generate().unwrap(), KeyPair::generate().unwrap()];
+        let certificate =
+            CertificateParams::new(vec!["agent".to_owned()]).unwrap().self_signed(&own).unwrap();
+        let certificate = write("agent.pem", certificate.pem());
+        let [own, other] =
+            [("own.key", own), ("other.key", other)].map(|(name, key)| write(name, key.serialize_pem()));
+        let checked = [&own, &other].map(|key| {
+            let flags = Flags::default()
+                .with(&flag::NATS_CERT, certificate.display())
+                .with(&flag::NATS_KEY, key.display());
+            let mut mistakes = Mistakes::default();
+            access(&flags, &mut mistakes);
+            mistakes.end(()).err().map(|failure| (failure.status, failure.lines))
+        });
+        let why = format!(
+            "--nats-key: {other:?} does not belong to the certificate that is given with it; use the key of {certificate:?}"
+        );
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(checked, [None, Some((2, vec![why]))]);
+    }
 }
