@@ -415,7 +415,15 @@ mod tests {
         own.held_us.censored = Some(samples::Censored { count: 1, ..Default::default() });
         s.probe = Some(own);
         s.faults = vec![fault(Stage::Hold, Kind::Reset, 2)];
-        check(s, &[], step(), (Verdict::Fail, &["target · hold · reset: 2", "probe: 1 request failed"]));
+        check(
+            s,
+            &[],
+            step(),
+            (
+                Verdict::Fail,
+                &["the target reset 2 connections without an announcement", "probe: 1 request failed"],
+            ),
+        );
     }
 
     #[test]
