@@ -3,6 +3,7 @@ import { isSeen, phases, SECONDS, type Axis, type Chart, type Line, type Mark } 
 import type { Distribution } from "./distribution";
 import { remembered, type Entry } from "./fold";
 import { latencyOf } from "./latency_charts";
+import { RATE } from "./load_charts";
 import { marksOf } from "./marks";
 import type { Period } from "./period";
 import * as quantity from "./quantity";
@@ -46,7 +47,6 @@ function spreadOf(entry: Entry, agents: readonly AgentShare[]): Record<Figure, S
   return found;
 }
 
-const RATE: Axis = { label: "a second", quantity: quantity.rate };
 const TIME: Axis = { label: "time", quantity: quantity.time };
 
 interface Kind {

@@ -3,10 +3,17 @@ import type { ErrorSeen } from "./period";
 import type { Run } from "./run";
 import type { Table } from "./table";
 
-/** Bytes as text: UTF-8 where it is some; what has no shape of its own is shown by a sign (Unicode 2400). */
+/** What would not be seen, or would turn the text beside it around: controls, and marks of the direction of writing. */
+const UNSEEN = /[\p{Cc}\p{Bidi_Control}]/gu;
+
+/** Bytes as text: UTF-8 where it is some; what has no shape of its own is shown by a sign (Unicode 2400) or its number. */
 export function shownBytes(bytes: Uint8Array): string {
-  const text = new TextDecoder().decode(bytes);
-  return [...text].map((letter) => (letter === "\n" ? "\n" : letter === "\r" ? "" : letter < " " ? String.fromCodePoint(0x2400 + letter.codePointAt(0)!) : letter)).join("");
+  const text = new TextDecoder().decode(bytes).replaceAll("\r", "");
+  return text.replace(UNSEEN, (letter) => {
+    const at = letter.codePointAt(0)!;
+    if (letter === "\n") return letter;
+    return at < 0x20 ? String.fromCodePoint(0x2400 + at) : at === 0x7f ? "\u2421" : `\\u${at.toString(16).padStart(4, "0")}`;
+  });
 }
 
 const bytesOf = (sample: ErrorSeen) => Uint8Array.from(atob(sample.bytes), (letter) => letter.charCodeAt(0));
@@ -29,7 +36,7 @@ export function errorTable(run: Run): Table {
     id: "error-samples",
     title: "Samples of errors",
     says: "The first wrong responses of each kind, those that differ; secrets are masked with *",
-    columns: [{ name: "fault" }, { name: "status", numeric: true }, { name: "at" }, { name: "first bytes", code: true }],
+    columns: [{ name: "fault" }, { name: "status", numeric: true }, { name: "at", numeric: true }, { name: "first bytes", code: true }],
     rows,
   };
 }

@@ -158,6 +158,7 @@ export function nowFigures(run: Run): Figure[] {
     { name: "connects", value: rate.text(perSecond(period, connects(period))), note: `${grouped(connects(run.total))} in all` },
     { name: "requests", value: rate.text(perSecond(period, period.counts.answered)), note: `${grouped(period.waiting)} under way` },
     { name: "p50", value: us(0.5), note: "latency now" },
+    { name: "p95", value: us(0.95), note: "latency now" },
     { name: "p99", value: us(0.99), note: "latency now" },
     ...(times.censored > 0 ? [{ name: "no response", value: percent(times.censoredShare), note: "of the requests now", bad: true }] : []),
     { name: "faults", value: grouped(lost), note: faultsSeen(run.total.faults)[0] ? mostFrequent(faultsSeen(run.total.faults)[0]!) : "none", bad: lost > 0 },

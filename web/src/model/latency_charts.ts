@@ -18,14 +18,24 @@ const probeOf = ({ probe }: Period) => (probe ? Distribution.merged([probe.kept,
 /** Microseconds; none without any. */
 const quantile = (times: Distribution, q: number) => (times.count > 0 ? times.quantile(q) / 1e3 : null);
 
-const figuresOf = remembered(({ period }) => {
-  const times = latencyOf(period);
-  return { p50: quantile(times, 0.5), p99: quantile(times, 0.99), max: times.count > 0 ? times.max / 1e3 : null };
+/** Percentiles that are drawn over time, and the longest; microseconds. */
+const figuresOf = (times: Distribution) => ({
+  p50: quantile(times, 0.5), p95: quantile(times, 0.95), p99: quantile(times, 0.99), max: times.count > 0 ? times.max / 1e3 : null,
 });
+type Figures = ReturnType<typeof figuresOf>;
+
+/** Those of some times of an entry, which are computed once. */
+export const figuresOver = (times: (period: Period) => Distribution) => remembered(({ period }) => figuresOf(times(period)));
+
+/** A line for each of them. */
+export const figureLines = (run: Run, of: (entry: Entry) => Figures): Line[] =>
+  (["p50", "p95", "p99", "max"] as const).map((name) => overTime(run.entries, name, (entry) => of(entry)[name]));
+
+const latencyFigures = figuresOver(latencyOf);
 const probeP99 = remembered(({ period }) => quantile(probeOf(period), 0.99));
 const lagP99 = remembered(({ period }) => quantile(period.lag, 0.99));
 
-export const p99OverTime = (run: Run, name: string): Line => overTime(run.entries, name, (entry) => figuresOf(entry).p99);
+export const p99OverTime = (run: Run, name: string): Line => overTime(run.entries, name, (entry) => latencyFigures(entry).p99);
 
 export function latencyOverTime(run: Run): Chart {
   const { entries } = run;
@@ -36,9 +46,7 @@ export function latencyOverTime(run: Run): Chart {
     x: SECONDS,
     y: LATENCY,
     lines: [
-      overTime(entries, "p50", (entry) => figuresOf(entry).p50),
-      p99OverTime(run, "p99"),
-      overTime(entries, "max", (entry) => figuresOf(entry).max),
+      ...figureLines(run, latencyFigures),
       overTime(entries, "probe p99", probeP99),
       overTime(entries, "lag p99", lagP99),
     ].filter((line) => isSeen(line)),
@@ -65,12 +73,13 @@ export function noResponseOverTime(run: Run): Chart {
   const lines = [
     ...line("requests", latencyOf, ({ latency, ramp_latency }) => latency.censored + ramp_latency.censored),
     ...line("dials", (period) => period.connect, (period) => period.connect.censored),
+    ...line("PINGs", (period) => period.ping_rtt, (period) => period.ping_rtt.censored),
     ...line("probe", probeOf, ({ probe }) => (probe?.kept.censored ?? 0) + (probe?.fresh.censored ?? 0)),
   ];
   return {
     id: "no-response",
     title: "Without a response",
-    says: "Share of requests without a response, and of dials without a connection; not included in the percentiles",
+    says: "Share of requests and PINGs without a response, and of dials without a connection; not included in the percentiles",
     x: SECONDS,
     y: NO_RESPONSE,
     lines,
@@ -135,6 +144,7 @@ export function latencyByConnections(run: Run): Chart {
     y: LATENCY,
     lines: [
       lineBy(groups, "p50", 0.5, (group) => group.latency),
+      lineBy(groups, "p95", 0.95, (group) => group.latency),
       lineBy(groups, "p99", 0.99, (group) => group.latency),
       lineBy(groups, "connect p99", 0.99, (group) => group.connect),
       probe("probe p50", 0.5, (point) => point.latency_p50_us),

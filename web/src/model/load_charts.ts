@@ -7,7 +7,7 @@ import * as quantity from "./quantity";
 import type { Run } from "./run";
 import { boundsOf } from "./thresholds";
 
-const RATE: Axis = { label: "a second", quantity: quantity.rate };
+export const RATE: Axis = { label: "a second", quantity: quantity.rate };
 
 export const openOverTime = (run: Run, name: string): Line => overTime(run.entries, name, ({ period }) => period.open);
 

@@ -64,6 +64,7 @@ export interface Period extends Times {
   faults: FaultCount[];
   status: Map<string, number>;
   steps: Distribution[];
+  ramp_steps: Distribution[];
   populations: Period[];
   probe: ProbePeriod | null;
   marks: Moment[];
@@ -89,6 +90,7 @@ export function periodOf(tick: Lenient<Tick> | null | undefined): Period {
     faults: faultsOf(tick?.faults ?? []),
     status: new Map(Object.entries(tick?.status ?? {}).map(([status, n]) => [status, n ?? 0])),
     steps: (tick?.steps ?? []).map((step) => Distribution.of(step)),
+    ramp_steps: (tick?.ramp_steps ?? []).map((step) => Distribution.of(step)),
     populations: (tick?.populations ?? []).map(periodOf),
     probe: probeOf(tick?.probe),
     marks: (tick?.marks ?? []).map(momentOf),
@@ -146,6 +148,7 @@ export function joined(all: readonly Period[]): Period {
   const times = Object.fromEntries(TIMES.map((name) => [name, merged((one) => one[name])])) as Times;
   const counts = Object.fromEntries(COUNTS.map((name) => [name, total(all, (one) => one.counts[name])]));
   const places = (of: (one: Period) => unknown[]) => all.reduce((most, one) => Math.max(most, of(one).length), 0);
+  const bySteps = (of: (one: Period) => Distribution[]) => Array.from({ length: places(of) }, (_, i) => merged((one) => of(one)[i]));
   return {
     ...last,
     ...times,
@@ -155,7 +158,8 @@ export function joined(all: readonly Period[]): Period {
     counts: counts as unknown as Counts,
     faults: addedFaults(all.flatMap((one) => one.faults)),
     status: addedStatuses(all.map((one) => one.status)),
-    steps: Array.from({ length: places((one) => one.steps) }, (_, i) => merged((one) => one.steps[i])),
+    steps: bySteps((one) => one.steps),
+    ramp_steps: bySteps((one) => one.ramp_steps),
     populations: Array.from({ length: places((one) => one.populations) }, (_, i) =>
       joined(all.flatMap((one) => one.populations[i] ?? [])),
     ),
@@ -241,7 +245,7 @@ function joinedProbes(all: ProbePeriod[]): ProbePeriod | null {
 export function settle(period: Period): Period {
   const { probe } = period;
   TIMES.forEach((name) => period[name].settle());
-  period.steps.forEach((step) => step.settle());
+  [...period.steps, ...period.ramp_steps].forEach((step) => step.settle());
   period.populations.forEach(settle);
   if (probe) [probe.kept, probe.fresh, probe.held, probe.connect].forEach((times) => times.settle());
   return period;

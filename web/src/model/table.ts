@@ -6,6 +6,7 @@ import { bytes, grouped, percent, rate, time } from "./quantity";
 import type { FaultCount, Fit, PopulationSummary, Quantiles } from "./records";
 import type { Comparison } from "./report";
 import { commandLine, nameOf, type Run } from "./run";
+import { stepName, stepPlaces } from "./step_charts";
 import { judgement } from "./verdict";
 
 /** Rows of text under a heading. */
@@ -15,6 +16,8 @@ export interface Table {
   says?: string;
   columns: Column[];
   rows: string[][];
+  /** Of more rows only so many are shown, the first in the order that is chosen. */
+  most?: number;
   /** Places of rows that tell of something that should not be. */
   bad?: number[];
   /** Only its title is shown until it is opened. */
@@ -125,18 +128,16 @@ export function populationTable(run: Run): Table {
 
 export function stepTable(run: Run): Table {
   const populations = Object.entries(run.summary?.populations ?? {});
+  // Without a request due at full load, those of the ramp are all that there is.
+  const row = (step: string, load: Lenient<Quantiles> | null | undefined, ramp: Lenient<Quantiles> | null | undefined) =>
+    isThere(load) || !isThere(ramp) ? [step, ...quantilesRow(load)] : [`${step} (ramp)`, ...quantilesRow(ramp)];
   const ended = populations.flatMap(([name, p]) =>
-    Object.entries(p?.steps ?? {}).map(([step, s]) =>
-      // Without a request due at full load, those of the ramp are all that there is.
-      isThere(s?.latency_us) || !isThere(s?.ramp_latency_us)
-        ? [`${name}.${step}`, ...quantilesRow(s?.latency_us)]
-        : [`${name}.${step} (ramp)`, ...quantilesRow(s?.ramp_latency_us)],
-    ),
+    Object.entries(p?.steps ?? {}).map(([step, s]) => row(`${name}.${step}`, s?.latency_us, s?.ramp_latency_us)),
   );
-  const names = run.record.header?.steps ?? [];
-  const running = run.total.steps.flatMap((times, i) =>
-    times.count + times.censored > 0 ? [[names[i] ?? `step ${i + 1}`, ...quantilesRow(times.quantiles())]] : [],
-  );
+  const running = stepPlaces(run.total).flatMap((place) => {
+    const [load, ramp] = [run.total.steps[place]?.quantiles(), run.total.ramp_steps[place]?.quantiles()];
+    return isThere(load) || isThere(ramp) ? [row(stepName(run, place), load, ramp)] : [];
+  });
   return {
     id: "steps",
     title: "Steps",

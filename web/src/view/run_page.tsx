@@ -6,8 +6,9 @@ import { hostTable, settingsTable, tcpTable } from "../model/host_tables";
 import { heatMap, latencyByConnections, latencyOverTime, noResponseOverTime, percentileCurve } from "../model/latency_charts";
 import { connections, faults, populations, rates } from "../model/load_charts";
 import { marksOf } from "../model/marks";
+import { messageCharts } from "../model/message_charts";
 import type { Run } from "../model/run";
-import { stepsOverTime } from "../model/step_charts";
+import { stepRates, stepsOverTime } from "../model/step_charts";
 import { costTable, faultTable, populationTable, rigTable, statusTable, stepTable, timeTable } from "../model/table";
 import { Agents } from "./agents";
 import { Banner } from "./banner";
@@ -20,7 +21,7 @@ import { Tools } from "./tools";
 
 /** Everything about one run: the report, and the live page with what there is so far; `now` is what happens right now. */
 export function RunPage({ run, now }: { run: Run; now?: ComponentChildren }) {
-  const latency = [noResponseOverTime(run), latencyByConnections(run), percentileCurve(run), heatMap(run), stepsOverTime(run)];
+  const latency = [noResponseOverTime(run), latencyByConnections(run), percentileCurve(run), heatMap(run), stepsOverTime(run), stepRates(run), ...messageCharts(run)];
   const hosts = [processors(run), memory(run), jvm(run), sockets(run), socketMemory(run), acceptQueue(run)];
   const figures = <Figures id="figures" figures={keyFigures(run)} />;
   return (

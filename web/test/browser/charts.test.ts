@@ -21,6 +21,7 @@ function eventful(): StoredRun {
   run.run.header.steps = ["users.login", "users.look"];
   run.ticks.forEach(({ tick, looks }, n) => {
     tick.steps = [latency([[2e6, 10]]), latency([[5e6, 20]])];
+    tick.ping_rtt = latency([[1e6, 9], [3e6, 1]]);
     if (n === 3) tick.marks = [{ at: 3e9, kind: "stage", what: "first stage" }];
     if (n === 20) tick.marks = [{ at: 20e9, kind: "command", what: "load 60 %" }];
     if (n >= 35) looks.target!.process.processes = 0;
@@ -112,7 +113,8 @@ test("a name in the legend hides its line, and with Shift all others", async () 
   // What is not shown at first is shown once it is pressed.
   const steps = page.locator("#step-latency .legend button");
   assert.deepEqual(await steps.evaluateAll((all) => all.map((one) => [one.textContent!.trim(), one.getAttribute("aria-pressed")])), [
-    ["users.login p99", "true"], ["users.look p99", "true"], ["users.login p50", "false"], ["users.look p50", "false"],
+    ["users.login p99", "true"], ["users.look p99", "true"], ["users.login p95", "false"], ["users.look p95", "false"], ["users.login p50", "false"],
+    ["users.look p50", "false"],
   ]);
   await steps.nth(2).focus();
   await page.keyboard.press("Enter");
@@ -167,6 +169,24 @@ test("thresholds are lines in the charts of their figures, and no limit squashes
   const steepness = await page.locator("#socket-memory .canvas svg [aria-label=line] path").first().evaluate((path) => (path as SVGPathElement).getBBox().y);
   assert.ok(steepness < 80, `the line of what is used reaches up to ${steepness} pixels below the top`);
   assert.deepEqual(troubles, []);
+});
+
+test("percentiles have p95 between p50 and p99, and steps and PINGs have charts of their own", async () => {
+  const { page } = await shared();
+  const names = (id: string) => page.locator(`#${id} .legend button`).allInnerTexts().then((all) => all.map((name) => name.trim()));
+  assert.deepEqual((await names("latency")).slice(0, 4), ["p50", "p95", "p99", "max"]);
+  assert.deepEqual((await names("by-connections")).slice(0, 3), ["p50", "p95", "p99"]);
+  assert.deepEqual(await names("ping-rtt"), ["p50", "p95", "p99", "max"]);
+  assert.deepEqual(await names("step-rates"), ["users.login", "users.look"]);
+  // The same figure has the same colour in each.
+  const colour = (id: string) => page.locator(`#${id} .legend button:text-is("p95") svg > *`).getAttribute("stroke");
+  for (const id of ["latency", "by-connections", "ping-rtt"]) assert.equal(await colour(id), "var(--line-2)", id);
+  assert.equal(await page.locator("#latency .canvas svg [aria-label=line]").nth(1).getAttribute("stroke"), "var(--line-2)");
+  for (const id of ["gap", "delay"]) assert.equal(await page.locator(`#${id}`).count(), 0, id);
+  await page.locator("#step-rates .readable").focus();
+  await page.keyboard.press("Home");
+  await until(page, "#step-rates .reading", "users.login 10/s · users.look 20/s");
+  await page.evaluate(() => (document.activeElement as HTMLElement).blur());
 });
 
 test("latency against connections is points; the heat map has a key", async () => {

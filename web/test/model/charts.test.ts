@@ -7,10 +7,12 @@ import { jvm, memory, processors } from "../../src/model/host_charts";
 import { heatMap, latencyByConnections, latencyOverTime, noResponseOverTime, percentiles } from "../../src/model/latency_charts";
 import type { Lenient } from "../../src/model/lenient";
 import { connections, faults, populations, rates } from "../../src/model/load_charts";
+import { messageCharts } from "../../src/model/message_charts";
 import { bytes, count, time } from "../../src/model/quantity";
 import type { TickRecord } from "../../src/model/records";
 import { runOf, type Run } from "../../src/model/run";
-import { costTable, timeTable } from "../../src/model/table";
+import { stepRates } from "../../src/model/step_charts";
+import { costTable, stepTable, timeTable } from "../../src/model/table";
 import { ticks } from "../../src/view/drawing";
 import { latency, storedRun } from "../synthetic";
 
@@ -60,20 +62,70 @@ test("the target's own count goes before its open files", () => {
 
 test("latency over time is of all answers, whenever they were due", () => {
   const run = of([{ tick: { ramp_latency: latency([[1e6, 99], [5e6, 1]]) } }, {}, { tick: { latency: latency([[2e6, 1]]), ramp_latency: latency([[4e6, 1]]) } }]);
-  const { p50, p99, max } = points(latencyOverTime(run));
+  const chart = latencyOverTime(run);
+  assert.deepEqual(chart.lines.map(({ name }) => name), ["p50", "p95", "p99", "max"]);
+  const { p50, p95, p99, max } = points(chart);
   assert.deepEqual(max, [[2, 5000], [4, NaN], [6, 4000]]);
   const near = (got: number, want: number) => assert.ok(Math.abs(got / want - 1) < 0.001, `${got} for ${want}`);
   near(p50![0]![1]!, 1000);
   near(p99![0]![1]!, 1000);
   near(p50![2]![1]!, 2000);
   near(p99![2]![1]!, 4000);
+  near(p95![2]![1]!, 4000);
+  const twenty = of([{ tick: { latency: latency([[1e6, 18], [3e6, 1], [9e6, 1]]) } }]);
+  near(points(latencyOverTime(twenty))["p95"]![0]![1]!, 3000);
+  assert.deepEqual(nowFigures(twenty).slice(3, 6).map(({ name, value }) => [name, value]), [["p50", "1 ms"], ["p95", "3 ms"], ["p99", "9 ms"]]);
+});
+
+test("requests of each step are all its responses, whenever they were due, of the time that they took", () => {
+  const two = (n: number) => latency([[1e6, n]]);
+  const run = of([
+    { tick: { ramp_steps: [two(4), two(2)] } },
+    { tick: { steps: [two(6), { ...latency([]), censored: 3 }], ramp_steps: [two(4)] } },
+    { tick: { steps: [two(5), two(1)], until: 10e9 } },
+  ]);
+  run.record = { header: { steps: ["users.login"] } };
+  assert.deepEqual(points(stepRates(run)), { "users.login": [[2, 2], [4, 5], [10, 5 / 6]], "step 2": [[2, 1], [4, 0], [10, 1 / 6]] });
+  assert.deepEqual(stepRates(of([{ tick: { latency: two(1) } }])).lines, []);
+  const many = of([{ tick: { steps: [1, 9, 2, 8, 3, 7, 4, 6].map(two) } }]);
+  const chart = stepRates(many);
+  assert.deepEqual(chart.lines.map(({ name }) => name), ["step 2", "step 4", "step 5", "step 6", "step 7", "step 8"]);
+  assert.equal(chart.says, "Responses; the 6 most frequent of 8 steps");
+  // Of an entry of several ticks, and the whole.
+  assert.equal(many.total.steps.length, 8);
+  assert.deepEqual(run.total.ramp_steps.map(({ count }) => count), [8, 2]);
+});
+
+test("a step of a run under way that had no request at full load is in the table with those of the ramp", () => {
+  const run = of([{ tick: { steps: [latency([]), latency([[2e6, 3]])], ramp_steps: [latency([[1e6, 7]]), latency([[9e6, 2]]), latency([])] } }]);
+  assert.deepEqual(stepTable(run).rows.map(([name, count, mean]) => [name, count, mean]), [["step 1 (ramp)", "7", "1 ms"], ["step 2", "3", "2 ms"]]);
+});
+
+test("PINGs, gaps and delays of messages have charts where there were any", () => {
+  const run = of([
+    { tick: { ping_rtt: latency([[1e6, 98], [5e6, 2]]), delay: latency([[2e6, 1]]) } },
+    { tick: { ping_rtt: { ...latency([]), censored: 4 } } },
+    { tick: { delay: latency([[4e6, 1]]) } },
+  ]);
+  run.record = { header: { thresholds: [{ expr: "users.ping_rtt.p99 < 9ms", figure: "populations.users.ping_rtt_us.p99", bound: 9e3, is_share: false }] } };
+  const [ping, gap, delay] = messageCharts(run);
+  assert.deepEqual([ping!.id, gap!.id, delay!.id], ["ping-rtt", "gap", "delay"]);
+  assert.deepEqual(gap!.lines, []);
+  const rounded = (chart: Parameters<typeof points>[0]) => Object.entries(points(chart)).map(([name, at]) => [name, ...at.map(([, y]) => Math.round(y! / 1e3))]);
+  assert.deepEqual(rounded(ping!), [["p50", 1, NaN, NaN], ["p95", 1, NaN, NaN], ["p99", 5, NaN, NaN], ["max", 5, NaN, NaN]]);
+  assert.deepEqual(rounded(delay!), ["p50", "p95", "p99", "max"].map((name) => [name, 2, NaN, 4]));
+  assert.deepEqual([ping!.bounds!.map(({ y }) => y), delay!.bounds], [[9e3], []]);
+  // Without an acknowledgement they are in no percentile.
+  assert.deepEqual(points(noResponseOverTime(run)), { PINGs: [[2, 0], [4, 1], [6, NaN]] });
+  assert.ok(messageCharts(of([{ tick: { latency: latency([[1e6, 1]]) } }])).every(({ lines }) => lines.length === 0));
 });
 
 /** A response of so many milliseconds while so many were open. */
 const tick = (open: number, ms: number) => ({ tick: { open, open_ns: open * 2e9, latency: latency([[ms * 1e6, 1]]) } });
 
 test("latency against connections takes together what had about as many open", () => {
-  const { p99 } = points(latencyByConnections(of([tick(1000, 9), tick(100, 1), tick(1000, 5)])));
+  const { p95, p99 } = points(latencyByConnections(of([tick(1000, 9), tick(100, 1), tick(1000, 5)])));
+  assert.deepEqual(p95, p99);
   assert.deepEqual(p99!.map(([x, y]) => [x, Math.round(y! / 1e3)]), [[100, 1], [1000, 9]]);
 });
 

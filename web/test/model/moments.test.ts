@@ -126,7 +126,7 @@ test("thresholds are bounds of the charts that show their figures", () => {
   const chart = stepsOverTime(run);
   assert.deepEqual(chart.bounds!.map(({ y }) => y), [9e3]);
   const read = Object.fromEntries(chart.lines.map(({ name, points, off }) => [name, [Math.round(points[0]!.y / 100) / 10, off]]));
-  assert.deepEqual(read, { "users.login p99": [1, false], "users.look p99": [4, false], "users.login p50": [1, true], "users.look p50": [2, true] });
+  assert.deepEqual(read, { "users.login p99": [1, false], "users.look p99": [4, false], "users.login p95": [1, true], "users.look p95": [4, true], "users.login p50": [1, true], "users.look p50": [2, true] });
   assert.deepEqual(boundsOf(of([{}], { run: { header: { thresholds: bounds } } }), /held/, () => NaN), []);
 });
 
@@ -165,6 +165,8 @@ test("samples of errors have status, time and first bytes, a few of each fault h
     ["target exchange bad-answer", "–", "2 s · 10:00:02", "… \u2401x"],
   ]);
   assert.equal(shownBytes(new Uint8Array([0xff, 0x41])), "\ufffdA");
+  // What would turn the text of the page around, or is not seen.
+  assert.equal(shownBytes(new TextEncoder().encode("a\u202eb\u2066c\u007f\u0085d\u200fé\u200d")), "a\\u202eb\\u2066c\u2421\\u0085d\\u200fé\u200d");
 });
 
 test("a place of a chart reads all its lines, what happened since the place before, and the clock", () => {
