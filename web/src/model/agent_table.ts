@@ -6,7 +6,7 @@ import type { AgentSummary } from "./records";
 import type { Run } from "./run";
 import type { Column, Table } from "./table";
 
-/** The most rows; of a larger fleet, lost agents and those with the highest CPU. */
+/** The most rows that are shown; of a larger fleet, at first lost agents and those with the highest CPU. */
 const MOST = 20;
 
 const NONE = "–";
@@ -26,11 +26,11 @@ export function agentTable(run: Run, entry: Entry): Table {
   return summed.length > 0 ? ofSummary(summed) : ofSecond(run, entry);
 }
 
-const shown = (all: number) => (all > MOST ? `${MOST} of ${grouped(all)}: lost ones, and those with the highest CPU, first` : undefined);
+const shown = (all: number) => (all > MOST ? `${MOST} of ${grouped(all)}: lost ones, and those with the highest CPU, first; a column's name sorts all of them` : undefined);
 
 function ofSummary(agents: Lenient<AgentSummary[]>): Table {
   const sorted = agents.length > MOST ? [...agents].sort((a, b) => weight(b) - weight(a)) : agents;
-  const rows = sorted.slice(0, MOST).map((agent) => [
+  const rows = sorted.map((agent) => [
     agent?.id ?? "",
     agent?.state ?? "",
     grouped(agent?.held ?? 0),
@@ -48,6 +48,7 @@ function ofSummary(agents: Lenient<AgentSummary[]>): Table {
     says: shown(agents.length),
     columns: columns(["agent", "state"], ["held", "wanted", "began late", "lag p99", "CPU", "away"], hasRemarks ? ["remark"] : []),
     rows: hasRemarks ? rows : rows.map((row) => row.slice(0, -1)),
+    most: MOST,
   };
 }
 
@@ -86,6 +87,7 @@ function ofSecond(run: Run, entry: Entry): Table {
     title: "Agents in this second",
     says: shown(all.length),
     columns: columns(["agent", "state"], ["open", "share", "requests", "latency p99", "lag p99", "CPU", "faults"]),
-    rows: sorted.slice(0, MOST).map(({ row }) => row),
+    rows: sorted.map(({ row }) => row),
+    most: MOST,
   };
 }

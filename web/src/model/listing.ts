@@ -1,6 +1,7 @@
 import type { Chart, Line, Point } from "./chart";
 import type { Lenient } from "./lenient";
 import { bytes, count, grouped, percent, rate, span, time, type Quantity } from "./quantity";
+import type { Column } from "./table";
 
 /** A line of the list of runs: `throng.runs/1`, one of `throng runs --json` and figures of its summary. */
 export interface ListedRun {
@@ -126,6 +127,24 @@ export function lineOf(run: Lenient<ListedRun>): RunLine {
     p99: run.latency_p99_us == null ? NONE : time.text(run.latency_p99_us),
     errors: run.errors == null ? NONE : grouped(run.errors),
   };
+}
+
+/** Columns of the list; `cellsOf` has their texts. */
+export const COLUMNS: readonly Column[] = [
+  ...["run", "verdict", "began, UTC", "target", "tags"].map((name) => ({ name })),
+  ...["time", "held", "requests", "p99", "errors"].map((name) => ({ name, numeric: true })),
+];
+
+export function cellsOf(run: Lenient<ListedRun>): string[] {
+  const { verdict, began, time, held, requests, p99, errors } = lineOf(run);
+  return [run.id ?? "", verdict, began, run.target ?? "", (run.tags ?? []).join(" "), time, held, requests, p99, errors];
+}
+
+/** The latest runs, and of those known before the earlier ones, which a listing with newer ones has no more room for. */
+export function withEarlier<R extends { id: string }>(listing: { runs: R[]; more: boolean }, known: readonly R[]): R[] {
+  const last = listing.runs.at(-1);
+  // Ids are in chronological order.
+  return last && listing.more ? [...listing.runs, ...known.filter(({ id }) => id < last.id)] : listing.runs;
 }
 
 const SHARE: Quantity = { text: (share) => percent(share), unit: () => 0.01 };

@@ -76,3 +76,18 @@ export function percent(share: number): string {
   const isWhole = value >= 100 || (value >= 10 && value < 99.5);
   return `${value.toFixed(isWhole ? 0 : value >= 1 ? 1 : 2)} %`;
 }
+
+/** How much each unit of a text is, of times in microseconds. */
+const UNITS: Record<string, number> = {
+  ns: 1e-3, µs: 1, ms: 1e3, s: 1e6, m: 60e6, h: 3600e6, k: 1e3, M: 1e6, G: 1e9, B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, "%": 1,
+};
+/** Parts of a number with its unit, one after another: `1m30s` has two. */
+const PART = /(\d[\d,]*(?:\.\d+)?)(?: ?(ns|µs|ms|[KMGT]iB|[smhkMGB%])(?![a-z]))?/gy;
+
+/** The number at the beginning of a text as this module writes them, to compare it with others of its unit; NaN where there is none. */
+export function magnitude(text: string): number {
+  const [, sign, rest] = text.match(/^[≥±<>]? ?([+−-]?)(.*)/)!;
+  const parts = [...rest!.matchAll(PART)].map(([, digits, unit = ""]) => Number(digits!.replaceAll(",", "")) * (UNITS[unit] ?? 1));
+  if (parts.length === 0) return NaN;
+  return parts.reduce((sum, part) => sum + part, 0) * (sign && sign !== "+" ? -1 : 1);
+}

@@ -1,15 +1,18 @@
-import { useState } from "preact/hooks";
-import { FILTERS, filterOf, lineOf, pathOf, queryOf, VERDICTS, type Filter, type ListedRun, type Listing } from "../model/listing";
+import { useRef, useState } from "preact/hooks";
+import { cellsOf, COLUMNS, FILTERS, filterOf, lineOf, pathOf, queryOf, VERDICTS, withEarlier, type Filter, type ListedRun, type Listing } from "../model/listing";
+import { placesIn, type Order } from "../model/order";
 import { Head } from "../view/head";
+import { Heads } from "../view/heads";
 import { ask, useFetched } from "./api";
 import { State } from "./state";
 
 /** A list with a run in progress is read again after so long. */
 const RUNNING_MS = 3000;
 
-/** All runs that the filter lets through, the latest first; two of them may be chosen to be compared. */
+/** All runs that the filter lets through, the latest first or sorted by a column; two of them may be chosen to be compared. */
 export function ListPage() {
   const [filter, setFilter] = useState(filterOf(location.search));
+  const [order, sort] = useState<Order | null>(null);
   const path = `/api/runs${queryOf(filter)}`;
   const fetched = useFetched<Listing>(path, ({ runs }) => (runs.some((run) => run.is_under_way) ? RUNNING_MS : null));
   const change = (next: Filter) => {
@@ -20,7 +23,7 @@ export function ListPage() {
     <>
       <Head what="runs" about="Stored runs" />
       {fetched.is === "there" ? (
-        <Runs key={path} listing={fetched.value} filter={filter} change={change} />
+        <Runs key={path} listing={fetched.value} filter={filter} change={change} order={order} sort={sort} />
       ) : (
         <>
           <Filters filter={filter} change={change} tags={[]} />
@@ -61,18 +64,27 @@ function Filters({ filter, change, tags }: Changing & { tags: string[] }) {
   );
 }
 
-function Runs({ listing, filter, change }: Changing & { listing: Listing }) {
-  const [earlier, setEarlier] = useState<ListedRun[]>([]);
-  const [more, setMore] = useState(listing.more);
+interface RunsProps extends Changing {
+  listing: Listing;
+  order: Order | null;
+  sort: (order: Order | null) => void;
+}
+
+function Runs({ listing, filter, change, order, sort }: RunsProps) {
+  const known = useRef<ListedRun[]>([]);
+  // None until earlier runs were asked for: the list itself says whether there are some.
+  const [asked, setAsked] = useState<{ more: boolean } | null>(null);
   const [trouble, setTrouble] = useState("");
   const [chosen, setChosen] = useState<string[]>([]);
-  const runs = [...listing.runs, ...earlier];
+  const runs = (known.current = withEarlier(listing, known.current));
+  const more = (asked ?? listing).more;
   const load = async () => {
     const fetched = await ask<Listing>(`/api/runs${queryOf(filter, runs.at(-1)?.id)}`);
     if (fetched.is === "refused") return setTrouble(fetched.why);
     if (fetched.is !== "there") return;
-    setEarlier([...earlier, ...fetched.value.runs]);
-    setMore(fetched.value.more);
+    known.current = withEarlier({ runs: known.current, more: true }, fetched.value.runs);
+    setAsked(fetched.value);
+    setTrouble("");
   };
   // The latest two: a third takes the place of the one that was chosen first.
   const choose = (id: string) => setChosen(chosen.includes(id) ? chosen.filter((own) => own !== id) : [...chosen, id].slice(-2));
@@ -89,18 +101,20 @@ function Runs({ listing, filter, change }: Changing & { listing: Listing }) {
               <thead>
                 <tr>
                   <th scope="col"><span class="unseen">compare</span></th>
-                  {["run", "verdict", "began, UTC", "target", "tags"].map((name) => <th key={name} scope="col">{name}</th>)}
-                  {["time", "held", "requests", "p99", "errors"].map((name) => <th key={name} scope="col" class="number">{name}</th>)}
+                  <Heads columns={COLUMNS} order={order} sort={runs.length > 1 ? sort : undefined} />
                 </tr>
               </thead>
               <tbody>
-                {runs.map((run) => <Row key={run.id} run={run} filter={filter} change={change} chosen={chosen.includes(run.id)} choose={choose} />)}
+                {placesIn(order, COLUMNS, runs.map(cellsOf)).map((place) => runs[place]!).map((run) => (
+                  <Row key={run.id} run={run} filter={filter} change={change} chosen={chosen.includes(run.id)} choose={choose} />
+                ))}
               </tbody>
             </table>
           </div>
         </div>
       )}
       {more && <button type="button" class="button" id="more" onClick={() => void load()}>Earlier runs</button>}
+      {more && order && <p class="about" id="sorted">Of all runs, the {runs.length} that are shown are sorted.</p>}
       {trouble && <p class="link lost" role="alert">{trouble}</p>}
     </>
   );

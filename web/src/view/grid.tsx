@@ -1,9 +1,12 @@
+import { useState } from "preact/hooks";
+import { placesIn, type Order } from "../model/order";
 import type { Table } from "../model/table";
+import { classOf, Heads } from "./heads";
 
 /** A table of more columns has the page's width. */
 const NARROW = 6;
 
-/** A table; nothing where it has no rows. It scrolls by itself where it is too wide. */
+/** A table; nothing where it has no rows. It scrolls by itself where it is too wide, and is sorted by the column that is chosen. */
 export function Grid({ table }: { table: Table }) {
   const { id, title, says, columns, rows, folded } = table;
   if (rows.length === 0) return null;
@@ -25,20 +28,20 @@ export function Grid({ table }: { table: Table }) {
   );
 }
 
-function Rows({ table: { id, columns, rows, bad = [] } }: { table: Table }) {
-  const classOf = (place: number) => (columns[place]?.numeric ? "number" : columns[place]?.code ? "code" : "");
+function Rows({ table: { id, columns, rows, most, bad = [] } }: { table: Table }) {
+  const [order, sort] = useState<Order | null>(null);
   return (
     <div class="scroll" tabIndex={0} role="region" aria-labelledby={`${id}-title`}>
       <table>
         <thead>
           <tr>
-            {columns.map(({ name }, i) => <th key={name} scope="col" class={classOf(i)}>{name}</th>)}
+            <Heads columns={columns} order={order} sort={rows.length > 1 ? sort : undefined} />
           </tr>
         </thead>
         <tbody>
-          {rows.map((row, n) => (
-            <tr key={n} class={bad.includes(n) ? "wrong" : ""}>
-              {row.map((text, i) => <td key={i} class={classOf(i)}>{text}</td>)}
+          {placesIn(order, columns, rows).slice(0, most).map((place, n) => (
+            <tr key={n} class={bad.includes(place) ? "wrong" : ""}>
+              {rows[place]!.map((text, i) => <td key={i} class={classOf(columns[i])}>{text}</td>)}
             </tr>
           ))}
         </tbody>

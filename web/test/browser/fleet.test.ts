@@ -54,8 +54,13 @@ test("a map of a thousand agents is drawn each second", async () => {
   await page.click("#agent-cell-507");
   await page.keyboard.press("ArrowRight");
   await until(page, "#agent-selected", "load-0508 3 of 3 connections");
+  // All agents are sorted, not those that are shown.
+  await page.locator("#agent-table th button", { hasText: "lag p99" }).click();
+  assert.equal(await page.locator("#agent-table tbody tr").count(), 20);
+  for (const id of await page.locator("#agent-table tbody td:first-child").allInnerTexts()) assert.equal(Number(id.slice(5)) % 50, 33, id);
   throng.tick(run.ticks[20]!);
   await until(page, ".moment", "after 21 s, now");
+  assert.equal(await page.locator("#agent-table th[aria-sort=descending]").count(), 1);
   await shoot(page, "live-fleet");
   // What comes late amends a second that was shown, here one in which the agent was lost.
   const late = { tick: { from: 18e9, until: 19e9, counts: { answered: 777_000 }, agents: { reports: [0, 1], requests: [0, 50] } } };

@@ -201,6 +201,21 @@ test("charts follow while they are read, and those out of sight too", async () =
   assert.deepEqual(troubles, []);
 });
 
+test("a table that is sorted stays so while it is drawn again, and its button has the focus", async () => {
+  const { page, throng, troubles } = await joined(10);
+  await page.locator("#times th button", { hasText: "count" }).press("Enter");
+  const counts = async () => (await page.locator("#times tbody td:nth-child(2)").allInnerTexts()).map((count) => Number(count.replaceAll(",", "")));
+  const falls = async () => assert.deepEqual(await counts(), [...(await counts())].sort((a, b) => b - a));
+  await falls();
+  const [before] = await counts();
+  ticks.slice(10, 30).forEach((tick) => throng.tick(tick));
+  await until(page, "#progress", "30 s since the start");
+  await falls();
+  assert.ok((await counts())[0]! > before!);
+  assert.equal(await page.locator("#times th[aria-sort=descending] button:focus").count(), 1);
+  assert.deepEqual(troubles, []);
+});
+
 test("the verdict and thresholds are of what has come so far, and commands are marks at once", async () => {
   const bounds = [{ expr: "latency.p99 < 50ms", figure: "latency_us.p99", bound: 50e3, is_share: false }, { expr: "faults == 0", figure: "faults", bound: 0, is_share: false }];
   const { throng, address } = await started({ ...run, run: { ...run.run, header: { ...run.run.header, thresholds: bounds } } });

@@ -179,6 +179,34 @@ test("mouse and keys read the values, in all charts over time at once", async ()
   assert.deepEqual(troubles, []);
 });
 
+test("a column's name sorts its table, by mouse and by key, and the rows keep what they are", async () => {
+  const { page, troubles } = await shared();
+  const column = (id: string, at: number) => page.locator(`#${id} tbody td:nth-child(${at})`).allInnerTexts();
+  const head = (id: string, name: string) => page.locator(`#${id}`).getByRole("columnheader", { name, exact: true });
+  const sorted = (id: string, name: string) => head(id, name).getAttribute("aria-sort");
+  const came = await column("times", 1);
+  assert.deepEqual(came.slice(0, 2), ["latency at full load", "ramp latency"]);
+  await page.locator("#times th button", { hasText: "p99.9" }).click();
+  const falling = await column("times", 1);
+  assert.deepEqual(falling.slice(0, 2), ["latency at full load", "time to first byte"]);
+  assert.equal(await page.locator("#times th[aria-sort]").count(), 1);
+  await page.keyboard.press("Enter");
+  assert.equal(await page.locator("#times th[aria-sort=ascending]").count(), 1);
+  assert.equal((await column("times", 1)).at(-1), "latency at full load");
+  await page.keyboard.press("Space");
+  assert.equal(await page.locator("#times th[aria-sort]").count(), 0);
+  assert.deepEqual(await column("times", 1), came);
+  // A row that is bad is bad in each order.
+  await head("statuses", "responses").locator("button").press("Enter");
+  assert.deepEqual([await sorted("statuses", "responses"), await column("statuses", 1)], ["descending", ["200", "503"]]);
+  await head("statuses", "responses").locator("button").press("Enter");
+  assert.deepEqual(await column("statuses", 1), ["503", "200"]);
+  assert.equal(await page.locator("#statuses tr.wrong td").first().innerText(), "503");
+  await shoot(page, "report-sorted");
+  await head("statuses", "responses").locator("button").press("Enter");
+  assert.deepEqual(troubles, []);
+});
+
 test("everything that can be done can be reached by key", async () => {
   const { page } = await shared();
   // What is folded is reached once it is open.

@@ -99,6 +99,28 @@ test("runs are listed, narrowed down, and each opens its report", async () => {
   assert.deepEqual(troubles, []);
 });
 
+test("the list is sorted by a column, also when it is narrowed down", async () => {
+  const { page, troubles } = await opened("/");
+  await page.waitForSelector("#runs");
+  const latest = await ids(page);
+  const held = async () => (await page.locator("#runs tbody td:nth-child(8)").allInnerTexts()).map((text) => Number.parseInt(text));
+  await page.locator("#runs th button", { hasText: "held" }).press("Enter");
+  await page.waitForSelector("#runs th[aria-sort=descending]");
+  assert.deepEqual(await held(), [...(await held())].sort((a, b) => b - a));
+  await page.locator("#runs .tag", { hasText: "before" }).first().click();
+  await has(page, 3);
+  assert.equal(await page.locator("#runs th[aria-sort=descending]").count(), 1);
+  assert.deepEqual(await held(), [...(await held())].sort((a, b) => b - a));
+  await page.click("#clear");
+  await has(page, 6);
+  await page.locator("#runs th button", { hasText: "held" }).press("Enter");
+  await page.waitForSelector("#runs th[aria-sort=ascending]");
+  await page.locator("#runs th button", { hasText: "held" }).press("Enter");
+  await page.waitForFunction(() => !document.querySelector("#runs th[aria-sort]"));
+  assert.deepEqual(await ids(page), latest);
+  assert.deepEqual(troubles, []);
+});
+
 test("two runs and two tags are compared as `throng compare` does", async () => {
   const { page, troubles } = await opened("/");
   await page.waitForSelector("#runs");

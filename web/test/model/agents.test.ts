@@ -7,6 +7,7 @@ import { figuresOfAgent, stateOf } from "../../src/model/agents";
 import { nowFigures } from "../../src/model/figures";
 import { memory, processors } from "../../src/model/host_charts";
 import type { Lenient } from "../../src/model/lenient";
+import { placesIn } from "../../src/model/order";
 import type { AgentTicks } from "../../src/model/records";
 import { runOf, type Run } from "../../src/model/run";
 import { drawingOrder } from "../../src/view/drawing";
@@ -145,10 +146,13 @@ test("many agents lost at once are one mark", () => {
 test("of many agents the table has those to look at", () => {
   const run = runOf(fleetRun(1000, 10), undefined, true);
   const table = agentTable(run, run.entries[8]!);
-  assert.equal(table.rows.length, 20);
+  assert.equal(table.most, 20);
   assert.deepEqual(table.rows[0]!.slice(0, 4), ["load-0001", "lost", "–", "3"]);
-  assert.ok(table.rows.slice(1).every(([id]) => Number(id!.slice(5)) % 50 === 7), `${table.rows.map(([id]) => id)}`);
+  assert.ok(table.rows.slice(1, 20).every(([id]) => Number(id!.slice(5)) % 50 === 7), `${table.rows.map(([id]) => id)}`);
   assert.match(table.says!, /^20 of 1,000/);
+  // Those of the highest lag are not among them, and are found.
+  const first = placesIn({ at: 6, name: "lag p99", falls: true }, table.columns, table.rows).slice(0, 20).map((place) => table.rows[place]![0]!);
+  assert.ok(first.every((id) => Number(id.slice(5)) % 50 === 33), `${first}`);
 });
 
 test("after a run the table is its summary's", () => {
