@@ -1,5 +1,6 @@
-import { isSeen, phases, SECONDS, type Chart } from "./chart";
+import { isSeen, overTime, perSecond, phases, SECONDS, type Chart } from "./chart";
 import { figureLines, figuresOver, LATENCY } from "./latency_charts";
+import { RATE } from "./load_charts";
 import { marksOf } from "./marks";
 import type { Period } from "./period";
 import type { Run } from "./run";
@@ -19,8 +20,27 @@ const KINDS: readonly Kind[] = [
 
 const CHARTS = KINDS.map((kind) => ({ ...kind, figures: figuresOver((period: Period) => period[kind.times]) }));
 
-/** Times of what is not a request, each in a chart of its own; without lines where there was none of it. */
+/** Messages that servers send without a request for each, and times of what is not a request; without lines where there was none of it. */
 export function messageCharts(run: Run): Chart[] {
+  return [messages(run), ...timesOverTime(run)];
+}
+
+function messages(run: Run): Chart {
+  const { entries } = run;
+  return {
+    id: "messages",
+    title: "Messages of servers",
+    says: "Messages without a request for each: of streaming responses, and those sent by themselves",
+    x: SECONDS,
+    y: RATE,
+    lines: [overTime(entries, "messages", ({ period }) => perSecond(period, period.counts.messages))].filter((line) => isSeen(line, false)),
+    bands: phases(entries),
+    marks: marksOf(run),
+    bounds: boundsOf(run, /^pushes\.per_s$/),
+  };
+}
+
+function timesOverTime(run: Run): Chart[] {
   const { entries, total } = run;
   return CHARTS.map(({ times, title, says, figures }) => ({
     id: times.replace("_", "-"),
@@ -28,7 +48,7 @@ export function messageCharts(run: Run): Chart[] {
     says,
     x: SECONDS,
     y: LATENCY,
-    lines: total[times].count > 0 ? figureLines(run, figures).filter((line) => isSeen(line)) : [],
+    lines: total[times].count > 0 ? figureLines(run, figures).filter((line) => isSeen(line, false)) : [],
     bands: phases(entries),
     marks: marksOf(run),
     bounds: boundsOf(run, new RegExp(`^(populations\\.[^.]+\\.)?${times}_us\\.(p\\d+|max|mean)$`)),

@@ -1,8 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { shown } from "../live/token";
 
-/** What was asked for, as far as it is known. */
-export type Fetched<T> = { is: "coming" } | { is: "there"; value: T } | { is: "refused"; why: string };
+/** What was asked for, as far as it is known; `trouble`: why it could not be read again since. */
+export type Fetched<T> = { is: "coming" } | { is: "there"; value: T; trouble?: string } | { is: "refused"; why: string };
 
 const TOKEN = "token required: open this address with #token=… and the token from the token file";
 
@@ -19,17 +19,19 @@ export async function ask<T>(path: string): Promise<Fetched<T>> {
   }
 }
 
-/** Asks, and asks again while `again` says so of what came. */
+/** Asks, and asks again while `again` says so of what came. What was there stays where that fails. */
 export function useFetched<T>(path: string, again?: (value: T) => number | null): Fetched<T> {
   const [state, setState] = useState<Fetched<T>>({ is: "coming" });
   useEffect(() => {
     let timer = 0;
     let over = false;
+    let last: { value: T } | null = null;
     const load = async () => {
       const fetched = await ask<T>(path);
       if (over) return;
-      setState(fetched);
-      const wait = fetched.is === "there" ? again?.(fetched.value) : null;
+      if (fetched.is === "there") last = fetched;
+      setState(fetched.is === "refused" && last ? { is: "there", value: last.value, trouble: fetched.why } : fetched);
+      const wait = last ? again?.(last.value) : null;
       if (wait) timer = window.setTimeout(load, wait);
     };
     setState({ is: "coming" });

@@ -23,7 +23,10 @@ export function ListPage() {
     <>
       <Head what="runs" about="Stored runs" />
       {fetched.is === "there" ? (
-        <Runs key={path} listing={fetched.value} filter={filter} change={change} order={order} sort={sort} />
+        <>
+          <State fetched={fetched} />
+          <Runs key={path} listing={fetched.value} filter={filter} change={change} order={order} sort={sort} />
+        </>
       ) : (
         <>
           <Filters filter={filter} change={change} tags={[]} />

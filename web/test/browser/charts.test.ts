@@ -182,7 +182,7 @@ test("percentiles have p95 between p50 and p99, and steps and PINGs have charts 
   const colour = (id: string) => page.locator(`#${id} .legend button:text-is("p95") svg > *`).getAttribute("stroke");
   for (const id of ["latency", "by-connections", "ping-rtt"]) assert.equal(await colour(id), "var(--line-2)", id);
   assert.equal(await page.locator("#latency .canvas svg [aria-label=line]").nth(1).getAttribute("stroke"), "var(--line-2)");
-  for (const id of ["gap", "delay"]) assert.equal(await page.locator(`#${id}`).count(), 0, id);
+  for (const id of ["messages", "gap", "delay"]) assert.equal(await page.locator(`#${id}`).count(), 0, id);
   await page.locator("#step-rates .readable").focus();
   await page.keyboard.press("Home");
   await until(page, "#step-rates .reading", "users.login 10/s · users.look 20/s");

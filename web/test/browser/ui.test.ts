@@ -121,6 +121,28 @@ test("the list is sorted by a column, also when it is narrowed down", async () =
   assert.deepEqual(troubles, []);
 });
 
+test("a list that cannot be read again stays, and says so until it can", async () => {
+  const { page } = await opened("/run/nothing");
+  let isAway = false;
+  await page.route("**/api/runs*", async (route) => {
+    if (isAway) return route.abort();
+    const response = await route.fetch();
+    const listing = (await response.json()) as { runs: { is_under_way: boolean }[] };
+    // One that is under way is what a list is read again for.
+    listing.runs[0]!.is_under_way = true;
+    return route.fulfill({ response, json: listing });
+  });
+  await page.goto(address);
+  await has(page, 6);
+  isAway = true;
+  await until(page, "#state", "throng ui does not respond");
+  await until(page, "#state", "trying again");
+  assert.equal(await rows(page), 6);
+  isAway = false;
+  await page.waitForFunction(() => !document.querySelector("#state"));
+  assert.equal(await rows(page), 6);
+});
+
 test("two runs and two tags are compared as `throng compare` does", async () => {
   const { page, troubles } = await opened("/");
   await page.waitForSelector("#runs");

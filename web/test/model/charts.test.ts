@@ -105,16 +105,19 @@ test("PINGs, gaps and delays of messages have charts where there were any", () =
   const run = of([
     { tick: { ping_rtt: latency([[1e6, 98], [5e6, 2]]), delay: latency([[2e6, 1]]) } },
     { tick: { ping_rtt: { ...latency([]), censored: 4 } } },
-    { tick: { delay: latency([[4e6, 1]]) } },
+    { tick: { delay: latency([[4e6, 1]]), counts: { messages: 7 } } },
   ]);
   run.record = { header: { thresholds: [{ expr: "users.ping_rtt.p99 < 9ms", figure: "populations.users.ping_rtt_us.p99", bound: 9e3, is_share: false }] } };
-  const [ping, gap, delay] = messageCharts(run);
-  assert.deepEqual([ping!.id, gap!.id, delay!.id], ["ping-rtt", "gap", "delay"]);
+  const [messages, ping, gap, delay] = messageCharts(run);
+  assert.deepEqual(points(messages!), { messages: [[2, 0], [4, 0], [6, 3.5]] });
+  assert.deepEqual([messages!.id, ping!.id, gap!.id, delay!.id], ["messages", "ping-rtt", "gap", "delay"]);
   assert.deepEqual(gap!.lines, []);
   const rounded = (chart: Parameters<typeof points>[0]) => Object.entries(points(chart)).map(([name, at]) => [name, ...at.map(([, y]) => Math.round(y! / 1e3))]);
   assert.deepEqual(rounded(ping!), [["p50", 1, NaN, NaN], ["p95", 1, NaN, NaN], ["p99", 5, NaN, NaN], ["max", 5, NaN, NaN]]);
   assert.deepEqual(rounded(delay!), ["p50", "p95", "p99", "max"].map((name) => [name, 2, NaN, 4]));
   assert.deepEqual([ping!.bounds!.map(({ y }) => y), delay!.bounds], [[9e3], []]);
+  // A clock that is ahead makes delays of nothing, which a log axis does not have.
+  assert.deepEqual(messageCharts(of([{ tick: { delay: latency([[0, 5]]) } }]))[3]!.lines, []);
   // Without an acknowledgement they are in no percentile.
   assert.deepEqual(points(noResponseOverTime(run)), { PINGs: [[2, 0], [4, 1], [6, NaN]] });
   assert.ok(messageCharts(of([{ tick: { latency: latency([[1e6, 1]]) } }])).every(({ lines }) => lines.length === 0));
