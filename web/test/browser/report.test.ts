@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import type { Report, StoredRun } from "../../src/model/report";
-import { reportOf, storedRun } from "../synthetic";
+import { latency, reportOf, storedRun } from "../synthetic";
 import { failed } from "../summary";
 import { openReport, overflow, overlaps, shoot, until, type Opened } from "./browser";
 import { launch } from "./browser";
@@ -119,7 +119,14 @@ test("what is no report says so", async () => {
 
 test("a telephone shows it without scrolling sideways, dark as well", async () => {
   for (const scheme of ["light", "dark"] as const) {
-    const { page, troubles } = await openReport(browser, reportOf(full()), { width: 360, scheme });
+    const run = full();
+    // Names of one long word each.
+    const word = "x".repeat(90);
+    run.run.header.steps = [`users.${word}`];
+    run.run.tags = [word];
+    run.ticks.forEach(({ tick }) => (tick.steps = [latency([[2e6, 10]])]));
+    const { page, troubles } = await openReport(browser, reportOf(run), { width: 360, scheme });
+    assert.ok(await page.locator("#step-latency .legend button").first().isVisible());
     assert.equal(await overflow(page), 0);
     assert.deepEqual(await overlaps(page), []);
     assert.deepEqual(troubles, []);
