@@ -27,8 +27,12 @@ const CALIBRATION: Form =
     Form { name: "a calibration", keys: &["duration"], fix: "use {\"duration\": \"8s\"}, or no body" };
 
 /// Reads a run, or a search: JSON where it is said to be, or seems to be, for curl says of any data that it is a form; else the text
-/// of a scenario file, which never begins with a brace.
-pub(crate) fn spec(is_json: bool, body: &[u8]) -> Result<Spec, Problem> {
+/// of a scenario file, which never begins with a brace. Also returns what is wrong with it, where what it describes can be read all the
+/// same: mistakes in its flags are reported beside these.
+///
+/// # Errors
+/// It does not say what is to be loaded.
+pub(crate) fn spec(is_json: bool, body: &[u8]) -> Result<(Spec, Vec<String>), Problem> {
     let is_json = is_json || body.trim_ascii_start().starts_with(b"{");
     let wrong = |why: &str| Problem::wrong(vec![why.to_owned()]);
     if !is_json {
@@ -36,7 +40,7 @@ pub(crate) fn spec(is_json: bool, body: &[u8]) -> Result<Spec, Problem> {
         if text.trim().is_empty() {
             return Err(wrong("no scenario; send the text of a scenario file, or JSON with a target"));
         }
-        return Ok(Spec { scenario: Some(text.to_owned()), ..Spec::default() });
+        return Ok((Spec { scenario: Some(text.to_owned()), ..Spec::default() }, Vec::new()));
     }
     let mut fields = Fields::read(body, &RUN)?;
     if fields.has("target") == fields.has("scenario") {
@@ -44,9 +48,13 @@ pub(crate) fn spec(is_json: bool, body: &[u8]) -> Result<Spec, Problem> {
     }
     if fields.has("files") && !fields.has("scenario") {
         fields.add("files: only with a scenario");
+        fields.take("files");
     }
     let (target, scenario) = (fields.text("target"), fields.text("scenario"));
-    let files = fields.object("files").into_iter().filter_map(|file| file_of(file, &mut fields)).collect();
+    let given_files = fields.object("files");
+    let wanted = given_files.len();
+    let files: Vec<_> = given_files.into_iter().filter_map(|file| file_of(file, &mut fields)).collect();
+    let is_readable = target.is_some() != scenario.is_some() && files.len() == wanted;
     let mut flags = Vec::new();
     for (name, value) in fields.object("flags") {
         match given(value) {
@@ -57,7 +65,8 @@ pub(crate) fn spec(is_json: bool, body: &[u8]) -> Result<Spec, Problem> {
             )),
         }
     }
-    fields.end(Spec { target, scenario, files, flags })
+    let spec = Spec { target, scenario, files, flags };
+    if is_readable { Ok((spec, fields.into_mistakes())) } else { fields.end((spec, Vec::new())) }
 }
 
 /// A file of a scenario, which has it by the same name, as beside it.
@@ -133,7 +142,11 @@ mod tests {
 
     #[test]
     fn a_run_is_a_scenario_or_a_target_with_flags() {
-        let read = |is_json: bool, body: &str| spec(is_json, body.as_bytes()).map_err(|p| format!("{p:?}"));
+        let read = |is_json: bool, body: &str| match spec(is_json, body.as_bytes()) {
+            Ok((spec, mistakes)) if mistakes.is_empty() => Ok(spec),
+            Ok((_, mistakes)) => Err(format!("{mistakes:?}")),
+            Err(problem) => Err(format!("{problem:?}")),
+        };
         let flags = [
             ("connections", Given::One("100".to_owned())),
             ("target-gc", Given::Alone),
@@ -179,10 +192,23 @@ mod tests {
     }
 
     #[test]
+    fn a_key_that_there_is_not_hides_no_flags() {
+        let read = |body: &str| spec(true, body.as_bytes());
+        let (described, mistakes) =
+            read(r#"{"target": "a", "colour": 1, "flags": {"x": "1", "y": {}}}"#).unwrap();
+        assert_eq!(described.flags, [("x".to_owned(), Given::One("1".to_owned()))]);
+        assert!(mistakes.len() == 2 && mistakes[0].starts_with("colour: no key of a run"), "{mistakes:?}");
+        // What follows would be about a target, or a file, that was not meant.
+        for body in [r#"{"colour": 1, "flags": {}}"#, r#"{"scenario": "a", "files": {"/u.csv": "b"}}"#] {
+            assert!(read(body).is_err(), "{body}");
+        }
+    }
+
+    #[test]
     fn a_file_is_beside_its_scenario() {
         let read = |name: &str| {
             let body = serde_json::json!({ "scenario": "a", "files": { name: "b" } }).to_string();
-            spec(true, body.as_bytes()).map_err(|p| format!("{p:?}"))
+            spec(true, body.as_bytes()).map(|(spec, _)| spec).map_err(|p| format!("{p:?}"))
         };
         for name in ["users.csv", "./users.csv", "data/users.csv", "..csv"] {
             assert_eq!(read(name).map(|spec| spec.files[0].0.clone()), Ok(name.to_owned()));

@@ -159,11 +159,11 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 async fn start(State(runs): Shared, headers: HeaderMap, body: Result<Bytes, BytesRejection>) -> Served {
-    let spec = request::spec(is_json(&headers), &body?)?;
+    let (spec, mistakes) = request::spec(is_json(&headers), &body?)?;
     // A task of its own: a run that begins after the timeout of this request has events, too.
     let started = tokio::spawn(async move {
         // It resolves names.
-        let (run, forward) = apart(move || runs.start(&spec)).await?;
+        let (run, forward) = apart(move || runs.start(&spec, mistakes)).await?;
         tokio::spawn(forward);
         Ok::<_, Problem>(run)
     });
@@ -180,9 +180,9 @@ async fn start_search(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Served {
-    let spec = request::spec(is_json(&headers), &body?)?;
+    let (spec, mistakes) = request::spec(is_json(&headers), &body?)?;
     // It resolves names.
-    let search = apart(move || runs.start_search(&spec)).await?;
+    let search = apart(move || runs.start_search(&spec, mistakes)).await?;
     Ok((StatusCode::CREATED, [(LOCATION, search.url())], Json(search.json(false))).into_response())
 }
 

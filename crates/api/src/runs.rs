@@ -176,14 +176,16 @@ impl Runs {
         self.runner.compare(&base, &other).map_err(Problem::unavailable)
     }
 
-    /// Reads what is to run, which may take a while, and starts it. Also returns what carries its events, to be spawned.
+    /// Reads what is to run, which may take a while, and starts it. `mistakes`: in the request itself. Also returns what carries its
+    /// events, to be spawned.
     pub(crate) fn start(
         self: &Arc<Self>,
         spec: &Spec,
+        mistakes: Vec<String>,
     ) -> Result<(Arc<Run>, impl Future<Output = ()> + Send + use<>), Problem> {
-        self.check_room(&self.all.lock())?;
         let id = new_id();
-        let Ready { target, record, work, stop } = self.runner.read(spec, &id).map_err(Problem::wrong)?;
+        let Ready { target, record, work, stop } = checked(mistakes, self.runner.read(spec, &id))?;
+        self.check_room(&self.all.lock())?;
         self.check_agents(spec)?;
         let (run, mut feed, forward) = Run::new(id, target, record, stop);
         {
@@ -198,11 +200,10 @@ impl Runs {
         Ok((run, forward))
     }
 
-    /// Reads what is to be searched for, which may take a while, and starts it.
-    pub(crate) fn start_search(&self, spec: &Spec) -> Result<Arc<Search>, Problem> {
+    /// Reads what is to be searched for, which may take a while, and starts it. `mistakes`: in the request itself.
+    pub(crate) fn start_search(&self, spec: &Spec, mistakes: Vec<String>) -> Result<Arc<Search>, Problem> {
+        let ReadySearch { target, began, work, stop } = checked(mistakes, self.runner.read_search(spec))?;
         self.check_room(&self.all.lock())?;
-        let ReadySearch { target, began, work, stop } =
-            self.runner.read_search(spec).map_err(Problem::wrong)?;
         self.check_agents(spec)?;
         let search = Arc::new(Search::new(new_id(), target, began, stop));
         {
@@ -301,6 +302,17 @@ fn forget_oldest<T>(all: &mut Vec<Arc<T>>, is_over: impl Fn(&T) -> bool) {
     let mut over = (0..all.len()).filter(|nth| is_over(&all[*nth]));
     if let (Some(oldest), true) = (over.next(), over.count() >= KEPT) {
         all.remove(oldest);
+    }
+}
+
+/// What was read of a request.
+///
+/// # Errors
+/// All that is wrong with it, and with what it describes.
+fn checked<T>(mistakes: Vec<String>, read: Result<T, Vec<String>>) -> Result<T, Problem> {
+    match read {
+        Ok(read) if mistakes.is_empty() => Ok(read),
+        read => Err(Problem::wrong([mistakes, read.err().unwrap_or_default()].concat())),
     }
 }
 

@@ -37,6 +37,9 @@ fn exercise(server: &mut Server) {
     let id = server.start_run("target = \"http://127.0.0.1:8000/\"");
     server.wait(&id, "running");
     server.check(("POST", "/runs", ""), "{\"target\": \"http://h/\"}", 409, &id);
+    // What is wrong is wrong later, too.
+    let all = "[\"colour: no key of a run; use target, scenario, files and flags\",\"target: one mistake\",";
+    server.check(("POST", "/runs", ""), "{\"target\": \"wrong\", \"colour\": 1}", 400, all);
     server.check(("GET", "/runs/{id}/page", &id), "", 200, "<html");
     let run = ("PATCH", "/runs/{id}", id.as_str());
     server.check(run, "{\"load\": \"50%\"}", 202, "running");
@@ -133,6 +136,7 @@ fn search(server: &mut Server) {
     // It takes the place of a run.
     server.check(("POST", "/searches", ""), "target = 1", 409, &format!("DELETE: /searches/{id}"));
     server.check(("POST", "/runs", ""), "target = 1", 409, &format!("DELETE: /searches/{id}"));
+    server.check(("POST", "/searches", ""), "target = \"wrong\"", 400, "[\"--by: one mistake\",");
     let running = server.wait_at("/searches/{id}", &id, "running");
     assert_eq!((&running["result"], &running["outcome"]), (&Value::Null, &Value::Null));
     server.check(

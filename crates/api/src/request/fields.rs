@@ -78,6 +78,11 @@ impl<'f> Fields<'f> {
         self.mistakes.push(mistake.into());
     }
 
+    /// All mistakes.
+    pub(super) fn into_mistakes(self) -> Vec<String> {
+        self.mistakes
+    }
+
     /// What was read.
     ///
     /// # Errors
