@@ -135,9 +135,8 @@ impl Fleet {
         supply: Option<Supply>,
         job: &Job,
     ) -> Result<Fleet, String> {
-        let all = heres.len();
+        enough(&heres, job.agents)?;
         let free: Vec<Here> = heres.into_iter().filter(is_usable).collect();
-        enough(all, &free, job.agents)?;
         fits(&link, &offer)?;
         let run = job.run.clone().unwrap_or_else(|| format!("{:08x}", units::system_random() as u32));
         let coordinator = Coordinator::new(run.clone(), free, offer, terms, clock.now()).with_supply(supply);

@@ -36,13 +36,13 @@ pub(super) fn agents(
     link.send(WHO.to_owned(), &());
     let start = clock.now();
     let mut found: BTreeMap<String, Here> = BTreeMap::new();
-    let mut said = None;
+    let mut said = String::new();
     loop {
         let left = || {
             found.values().filter_map(|here| here.run.as_ref()).filter(|busy| busy.fingerprint == fingerprint)
         };
         let free = found.values().filter(|here| is_usable(here)).count() as u32;
-        waiting.go_on(|| joined(free, wanted))?;
+        waiting.go_on(|| joined(found.values(), wanted))?;
         let waits = match wanted {
             Some(wanted) if left().next().is_none() && free < wanted => WAITS,
             // Whether the coordinator of that run is no more shows in a moment.
@@ -54,8 +54,12 @@ pub(super) fn agents(
         if left_of_it == Nanos::ZERO {
             break;
         }
-        if waits == WAITS && now >= start + GATHERS && said.replace(free) != Some(free) {
-            (waiting.say)(&format!("{}; waiting for at most {}", joined(free, wanted), WAITS.brief()));
+        if waits == WAITS && now >= start + GATHERS {
+            let joined = joined(found.values(), wanted);
+            if said != joined {
+                (waiting.say)(&format!("{joined}; waiting for at most {}", WAITS.brief()));
+                said = joined;
+            }
         }
         if let Some(here) = inbox.next(left_of_it.min(LOOKS)).filter(Here::has_names) {
             found.insert(here.who.id.clone(), here);
@@ -68,40 +72,52 @@ pub(super) fn agents(
     Ok(agents)
 }
 
-/// How far it is with the agents that it waits for.
-fn joined(free: u32, wanted: Option<u32>) -> String {
+/// How far it is with the agents that it waits for: how many are free, of these, and what keeps the others.
+fn joined<'h>(agents: impl Iterator<Item = &'h Here> + Clone, wanted: Option<u32>) -> String {
+    let free = agents.clone().filter(|here| is_usable(here)).count() as u32;
     let all = Count(wanted.unwrap_or(free).into());
     let of_all = wanted.map_or_else(|| all.of("agent"), |_| format!("{free} of {}", all.of("agent")));
-    format!("{of_all} {} joined", all.one_or("has", "have"))
+    match others(agents) {
+        None => format!("{of_all} {} joined", all.one_or("has", "have")),
+        Some(others) => format!("{of_all} {} free; {others}", all.one_or("is", "are")),
+    }
+}
+
+/// What keeps those of these that are not free, if there are some.
+fn others<'h>(agents: impl Iterator<Item = &'h Here>) -> Option<String> {
+    let (mut drain, mut busy) = (0, BTreeMap::<&str, u64>::new());
+    for here in agents {
+        match &here.run {
+            Some(of) => *busy.entry(&of.run).or_default() += 1,
+            // It does so while it calibrates, too.
+            None => drain += u64::from(here.is_draining),
+        }
+    }
+    let drain = Count(drain);
+    let drain =
+        (drain.0 > 0).then(|| format!("{drain} {} draining or calibrating", drain.one_or("is", "are")));
+    let busy = busy.iter().map(|(run, agents)| {
+        let agents = Count(*agents);
+        format!("{agents} {} part in run {run}", agents.one_or("takes", "take"))
+    });
+    let all: Vec<String> = drain.into_iter().chain(busy).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 pub(super) fn is_usable(here: &Here) -> bool {
     here.run.is_none() && !here.is_draining
 }
 
-/// Whether as many as are wanted are free.
-pub(super) fn enough(all: usize, free: &[Here], wanted: Option<u32>) -> Result<(), String> {
-    let busy = all - free.len();
-    let others = match busy {
-        0 => String::new(),
-        1 => ", one takes part in another run or is draining".to_owned(),
-        _ => format!(", {busy} take part in another run or are draining"),
-    };
+/// Whether as many of these as are wanted are free.
+pub(super) fn enough(agents: &[Here], wanted: Option<u32>) -> Result<(), String> {
+    let free = agents.iter().filter(|here| is_usable(here)).count() as u32;
     match wanted {
-        Some(wanted) if (free.len() as u32) < wanted => {
-            let wanted = Count(wanted.into());
-            Err(format!(
-                "{} of {} {} free{others}",
-                free.len(),
-                wanted.of("agent"),
-                wanted.one_or("is", "are")
-            ))
-        }
-        _ if free.is_empty() && busy > 0 => Err(format!("no agent is free{others}")),
-        _ if free.is_empty() => {
-            Err("no agents have joined; start some with throng agent --nats URL".to_owned())
-        }
-        _ => Ok(()),
+        Some(wanted) if free < wanted => Err(joined(agents.iter(), Some(wanted))),
+        _ if free > 0 => Ok(()),
+        _ => Err(match others(agents.iter()) {
+            Some(others) => format!("no agent is free; {others}"),
+            None => "no agents have joined; start some with throng agent --nats URL".to_owned(),
+        }),
     }
 }
 
@@ -119,6 +135,26 @@ pub(super) fn fits(link: &Link, offer: &Offer) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::{Busy, Incarnation};
+
+    fn agent(id: &str, run: Option<&str>, is_draining: bool) -> Here {
+        let busy = |run: &str| Busy {
+            run: run.to_owned(),
+            fingerprint: String::new(),
+            term: 0,
+            silent: Nanos::ZERO,
+        };
+        Here {
+            who: Incarnation { id: id.to_owned(), nonce: 1 },
+            protocol: PROTOCOL,
+            version: String::new(),
+            network: String::new(),
+            cores: 1,
+            calibrated: None,
+            is_draining,
+            run: run.map(busy),
+        }
+    }
 
     #[test]
     fn what_was_waited_for_is_said() {
@@ -128,7 +164,27 @@ mod tests {
             (1, None, "1 agent has joined"),
             (12, None, "12 agents have joined"),
         ] {
-            assert_eq!(joined(free, wanted), expected);
+            let agents: Vec<Here> = (0..free).map(|n| agent(&n.to_string(), None, false)).collect();
+            assert_eq!(joined(agents.iter(), wanted), expected);
         }
+    }
+
+    #[test]
+    fn agents_that_are_not_free_are_counted_by_what_keeps_them() {
+        let mut agents = vec![
+            agent("a", None, false),
+            agent("b", None, true),
+            agent("c", Some("r1"), false),
+            agent("d", Some("r1"), true),
+            agent("e", Some("r2"), false),
+        ];
+        let others = "1 is draining or calibrating, 2 take part in run r1, 1 takes part in run r2";
+        assert_eq!(joined(agents.iter(), Some(3)), format!("1 of 3 agents are free; {others}"));
+        assert_eq!(enough(&agents, Some(3)), Err(format!("1 of 3 agents are free; {others}")));
+        assert_eq!((enough(&agents, Some(1)), enough(&agents, None)), (Ok(()), Ok(())));
+        agents.remove(0);
+        assert_eq!(enough(&agents, None), Err(format!("no agent is free; {others}")));
+        let none = "no agents have joined; start some with throng agent --nats URL";
+        assert_eq!(enough(&[], None), Err(none.to_owned()));
     }
 }
