@@ -5,7 +5,7 @@ mod spool;
 
 use std::{collections::VecDeque, path::PathBuf};
 
-use units::Nanos;
+use units::{Count, Nanos};
 
 use self::spool::{Left, Spool};
 use crate::message::{Author, Entry, Record, log_of};
@@ -22,8 +22,46 @@ pub(crate) struct Outbox {
     author: Author,
     folder: Option<PathBuf>,
     logs: Vec<Log>,
+    /// While entries cannot be kept in a file.
+    unwritten: Option<Unwritten>,
     /// What to tell the user of.
     trouble: Option<String>,
+}
+
+/// Entries cannot be kept in a file.
+#[derive(Default)]
+struct Unwritten {
+    why: String,
+    /// In memory only, and added up with others.
+    entries: u64,
+    merged: u64,
+}
+
+impl Unwritten {
+    /// An entry was kept in a file, or not; what is to be said of that, once for each reason and at the end.
+    fn note(state: &mut Option<Unwritten>, kept: &Result<u64, String>) -> Option<String> {
+        match kept {
+            Ok(_) => state.take().map(|past| past.over()),
+            Err(why) => {
+                let unwritten = state.get_or_insert_default();
+                unwritten.entries += 1;
+                let is_new = unwritten.why != *why;
+                unwritten.why.clone_from(why);
+                is_new.then(|| format!("{why}; what NATS does not take is kept in memory"))
+            }
+        }
+    }
+
+    fn over(self) -> String {
+        let merged = match self.merged {
+            0 => String::new(),
+            merged => format!(", and {} more added up with them", Count(merged)),
+        };
+        let entries = Count(self.entries).were("report");
+        format!(
+            "what NATS does not take is kept on disk again; {entries} kept in memory{merged}, none was lost"
+        )
+    }
 }
 
 /// Names an entry that is on its way.
@@ -75,7 +113,7 @@ enum State {
 impl Outbox {
     /// Without files.
     pub(crate) fn new(author: Author) -> Outbox {
-        Outbox { author, folder: None, logs: Vec::new(), trouble: None }
+        Outbox { author, folder: None, logs: Vec::new(), unwritten: None, trouble: None }
     }
 
     /// With files in this folder; what a process before left there is sent.
@@ -94,7 +132,7 @@ impl Outbox {
             is_sealed: true,
             spool: Some(spool),
         });
-        Outbox { author, logs: left.collect(), folder: Some(folder), trouble: None }
+        Outbox { author, logs: left.collect(), folder: Some(folder), unwritten: None, trouble: None }
     }
 
     /// Adds what the log of a run is to have.
@@ -105,12 +143,13 @@ impl Outbox {
         if let (Some(before), Record::Ticks(ticks)) = (log.mergeable(), &record) {
             // Nothing is lost but when exactly it happened.
             before.iter_mut().zip(ticks).for_each(|(before, tick)| before.extend(tick));
+            self.unwritten.iter_mut().for_each(|unwritten| unwritten.merged += 1);
             return;
         }
         let entry = Entry { author: log.author.clone(), sequence: log.next, record };
         let kept = log.spool.as_mut().map(|spool| spool.append(&entry));
-        if let Some(Err(e)) = &kept {
-            self.trouble = Some(format!("{e}; what NATS does not take is kept in memory"));
+        if let Some(said) = kept.as_ref().and_then(|kept| Unwritten::note(&mut self.unwritten, kept)) {
+            self.trouble = Some(said);
         }
         let (sequence, record, at) = (entry.sequence, Some(entry.record), kept.and_then(Result::ok));
         log.next += 1;

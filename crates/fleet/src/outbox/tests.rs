@@ -174,6 +174,33 @@ fn where_there_is_no_file_what_is_too_much_is_added_up() {
 }
 
 #[test]
+fn that_there_is_no_file_is_said_once_and_when_it_is_over() {
+    let folder = Folder::new();
+    fs::write(&folder.0, "").unwrap();
+    let mut outbox = Outbox::with_spool(author(1), folder.0.join("spool"));
+    let mut said = |entries: u64| {
+        let push = |n| {
+            outbox.push("r", ticks(n));
+            outbox.poll_trouble()
+        };
+        (0..entries).filter_map(push).collect::<Vec<String>>()
+    };
+    let more = 9;
+    let full = said(IN_MEMORY as u64);
+    assert!(full.len() == 1 && full[0].ends_with("is kept in memory"), "{full:?}");
+    assert!(said(more).is_empty());
+    fs::remove_file(&folder.0).unwrap();
+    // Those in memory are sent before another is kept.
+    assert!(said(1).is_empty());
+    send_all(&mut outbox, Nanos::ZERO);
+    outbox.push("r", sealed());
+    let over = "what NATS does not take is kept on disk again; 600 reports were kept in memory, and 10 more added up with \
+                them, none was lost";
+    assert_eq!(outbox.poll_trouble().as_deref(), Some(over));
+    assert_eq!(outbox.poll_trouble(), None);
+}
+
+#[test]
 fn an_entry_is_read_as_it_was_written() {
     let (mut tick, mut sums) =
         (Tick { open_ns: u128::MAX, ramped_at: Nanos::NEVER, ..Tick::default() }, Sums::default());
