@@ -138,7 +138,7 @@ impl NotServed {
     }
 
     fn unknown(number: &str) -> NotServed {
-        let why = format!("no such client; GET /clients lists them: {number}");
+        let why = format!("/clients/{number}: no such client; GET /clients?state=all lists them");
         NotServed::new(StatusCode::NOT_FOUND, why)
     }
 }

@@ -23,10 +23,17 @@ const PING: Nanos = Nanos::from_secs(30);
 /// The shortest: clients are held, not driven.
 const MIN_PING: Nanos = Nanos::from_millis(100);
 const MAX_PING: Nanos = Nanos::from_secs(24 * 3600);
+/// What is said of another body than a form.
+const NO_FORM: &str = "the body is JSON, and must be a form (application/x-www-form-urlencoded); use --data \
+                       'ws=ws://HOST:PORT/PATH&count=5'";
 
 impl Wanted {
     /// Reads a form (`application/x-www-form-urlencoded`); all mistakes at once, a line each.
     pub(crate) fn parse(form: &[u8]) -> Result<Wanted, Vec<String>> {
+        // Whatever type it is said to have, for curl says of any data that it is a form: no field of one begins so.
+        if matches!(form.trim_ascii_start(), [b'{' | b'[', ..]) {
+            return Err(vec![NO_FORM.to_owned()]);
+        }
         let mut wanted = Wanted { ws: String::new(), count: 1, rate: None, ping: PING, insecure: false };
         let (mut seen, mut mistakes) = (Vec::new(), Vec::new());
         for (field, value) in form_urlencoded::parse(form) {
@@ -89,6 +96,13 @@ mod tests {
         );
         check("ws=ws%3A%2F%2Fh%3A1%2Fa%3Fb%3Dc", Ok(("ws://h:1/a?b=c", 1, None, 30_000)));
         check("count=10k&ws=ws://h:1/&rate=500/s&ping=10s", Ok(("ws://h:1/", 10_000, Some(500), 10_000)));
+    }
+
+    #[test]
+    fn json_is_no_form() {
+        for json in ["{\"ws\": \"ws://h:1/\", \"count\": 5}", " \n[]", "{"] {
+            check(json, Err(&[NO_FORM]));
+        }
     }
 
     #[test]

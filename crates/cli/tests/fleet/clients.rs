@@ -189,7 +189,7 @@ fn what_is_wrong_is_refused_with_the_fix() {
     add("ws=ws://no-such-host.invalid/", 400, "has no address");
     add(&long, 413, "a body has at most 65536 bytes");
     check("/clients/1", &["--data", &long], 413, "a body has at most 65536 bytes");
-    check("/clients/1", &[], 404, "no such client; GET /clients lists them: 1");
+    check("/clients/1", &[], 404, "/clients/1: no such client; GET /clients?state=all lists them");
     check("/clients/x", &["-X", "DELETE"], 404, "no such client");
     check("/clients/99999999999", &["--data", "a"], 404, "no such client");
     check("/clients?state=open", &[], 400, "use state=live, connected, lost or all");
