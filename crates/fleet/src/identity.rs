@@ -133,6 +133,12 @@ impl Identity {
         self.findings = findings.into_iter().take(MOST_FINDINGS).map(AgentFinding::from).collect();
     }
 
+    /// The same for agents on one machine; for one that does not know its machine, its name.
+    pub fn machine(&self) -> &str {
+        let boot = self.network.split(' ').next().filter(|boot| !boot.is_empty());
+        boot.unwrap_or(&self.id)
+    }
+
     /// What of it an agent announces each second.
     pub(crate) fn here(&self) -> Here {
         Here {
@@ -243,6 +249,7 @@ mod tests {
     fn a_restarted_agent_is_the_same_in_another_incarnation() {
         let (one, other) = (identity(), identity());
         assert_ne!(one.incarnation, other.incarnation);
+        assert!(one.machine() == other.machine() && one.machine() != one.id, "{one:?}");
         assert_eq!((one.id, one.network, one.protocol), (other.id, other.network, PROTOCOL));
     }
 

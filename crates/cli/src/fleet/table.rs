@@ -1,6 +1,8 @@
 //! Agents, for people and for programs.
 
-use fleet::{AgentFinding, AgentStatus};
+use std::collections::{BTreeMap, BTreeSet};
+
+use fleet::{AgentFinding, AgentStatus, Identity};
 use samples::Calibration;
 use serde_json::json;
 use units::{Bytes, Count, Nanos};
@@ -22,11 +24,55 @@ pub(super) fn agents(agents: &[AgentStatus]) -> String {
             lines.push(format!("{id}: findings of its doctor, see throng fleet doctor: {unfit}"));
         }
     }
-    let sum = |of: fn(&AgentStatus) -> u64| Count(agents.iter().map(of).sum());
-    let connections = sum(|agent| agent.identity.connections).of("connection");
-    let cores = sum(|agent| agent.identity.cores.into()).of("core");
-    lines.push(format!("{}, {cores}, about {connections}", Count(agents.len() as u64).of("agent")));
+    let all = Together::of(agents);
+    let (cores, connections) = (Count(all.cores).of("core"), Count(all.connections).of("connection"));
+    lines.push(format!("{}, {cores}, about {connections}", all.names()));
     lines.join("\n") + "\n"
+}
+
+/// What agents have together: what is of one machine counts once.
+struct Together {
+    agents: u64,
+    machines: u64,
+    cores: u64,
+    connections: u64,
+}
+
+impl Together {
+    fn of(agents: &[AgentStatus]) -> Together {
+        let (mut machines, mut cores) = (BTreeSet::new(), BTreeMap::new());
+        let mut networks: BTreeMap<(&str, &str), Vec<&Identity>> = BTreeMap::new();
+        for AgentStatus { identity: who, .. } in agents {
+            machines.insert(who.machine());
+            // Containers on one machine have names of their own, and each its processors.
+            let of_host = cores.entry((who.machine(), who.host.as_str())).or_insert(0);
+            *of_host = u64::from(who.cores).max(*of_host);
+            networks.entry((who.machine(), who.network.as_str())).or_default().push(who);
+        }
+        Together {
+            agents: agents.len() as u64,
+            machines: machines.len() as u64,
+            cores: cores.values().sum(),
+            connections: networks.values().map(|sharing| held(sharing)).sum(),
+        }
+    }
+
+    /// `2 agents`, `3 agents on 1 machine`
+    fn names(&self) -> String {
+        let agents = Count(self.agents).of("agent");
+        if self.machines == self.agents {
+            return agents;
+        }
+        format!("{agents} on {}", Count(self.machines).of("machine"))
+    }
+}
+
+/// What agents that share ports can hold: as in a run, each its share of what their machine can, and no more than it may.
+fn held(sharing: &[&Identity]) -> u64 {
+    let free = sharing.iter().filter(|who| who.max_connections != Some(who.connections));
+    let fits = free.map(|who| who.connections).max().unwrap_or(u64::MAX);
+    let share = fits / (sharing.len() as u64).max(1);
+    sharing.iter().map(|who| who.connections.min(share)).sum()
 }
 
 fn row(agent: &AgentStatus) -> [String; 10] {
@@ -97,9 +143,8 @@ pub(super) fn findings(agents: &[AgentStatus]) -> String {
     if !fine.is_empty() {
         text += &format!("ok    {}\n", fine.join(", "));
     }
-    let sum = agents.iter().map(|agent| agent.identity.connections).sum();
-    let agents = Count(agents.len() as u64).of("agent");
-    text + &format!("{agents} can hold about {}\n", Count(sum).of("connection"))
+    let all = Together::of(agents);
+    text + &format!("{} can hold about {}\n", all.names(), Count(all.connections).of("connection"))
 }
 
 /// Schema `throng.fleet/1`.
@@ -120,8 +165,6 @@ pub(super) fn agent_json(agent: &AgentStatus) -> serde_json::Value {
 
 #[cfg(test)]
 mod tests {
-    use fleet::Identity;
-
     use super::*;
 
     fn agent(id: &str, state: &str, findings: &[(&str, &str)]) -> AgentStatus {
@@ -160,6 +203,35 @@ a-long-one: findings of its doctor, see throng fleet doctor: 1
 2 agents, 8 cores, about 2,000,000 connections
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_machine_counts_once() {
+        let on = |id: &str, network: &str, host: &str, most: Option<u64>| {
+            let mut agent = agent(id, "free", &[]);
+            let who = &mut agent.identity;
+            (who.network, who.host, who.max_connections) = (network.to_owned(), host.to_owned(), most);
+            who.connections = most.unwrap_or(who.connections);
+            agent
+        };
+        let last = |all: &[AgentStatus]| {
+            let found = findings(all);
+            let [listed, found] = [agents(all), found].map(|text| text.lines().last().unwrap().to_owned());
+            assert!(found.starts_with(listed.split(", ").next().unwrap()), "{found}");
+            listed
+        };
+        let (a, b) = (on("a", "boot1 net:[1]", "vm1", None), on("b", "boot1 net:[1]", "vm1", None));
+        let two = [a.clone(), b.clone()];
+        assert_eq!(last(&two), "2 agents on 1 machine, 4 cores, about 1,000,000 connections");
+        let elsewhere = [a.clone(), b, on("c", "boot2 net:[1]", "vm1", None)];
+        assert_eq!(last(&elsewhere), "3 agents on 2 machines, 8 cores, about 2,000,000 connections");
+        let containers = [on("a", "boot1 net:[1]", "p1", None), on("b", "boot1 net:[2]", "p2", None)];
+        assert_eq!(last(&containers), "2 agents on 1 machine, 8 cores, about 2,000,000 connections");
+        let capped = |most| on("b", "boot1 net:[1]", "vm1", Some(most));
+        let text = "2 agents on 1 machine, 4 cores, about 500,100 connections";
+        assert_eq!(last(&[a.clone(), capped(100)]), text);
+        let text = "2 agents on 1 machine, 4 cores, about 300 connections";
+        assert_eq!(last(&[capped(100), capped(200)]), text);
     }
 
     #[test]

@@ -206,7 +206,10 @@ fn users_do_what_their_permissions_allow_and_no_more() {
     assert!(!ended.stderr.contains("ermissions"), "{ended:?}");
     for user in ["viewer", "runner"] {
         let listed = guarded.fleet(user, &["ls"]);
-        assert!(listed.stdout.contains("\n2 agents, ") && listed.stderr.is_empty(), "{user}: {listed:?}");
+        assert!(
+            listed.stdout.contains("\n2 agents on 1 machine, ") && listed.stderr.is_empty(),
+            "{user}: {listed:?}"
+        );
     }
     let drained = guarded.fleet("runner", &["drain", "one", "two"]);
     assert_eq!(drained.stdout, "one: draining\ntwo: draining\n", "{drained:?}");

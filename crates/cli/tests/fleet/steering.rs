@@ -88,9 +88,9 @@ fn agents_are_listed_checked_and_drained() {
     assert_eq!(fleet.states(), ["one free", "two free"]);
     let listed = fleet.fleet(&["ls"]);
     assert!(listed.stdout.lines().nth(1).is_some_and(|line| line.starts_with("one    free ")), "{listed:?}");
-    assert!(listed.stdout.contains("\n2 agents, "), "{listed:?}");
+    assert!(listed.stdout.contains("\n2 agents on 1 machine, "), "{listed:?}");
     let doctor = fleet.fleet(&["doctor"]);
-    assert!(doctor.stdout.contains("2 agents can hold about "), "{doctor:?}");
+    assert!(doctor.stdout.contains("2 agents on 1 machine can hold about "), "{doctor:?}");
     assert_eq!(fleet.json(&["doctor", "two"]).len(), 1);
 
     assert_eq!(fleet.fleet(&["drain", "two"]).stdout, "two: draining\n");
