@@ -105,6 +105,8 @@ struct Work {
     is_stopping: bool,
     /// Its coordinator is silent: it ends its load little by little.
     ramp_down: Option<RampDown>,
+    /// Connections that it has closed since.
+    closed_by_lease: u64,
     /// Why it ends before its time.
     why: Option<String>,
 }
@@ -291,6 +293,7 @@ impl<M: Machine> Agent<M> {
                     cpu: Nanos::ZERO,
                     is_stopping: false,
                     ramp_down: None,
+                    closed_by_lease: 0,
                     why: None,
                 });
                 Report::Accepted { can }
@@ -441,6 +444,9 @@ impl<M: Machine> Agent<M> {
                     // It is the process's, and no worker's own.
                     let used = self.cpu.since(std::mem::replace(&mut work.cpu, self.cpu));
                     ticks.iter_mut().take(1).for_each(|first| first.cpu_ns = used.0);
+                    if work.ramp_down.is_some() {
+                        work.closed_by_lease += ticks.iter().map(|tick| tick.counts.finished).sum::<u64>();
+                    }
                     self.records.push_back((work.run.clone(), Record::Ticks(ticks)));
                 }
                 if has_ended {
@@ -471,8 +477,9 @@ impl<M: Machine> Agent<M> {
     fn seal(&mut self) {
         let Some(work) = &mut self.work else { return };
         let Stage::Running(began, counting) = &mut work.stage else { return };
-        let (began, seal) = (*began, Seal { sums: counting.take_sums(), why: work.why.take() });
-        work.stage = Stage::Sealed(began);
+        let (sums, closed_by_lease) = (counting.take_sums(), work.closed_by_lease);
+        let seal = Seal { sums, why: work.why.take(), closed_by_lease };
+        work.stage = Stage::Sealed(*began);
         self.notes.ended(&work.run, seal.why.as_deref());
         self.records.push_back((work.run.clone(), Record::Sealed(seal)));
     }

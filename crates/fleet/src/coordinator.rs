@@ -319,7 +319,8 @@ impl Coordinator {
             Record::Sealed(seal) => member.seal(seal, &mut self.changes),
             Record::TookOver(took) => {
                 member.takes.settle();
-                let (by, ready) = (member.who.id.clone(), took.ready);
+                // It reports each second, and in a run that is taken up it was heard with each of its entries.
+                let (by, ready, at) = (member.who.id.clone(), took.ready, member.heard);
                 let (first, is_lost) = (self.workers, member.state == AgentState::Lost);
                 member.add_workers(first, &ready.roles);
                 self.workers += ready.roles.len() as u32;
@@ -328,7 +329,7 @@ impl Coordinator {
                 self.changes.extend((first..self.workers).filter(|_| is_lost).map(Change::Lost));
                 if let Some(of) = self.members.iter_mut().find(|member| member.who.id == took.of) {
                     match took.why {
-                        None => of.taken_over_by.push(by),
+                        None => of.be_taken_over(by, at),
                         Some(why) => {
                             of.not_taken = Some(format!("agent {by} did not take over its part: {why}"))
                         }

@@ -367,4 +367,7 @@ pub(crate) struct Seal {
     pub(crate) sums: Vec<Sums>,
     /// Why it ended before its time, if it did.
     pub(crate) why: Option<String>,
+    /// Connections that it closed because its lease had expired.
+    #[serde(default)]
+    pub(crate) closed_by_lease: u64,
 }

@@ -270,6 +270,7 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     if summary.verdict == Verdict::Pass {
         summary.reasons.extend(limit::warnings(summary, evidence));
     }
+    summary.reasons.extend(away::notes(summary));
     summary.reasons.extend(streams::notes(summary));
     summary.headline = summary.sentence();
 }

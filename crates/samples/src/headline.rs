@@ -40,9 +40,9 @@ impl Summary {
             (None, Verdict::Fail) if let Some(lost) = self.taken_over() => format!("{verdict}: {lost}"),
             // Whether their calls were done, their time was over, or fewer were wanted. Of those that are held, fewer may have been
             // wanted for a while, and often.
-            (None, Verdict::Pass) if c.finished > c.held && c.held < c.wanted => format!(
+            (None, Verdict::Pass) if self.closed_as_planned() > c.held && c.held < c.wanted => format!(
                 "pass: {} connections opened and closed as planned, {}",
-                Count(c.finished),
+                Count(self.closed_as_planned()),
                 self.fared()
             ),
             (None, Verdict::Pass) if c.closed > 0 => format!(
@@ -61,6 +61,16 @@ impl Summary {
             }
             (None, _) => verdict.to_owned(),
         }
+    }
+
+    /// Connections that throng closed as planned: without those of agents whose lease had expired.
+    pub fn closed_as_planned(&self) -> u64 {
+        self.connections.finished.saturating_sub(self.closed_by_lease())
+    }
+
+    /// Connections that agents closed because their leases had expired.
+    pub fn closed_by_lease(&self) -> u64 {
+        self.agents.iter().map(|agent| agent.closed_by_lease).sum()
     }
 
     /// Why the figures do not describe the target: the first reason of a run that is invalid.

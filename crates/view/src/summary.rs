@@ -56,7 +56,8 @@ fn connections(s: &Summary, out: &mut String) {
         ("dropped after the end of the load", c.dropped_in_drain),
         ("closed with an announcement", c.closed),
         ("redialled", c.redialled),
-        ("closed by throng as planned", c.finished),
+        ("closed by throng as planned", s.closed_as_planned()),
+        ("closed by agents whose lease had expired", s.closed_by_lease()),
     ];
     let lost = lost.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!(", {} {name}", Count(*n)));
     row(out, "connections", held + &lost.collect::<String>());
@@ -382,6 +383,18 @@ mod tests {
         check(500, 500, ", 500 dropped after the end of the load");
         check(7, 0, ", 7 dropped");
         check(507, 500, ", 7 dropped, 500 dropped after the end of the load");
+    }
+
+    #[test]
+    fn what_an_agent_closes_with_its_lease_is_not_as_planned() {
+        let connections = samples::Connections { wanted: 9, held: 9, finished: 12, ..Default::default() };
+        let figures = samples::Figures { connections, ..Default::default() };
+        let agent = samples::AgentSummary { closed_by_lease: 5, ..Default::default() };
+        let mut out = String::new();
+        super::connections(&Summary { figures, agents: vec![agent], ..Summary::default() }, &mut out);
+        let expected = "  connections   9 held of 9 wanted, 7 closed by throng as planned, 5 closed by agents whose \
+                        lease had expired";
+        assert_eq!(out.lines().next(), Some(expected));
     }
 
     #[test]

@@ -2663,6 +2663,14 @@ cpu_share: number | null,
  */
 away_s: number, 
 /**
+ * For how long at most nobody carried its part, seconds, from its last sign of life until others had taken it over; absent if none has.
+ */
+gap_s: number, 
+/**
+ * Connections that it closed because its lease had expired, which are among the run's `finished`; absent if there are none.
+ */
+closed_by_lease: number, 
+/**
  * What it sent and what did not arrive; absent if there is none.
  */
 missing_ticks: number, 

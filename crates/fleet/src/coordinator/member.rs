@@ -79,8 +79,10 @@ pub(super) struct Member {
     /// How long it was away, of the times after which it came back.
     away: Nanos,
     lost_at: Option<Nanos>,
+    /// How long nobody had its parts, as far as they were taken over.
+    gap: Nanos,
     /// Who has taken over its parts, and why one was not able to.
-    pub(super) taken_over_by: Vec<String>,
+    taken_over_by: Vec<String>,
     pub(super) not_taken: Option<String>,
 }
 
@@ -165,6 +167,7 @@ impl Member {
             cpu_share: None,
             away: Nanos::ZERO,
             lost_at: None,
+            gap: Nanos::ZERO,
             taken_over_by: Vec::new(),
             not_taken: None,
         }
@@ -310,6 +313,12 @@ impl Member {
         have_ended && self.takes.are_settled()
     }
 
+    /// Another one has taken over a part of it, at about this time.
+    pub(super) fn be_taken_over(&mut self, by: String, at: Nanos) {
+        self.taken_over_by.push(by);
+        self.gap = self.gap.max(at.since(self.lost_at.unwrap_or(self.heard)));
+    }
+
     /// It takes part no longer: what it has to say is in the log.
     pub(super) fn idle(&mut self, changes: &mut VecDeque<Change>) {
         if self.log.seal.is_none() {
@@ -429,6 +438,8 @@ impl Member {
             lag_p99_us: (self.lag.count() > 0).then(|| self.lag.quantile(0.99).0 as f64 / 1e3),
             cpu_share: self.cpu_share,
             away_s: self.away.secs_f64(),
+            gap_s: self.gap.secs_f64(),
+            closed_by_lease: seal.map_or(0, |seal| seal.closed_by_lease),
             missing_ticks: self.log.missing(),
             sealed: seal.is_some_and(|seal| seal.sums == self.log.sums),
             why: seal.and_then(|seal| seal.why.clone()).or_else(|| self.not_taken.clone()),
@@ -438,62 +449,4 @@ impl Member {
 }
 
 #[cfg(test)]
-mod tests {
-    use plan::ProbeKind;
-    use samples::Counts;
-
-    use super::*;
-
-    #[test]
-    fn an_agent_holds_what_its_load_has_open_when_that_ends() {
-        let mut member = Member::again(Incarnation { id: "a".to_owned(), nonce: 1 }, Answer::None);
-        let roles = [Role::Population(0), Role::Probe(ProbeKind::Kept), Role::Population(1)];
-        member.add_workers(0, &roles);
-        let count = |member: &mut Member, phase: Phase, open: [u64; 3]| {
-            let ticks = open.map(|open| Tick { open, phase, ..Tick::default() }).to_vec();
-            member.count(ticks, |_| false, (0, &mut AgentTicks::default()), &mut VecDeque::new());
-            member.summary(None).held
-        };
-        assert_eq!(count(&mut member, Phase::Hold, [10, 1, 5]), 15);
-        assert_eq!(count(&mut member, Phase::Drain, [9, 1, 5]), 14);
-        assert_eq!(count(&mut member, Phase::Drain, [3, 1, 0]), 14, "they end after the load");
-        member.lose(&mut VecDeque::new());
-        assert_eq!(member.summary(None).held, 14);
-    }
-
-    /// Takes entries of an agent that sent 3, 5 and 7 requests, and its seal, in this order; what was taken, and whether it is complete.
-    fn taken(order: &[u64], sealed: [u64; 3]) -> (u64, bool) {
-        let tick = |sent| Tick { counts: Counts { sent, ..Counts::default() }, ..Tick::default() };
-        let mut sums = Sums::default();
-        sealed.iter().for_each(|sent| sums.add(&tick(*sent)));
-        let seal = Seal { sums: vec![sums], why: None };
-        let record = |sequence: u64| match sequence {
-            3 => Record::Sealed(seal.clone()),
-            nth => Record::Ticks(vec![tick([3, 5, 7][nth as usize])]),
-        };
-        let mut member = Member::again(Incarnation { id: "a".to_owned(), nonce: 1 }, Answer::None);
-        member.add_workers(0, &[Role::Population(0)]);
-        for sequence in order {
-            member.take(*sequence, record(*sequence));
-            while let Some(record) = member.poll_record() {
-                let (changes, seconds) = (&mut VecDeque::new(), &mut AgentTicks::default());
-                match record {
-                    Record::Ticks(ticks) => member.count(ticks, |_| false, (0, seconds), changes),
-                    Record::Sealed(seal) => member.seal(seal, changes),
-                    other => panic!("{other:?}"),
-                }
-            }
-        }
-        (member.sent(), member.summary(None).sealed)
-    }
-
-    #[test]
-    fn entries_count_once_in_their_order_and_must_add_up_to_the_seal() {
-        for order in [&[0, 1, 2, 3][..], &[3, 2, 1, 0], &[1, 1, 0, 0, 3, 3, 2, 2, 1, 0, 3]] {
-            assert_eq!(taken(order, [3, 5, 7]), (15, true), "{order:?}");
-        }
-        assert_eq!(taken(&[0, 1, 2, 3], [3, 5, 8]), (15, false), "it lies");
-        assert_eq!(taken(&[0, 2, 3], [3, 5, 7]), (3, false), "one is missing");
-        assert_eq!(taken(&[0, 1, 2], [3, 5, 7]), (15, false), "its seal is missing");
-    }
-}
+mod tests;

@@ -209,7 +209,7 @@ fn an_entry_is_read_as_it_was_written() {
     sums.add(&tick);
     for record in [
         Record::Ticks(vec![tick, Tick::none()]),
-        Record::Sealed(Seal { sums: vec![sums], why: None }),
+        Record::Sealed(Seal { sums: vec![sums], ..Seal::default() }),
         Record::Resumed,
     ] {
         let entry = Entry { author: author(1), sequence: u64::MAX, record };

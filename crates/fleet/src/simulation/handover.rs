@@ -40,6 +40,7 @@ fn a_part_for_which_no_agent_is_left_is_handed_over_when_one_is_back() {
             "seed {seed}: {handed:?}"
         );
         assert_eq!(summary.agents[0].taken_over_by, ["1"], "seed {seed}: {}", summary.headline);
+        assert!((17.0..21.0).contains(&summary.agents[0].gap_s), "seed {seed}: {:?}", summary.agents[0]);
         assert_eq!(summary.connections.held, u64::from(CONNECTIONS), "seed {seed}: {}", summary.headline);
     }
 }

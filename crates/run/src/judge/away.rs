@@ -27,9 +27,73 @@ pub(super) fn has_only_timeouts_of_the_lost(s: &Summary) -> bool {
     s.agents.iter().any(is_lost) && s.faults.iter().all(|f| f.count == 0 || f.kind == Kind::Timeout)
 }
 
+/// What the figures do not show of agents that were away or lost: who, for how long, and what of the load was missing or is not counted.
+pub(super) fn notes(s: &Summary) -> Vec<String> {
+    s.agents.iter().flat_map(|agent| notes_of(agent, s)).collect()
+}
+
+fn notes_of(agent: &AgentSummary, s: &Summary) -> Vec<String> {
+    let AgentSummary { id, state, wanted, away_s, gap_s, closed_by_lease, sealed, .. } = agent;
+    let part = match s.connections.wanted {
+        0 => "its part of the load".to_owned(),
+        all => format!("{} of {}", Count(*wanted), Count(all).of("connection")),
+    };
+    let brief = |seconds: f64| Nanos((seconds * 1e9) as u64).brief();
+    let is_lost = *state == AgentState::Lost;
+    let mut notes = Vec::new();
+    let away = format!("agent {id} was away for {}", brief(*away_s));
+    if *away_s > 0.0 && !is_lost && !s.reasons.iter().any(|reason| reason.contains(&away)) {
+        notes.push(format!(
+            "note: {away}, with {part}; what it counted meanwhile came later, and is complete"
+        ));
+    }
+    if *gap_s > 0.0 {
+        notes.push(format!(
+            "note: for up to {} no agent carried the part of agent {id}, {part}",
+            brief(*gap_s)
+        ));
+    }
+    if *closed_by_lease > 0 {
+        let closed = Count(*closed_by_lease).of("connection");
+        notes.push(format!("note: agent {id} closed {closed} because its lease had expired, not as planned"));
+    }
+    if is_lost && !sealed {
+        notes.push(format!(
+            "note: what agent {id} did after its last report is not counted (a report each second; its part: {part})"
+        ));
+    }
+    notes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_that_passes_says_what_was_missing_of_which_agent() {
+        let check = |agent: AgentSummary, expected: &[&str]| {
+            let agent = AgentSummary { id: "a1".to_owned(), wanted: 100, ..agent };
+            let mut s = Summary { agents: vec![agent], ..Summary::default() };
+            s.connections.wanted = 300;
+            assert_eq!(notes(&s), expected);
+        };
+        let done = || AgentSummary { state: AgentState::Done, sealed: true, ..AgentSummary::default() };
+        check(done(), &[]);
+        let away = "note: agent a1 was away for 6.3 s, with 100 of 300 connections; what it counted meanwhile \
+                    came later, and is complete";
+        check(AgentSummary { away_s: 6.32, ..done() }, &[away]);
+        let lost = || AgentSummary { state: AgentState::Lost, ..done() };
+        let gap = "note: for up to 16 s no agent carried the part of agent a1, 100 of 300 connections";
+        let uncounted = "note: what agent a1 did after its last report is not counted (a report each second; its \
+                         part: 100 of 300 connections)";
+        check(AgentSummary { gap_s: 16.2, sealed: false, ..lost() }, &[gap, uncounted]);
+        let closed = "note: agent a1 closed 100 connections because its lease had expired, not as planned";
+        check(AgentSummary { gap_s: 16.2, closed_by_lease: 100, ..lost() }, &[gap, closed]);
+        let reasons =
+            vec!["full load began with 9 of 300 connections: agent a1 was away for 6.3 s".to_owned()];
+        let agents = vec![AgentSummary { id: "a1".to_owned(), away_s: 6.32, ..done() }];
+        assert!(notes(&Summary { reasons, agents, ..Summary::default() }).is_empty(), "it is said");
+    }
 
     fn check(
         began: Option<(u64, u64)>,

@@ -32,6 +32,13 @@ pub struct AgentSummary {
     /// For how long it was not heard of, seconds, while it held its part; absent if it always was.
     #[serde(skip_serializing_if = "is_never")]
     pub away_s: f64,
+    /// For how long at most nobody carried its part, seconds, from its last sign of life until others had taken it over; absent if none has.
+    #[serde(skip_serializing_if = "is_never")]
+    pub gap_s: f64,
+    /// Connections that it closed because its lease had expired, which are among the run's `finished`; absent if there are none.
+    #[cfg_attr(test, ts(type = "number"))]
+    #[serde(skip_serializing_if = "is_zero")]
+    pub closed_by_lease: u64,
     /// What it sent and what did not arrive; absent if there is none.
     #[cfg_attr(test, ts(type = "number"))]
     #[serde(skip_serializing_if = "is_zero")]
