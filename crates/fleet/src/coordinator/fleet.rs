@@ -205,6 +205,9 @@ impl Fleet {
         let mut replay = Replay::since(began_at + after);
         loop {
             fleet.carry();
+            if fleet.outbox.unstored() == 0 {
+                replay.note_stored(fleet.clock());
+            }
             fleet.go_on(waiting, reads)?;
             let Some((at, entry)) = fleet.log.next(LOOKS) else {
                 if fleet.clock() >= until {
@@ -216,7 +219,7 @@ impl Fleet {
                 let now = fleet.clock();
                 // The clock of this process began after the run.
                 fleet.ahead = time;
-                fleet.coordinator.lead_from(now + time, now);
+                fleet.coordinator.lead_from(now + time, replay.resumed_at(now));
                 (waiting.say)(&taking_up(run, time));
                 break;
             }

@@ -26,6 +26,8 @@ pub(crate) struct Replay {
     /// The same of the last one that was handed over, and of that from which on this process leads.
     last: Nanos,
     resumed: Nanos,
+    /// When this process knew first that its own entry is stored, by its clock.
+    stored: Option<Nanos>,
 }
 
 impl Replay {
@@ -38,7 +40,19 @@ impl Replay {
             now: Nanos::ZERO,
             last: Nanos::ZERO,
             resumed: Nanos::ZERO,
+            stored: None,
         }
+    }
+
+    /// This process's own entry is stored.
+    pub(crate) fn note_stored(&mut self, now: Nanos) {
+        self.stored.get_or_insert(now);
+    }
+
+    /// When the run had lasted as long as [`Replay::add`] returns `now`, by the clock of this process: to read what is before its own
+    /// entry takes a while, for a long log seconds.
+    pub(crate) fn resumed_at(&self, now: Nanos) -> Nanos {
+        self.stored.unwrap_or(now).min(now)
     }
 
     /// Adds an entry, with when it was stored by the clock of the server. If it is the one from which on this process leads, it was the
@@ -120,5 +134,24 @@ impl Coordinator {
             let silent = if is_reached { resumed.since(member.heard) } else { Nanos::ZERO };
             member.heard = now.since(silent);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_lasts_while_its_log_is_read() {
+        let s = Nanos::from_secs;
+        let own = |term| Author::Coordinator { term };
+        let resumed = |term| Entry { author: own(term), sequence: 0, record: Record::Resumed };
+        let mut replay = Replay::since(s(100));
+        assert_eq!(replay.add(s(107), resumed(1), 2), None, "of another process");
+        replay.note_stored(s(4));
+        replay.note_stored(s(5));
+        assert_eq!((replay.add(s(108), resumed(2), 2), replay.resumed_at(s(6))), (Some(s(8)), s(4)));
+        // It is read before that it is stored is known.
+        assert_eq!(Replay::since(s(100)).resumed_at(s(6)), s(6));
     }
 }
