@@ -36,7 +36,7 @@ pub(crate) fn apply(
         Live::Classic => Some(&mut classic),
         Live::Off => None,
     };
-    let mut store_writer = runs::store_writer(&record);
+    let mut store_writer = runs::store_writer(&runs::on(fleet.as_deref(), record));
     let kept = store_writer.as_mut().map(|store_writer| store_writer as &mut dyn Sink);
     let others = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink);
     let mut sinks: Vec<&mut dyn Sink> = view.into_iter().chain(kept).chain(others).collect();

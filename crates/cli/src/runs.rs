@@ -3,6 +3,7 @@
 use std::{env, path::PathBuf, sync::Arc};
 
 use exporters::Backlog;
+use fleet::Fleet;
 use host::Root;
 use samples::{Calibration, RunRecord};
 use store::{Store, StoreWriter, StoredAs, StoredRun, UNFINISHED, VERDICTS};
@@ -145,6 +146,16 @@ pub(crate) fn record(began: Date, scenario: Option<&str>, tags: &[String]) -> Ru
         scenario: scenario.map(plan::scenario::without_secrets),
         tags: tags.to_vec(),
         ..RunRecord::default()
+    }
+}
+
+/// The same of a run on these agents: by their name for it, another process of its coordinator finds it.
+pub(crate) fn on(fleet: Option<&Fleet>, record: RunRecord) -> RunRecord {
+    match fleet {
+        Some(fleet) => {
+            RunRecord { fleet_run: Some(fleet.id().to_owned()), fleet_term: fleet.term(), ..record }
+        }
+        None => record,
     }
 }
 

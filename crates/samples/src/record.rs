@@ -36,6 +36,10 @@ pub struct RunRecord {
     pub scenario: Option<String>,
     /// Its id in the HTTP API that it was started by, if it was.
     pub api_id: Option<String>,
+    /// Its name among the agents, if it ran on a fleet.
+    pub fleet_run: Option<String>,
+    /// How often another process of its coordinator has taken it up.
+    pub fleet_term: u32,
     /// Limits and settings of the host that throng ran on, by their names.
     pub settings: Vec<Setting>,
 }

@@ -70,8 +70,11 @@ impl Store {
         }
     }
 
-    /// Begins a run; its id.
+    /// Begins a run; its id. One on a fleet that an earlier process has begun is the same run.
     fn begin(&self, run: &RunRecord) -> rusqlite::Result<String> {
+        if let Some(id) = self.take_up(run)? {
+            return Ok(id);
+        }
         let add = "INSERT INTO runs (id, began_ms, record) VALUES (?1, ?2, ?3)";
         let record = run.to_json();
         let mut last = Ok(String::new());
@@ -84,6 +87,23 @@ impl Store {
             };
         }
         last
+    }
+
+    /// The run that another process of its coordinator has begun, from its beginning on: what happened comes again, from the log of the
+    /// fleet.
+    fn take_up(&self, run: &RunRecord) -> rusqlite::Result<Option<String>> {
+        let Some(fleet_run) = run.fleet_run.as_ref().filter(|_| run.fleet_term > 0) else { return Ok(None) };
+        let whole = self.db.unchecked_transaction()?;
+        let find = "SELECT id, began_ms FROM runs WHERE json_extract(record, '$.fleet_run') = ?1 AND summary IS NULL";
+        let row = |row: &Row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
+        let Some((id, began_ms)) = whole.query_row(find, [fleet_run], row).optional()? else {
+            return Ok(None);
+        };
+        let record = RunRecord { began_ms: Date(began_ms as u64), ..run.clone() }.to_json();
+        whole.execute("DELETE FROM ticks WHERE run = ?1", [&id])?;
+        whole.execute("UPDATE runs SET record = ?2 WHERE id = ?1", params![id, record])?;
+        whole.commit()?;
+        Ok(Some(id))
     }
 
     /// Adds a period to a run: `n` in the order of time.
@@ -107,8 +127,10 @@ impl Store {
         Ok(())
     }
 
-    fn finish(&self, id: &str, summary: &str) -> rusqlite::Result<()> {
-        self.db.execute("UPDATE runs SET summary = ?2 WHERE id = ?1", params![id, summary])?;
+    /// `term`: of the run as this process has it. Of a run that another one has taken up meanwhile, it does not know the end.
+    fn finish(&self, id: &str, term: u32, summary: &str) -> rusqlite::Result<()> {
+        let set = "UPDATE runs SET summary = ?2 WHERE id = ?1 AND ifnull(json_extract(record, '$.fleet_term'), 0) = ?3";
+        self.db.execute(set, params![id, summary, term])?;
         Ok(())
     }
 

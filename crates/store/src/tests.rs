@@ -339,3 +339,36 @@ fn runs_are_compared_where_their_loads_were_equal() {
     // The ramp's seconds count, where it stalled; the first one, in which it came up, does not.
     assert_eq!(values, [Some(103), Some(100), None]);
 }
+
+#[test]
+fn a_run_that_is_taken_up_is_one_run() {
+    let (folder, messages) = (Folder::new(), Messages::default());
+    let file = folder.file();
+    let on_fleet = |began_ms, name: &str, fleet_term| RunRecord {
+        fleet_run: Some(name.to_owned()),
+        fleet_term,
+        ..run(began_ms)
+    };
+    let keep = |record: RunRecord, seconds, finish| {
+        keep(messages.writer(file.clone(), record), seconds, finish).unwrap().id
+    };
+    let begun = keep(on_fleet(1_000_000, "r1", 0), 3, false);
+    let others = [keep(on_fleet(2_000_000, "r2", 0), 3, false), keep(run(3_000_000), 3, false)];
+    let again = keep(on_fleet(9_000_000, "r1", 1), 5, true);
+    assert_eq!(again, begun);
+    let store = Store::open(&file).unwrap();
+    let ids: Vec<String> = store.runs().unwrap().into_iter().map(|run| run.id).collect();
+    assert_eq!(ids, [begun.clone(), others[0].clone(), others[1].clone()]);
+    let taken_up = || store.run(&begun).unwrap().unwrap();
+    assert_eq!((taken_up().record.began_ms, taken_up().record.fleet_term), (Date(1_000_000), 1));
+    let mut ticks = 0;
+    store.ticks(&begun, &mut |_| ticks += 1).unwrap();
+    assert_eq!((ticks, taken_up().summary), (5, Some(summary())));
+    // The process before, if it was only stopped for a while, does not know how it ended.
+    let interrupted = Summary { verdict: samples::Verdict::Interrupted, ..summary() };
+    store.finish(&begun, 0, &summary_text(&interrupted)).unwrap();
+    assert_eq!(taken_up().summary, Some(summary()));
+    // What is over is not taken up.
+    assert_ne!(keep(on_fleet(9_500_000, "r1", 2), 1, true), begun);
+    assert_eq!(messages.lines(), Vec::<String>::new());
+}

@@ -165,7 +165,7 @@ fn store_run(
         }
     }
     if let Ok(summary) = summary.recv()
-        && let Err(e) = store.finish(&id, &summary)
+        && let Err(e) = store.finish(&id, run.fleet_term, &summary)
     {
         report_once(e);
     }

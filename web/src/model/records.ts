@@ -37,6 +37,14 @@ scenario: string | null,
  */
 api_id: string | null, 
 /**
+ * Its name among the agents, if it ran on a fleet.
+ */
+fleet_run: string | null, 
+/**
+ * How often another process of its coordinator has taken it up.
+ */
+fleet_term: number, 
+/**
  * Limits and settings of the host that throng ran on, by their names.
  */
 settings: Array<Setting>, };

@@ -238,6 +238,11 @@ impl Fleet {
         &self.run
     }
 
+    /// How often another process of the coordinator has taken it up.
+    pub fn term(&self) -> u32 {
+        self.coordinator.term
+    }
+
     /// The seed of the run.
     pub fn seed(&self) -> u64 {
         self.seed
