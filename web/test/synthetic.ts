@@ -179,6 +179,8 @@ export function storedRun(moments: number, seconds = 1, most = 3000): StoredRun 
       tags: [],
       scenario: "target = \"http://10.0.0.1:8000/\" # </script><b>not markup</b>\n",
       api_id: null,
+      fleet_run: null,
+      fleet_term: 0,
     },
     width: seconds,
     count: moments * seconds,

@@ -11,6 +11,8 @@ mod sending;
 mod stall;
 mod supply;
 mod terms;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -196,7 +198,10 @@ impl Coordinator {
 
     /// Nothing will come any more from any agent, also from those that were lost.
     pub(crate) fn is_over(&self, now: Nanos) -> bool {
-        !self.stall.hides(now) && self.members.iter().all(|member| member.is_gone(now))
+        // Whether it comes back makes no difference to a search.
+        let is_given_up = |member: &Member| self.terms.is_step && member.state == AgentState::Lost;
+        let is_gone = |member: &Member| member.is_gone(now) || is_given_up(member);
+        !self.stall.hides(now) && self.members.iter().all(is_gone)
     }
 
     /// The broker is out of reach: that no agent is heard says nothing about the agents.

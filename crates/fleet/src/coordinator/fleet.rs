@@ -90,7 +90,8 @@ impl Fleet {
         let supply = Supply::of(whole, link.longest())?;
         let heres = agents(&link, &clock, job.agents, &fingerprint, waiting)?;
         let (seed, salt, demand) = (plan.seed, units::system_random(), Some(Demand::of(whole)));
-        let terms = Terms { seed, salt, demand, shares: job.shares, on_lost: job.on_lost };
+        let (shares, on_lost, is_step) = (job.shares, job.on_lost, job.step.is_some());
+        let terms = Terms { seed, salt, demand, shares, on_lost, is_step };
         let left = heres.iter().filter_map(|here| here.run.as_ref());
         let left = left.filter(|busy| busy.fingerprint == fingerprint && busy.silent >= SILENT);
         if let (Some(busy), None) = (left.max_by_key(|busy| busy.term), &job.step) {

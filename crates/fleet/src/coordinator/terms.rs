@@ -39,4 +39,6 @@ pub(crate) struct Terms {
     pub(crate) demand: Option<Demand>,
     pub(crate) shares: Shares,
     pub(crate) on_lost: OnLost,
+    /// It is a step of a search, which ends with an agent that is lost.
+    pub(crate) is_step: bool,
 }
