@@ -9,6 +9,7 @@ mod machine;
 mod notes;
 mod ramp_down;
 mod service;
+mod suspension;
 
 use std::collections::VecDeque;
 
@@ -429,7 +430,7 @@ impl<M: Machine> Agent<M> {
         match &mut work.stage {
             Stage::Running(_, counting) => {
                 if is_orphan && !work.is_stopping {
-                    work.why = Some(notes::expired());
+                    work.why.get_or_insert_with(notes::expired);
                     work.is_stopping = true;
                     work.ramp_down = Some(RampDown::new(&work.orders, now));
                 }

@@ -24,6 +24,7 @@ pub mod remote;
 mod repair;
 mod rights;
 mod root;
+mod suspension;
 mod threads;
 mod watch;
 
@@ -43,4 +44,5 @@ pub use processes::{Processes, UsageSample};
 pub use processors::{CpuTime, cpu_time, own_cpu_time, processor_set, processors_online};
 pub use repair::Repair;
 pub use root::Root;
+pub use suspension::boot_time_ahead_ns;
 pub use watch::{Watch, host_sample, oom_kills};

@@ -11,7 +11,11 @@ use std::{
 use host::Root;
 use units::{Clock, Nanos};
 
-use super::{Agent, Allow, Caps, Planner, machine::Local};
+use super::{
+    Agent, Allow, Caps, Planner,
+    machine::Local,
+    suspension::{Suspension, suspended},
+};
 use crate::{
     control::Control,
     identity::Identity,
@@ -36,6 +40,7 @@ pub struct Service<'a> {
     control: Option<Control<'a>>,
     /// How late its load is: the 99th percentile of the last second.
     lag: Option<Nanos>,
+    suspension: Suspension,
 }
 
 impl<'a> Service<'a> {
@@ -59,6 +64,7 @@ impl<'a> Service<'a> {
             announced: Nanos::ZERO,
             control: None,
             lag: None,
+            suspension: Suspension::default(),
         }
     }
 
@@ -112,11 +118,20 @@ impl<'a> Service<'a> {
                 self.agent.drain(stops_by != Nanos::NEVER || control.is_draining());
                 self.agent.calibrate(control.identity().calibrated());
             }
+            self.notice_suspension(say);
             self.turn(say);
             let is_asked = asked.next(Nanos::ZERO).is_some();
             if is_asked || self.clock.now().since(self.announced) >= EVERY {
                 self.announce();
             }
+        }
+    }
+
+    /// Before the agent goes on: what waited for it may have renewed a lease that had run out for all others.
+    fn notice_suspension(&mut self, say: &mut dyn FnMut(&str)) {
+        if let Some(lasted) = host::boot_time_ahead_ns().and_then(|ahead| self.suspension.poll(ahead)) {
+            say(&suspended("this", lasted));
+            self.agent.wake(lasted);
         }
     }
 

@@ -1,0 +1,57 @@
+//! The machine of an agent was suspended: its clock stood still, and so did its lease, while for all others time went on.
+
+use units::Nanos;
+
+use super::{Agent, Machine, Stage};
+use crate::message::LEASE;
+
+/// Shorter ones have no effect, and the two clocks are not read at exactly the same time.
+const SHORTEST: Nanos = Nanos::from_secs(1);
+
+/// How far the clock that goes on meanwhile is ahead of the other, as it was last.
+#[derive(Default)]
+pub(super) struct Suspension(Option<i64>);
+
+impl Suspension {
+    /// It is this far ahead now, nanoseconds; for how long the machine was suspended since the call before, if it was.
+    pub(super) fn poll(&mut self, ahead: i64) -> Option<Nanos> {
+        let before = self.0.replace(ahead)?;
+        let lasted = Nanos(u64::try_from(ahead.saturating_sub(before)).unwrap_or(0));
+        (lasted >= SHORTEST).then_some(lasted)
+    }
+}
+
+impl<M: Machine> Agent<M> {
+    /// The machine was suspended for this long: a lease that it outlasted has run out.
+    pub(super) fn wake(&mut self, lasted: Nanos) {
+        let Some(work) = self.work.as_mut().filter(|_| lasted >= LEASE) else { return };
+        work.lease = Nanos::ZERO;
+        if let Stage::Running(..) = work.stage {
+            work.why.get_or_insert_with(|| suspended("its", lasted));
+        }
+    }
+}
+
+/// What is said of it; `whose`: `this` machine, or `its`.
+pub(super) fn suspended(whose: &str, lasted: Nanos) -> String {
+    format!("{whose} machine was suspended for {}", lasted.brief())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_gets_ahead_shows_a_suspension() {
+        const S: i64 = 1_000_000_000;
+        // In a time namespace it may be behind.
+        for from in [0, 8 * S, -3_600 * S] {
+            let mut suspension = Suspension::default();
+            let steps = [0, 0, S / 2, S / 2 + 42 * S, S / 2 + 42 * S, 0, 2 * S];
+            let seen =
+                steps.map(|ahead| suspension.poll(from + ahead).map(|lasted| lasted.0 / 1_000_000_000));
+            assert_eq!(seen, [None, None, None, Some(42), None, None, Some(2)]);
+        }
+        assert_eq!(suspended("its", Nanos::from_secs(42)), "its machine was suspended for 42 s");
+    }
+}
