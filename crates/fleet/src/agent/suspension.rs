@@ -39,7 +39,69 @@ pub(super) fn suspended(whose: &str, lasted: Nanos) -> String {
 
 #[cfg(test)]
 mod tests {
+    use run::{Order, Update};
+
     use super::*;
+    use crate::message::{Assign, Body, Can, Down, Here, Incarnation, Offer, PROTOCOL, Ready};
+
+    /// It takes any part, and does nothing.
+    struct Idle;
+
+    impl Machine for Idle {
+        fn accept(&mut self, _: &Offer) -> Result<Can, String> {
+            Ok(Can::default())
+        }
+
+        fn rows(&mut self, _: &Assign) -> Result<u64, String> {
+            Ok(0)
+        }
+
+        fn set_up(&mut self, _: &Assign, _: Vec<String>) -> Result<(Ready, Vec<u32>), String> {
+            Ok((Ready::default(), Vec::new()))
+        }
+
+        fn begin(&mut self) {}
+
+        fn take_over(
+            &mut self,
+            _: &Assign,
+            _: Vec<String>,
+            _: &[Order],
+        ) -> Result<(Ready, Vec<u32>), String> {
+            Ok((Ready::default(), Vec::new()))
+        }
+
+        fn order(&mut self, _: Order) {}
+
+        fn next(&mut self) -> Update<'_> {
+            Update::Nothing
+        }
+
+        fn end(&mut self) {}
+    }
+
+    #[test]
+    fn a_lease_runs_out_while_a_machine_is_suspended() {
+        let here = Here {
+            who: Incarnation { id: "a".to_owned(), nonce: 1 },
+            protocol: PROTOCOL,
+            version: String::new(),
+            network: String::new(),
+            cores: 1,
+            calibrated: None,
+            is_draining: false,
+            run: None,
+        };
+        let mut agent = Agent::new(here, Idle);
+        let body = Body::Offer(Box::new(Offer { protocol: PROTOCOL, ..Offer::default() }));
+        agent.handle(Nanos::ZERO, Down { run: "r1".to_owned(), term: 0, sent: Nanos::ZERO, body });
+        let mut is_free_after = |lasted| {
+            agent.wake(lasted);
+            agent.poll(SHORTEST);
+            agent.is_free()
+        };
+        assert!(!is_free_after(Nanos::from_secs(9)) && is_free_after(LEASE));
+    }
 
     #[test]
     fn a_clock_that_gets_ahead_shows_a_suspension() {

@@ -50,6 +50,8 @@ pub(super) struct SimMachine {
 struct Shard {
     part: Part,
     open: u64,
+    /// Closed because fewer were ordered, since its last tick.
+    finished: u64,
     /// When it had what it was ordered to hold; in the first second, whenever that was.
     ramped_at: Nanos,
     phase: Phase,
@@ -60,7 +62,8 @@ struct Shard {
 
 impl Shard {
     fn of(part: Part, until: Nanos) -> Shard {
-        Shard { part, open: 0, ramped_at: PERIOD, phase: Phase::Ramp, until, drains_at: Nanos::NEVER }
+        let (phase, drains_at) = (Phase::Ramp, Nanos::NEVER);
+        Shard { part, open: 0, finished: 0, ramped_at: PERIOD, phase, until, drains_at }
     }
 }
 
@@ -89,7 +92,7 @@ impl SimMachine {
         let sent = sent.min(shard.part.requests.unwrap_or(u64::MAX));
         shard.part.requests.iter_mut().for_each(|left| *left -= sent);
         (tick.counts.sent, tick.counts.answered, tick.resolved) = (sent, sent, shard.open);
-        tick.counts.dropped = dropped;
+        (tick.counts.dropped, tick.counts.finished) = (dropped, std::mem::take(&mut shard.finished));
         tick.counts.answered_at_load = if shard.phase == Phase::Hold { sent } else { 0 };
         (0..sent).for_each(|n| tick.latency.record(Nanos::from_micros(100 + n)));
         // All of its number are sent: its load has ended, by itself.
@@ -236,7 +239,9 @@ impl SimMachine {
                 Some(Control::Load { connections, .. }) => {
                     let shard = &mut self.shards[nth];
                     if shard.phase == Phase::Drain {
-                        shard.open = shard.open.min(connections.into());
+                        let left = shard.open.min(connections.into());
+                        shard.finished += shard.open - left;
+                        shard.open = left;
                         continue;
                     }
                     (shard.open, shard.phase, shard.ramped_at) =

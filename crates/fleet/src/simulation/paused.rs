@@ -31,6 +31,7 @@ fn agents_are_not_lost_because_their_coordinator_stood_still() {
     for seed in 0..30 {
         for agent in paused(seed, Nanos::from_millis(3_000 + seed % 5 * 1_000)) {
             assert_eq!((agent.state, agent.away_s), (AgentState::Done, 0.0), "seed {seed}: {agent:?}");
+            assert_eq!(agent.closed_by_lease, 0, "seed {seed}: {agent:?}");
         }
     }
 }
@@ -43,6 +44,8 @@ fn agents_whose_coordinator_stood_still_too_long_have_ended_and_all_that_they_co
             assert_eq!((agent.state, agent.away_s), (AgentState::Lost, 0.0), "seed {seed}: {agent:?}");
             let why = agent.why.as_deref().unwrap_or_default();
             assert!(agent.sealed && why.contains("no message"), "seed {seed}: {agent:?}");
+            // Little by little, and not as planned.
+            assert!((1..=agent.wanted).contains(&agent.closed_by_lease), "seed {seed}: {agent:?}");
         }
     }
 }

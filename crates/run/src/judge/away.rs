@@ -42,7 +42,7 @@ fn notes_of(agent: &AgentSummary, s: &Summary) -> Vec<String> {
     let is_lost = *state == AgentState::Lost;
     let mut notes = Vec::new();
     let away = format!("agent {id} was away for {}", brief(*away_s));
-    if *away_s > 0.0 && !is_lost && !s.reasons.iter().any(|reason| reason.contains(&away)) {
+    if *away_s > 0.0 && !is_lost && *sealed && !s.reasons.iter().any(|reason| reason.contains(&away)) {
         notes.push(format!(
             "note: {away}, with {part}; what it counted meanwhile came later, and is complete"
         ));
@@ -82,6 +82,7 @@ mod tests {
         let away = "note: agent a1 was away for 6.3 s, with 100 of 300 connections; what it counted meanwhile \
                     came later, and is complete";
         check(AgentSummary { away_s: 6.32, ..done() }, &[away]);
+        check(AgentSummary { away_s: 6.32, sealed: false, ..done() }, &[]);
         let lost = || AgentSummary { state: AgentState::Lost, ..done() };
         let gap = "note: for up to 16 s no agent carried the part of agent a1, 100 of 300 connections";
         let uncounted = "note: what agent a1 did after its last report is not counted (a report each second; its \
