@@ -22,6 +22,7 @@ mod evidence;
 mod honesty;
 mod limit;
 mod sent;
+mod starved;
 mod stranded;
 mod streams;
 mod subject;
@@ -335,6 +336,7 @@ fn evidence(plan: &Plan, r: &Record) -> Evidence {
         both_sides: r.both_sides,
         losses: Pattern::of(r),
         backlog: backlog(plan, r),
+        starved: starved::starved(plan, r),
         is_mute: r.is_mute(),
         not_allowed: not_allowed(&r.totals.error_samples),
         wrong_step: wrong_step(plan, &r.totals),

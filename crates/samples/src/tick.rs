@@ -166,6 +166,9 @@ merged! {
         /// For how long the connection had been silent, of those open when full load ended, that was silent for longest.
         #[cfg_attr(test, ts(type = "number"))]
         pub longest_silence: Nanos => always most,
+        /// Connections that had their first response before the load ended; of those that are dialled again only the first counts.
+        #[serde(skip_serializing_if = "encode::is_zero")]
+        pub served: u64,
         /// CPU time that the process of an agent used, nanoseconds; 0 in what a shard hands over.
         #[serde(skip_serializing_if = "encode::is_zero")]
         pub cpu_ns: u64,

@@ -273,6 +273,10 @@ stalled: number,
  */
 longest_silence: number, 
 /**
+ * Connections that had their first response before the load ended; of those that are dialled again only the first counts.
+ */
+served: number, 
+/**
  * CPU time that the process of an agent used, nanoseconds; 0 in what a shard hands over.
  */
 cpu_ns: number, 

@@ -194,6 +194,7 @@ def tick_rules(prefix, scope):
         Rule(f"{prefix}silence/*", Setting("of connections that were lost: since when throng had heard nothing"), ""),
         Rule(f"{prefix}stalled", lambda context, *g: (0.0, 0.0, context.stall()[2] * 1e3), "wire: no stretch in which what was due was not sent is shorter"),
         Rule(f"{prefix}longest_silence", Setting("evidence for an idle cut: of idle connections, and in half seconds"), ""),
+        Rule(f"{prefix}served", Setting("evidence for a target that serves some of its connections only: before the load ended"), ""),
         Rule(f"{prefix}responses_at_close/*", Setting("of a sample of the connections that the target closed"), ""),
         Rule(f"{prefix}congestion/*", Setting("what an adaptive ramp judged soon after each dial, and adapted to"), ""),
         Rule(f"{prefix}error_samples/**", Setting("bytes of a few wrong responses, masked: black_box pages holds them against a scripted server"), ""),

@@ -130,7 +130,9 @@ impl Client {
         let k = cx.take().expect("a place was given back just now");
         assert_eq!(k.index, index, "what was given back last is taken first");
         // What was announced ends with the connection.
-        self.conns.insert(index, Conn::new(destination, at, State::Disconnected));
+        let mut conn = Conn::new(destination, at, State::Disconnected);
+        conn.served = true;
+        self.conns.insert(index, conn);
         if let (Some(left), Some(calls)) = (self.calls_left.get_mut(index as usize), self.job.calls) {
             *left = calls;
         }

@@ -29,7 +29,10 @@ impl Client {
         if matches!(self.job.op(exchange.at), Op::Expect(_)) && self.job.protocol.has_messages() {
             self.message_came(now);
         }
-        self.conn(k).received(now, head.and_then(|head| head.keep_alive_s));
+        let conn = self.conn(k);
+        conn.received(now, head.and_then(|head| head.keep_alive_s));
+        let is_first = !std::mem::replace(&mut conn.served, true);
+        self.tick.served += u64::from(is_first && !self.begins_nothing());
         self.weigh(&exchange, head, keeps_alive);
         if let Some(fault) = useless {
             // It would only send wrong requests; `reconnect` says whether it is dialled again, for its first step.

@@ -71,8 +71,10 @@ pub(crate) struct Conn {
     /// The operation that comes next.
     pub(crate) at: u16,
     pub(super) state: State,
-    /// Local addresses tried in this dial; then whether the connection counted as opened.
+    /// Local addresses tried in this dial.
     pub(crate) tries: u8,
+    /// Whether it has had a response, or takes the place of one that was there before.
+    pub(crate) served: bool,
 }
 
 const _: () = assert!(size_of::<Conn>() <= 16, "the idle record is what a million connections cost");
@@ -85,6 +87,7 @@ impl Conn {
         at: 0,
         state: State::None,
         tries: 0,
+        served: false,
     };
 
     /// One that is to be dialled, or waits for that, and continues with the operation `at`.

@@ -3,7 +3,7 @@
 use samples::{HostSeen, LogLine, NetCounters, Observation, ProcessSeen};
 use units::Nanos;
 
-use super::subject::Subject;
+use super::{starved::Starved, subject::Subject};
 use crate::{
     both_sides::BothSides,
     by::By,
@@ -37,6 +37,8 @@ pub(crate) struct Evidence {
     pub(crate) accept_queue: Option<Fill>,
     /// Requests of arrivals that waited when these ended, if more and more had from their beginning on.
     pub(crate) backlog: Option<u64>,
+    /// Connections that had no response while the others had many, of each population that has any.
+    pub(crate) starved: Vec<Starved>,
     /// Connections in the target's accept queues then, where that can be seen.
     pub(crate) queued_at_end: Option<u64>,
     /// Connections that the target accepted in a second while others waited, if that was steady.

@@ -16,6 +16,7 @@
 //! speaks TLS |
 //! | tls | its certificate is not right, or nothing is in common |
 //! | stall | throng itself was stopped; the target was; no connection received a response for a while |
+//! | connection-limit | some connections had no response, and the others one after the other |
 //! | thread | one of its threads has ended, and nothing accepts |
 //! | requests-per-connection | those lost had all received the same number of responses |
 //! | connection-limit | some were closed as others opened, and others stay silent for longer |
@@ -63,6 +64,7 @@ mod secured;
 mod sentence;
 mod sentences;
 mod stall;
+mod starved;
 mod syn_loss;
 mod target;
 
@@ -119,6 +121,7 @@ const ROWS: &[Row] = &[
     (ours::shared, When::Unknown),
     (stall::ours, When::Unknown),
     (stall::stopped, When::Stopped),
+    (starved::starved, When::Unknown),
     (stall::stall, When::Stall),
     (process::thread, When::Seen(Sign::Thread)),
     (closes::responses, When::Unknown),

@@ -5,7 +5,7 @@ use samples::{AgentState, AgentSummary, Summary, Verdict};
 use serde_json::Value;
 use units::Count;
 
-use super::{evidence::Evidence, honesty, limit, sent, stranded::stranded};
+use super::{evidence::Evidence, honesty, limit, sent, starved, stranded::stranded};
 use crate::{
     by::By,
     record::{LOST_WORKER, PopulationRecord},
@@ -28,10 +28,11 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     let c = &s.connections;
     let few = too_few(facts);
     let (unsent, ends_early) = sent::sent(facts, s);
-    let (stranded, outrun) = (stranded(facts), limit::outrun(facts.evidence));
-    let (is_stranded, is_outrun) = (!stranded.is_empty(), outrun.is_some());
-    let short = !few.is_empty() || s.requests.missed > 0 || ends_early || is_stranded;
-    reasons.extend(few.into_iter().chain(unsent).chain(stranded));
+    let unserved = [stranded(facts), starved::reasons(&facts.evidence.starved)].concat();
+    let outrun = limit::outrun(facts.evidence);
+    let (is_unserved, is_outrun) = (!unserved.is_empty(), outrun.is_some());
+    let short = !few.is_empty() || s.requests.missed > 0 || ends_early || is_unserved;
+    reasons.extend(few.into_iter().chain(unsent).chain(unserved));
     reasons.extend(outrun.map(|why| why.to_string()));
     if s.requests.missed > 0 {
         let were = Count(s.requests.missed).were("request");
@@ -50,6 +51,8 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     reasons.extend(disagree.clone());
     if let [measured] = facts.populations
         && honesty::is_closed_loop(facts.plan)
+        // Else they are why: their requests are outstanding, and have no latency.
+        && facts.evidence.starved.is_empty()
     {
         reasons.extend(honesty::littles_law(s, measured.under_way()));
     }
@@ -85,7 +88,7 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
         // What the judged figures do not cover.
         false => {
             let unanswered = s.requests.unanswered + s.probe.as_ref().map_or(0, |probe| probe.unanswered);
-            missed || unanswered > 0 || !judges_losses(facts) && (is_stranded || is_deserted(facts))
+            missed || unanswered > 0 || !judges_losses(facts) && (is_unserved || is_deserted(facts))
         }
     };
     let fails = failed || has_lost || is_outrun || disagree.is_some();

@@ -5,8 +5,8 @@ use net::{
     Close,
     io::sim::{Faults, Turn},
 };
-use samples::{Destination, Kind, Stage};
-use units::Nanos;
+use samples::{Destination, Kind, Stage, Verdict};
+use units::{Count, Nanos};
 
 use crate::{
     scripted::{Act, Request, Script, Scripted, Then},
@@ -100,6 +100,33 @@ fn a_destinations_outstanding_requests_are_beside_its_latency() {
     assert_eq!((silent.faults.total(), silent.latency.censored()), (30, 30), "each timed out once");
     assert!(silent.latency.count() > 0 && silent.latency.censored_share() > 0.0);
     assert_eq!(result.whole.latency.censored(), 30);
+}
+
+/// A server with eight threads, each of which keeps to its connection as long as that sends: the others are served once the load has ended.
+#[test]
+fn connections_that_the_load_did_not_serve_are_no_pass() {
+    const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let script = |request: Request| match request.conn {
+        0..8 => Act { send: OK, then: Then::Stay },
+        _ => Act { send: b"", then: Then::SendAfter(Nanos::from_secs(6), OK) },
+    };
+    for flags in ["connections=100 duration=2s", "connections=100 duration=2s ramp=1k/s"] {
+        let net = network(1, |_| {});
+        let plan = plan("http://127.0.0.1:80/", flags, 1);
+        let mut server = listening(&net, plan.destinations()[0], 200, Scripted::new(script));
+        let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+        let c = &result.whole.counts;
+        assert_eq!((result.faults(), result.whole.served, c.answered), (vec![], 8, c.sent), "{flags}");
+        let judged = result.judge(&plan);
+        let seen = format!(
+            "92 of 100 connections had no response by the end of the load, while the other 8 had {} at full load",
+            Count(c.answered_at_load)
+        );
+        assert_eq!((judged.verdict, &judged.reasons[..]), (Verdict::Fail, &[seen.clone()][..]), "{flags}");
+        let limit = judged.limit.expect("something is the reason");
+        assert_eq!((limit.cause.name(), limit.at_connections), ("connection-limit", 8), "{flags}");
+        assert_eq!(limit.sentence, format!("{seen}: the target serves 8 connections at a time"));
+    }
 }
 
 /// What servers that expect TLS send to a request without: a separate kind of fault.

@@ -113,6 +113,7 @@ fn alone(seed: u64) -> Tick {
         probe: Some(Box::new(probe(seed))),
         stalled: Nanos(1 + seed % 13),
         longest_silence: Nanos(1 + seed % 19),
+        served: 1 + seed % 37,
         cpu_ns: 1 + seed % 23,
         agents: Some(Box::new(agents(seed))),
         error_samples: error_samples(seed),

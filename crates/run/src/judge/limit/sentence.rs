@@ -2,6 +2,8 @@
 
 use units::Nanos;
 
+use crate::judge::starved::Starved;
+
 /// What limited a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Sentence {
@@ -140,6 +142,10 @@ pub(crate) enum Sentence {
     },
     SlowAccept {
         per_s: f64,
+    },
+    /// Of several populations, that with the most of them.
+    Starved {
+        most: Starved,
     },
     /// Whether those that waited at the end of arrivals were in the accept queue.
     Outrun {

@@ -134,6 +134,7 @@ fn responses(sentence: &Sentence) -> Option<String> {
         S::TimedOut { what, count, timeout } => {
             format!("{} timed out{}", some(*count, what), after(*timeout))
         }
+        S::Starved { most } => format!("{most}: the target serves {} at a time", connections(most.served)),
         S::Unended { count, timeout } => {
             let within =
                 if *timeout == Nanos::ZERO { String::new() } else { format!(" within {}", tenths(*timeout)) };

@@ -1,4 +1,5 @@
 use super::*;
+use crate::judge::starved::Starved;
 use Sentence as S;
 
 /// Every sentence once: the number of rows is that of variants, which [`place`] counts without a wildcard.
@@ -144,6 +145,7 @@ fn place(sentence: &Sentence) -> usize {
         S::Outrun { .. } => 67,
         S::SynsAgain { .. } => 68,
         S::Unended { .. } => 69,
+        S::Starved { .. } => 70,
     }
 }
 
@@ -271,6 +273,11 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
         (
             S::QueueStanding { served: 200, count: 60 },
             "the target serves 200 connections at a time: 60 others wait in its accept queue",
+        ),
+        (
+            S::Starved { most: Starved { name: None, count: 92, served: 8, responses: 80_000 } },
+            "92 of 100 connections had no response by the end of the load, while the other 8 had 80,000 at full load: the target serves 8 \
+            connections at a time",
         ),
     ]
 }
