@@ -180,7 +180,8 @@ impl Reader<'_, '_> {
             let why = format!("the probe sends HTTP requests; use http://host:port/: {:?}", target.text);
             own.note(self.notes, "target", why);
         }
-        Some(Probe::new(rate?, probe_population(target, tls, headers)))
+        let streams = streams_at(&target, populations);
+        Some(Probe::new(rate?, Population { streams, ..probe_population(target, tls, headers) }))
     }
 
     /// A probe without a target of its own: of the population at the file's target, or else of the first that sends requests.
@@ -203,8 +204,18 @@ impl Reader<'_, '_> {
             return Some(Probe::new(rate?, calling(first.clone())));
         }
         let headers = self.fields(top, &first.target);
-        Some(Probe::new(rate?, probe_population(first.target.clone(), first.tls.clone(), headers)))
+        let like = probe_population(first.target.clone(), first.tls.clone(), headers);
+        Some(Probe::new(rate?, Population { streams: first.streams, ..like }))
     }
+}
+
+/// HTTP/2 where the populations speak it there: the one at the same URL, or else the first at the same addresses.
+fn streams_at(target: &Target, populations: &[Population]) -> Option<u16> {
+    let is_there = |own: &&Population| {
+        own.target.scheme.has_plain_requests() && own.target.destinations == target.destinations
+    };
+    let same = populations.iter().find(|own| is_there(own) && own.target.text == target.text);
+    same.or_else(|| populations.iter().find(is_there))?.streams
 }
 
 /// One that makes the first call of a population, as the probe is to: a path alone is no call, without its message and descriptors.

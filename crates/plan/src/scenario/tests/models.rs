@@ -145,3 +145,14 @@ fn the_probe_uses_the_first_http_target() {
     );
     assert_eq!(right("target = \"ws://127.0.0.1:9\"").probe, None);
 }
+
+#[test]
+fn the_probe_speaks_what_the_load_speaks_there() {
+    let streams = |text: &str| right(text).probe.unwrap().populations.map(|own| own.streams);
+    let population =
+        "[[population]]\nname = \"a\"\ntarget = \"http://127.0.0.1:9/a\"\nhttp2 = true\nstreams = 5\n";
+    assert_eq!(streams(&format!("probe = \"5/s\"\n{population}")), [Some(1); 2]);
+    let own = |target: &str| format!("[probe]\nrate = \"5/s\"\ntarget = \"{target}\"\n{population}");
+    assert_eq!(streams(&own("http://127.0.0.1:9/b")), [Some(1); 2]);
+    assert_eq!(streams(&own("http://127.0.0.1:8/a")), [None; 2]);
+}

@@ -11,6 +11,7 @@ fn everything_reads_as_it_prints() {
         "target = \"ws://127.0.0.1:9\"\n[[population]]\nname = \"a\"\n[[population.on]]\nevery = \"9s\"\nsend = \"\"",
     );
     check("target = \"http://127.0.0.1:9\"\nhttp2 = true\nping = \"9s\"\nthink = \"1m\"");
+    check("target = \"http://127.0.0.1:9\"\nhttp2 = true\nprobe = \"5/s\"");
     // Calls, with a probe that makes one of them.
     let call = "target = \"grpc://127.0.0.1:9/a.B/C\"\nprobe = \"5/s\"\n";
     for keys in [
