@@ -61,20 +61,25 @@ impl Starved {
         if !is_judged || served == 0 || responses == 0 {
             return None;
         }
+        let sum = |is_one: fn(Fault) -> bool| -> u64 {
+            totals.faults.iter().filter(|(fault, _)| is_one(*fault)).map(|(_, n)| n).sum()
+        };
         // What was closed or reset before its first response is another thing.
-        let is_other = |fault: Fault| {
+        let ended = sum(|fault| {
             matches!(fault.stage, Stage::Exchange | Stage::Hold)
                 && fault.kind != Kind::Timeout
                 && !fault.kind.is_wrong_response()
-        };
-        let others = totals.faults.iter().filter(|(fault, _)| is_other(*fault));
-        let ended: u64 = others.map(|(_, n)| n).sum();
+        });
         let count = totals.counts.opened.saturating_sub(served + ended);
+        // Requests that had no response are theirs: a target that loses some of all is another thing, too.
+        let timed_out = sum(|fault| (fault.stage, fault.kind) == (Stage::Exchange, Kind::Timeout));
+        let lost = timed_out + totals.counts.unanswered;
+        let are_theirs = lost <= (count + count / 10) * population.streams.map_or(1, u64::from);
         let streams = population.streams.map_or(1.0, f64::from);
         let each_s = measured.at_load.secs_f64() * served as f64 * streams / responses as f64;
         let waited = measured.at_load.min(last).min(population.timeout);
         let is_long = waited >= LEAST && waited.secs_f64() >= MANY * each_s;
-        (count >= FEW && is_long).then_some(Starved { name: None, count, served, responses })
+        (count >= FEW && are_theirs && is_long).then_some(Starved { name: None, count, served, responses })
     }
 }
 
@@ -138,6 +143,7 @@ mod tests {
         check(|_, r| r.populations[0].at_load = Nanos::from_millis(900), &[]);
         check(|plan, _| plan.populations[0].timeout = Nanos::from_millis(300), &[]);
         check(|_, r| lose(r, Fault::target(Stage::Exchange, Kind::Reset), 90), &[]);
+        check(|_, r| lose(r, Fault::target(Stage::Exchange, Kind::Timeout), 102), &[]);
         check(|plan, _| plan.stages[0].hold = plan::Hold::For(Nanos::from_millis(500)), &[]);
         check(|_, r| r.commands.push(UserCommand::default()), &[]);
     }
