@@ -131,7 +131,7 @@ impl Client {
             self.idle(k);
             return self.put_off(cx, k);
         }
-        if cx.now() < self.quota.starts() && !is_surplus {
+        if first && cx.now() < self.quota.starts() && !is_surplus {
             self.idle(k);
             return self.wait_for_start(cx, k);
         }

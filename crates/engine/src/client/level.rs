@@ -34,7 +34,7 @@ impl Client {
 
     /// Sets the number of connections to `n`; for arrivals, the total. First dials are due from `from` on.
     pub(super) fn set_load(&mut self, n: u32, profile: Option<RateProfile>, from: Nanos) {
-        if profile.is_none() && self.conns.len() == 0 && self.opens_first() {
+        if profile.is_none() && u64::from(n) > self.there() && self.opens_first() {
             self.quota.wait();
         }
         self.pacer.set_load(n, self.there(), profile, from);
@@ -44,8 +44,8 @@ impl Client {
         }
     }
 
-    /// Whether all connections are to be open before one sends: in a closed loop those that are open would use up the target, so that
-    /// an adaptive ramp stays slow.
+    /// Whether all connections that come are to be open before one of them sends: in a closed loop those that are open would use up the
+    /// target, so that an adaptive ramp stays slow. Those that were there before go on.
     fn opens_first(&self) -> bool {
         self.pacer.is_closed_loop() && !self.pacer.comes_and_goes() && self.job.only_requests()
     }

@@ -279,3 +279,46 @@ fn the_end_of_the_load_is_reported_exactly_to_a_reader_who_is_late() {
     let ends: Vec<(Nanos, Phase)> = arrivals.try_iter().map(|(_, tick)| (tick.until, tick.phase)).collect();
     assert_eq!(ends[..2], [(MS(2_000), Phase::Hold), (until, Phase::Drain)], "{ends:?}");
 }
+
+/// When requests came: the first of each connection, and all.
+#[derive(Default)]
+struct Noted {
+    firsts: Vec<Nanos>,
+    all: Vec<Nanos>,
+}
+
+impl Serve for Noted {
+    /// Whether a request has come.
+    type Conn = bool;
+
+    fn read<I: Io>(&mut self, has_sent: &mut bool, input: &mut [u8], out: &mut Output<'_, I>) -> usize {
+        if !std::mem::replace(has_sent, true) {
+            self.firsts.push(out.now());
+        }
+        self.all.push(out.now());
+        out.send(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        input.len()
+    }
+}
+
+/// As in a later stage: those that come open first, while the others go on.
+#[test]
+fn more_connections_of_a_closed_loop_wait_for_each_other() {
+    let text = "target = \"http://127.0.0.1:80/\"\nconnections = 10\nduration = \"1s\"\n";
+    let load = |connections, profile| Control::Load { connections, profile, from: Nanos::ZERO };
+    let more = vec![
+        (Nanos::ZERO, load(4, Some(RateProfile::Steady(Rate::per_s(1_000))))),
+        (MS(1_500), Control::Hold(Nanos::NEVER)),
+        (MS(1_500), load(10, None)),
+        (MS(1_800), Control::Hold(MS(1_900))),
+    ];
+    let mut server = Noted::default();
+    let outcome = run(&plan(text), None, MS(2_000), Instead { more, ..Instead::default() }, &mut server);
+    outcome.obey_the_laws();
+    assert_eq!((outcome.tick.counts.opened, outcome.tick.served), (10, 10));
+    let (before, later) = server.firsts.split_at(4);
+    assert!(before.iter().all(|at| *at < MS(200)), "{before:?}");
+    assert!(later.iter().all(|at| (MS(1_900)..MS(1_950)).contains(at)), "{later:?}");
+    let meanwhile = server.all.iter().filter(|at| (MS(1_600)..MS(1_900)).contains(*at)).count();
+    assert!(meanwhile > 400, "{meanwhile} requests of four connections in 300 ms");
+}
