@@ -343,6 +343,40 @@ fn evidence(plan: &Plan, r: &Record) -> Evidence {
         speaks_tls: r.speaks_tls,
         ..seen
     };
-    evidence.add_times(r, plan.longest_timeout());
+    evidence.add_times(r, timeout(plan, r));
+    if plan.populations.len() > 1 {
+        let name = |stall: evidence::Stall| plan.populations[usize::from(stall.population)].name.clone();
+        evidence.stall_of = evidence.stall.map(name);
+    }
     evidence
+}
+
+/// How long those have waited that had no response in time, and would have waited where all had one; of several populations, the longest.
+fn timeout(plan: &Plan, r: &Record) -> Nanos {
+    let has_waited = |(_, measured): &(&Population, &PopulationRecord)| {
+        let is_one = |(fault, n): (Fault, u64)| fault.kind == Kind::Timeout && n > 0;
+        measured.totals.counts.unanswered > 0 || measured.totals.faults.iter().any(is_one)
+    };
+    let waited = plan.populations.iter().zip(&r.populations).filter(has_waited);
+    waited.map(|(population, _)| population.timeout).max().unwrap_or_else(|| plan.longest_timeout())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn the_timeout_is_that_of_what_timed_out() {
+        let (mut plan, mut r) = (fixture::plan(&[]), fixture::record());
+        let mut other = plan.populations[0].clone();
+        other.timeout = Nanos::from_secs(60);
+        plan.populations.push(other);
+        r.populations.push(PopulationRecord::default());
+        assert_eq!(timeout(&plan, &r), Nanos::from_secs(60));
+        r.populations[0].totals.faults.count(Fault::target(Stage::Exchange, Kind::Timeout));
+        assert_eq!(timeout(&plan, &r), Nanos::from_secs(10));
+        r.populations[1].totals.counts.unanswered = 1;
+        assert_eq!(evidence(&plan, &r).timeout, Nanos::from_secs(60));
+    }
 }

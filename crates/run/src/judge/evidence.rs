@@ -55,6 +55,8 @@ pub(crate) struct Evidence {
     pub(crate) timeout: Nanos,
     /// The longest time in which no connection received a response.
     pub(crate) stall: Option<Stall>,
+    /// The population that it was of, where there are several.
+    pub(crate) stall_of: Option<String>,
     /// A process of the target was stopped while something failed: from and until, seconds of the run.
     pub(crate) stopped: Option<(f64, f64)>,
     /// Connections that only the kernel had accepted at the end.
@@ -85,7 +87,7 @@ pub(crate) struct Evidence {
     pub(crate) timeline: Timeline,
 }
 
-/// No connection received a response for a while, though throng was on time.
+/// No connection of a population received a response for a while, though throng was on time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Stall {
     /// Seconds of the run.
@@ -96,6 +98,8 @@ pub(crate) struct Stall {
     /// Responses came again.
     pub(crate) is_over: bool,
     pub(crate) state: State,
+    /// Its place in the plan.
+    pub(crate) population: u16,
 }
 
 /// In what state the target's process was meanwhile.

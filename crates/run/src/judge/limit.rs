@@ -173,7 +173,7 @@ pub(crate) fn warnings(summary: &Summary, evidence: &Evidence) -> Vec<String> {
     // An overflow drops SYNs, too.
     let syns = if overflow.is_none() { syn_loss::warning(&Case::of(summary, evidence)) } else { None };
     let outrun = accept_queue::outrun_warning(evidence);
-    let stall = stall::warning(summary, evidence.stall);
+    let stall = stall::warning(summary, evidence);
     [overflow, syns, outrun, stall].into_iter().flatten().collect()
 }
 

@@ -15,7 +15,7 @@ pub(super) fn sent(facts: &Facts, s: &Summary) -> (Vec<String>, bool) {
     let may_repeat = s.agents.iter().any(|agent| agent.state == AgentState::Lost);
     let of = |(population, measured): (&Population, &PopulationRecord)| {
         let counts = &measured.totals.counts;
-        let sent = counts.sent - counts.withdrawn;
+        let sent = counts.sent.saturating_sub(counts.withdrawn);
         let wanted = population.requests.filter(|wanted| sent < *wanted || may_repeat && sent > *wanted)?;
         let name = if is_alone { String::new() } else { format!("{}: ", population.name) };
         let (count, all) = (Count(sent), Count(wanted));

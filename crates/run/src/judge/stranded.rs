@@ -11,7 +11,8 @@ pub(super) fn stranded(facts: &Facts) -> Vec<String> {
     let is_alone = facts.populations.len() == 1;
     let of = |(population, measured): (&Population, &PopulationRecord)| {
         let counts = &measured.totals.counts;
-        let sent = counts.sent - counts.withdrawn;
+        // What the step before sent may be withdrawn in this one.
+        let sent = counts.sent.saturating_sub(counts.withdrawn);
         let wants_more = population.requests.is_none_or(|wanted| sent < wanted);
         let is_none_left = measured.held == 0 && measured.disconnected >= measured.wanted.max(1);
         let is_stranded = population.is_closed_loop()
@@ -71,6 +72,7 @@ mod tests {
         check(&["held >= 0%"], None, |_| {}, (Verdict::Pass, &stopped));
         // All of a number have been sent.
         check(&[], Some(300), |_| {}, (Verdict::Pass, &[]));
+        check(&[], None, |it| it.totals.counts.withdrawn = 301, (Verdict::Fail, &stopped));
         // A connection for each request: at one time or another there is none.
         check(&[], None, |it| it.totals.counts.redialled = 200, (Verdict::Pass, &[]));
         check(&[], None, |it| (it.held, it.disconnected) = (1, 99), (Verdict::Pass, &[]));

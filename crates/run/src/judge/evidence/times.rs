@@ -26,16 +26,18 @@ impl Evidence {
         self.timeline = Timeline::new(signs, r.started, firsts, timeout);
         self.unaccepted = r.unaccepted.unwrap_or(0);
         self.rejection = r.rejection;
-        let silences = r.populations.iter().filter_map(|measured| measured.silences.longest());
-        let longest = silences.max_by_key(|(_, silence)| silence.length());
-        self.stall = longest.map(|(count, silence)| Stall {
+        let each = (0..).zip(&r.populations);
+        let silences = each.filter_map(|(nth, measured)| Some((nth, measured.silences.longest()?)));
+        let longest = silences.max_by_key(|(_, (_, silence))| silence.length());
+        self.stall = longest.map(|(population, (count, silence))| Stall {
             from_s: silence.from.since(r.started).secs_f64(),
             until_s: silence.until.since(r.started).secs_f64(),
             count,
             is_over: silence.is_over,
             state: state(&r.moments, &silence),
+            population,
         });
-        let silence = longest.map(|(_, silence)| silence);
+        let silence = longest.map(|(_, (_, silence))| silence);
         self.stopped = stopped(&r.moments, timeout, silence, self.unaccepted > 0, r.started);
         let mut failed: Vec<&Moment> = r.moments.before_timeouts(timeout).collect();
         if failed.is_empty() {

@@ -187,7 +187,9 @@ pub(crate) enum Sentence {
         held: u64,
         what: &'static str,
     },
+    /// Of several populations, the one whose connections had no response.
     Silent {
+        of: Option<String>,
         seconds: f64,
         state: &'static str,
     },

@@ -85,8 +85,9 @@ fn process(sentence: &Sentence) -> Option<String> {
         S::CpuOfProcess { share } => {
             format!("the target ran out of CPU: it used {} of its processors", percent(*share))
         }
-        S::Silent { seconds, state } => {
-            format!("the target stalled: no response for {seconds:.1} s{state}")
+        S::Silent { of, seconds, state } => {
+            let of = of.as_ref().map_or(String::new(), |name| format!(" of {name}"));
+            format!("the target{of} stalled: no response for {seconds:.1} s{state}")
         }
         S::Stopped { from_s, until_s } => {
             format!("the target's process was stopped from second {from_s:.0} to {until_s:.0}")

@@ -1,11 +1,11 @@
 //! A target that was silent or stopped, or a stall of throng itself.
 
-use samples::{AgentSummary, Cause, Certainty::Seen, Limit, Side, Summary};
+use samples::{AgentSummary, Cause, Certainty::Seen, Figures, Limit, Side, Summary};
 use units::{Count, Nanos};
 
 use super::{Case, Sentence, Trouble};
 use crate::judge::{
-    evidence::{Stall, State},
+    evidence::{Evidence, Stall, State},
     honesty,
 };
 
@@ -67,7 +67,7 @@ pub(super) fn is_throng_too_slow(case: &Case) -> bool {
     honesty::saturated(case.evidence).is_some() || may_explain(case, lag_us)
 }
 
-fn longest_us(s: &Summary) -> f64 {
+fn longest_us(s: &Figures) -> f64 {
     s.latency_us.max.max(s.ramp_latency_us.max)
 }
 
@@ -92,21 +92,30 @@ fn is_silence(case: &Case) -> bool {
 
 /// No connection received a response for a while, and then they did.
 pub(super) fn stall(case: &Case) -> Option<Limit> {
-    let stall = case.evidence.stall.filter(|stall| is_silence(case) && is_one(case.summary, stall))?;
+    let (figures, of) = (whose(case.summary, case.evidence), &case.evidence.stall_of);
+    let stall = case.evidence.stall.filter(|stall| is_silence(case) && is_one(figures, stall))?;
     // Of what ran into its timeout, a shorter silence is not the reason.
     if case.trouble == Trouble::Waiting && !may_explain(case, length_us(&stall)) {
         return None;
     }
-    let detail = describe(case.summary, &stall);
-    let (from_s, until_s) = times(case.summary, &stall);
-    let sentence = Sentence::Silent { seconds: until_s - from_s, state: doing(stall.state) };
+    let detail = describe(figures, &stall, of.as_deref());
+    let (from_s, until_s) = times(figures, &stall);
+    let sentence = Sentence::Silent { of: of.clone(), seconds: until_s - from_s, state: doing(stall.state) };
     case.limit(Seen, (Side::Target, Cause::Stall), case.left(), sentence, detail, advice(stall.state))
 }
 
 /// The same as a warning, of a run that passes.
-pub(super) fn warning(s: &Summary, stall: Option<Stall>) -> Option<String> {
-    let stall = stall.filter(|stall| is_one(s, stall))?;
-    Some(format!("warning: {}: {}", describe(s, &stall), advice(stall.state)))
+pub(super) fn warning(s: &Summary, e: &Evidence) -> Option<String> {
+    let figures = whose(s, e);
+    let stall = e.stall.filter(|stall| is_one(figures, stall))?;
+    let described = describe(figures, &stall, e.stall_of.as_deref());
+    Some(format!("warning: {described}: {}", advice(stall.state)))
+}
+
+/// The figures of the population that was silent: others may have had responses meanwhile, and have times of their own.
+fn whose<'a>(s: &'a Summary, e: &Evidence) -> &'a Figures {
+    let own = e.stall_of.as_ref().and_then(|name| s.populations.get(name));
+    own.map_or(&s.figures, |own| &own.figures)
 }
 
 fn length_us(stall: &Stall) -> f64 {
@@ -114,7 +123,7 @@ fn length_us(stall: &Stall) -> f64 {
 }
 
 /// Whether it stands out, and the waiting requests got their responses afterwards: else it is a request without a response.
-fn is_one(s: &Summary, stall: &Stall) -> bool {
+fn is_one(s: &Figures, stall: &Stall) -> bool {
     let length_us = length_us(stall);
     let came_late = longest_us(s) >= 0.7 * length_us;
     stall.is_over && came_late && length_us >= STANDS_OUT * s.latency_us.p50
@@ -124,13 +133,13 @@ fn is_one(s: &Summary, stall: &Stall) -> bool {
 const TICK_S: f64 = 0.2;
 
 /// From when until when: the request that waited longest waited from its beginning to its end, or nearly.
-fn times(s: &Summary, stall: &Stall) -> (f64, f64) {
+fn times(s: &Figures, stall: &Stall) -> (f64, f64) {
     let beyond_s = longest_us(s) / 1e6 - (stall.until_s - stall.from_s);
     let each_s = if (0.0..=2.0 * TICK_S).contains(&beyond_s) { beyond_s / 2.0 } else { 0.0 };
     (stall.from_s - each_s, stall.until_s + each_s)
 }
 
-fn describe(s: &Summary, stall: &Stall) -> String {
+fn describe(s: &Figures, stall: &Stall, of: Option<&str>) -> String {
     let count = &stall.count;
     let (from_s, until_s) = times(s, stall);
     let times = if *count > 1 { format!("; the longest of {} times", Count(*count)) } else { String::new() };
@@ -142,8 +151,9 @@ fn describe(s: &Summary, stall: &Stall) -> String {
         State::Cpu => "; the target's process used all of its CPU for something else",
         State::Idle => "; the target's process used little CPU: it waited for something",
     };
+    let of = of.map_or(String::new(), |name| format!(" of {name}"));
     format!(
-        "no connection received a response from second {from_s:.1} to {until_s:.1} ({:.1} s), while throng was on time{times}{state}",
+        "no connection{of} received a response from second {from_s:.1} to {until_s:.1} ({:.1} s), while throng was on time{times}{state}",
         until_s - from_s
     )
 }

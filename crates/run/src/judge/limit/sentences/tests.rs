@@ -317,7 +317,7 @@ fn third_part() -> Vec<(Sentence, &'static str)> {
             "the target closed 90 connections without an announcement; 510 stayed open, near nginx's worker_connections of 512",
         ),
         (
-            S::Silent { seconds: 2.5, state: ", while it collected garbage" },
+            S::Silent { of: None, seconds: 2.5, state: ", while it collected garbage" },
             "the target stalled: no response for 2.5 s, while it collected garbage",
         ),
         (S::Stopped { from_s: 5.0, until_s: 9.0 }, "the target's process was stopped from second 5 to 9"),

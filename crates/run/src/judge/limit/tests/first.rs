@@ -74,7 +74,14 @@ fn a_less_certain_cause_does_not_come_first() {
 fn a_stop_goes_before_the_queue_that_it_fills() {
     let stopped_at = |from| Evidence {
         stopped: Some((from, 9.0)),
-        stall: Some(Stall { from_s: from, until_s: 9.0, count: 1, is_over: false, state: State::Stopped }),
+        stall: Some(Stall {
+            from_s: from,
+            until_s: 9.0,
+            count: 1,
+            is_over: false,
+            state: State::Stopped,
+            population: 0,
+        }),
         ..both(&[(Sign::OpenFiles, 6, 9), (Sign::Queue, 3, 9)], 5)
     };
     let (cause, at, detail) = first_limit(&stopped_at(2.2));

@@ -1,6 +1,6 @@
 //! Silences, stops and shared processors; connections in a queue.
 
-use samples::AgentSummary;
+use samples::{AgentSummary, PopulationSummary};
 
 use super::*;
 use crate::judge::evidence::{Shared, Stall, State};
@@ -14,7 +14,7 @@ fn slow(max_ms: f64) -> Summary {
 }
 
 fn silent(state: State) -> Evidence {
-    let stall = Stall { from_s: 8.0, until_s: 10.0, count: 1, is_over: true, state };
+    let stall = Stall { from_s: 8.0, until_s: 10.0, count: 1, is_over: true, state, population: 0 };
     Evidence { stall: Some(stall), timeout: Nanos::from_secs(10), ..target(TargetSeen::default()) }
 }
 
@@ -36,6 +36,20 @@ fn a_target_that_goes_silent_and_recovers_is_named_with_its_state() {
     assert_eq!(limit(&slow(2_010.0), &often).unwrap().certainty, Certainty::Seen);
     // Ticks see the middle of it, and the longest response its length.
     check(&slow(2_300.0), &often, ("target", "stall", 1_000, "from second 7.8 to 10.2 (2.3 s)", ""));
+}
+
+#[test]
+fn of_several_populations_the_silent_one_is_named() {
+    let mut s = slow(2_010.0);
+    let own = PopulationSummary { figures: s.figures.clone(), ..PopulationSummary::default() };
+    s.populations.insert("api".to_owned(), own);
+    // Responses to the others take long as a rule.
+    s.latency_us.p50 = 1.5e6;
+    let e = Evidence { stall_of: Some("api".to_owned()), ..silent(State::Unseen) };
+    let detail = "no connection of api received a response from second 8.0 to 10.0";
+    check(&s, &e, ("target", "stall", 1_000, detail, "its log"));
+    let sentence = limit(&s, &e).expect("something stopped it").sentence;
+    assert_eq!(sentence, "the target of api stalled: no response for 2.0 s");
 }
 
 #[test]
