@@ -69,6 +69,9 @@ impl Silences {
     pub(crate) fn take(&mut self, tick: &Tick, complete: Nanos) {
         let period = self.period.0;
         let number = |at: Nanos| at.0 / period;
+        // A tick ends a little after its period, and a shard may end several in one: the state is that of one of them.
+        let nearest = |at: Nanos| (at.0 + period / 2) / period;
+        let states = nearest(tick.from)..nearest(tick.until);
         let last = number(Nanos(tick.until.0.saturating_sub(1)));
         if self.periods.is_empty() && self.first == 0 {
             self.first = number(tick.from);
@@ -88,9 +91,10 @@ impl Silences {
             let period = &mut self.periods[at];
             period.answered += tick.counts.answered;
             period.is_ours |= tick.stalled >= OURS;
-            // A shard may end several ticks in a period; the state is that of the last.
-            period.waiting += tick.waiting;
-            period.open += tick.open;
+            if states.contains(&number) {
+                period.waiting += tick.waiting;
+                period.open += tick.open;
+            }
         }
         while self.is_complete(complete) {
             let period = self.periods.pop_front().expect("it is complete");
@@ -226,6 +230,25 @@ mod tests {
         // More and more wait.
         let growing: Vec<Seen> = (0..10).map(|n| (0, 2 + n, 1)).collect();
         check(&[vec![(1, 2, 1); 5], growing, vec![(2, 0, 1); 5]].concat(), Some((1, 1_000, 3_000, true)));
+    }
+
+    #[test]
+    fn requests_that_wait_are_counted_once() {
+        // Two, on the only two connections; ticks end a millisecond late, and one ends in the middle of a period.
+        let mut silences = Silences::new(PERIOD);
+        for index in 0..20 {
+            let mut tick = tick(index, if (5..15).contains(&index) { (0, 2, 1) } else { (9, 2, 1) });
+            (tick.open, tick.from, tick.until) =
+                (2, tick.from + Nanos(1_000_000), tick.until + Nanos(1_000_000));
+            let middle = Nanos(tick.from.0 + 50_000_000);
+            if index == 9 {
+                silences.take(&Tick { until: middle, ..tick.clone() }, middle);
+                tick.from = middle;
+            }
+            silences.take(&tick, tick.until);
+        }
+        assert_eq!(silences.longest(), None);
+        assert!(silences.is_served && silences.periods.len() <= 1);
     }
 
     #[test]

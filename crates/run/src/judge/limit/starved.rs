@@ -12,7 +12,7 @@ pub(super) fn starved(case: &Case) -> Option<Limit> {
         return None;
     }
     let detail = format!("{most}: it probably has a worker or a thread for each connection that it serves");
-    let fix = case.or_less("raise its number of workers or threads", FEWER);
+    let fix = case.or_less("raise its number of workers or threads (check that none of them hangs)", FEWER);
     let sentence = Sentence::Starved { most: most.clone() };
     case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), most.served, sentence, detail, fix)
 }
