@@ -179,7 +179,7 @@ fn rows_that_have_arrived_are_counted() {
 #[test]
 fn what_was_counted_once_is_counted_once_whatever_happens() {
     // How many seeds, or which one alone: `=N`.
-    let asked = std::env::var("THRONG_SEEDS").unwrap_or("400".to_owned());
+    let asked = std::env::var("THRONG_SEEDS").unwrap_or("200".to_owned());
     if let Some(seed) = asked.strip_prefix('=') {
         let seed = seed.parse().expect("a seed");
         println!("{:?}", Chaos::drawn(seed));

@@ -1,13 +1,14 @@
 //! The summary, for people and for programs.
 
 mod agents;
+mod costs;
 mod populations;
 mod probe;
 mod pushes;
 
 use std::fmt::Write;
 
-use samples::{DestinationSummary, ProcessCost, Quantiles, Summary};
+use samples::{DestinationSummary, Quantiles, Summary};
 use serde::Serialize;
 use units::{Bytes, Count, Nanos, Status, Unit, percent};
 
@@ -34,7 +35,7 @@ pub fn text(s: &Summary) -> String {
     probe::rows(s, &mut out);
     out.push_str(&populations::table(s));
     out.push_str(&agents::table(s));
-    costs(s, &mut out);
+    costs::rows(s, &mut out);
     if let Some(rig) = &s.rig {
         crate::calibration::share(rig).into_iter().for_each(|share| row(&mut out, "calibration", share));
     }
@@ -205,53 +206,6 @@ fn is_there(q: &Quantiles) -> bool {
     q.count > 0 || q.censored.is_some()
 }
 
-fn costs(s: &Summary, out: &mut String) {
-    let g = &s.generator;
-    row(out, generator(s), used(g.cpu_s, s.elapsed_s, g.rss_bytes, g.user_bytes_per_connection));
-    if let Some(t) = &s.target_cost {
-        let used = used(t.cpu_s, s.elapsed_s, t.rss_bytes, t.user_bytes_per_connection);
-        row(out, "target", format!("{used} (process {}{})", t.pid, others(t)));
-    }
-    if let Some(k) = &s.kernel_bytes_per_connection {
-        let is_target_here = s.target_cost.is_some() && s.observed.target_host.is_none();
-        let ends = match k.both_ends {
-            true => "both ends",
-            // The kernel has no socket of ours.
-            false if s.io == "tun" && is_target_here => "the target's end",
-            false => "this end",
-        };
-        row(out, "kernel", format!("{:.0} bytes per connection, {ends}", k.value));
-    }
-    if let Some(line) = crate::cost::line(&s.cost, generator(s)) {
-        row(out, "cost", line);
-    }
-    if let Some(o) = &s.observed.observer {
-        let failures = match &o.last_failure {
-            Some(why) => format!(", {}, the last: {why}", Count(o.failures).of("failure")),
-            None => String::new(),
-        };
-        row(out, "observer", format!("{}: {}{failures}", o.address, Count(o.answers).of("response")));
-    }
-}
-
-/// Of several processes, the smallest and the largest.
-fn others(t: &ProcessCost) -> String {
-    let sizes = || t.processes.iter().map(|own| own.rss_bytes);
-    match (sizes().min(), sizes().max()) {
-        (Some(least), Some(most)) if t.processes.len() > 1 => {
-            format!(" and others: {} to {} each", Bytes(least).brief(), Bytes(most).brief())
-        }
-        _ => String::new(),
-    }
-}
-
-/// CPU and memory, with the slope of the memory where there were enough connections for one.
-fn used(cpu_s: f64, elapsed_s: f64, rss_bytes: u64, each: Option<f64>) -> String {
-    let each = each.map_or(String::new(), |bytes| format!(", {bytes:.0} bytes per connection"));
-    let cores = if elapsed_s > 0.0 { format!(" ({})", cores(cpu_s / elapsed_s)) } else { String::new() };
-    format!("{cpu_s:.1} s of CPU{cores}, {} of memory{each}", Bytes(rss_bytes).brief())
-}
-
 /// Percentiles, and what they do not cover: those that had no `end`.
 pub(crate) fn quantiles(q: &Quantiles, end: &str) -> String {
     quantiles_but(q, &format!("without a {end}"))
@@ -305,7 +259,6 @@ pub fn verdict(s: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use samples::ProcessMemory;
 
     #[test]
     fn requests_missing_from_percentiles_are_beside_them() {
@@ -480,23 +433,5 @@ mod tests {
         assert!(out.contains(line), "{out}");
         // Where nothing was sent in the ramp there is no time of it.
         assert!(!out.contains("ramp latency"), "{out}");
-    }
-
-    #[test]
-    fn cpu_is_also_in_cores() {
-        assert_eq!(used(3.0, 2.0, 1 << 20, None), "3.0 s of CPU (1.50 cores), 1.0 MiB of memory");
-        assert_eq!(used(0.1, 0.0, 1 << 20, None), "0.1 s of CPU, 1.0 MiB of memory");
-    }
-
-    #[test]
-    fn several_processes_are_reported_by_their_extremes() {
-        let check = |mib: &[u64], expected| {
-            let processes = (7..).zip(mib).map(|(pid, mib)| ProcessMemory { pid, rss_bytes: mib << 20 });
-            let cost = ProcessCost { processes: processes.collect(), ..ProcessCost::default() };
-            assert_eq!(others(&cost), expected, "{mib:?}");
-        };
-        check(&[], "");
-        check(&[28], "");
-        check(&[28, 60, 41], " and others: 28.0 MiB to 60.0 MiB each");
     }
 }

@@ -26,7 +26,7 @@ fn a_thousand_agents_of_a_hundred_thousand_connections() {
 #[test]
 fn a_thousand_agents_of_which_some_fail() {
     // Each is the work of several hundred of the small fleets.
-    let asked = std::env::var("THRONG_SEEDS").unwrap_or("400".to_owned());
+    let asked = std::env::var("THRONG_SEEDS").unwrap_or("200".to_owned());
     let seeds: Vec<u64> = match asked.strip_prefix('=') {
         Some(seed) => vec![seed.parse().expect("a seed")],
         None => (0..asked.parse::<u64>().expect("a number of seeds") / 200).collect(),

@@ -422,10 +422,7 @@ mod tests {
             s,
             &[],
             step(),
-            (
-                Verdict::Fail,
-                &["the target reset 2 connections without an announcement", "probe: 1 request failed"],
-            ),
+            (Verdict::Fail, &["the target reset 2 connections", "probe: 1 request failed"]),
         );
     }
 

@@ -274,21 +274,12 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
             S::QueueStanding { served: 200, count: 60 },
             "the target serves 200 connections at a time: 60 others wait in its accept queue",
         ),
-        (
-            S::Starved { most: Starved { name: None, count: 92, served: 8, responses: 80_000 } },
-            "92 of 100 connections had no response by the end of the load, while the other 8 had 80,000 at full load: the target serves 8 \
-            connections at a time",
-        ),
     ]
 }
 
 fn third_part() -> Vec<(Sentence, &'static str)> {
     let s = Nanos::from_millis;
     vec![
-        (
-            S::Outrun { queued: true, count: 420 },
-            "connections arrive faster than the target accepts them: 420 waited in its accept queue at the end",
-        ),
         (
             S::CpuOfThread { share: 0.99 },
             "the target ran out of CPU: its busiest thread was runnable for 99 % of the time",
@@ -357,6 +348,15 @@ fn third_part() -> Vec<(Sentence, &'static str)> {
 
 fn fourth_part() -> Vec<(Sentence, &'static str)> {
     vec![
+        (
+            S::Outrun { queued: true, count: 420 },
+            "connections arrive faster than the target accepts them: 420 waited in its accept queue at the end",
+        ),
+        (
+            S::Starved { most: Starved { name: None, count: 92, served: 8, responses: 80_000 } },
+            "92 of 100 connections had no response by the end of the load, while the other 8 had 80,000 at full load: the target serves 8 \
+            connections at a time",
+        ),
         (
             S::SessionsEnded { count: 5, code: "ENHANCE_YOUR_CALM".to_owned() },
             "the target ended 5 connections with an error (GOAWAY, ENHANCE_YOUR_CALM)",
