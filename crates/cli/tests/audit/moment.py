@@ -177,12 +177,12 @@ class Moment:
 
     # Processes and hosts
 
-    def seen(self, of, slack=0, in_drain=False):
-        """The value at about this time: throng samples once a second, and shows the last sample. After the load's end it takes no
-        more, but `in_drain`."""
+    def seen(self, of, slack=0):
+        """The value at about this time: throng samples once a second, and shows the last sample."""
+        # After the load's end throng takes no more samples.
         time = min(self.time, self.context.end + 0.2)
         # Its sample is up to a second and a tick old.
-        values = self.context.seen(time - 1.4, (self.time if in_drain else time) + 0.1, of)
+        values = self.context.seen(time - 1.4, time + 0.1, of)
         return min(values) - slack, values[-1], max(values) + slack
 
     def open_files(self):
@@ -190,8 +190,13 @@ class Moment:
         return self.context.files(time - 1.4, time + 0.1, self.context.looks.all[0]["server"]["files"])
 
     def memory(self, who):
-        # throng samples its own with each tick; what its shards had is free again when they have ended.
-        return self.seen(lambda one: one[who] and one[who]["rss"], BATCH, in_drain=who == "throng")
+        of = lambda one: one[who] and one[who]["rss"]
+        low, value, high = self.seen(of, BATCH)
+        if who == "throng" and self.time > self.context.end + 0.2:
+            # It samples its own with each tick. When its shards have ended, what they had is free again, and none of our samples may be
+            # from the time between that and its own end.
+            low = min(self.context.seen(0.0, self.time, of)) - BATCH
+        return low, value, high
 
     def cpu(self, who, mode):
         return self.seen(lambda one: one[who] and one[who][mode], TICKS)

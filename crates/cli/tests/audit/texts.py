@@ -64,6 +64,14 @@ SUMMARY_ROWS = {
 }
 
 
+def errors(whole, requests):
+    """Requests and connections apart: what is not of requests is of connections that failed with none under way."""
+    of = requests["sent"] + requests["missed"]
+    connections = whole["of"] - of if of else whole["count"]
+    apart = {"requests": of, "failed requests": whole["count"] - connections, "connections": connections}
+    return {**whole, **apart, "share": whole["count"] / whole["of"]}
+
+
 def summary(table, told, text):
     """Rows are two spaces, a name of 13 letters, a space, the figures."""
     rows = 0
@@ -71,7 +79,7 @@ def summary(table, told, text):
     lost = told["connections"]["dropped"] - told["connections"]["dropped_in_drain"]
     told = {**told, "connections": {**told["connections"], "dropped before the end": lost}}
     if told["errors"]["of"]:
-        told = {**told, "errors": {**told["errors"], "share": told["errors"]["count"] / told["errors"]["of"]}}
+        told = {**told, "errors": errors(told["errors"], told["requests"])}
     # CPU is also in cores: over the whole run.
     for process in ("generator", "target_cost"):
         if told.get(process) and told["elapsed_s"]:

@@ -29,8 +29,10 @@ pub(crate) fn uvicorn(args: &[&str]) -> Server {
 /// hypercorn with these further arguments; it prints a line with these fields for each request.
 pub(crate) fn hypercorn(fields: &str, args: &[&str]) -> Server {
     let begin = ["-B", "-u", "-m", "hypercorn", "application:app", "--bind", "127.0.0.1:0"];
+    // In one process: a worker of its own would go on when its parent is killed.
+    let workers = ["--workers", "0"];
     let log = ["--access-logfile", "-", "--access-logformat", fields];
-    let mut command = program(PYTHON, &[&begin[..], &log, args].concat());
+    let mut command = program(PYTHON, &[&begin[..], &workers, &log, args].concat());
     command.env("PYTHONPATH", format!("{}:{}", source("python/packages"), source("python")));
     let is_secured = args.contains(&"--certfile");
     let scheme = if is_secured { "https" } else { "http" };
