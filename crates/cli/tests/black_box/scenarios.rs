@@ -284,8 +284,10 @@ fn arrivals_without_a_total_want_as_many_as_come() {
     assert!(opened >= 30 && opened as f64 <= 52.0 + 50.0 * (time - 1.5).max(0.0), "{opened} in {time} s");
     assert_eq!((s.count("connections.wanted"), s.count("connections.finished")), (opened, opened));
     assert_eq!((s.count("requests.answered"), s.faults()), (opened, vec![]));
-    let near = (per_s * time - opened as f64).abs() < 0.01;
-    assert!(near && (1.4..ended.took_s).contains(&time), "{per_s}/s in {time} s");
+    // The last response or two may come after the end of the load.
+    let late = opened as f64 - per_s * time;
+    assert!((-0.01..2.01).contains(&late), "{opened}, {per_s}/s in {time} s");
+    assert!((1.4..ended.took_s).contains(&time), "{time} s");
     // A share is of the rate, and not of the total.
     let counted = text.replace("50/s\"", "50/s\"\ntotal = 30").replace("100%", "20%");
     let file = File::new("counted.toml", &counted.replace("500ms", "1m"));
