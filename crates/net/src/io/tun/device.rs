@@ -164,13 +164,13 @@ fn set_up(name: &str) -> io::Result<u32> {
     let fd = socket.as_fd();
     let mut request = request(name);
     request.ifr_ifru.ifru_mtu = MTU.into();
-    ioctl(fd, libc::SIOCSIFMTU, &mut request)?;
+    ioctl(fd, libc::SIOCSIFMTU as libc::Ioctl, &mut request)?;
     // The kernel has one field for both.
     request.ifr_ifru.ifru_mtu = QUEUE;
-    ioctl(fd, libc::SIOCSIFTXQLEN, &mut request)?;
+    ioctl(fd, libc::SIOCSIFTXQLEN as libc::Ioctl, &mut request)?;
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-    ioctl(fd, libc::SIOCSIFFLAGS, &mut request)?;
-    ioctl(fd, libc::SIOCGIFINDEX, &mut request)?;
+    ioctl(fd, libc::SIOCSIFFLAGS as libc::Ioctl, &mut request)?;
+    ioctl(fd, libc::SIOCGIFINDEX as libc::Ioctl, &mut request)?;
     // SAFETY: that call has written this field.
     Ok(unsafe { request.ifr_ifru.ifru_ifindex } as u32)
 }
