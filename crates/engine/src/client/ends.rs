@@ -104,6 +104,8 @@ impl Client {
         };
         let (at, due) = first.map_or((conn.at, due), |first| (first.at, first.due));
         let k = self.disconnect(cx, k.index, conn.destination, at);
+        // One that was never served still waits for its first response.
+        self.conn(k).served = conn.served;
         if self.pacer.puts_off() {
             self.put_off(cx, k);
         } else if due <= cx.now() {

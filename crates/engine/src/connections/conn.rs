@@ -73,7 +73,7 @@ pub(crate) struct Conn {
     pub(super) state: State,
     /// Local addresses tried in this dial.
     pub(crate) tries: u8,
-    /// Whether it has had a response, or takes the place of one that was there before.
+    /// Whether it, or the one whose place it takes, has had a response; also after a loss, so that none counts twice.
     pub(crate) served: bool,
 }
 

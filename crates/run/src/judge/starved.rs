@@ -30,7 +30,9 @@ pub(crate) struct Starved {
 pub(super) fn starved(plan: &Plan, r: &Record) -> Vec<Starved> {
     // How long each waited is not known where the user changed the load, or an agent was lost; nor who was served in the steps before.
     let is_lost = r.agents.iter().any(|agent| agent.state == AgentState::Lost);
-    if !r.commands.is_empty() || is_lost || r.losses.before > 0 {
+    // An interrupted run may have ended in the ramp of a later stage, where those that had just opened had sent nothing.
+    let is_cut = r.interrupted.is_some() && plan.stages.len() > 1;
+    if !r.commands.is_empty() || is_lost || is_cut || r.losses.before > 0 {
         return Vec::new();
     }
     let is_alone = plan.populations.len() == 1;
@@ -70,7 +72,10 @@ impl Starved {
                 && fault.kind != Kind::Timeout
                 && !fault.kind.is_wrong_response()
         });
-        let count = totals.counts.opened.saturating_sub(served + ended);
+        // A server of TLS 1.3 refuses a client after its handshake: such a connection was open, unlike those that failed.
+        let before = sum(|fault| matches!(fault.stage, Stage::Dial | Stage::Tls | Stage::Handshake));
+        let refused = before.saturating_sub(totals.counts.failed);
+        let count = totals.counts.opened.saturating_sub(served + ended + refused);
         // Requests that had no response are theirs: a target that loses some of all is another thing, too.
         let timed_out = sum(|fault| (fault.stage, fault.kind) == (Stage::Exchange, Kind::Timeout));
         let lost = timed_out + totals.counts.unanswered;
@@ -144,7 +149,28 @@ mod tests {
         check(|plan, _| plan.populations[0].timeout = Nanos::from_millis(300), &[]);
         check(|_, r| lose(r, Fault::target(Stage::Exchange, Kind::Reset), 90), &[]);
         check(|_, r| lose(r, Fault::target(Stage::Exchange, Kind::Timeout), 102), &[]);
+        check(|_, r| lose(r, Fault::target(Stage::Tls, Kind::Closed), 90), &[]);
         check(|plan, _| plan.stages[0].hold = plan::Hold::For(Nanos::from_millis(500)), &[]);
         check(|_, r| r.commands.push(UserCommand::default()), &[]);
+        check(
+            |plan, r| {
+                let later = plan.stages[0].clone();
+                plan.stages.push(later);
+                r.interrupted = Some("SIGINT");
+            },
+            &[],
+        );
+    }
+
+    #[test]
+    fn dials_that_failed_were_never_open() {
+        let said = "92 of 100 connections had no response by the end of the load, while the other 8 had 80,000 at full load";
+        check(
+            |_, r| {
+                r.populations[0].totals.counts.failed = 50;
+                lose(r, Fault::target(Stage::Dial, Kind::Refused), 50);
+            },
+            &[said],
+        );
     }
 }

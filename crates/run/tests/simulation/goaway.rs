@@ -80,6 +80,17 @@ fn a_number_of_requests_is_reached_over_such_ends() {
     }
 }
 
+/// Its second connection has the first response of a place: it is not one that the load did not serve.
+#[test]
+fn a_connection_that_is_ended_before_its_first_response_is_served_by_the_next() {
+    let (result, _, (verdict, reasons)) = run("connections=10 duration=5s think=0s", |received| {
+        if received.conn < 5 { vec![Reply::GoawayAt(0, Code::NO_ERROR), Reply::Close] } else { vec![ok()] }
+    });
+    let c = &result.whole.counts;
+    assert_eq!((c.opened, c.redialled, result.whole.served), (10, 5, 10), "{c:?}");
+    assert_eq!(verdict, Verdict::Pass, "{reasons:?} {c:?}");
+}
+
 /// The wait for the first connection's end and for the next connection is part of the latency.
 #[test]
 fn what_is_sent_again_has_been_due_since_before() {
