@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use plan::{Plan, Population, Reconnect};
+use plan::{Activity, Plan, Population, Reconnect};
 use samples::{AgentState, Fault, Kind, Stage};
 use units::{Count, Nanos};
 
@@ -60,7 +60,7 @@ impl Starved {
         let (served, responses) = (totals.served, totals.counts.answered_at_load);
         // One that is lost and dialled again may be served then.
         let is_judged = population.is_closed_loop() && !matches!(population.reconnect, Reconnect::Backoff(_));
-        if !is_judged || served == 0 || responses == 0 {
+        if !is_judged || begins_by_chance(population) || served == 0 || responses == 0 {
             return None;
         }
         let sum = |is_one: fn(Fault) -> bool| -> u64 {
@@ -86,6 +86,12 @@ impl Starved {
         let is_long = waited >= LEAST && waited.secs_f64() >= MANY * each_s;
         (count >= FEW && are_theirs && is_long).then_some(Starved { name: None, count, served, responses })
     }
+}
+
+/// Whether connections may begin with different requests: one of them may be slow by nature, as a long poll is.
+fn begins_by_chance(population: &Population) -> bool {
+    let Activity::Steps { steps, .. } = &population.activity else { return false };
+    steps.first().is_some_and(|step| step.weight.is_some())
 }
 
 impl fmt::Display for Starved {
@@ -151,6 +157,15 @@ mod tests {
         check(|_, r| lose(r, Fault::target(Stage::Exchange, Kind::Timeout), 102), &[]);
         check(|_, r| lose(r, Fault::target(Stage::Tls, Kind::Closed), 90), &[]);
         check(|plan, _| plan.stages[0].hold = plan::Hold::For(Nanos::from_millis(500)), &[]);
+        check(
+            |plan, _| {
+                let Activity::Steps { steps, .. } = &mut plan.populations[0].activity else {
+                    panic!("no steps")
+                };
+                steps[0].weight = Some(1);
+            },
+            &[],
+        );
         check(|_, r| r.commands.push(UserCommand::default()), &[]);
         check(
             |plan, r| {
