@@ -51,10 +51,13 @@ pub(crate) fn spec(is_json: bool, body: &[u8]) -> Result<(Spec, Vec<String>), Pr
         fields.take("files");
     }
     let (target, scenario) = (fields.text("target"), fields.text("scenario"));
+    let has_files = fields.has("files");
     let given_files = fields.object("files");
     let wanted = given_files.len();
     let files: Vec<_> = given_files.into_iter().filter_map(|file| file_of(file, &mut fields)).collect();
-    let is_readable = target.is_some() != scenario.is_some() && files.len() == wanted;
+    // Without its files a scenario has mistakes of its own.
+    let is_whole = files.len() == wanted && has_files == (wanted > 0);
+    let is_readable = target.is_some() != scenario.is_some() && is_whole;
     let mut flags = Vec::new();
     for (name, value) in fields.object("flags") {
         match given(value) {
@@ -199,7 +202,11 @@ mod tests {
         assert_eq!(described.flags, [("x".to_owned(), Given::One("1".to_owned()))]);
         assert!(mistakes.len() == 2 && mistakes[0].starts_with("colour: no key of a run"), "{mistakes:?}");
         // What follows would be about a target, or a file, that was not meant.
-        for body in [r#"{"colour": 1, "flags": {}}"#, r#"{"scenario": "a", "files": {"/u.csv": "b"}}"#] {
+        for body in [
+            r#"{"colour": 1, "flags": {}}"#,
+            r#"{"scenario": "a", "files": {"/u.csv": "b"}}"#,
+            r#"{"scenario": "a", "files": 5}"#,
+        ] {
             assert!(read(body).is_err(), "{body}");
         }
     }
