@@ -10,7 +10,9 @@ mod writer;
 
 use std::{fs::DirBuilder, os::unix::fs::DirBuilderExt, path::Path, time::Duration};
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
+use rusqlite::{
+    Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params,
+};
 use samples::{Calibration, HostFacts, RunRecord, SCHEMA, Sink, Summary, TickRecord};
 use serde_json::Value;
 use units::Date;
@@ -93,7 +95,8 @@ impl Store {
     /// fleet.
     fn take_up(&self, run: &RunRecord) -> rusqlite::Result<Option<String>> {
         let Some(fleet_run) = run.fleet_run.as_ref().filter(|_| run.fleet_term > 0) else { return Ok(None) };
-        let whole = self.db.unchecked_transaction()?;
+        // It may not be begun twice, as one that reads first may: the process before may still write.
+        let whole = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate)?;
         let find = "SELECT id, began_ms FROM runs WHERE json_extract(record, '$.fleet_run') = ?1 AND summary IS NULL";
         let row = |row: &Row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
         let Some((id, began_ms)) = whole.query_row(find, [fleet_run], row).optional()? else {

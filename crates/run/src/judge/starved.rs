@@ -3,14 +3,15 @@
 
 use std::fmt;
 
-use plan::{Activity, Plan, Population, Reconnect};
+use plan::{Activity, Plan, Population, Reconnect, Then};
 use samples::{AgentState, Fault, Kind, Stage};
 use units::{Count, Nanos};
 
 use crate::record::{PopulationRecord, Record};
 
-/// Fewer may be chance.
+/// Fewer may be chance, as may a smaller share of all: a target that loses a few first requests serves all at a time.
 const FEW: u64 = 3;
+const SHARE: u64 = 100;
 /// A response that takes long is no pattern: they waited for a second or longer, and in that time each of the others had this many.
 const MANY: f64 = 10.0;
 const LEAST: Nanos = Nanos::from_secs(1);
@@ -60,7 +61,7 @@ impl Starved {
         let (served, responses) = (totals.served, totals.counts.answered_at_load);
         // One that is lost and dialled again may be served then.
         let is_judged = population.is_closed_loop() && !matches!(population.reconnect, Reconnect::Backoff(_));
-        if !is_judged || begins_by_chance(population) || served == 0 || responses == 0 {
+        if !is_judged || begins_apart(population) || served == 0 || responses == 0 {
             return None;
         }
         let sum = |is_one: fn(Fault) -> bool| -> u64 {
@@ -84,14 +85,15 @@ impl Starved {
         let each_s = measured.at_load.secs_f64() * served as f64 * streams / responses as f64;
         let waited = measured.at_load.min(last).min(population.timeout);
         let is_long = waited >= LEAST && waited.secs_f64() >= MANY * each_s;
-        (count >= FEW && are_theirs && is_long).then_some(Starved { name: None, count, served, responses })
+        let are_many = count >= FEW && count * SHARE >= count + served;
+        (are_many && are_theirs && is_long).then_some(Starved { name: None, count, served, responses })
     }
 }
 
-/// Whether connections may begin with different requests: one of them may be slow by nature, as a long poll is.
-fn begins_by_chance(population: &Population) -> bool {
-    let Activity::Steps { steps, .. } = &population.activity else { return false };
-    steps.first().is_some_and(|step| step.weight.is_some())
+/// Whether connections may begin with another request than they go on with: it may be slow by nature, as a long poll or a login is.
+fn begins_apart(population: &Population) -> bool {
+    let Activity::Steps { steps, then } = &population.activity else { return false };
+    steps.first().is_some_and(|step| step.weight.is_some()) || matches!(then, Then::Again(1..))
 }
 
 impl fmt::Display for Starved {
@@ -121,6 +123,11 @@ mod tests {
         (measured.totals.counts.opened, measured.totals.counts.answered_at_load) = (100, 80_000);
         change(&mut plan, &mut r);
         assert_eq!(reasons(&starved(&plan, &r)), expected);
+    }
+
+    fn steps(plan: &mut Plan) -> (&mut Vec<plan::Step>, &mut Then) {
+        let Activity::Steps { steps, then } = &mut plan.populations[0].activity else { panic!("no steps") };
+        (steps, then)
     }
 
     fn lose(r: &mut Record, fault: Fault, count: u64) {
@@ -157,15 +164,14 @@ mod tests {
         check(|_, r| lose(r, Fault::target(Stage::Exchange, Kind::Timeout), 102), &[]);
         check(|_, r| lose(r, Fault::target(Stage::Tls, Kind::Closed), 90), &[]);
         check(|plan, _| plan.stages[0].hold = plan::Hold::For(Nanos::from_millis(500)), &[]);
-        check(
-            |plan, _| {
-                let Activity::Steps { steps, .. } = &mut plan.populations[0].activity else {
-                    panic!("no steps")
-                };
-                steps[0].weight = Some(1);
-            },
-            &[],
-        );
+        check(|plan, _| steps(plan).0[0].weight = Some(1), &[]);
+        check(|plan, _| *steps(plan).1 = Then::Again(1), &[]);
+        // Three of 803.
+        let few = |_: &mut Plan, r: &mut Record| {
+            let totals = &mut r.populations[0].totals;
+            (totals.served, totals.counts.opened, totals.counts.answered_at_load) = (800, 803, 8_000_000);
+        };
+        check(few, &[]);
         check(|_, r| r.commands.push(UserCommand::default()), &[]);
         check(
             |plan, r| {
