@@ -239,6 +239,8 @@ def certificate(folder):
     words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
     words += ["-keyout", f"{folder}/key.pem", "-out", f"{folder}/cert.pem", "-subj", "/CN=localhost"]
     words += ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    # A client that verifies takes no authority's for a server's.
+    words += ["-addext", "basicConstraints=critical,CA:FALSE"]
     made = subprocess.run(words, capture_output=True, text=True)
     if made.returncode != 0:
         raise Failed(f"openssl: {made.stderr.strip()}")

@@ -173,8 +173,11 @@ fn curl(population: &Population) -> Option<String> {
         words.extend(version(population).map(str::to_owned));
         let mut all = requests(population);
         let request = all.next().filter(|_| all.next().is_none())?;
-        if request.method != "GET" {
-            words.extend(["-X".to_owned(), shell_word(&request.method)]);
+        match &*request.method {
+            "GET" => {}
+            // With -X curl would wait for content.
+            "HEAD" => words.push("-I".to_owned()),
+            method => words.extend(["-X".to_owned(), shell_word(method)]),
         }
         words.extend(fields(&request.headers));
         match &request.body {
@@ -199,7 +202,12 @@ fn curl(population: &Population) -> Option<String> {
         (None, Some(_)) => target.destinations[0].to_string(),
         (None, None) => target.host_header(0),
     };
-    words.push(word(&format!("{scheme}://{host}"), path));
+    let url = word(&format!("{scheme}://{host}"), path);
+    // curl takes these for ranges and lists, but around an address of IPv6.
+    if url.replacen(&host, "", 1).contains(['[', ']', '{', '}']) {
+        words.push("-g".to_owned());
+    }
+    words.push(url);
     Some(words.join(" "))
 }
 
@@ -403,6 +411,8 @@ mod tests {
         check("http://127.0.0.1:81/{rand 7 7}", Some("curl -i http://127.0.0.1:81/7"));
         check("https://127.0.0.1/", Some("curl -i --http1.1 https://127.0.0.1/"));
         check("tcp://127.0.0.1:81", None);
+        check("http://127.0.0.1:81/a?z=[1]", Some("curl -i -g 'http://127.0.0.1:81/a?z=[1]'"));
+        check("http://[::1]:81/a", Some("curl -i 'http://[::1]:81/a'"));
         check(
             "ws://127.0.0.1:81/chat",
             Some(

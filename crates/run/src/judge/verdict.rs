@@ -125,7 +125,7 @@ fn lost_agent(agent: &AgentSummary) -> String {
 fn judges_losses(facts: &Facts) -> bool {
     facts.plan.thresholds.iter().any(|threshold| {
         let path = &threshold.figure.path;
-        path.ends_with("faults") || path.contains("connections.")
+        path.ends_with("faults") || ["connections.", "errors."].iter().any(|own| path.contains(own))
     })
 }
 

@@ -135,7 +135,10 @@ fn responses(sentence: &Sentence) -> Option<String> {
         S::TimedOut { what, count, timeout } => {
             format!("{} timed out{}", some(*count, what), after(*timeout))
         }
-        S::Starved { most } => format!("{most}: the target serves {} at a time", connections(most.served)),
+        S::Starved { most } => {
+            let own = most.name.as_ref().map_or(String::new(), |name| format!(" of population {name}"));
+            format!("{most}: the target serves {}{own} at a time", connections(most.served))
+        }
         S::Unended { count, timeout } => {
             let within =
                 if *timeout == Nanos::ZERO { String::new() } else { format!(" within {}", tenths(*timeout)) };
