@@ -73,7 +73,9 @@ pub(crate) fn set_env(plan: &mut Plan, file: &str, text: &str) -> Vec<Mistake> {
     for name in plan.missing_env() {
         let why = match std::env::var_os(&name) {
             None => not_set(&name),
-            Some(_) => format!("{{env {name}}} is not UTF-8"),
+            Some(value) if value.to_str().is_none() => format!("{{env {name}}} is not UTF-8"),
+            // What is wrong with another one ended the first look before it.
+            Some(_) => continue,
         };
         mistakes.push(mistake(&place_of(file, text, &name), why));
     }

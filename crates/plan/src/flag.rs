@@ -211,7 +211,7 @@ flags! {
         limits the duration")
         .brief("Open loop: R new connections/s")
         .key(Number, "\"6000/s\"", "open loop of connections: rate of new connections, instead of `connections`");
-    TOTAL: flag("total", "N", Role::Load, "--arrive: total number of connections")
+    TOTAL: flag("total", "N", Role::Load, "--arrive: total number of connections [default: those that come in the time of -d]")
         .key(Number, "\"40k\"",
             "with arrive: total number of connections; default unlimited for the duration of the stages");
     CALLS: flag("calls", "K", Role::Work, "--arrive: requests per connection [default: 1]")

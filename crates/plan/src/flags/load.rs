@@ -67,8 +67,9 @@ impl FlagReader<'_> {
         if let Some(scheme) = scheme.filter(|scheme| !scheme.has_requests()) {
             self.add(&flag::ARRIVE, format!("only for http:// in this version: {:?}", scheme.to_string()));
         }
-        if self.get(&flag::TOTAL).is_none() {
-            self.add(&flag::TOTAL, "missing; use the total number of connections, as 40k");
+        // With a time, as many as come in it.
+        if self.get(&flag::TOTAL).is_none() && self.get(&flag::DURATION).is_none() {
+            self.add(&flag::TOTAL, "missing; use the total number of connections, as 40k, or a time: -d 10s");
         }
         let calls = |text: &str| within(text, u32::MAX, "a number of requests", "1 or more, as 10");
         let arrive = self.given(&flag::ARRIVE, |text| rate_per_s(text, "100/s"));
