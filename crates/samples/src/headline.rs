@@ -101,10 +101,13 @@ impl Summary {
             |agent: &&AgentSummary| agent.state == AgentState::Lost && agent.taken_over_by.is_empty();
         let lost: Vec<&str> = self.agents.iter().filter(is_lost).map(|agent| agent.id.as_str()).collect();
         let (c, all) = (&self.connections, self.agents.len());
-        let is_any_left = self.agents.iter().any(|agent| agent.state != AgentState::Lost);
-        let held = match is_any_left {
-            true => format!("; the others held {} of {} connections", Count(c.held), Count(c.wanted)),
-            false => String::new(),
+        let left: Vec<&AgentSummary> =
+            self.agents.iter().filter(|agent| agent.state != AgentState::Lost).collect();
+        // Where the load was lowered before an agent was lost, the run's number includes what that agent held at the largest load.
+        let by_others = left.iter().map(|agent| agent.held).sum::<u64>().min(c.held);
+        let held = match left.is_empty() {
+            false => format!("; the others held {} of {} connections", Count(by_others), Count(c.wanted)),
+            true => String::new(),
         };
         match lost[..] {
             [] => None,
@@ -215,6 +218,7 @@ mod tests {
         let agent = |id: &str, state| AgentSummary {
             id: id.to_owned(),
             state,
+            held: 150,
             sealed: true,
             ..AgentSummary::default()
         };
@@ -229,12 +233,15 @@ mod tests {
             fix: "look".to_owned(),
         };
         let mut s = Summary { verdict: Verdict::Fail, limit: Some(unknown), ..Summary::default() };
-        (s.connections.held, s.connections.wanted) = (200, 600);
+        (s.connections.held, s.connections.wanted) = (300, 600);
         s.agents =
             vec![agent("a1", AgentState::Lost), agent("a2", AgentState::Done), agent("a3", AgentState::Done)];
-        assert_eq!(s.sentence(), "fail: agent a1 was lost; the others held 200 of 600 connections");
+        assert_eq!(s.sentence(), "fail: agent a1 was lost; the others held 300 of 600 connections");
+        // It was lost after the load had been lowered: the run held these once.
+        s.connections.held = 450;
+        assert_eq!(s.sentence(), "fail: agent a1 was lost; the others held 300 of 600 connections");
         s.agents[2].state = AgentState::Lost;
-        assert_eq!(s.sentence(), "fail: 2 of 3 agents were lost; the others held 200 of 600 connections");
+        assert_eq!(s.sentence(), "fail: 2 of 3 agents were lost; the others held 150 of 600 connections");
         s.agents[1].state = AgentState::Lost;
         assert_eq!(s.sentence(), "fail: all 3 agents were lost");
         s.agents[1].state = AgentState::Done;

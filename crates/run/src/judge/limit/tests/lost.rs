@@ -5,7 +5,7 @@ use samples::{AgentState, AgentSummary};
 use super::*;
 
 fn agent(state: AgentState) -> AgentSummary {
-    AgentSummary { id: "a1".to_owned(), state, sealed: true, ..AgentSummary::default() }
+    AgentSummary { id: "a1".to_owned(), state, held: 500, sealed: true, ..AgentSummary::default() }
 }
 
 #[test]
