@@ -48,6 +48,8 @@ const SAMPLES: u32 = 8;
 const SAMPLES_EVERY: Nanos = Nanos::from_millis(30);
 /// For at most this long, where replies are lost.
 const MEASURES: Nanos = Nanos::from_secs(3);
+/// What is said of the part of an agent that was lost too late for another to take it over, or with no other there.
+const NOT_TAKEN_OVER: &str = "no agent took over its part before the run ended";
 
 /// Leads agents through a run.
 pub(crate) struct Coordinator {
@@ -179,7 +181,16 @@ impl Coordinator {
     }
 
     pub(crate) fn agents(&self) -> Vec<AgentSummary> {
-        self.members.iter().map(|member| member.summary(self.start)).collect()
+        let is_reassigned = self.terms.on_lost == OnLost::Reassign;
+        let of = |member: &Member| {
+            let mut agent = member.summary(self.start);
+            if is_reassigned && member.is_left_alone() {
+                let own = agent.why.map(|why| format!("{why}; ")).unwrap_or_default();
+                agent.why = Some(own + NOT_TAKEN_OVER);
+            }
+            agent
+        };
+        self.members.iter().map(of).collect()
     }
 
     /// What each agent did since the last call.

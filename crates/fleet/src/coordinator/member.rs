@@ -319,6 +319,12 @@ impl Member {
         self.gap = self.gap.max(at.since(self.lost_at.unwrap_or(self.heard)));
     }
 
+    /// It is lost before the end of its load, nobody has taken over its parts, and nobody has said why not.
+    pub(super) fn is_left_alone(&self) -> bool {
+        let is_taken = !self.taken_over_by.is_empty() || self.not_taken.is_some();
+        self.state == AgentState::Lost && !self.is_through && !is_taken
+    }
+
     /// It takes part no longer: what it has to say is in the log.
     pub(super) fn idle(&mut self, changes: &mut VecDeque<Change>) {
         if self.log.seal.is_none() {
