@@ -31,7 +31,7 @@ pub(crate) fn read(args: &ControlArgs, mistakes: &mut Mistakes) -> (Option<Contr
                 Count(most) => Ok(most),
             }
         });
-    let rate = mistakes.read("--max-rate", args.max_rate.as_deref(), |text| plan::a_rate(text, "1k/s"));
+    let rate = mistakes.read("--max-rate", args.max_rate.as_deref(), |text| plan::rate_per_s(text, "1k/s"));
     let token = mistakes.read("--token-file", args.token_file.as_deref(), Token::read);
     let control = args.listen.as_deref().map(|text| {
         let listen = mistakes.address("--listen", text, "127.0.0.1:9001");
@@ -64,5 +64,30 @@ impl Served {
     pub(crate) fn end(self) {
         self.api.end();
         self.clients.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Rate;
+
+    use super::*;
+
+    #[test]
+    fn a_rate_without_a_unit_is_per_second() {
+        for (text, expected) in
+            [("100", Rate::per_s(100)), ("2k", Rate::per_s(2_000)), ("60/m", Rate::per_s(1))]
+        {
+            let args = ControlArgs {
+                listen: None,
+                token_file: None,
+                max_connections: None,
+                max_rate: Some(text.to_owned()),
+            };
+            let mut mistakes = Mistakes::default();
+            let (_, caps) = read(&args, &mut mistakes);
+            assert!(mistakes.end(()).is_ok(), "{text}");
+            assert_eq!(caps.free_rate(), Some(expected), "{text}");
+        }
     }
 }

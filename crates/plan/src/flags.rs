@@ -13,8 +13,8 @@ use std::net::IpAddr;
 use units::{Count, Nanos, ParseError, Rate, Spans};
 
 use self::load::Loaded;
-pub use self::load::a_rate;
-pub(crate) use self::load::{between_pings, connections_for, rate_per_s, requests};
+pub use self::load::{a_rate, rate_per_s};
+pub(crate) use self::load::{between_pings, connections_for, requests};
 pub(crate) use self::transport::{HAS_HTTP2, ONE_AT_A_TIME, requires_http2, requires_tls};
 
 pub(crate) mod grpc;

@@ -5,6 +5,8 @@ use std::fmt;
 
 /// Thousandths a minute that make one a second.
 const ONE_PER_S: u64 = 60_000;
+/// Thousandths a minute that make a thousandth a second: the finest that is printed per second.
+const FINEST_PER_S: u64 = ONE_PER_S / 1_000;
 /// The product of a rate in thousandths a minute and a time in nanoseconds that makes one event.
 const ONE: u128 = 60_000 * 1_000_000_000;
 
@@ -30,6 +32,19 @@ impl Rate {
     /// Events a second, with fraction.
     pub fn per_s_f64(self) -> f64 {
         self.milli_per_min as f64 / ONE_PER_S as f64
+    }
+
+    /// The fastest that is not faster and is printed per second; below one a second itself.
+    pub fn down_to_per_s(self) -> Rate {
+        let beyond = if self < Rate::per_s(1) { 0 } else { self.milli_per_min % FINEST_PER_S };
+        Rate { milli_per_min: self.milli_per_min - beyond }
+    }
+
+    /// The slowest that is not slower and is printed per second; below one a second itself.
+    pub fn up_to_per_s(self) -> Rate {
+        let down = self.down_to_per_s();
+        let step = if down == self { 0 } else { FINEST_PER_S };
+        Rate { milli_per_min: down.milli_per_min.saturating_add(step) }
     }
 
     /// Does nothing ever happen at this rate?
@@ -77,7 +92,7 @@ impl Rate {
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (thousandths, unit) = match self.milli_per_min {
-            rate if rate % 60 == 0 => (rate / 60, "s"),
+            rate if rate % FINEST_PER_S == 0 => (rate / FINEST_PER_S, "s"),
             rate => (rate, "m"),
         };
         let (whole, rest) = (thousandths / 1_000, thousandths % 1_000);
@@ -138,6 +153,21 @@ mod tests {
         assert_eq!(Rate::default().time_of(1), Nanos::NEVER);
         assert_eq!(Rate::default().time_of(0), Nanos::ZERO);
         assert_eq!(Rate::from_per_s_f64(f64::NAN), Rate::default());
+    }
+
+    #[test]
+    fn what_is_no_round_number_per_second_has_neighbours_that_are() {
+        let check = |text: &str, down: &str, up: &str| {
+            let rate = Rate::parse(text).unwrap();
+            let printed = [rate.down_to_per_s(), rate.up_to_per_s()].map(|rate| rate.to_string());
+            assert_eq!(printed, [down, up], "{text}");
+        };
+        check("5990/m", "99.833/s", "99.834/s");
+        check("100/s", "100/s", "100/s");
+        check("99.8/s", "99.8/s", "99.8/s");
+        check("61/m", "1.016/s", "1.017/s");
+        check("10/m", "10/m", "10/m");
+        check("0/s", "0/s", "0/s");
     }
 
     proptest! {

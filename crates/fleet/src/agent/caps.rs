@@ -121,10 +121,11 @@ impl Caps {
         }
         let others = others as f64 / MILLIONTHS;
         let beside = match others > 0.0 {
-            true => format!(" ({most}, of which {} is in use)", Rate::from_per_s_f64(others)),
+            true => format!(" ({most}, of which {} is in use)", Rate::from_per_s_f64(others).up_to_per_s()),
             false => String::new(),
         };
-        let needed = Rate::from_per_s_f64(rate.per_s_f64() + others);
+        let needed = Rate::from_per_s_f64(rate.per_s_f64() + others).up_to_per_s();
+        let left = left.down_to_per_s();
         let flag = format!("start the agent with --max-rate {needed}");
         Err(format!("{what}: {rate} is more than the {left} allowed here{beside}; {flag}"))
     }
@@ -132,7 +133,9 @@ impl Caps {
     /// Checks what all that an agent has of a plan dials together, and sends together, beside others that use this much, millionths a
     /// second.
     fn check_rates(&self, plan: &Plan, others: u64) -> Result<(), String> {
-        let Some(most) = self.rate.map(|most| left(most, others)) else { return Ok(()) };
+        let Some(most) = self.rate.map(|most| left(most, others).down_to_per_s()) else {
+            return Ok(());
+        };
         let unlimited = |what: &str, fix: &str| {
             Err(format!(
                 "{what}, and at most {most} are allowed here; {fix}, or start the agent without --max-rate"
@@ -329,6 +332,21 @@ mod tests {
         assert_eq!(two("50/s", "50/s"), Ok(100_000_000));
         assert_eq!(over(two("60/s", "50/s")), "users + guests: 110/s");
         assert_eq!(over(two("1/s", "95/s")), "ramp + guests: 105/s");
+    }
+
+    #[test]
+    fn what_is_left_of_a_rate_is_printed_per_second() {
+        let caps = Caps::new(None, Some(Rate::per_s(100)));
+        let clients = caps.hold(1, Rate::parse("10/m").unwrap()).unwrap();
+        let (ramp, calm) = (&flag::RAMP, (&flag::THINK, "10s..20s"));
+        let adaptive = "an adaptive ramp has no rate, and at most 99.833/s are allowed here; use --ramp 99.833/s, or \
+                        start the agent without --max-rate";
+        check(&caps, &[calm], Err(adaptive));
+        check(&caps, &[(ramp, "99.833/s"), calm], Ok(()));
+        let why = "ramp: 100/s is more than the 99.833/s allowed here (100/s, of which 10/m is in use); start the \
+                   agent with --max-rate 100.167/s";
+        check(&caps, &[(ramp, "100/s"), calm], Err(why));
+        drop(clients);
     }
 
     #[test]

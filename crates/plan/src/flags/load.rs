@@ -168,7 +168,10 @@ pub(crate) fn between_pings(text: &str) -> Result<Nanos, ParseError> {
 }
 
 /// A rate above zero, of which nothing but a rate is expected: a number without a unit is per second.
-pub(crate) fn rate_per_s(text: &str, fix: &str) -> Result<Rate, ParseError> {
+///
+/// # Errors
+/// It is no rate, or zero.
+pub fn rate_per_s(text: &str, fix: &str) -> Result<Rate, ParseError> {
     match Rate::parse(&format!("{text}/s")) {
         Ok(rate) if rate.is_zero() => Err(ParseError::new(text, "a rate greater than 0", fix)),
         Ok(rate) => Ok(rate),
