@@ -2671,6 +2671,10 @@ lag_p99_us: number | null,
  */
 cpu_share: number | null, 
 /**
+ * By how much a turn of its loop came too late, the most; microseconds; absent if none did.
+ */
+stall_us: number, 
+/**
  * For how long it was not heard of, seconds, while it held its part; absent if it always was.
  */
 away_s: number, 

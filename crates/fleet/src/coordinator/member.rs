@@ -68,6 +68,8 @@ pub(super) struct Member {
     pub(super) log: Log,
     /// How late its shards sent, at full load.
     lag: Latency,
+    /// By how much a turn of one of them came too late, the most.
+    stalled: Nanos,
     /// CPU time that its process had used at its first report of running, and when that was.
     idle: Option<(Nanos, Nanos)>,
     cpu_share: Option<f64>,
@@ -163,6 +165,7 @@ impl Member {
             held: Vec::new(),
             ended: Vec::new(),
             lag: Latency::default(),
+            stalled: Nanos::ZERO,
             idle: None,
             cpu_share: None,
             away: Nanos::ZERO,
@@ -373,6 +376,7 @@ impl Member {
         for (nth, tick) in ticks.into_iter().enumerate() {
             self.log.sums[nth].add(&tick);
             self.lag.merge(&tick.lag);
+            self.stalled = self.stalled.max(tick.stalled);
             let has_ended = tick.phase == Phase::Drain;
             if !std::mem::replace(&mut self.ended[nth], has_ended) || !has_ended {
                 self.open[nth] = tick.open;
@@ -443,6 +447,7 @@ impl Member {
             clock_error_ms: self.way.error().map(|error| error.0 as f64 / 1e6),
             lag_p99_us: (self.lag.count() > 0).then(|| self.lag.quantile(0.99).0 as f64 / 1e3),
             cpu_share: self.cpu_share,
+            stall_us: self.stalled.0 as f64 / 1e3,
             away_s: self.away.secs_f64(),
             gap_s: self.gap.secs_f64(),
             closed_by_lease: seal.map_or(0, |seal| seal.closed_by_lease),

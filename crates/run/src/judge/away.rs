@@ -33,7 +33,7 @@ pub(super) fn notes(s: &Summary) -> Vec<String> {
 }
 
 fn notes_of(agent: &AgentSummary, s: &Summary) -> Vec<String> {
-    let AgentSummary { id, state, wanted, away_s, gap_s, closed_by_lease, sealed, .. } = agent;
+    let AgentSummary { id, state, wanted, stall_us, away_s, gap_s, closed_by_lease, sealed, .. } = agent;
     let part = match s.connections.wanted {
         0 => "its part of the load".to_owned(),
         all => format!("{} of {}", Count(*wanted), Count(all).of("connection")),
@@ -43,9 +43,15 @@ fn notes_of(agent: &AgentSummary, s: &Summary) -> Vec<String> {
     let mut notes = Vec::new();
     let away = format!("agent {id} was away for {}", brief(*away_s));
     if *away_s > 0.0 && !is_lost && *sealed && !s.reasons.iter().any(|reason| reason.contains(&away)) {
-        notes.push(format!(
-            "note: {away}, with {part}; what it counted meanwhile came later, and is complete"
-        ));
+        // A turn that was late for most of the time: it did nothing then. One that was cut off went on.
+        let meanwhile = match stall_us / 1e6 {
+            still_s if 2.0 * still_s >= *away_s => format!(
+                "it stood still for {}, and what was due then was sent late, or not at all",
+                brief(still_s)
+            ),
+            _ => "what it counted meanwhile came later, and is complete".to_owned(),
+        };
+        notes.push(format!("note: {away}, with {part}; {meanwhile}"));
     }
     if *gap_s > 0.0 {
         notes.push(format!(
@@ -82,6 +88,10 @@ mod tests {
         let away = "note: agent a1 was away for 6.3 s, with 100 of 300 connections; what it counted meanwhile \
                     came later, and is complete";
         check(AgentSummary { away_s: 6.32, ..done() }, &[away]);
+        check(AgentSummary { away_s: 6.32, stall_us: 0.9e6, ..done() }, &[away]);
+        let still = "note: agent a1 was away for 6.3 s, with 100 of 300 connections; it stood still for 5.8 s, and what \
+                     was due then was sent late, or not at all";
+        check(AgentSummary { away_s: 6.32, stall_us: 5.8e6, ..done() }, &[still]);
         check(AgentSummary { away_s: 6.32, sealed: false, ..done() }, &[]);
         let lost = || AgentSummary { state: AgentState::Lost, ..done() };
         let gap = "note: for up to 16 s no agent carried the part of agent a1, 100 of 300 connections";

@@ -29,6 +29,9 @@ pub struct AgentSummary {
     pub lag_p99_us: Option<f64>,
     /// CPU time of its process as a share of what its processors could have given, from the beginning to the end; none as above.
     pub cpu_share: Option<f64>,
+    /// By how much a turn of its loop came too late, the most; microseconds; absent if none did.
+    #[serde(skip_serializing_if = "is_never")]
+    pub stall_us: f64,
     /// For how long it was not heard of, seconds, while it held its part; absent if it always was.
     #[serde(skip_serializing_if = "is_never")]
     pub away_s: f64,
@@ -57,6 +60,6 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-fn is_never(seconds: &f64) -> bool {
-    *seconds == 0.0
+fn is_never(time: &f64) -> bool {
+    *time == 0.0
 }

@@ -9,7 +9,8 @@ fn an_agent_holds_what_its_load_has_open_when_that_ends() {
     let roles = [Role::Population(0), Role::Probe(ProbeKind::Kept), Role::Population(1)];
     member.add_workers(0, &roles);
     let count = |member: &mut Member, phase: Phase, open: [u64; 3]| {
-        let ticks = open.map(|open| Tick { open, phase, ..Tick::default() }).to_vec();
+        let stalled = Nanos::from_millis(open[0]);
+        let ticks = open.map(|open| Tick { open, phase, stalled, ..Tick::default() }).to_vec();
         member.count(ticks, |_| false, (0, &mut AgentTicks::default()), &mut VecDeque::new());
         member.summary(None).held
     };
@@ -18,6 +19,7 @@ fn an_agent_holds_what_its_load_has_open_when_that_ends() {
     assert_eq!(count(&mut member, Phase::Drain, [3, 1, 0]), 14, "they end after the load");
     member.lose(&mut VecDeque::new());
     assert_eq!(member.summary(None).held, 14);
+    assert_eq!(member.summary(None).stall_us, 10e3, "the most");
 }
 
 /// Takes entries of an agent that sent 3, 5 and 7 requests, and its seal, in this order; what was taken, and whether it is complete.
