@@ -114,5 +114,8 @@ mod tests {
         let few = plan(&[("--arrive", "100/s"), ("--total", "7")]);
         assert_eq!(usual(&few), 7);
         assert_eq!((few.places(), few.pairs_needed()), (7, 7));
+        // As many as come in the time.
+        let timed = plan(&[("--arrive", "100/s"), ("-d", "5s")]);
+        assert!(matches!(timed.populations[0].load, crate::Load::Arrivals { total: None, .. }));
     }
 }

@@ -383,7 +383,6 @@ fn schedules_that_contradict_each_other() {
         &[URL, "--calls", "5", "--total", "9"],
         &[&format!("--total: {alone}: \"9\""), &format!("--calls: {alone}: \"5\"")],
     );
-    check(&[URL, "--arrive", "50/s", "-d", "5s"], &[]);
     check(
         &[URL, "--arrive", "0/s", "--calls", "0"],
         &[
