@@ -68,6 +68,7 @@ def times(prefix, of, counted):
     rules += [Rule(f"{prefix}/censored/{key}", censored(of, key), "wire: requests due then that had no response")
               for key in ["count", "share", *PERCENTILES]]
     rules.append(Rule(f"{prefix}/stalled", lambda *_: None, NO_STALL))
+    rules.append(Rule(f"{prefix}/stalled/*", Setting(NO_STALL), ""))
     return [*rules, Rule(f"{prefix}/censored", censored(of, None), "wire: requests due then that had no response")]
 
 

@@ -172,7 +172,7 @@ fn bodies_and_messages_come_from_files() {
     let path = folder.write(
         "load.toml",
         format!(
-            "target = \"tcp://{}\"\nduration = \"300ms\"\n[[population]]\nname = \"raw\"\nconnections = 3\n\
+            "target = \"tcp://{}\"\nduration = \"1s\"\n[[population]]\nname = \"raw\"\nconnections = 3\n\
              think = \"10ms\"\n[[population.step]]\nsend-file = \"message.bin\"\nexpect = {{ echo = true }}\n\
              [[population.step]]\nsend-base64 = \"AP8=\"\nexpect = {{ echo = true }}\n",
             server.address
