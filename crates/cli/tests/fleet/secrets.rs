@@ -189,7 +189,9 @@ fn a_coordinator_that_is_started_again_has_the_rows_for_who_takes_over() {
     ended.assert_status(0);
     assert_eq!(s.count("connections.held"), 200, "{}", ended.stderr);
     assert!(ended.stderr.contains(" took over what "), "{}", ended.stderr);
-    assert_eq!(s.count("requests.answered"), s.count("requests.sent"));
+    // Each of the killed agent's connections may have had a request under way in its last report.
+    let [sent, answered] = ["requests.sent", "requests.answered"].map(|path| s.count(path));
+    assert!((answered..=answered + 100).contains(&sent), "{answered} of {sent}");
 }
 
 #[test]
