@@ -2679,7 +2679,7 @@ stall_us: number,
  */
 away_s: number, 
 /**
- * For how long at most nobody carried its part, seconds, from its last sign of life until others had taken it over; absent if none has.
+ * The longest time for which no agent carried its part, seconds: from its last sign of life until others had taken it over; absent if none has.
  */
 gap_s: number, 
 /**

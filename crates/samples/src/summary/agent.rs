@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::AgentState;
+use crate::encode;
 
 /// An agent of a fleet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,21 +31,21 @@ pub struct AgentSummary {
     /// CPU time of its process as a share of what its processors could have given, from the beginning to the end; none as above.
     pub cpu_share: Option<f64>,
     /// By how much a turn of its loop came too late, the most; microseconds; absent if none did.
-    #[serde(skip_serializing_if = "is_never")]
+    #[serde(skip_serializing_if = "encode::is_zero")]
     pub stall_us: f64,
     /// For how long it was not heard of, seconds, while it held its part; absent if it always was.
-    #[serde(skip_serializing_if = "is_never")]
+    #[serde(skip_serializing_if = "encode::is_zero")]
     pub away_s: f64,
-    /// For how long at most nobody carried its part, seconds, from its last sign of life until others had taken it over; absent if none has.
-    #[serde(skip_serializing_if = "is_never")]
+    /// The longest time for which no agent carried its part, seconds: from its last sign of life until others had taken it over; absent if none has.
+    #[serde(skip_serializing_if = "encode::is_zero")]
     pub gap_s: f64,
     /// Connections that it closed because its lease had expired, which are among the run's `finished`; absent if there are none.
     #[cfg_attr(test, ts(type = "number"))]
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "encode::is_zero")]
     pub closed_by_lease: u64,
     /// What it sent and what did not arrive; absent if there is none.
     #[cfg_attr(test, ts(type = "number"))]
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "encode::is_zero")]
     pub missing_ticks: u64,
     /// Its last message arrived, and all that came from it adds up to the sums there.
     pub sealed: bool,
@@ -54,12 +55,4 @@ pub struct AgentSummary {
     /// Agents that have taken over its part after it was lost; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub taken_over_by: Vec<String>,
-}
-
-fn is_zero(n: &u64) -> bool {
-    *n == 0
-}
-
-fn is_never(time: &f64) -> bool {
-    *time == 0.0
 }
