@@ -86,6 +86,21 @@ impl Here {
     pub(crate) fn has_names(&self) -> bool {
         name::is_agent(&self.who.id) && self.run.as_ref().is_none_or(|busy| name::is_run(&busy.run))
     }
+
+    /// A free agent with one processor.
+    #[cfg(test)]
+    pub(crate) fn free(id: &str) -> Here {
+        Here {
+            who: Incarnation { id: id.to_owned(), nonce: 1 },
+            protocol: PROTOCOL,
+            version: String::new(),
+            network: String::new(),
+            cores: 1,
+            calibrated: None,
+            is_draining: false,
+            run: None,
+        }
+    }
 }
 
 /// What an agent's machine could do in a calibration.

@@ -42,7 +42,7 @@ mod tests {
     use run::{Order, Update};
 
     use super::*;
-    use crate::message::{Assign, Body, Can, Down, Here, Incarnation, Offer, PROTOCOL, Ready};
+    use crate::message::{Assign, Body, Can, Down, Here, Offer, PROTOCOL, Ready};
 
     /// It takes any part, and does nothing.
     struct Idle;
@@ -82,17 +82,7 @@ mod tests {
 
     #[test]
     fn a_lease_runs_out_while_a_machine_is_suspended() {
-        let here = Here {
-            who: Incarnation { id: "a".to_owned(), nonce: 1 },
-            protocol: PROTOCOL,
-            version: String::new(),
-            network: String::new(),
-            cores: 1,
-            calibrated: None,
-            is_draining: false,
-            run: None,
-        };
-        let mut agent = Agent::new(here, Idle);
+        let mut agent = Agent::new(Here::free("a"), Idle);
         let body = Body::Offer(Box::new(Offer { protocol: PROTOCOL, ..Offer::default() }));
         agent.handle(Nanos::ZERO, Down { run: "r1".to_owned(), term: 0, sent: Nanos::ZERO, body });
         let mut is_free_after = |lasted| {

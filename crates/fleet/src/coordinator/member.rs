@@ -81,7 +81,7 @@ pub(super) struct Member {
     /// How long it was away, of the times after which it came back.
     away: Nanos,
     lost_at: Option<Nanos>,
-    /// How long nobody had its parts, as far as they were taken over.
+    /// How long no agent had its parts, as far as they were taken over.
     gap: Nanos,
     /// Who has taken over its parts, and why one was not able to.
     taken_over_by: Vec<String>,
@@ -322,7 +322,7 @@ impl Member {
         self.gap = self.gap.max(at.since(self.lost_at.unwrap_or(self.heard)));
     }
 
-    /// It is lost before the end of its load, nobody has taken over its parts, and nobody has said why not.
+    /// It was lost before the end of its load, no agent has taken over its parts, and none has said why not.
     pub(super) fn is_left_alone(&self) -> bool {
         let is_taken = !self.taken_over_by.is_empty() || self.not_taken.is_some();
         self.state == AgentState::Lost && !self.is_through && !is_taken

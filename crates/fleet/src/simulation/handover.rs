@@ -175,8 +175,8 @@ fn a_run_ends_where_nobody_sends_what_a_lost_agent_had_not() {
         let refused = "agent 1 did not take over its part: it is more than is allowed here";
         assert_eq!(why, Some(refused), "seed {seed}: {}", full.0.headline);
         let why = lost.0.agents[0].why.as_deref();
-        let nobody = "no agent took over its part before the run ended";
-        assert_eq!(why, Some(nobody), "seed {seed}: {}", lost.0.headline);
+        let not_taken = "no agent took over its part before the run ended";
+        assert_eq!(why, Some(not_taken), "seed {seed}: {}", lost.0.headline);
         for (summary, _) in [full, lost] {
             let sent = summary.requests.sent;
             assert!(sent < FEW && summary.agents[0].taken_over_by.is_empty(), "seed {seed}: {sent}");

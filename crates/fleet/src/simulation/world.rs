@@ -108,16 +108,8 @@ impl World {
     fn host(&self, id: usize, nonce: u32) -> Host {
         let who = Incarnation { id: id.to_string(), nonce };
         let cores = 1 + id as u32 % 3;
-        let here = Here {
-            who: who.clone(),
-            protocol: PROTOCOL,
-            version: String::new(),
-            network: id.to_string(),
-            cores,
-            calibrated: calibrated(self.seed, id),
-            is_draining: false,
-            run: None,
-        };
+        let calibrated = calibrated(self.seed, id);
+        let here = Here { who: who.clone(), network: id.to_string(), cores, calibrated, ..Here::free("") };
         let seen = Rc::new(Seen::default());
         let share = self.plan.places().div_ceil(self.agents).into();
         let machine = SimMachine::new(

@@ -135,7 +135,7 @@ pub(super) fn fits(link: &Link, offer: &Offer) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Busy, Incarnation};
+    use crate::message::Busy;
 
     fn agent(id: &str, run: Option<&str>, is_draining: bool) -> Here {
         let busy = |run: &str| Busy {
@@ -144,16 +144,7 @@ mod tests {
             term: 0,
             silent: Nanos::ZERO,
         };
-        Here {
-            who: Incarnation { id: id.to_owned(), nonce: 1 },
-            protocol: PROTOCOL,
-            version: String::new(),
-            network: String::new(),
-            cores: 1,
-            calibrated: None,
-            is_draining,
-            run: run.map(busy),
-        }
+        Here { is_draining, run: run.map(busy), ..Here::free(id) }
     }
 
     #[test]

@@ -59,7 +59,7 @@ fn entries_count_once_in_their_order_and_must_add_up_to_the_seal() {
 }
 
 #[test]
-fn how_long_nobody_had_the_part_of_a_lost_agent_is_known() {
+fn how_long_no_agent_had_the_part_of_a_lost_one_is_known() {
     let s = Nanos::from_secs;
     let mut member = Member::again(Incarnation { id: "a".to_owned(), nonce: 1 }, Answer::None);
     member.heard = s(20);
