@@ -66,9 +66,12 @@ export async function openReport(browser: Browser, report: Report, look: Look = 
   return opened;
 }
 
-/** Waits for a text in a place. */
-export const until = (page: Page, where: string, text: string) =>
-  page.waitForFunction(([where, text]) => document.querySelector<HTMLElement>(where!)?.innerText.replace(/\s+/g, " ").includes(text!), [where, text]);
+/** Waits for a text in a place, or for one of several. */
+export const until = (page: Page, where: string, ...texts: string[]) =>
+  page.waitForFunction(([where, ...texts]) => {
+    const shown = document.querySelector<HTMLElement>(where!)?.innerText.replace(/\s+/g, " ");
+    return texts.some((text) => shown?.includes(text));
+  }, [where, ...texts]);
 
 /** For people to look at, where SHOTS is set: no test reads them, and a picture of a whole page takes as long as the page. */
 export async function shoot(page: Page, name: string): Promise<void> {

@@ -25,6 +25,9 @@ after(async () => {
 
 const folder = mkdtempSync(join(tmpdir(), "throng-real-"));
 
+/** The count of the target's kernel; its open files where other sockets of this machine come and go. */
+const OWN_COUNT = ["at the target's side", "open files of the target"];
+
 /** A throng, and the first of its words that fit. */
 async function throng(words: string[], says: RegExp): Promise<{ child: ChildProcess; found: string; ended: Promise<number | null> }> {
   const child = spawn(THRONG, words, { env: { ...process.env, XDG_DATA_HOME: folder }, stdio: ["ignore", "pipe", "pipe"] });
@@ -52,8 +55,7 @@ test("a run is followed, led by hand to its end, and its report opens with the n
   const { page, troubles } = await openPage(browser, (asked) => asked.startsWith(run.found));
   await page.goto(run.found);
   await until(page, "#now", "open 500 of 500 wanted now");
-  // "at the target's side", or "open files of the target" where other sockets of this machine come and go.
-  await until(page, "#connections .legend", "target");
+  await until(page, "#connections .legend", ...OWN_COUNT);
   await until(page, "#verdict", "running");
   await until(page, "#thresholds", "✓ answered > 0");
   await until(page, "#thresholds", "latency.p99 < 1ms");
@@ -89,7 +91,7 @@ test("a run is followed, led by hand to its end, and its report opens with the n
   }
   const grouped = (n: number) => n.toLocaleString("en-US");
   await until(report.page, "#statuses", grouped(summary.requests.status["200"]));
-  await until(report.page, "#connections .legend", "target");
+  await until(report.page, "#connections .legend", ...OWN_COUNT);
   await until(report.page, ".head", `--seed ${summary.seed}`);
   await until(report.page, "#events", "load 90 %");
   assert.deepEqual(report.troubles, []);
