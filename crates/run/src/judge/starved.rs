@@ -4,7 +4,7 @@
 use std::fmt;
 
 use plan::{Activity, Plan, Population, Reconnect, Then};
-use samples::{AgentState, Fault, Kind, Stage};
+use samples::{AgentState, Fault, Kind, Latency, Stage};
 use units::{Count, Nanos};
 
 use crate::record::{PopulationRecord, Record};
@@ -84,9 +84,9 @@ impl Starved {
         let each_s = measured.at_load.secs_f64() * served as f64 * streams / responses as f64;
         let waited = measured.at_load.min(last).min(population.timeout);
         let is_long = waited >= LEAST && waited.secs_f64() >= MANY * each_s;
-        // A target with responses that take so long anyway, to whichever connection, has some that began with one of them.
-        let slow = [&totals.latency, &totals.ramp_latency];
-        let slow: u64 = slow.iter().map(|times| times.count_within(Nanos(waited.0 / 2), Nanos::NEVER)).sum();
+        // Where responses to the others take that long too, some connections begin with such a response, and none is kept waiting.
+        let count_slow = |times: &Latency| times.count_within(Nanos(waited.0 / 2), Nanos::NEVER);
+        let slow = count_slow(&totals.latency) + count_slow(&totals.ramp_latency);
         let are_theirs = lost + slow <= (count + count / 10) * population.streams.map_or(1, u64::from);
         let are_many = count >= FEW && count * SHARE >= count + served;
         (are_many && are_theirs && is_long).then_some(Starved { name: None, count, served, responses })
