@@ -19,7 +19,6 @@ use std::{
 };
 
 use ring::{
-    agreement::{self, EphemeralPrivateKey, UnparsedPublicKey, X25519},
     rand::SystemRandom,
     signature::{self, EcdsaKeyPair, KeyPair},
 };
@@ -29,10 +28,14 @@ use rustls::{
         Resumption,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     },
-    crypto::{self, WebPkiSupportedAlgorithms, ring as provider},
+    crypto::{self, WebPkiSupportedAlgorithms},
     pki_types::{CertificateDer, ServerName, UnixTime},
     version::TLS13,
 };
+
+/// The cryptography of throng's own handshakes.
+#[path = "../crates/tls/src/provider.rs"]
+mod provider;
 
 const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 /// How the response of `bench/nginx.conf` ends.
@@ -84,7 +87,7 @@ fn connections(config: Option<&Arc<ClientConfig>>, address: SocketAddr, until: I
 }
 
 fn config(resume: bool) -> Result<ClientConfig, rustls::Error> {
-    let provider = Arc::new(provider::default_provider());
+    let provider = Arc::new(provider::provider());
     let verifier = Arc::new(SignatureOnly(provider.signature_verification_algorithms));
     let config = ClientConfig::builder_with_provider(provider).with_protocol_versions(&[&TLS13])?;
     let mut config = config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth();
@@ -146,10 +149,11 @@ impl ServerCertVerifier for SignatureOnly {
 
 /// The cryptography of a client's full handshake; a resumed one has no signature to verify.
 fn parts() {
-    const WHY: &str = "ring has what it made itself";
+    const WHY: &str = "the provider has what it made itself";
     let random = SystemRandom::new();
-    let key = || EphemeralPrivateKey::generate(&X25519, &random).expect(WHY);
-    let peer = key().compute_public_key().expect(WHY);
+    let provider = provider::provider();
+    let key = || provider.kx_groups[0].start().expect(WHY);
+    let peer = key().pub_key().to_vec();
     let algorithm = &signature::ECDSA_P256_SHA256_ASN1_SIGNING;
     let document = EcdsaKeyPair::generate_pkcs8(algorithm, &random).expect(WHY);
     let signer = EcdsaKeyPair::from_pkcs8(algorithm, document.as_ref(), &random).expect(WHY);
@@ -157,12 +161,8 @@ fn parts() {
     let message = [0; 130];
     let signed = signer.sign(&random, &message).expect(WHY);
     let owner = signature::UnparsedPublicKey::new(&signature::ECDSA_P256_SHA256_ASN1, signer.public_key());
-    let made = each(|| {
-        key().compute_public_key().expect(WHY);
-    });
-    let agreed = each(|| {
-        agreement::agree_ephemeral(key(), &UnparsedPublicKey::new(&X25519, &peer), |_| ()).expect(WHY);
-    });
+    let made = each(|| drop(key()));
+    let agreed = each(|| drop(key().complete(&peer).expect(WHY))) - made;
     let verified = each(|| owner.verify(&message, signed.as_ref()).expect(WHY));
     println!("{{\"key_us\": {made:.2}, \"agreement_us\": {agreed:.2}, \"verification_us\": {verified:.2}}}");
 }

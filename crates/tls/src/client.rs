@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustls::{
     ClientConfig, RootCertStore, SupportedCipherSuite, SupportedProtocolVersion,
     client::Resumption,
-    crypto::{CryptoProvider, ring as provider},
+    crypto::CryptoProvider,
     pki_types::{CertificateDer, ServerName},
     version::{TLS12, TLS13},
 };
@@ -14,6 +14,7 @@ use crate::{
     handshake::Captured,
     layer::{Side, Tls},
     pem::{self, Identity},
+    provider::provider,
     tickets::Tickets,
     verify::Verifier,
 };
@@ -94,7 +95,7 @@ impl Client {
 
     /// AES-128 before AES-256: what is measured is connections, and a server that follows the client's order saves a fifth.
     fn provider(&self) -> CryptoProvider {
-        let mut provider = provider::default_provider();
+        let mut provider = provider();
         let is_aes_256 = |suite: &SupportedCipherSuite| format!("{:?}", suite.suite()).contains("AES_256");
         provider.cipher_suites.sort_by_key(is_aes_256);
         provider

@@ -17,6 +17,7 @@ mod layer;
 mod messages;
 mod pem;
 mod pinned;
+mod provider;
 mod record;
 mod server;
 mod tickets;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ring::digest;
 use rustls::{
     ServerConfig,
-    crypto::ring as provider,
+    crypto::ring::Ticketer,
     pki_types::{CertificateDer, PrivateKeyDer},
     server::ProducesTickets,
     version::{TLS12, TLS13},
@@ -15,6 +15,7 @@ use crate::{
     handshake::Captured,
     layer::{Side, Tls},
     pem::{self, Identity},
+    provider::provider,
 };
 
 /// How a server's connections are secured; the same for all shards.
@@ -38,7 +39,7 @@ impl Server {
         let server = Server {
             chain: pem::certificates(&identity.certificates).map_err(|e| format!("--tls-cert: {e}"))?,
             key: Arc::new(pem::key(&identity.key).map_err(|e| format!("--tls-key: {e}"))?),
-            tickets: provider::Ticketer::new().map_err(|e| e.to_string())?,
+            tickets: Ticketer::new().map_err(|e| e.to_string())?,
             alpn: alpn.to_vec(),
             text: identity.certificates,
         };
@@ -62,7 +63,7 @@ impl Server {
     /// # Errors
     /// Certificate and key do not belong together, or the key is of a kind that is not supported.
     pub fn layer(&self) -> Result<Tls, String> {
-        let config = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))
+        let config = ServerConfig::builder_with_provider(Arc::new(provider()))
             .with_protocol_versions(&[&TLS13, &TLS12])
             .and_then(|config| {
                 config.with_no_client_auth().with_single_cert(self.chain.clone(), self.key.clone_key())
