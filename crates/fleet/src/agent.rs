@@ -104,7 +104,7 @@ struct Work {
     /// CPU time of this process up to the last second that was counted.
     cpu: Nanos,
     is_stopping: bool,
-    /// Its coordinator is silent: it ends its load little by little.
+    /// It ends its load before its time.
     ramp_down: Option<RampDown>,
     /// Connections that it has closed since.
     closed_by_lease: u64,
@@ -434,18 +434,19 @@ impl<M: Machine> Agent<M> {
                     work.is_stopping = true;
                     work.ramp_down = Some(RampDown::new(&work.orders, now));
                 }
-                let due = work.ramp_down.as_mut().map(|ramp_down| ramp_down.poll(now)).unwrap_or_default();
-                due.into_iter().for_each(|order| self.machine.order(order));
                 if work.why.is_some() && !work.is_stopping {
                     work.is_stopping = true;
-                    self.machine.order(Order::STOP);
+                    work.ramp_down = Some(RampDown::leaving(now));
                 }
+                let ramp_down = work.ramp_down.as_mut();
+                let due = ramp_down.map(|it| it.poll(now, counting.awaits())).unwrap_or_default();
+                due.into_iter().for_each(|order| self.machine.order(order));
                 let has_ended = gather(&mut self.machine, counting, &mut work.why);
                 while let Some(mut ticks) = counting.poll(has_ended) {
                     // It is the process's, and no worker's own.
                     let used = self.cpu.since(std::mem::replace(&mut work.cpu, self.cpu));
                     ticks.iter_mut().take(1).for_each(|first| first.cpu_ns = used.0);
-                    if work.ramp_down.is_some() {
+                    if work.ramp_down.as_ref().is_some_and(RampDown::is_of_lease) {
                         work.closed_by_lease += ticks.iter().map(|tick| tick.counts.finished).sum::<u64>();
                     }
                     self.records.push_back((work.run.clone(), Record::Ticks(ticks)));

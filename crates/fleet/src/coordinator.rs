@@ -283,7 +283,7 @@ impl Coordinator {
         if member.who != up.who {
             // Another process of this agent: the one that took part is no more.
             if has_begun {
-                member.lose(&mut self.changes);
+                member.lose("it was started again", &mut self.changes);
             }
             return;
         }
@@ -397,7 +397,7 @@ impl Coordinator {
             }
             for member in &mut self.members {
                 if member.state == AgentState::Ready && now.since(member.heard) >= LOST_AFTER {
-                    member.lose(&mut self.changes);
+                    member.lose_unheard(&mut self.changes);
                 }
             }
             if self.terms.on_lost == OnLost::Reassign {

@@ -351,7 +351,7 @@ impl Tick {
             self.faults.iter().filter(|(fault, _)| fault.stage == Stage::Exchange).map(|(_, n)| n).sum();
         let mut probe = Probe {
             // What met an announced close was sent again.
-            sent: c.sent - c.withdrawn + c.missed,
+            sent: c.sent.saturating_sub(c.withdrawn) + c.missed,
             answered: c.answered,
             failed: faults + c.missed,
             unanswered: c.unanswered,

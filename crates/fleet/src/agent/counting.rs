@@ -58,9 +58,9 @@ impl Shard {
         }
     }
 
-    /// Connections that it had open at last.
-    fn open(&self) -> u64 {
-        self.after.as_ref().or(self.news.as_ref()).unwrap_or(&self.before).open
+    /// With what it was like at last.
+    fn last(&self) -> &Tick {
+        self.after.as_ref().or(self.news.as_ref()).unwrap_or(&self.before)
     }
 
     /// Whether it has counted to this time.
@@ -102,13 +102,19 @@ impl Counting {
             none => *none = Some(tick.clone()),
         }
         let of = shard.worker;
-        let open: u64 = self.shards.iter().filter(|own| own.worker == of).map(Shard::open).sum();
+        let open: u64 = self.shards.iter().filter(|own| own.worker == of).map(|own| own.last().open).sum();
         let most_open = &mut self.workers[of as usize].most_open;
         *most_open = (*most_open).max(open + tick.most_open.saturating_sub(tick.open));
     }
 
     pub(super) fn lose(&mut self, shard: u32) {
         self.shards[shard as usize].is_lost = true;
+    }
+
+    /// Whether a shard waits for responses, or has not reported yet that its load has ended.
+    pub(super) fn awaits(&self) -> bool {
+        let awaits = |shard: &Shard| shard.ended == Nanos::NEVER || shard.last().waiting > 0;
+        self.shards.iter().any(|shard| !shard.is_lost && awaits(shard))
     }
 
     /// The ticks of the workers, if all shards have counted to the end of the second, or the load of a worker has ended; or what is
@@ -180,10 +186,19 @@ fn state_after(tick: &Tick) -> Tick {
     Tick { index, from: until, until, phase, open, resolved, waiting, owed, ramped_at, ..Tick::default() }
 }
 
-/// Takes what the shards have counted; whether all have ended.
+/// A tick of a part that ends before its time: that a request has no response then is not the target's doing, and whoever takes over
+/// the part sends it again.
+fn cut_short(tick: &Tick) -> Tick {
+    let mut tick = tick.clone();
+    tick.counts.withdrawn += std::mem::take(&mut tick.counts.unanswered);
+    tick
+}
+
+/// Takes what the shards have counted; `why`: they end before their time; whether all have ended.
 pub(super) fn gather(machine: &mut impl Machine, counting: &mut Counting, why: &mut Option<String>) -> bool {
     loop {
         match machine.next() {
+            Update::Tick(shard, tick) if why.is_some() => counting.take(shard, &cut_short(tick)),
             Update::Tick(shard, tick) => counting.take(shard, tick),
             Update::Lost(shard) => {
                 counting.lose(shard);

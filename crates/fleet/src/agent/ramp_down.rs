@@ -1,4 +1,5 @@
-//! How an agent ends its part when its coordinator is silent: it begins nothing new, and closes its connections little by little.
+//! How an agent ends its part before its time: it begins nothing new, and waits a little for outstanding responses. If its coordinator
+//! is silent, it closes its connections little by little meanwhile.
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,8 @@ pub(super) struct RampDown {
     loads: BTreeMap<u16, u32>,
     /// The last step that was ordered.
     step: Option<u64>,
+    /// It is over as soon as no response is outstanding.
+    is_leaving: bool,
 }
 
 impl RampDown {
@@ -26,12 +29,25 @@ impl RampDown {
             Order::Load(population, connections, ..) => Some((population, connections)),
             _ => None,
         };
-        RampDown { from: now, loads: orders.iter().filter_map(load).collect(), step: None }
+        RampDown { from: now, loads: orders.iter().filter_map(load).collect(), step: None, is_leaving: false }
     }
 
-    /// The orders that are due: first that nothing new begins, last that all ends.
-    pub(super) fn poll(&mut self, now: Nanos) -> Vec<Order> {
+    /// Of an agent that its user stops: others wait for its part, and its connections end with it.
+    pub(super) fn leaving(now: Nanos) -> RampDown {
+        RampDown { is_leaving: true, ..RampDown::new(&[], now) }
+    }
+
+    /// Its lease has expired.
+    pub(super) fn is_of_lease(&self) -> bool {
+        !self.is_leaving
+    }
+
+    /// The orders that are due: first that nothing new begins, last that all ends. `awaits`: responses are outstanding, as far as is
+    /// known.
+    pub(super) fn poll(&mut self, now: Nanos, awaits: bool) -> Vec<Order> {
+        let is_over = self.is_leaving && self.step.is_some() && !awaits;
         let step = (now.since(self.from).0.saturating_mul(STEPS) / RAMPS_DOWN.0).min(STEPS);
+        let step = if is_over { STEPS } else { step };
         let before = self.step.replace(step);
         if before == Some(step) {
             return Vec::new();
@@ -68,20 +84,33 @@ mod tests {
         // The first population was at half of its load last.
         let orders = [load(0, 6_000), load(1, 90), Order::DRAIN, load(0, 3_000)];
         let mut ramp_down = RampDown::new(&orders, S(50));
-        assert_eq!(ramp_down.poll(S(50)), [Order::DRAIN]);
-        assert_eq!(ramp_down.poll(S(50)), [], "once");
+        assert_eq!(ramp_down.poll(S(50), true), [Order::DRAIN]);
+        assert_eq!(ramp_down.poll(S(50), true), [], "once");
         let at = |step: u64| S(50) + Nanos(RAMPS_DOWN.0 * step / STEPS);
-        assert_eq!(ramp_down.poll(at(1)), [load(0, 2_900), load(1, 87)]);
+        assert_eq!(ramp_down.poll(at(1), true), [load(0, 2_900), load(1, 87)]);
         // One that was late does not make up for steps.
-        assert_eq!(ramp_down.poll(at(15)), [load(0, 1_500), load(1, 45)]);
-        assert_eq!(ramp_down.poll(at(29)), [load(0, 100), load(1, 3)]);
-        assert_eq!(ramp_down.poll(S(50) + RAMPS_DOWN), [load(0, 0), load(1, 0), Order::STOP]);
-        assert_eq!(ramp_down.poll(S(99)), []);
+        assert_eq!(ramp_down.poll(at(15), true), [load(0, 1_500), load(1, 45)]);
+        assert_eq!(ramp_down.poll(at(29), true), [load(0, 100), load(1, 3)]);
+        assert_eq!(ramp_down.poll(S(50) + RAMPS_DOWN, true), [load(0, 0), load(1, 0), Order::STOP]);
+        assert_eq!(ramp_down.poll(S(99), true), []);
     }
 
     #[test]
     fn an_agent_that_stood_still_ends_at_once() {
         let mut ramp_down = RampDown::new(&[load(0, 10)], S(1));
-        assert_eq!(ramp_down.poll(S(20)), [Order::DRAIN, load(0, 0), Order::STOP]);
+        assert_eq!(ramp_down.poll(S(20), true), [Order::DRAIN, load(0, 0), Order::STOP]);
+    }
+
+    #[test]
+    fn an_agent_that_is_stopped_waits_for_its_responses_and_not_for_long() {
+        let mut ramp_down = RampDown::leaving(S(50));
+        // What was outstanding before it began to end is not known yet.
+        assert_eq!(ramp_down.poll(S(50), false), [Order::DRAIN]);
+        assert_eq!(ramp_down.poll(S(51), true), []);
+        assert_eq!(ramp_down.poll(S(51), false), [Order::STOP]);
+        assert_eq!(ramp_down.poll(S(52), false), []);
+        let mut ramp_down = RampDown::leaving(S(50));
+        assert_eq!(ramp_down.poll(S(50), true), [Order::DRAIN]);
+        assert_eq!(ramp_down.poll(S(50) + RAMPS_DOWN, true), [Order::STOP]);
     }
 }

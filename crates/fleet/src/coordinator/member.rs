@@ -81,6 +81,8 @@ pub(super) struct Member {
     /// How long it was away, of the times after which it came back.
     away: Nanos,
     lost_at: Option<Nanos>,
+    /// How it was lost.
+    how: String,
     /// How long no agent had its parts, as far as they were taken over.
     gap: Nanos,
     /// Who has taken over its parts, and why one was not able to.
@@ -170,6 +172,7 @@ impl Member {
             cpu_share: None,
             away: Nanos::ZERO,
             lost_at: None,
+            how: String::new(),
             gap: Nanos::ZERO,
             taken_over_by: Vec::new(),
             not_taken: None,
@@ -300,9 +303,15 @@ impl Member {
         (self.heard, self.is_behind) = (now, self.log.seal.is_none());
     }
 
-    /// It no longer answers.
-    pub(super) fn lose(&mut self, changes: &mut VecDeque<Change>) {
+    /// It was silent for too long.
+    pub(super) fn lose_unheard(&mut self, changes: &mut VecDeque<Change>) {
+        self.lose(&format!("no heartbeat for {LOST_AFTER}"), changes);
+    }
+
+    /// It takes part no longer, or nothing is known of it.
+    pub(super) fn lose(&mut self, how: &str, changes: &mut VecDeque<Change>) {
         if self.state == AgentState::Ready {
+            how.clone_into(&mut self.how);
             (self.state, self.lost_at, self.is_behind) = (AgentState::Lost, Some(self.heard), false);
             self.is_through = self.has_completed();
             changes.extend(self.workers.iter().map(|(worker, _)| Change::Lost(*worker)));
@@ -331,7 +340,7 @@ impl Member {
     /// It takes part no longer: what it has to say is in the log.
     pub(super) fn idle(&mut self, changes: &mut VecDeque<Change>) {
         if self.log.seal.is_none() {
-            self.lose(changes);
+            self.lose("it no longer takes part in the run", changes);
             self.lost_at = None;
         }
     }
@@ -390,9 +399,9 @@ impl Member {
 
     pub(super) fn seal(&mut self, seal: Seal, changes: &mut VecDeque<Change>) {
         self.is_behind = false;
-        if seal.why.is_some() {
+        if let Some(why) = &seal.why {
             let is_lost = self.state == AgentState::Lost;
-            self.lose(changes);
+            self.lose(why, changes);
             // That is why its load has ended.
             self.is_through &= is_lost;
         } else if self.state == AgentState::Ready {
@@ -405,12 +414,8 @@ impl Member {
     pub(super) fn poll_notice(&mut self) -> Option<String> {
         let (id, before) = (&self.who.id, self.said);
         self.said = (self.state, self.taken_over_by.len());
-        let why = self.log.seal.as_ref().and_then(|seal| seal.why.as_ref());
         match (before.0, self.state) {
-            (AgentState::Ready, AgentState::Lost) => Some(match why {
-                Some(why) => format!("agent {id} was lost: {why}"),
-                None => format!("agent {id} was lost: no heartbeat for {LOST_AFTER}"),
-            }),
+            (AgentState::Ready, AgentState::Lost) => Some(format!("agent {id} was lost: {}", self.how)),
             (AgentState::Lost, AgentState::Ready) => {
                 Some(format!("agent {id} is back; it was away for {}", self.away.brief()))
             }
@@ -419,6 +424,13 @@ impl Member {
                 Some(format!("agent {} took over what {id} did", by.join(", ")))
             }
         }
+    }
+
+    /// Why its part ended before its time, or was left undone.
+    fn why(&self) -> Option<String> {
+        let own = self.log.seal.as_ref().and_then(|seal| seal.why.clone());
+        let own = own.or_else(|| (self.state == AgentState::Lost).then(|| self.how.clone()));
+        own.into_iter().chain(self.not_taken.clone()).reduce(|own, other| format!("{own}; {other}"))
     }
 
     /// Requests that its ticks have.
@@ -453,7 +465,7 @@ impl Member {
             closed_by_lease: seal.map_or(0, |seal| seal.closed_by_lease),
             missing_ticks: self.log.missing(),
             sealed: seal.is_some_and(|seal| seal.sums == self.log.sums),
-            why: seal.and_then(|seal| seal.why.clone()).or_else(|| self.not_taken.clone()),
+            why: self.why(),
             taken_over_by: self.taken_over_by.clone(),
         }
     }

@@ -118,7 +118,7 @@ impl Coordinator {
             if matches!(author, Author::Agent(who) if *who == member.who) {
                 member.be_heard(at, &mut self.changes);
             } else if is_ready && carries_on && at.since(member.heard) >= LOST_AFTER {
-                member.lose(&mut self.changes);
+                member.lose_unheard(&mut self.changes);
             }
         }
     }

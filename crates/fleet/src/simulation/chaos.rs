@@ -29,6 +29,8 @@ pub(super) enum Event {
     Freeze(usize, Nanos),
     /// An agent's process dies; another begins.
     Kill(usize, Nanos),
+    /// An agent's user stops it.
+    Stop(usize),
     /// An agent's machine has no room for more than it has.
     Full(usize),
     /// The target resets all connections, and those that are opened later.

@@ -46,6 +46,22 @@ fn a_part_for_which_no_agent_is_left_is_handed_over_when_one_is_back() {
 }
 
 #[test]
+fn the_part_of_an_agent_that_its_user_stops_is_handed_over_at_once() {
+    for seed in 0..20 {
+        let (summary, handed) = run(seed, &[(S(6), Event::Stop(0))]);
+        assert!(
+            matches!(&handed[..], [(at, of)] if of == "0" && (S(6)..S(8)).contains(at)),
+            "seed {seed}: {handed:?}"
+        );
+        let agent = &summary.agents[0];
+        assert_eq!(agent.taken_over_by, ["1"], "seed {seed}: {}", summary.headline);
+        assert!(agent.sealed && agent.why.as_deref() == Some("it was stopped"), "seed {seed}: {agent:?}");
+        assert_eq!(summary.connections.held, u64::from(CONNECTIONS), "seed {seed}: {}", summary.headline);
+        assert_eq!(summary.verdict, Verdict::Pass, "seed {seed}: {:?}", summary.reasons);
+    }
+}
+
+#[test]
 fn an_agent_that_was_cut_off_for_a_moment_keeps_its_part() {
     for seed in 0..20 {
         let (summary, handed) = run(seed, &[(S(6), Event::Cut(0, S(7)))]);
@@ -172,10 +188,11 @@ fn a_run_ends_where_nobody_sends_what_a_lost_agent_had_not() {
         let lost = run_of(&few(seed), seed, &[killed, (S(14), Event::Kill(1, S(40)))]);
         assert_eq!((full.1.len(), lost.1.len()), (1, 0), "seed {seed}: {:?} {:?}", full.1, lost.1);
         let why = full.0.agents[0].why.as_deref();
-        let refused = "agent 1 did not take over its part: it is more than is allowed here";
+        let refused =
+            "no heartbeat for 4s; agent 1 did not take over its part: it is more than is allowed here";
         assert_eq!(why, Some(refused), "seed {seed}: {}", full.0.headline);
         let why = lost.0.agents[0].why.as_deref();
-        let not_taken = "no agent took over its part before the run ended";
+        let not_taken = "no heartbeat for 4s; no agent took over its part before the run ended";
         assert_eq!(why, Some(not_taken), "seed {seed}: {}", lost.0.headline);
         for (summary, _) in [full, lost] {
             let sent = summary.requests.sent;

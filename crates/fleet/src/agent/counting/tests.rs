@@ -290,6 +290,27 @@ fn play(plan: &Plan, mut load: Load) -> Summary {
     }
 }
 
+#[test]
+fn responses_are_awaited_until_each_shard_has_reported_that_none_is_outstanding() {
+    let mut counting = Counting::new(1, &[0, 0]);
+    let mut awaits = |shard, until, phase, waiting| {
+        counting.take(shard, &Tick { waiting, ..tick(until - 200, until, phase, 1) });
+        counting.awaits()
+    };
+    assert!(awaits(0, 200, Phase::Drain, 0), "the other has not ended its load");
+    assert!(awaits(1, 200, Phase::Hold, 0));
+    assert!(awaits(1, 400, Phase::Drain, 2));
+    assert!(!awaits(1, 600, Phase::Drain, 0));
+}
+
+#[test]
+fn a_request_that_a_part_leaves_behind_is_no_failure_of_the_target() {
+    let mut left = tick(0, 200, Phase::Drain, 7);
+    (left.counts.sent, left.counts.unanswered, left.counts.withdrawn) = (10, 2, 1);
+    let counts = cut_short(&left).counts;
+    assert_eq!((counts.sent, counts.answered, counts.unanswered, counts.withdrawn), (10, 7, 0, 3));
+}
+
 /// Wherever in a second of the agents it begins and ends.
 #[test]
 fn full_load_on_agents_is_as_long_as_in_one_process() {

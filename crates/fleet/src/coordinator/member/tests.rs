@@ -17,7 +17,7 @@ fn an_agent_holds_what_its_load_has_open_when_that_ends() {
     assert_eq!(count(&mut member, Phase::Hold, [10, 1, 5]), 15);
     assert_eq!(count(&mut member, Phase::Drain, [9, 1, 5]), 14);
     assert_eq!(count(&mut member, Phase::Drain, [3, 1, 0]), 14, "they end after the load");
-    member.lose(&mut VecDeque::new());
+    member.lose_unheard(&mut VecDeque::new());
     assert_eq!(member.summary(None).held, 14);
     assert_eq!(member.summary(None).stall_us, 10e3, "the most");
 }
@@ -64,7 +64,7 @@ fn how_long_no_agent_had_the_part_of_a_lost_one_is_known() {
     let mut member = Member::again(Incarnation { id: "a".to_owned(), nonce: 1 }, Answer::None);
     member.heard = s(20);
     assert_eq!(member.summary(None).gap_s, 0.0);
-    member.lose(&mut VecDeque::new());
+    member.lose_unheard(&mut VecDeque::new());
     // It reports once more, too late to have its part again.
     member.is_replaced = true;
     member.be_heard(s(30), &mut VecDeque::new());
@@ -75,4 +75,23 @@ fn how_long_no_agent_had_the_part_of_a_lost_one_is_known() {
     let seal = Seal { why: Some("its lease".to_owned()), closed_by_lease: 7, ..Seal::default() };
     member.seal(seal, &mut VecDeque::new());
     assert_eq!(member.summary(None).closed_by_lease, 7);
+}
+
+#[test]
+fn how_an_agent_was_lost_is_known() {
+    let check = |lose: fn(&mut Member), expected: &str| {
+        let mut member = Member::again(Incarnation { id: "a".to_owned(), nonce: 1 }, Answer::None);
+        lose(&mut member);
+        assert_eq!(member.poll_notice(), Some(format!("agent a was lost: {expected}")));
+        assert_eq!(member.summary(None).why.as_deref(), Some(expected));
+        member.not_taken = Some("none took over its part".to_owned());
+        assert_eq!(member.summary(None).why, Some(format!("{expected}; none took over its part")));
+    };
+    check(|member| member.lose_unheard(&mut VecDeque::new()), "no heartbeat for 4s");
+    check(|member| member.idle(&mut VecDeque::new()), "it no longer takes part in the run");
+    let stopped = |member: &mut Member| {
+        let seal = Seal { why: Some("it was stopped".to_owned()), ..Seal::default() };
+        member.seal(seal, &mut VecDeque::new());
+    };
+    check(stopped, "it was stopped");
 }
