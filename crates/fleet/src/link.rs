@@ -153,6 +153,11 @@ impl Link {
         self.client.server_info().max_payload
     }
 
+    /// Where it is, without a secret.
+    pub(crate) fn server(&self) -> &str {
+        &self.server
+    }
+
     /// A line for the user.
     pub(crate) fn say(&self, line: &str) {
         (self.say)(line);

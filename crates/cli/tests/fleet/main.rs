@@ -34,6 +34,7 @@ mod fleet_faults;
 mod folders;
 mod hostile;
 mod hosts;
+mod leaves;
 mod nats;
 mod refusals;
 mod runs_api;

@@ -1,6 +1,7 @@
 //! A run's coordinator with its connection: agents that joined are the workers of the run.
 
 mod gathering;
+mod reach;
 mod workers;
 
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -23,6 +24,7 @@ use crate::{
 };
 
 use gathering::{agents, enough, fits, is_usable};
+use reach::Reach;
 
 /// A coordinator that its agents have not heard from for this long is dead.
 const SILENT: Nanos = Nanos::from_millis(2_500);
@@ -65,6 +67,7 @@ pub struct Fleet {
     ahead: Nanos,
     reports: Inbox<Up>,
     log: LogReader,
+    reach: Reach,
     outbox: Outbox,
     stored: (Sender<Stored>, Receiver<Stored>),
     /// While what was in the log happens again, after the run was taken up.
@@ -166,6 +169,7 @@ impl Fleet {
             ahead: Nanos::ZERO,
             reports,
             log,
+            reach: Reach::default(),
             outbox,
             stored: mpsc::channel(),
             replay: None,
@@ -305,17 +309,18 @@ impl Fleet {
     }
 
     /// Takes what arrived, waiting for a report for at most this long, and sends what is due.
-    fn turn(&mut self, wait: Nanos) {
-        if let Some(up) = self.reports.next(wait) {
-            self.coordinator.handle(self.clock(), up);
-        }
-        while let Some(up) = self.reports.next(Nanos::ZERO) {
+    fn turn(&mut self, mut wait: Nanos) {
+        while let Some(up) = self.reports.next(wait) {
+            wait = Nanos::ZERO;
+            self.reach.hear(self.clock());
             self.coordinator.handle(self.clock(), up);
         }
         while let Some((_, entry)) = self.log.next(Nanos::ZERO) {
+            self.reach.hear(self.clock());
             self.coordinator.take(self.clock(), entry);
         }
-        if !self.link.is_connected() {
+        self.look_for_broker();
+        if !self.is_reached() {
             self.coordinator.handle_disconnected(self.clock());
         }
         self.coordinator.poll(self.clock());
@@ -323,6 +328,23 @@ impl Fleet {
             self.link.say(&line);
         }
         self.carry();
+    }
+
+    /// Asks the broker whether it is there, where nothing comes. That a connection is lost is reported by the link.
+    fn look_for_broker(&mut self) {
+        let now = self.clock();
+        if !self.link.is_connected() {
+            return self.reach.hear(now);
+        }
+        if self.reach.poll(now, || self.link.ask_broker()) {
+            let replies = if self.reach.is_silent(now) { "does not reply" } else { "replies again" };
+            self.link.say(&format!("{} {replies}", self.link.server()));
+        }
+    }
+
+    /// Messages arrive, as far as is known.
+    fn is_reached(&self) -> bool {
+        self.link.is_connected() && !self.reach.is_silent(self.clock())
     }
 
     fn carry(&mut self) {
@@ -372,8 +394,11 @@ impl Fleet {
     pub fn release(&mut self) {
         self.coordinator.release();
         self.turn(Nanos::ZERO);
-        self.link.flush();
-        self.link.forget_log(&self.run);
+        // The leases of the agents run out otherwise, and the log is forgotten after its time.
+        if self.is_reached() {
+            self.link.flush();
+            self.link.forget_log(&self.run);
+        }
     }
 
     /// What happened before the run was taken up, until then at most; whether that lasts.

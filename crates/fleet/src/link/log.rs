@@ -5,7 +5,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
-        mpsc::Sender,
+        mpsc::{self, Receiver, Sender},
     },
     time::Duration,
 };
@@ -166,6 +166,18 @@ impl Link {
             }
         });
         LogReader { entries, is_current }
+    }
+
+    /// Asks the server for its stream of logs; its reply arrives once, or never.
+    pub(crate) fn ask_broker(&self) -> Receiver<()> {
+        let (context, (sender, reply)) = (self.jetstream(), mpsc::channel());
+        self.spawn(async move {
+            if let Ok(Ok(_)) = tokio::time::timeout(STORES, context.get_stream(STREAM)).await {
+                // No one waits for it any more if something came meanwhile.
+                let _ = sender.send(());
+            }
+        });
+        reply
     }
 
     /// Forgets the log of a run.

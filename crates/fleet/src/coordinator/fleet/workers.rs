@@ -37,7 +37,7 @@ impl Workers for Fleet {
     }
 
     fn is_connected(&self) -> bool {
-        self.link.is_connected() && self.log.is_current() && !self.coordinator.is_behind()
+        self.is_reached() && self.log.is_current() && !self.coordinator.is_behind()
     }
 
     fn agents(&self) -> Vec<AgentSummary> {
