@@ -3,26 +3,34 @@
 
 mod closer;
 
-use std::sync::Arc;
+use std::{
+    mem::{Discriminant, discriminant},
+    sync::Arc,
+};
 
 use host::Root;
 use plan::Plan;
 use samples::{
     AgentShare, AgentState, AgentSummary, Command, Header, Phase, Samples, Sink, ThresholdResult, Tick,
 };
-use units::{Count, Nanos};
+use units::Nanos;
 
 use crate::{
     Interrupt,
     both_sides::{OtherEnds, Sources},
-    conductor::{Conductor, Step},
+    conductor::{Awaited, Conductor, Step},
     losses::Losses,
     moments::Moments,
     observe::{self, Observer},
     record::Record,
     rejections::Rejections,
-    workers::{Ground, Workers, stop},
+    workers::{Ground, STOPS_WITHIN, Workers, stop_unless},
 };
+
+/// While workers stop, it looks this often whether they are still waited for.
+const LOOKS: Nanos = Nanos::from_millis(100);
+/// They are not waited for longer than this where a user does not wait, or nothing can come from them. A longer wait is explained.
+const STOPS_SOON: Nanos = Nanos::from_secs(2);
 
 /// Runs the stages until the end of the last one, and ends the load.
 pub(crate) fn conduct(
@@ -37,8 +45,10 @@ pub(crate) fn conduct(
     let mut conductor = Conductor::new(plan, workers, ground.start, first_dial);
     (conductor.record.io, conductor.record.threads) = (ground.io, ground.threads);
     let mut around = Environment::new(plan, observer, ground, sinks, interrupt);
+    let watching = interrupt.watch();
     around.play(&mut conductor, workers);
-    stop(workers, |update| conductor.handle(update));
+    around.stop(&mut conductor, workers);
+    drop(watching);
     around.finish(conductor, workers)
 }
 
@@ -58,7 +68,9 @@ pub(crate) fn conduct_on(
     (conductor.record.io, conductor.record.losses) = (ground.io, losses);
     let sinks: &mut [&mut dyn Sink] = &mut [];
     let mut around = Environment::new(plan, observer, ground, sinks, interrupt);
+    let watching = interrupt.watch();
     around.play(&mut conductor, workers);
+    drop(watching);
     let mut record = around.finish(conductor, workers);
     // What the others report goes on.
     record.agents.retain(|agent| agent.state == AgentState::Lost);
@@ -75,8 +87,8 @@ struct Environment<'a, 's> {
     rejections: Rejections,
     moments: Moments,
     ends: OtherEnds,
-    /// The user knows what is waited for at the end.
-    is_told: bool,
+    /// What the user knows to be waited for at the end.
+    told: Option<Discriminant<Awaited>>,
 }
 
 impl<'a, 's> Environment<'a, 's> {
@@ -96,7 +108,7 @@ impl<'a, 's> Environment<'a, 's> {
             rejections: Rejections::default(),
             moments: Moments::default(),
             ends: OtherEnds::default(),
-            is_told: false,
+            told: None,
         }
     }
 
@@ -107,7 +119,6 @@ impl<'a, 's> Environment<'a, 's> {
         let header = Header { agents: agents.collect(), ..conductor.record.header(self.plan) };
         self.sinks.iter_mut().for_each(|sink| sink.begin(&header));
         conductor.give_orders(workers);
-        let _watching = self.interrupt.watch();
         loop {
             let came = conductor.gather(workers);
             if let Some(has_news) = came {
@@ -130,21 +141,47 @@ impl<'a, 's> Environment<'a, 's> {
         }
         if self.interrupt.is_set() {
             conductor.handle_signal();
-            self.tell_what_is_awaited(conductor, now);
+            if let Some((awaited, left)) = conductor.waiting_for(now) {
+                self.tell(awaited, left);
+            }
         }
         if self.interrupt.is_urgent() {
             conductor.handle_command(Command::Stop, now);
         }
     }
 
-    /// Once, where the end takes long: for what it waits.
-    fn tell_what_is_awaited(&mut self, conductor: &Conductor, now: Nanos) {
-        let Some((awaited, left)) = conductor.waiting_for(now).filter(|_| !self.is_told) else { return };
-        self.is_told = true;
-        let (awaited, left) = (Count(awaited), left.brief());
+    /// Where the end that a user asked for takes long: for what it waits, each once.
+    fn tell(&mut self, awaited: Awaited, left: Nanos) {
+        let kind = Some(discriminant(&awaited));
+        if self.interrupt.is_urgent() || std::mem::replace(&mut self.told, kind) == kind {
+            return;
+        }
+        let bound = if let Awaited::Responses(_) = awaited { " (--timeout)" } else { "" };
+        let left = left.brief();
         self.interrupt.tell(&format!(
-            "waiting for outstanding responses ({awaited}), for at most {left} (--timeout); Ctrl-C again ends the run now"
+            "waiting for {awaited}, for at most {left}{bound}; Ctrl-C again ends the run now"
         ));
+    }
+
+    /// The workers end, and what they still report counts.
+    fn stop(&mut self, conductor: &mut Conductor, workers: &mut dyn Workers) {
+        stop_unless(
+            workers,
+            LOOKS,
+            |update| conductor.handle(update),
+            |workers, quiet| {
+                let is_short = self.interrupt.is_urgent() || !workers.is_connected();
+                let most = if is_short { STOPS_SOON } else { STOPS_WITHIN };
+                if self.interrupt.is_set() && (STOPS_SOON..most).contains(&quiet) {
+                    let agents = workers.agents().into_iter().filter(|agent| !agent.sealed);
+                    let agents: Vec<String> = agents.map(|agent| format!("agent {}", agent.id)).collect();
+                    if !agents.is_empty() {
+                        self.tell(Awaited::Counts(agents), most.since(quiet));
+                    }
+                }
+                quiet >= most
+            },
+        );
     }
 
     fn observe(&mut self, conductor: &Conductor, has_news: bool, now: Nanos) {

@@ -12,6 +12,7 @@ mod tests;
 mod void;
 
 pub use lines::filed;
+pub(crate) use patience::Awaited;
 
 use std::collections::BTreeMap;
 

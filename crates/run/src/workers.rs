@@ -14,7 +14,7 @@ use crate::{both_sides::Sources, schedule::Order};
 pub use threads::Threads;
 
 /// A worker that was ordered to stop hands over its last tick within this time.
-const STOPS_WITHIN: Nanos = Nanos::from_secs(10);
+pub(crate) const STOPS_WITHIN: Nanos = Nanos::from_secs(10);
 
 /// Workers, each of which drives connections of one population, or the probe.
 pub trait Workers {
@@ -111,12 +111,32 @@ pub enum Update<'a> {
 }
 
 /// Stops them; `take` is given what still comes.
-pub fn stop(workers: &mut dyn Workers, mut take: impl FnMut(Update)) {
+pub fn stop(workers: &mut dyn Workers, take: impl FnMut(Update)) {
+    stop_unless(workers, STOPS_WITHIN, take, |_, _| true);
+}
+
+/// The same; `gives_up` decides, whenever nothing has come for as long as a `look`, and is given for how long nothing has.
+pub(crate) fn stop_unless(
+    workers: &mut dyn Workers,
+    look: Nanos,
+    mut take: impl FnMut(Update),
+    mut gives_up: impl FnMut(&dyn Workers, Nanos) -> bool,
+) {
     workers.order(Order::STOP);
+    let mut heard = workers.now();
     loop {
-        match workers.next(workers.now() + STOPS_WITHIN) {
-            Update::Nothing | Update::Ended => return,
-            update => take(update),
+        match workers.next(workers.now() + look) {
+            Update::Ended => return,
+            Update::Nothing => {
+                let quiet = workers.now().since(heard);
+                if gives_up(&*workers, quiet) {
+                    return;
+                }
+            }
+            update => {
+                take(update);
+                heard = workers.now();
+            }
         }
     }
 }

@@ -1,12 +1,41 @@
-//! How long a run waits for its workers after the load has ended.
+//! What a run waits for after the load has ended, and for how long.
 
-use units::Nanos;
+use std::fmt;
+
+use units::{Count, Nanos};
 
 use super::Conductor;
 
 /// How long after the end of the load a disconnected broker is waited for: one that restarts is back within seconds, one that reads a
 /// large store first within tens of seconds.
 const MOST_DISCONNECTED: Nanos = Nanos::from_secs(60);
+
+/// A wait of this length is explained, also where reports come rarely.
+const LONG: Nanos = Nanos::from_secs(2);
+
+/// What a run waits for at its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Awaited {
+    /// Responses to this many requests.
+    Responses(u64),
+    /// The broker over which reports come.
+    Broker,
+    /// Workers that have not reported the end of the load.
+    Reports,
+    /// What these agents have counted.
+    Counts(Vec<String>),
+}
+
+impl fmt::Display for Awaited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Awaited::Responses(n) => write!(f, "outstanding responses ({})", Count(*n)),
+            Awaited::Broker => f.write_str("the NATS server"),
+            Awaited::Reports => f.write_str("reports that the load has ended"),
+            Awaited::Counts(agents) => write!(f, "the last counts of {}", agents.join(", ")),
+        }
+    }
+}
 
 /// How long to wait for responses after the load has ended.
 pub(super) struct Patience {
@@ -41,6 +70,19 @@ impl Patience {
         now.since(ended.max(disconnected))
     }
 
+    /// Whether reports did not arrive a moment ago.
+    fn is_disconnected(&self, now: Nanos, moment: Nanos) -> bool {
+        self.disconnected > Nanos::ZERO && now.since(self.disconnected) < moment
+    }
+
+    /// How much longer is waited at most.
+    fn left(&self, ended: Nanos, now: Nanos, is_disconnected: bool) -> Nanos {
+        match is_disconnected && !self.is_short {
+            true => (ended + MOST_DISCONNECTED + self.most).since(now),
+            false => self.most.since(self.waited(ended, now)),
+        }
+    }
+
     /// Whether nothing is waited for any longer.
     pub(super) fn ends(&self, ended: Nanos, now: Nanos) -> bool {
         self.waited(ended, now) >= self.most
@@ -58,10 +100,16 @@ impl Conductor<'_> {
         }
     }
 
-    /// At the end, once it lasts longer than the report of it: requests whose responses are waited for, and for how long at most.
-    pub(crate) fn waiting_for(&self, now: Nanos) -> Option<(u64, Nanos)> {
-        let waited = self.patience.waited(self.draining?, now);
-        let is_long = waited >= Nanos(3 * self.latency.0) && self.awaited() > 0;
-        is_long.then(|| (self.awaited(), self.patience.most.since(waited)))
+    /// At the end, once it lasts longer than the report of it: what is waited for, and for how long at most.
+    pub(crate) fn waiting_for(&self, now: Nanos) -> Option<(Awaited, Nanos)> {
+        let since = self.draining.filter(|since| now.since(*since) >= Nanos(3 * self.latency.0).min(LONG))?;
+        let is_disconnected = self.patience.is_disconnected(now, self.latency);
+        let awaited = match self.awaited() {
+            _ if is_disconnected => Awaited::Broker,
+            responses @ 1.. => Awaited::Responses(responses),
+            _ if !self.end_is_reported() => Awaited::Reports,
+            _ => return None,
+        };
+        Some((awaited, self.patience.left(since, now, is_disconnected)))
     }
 }

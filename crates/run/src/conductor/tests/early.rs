@@ -58,3 +58,19 @@ fn an_interrupted_step_of_a_search_does_not_wait_long_for_a_silent_worker() {
     let (_, record) = conductor.finish();
     assert!(record.interrupted == Some("a signal") && record.ended < Nanos::NEVER);
 }
+
+#[test]
+fn a_wait_for_the_broker_is_longer_than_one_for_reports() {
+    let plan = scenario("connections = 10\nduration = \"60s\"\ntimeout = \"3s\"");
+    let model = Model::new(&plan, 2, MS(400), S(1)).on_agents();
+    let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(400));
+    conductor.handle_signal();
+    assert!(conductor.step(S(10)).drains);
+    assert_eq!(conductor.waiting_for(MS(11_900)), None, "reports take as long");
+    // The timeout of a request, and three reports.
+    assert_eq!(conductor.waiting_for(S(12)), Some((Awaited::Reports, S(4))));
+    conductor.patience.handle_disconnected(S(12));
+    assert_eq!(conductor.waiting_for(S(12)), Some((Awaited::Broker, S(64))));
+    assert!(!conductor.step(S(17)).is_over, "it counts from when reports arrive again");
+    assert!(conductor.step(S(18)).is_over);
+}
