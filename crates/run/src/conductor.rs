@@ -52,6 +52,8 @@ struct Report {
     drained_at: Nanos,
     /// It reports no more, and nothing is waited for from it.
     is_lost: bool,
+    /// Of one that is lost, the connections that it had by its last report.
+    left: u64,
     /// Of one that was lost and is back, the phase before, until it reports again.
     before: Option<Phase>,
     /// Of one that is lost, the second of the last tick that came late.
@@ -75,6 +77,7 @@ impl Report {
             phase,
             drained_at,
             is_lost: false,
+            left: 0,
             before: None,
             late: None,
         }
@@ -485,6 +488,7 @@ impl<'a> Conductor<'a> {
     /// The last line, and the run as it was measured.
     pub fn finish(mut self) -> (Tick, Record) {
         let line = self.end_line();
+        self.count_lost();
         self.record.take_back_accepted();
         (line, self.record)
     }

@@ -142,6 +142,7 @@ fn population(
             peak: measured.peak,
             held: measured.held,
             dropped_in_drain: measured.dropped_in_drain,
+            lost: measured.lost,
             open_per_s: per_second(totals.counts.opened, measured.ramp),
             ..counted(&totals.counts)
         },
@@ -237,6 +238,7 @@ fn together(
         peak: r.peak,
         held: count(|measured| measured.held),
         dropped_in_drain: count(|measured| measured.dropped_in_drain),
+        lost: count(|measured| measured.lost),
         open_per_s: per_second(r.totals.counts.opened, r.ramp),
         seen_by_target: r.both_sides.map(|both| both.there),
         unaccepted: r.unaccepted,

@@ -144,6 +144,8 @@ pub(crate) struct PopulationRecord {
     pub(crate) disconnected: u64,
     /// Lost after the end of the load.
     pub(crate) dropped_in_drain: u64,
+    /// Of workers that were lost, those that they had by their last reports.
+    pub(crate) lost: u64,
     /// How long its ramps took, and how long it was at full load.
     pub(crate) ramp: Nanos,
     pub(crate) at_load: Nanos,

@@ -22,6 +22,7 @@ use crate::{
     cause::Cause,
     cost::Cost,
     destination::DestinationSummary,
+    encode,
     fault::{FaultCount, Faults, Side, words},
     merge::{Merge, merged},
     observation::Observation,
@@ -129,6 +130,9 @@ merged! {
         pub redialled: u64,
         /// Closed by throng as planned: its calls were done, or fewer connections were wanted.
         pub finished: u64,
+        /// Of agents of a fleet that were lost, those that they had open by their last reports; absent if there are none.
+        #[serde(skip_serializing_if = "encode::is_zero")]
+        pub lost: u64,
         /// Opened per second over the ramp.
         pub open_per_s: f64,
         /// Open at the end of the hold as the target's host counts them; none where that cannot be seen.

@@ -59,6 +59,7 @@ fn connections(s: &Summary, out: &mut String) {
         ("redialled", c.redialled),
         ("closed by throng as planned", s.closed_as_planned()),
         ("closed by agents whose lease had expired", s.closed_by_lease()),
+        ("lost with their agents", c.lost),
     ];
     let lost = lost.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!(", {} {name}", Count(*n)));
     row(out, "connections", held + &lost.collect::<String>());
@@ -340,13 +341,14 @@ mod tests {
 
     #[test]
     fn what_an_agent_closes_with_its_lease_is_not_as_planned() {
-        let connections = samples::Connections { wanted: 9, held: 9, finished: 12, ..Default::default() };
+        let connections =
+            samples::Connections { wanted: 9, held: 9, finished: 12, lost: 3, ..Default::default() };
         let figures = samples::Figures { connections, ..Default::default() };
         let agent = samples::AgentSummary { closed_by_lease: 5, ..Default::default() };
         let mut out = String::new();
         super::connections(&Summary { figures, agents: vec![agent], ..Summary::default() }, &mut out);
         let expected = "  connections   9 held of 9 wanted, 7 closed by throng as planned, 5 closed by agents whose \
-                        lease had expired";
+                        lease had expired, 3 lost with their agents";
         assert_eq!(out.lines().next(), Some(expected));
     }
 

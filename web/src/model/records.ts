@@ -1479,6 +1479,10 @@ redialled: number,
  */
 finished: number, 
 /**
+ * Of agents of a fleet that were lost, those that they had open by their last reports; absent if there are none.
+ */
+lost: number, 
+/**
  * Opened per second over the ramp.
  */
 open_per_s: number, 

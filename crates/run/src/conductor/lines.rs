@@ -73,7 +73,7 @@ impl Conductor<'_> {
         let second = second_of(tick.until);
         let mut own = tick.clone();
         let report = &mut self.reports[worker as usize];
-        report.held = report.held.after_late(tick);
+        (report.held, report.left) = (report.held.after_late(tick), tick.open);
         report.to_redial += to_redial(tick);
         let last = report.late.replace(second).unwrap_or(second_of(report.until));
         // A worker ends a further tick in a second in which its load ends: its connections are among those of that second already.

@@ -4,7 +4,7 @@ use plan::Role;
 use samples::{Phase, Tick};
 use units::Nanos;
 
-use super::{Conductor, Report};
+use super::{Conductor, Held, Report};
 use crate::record::LOST_WORKER;
 
 impl Conductor<'_> {
@@ -23,6 +23,7 @@ impl Conductor<'_> {
             held: report.held.lost(is_over),
             waiting: 0,
             owed: 0,
+            left: if report.is_lost { report.left } else { report.open },
             is_lost: true,
             before: report.before.or(Some(report.phase)),
             ..*report
@@ -38,7 +39,7 @@ impl Conductor<'_> {
         // Its connections are those of its next tick; it has ended its load only if it had before.
         let phase = report.before.unwrap_or_default();
         let drained_at = if phase == Phase::Drain { report.drained_at } else { Nanos::NEVER };
-        *report = Report { is_lost: false, phase, drained_at, ..*report };
+        *report = Report { is_lost: false, left: 0, phase, drained_at, ..*report };
         // The load of the others has ended meanwhile, and it was not among them.
         if let (Role::Population(nth), true) = (report.role, self.record.ended != Nanos::NEVER) {
             self.record.populations[usize::from(nth)].held += report.held.count();
@@ -50,6 +51,16 @@ impl Conductor<'_> {
     pub(super) fn waits_for_the_lost(&self) -> bool {
         let are_all_lost = || self.of_load().all(|report| report.is_lost);
         self.carries_on && !self.none_is_left && (self.hands_over || are_all_lost())
+    }
+
+    /// The connections that lost workers had, except those that were held: each is counted once.
+    pub(super) fn count_lost(&mut self) {
+        let lost = self.reports.iter().filter(|report| report.is_lost && report.held != Held::Counted);
+        for report in lost {
+            if let Role::Population(nth) = report.role {
+                self.record.populations[usize::from(nth)].lost += report.left;
+            }
+        }
     }
 
     /// There is one more worker.

@@ -28,6 +28,34 @@ fn the_connections_of_a_second_are_counted_once_where_a_load_ended_in_it() {
 }
 
 #[test]
+fn each_connection_of_lost_workers_is_in_one_sum() {
+    let plan = scenario("connections = 12\nduration = \"2s\"");
+    let model = Model::new(&plan, 3, MS(400), S(1)).on_agents();
+    let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(400));
+    let tick = |second, open, phase| Tick { ramped_at: S(1), phase, ..counted(second, open, 10) };
+    for worker in 0..3 {
+        let mut first = tick(1, 4, Phase::Hold);
+        first.counts.opened = 4;
+        conductor.handle_tick(worker, &first);
+    }
+    conductor.step(S(1));
+    (1..3).for_each(|worker| conductor.handle_lost(worker));
+    // One of them loses a connection before it is gone for good; the other is back.
+    let mut late = tick(2, 3, Phase::Hold);
+    late.counts.dropped = 1;
+    conductor.handle_tick(1, &late);
+    conductor.handle_back(2);
+    [0, 2].into_iter().for_each(|worker| conductor.handle_tick(worker, &tick(4, 4, Phase::Drain)));
+    assert!(conductor.step(S(4)).has_ended);
+    // What it held until the end was held.
+    conductor.handle_lost(2);
+    let record = conductor.finish().1;
+    let measured = &record.populations[0];
+    let counts = &measured.totals.counts;
+    assert_eq!((counts.opened, measured.held, counts.dropped, measured.lost), (12, 8, 1, 3));
+}
+
+#[test]
 fn the_peak_has_connections_that_came_and_went_within_a_tick() {
     let plan = scenario("arrive = \"10/s\"\ntotal = 100");
     let model = Model::new(&plan, 2, MS(120), MS(200));
