@@ -85,7 +85,7 @@ export const failed = (): Summary => ({
   destinations: [],
   populations: { idle: population("ws://10.0.0.1:8000/ws", 2400, 2370, 863), users: population("http://10.0.0.1:8000/", 600, 591, 861) },
   probe: {
-    rate: 20, sent: 345, answered: 344, unanswered: 0, failed: 1, latency_us: times(663), kept_us: times(680), fresh_us: times(637), held_us: times(628), connect_us: times(496),
+    rate: 20, sent: 345, answered: 344, unanswered: 0, failed: 1, failures: [{ what: "timeout", count: 1 }], latency_us: times(663), kept_us: times(680), fresh_us: times(637), held_us: times(628), connect_us: times(496),
     by_connections: [500, 1000, 2000, 3000].map((connections) => ({
       connections, latency_p50_us: 300 + connections, latency_p99_us: 3000 + connections, no_response: connections === 3000 ? 0.12 : 0, connect_p99_us: 900,
     })),

@@ -57,6 +57,7 @@ impl Curve {
             answered: probe.answered,
             failed: probe.failed,
             unanswered: probe.unanswered,
+            failures: probe.failures(),
             latency_us: together.quantiles(),
             kept_us: probe.kept.quantiles(),
             fresh_us: probe.fresh.quantiles(),

@@ -271,19 +271,21 @@ impl Known {
 
 fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
     let without = |times: &Quantiles| times.censored.as_ref().map_or(0.0, |censored| censored.share);
+    let measured = |times: &Quantiles, us: f64| (times.count > 0).then_some(us);
+    let (latency, connect) = (&s.latency_us, &s.connect_us);
     Point {
         load,
         pass: reasons.is_empty(),
         held: s.connections.held,
         requests_per_s: s.requests.per_s,
-        latency_p50_us: s.latency_us.p50,
-        latency_p95_us: s.latency_us.p95,
-        latency_p99_us: s.latency_us.p99,
-        no_response: without(&s.latency_us),
+        latency_p50_us: measured(latency, latency.p50),
+        latency_p95_us: measured(latency, latency.p95),
+        latency_p99_us: measured(latency, latency.p99),
+        no_response: without(latency),
         probe_p99_us: probe_p99_us(s),
         probe_no_response: s.probe.as_ref().map_or(0.0, |probe| without(&probe.held_us)),
-        connect_p99_us: s.connect_us.p99,
-        connect_no_response: without(&s.connect_us),
+        connect_p99_us: measured(connect, connect.p99),
+        connect_no_response: without(connect),
         reasons,
     }
 }
@@ -322,6 +324,19 @@ mod tests {
         }
         let found = known.into_summary(By::Connections, &plan(&[]), None);
         found.limit_load.zip(found.limit.map(|limit| limit.fix))
+    }
+
+    #[test]
+    fn what_was_not_measured_is_no_time_of_zero() {
+        let times = |p: &Point| {
+            [p.latency_p50_us, p.latency_p95_us, p.latency_p99_us, p.probe_p99_us, p.connect_p99_us]
+        };
+        let mut s = Summary { probe: Some(samples::ProbeSummary::default()), ..Summary::default() };
+        assert_eq!(times(&point(500, &s, Vec::new())), [None; 5]);
+        let measured = Quantiles { count: 3, p50: 5.0, p95: 7.0, p99: 9.0, ..Quantiles::default() };
+        (s.latency_us, s.connect_us) = (measured.clone(), measured);
+        let expected = [Some(5.0), Some(7.0), Some(9.0), None, Some(9.0)];
+        assert_eq!(times(&point(500, &s, Vec::new())), expected);
     }
 
     #[test]

@@ -18,20 +18,20 @@ pub struct Point {
     pub held: u64,
     /// Responses per second.
     pub requests_per_s: f64,
-    /// Microseconds from due to the response.
-    pub latency_p50_us: f64,
+    /// The median time from due to the response, microseconds; null where no request due at full load had one.
+    pub latency_p50_us: Option<f64>,
     /// The 95th percentile of it.
-    pub latency_p95_us: f64,
+    pub latency_p95_us: Option<f64>,
     /// The 99th percentile of it.
-    pub latency_p99_us: f64,
+    pub latency_p99_us: Option<f64>,
     /// The share (0..=1) of the requests due at full load that had no response: in none of these percentiles.
     pub no_response: f64,
     /// The 99th percentile of the probe's latency at full load; null without a probe.
     pub probe_p99_us: Option<f64>,
     /// The share (0..=1) of the probe's requests at full load that had no response.
     pub probe_no_response: f64,
-    /// The 99th percentile of the time to connect.
-    pub connect_p99_us: f64,
+    /// The 99th percentile of the time to connect; null where no dial became a connection.
+    pub connect_p99_us: Option<f64>,
     /// The share (0..=1) of the dials that did not become a connection.
     pub connect_no_response: f64,
     /// Why it did not pass.

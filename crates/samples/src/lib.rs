@@ -51,7 +51,7 @@ pub use latency::{Latency, Took};
 pub use mark::{Mark, MarkKind, Marks};
 pub use moments::{Moments, Rates};
 pub use observation::{HostSeen, Observation, ObserverSeen, ProcessSeen, RejectionSeen, Samples, TargetSeen};
-pub use probe::{Probe, ProbePoint, ProbeSummary};
+pub use probe::{Probe, ProbeFailure, ProbePoint, ProbeSummary};
 pub use pushes::{PushFigures, Pushes, Receipt, Receipts};
 pub use quantiles::{Censored, Quantiles, Stalled};
 pub use record::{HostFacts, RunRecord, SCHEMA, Setting, TickRecord};

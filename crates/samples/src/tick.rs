@@ -355,6 +355,8 @@ impl Tick {
             answered: c.answered,
             failed: faults + c.missed,
             unanswered: c.unanswered,
+            faults: self.faults.clone(),
+            status: self.status.clone(),
             held: self.latency.clone(),
             connect: self.connect.clone(),
             ..Probe::default()

@@ -80,6 +80,7 @@ fn summaries() -> String {
         StepSummary,
         DestinationSummary,
         ProbeSummary,
+        ProbeFailure,
         ProbePoint,
         ProcessCost,
         KernelCost,

@@ -7,8 +7,7 @@ use crate::summary::time;
 
 /// One load that was tried: `  32,000 connections   pass  latency p99 1.2 ms  probe p99 340 µs`.
 pub fn find_line(point: &Point, unit: &str) -> String {
-    // Where nothing was measured there is no time, rather than one of 0.
-    let shown = |us: f64| if us > 0.0 { time(us, false) } else { "-".to_owned() };
+    let shown = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| time(us, false));
     let without = |share: f64, end| match share {
         0.0 => String::new(),
         share => format!(" ({} without a {end})", percent(share)),
@@ -16,17 +15,17 @@ pub fn find_line(point: &Point, unit: &str) -> String {
     let verdict = if point.pass { "pass" } else { "fail" };
     let mut line = format!("  {:>10} {unit}  {verdict}", Count(point.load).to_string());
     // Connections that are only held have no request at full load, and those of the step before are not dialled.
-    if point.latency_p99_us > 0.0 || point.no_response > 0.0 {
+    if point.latency_p99_us.is_some() || point.no_response > 0.0 {
         let [p50, p95, p99] = [point.latency_p50_us, point.latency_p95_us, point.latency_p99_us].map(shown);
         line += &format!("  latency p50 {p50} p95 {p95} p99 {p99}");
         line += &without(point.no_response, "response");
     }
-    if point.connect_p99_us > 0.0 || point.connect_no_response > 0.0 {
+    if point.connect_p99_us.is_some() || point.connect_no_response > 0.0 {
         line += &format!("  connect p99 {}", shown(point.connect_p99_us));
         line += &without(point.connect_no_response, "connection");
     }
     if point.probe_p99_us.is_some() || point.probe_no_response > 0.0 {
-        line += &format!("  probe p99 {}", shown(point.probe_p99_us.unwrap_or(0.0)));
+        line += &format!("  probe p99 {}", shown(point.probe_p99_us));
         line += &without(point.probe_no_response, "correct response");
     }
     if let Some(why) = point.reasons.first() {
@@ -237,13 +236,13 @@ mod tests {
             pass: false,
             held: 5_000,
             requests_per_s: 1.0,
-            latency_p50_us: 100.0,
-            latency_p95_us: 800.0,
-            latency_p99_us: 1_200.0,
+            latency_p50_us: Some(100.0),
+            latency_p95_us: Some(800.0),
+            latency_p99_us: Some(1_200.0),
             no_response: 0.0,
             probe_p99_us: Some(340.0),
             probe_no_response: 0.0,
-            connect_p99_us: 50.0,
+            connect_p99_us: Some(50.0),
             connect_no_response: 0.0,
             reasons: vec!["5,000 of 32,000 connections held".to_owned()],
         };
@@ -254,9 +253,9 @@ mod tests {
         );
 
         let silent = Point {
-            latency_p50_us: 0.0,
-            latency_p95_us: 0.0,
-            latency_p99_us: 0.0,
+            latency_p50_us: None,
+            latency_p95_us: None,
+            latency_p99_us: None,
             no_response: 1.0,
             probe_p99_us: None,
             probe_no_response: 0.31,
@@ -272,7 +271,7 @@ mod tests {
 
         let only_held = Point {
             no_response: 0.0,
-            connect_p99_us: 0.0,
+            connect_p99_us: None,
             connect_no_response: 0.0,
             pass: true,
             load: 500,

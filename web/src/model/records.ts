@@ -812,6 +812,14 @@ failed: number,
  */
 unanswered: number, 
 /**
+ * What went wrong, with requests and with their connections.
+ */
+faults: FaultCount[], 
+/**
+ * Responses by status.
+ */
+status: Record<string, number>, 
+/**
  * From due to the complete correct response, on kept connections.
  */
 kept: Latency, 
@@ -2060,6 +2068,10 @@ failed: number,
  */
 unanswered: number, 
 /**
+ * What those without a correct response met, the most frequent first.
+ */
+failures: Array<ProbeFailure>, 
+/**
  * Of all with a response.
  */
 latency_us: Quantiles, 
@@ -2083,6 +2095,19 @@ connect_us: Quantiles,
  * The probe's times by the number of open connections, ascending.
  */
 by_connections: Array<ProbePoint>, };
+
+/**
+ * What requests of the probe met instead of a correct response.
+ */
+export type ProbeFailure = { 
+/**
+ * `status 503`, `timeout`, `connection reset`, `dial refused`.
+ */
+what: string, 
+/**
+ * How often.
+ */
+count: number, };
 
 /**
  * The probe while this many connections were open.

@@ -72,12 +72,14 @@ pub fn reasons(by: By, load: u64, s: &Summary) -> Vec<String> {
     if !s.thresholds.is_empty() {
         return reasons;
     }
-    if s.probe.as_ref().is_some_and(|probe| probe.sent > 0 && probe.held_us.count == 0) {
-        reasons.push("no probe had a correct response at full load".to_owned());
+    let Some(probe) = &s.probe else { return reasons };
+    let by = probe.failed_by();
+    if probe.sent > 0 && probe.held_us.count == 0 {
+        reasons.push(format!("no probe had a correct response at full load{by}"));
     }
     if let Some(censored) = unanswered_probes(s).filter(|all| all.p99.is_none() && all.share < 1.0) {
         let share = 1e2 * censored.share;
-        reasons.push(format!("{share:.0} % of the probes at full load had no correct response"));
+        reasons.push(format!("{share:.0} % of the probes at full load had no correct response{by}"));
     }
     reasons
 }
@@ -172,6 +174,20 @@ mod tests {
         check(Stage::Handshake, &[(403, 100)], 0, true);
         check(Stage::Handshake, &[(403, 100)], 50, false);
         assert!(!all_wrong(&Summary::default()));
+    }
+
+    #[test]
+    fn what_failed_probes_met_is_said() {
+        let failures = vec![samples::ProbeFailure { what: "status 503".to_owned(), count: 20 }];
+        let mut probe = samples::ProbeSummary { sent: 20, failures, ..Default::default() };
+        let check = |probe: &samples::ProbeSummary, why: &str| {
+            let s = Summary { probe: Some(probe.clone()), ..Summary::default() };
+            assert_eq!(reasons(By::Connections, 0, &s), [why]);
+        };
+        check(&probe, "no probe had a correct response at full load (status 503)");
+        let censored = Some(Censored { count: 9, share: 0.45, ..Censored::default() });
+        probe.held_us = Quantiles { count: 11, censored, ..Quantiles::default() };
+        check(&probe, "45 % of the probes at full load had no correct response (status 503)");
     }
 
     #[test]

@@ -42,8 +42,8 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     reasons.extend(silent.clone());
     reasons.extend(s.faults.iter().map(|f| limit::reason(f, s, facts.evidence)));
     let probe_failed = probes_failed(facts, s);
-    if probe_failed > 0 {
-        reasons.push(format!("probe: {} failed", Count(probe_failed).of("request")));
+    if let Some(probe) = s.probe.as_ref().filter(|_| probe_failed > 0) {
+        reasons.push(format!("probe: {} failed{}", Count(probe_failed).of("request"), probe.failed_by()));
     }
     // Where the server closes by announcement, some come and go between the two counts.
     let is_held = c.closed == 0 && c.finished == 0;

@@ -67,7 +67,10 @@ fn pushes(seed: u64) -> Pushes {
 
 fn probe(seed: u64) -> Probe {
     let [kept, fresh, held, connect] = [1, 2, 3, 4].map(|n| times(seed * n));
-    Probe { kept, fresh, held, connect, ..numbers(&["sent", "answered", "failed", "unanswered"], seed) }
+    let numbers = numbers(&["sent", "answered", "failed", "unanswered"], seed);
+    let mut probe = Probe { kept, fresh, held, connect, faults: faults(seed), ..numbers };
+    probe.status[200 + seed as usize % 400] = 1 + seed;
+    probe
 }
 
 fn error_samples(seed: u64) -> ErrorSamples {
@@ -176,6 +179,7 @@ fn of_a_tick_of_the_probe_no_connection_and_no_request_is_load() {
     tick.ramp_latency.censor();
     tick.connect.record(ms(4));
     tick.lag.record(ms(5));
+    (0..2).for_each(|_| tick.count_status(503));
     for is_kept in [false, true] {
         let filed = tick.of_probe(|probe| if is_kept { &mut probe.kept } else { &mut probe.fresh });
         assert_eq!((filed.open, filed.resolved, filed.waiting, filed.owed), (0, 0, 3, 1));
@@ -188,6 +192,7 @@ fn of_a_tick_of_the_probe_no_connection_and_no_request_is_load() {
         let [own, other] = if is_kept { [&probe.kept, &probe.fresh] } else { [&probe.fresh, &probe.kept] };
         assert_eq!((own.count(), own.censored(), other.count()), (3, 1, 0), "due at any time");
         assert_eq!((probe.held.count(), probe.held.censored(), probe.connect.count()), (2, 0, 1));
+        assert_eq!((probe.faults.total(), probe.status[503]), (6, 2));
     }
 }
 
