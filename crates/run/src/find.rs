@@ -13,7 +13,9 @@ use crate::{
 };
 
 pub use criteria::reasons;
-use criteria::{HOLDS_NONE, all_wrong, holds_none, none_held, probe_p99_us, slow_probe};
+use criteria::{
+    HOLDS_NONE, all_wrong, holds_none, is_confirmed, none_held, probe_p99_us, slow_probe, unmeasured,
+};
 use steps::Steps;
 pub use steps::with_some_room;
 
@@ -98,6 +100,7 @@ pub fn find<S: WorkerSource>(
     let mut known = Known { search: Search::new(least, first, steps.most, TOLERANCE), ..Known::default() };
     while let Some(Step { load, confirms }) = known.search.step() {
         let is_long = confirms || known.search.was_unconfirmed();
+        steps.has_passed = known.search.passed().is_some();
         let dwell = Nanos(find.dwell.0 * if is_long { CONFIRM } else { 1 });
         match steps.step(load, dwell) {
             _ if steps.lost.is_some() => break,
@@ -173,6 +176,11 @@ impl Known {
         if holds_none {
             reasons.insert(0, HOLDS_NONE.to_owned());
         }
+        let confirms = self.search.step().is_some_and(|step| step.confirms);
+        let is_confirmed = confirms && is_confirmed(by, load, &summary);
+        if is_confirmed {
+            reasons.clear();
+        }
         // A processor that was busy elsewhere for a moment makes throng late, or some of the few probes slow.
         let may_be_chance = summary.verdict == Verdict::Invalid || reasons.is_empty() && slow.is_some();
         reasons.extend(slow);
@@ -190,19 +198,24 @@ impl Known {
             return;
         }
         if pass {
-            self.thresholds.push((load, summary.thresholds));
+            if !is_confirmed {
+                self.thresholds.push((load, summary.thresholds));
+            }
             return self.search.learn(StepResult::Well);
         }
         let sustained = Some(by.sustained(&summary) as u64).filter(|n| *n > 0);
         // The closer to the result, the better; but just above it too few are lost to determine the cause.
         let (is_wrong, is_none) = (all_wrong(&summary), self.search.passed().is_none());
-        let limit = if holds_none { Some(none_held()) } else { summary.limit.or(summary.suspect) };
+        let unmeasured = unmeasured(&summary).filter(|_| is_none);
+        let is_unmeasured = unmeasured.is_some();
+        let limit =
+            if holds_none { Some(none_held()) } else { unmeasured.or(summary.limit).or(summary.suspect) };
         let is_gone = limit.as_ref().is_some_and(judge::is_nobody);
         self.explain(load, limit);
         // If throng was the limit before any load passed, smaller loads show nothing about the target; and a request that gets a wrong
-        // status from an idle target gets it with any load.
+        // status from an idle target gets it with any load. What a load does not measure, a smaller one does not either.
         let is_ours = summary.verdict == Verdict::Invalid && is_none;
-        if is_gone || is_ours || holds_none || is_wrong && is_none {
+        if is_gone || is_ours || holds_none || is_unmeasured || is_wrong && is_none {
             self.search.fail_for_good()
         } else {
             self.search.learn(StepResult::Badly(sustained))
@@ -291,168 +304,4 @@ fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
 }
 
 #[cfg(test)]
-mod tests {
-    use samples::{Certainty, Kind, Side, Stage};
-
-    use super::{criteria::HOLD_SOME, *};
-    use crate::fixture::{fault, plan};
-
-    fn limit(cause: Cause, at_connections: u64) -> Limit {
-        let fix = cause.name().to_owned();
-        Limit {
-            side: Side::Target,
-            cause,
-            at_connections,
-            certainty: Certainty::Seen,
-            fix,
-            ..Limit::default()
-        }
-    }
-
-    /// Steps of these loads, each with its limit; one without has passed. The load of the limit that is kept, and its fix.
-    fn kept(steps: &[(u64, Option<Limit>)]) -> Option<(u64, String)> {
-        let mut known = Known { search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
-        for (load, limit) in steps {
-            let verdict = if limit.is_some() { Verdict::Fail } else { Verdict::Pass };
-            let mut s = Summary { verdict, limit: limit.clone(), ..Summary::default() };
-            s.connections.held = if limit.is_some() { 0 } else { *load };
-            assert_eq!(known.search.step().map(|step| step.load), Some(*load));
-            known.learn(By::Connections, *load, s, &mut |_| {});
-        }
-        if known.search.outcome().is_none() {
-            known.search.fail_for_good();
-        }
-        let found = known.into_summary(By::Connections, &plan(&[]), None);
-        found.limit_load.zip(found.limit.map(|limit| limit.fix))
-    }
-
-    #[test]
-    fn what_was_not_measured_is_no_time_of_zero() {
-        let times = |p: &Point| {
-            [p.latency_p50_us, p.latency_p95_us, p.latency_p99_us, p.probe_p99_us, p.connect_p99_us]
-        };
-        let mut s = Summary { probe: Some(samples::ProbeSummary::default()), ..Summary::default() };
-        assert_eq!(times(&point(500, &s, Vec::new())), [None; 5]);
-        let measured = Quantiles { count: 3, p50: 5.0, p95: 7.0, p99: 9.0, ..Quantiles::default() };
-        (s.latency_us, s.connect_us) = (measured.clone(), measured);
-        let expected = [Some(5.0), Some(7.0), Some(9.0), None, Some(9.0)];
-        assert_eq!(times(&point(500, &s, Vec::new())), expected);
-    }
-
-    #[test]
-    fn a_limit_has_the_load_that_showed_it() {
-        let (files, closed) = (|| Some(limit(Cause::OpenFiles, 700)), || Some(limit(Cause::Closed, 700)));
-        let check = |steps: &[(u64, Option<Limit>)], load, fix: &str| {
-            assert_eq!(kept(steps), Some((load, fix.to_owned())), "{steps:?}");
-        };
-        check(&[(500, None), (1_000, closed()), (750, closed())], 750, "closed");
-        check(&[(500, None), (1_000, files()), (750, closed())], 1_000, "open-files");
-    }
-
-    /// Whether a load of 1,000 has been judged after steps at it with these p99 of the probe, where 500 connections had 1 ms; and how often
-    /// it is on the curve.
-    fn judged(verdict: Verdict, probes_ms: &[f64]) -> (bool, usize) {
-        let mut known = Known { search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
-        let summary = |held, verdict, p99_ms: f64| {
-            let held_us = Quantiles { count: 100, p99: p99_ms * 1e3, ..Quantiles::default() };
-            let probe = Some(samples::ProbeSummary { sent: 100, held_us, ..Default::default() });
-            let mut s = Summary { verdict, probe, ..Summary::default() };
-            s.connections.held = held;
-            s
-        };
-        known.learn(By::Connections, 500, summary(500, Verdict::Pass, 1.0), &mut |_| {});
-        for ms in probes_ms {
-            known.learn(By::Connections, 1_000, summary(1_000, verdict, *ms), &mut |_| {});
-        }
-        let times = known.curve.iter().filter(|point| point.load == 1_000).count();
-        (known.search.step().is_none_or(|step| step.load != 1_000), times)
-    }
-
-    /// Searches with one step of 500 connections; whether that ended the search, why it failed, and what stopped it.
-    fn closing(closed: u64, redialled: u64, held: u64) -> (bool, Option<String>, Option<String>) {
-        let mut known = Known { search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
-        let mut s = Summary { verdict: Verdict::Pass, ..Summary::default() };
-        let c = &mut s.connections;
-        (c.opened, c.closed, c.redialled, c.held) = (500, closed, redialled, held);
-        known.learn(By::Connections, 500, s, &mut |_| {});
-        let limit = known.limit.as_ref().map(|(_, limit)| limit.sentence_with_fix());
-        (known.search.outcome().is_some(), known.curve[0].reasons.first().cloned(), limit)
-    }
-
-    #[test]
-    fn a_wrong_status_of_every_response_ends_the_search() {
-        let mut known = Known { search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
-        let (wrong, lost) = (Some(limit(Cause::WrongAnswer, 500)), Some(limit(Cause::Closed, 62)));
-        let mut s = Summary { verdict: Verdict::Fail, limit: wrong, ..Summary::default() };
-        s.faults = vec![fault(Stage::Exchange, Kind::WrongStatus, 500)];
-        (s.connections.held, s.requests.sent, s.requests.answered) = (500, 500, 500);
-        s.requests.status.insert(503, 500);
-        known.learn(By::Connections, 500, s.clone(), &mut |_| {});
-        assert_eq!(known.search.outcome(), None, "a smaller load may be served");
-        // What closed the connections later is not why none passes.
-        known.explain(62, lost);
-        assert_eq!(
-            known.limit.as_ref().map(|(load, limit)| (*load, limit.cause)),
-            Some((500, Cause::WrongAnswer))
-        );
-        s.requests.status = [(401, 500)].into();
-        known.learn(By::Connections, 62, s, &mut |_| {});
-        assert_eq!(known.search.outcome(), Some(Outcome::Impossible { least: 1 }));
-    }
-
-    #[test]
-    fn a_short_step_shows_that_each_connection_is_closed() {
-        // Of 50 connections 10 still wait for their response.
-        let mut s = Summary { verdict: Verdict::Pass, ..Summary::default() };
-        (s.connections.opened, s.connections.closed, s.connections.held) = (50, 40, 10);
-        (s.requests.sent, s.requests.answered) = (50, 40);
-        assert!(holds_none(50, &s));
-        // They had their responses, and stay open.
-        s.requests.answered = 50;
-        assert!(!holds_none(50, &s));
-        // A slow target has closed one so far.
-        (s.connections.closed, s.connections.held, s.requests.answered) = (1, 49, 1);
-        assert!(!holds_none(50, &s));
-    }
-
-    #[test]
-    fn a_target_that_closes_each_connection_holds_none() {
-        for (closed, redialled, held) in [(500, 0, 0), (2_500, 2_003, 3)] {
-            let limit = format!("{HOLDS_NONE}; {HOLD_SOME}");
-            assert_eq!(closing(closed, redialled, held), (true, Some(HOLDS_NONE.to_owned()), Some(limit)));
-        }
-        // Some are closed after some requests, and dialled again.
-        assert_eq!(closing(200, 0, 300), (false, None, None));
-        assert_eq!(closing(0, 0, 500), (false, None, None));
-    }
-
-    #[test]
-    fn what_a_busy_moment_may_have_failed_is_measured_once_more() {
-        assert_eq!(judged(Verdict::Pass, &[2.0]), (true, 1));
-        assert_eq!(judged(Verdict::Pass, &[31.0]), (false, 1));
-        assert_eq!(judged(Verdict::Pass, &[31.0, 2.0]), (true, 2));
-        assert_eq!(judged(Verdict::Pass, &[31.0, 31.0]), (true, 2));
-        assert_eq!(judged(Verdict::Invalid, &[2.0]), (false, 1));
-        // A fault is no matter of chance.
-        assert_eq!(judged(Verdict::Fail, &[31.0]), (true, 1));
-    }
-
-    #[test]
-    fn a_target_that_is_gone_was_there() {
-        let nobody = || Some(limit(Cause::Refused, 0));
-        let check = |steps: &[(u64, Option<Limit>)], load, fix: &str| {
-            let (shown, text) = kept(steps).expect("there is a limit");
-            assert!(shown == load && text.contains(fix), "{steps:?}: {shown}: {text}");
-        };
-        check(&[(500, nobody())], 500, "refused");
-        check(&[(500, None), (1_000, nobody())], 1_000, "it served smaller loads");
-        let before = limit(Cause::Closed, 700);
-        check(&[(500, None), (1_000, Some(before)), (750, nobody())], 1_000, "closed");
-    }
-
-    #[test]
-    fn a_search_that_was_interrupted_has_no_result() {
-        let found = not_begun(By::Connections, &plan(&[]));
-        assert_eq!((found.outcome, found.max, found.interrupted), (FindOutcome::NotReached, 0, true));
-    }
-}
+mod tests;

@@ -35,16 +35,15 @@ use subject::Subject;
 
 /// The summary of a run.
 pub fn judge(plan: &Plan, r: &Record) -> Summary {
-    judged(plan, r, None)
+    judged(plan, r, evidence(plan, r))
 }
 
-/// The summary of a step of a search: no fix asks for what the search does itself.
-pub fn judge_step(plan: &Plan, r: &Record, by: By) -> Summary {
-    judged(plan, r, Some(by))
+/// The summary of a step of a search: no fix asks for what the search does itself. `has_passed`: a smaller load did.
+pub fn judge_step(plan: &Plan, r: &Record, by: By, has_passed: bool) -> Summary {
+    judged(plan, r, Evidence { search: Some(by), has_passed, ..evidence(plan, r) })
 }
 
-fn judged(plan: &Plan, r: &Record, search: Option<By>) -> Summary {
-    let evidence = Evidence { search, ..evidence(plan, r) };
+fn judged(plan: &Plan, r: &Record, evidence: Evidence) -> Summary {
     let mut summary = measured(plan, r, r.ended);
     summary.figures.requests.lower_bound =
         honesty::is_closed_loop(plan) && honesty::saturated(&evidence).is_some();

@@ -19,18 +19,25 @@ pub(crate) struct LoadSteps<W> {
     /// Connections of each population, as last ordered.
     held: Vec<u32>,
     losses: Losses,
+    /// Connections open at the end of the last one.
+    open: u64,
 }
 
 impl<W: Workers> LoadSteps<W> {
     /// Workers with room for the largest load: that of `plan`. Nothing is dialled yet.
     pub(crate) fn on(workers: W, ground: Ground, plan: &Plan) -> LoadSteps<W> {
-        LoadSteps { workers, ground, held: vec![0; plan.populations.len()], losses: Losses::default() }
+        let held = vec![0; plan.populations.len()];
+        LoadSteps { workers, ground, held, losses: Losses::default(), open: 0 }
     }
 
     /// Goes to the load of `plan`, up or down, and through its stages; how that went.
     pub(crate) fn go_to(&mut self, plan: &Plan, root: &Root, interrupt: &Interrupt) -> Record {
         let losses = std::mem::take(&mut self.losses).forget();
-        let record = conduct_on(plan, root, &mut self.workers, &self.ground, &self.held, losses, interrupt);
+        let mut record =
+            conduct_on(plan, root, &mut self.workers, &self.ground, &self.held, losses, interrupt);
+        // Open at its beginning, all at once; its shards report one after the other, and then some may be lost.
+        record.peak = record.peak.max(self.open);
+        self.open = record.populations.iter().map(|measured| measured.held).sum();
         let connections = plan.populations.iter().map(|population| population.load.connections());
         self.held = connections.collect();
         self.losses = record.losses.clone();

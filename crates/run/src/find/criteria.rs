@@ -1,6 +1,6 @@
 //! Whether a step of a search passes.
 
-use samples::{Cause, Censored, Certainty, Kind, Limit, Side, Stage, Summary, Verdict};
+use samples::{Cause, Censored, Certainty, Kind, Limit, Side, Stage, Summary, ThresholdResult, Verdict};
 use units::Count;
 
 use super::By;
@@ -28,10 +28,15 @@ impl By {
         }
     }
 
-    /// How much of it was reached: connections closed with an announcement that are to be dialled again count too.
+    /// How much of it was reached: connections closed with an announcement that are to be dialled again count too, and requests that
+    /// were under way at the end.
     fn reached(self, s: &Summary) -> f64 {
-        let again = s.connections.closed.saturating_sub(s.connections.redialled);
-        self.sustained(s) + if self == By::Connections { again as f64 } else { 0.0 }
+        let more = match self {
+            By::Connections => s.connections.closed.saturating_sub(s.connections.redialled) as f64,
+            By::Rate => under_way_per_s(s),
+            By::Arrival | By::Burst => 0.0,
+        };
+        self.sustained(s) + more
     }
 
     /// What became of it.
@@ -53,6 +58,13 @@ pub(super) fn probe_p99_us(s: &Summary) -> Option<f64> {
 fn answered_per_s(s: &Summary) -> f64 {
     let probes = s.probe.as_ref().map_or(0, |probe| probe.held_us.count) as f64;
     s.requests.per_s + if s.duration_s > 0.0 { probes / s.duration_s } else { 0.0 }
+}
+
+/// Requests that were due too late in the step to have their responses within it: those of one median latency. Of a target that falls
+/// behind, whose latency grows from the beginning of the step to its end, that is half of what it owes.
+fn under_way_per_s(s: &Summary) -> f64 {
+    let latency_s = (s.latency_us.p50 / 1e6).min(s.duration_s / 2.0);
+    if s.duration_s > 0.0 { s.requests.per_s * latency_s / (s.duration_s - latency_s) } else { 0.0 }
 }
 
 /// Why a step failed: its own verdict, a load that was not reached, probes without a response.
@@ -129,6 +141,26 @@ pub(super) fn none_held() -> Limit {
     }
 }
 
+/// The limit of a step of which nothing is known but that its thresholds judge what it does not measure.
+pub(super) fn unmeasured(s: &Summary) -> Option<Limit> {
+    let failed = || s.thresholds.iter().filter(|result| !result.pass);
+    let is_one = |result: &ThresholdResult| result.value.is_none() && result.shown.is_empty();
+    let is_only = s.verdict == Verdict::Fail && s.faults.is_empty() && failed().all(is_one);
+    let first = failed().next().filter(|_| is_only)?;
+    let fix = if first.expr.starts_with("latency") { SEND_SOME } else { JUDGE_OTHERS };
+    let sentence = s.reasons.first().cloned().unwrap_or_default();
+    let detail = sentence.clone();
+    Some(Limit { certainty: Certainty::Seen, sentence, detail, fix: fix.to_owned(), ..Limit::default() })
+}
+
+/// Whether a step that confirms fails by that alone: it judges what its connections did when they were opened, and all of them are open.
+pub(super) fn is_confirmed(by: By, load: u64, s: &Summary) -> bool {
+    unmeasured(s).is_some() && by.reached(s) >= SHARE * load as f64
+}
+
+const SEND_SOME: &str = "no request was due at full load: use shorter pauses (--think, --ping) or longer steps (-d), or judge probe.p99";
+const JUDGE_OTHERS: &str = "judge a figure that a step measures, or use longer steps (-d)";
+
 /// That the probe's p99 is more than it may be, if there are no thresholds; `unloaded`: the smallest load that passed, and what
 /// it was there.
 pub(super) fn slow_probe(by: By, s: &Summary, unloaded: Option<(u64, f64)>) -> Option<String> {
@@ -174,6 +206,26 @@ mod tests {
         check(Stage::Handshake, &[(403, 100)], 0, true);
         check(Stage::Handshake, &[(403, 100)], 50, false);
         assert!(!all_wrong(&Summary::default()));
+    }
+
+    /// Of 100 requests/s for a second this many were answered in it, with this median latency.
+    #[test]
+    fn slow_responses_are_no_shortfall() {
+        let check = |answered: f64, p50_ms: f64, pass: bool| {
+            let mut s = Summary::default();
+            (s.duration_s, s.requests.per_s, s.latency_us.p50) = (1.0, answered, p50_ms * 1e3);
+            assert_eq!(reasons(By::Rate, 100, &s).is_empty(), pass, "{answered} {p50_ms}");
+        };
+        check(98.0, 1.0, true);
+        check(97.0, 1.0, false);
+        // Each response takes 300 ms.
+        check(70.0, 300.0, true);
+        // It answers 90/s: the longer the step, the more wait, at its end for 100 ms.
+        check(90.0, 50.0, false);
+        check(50.0, 250.0, false);
+        // Longer than the step.
+        check(10.0, 2_000.0, false);
+        check(0.0, 0.0, false);
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub(super) struct Steps<'a, S: WorkerSource> {
     before: u64,
     /// The agent that was lost: what is left of its fleet holds no load of the search, which says nothing about the target.
     pub(super) lost: Option<String>,
+    /// Whether the target has served a smaller load.
+    pub(super) has_passed: bool,
 }
 
 impl<'a, S: WorkerSource> Steps<'a, S> {
@@ -72,8 +74,22 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             By::Arrival | By::Burst => None,
         };
         let before = standing(plan);
-        let lost = None;
-        Ok(Steps { source, find, plan, root, interrupt, say, most, refused, load_steps, before, lost })
+        let (lost, has_passed) = (None, false);
+        let of_search = Steps {
+            source,
+            find,
+            plan,
+            root,
+            interrupt,
+            say,
+            most,
+            refused,
+            load_steps,
+            before,
+            lost,
+            has_passed,
+        };
+        Ok(of_search)
     }
 
     /// A step; repeated once if throng itself was late, since that shows nothing about the target and may be temporary.
@@ -109,7 +125,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             // Nothing is judged by it; if all are lost, it has no end.
             return Ok(Summary::default());
         }
-        Ok(judge::judge_step(&plan, &record, self.find.by))
+        Ok(judge::judge_step(&plan, &record, self.find.by, self.has_passed))
     }
 
     /// Only the part of the search in which an agent is lost learns of it, and what follows would wait for it.

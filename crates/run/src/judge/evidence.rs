@@ -29,6 +29,8 @@ pub(crate) struct Evidence {
     pub(crate) subject: Subject,
     /// What a search makes larger, if it is a step of one.
     pub(crate) search: Option<By>,
+    /// Whether that has served a smaller load.
+    pub(crate) has_passed: bool,
     /// This host.
     pub(crate) here: Host,
     /// The target's: this one too if both ends are here; `None` if not observed.

@@ -70,6 +70,8 @@ impl Pattern {
             0 => Some(false),
             _ if half > AT_ONCE => Some(true),
             _ if filled.0 > 4 * AT_ONCE.0 => Some(false),
+            // Those of the steps before, silent since then, would have made room first.
+            _ if r.losses.before >= r.losses.lost.max(1) => Some(false),
             _ => None,
         };
         Pattern {
@@ -164,6 +166,14 @@ mod tests {
         // What was there when the limit was reached had come a moment before, too.
         check(&spread(0, 50, 0), 0, None);
         check(&[], 3, Some(false));
+        // A step of a search: others were there before, and stay.
+        let of_search = |before: u64| {
+            let mut r = record();
+            spread(0, 50, 0).iter().for_each(|(ms, _)| r.totals.silence.record(Nanos::from_millis(*ms)));
+            (r.losses.before, r.losses.lost) = (before, 50);
+            Pattern::of(&r).were_old
+        };
+        assert_eq!([of_search(500), of_search(10)], [Some(false), None]);
     }
 
     #[test]

@@ -139,11 +139,16 @@ fn wrong(case: &Case) -> Option<Finding> {
             (Sentence::UpgradeRefused { statuses, reason }, format!("{fix}; {by_hand}"))
         }
         (Kind::WrongStatus, _, Some((status, _))) => {
-            let is_part = is_part(case, &statuses);
-            let fix = if *status == 503 && is_part { REJECTS_PART } else { status_advice(subject, *status) };
+            // In a step of a search only new connections may have sent anything.
+            let is_part = is_part(case, &statuses) || case.evidence.has_passed;
+            let fix = match *status {
+                429 => case.or_less(LIMITS_RATE, "send fewer requests"),
+                503 if is_part => REJECTS_PART.to_owned(),
+                status => status_advice(subject, status).to_owned(),
+            };
             // One more of the same request would most likely be served.
             let is_known = is_part && subject.curl.is_some();
-            let fix = if is_known { fix.to_owned() } else { format!("{fix}; {by_hand}") };
+            let fix = if is_known { fix } else { format!("{fix}; {by_hand}") };
             (Sentence::UnexpectedStatus { statuses, step: case.evidence.wrong_step.clone() }, fix)
         }
         (Kind::BadAnswer, ..) if let Some(begins) = &case.evidence.not_allowed => (
@@ -297,6 +302,8 @@ fn is_part(case: &Case, unexpected: &[(u16, u64)]) -> bool {
     wrong * 10 < all * 9
 }
 
+/// What a 429 says.
+const LIMITS_RATE: &str = "the target limits the rate of requests: raise its limit";
 /// Where to look for a 503 among right responses.
 const REJECTS_PART: &str = "the target rejects part of the requests: a rate or connection limit (limit_req, \
 limit_conn), or overload; check its log";
@@ -338,7 +345,6 @@ fn unexpected_status(status: u16) -> &'static str {
         404 | 410 => "check the path of the target",
         405 => "check the method",
         408 => "the target did not receive the whole request in time: check its CPU and its request timeout",
-        429 => "the target limits the rate of requests: lower --rate, or raise its limit",
         400..=499 => "check the request",
         502..=504 => "a proxy cannot reach its backend, or the target is overloaded: check the log of both",
         500..=599 => "check the target's log",

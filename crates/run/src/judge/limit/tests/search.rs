@@ -36,6 +36,16 @@ fn a_search_is_not_advised_to_search_or_to_load_less() {
 }
 
 #[test]
+fn a_limit_on_the_rate_is_no_advice_to_send_less() {
+    let mut s = stopped(1_000, vec![fault(Stage::Exchange, Kind::WrongStatus, 282)]);
+    s.requests.status = [(200, 1_000), (429, 282)].into();
+    let mut evidence = Evidence::default();
+    evidence.subject.curl = Some("curl -i http://h/".to_owned());
+    let raise = "the target limits the rate of requests: raise its limit";
+    check_fix(&s, evidence, By::Rate, [&format!("{raise}, or send fewer requests"), raise]);
+}
+
+#[test]
 fn a_target_that_waits_for_others_is_not_searched_for_a_load() {
     let mut slow = stopped(1_000, Vec::new());
     let expr = "latency.p99 < 50ms".to_owned();

@@ -1,6 +1,7 @@
 //! Responses that are not as expected, in words.
 
 use super::*;
+use crate::by::By;
 
 #[test]
 fn wrong_responses_are_described_with_their_statuses() {
@@ -41,6 +42,9 @@ fn a_part_of_the_requests_is_rejected_by_a_limit() {
         let fix = fix(all);
         assert!(fix.starts_with("a proxy cannot") && fix.ends_with("curl -i http://h/"), "{fix}");
     }
+    // A search has served smaller loads: one more request is served, too.
+    let searched = Evidence { search: Some(By::Connections), has_passed: true, ..evidence.clone() };
+    assert_eq!(limit(&s(&[(503, 282)]), &searched).expect("it is bad").fix, part);
     let line = "[error] 7#7: *9 limiting requests, excess: 5.460 by zone \"one\"".to_owned();
     let log = samples::LogLine { kind: samples::LogKind::Error, line, ..samples::LogLine::default() };
     let logged = Evidence { log: vec![log], ..evidence.clone() };

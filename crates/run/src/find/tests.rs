@@ -1,0 +1,206 @@
+//! What a search learns from its steps.
+
+use samples::{Certainty, Kind, Side, Stage};
+
+use super::{criteria::HOLD_SOME, *};
+use crate::fixture::{fault, plan};
+
+fn limit(cause: Cause, at_connections: u64) -> Limit {
+    let fix = cause.name().to_owned();
+    Limit { side: Side::Target, cause, at_connections, certainty: Certainty::Seen, fix, ..Limit::default() }
+}
+
+/// Steps of these loads, each with its limit; one without has passed. The load of the limit that is kept, and its fix.
+fn kept(steps: &[(u64, Option<Limit>)]) -> Option<(u64, String)> {
+    let mut known = Known { search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
+    for (load, limit) in steps {
+        let verdict = if limit.is_some() { Verdict::Fail } else { Verdict::Pass };
+        let mut s = Summary { verdict, limit: limit.clone(), ..Summary::default() };
+        s.connections.held = if limit.is_some() { 0 } else { *load };
+        assert_eq!(known.search.step().map(|step| step.load), Some(*load));
+        known.learn(By::Connections, *load, s, &mut |_| {});
+    }
+    if known.search.outcome().is_none() {
+        known.search.fail_for_good();
+    }
+    let found = known.into_summary(By::Connections, &plan(&[]), None);
+    found.limit_load.zip(found.limit.map(|limit| limit.fix))
+}
+
+#[test]
+fn what_was_not_measured_is_no_time_of_zero() {
+    let times =
+        |p: &Point| [p.latency_p50_us, p.latency_p95_us, p.latency_p99_us, p.probe_p99_us, p.connect_p99_us];
+    let mut s = Summary { probe: Some(samples::ProbeSummary::default()), ..Summary::default() };
+    assert_eq!(times(&point(500, &s, Vec::new())), [None; 5]);
+    let measured = Quantiles { count: 3, p50: 5.0, p95: 7.0, p99: 9.0, ..Quantiles::default() };
+    (s.latency_us, s.connect_us) = (measured.clone(), measured);
+    let expected = [Some(5.0), Some(7.0), Some(9.0), None, Some(9.0)];
+    assert_eq!(times(&point(500, &s, Vec::new())), expected);
+}
+
+#[test]
+fn a_limit_has_the_load_that_showed_it() {
+    let (files, closed) = (|| Some(limit(Cause::OpenFiles, 700)), || Some(limit(Cause::Closed, 700)));
+    let check = |steps: &[(u64, Option<Limit>)], load, fix: &str| {
+        assert_eq!(kept(steps), Some((load, fix.to_owned())), "{steps:?}");
+    };
+    check(&[(500, None), (1_000, closed()), (750, closed())], 750, "closed");
+    check(&[(500, None), (1_000, files()), (750, closed())], 1_000, "open-files");
+}
+
+/// Whether a load of 1,000 has been judged after steps at it with these p99 of the probe, where 500 connections had 1 ms; and how often
+/// it is on the curve.
+fn judged(verdict: Verdict, probes_ms: &[f64]) -> (bool, usize) {
+    let mut known = Known { search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
+    let summary = |held, verdict, p99_ms: f64| {
+        let held_us = Quantiles { count: 100, p99: p99_ms * 1e3, ..Quantiles::default() };
+        let probe = Some(samples::ProbeSummary { sent: 100, held_us, ..Default::default() });
+        let mut s = Summary { verdict, probe, ..Summary::default() };
+        s.connections.held = held;
+        s
+    };
+    known.learn(By::Connections, 500, summary(500, Verdict::Pass, 1.0), &mut |_| {});
+    for ms in probes_ms {
+        known.learn(By::Connections, 1_000, summary(1_000, verdict, *ms), &mut |_| {});
+    }
+    let times = known.curve.iter().filter(|point| point.load == 1_000).count();
+    (known.search.step().is_none_or(|step| step.load != 1_000), times)
+}
+
+/// Searches with one step of 500 connections; whether that ended the search, why it failed, and what stopped it.
+fn closing(closed: u64, redialled: u64, held: u64) -> (bool, Option<String>, Option<String>) {
+    let mut known = Known { search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
+    let mut s = Summary { verdict: Verdict::Pass, ..Summary::default() };
+    let c = &mut s.connections;
+    (c.opened, c.closed, c.redialled, c.held) = (500, closed, redialled, held);
+    known.learn(By::Connections, 500, s, &mut |_| {});
+    let limit = known.limit.as_ref().map(|(_, limit)| limit.sentence_with_fix());
+    (known.search.outcome().is_some(), known.curve[0].reasons.first().cloned(), limit)
+}
+
+#[test]
+fn a_wrong_status_of_every_response_ends_the_search() {
+    let mut known = Known { search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
+    let (wrong, lost) = (Some(limit(Cause::WrongAnswer, 500)), Some(limit(Cause::Closed, 62)));
+    let mut s = Summary { verdict: Verdict::Fail, limit: wrong, ..Summary::default() };
+    s.faults = vec![fault(Stage::Exchange, Kind::WrongStatus, 500)];
+    (s.connections.held, s.requests.sent, s.requests.answered) = (500, 500, 500);
+    s.requests.status.insert(503, 500);
+    known.learn(By::Connections, 500, s.clone(), &mut |_| {});
+    assert_eq!(known.search.outcome(), None, "a smaller load may be served");
+    // What closed the connections later is not why none passes.
+    known.explain(62, lost);
+    assert_eq!(
+        known.limit.as_ref().map(|(load, limit)| (*load, limit.cause)),
+        Some((500, Cause::WrongAnswer))
+    );
+    s.requests.status = [(401, 500)].into();
+    known.learn(By::Connections, 62, s, &mut |_| {});
+    assert_eq!(known.search.outcome(), Some(Outcome::Impossible { least: 1 }));
+}
+
+#[test]
+fn a_figure_that_no_step_measures_ends_the_search() {
+    let mut known = Known { search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
+    let unknown = Some(limit(Cause::Unknown, 500));
+    let mut s = Summary { verdict: Verdict::Fail, limit: unknown, ..Summary::default() };
+    let why = "threshold latency.p99 < 200ms cannot be judged: nothing was measured".to_owned();
+    s.reasons = vec![why.clone()];
+    s.thresholds =
+        vec![ThresholdResult { expr: "latency.p99 < 200ms".to_owned(), ..ThresholdResult::default() }];
+    s.connections.held = 500;
+    known.learn(By::Connections, 500, s, &mut |_| {});
+    let found = known.into_summary(By::Connections, &plan(&[]), None);
+    assert_eq!((found.outcome, found.curve.len()), (FindOutcome::Impossible, 1));
+    let limit = found.limit.expect("it is known");
+    assert_eq!((found.criterion, limit.sentence), (Some(why.clone()), why));
+    assert!(limit.fix.contains("--think"), "{}", limit.fix);
+}
+
+/// What confirms a load holds its connections, and dials and sends nothing.
+#[test]
+fn a_step_that_measures_nothing_confirms_what_passed() {
+    let result = |pass: bool| ThresholdResult {
+        expr: "errors < 1%".to_owned(),
+        value: pass.then_some(0.0),
+        shown: if pass { "0 %".to_owned() } else { String::new() },
+        pass,
+    };
+    let outcome = |held_by_last: u64| {
+        let mut known = Known { search: Search::new(1, 50, 100, TOLERANCE), ..Known::default() };
+        for (load, held) in [(50, 50), (100, 0), (75, 75), (87, 0), (81, 0), (78, 0), (76, 0)] {
+            let (is_there, of_load) = (held == load, result(held == load));
+            let verdict = if is_there { Verdict::Pass } else { Verdict::Fail };
+            let mut s = Summary { verdict, thresholds: vec![of_load], ..Summary::default() };
+            s.faults = if is_there { Vec::new() } else { vec![fault(Stage::Hold, Kind::Reset, load)] };
+            s.connections.held = held;
+            assert_eq!(known.search.step().map(|step| step.load), Some(load));
+            known.learn(By::Connections, load, s, &mut |_| {});
+        }
+        let mut s = Summary { verdict: Verdict::Fail, thresholds: vec![result(false)], ..Summary::default() };
+        s.connections.held = held_by_last;
+        known.learn(By::Connections, 75, s, &mut |_| {});
+        let is_over = known.search.outcome().is_some();
+        let found = known.into_summary(By::Connections, &plan(&[]), None);
+        (is_over, found.max, found.thresholds.first().is_some_and(|result| result.pass))
+    };
+    assert_eq!(outcome(75), (true, 75, true));
+    assert!(!outcome(60).0, "some are gone");
+}
+
+#[test]
+fn a_short_step_shows_that_each_connection_is_closed() {
+    // Of 50 connections 10 still wait for their response.
+    let mut s = Summary { verdict: Verdict::Pass, ..Summary::default() };
+    (s.connections.opened, s.connections.closed, s.connections.held) = (50, 40, 10);
+    (s.requests.sent, s.requests.answered) = (50, 40);
+    assert!(holds_none(50, &s));
+    // They had their responses, and stay open.
+    s.requests.answered = 50;
+    assert!(!holds_none(50, &s));
+    // A slow target has closed one so far.
+    (s.connections.closed, s.connections.held, s.requests.answered) = (1, 49, 1);
+    assert!(!holds_none(50, &s));
+}
+
+#[test]
+fn a_target_that_closes_each_connection_holds_none() {
+    for (closed, redialled, held) in [(500, 0, 0), (2_500, 2_003, 3)] {
+        let limit = format!("{HOLDS_NONE}; {HOLD_SOME}");
+        assert_eq!(closing(closed, redialled, held), (true, Some(HOLDS_NONE.to_owned()), Some(limit)));
+    }
+    // Some are closed after some requests, and dialled again.
+    assert_eq!(closing(200, 0, 300), (false, None, None));
+    assert_eq!(closing(0, 0, 500), (false, None, None));
+}
+
+#[test]
+fn what_a_busy_moment_may_have_failed_is_measured_once_more() {
+    assert_eq!(judged(Verdict::Pass, &[2.0]), (true, 1));
+    assert_eq!(judged(Verdict::Pass, &[31.0]), (false, 1));
+    assert_eq!(judged(Verdict::Pass, &[31.0, 2.0]), (true, 2));
+    assert_eq!(judged(Verdict::Pass, &[31.0, 31.0]), (true, 2));
+    assert_eq!(judged(Verdict::Invalid, &[2.0]), (false, 1));
+    // A fault is no matter of chance.
+    assert_eq!(judged(Verdict::Fail, &[31.0]), (true, 1));
+}
+
+#[test]
+fn a_target_that_is_gone_was_there() {
+    let nobody = || Some(limit(Cause::Refused, 0));
+    let check = |steps: &[(u64, Option<Limit>)], load, fix: &str| {
+        let (shown, text) = kept(steps).expect("there is a limit");
+        assert!(shown == load && text.contains(fix), "{steps:?}: {shown}: {text}");
+    };
+    check(&[(500, nobody())], 500, "refused");
+    check(&[(500, None), (1_000, nobody())], 1_000, "it served smaller loads");
+    let before = limit(Cause::Closed, 700);
+    check(&[(500, None), (1_000, Some(before)), (750, nobody())], 1_000, "closed");
+}
+
+#[test]
+fn a_search_that_was_interrupted_has_no_result() {
+    let found = not_begun(By::Connections, &plan(&[]));
+    assert_eq!((found.outcome, found.max, found.interrupted), (FindOutcome::NotReached, 0, true));
+}
