@@ -256,9 +256,15 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Whether connections that were wanted are not there, by the target's doing or the way's.
+    /// Whether connections that were wanted are not there, by the target's doing or the way's. Where there is room for all of the load,
+    /// it may be only the probe's fresh ones for which there is none.
     fn is_short(&self) -> bool {
-        matches!(self.trouble, Trouble::Waiting | Trouble::Lost | Trouble::Refused)
+        let probes = self.summary.probe.as_ref().and_then(|probe| probe.held_us.censored.as_ref());
+        match self.trouble {
+            Trouble::Waiting | Trouble::Lost | Trouble::Refused => true,
+            Trouble::None => probes.is_some_and(|censored| censored.count > 0),
+            _ => false,
+        }
     }
 
     fn faults(&self) -> Count {
@@ -288,7 +294,9 @@ impl<'a> Case<'a> {
 
     /// Those that the target served: without connections in its accept queue.
     fn served(&self) -> u64 {
-        let served = self.peak().saturating_sub(self.evidence.stood);
+        // Fresh ones of the probe are in the queue too: of the load it has no more than had no response.
+        let most = if self.summary.probe.is_some() { self.count } else { u64::MAX };
+        let served = self.peak().saturating_sub(self.evidence.stood.min(most));
         if served > 0 { self.left().min(served) } else { self.left() }
     }
 

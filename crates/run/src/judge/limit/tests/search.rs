@@ -35,6 +35,32 @@ fn a_search_is_not_advised_to_search_or_to_load_less() {
     check_fix(&late, Evidence::default(), By::Rate, [&texts[0], &texts[1]]);
 }
 
+/// All connections of the load are held.
+#[test]
+fn what_only_the_probe_meets_has_its_cause() {
+    let files = Some(Fill { used: 700, limit: 700 });
+    let seen = target(TargetSeen { open_files: files, cpu_thread: Some(1.0), ..TargetSeen::default() });
+    let cause = |failed: u64| {
+        let mut s = stopped(1_000, Vec::new());
+        let censored = Some(samples::Censored { count: failed, ..Default::default() });
+        let held_us = samples::Quantiles { censored, ..Default::default() };
+        s.probe = Some(samples::ProbeSummary { held_us, ..Default::default() });
+        limit(&s, &seen).map(|limit| limit.cause)
+    };
+    assert_eq!([cause(11), cause(0)], [Some(Cause::OpenFiles), Some(Cause::Cpu)]);
+}
+
+#[test]
+fn connections_of_the_probe_in_the_queue_are_none_of_the_load() {
+    let queue = Some(Fill { used: 25, limit: 400 });
+    let e = Evidence { accept_queue: queue, stood: 25, ..here(NetCounters::default()) };
+    let mut s = stopped(400, vec![fault(Stage::Exchange, Kind::Timeout, 2)]);
+    (s.connections.wanted, s.connections.opened, s.connections.peak) = (400, 400, 400);
+    s.probe = Some(samples::ProbeSummary::default());
+    let sentence = limit(&s, &e).expect("it is bad").sentence;
+    assert_eq!(sentence, "the target serves 398 connections at a time: 25 others wait in its accept queue");
+}
+
 #[test]
 fn a_limit_on_the_rate_is_no_advice_to_send_less() {
     let mut s = stopped(1_000, vec![fault(Stage::Exchange, Kind::WrongStatus, 282)]);
