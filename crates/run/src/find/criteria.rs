@@ -85,13 +85,13 @@ pub fn reasons(by: By, load: u64, s: &Summary) -> Vec<String> {
         return reasons;
     }
     let Some(probe) = &s.probe else { return reasons };
-    let by = probe.failed_by();
+    let met = probe.failed_by();
     if probe.sent > 0 && probe.held_us.count == 0 {
-        reasons.push(format!("no probe had a correct response at full load{by}"));
+        reasons.push(format!("no probe had a correct response at full load{met}"));
     }
     if let Some(censored) = unanswered_probes(s).filter(|all| all.p99.is_none() && all.share < 1.0) {
         let share = 1e2 * censored.share;
-        reasons.push(format!("{share:.0} % of the probes at full load had no correct response{by}"));
+        reasons.push(format!("{share:.0} % of the probes at full load had no correct response{met}"));
     }
     reasons
 }

@@ -75,7 +75,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
         };
         let before = standing(plan);
         let (lost, has_passed) = (None, false);
-        let of_search = Steps {
+        Ok(Steps {
             source,
             find,
             plan,
@@ -88,8 +88,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             before,
             lost,
             has_passed,
-        };
-        Ok(of_search)
+        })
     }
 
     /// A step; repeated once if throng itself was late, since that shows nothing about the target and may be temporary.
