@@ -14,7 +14,8 @@ use crate::{
 
 pub use criteria::reasons;
 use criteria::{
-    HOLDS_NONE, all_wrong, holds_none, is_confirmed, none_held, probe_p99_us, slow_probe, unmeasured,
+    HOLDS_NONE, all_wrong, holds_none, is_confirmed, none_held, none_secured, probe_p99_us, slow_probe,
+    unmeasured,
 };
 use steps::Steps;
 pub use steps::with_some_room;
@@ -205,7 +206,8 @@ impl Known {
         }
         let sustained = Some(by.sustained(&summary) as u64).filter(|n| *n > 0);
         // The closer to the result, the better; but just above it too few are lost to determine the cause.
-        let (is_wrong, is_none) = (all_wrong(&summary), self.search.passed().is_none());
+        let (is_wrong, is_none) =
+            (all_wrong(&summary) || none_secured(&summary), self.search.passed().is_none());
         let unmeasured = unmeasured(&summary).filter(|_| is_none);
         let is_unmeasured = unmeasured.is_some();
         let limit =
@@ -213,7 +215,7 @@ impl Known {
         let is_gone = limit.as_ref().is_some_and(judge::is_nobody);
         self.explain(load, limit);
         // If throng was the limit before any load passed, smaller loads show nothing about the target; and a request that gets a wrong
-        // status from an idle target gets it with any load. What a load does not measure, a smaller one does not either.
+        // status from an idle target gets it with any load, as a certificate is wrong with any. What a load does not measure, a smaller one does not either.
         let is_ours = summary.verdict == Verdict::Invalid && is_none;
         if is_gone || is_ours || holds_none || is_unmeasured || is_wrong && is_none {
             self.search.fail_for_good()

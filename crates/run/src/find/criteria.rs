@@ -119,6 +119,14 @@ pub(super) fn all_wrong(s: &Summary) -> bool {
     is_all && s.requests.status.keys().all(|status| is_of_request(*status))
 }
 
+/// Whether TLS was set up with no connection, by what the target is: its certificate is the same with a smaller load.
+pub(super) fn none_secured(s: &Summary) -> bool {
+    let is_of_tls = |limit: &Limit| matches!(limit.cause, Cause::Tls | Cause::TlsExpected);
+    let is_of_load = |kind: Kind| matches!(kind, Kind::Closed | Kind::Reset | Kind::Timeout);
+    let by_load = s.faults.iter().any(|fault| is_of_load(fault.kind));
+    s.limit.as_ref().is_some_and(is_of_tls) && s.connections.held == 0 && !by_load
+}
+
 /// Of HTTP and of gRPC (grpc/doc/statuscodes.md).
 fn is_of_request(status: u16) -> bool {
     match status {
@@ -206,6 +214,22 @@ mod tests {
         check(Stage::Handshake, &[(403, 100)], 0, true);
         check(Stage::Handshake, &[(403, 100)], 50, false);
         assert!(!all_wrong(&Summary::default()));
+    }
+
+    #[test]
+    fn a_certificate_is_wrong_with_any_load() {
+        let check = |kind, held, cause, expected| {
+            let limit = Some(Limit { cause, ..Limit::default() });
+            let mut s = Summary { limit, ..Summary::default() };
+            (s.faults, s.connections.held) = (vec![fault(Stage::Tls, kind, 500)], held);
+            assert_eq!(none_secured(&s), expected, "{kind:?} {held} {cause:?}");
+        };
+        check(Kind::UnknownIssuer, 0, Cause::Tls, true);
+        check(Kind::TlsExpected, 0, Cause::TlsExpected, true);
+        // Those of some destinations, or in an overload.
+        check(Kind::UnknownIssuer, 9, Cause::Tls, false);
+        check(Kind::Reset, 0, Cause::Tls, false);
+        check(Kind::Timeout, 0, Cause::Timeout, false);
     }
 
     /// Of 100 requests/s for a second this many were answered in it, with this median latency.
