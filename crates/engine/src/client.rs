@@ -26,7 +26,10 @@ use crate::{
     request::ValueSource,
 };
 
-use self::{errors::ErrorSampler, keep_alive::Alive, lives::Lives, quota::Quota, withdrawn::Withdrawn};
+use self::{
+    errors::ErrorSampler, keep_alive::Alive, lives::Lives, quota::Quota, release::Release,
+    withdrawn::Withdrawn,
+};
 
 mod dial;
 mod ends;
@@ -42,6 +45,7 @@ mod open_loop;
 mod pings;
 mod pushes;
 mod quota;
+mod release;
 mod requests;
 mod responses;
 mod taken;
@@ -88,7 +92,8 @@ pub struct Client {
     alive: Vec<Alive>,
     lives: Lives,
     errors: ErrorSampler,
-    /// Surplus connections are still searched for below this index.
+    release: Release,
+    /// Connections to close, surplus ones or released ones, are still searched for below this index.
     surplus_below: u32,
     full_load: FullLoad,
     /// Requests under way that were due at a full load that is over.
@@ -144,6 +149,7 @@ impl Client {
             alive: Vec::new(),
             lives: Lives::new(part.places),
             errors: ErrorSampler::new(),
+            release: Release::Not,
             surplus_below: 0,
             full_load: FullLoad::NEVER,
             owed: 0,
@@ -272,6 +278,7 @@ impl Program for Client {
             next = next.min(self.pacer.next_slot()).min(self.dial_due(cx));
             next = next.min(self.hold_until).min(self.full_load.until());
         }
+        next = next.min(self.release_due(cx.now()));
         // After the end of the load, too: a shard without a conductor ends by closing connections little by little.
         next = next.min(self.close_surplus(cx));
         let interval = if self.waiting() > 0 { WAITING_INTERVAL } else { ORDERS_INTERVAL };

@@ -38,6 +38,9 @@ pub enum Control {
     Pause(bool),
     /// Full load ends: send nothing new, wait for responses.
     Drain,
+    /// After that: close each connection on which nothing is under way, now or as soon as it has its response. A server that serves
+    /// only some at a time has those next that wait for their turn.
+    Release,
     /// Hand over what was counted since the last tick and end.
     Stop,
 }
@@ -55,7 +58,11 @@ impl Control {
             Control::Hold(from) => Control::Hold(later(from)),
             Control::HoldUntil(until) => Control::HoldUntil(later(until)),
             Control::Until(until) => Control::Until(later(until)),
-            Control::DialAtMost(_) | Control::Pause(_) | Control::Drain | Control::Stop => self,
+            Control::DialAtMost(_)
+            | Control::Pause(_)
+            | Control::Drain
+            | Control::Release
+            | Control::Stop => self,
         }
     }
 }
@@ -115,6 +122,7 @@ mod tests {
                 Control::Until(at),
                 Control::Pause(true),
                 Control::Drain,
+                Control::Release,
                 Control::Stop,
             ]
         };

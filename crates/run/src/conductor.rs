@@ -40,6 +40,8 @@ struct Report {
     role: Role,
     open: u64,
     held: Held,
+    /// Connections that it closed before its load had ended, for they had nothing more to send.
+    released: u64,
     resolved: u64,
     waiting: u64,
     owed: u64,
@@ -68,6 +70,7 @@ impl Report {
             role,
             open,
             held: Held::Now(open),
+            released: 0,
             resolved,
             waiting,
             owed,
@@ -373,6 +376,7 @@ impl<'a> Conductor<'a> {
             self.take_scheduled_orders();
         }
         let phase = self.phase(now);
+        self.release_idle(now);
         if self.draining.is_some_and(|since| self.patience.ends(since, now)) {
             self.lose_silent_workers();
         }

@@ -74,11 +74,13 @@ impl Record {
         self.totals.counts.bytes_in == 0 && self.totals.faults.iter().any(|(fault, _)| is_closed(fault))
     }
 
-    /// Those of a population whose requests all got a response were accepted, only late: they were held.
+    /// Those of a population whose requests all got a response were accepted, only late: they were held. Where others were closed
+    /// before, it is these that made room for them, unless the load had served all.
     pub(crate) fn take_back_accepted(&mut self) {
         for measured in &mut self.populations {
-            let counts = &measured.totals.counts;
-            if counts.sent > 0 && counts.answered + counts.withdrawn == counts.sent {
+            let (counts, served) = (&measured.totals.counts, measured.totals.served);
+            let is_own = counts.ended_after == 0 || served >= counts.opened;
+            if is_own && counts.sent > 0 && counts.answered + counts.withdrawn == counts.sent {
                 let accepted = std::mem::take(&mut measured.unaccepted);
                 measured.held += accepted;
                 self.unaccepted = self.unaccepted.map(|all| all - accepted);

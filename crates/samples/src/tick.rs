@@ -60,7 +60,8 @@ merged! {
         pub finished: u64,
         /// Of those, the ones that have nothing more to do, and are not dialled again.
         pub done: u64,
-        /// Idle connections that the server ended after the load had ended, while responses to others were awaited.
+        /// Idle connections that ended after the load had, while responses to others were awaited: by the server, or by throng, so
+        /// that the others have their turn.
         pub ended_after: u64,
         /// First dials after an adaptive ramp gave up: no dial had succeeded for a whole timeout.
         pub forced: u64,

@@ -405,7 +405,8 @@ finished: number,
  */
 done: number, 
 /**
- * Idle connections that the server ended after the load had ended, while responses to others were awaited.
+ * Idle connections that ended after the load had, while responses to others were awaited: by the server, or by throng, so
+ * that the others have their turn.
  */
 ended_after: number, 
 /**

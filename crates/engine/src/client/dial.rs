@@ -139,7 +139,11 @@ impl Client {
         if self.begins_nothing() && !self.job.dials_on_demand() || is_surplus {
             self.idle(k);
             self.missed_by_dial(&exchange);
-            return if is_surplus { self.finish(cx, k) } else { self.wake_at(cx, k, Nanos::NEVER) };
+            return match self.is_released() {
+                _ if is_surplus => self.finish(cx, k),
+                true => self.release(cx, k),
+                false => self.wake_at(cx, k, Nanos::NEVER),
+            };
         }
         match self.job.op(self.conns[k.index].at) {
             Op::Ping(_, every) if first && !self.pacer.is_open_loop() => {

@@ -23,7 +23,7 @@ pub(super) enum End {
     Closed,
     /// None had.
     Dropped,
-    /// By the server, after the load had ended.
+    /// After the load had ended: by the server, or by us, for others that waited.
     EndedAfter,
     /// By us, as planned.
     Finished,
@@ -245,6 +245,11 @@ impl Client {
 
     /// Closes an idle connection that has done what it came for, or is one too many.
     pub(super) fn finish<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.close_idle(cx, k, End::Finished);
+    }
+
+    /// Closes an idle connection in good order.
+    pub(super) fn close_idle<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, end: End) {
         let Client { job, conns, source, tick, layer, .. } = self;
         // HTTP/1.1 has nothing to say at its end.
         if job.is_http2() || !job.is_before_upgrade(conns[k.index].at) {
@@ -253,7 +258,7 @@ impl Client {
             job.protocol.close(session, out);
         }
         self.close_layer(cx, k);
-        self.end(cx, k, End::Finished);
+        self.end(cx, k, end);
     }
 
     pub(super) fn gone_busy<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {

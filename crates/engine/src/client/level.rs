@@ -61,11 +61,11 @@ impl Client {
         pacer.set_profile(profile, from, now, &mut |due| miss(tick, full_load, due));
     }
 
-    /// Closes surplus idle connections, the latest first; busy ones are closed after their response. Returns when to
-    /// continue.
+    /// Closes idle connections that are surplus or released, the latest first; busy ones are closed after their response. Returns
+    /// when to continue.
     pub(super) fn close_surplus<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
         let (mut closes, mut checks) = (CLOSES_A_TURN, CHECKS_A_TURN);
-        while self.surplus_below > 0 && self.is_surplus() {
+        while self.surplus_below > 0 && (self.is_surplus() || self.is_released()) {
             if closes == 0 || checks == 0 {
                 return cx.now();
             }
@@ -73,8 +73,9 @@ impl Client {
             self.surplus_below -= 1;
             let Some(k) = cx.at(self.surplus_below) else { continue };
             match self.conn(k).state() {
+                State::Idle if self.is_released() => self.release(cx, k),
                 State::Idle => self.finish(cx, k),
-                State::Disconnected => {
+                State::Disconnected if self.is_surplus() => {
                     self.forget(k);
                     cx.close(k, Close::Graceful);
                 }

@@ -81,12 +81,19 @@ impl Client {
         if self.pacer.is_through(self.conns.open() + self.conns.dialling()) {
             return true;
         }
+        self.has_sent_all(now) && self.waiting() == 0 || self.sends_a_number(now) && self.there() == 0
+    }
+
+    /// Whether the last of a number of requests has begun.
+    pub(super) fn has_sent_all(&self, now: Nanos) -> bool {
+        let is_sent = || self.quota.is_spent() || self.pacer.has_sent_all() && self.conns.dialling() == 0;
+        self.sends_a_number(now) && is_sent()
+    }
+
+    /// Whether there is a number of requests, which may begin by now.
+    fn sends_a_number(&self, now: Nanos) -> bool {
         let Quota { left, starts, .. } = self.quota;
-        if left.is_none() || now < starts || self.ramped_at == Nanos::NEVER {
-            return false;
-        }
-        let is_sent = self.quota.is_spent() || self.pacer.has_sent_all() && self.conns.dialling() == 0;
-        is_sent && self.waiting() == 0 || self.there() == 0
+        left.is_some() && now >= starts && self.ramped_at != Nanos::NEVER
     }
 
     /// Full load begins at `from`, for the first time: what waits for it does then.

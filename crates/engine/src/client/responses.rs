@@ -57,6 +57,8 @@ impl Client {
         } else if self.is_used_up(k) {
             let due = self.next_due(k, due);
             self.close_used_up(cx, k, due);
+        } else if self.is_released() {
+            self.release(cx, k);
         } else if self.draining {
             self.wake_at(cx, k, Nanos::NEVER);
         } else if due > now && !self.pacer.is_open_loop() {

@@ -35,6 +35,7 @@ impl Client {
                 Control::Until(at) => self.end_at(at),
                 Control::Pause(paused) => self.pacer.pause(paused, now),
                 Control::Drain => flush |= self.drain(cx),
+                Control::Release => self.release_all(),
                 Control::Stop => {
                     self.give_up();
                     (self.finished, flush) = (true, true);
@@ -86,7 +87,9 @@ impl Client {
         if begins {
             self.tick.longest_silence = self.longest_silence(now);
             // What is surplus now stays like all others, unless fewer are wanted once more.
-            self.surplus_below = 0;
+            if !self.is_released() {
+                self.surplus_below = 0;
+            }
         }
         begins
     }

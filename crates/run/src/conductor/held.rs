@@ -24,12 +24,12 @@ impl Held {
         }
     }
 
-    /// After a tick of a worker that is not lost.
-    pub(super) fn after(self, tick: &Tick) -> Held {
+    /// After a tick of a worker that is not lost; `released`: how many it had held until they had nothing more to send.
+    pub(super) fn after(self, tick: &Tick, released: u64) -> Held {
         match (self, tick.phase) {
             (Held::AtEnd(1..), Phase::Drain) => self,
-            (_, Phase::Drain) => Held::AtEnd(tick.open),
-            _ => Held::Now(tick.open),
+            (_, Phase::Drain) => Held::AtEnd(tick.open + released),
+            _ => Held::Now(tick.open + released),
         }
     }
 
@@ -63,12 +63,14 @@ mod tests {
     fn those_open_when_the_load_ended_were_held() {
         let check = |ticks: &[(Phase, u64)], expected: Held| {
             let held =
-                ticks.iter().fold(Held::Now(0), |held, (phase, open)| held.after(&tick(*phase, *open)));
+                ticks.iter().fold(Held::Now(0), |held, (phase, open)| held.after(&tick(*phase, *open), 0));
             assert_eq!(held, expected, "{ticks:?}");
         };
         check(&[(Phase::Ramp, 4), (Phase::Hold, 9)], Held::Now(9));
         check(&[(Phase::Hold, 9), (Phase::Drain, 8), (Phase::Drain, 2)], Held::AtEnd(8));
         check(&[(Phase::Hold, 9), (Phase::Drain, 0), (Phase::Drain, 2)], Held::AtEnd(2));
+        let released = Held::Now(9).after(&tick(Phase::Hold, 2), 7).after(&tick(Phase::Drain, 0), 9);
+        assert_eq!(released, Held::AtEnd(9));
     }
 
     #[test]

@@ -44,8 +44,10 @@ impl Conductor<'_> {
         let is_after = before.drained_at != Nanos::NEVER;
         let ended = tick.phase == Phase::Drain && !is_after;
         let drained_at = if ended { tick.until } else { before.drained_at };
+        let released = before.released + if is_after { 0 } else { tick.counts.ended_after };
         self.reports[worker as usize] = Report {
-            held: before.held.after(tick),
+            held: before.held.after(tick, released),
+            released,
             to_redial: before.to_redial + to_redial(tick),
             ..Report::of(before.role, tick, drained_at)
         };

@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use engine::Control;
 use units::{Count, Nanos};
 
 use super::Conductor;
+use crate::schedule::Order;
 
 /// How long after the end of the load a disconnected broker is waited for: one that restarts is back within seconds, one that reads a
 /// large store first within tens of seconds.
@@ -44,11 +46,13 @@ pub(super) struct Patience {
     disconnected: Nanos,
     /// A user has waited long enough.
     is_short: bool,
+    /// Connections without a request under way were ordered to be closed.
+    has_released: bool,
 }
 
 impl Patience {
     pub(super) fn of(most: Nanos) -> Patience {
-        Patience { most, disconnected: Nanos::ZERO, is_short: false }
+        Patience { most, disconnected: Nanos::ZERO, is_short: false, has_released: false }
     }
 
     /// Reports do not arrive now.
@@ -97,6 +101,16 @@ impl Conductor<'_> {
                 self.handle_lost(worker as u32);
                 self.record.interrupted = self.record.interrupted.or(self.ends_by);
             }
+        }
+    }
+
+    /// Once, where the end takes long: connections that have their response make room for those that wait in the queue of a server that
+    /// serves only some at a time.
+    pub(super) fn release_idle(&mut self, now: Nanos) {
+        let awaits_responses = matches!(self.waiting_for(now), Some((Awaited::Responses(_), _)));
+        if !self.goes_on() && awaits_responses && !self.patience.has_released {
+            self.patience.has_released = true;
+            self.orders.push(Order::All(Control::Release));
         }
     }
 

@@ -136,10 +136,15 @@ fn what_is_waited_for_is_known_where_it_takes_long() {
     let played = |waiting| {
         let model = Model::new(&plan, 2, MS(120), MS(200)).facing(Target { waiting, ..Target::GOOD });
         let ran = play(&plan, model, &[]);
-        ran.waits.map(|(at, (awaited, left))| (at.since(ran.drained), awaited, left, ran.over.since(at)))
+        let ends: Vec<&str> = ran.model.of_all();
+        let waits =
+            ran.waits.map(|(at, (awaited, left))| (at.since(ran.drained), awaited, left, ran.over.since(at)));
+        (waits, ends.contains(&"Release"), ends.last() == Some(&"Stop"))
     };
-    assert_eq!(played(0), None);
-    let (after, awaited, left, lasted) = played(3).expect("there are responses to wait for");
+    assert_eq!(played(0), (None, false, true));
+    // Those that have their response make room for the others.
+    let (waits, true, true) = played(3) else { panic!("connections are to be released") };
+    let (after, awaited, left, lasted) = waits.expect("there are responses to wait for");
     assert!((MS(600)..MS(625)).contains(&after), "{after}");
     assert_eq!(awaited.to_string(), "outstanding responses (6)");
     // As it turns out.
@@ -357,20 +362,25 @@ fn unaccepted_ones_are_not_held_unless_they_were_served_later() {
     let populations = "duration = \"2s\"\n[[population]]\nname = \"a\"\nconnections = 30\n\
                        [[population]]\nname = \"b\"\nconnections = 20";
     let plan = scenario(populations);
-    let finish = |unaccepted, answered_by_a| {
+    let finish_after = |unaccepted, answered_by_a, (ended_after, served)| {
         let model = Model::new(&plan, 1, MS(120), MS(200));
         let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(120));
         (conductor.record.populations[0].held, conductor.record.populations[1].held) = (30, 20);
         let counts = &mut conductor.record.populations[0].totals.counts;
         (counts.sent, counts.answered) = (30, answered_by_a);
+        (counts.opened, counts.ended_after) = (30, ended_after);
+        conductor.record.populations[0].totals.served = served;
         conductor.handle_unaccepted(unaccepted);
         let record = conductor.finish().1;
         (record.populations[0].held, record.populations[1].held, record.unaccepted)
     };
+    let finish = |unaccepted, answered_by_a| finish_after(unaccepted, answered_by_a, (0, 0));
     assert_eq!(finish(0, 10), (30, 20, Some(0)));
     assert_eq!(finish(35, 10), (0, 15, Some(35)));
     assert_eq!(finish(99, 10), (0, 0, Some(50)), "no more than there are");
     assert_eq!(finish(35, 30), (30, 15, Some(5)), "all requests of the one were answered in the end");
+    assert_eq!(finish_after(35, 30, (8, 8)), (0, 15, Some(35)), "others had to be closed before");
+    assert_eq!(finish_after(35, 30, (8, 30)), (30, 15, Some(5)), "it had served each of them");
 }
 
 #[test]
@@ -466,7 +476,8 @@ proptest! {
         prop_assert_eq!(record.populations[0].totals.counts.answered, answered);
     }
 
-    /// Whatever is commanded or lost, a run comes to its end in time, is drained once, and nothing is ordered after that.
+    /// Whatever is commanded or lost, a run comes to its end in time, is drained once, and nothing is ordered after that but to release
+    /// connections that have their response.
     #[test]
     fn a_run_has_one_end(
         (workers, notice, period, takes) in (1..4_u32, 1..1_000_u64, 20..1_000_u64, 0..2_000_u64),
@@ -486,8 +497,10 @@ proptest! {
         prop_assert!(ran.over <= S(10) + S(4) + S(2) + S(30), "{}", ran.over);
         let ends: Vec<&str> = ran.model.of_all();
         prop_assert_eq!(ends.iter().filter(|what| **what == "Drain").count(), 1, "{:?}", ends);
-        let drain = ran.model.orders.iter().position(|(_, order)| *order == Order::All(Control::Drain));
-        prop_assert_eq!(drain, Some(ran.model.orders.len() - 2), "{:?}", ran.model.orders);
+        let mut orders: Vec<Order> = ran.model.orders.iter().map(|(_, order)| *order).collect();
+        orders.retain(|order| *order != Order::All(Control::Release));
+        let drain = orders.iter().position(|order| *order == Order::All(Control::Drain));
+        prop_assert_eq!(drain, Some(orders.len() - 2), "{:?}", ran.model.orders);
         let c = &ran.record.totals.counts;
         let open = ran.lines.last().map_or(0, |line| line.open);
         prop_assert_eq!(c.opened, open + c.dropped + c.finished);

@@ -13,6 +13,7 @@ mod listener;
 mod manual;
 mod matrix;
 mod open_loop;
+mod prefork;
 mod probe;
 mod quota;
 mod ramps;

@@ -110,7 +110,7 @@ impl<'a> Sums<'a> {
         let of_sum = [sum.opened, sum.failed, sum.dropped, sum.closed, sum.redialled, sum.finished];
         assert_eq!(of_sum, [c.opened, c.failed, c.dropped, c.closed, c.redialled, c.finished]);
         assert_eq!((sum.sent, sum.answered, &sum.faults), (c.sent, c.answered, &t.faults));
-        assert_eq!((sum.latency.count(), sum.open()), (t.latency.count(), t.open));
+        assert_eq!((sum.latency.count(), sum.open()), (t.latency.count(), t.open + c.ended_after));
     }
 
     /// The populations add up to the total: the probe has its own counts.

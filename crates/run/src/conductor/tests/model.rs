@@ -125,6 +125,7 @@ impl Model {
         let of_all = self.orders.iter().filter_map(|(_, order)| match order {
             Order::All(Control::Until(at)) if *at < Nanos::NEVER => Some("Until"),
             Order::All(Control::Drain) => Some("Drain"),
+            Order::All(Control::Release) => Some("Release"),
             Order::All(Control::Stop) => Some("Stop"),
             _ => None,
         });
@@ -206,8 +207,11 @@ impl Worker {
             Control::Until(at) => self.until = at,
             Control::Drain => (self.news, self.draining) = (!self.draining, true),
             Control::Stop => (self.news, self.stopped) = (true, true),
-            Control::HoldUntil(_) | Control::RateProfile(..) | Control::DialAtMost(_) | Control::Pause(_) => {
-            }
+            Control::HoldUntil(_)
+            | Control::RateProfile(..)
+            | Control::DialAtMost(_)
+            | Control::Pause(_)
+            | Control::Release => {}
         }
     }
 

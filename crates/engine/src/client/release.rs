@@ -1,0 +1,54 @@
+//! The end of connections that have nothing more to send, while others wait for their response. A server that serves only some
+//! connections at a time, such as one with a process for each, keeps to those that are open: the others wait in its queue.
+
+use net::{Cx, Io, Key};
+use units::Nanos;
+
+use super::{Client, ends::End};
+
+/// After the last of a number of requests, idle connections stay open for this long: mostly all responses are there by then.
+const RELEASED_AFTER: Nanos = Nanos::from_millis(500);
+
+/// Whether connections are closed as soon as nothing is under way on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Release {
+    Not,
+    /// From this time on.
+    At(Nanos),
+    Now,
+}
+
+impl Client {
+    /// Whether a connection is closed as soon as nothing is under way on it: it has nothing more to send, and others may wait.
+    pub(super) fn is_released(&self) -> bool {
+        self.release == Release::Now
+    }
+
+    /// By order, after the load has ended.
+    pub(super) fn release_all(&mut self) {
+        if self.draining {
+            self.release = Release::Now;
+            self.surplus_below = self.conns.len();
+        }
+    }
+
+    /// The same some time after the last of a number of requests; returns when.
+    pub(super) fn release_due(&mut self, now: Nanos) -> Nanos {
+        match self.release {
+            // What was withdrawn begins once more.
+            _ if !self.draining && !self.has_sent_all(now) => self.release = Release::Not,
+            Release::Not if self.has_sent_all(now) => self.release = Release::At(now + RELEASED_AFTER),
+            Release::At(at) if now >= at => {
+                self.release = Release::Now;
+                self.surplus_below = self.conns.len();
+            }
+            _ => {}
+        }
+        if let Release::At(at) = self.release { at } else { Nanos::NEVER }
+    }
+
+    /// Closes an idle connection that has nothing more to send.
+    pub(super) fn release<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.close_idle(cx, k, End::EndedAfter);
+    }
+}

@@ -1,0 +1,111 @@
+//! A server with a process for each connection that it serves, and no more of them: the other connections wait in its queue until one
+//! of those is closed.
+
+use std::collections::VecDeque;
+
+use net::{Cx, Gone, Io, Key, Program};
+
+use crate::stage::{RunResult, connections, listening, network, plan, play};
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+/// Pending accepts: the kernel accepts all.
+const ACCEPTS: u32 = 64;
+/// Connections of each run, and how many of them are served at a time.
+const N: u64 = 20;
+const PROCESSES: usize = 8;
+
+#[derive(Default)]
+struct Prefork {
+    accepting: u32,
+    served: Vec<Key>,
+    queue: VecDeque<Key>,
+    /// Requests without a response, by index.
+    requests: Vec<u32>,
+}
+
+impl Prefork {
+    fn serve<I: Io>(&mut self, cx: &mut Cx<I>) {
+        while self.served.len() < PROCESSES
+            && let Some(k) = self.queue.pop_front()
+        {
+            self.served.push(k);
+        }
+        for k in &self.served {
+            for _ in 0..std::mem::take(&mut self.requests[k.index as usize]) {
+                cx.send_static(*k, OK);
+            }
+        }
+    }
+}
+
+impl Program for Prefork {
+    fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.accepting -= 1;
+        let at = k.index as usize;
+        self.requests.resize(self.requests.len().max(at + 1), 0);
+        self.requests[at] = 0;
+        self.queue.push_back(k);
+        self.serve(cx);
+    }
+
+    fn due<I: Io>(&mut self, _: &mut Cx<I>, _: Key) {}
+
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
+        // A client sends one request at a time, without content.
+        assert!(input.ends_with(b"\r\n\r\n"), "one request at a time");
+        self.requests[k.index as usize] += 1;
+        self.serve(cx);
+        input.len()
+    }
+
+    fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, _: Gone) {
+        self.served.retain(|own| *own != k);
+        self.queue.retain(|own| *own != k);
+        self.serve(cx);
+    }
+
+    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> units::Nanos {
+        while self.accepting < ACCEPTS {
+            assert!(cx.accept(), "the server has a place for everyone");
+            self.accepting += 1;
+        }
+        units::Nanos::NEVER
+    }
+}
+
+/// All requests have their response in time, for connections make room that have nothing more to send.
+fn check(flags: &str, shards: u32) -> RunResult {
+    let net = network(1, |_| {});
+    let plan = plan("http://127.0.0.1:80/", &format!("connections={N} {flags}"), 1);
+    let places = connections(&plan) + ACCEPTS;
+    let mut server = listening(&net, plan.destinations()[0], places, Prefork::default());
+    let result = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
+    let c = &result.whole.counts;
+    assert_eq!((result.faults(), result.cut), (vec![], 0), "{flags} on {shards}");
+    assert_eq!((c.answered, c.opened, c.finished, c.dropped), (c.sent, N, 0, 0), "{flags} on {shards}");
+    assert!(c.ended_after >= N - PROCESSES as u64, "{flags} on {shards}: {c:?}");
+    // They were held until then.
+    assert_eq!(result.judge(&plan).connections.held, N, "{flags} on {shards}");
+    result
+}
+
+#[test]
+fn those_that_wait_at_the_end_have_their_response() {
+    for shards in [1, 4] {
+        for flags in ["duration=2s", "duration=2s think=100ms", "duration=2s rate=100/s"] {
+            check(flags, shards);
+        }
+    }
+}
+
+/// Of the shards too whose connections have all waited until then.
+#[test]
+fn a_number_of_requests_is_sent_by_all() {
+    for shards in [1, 4, 20] {
+        for flags in ["requests=2k", "requests=200 rate=1k/s"] {
+            let c = check(flags, shards).whole.counts;
+            let expected = if flags == "requests=2k" { 2_000 } else { 200 };
+            assert_eq!((c.sent, c.missed), (expected, 0), "{flags} on {shards}");
+        }
+    }
+}
