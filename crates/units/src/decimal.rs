@@ -9,13 +9,15 @@ pub(crate) struct Decimal {
 
 impl Decimal {
     /// Splits the number at the front of `text` from the unit after it: `1.5m` is 1.5 and `m`. `1_000`, `1,000` and `1e3`
-    /// are a thousand; a comma is only allowed before three digits, so `1,5` is not a number.
+    /// are a thousand, `.5` is a half; a comma is only allowed before three digits, so `1,5` is not a number.
     pub(crate) fn leading(text: &str) -> Option<(Decimal, &str)> {
         let end = text.find(|c: char| !matches!(c, '0'..='9' | '.' | ',' | '_')).unwrap_or(text.len());
         let (number, after) = text.split_at(end);
         let (exponent, unit) = exponent(after).unwrap_or((0, after));
         let (whole, fraction) = match number.split_once('.') {
-            Some((whole, fraction)) if is_digits(fraction) => (whole, fraction),
+            Some((whole, fraction)) if is_digits(fraction) => {
+                (if whole.is_empty() { "0" } else { whole }, fraction)
+            }
             Some(_) => return None,
             None => (number, ""),
         };
@@ -83,6 +85,7 @@ mod tests {
         check("1,000,000", Some((1_000_000_000, "")));
         check("1.5m", Some((1_500, "m")));
         check("0.001/s", Some((1, "/s")));
+        check(".5s", Some((500, "s")));
         check("1e3", Some((1_000_000, "")));
         check("1.5E+3s", Some((1_500_000, "s")));
         check("25e-1/s", Some((2_500, "/s")));
@@ -93,7 +96,7 @@ mod tests {
         }
         check("18,446,744,073,709,551.615", Some((u64::MAX, "")));
         for text in
-            ["", "k", ".5", "5.", "1,5", "1,0000", "1000,000", "1,000_000", "1__0", "_1", "1_", "1.2.3"]
+            ["", "k", ".", ".s", "5.", "1,5", "1,0000", "1000,000", "1,000_000", "1__0", "_1", "1_", "1.2.3"]
         {
             check(text, None);
         }

@@ -73,9 +73,9 @@ impl Rate {
     /// Reads `100/s`, `20k/s`, `1e4/sec`, `0.5/s` or `600/m`. A [`ParseError`] where the text is not per second or per
     /// minute, or is finer than a thousandth a minute.
     pub fn parse(text: &str) -> Result<Rate, ParseError> {
-        let read = text.split_once('/').and_then(|(number, unit)| match span::unit(unit)? {
-            span::SECOND => scaled(number, ONE_PER_S),
-            span::MINUTE => scaled(number, 1_000),
+        let read = text.split_once('/').and_then(|(number, unit)| match span::unit(unit.trim_start())? {
+            span::SECOND => scaled(number.trim_end(), ONE_PER_S),
+            span::MINUTE => scaled(number.trim_end(), 1_000),
             _ => None,
         });
         read.map(|milli_per_min| Rate { milli_per_min }).ok_or_else(|| {
@@ -120,6 +120,9 @@ mod tests {
         check("10_000/s", Ok((10_000.0, "10000/s")));
         check("1/m", Ok((1.0 / 60.0, "1/m")));
         check("0.5/s", Ok((0.5, "0.5/s")));
+        check(".5/s", Ok((0.5, "0.5/s")));
+        check("10 /s", Ok((10.0, "10/s")));
+        check("10 / min", Ok((1.0 / 6.0, "10/m")));
         check("0.0001/s", Ok((0.0001, "0.006/m")));
         check("0/s", Ok((0.0, "0/s")));
         check("30", Err("30/s"));

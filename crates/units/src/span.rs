@@ -73,7 +73,7 @@ fn sum(text: &str) -> Option<u64> {
     let (mut total, mut rest, mut shorter_than) = (0u64, text, u64::MAX);
     loop {
         let (number, after) = Decimal::leading(rest)?;
-        let end = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
         let (name, next) = after.split_at(end);
         let unit = unit(name.trim())?;
         // Descending units catch a slip such as `30s30s`.
@@ -119,6 +119,8 @@ impl Spans {
         let (min, max) = (min.trim(), max.trim());
         let parse_error = |fix: String| ParseError::new(text, "a range of times", fix);
         match (Nanos::parse(min), Nanos::parse(max)) {
+            // `0...5s` is a slip.
+            _ if max.starts_with('.') => Err(parse_error("5s..45s".to_owned())),
             (Ok(from), Ok(to)) if from <= to => Ok(Spans { min: from, max: to }),
             (Ok(_), Ok(_)) => Err(parse_error(format!("{max}..{min}"))),
             _ => Err(parse_error("5s..45s".to_owned())),
@@ -164,6 +166,8 @@ mod tests {
         check("1m30s", Ok("1m30s"));
         check("1.5h", Ok("1h30m"));
         check("0.25s", Ok("250ms"));
+        check(".5s", Ok("500ms"));
+        check("1m.5s", Ok("1m500ms"));
         check("10 s", Ok("10s"));
         check("1min", Ok("1m"));
         check("2 minutes", Ok("2m"));
@@ -209,6 +213,7 @@ mod tests {
         check_range("5 s .. 1 min", Ok((5_000, 60_000)));
         check_range("9s..2s", Err("\"9s..2s\" is not a range of times; use 2s..9s"));
         check_range("5..45", Err("\"5..45\" is not a range of times; use 5s..45s"));
+        check_range("0...5s", Err("\"0...5s\" is not a range of times; use 5s..45s"));
         check_range("5s..", Err("\"5s..\" is not a range of times; use 5s..45s"));
         check_range("5", Err("\"5\" is not a time; use 5s"));
     }

@@ -8,6 +8,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use plan::flag::Flag;
+use units::{Bytes, Nanos, Rate, Spans};
 
 use super::conflicts;
 
@@ -233,6 +234,9 @@ fn given_again(flag: &str, command: &Command, args: &[String]) -> Option<(String
 fn unknown_argument(arg: &str, command: &Command, args: &[String]) -> Option<(String, Fix)> {
     let verb = verb_of(command, args);
     if !arg.starts_with('-') {
+        if let Some((mistake, at)) = apart(args) {
+            return Some((mistake, Fix::LeaveOut(at)));
+        }
         // One of the same text before it may be the one that is taken.
         let at = args.iter().rposition(|own| own == arg)?;
         let fix = if is_of_load(verb) { "; give one target, or a range: http://10.0.0.{1..3}/" } else { "" };
@@ -264,6 +268,25 @@ fn unknown_argument(arg: &str, command: &Command, args: &[String]) -> Option<(St
         Some(value) => Fix::Replace(at, format!("{meant}={}", value.trim_start_matches('='))),
     };
     Some((format!("{name}: unknown option; use {meant}"), fix))
+}
+
+/// A value whose unit is an argument of its own, where no other is expected: `-d 10 s`. Returns where that is.
+fn apart(args: &[String]) -> Option<(String, usize)> {
+    let is_value = |text: &str| {
+        Nanos::parse(text).is_ok()
+            || Rate::parse(text).is_ok()
+            || Spans::parse(text).is_ok()
+            || Bytes::parse(text).is_ok()
+    };
+    args.windows(3).enumerate().find_map(|(at, three)| {
+        let [flag, number, unit] = three else { return None };
+        let joined = format!("{number}{unit}");
+        let is_unit = unit.starts_with(|c: char| c.is_alphabetic() || c == '/')
+            && number.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+        let mistake =
+            || format!("{flag} {number} {unit}: a number and its unit are one argument; use {flag} {joined}");
+        (flag.starts_with('-') && is_unit && is_value(&joined)).then(|| (mistake(), at + 2))
+    })
 }
 
 /// Whether an argument is the flag of this name, alone, with its value, or among other letters.

@@ -98,6 +98,18 @@ fn all_that_are_unknown_are_mistakes_and_the_rest_is_read() {
     check("throng report --colour", &["--colour: unknown option"], false);
     let second = "unexpected argument \"http://…@h/\"; give one target, or a range: http://10.0.0.{1..3}/";
     check("throng run h http://u:p@h/ --conections 5", &[second, connections], true);
+    // The unit is taken for the target, or for a second one.
+    for (words, joined) in
+        [("-d 10 s", "-d 10s"), ("--rate 10 /s", "--rate 10/s"), ("--think .5 min", "--think .5min")]
+    {
+        let apart = format!("{words}: a number and its unit are one argument; use {joined}");
+        for line in [
+            format!("throng run h:1 {words} --conections 5"),
+            format!("throng run {words} h:1 --conections 5"),
+        ] {
+            check(&line, &[&apart, connections], true);
+        }
+    }
     let missing = "--connections: requires a value; use --connections 500k";
     check("throng run h --thnik 1s -c", &["--thnik: unknown option; use --think", missing], true);
     check("throng run h --connections --thnik 1s", &["--thnik: unknown option; use --think", missing], true);
