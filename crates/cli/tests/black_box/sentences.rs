@@ -58,7 +58,7 @@ fn an_unexpected_status_is_counted_and_reproduced() {
     let (ended, s) = run(&url, &["-c", "3", "-d", "300ms", "--think", "20ms"]);
     let n = units_of(s.count("requests.status.404"));
     let sentence = format!(
-        "fail: unexpected status: 404 × {n}; check the path of the target; reproduce it with: curl -i {url}"
+        "fail: unexpected status: 404 × {n}; check the path of the target; reproduce it with: curl -i -H User-Agent: -H Accept: {url}"
     );
     check_last(&ended, &s, &sentence);
     assert!(ended.stderr.contains(&format!("  status        404 × {n}\n")), "{}", ended.stderr);

@@ -1,7 +1,9 @@
 //! What of the plan a sentence about its target needs: the address, and the command that sends one of its requests.
 
-use plan::{Act, Activity, Body, Pem, Plan, Population, Request, Segment, Text, TlsVersions, Values};
-use units::{Nanos, Random, shell_word};
+use plan::{Act, Activity, Plan, Population, Request, Text};
+use units::Nanos;
+
+mod curl;
 
 /// Of a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,6 +14,8 @@ pub(crate) struct Subject {
     pub(crate) is_loopback: bool,
     /// What sends the request that the plan sends, or its upgrade, where it sends only one.
     pub(crate) curl: Option<String>,
+    /// The variables of the shell in it, each with what it stands for; empty where there is none.
+    pub(crate) variables: String,
     /// Whether it is a scenario file's, by the names and steps that a command line does not have.
     pub(crate) is_scenario: bool,
     /// Whether messages are sent, and replies expected.
@@ -43,9 +47,9 @@ impl Subject {
             _ => String::new(),
         };
         let is_loopback = plan.destinations().iter().all(|to| to.ip().is_loopback());
-        let curl = match &plan.populations[..] {
-            [only] => curl(only),
-            _ => None,
+        let (curl, variables) = match &plan.populations[..] {
+            [only] => (curl::command(only), curl::variables(only)),
+            _ => (None, String::new()),
         };
         let mut statuses: Vec<Option<u16>> =
             plan.populations.iter().flat_map(requests).map(|request| request.expect.status).collect();
@@ -70,6 +74,7 @@ impl Subject {
             address,
             is_loopback,
             curl,
+            variables,
             is_scenario,
             has_messages,
             arrives,
@@ -141,151 +146,6 @@ fn requests(population: &Population) -> impl Iterator<Item = &Request> {
     })
 }
 
-/// What an upgrade has besides (RFC 6455 section 4.1); the key is that of its example.
-const UPGRADE: [&str; 4] = [
-    "Connection: Upgrade",
-    "Upgrade: websocket",
-    "Sec-WebSocket-Version: 13",
-    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
-];
-
-/// The command that does what this population does; none where it does several things, or speaks no HTTP.
-fn curl(population: &Population) -> Option<String> {
-    let target = &population.target;
-    let mut words: Vec<String> = ["curl", "-i"].map(str::to_owned).into();
-    let logs_in = !population.http_steps().is_empty();
-    if !target.scheme.has_path() || population.grpc.is_some() || logs_in {
-        return None;
-    }
-    if target.secure {
-        words.extend(of_tls(population));
-    }
-    // The name that curl sends, and verifies the certificate against, is that of the URL.
-    let name = population.tls.server_name.as_ref().filter(|_| target.secure);
-    let name = name.filter(|name| !target.is_named() || **name != target.host);
-    if name.is_some() || target.routed_host().is_some() {
-        words.extend(["--connect-to".to_owned(), shell_word(&format!("::{}", target.destinations[0]))]);
-    }
-    if name.is_some() || target.other_host().is_some() {
-        words.extend(["-H".to_owned(), shell_word(&format!("Host: {}", target.host_header(0)))]);
-    }
-    let path = if target.scheme.has_requests() {
-        words.extend(version(population).map(str::to_owned));
-        let mut all = requests(population);
-        let request = all.next().filter(|_| all.next().is_none())?;
-        match &*request.method {
-            "GET" => {}
-            // With -X curl would wait for content.
-            "HEAD" => words.push("-I".to_owned()),
-            method => words.extend(["-X".to_owned(), shell_word(method)]),
-        }
-        words.extend(fields(&request.headers));
-        match &request.body {
-            None | Some(Body::Hex(_) | Body::Base64(_)) => {}
-            Some(Body::Text(text)) => words.extend(["--data-binary".to_owned(), word("", text)]),
-            Some(Body::File(content)) => {
-                words.extend(["--data-binary".to_owned(), shell_word(&format!("@{}", content.file))]);
-            }
-        }
-        &request.path
-    } else {
-        words.push("--http1.1".to_owned());
-        words.extend(UPGRADE.iter().flat_map(|field| ["-H".to_owned(), shell_word(field)]));
-        words.extend(fields(&population.headers));
-        &target.path
-    };
-    let scheme = if target.secure { "https" } else { "http" };
-    let port = target.destinations[0].port();
-    let host = match (name, target.other_host()) {
-        (Some(name), _) => format!("{name}:{port}"),
-        (None, Some(_)) if target.is_named() => format!("{}:{port}", target.host),
-        (None, Some(_)) => target.destinations[0].to_string(),
-        (None, None) => target.host_header(0),
-    };
-    let url = word(&format!("{scheme}://{host}"), path);
-    // curl takes these for ranges and lists, but around an address of IPv6.
-    if url.replacen(&host, "", 1).contains(['[', ']', '{', '}']) {
-        words.push("-g".to_owned());
-    }
-    words.push(url);
-    Some(words.join(" "))
-}
-
-/// How its connections are secured.
-fn of_tls(population: &Population) -> Vec<String> {
-    let tls = &population.tls;
-    let file = |flag: &str, pem: &Pem| [flag.to_owned(), shell_word(&pem.file)];
-    let mut words = Vec::new();
-    if tls.insecure {
-        words.push("-k".to_owned());
-    }
-    words.extend(tls.roots.iter().flat_map(|roots| file("--cacert", roots)));
-    if let Some((chain, key)) = &tls.identity {
-        words.extend(file("--cert", chain));
-        words.extend(file("--key", key));
-    }
-    // Without the second flag the first is the least.
-    let versions: &[&str] = match tls.versions {
-        TlsVersions::Both => &[],
-        TlsVersions::Only12 => &["--tlsv1.2", "--tls-max", "1.2"],
-        TlsVersions::Only13 => &["--tlsv1.3"],
-    };
-    words.extend(versions.iter().map(|word| (*word).to_owned()));
-    words
-}
-
-/// The flag for its version of HTTP, where that is not curl's own choice: over TLS it offers both.
-fn version(population: &Population) -> Option<&'static str> {
-    match (population.streams.is_some(), population.target.secure) {
-        (true, true) => Some("--http2"),
-        (true, false) => Some("--http2-prior-knowledge"),
-        (false, true) => Some("--http1.1"),
-        (false, false) => None,
-    }
-}
-
-/// The flags of these fields. What may be a secret is a variable of the shell: the command is stored, and shown in reports.
-fn fields(fields: &[(String, Text)]) -> impl Iterator<Item = String> {
-    fields.iter().flat_map(|(name, value)| ["-H".to_owned(), field(name, value)])
-}
-
-fn field(name: &str, value: &Text) -> String {
-    let variable: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
-    match plan::is_public(name) {
-        true => word(&format!("{name}: "), value),
-        false => format!("\"{name}: ${variable}\""),
-    }
-}
-
-/// One word of a shell: `before`, and the text with values for its variables. Those of the environment may be secrets: they are
-/// variables of the shell too.
-fn word(before: &str, text: &Text) -> String {
-    let (mut random, mut word, mut plain) = (Random::new(0), String::new(), before.to_owned());
-    for segment in &text.segments {
-        if let Segment::Env(variable) = segment {
-            if !plain.is_empty() {
-                word += &shell_word(&std::mem::take(&mut plain));
-            }
-            word += &format!("\"${}\"", variable.name);
-        } else {
-            plain += &drawn(segment, &mut random);
-        }
-    }
-    if !plain.is_empty() || word.is_empty() {
-        word += &shell_word(&plain);
-    }
-    word
-}
-
-/// A segment with a value for its variable.
-fn drawn(segment: &Segment, random: &mut Random) -> String {
-    let text = Text { segments: vec![segment.clone()] };
-    let mut written = vec![0; text.max_len()];
-    let length = text.write(&mut Values::new(random, 0, 0), &mut written);
-    String::from_utf8_lossy(&written[..length]).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -299,27 +159,6 @@ mod tests {
         let resolve = |_: &str| Err("no names here".to_owned());
         let environment = Environment { cores: 1, seed: 1, resolve: &resolve };
         Subject::of(&plan::from_flags(&flags, &environment).expect("it is right"))
-    }
-
-    #[test]
-    fn the_command_has_no_secret() {
-        let value = Text { segments: vec![plan::Segment::Fixed("Bearer s3cr3t".to_owned())] };
-        assert_eq!(field("X-Api-Key", &value), r#""X-Api-Key: $X_API_KEY""#);
-        assert_eq!(field("Accept", &value), "'Accept: Bearer s3cr3t'");
-    }
-
-    #[test]
-    fn variables_of_the_environment_are_the_shells() {
-        let env = || Segment::Env(plan::Variable { name: "TOKEN".to_owned(), value: Some("s3cr3t".into()) });
-        let fixed = |text: &str| Segment::Fixed(text.to_owned());
-        let check = |before: &str, segments: Vec<Segment>, expected: &str| {
-            assert_eq!(word(before, &Text { segments }), expected);
-        };
-        check("http://h", vec![fixed("/a")], "http://h/a");
-        check("http://h", vec![fixed("/a/"), env(), fixed("?b=it's")], r#"http://h/a/"$TOKEN"'?b=it'\''s'"#);
-        check("Accept: ", vec![env()], r#"'Accept: '"$TOKEN""#);
-        check("", vec![env(), fixed("b")], r#""$TOKEN"b"#);
-        check("", vec![], "''");
     }
 
     #[test]
@@ -344,7 +183,35 @@ mod tests {
         let flags = Flags::new("shop.example/a").with(&flag::CONNECT_TO, "127.0.0.1:81");
         let plan = plan::from_flags(&flags, &environment).expect("it is right");
         let curl = Subject::of(&plan).curl.expect("it is one request");
-        assert_eq!(curl, "curl -i --connect-to ::127.0.0.1:81 http://shop.example/a");
+        assert_eq!(
+            curl,
+            "curl -i --connect-to ::127.0.0.1:81 -H User-Agent: -H Accept: http://shop.example/a"
+        );
+    }
+
+    /// What curl adds by itself is left out, unless the plan sends it.
+    #[test]
+    fn the_command_adds_nothing() {
+        let resolve = |_: &str| Err("no names here".to_owned());
+        let environment = Environment { cores: 1, seed: 1, resolve: &resolve };
+        let check = |headers: &[&str], body: Option<&str>, expected: &str, variables: &str| {
+            let mut flags = Flags::new("http://127.0.0.1:81/");
+            flags = headers.iter().fold(flags, |flags, header| flags.with(&flag::HEADER, *header));
+            flags = body.iter().fold(flags, |flags, body| flags.with(&flag::BODY, *body));
+            let subject = Subject::of(&plan::from_flags(&flags, &environment).expect("it is right"));
+            let expected = format!("curl -i {expected} http://127.0.0.1:81/");
+            assert_eq!((subject.curl, subject.variables.as_str()), (Some(expected), variables));
+        };
+        check(&["accept: text/html"], None, "-H User-Agent: -H 'accept: text/html'", "");
+        let posted = "-X POST -H User-Agent: -H Accept: -H Content-Type: --data-binary hi";
+        check(&[], Some("hi"), posted, "");
+        check(
+            &["Content-Type: text/plain", "User-Agent: me", "X-Key: a", "Cookie: a=b"],
+            Some("hi"),
+            "-X POST -H Accept: -H 'Content-Type: text/plain' -H 'User-Agent: me' -H \"X-Key: $X_KEY\" \
+             -H \"Cookie: $COOKIE\" --data-binary hi",
+            "$X_KEY (header X-Key) and $COOKIE (header Cookie)",
+        );
     }
 
     #[test]
@@ -367,22 +234,24 @@ mod tests {
         check(
             "https://shop.example/a",
             &files,
-            "curl -i --cacert ca.pem --cert client.pem --key 'a key.pem' --tlsv1.2 --tls-max 1.2 --http2 https://shop.example/a",
+            "curl -i --cacert ca.pem --cert client.pem --key 'a key.pem' --tlsv1.2 --tls-max 1.2 --http2 \
+             -H User-Agent: -H Accept: https://shop.example/a",
         );
         check(
             "https://127.0.0.1:81/",
             &[(&flag::SNI, "shop.example"), (&flag::TLS, "1.3")],
-            "curl -i --tlsv1.3 --connect-to ::127.0.0.1:81 -H 'Host: 127.0.0.1:81' --http1.1 https://shop.example:81/",
+            "curl -i --tlsv1.3 --connect-to ::127.0.0.1:81 -H 'Host: 127.0.0.1:81' --http1.1 \
+             -H User-Agent: -H Accept: https://shop.example:81/",
         );
         check(
             "https://shop.example/",
             &[(&flag::SNI, "shop.example"), (&flag::HOST, "other.example"), (&flag::INSECURE, "")],
-            "curl -i -k -H 'Host: other.example' --http1.1 https://shop.example:443/",
+            "curl -i -k -H 'Host: other.example' --http1.1 -H User-Agent: -H Accept: https://shop.example:443/",
         );
         check(
             "http://127.0.0.1:81/",
             &[(&flag::HTTP2, "")],
-            "curl -i --http2-prior-knowledge http://127.0.0.1:81/",
+            "curl -i --http2-prior-knowledge -H User-Agent: -H Accept: http://127.0.0.1:81/",
         );
     }
 
@@ -407,16 +276,26 @@ mod tests {
         let check = |target: &str, expected: Option<&str>| {
             assert_eq!(subject(target, None).curl.as_deref(), expected, "{target}");
         };
-        check("http://127.0.0.1:81/a?b=c", Some("curl -i 'http://127.0.0.1:81/a?b=c'"));
-        check("http://127.0.0.1:81/{rand 7 7}", Some("curl -i http://127.0.0.1:81/7"));
-        check("https://127.0.0.1/", Some("curl -i --http1.1 https://127.0.0.1/"));
+        check(
+            "http://127.0.0.1:81/a?b=c",
+            Some("curl -i -H User-Agent: -H Accept: 'http://127.0.0.1:81/a?b=c'"),
+        );
+        check(
+            "http://127.0.0.1:81/{rand 7 7}",
+            Some("curl -i -H User-Agent: -H Accept: http://127.0.0.1:81/7"),
+        );
+        check("https://127.0.0.1/", Some("curl -i --http1.1 -H User-Agent: -H Accept: https://127.0.0.1/"));
         check("tcp://127.0.0.1:81", None);
-        check("http://127.0.0.1:81/a?z=[1]", Some("curl -i -g 'http://127.0.0.1:81/a?z=[1]'"));
-        check("http://[::1]:81/a", Some("curl -i 'http://[::1]:81/a'"));
+        check(
+            "http://127.0.0.1:81/a?z=[1]",
+            Some("curl -i -H User-Agent: -H Accept: -g 'http://127.0.0.1:81/a?z=[1]'"),
+        );
+        check("http://[::1]:81/a", Some("curl -i -H User-Agent: -H Accept: 'http://[::1]:81/a'"));
         check(
             "ws://127.0.0.1:81/chat",
             Some(
-                "curl -i --http1.1 -H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' \
+                "curl -i --http1.1 -H User-Agent: -H Accept: -H 'Connection: Upgrade' -H 'Upgrade: websocket' \
+                 -H 'Sec-WebSocket-Version: 13' \
                  -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' http://127.0.0.1:81/chat",
             ),
         );

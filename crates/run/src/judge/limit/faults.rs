@@ -127,7 +127,10 @@ fn wrong(case: &Case) -> Option<Finding> {
     let statuses = statuses(case);
     let detail = wrong_responses(case, kind, count, &statuses);
     let by_hand = match &subject.curl {
-        Some(command) => format!("reproduce it with: {command}"),
+        Some(command) if subject.variables.is_empty() => format!("reproduce it with: {command}"),
+        Some(command) => {
+            format!("set {} in the shell first, then reproduce it with: {command}", subject.variables)
+        }
         None if statuses.first().map_or(subject.is_grpc, |(status, _)| Status(*status).is_grpc()) => {
             "check one of them with grpcurl -v".to_owned()
         }

@@ -50,6 +50,12 @@ fn a_part_of_the_requests_is_rejected_by_a_limit() {
     let logged = Evidence { log: vec![log], ..evidence.clone() };
     let detail = limit(&s(&[(200, 118), (503, 282)]), &logged).expect("it is bad").detail;
     assert!(detail.contains("; its log: [error] 7#7: *9 limiting requests"), "{detail}");
+    // What is secret, the user has to set.
+    let mut keyed = evidence;
+    keyed.subject.variables = "$X_KEY (header X-Key)".to_owned();
+    let fix = limit(&s(&[(404, 282)]), &keyed).expect("it is bad").fix;
+    let end = "; set $X_KEY (header X-Key) in the shell first, then reproduce it with: curl -i http://h/";
+    assert!(fix.ends_with(end), "{fix}");
 }
 
 #[test]

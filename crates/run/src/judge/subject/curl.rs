@@ -1,0 +1,209 @@
+//! The command that sends what a plan sends.
+
+use plan::{Body, Pem, Population, Segment, Text, TlsVersions, Values};
+use units::{Random, shell_word};
+
+use super::requests;
+
+/// What an upgrade has besides (RFC 6455 section 4.1); the key is that of its example.
+const UPGRADE: [&str; 4] = [
+    "Connection: Upgrade",
+    "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+];
+
+/// The command that does what this population does; none where it does several things, or speaks no HTTP.
+pub(super) fn command(population: &Population) -> Option<String> {
+    let target = &population.target;
+    let mut words: Vec<String> = ["curl", "-i"].map(str::to_owned).into();
+    let logs_in = !population.http_steps().is_empty();
+    if !target.scheme.has_path() || population.grpc.is_some() || logs_in {
+        return None;
+    }
+    if target.secure {
+        words.extend(of_tls(population));
+    }
+    // The name that curl sends, and verifies the certificate against, is that of the URL.
+    let name = population.tls.server_name.as_ref().filter(|_| target.secure);
+    let name = name.filter(|name| !target.is_named() || **name != target.host);
+    if name.is_some() || target.routed_host().is_some() {
+        words.extend(["--connect-to".to_owned(), shell_word(&format!("::{}", target.destinations[0]))]);
+    }
+    if name.is_some() || target.other_host().is_some() {
+        words.extend(["-H".to_owned(), shell_word(&format!("Host: {}", target.host_header(0)))]);
+    }
+    let path = if target.scheme.has_requests() {
+        words.extend(version(population).map(str::to_owned));
+        let mut all = requests(population);
+        let request = all.next().filter(|_| all.next().is_none())?;
+        match &*request.method {
+            "GET" => {}
+            // With -X curl would wait for content.
+            "HEAD" => words.push("-I".to_owned()),
+            method => words.extend(["-X".to_owned(), shell_word(method)]),
+        }
+        let has_content = matches!(request.body, Some(Body::Text(_) | Body::File(_)));
+        words.extend(left_out(&request.headers, has_content));
+        words.extend(fields(&request.headers));
+        match &request.body {
+            None | Some(Body::Hex(_) | Body::Base64(_)) => {}
+            Some(Body::Text(text)) => words.extend(["--data-binary".to_owned(), word("", text)]),
+            Some(Body::File(content)) => {
+                words.extend(["--data-binary".to_owned(), shell_word(&format!("@{}", content.file))]);
+            }
+        }
+        &request.path
+    } else {
+        words.push("--http1.1".to_owned());
+        words.extend(left_out(&population.headers, false));
+        words.extend(UPGRADE.iter().flat_map(|field| ["-H".to_owned(), shell_word(field)]));
+        words.extend(fields(&population.headers));
+        &target.path
+    };
+    let scheme = if target.secure { "https" } else { "http" };
+    let port = target.destinations[0].port();
+    let host = match (name, target.other_host()) {
+        (Some(name), _) => format!("{name}:{port}"),
+        (None, Some(_)) if target.is_named() => format!("{}:{port}", target.host),
+        (None, Some(_)) => target.destinations[0].to_string(),
+        (None, None) => target.host_header(0),
+    };
+    let url = word(&format!("{scheme}://{host}"), path);
+    // curl takes these for ranges and lists, but around an address of IPv6.
+    if url.replacen(&host, "", 1).contains(['[', ']', '{', '}']) {
+        words.push("-g".to_owned());
+    }
+    words.push(url);
+    Some(words.join(" "))
+}
+
+/// How its connections are secured.
+fn of_tls(population: &Population) -> Vec<String> {
+    let tls = &population.tls;
+    let file = |flag: &str, pem: &Pem| [flag.to_owned(), shell_word(&pem.file)];
+    let mut words = Vec::new();
+    if tls.insecure {
+        words.push("-k".to_owned());
+    }
+    words.extend(tls.roots.iter().flat_map(|roots| file("--cacert", roots)));
+    if let Some((chain, key)) = &tls.identity {
+        words.extend(file("--cert", chain));
+        words.extend(file("--key", key));
+    }
+    // Without the second flag the first is the least.
+    let versions: &[&str] = match tls.versions {
+        TlsVersions::Both => &[],
+        TlsVersions::Only12 => &["--tlsv1.2", "--tls-max", "1.2"],
+        TlsVersions::Only13 => &["--tlsv1.3"],
+    };
+    words.extend(versions.iter().map(|word| (*word).to_owned()));
+    words
+}
+
+/// The flag for its version of HTTP, where that is not curl's own choice: over TLS it offers both.
+fn version(population: &Population) -> Option<&'static str> {
+    match (population.streams.is_some(), population.target.secure) {
+        (true, true) => Some("--http2"),
+        (true, false) => Some("--http2-prior-knowledge"),
+        (false, true) => Some("--http1.1"),
+        (false, false) => None,
+    }
+}
+
+/// The flags of these fields. What may be a secret is a variable of the shell: the command is stored, and shown in reports.
+fn fields(fields: &[(String, Text)]) -> impl Iterator<Item = String> {
+    fields.iter().flat_map(|(name, value)| ["-H".to_owned(), field(name, value)])
+}
+
+fn field(name: &str, value: &Text) -> String {
+    match plan::is_public(name) {
+        true => word(&format!("{name}: "), value),
+        false => format!("\"{name}: ${}\"", variable_of(name)),
+    }
+}
+
+/// The variable of the shell for the value of a header.
+fn variable_of(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
+}
+
+/// The flags that keep curl from adding what throng does not send.
+fn left_out(fields: &[(String, Text)], has_content: bool) -> impl Iterator<Item = String> {
+    let added = ["User-Agent", "Accept"].into_iter().chain(has_content.then_some("Content-Type"));
+    let is_own = move |added: &str| fields.iter().any(|(name, _)| name.eq_ignore_ascii_case(added));
+    added.filter(move |added| !is_own(added)).flat_map(|added| ["-H".to_owned(), format!("{added}:")])
+}
+
+/// The variables of the shell in the [command], each with what it stands for: `$COOKIE (header Cookie) and $TOKEN ({env TOKEN})`.
+pub(super) fn variables(population: &Population) -> String {
+    let (fields, path, body) = match requests(population).next() {
+        Some(request) => (&request.headers, &request.path, request.body.as_ref()),
+        None => (&population.headers, &population.target.path, None),
+    };
+    let (shown, hidden): (Vec<_>, Vec<_>) = fields.iter().partition(|(name, _)| plan::is_public(name));
+    let content = body.and_then(|body| if let Body::Text(text) = body { Some(text) } else { None });
+    let texts = shown.iter().map(|(_, value)| value).chain([path]).chain(content);
+    let of_environment = texts.flat_map(|text| &text.segments).filter_map(|segment| match segment {
+        Segment::Env(variable) => Some(format!("${name} ({{env {name}}})", name = variable.name)),
+        _ => None,
+    });
+    let of_header = |(name, _): &&(String, Text)| format!("${} (header {name})", variable_of(name));
+    let mut all: Vec<String> = hidden.iter().map(of_header).chain(of_environment).collect();
+    all.dedup();
+    all.join(" and ")
+}
+
+/// One word of a shell: `before`, and the text with values for its variables. Those of the environment may be secrets: they are
+/// variables of the shell too.
+fn word(before: &str, text: &Text) -> String {
+    let (mut random, mut word, mut plain) = (Random::new(0), String::new(), before.to_owned());
+    for segment in &text.segments {
+        if let Segment::Env(variable) = segment {
+            if !plain.is_empty() {
+                word += &shell_word(&std::mem::take(&mut plain));
+            }
+            word += &format!("\"${}\"", variable.name);
+        } else {
+            plain += &drawn(segment, &mut random);
+        }
+    }
+    if !plain.is_empty() || word.is_empty() {
+        word += &shell_word(&plain);
+    }
+    word
+}
+
+/// A segment with a value for its variable.
+fn drawn(segment: &Segment, random: &mut Random) -> String {
+    let text = Text { segments: vec![segment.clone()] };
+    let mut written = vec![0; text.max_len()];
+    let length = text.write(&mut Values::new(random, 0, 0), &mut written);
+    String::from_utf8_lossy(&written[..length]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_has_no_secret() {
+        let value = Text { segments: vec![plan::Segment::Fixed("Bearer s3cr3t".to_owned())] };
+        assert_eq!(field("X-Api-Key", &value), r#""X-Api-Key: $X_API_KEY""#);
+        assert_eq!(field("Accept", &value), "'Accept: Bearer s3cr3t'");
+    }
+
+    #[test]
+    fn variables_of_the_environment_are_the_shells() {
+        let env = || Segment::Env(plan::Variable { name: "TOKEN".to_owned(), value: Some("s3cr3t".into()) });
+        let fixed = |text: &str| Segment::Fixed(text.to_owned());
+        let check = |before: &str, segments: Vec<Segment>, expected: &str| {
+            assert_eq!(word(before, &Text { segments }), expected);
+        };
+        check("http://h", vec![fixed("/a")], "http://h/a");
+        check("http://h", vec![fixed("/a/"), env(), fixed("?b=it's")], r#"http://h/a/"$TOKEN"'?b=it'\''s'"#);
+        check("Accept: ", vec![env()], r#"'Accept: '"$TOKEN""#);
+        check("", vec![env(), fixed("b")], r#""$TOKEN"b"#);
+        check("", vec![], "''");
+    }
+}
