@@ -126,10 +126,11 @@ pub(super) fn is_closed_loop(plan: &Plan) -> bool {
     plan.populations.iter().all(Population::is_closed_loop)
 }
 
-/// Connections that we think open, and the target's host does not.
-pub(super) fn half_open(both: Option<BothSides>) -> Option<String> {
+/// Connections that we think open, and the target's host does not. `lost_since`: how many were lost after the load had ended, as by a
+/// timeout: they were counted here, and may have been gone when the others were counted there.
+pub(super) fn half_open(both: Option<BothSides>, lost_since: u64) -> Option<String> {
     let BothSides { here, there } = both?;
-    let missing = here.saturating_sub(there);
+    let missing = here.saturating_sub(there + lost_since);
     let allowed = ENDS_DIFFER.max((here as f64 * ENDS_DIFFER_SHARE) as u64);
     let (here, there) = (Count(here).of("connection"), Count(there));
     (missing > allowed).then(|| {
@@ -249,7 +250,7 @@ mod tests {
     #[test]
     fn ends_may_differ_a_little() {
         let check = |here, there, expected: bool| {
-            assert_eq!(half_open(Some(BothSides { here, there })).is_some(), expected, "{here} {there}");
+            assert_eq!(half_open(Some(BothSides { here, there }), 0).is_some(), expected, "{here} {there}");
         };
         check(100, 100, false);
         check(100, 90, false);
@@ -258,7 +259,21 @@ mod tests {
         check(1_000_000, 998_999, true);
         // Others may be connected there too.
         check(100, 5_000, false);
-        assert_eq!(half_open(None), None);
+        assert_eq!(half_open(None, 0), None);
+    }
+
+    #[test]
+    fn what_timed_out_after_it_was_counted_is_no_half_open_connection() {
+        let check = |there, lost_since, expected: Option<&str>| {
+            let reason = half_open(Some(BothSides { here: 300, there }), lost_since);
+            let seen = reason.as_deref().map(|reason| reason.split_once(": ").expect("it has numbers").1);
+            assert_eq!(seen, expected, "{there} {lost_since}");
+        };
+        let disagree = "300 connections open on this machine, 121 according to the target's host";
+        check(121, 0, Some(disagree));
+        check(121, 100, Some(disagree));
+        check(121, 292, None);
+        check(290, 0, None);
     }
 
     #[test]
