@@ -55,6 +55,23 @@ const SAID: &[(&str, LogKind)] = &[
     ("traceback (most recent call last)", LogKind::Error),
 ];
 
+/// What names a client that has gone, as throng does after a timeout and at the end of a run: an error that follows from it is no cause.
+const CLIENT_GONE: [&str; 13] = [
+    "broken pipe",
+    "brokenpipe",
+    "epipe",
+    "connection reset",
+    "connectionreset",
+    "econnreset",
+    "connection aborted",
+    "connectionaborted",
+    "client disconnect",
+    "clientdisconnect",
+    "client closed",
+    "closed by client",
+    "context canceled",
+];
+
 /// A plain file that is written to.
 #[derive(Debug)]
 struct Open {
@@ -112,8 +129,10 @@ impl Logs {
     fn sample(&mut self) -> &[LogLine] {
         for open in &mut self.files {
             let Some(text) = open.written() else { continue };
-            for line in text.lines() {
+            let lines: Vec<&str> = text.lines().collect();
+            for (at, line) in lines.iter().enumerate() {
                 let kind = kind(line).filter(|kind| self.found.iter().all(|known| known.kind != *kind));
+                let kind = kind.filter(|kind| *kind != LogKind::Error || !is_of_client(&lines[at..]));
                 let line = kind.map(|kind| LogLine { kind, file: open.name.clone(), line: plain(line) });
                 self.found.extend(line);
             }
@@ -153,6 +172,17 @@ impl Open {
 fn kind(line: &str) -> Option<LogKind> {
     let line = line.to_ascii_lowercase();
     SAID.iter().find(|(said, _)| line.contains(said)).map(|(_, kind)| *kind)
+}
+
+/// Whether the error of the first of these lines is of a client that has gone: it, what is indented after it, or the line after that
+/// says so, which is where Python and Node.js name the error.
+fn is_of_client(lines: &[&str]) -> bool {
+    let is_inner = |line: &&&str| line.is_empty() || line.starts_with([' ', '\t']);
+    let inner = lines.iter().skip(1).take_while(is_inner).count();
+    lines.iter().take(inner + 2).any(|line| {
+        let line = line.to_ascii_lowercase();
+        CLIENT_GONE.iter().any(|said| line.contains(said))
+    })
 }
 
 /// As it may be shown on a terminal: cut off, and what would steer it or turn its direction escaped.
@@ -197,6 +227,30 @@ mod tests {
 
     fn said(logs: &mut Logs) -> Vec<(LogKind, String)> {
         logs.sample().iter().map(|found| (found.kind, found.line.clone())).collect()
+    }
+
+    #[test]
+    fn an_error_of_a_client_that_has_gone_is_no_cause() {
+        let machine = machine(&[(2, "err", "0100001")]);
+        let mut logs = Logs::from_now_on(&machine.root(), [7].into_iter());
+        let python = |error: &str| {
+            let of_handler = "  File \"server.py\", line 9, in respond\n    self.wfile.write(body)\n";
+            format!("Traceback (most recent call last):\n{of_handler}{error}\n")
+        };
+        for text in [
+            "Exception in thread \"http-3\" java.io.IOException: Broken pipe\n\tat a.b(C.java:1)\n"
+                .to_owned(),
+            "      throw er; // Unhandled 'error' event\n      ^\n\nError: write EPIPE\n    at x\n"
+                .to_owned(),
+            python("BrokenPipeError: [Errno 32] Broken pipe"),
+            python("ConnectionResetError: [Errno 104] Connection reset by peer"),
+        ] {
+            append(&machine, "err", &text);
+            assert_eq!(said(&mut logs), [], "{text}");
+        }
+        append(&machine, "err", &python("KeyError: 'id'"));
+        let expected = (LogKind::Error, "Traceback (most recent call last):".to_owned());
+        assert_eq!(said(&mut logs), [expected]);
     }
 
     #[test]
