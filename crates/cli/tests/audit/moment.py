@@ -81,7 +81,7 @@ class Moment:
     def gauge(self, name, s):
         if name == "connections_open" and self.time >= self.context.sealed - 0.01:
             # At the end throng still has its own connections, and closes them.
-            return s.left()
+            return s.open_at_last()
         if name == "connections_open":
             moments = [m for c in s.connections for m in (c.synack, c.over()[0]) if m and abs(m - self.time) <= SEAL]
             n = [s.open_at(m) for m in (self.time - SEAL, *moments, self.time + SEAL)]

@@ -229,6 +229,14 @@ class Scope:
         """Those that throng itself closes when the run is over."""
         return len(self.succeeded()) - sum(self.fated(fate) for fate in ("dropped", "closed", "finished"))
 
+    def released(self):
+        """Of those, the ones that it may have closed before, while it waited long for responses to others: (least, expected, most)."""
+        last = max((c.over()[0] for c in self.connections if c.over()[0]), default=self.end)
+        return 0, 0, self.left() if last - self.end > 0.5 else 0
+
+    def open_at_last(self):
+        return self.left() - self.released()[2], self.left(), self.left()
+
     def dropped_in_drain(self):
         """throng counts from the end of the period of 0.2 s in which the load ended."""
         after = [c.over()[0] for c in self.connections if self.fate(c) == "dropped" and c.over()[0] > self.end - EDGE]
