@@ -30,6 +30,7 @@
 //! | slow-accept | a steady rate of accepts while others waited |
 //! | slow-accept | in a search by arrival, more and more in the accept queue from the beginning of a step to its end |
 //! | too-few-connections | requests were due while all connections waited for a response |
+//! | connection-limit | new connections of the probe had no response, and those that it keeps had one after the other |
 //! | wrong-answer, timeout, closed, unreachable, denied | the most frequent kind of fault, with a hint at a well-known number |
 //! | unknown | nothing of this |
 //!
@@ -137,6 +138,7 @@ const ROWS: &[Row] = &[
     (accept_queue::slow_accept, When::Unknown),
     (load::too_few_connections, When::Unknown),
     (path::path, When::Unknown),
+    (starved::probe, When::Unknown),
     (secured::closed, When::Failing),
     (faults::fault, When::Failing),
     (unknown, When::Unknown),

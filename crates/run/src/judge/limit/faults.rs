@@ -69,7 +69,7 @@ fn waiting(case: &Case) -> Option<Finding> {
         let detail = format!(
             "{some} timed out; the target's host acknowledged {them}, but its process does not respond"
         );
-        let fix = "check the target's process: CPU, open files, locks (gdb -p, jstack)";
+        let fix = "check the target's process: CPU, workers or threads, open files, locks (gdb -p, jstack)";
         (Inferred, Sentence::Acknowledged { what, count: others }, detail, fix)
     } else {
         let (sentence, all) = match dials {

@@ -143,9 +143,15 @@ pub(crate) enum Sentence {
     SlowAccept {
         per_s: f64,
     },
-    /// Of several populations, that with the most of them.
+    /// Of several populations, that with the most of them. Some of the probe's requests had a response, too.
     Starved {
         most: Starved,
+        has_probe: bool,
+    },
+    /// New connections of the probe, and responses on those that it keeps.
+    StarvedProbe {
+        new: u64,
+        served: u64,
     },
     /// Whether those that waited at the end of arrivals were in the accept queue.
     Outrun {

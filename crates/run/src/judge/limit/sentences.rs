@@ -135,10 +135,21 @@ fn responses(sentence: &Sentence) -> Option<String> {
         S::TimedOut { what, count, timeout } => {
             format!("{} timed out{}", some(*count, what), after(*timeout))
         }
-        S::Starved { most } => {
+        S::Starved { most, has_probe } => {
             let own = most.name.as_ref().map_or(String::new(), |name| format!(" of population {name}"));
-            format!("{most}: the target serves {}{own} at a time", connections(most.served))
+            let beside = if *has_probe { ", beside the probe's" } else { "" };
+            format!(
+                "the target serves {}{own} at a time{beside}: {} had no response by the end of the load",
+                connections(most.served),
+                Count(most.count).of("other"),
+            )
         }
+        S::StarvedProbe { new, served } => format!(
+            "{} of the probe had no correct response, and those that it keeps had {}: the target serves only some connections at a time, \
+            the probe's among them",
+            some(*new, "new connection"),
+            Count(*served)
+        ),
         S::Unended { count, timeout } => {
             let within =
                 if *timeout == Nanos::ZERO { String::new() } else { format!(" within {}", tenths(*timeout)) };

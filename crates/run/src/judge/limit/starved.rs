@@ -1,18 +1,52 @@
 //! A target that serves some connections, and never comes to the others as long as these send.
 
-use samples::{Cause, Certainty::Inferred, Limit, Side};
+use samples::{Cause, Certainty::Inferred, Limit, Quantiles, Side};
 
-use super::{Case, Sentence, Trouble, accept_queue::accept_queue, target::FEWER};
+use super::{Case, Sentence, Trouble, accept_queue::accept_queue, path::dark, target::FEWER};
 
-/// Those that had no response were silent when the load ended, or ran into their timeouts. Where they wait in the accept queue, that is seen.
+const MORE: &str = "raise its number of workers or threads (check that none of them hangs)";
+
+/// Those that had no response were silent when the load ended, or ran into their timeouts. Where they wait in the accept queue, or what they
+/// sent does not arrive, that is seen.
 pub(super) fn starved(case: &Case) -> Option<Limit> {
-    let is_silence = matches!(case.trouble, Trouble::None | Trouble::Waiting);
-    let most = case.evidence.starved.iter().max_by_key(|own| own.count).filter(|_| is_silence)?;
-    if accept_queue(case).is_some() {
+    let most = case.evidence.starved.iter().max_by_key(|own| own.count).filter(|_| is_silence(case))?;
+    if accept_queue(case).or_else(|| dark(case)).is_some() {
         return None;
     }
-    let detail = format!("{most}: it probably has a worker or a thread for each connection that it serves");
-    let fix = case.or_less("raise its number of workers or threads (check that none of them hangs)", FEWER);
-    let sentence = Sentence::Starved { most: most.clone() };
-    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), most.served, sentence, detail, fix)
+    let has_probe = case.summary.probe.as_ref().is_some_and(|probe| probe.answered > 0);
+    let detail = "it probably has a worker or a thread for each connection that it serves".to_owned();
+    let (cause, fix) = ((Side::Target, Cause::ConnectionLimit), case.or_less(MORE, FEWER));
+    case.limit(Inferred, cause, most.served, Sentence::Starved { most: most.clone(), has_probe }, detail, fix)
+}
+
+fn is_silence(case: &Case) -> bool {
+    matches!(case.trouble, Trouble::None | Trouble::Waiting)
+}
+
+/// Fewer requests of the probe may be chance; of so many, one may be an exception.
+const FEW: u64 = 5;
+const EXCEPT: u64 = 10;
+
+/// The same as the probe has it: it is served on connections that it keeps, and not on new ones, which are open.
+pub(super) fn probe(case: &Case) -> Option<Limit> {
+    let probe = case.summary.probe.as_ref().filter(|_| is_silence(case))?;
+    let without = |times: &Quantiles| times.censored.as_ref().map_or(0, |censored| censored.count);
+    let (served, new) = (probe.kept_us.count, without(&probe.fresh_us));
+    let is_served = served >= FEW && without(&probe.kept_us) * EXCEPT <= served;
+    // Some of them may have been opened in the step before.
+    let are_open = 2 * probe.connect_us.count >= new;
+    let is_shut = new >= FEW && probe.fresh_us.count * EXCEPT <= new && are_open;
+    if !is_served || !is_shut {
+        return None;
+    }
+    // Requests of the load that wait are on connections that it does not serve either.
+    let at = case.left().saturating_sub(case.count);
+    let detail =
+        format!("it serves the connections that it has as long as these are open, {at} and the probe's");
+    let fix = match case.evidence.search {
+        Some(_) => format!("{MORE}; connections of the probe take places that the result does not count"),
+        None => format!("{MORE}, or {FEWER}"),
+    };
+    let sentence = Sentence::StarvedProbe { new, served };
+    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), at, sentence, detail, fix)
 }

@@ -25,6 +25,11 @@ fn numbers_of_one_and_of_many() {
         "connection refused: nothing listens on the target's addresses",
     );
     check(S::RequestsPerConnection { responses: 1 }, "the target closes each connection after its response");
+    let most = Starved { name: Some("users".to_owned()), count: 1, served: 1, responses: 80 };
+    check(
+        S::Starved { most, has_probe: true },
+        "the target serves 1 connection of population users at a time, beside the probe's: 1 other had no response by the end of the load",
+    );
     check(
         S::QueueOverflowed { backlog: 0, times: 3 },
         "the target's accept queue was full: it overflowed 3 times",
@@ -146,6 +151,7 @@ fn place(sentence: &Sentence) -> usize {
         S::SynsAgain { .. } => 68,
         S::Unended { .. } => 69,
         S::Starved { .. } => 70,
+        S::StarvedProbe { .. } => 71,
     }
 }
 
@@ -353,9 +359,16 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
             "connections arrive faster than the target accepts them: 420 waited in its accept queue at the end",
         ),
         (
-            S::Starved { most: Starved { name: None, count: 92, served: 8, responses: 80_000 } },
-            "92 of 100 connections had no response by the end of the load, while the other 8 had 80,000 at full load: the target serves 8 \
-            connections at a time",
+            S::Starved {
+                most: Starved { name: None, count: 92, served: 8, responses: 80_000 },
+                has_probe: false,
+            },
+            "the target serves 8 connections at a time: 92 others had no response by the end of the load",
+        ),
+        (
+            S::StarvedProbe { new: 21, served: 22 },
+            "21 new connections of the probe had no correct response, and those that it keeps had 22: the target serves only some \
+            connections at a time, the probe's among them",
         ),
         (
             S::SessionsEnded { count: 5, code: "ENHANCE_YOUR_CALM".to_owned() },

@@ -3,7 +3,10 @@
 use samples::{AgentSummary, PopulationSummary};
 
 use super::*;
-use crate::judge::evidence::{Shared, Stall, State};
+use crate::judge::{
+    evidence::{Shared, Stall, State},
+    starved::Starved,
+};
 
 /// A run whose threshold on latency failed: half a millisecond as a rule, and this long at the most.
 fn slow(max_ms: f64) -> Summary {
@@ -239,4 +242,43 @@ fn a_handshake_that_times_out_is_no_request() {
         &Evidence::default(),
         ("target", "timeout", 800, "3 handshakes timed out", "speaks this protocol"),
     );
+}
+
+#[test]
+fn connections_without_a_response_of_which_nothing_arrives_are_not_kept_waiting() {
+    let starved = vec![Starved { name: None, count: 92, served: 8, responses: 80_000 }];
+    let e = Evidence { starved, ..Evidence::default() };
+    let s = stopped(8, vec![fault(Stage::Exchange, Kind::Timeout, 92)]);
+    check(&s, &e, ("target", "connection-limit", 8, "a worker or a thread", "raise its number of workers"));
+    let quiet = Some(std::time::Duration::from_secs(5));
+    let segments = net::Segments { connections: 92, unacknowledged: 92, quiet, ..net::Segments::default() };
+    check(&s, &Evidence { segments, ..e }, ("path", "unacknowledged", 800, "", ""));
+}
+
+#[test]
+fn a_probe_that_is_served_on_what_it_keeps_alone_shows_a_limit() {
+    let times = |(count, without): (u64, u64)| {
+        let censored = Some(samples::Censored { count: without, ..Default::default() });
+        samples::Quantiles { count, censored, ..Default::default() }
+    };
+    let of = |kept: (u64, u64), fresh: (u64, u64), dials: u64| {
+        let (kept_us, fresh_us, connect_us) = (times(kept), times(fresh), times((dials, 0)));
+        let probe = samples::ProbeSummary { kept_us, fresh_us, connect_us, ..Default::default() };
+        Summary { probe: Some(probe), ..stopped(3, Vec::new()) }
+    };
+    let served = of((22, 0), (1, 21), 23);
+    let expected = ("target", "connection-limit", 3, "3 and the probe's", "raise its number of workers");
+    check(&served, &Evidence::default(), expected);
+    let search = Evidence { search: Some(crate::by::By::Connections), ..Evidence::default() };
+    check(&served, &search, ("target", "connection-limit", 3, "", "places that the result does not count"));
+    // Five of the load's wait, too.
+    let mut waits = served;
+    (waits.connections.held, waits.faults) = (7, vec![fault(Stage::Exchange, Kind::Timeout, 5)]);
+    check(&waits, &Evidence::default(), ("target", "connection-limit", 2, "", ""));
+    // None is served, new ones are, their dials fail, or there are too few of them.
+    let others =
+        [of((0, 22), (1, 21), 23), of((22, 0), (9, 21), 30), of((22, 0), (1, 21), 3), of((4, 0), (0, 4), 9)];
+    for other in others {
+        check(&other, &Evidence::default(), ("unknown", "unknown", 3, "", ""));
+    }
 }
