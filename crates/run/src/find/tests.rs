@@ -34,7 +34,7 @@ fn what_was_not_measured_is_no_time_of_zero() {
     let mut s = Summary { probe: Some(samples::ProbeSummary::default()), ..Summary::default() };
     assert_eq!(times(&point(500, &s, Vec::new())), [None; 5]);
     let measured = Quantiles { count: 3, p50: 5.0, p95: 7.0, p99: 9.0, ..Quantiles::default() };
-    (s.latency_us, s.connect_us) = (measured.clone(), measured);
+    (s.latency_us, s.connect_us) = (measured, measured);
     let expected = [Some(5.0), Some(7.0), Some(9.0), None, Some(9.0)];
     assert_eq!(times(&point(500, &s, Vec::new())), expected);
 }
