@@ -7,6 +7,7 @@ mod handover;
 mod member;
 mod replay;
 mod search;
+mod seconds;
 mod sending;
 mod stall;
 mod supply;
@@ -32,6 +33,7 @@ pub(crate) use terms::Terms;
 
 use self::{
     member::{Answer, Member},
+    seconds::Seconds,
     stall::Stall,
 };
 use crate::{
@@ -79,7 +81,7 @@ pub(crate) struct Coordinator {
     records: VecDeque<Record>,
     changes: VecDeque<Change>,
     /// What each member did since it was taken, by its place.
-    seconds: AgentTicks,
+    seconds: Seconds,
 }
 
 enum Stage {
@@ -120,7 +122,7 @@ impl Coordinator {
             messages: VecDeque::new(),
             records: VecDeque::new(),
             changes: VecDeque::new(),
-            seconds: AgentTicks::default(),
+            seconds: Seconds::default(),
         }
     }
 
@@ -193,9 +195,9 @@ impl Coordinator {
         self.members.iter().map(of).collect()
     }
 
-    /// What each agent did since the last call.
-    pub(crate) fn take_seconds(&mut self) -> Box<AgentTicks> {
-        let mut seconds = std::mem::take(&mut self.seconds);
+    /// What each agent did up to this second, and since the last call.
+    pub(crate) fn take_seconds(&mut self, until: u64) -> Box<AgentTicks> {
+        let mut seconds = self.seconds.take(until);
         let lost = |(place, member): (usize, &Member)| (member.state == AgentState::Lost).then_some(place);
         self.members.iter().enumerate().filter_map(lost).for_each(|place| seconds.lose(place));
         Box::new(seconds)

@@ -38,9 +38,9 @@ fn plan(connections: u32, seed: u64) -> Plan {
 }
 
 /// What is shown of each agent: its seconds, and those that came late.
-fn show(world: &mut World, conductor: &mut Conductor, shown: &mut Tick) {
+fn show(world: &mut World, conductor: &mut Conductor, until: u64, shown: &mut Tick) {
     let late = conductor.take_late();
-    let seconds = Tick { agents: run::Workers::take_seconds(world), ..Tick::none() };
+    let seconds = Tick { agents: run::Workers::take_seconds(world, until), ..Tick::none() };
     late.iter().chain([&seconds]).for_each(|tick| shown.extend(tick));
 }
 
@@ -59,7 +59,8 @@ fn play(world: &mut World, plan: &Plan) -> (Summary, AgentTicks) {
             }
             conductor.give_orders(world);
             if conductor.poll_line(run::Workers::now(world)).is_some() {
-                show(world, &mut conductor, &mut shown);
+                let until = conductor.shown();
+                show(world, &mut conductor, until, &mut shown);
             }
             let step = conductor.step(run::Workers::now(world));
             conductor.give_orders(world);
@@ -74,7 +75,7 @@ fn play(world: &mut World, plan: &Plan) -> (Summary, AgentTicks) {
         if world.has_restarted() {
             continue;
         }
-        show(world, &mut conductor, &mut shown);
+        show(world, &mut conductor, u64::MAX, &mut shown);
         let (_, record) = conductor.finish();
         let summary = run::judge(plan, &record.with_agents(run::Workers::agents(world)));
         return (summary, *shown.agents.unwrap_or_default());

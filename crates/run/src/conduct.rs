@@ -214,7 +214,7 @@ impl<'a, 's> Environment<'a, 's> {
             self.sample(conductor, now);
             self.look_closer(conductor, &line, now);
             let thresholds = conductor.thresholds(line.until);
-            self.show(Tick { agents: workers.take_seconds(), ..line }, thresholds);
+            self.show(Tick { agents: workers.take_seconds(conductor.shown()), ..line }, thresholds);
         }
     }
 
@@ -260,7 +260,7 @@ impl<'a, 's> Environment<'a, 's> {
         self.show_late(conductor.take_late());
         let (line, mut record) = conductor.finish();
         // The summary has how thresholds were met.
-        self.show(Tick { agents: workers.take_seconds(), ..line }, Vec::new());
+        self.show(Tick { agents: workers.take_seconds(u64::MAX), ..line }, Vec::new());
         record.agents = workers.agents();
         record.speaks_tls = self.ask_for_tls(&record);
         record.rejection = self.rejections.finish(|ip| self.observer.is_here(ip));

@@ -11,7 +11,7 @@ mod so_far;
 mod tests;
 mod void;
 
-pub use lines::filed;
+pub use lines::{filed, second_of};
 pub(crate) use patience::Awaited;
 
 use std::collections::BTreeMap;
@@ -58,8 +58,9 @@ struct Report {
     left: u64,
     /// Of one that was lost and is back, the phase before, until it reports again.
     before: Option<Phase>,
-    /// Of one that is lost, the second of the last tick that came late.
-    late: Option<u64>,
+    /// The second of its last tick, and the last one whose line has its connections.
+    second: u64,
+    shown: u64,
 }
 
 impl Report {
@@ -82,8 +83,15 @@ impl Report {
             is_lost: false,
             left: 0,
             before: None,
-            late: None,
+            second: second_of(tick),
+            shown: 0,
         }
+    }
+
+    /// Of a worker that has not reported yet.
+    fn none(role: Role) -> Report {
+        let before = Tick { ramped_at: Nanos::NEVER, ..Tick::default() };
+        Report { second: 0, ..Report::of(role, &before, Nanos::NEVER) }
     }
 }
 
@@ -114,6 +122,10 @@ pub struct Conductor<'a> {
     probe: Tick,
     line_begins: Nanos,
     line_ends: Nanos,
+    /// What came of the seconds after the present line, which waits for others: the worker's role, and what it had open before.
+    ahead: Vec<(Role, Tick, u64)>,
+    /// The agents' ticks are of whole seconds: each is of one line, whenever it comes.
+    has_seconds: bool,
     /// What came of seconds whose lines have ended, by second; only where workers may be away.
     late: BTreeMap<u64, Tick>,
     pub(crate) record: Record,
@@ -177,14 +189,15 @@ impl<'a> Conductor<'a> {
         };
         let populations: Vec<PopulationRecord> = populations.map(measured).collect();
         let threads = populations.iter().map(|measured| measured.threads).sum();
-        let before = Tick { ramped_at: Nanos::NEVER, ..Tick::default() };
         let mut conductor = Conductor {
             plan,
             schedule,
-            reports: role.into_iter().map(|role| Report::of(role, &before, Nanos::NEVER)).collect(),
+            reports: role.into_iter().map(Report::none).collect(),
             probe: Tick::starting(start),
             line_begins: start,
             line_ends: lines::end_after(start),
+            ahead: Vec::new(),
+            has_seconds: period >= lines::LINE,
             late: BTreeMap::new(),
             record: Record { threads, populations, started, ..Record::empty(plan) },
             marks: Marks::default(),
@@ -311,7 +324,8 @@ impl<'a> Conductor<'a> {
     /// Of all that came so far.
     pub(crate) fn sum(&self, of: impl Fn(&Tick) -> u64) -> u64 {
         let lines = self.record.populations.iter().map(|measured| &measured.line).chain([&self.probe]);
-        of(&self.record.totals) + lines.map(of).sum::<u64>()
+        let ahead = self.ahead.iter().map(|(_, tick, _)| tick);
+        of(&self.record.totals) + lines.chain(ahead).map(of).sum::<u64>()
     }
 
     /// Whether the load stays as it is, until the stage ends.
@@ -458,6 +472,7 @@ impl<'a> Conductor<'a> {
     }
 
     fn keep_held(&mut self, held: &[Option<u64>]) {
+        self.add_ahead(u64::MAX);
         for (measured, held) in self.record.populations.iter_mut().zip(held) {
             held.iter().for_each(|held| measured.keep_held(*held));
         }
@@ -487,13 +502,5 @@ impl<'a> Conductor<'a> {
                 self.record.ramp = self.record.ramp.max(measured.ramp);
             }
         }
-    }
-
-    /// The last line, and the run as it was measured.
-    pub fn finish(mut self) -> (Tick, Record) {
-        let line = self.end_line();
-        self.count_lost();
-        self.record.take_back_accepted();
-        (line, self.record)
     }
 }

@@ -45,7 +45,7 @@ use samples::{Calibration, CalibrationShare, Sink, Summary};
 
 pub use backend::choose_io;
 pub use by::By;
-pub use conductor::{Conductor, Step, filed};
+pub use conductor::{Conductor, Step, filed, second_of};
 pub use families::settle;
 pub use find::{Find, Here, WorkerSource, find, most, most_per_s, not_begun, reasons, with_some_room};
 pub use interrupt::Interrupt;

@@ -178,14 +178,8 @@ impl PopulationRecord {
     }
 
     /// Takes a tick of one of its shards, which had `before` connections open; all have reported until `complete`, and full
-    /// load began at `hold_from`.
+    /// load began at `hold_from`. What it counts is not in the line yet.
     pub(crate) fn take(&mut self, tick: &Tick, before: u64, complete: Nanos, hold_from: Nanos) {
-        self.line.extend(tick);
-        // Who received what is put together here, and goes no further.
-        self.line.pushes.receipts.clear();
-        // A worker ends a tick where its ramp ends: between two ends their mean is good enough.
-        let period = u128::from(tick.until.since(tick.from).0);
-        self.line.open_ns += u128::from(before + tick.open) * period / 2;
         self.silences.take(tick, complete);
         self.backlog.take(tick);
         self.open = self.open + tick.open - before;

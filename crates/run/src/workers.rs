@@ -58,8 +58,8 @@ pub trait Workers {
         Vec::new()
     }
 
-    /// What each of those did since the last call.
-    fn take_seconds(&mut self) -> Option<Box<AgentTicks>> {
+    /// What each of those did up to this [second](crate::second_of), and since the last call.
+    fn take_seconds(&mut self, _until: u64) -> Option<Box<AgentTicks>> {
         None
     }
 

@@ -61,6 +61,11 @@ impl AgentTicks {
         *at(&mut self.open.0, place) = 0;
     }
 
+    /// Adds a later period.
+    pub fn extend(&mut self, later: &AgentTicks) {
+        Merge::extend(self, later);
+    }
+
     /// The value of an agent in a column.
     pub fn value(column: &[u64], place: usize) -> u64 {
         column.get(place).copied().unwrap_or_default()

@@ -140,6 +140,11 @@ impl<W: Write> Sink for Classic<W> {
             per_s(self.requests as f64),
         );
     }
+
+    fn late(&mut self, tick: &Tick) {
+        self.requests += tick.counts.answered;
+        self.bytes += tick.counts.bytes_in;
+    }
 }
 
 #[cfg(test)]
@@ -249,6 +254,16 @@ mod tests {
         assert_eq!(
             out.lines().last().unwrap(),
             "time 4s, concurrency: 1500, total requests: 8000, thoughput: 4.00M/s, 2000.00 requests/seconds"
+        );
+        let mut out = Vec::new();
+        let mut classic = Classic::new(&mut out);
+        classic.tick(&tick(0), &Samples::default());
+        classic.late(&tick(0));
+        classic.tick(&tick(2), &Samples::default());
+        let out = String::from_utf8(out).unwrap();
+        assert!(
+            out.ends_with("total requests: 12000, thoughput: 6.00M/s, 3000.00 requests/seconds\n"),
+            "{out}"
         );
     }
 }

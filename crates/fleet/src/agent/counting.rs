@@ -3,6 +3,8 @@
 //! A tick of a worker ends with the second, or where its full load ends: when that was, and what was so then, is read from the tick
 //! in which its phase becomes [`Phase::Drain`], as from that of a shard.
 
+use std::collections::VecDeque;
+
 use run::Update;
 use samples::{Phase, Tick};
 use units::Nanos;
@@ -16,6 +18,8 @@ pub(super) struct Counting {
     workers: Vec<Worker>,
     /// When the next ticks of the workers end.
     ends: Nanos,
+    /// Ticks of the workers that ended where the threads stood still.
+    cut: VecDeque<Vec<Tick>>,
 }
 
 struct Shard {
@@ -76,6 +80,7 @@ impl Counting {
             shards: shards.iter().copied().map(Shard::of).collect(),
             workers: vec![Worker::default(); workers],
             ends: EVERY,
+            cut: VecDeque::new(),
         }
     }
 
@@ -87,6 +92,12 @@ impl Counting {
     }
 
     pub(super) fn take(&mut self, shard: u32, tick: &Tick) {
+        // What was counted before the threads stood still is of another second than what comes of that.
+        let is_before = |news: &Tick| news.until < self.ends && tick.until >= self.ends + EVERY;
+        if self.shards[shard as usize].news.as_ref().is_some_and(is_before) {
+            let ticks = self.end_ticks(Shard::take_all);
+            self.cut.push_back(ticks);
+        }
         let shard = &mut self.shards[shard as usize];
         let worker = &mut self.workers[shard.worker as usize];
         worker.sums.add(tick);
@@ -120,6 +131,9 @@ impl Counting {
     /// The ticks of the workers, if all shards have counted to the end of the second, or the load of a worker has ended; or what is
     /// left, where the shards have ended. There may be more.
     pub(super) fn poll(&mut self, has_ended: bool) -> Option<Vec<Tick>> {
+        if let Some(ticks) = self.cut.pop_front() {
+            return Some(ticks);
+        }
         let ends = (0..self.workers.len() as u32).find_map(|worker| Some((worker, self.end_of(worker)?)));
         if let Some((worker, at)) = ends {
             return Some(self.end_load(worker, at));

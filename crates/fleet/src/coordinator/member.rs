@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use plan::Role;
-use samples::{AgentState, AgentSummary, AgentTicks, Latency, Phase, Tick};
+use samples::{AgentState, AgentSummary, Latency, Phase, Tick};
 use units::Nanos;
 
 use super::{
     Change, Stage,
     handover::Takes,
+    seconds::Seconds,
     supply::{Arrived, Supplied},
 };
 use crate::{
@@ -366,21 +367,20 @@ impl Member {
         &mut self,
         mut ticks: Vec<Tick>,
         is_below: impl Fn(Role) -> bool,
-        (place, seconds): (usize, &mut AgentTicks),
+        (place, seconds): (usize, &mut Seconds),
         changes: &mut VecDeque<Change>,
     ) {
         ticks.truncate(self.workers.len());
-        let mut late = AgentTicks::default();
-        let is_late = self.state == AgentState::Lost;
-        let to = if is_late { &mut late } else { seconds };
         let mut filed = ticks.iter().zip(&self.workers).map(|(tick, (_, role))| run::filed(*role, tick));
-        if let Some(mut second) = filed.next() {
-            filed.for_each(|other| second.to_mut().merge(&other));
-            second.report(place, to);
-        }
-        if is_late {
-            // It is of a second that was shown: the conductor adds it there.
-            ticks.iter_mut().take(1).for_each(|first| first.agents = Some(Box::new(late.clone())));
+        let late = filed.next().and_then(|mut all| {
+            // As the conductor finds that of the first.
+            let second = run::second_of(&all);
+            filed.for_each(|other| all.to_mut().merge(&other));
+            seconds.add(place, second, &all, self.state == AgentState::Lost)
+        });
+        if let Some(first) = ticks.first_mut() {
+            // What comes late is of a second that was shown: the conductor adds it there.
+            first.agents = late;
         }
         for (nth, tick) in ticks.into_iter().enumerate() {
             self.log.sums[nth].add(&tick);

@@ -425,8 +425,8 @@ impl Workers for World {
         self.head.as_ref().map(|head| head.coordinator.agents()).unwrap_or_default()
     }
 
-    fn take_seconds(&mut self) -> Option<Box<AgentTicks>> {
-        self.head.as_mut().map(|head| head.coordinator.take_seconds())
+    fn take_seconds(&mut self, until: u64) -> Option<Box<AgentTicks>> {
+        self.head.as_mut().map(|head| head.coordinator.take_seconds(until))
     }
 
     fn now(&self) -> Nanos {

@@ -8,20 +8,43 @@ use samples::{Phase, Tick};
 use units::Nanos;
 
 use super::{Conductor, Order, Report, to_redial};
+use crate::record::Record;
 
 /// No more shards than these need to share what they meet.
 const FEW_SHARDS: u32 = 2;
 /// A line sums up this time.
-const LINE: Nanos = Nanos::from_secs(1);
+pub(super) const LINE: Nanos = Nanos::from_secs(1);
+/// What is ahead of a line by more was read late, after a pause of this process: it is of the present line then.
+const AHEAD: u64 = 2;
 
 /// Lines end at whole seconds.
 pub(super) fn end_after(now: Nanos) -> Nanos {
     Nanos((now.0 / LINE.0 + 1) * LINE.0)
 }
 
-/// The second that a worker's tick is of: workers end their ticks a little after it.
-fn second_of(until: Nanos) -> u64 {
-    (until.0 + LINE.0 / 2) / LINE.0
+/// The second that a worker's tick is of, from 1: that of its middle, since workers end their ticks a little after the second, or
+/// where their load ends. Of a worker that stood still the last second counts.
+pub fn second_of(tick: &Tick) -> u64 {
+    let until = tick.until.0;
+    let from = tick.from.0.clamp(until.saturating_sub(LINE.0), until);
+    (from + (until - from) / 2) / LINE.0 + 1
+}
+
+/// Adds to a line, or to what comes late, a tick of a population's worker, which had `before` connections open; `period`: the usual
+/// length of a tick.
+fn add_to(line: &mut Tick, tick: &Tick, before: u64, period: Nanos) {
+    line.extend(tick);
+    // Who received what is put together in the population's record, and goes no further.
+    line.pushes.receipts.clear();
+    let took = tick.until.since(tick.from);
+    // Of an agent that stood still, only the last second is of the line.
+    let in_line = if period >= LINE { took.min(period) } else { took };
+    // A worker ends a tick where its ramp ends: between two ends their mean is good enough.
+    line.open_ns += u128::from(before + tick.open) * u128::from(in_line.0) / 2;
+    // The rate of a short tick is noise.
+    if tick.phase == Phase::Hold && took >= Nanos(period.0 / 2) {
+        line.shard_rates.record(tick.counts.answered as f64 / took.secs_f64());
+    }
 }
 
 /// What a worker's tick adds to the run: of the probe's no connection and no request is part of the load.
@@ -38,8 +61,12 @@ impl Conductor<'_> {
     pub fn handle_tick(&mut self, worker: u32, tick: &Tick) {
         let before = self.reports[worker as usize];
         let tick = &*filed(before.role, tick);
+        self.record.losses.take(tick);
         if before.is_lost {
-            return self.add_late(worker, before.role, tick);
+            let report = &mut self.reports[worker as usize];
+            (report.held, report.left) = (report.held.after_late(tick), tick.open);
+            report.to_redial += to_redial(tick);
+            return self.add_late(worker, before.second, tick, tick.clone());
         }
         let is_after = before.drained_at != Nanos::NEVER;
         let ended = tick.phase == Phase::Drain && !is_after;
@@ -49,19 +76,17 @@ impl Conductor<'_> {
             held: before.held.after(tick, released),
             released,
             to_redial: before.to_redial + to_redial(tick),
+            shown: before.shown,
             ..Report::of(before.role, tick, drained_at)
         };
-        self.record.losses.take(tick);
-        match before.role {
-            Role::Population(nth) => {
-                self.take_of(nth, tick, before.open);
-                // The tick in which its load ended is not among them.
-                if is_after {
-                    self.record.populations[usize::from(nth)].dropped_in_drain += tick.counts.dropped;
-                }
+        if let Role::Population(nth) = before.role {
+            self.take_of(nth, tick, before.open);
+            // The tick in which its load ended is not among them.
+            if is_after {
+                self.record.populations[usize::from(nth)].dropped_in_drain += tick.counts.dropped;
             }
-            Role::Probe(_) => self.probe.extend(tick),
         }
+        self.file(worker, tick, &before);
         // What it had at once, beside what the others had when they reported last.
         self.record.peak = self.record.peak.max(self.open() + tick.most_open.saturating_sub(tick.open));
         if let Some(probe) = &tick.probe {
@@ -69,25 +94,61 @@ impl Conductor<'_> {
         }
     }
 
-    /// What happened before the present line, and comes only now: it counts, and is no part of what happens now.
-    fn add_late(&mut self, worker: u32, role: Role, tick: &Tick) {
-        self.record.losses.take(tick);
-        let second = second_of(tick.until);
-        let mut own = tick.clone();
+    /// What a worker counted is of the present line, of one that follows, or of one that has ended.
+    fn file(&mut self, worker: u32, tick: &Tick, before: &Report) {
+        let (second, line) = (second_of(tick), self.line_ends.0 / LINE.0);
+        if !self.has_seconds || second == line || second > line + AHEAD {
+            return self.add(before.role, tick, before.open);
+        }
+        if second > line {
+            return self.ahead.push((before.role, tick.clone(), before.open));
+        }
+        let mut own = Tick::none();
+        match before.role {
+            Role::Population(_) => add_to(&mut own, tick, before.open, self.period),
+            Role::Probe(_) => own.extend(tick),
+        }
+        self.add_late(worker, before.second, tick, own);
+    }
+
+    /// Adds a tick to the present line.
+    fn add(&mut self, role: Role, tick: &Tick, before: u64) {
+        match role {
+            Role::Population(nth) => {
+                add_to(&mut self.record.populations[usize::from(nth)].line, tick, before, self.period);
+            }
+            Role::Probe(_) => self.probe.extend(tick),
+        }
+    }
+
+    /// What came ahead of the present line, up to this second, is of that.
+    pub(super) fn add_ahead(&mut self, second: u64) {
+        let is_due = |(_, tick, _): &(Role, Tick, u64)| second_of(tick) <= second;
+        let (due, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.ahead).into_iter().partition(is_due);
+        self.ahead = later;
+        due.iter().for_each(|(role, tick, before)| self.add(*role, tick, *before));
+    }
+
+    /// What happened before the present line, and comes only now: `own`, of this tick of a worker whose tick before was of the second
+    /// `last`. It counts, and is no part of what happens now.
+    fn add_late(&mut self, worker: u32, last: u64, tick: &Tick, mut own: Tick) {
+        let second = second_of(tick);
         let report = &mut self.reports[worker as usize];
-        (report.held, report.left) = (report.held.after_late(tick), tick.open);
-        report.to_redial += to_redial(tick);
-        let last = report.late.replace(second).unwrap_or(second_of(report.until));
-        // A worker ends a further tick in a second in which its load ends: its connections are among those of that second already.
-        if last == second {
+        let role = report.role;
+        // A worker ends a further tick in a second in which its load ends; and before it is known to be lost, it is shown as it was.
+        if last == second || second <= report.shown {
             (own.open, own.resolved, own.waiting, own.owed) = Default::default();
+        }
+        if last == second {
             own.agents.iter_mut().for_each(|agents| agents.open.0.clear());
         }
+        report.second = second;
         // Whoever else received what it was is known already.
         own.pushes.receipts.clear();
         own.most_open = 0;
         self.record.totals.extend(&own);
         let mut late = own.clone();
+        late.until = Nanos(second.saturating_mul(LINE.0));
         if let Role::Population(nth) = role {
             self.record.populations[usize::from(nth)].totals.extend(&own);
             // With only one population its line is the total.
@@ -104,18 +165,11 @@ impl Conductor<'_> {
         std::mem::take(&mut self.late).into_values().collect()
     }
 
-    /// What a population's worker has reported, which had `before` connections open. Its histograms are added up here, once;
-    /// what follows adds up lines.
+    /// What a population's worker has reported, which had `before` connections open, goes into its record.
     fn take_of(&mut self, nth: u16, tick: &Tick, before: u64) {
         let complete = self.of(nth).map(|report| report.until).min().unwrap_or_default();
         let hold_from = self.schedule.progress(nth).hold_from;
-        let measured = &mut self.record.populations[usize::from(nth)];
-        measured.take(tick, before, complete, hold_from);
-        let period = tick.until.since(tick.from);
-        // The rate of a short tick is noise.
-        if tick.phase == Phase::Hold && period >= Nanos(self.period.0 / 2) {
-            measured.line.shard_rates.record(tick.counts.answered as f64 / period.secs_f64());
-        }
+        self.record.populations[usize::from(nth)].take(tick, before, complete, hold_from);
     }
 
     /// The line of the second that is over, once all workers have reported it, or as soon as they should have.
@@ -125,16 +179,45 @@ impl Conductor<'_> {
         if !is_complete && now.since(self.line_ends) < self.latency || now < self.line_ends {
             return None;
         }
-        (self.line_begins, self.line_ends) = (self.line_ends, end_after(now));
-        Some(self.end_line())
+        let ends = self.line_ends;
+        // Each second has its line, unless this process itself stood still.
+        let next =
+            if self.has_seconds && now < ends + Nanos(AHEAD * LINE.0) { ends + LINE } else { end_after(now) };
+        if next > ends + LINE {
+            self.add_ahead(u64::MAX);
+        }
+        let line = self.end_line(ends);
+        self.line_ends = next;
+        self.add_ahead(next.0 / LINE.0);
+        Some(line)
     }
 
-    pub(super) fn end_line(&mut self) -> Tick {
-        let until = self.reports.iter().map(|report| report.until).max().unwrap_or_default();
+    /// The last second that has had its line.
+    pub fn shown(&self) -> u64 {
+        self.line_ends.0 / LINE.0 - 1
+    }
+
+    /// The last line, and the run as it was measured.
+    pub fn finish(mut self) -> (Tick, Record) {
+        self.add_ahead(u64::MAX);
+        let line = self.end_line(Nanos::ZERO);
+        self.count_lost();
+        self.record.take_back_accepted();
+        (line, self.record)
+    }
+
+    /// The line ends with what it has, and no sooner than `ends`.
+    fn end_line(&mut self, ends: Nanos) -> Tick {
+        let populations = self.record.populations.iter().map(|measured| measured.line.until);
+        let until = populations.fold(self.probe.until, Nanos::max).max(ends).max(self.line_begins);
+        let from = std::mem::replace(&mut self.line_begins, until);
+        self.note_shown(until.0 / LINE.0);
         let mut line = std::mem::replace(&mut self.probe, Tick::starting(until));
         let mut populations = Vec::with_capacity(self.record.populations.len());
         for nth in 0..self.record.populations.len() as u16 {
             let mut own = self.record.populations[usize::from(nth)].end_line(until);
+            // A tick of a worker that stood still began long before: what it counted is of this line.
+            own.from = from;
             self.set_state(&mut own, |role| role == Role::Population(nth));
             own.wanted = self.schedule.wanted(nth);
             self.share_experience(nth, &own);
@@ -149,7 +232,7 @@ impl Conductor<'_> {
             None if self.hands_over => phase.min(Phase::Hold),
             _ => phase,
         };
-        line.until = until;
+        (line.from, line.until) = (from, until);
         line.marks = std::mem::take(&mut self.marks);
         self.record.totals.extend(&line);
         // With only one population its line is the total.
@@ -157,6 +240,12 @@ impl Conductor<'_> {
             line.populations = populations;
         }
         line
+    }
+
+    /// The line of this second has the connections of all that are not lost, as far as they are known.
+    fn note_shown(&mut self, second: u64) {
+        let known = |report: &&mut Report| !report.is_lost && report.before.is_none();
+        self.reports.iter_mut().filter(known).for_each(|report| report.shown = second);
     }
 
     /// What the shards of a population met in a second with their first dials binds them all: each alone sees too little of

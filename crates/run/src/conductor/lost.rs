@@ -1,7 +1,7 @@
 //! Workers that are lost, come back, or join.
 
 use plan::Role;
-use samples::{Phase, Tick};
+use samples::Phase;
 use units::Nanos;
 
 use super::{Conductor, Held, Report};
@@ -65,7 +65,6 @@ impl Conductor<'_> {
 
     /// There is one more worker.
     pub(super) fn handle_joined(&mut self, role: Role) {
-        let before = Tick { ramped_at: Nanos::NEVER, ..Tick::default() };
-        self.reports.push(Report::of(role, &before, Nanos::NEVER));
+        self.reports.push(Report::none(role));
     }
 }

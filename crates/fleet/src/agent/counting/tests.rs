@@ -89,6 +89,26 @@ fn the_load_of_a_worker_ends_with_that_of_its_last_shard() {
     assert_eq!((last.len(), last[1].ramped_at, last[1].phase), (2, Nanos::NEVER, Phase::Ramp));
 }
 
+/// Its threads stood still from 1,300 on.
+#[test]
+fn what_an_agent_counted_before_it_stood_still_is_a_tick_of_its_own() {
+    use Phase::Hold;
+    let mut counting = Counting::new(1, &[0, 0]);
+    (0..2).for_each(|shard| counting.take(shard, &tick(0, 1_000, Hold, 1)));
+    assert!(counting.poll(false).is_some());
+    (0..2).for_each(|shard| counting.take(shard, &tick(1_000, 1_200, Hold, 2)));
+    counting.take(0, &tick(1_200, 1_300, Hold, 4));
+    assert_eq!(counting.poll(false), None);
+    (0..2).for_each(|shard| counting.take(shard, &tick(1_300, 8_700, Hold, 8)));
+    let before = counting.poll(false).expect("they stood still");
+    assert_eq!(seen(&before), [(MS(1_000), MS(1_300), Hold, 8)]);
+    let after = counting.poll(false).expect("both have counted that second");
+    assert_eq!(seen(&after), [(MS(1_300), MS(8_700), Hold, 16)]);
+    assert_eq!((counting.poll(false), run::second_of(&after[0])), (None, 9));
+    (0..2).for_each(|shard| counting.take(shard, &tick(8_700, 9_000, Hold, 1)));
+    assert!(counting.poll(false).is_some());
+}
+
 /// Also of those that were open within a thread's period, and at the end of none.
 #[test]
 fn the_most_connections_at_once_are_those_of_any_period() {

@@ -44,8 +44,8 @@ impl Workers for Fleet {
         self.coordinator.agents()
     }
 
-    fn take_seconds(&mut self) -> Option<Box<AgentTicks>> {
-        Some(self.coordinator.take_seconds())
+    fn take_seconds(&mut self, until: u64) -> Option<Box<AgentTicks>> {
+        Some(self.coordinator.take_seconds(until))
     }
 
     fn now(&self) -> Nanos {

@@ -11,7 +11,7 @@ fn an_agent_holds_what_its_load_has_open_when_that_ends() {
     let count = |member: &mut Member, phase: Phase, open: [u64; 3]| {
         let stalled = Nanos::from_millis(open[0]);
         let ticks = open.map(|open| Tick { open, phase, stalled, ..Tick::default() }).to_vec();
-        member.count(ticks, |_| false, (0, &mut AgentTicks::default()), &mut VecDeque::new());
+        member.count(ticks, |_| false, (0, &mut Seconds::default()), &mut VecDeque::new());
         member.summary(None).held
     };
     assert_eq!(count(&mut member, Phase::Hold, [10, 1, 5]), 15);
@@ -37,7 +37,7 @@ fn taken(order: &[u64], sealed: [u64; 3]) -> (u64, bool) {
     for sequence in order {
         member.take(*sequence, record(*sequence));
         while let Some(record) = member.poll_record() {
-            let (changes, seconds) = (&mut VecDeque::new(), &mut AgentTicks::default());
+            let (changes, seconds) = (&mut VecDeque::new(), &mut Seconds::default());
             match record {
                 Record::Ticks(ticks) => member.count(ticks, |_| false, (0, seconds), changes),
                 Record::Sealed(seal) => member.seal(seal, changes),

@@ -16,15 +16,64 @@ fn the_connections_of_a_second_are_counted_once_where_a_load_ended_in_it() {
         phase: Phase::Drain,
         ..counted(2, 4, answered)
     };
-    // The first is of the second after which it was lost, and the last two are of one.
+    // Two of each second.
     let late =
         [ending(1_000, 1_450, 1), ending(1_450, 2_000, 2), ending(2_000, 2_700, 4), ending(2_700, 3_000, 8)];
     late.iter().for_each(|tick| conductor.handle_tick(1, tick));
     let late = conductor.take_late();
     let seen: Vec<(Nanos, u64, u64)> =
         late.iter().map(|tick| (tick.until, tick.open, tick.counts.answered)).collect();
-    assert_eq!(seen, [(MS(1_450), 0, 1), (S(2), 4, 2), (S(3), 4, 12)]);
+    assert_eq!(seen, [(S(2), 4, 3), (S(3), 4, 12)]);
     assert_eq!((conductor.open(), conductor.sum(|tick| tick.counts.answered)), (4, 35));
+}
+
+/// Of lines, or of what comes late: when each began and ended, connections and responses.
+fn seen(ticks: &[Tick]) -> Vec<(Nanos, Nanos, u64, u64)> {
+    ticks.iter().map(|tick| (tick.from, tick.until, tick.open, tick.counts.answered)).collect()
+}
+
+/// Two workers of a fleet, of which one is silent for some seconds, and then for so long that it is lost.
+#[test]
+fn each_second_has_a_line_of_its_own_while_a_worker_is_away_and_when_it_is_back() {
+    let plan = scenario("connections = 8\nduration = \"60s\"");
+    let model = Model::new(&plan, 2, MS(400), S(1)).on_agents();
+    let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(400));
+    let mut lines = Vec::new();
+    (0..2).for_each(|worker| conductor.handle_tick(worker, &counted(1, 4, 10)));
+    lines.extend(conductor.poll_line(S(1)));
+    // Each line waits a second for the silent one, and what the other counts meanwhile is of the next.
+    for second in 2..=4 {
+        conductor.handle_tick(0, &counted(second, 4, 10));
+        lines.extend(conductor.poll_line(S(second) + MS(10)));
+    }
+    assert_eq!(conductor.sum(|tick| tick.counts.answered), 50);
+    (2..=4).for_each(|second| conductor.handle_tick(1, &counted(second, 4, 7)));
+    lines.extend(conductor.poll_line(S(4) + MS(50)));
+    let expected = [(S(0), S(1), 8, 20), (S(1), S(2), 8, 10), (S(2), S(3), 8, 10), (S(3), S(4), 8, 17)];
+    assert_eq!(seen(&lines), expected);
+    // Its connections were among those shown.
+    assert_eq!(seen(&conductor.take_late()), [(S(1), S(2), 0, 7), (S(2), S(3), 0, 7)]);
+    // Once it is lost they are not, also where it is back before what it counted comes.
+    conductor.handle_lost(1);
+    conductor.handle_tick(0, &counted(5, 4, 10));
+    lines.extend(conductor.poll_line(S(5)));
+    conductor.handle_back(1);
+    conductor.handle_tick(0, &counted(6, 4, 10));
+    lines.extend(conductor.poll_line(S(6)));
+    (5..=6).for_each(|second| conductor.handle_tick(1, &counted(second, 4, 7)));
+    lines.extend(conductor.poll_line(S(6) + MS(50)));
+    assert_eq!(seen(&lines[4..]), [(S(4), S(5), 4, 10), (S(5), S(6), 8, 17)]);
+    assert_eq!(seen(&conductor.take_late()), [(S(4), S(5), 4, 7)]);
+    // One that stood still counts in the second in which it goes on, and that is no longer for it.
+    for second in 7..=8 {
+        conductor.handle_tick(0, &counted(second, 4, 10));
+        lines.extend(conductor.poll_line(S(second) + MS(10)));
+    }
+    conductor.handle_tick(1, &Tick { from: MS(6_200), ..counted(8, 4, 30) });
+    lines.extend(conductor.poll_line(S(8) + MS(50)));
+    assert_eq!(seen(&lines[6..]), [(S(6), S(7), 8, 10), (S(7), S(8), 8, 40)]);
+    assert_eq!((conductor.take_late(), conductor.sum(|tick| tick.counts.answered)), (Vec::new(), 155));
+    assert_eq!(conductor.finish().1.totals.counts.answered, 155);
 }
 
 #[test]
