@@ -2681,9 +2681,13 @@ wanted: number,
  */
 cores: number, 
 /**
- * Connections that it held at the end of the load, or when it was last heard of.
+ * Connections that it held at the end of the load; none, where it was lost before.
  */
 held: number, 
+/**
+ * Connections that it had when it was lost; absent if there are none.
+ */
+lost_with: number, 
 /**
  * How much later than the run it began, milliseconds; none where it did not.
  */

@@ -444,17 +444,20 @@ impl Member {
         let began = self.running.map(|running| self.way.back(running.began));
         let late = began.zip(start).map(|(began, start)| (began - start.0 as i128) as f64 / 1e6);
         let seal = self.log.seal.as_ref();
-        // Of one that is lost counts what is missing now.
-        let held = if self.state == AgentState::Lost { &self.open } else { &self.held };
+        let is_lost = self.state == AgentState::Lost;
         // The probe's connections are no part of the load.
-        let of_load =
-            self.workers.iter().zip(held).filter(|((_, role), _)| matches!(role, Role::Population(_)));
+        let is_load = |role: &Role| matches!(role, Role::Population(_));
+        let of_load = |each: &[u64]| -> u64 {
+            let own = self.workers.iter().zip(each).filter(|((_, role), _)| is_load(role));
+            own.map(|(_, connections)| connections).sum()
+        };
         AgentSummary {
             id: self.who.id.clone(),
             state: self.state,
             wanted: self.ready().wanted,
             cores: self.ready().cores,
-            held: of_load.map(|(_, held)| held).sum(),
+            held: if is_lost && !self.is_through { 0 } else { of_load(&self.held) },
+            lost_with: if is_lost { of_load(&self.open) } else { 0 },
             began_late_ms: late,
             clock_error_ms: self.way.error().map(|error| error.0 as f64 / 1e6),
             lag_p99_us: (self.lag.count() > 0).then(|| self.lag.quantile(0.99).0 as f64 / 1e3),

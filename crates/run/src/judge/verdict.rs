@@ -107,15 +107,15 @@ fn probes_failed(facts: &Facts, s: &Summary) -> u64 {
 
 /// Its share is missing from the figures.
 fn lost_agent(agent: &AgentSummary) -> String {
-    let AgentSummary { id, wanted, held, why, taken_over_by, .. } = agent;
+    let AgentSummary { id, wanted, lost_with, why, taken_over_by, .. } = agent;
     let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    let (held, wanted) = (Count(*held), Count(*wanted).of("connection"));
+    let (had, wanted) = (Count(*lost_with), Count(*wanted).of("connection"));
     match taken_over_by.as_slice() {
-        [] => format!("agent {id} was lost with {held} of its {wanted}{why}"),
+        [] => format!("agent {id} was lost with {had} of its {wanted}{why}"),
         others => {
             let others = others.join(", ");
             format!(
-                "note: agent {id} was lost with {held} of its {wanted}, and {others} took over its part{why}"
+                "note: agent {id} was lost with {had} of its {wanted}, and {others} took over its part{why}"
             )
         }
     }
@@ -257,7 +257,7 @@ mod tests {
             id: "a1".to_owned(),
             state,
             wanted: 1_500,
-            held: 1_400,
+            lost_with: 1_400,
             missing_ticks,
             sealed,
             ..AgentSummary::default()

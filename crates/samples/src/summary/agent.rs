@@ -19,9 +19,13 @@ pub struct AgentSummary {
     pub wanted: u64,
     /// Processors that it may use.
     pub cores: u32,
-    /// Connections that it held at the end of the load, or when it was last heard of.
+    /// Connections that it held at the end of the load; none, where it was lost before.
     #[cfg_attr(test, ts(type = "number"))]
     pub held: u64,
+    /// Connections that it had when it was lost; absent if there are none.
+    #[cfg_attr(test, ts(type = "number"))]
+    #[serde(skip_serializing_if = "encode::is_zero")]
+    pub lost_with: u64,
     /// How much later than the run it began, milliseconds; none where it did not.
     pub began_late_ms: Option<f64>,
     /// By how much that may be wrong: its clock is known from messages there and back.

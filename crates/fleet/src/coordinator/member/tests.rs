@@ -18,8 +18,19 @@ fn an_agent_holds_what_its_load_has_open_when_that_ends() {
     assert_eq!(count(&mut member, Phase::Drain, [9, 1, 5]), 14);
     assert_eq!(count(&mut member, Phase::Drain, [3, 1, 0]), 14, "they end after the load");
     member.lose_unheard(&mut VecDeque::new());
-    assert_eq!(member.summary(None).held, 14);
-    assert_eq!(member.summary(None).stall_us, 10e3, "the most");
+    let AgentSummary { held, lost_with, stall_us, .. } = member.summary(None);
+    assert_eq!(
+        (held, lost_with, stall_us),
+        (14, 14, 10e3),
+        "it was lost after its load, and its longest stall"
+    );
+    // Of one that is lost in its load nothing is held: its lease expires.
+    let mut member = Member::again(Incarnation { id: "b".to_owned(), nonce: 1 }, Answer::None);
+    member.add_workers(0, &roles);
+    assert_eq!(count(&mut member, Phase::Hold, [10, 1, 5]), 15);
+    member.lose_unheard(&mut VecDeque::new());
+    let AgentSummary { held, lost_with, .. } = member.summary(None);
+    assert_eq!((held, lost_with), (0, 15));
 }
 
 /// Takes entries of an agent that sent 3, 5 and 7 requests, and its seal, in this order; what was taken, and whether it is complete.
