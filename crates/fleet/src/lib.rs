@@ -49,5 +49,5 @@ pub use kubernetes::Launched;
 pub use kubernetes::{Kubernetes, Needs, Seccomp};
 pub use link::{Access, Link, NoLink, Say, Server, has_certificate, has_private_key};
 pub use observe::{Observers, Observing};
-pub use split::Shares;
+pub use split::{Shares, shared};
 pub use waiting::Waiting;

@@ -14,7 +14,7 @@ use units::Nanos;
 use crate::{name, seal::Sums};
 
 /// Of these messages; an agent serves only a coordinator of its own.
-pub(crate) const PROTOCOL: u32 = 7;
+pub(crate) const PROTOCOL: u32 = 8;
 
 /// Longer ones are no [fingerprints](crate::fingerprint::fingerprint): an agent announces that of its run each second.
 const LONGEST_FINGERPRINT: usize = 64;
@@ -205,8 +205,8 @@ pub(crate) struct Assign {
     pub(crate) slices: Vec<Slice>,
     /// Whether the probe is its own, too.
     pub(crate) probe: bool,
-    /// Its place among the agents with the same ports, and their number.
-    pub(crate) tuples: (u32, u32),
+    /// Its share of the ports, of which agents on one machine have the same.
+    pub(crate) tuples: Slice,
     /// Where the local addresses begin.
     pub(crate) salt: u64,
     /// Where it is taken over: the requests that are left of each population with a number of them, instead of the slice's. Empty where

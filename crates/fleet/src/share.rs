@@ -6,7 +6,6 @@ use crate::message::{Assign, Ready};
 
 /// Whether what is assigned can be a part of this plan; or why it cannot. How large it is, is for the agent's caps and limits.
 pub(crate) fn check(assign: &Assign, plan: &Plan) -> Result<(), String> {
-    let (place, processes) = assign.tuples;
     let is_of = |(left, population): (&Option<u64>, &Population)| {
         left.is_none_or(|left| population.requests.is_some_and(|all| left <= all))
     };
@@ -16,7 +15,8 @@ pub(crate) fn check(assign: &Assign, plan: &Plan) -> Result<(), String> {
     let is_part = assign.slices.len() == plan.populations.len()
         && assign.slices.iter().all(|slice| slice.is_valid())
         && is_left
-        && place < processes;
+        && assign.tuples.is_valid()
+        && assign.tuples.width > 0;
     match is_part {
         true => Ok(()),
         false => Err("the coordinator assigned what is no part of the plan".to_owned()),
@@ -71,7 +71,7 @@ mod tests {
         let plan =
             plan::from_flags(&flags, &plan::Environment { cores: 1, seed: 1, resolve: &resolve }).unwrap();
         let slice = Slice { from: 2, width: 2, of: 4 };
-        let good = Assign { slices: vec![slice], tuples: (0, 1), ..Assign::default() };
+        let good = Assign { slices: vec![slice], tuples: Slice::WHOLE, ..Assign::default() };
         assert_eq!(check(&good, &plan), Ok(()));
         assert_eq!(check(&Assign { left: vec![None], ..good.clone() }, &plan), Ok(()));
         for bad in [
@@ -83,7 +83,8 @@ mod tests {
             Assign { slices: vec![Slice { from: 0, width: 0, of: 0 }], ..good.clone() },
             Assign { slices: Vec::new(), ..good.clone() },
             Assign { slices: vec![slice; 2], ..good.clone() },
-            Assign { tuples: (1, 1), ..good.clone() },
+            Assign { tuples: Slice { from: 1, width: 1, of: 1 }, ..good.clone() },
+            Assign { tuples: Slice { from: 0, width: 0, of: 1 }, ..good.clone() },
         ] {
             assert!(check(&bad, &plan).is_err(), "{bad:?}");
         }
@@ -98,7 +99,7 @@ mod tests {
             plan::from_flags(&flags, &plan::Environment { cores: 1, seed: 1, resolve: &resolve }).unwrap();
         let slices = vec![Slice { from: 3, width: 5, of: 10 }];
         let sent = |left: Vec<Option<u64>>| {
-            let assign = Assign { slices: slices.clone(), tuples: (0, 1), left, ..Assign::default() };
+            let assign = Assign { slices: slices.clone(), tuples: Slice::WHOLE, left, ..Assign::default() };
             check(&assign, &plan).map(|()| {
                 parts(&plan, &assign, |_| 2).iter().map(|part| part.requests.unwrap()).collect::<Vec<_>>()
             })
@@ -125,7 +126,7 @@ mod tests {
             let (mut from, mut all) = (0, std::collections::BTreeSet::new());
             for width in widths {
                 let slices = vec![Slice { from, width, of }];
-                let assign = Assign { slices, tuples: (0, 1), ..Assign::default() };
+                let assign = Assign { slices, tuples: Slice::WHOLE, ..Assign::default() };
                 from += width;
                 let values = |rows: Rows| rows.values_from(0).map(str::to_owned).collect::<Vec<_>>();
                 let own = values(super::rows(&plan, &assign));

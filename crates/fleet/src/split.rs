@@ -1,6 +1,6 @@
 //! How a plan is divided among agents: in proportion to what each can do, or equally, and to none more than it can take.
 
-use std::{cmp::Reverse, collections::HashMap};
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use plan::{Plan, Population, Probe, Quota, Slice};
 use units::{Count, Rate};
@@ -143,7 +143,7 @@ impl Demand {
 
 /// Connections that the agents can hold together.
 pub(crate) fn together(agents: &[Candidate]) -> u64 {
-    rooms(agents).iter().fold(0, |sum, room| sum.saturating_add(room.connections))
+    rooms(agents).iter().fold(0, |sum, (room, _)| sum.saturating_add(room.connections))
 }
 
 /// A part for each agent: together they are the plan.
@@ -156,9 +156,9 @@ pub(crate) fn split(
     shares: Shares,
     salt: u64,
 ) -> Result<Vec<Assign>, String> {
-    let mut rooms = rooms(agents);
+    let (mut rooms, tuples): (Vec<Room>, Vec<Slice>) = rooms(agents).into_iter().unzip();
     let mut assigned: Vec<Assign> =
-        places(agents).into_iter().map(|tuples| Assign { tuples, salt, ..Assign::default() }).collect();
+        tuples.into_iter().map(|tuples| Assign { tuples, salt, ..Assign::default() }).collect();
     if let Some((places, rates)) = &demand.probe {
         let fits = |room: &Room| room.connections >= *places && room.rates.units(rates, 1) > 0;
         // Where it fits nowhere, an agent says why.
@@ -198,15 +198,17 @@ pub(crate) struct Heir<'a> {
 }
 
 impl Heir<'_> {
-    /// Its place among those that share its ports, and their number.
-    fn tuples(&self) -> (u32, u32) {
-        self.parts.first().map_or((0, 1), |part| part.tuples)
+    /// Its share of the ports of its machine.
+    fn tuples(&self) -> Slice {
+        self.parts.first().map_or(Slice::WHOLE, |part| part.tuples)
     }
 
     /// Connections that it can hold beside those of its parts.
     pub(crate) fn room(&self, demand: &Demand) -> u64 {
         let Some(can) = self.can else { return u64::MAX };
-        let most = (can.fits / u64::from(self.tuples().1.max(1))).min(can.cap.unwrap_or(u64::MAX));
+        let Slice { width, of, .. } = self.tuples();
+        let fits = (u128::from(can.fits) * u128::from(width) / u128::from(of.max(1))) as u64;
+        let most = fits.min(can.cap.unwrap_or(u64::MAX));
         self.parts
             .iter()
             .chain(self.given)
@@ -286,29 +288,62 @@ impl Wanted {
     }
 }
 
-/// What each can hold. Agents that share ports share what their machine has.
-fn rooms<'a>(agents: &[Candidate<'a>]) -> Vec<Room<'a>> {
-    let of = |(agent, (_, neighbours)): (&Candidate<'a>, (u32, u32))| {
-        let fits = agent.can.fits / u64::from(neighbours);
-        let rates = Left::of(agent.can.per_s);
-        match agent.can.cap {
-            Some(cap) if cap < fits => Room { connections: cap, by: "--max-connections", rates },
-            _ => Room { connections: fits, by: &agent.can.limited_by, rates },
+/// What each can hold, and its share of the ports. Agents that share ports share what their machine has.
+fn rooms<'a>(agents: &[Candidate<'a>]) -> Vec<(Room<'a>, Slice)> {
+    let mut machines: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (nth, agent) in agents.iter().enumerate() {
+        machines.entry(agent.network).or_default().push(nth);
+    }
+    let mut all = vec![(0, Slice::WHOLE); agents.len()];
+    for own in machines.into_values() {
+        let can: Vec<_> = own.iter().map(|nth| (agents[*nth].can.fits, agents[*nth].can.cap)).collect();
+        let rooms = shared(&can);
+        for (nth, of) in own.into_iter().zip(rooms.iter().copied().zip(tuples(&rooms))) {
+            all[nth] = of;
         }
+    }
+    let room = |(agent, (connections, tuples)): (&Candidate<'a>, (u64, Slice))| {
+        let can = agent.can;
+        let by: &'a str = if can.cap == Some(connections) { "--max-connections" } else { &can.limited_by };
+        (Room { connections, by, rates: Left::of(can.per_s) }, tuples)
     };
-    agents.iter().zip(places(agents)).map(of).collect()
+    agents.iter().zip(all).map(room).collect()
 }
 
-/// The place of each among those that share its ports, and their number.
-fn places(agents: &[Candidate]) -> Vec<(u32, u32)> {
-    let mut neighbours: HashMap<&str, u32> = HashMap::new();
-    let mut places = Vec::new();
-    for agent in agents {
-        let place = neighbours.entry(agent.network).or_default();
-        places.push(*place);
-        *place += 1;
+/// What each of the agents on one machine can hold: equal shares, and what one may not hold goes to the others. `agents`: what the
+/// machine can, as far as each knows, and the agent's cap.
+pub fn shared(agents: &[(u64, Option<u64>)]) -> Vec<u64> {
+    let most = |(fits, cap): (u64, Option<u64>)| fits.min(cap.unwrap_or(u64::MAX));
+    let mut order: Vec<usize> = (0..agents.len()).collect();
+    order.sort_by_key(|nth| most(agents[*nth]));
+    let mut rooms = vec![0; agents.len()];
+    let mut taken: u64 = 0;
+    for (nth, left) in order.into_iter().zip((1..=agents.len() as u64).rev()) {
+        let (fits, cap) = agents[nth];
+        rooms[nth] = fits.saturating_sub(taken).div_ceil(left).min(cap.unwrap_or(u64::MAX));
+        // Each has ports.
+        taken = taken.saturating_add(rooms[nth].max(1));
     }
-    agents.iter().zip(places).map(|(agent, place)| (place, neighbours[agent.network])).collect()
+    rooms
+}
+
+/// The shares of the ports of a machine for agents that can hold as many connections: enough for these.
+fn tuples(rooms: &[u64]) -> Vec<Slice> {
+    let (least, most) = (rooms.iter().min().copied(), rooms.iter().max().copied());
+    let are_equal = most.unwrap_or_default() - least.unwrap_or_default() <= 1;
+    let widths: Option<Vec<u32>> = rooms.iter().map(|room| u32::try_from((*room).max(1)).ok()).collect();
+    let widths = widths.filter(|widths| {
+        !are_equal && widths.iter().map(|width| u64::from(*width)).sum::<u64>() <= u32::MAX.into()
+    });
+    // So many that no port limits them.
+    let widths = in_lowest_terms(widths.unwrap_or_else(|| vec![1; rooms.len()]));
+    let (of, mut from) = (widths.iter().sum(), 0);
+    let slice = |width| {
+        let slice = Slice { from, width, of };
+        from += width;
+        slice
+    };
+    widths.into_iter().map(slice).collect()
 }
 
 fn weights(agents: &[Candidate], shares: Shares, arrives: bool) -> Vec<u64> {

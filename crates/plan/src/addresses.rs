@@ -118,16 +118,16 @@ impl Tuples {
     ) -> Tuples {
         let mut numbers: Vec<u32> = numbers.into_iter().collect();
         let destinations = u32::try_from(numbers.len()).expect("a target has at most 65,536 destinations");
-        let TupleShare { process: (place, processes), from, width, of } = tuple_share;
+        let TupleShare { process, from, width, of } = tuple_share;
         assert!(
-            width > 0 && from + width <= of && destinations > 0 && place < processes,
+            width > 0 && from + width <= of && destinations > 0 && process.is_valid() && process.width > 0,
             "{tuple_share:?}, {destinations} destinations"
         );
         if pool == SourcePool::Loopback4 {
             numbers = vec![0];
         }
         let all = pool.count().saturating_mul(ports.list.len() as u64).min(MAX_PAIRS);
-        let pairs = all.saturating_sub(place.into()).div_ceil(processes.into());
+        let pairs = process.numbers_below(all);
         let mut tuples = Tuples {
             addresses: pool.count(),
             cycle: least_common_multiple(pool.count(), ports.list.len() as u64),
@@ -196,8 +196,7 @@ impl Tuples {
         if cursor.next >= self.pairs {
             cursor.next = cursor.beginning(self.tuple_share);
         }
-        let (place, processes) = self.tuple_share.process;
-        let (address, port) = self.split(pair * u64::from(processes) + u64::from(place));
+        let (address, port) = self.split(self.tuple_share.process.number(pair));
         SocketAddr::new(self.pool.nth(address), self.ports[port as usize])
     }
 

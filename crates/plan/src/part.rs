@@ -41,8 +41,8 @@ pub enum Role {
 /// A shard's share of the 4-tuples: of those of its process, of every `of` tuples the `width` ones from `from` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TupleShare {
-    /// Which of the processes that share the tuples it belongs to, and their number: tuples go to them in turn.
-    pub process: (u32, u32),
+    /// The part of its process, of those that share the tuples: tuples go to them in turn.
+    pub process: Slice,
     /// The first, less than `of`.
     pub from: u32,
     /// How many, at least 1.
@@ -53,13 +53,13 @@ pub struct TupleShare {
 
 impl TupleShare {
     /// Of the only shard.
-    pub const ALL: TupleShare = TupleShare { process: (0, 1), from: 0, width: 1, of: 1 };
+    pub const ALL: TupleShare = TupleShare { process: Slice::WHOLE, from: 0, width: 1, of: 1 };
 
     /// Which of `n` destinations it begins with: spread, so that shards of a few connections each still reach all of them.
     pub(crate) fn first_of(self, n: u64) -> u32 {
-        let (place, processes) = self.process;
-        let (of, place) =
-            (u128::from(self.of), u128::from(place) * u128::from(self.of) + u128::from(self.from));
+        let Slice { from, width, of: processes } = self.process;
+        let of = u128::from(self.of);
+        let place = u128::from(from) * of + u128::from(width) * u128::from(self.from);
         // Of as many processes as another machine says.
         (place * u128::from(n) / (of * u128::from(processes)).max(1)) as u32
     }

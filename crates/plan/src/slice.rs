@@ -23,6 +23,12 @@ pub struct Turn {
     pub of: u64,
 }
 
+impl Default for Slice {
+    fn default() -> Slice {
+        Slice::WHOLE
+    }
+}
+
 impl Slice {
     /// All of it.
     pub const WHOLE: Slice = Slice { from: 0, width: 1, of: 1 };
@@ -65,6 +71,12 @@ impl Slice {
             return nth;
         }
         nth / width * u64::from(self.of) + u64::from(self.from) + nth % width
+    }
+
+    /// How many of the first `n` numbers are its own.
+    pub(crate) fn numbers_below(self, n: u64) -> u64 {
+        let (from, width, of) = (u64::from(self.from), u64::from(self.width), u64::from(self.of));
+        n / of * width + (n % of).saturating_sub(from).min(width)
     }
 
     /// The part of all that it is.

@@ -67,12 +67,12 @@ impl Together {
     }
 }
 
-/// What agents that share ports can hold: as in a run, each its share of what their machine can, and no more than it may.
+/// What agents that share ports can hold, as in a run. One that is capped does not say what their machine can.
 fn held(sharing: &[&Identity]) -> u64 {
     let free = sharing.iter().filter(|who| who.max_connections != Some(who.connections));
     let fits = free.map(|who| who.connections).max().unwrap_or(u64::MAX);
-    let share = fits / (sharing.len() as u64).max(1);
-    sharing.iter().map(|who| who.connections.min(share)).sum()
+    let agents: Vec<_> = sharing.iter().map(|who| (fits, who.max_connections)).collect();
+    fleet::shared(&agents).iter().sum()
 }
 
 fn row(agent: &AgentStatus) -> [String; 10] {
@@ -228,8 +228,8 @@ a-long-one: findings of its doctor, see throng fleet doctor: 1
         let containers = [on("a", "boot1 net:[1]", "p1", None), on("b", "boot1 net:[2]", "p2", None)];
         assert_eq!(last(&containers), "2 agents on 1 machine, 8 cores, about 2,000,000 connections");
         let capped = |most| on("b", "boot1 net:[1]", "vm1", Some(most));
-        let text = "2 agents on 1 machine, 4 cores, about 500,100 connections";
-        assert_eq!(last(&[a.clone(), capped(100)]), text);
+        let text = "2 agents on 1 machine, 4 cores, about 1,000,000 connections";
+        assert_eq!(last(&[a.clone(), capped(100)]), text, "what one may not hold is the other's");
         let text = "2 agents on 1 machine, 4 cores, about 300 connections";
         assert_eq!(last(&[capped(100), capped(200)]), text);
     }

@@ -177,7 +177,10 @@ impl Machine for Local<'_> {
         let own = plan.sliced(&assign.slices, assign.probe);
         let (slices, has_probe) = self.together(&assign.slices, assign.probe);
         let held = self.caps.take(&own, &plan.sliced(&slices, has_probe), self.sends())?;
-        let pairs = plan.pairs_needed().saturating_mul(assign.tuples.1.into());
+        // As many of all as there are for its share to suffice.
+        let Slice { width, of, .. } = assign.tuples;
+        let pairs = (u128::from(plan.pairs_needed()) * u128::from(of)).div_ceil(width.into());
+        let pairs = u64::try_from(pairs).unwrap_or(u64::MAX);
         let mut prepared = run::prepare_part(&own, pairs, &self.root).map_err(|why| why.to_string())?;
         prepared.begin_sources_at(assign.salt);
         let parts = share::parts(plan, assign, |nth| prepared.shards()[usize::from(nth)]);
@@ -268,7 +271,7 @@ mod tests {
         assert!(can.cap == Some(100) && can.per_s.is_none() && can.fits > 100, "{can:?}");
         let part = |width| {
             let slices = vec![Slice { from: 10, width, of: 1_000 }];
-            Assign { slices, tuples: (0, 1), ..Assign::default() }
+            Assign { slices, tuples: Slice::WHOLE, ..Assign::default() }
         };
         let why = local.rows(&part(101)).unwrap_err();
         assert!(why.starts_with("101 connections are more than allowed here (100)"), "{why}");
@@ -293,7 +296,12 @@ mod tests {
         local.accept(&Offer { protocol: PROTOCOL, flags, ..Offer::default() }).unwrap();
         let slices = vec![Slice { from: 2, width: 0, of: 2 }];
         for left in [Vec::new(), vec![None], vec![Some(0)], vec![Some(20)]] {
-            let part = Assign { slices: slices.clone(), tuples: (2, 3), left, ..Assign::default() };
+            let part = Assign {
+                slices: slices.clone(),
+                tuples: Slice { from: 2, width: 1, of: 3 },
+                left,
+                ..Assign::default()
+            };
             assert_eq!(local.rows(&part), Ok(0));
             let (ready, workers) = local.set_up(&part, Vec::new()).unwrap();
             assert_eq!((ready.wanted, workers), (0, Vec::new()));
@@ -313,7 +321,7 @@ mod tests {
         local.accept(&Offer { protocol: PROTOCOL, flags, ..Offer::default() }).unwrap();
         let part = |from, width| {
             let slices = vec![Slice { from, width, of: 400 }];
-            Assign { slices, tuples: (0, 1), ..Assign::default() }
+            Assign { slices, tuples: Slice::WHOLE, ..Assign::default() }
         };
         let over =
             |refused: Result<u64, String>| refused.unwrap_err().contains("more than the 100/s allowed");
@@ -347,7 +355,7 @@ mod tests {
         let flags = flags.with(&flag::RAMP, "100/s").with(&flag::RATE, "20/s").pairs();
         local.accept(&Offer { protocol: PROTOCOL, flags, ..Offer::default() }).unwrap();
         let slices = vec![Slice { from: 0, width: 40, of: 40 }];
-        let part = Assign { slices, tuples: (0, 1), ..Assign::default() };
+        let part = Assign { slices, tuples: Slice::WHOLE, ..Assign::default() };
         local.rows(&part).unwrap();
         local.set_up(&part, Vec::new()).unwrap();
         let profile = |rate| Control::RateProfile(RateProfile::Steady(Rate::per_s(rate)), Nanos::ZERO);

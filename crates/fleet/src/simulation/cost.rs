@@ -83,7 +83,7 @@ fn a_thousand_agents_cost() {
     };
     let part = |nth| Assign {
         slices: vec![Slice { from: nth, width: 1, of: AGENTS }],
-        tuples: (0, 1),
+        tuples: plan::Slice::WHOLE,
         ..Assign::default()
     };
     let members = (0..AGENTS).map(|nth| (who(nth), ready.clone(), part(nth), None)).collect();

@@ -4,6 +4,9 @@ use proptest::{collection::vec, prelude::*};
 use super::*;
 use crate::share;
 
+/// One of three that share ports.
+const THIRD: Slice = Slice { from: 2, width: 1, of: 3 };
+
 /// An agent: cores, what its machine holds, its caps.
 #[derive(Clone, Debug)]
 struct Owned {
@@ -100,7 +103,31 @@ fn what_one_cannot_take_goes_to_the_others() {
     );
     same[0].can.cap = Some(1);
     let why = widths(&load, &same, Shares::Capacity).unwrap_err();
-    assert!(why.contains("take 650 of 1,000 connections: a 1 (--max-connections), b 350 (memory)"), "{why}");
+    assert!(why.contains("take 999 of 1,000 connections: a 1 (--max-connections), b 699 (memory)"), "{why}");
+}
+
+#[test]
+fn what_an_agent_may_not_hold_of_its_machine_goes_to_those_beside_it() {
+    let check =
+        |agents: &[(u64, Option<u64>)], expected: &[u64]| assert_eq!(shared(agents), expected, "{agents:?}");
+    check(&[], &[]);
+    check(&[(62_000, None); 3], &[20_667, 20_667, 20_666]);
+    check(&[(700, None), (700, Some(100)), (700, None)], &[300, 100, 300]);
+    check(&[(700, Some(300)), (700, Some(100)), (700, Some(900))], &[300, 100, 300]);
+    check(&[(700, Some(0)), (700, None)], &[0, 699]);
+    check(&[(u64::MAX, Some(100)), (u64::MAX, Some(200))], &[100, 200]);
+    // Each knows its machine by itself.
+    check(&[(700, None), (400, None)], &[500, 200]);
+    let check = |rooms: &[u64], expected: &[(u32, u32)]| {
+        let all: u32 = expected.iter().map(|(_, width)| width).sum();
+        let expected: Vec<Slice> =
+            expected.iter().map(|&(from, width)| Slice { from, width, of: all }).collect();
+        assert_eq!(tuples(rooms), expected, "{rooms:?}");
+    };
+    check(&[20_667, 20_667, 20_666], &[(0, 1), (1, 1), (2, 1)]);
+    check(&[300, 100, 300], &[(0, 3), (3, 1), (4, 3)]);
+    check(&[0, 699], &[(0, 1), (1, 699)]);
+    check(&[100, u64::MAX - 100], &[(0, 1), (1, 1)]);
 }
 
 #[test]
@@ -167,15 +194,26 @@ fn agents_of_one_network_divide_its_ports() {
     agents[1].network = "other".to_owned();
     let load = plan(&[(&flag::CONNECTIONS, "9")]);
     let assigned = split(&Demand::of(&load), &candidates(&agents), Shares::Equal, 7).unwrap();
-    assert_eq!(assigned.iter().map(|assign| assign.tuples).collect::<Vec<_>>(), [(0, 2), (0, 1), (1, 2)]);
+    let half = |from| Slice { from, width: 1, of: 2 };
+    let tuples = |assigned: &[Assign]| assigned.iter().map(|assign| assign.tuples).collect::<Vec<_>>();
+    assert_eq!(tuples(&assigned), [half(0), Slice::WHOLE, half(1)]);
     assert!(assigned.iter().all(|assign| assign.salt == 7));
+    // What one may not use is the other's.
+    (agents[0].can.cap, agents[0].can.fits, agents[2].can.fits) = (Some(100), 62_000, 62_000);
+    assert_eq!(shared(&[(62_000, Some(100)), (62_000, None)]), [100, 61_900]);
+    let assigned = split(&Demand::of(&load), &candidates(&agents), Shares::Equal, 7).unwrap();
+    let of_machine = |from, width| Slice { from, width, of: 620 };
+    assert_eq!(tuples(&assigned), [of_machine(0, 1), Slice::WHOLE, of_machine(1, 619)]);
+    // Also where it is to take over what that did.
+    let heir = |nth: usize| Heir { can: Some(&agents[nth].can), parts: &assigned[nth..=nth], given: &[] };
+    assert_eq!([0, 2].map(|nth| heir(nth).room(&Demand::of(&load))), [97, 61_897]);
 }
 
 #[test]
 fn what_is_handed_over_goes_to_those_that_may_send_more() {
     let load = plan(&[(&flag::CONNECTIONS, "300"), (&flag::RATE, "300/s"), (&flag::RAMP, "300/s")]);
     let slice = |from| vec![Slice { from, width: 100, of: 300 }];
-    let part = |from| Assign { slices: slice(from), tuples: (0, 1), ..Assign::default() };
+    let part = |from| Assign { slices: slice(from), tuples: Slice::WHOLE, ..Assign::default() };
     let widths = |per_s: [f64; 2]| -> Vec<u32> {
         let can = per_s.map(|per_s| Can { per_s: Some(per_s), ..agent(1, None).can });
         let own = [[part(100)], [part(200)]];
@@ -198,7 +236,7 @@ fn what_is_handed_over_of_several_populations_is_one_sum() {
         [[stage]]\nramp = \"600/s\"\nfor = \"1s\"\n",
     );
     let slice = |from| Slice { from, width: 100, of: 300 };
-    let part = |from| Assign { slices: vec![slice(from); 2], tuples: (0, 1), ..Assign::default() };
+    let part = |from| Assign { slices: vec![slice(from); 2], tuples: Slice::WHOLE, ..Assign::default() };
     let widths = |per_s: [f64; 2]| -> Vec<Vec<u32>> {
         let can = per_s.map(|per_s| Can { per_s: Some(per_s), ..agent(1, None).can });
         let own = [[part(100)], [part(200)]];
@@ -296,10 +334,10 @@ proptest! {
         let plan = plan(&[(&flag::CONNECTIONS, &n.to_string()), (&flag::PROBE, "10/s"), (&flag::TIMEOUT, "3s")]);
         let demand = Demand::of(&plan);
         let probe = u64::from(plan.probe.as_ref().unwrap().places());
-        let lost = Assign { slices: vec![Slice { from, width, of: n }], probe: true, tuples: (0, 1), salt: 7, left: Vec::new() };
+        let lost = Assign { slices: vec![Slice { from, width, of: n }], probe: true, tuples: Slice::WHOLE, salt: 7, left: Vec::new() };
         let agents: Vec<Owned> = caps.iter().map(|cap| agent(1, *cap)).collect();
         // Each has a unit already.
-        let own = [Assign { slices: vec![Slice { from: 0, width: 1, of: n }], probe: false, tuples: (2, 3), salt: 7, left: Vec::new() }];
+        let own = [Assign { slices: vec![Slice { from: 0, width: 1, of: n }], probe: false, tuples: THIRD, salt: 7, left: Vec::new() }];
         let heir = |agent: &'_ Owned| agent.can.cap.map_or(u64::MAX, |cap| cap.saturating_sub(1));
         let rooms: Vec<u64> = agents.iter().map(heir).collect();
         let heirs: Vec<Heir> =
@@ -310,7 +348,7 @@ proptest! {
         let mut next = from;
         for part in divided.iter().flatten() {
             let slice = part.slices[0];
-            prop_assert_eq!((slice.from, slice.of, part.tuples, part.salt), (next, n, (2, 3), 8));
+            prop_assert_eq!((slice.from, slice.of, part.tuples, part.salt), (next, n, THIRD, 8));
             next += slice.width;
         }
         prop_assert_eq!(next, from + width);
@@ -339,7 +377,7 @@ proptest! {
         let mut parts: Vec<Vec<Assign>> = Vec::new();
         for width in &widths {
             let slices = vec![Slice { from, width: *width, of }];
-            parts.push(vec![Assign { slices, tuples: (0, 1), ..Assign::default() }]);
+            parts.push(vec![Assign { slices, tuples: Slice::WHOLE, ..Assign::default() }]);
             from += width;
         }
         let left_in = |parts: &[Assign]| {

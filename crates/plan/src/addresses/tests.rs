@@ -1,5 +1,5 @@
 use super::*;
-use crate::split;
+use crate::{Slice, split};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::HashSet;
@@ -154,16 +154,24 @@ proptest! {
 proptest! {
     /// Whatever each of them does with its own.
     #[test]
-    fn processes_that_share_the_tuples_have_each_its_own(case in cases(), shards in vec(1u32..5, 1..5)) {
-        let (mut seen, processes) = (HashSet::new(), shards.len() as u32);
-        for (place, shards) in (0..).zip(shards) {
+    fn processes_that_share_the_tuples_have_each_its_own(case in cases(), shards in vec((1u32..5, 1u32..20), 1..5)) {
+        let (mut seen, mut first) = (HashSet::new(), 0);
+        let all: u32 = shards.iter().map(|(_, width)| width).sum();
+        let pairs = case.capacity() / case.destinations as u64;
+        for (shards, width) in shards {
+            let process = Slice { from: first, width, of: all };
+            first += width;
+            let mut own = 0;
             for from in 0..shards {
-                let mut tuples = case.dealt(TupleShare { process: (place, processes), from, width: 1, of: shards });
+                let mut tuples = case.dealt(TupleShare { process, from, width: 1, of: shards });
+                own += tuples.count();
                 for _ in 0..tuples.count() {
                     let tuple = tuples.next();
                     prop_assert!(seen.insert(tuple), "twice: {:?}", tuple);
                 }
             }
+            // No less than its part of them, for each destination.
+            prop_assert!(own >= pairs / u64::from(all) * u64::from(width) * case.destinations as u64);
         }
         prop_assert_eq!(seen.len() as u64, case.capacity());
     }
