@@ -144,8 +144,9 @@ pub trait Runner: Send + Sync + 'static {
     /// All mistakes, a line each.
     fn read_search(&self, spec: &Spec) -> Result<ReadySearch, Vec<String>>;
 
-    /// Whether a further run would find an agent that is free, or waits for one; also where that is not known, or there is no fleet.
-    fn has_agents_for(&self, spec: &Spec) -> bool;
+    /// Whether a further run would find an agent that is free now. None, where it waits for one, that is not known, or there is no
+    /// fleet.
+    fn has_agents_for(&self, spec: &Spec) -> Option<bool>;
 
     /// The stored runs that were started by this API before this process, and by others with the same run store, the oldest first.
     fn past(&self) -> Vec<Past>;

@@ -1,6 +1,10 @@
 //! The runs and searches that this server has started.
 
-use std::{sync::Arc, thread::JoinHandle, time::Duration};
+use std::{
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 use samples::{Command, Header, Point, RunRecord};
@@ -18,6 +22,10 @@ use crate::{
 const KEPT: usize = 100;
 /// Timeout of a report or a comparison for its turn: shorter than that of a request.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// A run that is preparing takes the free agents within some 3 s. They are asked as often, each time for half a second: together for
+/// less than the timeout of a request.
+const LOOKS: u32 = 6;
+const LOOKS_EVERY: Duration = Duration::from_millis(200);
 
 /// All runs and searches.
 pub(crate) struct Runs {
@@ -219,7 +227,7 @@ impl Runs {
 
     /// Carries out a run or a search.
     fn spawn(&self, id: &str, body: impl FnOnce() + Send + 'static) -> Result<(), Problem> {
-        let thread = std::thread::Builder::new().name(format!("run-{id}")).spawn(body);
+        let thread = thread::Builder::new().name(format!("run-{id}")).spawn(body);
         let mut threads = self.threads.lock();
         threads.retain(|thread| !thread.is_finished());
         threads.push(thread.map_err(|e| Problem::unavailable(e.to_string()))?);
@@ -238,12 +246,26 @@ impl Runs {
     /// Whether there is an agent for a further run, which may take a while. Only where something is under way here: what others do on
     /// the agents may be over when a run begins, and may be what it takes up.
     fn check_agents(&self, spec: &Spec) -> Result<(), Problem> {
-        let under_way = self.all.lock().under_way();
-        if under_way.is_empty() || self.runner.has_agents_for(spec) {
-            return Ok(());
+        for _ in 0..LOOKS {
+            let (under_way, is_preparing) = {
+                let all = self.all.lock();
+                (all.under_way(), all.runs.iter().any(|run| run.is_preparing()))
+            };
+            if under_way.is_empty() {
+                break;
+            }
+            match self.runner.has_agents_for(spec) {
+                Some(false) => {
+                    let all = under_way.join(", ");
+                    let why = format!("no agent is free; stop a run with DELETE, or wait: {all}");
+                    return Err(Problem::conflict(why));
+                }
+                // They may be about to be that one's.
+                Some(true) if is_preparing => thread::sleep(LOOKS_EVERY),
+                _ => break,
+            }
         }
-        let why = format!("no agent is free; stop a run with DELETE, or wait: {}", under_way.join(", "));
-        Err(Problem::conflict(why))
+        Ok(())
     }
 
     /// Stops a run that is under way, and forgets one that is over; whether it was over.
@@ -369,6 +391,11 @@ impl Run {
 
     fn is_over(&self) -> bool {
         !matches!(self.now.lock().state, State::Preparing | State::Running)
+    }
+
+    /// It has not begun: whatever it finds, it takes.
+    fn is_preparing(&self) -> bool {
+        !self.is_over() && self.header().is_none()
     }
 
     fn led_elsewhere(&self) -> bool {

@@ -401,3 +401,17 @@ fn a_run_without_a_free_agent_is_a_conflict() {
     is_busy.store(false, Relaxed);
     server.start_run(body);
 }
+
+#[test]
+fn agents_that_a_run_is_about_to_take_are_not_free() {
+    let runner = MadeUp { beside: 2, ..MadeUp::default() };
+    let busy_after = runner.busy_after.clone();
+    let mut server = Server::start(runner, None);
+    let id = server.start_run("{\"target\": \"waits\"}");
+    server.wait(&id, "preparing");
+    busy_after.store(2, Relaxed);
+    let why = format!("no agent is free; stop a run with DELETE, or wait: /runs/{id}");
+    server.check(("POST", "/runs", ""), "{\"target\": \"http://h/\"}", 409, &why);
+    server.check(("DELETE", "/runs/{id}", &id), "", 202, "stopping");
+    server.wait(&id, "refused");
+}

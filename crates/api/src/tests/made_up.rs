@@ -1,7 +1,7 @@
 //! A runner of made-up runs and searches.
 
 use std::{
-    sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed},
+    sync::{Arc, atomic::AtomicBool, atomic::AtomicU32, atomic::Ordering::Relaxed},
     thread,
     time::Duration,
 };
@@ -22,8 +22,9 @@ pub(super) struct MadeUp {
     /// Runs of an earlier process; another one leads `led`, until that has ended.
     pub(super) past: Arc<Mutex<Vec<&'static str>>>,
     pub(super) has_ended: Arc<AtomicBool>,
-    /// No agent is free.
+    /// No agent is free; and it becomes so when it is asked this often.
     pub(super) is_busy: Arc<AtomicBool>,
+    pub(super) busy_after: Arc<AtomicU32>,
     /// How many runs there may be beside one.
     pub(super) beside: usize,
     /// Nothing that it is asked has a result, for as long as this is set, and for some seconds at most.
@@ -104,8 +105,9 @@ impl Runner for MadeUp {
         Ok(ReadySearch { target, began: Date(1), work, stop })
     }
 
-    fn has_agents_for(&self, _: &Spec) -> bool {
-        !self.is_busy.load(Relaxed)
+    fn has_agents_for(&self, _: &Spec) -> Option<bool> {
+        let is_taken = self.busy_after.load(Relaxed) > 0 && self.busy_after.fetch_sub(1, Relaxed) == 1;
+        Some(!self.is_busy.fetch_or(is_taken, Relaxed) && !is_taken)
     }
 
     fn past(&self) -> Vec<Past> {

@@ -134,16 +134,16 @@ impl Runner for Place {
         Ok(ReadySearch { target, began: units::date().into(), work, stop })
     }
 
-    fn has_agents_for(&self, spec: &Spec) -> bool {
-        let Place::Fleet(server) = self else { return true };
+    fn has_agents_for(&self, spec: &Spec) -> Option<bool> {
+        let Place::Fleet(server) = self else { return None };
         // It waits for as many.
         if spec.flags.iter().any(|(name, _)| name == flag::AGENTS.name) {
-            return true;
+            return None;
         }
         // Where they cannot be asked, or there are none, the run says so.
-        let Ok(link) = nats::link("--nats", server) else { return true };
+        let link = nats::link("--nats", server).ok()?;
         let agents = Operator::new(link).ask(&[], &Request::Status).unwrap_or_default();
-        agents.is_empty() || agents.iter().any(AgentStatus::is_free)
+        (!agents.is_empty()).then(|| agents.iter().any(AgentStatus::is_free))
     }
 
     fn past(&self) -> Vec<Past> {
