@@ -209,8 +209,8 @@ pub(crate) struct Assign {
     pub(crate) tuples: Slice,
     /// Where the local addresses begin.
     pub(crate) salt: u64,
-    /// Where it is taken over: the requests that are left of each population with a number of them, instead of the slice's. Empty where
-    /// none has one, and in a part that is not taken over.
+    /// Where it is taken over: the requests, or arrivals, that are left of each population with a number of them, instead of the
+    /// slice's. Empty where none has one, and in a part that is not taken over.
     #[serde(default)]
     pub(crate) left: Vec<Option<u64>>,
 }

@@ -26,6 +26,11 @@ impl Sums {
         (self.counts.sent + self.counts.missed).saturating_sub(self.counts.withdrawn)
     }
 
+    /// Connections that have come, or failed to.
+    pub(crate) fn arrived(&self) -> u64 {
+        self.counts.opened + self.counts.failed
+    }
+
     #[cfg(test)]
     pub(crate) fn sent(&self) -> u64 {
         self.counts.sent

@@ -1,13 +1,13 @@
 //! What a part of a plan is to an agent, which it was given by [`split`](crate::split::split).
 
-use plan::{Part, Plan, Population, Role, Rows, TupleShare};
+use plan::{Part, Plan, Population, Role, Rows, Slice, TupleShare};
 
 use crate::message::{Assign, Ready};
 
 /// Whether what is assigned can be a part of this plan; or why it cannot. How large it is, is for the agent's caps and limits.
 pub(crate) fn check(assign: &Assign, plan: &Plan) -> Result<(), String> {
     let is_of = |(left, population): (&Option<u64>, &Population)| {
-        left.is_none_or(|left| population.requests.is_some_and(|all| left <= all))
+        left.is_none_or(|left| population.number(Slice::WHOLE).is_some_and(|all| left <= all))
     };
     let is_left = assign.left.is_empty()
         || assign.left.len() == plan.populations.len()
@@ -30,7 +30,7 @@ pub(crate) fn parts(plan: &Plan, assign: &Assign, shards: impl Fn(u16) -> u32) -
         Part { tuple_share, ..part }
     };
     let parts = plan.parts_of(&assign.slices, assign.probe, shards);
-    plan.with_requests(parts, &assign.left).into_iter().map(own).collect()
+    plan.with_left(parts, &assign.left).into_iter().map(own).collect()
 }
 
 /// The rows of tables that an agent's part uses, whatever its shards: coordinator and agent both know them.
@@ -59,7 +59,6 @@ pub(crate) fn workers(parts: &[Part]) -> (Ready, Vec<u32>) {
 
 #[cfg(test)]
 mod tests {
-    use plan::Slice;
     use proptest::{collection::vec, prelude::*};
 
     use super::*;

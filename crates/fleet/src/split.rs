@@ -122,16 +122,19 @@ impl Demand {
         self.probe.iter().filter(|_| part.probe).for_each(|(_, rates)| left.take(rates, 1.0));
     }
 
-    /// The parts of an agent with what is left of their numbers of requests; `begun`: those of a population that it has begun.
-    pub(crate) fn left_of(&self, parts: &[Assign], begun: impl Fn(u16) -> u64) -> Vec<Assign> {
+    /// The parts of an agent with what is left of their numbers; `begun`: the requests of a population that it has begun, or the
+    /// connections that have arrived.
+    pub(crate) fn left_of(&self, parts: &[Assign], begun: impl Fn(u16, bool) -> u64) -> Vec<Assign> {
         let mut parts = parts.to_vec();
         for (nth, wanted) in self.populations.iter().enumerate() {
-            let Some(quota) = wanted.quota else { continue };
-            let mut begun = begun(nth as u16);
+            if wanted.number_of(Slice::WHOLE).is_none() {
+                continue;
+            }
+            let mut begun = begun(nth as u16, wanted.arrivals.is_some());
             for part in &mut parts {
                 part.left.resize(self.populations.len(), None);
-                let all = part.left[nth]
-                    .unwrap_or_else(|| part.slices.get(nth).map_or(0, |slice| quota.of(*slice)));
+                let own = || part.slices.get(nth).and_then(|slice| wanted.number_of(*slice));
+                let all = part.left[nth].or_else(own).unwrap_or(0);
                 let left = all.saturating_sub(begun);
                 part.left[nth] = Some(left);
                 begun -= all - left;
@@ -271,6 +274,12 @@ pub(crate) fn divide(demand: &Demand, lost: &Assign, heirs: &[Heir], salt: u64) 
 }
 
 impl Wanted {
+    /// What a slice does in all, if it ends by a number: as [`Population::number`].
+    fn number_of(&self, slice: Slice) -> Option<u64> {
+        let arriving = || self.arrivals.filter(|_| self.is_counted).map(|_| u64::from(slice.of(self.units)));
+        self.quota.map(|quota| quota.of(slice)).or_else(arriving)
+    }
+
     /// Connections at one time of this number of its units.
     fn places_of(&self, width: u32, of: u32) -> u64 {
         (u128::from(self.places) * u128::from(width)).div_ceil(u128::from(of)) as u64

@@ -19,6 +19,14 @@ impl Population {
         };
         self.requests.map(|requests| Quota { requests, connections })
     }
+
+    /// What a slice of it does in all, if it ends by a number: its requests, or the connections that arrive.
+    pub fn number(&self, slice: Slice) -> Option<u64> {
+        match self.load {
+            Load::Arrivals { total, .. } => total.map(|total| u64::from(slice.of(total))),
+            _ => self.quota().map(|quota| quota.of(slice)),
+        }
+    }
 }
 
 impl Quota {
@@ -40,22 +48,28 @@ impl Quota {
 }
 
 impl Plan {
-    /// These parts with other numbers of requests in all: of each population the one at its place, which its parts share as they share
-    /// its own; where there is none, they keep what they have.
-    pub fn with_requests(&self, parts: Vec<Part>, requests: &[Option<u64>]) -> Vec<Part> {
+    /// These parts with other [numbers](Population::number) in all: of each population the one at its place, which its parts share as
+    /// they share its own; where there is none, they keep what they have.
+    pub fn with_left(&self, parts: Vec<Part>, left: &[Option<u64>]) -> Vec<Part> {
         let connections_of =
             |role| parts.iter().filter(|part| part.role == role).map(|part| part.connections).sum::<u32>();
-        let mut before = vec![0; requests.len()];
+        let mut before = vec![0; left.len()];
         let with = |part: &Part| {
             let Role::Population(nth) = part.role else { return *part };
             let at = usize::from(nth);
-            let Some(all) = requests.get(at).copied().flatten() else { return *part };
+            let Some(all) = left.get(at).copied().flatten() else { return *part };
             let own = match self.populations[at].load {
-                Load::Rate { .. } => split_long(all, (part.shard, part.shards)),
-                _ => share_of(all, (before[at], part.connections), connections_of(part.role).max(1)),
+                Load::Rate { .. } | Load::Arrivals { .. } => split_long(all, (part.shard, part.shards)),
+                Load::Held { .. } => {
+                    share_of(all, (before[at], part.connections), connections_of(part.role).max(1))
+                }
             };
             before[at] += part.connections;
-            Part { requests: Some(own), ..*part }
+            if self.populations[at].load.arrival_rate().is_none() {
+                return Part { requests: Some(own), ..*part };
+            }
+            let connections = u32::try_from(own).unwrap_or(u32::MAX);
+            Part { connections, places: part.places.min(connections), ..*part }
         };
         parts.iter().map(with).collect()
     }
@@ -119,8 +133,8 @@ mod tests {
                 let all = |parts: &[Part]| parts.iter().map(|part| part.requests.unwrap()).sum::<u64>();
                 prop_assert_eq!(all(&parts), quota.of(slice));
                 sum += quota.of(slice);
-                prop_assert_eq!(&plan.with_requests(parts.clone(), &[None]), &parts);
-                let others = plan.with_requests(parts.clone(), &[Some(left)]);
+                prop_assert_eq!(&plan.with_left(parts.clone(), &[None]), &parts);
+                let others = plan.with_left(parts.clone(), &[Some(left)]);
                 prop_assert_eq!(all(&others), left);
                 for part in &others {
                     let share = if has_rate { 1.0 / f64::from(shards) } else { f64::from(part.connections) / f64::from(width) };

@@ -106,8 +106,8 @@ impl Coordinator {
         others.sort_by_key(|member| member.parts.len());
         // Others may come back, and take it over then.
         let Some(demand) = self.terms.demand.as_ref().filter(|_| !others.is_empty()) else { return };
-        // What it sent after its last report is not known, and will be sent again.
-        let parts = demand.left_of(&lost.parts, |population| lost.begun(population));
+        // What it did after its last report is not known, and will be done again.
+        let parts = demand.left_of(&lost.parts, |population, arrives| lost.begun(population, arrives));
         let needed = parts.iter().map(|part| demand.places_of(part)).fold(0, u64::saturating_add);
         let room = |member: &&Member| member.heir(&[]).room(demand);
         // More of them, where those have no room.

@@ -239,10 +239,11 @@ impl Member {
         self.heard = now;
     }
 
-    /// Requests of a population that it has begun, as far as its ticks have come.
-    pub(super) fn begun(&self, population: u16) -> u64 {
+    /// Requests of a population that it has begun, or connections that have arrived, as far as its ticks have come.
+    pub(super) fn begun(&self, population: u16, arrives: bool) -> u64 {
         let own = self.workers.iter().zip(&self.log.sums);
-        own.filter(|((_, role), _)| *role == Role::Population(population)).map(|(_, sums)| sums.begun()).sum()
+        let own = own.filter(|((_, role), _)| *role == Role::Population(population));
+        own.map(|(_, sums)| if arrives { sums.arrived() } else { sums.begun() }).sum()
     }
 
     /// What it is to take over next.

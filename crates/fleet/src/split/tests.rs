@@ -131,6 +131,31 @@ fn what_an_agent_may_not_hold_of_its_machine_goes_to_those_beside_it() {
 }
 
 #[test]
+fn arrivals_are_handed_over_as_far_as_they_are_left() {
+    let visits = plan(&[(&flag::ARRIVE, "100/s"), (&flag::TOTAL, "1000")]);
+    let demand = Demand::of(&visits);
+    let part = |from, width| Assign { slices: vec![Slice { from, width, of: 1_000 }], ..Assign::default() };
+    let left = demand.left_of(&[part(0, 300)], |_, arrives| if arrives { 120 } else { 0 });
+    assert_eq!(left[0].left, [Some(180)]);
+    let own = [part(300, 350), part(650, 350)];
+    let heir = |nth: usize| Heir { can: None, parts: &own[nth..=nth], given: &[] };
+    let divided = divide(&demand, &left[0], &[heir(0), heir(1)], 8);
+    let arriving = |part: &Assign| {
+        assert_eq!(share::check(part, &visits), Ok(()));
+        share::parts(&visits, part, |_| 4).iter().map(|part| part.connections).collect::<Vec<_>>()
+    };
+    assert_eq!(divided.iter().flatten().map(arriving).collect::<Vec<_>>(), [[23, 23, 22, 22]; 2]);
+    assert_eq!(arriving(&part(0, 300)), [75; 4]);
+    // All have come.
+    let left = demand.left_of(&[part(0, 300)], |_, _| 300);
+    assert_eq!(arriving(&left[0]), [0; 4]);
+    assert!(share::check(&Assign { left: vec![Some(1_001)], ..part(0, 300) }, &visits).is_err());
+    let endless = plan(&[(&flag::ARRIVE, "100/s"), (&flag::DURATION, "10s")]);
+    let left = Demand::of(&endless).left_of(&[part(0, 300)], |_, _| 120);
+    assert!(left[0].left.is_empty(), "{left:?}");
+}
+
+#[test]
 fn rates_stay_below_the_caps_of_agents() {
     let mut agents = apart(vec![agent(1, None), agent(1, None)]);
     agents[0].can.per_s = Some(100.0);
@@ -390,7 +415,7 @@ proptest! {
         for sent in sent.into_iter().take(widths.len() - 1) {
             let lost = parts.remove(0);
             let (all, begun) = (left_in(&lost), (left_in(&lost) as f64 * sent) as u64);
-            let left = demand.left_of(&lost, |_| begun);
+            let left = demand.left_of(&lost, |_, arrives| if arrives { 0 } else { begun });
             prop_assert_eq!(left_in(&left), all.saturating_sub(begun));
             done += begun.min(all);
             for part in &left {
