@@ -6,6 +6,7 @@ mod held;
 mod lines;
 mod lost;
 mod patience;
+mod report;
 mod so_far;
 #[cfg(test)]
 mod tests;
@@ -21,8 +22,8 @@ use plan::{Plan, Role};
 use samples::{Marks, Phase, Tick};
 use units::Nanos;
 
-use held::Held;
 use patience::Patience;
+use report::Report;
 
 use crate::{
     record::{PopulationRecord, Record},
@@ -33,72 +34,6 @@ use crate::{
 /// It acts this often; less often at full load, which is left in peace. The end of a ramp is reported at once.
 const ACTS_EVERY: Nanos = Nanos::from_millis(20);
 const ACTS_EVERY_AT_LOAD: Nanos = Nanos::from_millis(100);
-
-/// What a worker reported last.
-#[derive(Clone, Copy)]
-struct Report {
-    role: Role,
-    open: u64,
-    held: Held,
-    /// Connections that it closed before its load had ended, for they had nothing more to send.
-    released: u64,
-    resolved: u64,
-    waiting: u64,
-    owed: u64,
-    /// Connections that were closed with an announcement, less those that were dialled again.
-    to_redial: i64,
-    ramped_at: Nanos,
-    until: Nanos,
-    phase: Phase,
-    /// When its full load ended; never, before it has.
-    drained_at: Nanos,
-    /// It reports no more, and nothing is waited for from it.
-    is_lost: bool,
-    /// Of one that is lost, the connections that it had by its last report.
-    left: u64,
-    /// Of one that was lost and is back, the phase before, until it reports again.
-    before: Option<Phase>,
-    /// The second of its last tick, and the last one whose line has its connections.
-    second: u64,
-    shown: u64,
-}
-
-impl Report {
-    /// Of a worker whose last tick this is.
-    fn of(role: Role, tick: &Tick, drained_at: Nanos) -> Report {
-        let &Tick { open, resolved, waiting, owed, ramped_at, until, phase, .. } = tick;
-        Report {
-            role,
-            open,
-            held: Held::Now(open),
-            released: 0,
-            resolved,
-            waiting,
-            owed,
-            to_redial: to_redial(tick),
-            ramped_at,
-            until,
-            phase,
-            drained_at,
-            is_lost: false,
-            left: 0,
-            before: None,
-            second: second_of(tick),
-            shown: 0,
-        }
-    }
-
-    /// Of a worker that has not reported yet.
-    fn none(role: Role) -> Report {
-        let before = Tick { ramped_at: Nanos::NEVER, ..Tick::default() };
-        Report { second: 0, ..Report::of(role, &before, Nanos::NEVER) }
-    }
-}
-
-/// Of the connections of a tick, how many more were closed with an announcement than were dialled again.
-fn to_redial(tick: &Tick) -> i64 {
-    tick.counts.closed as i64 - tick.counts.redialled as i64
-}
 
 /// What a step has led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

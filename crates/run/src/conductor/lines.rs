@@ -7,7 +7,10 @@ use plan::{ProbeKind, Role};
 use samples::{Phase, Tick};
 use units::Nanos;
 
-use super::{Conductor, Order, Report, to_redial};
+use super::{
+    Conductor, Order,
+    report::{Report, to_redial},
+};
 use crate::record::Record;
 
 /// No more shards than these need to share what they meet.

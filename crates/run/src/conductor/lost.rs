@@ -4,7 +4,7 @@ use plan::Role;
 use samples::Phase;
 use units::Nanos;
 
-use super::{Conductor, Held, Report};
+use super::{Conductor, held::Held, report::Report};
 use crate::record::LOST_WORKER;
 
 impl Conductor<'_> {

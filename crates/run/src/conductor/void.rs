@@ -3,7 +3,7 @@
 use plan::{Population, Reconnect};
 use units::Nanos;
 
-use super::{Conductor, Report};
+use super::{Conductor, report::Report};
 
 impl Conductor<'_> {
     /// Whether all connections are gone, for good: there is nothing to wait for.

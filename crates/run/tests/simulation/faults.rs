@@ -114,9 +114,9 @@ fn connections_that_the_load_did_not_serve_are_no_pass() {
     for (flags, shards) in [
         ("connections=100 duration=2s", 2),
         ("connections=100 duration=2s ramp=1k/s", 2),
-        ("connections=100 think=50ms duration=2s", 2),
+        ("connections=100 think=50ms duration=2s ramp=1k/s", 2),
         // On two shards, one of them may have no connection that is served.
-        ("connections=100 rate=400/s duration=2s", 1),
+        ("connections=100 rate=400/s duration=2s ramp=1k/s", 1),
     ] {
         let net = network(1, |_| {});
         let plan = plan("http://127.0.0.1:80/", flags, 1);
