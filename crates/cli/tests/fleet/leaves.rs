@@ -24,7 +24,7 @@ fn an_agent_that_is_stopped_is_a_lost_one_whose_part_others_take_over() {
     assert_eq!((sent, opened, held), (answered, 90 + lost, 90), "{}", ended.stderr);
     let agents = s.at("agents").as_array().unwrap();
     let left = agents.iter().find(|agent| agent["state"] == "lost").unwrap();
-    assert_eq!(left["held"].as_u64(), Some(lost), "{left}");
+    assert_eq!([&left["held"], &left["lost_with"]], [0, lost], "{left}");
     assert!(left["sealed"] == true && left["gap_s"].as_f64().unwrap() < 3.0, "{left}");
     let reasons = s.at("reasons").to_string();
     assert!(reasons.contains(" took over its part: it was stopped"), "{reasons}");
