@@ -143,14 +143,24 @@ impl Pacer {
         self.paused_at.is_some()
     }
 
-    /// No slot is due from this time on; never takes that back.
+    /// No slot and no arrival is due from this time on; never takes that back.
     pub(crate) fn end_at(&mut self, at: Nanos) {
-        self.open_loop().into_iter().for_each(|open_loop| open_loop.end_at(at));
+        match &mut self.model {
+            Model::Rate(open_loop) => open_loop.end_at(at),
+            Model::Arrivals => self.ramp.end_at(at),
+            Model::Held => {}
+        }
     }
 
-    /// The load ends; `give_up` is called with when each slot was due by `now` that no request was sent for.
+    /// The load ends; `give_up` is called with when each slot was due by `now` that no request was sent for, and each arrival
+    /// that was not dialled.
     pub(crate) fn end(&mut self, now: Nanos, give_up: &mut impl FnMut(Nanos)) {
-        self.open_loop().into_iter().for_each(|open_loop| open_loop.end(now, give_up));
+        let is_paused = self.is_paused();
+        match &mut self.model {
+            Model::Rate(open_loop) => open_loop.end(now, give_up),
+            Model::Arrivals if !is_paused => self.ramp.end(&self.part, now, give_up),
+            Model::Arrivals | Model::Held => {}
+        }
     }
 
     // Connections: how many are wanted, and when each is dialled first.

@@ -124,7 +124,7 @@ fn requests(s: &Summary, out: &mut String) {
     row(out, "throughput", format!("{inward} in, {outward} out ({received} received, {sent} sent)"));
     if r.missed > 0 {
         let requests = Count(r.missed).of("request");
-        row(out, "missed", format!("{requests} due, but no connection free in time"));
+        row(out, "missed", format!("{requests} due, but no connection free or dialled in time"));
     }
     row(out, "latency", quantiles(&s.latency_us, "response"));
     if is_there(&s.first_byte_us) {

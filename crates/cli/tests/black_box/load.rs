@@ -70,7 +70,7 @@ fn missed_slots_are_reported() {
     let text =
         Program::start(&["run", &target, "-c", "1", "--rate", "100/s", "-d", "1s", "--timeout", "300ms"])
             .end();
-    assert!(text.stdout.contains("missed") && text.stdout.contains("no connection free in time"), "{text:?}");
+    assert!(text.stdout.contains("missed") && text.stdout.contains("no connection free"), "{text:?}");
 }
 
 #[test]

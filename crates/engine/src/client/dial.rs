@@ -135,8 +135,9 @@ impl Client {
             self.idle(k);
             return self.wait_for_start(cx, k);
         }
-        // What a connection was dialled for on demand was due before the end.
-        if self.begins_nothing() && !self.job.dials_on_demand() || is_surplus {
+        // What a connection was dialled for on demand, or arrived for, was due before the end.
+        let was_due = self.job.dials_on_demand() || self.pacer.comes_and_goes();
+        if self.begins_nothing() && !was_due || is_surplus {
             self.idle(k);
             self.missed_by_dial(&exchange);
             return match self.is_released() {

@@ -8,9 +8,11 @@ use super::{Client, figures::miss};
 use crate::{connections::State, link::Control, op::Op, pool::NOTHING};
 
 impl Client {
-    /// Requests that wait for their response: where connections are dialled on demand, from the dial on.
+    /// Requests that wait for their response: where connections are dialled on demand, from the dial on; and so with those that
+    /// arrived before the load ended.
     pub(super) fn waiting(&self) -> u64 {
-        let dials = if self.job.dials_on_demand() { self.conns.dialling() } else { 0 };
+        let is_by_dial = self.job.dials_on_demand() || self.draining && self.pacer.comes_and_goes();
+        let dials = if is_by_dial { self.conns.dialling() } else { 0 };
         self.conns.waiting() + dials
     }
 
@@ -78,8 +80,18 @@ impl Client {
     /// Full load ends; false where it had ended before.
     fn drain<I: Io>(&mut self, cx: &mut Cx<I>) -> bool {
         let now = cx.now();
+        let arrives = self.pacer.comes_and_goes();
+        if arrives && !self.draining {
+            // Those that were due before the end are part of the load, and of a stall no more than a turn's are made up for.
+            self.dial_due(cx);
+        }
         let Client { pacer, tick, full_load, .. } = self;
-        pacer.end(now, &mut |due| miss(tick, full_load, due));
+        pacer.end(now, &mut |due| {
+            if arrives {
+                tick.lag.record(now.since(due));
+            }
+            miss(tick, full_load, due);
+        });
         if !self.draining {
             self.stop_listening(cx);
         }
@@ -100,6 +112,12 @@ impl Client {
             let conn = self.conns[index];
             match conn.state() {
                 State::Busy => self.give_up_on(index, conn.destination),
+                state if state.is_opening() && self.draining && self.pacer.comes_and_goes() => {
+                    // It has waited as one whose request went out.
+                    self.tick.counts.sent += 1;
+                    self.at(conn.destination).into_iter().for_each(|own| own.sent += 1);
+                    self.give_up_on(index, conn.destination);
+                }
                 state if state.is_opening() => {
                     let exchange = *self.conns.exchange(index);
                     self.missed_by_dial(&exchange);

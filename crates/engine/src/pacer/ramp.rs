@@ -39,6 +39,8 @@ pub(super) struct Ramp {
     to_dial: u32,
     /// The rate profile that applies from this time.
     next: Option<(RateProfile, Nanos)>,
+    /// When the schedule ends.
+    until: Nanos,
     /// First dials made and to be made, over all orders.
     ordered: u64,
     progress: Progress,
@@ -56,6 +58,7 @@ impl Ramp {
             dialled: 0,
             to_dial: 0,
             next: None,
+            until: Nanos::NEVER,
             ordered: 0,
             progress: Progress::new(Nanos::ZERO),
             gave_up: false,
@@ -134,6 +137,24 @@ impl Ramp {
         self.next = self.next.map(|(profile, from)| (profile, later(from)));
     }
 
+    /// Nothing is due by a schedule from this time on; never takes that back.
+    pub(super) fn end_at(&mut self, at: Nanos) {
+        self.until = at;
+    }
+
+    /// It ends; `give_up` is called with when each dial was due by `now` that was not made.
+    pub(super) fn end(&mut self, part: &Part, now: Nanos, give_up: &mut impl FnMut(Nanos)) {
+        loop {
+            self.change(part, now);
+            let (due, _) = self.due(now, 0, Nanos::ZERO);
+            if due == 0 {
+                break;
+            }
+            (0..due).for_each(|_| give_up(self.take(now).due));
+        }
+        self.to_dial = 0;
+    }
+
     /// Whether an order has come.
     pub(super) fn is_ordered(&self) -> bool {
         self.from != Nanos::NEVER
@@ -190,7 +211,7 @@ impl Ramp {
 
     /// How many dials are due now, and when to call again. `behind`: how late the shard is with its requests.
     pub(super) fn due(&mut self, now: Nanos, outstanding: u32, behind: Nanos) -> (u32, Nanos) {
-        let changes = self.next.map_or(Nanos::NEVER, |(_, from)| from);
+        let changes = self.next.map_or(Nanos::NEVER, |(_, from)| from).min(self.until);
         match &mut self.by {
             _ if now < self.from => (0, self.from.min(changes)),
             // Requests that are late already come first: a ramp that runs ahead of them would hand its backlog to

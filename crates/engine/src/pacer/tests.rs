@@ -199,6 +199,30 @@ fn an_end_is_exact_and_may_be_undone() {
 }
 
 #[test]
+fn arrivals_that_are_due_at_the_end_are_given_up() {
+    let mut pacer = pacer(arrivals(), false);
+    pacer.set_load(10, 0, Some(steady(100)), MS(0));
+    pacer.set_profile(steady(50), MS(40), MS(0), &mut |_| panic!("nothing was due"));
+    pacer.end_at(MS(100));
+    assert_eq!(dials(&mut pacer, MS(25)), [0, 10, 20]);
+    let mut missed = Vec::new();
+    pacer.end(MS(500), &mut |due| missed.push(due.millis()));
+    assert_eq!(missed, [30, 40, 60, 80], "what is due at the end is not due");
+    pacer.end(MS(900), &mut |_| panic!("it has ended"));
+    assert_eq!(dials(&mut pacer, MS(900)), [0; 0]);
+    // Until then, what is due by now; connections that are held have no slots, and in a pause nothing is due.
+    let ended = |load, is_paused| {
+        let mut pacer = self::pacer(load, false);
+        pacer.set_load(10, 0, Some(steady(100)), MS(0));
+        pacer.pause(is_paused, MS(0));
+        let mut missed = 0;
+        pacer.end(MS(25), &mut |_| missed += 1);
+        missed
+    };
+    assert_eq!([ended(arrivals(), false), ended(arrivals(), true), ended(held(), false)], [3, 0, 0]);
+}
+
+#[test]
 fn a_slot_without_a_connection_may_have_one_dialled() {
     let mut pacer = pacer(rate(), false);
     pacer.set_profile(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));

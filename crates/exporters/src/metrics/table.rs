@@ -82,7 +82,7 @@ pub(crate) const TABLE: &[Metric] = &[
     gauge("throng_requests_waiting", "outstanding requests", Now(|t| t.waiting)),
     counter(
         "throng_requests_missed_total",
-        "requests that were due but for which no connection became free in time",
+        "requests that were due but for which no connection became free, or was dialled, in time",
         Sum(|t| t.counts.missed),
     ),
     counter(

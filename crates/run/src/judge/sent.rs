@@ -1,4 +1,4 @@
-//! Whether a number of requests was sent.
+//! Whether all was sent that was due, and all of a number of requests.
 
 use plan::Population;
 use samples::{AgentState, Summary};
@@ -35,6 +35,25 @@ pub(super) fn sent(facts: &Facts, s: &Summary) -> (Vec<String>, bool) {
         facts.plan.populations.iter().zip(facts.populations).filter_map(of).unzip();
     let ends_early = short.contains(&true) && facts.plan.hold().is_none();
     (reasons, ends_early)
+}
+
+/// Arrivals that were due and not dialled when the load ended, because throng came to them too late: then the target is not judged.
+pub(super) fn undialled(facts: &Facts) -> Option<String> {
+    let n = arrivals_missed(facts);
+    let were = Count(n).were("connection");
+    (n > 0).then(|| format!("{were} due but not dialled before the load ended: throng was late"))
+}
+
+fn arrivals_missed(facts: &Facts) -> u64 {
+    let all = facts.plan.populations.iter().zip(facts.populations);
+    all.filter(|(own, _)| own.comes_and_goes()).map(|(_, measured)| measured.totals.counts.missed).sum()
+}
+
+/// Requests that were due by a rate and not sent.
+pub(super) fn missed(facts: &Facts, s: &Summary) -> Option<String> {
+    let n = s.requests.missed.saturating_sub(arrivals_missed(facts));
+    let were = Count(n).were("request");
+    (n > 0).then(|| format!("{were} due but not sent: no connection became free in time"))
 }
 
 #[cfg(test)]

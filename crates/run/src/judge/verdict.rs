@@ -34,10 +34,7 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     let short = !few.is_empty() || s.requests.missed > 0 || ends_early || is_unserved;
     reasons.extend(few.into_iter().chain(unsent).chain(unserved));
     reasons.extend(outrun.map(|why| why.to_string()));
-    if s.requests.missed > 0 {
-        let were = Count(s.requests.missed).were("request");
-        reasons.push(format!("{were} due but not sent: no connection became free in time"));
-    }
+    reasons.extend(sent::missed(facts, s));
     let silent = silence(facts, s);
     reasons.extend(silent.clone());
     reasons.extend(s.faults.iter().map(|f| limit::reason(f, s, facts.evidence)));
@@ -188,7 +185,8 @@ fn failed_thresholds(s: &Summary) -> Vec<String> {
 
 /// Why the figures do not describe the target; or a warning, if they still do.
 fn invalid(facts: &Facts, s: &Summary, json: &Value) -> Result<Option<String>, String> {
-    if let Some(why) = honesty::undialled(s).or_else(|| honesty::late_handshakes(s)) {
+    let undialled = honesty::undialled(s).or_else(|| sent::undialled(facts));
+    if let Some(why) = undialled.or_else(|| honesty::late_handshakes(s)) {
         return Err(why);
     }
     if let Some(why) = honesty::unsure(&facts.plan.thresholds, &s.thresholds, json) {

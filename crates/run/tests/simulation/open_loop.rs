@@ -7,7 +7,9 @@ use units::Nanos;
 
 use crate::{
     scripted::{Act, Request, Script, Scripted, Then},
-    stage::{RunResult, connections, fates::Frozen, listening, measured, network, plan, play, servers},
+    stage::{
+        RunResult, connections, fates::Frozen, listening, measured, network, plan, play, play_frozen, servers,
+    },
 };
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -104,6 +106,25 @@ fn a_stall_of_the_target_shows_in_the_latency() {
     let closed = measured(&stalled("connections=1k think=200ms duration=12s").whole.latency);
     assert!(closed.count > 50_000 && closed.p90 < 500.0 && closed.max > 900e3, "{closed:?}");
     assert!(latency.mean > 2.0 * closed.mean, "{latency:?} against {closed:?}");
+}
+
+/// Short of the end of the load, and at its end.
+#[test]
+fn slots_due_in_a_stall_of_throng_are_late_or_missed() {
+    for (from, until) in [(1_000, 1_300), (1_900, 2_900)] {
+        let net = network(1, |_| {});
+        let plan = plan("http://127.0.0.1:80/", "connections=10 rate=153/s duration=2s", 1);
+        let mut server = listening(&net, plan.destinations()[0], 80, Scripted::new(|_| RIGHT));
+        let span = (Nanos::from_millis(from), Nanos::from_millis(until));
+        let result = play_frozen(&net, &plan, 1, &mut [&mut server], span);
+        let c = &result.whole.counts;
+        let is_at_end = result.hold_from + Nanos::from_secs(2) < span.1;
+        assert_eq!((c.sent + c.missed, c.missed > 0), (306, is_at_end), "{from}: {c:?}");
+        let lag = measured(&result.whole.lag);
+        assert!(lag.count >= 306 && lag.max > 290e3, "{from}: {lag:?}");
+        let why = &result.judge(&plan).reasons[0];
+        assert!(why.starts_with("throng was late: lag p99 "), "{from}: {why}");
+    }
 }
 
 #[test]

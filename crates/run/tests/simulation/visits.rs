@@ -7,7 +7,7 @@ use units::Nanos;
 
 use crate::{
     scripted::{Act, Request, Script, Scripted, Then},
-    stage::{RunResult, connections, listening, measured, network, plan, play},
+    stage::{Direction, RunResult, connections, direct, listening, measured, network, plan, play},
 };
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -100,6 +100,64 @@ fn a_duration_limits_the_whole() {
     let (result, _) = run("arrive=100/s total=1k calls=2 duration=2s", 4, |_| {}, |_| RIGHT);
     let c = &result.whole.counts;
     assert_eq!((c.opened, c.finished, result.hold_until), (200, 200, Nanos::from_secs(2)), "{c:?}");
+}
+
+/// A run in one shard, led in this way, over a network on which each way takes this long.
+fn led(flags: &str, way: Nanos, direction: Direction) -> (RunResult, Summary) {
+    let net = network(1, |f| f.delay = (way, way));
+    let plan = plan("http://127.0.0.1:80/", flags, 1);
+    let mut server = listening(&net, plan.destinations()[0], 8_000, Scripted::new(|_| RIGHT));
+    let result = direct(&net, &plan, 1, &mut [&mut server], direction, |_, _| {});
+    let summary = result.judge(&plan);
+    (result, summary)
+}
+
+const US: Nanos = Nanos::from_micros(50);
+
+/// (flags, stall of throng in milliseconds, due in all, missed at the end, longest lag in milliseconds)
+#[test]
+fn arrivals_that_were_due_in_a_stall_of_throng_are_late_or_missed() {
+    for (flags, (from, until), due, missed, longest) in [
+        // 46 of them, from the one at 1.0 s on.
+        ("arrive=153/s total=306 duration=2s", (1_000, 1_300), 306, 0, 300.0),
+        // Those from 1.902 s on.
+        ("arrive=153/s total=306 duration=2s", (1_900, 2_200), 306, 0, 298.04),
+        ("arrive=153/s total=1k duration=2s", (1_900, 2_200), 306, 0, 298.04),
+        // Of 200 a turn makes up for 128.
+        ("arrive=2k/s total=4k duration=2s", (1_900, 2_200), 4_000, 72, 300.0),
+    ] {
+        let frozen = Some((Nanos::from_millis(from), Nanos::from_millis(until)));
+        let (result, s) = led(flags, US, Direction { frozen, ..Direction::default() });
+        let c = &result.whole.counts;
+        assert_eq!((c.opened, c.finished, c.missed), (due - missed, due - missed, missed), "{flags} {from}");
+        assert_eq!((result.whole.lag.count(), result.faults()), (due, vec![]), "{flags} {from}");
+        let lag = measured(&result.whole.lag).max / 1e3;
+        assert!((lag - longest).abs() < 0.1, "{flags} {from}: {lag} ms");
+        // Of their dials, the time counts from when they were due.
+        assert!(missed > 0 || measured(&result.whole.connect).max / 1e3 >= lag, "{flags} {from}");
+        assert_eq!(s.verdict, Verdict::Invalid, "{:?}", s.reasons);
+        let why = match missed {
+            0 => "throng was late: lag p99 ",
+            _ => "72 connections were due but not dialled before the load ended: throng was late",
+        };
+        assert!(s.reasons[0].starts_with(why), "{:?}", s.reasons);
+        assert!(!s.reasons.iter().any(|why| why.contains("no connection became free")), "{:?}", s.reasons);
+    }
+}
+
+#[test]
+fn arrivals_that_are_dialled_when_the_load_ends_still_send() {
+    let flags = "arrive=100/s total=200 calls=1 duration=2s";
+    // A dial takes 100 ms: ten of them are under way.
+    let (result, s) = led(flags, Nanos::from_millis(50), Direction::default());
+    let c = &result.whole.counts;
+    assert_eq!((c.opened, c.finished, c.missed, result.faults()), (200, 200, 0, vec![]), "{c:?}");
+    assert_eq!((result.hold_until, s.verdict), (Nanos::from_secs(2), Verdict::Pass), "{:?}", s.reasons);
+    // Where they are not waited for, none is lost without a count.
+    let patience = Some(Nanos::ZERO);
+    let (result, _) = led(flags, Nanos::from_secs(1), Direction { patience, ..Direction::default() });
+    let c = &result.whole.counts;
+    assert_eq!((c.sent, c.unanswered, c.finished), (200, 200, 0), "{c:?}");
 }
 
 const OUTRUN: &str = "connections arrive faster than the target serves them: ";
