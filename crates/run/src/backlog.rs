@@ -1,5 +1,8 @@
 //! Whether more arrives than is served: those that wait for a response become more from the beginning of full load to its end.
 
+use std::borrow::Cow;
+
+use plan::Load;
 use samples::{Phase, Tick};
 use units::Nanos;
 
@@ -20,6 +23,9 @@ const SERVED: f64 = 3.0;
 struct Period {
     waiting: u64,
     answered: u64,
+    /// Of a rate: requests that became due, and those that ended.
+    due: u64,
+    ended: u64,
 }
 
 /// Those that wait, by period of full load.
@@ -27,15 +33,20 @@ struct Period {
 pub(crate) struct Backlog {
     /// The length of a period: that of the shards' ticks. Zero: nothing is kept.
     period: Nanos,
+    /// Requests are due by a rate: they wait for a connection, too.
+    is_by_rate: bool,
     /// Number of the first.
     first: u64,
     periods: Vec<Period>,
 }
 
 impl Backlog {
-    /// None yet, in periods of this length.
-    pub(crate) fn new(period: Nanos) -> Backlog {
-        Backlog { period, ..Backlog::default() }
+    /// None yet, in periods of this length. What is sent in closed loop has none.
+    pub(crate) fn of(load: Load, period: Nanos) -> Backlog {
+        match load {
+            Load::Held { .. } => Backlog::default(),
+            load => Backlog { period, is_by_rate: load.is_paced(), ..Backlog::default() },
+        }
     }
 
     /// Takes a tick of one shard.
@@ -56,6 +67,12 @@ impl Backlog {
             self.periods.resize(at + 1, Period::default());
         }
         self.periods[at].answered += tick.counts.answered;
+        if self.is_by_rate {
+            // The lag of each is recorded when it becomes due.
+            self.periods[at].due += tick.lag.count();
+            self.periods[at].ended += tick.counts.answered + tick.counts.missed + tick.faults.total();
+            return;
+        }
         // A shard may end two ticks in a period; one of them is the longer.
         if 2 * tick.until.since(tick.from).0 > self.period.0 {
             self.periods[at].waiting += tick.waiting;
@@ -66,7 +83,8 @@ impl Backlog {
     /// A stall passes, and moves no median for long; a slow response is awaited by as many from its own length on, and lets responses come
     /// only then.
     pub(crate) fn grown(&self) -> Option<u64> {
-        let all = &self.periods;
+        let with_slots = self.with_slots();
+        let all: &[Period] = &with_slots;
         if !(LEAST_PERIODS..MOST).contains(&all.len()) {
             return None;
         }
@@ -82,6 +100,19 @@ impl Backlog {
         let is_served = early > 0.0 && SERVED * early >= late;
         (grows && is_served).then_some(waiting)
     }
+
+    /// The periods; by a rate, all wait that became due and have not ended.
+    fn with_slots(&self) -> Cow<'_, [Period]> {
+        if !self.is_by_rate {
+            return Cow::Borrowed(&self.periods);
+        }
+        let (mut due, mut ended) = (0_u64, 0);
+        let sum = |period: &Period| {
+            (due, ended) = (due + period.due, ended + period.ended);
+            Period { waiting: due.saturating_sub(ended), ..*period }
+        };
+        self.periods.iter().map(sum).collect()
+    }
 }
 
 /// Of those that wait; a period in which the tick of a shard is missing has fewer.
@@ -93,9 +124,12 @@ fn median(periods: &[Period]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use units::Rate;
+
     use super::*;
 
     const PERIOD: Nanos = Nanos::from_millis(200);
+    const ARRIVALS: Load = Load::Arrivals { rate: Rate::per_s(184), total: None };
 
     fn tick(index: u64, (waiting, answered): (u64, u64)) -> Tick {
         let (from, until) = (Nanos(index * PERIOD.0), Nanos((index + 1) * PERIOD.0));
@@ -106,7 +140,7 @@ mod tests {
 
     /// Periods of one shard, with those that wait at the end of each and the responses in it.
     fn check(periods: impl Iterator<Item = (u64, u64)>, expected: Option<u64>) {
-        let mut backlog = Backlog::new(PERIOD);
+        let mut backlog = Backlog::of(ARRIVALS, PERIOD);
         let periods: Vec<(u64, u64)> = periods.collect();
         (7..).zip(&periods).for_each(|(index, period)| backlog.take(&tick(index, *period)));
         assert_eq!(backlog.grown(), expected, "{periods:?}");
@@ -153,7 +187,7 @@ mod tests {
 
     #[test]
     fn shards_are_added_up_and_ends_of_the_load_are_none_of_it() {
-        let mut backlog = Backlog::new(PERIOD);
+        let mut backlog = Backlog::of(ARRIVALS, PERIOD);
         for index in 0..25 {
             (0..2).for_each(|_| backlog.take(&tick(index, (9 * (index + 1), 10))));
             // A tick that ends another one in the same period.
@@ -164,9 +198,31 @@ mod tests {
         assert_eq!(backlog.grown(), Some(450));
     }
 
+    /// Requests due in a period, and responses in it.
+    #[test]
+    fn requests_by_a_rate_wait_for_connections_too() {
+        let check = |periods: &[(u64, u64)], expected: Option<u64>| {
+            let load = Load::Rate { connections: 50, rate: Rate::per_s(164) };
+            let mut backlog = Backlog::of(load, PERIOD);
+            for (index, (due, answered)) in (7..).zip(periods) {
+                // No more wait for a response than there are connections.
+                let mut tick = tick(index, (50, *answered));
+                tick.lag.record_n(Nanos::ZERO, *due);
+                backlog.take(&tick);
+            }
+            assert_eq!(backlog.grown(), expected, "{periods:?}");
+        };
+        check(&[(33, 30); 25], Some(75));
+        check(&[(33, 33); 25], None);
+        // It stalls, and makes up for it.
+        check(&[&[(33, 33); 10][..], &[(33, 0); 5], &[(33, 66); 5], &[(33, 33); 5]].concat(), None);
+        let held = Backlog::of(Load::Held { connections: 50 }, PERIOD);
+        assert_eq!(held.period, Nanos::ZERO);
+    }
+
     #[test]
     fn memory_has_a_bound_and_a_longer_load_is_not_judged() {
-        let mut backlog = Backlog::new(PERIOD);
+        let mut backlog = Backlog::of(ARRIVALS, PERIOD);
         (0..2 * MOST as u64).for_each(|index| backlog.take(&tick(index, (17 * index, 20))));
         assert_eq!((backlog.periods.len(), backlog.grown()), (MOST, None));
         let mut none = Backlog::default();

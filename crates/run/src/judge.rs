@@ -319,14 +319,14 @@ fn wrong_step(plan: &Plan, totals: &Tick) -> Option<String> {
 /// Bytes of it.
 const MOST_SHOWN: usize = 40;
 
-/// Requests of those that come and go that waited in the end, of populations in which more and more did. Where the load was raised, by
-/// stages or by the user, more may wait for that alone.
-fn backlog(plan: &Plan, r: &Record) -> Option<u64> {
+/// Requests that waited in the end, of populations in which more and more did: of those that come and go, or of those by a rate. Where the
+/// load was raised, by stages or by the user, more may wait for that alone.
+fn backlog(plan: &Plan, r: &Record, arrives: bool) -> Option<u64> {
     if plan.stages.len() > 1 || !r.commands.is_empty() {
         return None;
     }
-    let arriving = plan.populations.iter().zip(&r.populations).filter(|(own, _)| own.comes_and_goes());
-    arriving.filter_map(|(_, measured)| measured.backlog.grown()).reduce(|all, own| all + own)
+    let own = plan.populations.iter().zip(&r.populations).filter(|(own, _)| own.comes_and_goes() == arrives);
+    own.filter_map(|(_, measured)| measured.backlog.grown()).reduce(|all, own| all + own)
 }
 
 /// What the hosts showed, when, and what the losses have in common.
@@ -336,7 +336,8 @@ fn evidence(plan: &Plan, r: &Record) -> Evidence {
         subject: Subject::of(plan),
         both_sides: r.both_sides,
         losses: Pattern::of(r),
-        backlog: backlog(plan, r),
+        backlog: backlog(plan, r, true),
+        behind: backlog(plan, r, false),
         starved: starved::starved(plan, r),
         is_mute: r.is_mute(),
         not_allowed: not_allowed(&r.totals.error_samples),

@@ -128,7 +128,7 @@ pub(crate) struct PopulationRecord {
     /// Since then.
     pub(crate) line: Tick,
     pub(crate) silences: Silences,
-    /// Of those that come and go.
+    /// Of those that come and go, and of requests by a rate.
     pub(crate) backlog: Backlog,
     pub(crate) broadcasts: Broadcasts,
     /// The maximum of planned connections.
@@ -173,7 +173,7 @@ impl PopulationRecord {
         let wanted = plan.connections(nth);
         let broadcasts = Broadcasts::of(population);
         let silences = Silences::new(period);
-        let backlog = if population.comes_and_goes() { Backlog::new(period) } else { Backlog::default() };
+        let backlog = Backlog::of(population.load, period);
         PopulationRecord { wanted, shards, silences, backlog, broadcasts, ..PopulationRecord::default() }
     }
 

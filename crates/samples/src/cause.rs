@@ -42,6 +42,8 @@ words! {
         RequestsPerConnection = "requests-per-connection",
         /// Connections are closed that have been open for so long.
         ResetAfter = "reset-after",
+        /// More is due than it serves, and no resource is seen to be used up.
+        Saturated = "saturated",
         /// The rate at which connections are accepted.
         SlowAccept = "slow-accept",
         /// It stalled.

@@ -30,6 +30,7 @@
 //! | slow-accept | a steady rate of accepts while others waited |
 //! | slow-accept | in a search by arrival, more and more in the accept queue from the beginning of a step to its end |
 //! | too-few-connections | requests were due while all connections waited for a response |
+//! | saturated | in a search by arrival or rate, more and more waited for a response from the beginning of a step to its end |
 //! | connection-limit | new connections of the probe had no response, and those that it keeps had one after the other |
 //! | wrong-answer, timeout, closed, unreachable, denied | the most frequent kind of fault, with a hint at a well-known number |
 //! | unknown | nothing of this |
@@ -137,6 +138,7 @@ const ROWS: &[Row] = &[
     (target::cpu, When::Unknown),
     (accept_queue::slow_accept, When::Unknown),
     (load::too_few_connections, When::Unknown),
+    (accept_queue::saturated, When::Unknown),
     (path::path, When::Unknown),
     (starved::probe, When::Unknown),
     (secured::closed, When::Failing),
@@ -183,12 +185,15 @@ pub(crate) fn warnings(summary: &Summary, evidence: &Evidence) -> Vec<String> {
 /// the target is gone; least, that nothing is known. What follows from the kind of fault alone, and what a busy moment of
 /// this machine may do, gives way to what was seen.
 pub(crate) fn weight(limit: &Limit) -> u8 {
-    use Cause::{Closed, Cpu, Denied, Ended, Memory, Refused, Timeout, Unknown, Unreachable, WrongAnswer};
+    use Cause::{
+        Closed, Cpu, Denied, Ended, Memory, Refused, Saturated, Timeout, Unknown, Unreachable, WrongAnswer,
+    };
     match (limit.side, limit.cause) {
         (_, Ended) | (Side::Target, Memory) => 3,
         (_, cause) if limit.certainty == Guess => u8::from(cause != Unknown),
         (_, Unknown) => 0,
-        (_, Refused | WrongAnswer | Timeout | Closed | Unreachable | Denied) | (Side::Host, Cpu) => 1,
+        (_, Refused | WrongAnswer | Timeout | Closed | Unreachable | Denied | Saturated)
+        | (Side::Host, Cpu) => 1,
         _ => 2,
     }
 }

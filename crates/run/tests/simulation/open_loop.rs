@@ -2,13 +2,15 @@
 //! does shows in the latency.
 
 use net::io::sim::Turn;
+use run::By;
 use samples::{Kind, Stage};
 use units::Nanos;
 
 use crate::{
     scripted::{Act, Request, Script, Scripted, Then},
     stage::{
-        RunResult, connections, fates::Frozen, listening, measured, network, plan, play, play_frozen, servers,
+        Direction, RunResult, connections, direct, fates::Frozen, listening, measured, network, plan, play,
+        play_frozen, servers,
     },
 };
 
@@ -139,6 +141,23 @@ fn slots_without_an_idle_connection_are_missed_and_reported() {
     // A request that waited for the timeout is given up, and the response takes its time besides.
     assert!(latency.max <= 2_102e3 && latency.max > 2_000e3 && latency.p50 > 1_000e3, "{latency:?}");
     assert_eq!((result.whole.lag.count(), measured(&result.whole.lag).max), (2_000, 0.0));
+}
+
+/// Fifty connections and three tenths of a second per response: no more than 166 a second.
+#[test]
+fn a_step_in_which_more_and_more_requests_wait_says_so() {
+    for (per_s, falls_behind) in [(100, false), (200, true)] {
+        let net = network(1, |_| {});
+        let plan = plan("http://127.0.0.1:80/", &format!("connections=50 rate={per_s}/s duration=4s"), 1);
+        let later = |_| Act { send: b"", then: Then::SendAfter(Nanos::from_millis(300), OK) };
+        let mut server = listening(&net, plan.destinations()[0], 128, Scripted::new(later));
+        let direction = Direction { goes_on: true, ..Direction::default() };
+        let result = direct(&net, &plan, 1, &mut [&mut server], direction, |_, _| {});
+        let s = run::judge_step(&plan, &result.record, By::Rate, true);
+        let limit = s.limit.or(s.suspect).map(|limit| limit.sentence).unwrap_or_default();
+        let why = "requests come faster than the target serves them on 50 connections: ";
+        assert_eq!((limit.starts_with(why), result.faults()), (falls_behind, vec![]), "{per_s}: {limit}");
+    }
 }
 
 #[test]

@@ -127,9 +127,9 @@ fn outruns(e: &Evidence) -> Option<Sentence> {
     Some(Sentence::Outrun { queued: queued.is_some(), count: queued.unwrap_or(waiting) })
 }
 
-/// Where those wait that come faster than they are accepted; and nothing else is wrong.
+/// Where those wait that come faster than they are accepted, some of them until their timeout; and nothing else is wrong.
 fn outran(case: &Case) -> Option<Limit> {
-    let sentence = outrun(case.evidence).filter(|_| case.trouble == Trouble::None)?;
+    let sentence = outrun(case.evidence).filter(|_| is_waiting(case))?;
     let Sentence::Outrun { queued: true, count } = sentence else { return None };
     let rate = case
         .evidence
@@ -142,7 +142,31 @@ fn outran(case: &Case) -> Option<Limit> {
     case.limit(Seen, (Side::Target, Cause::SlowAccept), case.left(), sentence, detail, THREADS)
 }
 
+fn is_waiting(case: &Case) -> bool {
+    matches!(case.trouble, Trouble::None | Trouble::Waiting)
+}
+
 const THREADS: &str = "make it accept in more threads";
+
+/// In a step of a search by arrival or rate: more and more waited for a response, and no resource is seen to be used up.
+pub(super) fn saturated(case: &Case) -> Option<Limit> {
+    let e = case.evidence;
+    let behind = e.behind.filter(|_| e.search == Some(By::Rate));
+    let behind = behind.map(|count| Sentence::Behind { count, connections: case.summary.connections.held });
+    let sentence = behind.or_else(|| outrun(e)).filter(|_| is_waiting(case))?;
+    let timed_out = match case.count {
+        0 => String::new(),
+        n => format!("; {} timed out", Count(n)),
+    };
+    let detail = format!("more waited in each part of the step than in the one before{timed_out}");
+    let fix = match e.search {
+        Some(By::Rate) => format!("{WORKERS}; where all its responses take long, use more connections (-c)"),
+        _ => WORKERS.to_owned(),
+    };
+    case.limit(Inferred, (Side::Target, Cause::Saturated), case.left(), sentence, detail, fix)
+}
+
+const WORKERS: &str = "check the number of its workers or threads, and what they wait for: locks, or what it calls (gdb -p, jstack)";
 
 /// It accepts at its own pace.
 pub(super) fn slow_accept(case: &Case) -> Option<Limit> {

@@ -158,6 +158,11 @@ pub(crate) enum Sentence {
         queued: bool,
         count: u64,
     },
+    /// Requests by a rate that waited at its end, for a connection or a response.
+    Behind {
+        count: u64,
+        connections: u64,
+    },
     CpuOfThread {
         share: f64,
     },

@@ -268,6 +268,11 @@ fn accept_queue(sentence: &Sentence) -> Option<String> {
             "connections arrive faster than the target serves them: {} waited for a response at the end",
             Count(*count)
         ),
+        S::Behind { count, connections: held } => format!(
+            "requests come faster than the target serves them on {}: {} waited at the end",
+            connections(*held),
+            Count(*count)
+        ),
         _ => return None,
     })
 }

@@ -152,6 +152,7 @@ fn place(sentence: &Sentence) -> usize {
         S::Unended { .. } => 69,
         S::Starved { .. } => 70,
         S::StarvedProbe { .. } => 71,
+        S::Behind { .. } => 72,
     }
 }
 
@@ -357,6 +358,10 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
         (
             S::Outrun { queued: true, count: 420 },
             "connections arrive faster than the target accepts them: 420 waited in its accept queue at the end",
+        ),
+        (
+            S::Behind { count: 42, connections: 50 },
+            "requests come faster than the target serves them on 50 connections: 42 waited at the end",
         ),
         (
             S::Starved {

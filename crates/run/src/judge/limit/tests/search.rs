@@ -135,7 +135,16 @@ fn arrivals_that_only_a_queue_takes_are_not_sustained() {
         let why =
             "connections arrive faster than the target serves them: 420 waited for a response at the end";
         assert_eq!(said(&other).as_deref(), Some(why));
-        assert_eq!(limit(&s, &other).map(|limit| limit.cause), Some(Cause::Unknown));
+        let in_each = "more waited in each part of the step than in the one before";
+        check(&s, &other, ("target", "saturated", 800, in_each, "gdb -p, jstack"));
+        // The same where some of them wait until they time out; at any pace at which it accepts, that is known.
+        let timed_out = stopped(0, of(Fault::target(Stage::Exchange, Kind::Timeout), 56));
+        let other = Evidence { accepts_per_s: None, ..other };
+        check(&timed_out, &other, ("target", "saturated", 800, "; 56 timed out", ""));
+        let found = limit(&timed_out, &other).expect("something stopped it");
+        assert_eq!((found.sentence.as_str(), weight(&found)), (why, 1));
+        // That alone is no sign of it.
+        check(&timed_out, &Evidence { backlog: None, ..other }, ("target", "timeout", 800, "", ""));
     }
     // Where something failed, that is the reason.
     check(&stopped(0, closed()), &queued, ("target", "closed", 800, "", ""));
@@ -148,6 +157,27 @@ fn arrivals_that_only_a_queue_takes_are_not_sustained() {
         warnings(&s, &queued).is_empty() && warnings(&s, &e(Some(By::Connections), Some(430))).is_empty()
     );
     assert_eq!(said(&Evidence { backlog: None, ..queued }), None);
+}
+
+#[test]
+fn requests_that_come_faster_than_they_are_served_are_named_in_a_search_by_rate() {
+    let e = |search| Evidence { search, behind: Some(42), ..here(NetCounters::default()) };
+    let mut s = Summary { verdict: Verdict::Pass, ..stopped(50, Vec::new()) };
+    let detail = "more waited in each part of the step than in the one before";
+    let found = suspect(&s, &e(Some(By::Rate))).expect("it falls behind");
+    let sentence = "requests come faster than the target serves them on 50 connections: 42 waited at the end";
+    assert_eq!((found.sentence.as_str(), found.detail.as_str()), (sentence, detail));
+    assert!(found.fix.ends_with("use more connections (-c)"), "{found:?}");
+    assert_eq!(
+        [None, Some(By::Connections)].map(|by| suspect(&s, &e(by)).map(|limit| limit.cause)),
+        [None; 2]
+    );
+    // What is used up says more.
+    let busy = target(TargetSeen { cpu_thread: Some(1.0), ..TargetSeen::default() });
+    let busy = Evidence { search: Some(By::Rate), behind: Some(42), ..busy };
+    s.verdict = Verdict::Fail;
+    assert_eq!(limit(&s, &busy).map(|limit| limit.cause), Some(Cause::Cpu));
+    assert!(outrun(&e(Some(By::Rate))).is_none(), "the rate that was reached says whether the step fails");
 }
 
 #[test]
