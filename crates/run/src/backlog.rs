@@ -215,7 +215,7 @@ mod tests {
         check(&[(33, 30); 25], Some(75));
         check(&[(33, 33); 25], None);
         // It stalls, and makes up for it.
-        check(&[&[(33, 33); 10][..], &[(33, 0); 5], &[(33, 66); 5], &[(33, 33); 5]].concat(), None);
+        check(&[&[(33_u64, 33_u64); 10][..], &[(33, 0); 5], &[(33, 66); 5], &[(33, 33); 5]].concat(), None);
         let held = Backlog::of(Load::Held { connections: 50 }, PERIOD);
         assert_eq!(held.period, Nanos::ZERO);
     }

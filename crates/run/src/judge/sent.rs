@@ -4,7 +4,7 @@ use plan::Population;
 use samples::{AgentState, Summary};
 use units::Count;
 
-use super::verdict::Facts;
+use super::{honesty, verdict::Facts};
 use crate::record::PopulationRecord;
 
 /// Populations that have sent another number of requests than theirs; and whether that is a failure: where the time is limited too, it may
@@ -53,7 +53,9 @@ fn arrivals_missed(facts: &Facts) -> u64 {
 pub(super) fn missed(facts: &Facts, s: &Summary) -> Option<String> {
     let n = s.requests.missed.saturating_sub(arrivals_missed(facts));
     let were = Count(n).were("request");
-    (n > 0).then(|| format!("{were} due but not sent: no connection became free in time"))
+    let is_late = honesty::late(s, &[], facts.plan.max_lag).is_some();
+    let or = if is_late { "throng was late, or " } else { "" };
+    (n > 0).then(|| format!("{were} due but not sent: {or}no connection became free in time"))
 }
 
 #[cfg(test)]
@@ -111,5 +113,26 @@ mod tests {
         check_until(of_time, (703, 3), true, (&said, false));
         check_until(of_time, (1_000, 0), false, (&[], false));
         check_until(Hold::Forever, (700, 0), false, (&["700 of 1,000 requests sent"], true));
+    }
+
+    #[test]
+    fn arrivals_that_were_not_dialled_are_throngs_doing() {
+        let mut plan = plan(&[]);
+        let check = |plan: &plan::Plan, lag_us, expected: [Option<&str>; 2]| {
+            let mut measured = PopulationRecord::default();
+            measured.totals.counts.missed = 72;
+            let evidence = Evidence::default();
+            let facts = Facts { plan, evidence: &evidence, populations: &[measured], interrupted: None };
+            let mut s = Summary::default();
+            (s.requests.missed, s.lag_us.p99) = (72, lag_us);
+            assert_eq!([undialled(&facts).as_deref(), missed(&facts, &s).as_deref()], expected);
+        };
+        let slots = "72 requests were due but not sent: no connection became free in time";
+        check(&plan, 0.0, [None, Some(slots)]);
+        let late = "72 requests were due but not sent: throng was late, or no connection became free in time";
+        check(&plan, 300e3, [None, Some(late)]);
+        plan.populations[0].load = plan::Load::Arrivals { rate: units::Rate::per_s(2_000), total: None };
+        let arrivals = "72 connections were due but not dialled before the load ended: throng was late";
+        check(&plan, 300e3, [Some(arrivals), None]);
     }
 }
