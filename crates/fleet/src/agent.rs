@@ -446,8 +446,14 @@ impl<M: Machine> Agent<M> {
                     // It is the process's, and no worker's own.
                     let used = self.cpu.since(std::mem::replace(&mut work.cpu, self.cpu));
                     ticks.iter_mut().take(1).for_each(|first| first.cpu_ns = used.0);
-                    if work.ramp_down.as_ref().is_some_and(RampDown::is_of_lease) {
-                        work.closed_by_lease += ticks.iter().map(|tick| tick.counts.finished).sum::<u64>();
+                    match &work.ramp_down {
+                        Some(ramp_down) if ramp_down.is_of_lease() => {
+                            work.closed_by_lease +=
+                                ticks.iter().map(|tick| tick.counts.finished).sum::<u64>();
+                        }
+                        // It leaves its load, which has not ended.
+                        Some(_) if work.why.is_some() => ticks.iter_mut().for_each(ramp_down::hide_end),
+                        _ => {}
                     }
                     self.records.push_back((work.run.clone(), Record::Ticks(ticks)));
                 }
@@ -462,17 +468,6 @@ impl<M: Machine> Agent<M> {
                 self.end();
             }
             _ => {}
-        }
-    }
-
-    /// Its part ends, whatever its coordinator says.
-    pub(crate) fn stop(&mut self, why: &str) {
-        match &mut self.work {
-            Some(work) if matches!(work.stage, Stage::Running(..)) => {
-                work.why.get_or_insert_with(|| why.to_owned());
-            }
-            Some(_) => self.end(),
-            None => {}
         }
     }
 

@@ -30,6 +30,22 @@ fn an_agent_that_is_stopped_is_a_lost_one_whose_part_others_take_over() {
     assert!(reasons.contains(" took over its part: it was stopped"), "{reasons}");
 }
 
+/// Nothing of its part is left for others.
+#[test]
+fn an_agent_that_is_stopped_after_its_load_has_done_its_part() {
+    let (fleet, server) = (joined("agent-done", 2), Serving::start(&["--threads", "1"]));
+    let args = ["-c", "20", "-d", "1s", "--on-lost", "reassign", "--max-lag", "5s"];
+    let mut run = fleet.start(&server.url("/delay?for=4s"), &args);
+    run.wait_for("drain open 20 of 20");
+    fleet.agents[1].signal(Signal::TERM);
+    let (ended, s) = read(run);
+    ended.assert_status(0);
+    assert_eq!(states(&s), ["done", "done"], "{}", ended.stderr);
+    let counts = ["requests.sent", "requests.answered", "connections.opened", "connections.held"]
+        .map(|path| s.count(path));
+    assert_eq!(counts, [20; 4], "{}", ended.stderr);
+}
+
 /// Its connections stay, and nothing comes over them.
 #[test]
 fn a_broker_that_stands_still_at_the_end_is_waited_for() {

@@ -122,6 +122,11 @@ impl Counting {
         self.shards[shard as usize].is_lost = true;
     }
 
+    /// Whether the load of all workers has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.workers.iter().all(|worker| worker.has_ended)
+    }
+
     /// Whether a shard waits for responses, or has not reported yet that its load has ended.
     pub(super) fn awaits(&self) -> bool {
         let awaits = |shard: &Shard| shard.ended == Nanos::NEVER || shard.last().waiting > 0;

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 
 use run::Order;
+use samples::{Phase, Tick};
 use units::Nanos;
 
+use super::{Agent, Machine, Stage};
 use crate::message::RAMPS_DOWN;
 
 /// In this many steps: none of them is a burst of closes.
@@ -69,6 +71,32 @@ impl RampDown {
     }
 }
 
+impl<M: Machine> Agent<M> {
+    /// Its user stops it: its part ends, whatever its coordinator says. A part whose load has ended has nothing for others to take over:
+    /// requests that still have no response after the wait have none.
+    pub(crate) fn stop(&mut self, now: Nanos) {
+        let Some(work) = &mut self.work else { return };
+        match &work.stage {
+            Stage::Running(_, counting) if !counting.has_ended() => {
+                work.why.get_or_insert_with(|| "it was stopped".to_owned());
+            }
+            Stage::Running(..) if !work.is_stopping => {
+                work.is_stopping = true;
+                work.ramp_down = Some(RampDown::leaving(now));
+            }
+            Stage::Running(..) => {}
+            _ => self.end(),
+        }
+    }
+}
+
+/// The tick of an agent that leaves its load: that goes on without it, and its connections are not held until the end.
+pub(super) fn hide_end(tick: &mut Tick) {
+    if tick.phase == Phase::Drain {
+        tick.phase = if tick.ramped_at == Nanos::NEVER { Phase::Ramp } else { Phase::Hold };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,5 +140,17 @@ mod tests {
         let mut ramp_down = RampDown::leaving(S(50));
         assert_eq!(ramp_down.poll(S(50), true), [Order::DRAIN]);
         assert_eq!(ramp_down.poll(S(50) + RAMPS_DOWN, true), [Order::STOP]);
+    }
+
+    #[test]
+    fn a_load_that_an_agent_leaves_has_not_ended() {
+        let check = |phase, ramped_at, expected| {
+            let mut tick = Tick { phase, ramped_at, ..Tick::default() };
+            hide_end(&mut tick);
+            assert_eq!(tick.phase, expected);
+        };
+        check(Phase::Drain, S(1), Phase::Hold);
+        check(Phase::Drain, Nanos::NEVER, Phase::Ramp);
+        check(Phase::Ramp, S(1), Phase::Ramp);
     }
 }

@@ -96,7 +96,7 @@ impl<'a> Service<'a> {
             if stop.load(Relaxed) && stops_by == Nanos::NEVER {
                 stops_by = now + STOPS_WITHIN;
                 self.agent.drain(true);
-                self.agent.stop("it was stopped");
+                self.agent.stop(now);
             }
             let has_nothing_to_do = self.agent.is_done() && self.outbox.unstored() == 0;
             if !has_nothing_to_do {

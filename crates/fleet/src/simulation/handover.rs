@@ -62,6 +62,17 @@ fn the_part_of_an_agent_that_its_user_stops_is_handed_over_at_once() {
 }
 
 #[test]
+fn the_connections_of_agents_that_are_all_stopped_are_lost() {
+    for seed in 0..20 {
+        let (summary, _) = run(seed, &[(S(6), Event::Stop(0)), (S(6), Event::Stop(1))]);
+        let (c, all) = (&summary.connections, u64::from(CONNECTIONS));
+        assert_eq!((c.held, c.lost), (0, all), "seed {seed}: {}", summary.headline);
+        let agents = summary.agents.iter().map(|agent| (agent.held, agent.lost_with));
+        assert_eq!(agents.fold((0, 0), |(a, b), (c, d)| (a + c, b + d)), (0, all), "seed {seed}");
+    }
+}
+
+#[test]
 fn an_agent_that_was_cut_off_for_a_moment_keeps_its_part() {
     for seed in 0..20 {
         let (summary, handed) = run(seed, &[(S(6), Event::Cut(0, S(7)))]);

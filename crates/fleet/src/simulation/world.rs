@@ -242,7 +242,10 @@ impl World {
                     host.dead_until = Some(now + span);
                 }
             }
-            Event::Stop(agent) => self.hosts[nth(agent)].agent.stop("it was stopped"),
+            Event::Stop(agent) => {
+                let host = &mut self.hosts[nth(agent)];
+                host.agent.stop(now + host.ahead);
+            }
             Event::Full(agent) => self.hosts[nth(agent)].seen.is_full.set(true),
             Event::Reset => self.hosts.iter().for_each(|host| host.seen.is_reset.set(true)),
             Event::Outage(span) => self.carrier.away_until = now + span,
