@@ -69,6 +69,7 @@ impl Conductor<'_> {
             let report = &mut self.reports[worker as usize];
             (report.held, report.left) = (report.held.after_late(tick), tick.open);
             report.to_redial += to_redial(tick);
+            self.extend_load(tick);
             return self.add_late(worker, before.second, tick, tick.clone());
         }
         let is_after = before.drained_at != Nanos::NEVER;

@@ -1,7 +1,7 @@
 //! Workers that are lost, come back, or join.
 
 use plan::Role;
-use samples::Phase;
+use samples::{Phase, Tick};
 use units::Nanos;
 
 use super::{Conductor, held::Held, report::Report};
@@ -51,6 +51,19 @@ impl Conductor<'_> {
     pub(super) fn waits_for_the_lost(&self) -> bool {
         let are_all_lost = || self.of_load().all(|report| report.is_lost);
         self.carries_on && !self.none_is_left && (self.hands_over || are_all_lost())
+    }
+
+    /// What comes of a lost worker after the run's load has ended, as it was known: where it was lost with all others, it is known now that
+    /// the load lasted longer.
+    pub(super) fn extend_load(&mut self, tick: &Tick) {
+        let more = tick.until.since(self.record.ended);
+        if tick.counts.answered_at_load == 0 || more == Nanos::ZERO {
+            return;
+        }
+        self.record.ended = tick.until;
+        for measured in &mut self.record.populations {
+            (measured.at_load, measured.elapsed) = (measured.at_load + more, measured.elapsed + more);
+        }
     }
 
     /// The connections that lost workers had, except those that were held: each is counted once.

@@ -76,6 +76,29 @@ fn each_second_has_a_line_of_its_own_while_a_worker_is_away_and_when_it_is_back(
     assert_eq!(conductor.finish().1.totals.counts.answered, 155);
 }
 
+/// It was lost for the broker was away, and a user did not wait for that.
+#[test]
+fn the_load_lasted_as_long_as_what_comes_late_of_it() {
+    let plan = scenario("connections = 4\nduration = \"60s\"");
+    let model = Model::new(&plan, 1, MS(400), S(1)).on_agents();
+    let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(400));
+    let at_load = |second| {
+        let mut tick = counted(second, 4, 10);
+        tick.counts.answered_at_load = 10;
+        tick
+    };
+    (1..=2).for_each(|second| conductor.handle_tick(0, &at_load(second)));
+    conductor.step(S(2));
+    conductor.handle_signal();
+    conductor.handle_lost(0);
+    assert!(conductor.step(S(3)).has_ended);
+    let known = conductor.record.populations[0].at_load;
+    (3..=12).for_each(|second| conductor.handle_tick(0, &at_load(second)));
+    conductor.handle_tick(0, &Tick { phase: Phase::Drain, ..counted(13, 4, 1) });
+    let record = conductor.finish().1;
+    assert_eq!((record.populations[0].at_load, record.ended), (known + S(10), S(12)));
+}
+
 #[test]
 fn each_connection_of_lost_workers_is_in_one_sum() {
     let plan = scenario("connections = 12\nduration = \"2s\"");
