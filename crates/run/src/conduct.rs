@@ -29,7 +29,8 @@ use crate::{
 
 /// While workers stop, it looks this often whether they are still waited for.
 const LOOKS: Nanos = Nanos::from_millis(100);
-/// They are not waited for longer than this where a user does not wait, or nothing can come from them. A longer wait is explained.
+/// They are not waited for longer than this where a user does not wait, or all are lost and the broker is away, which was waited for
+/// before. A longer wait is explained.
 const STOPS_SOON: Nanos = Nanos::from_secs(2);
 
 /// Runs the stages until the end of the last one, and ends the load.
@@ -165,12 +166,13 @@ impl<'a, 's> Environment<'a, 's> {
 
     /// The workers end, and what they still report counts.
     fn stop(&mut self, conductor: &mut Conductor, workers: &mut dyn Workers) {
+        let is_given_up = conductor.are_all_lost();
         stop_unless(
             workers,
             LOOKS,
             |update| conductor.handle(update),
             |workers, quiet| {
-                let is_short = self.interrupt.is_urgent() || !workers.is_connected();
+                let is_short = self.interrupt.is_urgent() || is_given_up && !workers.is_connected();
                 let most = if is_short { STOPS_SOON } else { STOPS_WITHIN };
                 if self.interrupt.is_set() && (STOPS_SOON..most).contains(&quiet) {
                     let agents = workers.agents().into_iter().filter(|agent| !agent.sealed);

@@ -49,8 +49,12 @@ impl Conductor<'_> {
     /// The load has not ended with that of those that are left: others are to take over what a lost worker did; or all are lost, and
     /// some may come back.
     pub(super) fn waits_for_the_lost(&self) -> bool {
-        let are_all_lost = || self.of_load().all(|report| report.is_lost);
-        self.carries_on && !self.none_is_left && (self.hands_over || are_all_lost())
+        self.carries_on && !self.none_is_left && (self.hands_over || self.are_all_lost())
+    }
+
+    /// No worker of the load is left.
+    pub(crate) fn are_all_lost(&self) -> bool {
+        self.of_load().all(|report| report.is_lost)
     }
 
     /// What comes of a lost worker after the run's load has ended, as it was known: where it was lost with all others, it is known now that
