@@ -77,6 +77,8 @@ pub(super) struct Member {
     /// Connections that each of its workers has open, and those that it held when its population was last at its largest load.
     open: Vec<u64>,
     held: Vec<u64>,
+    /// Connections that each has closed before its load had ended, for they had nothing more to send: they were held.
+    released: Vec<u64>,
     /// Whether the load of each has ended: what is open then is held, what is open later is not.
     ended: Vec<bool>,
     /// How long it was away, of the times after which it came back.
@@ -166,6 +168,7 @@ impl Member {
             log: Log::default(),
             open: Vec::new(),
             held: Vec::new(),
+            released: Vec::new(),
             ended: Vec::new(),
             lag: Latency::default(),
             stalled: Nanos::ZERO,
@@ -212,6 +215,7 @@ impl Member {
         self.workers.extend((first..).zip(roles.iter().copied()));
         self.open.resize(self.workers.len(), 0);
         self.held.resize(self.workers.len(), 0);
+        self.released.resize(self.workers.len(), 0);
         self.ended.resize(self.workers.len(), false);
         self.log.sums.resize(self.workers.len(), Sums::default());
     }
@@ -390,8 +394,9 @@ impl Member {
             let has_ended = tick.phase == Phase::Drain;
             if !std::mem::replace(&mut self.ended[nth], has_ended) || !has_ended {
                 self.open[nth] = tick.open;
+                self.released[nth] += tick.counts.ended_after;
                 if !is_below(self.workers[nth].1) {
-                    self.held[nth] = tick.open;
+                    self.held[nth] = tick.open + self.released[nth];
                 }
             }
             changes.push_back(Change::Tick(self.workers[nth].0, Box::new(tick)));

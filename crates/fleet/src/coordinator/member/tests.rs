@@ -33,6 +33,20 @@ fn an_agent_holds_what_its_load_has_open_when_that_ends() {
     assert_eq!((held, lost_with), (0, 15));
 }
 
+#[test]
+fn connections_that_had_nothing_more_to_send_were_held() {
+    let mut member = Member::again(Incarnation { id: "a".to_owned(), nonce: 1 }, Answer::None);
+    member.add_workers(0, &[Role::Population(0)]);
+    for (phase, open, ended_after) in
+        [(Phase::Hold, 10, 0), (Phase::Hold, 4, 6), (Phase::Drain, 1, 3), (Phase::Drain, 0, 1)]
+    {
+        let counts = Counts { ended_after, ..Counts::default() };
+        let tick = Tick { phase, open, counts, ..Tick::default() };
+        member.count(vec![tick], |_| false, (0, &mut Seconds::default()), &mut VecDeque::new());
+        assert_eq!(member.summary(None).held, 10, "{phase:?} {open}");
+    }
+}
+
 /// Takes entries of an agent that sent 3, 5 and 7 requests, and its seal, in this order; what was taken, and whether it is complete.
 fn taken(order: &[u64], sealed: [u64; 3]) -> (u64, bool) {
     let tick = |sent| Tick { counts: Counts { sent, ..Counts::default() }, ..Tick::default() };
