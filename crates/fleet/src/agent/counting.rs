@@ -205,8 +205,8 @@ fn state_after(tick: &Tick) -> Tick {
     Tick { index, from: until, until, phase, open, resolved, waiting, owed, ramped_at, ..Tick::default() }
 }
 
-/// A tick of a part that ends before its time: that a request has no response then is not the target's doing, and whoever takes over
-/// the part sends it again.
+/// A tick of a part that ends before its time: outstanding requests are no failures of the target, and the agent that takes over the
+/// part sends them again.
 fn cut_short(tick: &Tick) -> Tick {
     let mut tick = tick.clone();
     tick.counts.withdrawn += std::mem::take(&mut tick.counts.unanswered);

@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(add(&mut seconds, 1, 2, false), None);
         assert!(add(&mut seconds, 1, 3, true).is_some(), "it is lost");
         assert_eq!(requests(&seconds.take(2)), [2, 2]);
-        // Of a time that nobody knows.
+        // Of a clock that is far ahead.
         assert_eq!(add(&mut seconds, 0, 1_000_000, false), None);
         assert_eq!(requests(&seconds.take(5)), [1_000_000, 0]);
     }
