@@ -68,8 +68,10 @@ impl Backlog {
         }
         self.periods[at].answered += tick.counts.answered;
         if self.is_by_rate {
-            // The lag of each is recorded when it becomes due.
-            self.periods[at].due += tick.lag.count();
+            // The lag of each is recorded when it becomes due, and again if its response was late by a stall of throng, or if it was
+            // withdrawn, and sent on another connection.
+            let again = tick.latency.lower_bounds() + tick.counts.withdrawn;
+            self.periods[at].due += tick.lag.count().saturating_sub(again);
             self.periods[at].ended += tick.counts.answered + tick.counts.missed + tick.faults.total();
             return;
         }
@@ -124,6 +126,7 @@ fn median(periods: &[Period]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use samples::Took;
     use units::Rate;
 
     use super::*;
@@ -218,6 +221,25 @@ mod tests {
         check(&[&[(33_u64, 33_u64); 10][..], &[(33, 0); 5], &[(33, 66); 5], &[(33, 33); 5]].concat(), None);
         let held = Backlog::of(Load::Held { connections: 50 }, PERIOD);
         assert_eq!(held.period, Nanos::ZERO);
+    }
+
+    /// What throng was late with, and what it sent twice, was due once.
+    #[test]
+    fn a_request_is_due_once() {
+        let grown = |stalled, withdrawn| {
+            let mut backlog = Backlog::of(Load::Rate { connections: 50, rate: Rate::per_s(164) }, PERIOD);
+            for index in 7..32 {
+                let mut tick = tick(index, (50, 33));
+                tick.lag.record_n(Nanos::ZERO, 33 + 3);
+                tick.counts.withdrawn = withdrawn;
+                (0..stalled).for_each(|_| {
+                    tick.latency.record_seen(Took { time: PERIOD, stalled: PERIOD });
+                });
+                backlog.take(&tick);
+            }
+            backlog.grown()
+        };
+        assert_eq!([grown(0, 0), grown(3, 0), grown(0, 3)], [Some(75), None, None]);
     }
 
     #[test]

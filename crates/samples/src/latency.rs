@@ -101,6 +101,11 @@ impl Latency {
         self.censored as f64 / (self.censored + self.count()).max(1) as f64
     }
 
+    /// How many times are lower bounds: a stall was taken off them.
+    pub fn lower_bounds(&self) -> u64 {
+        self.stalled
+    }
+
     /// Whether the `q`-quantile (0..=1) may be longer than reported: too many times are lower bounds.
     pub fn is_at_least(&self, q: f64) -> bool {
         Stalled::reaches(self.stalled, self.count(), q)

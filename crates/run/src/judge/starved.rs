@@ -26,6 +26,8 @@ pub(crate) struct Starved {
     /// The others, and the responses that they had at full load.
     pub(crate) served: u64,
     pub(crate) responses: u64,
+    /// Not all of those others were served at a time: some may have been closed for the rest.
+    pub(crate) in_turns: bool,
 }
 
 /// Of each population that has any.
@@ -100,7 +102,10 @@ impl Starved {
         let more = (lost + slow).saturating_sub(theirs);
         let are_theirs = more <= (theirs / 10).min(others / 10 + FEW) && !are_under_way;
         let are_many = count >= FEW && count * SHARE >= count + served && responses >= MANY * others;
-        (are_many && are_theirs && is_long).then_some(Starved { name: None, count, served, responses })
+        // A thread whose number of requests is sent makes room for the connections of those that have not begun.
+        let in_turns = population.requests.is_some() && measured.threads > 1;
+        let found = Starved { name: None, count, served, responses, in_turns };
+        (are_many && are_theirs && is_long).then_some(found)
     }
 }
 
@@ -260,6 +265,24 @@ mod tests {
     fn pause(plan: &mut Plan) {
         let Act::Request { think, .. } = &mut steps(plan).0[0].act else { panic!("no request") };
         *think = Think { min: Nanos::from_secs(1), max: Nanos::from_secs(1) };
+    }
+
+    #[test]
+    fn threads_that_have_sent_their_number_make_room_for_others() {
+        let in_turns = |requests, threads| {
+            let (mut plan, mut r) = (plan(&[]), record());
+            plan.populations[0].requests = requests;
+            let measured = &mut r.populations[0];
+            (measured.at_load, measured.threads) = (Nanos::from_secs(10), threads);
+            let totals = &mut measured.totals;
+            (totals.served, totals.counts.opened, totals.counts.answered_at_load) = (8, 100, 80_000);
+            starved(&plan, &r).first().map(|found| found.in_turns)
+        };
+        let number = Some(80_000);
+        assert_eq!(
+            [in_turns(number, 2), in_turns(number, 1), in_turns(None, 2)],
+            [true, false, false].map(Some)
+        );
     }
 
     fn go_by_rate(plan: &mut Plan) {

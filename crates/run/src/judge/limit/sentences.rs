@@ -138,8 +138,9 @@ fn responses(sentence: &Sentence) -> Option<String> {
         S::Starved { most, has_probe } => {
             let own = most.name.as_ref().map_or(String::new(), |name| format!(" of population {name}"));
             let beside = if *has_probe { ", beside the probe's" } else { "" };
+            let at_most = if most.in_turns { "at most " } else { "" };
             format!(
-                "the target serves {}{own} at a time{beside}: {} had no response by the end of the load",
+                "the target serves {at_most}{}{own} at a time{beside}: {} had no response by the end of the load",
                 connections(most.served),
                 Count(most.count).of("other"),
             )

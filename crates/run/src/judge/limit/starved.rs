@@ -1,6 +1,6 @@
 //! A target that serves some connections, and never comes to the others as long as these send.
 
-use samples::{Cause, Certainty::Inferred, Limit, Quantiles, Side};
+use samples::{Cause, Certainty::Inferred, Limit, ProbeSummary, Quantiles, Side};
 
 use super::{Case, Sentence, Trouble, accept_queue::accept_queue, path::dark, target::FEWER};
 
@@ -13,10 +13,19 @@ pub(super) fn starved(case: &Case) -> Option<Limit> {
     if accept_queue(case).or_else(|| dark(case)).is_some() {
         return None;
     }
-    let has_probe = case.summary.probe.as_ref().is_some_and(|probe| probe.answered > 0);
+    let has_probe = case.summary.probe.as_ref().is_some_and(is_served);
     let detail = "it probably has a worker or a thread for each connection that it serves".to_owned();
     let (cause, fix) = ((Side::Target, Cause::ConnectionLimit), case.or_less(MORE, FEWER));
     case.limit(Inferred, cause, most.served, Sentence::Starved { most: most.clone(), has_probe }, detail, fix)
+}
+
+/// Whether the target serves connections of the probe beside those of the load, and not only when these are closed.
+fn is_served(probe: &ProbeSummary) -> bool {
+    [&probe.kept_us, &probe.fresh_us].into_iter().any(|times| times.count > without(times))
+}
+
+fn without(times: &Quantiles) -> u64 {
+    times.censored.as_ref().map_or(0, |censored| censored.count)
 }
 
 fn is_silence(case: &Case) -> bool {
@@ -30,13 +39,12 @@ const EXCEPT: u64 = 10;
 /// The same as the probe has it: it is served on connections that it keeps, and not on new ones, which are open.
 pub(super) fn probe(case: &Case) -> Option<Limit> {
     let probe = case.summary.probe.as_ref().filter(|_| is_silence(case))?;
-    let without = |times: &Quantiles| times.censored.as_ref().map_or(0, |censored| censored.count);
     let (served, new) = (probe.kept_us.count, without(&probe.fresh_us));
-    let is_served = served >= FEW && without(&probe.kept_us) * EXCEPT <= served;
+    let is_kept = served >= FEW && without(&probe.kept_us) * EXCEPT <= served;
     // Some of them may have been opened in the step before.
     let are_open = 2 * probe.connect_us.count >= new;
     let is_shut = new >= FEW && probe.fresh_us.count * EXCEPT <= new && are_open;
-    if !is_served || !is_shut {
+    if !is_kept || !is_shut {
         return None;
     }
     // Requests of the load that wait are on connections that it does not serve either.

@@ -25,10 +25,10 @@ fn numbers_of_one_and_of_many() {
         "connection refused: nothing listens on the target's addresses",
     );
     check(S::RequestsPerConnection { responses: 1 }, "the target closes each connection after its response");
-    let most = Starved { name: Some("users".to_owned()), count: 1, served: 1, responses: 80 };
+    let most = Starved { name: Some("users".to_owned()), count: 1, served: 1, responses: 80, in_turns: true };
     check(
         S::Starved { most, has_probe: true },
-        "the target serves 1 connection of population users at a time, beside the probe's: 1 other had no response by the end of the load",
+        "the target serves at most 1 connection of population users at a time, beside the probe's: 1 other had no response by the end of the load",
     );
     check(
         S::QueueOverflowed { backlog: 0, times: 3 },
@@ -365,7 +365,7 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
         ),
         (
             S::Starved {
-                most: Starved { name: None, count: 92, served: 8, responses: 80_000 },
+                most: Starved { count: 92, served: 8, responses: 80_000, ..Starved::default() },
                 has_probe: false,
             },
             "the target serves 8 connections at a time: 92 others had no response by the end of the load",

@@ -246,13 +246,32 @@ fn a_handshake_that_times_out_is_no_request() {
 
 #[test]
 fn connections_without_a_response_of_which_nothing_arrives_are_not_kept_waiting() {
-    let starved = vec![Starved { name: None, count: 92, served: 8, responses: 80_000 }];
+    let starved = vec![Starved { count: 92, served: 8, responses: 80_000, ..Starved::default() }];
     let e = Evidence { starved, ..Evidence::default() };
     let s = stopped(8, vec![fault(Stage::Exchange, Kind::Timeout, 92)]);
     check(&s, &e, ("target", "connection-limit", 8, "a worker or a thread", "raise its number of workers"));
     let quiet = Some(std::time::Duration::from_secs(5));
     let segments = net::Segments { connections: 92, unacknowledged: 92, quiet, ..net::Segments::default() };
     check(&s, &Evidence { segments, ..e }, ("path", "unacknowledged", 800, "", ""));
+}
+
+/// A response that came when connections of the load were closed is none beside them.
+#[test]
+fn a_probe_is_beside_the_load_where_most_of_its_requests_are_served() {
+    let sentence = |kept: (u64, u64)| {
+        let censored = Some(samples::Censored { count: kept.1, ..Default::default() });
+        let kept_us = samples::Quantiles { count: kept.0, censored, ..Default::default() };
+        let probe = Some(samples::ProbeSummary { answered: kept.0, kept_us, ..Default::default() });
+        let starved = vec![Starved { count: 92, served: 8, responses: 80_000, ..Starved::default() }];
+        let s = Summary { probe, ..stopped(8, vec![fault(Stage::Exchange, Kind::Timeout, 92)]) };
+        limit(&s, &Evidence { starved, ..Evidence::default() }).expect("it is bad").sentence
+    };
+    let end = ": 92 others had no response by the end of the load";
+    assert_eq!(
+        sentence((16, 0)),
+        format!("the target serves 8 connections at a time, beside the probe's{end}")
+    );
+    assert_eq!(sentence((1, 15)), format!("the target serves 8 connections at a time{end}"));
 }
 
 #[test]
