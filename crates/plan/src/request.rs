@@ -137,7 +137,8 @@ impl Request {
         self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name))
     }
 
-    fn expects_content(&self) -> bool {
+    /// Whether its method usually has content: without any, HTTP/1.1 says so.
+    pub fn expects_content(&self) -> bool {
         matches!(self.method.as_str(), "POST" | "PUT" | "PATCH")
     }
 

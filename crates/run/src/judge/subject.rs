@@ -203,15 +203,20 @@ mod tests {
             assert_eq!((subject.curl, subject.variables.as_str()), (Some(expected), variables));
         };
         check(&["accept: text/html"], None, "-H User-Agent: -H 'accept: text/html'", "");
-        let posted = "-X POST -H User-Agent: -H Accept: -H Content-Type: --data-binary hi";
-        check(&[], Some("hi"), posted, "");
+        let posted = "-X POST -H User-Agent: -H Accept: -H Content-Type: --data-raw @hi";
+        check(&[], Some("@hi"), posted, "");
         check(
             &["Content-Type: text/plain", "User-Agent: me", "X-Key: a", "Cookie: a=b"],
             Some("hi"),
             "-X POST -H Accept: -H 'Content-Type: text/plain' -H 'User-Agent: me' -H \"X-Key: $X_KEY\" \
-             -H \"Cookie: $COOKIE\" --data-binary hi",
+             -H \"Cookie: $COOKIE\" --data-raw hi",
             "$X_KEY (header X-Key) and $COOKIE (header Cookie)",
         );
+        // Nor does it leave anything out.
+        let flags = Flags::new("http://127.0.0.1:81/").with(&flag::METHOD, "PUT");
+        let put = Subject::of(&plan::from_flags(&flags, &environment).expect("it is right")).curl;
+        let expected = "curl -i -X PUT -H User-Agent: -H Accept: -H 'Content-Length: 0' http://127.0.0.1:81/";
+        assert_eq!(put.as_deref(), Some(expected));
     }
 
     #[test]
@@ -289,6 +294,10 @@ mod tests {
         check(
             "http://127.0.0.1:81/a?z=[1]",
             Some("curl -i -H User-Agent: -H Accept: -g 'http://127.0.0.1:81/a?z=[1]'"),
+        );
+        check(
+            "http://127.0.0.1:81/a/../b",
+            Some("curl -i -H User-Agent: -H Accept: --path-as-is http://127.0.0.1:81/a/../b"),
         );
         check("http://[::1]:81/a", Some("curl -i -H User-Agent: -H Accept: 'http://[::1]:81/a'"));
         check(

@@ -1,6 +1,6 @@
 //! The command that sends what a plan sends.
 
-use plan::{Body, Pem, Population, Segment, Text, TlsVersions, Values};
+use plan::{Body, Pem, Population, Request, Segment, Text, TlsVersions, Values};
 use units::{Random, shell_word};
 
 use super::requests;
@@ -46,13 +46,7 @@ pub(super) fn command(population: &Population) -> Option<String> {
         let has_content = matches!(request.body, Some(Body::Text(_) | Body::File(_)));
         words.extend(left_out(&request.headers, has_content));
         words.extend(fields(&request.headers));
-        match &request.body {
-            None | Some(Body::Hex(_) | Body::Base64(_)) => {}
-            Some(Body::Text(text)) => words.extend(["--data-binary".to_owned(), word("", text)]),
-            Some(Body::File(content)) => {
-                words.extend(["--data-binary".to_owned(), shell_word(&format!("@{}", content.file))]);
-            }
-        }
+        words.extend(content(request, population.streams.is_none()));
         &request.path
     } else {
         words.push("--http1.1".to_owned());
@@ -74,8 +68,27 @@ pub(super) fn command(population: &Population) -> Option<String> {
     if url.replacen(&host, "", 1).contains(['[', ']', '{', '}']) {
         words.push("-g".to_owned());
     }
+    // Without it curl sends /b for /a/../b.
+    if url.contains("/.") {
+        words.push("--path-as-is".to_owned());
+    }
     words.push(url);
     Some(words.join(" "))
+}
+
+/// The flags of what it sends as content.
+fn content(request: &Request, is_http1: bool) -> Vec<String> {
+    match &request.body {
+        None if is_http1 && request.expects_content() => {
+            vec!["-H".to_owned(), shell_word("Content-Length: 0")]
+        }
+        None | Some(Body::Hex(_) | Body::Base64(_)) => Vec::new(),
+        // The other flags read a file where the text begins with @.
+        Some(Body::Text(text)) => vec!["--data-raw".to_owned(), word("", text)],
+        Some(Body::File(content)) => {
+            vec!["--data-binary".to_owned(), shell_word(&format!("@{}", content.file))]
+        }
+    }
 }
 
 /// How its connections are secured.
