@@ -32,7 +32,8 @@ impl Client {
         let conn = self.conn(k);
         conn.received(now, head.and_then(|head| head.keep_alive_s));
         let is_first = !std::mem::replace(&mut conn.served, true);
-        self.tick.served += u64::from(is_first && !self.begins_nothing());
+        // Until then no connection has made room for it.
+        self.tick.served += u64::from(is_first && !self.draining && !self.is_released());
         self.weigh(&exchange, head, keeps_alive);
         if let Some(fault) = useless {
             // It would only send wrong requests; `reconnect` says whether it is dialled again, for its first step.

@@ -4,8 +4,13 @@
 use std::collections::VecDeque;
 
 use net::{Cx, Gone, Io, Key, Program};
+use samples::Verdict;
+use units::Nanos;
 
-use crate::stage::{RunResult, connections, listening, network, plan, play};
+use crate::{
+    scripted::{Act, Request, Scripted, Then},
+    stage::{RunResult, connections, listening, network, plan, play},
+};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 /// Pending accepts: the kernel accepts all.
@@ -64,12 +69,12 @@ impl Program for Prefork {
         self.serve(cx);
     }
 
-    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> units::Nanos {
+    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
         while self.accepting < ACCEPTS {
             assert!(cx.accept(), "the server has a place for everyone");
             self.accepting += 1;
         }
-        units::Nanos::NEVER
+        Nanos::NEVER
     }
 }
 
@@ -108,4 +113,23 @@ fn a_number_of_requests_is_sent_by_all() {
             assert_eq!((c.sent, c.missed), (expected, 0), "{flags} on {shards}");
         }
     }
+}
+
+/// After the last request has begun: all are served at a time, a few of them slowly.
+#[test]
+fn a_slow_first_response_is_no_wait_for_room() {
+    let script = |Request { conn, nth }| {
+        let is_slow = conn < 4 && nth == 0;
+        let after = Nanos::from_millis(if is_slow { 1_200 } else { 20 });
+        Act { send: b"", then: Then::SendAfter(after, OK) }
+    };
+    let net = network(1, |_| {});
+    // Those of the 16 others take 0.9 s.
+    let plan = plan("http://127.0.0.1:80/", "connections=20 requests=724", 1);
+    let places = connections(&plan) + ACCEPTS;
+    let mut server = listening(&net, plan.destinations()[0], places, Scripted::new(script));
+    let result = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
+    let (c, s) = (&result.whole.counts, result.judge(&plan));
+    assert_eq!((c.answered, c.ended_after, result.whole.served), (724, 0, 20), "{c:?}");
+    assert_eq!(s.verdict, Verdict::Pass, "{:?}", s.reasons);
 }
