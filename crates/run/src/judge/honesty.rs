@@ -126,11 +126,11 @@ pub(super) fn is_closed_loop(plan: &Plan) -> bool {
     plan.populations.iter().all(Population::is_closed_loop)
 }
 
-/// Connections that we think open, and the target's host does not. `lost_since`: how many were lost after the load had ended, as by a
-/// timeout: they were counted here, and may have been gone when the others were counted there.
-pub(super) fn half_open(both: Option<BothSides>, lost_since: u64) -> Option<String> {
+/// Connections that we think open, and the target's host does not. `gone_since`: how many were lost after the load had ended, as by a
+/// timeout, or closed for others that waited: they were counted here, and may have been gone when the others were counted there.
+pub(super) fn half_open(both: Option<BothSides>, gone_since: u64) -> Option<String> {
     let BothSides { here, there } = both?;
-    let missing = here.saturating_sub(there + lost_since);
+    let missing = here.saturating_sub(there + gone_since);
     let allowed = ENDS_DIFFER.max((here as f64 * ENDS_DIFFER_SHARE) as u64);
     let (here, there) = (Count(here).of("connection"), Count(there));
     (missing > allowed).then(|| {
@@ -264,10 +264,10 @@ mod tests {
 
     #[test]
     fn what_timed_out_after_it_was_counted_is_no_half_open_connection() {
-        let check = |there, lost_since, expected: Option<&str>| {
-            let reason = half_open(Some(BothSides { here: 300, there }), lost_since);
+        let check = |there, gone_since, expected: Option<&str>| {
+            let reason = half_open(Some(BothSides { here: 300, there }), gone_since);
             let seen = reason.as_deref().map(|reason| reason.split_once(": ").expect("it has numbers").1);
-            assert_eq!(seen, expected, "{there} {lost_since}");
+            assert_eq!(seen, expected, "{there} {gone_since}");
         };
         let disagree = "300 connections open on this machine, 121 according to the target's host";
         check(121, 0, Some(disagree));

@@ -44,7 +44,9 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     }
     // Where the server closes by announcement, some come and go between the two counts.
     let is_held = c.closed == 0 && c.finished == 0;
-    let disagree = honesty::half_open(facts.evidence.both_sides.filter(|_| is_held), c.dropped_in_drain);
+    let gone =
+        c.dropped_in_drain + facts.populations.iter().map(|own| own.totals.counts.ended_after).sum::<u64>();
+    let disagree = honesty::half_open(facts.evidence.both_sides.filter(|_| is_held), gone);
     reasons.extend(disagree.clone());
     if let [measured] = facts.populations
         && honesty::is_closed_loop(facts.plan)
