@@ -86,6 +86,11 @@ impl Carrier {
         self.sent += 1;
     }
 
+    /// Nothing is on its way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.parcels.is_empty()
+    }
+
     /// What arrives now, other than at the log.
     pub(super) fn poll(&mut self, now: Nanos) -> Option<Parcel> {
         while let Some(Reverse((at, number))) = self.on_their_way.peek().copied()

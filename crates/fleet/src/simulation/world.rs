@@ -24,8 +24,10 @@ use crate::{
     split::{Demand, Shares},
 };
 
-/// Time goes on in steps of this length.
+/// Time goes on in steps of this length; with [`MANY`] agents in longer ones, for what a step takes grows with them.
 pub(super) const STEP: Nanos = Nanos::from_millis(10);
+const LONG_STEP: Nanos = Nanos::from_millis(50);
+const MANY: u32 = 100;
 /// No run takes longer.
 const TOO_LONG: Nanos = Nanos::from_secs(150);
 const RUN: &str = "run";
@@ -53,6 +55,7 @@ pub(super) struct World {
     plan: Plan,
     agents: u32,
     seed: u64,
+    step: Nanos,
     now: Nanos,
     hosts: Vec<Host>,
     head: Option<Head>,
@@ -79,6 +82,7 @@ impl World {
             plan: plan.clone(),
             agents,
             seed,
+            step: if agents < MANY { STEP } else { LONG_STEP },
             now: Nanos::from_secs(1),
             hosts: Vec::new(),
             head: None,
@@ -180,14 +184,14 @@ impl World {
         dead.or_else(|| alive().map(|host| host.seen.sent.get())).unwrap_or(0)
     }
 
-    /// The run is over: the agents are released, or their leases expire.
+    /// The run is over: the agents are released, or their leases expire. It goes on until none can be anything but free.
     pub(super) fn end(&mut self) {
         self.events.clear();
         if let Some(head) = &mut self.head {
             head.coordinator.release();
         }
         let until = self.now + Nanos(3 * LEASE.0) + Nanos::from_secs(15);
-        while self.now < until {
+        while self.now < until && !(self.all_are_free() && self.carrier.is_empty()) {
             self.step();
             if self.now + LEASE >= until {
                 self.head = None;
@@ -201,7 +205,7 @@ impl World {
 
     /// The world goes on a little.
     fn step(&mut self) {
-        self.now = self.now + STEP;
+        self.now = self.now + self.step;
         while self.events.last().is_some_and(|(at, _)| *at <= self.now) {
             let (_, event) = self.events.pop().expect("it is there");
             self.happen(event);
@@ -339,7 +343,7 @@ impl World {
         host.seen.now.set(now + host.ahead);
         host.agent.poll(now + host.ahead);
         assert!(
-            !host.seen.is_under_load.get() || now.since(host.led_at) <= LEASE + STEP,
+            !host.seen.is_under_load.get() || now.since(host.led_at) <= LEASE + self.step,
             "seed {}: agent {nth} is under load without a lease",
             self.seed
         );
