@@ -221,6 +221,11 @@ class Context:
         values = self.seen(time - slack, time + slack, of)
         return min(values), max(values)
 
+    def socket_slack(self):
+        """Sockets of a question of this audit's; and of connections that come and go between two samples, as each does that arrives."""
+        arriving = self.model.rate * kernel.PERIOD if self.model.kind == "arrive" else 0
+        return 2 + int(arriving) * self.ends_in_kernel
+
     def gauge(self, key, of, slack=0, own=False):
         seen = self.seen(self.first_syn - 0.5, self.end + 0.3, of)
         low, high = min(seen), max(seen)

@@ -68,7 +68,7 @@ RULES = [
     rule(r"throng_target_jvm_\w+", lambda m, l: STARTED, ""),
     rule(r"throng_target_accept_queue", lambda m, l: m.context.queue(), "/proc/net/tcp"),
     rule(r"throng_target_accept_queue_limit", lambda m, l: 512, "the server's listen()"),
-    rule(r"throng_host_tcp_sockets", lambda m, l: m.seen(lambda one: one["sockets"]["inuse"], 2), "/proc/net/sockstat; a question of this audit's may have been open"),
+    rule(r"throng_host_tcp_sockets", lambda m, l: m.seen(lambda one: one["sockets"]["inuse"], m.context.socket_slack()), "/proc/net/sockstat; a question of this audit's may be open; connections come and go"),
     rule(r"throng_host_tcp_orphans", lambda m, l: m.seen(lambda one: one["sockets"]["orphan"], 1), "/proc/net/sockstat"),
     rule(r"throng_host_tcp_time_wait", lambda m, l: m.seen(lambda one: one["sockets"]["tw"], 2), "/proc/net/sockstat"),
     rule(r"throng_host_tcp_memory_pages", lambda m, l: m.seen(lambda one: one["sockets"]["mem"], 64), "/proc/net/sockstat, of the whole machine"),
@@ -106,7 +106,7 @@ def probe(m, name):
 
 def target_connections(m):
     first = m.context.at(m.context.first_syn - 0.1, lambda one: one["sockets"]["inuse"], 0.1)
-    low, now, high = m.seen(lambda one: one["sockets"]["inuse"], 2)
+    low, now, high = m.seen(lambda one: one["sockets"]["inuse"], m.context.socket_slack())
     ends = m.context.ends_in_kernel
     return (low - first[1]) // ends, (now - first[0]) // ends, (high - first[0]) // ends
 

@@ -239,6 +239,8 @@ def probe(context, key):
     p = context.probe
     if key in ("sent", "answered", "failed", "unanswered", "rate"):
         return p.count(key)
+    if key == "failures":
+        return "empty"
     distribution, _, name = key.partition("/")
     if distribution == "by_connections":
         return p.point(name)
@@ -286,7 +288,7 @@ SUMMARY = [
     Rule("observed/target/accept_queue_full", lambda c: 0, "the queue was never near its 512"),
     Rule("observed/target/memory_available", lambda c: None, "no control group of its own"),
     Rule("observed/target/group_oom_kills/*", lambda c, key: 0, "nothing was killed"),
-    Rule("observed/host/tcp_sockets/*", lambda c, key: c.gauge(key, lambda l: l["sockets"]["inuse"], 2), "/proc/net/sockstat, every 50 ms; a question of this audit's may have been open"),
+    Rule("observed/host/tcp_sockets/*", lambda c, key: c.gauge(key, lambda l: l["sockets"]["inuse"], c.socket_slack()), "/proc/net/sockstat, every 50 ms; a question of this audit's may be open; connections come and go"),
     Rule("observed/host/tcp_orphans/*", lambda c, key: c.gauge(key, lambda l: l["sockets"]["orphan"], 1), "/proc/net/sockstat, every 50 ms"),
     Rule("observed/host/tcp_time_wait/*", lambda c, key: c.gauge(key, lambda l: l["sockets"]["tw"], 2), "/proc/net/sockstat, every 50 ms"),
     Rule("observed/host/tcp_mem_pages/*", lambda c, key: c.gauge(key, lambda l: l["sockets"]["mem"], 64), "/proc/net/sockstat, every 50 ms: of the whole machine"),

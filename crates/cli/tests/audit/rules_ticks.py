@@ -245,7 +245,11 @@ def probe(context, key):
     p = context.probe
     if key in ("sent", "answered", "failed", "unanswered"):
         return p.count(key)
+    if key == "faults":
+        return "empty"
     name, figure = key.split("/")
+    if name == "status":
+        return p.count("answered") if figure == "200" else 0
     times = p.outside({"kept": "kept_us", "fresh": "fresh_us", "held": "held_us", "connect": "connect_us"}[name])
     return distribution(lambda context: times)(context, figure)
 
