@@ -85,16 +85,12 @@ fn logins_and_sub_protocols_see_no_difference() {
 
 #[test]
 fn tls_sees_no_difference() {
-    // Ciphers and certificates are TLS's own, whatever carries its records.
-    let above = ["ciphers_of_tls_1_2", "every_cipher_of_tls_1_3", "what_is_wrong_with_a_certificate"];
-    suites_over_tun(&["secured::nginx::", "secured::faults::", "secured::http2::nginx"], &above);
+    suites_over_tun(&["secured::nginx::", "secured::faults::", "secured::http2::nginx"], &[]);
 }
 
 #[test]
 fn servers_with_tls_see_no_difference() {
-    // A virtual machine takes longest to start, and its TCP is the kernel's, as that of the others.
-    let names = ["secured::servers::", "secured::caddy::", "secured::connect_to::"];
-    suites_over_tun(&names, &["java_https_server"]);
+    suites_over_tun(&["secured::servers::", "secured::caddy::", "secured::connect_to::"], &[]);
 }
 
 #[test]
