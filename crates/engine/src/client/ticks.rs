@@ -112,7 +112,7 @@ impl Client {
             let conn = self.conns[index];
             match conn.state() {
                 State::Busy => self.give_up_on(index, conn.destination),
-                state if state.is_opening() && self.draining && self.pacer.comes_and_goes() => {
+                state if state.is_opening() && self.waits_by_dial(index) => {
                     // It has waited as one whose request went out.
                     self.tick.counts.sent += 1;
                     self.at(conn.destination).into_iter().for_each(|own| own.sent += 1);
@@ -125,6 +125,11 @@ impl Client {
                 _ => {}
             }
         }
+    }
+
+    /// Whether a connection that arrived is dialled for a request, after the load.
+    fn waits_by_dial(&self, index: u32) -> bool {
+        self.draining && self.pacer.comes_and_goes() && self.conns.exchange(index).has_request()
     }
 
     fn give_up_on(&mut self, index: u32, destination: u16) {

@@ -79,7 +79,9 @@ pub fn reasons(by: By, load: u64, s: &Summary) -> Vec<String> {
     // Whatever the thresholds, a load that was not reached was not sustained.
     let got = by.reached(s);
     if got < SHARE * load as f64 && reasons.is_empty() {
-        reasons.push(format!("{} of {} {} {}", Count(got as u64), Count(load), by.unit(), by.done()));
+        // What is under way is not answered.
+        let done = if by == By::Rate { by.sustained(s) } else { got };
+        reasons.push(format!("{} of {} {} {}", Count(done as u64), Count(load), by.unit(), by.done()));
     }
     if !s.thresholds.is_empty() {
         return reasons;
