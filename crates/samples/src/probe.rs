@@ -133,8 +133,8 @@ pub struct ProbeSummary {
 impl ProbeSummary {
     /// ` (status 503, timeout)`: what failed requests met, the most frequent first; empty where that is not known.
     pub fn failed_by(&self) -> String {
-        let met = self.failures.iter().take(MOST_NAMED).map(|failure| failure.what.as_str());
-        let named: Vec<&str> = met.chain((self.unanswered > 0).then_some("no response")).collect();
+        let named: Vec<&str> =
+            self.failures.iter().take(MOST_NAMED).map(|failure| failure.what.as_str()).collect();
         if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
     }
 }
@@ -174,8 +174,6 @@ mod tests {
             let failures = probe.failures();
             assert_eq!(ProbeSummary { failures, ..ProbeSummary::default() }.failed_by(), expected);
         };
-        let waiting = ProbeSummary { failures: vec![], unanswered: 6, ..ProbeSummary::default() };
-        assert_eq!(waiting.failed_by(), " (no response)");
         let wrong = |n| (Stage::Exchange, Kind::WrongStatus, n);
         check(&[], &[(200, 20)], "");
         check(&[wrong(3)], &[(200, 20), (503, 3)], " (status 503)");

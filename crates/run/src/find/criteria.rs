@@ -60,10 +60,11 @@ fn answered_per_s(s: &Summary) -> f64 {
     s.requests.per_s + if s.duration_s > 0.0 { probes / s.duration_s } else { 0.0 }
 }
 
-/// Requests that were due too late in the step to have their responses within it: those of one median latency. Of a target that falls
-/// behind, whose latency grows from the beginning of the step to its end, that is half of what it owes.
+/// Requests that were due too late in the step to have their responses within it: those of one median latency. The latency of a target that
+/// falls behind grows from the beginning of the step to its end: no more than twice the shortest is that of the responses themselves.
 fn under_way_per_s(s: &Summary) -> f64 {
-    let latency_s = (s.latency_us.p50 / 1e6).min(s.duration_s / 2.0);
+    let latency_us = s.latency_us.p50.min(2.0 * s.latency_us.min);
+    let latency_s = (latency_us / 1e6).min(s.duration_s / 2.0);
     if s.duration_s > 0.0 { s.requests.per_s * latency_s / (s.duration_s - latency_s) } else { 0.0 }
 }
 
@@ -234,24 +235,29 @@ mod tests {
         check(Kind::Timeout, 0, Cause::Timeout, false);
     }
 
-    /// Of 100 requests/s for a second this many were answered in it, with this median latency.
+    /// Of 100 requests/s for a second this many were answered in it, with this median latency, and this shortest one.
     #[test]
     fn slow_responses_are_no_shortfall() {
-        let check = |answered: f64, p50_ms: f64, pass: bool| {
+        let check = |answered: f64, p50_ms: f64, min_ms: f64, pass: bool| {
             let mut s = Summary::default();
-            (s.duration_s, s.requests.per_s, s.latency_us.p50) = (1.0, answered, p50_ms * 1e3);
-            assert_eq!(reasons(By::Rate, 100, &s).is_empty(), pass, "{answered} {p50_ms}");
+            (s.duration_s, s.requests.per_s) = (1.0, answered);
+            (s.latency_us.p50, s.latency_us.min) = (p50_ms * 1e3, min_ms * 1e3);
+            assert_eq!(reasons(By::Rate, 100, &s).is_empty(), pass, "{answered} {p50_ms} {min_ms}");
         };
-        check(98.0, 1.0, true);
-        check(97.0, 1.0, false);
-        // Each response takes 300 ms.
-        check(70.0, 300.0, true);
-        // It answers 90/s: the longer the step, the more wait, at its end for 100 ms.
-        check(90.0, 50.0, false);
-        check(50.0, 250.0, false);
+        check(98.0, 1.0, 1.0, true);
+        check(97.0, 1.0, 1.0, false);
+        // Each response takes 300 ms, or 200 to 400 ms.
+        check(70.0, 300.0, 300.0, true);
+        check(70.0, 300.0, 200.0, true);
+        // It answers 90/s, or half of the load: the longer the step, the more wait.
+        check(90.0, 50.0, 10.0, false);
+        check(50.0, 500.0, 10.0, false);
         // Longer than the step.
-        check(10.0, 2_000.0, false);
-        check(0.0, 0.0, false);
+        check(10.0, 2_000.0, 2_000.0, false);
+        check(0.0, 0.0, 0.0, false);
+        // What is under way is not said to be answered.
+        let s = Summary { duration_s: 1.0, ..Summary::default() };
+        assert_eq!(reasons(By::Rate, 100, &s), ["0 of 100 requests/s answered"]);
     }
 
     #[test]
