@@ -256,7 +256,8 @@ mod tests {
         check(10.0, 2_000.0, 2_000.0, false);
         check(0.0, 0.0, 0.0, false);
         // What is under way is not said to be answered.
-        let s = Summary { duration_s: 1.0, ..Summary::default() };
+        let mut s = Summary::default();
+        s.duration_s = 1.0;
         assert_eq!(reasons(By::Rate, 100, &s), ["0 of 100 requests/s answered"]);
     }
 
