@@ -112,8 +112,9 @@ const CONNECTIONS: &[Panel] = &[
         "short",
         "Connections planned, open in throng, and counted on the target's side. If the client's line \
         climbs and the server's does not, the server has reached a limit: open files, accept queue or \
-        memory. If the target's count is not available, look at its open files, which include its \
-        listeners, logs and libraries.",
+        memory. The target's count is that of all TCP sockets of its host beyond those before the run: \
+        if it is not available, or other programs on that host open connections, look at the target's \
+        open files, which include its listeners, logs and libraries.",
         &[
             ("wanted", Now(of("throng_connections_wanted"))),
             ("client has open", Now(of("throng_connections_open"))),

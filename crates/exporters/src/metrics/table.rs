@@ -312,7 +312,7 @@ pub(crate) const TABLE: &[Metric] = &[
     ),
     gauge(
         "throng_target_connections",
-        "connections on the target's side, from its kernel's socket count",
+        "connections on the target's side: TCP sockets of its host beyond those before the run, of any program",
         One(|m| m.samples.connections.map(|n| n as f64)),
     ),
     gauge("throng_target_processes", "processes of the target", Target(|t| Some(t.process.processes))),
