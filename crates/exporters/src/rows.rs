@@ -55,7 +55,9 @@ fn columns(snapshot: &Snapshot) -> Vec<(String, Option<f64>)> {
     let mut columns: Vec<_> = closed.into_iter().flat_map(parts).collect();
     for (row, metric) in crate::metrics::TABLE.iter().enumerate().filter(|(_, metric)| metric.is_open) {
         let own = open.iter().filter(|sample| sample.row == row);
-        let sum = own.flat_map(|sample| sample.value.parts(metric.kind)).filter_map(|(_, n)| n).sum();
+        let parts = own.flat_map(|sample| sample.value.parts(metric.kind)).filter_map(|(_, n)| n);
+        // A sum of none is -0.
+        let sum = 0.0 + parts.sum::<f64>();
         columns.push((series(metric.name, "", [].into_iter()), Some(sum)));
     }
     columns
@@ -126,6 +128,7 @@ mod tests {
         check("throng_connect_seconds_max{population=\"a,\\\"b\\\" =c\\\\\"}", ["0.0001", "0.0001"]);
         check("throng_connect_seconds_max{population=\"idle\"}", ["", ""]);
         check("throng_target_accept_queue", ["", ""]);
+        check("throng_faults_total", ["0", "0"]);
         check("throng_agent_up{agent=\"a\"}", ["1", "0"]);
         check("throng_agent_cpu_seconds_total{agent=\"a\"}", ["0.5", "1.5"]);
         check("throng_agent_cpu_seconds_total{agent=\"b\"}", ["0.25", "0.75"]);
