@@ -128,13 +128,19 @@ mod tests {
         check("throng_connect_seconds_max{population=\"a,\\\"b\\\" =c\\\\\"}", ["0.0001", "0.0001"]);
         check("throng_connect_seconds_max{population=\"idle\"}", ["", ""]);
         check("throng_target_accept_queue", ["", ""]);
-        check("throng_faults_total", ["0", "0"]);
         check("throng_agent_up{agent=\"a\"}", ["1", "0"]);
         check("throng_agent_cpu_seconds_total{agent=\"a\"}", ["0.5", "1.5"]);
         check("throng_agent_cpu_seconds_total{agent=\"b\"}", ["0.25", "0.75"]);
         check("throng_agent_lag_p99_seconds{agent=\"a\"}", ["", ""]);
         check("throng_faults_total", ["1", "2"]);
         check("throng_statuses_total", ["1000", "2999"]);
+    }
+
+    #[test]
+    fn the_sum_of_no_faults_is_not_negative() {
+        let faults = columns(&two_seconds().0).into_iter().find(|(name, _)| name == "throng_faults_total");
+        let sum = faults.and_then(|(_, sum)| sum).expect("it has a sum");
+        assert_eq!(sum.to_string(), "0");
     }
 
     #[test]
