@@ -337,7 +337,7 @@ fn evidence(plan: &Plan, r: &Record) -> Evidence {
         both_sides: r.both_sides,
         losses: Pattern::of(r),
         backlog: backlog(plan, r, true),
-        behind: backlog(plan, r, false),
+        rate_backlog: backlog(plan, r, false),
         starved: starved::starved(plan, r),
         is_mute: r.is_mute(),
         not_allowed: not_allowed(&r.totals.error_samples),

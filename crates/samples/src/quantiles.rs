@@ -43,6 +43,11 @@ impl Quantiles {
     pub fn is_at_least(&self, q: f64) -> bool {
         self.stalled.is_some_and(|stalled| Stalled::reaches(stalled.count, self.count, q))
     }
+
+    /// How many had no end: requests without a response, dials without a connection.
+    pub fn censored_count(&self) -> u64 {
+        self.censored.as_ref().map_or(0, |censored| censored.count)
+    }
 }
 
 /// Times whose end was noticed only after a stall of throng. The stall is subtracted: the result is a lower bound, and with

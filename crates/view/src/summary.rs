@@ -86,7 +86,7 @@ fn destinations(s: &Summary, out: &mut String) {
     const MOST: usize = 5;
     let is_bad = |own: &&DestinationSummary| !own.faults.is_empty() || own.latency_us.censored.is_some();
     let mut bad: Vec<_> = s.destinations.iter().filter(is_bad).collect();
-    let missing = |own: &DestinationSummary| own.latency_us.censored.as_ref().map_or(0, |c| c.count);
+    let missing = |own: &DestinationSummary| own.latency_us.censored_count();
     bad.sort_by_key(|own| std::cmp::Reverse((own.fault_count(), missing(own))));
     for own in bad.iter().take(MOST) {
         let faults = own.faults.iter().map(|f| format!(", {} {}", Count(f.count), f.fault().name()));

@@ -40,7 +40,7 @@ pub(crate) struct Evidence {
     /// Requests of arrivals that waited when these ended, if more and more had from their beginning on.
     pub(crate) backlog: Option<u64>,
     /// The same of requests by a rate, with those that waited for a connection.
-    pub(crate) behind: Option<u64>,
+    pub(crate) rate_backlog: Option<u64>,
     /// Connections that had no response while the others had many, of each population that has any.
     pub(crate) starved: Vec<Starved>,
     /// Connections in the target's accept queues then, where that can be seen.

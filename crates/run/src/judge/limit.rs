@@ -231,6 +231,11 @@ impl<'a> Case<'a> {
         self.evidence.timeline.failing(|fault| trouble_of(fault) == self.trouble)
     }
 
+    /// Whether nothing went wrong but that responses were slow, or did not come.
+    fn is_waiting(&self) -> bool {
+        matches!(self.trouble, Trouble::None | Trouble::Waiting)
+    }
+
     /// Whether a sign was there then; where its time is not known, it may have been.
     fn explains(&self, sign: Sign) -> bool {
         self.evidence.timeline.first(sign, self.failing()).is_none_or(|(_, explains)| explains)

@@ -100,7 +100,7 @@ fn probes_failed(facts: &Facts, s: &Summary) -> u64 {
     let Some(probe) = &s.probe else { return 0 };
     match facts.evidence.search {
         None => probe.failed + probe.unanswered,
-        Some(_) => probe.held_us.censored.as_ref().map_or(0, |censored| censored.count),
+        Some(_) => probe.held_us.censored_count(),
     }
 }
 

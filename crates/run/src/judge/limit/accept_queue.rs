@@ -129,7 +129,7 @@ fn outruns(e: &Evidence) -> Option<Sentence> {
 
 /// Where those wait that come faster than they are accepted, some of them until their timeout; and nothing else is wrong.
 fn outran(case: &Case) -> Option<Limit> {
-    let sentence = outrun(case.evidence).filter(|_| is_waiting(case))?;
+    let sentence = outrun(case.evidence).filter(|_| case.is_waiting())?;
     let Sentence::Outrun { queued: true, count } = sentence else { return None };
     let rate = case
         .evidence
@@ -142,18 +142,15 @@ fn outran(case: &Case) -> Option<Limit> {
     case.limit(Seen, (Side::Target, Cause::SlowAccept), case.left(), sentence, detail, THREADS)
 }
 
-fn is_waiting(case: &Case) -> bool {
-    matches!(case.trouble, Trouble::None | Trouble::Waiting)
-}
-
 const THREADS: &str = "make it accept in more threads";
 
 /// In a step of a search by arrival or rate: more and more waited for a response, and no resource is seen to be used up.
 pub(super) fn saturated(case: &Case) -> Option<Limit> {
     let e = case.evidence;
-    let behind = e.behind.filter(|_| e.search == Some(By::Rate));
-    let behind = behind.map(|count| Sentence::Behind { count, connections: case.summary.connections.held });
-    let sentence = behind.or_else(|| outrun(e)).filter(|_| is_waiting(case))?;
+    let by_rate = e.rate_backlog.filter(|_| e.search == Some(By::Rate));
+    let by_rate =
+        by_rate.map(|count| Sentence::RateBacklog { count, connections: case.summary.connections.held });
+    let sentence = by_rate.or_else(|| outrun(e)).filter(|_| case.is_waiting())?;
     let timed_out = match case.count {
         0 => String::new(),
         n => format!("; {} timed out", Count(n)),

@@ -124,9 +124,8 @@ pub(super) fn generator(case: &Case) -> Option<Limit> {
 /// Both ends are confined to the same processors, and these are used up.
 pub(super) fn shared(case: &Case) -> Option<Limit> {
     let shared = case.evidence.shared.as_ref()?;
-    let is_slow = matches!(case.trouble, Trouble::None | Trouble::Waiting);
     let is_used_up = shared.own + shared.target >= SHARED || shared.wanted >= WANTED;
-    if !is_slow || !is_used_up || shared.own.min(shared.target) < TAKES_PART {
+    if !case.is_waiting() || !is_used_up || shared.own.min(shared.target) < TAKES_PART {
         return None;
     }
     let (list, own, target) = (&shared.list, shared.own * 100.0, shared.target * 100.0);

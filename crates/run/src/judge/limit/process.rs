@@ -40,8 +40,7 @@ pub(super) fn heap(case: &Case) -> Option<Limit> {
 /// A thread has ended while the process lives, and nothing accepts any more.
 pub(super) fn thread(case: &Case) -> Option<Limit> {
     let e = case.evidence;
-    let is_waiting = matches!(case.trouble, Trouble::None | Trouble::Waiting);
-    let name = e.threads_gone.first().filter(|_| is_waiting || case.kind == Some(Kind::Reset))?;
+    let name = e.threads_gone.first().filter(|_| case.is_waiting() || case.kind == Some(Kind::Reset))?;
     let stands = e.unaccepted > 0 || e.stood > 0 || is_full(e);
     // Where it accepts still, another thread does.
     if !stands || e.accepts_per_s.is_some() || !case.explains(Sign::Thread) {

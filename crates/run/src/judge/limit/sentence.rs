@@ -159,7 +159,7 @@ pub(crate) enum Sentence {
         count: u64,
     },
     /// Requests by a rate that waited at its end, for a connection or a response.
-    Behind {
+    RateBacklog {
         count: u64,
         connections: u64,
     },

@@ -269,7 +269,7 @@ fn accept_queue(sentence: &Sentence) -> Option<String> {
             "connections arrive faster than the target serves them: {} waited for a response at the end",
             Count(*count)
         ),
-        S::Behind { count, connections: held } => format!(
+        S::RateBacklog { count, connections: held } => format!(
             "requests come faster than the target serves them on {}: {} waited at the end",
             connections(*held),
             Count(*count)

@@ -73,7 +73,7 @@ fn longest_us(s: &Figures) -> f64 {
 
 /// A process of the target was stopped while something failed.
 pub(super) fn stopped(case: &Case) -> Option<Limit> {
-    let (from, until) = case.evidence.stopped.filter(|_| is_silence(case))?;
+    let (from, until) = case.evidence.stopped.filter(|_| case.is_waiting())?;
     let sentence = Sentence::Stopped { from_s: from, until_s: until };
     let pid = case.evidence.target.map_or(0, |target| target.pid);
     let mut detail = format!(
@@ -86,14 +86,10 @@ pub(super) fn stopped(case: &Case) -> Option<Limit> {
     case.limit(Seen, (Side::Target, Cause::Stall), at, sentence, detail, advice(State::Stopped))
 }
 
-fn is_silence(case: &Case) -> bool {
-    matches!(case.trouble, Trouble::None | Trouble::Waiting)
-}
-
 /// No connection received a response for a while, and then they did.
 pub(super) fn stall(case: &Case) -> Option<Limit> {
     let (figures, of) = (whose(case.summary, case.evidence), &case.evidence.stall_of);
-    let stall = case.evidence.stall.filter(|stall| is_silence(case) && is_one(figures, stall))?;
+    let stall = case.evidence.stall.filter(|stall| case.is_waiting() && is_one(figures, stall))?;
     // Of what ran into its timeout, a shorter silence is not the reason.
     if case.trouble == Trouble::Waiting && !may_explain(case, length_us(&stall)) {
         return None;

@@ -1,15 +1,15 @@
 //! A target that serves some connections, and never comes to the others as long as these send.
 
-use samples::{Cause, Certainty::Inferred, Limit, ProbeSummary, Quantiles, Side};
+use samples::{Cause, Certainty::Inferred, Limit, ProbeSummary, Side};
 
-use super::{Case, Sentence, Trouble, accept_queue::accept_queue, path::dark, target::FEWER};
+use super::{Case, Sentence, accept_queue::accept_queue, path::dark, target::FEWER};
 
 const MORE: &str = "raise its number of workers or threads (check that none of them hangs)";
 
 /// Those that had no response were silent when the load ended, or ran into their timeouts. Where they wait in the accept queue, or what they
 /// sent does not arrive, that is seen.
 pub(super) fn starved(case: &Case) -> Option<Limit> {
-    let most = case.evidence.starved.iter().max_by_key(|own| own.count).filter(|_| is_silence(case))?;
+    let most = case.evidence.starved.iter().max_by_key(|own| own.count).filter(|_| case.is_waiting())?;
     if accept_queue(case).or_else(|| dark(case)).is_some() {
         return None;
     }
@@ -21,15 +21,7 @@ pub(super) fn starved(case: &Case) -> Option<Limit> {
 
 /// Whether the target serves connections of the probe beside those of the load, and not only when these are closed.
 fn is_served(probe: &ProbeSummary) -> bool {
-    [&probe.kept_us, &probe.fresh_us].into_iter().any(|times| times.count > without(times))
-}
-
-fn without(times: &Quantiles) -> u64 {
-    times.censored.as_ref().map_or(0, |censored| censored.count)
-}
-
-fn is_silence(case: &Case) -> bool {
-    matches!(case.trouble, Trouble::None | Trouble::Waiting)
+    [&probe.kept_us, &probe.fresh_us].into_iter().any(|times| times.count > times.censored_count())
 }
 
 /// Fewer requests of the probe may be chance; of so many, one may be an exception.
@@ -38,9 +30,9 @@ const EXCEPT: u64 = 10;
 
 /// The same as the probe has it: it is served on connections that it keeps, and not on new ones, which are open.
 pub(super) fn probe(case: &Case) -> Option<Limit> {
-    let probe = case.summary.probe.as_ref().filter(|_| is_silence(case))?;
-    let (served, new) = (probe.kept_us.count, without(&probe.fresh_us));
-    let is_kept = served >= FEW && without(&probe.kept_us) * EXCEPT <= served;
+    let probe = case.summary.probe.as_ref().filter(|_| case.is_waiting())?;
+    let (served, new) = (probe.kept_us.count, probe.fresh_us.censored_count());
+    let is_kept = served >= FEW && probe.kept_us.censored_count() * EXCEPT <= served;
     // Some of them may have been opened in the step before.
     let are_open = 2 * probe.connect_us.count >= new;
     let is_shut = new >= FEW && probe.fresh_us.count * EXCEPT <= new && are_open;

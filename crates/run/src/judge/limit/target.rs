@@ -179,8 +179,7 @@ fn closed_for_tls(case: &Case) -> Option<Limit> {
 
 /// It has no CPU left.
 pub(super) fn cpu(case: &Case) -> Option<Limit> {
-    let is_slow = matches!(case.trouble, Trouble::None | Trouble::Waiting);
-    let TargetSeen { pid, cpu_thread, cpu_share, .. } = case.evidence.target.filter(|_| is_slow)?;
+    let TargetSeen { pid, cpu_thread, cpu_share, .. } = case.evidence.target.filter(|_| case.is_waiting())?;
     let (sentence, detail) = if let Some(share) = cpu_thread.filter(|share| *share >= USED_UP) {
         let of_time = format!("{:.0} % of the time", share * 100.0);
         let detail = format!("the busiest thread of process {pid} was runnable for {of_time}");

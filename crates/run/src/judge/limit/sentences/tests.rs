@@ -152,7 +152,7 @@ fn place(sentence: &Sentence) -> usize {
         S::Unended { .. } => 69,
         S::Starved { .. } => 70,
         S::StarvedProbe { .. } => 71,
-        S::Behind { .. } => 72,
+        S::RateBacklog { .. } => 72,
     }
 }
 
@@ -360,7 +360,7 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
             "connections arrive faster than the target accepts them: 420 waited in its accept queue at the end",
         ),
         (
-            S::Behind { count: 42, connections: 50 },
+            S::RateBacklog { count: 42, connections: 50 },
             "requests come faster than the target serves them on 50 connections: 42 waited at the end",
         ),
         (

@@ -161,7 +161,7 @@ fn arrivals_that_only_a_queue_takes_are_not_sustained() {
 
 #[test]
 fn requests_that_come_faster_than_they_are_served_are_named_in_a_search_by_rate() {
-    let e = |search| Evidence { search, behind: Some(42), ..here(NetCounters::default()) };
+    let e = |search| Evidence { search, rate_backlog: Some(42), ..here(NetCounters::default()) };
     let mut s = Summary { verdict: Verdict::Pass, ..stopped(50, Vec::new()) };
     let detail = "more waited in each part of the step than in the one before";
     let found = suspect(&s, &e(Some(By::Rate))).expect("it falls behind");
@@ -174,7 +174,7 @@ fn requests_that_come_faster_than_they_are_served_are_named_in_a_search_by_rate(
     );
     // What is used up says more.
     let busy = target(TargetSeen { cpu_thread: Some(1.0), ..TargetSeen::default() });
-    let busy = Evidence { search: Some(By::Rate), behind: Some(42), ..busy };
+    let busy = Evidence { search: Some(By::Rate), rate_backlog: Some(42), ..busy };
     s.verdict = Verdict::Fail;
     assert_eq!(limit(&s, &busy).map(|limit| limit.cause), Some(Cause::Cpu));
     assert!(outrun(&e(Some(By::Rate))).is_none(), "the rate that was reached says whether the step fails");
