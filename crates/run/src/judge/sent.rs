@@ -1,30 +1,33 @@
-//! Whether all was sent that was due, and all of a number of requests.
+//! Whether all came about that was due: connections, requests by a rate, and a number of either.
 
 use plan::Population;
 use samples::{AgentState, Summary};
 use units::Count;
 
 use super::{honesty, verdict::Facts};
-use crate::record::PopulationRecord;
+use crate::{by::By, record::PopulationRecord};
 
-/// Populations that have sent another number of requests than theirs; and whether that is a failure: where the time is limited too, it may
-/// end before the requests do.
+/// Populations of which another number of requests was sent, or came, than theirs; and whether that is a failure: where the time is limited
+/// too, it may end before the number is there.
 pub(super) fn sent(facts: &Facts, s: &Summary) -> (Vec<String>, bool) {
     let is_alone = facts.populations.len() == 1;
     // What an agent sends after its last report is sent by those that take over its part, too.
     let may_repeat = s.agents.iter().any(|agent| agent.state == AgentState::Lost);
     let of = |(population, measured): (&Population, &PopulationRecord)| {
+        let name = if is_alone { String::new() } else { format!("{}: ", population.name) };
+        let came = due(facts, population, measured);
+        if came < measured.wanted {
+            return Some((false, format!("{name}{}", ended(measured, came, measured.wanted, "connection"))));
+        }
         let counts = &measured.totals.counts;
         let sent = counts.sent.saturating_sub(counts.withdrawn);
         let wanted = population.requests.filter(|wanted| sent < *wanted || may_repeat && sent > *wanted)?;
-        let name = if is_alone { String::new() } else { format!("{}: ", population.name) };
         let (count, all) = (Count(sent), Count(wanted));
         let more = "what lost agents had not reported was sent again";
         let all_of_them = all.of("request");
         let reason = match sent < wanted {
             true if facts.plan.hold().is_some() => {
-                let at_load = measured.at_load.secs_f64();
-                format!("{name}ended after {at_load:.1} s with {count} of {all_of_them}")
+                format!("{name}{}", ended(measured, sent, wanted, "request"))
             }
             true => format!("{name}{count} of {all_of_them} sent"),
             false => format!("note: {name}{} sent instead of {all}: {more}", count.of("request")),
@@ -35,6 +38,46 @@ pub(super) fn sent(facts: &Facts, s: &Summary) -> (Vec<String>, bool) {
         facts.plan.populations.iter().zip(facts.populations).filter_map(of).unzip();
     let ends_early = short.contains(&true) && facts.plan.hold().is_none();
     (reasons, ends_early)
+}
+
+/// The time was over before the number was there.
+fn ended(measured: &PopulationRecord, came: u64, wanted: u64, what: &str) -> String {
+    let at_load = measured.at_load.secs_f64();
+    format!("ended after {at_load:.1} s with {} of {}", Count(came), Count(wanted).of(what))
+}
+
+/// Populations that fell short of their connections.
+pub(super) fn too_few(facts: &Facts) -> Vec<String> {
+    let is_alone = facts.populations.len() == 1;
+    let is_burst = facts.evidence.search == Some(By::Burst);
+    let reasons =
+        facts.plan.populations.iter().zip(facts.populations).filter_map(|(population, measured)| {
+            let counts = &measured.totals.counts;
+            // How many come without an end is not known before.
+            population.load.wanted()?;
+            let (there, excused, done) = match population.comes_and_goes() {
+                true => (counts.finished, 0, "completed all their calls"),
+                // A burst that was not opened was never there to be held.
+                false if is_burst && counts.opened < measured.wanted => (counts.opened, 0, "opened"),
+                // Closes with an announcement are the server's policy, and no losses.
+                false => (measured.held, measured.disconnected + counts.done, "held"),
+            };
+            let name = if is_alone { String::new() } else { format!("{}: ", population.name) };
+            let wanted = due(facts, population, measured);
+            let missed = there + excused < wanted;
+            let wanted = Count(wanted).of("connection");
+            missed.then(|| format!("{name}{} of {wanted} {done}", Count(there)))
+        });
+    reasons.collect()
+}
+
+/// Connections that were due: of those that come and go fewer than planned, where the time ended before their number.
+fn due(facts: &Facts, population: &Population, measured: &PopulationRecord) -> u64 {
+    let counts = &measured.totals.counts;
+    match population.comes_and_goes() && facts.plan.hold().is_some() {
+        true => measured.wanted.min(counts.opened + counts.failed + counts.missed),
+        false => measured.wanted,
+    }
 }
 
 /// Arrivals that were due and not dialled when the load ended, because throng came to them too late: then the target is not judged.
@@ -113,6 +156,31 @@ mod tests {
         check_until(of_time, (703, 3), true, (&said, false));
         check_until(of_time, (1_000, 0), false, (&[], false));
         check_until(Hold::Forever, (700, 0), false, (&["700 of 1,000 requests sent"], true));
+    }
+
+    #[test]
+    fn arrivals_are_judged_by_those_that_were_due() {
+        let mut plan = plan(&[]);
+        plan.populations[0].load = plan::Load::Arrivals { rate: units::Rate::per_s(50), total: Some(200) };
+        let mut check = |hold, finished, expected: (&[&str], &[&str], bool)| {
+            plan.stages[0].hold = hold;
+            let at_load = Nanos::from_millis(2_000);
+            let mut measured = PopulationRecord { at_load, wanted: 200, ..PopulationRecord::default() };
+            let counts = &mut measured.totals.counts;
+            (counts.opened, counts.failed, counts.missed, counts.finished) = (95, 3, 2, finished);
+            let evidence = Evidence::default();
+            let facts =
+                Facts { plan: &plan, evidence: &evidence, populations: &[measured], interrupted: None };
+            assert_eq!(too_few(&facts), expected.0);
+            let (reasons, ends_early) = super::sent(&facts, &Summary::default());
+            assert_eq!(reasons, expected.1);
+            assert_eq!(ends_early, expected.2);
+        };
+        let ended = "ended after 2.0 s with 100 of 200 connections";
+        let of_time = Hold::For(Nanos::from_secs(2));
+        check(of_time, 100, (&[], &[ended], false));
+        check(of_time, 95, (&["95 of 100 connections completed all their calls"], &[ended], false));
+        check(Hold::Forever, 95, (&["95 of 200 connections completed all their calls"], &[], false));
     }
 
     #[test]

@@ -6,10 +6,7 @@ use serde_json::Value;
 use units::Count;
 
 use super::{evidence::Evidence, honesty, limit, sent, starved, stranded::stranded};
-use crate::{
-    by::By,
-    record::{LOST_WORKER, PopulationRecord},
-};
+use crate::record::{LOST_WORKER, PopulationRecord};
 
 /// What is to be judged, besides the summary.
 pub(super) struct Facts<'a> {
@@ -26,7 +23,7 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     let mut reasons = failed_thresholds(s);
     let missed = !reasons.is_empty();
     let c = &s.connections;
-    let few = too_few(facts);
+    let few = sent::too_few(facts);
     let (unsent, ends_early) = sent::sent(facts, s);
     let unserved = [stranded(facts), starved::reasons(&facts.evidence.starved)].concat();
     let outrun = limit::outrun(facts.evidence);
@@ -152,30 +149,6 @@ fn silence(facts: &Facts, s: &Summary) -> Option<String> {
     is_silent.then(|| format!("none of {} had a response", Count(sent).of("request")))
 }
 
-/// Populations that fell short of their connections.
-fn too_few(facts: &Facts) -> Vec<String> {
-    let is_alone = facts.populations.len() == 1;
-    let is_burst = facts.evidence.search == Some(By::Burst);
-    let reasons =
-        facts.plan.populations.iter().zip(facts.populations).filter_map(|(population, measured)| {
-            let counts = &measured.totals.counts;
-            // How many come without an end is not known before.
-            population.load.wanted()?;
-            let (there, excused, done) = match population.comes_and_goes() {
-                true => (counts.finished, 0, "completed all their calls"),
-                // A burst that was not opened was never there to be held.
-                false if is_burst && counts.opened < measured.wanted => (counts.opened, 0, "opened"),
-                // Closes with an announcement are the server's policy, and no losses.
-                false => (measured.held, measured.disconnected + counts.done, "held"),
-            };
-            let name = if is_alone { String::new() } else { format!("{}: ", population.name) };
-            let missed = there + excused < measured.wanted;
-            let wanted = Count(measured.wanted).of("connection");
-            missed.then(|| format!("{name}{} of {wanted} {done}", Count(there)))
-        });
-    reasons.collect()
-}
-
 fn failed_thresholds(s: &Summary) -> Vec<String> {
     let failed = s.thresholds.iter().filter(|result| !result.pass);
     let reasons = failed.map(|result| match (&*result.expr, &*result.shown) {
@@ -218,6 +191,7 @@ mod tests {
     use super::*;
     use crate::{
         both_sides::BothSides,
+        by::By,
         fixture::{fault, plan},
         judge::{evidence::OwnSeen, thresholds},
     };

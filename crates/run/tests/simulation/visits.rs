@@ -96,10 +96,25 @@ fn failed_connections_are_counted_and_not_replaced() {
 }
 
 #[test]
-fn a_duration_limits_the_whole() {
-    let (result, _) = run("arrive=100/s total=1k calls=2 duration=2s", 4, |_| {}, |_| RIGHT);
-    let c = &result.whole.counts;
-    assert_eq!((c.opened, c.finished, result.hold_until), (200, 200, Nanos::from_secs(2)), "{c:?}");
+fn a_time_that_is_over_before_their_number_ends_them() {
+    let check = |calls: &str, script: Script, expected: (u64, Verdict, &[&str])| {
+        let flags = format!("arrive=100/s total=1k calls={calls} duration=2s");
+        let (result, _) = run(&flags, 4, |_| {}, script);
+        let c = &result.whole.counts;
+        assert_eq!((c.opened, result.hold_until), (200, Nanos::from_secs(2)), "{c:?}");
+        let judged = result.judge(&plan("http://127.0.0.1:80/", &flags, 1));
+        assert_eq!((judged.connections.wanted, c.finished, judged.verdict), (1_000, expected.0, expected.1));
+        assert_eq!(judged.reasons, expected.2);
+    };
+    let ended = "ended after 2.0 s with 200 of 1,000 connections";
+    check("2", |_| RIGHT, (200, Verdict::Pass, &[ended]));
+    // What was due is judged.
+    let loses_one: Script = |request| match (request.conn, request.nth) {
+        (7, 1) => Act { send: OK_AND_CLOSE, then: Then::Close(net::Close::Graceful) },
+        _ => RIGHT,
+    };
+    let lost = ["199 of 200 connections completed all their calls", ended, "target · hold · closed: 1"];
+    check("3", loses_one, (199, Verdict::Fail, &lost));
 }
 
 /// A run in one shard, led in this way, over a network on which each way takes this long.
