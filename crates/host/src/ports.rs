@@ -39,6 +39,8 @@ pub struct Listener {
     pub address: IpAddr,
     /// At this port.
     pub port: u16,
+    /// It takes no IPv4 though it listens at all addresses of IPv6, where that is known.
+    pub is_only_ipv6: bool,
     /// What `/proc/PID/fd` calls it: `socket:[inode]`.
     pub inode: u64,
     /// Connections that may wait to be accepted, where it is known.
@@ -47,8 +49,8 @@ pub struct Listener {
     pub waiting: Option<u64>,
 }
 
-/// All of this network namespace as `/proc/net` has them, IPv4 and IPv6, without backlogs. The kernel goes
-/// through all sockets of the machine for it: seconds where there are millions.
+/// All of this network namespace as `/proc/net` has them, IPv4 and IPv6, without backlogs, and without
+/// whether one of IPv6 takes IPv4. The kernel goes through all sockets of the machine for it: seconds where there are millions.
 pub fn listeners(root: &Root) -> Vec<Listener> {
     ["proc/net/tcp", "proc/net/tcp6"].into_iter().flat_map(|file| listeners_in(root, file)).collect()
 }
@@ -73,6 +75,7 @@ fn parse_listener(row: &str) -> Option<Listener> {
     Some(Listener {
         address: parse_address(address)?,
         port: u16::from_str_radix(port, 16).ok()?,
+        is_only_ipv6: false,
         inode: fields.nth(5)?.parse().ok()?,
         backlog: None,
         waiting: None,

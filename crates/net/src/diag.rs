@@ -112,15 +112,27 @@ pub(crate) fn read(mut datagram: &[u8], take: &mut impl FnMut(&[u8]) -> bool) ->
 
 /// `INET_DIAG_INFO` (linux/inet_diag.h).
 const INFO: u16 = 2;
+/// `INET_DIAG_SKV6ONLY`, a byte: the kernel adds it to each listener of IPv6.
+const ONLY_IPV6: u16 = 11;
 
 /// The `struct tcp_info` after a message.
 pub(crate) fn info(body: &[u8]) -> Option<&[u8]> {
+    attribute(body, INFO)
+}
+
+/// Whether a listener of IPv6 takes no IPv4 (`IPV6_V6ONLY`).
+pub(crate) fn is_only_ipv6(body: &[u8]) -> bool {
+    attribute(body, ONLY_IPV6).is_some_and(|value| value.first() == Some(&1))
+}
+
+/// The attribute of this kind after a message.
+fn attribute(body: &[u8], wanted: u16) -> Option<&[u8]> {
     let mut attributes = body.get(MESSAGE..)?;
     while attributes.len() >= 4 {
         let length = usize::from(u16::from_ne_bytes([attributes[0], attributes[1]]));
         let kind = u16::from_ne_bytes([attributes[2], attributes[3]]);
         let value = attributes.get(4..length)?;
-        if kind == INFO {
+        if kind == wanted {
             return Some(value);
         }
         attributes = attributes.get(length.next_multiple_of(4)..)?;
@@ -170,7 +182,7 @@ mod tests {
         #[test]
         fn any_reply_of_the_kernel_is_survived(bytes in proptest::collection::vec(0u8..24, 0..400)) {
             let _ = read(&bytes, &mut |body: &[u8]| info(body).is_none());
-            let _ = info(&bytes);
+            let _ = (info(&bytes), is_only_ipv6(&bytes));
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::diag::{ESTABLISHED, LISTEN, MESSAGE, Query, ends, for_each_socket, u32_at};
+use crate::diag::{ESTABLISHED, LISTEN, MESSAGE, Query, ends, for_each_socket, is_only_ipv6, u32_at};
 
 /// Who does not answer a dial for this long does not refuse it.
 const ANSWERS: Duration = Duration::from_secs(3);
@@ -19,6 +19,8 @@ const ANSWERS: Duration = Duration::from_secs(3);
 pub struct Listening {
     /// Where.
     pub address: SocketAddr,
+    /// It is of IPv6 and takes no IPv4 (`IPV6_V6ONLY`): of importance for one at any address.
+    pub is_only_ipv6: bool,
     /// The number by which `/proc/PID/fd` names it (`socket:[inode]`).
     pub inode: u64,
     /// Connections that wait to be accepted now.
@@ -97,6 +99,7 @@ fn listener(body: &[u8]) -> Option<Listening> {
     }
     Some(Listening {
         address: ends(body)?.0,
+        is_only_ipv6: is_only_ipv6(body),
         waiting: u32_at(body, 56),
         backlog: u32_at(body, 60),
         inode: u32_at(body, 68).into(),
@@ -107,7 +110,8 @@ fn listener(body: &[u8]) -> Option<Listening> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::net::{TcpListener, TcpStream};
+    use rustix::net::{AddressFamily, SocketType};
+    use std::net::{Ipv6Addr, TcpListener, TcpStream};
 
     fn find(address: SocketAddr) -> Option<Listening> {
         listening().unwrap().into_iter().find(|l| l.address == address)
@@ -140,6 +144,27 @@ mod tests {
         };
         let port = listener.local_addr().unwrap().port();
         assert!(find(SocketAddr::from(([127, 0, 0, 1], port))).is_some(), "as every JVM binds it");
+    }
+
+    #[test]
+    fn a_listener_for_ipv6_alone_is_one() {
+        let listener_of = |only: bool| {
+            let socket = rustix::net::socket(AddressFamily::INET6, SocketType::STREAM, None)
+                .ok()
+                .map(TcpListener::from)?;
+            rustix::net::sockopt::set_ipv6_v6only(&socket, only).ok()?;
+            rustix::net::bind(&socket, &SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))).ok()?;
+            rustix::net::listen(&socket, 1).ok()?;
+            Some(socket)
+        };
+        for only in [true, false] {
+            let Some(listener) = listener_of(only) else {
+                eprintln!("skipped: no IPv6 here");
+                return;
+            };
+            let found = find(listener.local_addr().unwrap()).unwrap();
+            assert_eq!(found.is_only_ipv6, only, "{found:?}");
+        }
     }
 
     #[test]

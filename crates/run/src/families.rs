@@ -6,7 +6,7 @@ use host::{Listener, Root};
 use net::DialOutcome;
 use plan::{Plan, Target};
 
-use crate::prepare::listeners_at;
+use crate::listeners::listeners_at;
 
 /// Destinations of a family that are tried; a range of ports may have thousands.
 const MAX_TRIED: usize = 4;
@@ -51,6 +51,7 @@ fn choose(target: &mut Target, serves: impl Fn(&SocketAddr) -> bool) -> Option<S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::listeners::tests::listener_at;
     use plan::{Environment, Flags};
 
     /// The destinations of `http://localhost:8000/` by a hosts file that has only 127.0.0.1, where these are served, and whether that was reported.
@@ -75,14 +76,13 @@ mod tests {
     #[test]
     fn a_listener_of_any_address_serves_its_own_family() {
         let check = |listens: &str, at: &str, expected: bool| {
-            let listens: SocketAddr = listens.parse().expect("an address");
-            let (address, port) = (listens.ip(), listens.port());
-            let listener = Listener { address, port, inode: 1, backlog: None, waiting: None };
+            let listener = listener_at(listens, 1);
             assert_eq!(is_served(&[listener], at.parse().expect("an address")), expected, "{listens} {at}");
         };
         check("0.0.0.0:80", "127.0.0.1:80", true);
         check("0.0.0.0:80", "[::1]:80", false);
         check("[::]:80", "127.0.0.1:80", true);
+        check("[::]!:80", "127.0.0.1:80", false);
         check("[::1]:80", "127.0.0.1:80", false);
         check("[::1]:80", "[::1]:80", true);
         check("127.0.0.1:81", "127.0.0.1:80", false);

@@ -23,9 +23,8 @@ use crate::{
     both_sides::{MAX_COUNTED, OwnCounts},
     destinations::first_of,
     fill::Fill,
-    listeners::{listeners, queues},
+    listeners::{listeners, listeners_at, queues},
     moments::Doing,
-    prepare::listeners_at,
 };
 use costs::{Costs, Room, Usage};
 use heap::Heap;

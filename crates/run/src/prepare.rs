@@ -6,7 +6,7 @@ use std::{
 };
 
 use engine::Memory;
-use host::{Finding, Layers, Listener, Need, Root, Severity};
+use host::{Finding, Layers, Need, Root, Severity};
 use net::{Backend, io::uring::Uring};
 use plan::{
     Dials, IoChoice, Network, Part, Plan, Population, Ports, Ramp, Role, Route, SourcePool, Sources, Target,
@@ -17,7 +17,7 @@ use units::{Nanos, Rate};
 use crate::{
     backend::{Shards, choose_io, shards},
     devices,
-    listeners::listeners,
+    listeners::{listeners, listeners_at},
     refusal::Refusal,
 };
 
@@ -244,18 +244,6 @@ fn layers(plan: &Plan) -> Layers {
         handshakes: plan.handshakes(),
         http2_requests: plan.http2_requests(),
     }
-}
-
-/// Those that a dial to the target reaches, were it on this machine.
-pub(crate) fn listeners_at(listeners: Vec<Listener>, destinations: &[SocketAddr]) -> Vec<Listener> {
-    let reached = |listener: &Listener| {
-        destinations.iter().any(|d| {
-            // `::` serves IPv4 too, unless its program forbids that; 0.0.0.0 never serves IPv6.
-            let is_any = listener.address.is_unspecified() && (listener.address.is_ipv6() || d.is_ipv4());
-            d.port() == listener.port && (d.ip().to_canonical() == listener.address || is_any)
-        })
-    };
-    listeners.into_iter().filter(reached).collect()
 }
 
 /// The addresses to dial from, with the destinations that are dialled from them, by their numbers in the target. From

@@ -64,8 +64,14 @@ fn report(connections: u64, is_requested: bool) -> Report {
     let folder = Folder::with_machine();
     let root = Root::at(&folder.0);
     let target = "http://127.0.0.{1..3}:80/";
-    let listener =
-        Listener { address: [0, 0, 0, 0].into(), port: 80, inode: 7, backlog: Some(128), waiting: None };
+    let listener = Listener {
+        address: [0, 0, 0, 0].into(),
+        port: 80,
+        is_only_ipv6: false,
+        inode: 7,
+        backlog: Some(128),
+        waiting: None,
+    };
     let need = Need {
         target: Some(target.to_owned()),
         connections,

@@ -55,8 +55,7 @@ fn sufficient_limits_are_shown_too() {
 #[test]
 fn hidden_processes_are_not_judged() {
     let machine = Machine::with(&[]);
-    let listener =
-        Listener { address: "127.0.0.1".parse().unwrap(), port: 80, inode: 7, backlog: None, waiting: None };
+    let listener = Listener { backlog: None, ..listening(0) };
     let found = examine(&machine.root(), &Need { listeners: vec![listener], ..here(1_000_000_000) });
     let unknown: Vec<&str> =
         found.iter().filter(|f| f.severity == Severity::Unknown).map(|f| f.what).collect();
@@ -318,6 +317,7 @@ fn listening(backlog: u64) -> Listener {
     Listener {
         address: "0.0.0.0".parse().unwrap(),
         port: 80,
+        is_only_ipv6: false,
         inode: 7,
         backlog: Some(backlog),
         waiting: None,
