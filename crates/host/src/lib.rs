@@ -4,6 +4,7 @@
 //! sockets, to query the target's host; a [`Watch`] keeps its last sample, and nothing else keeps state.
 
 mod addresses;
+mod backlog;
 mod facts;
 #[cfg(test)]
 mod fake;
@@ -29,6 +30,7 @@ mod threads;
 mod watch;
 
 pub use addresses::{is_local, local_addresses, route_device};
+pub use backlog::{USUAL_SOMAXCONN, longer_queue, somaxconn};
 pub use facts::{facts, host_name, network_id, settings};
 pub use files::{OpenFiles, open_files};
 pub use finding::{Finding, Severity};

@@ -42,6 +42,11 @@ pub(crate) fn holds_in_main_table(root: &Root, pid: u32, listeners: &[Listener])
     holds_any(root, &main_table(pid), &sockets)
 }
 
+/// The name of a process, 15 letters at most; empty if it cannot be read.
+pub(crate) fn program(root: &Root, pid: u32) -> String {
+    root.read(format!("proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
+}
+
 fn main_table(pid: u32) -> String {
     format!("proc/{pid}/fd")
 }

@@ -7,7 +7,7 @@ use crate::{
     Listener, Processes, Root, UsageSample,
     files::{limits, table_count, table_size},
     jvm,
-    listener::{carriers, holds_in_main_table, listener_pids, numbers},
+    listener::{carriers, holds_in_main_table, listener_pids, numbers, program},
     log::LogReader,
     memory::{group_oom_kills, kernel_memory, memory, memory_left_to, slab_reclaimable},
     network::{conntrack_drops, net_counters, sock_stat},
@@ -57,10 +57,9 @@ impl Watch {
         // The first is the one reported: its limits and control group are taken for all.
         let mut ordered: Vec<u32> = pid.into_iter().collect();
         ordered.extend(holders.iter().copied().filter(|holder| Some(*holder) != pid));
-        let command = pid.and_then(|pid| root.read(format!("proc/{pid}/comm")).ok()).unwrap_or_default();
         let mut watch = Watch {
             root: root.clone(),
-            command: command.trim().to_owned(),
+            command: pid.map_or(String::new(), |pid| program(root, pid)),
             ports: ports.to_vec(),
             pid,
             processes: Processes::new(root, &ordered),

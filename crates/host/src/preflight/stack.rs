@@ -3,7 +3,7 @@
 use super::{Checked, Need, Skip};
 use crate::finding::Fix;
 use crate::network::sock_stat;
-use crate::{Root, Severity};
+use crate::{Root, Severity, USUAL_SOMAXCONN, somaxconn};
 use units::Count;
 
 /// Maximum of outstanding dials of a shard (docs/decisions/0004): this many may wait to be accepted.
@@ -14,6 +14,12 @@ impl Need {
     pub(super) fn waiting_dials(&self) -> (u64, String) {
         let most = self.dials.min(DIALS_AT_ONCE);
         (most, format!("up to {}", Count(most).of("simultaneous dial")))
+    }
+
+    /// Whether the target's queues, of this length at most, are too short for these. A target that is not seen has one.
+    pub(super) fn is_limited_by_somaxconn(&self, most: u64) -> bool {
+        let queues = self.listeners.len().max(1) as u64;
+        most.saturating_mul(queues) < self.waiting_dials().0
     }
 
     /// What the kernel's TCP may take has no part in a run of which it has no end.
@@ -81,16 +87,18 @@ fn buffer(now: [u64; 3], name: &'static str, default: [u64; 3]) -> Checked {
 
 /// `net.core.somaxconn` cuts the backlog of each listener that starts after it was set.
 pub(super) fn accept_queue(root: &Root, need: &Need) -> Checked {
-    /// What Linux starts with since 5.4.
-    const USUAL: u64 = 4_096;
     if !need.both_ends_here {
         return Err(Skip::Irrelevant);
     }
-    let most: u64 = root.number("proc/sys/net/core/somaxconn").ok_or("somaxconn cannot be read")?;
-    let (needed, in_words) = need.waiting_dials();
-    let fix = (most < needed).then(|| Fix::setting(Severity::Warn, "net.core.somaxconn", USUAL));
-    let value = format!("at most {} waiting", Count(most));
-    Ok((value, in_words, fix))
+    let most = somaxconn(root).ok_or("somaxconn cannot be read")?;
+    let short = need.is_limited_by_somaxconn(most);
+    let fix = short.then(|| Fix::setting(Severity::Warn, "net.core.somaxconn", USUAL_SOMAXCONN));
+    let each = match need.listeners.len() {
+        0 | 1 => String::new(),
+        n => format!(" at each of {}", Count(n as u64).of("listener")),
+    };
+    let value = format!("at most {} waiting{each}", Count(most));
+    Ok((value, need.waiting_dials().1, fix))
 }
 
 /// Beyond three quarters of it the kernel drops SYNs of unknown peers, unless it may reply with SYN cookies

@@ -3,8 +3,8 @@
 use super::{Checked, Need, OTHER_FILES, Skip};
 use crate::files::{limits, open_descriptors};
 use crate::finding::Fix;
-use crate::listener::{carriers, holds_in_main_table, listener_pids};
-use crate::{Root, Severity};
+use crate::listener::{carriers, holds_in_main_table, listener_pids, program};
+use crate::{Root, Severity, USUAL_SOMAXCONN, longer_queue, somaxconn};
 use std::fs;
 use std::path::Path;
 use units::Count;
@@ -62,7 +62,6 @@ impl Server {
 
 fn server(root: &Root, pid: u32, need: &Need) -> Option<Server> {
     let (limit, _) = limits(root, &pid.to_string())?;
-    let name = root.read(format!("proc/{pid}/comm")).unwrap_or_default();
     let open = open_descriptors(root, &pid.to_string())?;
     let passes_by = if has_rings(root, pid) {
         Some("tables of io_uring")
@@ -71,7 +70,7 @@ fn server(root: &Root, pid: u32, need: &Need) -> Option<Server> {
     } else {
         None
     };
-    Some(Server { pid, name: name.trim().to_owned(), limit, open, passes_by })
+    Some(Server { pid, name: program(root, pid), limit, open, passes_by })
 }
 
 /// Rings are created before connections arrive: checking the first descriptors suffices.
@@ -91,15 +90,22 @@ pub(super) fn backlog(root: &Root, need: &Need) -> Checked {
     let queues = queues.ok_or("cannot be read (netlink is not permitted)")?;
     let all = queues.iter().copied().fold(0, u64::saturating_add);
     let (needed, in_words) = need.waiting_dials();
-    let most: u64 = root.number("proc/sys/net/core/somaxconn").unwrap_or(u64::MAX);
+    let most = somaxconn(root).unwrap_or(u64::MAX);
     let fix = (all < needed).then(|| {
-        let command = if queues.iter().all(|queue| *queue == most) {
-            "sysctl -w net.core.somaxconn=4096  # then restart the target"
-        } else {
-            "# give the target a longer backlog (nginx: listen … backlog=4096)"
+        let own = queues.iter().any(|queue| *queue < most).then_some(USUAL_SOMAXCONN);
+        let allowed = need.is_limited_by_somaxconn(most).then_some(USUAL_SOMAXCONN);
+        let fix = match longer_queue(&name(root, need), own, allowed) {
+            (Some(command), then) => format!("{command}  # then {then}"),
+            (None, what) => format!("# {what}"),
         };
-        Fix::manual(Severity::Warn, command)
+        Fix::manual(Severity::Warn, fix)
     });
     let value = format!("at most {} waiting", Count(all));
     Ok((value, in_words, fix))
+}
+
+/// What the target's process is called, if it is seen.
+fn name(root: &Root, need: &Need) -> String {
+    let servers = carriers(root, &listener_pids(root, &need.listeners));
+    servers.first().map_or(String::new(), |pid| program(root, *pid))
 }

@@ -1,5 +1,6 @@
 //! Machines that can, and machines that cannot.
 
+mod backlog;
 mod doctor;
 
 use super::*;

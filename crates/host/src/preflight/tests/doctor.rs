@@ -7,13 +7,13 @@ use plan::Http2Requests;
 use proptest::prelude::*;
 
 /// The line of the limit `what`, as `ok …`, `warn …`, `no …` or `? …`.
-fn line(changes: &[(&str, &str)], need: &Need, what: &str) -> String {
+pub(super) fn line(changes: &[(&str, &str)], need: &Need, what: &str) -> String {
     let machine = Machine::with(&ROOMY);
     changes.iter().for_each(|(path, text)| machine.write(path, text));
     line_of(&machine, need, what)
 }
 
-fn line_of(machine: &Machine, need: &Need, what: &str) -> String {
+pub(super) fn line_of(machine: &Machine, need: &Need, what: &str) -> String {
     let found = examine(&machine.root(), need);
     let lines: Vec<String> = found.iter().filter(|f| f.what == what).map(mark).collect();
     assert!(lines.len() <= 1, "{what} once: {lines:?}");
@@ -31,7 +31,7 @@ fn mark(finding: &Finding) -> String {
     format!("{mark} {finding}")
 }
 
-fn here(connections: u64) -> Need {
+pub(super) fn here(connections: u64) -> Need {
     Need { both_ends_here: true, device: "lo".into(), ..need(connections) }
 }
 
@@ -296,7 +296,7 @@ fn a_control_group_is_the_limit_where_it_is_the_smaller() {
 }
 
 /// A machine on which processes hold the listener with inode 7: number, parent, limit, links.
-fn with_servers(servers: &[(u32, u32, &str, &[&str])]) -> Machine {
+pub(super) fn with_servers(servers: &[(u32, u32, &str, &[&str])]) -> Machine {
     let machine = Machine::with(&ROOMY);
     for (pid, parent, limit, links) in servers {
         let file = |name: &str| format!("proc/{pid}/{name}");
@@ -313,7 +313,7 @@ fn with_servers(servers: &[(u32, u32, &str, &[&str])]) -> Machine {
     machine
 }
 
-fn listening(backlog: u64) -> Listener {
+pub(super) fn listening(backlog: u64) -> Listener {
     Listener {
         address: "0.0.0.0".parse().unwrap(),
         port: 80,
@@ -370,37 +370,6 @@ fn the_targets_own_limit_is_seen() {
     );
     assert_eq!(line(&[], &need(5), "target's open files"), "", "another machine");
     assert_eq!(line(&[], &Need { target: None, ..here(5) }, "target's open files"), "", "no target");
-}
-
-#[test]
-fn the_targets_backlog_is_seen() {
-    let check = |backlogs: &[u64], somaxconn, connections, expected: &str| {
-        let listeners = backlogs.iter().map(|n| listening(*n)).collect();
-        let need = Need { listeners, ..here(connections) };
-        let changes = [("proc/sys/net/core/somaxconn", somaxconn)];
-        assert_eq!(line(&changes, &need, "target's backlog"), expected);
-    };
-    check(&[128], "4096\n", 128, "ok target's backlog: at most 128 waiting, up to 128 simultaneous dials");
-    check(
-        &[512, 512],
-        "4096\n",
-        1_000_000,
-        "ok target's backlog: at most 1,024 waiting, up to 1,024 simultaneous dials",
-    );
-    let own = "give the target a longer backlog (nginx: listen … backlog=4096)";
-    check(
-        &[128],
-        "4096\n",
-        129,
-        &format!("warn target's backlog: at most 128 waiting, up to 129 simultaneous dials: {own}"),
-    );
-    let cut = "sysctl -w net.core.somaxconn=4096  # then restart the target";
-    check(
-        &[128],
-        "128\n",
-        129,
-        &format!("warn target's backlog: at most 128 waiting, up to 129 simultaneous dials: {cut}"),
-    );
 }
 
 #[test]
