@@ -76,6 +76,8 @@ pub(crate) struct Observed {
     pub(crate) segments: net::Segments,
     /// Processors of this machine.
     pub(crate) processors: Option<u64>,
+    /// The longest queue that a listener of this machine may have.
+    pub(crate) somaxconn: Option<u64>,
     /// When what may explain a failure was seen.
     pub(crate) signs: Signs,
 }
@@ -406,6 +408,7 @@ impl Observer {
                 ..Generator::default()
             },
             processors: host::processors_online(&self.root),
+            somaxconn: host::somaxconn(&self.root),
             cost,
             ..self.known
         }

@@ -146,7 +146,7 @@ fn a_short_accept_queue() {
         side: "target",
         cause: "accept-queue",
         at: 1..=200,
-        parts: ["accept queue of 8", "somaxconn"],
+        parts: ["accept queue of 8", "listen backlog (gunicorn and uvicorn: --backlog "],
     };
     cause.check(
         &server.url("/"),

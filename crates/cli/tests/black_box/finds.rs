@@ -101,7 +101,7 @@ fn a_short_accept_queue() {
     let server = python(&[], ["8", "0.002", "0", "0"]);
     let args = [&["--by", "burst", "--max", "300", "-d", "1s", "--timeout", "1s"], &HELD[..]].concat();
     let found = find(&server.url("/"), &args, 0);
-    check_limit(&found, "found", ["target", "accept-queue", "accept queue of 8 was full", "somaxconn"]);
+    check_limit(&found, "found", ["target", "accept-queue", "accept queue of 8 was full", "listen backlog"]);
     // Nine are in a queue of eight; what is accepted meanwhile makes room.
     let max = found["max"].as_u64().unwrap();
     assert!((8..=30).contains(&max), "{found:#}");

@@ -37,6 +37,10 @@ pub(crate) struct Evidence {
     pub(crate) there: Option<Host>,
     /// Most connections that waited in the target's fullest accept queue, and how many may.
     pub(crate) accept_queue: Option<Fill>,
+    /// The longest queue that the kernel of its host allows (`net.core.somaxconn`), where that is this one.
+    pub(crate) somaxconn: Option<u64>,
+    /// The name of its process; empty if that is not seen.
+    pub(crate) program: String,
     /// Requests of arrivals that waited when these ended, if more and more had from their beginning on.
     pub(crate) backlog: Option<u64>,
     /// The same of requests by a rate, with those that waited for a connection.
@@ -184,6 +188,8 @@ impl Evidence {
             here,
             there: target_host.as_ref().map(Host::seen).or(observed.both_here.then_some(here)),
             accept_queue: [queue, accepts.fullest].into_iter().flatten().max_by_key(|queue| queue.used),
+            somaxconn: observed.somaxconn.filter(|_| observed.both_here),
+            program: target.as_ref().map_or(String::new(), |target| target.latest().command.clone()),
             queued_at_end: observed.queued_at_end,
             accepts_per_s: accepts.per_s(),
             target: target.as_ref().map(TargetSeen::seen),
@@ -285,7 +291,7 @@ mod tests {
         let target = sample.target.as_mut().unwrap();
         (target.open_files, target.open_files_limit) = (Some(1_000), Some(1_024));
         (target.accept_queue, target.accept_backlog) = (Some(9), Some(8));
-        target.group_oom_kills = 2;
+        (target.group_oom_kills, target.command) = (2, "nginx".to_owned());
         let process = &mut target.process;
         (process.processes, process.cores, process.cores_used, process.busiest_wanted) =
             (1, Some(4), 3.0, 1.25);
@@ -297,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_target_elsewhere_is_seen_through_its_observer() {
-        let mut observed = Observed::default();
+        let mut observed = Observed { somaxconn: Some(4_096), ..Observed::default() };
         assert_eq!(Evidence::seen(&observed, 1).there, None);
         let gone =
             Sample { target: Some(TargetSample { pid: 7, ..TargetSample::default() }), ..Sample::default() };
@@ -310,8 +316,8 @@ mod tests {
         let table = Some(Fill { used: 70, limit: 90 });
         assert_eq!((there.net.listen_overflows, there.oom_kills, there.conntrack), (5, 3, table));
         assert_eq!(
-            (evidence.here, evidence.accept_queue),
-            (Host::default(), Some(Fill { used: 9, limit: 8 }))
+            (evidence.here, evidence.accept_queue, evidence.somaxconn),
+            (Host::default(), Some(Fill { used: 9, limit: 8 }), None)
         );
         let expected = TargetSeen {
             pid: 7,
@@ -328,7 +334,7 @@ mod tests {
 
     #[test]
     fn where_both_ends_are_here_this_host_is_the_targets_too() {
-        let mut observed = Observed { both_here: true, ..Observed::default() };
+        let mut observed = Observed { both_here: true, somaxconn: Some(4_096), ..Observed::default() };
         observed.accepts.fullest = Some(Fill { used: 12, limit: 11 });
         let (own, sample) = (ProcessSample::default(), strained());
         observed.seen.see_here(Phase::Ramp, &HostSample::default(), &own);
@@ -337,5 +343,6 @@ mod tests {
         let evidence = Evidence::seen(&observed, 1);
         assert_eq!((evidence.there, evidence.here.oom_kills), (Some(evidence.here), 3));
         assert_eq!(evidence.accept_queue, observed.accepts.fullest, "the fuller of both");
+        assert_eq!((evidence.somaxconn, evidence.program.as_str()), (Some(4_096), "nginx"));
     }
 }

@@ -1,5 +1,6 @@
 //! The target's accept queue: full, standing, or emptied slowly.
 
+use host::{USUAL_SOMAXCONN, longer_queue};
 use samples::{
     Cause,
     Certainty::{Inferred, Seen},
@@ -10,8 +11,11 @@ use units::Count;
 use super::{Case, Sentence, Trouble, syn_loss::SENT_AGAIN_US};
 use crate::{by::By, fill::Fill, judge::evidence::Evidence};
 
-const BACKLOG: &str = "check whether its own limit on connections (max-connections) keeps it from \
-accepting; otherwise raise its listen() backlog, and sysctl -w net.core.somaxconn=65535";
+const OWN_LIMIT: &str =
+    "check whether its own limit on connections (max-connections) keeps it from accepting";
+
+/// Queues of this length are advised where that of Linux is too short.
+const LONG: u64 = 65_535;
 
 /// Its accept queue is full, or was, or connections are stuck in it.
 pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
@@ -36,7 +40,8 @@ pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
     let certainty = if is_full(e) { Seen } else { Inferred };
     let backlog = e.accept_queue.map_or(0, |queue| queue.limit);
     let sentence = Sentence::QueueOverflowed { backlog, times: lost };
-    case.limit(certainty, (Side::Target, Cause::AcceptQueue), case.served(), sentence, detail, BACKLOG)
+    let fix = format!("{OWN_LIMIT}; otherwise {}", longer(e));
+    case.limit(certainty, (Side::Target, Cause::AcceptQueue), case.served(), sentence, detail, fix)
 }
 
 pub(super) fn is_full(e: &Evidence) -> bool {
@@ -47,6 +52,25 @@ pub(super) fn is_full(e: &Evidence) -> bool {
 fn backlog(case: &Case) -> String {
     let queue = case.evidence.accept_queue.filter(|queue| queue.limit > 0);
     queue.map_or(String::new(), |queue| format!(" of {}", Count(queue.limit)))
+}
+
+/// What makes its queue longer: the smaller one of its own backlog and somaxconn is to be raised. Where one of them is not seen, both.
+fn longer(e: &Evidence) -> String {
+    let backlog = e.accept_queue.map(|queue| queue.limit).filter(|limit| *limit > 0);
+    let (Some(backlog), Some(most)) = (backlog, e.somaxconn) else {
+        let (_, own) = longer_queue(&e.program, Some(LONG), None);
+        return format!(
+            "{own}; if net.core.somaxconn of its host is smaller, raise that first (sysctl -w net.core.somaxconn={LONG})"
+        );
+    };
+    let (own, allowed) = match backlog < most {
+        true => (Some(most.max(USUAL_SOMAXCONN)), (most < USUAL_SOMAXCONN).then_some(USUAL_SOMAXCONN)),
+        false => (None, Some(LONG.max(most.saturating_mul(2)))),
+    };
+    match longer_queue(&e.program, own, allowed) {
+        (Some(command), then) => format!("{command}, then {then}"),
+        (None, what) => what,
+    }
 }
 
 /// How often the target's queue overflowed, if it was full or may have been.
@@ -72,8 +96,8 @@ pub(super) fn overflow_warning(s: &Summary, e: &Evidence) -> Option<String> {
     let times = Count(lost).of("time");
     Some(format!(
         "warning: the target's accept queue overflowed {times}: dials took up to {max:.1} s (p99 \
-        {p99:.1} s), because a dropped SYN is retransmitted after 1 s; raise its listen() backlog, and \
-        sysctl -w net.core.somaxconn=65535"
+        {p99:.1} s), because a dropped SYN is retransmitted after 1 s; {}",
+        longer(e)
     ))
 }
 

@@ -267,31 +267,6 @@ fn late_dials_were_surplus() {
 }
 
 #[test]
-fn a_full_accept_queue_names_its_backlog() {
-    let queue = |used, net| Evidence { accept_queue: Some(Fill { used, limit: 8 }), ..here(net) };
-    let expected =
-        ("target", "accept-queue", 40, "accept queue of 8 was full: it overflowed 66 times", "somaxconn");
-    check(&stopped(40, waiting()), &queue(9, overflows(33)), expected);
-    // Seen full, and not overflowing any more.
-    let quiet = NetCounters::default();
-    check(&stopped(40, waiting()), &queue(9, quiet), ("target", "accept-queue", 40, "of 8", ""));
-    check(&stopped(40, waiting()), &queue(3, quiet), ("target", "timeout", 800, "", ""));
-    // Another listener's overflow, while this queue was short; and if it cannot be seen.
-    check(&stopped(40, waiting()), &queue(3, overflows(9)), ("target", "timeout", 800, "", ""));
-    check(&stopped(40, waiting()), &here(overflows(9)), ("target", "accept-queue", 40, "18 times", ""));
-    // A burst between two samples: 200 dials timed out, and as many overflows were counted.
-    check(&stopped(40, waiting()), &queue(0, overflows(199)), ("target", "timeout", 800, "", ""));
-    check(&stopped(40, waiting()), &queue(0, overflows(200)), ("target", "accept-queue", 40, "of 8 ", ""));
-    check(&stopped(40, reset()), &queue(9, overflows(1)), ("target", "accept-queue", 40, "", ""));
-    check(&stopped(40, closed()), &queue(9, overflows(1)), ("target", "closed", 800, "", ""));
-    // Only our own counters: they show nothing about another host.
-    let remote = Evidence { there: None, ..here(overflows(33)) };
-    check(&stopped(40, waiting()), &remote, ("target", "timeout", 800, "", ""));
-    let slow = Evidence { accepts_per_s: Some(500.4), ..queue(9, overflows(1)) };
-    check(&stopped(40, waiting()), &slow, ("target", "accept-queue", 40, "a steady 500/s", ""));
-}
-
-#[test]
 fn a_target_without_cpu_is_distinguished_from_a_slow_one() {
     let cpu = |cpu_thread, cpu_share| target(TargetSeen { cpu_thread, cpu_share, ..TargetSeen::default() });
     let expected =
@@ -491,6 +466,7 @@ mod first;
 mod load;
 mod lost;
 mod process;
+mod queue;
 mod search;
 mod silence;
 mod streams;
