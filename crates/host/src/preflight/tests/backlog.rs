@@ -7,7 +7,7 @@ use super::{
 
 const SOMAXCONN: &str = "proc/sys/net/core/somaxconn";
 
-/// A run of so many connections to listeners with these backlogs.
+/// A run of this many connections to listeners with these backlogs.
 fn to(backlogs: &[u64], connections: u64) -> Need {
     Need { listeners: backlogs.iter().map(|backlog| listening(*backlog)).collect(), ..here(connections) }
 }
