@@ -26,7 +26,7 @@ pub struct Point {
     pub latency_p99_us: Option<f64>,
     /// The share (0..=1) of the requests due at full load that had no response: in none of these percentiles.
     pub no_response: f64,
-    /// The 99th percentile of the probe's latency at full load; null without a probe.
+    /// The 99th percentile of the probe's latency at full load, `probe.held.p99` of a threshold; null without a probe.
     pub probe_p99_us: Option<f64>,
     /// The share (0..=1) of the probe's requests at full load that had no response.
     pub probe_no_response: f64,

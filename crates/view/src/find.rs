@@ -5,7 +5,8 @@ use units::{Count, percent};
 
 use crate::summary::time;
 
-/// One load that was tried: `  32,000 connections   pass  latency p99 1.2 ms  probe p99 340 µs`.
+/// One load that was tried: `  32,000 connections   pass  latency p99 1.2 ms  probe.held p99 340 µs`. Each column is named like the
+/// figure of thresholds: `probe.held.p99`, since `probe.p99` has the ramp too.
 pub fn find_line(point: &Point, unit: &str) -> String {
     let shown = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| time(us, false));
     let without = |share: f64, end| match share {
@@ -25,7 +26,7 @@ pub fn find_line(point: &Point, unit: &str) -> String {
         line += &without(point.connect_no_response, "connection");
     }
     if point.probe_p99_us.is_some() || point.probe_no_response > 0.0 {
-        line += &format!("  probe p99 {}", shown(point.probe_p99_us));
+        line += &format!("  probe.held p99 {}", shown(point.probe_p99_us));
         line += &without(point.probe_no_response, "correct response");
     }
     if let Some(why) = point.reasons.first() {
@@ -248,7 +249,7 @@ mod tests {
         };
         assert_eq!(
             find_line(&point, "connections"),
-            "      32,000 connections  fail  latency p50 100 µs p95 800 µs p99 1.2 ms  connect p99 50 µs  probe p99 340 µs  \
+            "      32,000 connections  fail  latency p50 100 µs p95 800 µs p99 1.2 ms  connect p99 50 µs  probe.held p99 340 µs  \
              (5,000 of 32,000 connections held)"
         );
 
@@ -266,7 +267,7 @@ mod tests {
         assert_eq!(
             find_line(&silent, "requests/s"),
             "      32,000 requests/s  fail  latency p50 - p95 - p99 - (100 % without a response)  connect p99 50 µs (0.50 % without a \
-             connection)  probe p99 - (31 % without a correct response)"
+             connection)  probe.held p99 - (31 % without a correct response)"
         );
 
         let only_held = Point {
@@ -279,7 +280,7 @@ mod tests {
         };
         assert_eq!(
             find_line(&only_held, "connections"),
-            "         500 connections  pass  probe p99 - (31 % without a correct response)"
+            "         500 connections  pass  probe.held p99 - (31 % without a correct response)"
         );
     }
 }

@@ -169,7 +169,7 @@ pub(super) fn is_confirmed(by: By, load: u64, s: &Summary) -> bool {
     unmeasured(s).is_some() && by.reached(s) >= SHARE * load as f64
 }
 
-const SEND_SOME: &str = "no request was due at full load: use shorter pauses (--think, --ping) or longer steps (-d), or judge probe.p99";
+const SEND_SOME: &str = "no request was due at full load: use shorter pauses (--think, --ping) or longer steps (-d), or judge probe.held.p99";
 const JUDGE_OTHERS: &str = "judge a figure that a step measures, or use longer steps (-d)";
 
 /// That the probe's p99 is more than it may be, if there are no thresholds; `unloaded`: the smallest load that passed, and what
