@@ -2,7 +2,9 @@
 
 use host::Root;
 use plan::Plan;
-use samples::{Cause, FindOutcome, FindSummary, Limit, Point, Quantiles, Summary, ThresholdResult, Verdict};
+use samples::{
+    Cause, FindOutcome, FindSummary, Limit, Point, Quantiles, Side, Summary, ThresholdResult, Verdict,
+};
 use units::Nanos;
 
 use crate::{
@@ -14,8 +16,8 @@ use crate::{
 
 pub use criteria::reasons;
 use criteria::{
-    HOLDS_NONE, all_wrong, holds_none, is_confirmed, none_held, none_secured, probe_p99_us, slow_probe,
-    unmeasured,
+    HOLDS_NONE, all_wrong, holds_none, is_confirmed, is_ours, none_held, none_secured, probe_p99_us,
+    slow_probe, unmeasured,
 };
 use steps::Steps;
 pub use steps::with_some_room;
@@ -131,8 +133,9 @@ pub fn find<S: WorkerSource>(
     // A result is one, whatever comes after it.
     known.interrupted = (interrupt.is_set() || steps.lost.is_some()) && known.search.outcome().is_none();
     known.ended = steps.lost.clone().filter(|_| known.interrupted && !interrupt.is_set());
-    // Just above the result too few are lost to determine the cause: it is clear at twice the load.
+    // Just above the result too few are lost to determine the cause: it is clear at twice the load. Not where throng was late before.
     let is_unknown = known.limit.as_ref().is_none_or(|(_, limit)| judge::weight(limit) == 0);
+    let is_unknown = is_unknown && !known.is_ours();
     if let (Some(Outcome::Found { max, .. }), true, false) =
         (known.search.outcome(), is_unknown, interrupt.is_set())
     {
@@ -186,7 +189,7 @@ impl Known {
         let may_be_chance = summary.verdict == Verdict::Invalid || reasons.is_empty() && slow.is_some();
         reasons.extend(slow);
         let pass = reasons.is_empty();
-        let point = point(load, &summary, reasons);
+        let point = Point { invalid: !pass && is_ours(&summary), ..point(load, &summary, reasons) };
         if let (true, Some(us)) = (pass, point.probe_p99_us)
             && self.unloaded.is_none_or(|(least, _)| load < least)
         {
@@ -216,8 +219,8 @@ impl Known {
         self.explain(load, limit);
         // If throng was the limit before any load passed, smaller loads show nothing about the target; and a request that gets a wrong
         // status from an idle target gets it with any load, as a certificate is wrong with any. What a load does not measure, a smaller one does not either.
-        let is_ours = summary.verdict == Verdict::Invalid && is_none;
-        if is_gone || is_ours || holds_none || is_unmeasured || is_wrong && is_none {
+        let is_late = summary.verdict == Verdict::Invalid && is_none;
+        if is_gone || is_late || holds_none || is_unmeasured || is_wrong && is_none {
             self.search.fail_for_good()
         } else {
             self.search.learn(StepResult::Badly(sustained))
@@ -248,10 +251,32 @@ impl Known {
         failed && self.limit.as_ref().is_some_and(|(_, limit)| judge::may_have_ended(limit))
     }
 
+    /// Whether the smallest load that failed did so by throng itself.
+    fn is_ours(&self) -> bool {
+        let last = |failed| self.curve.iter().rfind(|point| point.load == failed);
+        self.search.failed().and_then(last).is_some_and(|point| point.invalid)
+    }
+
+    /// The smallest load above `max` that failed by what the target did, by the last step of each load; of a curve that ascends.
+    fn failed_by_target(&self, max: u64) -> Option<u64> {
+        let mut last = self.curve.chunk_by(|one, next| one.load == next.load).filter_map(<[Point]>::last);
+        last.find(|point| point.load > max && !point.pass && !point.invalid).map(|point| point.load)
+    }
+
     /// `refused`: why this machine cannot reach the requested load, and that.
     fn into_summary(mut self, by: By, plan: &Plan, refused: Option<(u64, Limit)>) -> FindSummary {
         self.curve.sort_by_key(|point| point.load);
+        let mut failed = self.search.failed();
+        let is_ours = self.is_ours();
+        let mut invalid = is_ours && matches!(self.search.outcome(), Some(Outcome::Impossible { .. }));
         let (outcome, max, error) = match (self.search.outcome(), &refused) {
+            // What throng could not do is no bound of what the target can.
+            (Some(Outcome::Found { max, .. }), _) if is_ours => {
+                let by_target = self.failed_by_target(max);
+                (failed, invalid) = (by_target.or(failed), by_target.is_none());
+                let found = by_target.map(|load| (FindOutcome::Found, max, load - max));
+                found.unwrap_or((FindOutcome::NotReached, max, 0))
+            }
             (Some(Outcome::Found { max, error }), _) => (FindOutcome::Found, max, error),
             (Some(Outcome::Impossible { .. }), _) => (FindOutcome::Impossible, 0, 0),
             // This is a result too: that of this machine.
@@ -259,10 +284,13 @@ impl Known {
             (Some(Outcome::NotReached { most }), None) => (FindOutcome::NotReached, most, 0),
             (None, _) => (FindOutcome::NotReached, self.search.passed().unwrap_or(0), 0),
         };
-        // Why the smallest of those that failed did.
-        let failed = self.curve.iter().find(|point| !point.pass && Some(point.load) == self.search.failed());
-        let criterion = failed.and_then(|point| point.reasons.first().cloned());
-        let limit = self.limit.or(refused).filter(|_| outcome != FindOutcome::NotReached);
+        let point = self.curve.iter().rfind(|point| !point.pass && Some(point.load) == failed);
+        let criterion = point.and_then(|point| point.reasons.first().cloned());
+        let explains = |limit: &Limit| match outcome {
+            FindOutcome::NotReached => invalid && limit.side == Side::Host,
+            FindOutcome::Found | FindOutcome::Impossible => true,
+        };
+        let limit = self.limit.or(refused).filter(|(_, limit)| explains(limit));
         let at_max = self.thresholds.into_iter().rev().find(|(load, _)| *load == max);
         FindSummary {
             schema: "throng.find/1".into(),
@@ -272,7 +300,8 @@ impl Known {
             max,
             error,
             outcome,
-            failed: self.search.failed().filter(|_| failed.is_some()),
+            invalid,
+            failed: failed.filter(|_| point.is_some()),
             criterion,
             interrupted: self.interrupted,
             ended: self.ended,
@@ -291,6 +320,7 @@ fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
     Point {
         load,
         pass: reasons.is_empty(),
+        invalid: false,
         held: s.connections.held,
         requests_per_s: s.requests.per_s,
         latency_p50_us: measured(latency, latency.p50),

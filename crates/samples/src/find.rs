@@ -4,7 +4,10 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{summary::Limit, threshold::ThresholdResult};
+use crate::{
+    summary::{Limit, Verdict},
+    threshold::ThresholdResult,
+};
 
 /// One load that was tried.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -14,6 +17,8 @@ pub struct Point {
     pub load: u64,
     /// Whether the thresholds were met.
     pub pass: bool,
+    /// Throng itself was the limit, so that the step shows nothing about the target; it does not `pass`.
+    pub invalid: bool,
     /// Connections open at the end of the step.
     pub held: u64,
     /// Responses per second.
@@ -44,7 +49,8 @@ pub struct Point {
 pub enum FindOutcome {
     /// The largest load that passes is known.
     Found,
-    /// All that was allowed passed, or it was interrupted.
+    /// All that was allowed passed, or it was interrupted, or throng itself was the limit above `max` ([`FindSummary::invalid`]):
+    /// `max` is a lower bound.
     NotReached,
     /// Nothing did.
     #[default]
@@ -69,7 +75,9 @@ pub struct FindSummary {
     pub error: u64,
     /// How it ended.
     pub outcome: FindOutcome,
-    /// The smallest load that did not pass; none where all did.
+    /// Throng itself was the limit at each load that did not pass: none shows what the target does not sustain.
+    pub invalid: bool,
+    /// The smallest load that did not pass, of those that show a limit of the target if there is one; none where all did.
     pub failed: Option<u64>,
     /// What that load did not meet.
     pub criterion: Option<String>,
@@ -89,8 +97,11 @@ pub struct FindSummary {
 }
 
 impl FindSummary {
-    /// 0 when found, or when all that was allowed passed; 1 where nothing passed.
+    /// 0 when found, or when all that was allowed passed; 1 where nothing passed; 4, as of a run, where throng itself was the limit.
     pub fn exit_status(&self) -> u8 {
+        if self.invalid {
+            return Verdict::Invalid.exit_status();
+        }
         u8::from(self.outcome == FindOutcome::Impossible)
     }
 }

@@ -13,7 +13,11 @@ pub fn find_line(point: &Point, unit: &str) -> String {
         0.0 => String::new(),
         share => format!(" ({} without a {end})", percent(share)),
     };
-    let verdict = if point.pass { "pass" } else { "fail" };
+    let verdict = match (point.pass, point.invalid) {
+        (true, _) => "pass",
+        (false, true) => "invalid",
+        (false, false) => "fail",
+    };
     let mut line = format!("  {:>10} {unit}  {verdict}", Count(point.load).to_string());
     // Connections that are only held have no request at full load, and those of the step before are not dialled.
     if point.latency_p99_us.is_some() || point.no_response > 0.0 {
@@ -64,7 +68,12 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
             }
         }
         FindOutcome::Found => {
-            format!("max {} ± {} {unit}{why}{limited}\n", Count(found.max), Count(found.error))
+            let late = late_between(found);
+            format!("max {} ± {} {unit}{why}{late}{limited}\n", Count(found.max), Count(found.error))
+        }
+        FindOutcome::NotReached if found.invalid => {
+            let max = Count(found.max);
+            format!("at least {max} {unit}: throng itself was the limit above it{why}{limited}\n")
         }
         FindOutcome::NotReached => {
             format!("not reached: {} {unit} pass; larger loads were not tried\n", Count(found.max))
@@ -81,6 +90,13 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
             None => format!("impossible: not even the smallest load passes{why}{limited}\n"),
         },
     }
+}
+
+/// Why the result is no more exact, if it is for throng itself.
+fn late_between(found: &FindSummary) -> &'static str {
+    let is_between = |load: u64| found.max < load && found.failed.is_some_and(|failed| load < failed);
+    let is_late = found.curve.iter().any(|point| point.invalid && is_between(point.load));
+    if is_late { "; at loads between, throng itself was the limit" } else { "" }
 }
 
 /// What stopped it. After what the load that failed did not meet, which may be the same.
@@ -118,6 +134,7 @@ mod tests {
             criterion: None,
             interrupted: false,
             ended: None,
+            invalid: false,
             limit,
             limit_load: None,
             thresholds: Vec::new(),
@@ -219,6 +236,38 @@ mod tests {
     }
 
     #[test]
+    fn what_throng_could_not_do_is_no_maximum() {
+        let late = "throng was late: lag p99 14.0 ms > 10.0 ms (--max-lag)";
+        let step = |load, invalid| Point { load, invalid, ..Point::default() };
+        let text = |failed: u64, criterion: &str, found: FindSummary| {
+            let criterion = Some(criterion.to_owned());
+            find_text(&FindSummary { failed: Some(failed), criterion, ..found }, "requests/s")
+        };
+        let all_late = FindSummary {
+            invalid: true,
+            curve: vec![step(600, true)],
+            ..found(FindOutcome::NotReached, 500, 0, None)
+        };
+        assert_eq!(
+            text(600, late, all_late),
+            format!(
+                "at least 500 requests/s: throng itself was the limit above it; 600 did not pass: {late}\n"
+            )
+        );
+        let both = FindSummary {
+            curve: vec![step(600, true), step(1_000, false)],
+            ..found(FindOutcome::Found, 500, 500, None)
+        };
+        assert_eq!(
+            text(1_000, "it is full", both),
+            "max 500 ± 500 requests/s; 1,000 did not pass: it is full; at loads between, throng itself was the limit; \
+            the limit is not known\n"
+        );
+        let line = find_line(&step(600, true), "requests/s");
+        assert_eq!(line, "         600 requests/s  invalid");
+    }
+
+    #[test]
     fn what_is_impossible_on_this_machine_is_its_own_limit() {
         for (cause, begin) in [
             (Cause::Cpu, "impossible on this machine: no load passed"),
@@ -235,6 +284,7 @@ mod tests {
         let point = Point {
             load: 32_000,
             pass: false,
+            invalid: false,
             held: 5_000,
             requests_per_s: 1.0,
             latency_p50_us: Some(100.0),

@@ -68,6 +68,12 @@ fn under_way_per_s(s: &Summary) -> f64 {
     if s.duration_s > 0.0 { s.requests.per_s * latency_s / (s.duration_s - latency_s) } else { 0.0 }
 }
 
+/// Whether throng itself was the limit of a step: then it shows nothing about the target, unless the target's own limit was seen.
+pub(super) fn is_ours(s: &Summary) -> bool {
+    let is_seen = |limit: &Limit| limit.side == Side::Target && limit.certainty == Certainty::Seen;
+    s.verdict == Verdict::Invalid && !s.limit.as_ref().is_some_and(is_seen)
+}
+
 /// Why a step failed: its own verdict, a load that was not reached, probes without a response.
 pub fn reasons(by: By, load: u64, s: &Summary) -> Vec<String> {
     let mut reasons = Vec::new();

@@ -1,6 +1,8 @@
 //! What a search learns from its steps.
 
-use samples::{Certainty, Kind, Side, Stage};
+use std::ops::Range;
+
+use samples::{Certainty, Kind, Stage};
 
 use super::{criteria::HOLD_SOME, *};
 use crate::fixture::{fault, plan};
@@ -184,6 +186,47 @@ fn what_a_busy_moment_may_have_failed_is_measured_once_more() {
     assert_eq!(judged(Verdict::Invalid, &[2.0]), (false, 1));
     // A fault is no matter of chance.
     assert_eq!(judged(Verdict::Fail, &[31.0]), (true, 1));
+}
+
+/// How a search ended in which loads below 510 pass; of those above throng is late at these, and the target fails at the others.
+fn search_with(late: Range<u64>) -> FindSummary {
+    let mut known = Known { search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
+    while let Some(Step { load, .. }) = known.search.step() {
+        let (verdict, side) = match load {
+            0..510 => (Verdict::Pass, None),
+            _ if late.contains(&load) => (Verdict::Invalid, Some(Side::Host)),
+            _ => (Verdict::Fail, Some(Side::Target)),
+        };
+        let limit = side.map(|side| Limit { side, ..limit(Cause::Cpu, 0) });
+        let mut s = Summary { verdict, limit, ..Summary::default() };
+        s.connections.held = load;
+        known.learn(By::Connections, load, s, &mut |_| {});
+    }
+    known.into_summary(By::Connections, &plan(&[]), None)
+}
+
+#[test]
+fn what_throng_could_not_do_is_no_bound_of_the_target() {
+    let found = search_with(510..u64::MAX);
+    assert!((500..510).contains(&found.max), "{found:?}");
+    assert_eq!((found.outcome, found.error), (FindOutcome::NotReached, 0));
+    assert_eq!((found.invalid, found.exit_status()), (true, 4));
+    assert_eq!(found.limit.map(|limit| limit.side), Some(Side::Host));
+    assert!(found.curve.iter().all(|point| point.invalid != point.pass));
+    // A larger load shows what the target does not sustain.
+    let found = search_with(510..1_000);
+    assert_eq!((found.outcome, found.failed), (FindOutcome::Found, Some(1_000)));
+    assert_eq!((found.max + found.error, found.invalid, found.exit_status()), (1_000, false, 0));
+    // And a smaller one does.
+    let found = search_with(600..u64::MAX);
+    assert!(found.failed.is_some_and(|failed| failed <= 520) && !found.invalid, "{found:?}");
+    // The limit of the target that was seen.
+    let seen = |side, certainty| Limit { side, certainty, ..limit(Cause::OpenFiles, 0) };
+    let is_ours = |limit: Limit| {
+        criteria::is_ours(&Summary { verdict: Verdict::Invalid, limit: Some(limit), ..Summary::default() })
+    };
+    assert!(!is_ours(seen(Side::Target, Certainty::Seen)));
+    assert!(is_ours(seen(Side::Target, Certainty::Guess)) && is_ours(seen(Side::Host, Certainty::Seen)));
 }
 
 #[test]
