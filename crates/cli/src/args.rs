@@ -191,7 +191,7 @@ pub(crate) struct AgentArgs {
     at full load of a step [default: 5s]. --probe is 20/s by default; scenarios, and tcp:// and tls:// \
     without --message, have none. A step passes if at least 98 % of its load is reached (held, opened, \
     answered) and the thresholds are met; without --threshold, if there was no fault and the probe's p99 is \
-    at most five times that of the first step, or 20 ms above it if that is more. A step of --by arrival in \
+    at most five times the lowest so far, or 20 ms above it if that is more. A step of --by arrival in \
     which more and more connections wait from its beginning to its end fails, whatever the thresholds. The \
     loads of --by rate include the probe's requests. Exit status: 0 found or not reached, 1 impossible, 2 \
     usage error, 3 this machine cannot do it, 4 throng itself was the limit, 130 interrupted."

@@ -3,7 +3,8 @@
 use host::Root;
 use plan::Plan;
 use samples::{
-    Cause, FindOutcome, FindSummary, Limit, Point, Quantiles, Side, Summary, ThresholdResult, Verdict,
+    Baseline, Cause, FindOutcome, FindSummary, Limit, Point, Quantiles, Side, Summary, ThresholdResult,
+    Verdict,
 };
 use units::Nanos;
 
@@ -16,8 +17,8 @@ use crate::{
 
 pub use criteria::reasons;
 use criteria::{
-    HOLDS_NONE, all_wrong, holds_none, is_confirmed, is_ours, none_held, none_secured, probe_p99_us,
-    slow_probe, unmeasured,
+    HOLDS_NONE, all_wrong, baseline, holds_none, is_confirmed, is_ours, none_held, none_secured,
+    probe_p99_us, slow_probe, unmeasured,
 };
 use steps::Steps;
 pub use steps::with_some_room;
@@ -158,8 +159,8 @@ pub fn not_begun(by: By, plan: &Plan) -> FindSummary {
 #[derive(Default)]
 struct Known {
     search: Search,
-    /// The smallest load that passed, and the probe's p99 there.
-    unloaded: Option<(u64, f64)>,
+    /// What the probe's p99 is compared with.
+    baseline: Option<Baseline>,
     curve: Vec<Point>,
     /// What stopped the target, and the load that showed it.
     limit: Option<(u64, Limit)>,
@@ -174,7 +175,7 @@ struct Known {
 
 impl Known {
     fn learn(&mut self, by: By, load: u64, summary: Summary, show: &mut dyn FnMut(&Point)) {
-        let slow = slow_probe(by, &summary, self.unloaded);
+        let slow = slow_probe(by, &summary, self.baseline);
         let mut reasons = reasons(by, load, &summary);
         let holds_none = by == By::Connections && holds_none(load, &summary);
         if holds_none {
@@ -190,10 +191,8 @@ impl Known {
         reasons.extend(slow);
         let pass = reasons.is_empty();
         let point = Point { invalid: !pass && is_ours(&summary), ..point(load, &summary, reasons) };
-        if let (true, Some(us)) = (pass, point.probe_p99_us)
-            && self.unloaded.is_none_or(|(least, _)| load < least)
-        {
-            self.unloaded = Some((load, us));
+        if pass {
+            self.baseline = baseline(self.baseline, load, &summary);
         }
         show(&point);
         self.curve.push(point);
@@ -307,6 +306,7 @@ impl Known {
             ended: self.ended,
             limit_load: limit.as_ref().map(|(load, _)| *load),
             limit: limit.map(|(_, limit)| limit),
+            baseline: self.baseline,
             thresholds: at_max.map(|(_, results)| results).unwrap_or_default(),
             curve: self.curve,
         }

@@ -43,6 +43,18 @@ pub struct Point {
     pub reasons: Vec<String>,
 }
 
+/// What the probe's p99 of a step is compared with where there are no thresholds: the lowest of those that passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Baseline {
+    /// The load that had it.
+    pub load: u64,
+    /// The 99th percentile of the probe's latency at full load of it, microseconds.
+    pub probe_p99_us: f64,
+    /// The most that a step may have, microseconds.
+    pub allowed_us: f64,
+}
+
 /// How a search ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -90,6 +102,8 @@ pub struct FindSummary {
     pub limit: Option<Limit>,
     /// The load that showed the limit: not always that which failed first; none without a limit.
     pub limit_load: Option<u64>,
+    /// What the probe's p99 was compared with; null with thresholds, and where no step had one.
+    pub baseline: Option<Baseline>,
     /// The thresholds at `max`.
     pub thresholds: Vec<ThresholdResult>,
     /// Every load that was tried, ascending.

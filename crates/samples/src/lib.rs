@@ -45,7 +45,7 @@ pub use errno::Errno;
 pub use error_sample::{ErrorSample, ErrorSamples};
 pub use fault::{Fault, FaultCount, Faults, Kind, Side, Stage};
 pub use figure::{at, at_most, censored_share, judged, measured};
-pub use find::{FindOutcome, FindSummary, Point};
+pub use find::{Baseline, FindOutcome, FindSummary, Point};
 pub use gauge::{Gauge, Growth};
 pub use latency::{Latency, Took};
 pub use mark::{Mark, MarkKind, Marks};

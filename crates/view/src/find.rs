@@ -1,6 +1,6 @@
 //! A search as text: a line for each load that was tried, and the result.
 
-use samples::{Cause, FindOutcome, FindSummary, Limit, Point, Side};
+use samples::{Baseline, Cause, FindOutcome, FindSummary, Limit, Point, Side};
 use units::{Count, percent};
 
 use crate::summary::time;
@@ -39,9 +39,30 @@ pub fn find_line(point: &Point, unit: &str) -> String {
     line
 }
 
-/// The result: `max 50,000 ± 1,000 connections; the target ran out of open files: 1,024 of 1,024 used; raise …`. Each part has the
+/// What the probe was compared with, and in the last line the result: `max 50,000 ± 1,000 connections; the target ran out of open files: 1,024 of 1,024 used; raise …`. Each part has the
 /// figures of one load, which it names.
 pub fn find_text(found: &FindSummary, unit: &str) -> String {
+    let baseline = found.baseline.as_ref().map(|baseline| baseline_text(baseline, unit)).unwrap_or_default();
+    baseline + &result(found, unit)
+}
+
+/// `baseline: probe.held p99 2.4 ms at 500 connections, the lowest; a step may have up to 22 ms`; with a warning where that is so
+/// much that a target which is far too slow passes.
+fn baseline_text(baseline: &Baseline, unit: &str) -> String {
+    let Baseline { load, probe_p99_us, allowed_us } = *baseline;
+    let (load, [p99, allowed]) = (Count(load), [probe_p99_us, allowed_us].map(|us| time(us, false)));
+    let text = format!(
+        "baseline: probe.held p99 {p99} at {load} {unit}, the lowest; a step may have up to {allowed}\n"
+    );
+    if allowed_us > SLOW_US { text + SLOW } else { text }
+}
+
+/// Who waits for longer than a second loses the thread (J. Nielsen, Usability Engineering, 1993).
+const SLOW_US: f64 = 1e6;
+const SLOW: &str = "warning: the target is slow at the baseline already; say what is acceptable, as with \
+--threshold 'probe.held.p99 < 100ms'\n";
+
+fn result(found: &FindSummary, unit: &str) -> String {
     let limited = match &found.limit {
         Some(limit) => limited(found, limit),
         None if found.outcome == FindOutcome::NotReached => String::new(),
@@ -137,6 +158,7 @@ mod tests {
             invalid: false,
             limit,
             limit_load: None,
+            baseline: None,
             thresholds: Vec::new(),
             curve: Vec::new(),
         }
@@ -233,6 +255,22 @@ mod tests {
         // The same cause, with the figures of another load.
         let later = "throng was late: lag p99 12.0 ms > 10.0 ms (--max-lag)";
         check(later, 1_000, &format!("{later}; at 1,000: {late}; {fix}"));
+    }
+
+    #[test]
+    fn the_baseline_is_shown_and_a_slow_one_is_warned_of() {
+        let text = |probe_p99_us, allowed_us| {
+            let baseline = Some(Baseline { load: 500, probe_p99_us, allowed_us });
+            let found = FindSummary { baseline, ..found(FindOutcome::NotReached, 2_000, 0, None) };
+            find_text(&found, "connections")
+        };
+        let end = "not reached: 2,000 connections pass; larger loads were not tried\n";
+        let line =
+            "baseline: probe.held p99 2.4 ms at 500 connections, the lowest; a step may have up to 22 ms";
+        assert_eq!(text(2_400.0, 22_400.0), format!("{line}\n{end}"));
+        let slow = text(300_000.0, 1_500_000.0);
+        assert!(slow.contains("\nwarning: the target is slow at the baseline already; "), "{slow}");
+        assert!(slow.ends_with(end), "{slow}");
     }
 
     #[test]

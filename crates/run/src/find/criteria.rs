@@ -1,11 +1,13 @@
 //! Whether a step of a search passes.
 
-use samples::{Cause, Censored, Certainty, Kind, Limit, Side, Stage, Summary, ThresholdResult, Verdict};
+use samples::{
+    Baseline, Cause, Censored, Certainty, Kind, Limit, Side, Stage, Summary, ThresholdResult, Verdict,
+};
 use units::Count;
 
 use super::By;
 
-/// A probe that takes this many times as long as at the first load, and this much longer, fails a step.
+/// A probe that takes this many times as long as at the baseline, and this much longer, fails a step.
 const PROBE_TIMES: f64 = 5.0;
 const PROBE_MORE_US: f64 = 20_000.0;
 /// Minimum share of the load that must be reached.
@@ -178,17 +180,25 @@ pub(super) fn is_confirmed(by: By, load: u64, s: &Summary) -> bool {
 const SEND_SOME: &str = "no request was due at full load: use shorter pauses (--think, --ping) or longer steps (-d), or judge probe.held.p99";
 const JUDGE_OTHERS: &str = "judge a figure that a step measures, or use longer steps (-d)";
 
-/// That the probe's p99 is more than it may be, if there are no thresholds; `unloaded`: the smallest load that passed, and what
-/// it was there.
-pub(super) fn slow_probe(by: By, s: &Summary, unloaded: Option<(u64, f64)>) -> Option<String> {
+/// The baseline after a step that passed: that before it, or the step itself if its probe was faster. Not simply the first step: its
+/// load may be what warms the target up. None with thresholds, which judge instead.
+pub(super) fn baseline(before: Option<Baseline>, load: u64, s: &Summary) -> Option<Baseline> {
+    let judged = probe_p99_us(s).filter(|_| s.thresholds.is_empty());
+    let faster = judged.filter(|us| before.is_none_or(|before| *us < before.probe_p99_us));
+    let allowed = |us: f64| (us * PROBE_TIMES).max(us + PROBE_MORE_US);
+    faster.map(|us| Baseline { load, probe_p99_us: us, allowed_us: allowed(us) }).or(before)
+}
+
+/// That the probe's p99 is more than it may be beside the baseline, if there are no thresholds.
+pub(super) fn slow_probe(by: By, s: &Summary, baseline: Option<Baseline>) -> Option<String> {
     let judged = unanswered_probes(s).map_or_else(|| probe_p99_us(s), |censored| censored.p99);
-    let (now, (least, before)) = judged.zip(unloaded).filter(|_| s.thresholds.is_empty())?;
-    let allowed = (before * PROBE_TIMES).max(before + PROBE_MORE_US);
-    let [after, before, most] = [now, before, allowed].map(|us| us / 1e3);
-    (now > allowed).then(|| {
+    let (now, Baseline { load, probe_p99_us, allowed_us }) =
+        judged.zip(baseline).filter(|_| s.thresholds.is_empty())?;
+    let [after, before, most] = [now, probe_p99_us, allowed_us].map(|us| us / 1e3);
+    (now > allowed_us).then(|| {
         format!(
             "a probe took {after:.1} ms at the 99th percentile, {before:.1} ms at {} {}, {most:.1} ms allowed",
-            Count(least),
+            Count(load),
             by.unit()
         )
     })
@@ -205,6 +215,13 @@ mod tests {
 
     use super::*;
     use crate::fixture::fault;
+
+    /// A step whose probe had this p99.
+    fn probed(p99_us: f64) -> Summary {
+        let held_us = Quantiles { count: 100, p99: p99_us, ..Quantiles::default() };
+        let probe = Some(samples::ProbeSummary { held_us, ..Default::default() });
+        Summary { probe, ..Summary::default() }
+    }
 
     #[test]
     fn statuses_of_the_request_are_wrong_with_any_load() {
@@ -283,12 +300,23 @@ mod tests {
 
     #[test]
     fn a_slow_probe_is_compared_with_a_load_that_is_named() {
-        let held_us = Quantiles { count: 100, p99: 2_195_500.0, ..Quantiles::default() };
-        let probe = Some(samples::ProbeSummary { held_us, ..Default::default() });
-        let s = Summary { probe, ..Summary::default() };
+        let s = probed(2_195_500.0);
         let why =
             "a probe took 2195.5 ms at the 99th percentile, 295.7 ms at 100 connections/s, 1478.5 ms allowed";
-        assert_eq!(slow_probe(By::Arrival, &s, Some((100, 295_700.0))).as_deref(), Some(why));
+        let first = baseline(None, 100, &probed(295_700.0));
+        assert_eq!(slow_probe(By::Arrival, &s, first).as_deref(), Some(why));
         assert_eq!(slow_probe(By::Arrival, &s, None), None);
+    }
+
+    #[test]
+    fn the_baseline_is_the_fastest_step() {
+        let first = baseline(None, 100, &probed(300_000.0));
+        assert_eq!(first, Some(Baseline { load: 100, probe_p99_us: 300_000.0, allowed_us: 1_500_000.0 }));
+        let warm = baseline(first, 200, &probed(3_000.0));
+        assert_eq!(warm, Some(Baseline { load: 200, probe_p99_us: 3_000.0, allowed_us: 23_000.0 }));
+        assert_eq!(baseline(warm, 50, &probed(4_000.0)), warm);
+        assert_eq!(baseline(warm, 50, &Summary::default()), warm, "without a probe");
+        let thresholds = vec![ThresholdResult::default()];
+        assert_eq!(baseline(None, 100, &Summary { thresholds, ..probed(3_000.0) }), None);
     }
 }
