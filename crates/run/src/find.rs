@@ -17,8 +17,8 @@ use crate::{
 
 pub use criteria::reasons;
 use criteria::{
-    HOLDS_NONE, all_wrong, baseline, holds_none, is_confirmed, is_ours, none_held, none_secured,
-    probe_p99_us, slow_probe, unmeasured,
+    HOLDS_NONE, all_wrong, baseline, holds_none, is_confirmed, is_ours, may_be_chance, none_held,
+    none_secured, probe_p99_us, slow_probe, unmeasured,
 };
 use steps::Steps;
 pub use steps::with_some_room;
@@ -186,8 +186,7 @@ impl Known {
         if is_confirmed {
             reasons.clear();
         }
-        // A processor that was busy elsewhere for a moment makes throng late, or some of the few probes slow.
-        let may_be_chance = summary.verdict == Verdict::Invalid || reasons.is_empty() && slow.is_some();
+        let may_be_chance = may_be_chance(by, load, &summary, reasons.is_empty() && slow.is_some());
         reasons.extend(slow);
         let pass = reasons.is_empty();
         let point = Point { invalid: !pass && is_ours(&summary), ..point(load, &summary, reasons) };

@@ -111,6 +111,7 @@ fn measured(plan: &Plan, r: &Record, ended: Nanos) -> Summary {
             rejection: r.rejection.map(Rejection::for_summary),
             ..r.observed.seen.clone()
         },
+        failing_s: r.moments.failing().map(Nanos::secs_f64),
         planned_s: plan.hold().filter(|_| r.is_deserted).map(Nanos::secs_f64),
         // What is still to be judged.
         ..Summary::default()

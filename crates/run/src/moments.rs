@@ -70,6 +70,8 @@ pub(crate) struct Moments {
     all: Vec<Moment>,
     /// Each fault with the line in which it occurred first, from and until.
     firsts: Vec<(FaultCount, Nanos, Nanos)>,
+    /// From the first line in which something failed until the last, the probe's requests included.
+    failing: Option<(Nanos, Nanos)>,
 }
 
 impl Moments {
@@ -85,6 +87,7 @@ impl Moments {
             target,
         };
         self.take_firsts(line);
+        self.take_failing(line);
         if self.all.len() >= MOST {
             self.all = self.all.chunks(2).map(|pair| pair.iter().skip(1).fold(pair[0], together)).collect();
         }
@@ -106,6 +109,20 @@ impl Moments {
         }
     }
 
+    /// Lines of a fleet may come in another order.
+    fn take_failing(&mut self, line: &Tick) {
+        let probes = line.probe.as_deref().map_or(0, |probe| probe.failed);
+        if probes > 0 || line.faults.iter().next().is_some() {
+            let (from, until) = self.failing.unwrap_or((line.from, line.until));
+            self.failing = Some((from.min(line.from), until.max(line.until)));
+        }
+    }
+
+    /// The time in which all that failed did, in whole lines; none where nothing did.
+    pub(crate) fn failing(&self) -> Option<Nanos> {
+        self.failing.map(|(from, until)| until.since(from))
+    }
+
     /// Each fault with the line in which it occurred first, from and until.
     pub(crate) fn firsts(&self) -> impl Iterator<Item = (FaultCount, Nanos, Nanos)> + '_ {
         self.firsts.iter().cloned()
@@ -113,7 +130,7 @@ impl Moments {
 
     #[cfg(test)]
     pub(crate) fn of(moments: &[Moment]) -> Moments {
-        Moments { all: moments.to_vec(), firsts: Vec::new() }
+        Moments { all: moments.to_vec(), ..Moments::default() }
     }
 
     /// Those of which a half or more lies between these times.
@@ -179,6 +196,23 @@ mod tests {
         );
         assert_eq!(starts(moments.slowest()), [5, 6, 7, 8, 9]);
         assert_eq!(Moments::default().slowest().count(), 0);
+    }
+
+    #[test]
+    fn what_failed_did_so_within_a_time() {
+        let mut moments = Moments::default();
+        let mut take = |second: u64, resets: u64, probes: u64| {
+            let (from, until) = (Nanos::from_secs(second), Nanos::from_secs(second + 1));
+            let probe = Some(Box::new(samples::Probe { failed: probes, ..Default::default() }));
+            let mut line = Tick { from, until, probe, ..Tick::default() };
+            (0..resets).for_each(|_| line.faults.count(Fault::target(Stage::Exchange, Kind::Reset)));
+            moments.take(&line, None);
+            moments.failing()
+        };
+        assert_eq!(take(1, 0, 0), None);
+        assert_eq!(take(3, 2, 0), Some(Nanos::from_secs(1)));
+        assert_eq!(take(2, 0, 1), Some(Nanos::from_secs(2)), "the probe's, which came later");
+        assert_eq!(take(9, 0, 0), Some(Nanos::from_secs(2)));
     }
 
     #[test]

@@ -384,6 +384,10 @@ pub struct Summary {
     /// The next limit, if none was reached: for a search, which applies stricter criteria than the run.
     #[serde(skip)]
     pub suspect: Option<Limit>,
+    /// Seconds in which all that failed did, requests of the probe included; none where nothing did. For a search, which measures a
+    /// step with one short burst once more.
+    #[serde(skip)]
+    pub failing_s: Option<f64>,
     /// Repeats the run.
     pub seed: u64,
     /// `uring` or `epoll`.

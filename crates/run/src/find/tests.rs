@@ -184,8 +184,33 @@ fn what_a_busy_moment_may_have_failed_is_measured_once_more() {
     assert_eq!(judged(Verdict::Pass, &[31.0, 2.0]), (true, 2));
     assert_eq!(judged(Verdict::Pass, &[31.0, 31.0]), (true, 2));
     assert_eq!(judged(Verdict::Invalid, &[2.0]), (false, 1));
-    // A fault is no matter of chance.
+    // Faults of the whole step are no matter of chance.
     assert_eq!(judged(Verdict::Fail, &[31.0]), (true, 1));
+}
+
+#[test]
+fn a_short_burst_of_faults_is_measured_once_more() {
+    let check = |failing_s: f64, held: u64, cause: Cause, threshold: bool, expected: bool| {
+        let limit = Some(Limit { side: Side::Target, ..limit(cause, 0) });
+        let mut s = Summary {
+            verdict: Verdict::Fail,
+            limit,
+            failing_s: Some(failing_s),
+            thresholds: vec![ThresholdResult::default(); usize::from(threshold)],
+            ..Summary::default()
+        };
+        s.connections.held = held;
+        let is_again = criteria::may_be_chance(By::Connections, 1_000, &s, false);
+        assert_eq!(is_again, expected, "{failing_s} {held} {cause:?} {threshold}");
+    };
+    check(1.0, 990, Cause::Closed, false, true);
+    check(2.0, 990, Cause::Closed, false, true);
+    // All the time, or much of the load.
+    check(4.0, 990, Cause::Closed, false, false);
+    check(1.0, 900, Cause::Closed, false, false);
+    // It is known why, or said what may fail.
+    check(1.0, 990, Cause::OpenFiles, false, false);
+    check(1.0, 990, Cause::Closed, true, false);
 }
 
 /// How a search ended in which loads below 510 pass; of those above throng is late at these, and the target fails at the others.
