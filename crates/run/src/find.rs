@@ -251,7 +251,7 @@ impl Known {
 
     /// Whether the smallest load that failed did so by throng itself.
     fn is_ours(&self) -> bool {
-        let last = |failed| self.curve.iter().rfind(|point| point.load == failed);
+        let last = |failed: u64| self.curve.iter().rfind(|point| point.load == failed);
         self.search.failed().and_then(last).is_some_and(|point| point.invalid)
     }
 

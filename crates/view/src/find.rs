@@ -39,8 +39,8 @@ pub fn find_line(point: &Point, unit: &str) -> String {
     line
 }
 
-/// What the probe was compared with, and in the last line the result: `max 50,000 ± 1,000 connections; the target ran out of open files: 1,024 of 1,024 used; raise …`. Each part has the
-/// figures of one load, which it names.
+/// The result, in the last line: `max 50,000 ± 1,000 connections; the target ran out of open files: 1,024 of 1,024 used; raise …`. Each
+/// part has the figures of one load, which it names. Before it, what the probe was compared with.
 pub fn find_text(found: &FindSummary, unit: &str) -> String {
     let baseline = found.baseline.as_ref().map(|baseline| baseline_text(baseline, unit)).unwrap_or_default();
     baseline + &result(found, unit)
@@ -113,7 +113,7 @@ fn result(found: &FindSummary, unit: &str) -> String {
     }
 }
 
-/// Why the result is no more exact, if it is for throng itself.
+/// That the steps between the result and the load that failed show nothing, where throng itself was their limit.
 fn late_between(found: &FindSummary) -> &'static str {
     let is_between = |load: u64| found.max < load && found.failed.is_some_and(|failed| load < failed);
     let is_late = found.curve.iter().any(|point| point.invalid && is_between(point.load));

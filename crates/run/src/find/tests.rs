@@ -51,20 +51,35 @@ fn a_limit_has_the_load_that_showed_it() {
     check(&[(500, None), (1_000, files()), (750, closed())], 1_000, "open-files");
 }
 
+/// A step that was held, with this p99 of the probe.
+fn probed(held: u64, verdict: Verdict, p99_ms: f64) -> Summary {
+    let held_us = Quantiles { count: 100, p99: p99_ms * 1e3, ..Quantiles::default() };
+    let probe = Some(samples::ProbeSummary { sent: 100, held_us, ..Default::default() });
+    let mut s = Summary { verdict, probe, ..Summary::default() };
+    s.connections.held = held;
+    s
+}
+
+/// The target was cold at the first load.
+#[test]
+fn steps_are_compared_with_the_fastest_that_passed() {
+    let mut known = Known { search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
+    for (load, p99_ms) in [(500, 300.0), (1_000, 3.0), (2_000, 50.0)] {
+        known.learn(By::Connections, load, probed(load, Verdict::Pass, p99_ms), &mut |_| {});
+    }
+    let passed: Vec<bool> = known.curve.iter().map(|point| point.pass).collect();
+    assert_eq!(passed, [true, true, false]);
+    let found = known.into_summary(By::Connections, &plan(&[]), None);
+    assert_eq!(found.baseline.map(|baseline| baseline.load), Some(1_000));
+}
+
 /// Whether a load of 1,000 has been judged after steps at it with these p99 of the probe, where 500 connections had 1 ms; and how often
 /// it is on the curve.
 fn judged(verdict: Verdict, probes_ms: &[f64]) -> (bool, usize) {
     let mut known = Known { search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
-    let summary = |held, verdict, p99_ms: f64| {
-        let held_us = Quantiles { count: 100, p99: p99_ms * 1e3, ..Quantiles::default() };
-        let probe = Some(samples::ProbeSummary { sent: 100, held_us, ..Default::default() });
-        let mut s = Summary { verdict, probe, ..Summary::default() };
-        s.connections.held = held;
-        s
-    };
-    known.learn(By::Connections, 500, summary(500, Verdict::Pass, 1.0), &mut |_| {});
+    known.learn(By::Connections, 500, probed(500, Verdict::Pass, 1.0), &mut |_| {});
     for ms in probes_ms {
-        known.learn(By::Connections, 1_000, summary(1_000, verdict, *ms), &mut |_| {});
+        known.learn(By::Connections, 1_000, probed(1_000, verdict, *ms), &mut |_| {});
     }
     let times = known.curve.iter().filter(|point| point.load == 1_000).count();
     (known.search.step().is_none_or(|step| step.load != 1_000), times)
