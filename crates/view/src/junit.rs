@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use samples::{RunRecord, Summary, ThresholdResult, Verdict};
+use units::Count;
 
 /// A test case.
 struct Case {
@@ -50,7 +51,9 @@ fn cases(s: &Summary) -> Vec<Case> {
     let load = match s.verdict {
         Verdict::Invalid | Verdict::Interrupted => Outcome::Error(s.headline.clone()),
         Verdict::Fail if !threshold_failed => Outcome::Failed(s.headline.clone()),
-        Verdict::Fail | Verdict::Pass => Outcome::Passed,
+        Verdict::Fail => shortfall(s).map_or(Outcome::Passed, Outcome::Failed),
+        // Thresholds that are met allow what was missing.
+        Verdict::Pass => Outcome::Passed,
     };
     let is_void = matches!(load, Outcome::Error(_));
     let threshold = |threshold: &ThresholdResult| Case {
@@ -63,6 +66,15 @@ fn cases(s: &Summary) -> Vec<Case> {
     };
     let load = Case { name: "load".to_owned(), outcome: load };
     std::iter::once(load).chain(s.thresholds.iter().map(threshold)).collect()
+}
+
+/// What of the load did not come about: connections that were neither held nor closed as planned or announced, or requests.
+fn shortfall(s: &Summary) -> Option<String> {
+    let (c, missed) = (&s.connections, s.requests.missed);
+    let there = c.held + s.closed_as_planned() + c.closed;
+    let short = || format!("{} of {} held", Count(c.held), Count(c.wanted).of("connection"));
+    let unsent = || format!("{} due but not sent", Count(missed).were("request"));
+    (there < c.wanted).then(short).or_else(|| (missed > 0).then(unsent))
 }
 
 impl Case {
@@ -146,6 +158,28 @@ mod tests {
         check(Verdict::Fail, &[true], r#"tests="2" failures="1" errors="0" skipped="0""#);
         check(Verdict::Invalid, &[false, true], r#"tests="3" failures="0" errors="1" skipped="2""#);
         check(Verdict::Interrupted, &[], r#"tests="1" failures="0" errors="1" skipped="0""#);
+    }
+
+    #[test]
+    fn a_load_that_did_not_come_about_fails_beside_its_thresholds() {
+        let check = |verdict, [wanted, held, finished, missed]: [u64; 4], expected: &str| {
+            let mut s = summary(verdict, "why");
+            s.thresholds = vec![threshold("latency.p99 < 200ms", "", verdict == Verdict::Pass)];
+            let c = &mut s.figures.connections;
+            (c.wanted, c.held, c.finished) = (wanted, held, finished);
+            s.figures.requests.missed = missed;
+            let text = junit(&run(), &s);
+            let load = text.lines().find(|line| line.contains("name=\"load\"")).expect("a load");
+            assert!(load.ends_with(expected), "{verdict:?} {wanted} {held} {finished} {missed}: {load}");
+        };
+        let failed = |why: &str| format!("><failure message=\"{why}\"/></testcase>");
+        let passed = "time=\"28.250\"/>";
+        check(Verdict::Fail, [5, 0, 0, 0], &failed("0 of 5 connections held"));
+        check(Verdict::Fail, [5, 4, 0, 0], &failed("4 of 5 connections held"));
+        check(Verdict::Fail, [5, 5, 0, 0], passed);
+        check(Verdict::Fail, [5, 0, 5, 0], passed);
+        check(Verdict::Fail, [5, 5, 0, 72], &failed("72 requests were due but not sent"));
+        check(Verdict::Pass, [5, 4, 0, 0], passed);
     }
 
     #[test]
