@@ -300,7 +300,7 @@ pub(crate) struct ReplayArgs {
     is larger than the noise if the 95 % confidence interval of the ratio excludes 1 (Welch's t-test on \
     logarithms). p99 at equal load covers the seconds with the largest number of open connections that \
     every run held. Exit status: 0 compared, 1 a --fail-if failed, 2 usage error or no such run, 3 the \
-    store cannot be read."
+    store cannot be read, 4 a --fail-if had no valid run on one side."
 )]
 pub(crate) struct CompareArgs {
     /// Two or more groups, the first is the base: a run's id, `latest`, or tag:TAG for all runs with a tag, as

@@ -3,6 +3,7 @@
 use std::fs;
 
 use plan::Tolerance;
+use samples::Verdict;
 use stats::compare::{Comparison, Figure, FigureTolerance};
 use store::{Store, StoredRun};
 use view::Report;
@@ -30,7 +31,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     for judged in &failed {
         message(&format!("--fail-if {}: {}", judged.text, judged.detail));
     }
-    Ok(if failed.is_empty() { 0 } else { EXIT_WORSE })
+    Ok(match failed.iter().any(|judged| judged.void) {
+        true => Verdict::Invalid.exit_status(),
+        false if failed.is_empty() => 0,
+        false => EXIT_WORSE,
+    })
 }
 
 /// What differs between groups, of which the first is the base.

@@ -10,7 +10,7 @@ mod tolerance;
 
 use std::iter;
 
-use samples::{Latency, RunRecord, Summary};
+use samples::{Latency, RunRecord, Summary, Verdict};
 use serde_json::{Value, json};
 use units::Count;
 
@@ -62,6 +62,12 @@ impl Run {
             });
         }
         Run { id, record, figures, summary, responses: at_load.count() }
+    }
+
+    /// Whether it came to its end, and its figures are the target's: the verdict is pass or fail.
+    fn is_valid(&self) -> bool {
+        let verdict = self.summary.as_ref().map(|summary| summary.verdict);
+        matches!(verdict, Some(Verdict::Pass | Verdict::Fail))
     }
 }
 

@@ -48,7 +48,11 @@ fn facts(comparison: &Comparison) -> Vec<[String; 2]> {
 /// Remarks: warnings, what is not known, results of `--fail-if`.
 fn remarks(comparison: &Comparison) -> Vec<String> {
     let judged = comparison.judged.iter().map(|judged| {
-        let how = if judged.failed { "failed" } else { "not failed" };
+        let how = match (judged.void, judged.failed) {
+            (true, _) => "cannot be judged",
+            (false, true) => "failed",
+            (false, false) => "not failed",
+        };
         format!("fail-if {}: {how}: {}", judged.text, judged.detail)
     });
     let warnings = comparison.warnings.iter().map(|warning| format!("warning: {warning}"));

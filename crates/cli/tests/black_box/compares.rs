@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::{
-    program::{Program, Serving, file},
+    program::{Program, Serving, Signal, file},
     stores::Data,
 };
 
@@ -111,6 +111,27 @@ fn one_run_alone_has_no_noise_and_faults_are_counted() {
     let unwritten = data.end(&["compare", base, "latest", "--json", "/dev/full"]);
     assert_eq!(unwritten.status, Some(3), "{unwritten:?}");
     assert!(unwritten.stderr.contains("throng: --json /dev/full: "), "{unwritten:?}");
+}
+
+#[test]
+fn a_side_without_a_valid_run_neither_passes_nor_fails() {
+    let (data, server) = (Data::new("compared-void"), Serving::start(&["--threads", "1"]));
+    let url = server.url("/");
+    let load = ["run", &url, "-c", "5", "--think", "20ms", "--max-lag", "1m", "-d"];
+    data.end(&[&load[..], &["300ms"]].concat()).assert_status(0);
+    let mut interrupted = Program::from(data.throng(&[&load[..], &["forever"]].concat()));
+    interrupted.wait_for("hold  open 5 ");
+    interrupted.signal(Signal::INT);
+    interrupted.end().assert_status(130);
+    let runs = data.runs();
+    let base = runs[0]["id"].as_str().unwrap();
+    let gate = |other: &str| data.end(&["compare", base, other, "--fail-if", "faults +0%"]);
+    let ended = gate("latest");
+    assert_eq!(ended.status, Some(4), "{ended:?}");
+    assert_eq!(ended.stderr, "throng: --fail-if faults +0%: no valid run in latest\n", "{ended:?}");
+    assert_eq!(gate(base).status, Some(0));
+    let compared = data.end(&["compare", base, "latest"]);
+    assert_eq!(compared.status, Some(0), "without a gate it is shown: {compared:?}");
 }
 
 #[test]

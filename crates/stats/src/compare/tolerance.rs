@@ -28,8 +28,10 @@ pub struct Judged {
     pub text: String,
     /// The group.
     pub group: String,
-    /// Worse than is allowed, and by more than the noise where that is known; or not measured.
+    /// Worse than is allowed, and by more than the noise where that is known; or not measured, or void.
     pub failed: bool,
+    /// The base or the group has no valid run: nothing is known of either.
+    pub void: bool,
     /// What was seen.
     pub detail: String,
 }
@@ -42,12 +44,12 @@ pub(super) fn judge(tolerances: &[FigureTolerance], groups: &[Group]) -> Vec<Jud
         let compared = compared(tolerance.figure.clone(), groups, Figure::judged);
         for nth in 1..groups.len() {
             let [base, own] = [0, nth].map(|at| (names[at].as_str(), &groups[at], &compared.sides[at]));
+            let void = without_valid([(base.0, base.1), (own.0, own.1)]);
             let unbound =
                 [base, own].iter().find_map(|(_, group, _)| without_bound(&tolerance.figure, group));
-            let (failed, detail) = match (unbound, base.2.mean, own.2.mean, own.2.change) {
-                (Some(run), ..) => {
-                    (true, format!("it falls among the requests without a response in run {run}"))
-                }
+            let is_void = void.is_some();
+            let (failed, detail) = match (void.or(unbound), base.2.mean, own.2.mean, own.2.change) {
+                (Some(why), ..) => (true, why),
                 (None, Some(before), Some(after), Some(change)) => {
                     let (failed, why) = verdict(tolerance, [before, after], &change);
                     let runs = base.1.runs.len().min(own.1.runs.len());
@@ -57,18 +59,27 @@ pub(super) fn judge(tolerances: &[FigureTolerance], groups: &[Group]) -> Vec<Jud
                 }
                 _ => (true, format!("not measured in {}", unmeasured(base.0, base.2, own.0, own.2))),
             };
-            judged.push(Judged { text: tolerance.text.clone(), group: names[nth].clone(), failed, detail });
+            let (text, group) = (tolerance.text.clone(), names[nth].clone());
+            judged.push(Judged { text, group, failed, void: is_void, detail });
         }
     }
     judged
 }
 
-/// The first run whose figure falls among requests without a response. The mean of the others would not represent it.
-fn without_bound<'a>(figure: &Figure, group: &'a Group) -> Option<&'a str> {
+/// That groups have no valid run: with figures of those alone a comparison would pass or fail by what throng itself did.
+fn without_valid(groups: [(&str, &Group); 2]) -> Option<String> {
+    let is_void = |(_, group): &(&str, &Group)| !group.runs.iter().any(Run::is_valid);
+    let void: Vec<&str> = groups.into_iter().filter(is_void).map(|(name, _)| name).collect();
+    (!void.is_empty()).then(|| format!("no valid run in {}", void.join(" and ")))
+}
+
+/// That the figure of a run falls among requests without a response. The mean of the others would not represent it.
+fn without_bound(figure: &Figure, group: &Group) -> Option<String> {
     let lacks = |run: &&Run| {
         censored_share(&run.figures, &figure.path).is_some() && figure.judged(&run.figures).is_none()
     };
-    group.runs.iter().find(lacks).map(|run| run.id.as_str())
+    let run = group.runs.iter().find(lacks)?;
+    Some(format!("it falls among the requests without a response in run {}", run.id))
 }
 
 fn unmeasured(base_name: &str, base: &Side, group: &str, side: &Side) -> String {

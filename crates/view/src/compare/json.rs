@@ -50,6 +50,7 @@ fn judged(judged: &Judged) -> Value {
         "expr": judged.text,
         "group": judged.group,
         "failed": judged.failed,
+        "void": judged.void,
         "detail": judged.detail,
     })
 }

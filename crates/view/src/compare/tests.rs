@@ -154,10 +154,38 @@ fn a_group_fails_by_more_than_is_allowed_and_than_the_noise() {
         // A little less, within the noise, is no failure of tag:after.
         ("requests.per_s -0%", "latest"),
         ("faults +0%", "tag:after"),
+        ("faults +0%", "latest"),
         ("probe.latency_us.p99 +10%", "tag:after"),
         ("probe.latency_us.p99 +10%", "latest"),
     ];
     assert_eq!(failed, expected);
+}
+
+/// By its figures, which are equal, each of these would pass.
+#[test]
+fn a_group_without_a_valid_run_cannot_be_judged() {
+    let of = |name: &str, verdicts: [&str; 2]| {
+        let one = |verdict: &str| run(&format!("{name}{verdict}"), summary(verdict, 200, 9e3, 1e3, 0), 1_000);
+        group(name, verdicts.map(one).into())
+    };
+    let check = |base, other, expected: Option<&str>| {
+        let tolerances = [tolerance("faults +0%", true, 0.0)];
+        let groups = vec![of("a", base), of("b", other)];
+        let comparison = Comparison::new(groups, None, &tolerances, &<[String]>::to_vec);
+        let judged = &comparison.judged[0];
+        let why = judged.void.then_some(judged.detail.as_str());
+        assert_eq!((why, judged.failed), (expected, expected.is_some()), "{base:?} {other:?}");
+        let document: Value = serde_json::from_str(&json(&comparison)).unwrap();
+        assert_eq!(document["fail_if"][0]["void"], judged.void);
+        let shown = format!("fail-if faults +0%: cannot be judged: {}\n", judged.detail);
+        assert_eq!(text(&comparison).contains(&shown), judged.void, "{shown}");
+    };
+    let (valid, late, ended) = (["pass", "fail"], ["invalid", "invalid"], ["interrupted", "invalid"]);
+    check(valid, valid, None);
+    check(valid, ["invalid", "pass"], None);
+    check(valid, late, Some("no valid run in b"));
+    check(ended, valid, Some("no valid run in a"));
+    check(late, ended, Some("no valid run in a and b"));
 }
 
 #[test]
