@@ -53,7 +53,7 @@ fn each_threshold_is_a_test_case() {
     assert!(text.contains(ended.stdout.trim_end()), "the summary is the output: {text}");
     let text = fs::read_to_string(markdown).unwrap();
     let appended = text.strip_prefix("# before\n").expect("what was there stays");
-    assert!(appended.starts_with("## throng: fail of `http://"), "{text}");
+    assert!(appended.starts_with("## Load test failed: `http://"), "{text}");
     assert!(appended.contains("| `held >= 7` | 5 | **failed** |"), "{text}");
     assert!(appended.contains("| connections | 5 held of 5 wanted |"), "{text}");
 }
@@ -74,7 +74,7 @@ fn without_thresholds_the_load_is_the_test_now_and_later() {
     let replayed = data.end(&["replay", "latest", "--live", "off", "--junit", junit, "--markdown", markdown]);
     assert_eq!(replayed.status, Some(0), "{replayed:?}");
     assert_eq!(fs::read_to_string(junit).unwrap(), first, "of the store");
-    assert!(fs::read_to_string(markdown).unwrap().starts_with("## throng: fail of "));
+    assert!(fs::read_to_string(markdown).unwrap().starts_with("## Load test failed: `"));
 }
 
 #[test]

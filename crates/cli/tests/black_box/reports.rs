@@ -67,7 +67,7 @@ fn a_report_has_the_figures_of_the_run_now_and_later() {
     assert_eq!(run["count"].as_u64().unwrap(), run["ticks"].as_array().unwrap().len() as u64);
 
     let text = data.end(&["report", "latest", "-o", "-", "--format", "md"]).stdout;
-    assert!(text.contains(": run of `http://") && text.contains("| connections held | 20 |"), "{text}");
+    assert!(text.contains(": `http://") && text.contains("| connections held | 20 |"), "{text}");
     let page = data.end(&["report", "latest", "--report", "-"]).stdout;
     assert_eq!(data_of(&page), report);
 }
@@ -94,7 +94,7 @@ fn a_killed_run_has_a_report_up_to_its_last_second() {
     assert!(run["ticks"].as_array().unwrap().len() >= 3, "{run}");
     assert_eq!(run["ticks"][2]["tick"]["open"], 30);
     let text = data.end(&["report", "latest", "-o", "-", "--format", "md"]).stdout;
-    assert!(text.starts_with("# unfinished run of "), "{text}");
+    assert!(text.starts_with("# Load test unfinished: `"), "{text}");
 }
 
 #[test]

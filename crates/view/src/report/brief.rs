@@ -3,13 +3,13 @@
 use samples::{RunRecord, Summary};
 use units::{Count, percent};
 
-use super::markdown::{code, command, fenced, line, table, thresholds};
+use super::markdown::{command, fenced, line, table, thresholds, title};
 use crate::summary::{quantiles, statuses_text};
 
 /// Verdict, thresholds, main figures, and the command that repeats the run.
 pub fn job_summary(run: &RunRecord, s: &Summary) -> String {
     let mut out = String::new();
-    line(&mut out, format_args!("## throng: {} of {}\n", s.verdict.name(), code(&s.target)));
+    line(&mut out, format_args!("## {}\n", title(Some(s.verdict), &s.target)));
     line(&mut out, format_args!("**{}**\n", s.headline));
     thresholds(s, &mut out);
     let c = &s.connections;
@@ -78,6 +78,20 @@ mod tests {
             concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/job-summary.md"),
             &job_summary(&run, &s),
         );
+    }
+
+    #[test]
+    fn the_title_has_the_result_and_the_target() {
+        let check = |verdict, expected: &str| {
+            let figures = Figures { target: "http://t/".to_owned(), ..Figures::default() };
+            let text =
+                job_summary(&RunRecord::default(), &Summary { verdict, figures, ..Summary::default() });
+            assert_eq!(text.lines().next(), Some(expected));
+        };
+        check(Verdict::Pass, "## Load test passed: `http://t/`");
+        check(Verdict::Fail, "## Load test failed: `http://t/`");
+        check(Verdict::Invalid, "## Load test invalid: `http://t/`");
+        check(Verdict::Interrupted, "## Load test interrupted: `http://t/`");
     }
 
     #[test]

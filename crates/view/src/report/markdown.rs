@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use samples::{Cost, FaultCount, Fit, Quantiles, RunRecord, StepSummary, Summary, ThresholdResult};
+use samples::{Cost, FaultCount, Fit, Quantiles, RunRecord, StepSummary, Summary, ThresholdResult, Verdict};
 use units::{Bytes, Count, fixed, percent};
 
 use crate::summary::{generator, time};
@@ -12,8 +12,7 @@ const NONE: &str = "–";
 
 /// Of a run without a summary: what is known of it before its first tick.
 pub(super) fn text(id: &str, run: &RunRecord, summary: Option<&Summary>) -> String {
-    let title = summary.map_or("unfinished run".to_owned(), |s| format!("{}: run", s.verdict.name()));
-    let mut out = format!("# {title} of {}\n\n", code(&run.header.target));
+    let mut out = format!("# {}\n\n", title(summary.map(|s| s.verdict), &run.header.target));
     if let Some(s) = summary {
         verdict(s, &mut out);
         figures(s, &mut out);
@@ -25,6 +24,18 @@ pub(super) fn text(id: &str, run: &RunRecord, summary: Option<&Summary>) -> Stri
     }
     plan(id, run, &mut out);
     out
+}
+
+/// A run by its result and its target; without a verdict it has not come to its end.
+pub(super) fn title(verdict: Option<Verdict>, target: &str) -> String {
+    let how = match verdict {
+        Some(Verdict::Pass) => "passed",
+        Some(Verdict::Fail) => "failed",
+        Some(Verdict::Invalid) => "invalid",
+        Some(Verdict::Interrupted) => "interrupted",
+        None => "unfinished",
+    };
+    format!("Load test {how}: {}", code(target))
 }
 
 fn verdict(s: &Summary, out: &mut String) {
