@@ -171,8 +171,14 @@ pub(crate) fn statuses_text(s: &Summary) -> String {
 
 /// The error rate, where there was an error.
 fn errors(s: &Summary, out: &mut String) {
+    let rate = error_rate(s).filter(|_| s.errors.count > 0);
+    rate.into_iter().for_each(|rate| row(out, "errors", rate));
+}
+
+/// The same as text: `0.25 % (3 of 1,200 requests failed)`; none where nothing was attempted.
+pub(crate) fn error_rate(s: &Summary) -> Option<String> {
     let e = s.errors;
-    let Some(share) = e.share().filter(|_| e.count > 0) else { return };
+    let share = e.share()?;
     let of = |n: u64, all: u64, what| format!("{} of {}", Count(n), Count(all).of(what));
     let failed = match s.requests.sent + s.requests.missed {
         0 => of(e.count, e.of, "connection"),
@@ -184,7 +190,7 @@ fn errors(s: &Summary, out: &mut String) {
         }
         _ => of(e.count, e.of, "request"),
     };
-    row(out, "errors", format!("{} ({failed} failed)", percent(share)));
+    Some(format!("{} ({failed} failed)", percent(share)))
 }
 
 fn responses(responses: u64, requests: u64) -> String {

@@ -1,10 +1,10 @@
 //! A run in a few lines of Markdown: what a CI system shows of a job.
 
 use samples::{RunRecord, Summary};
-use units::{Count, percent};
+use units::Count;
 
 use super::markdown::{command, fenced, line, table, thresholds, title};
-use crate::summary::{quantiles, statuses_text};
+use crate::summary::{error_rate, quantiles, statuses_text};
 
 /// Verdict, thresholds, main figures, and the command that repeats the run.
 pub fn job_summary(run: &RunRecord, s: &Summary) -> String {
@@ -14,10 +14,7 @@ pub fn job_summary(run: &RunRecord, s: &Summary) -> String {
     thresholds(s, &mut out);
     let c = &s.connections;
     let mut rows = vec![("connections", format!("{} held of {} wanted", Count(c.held), Count(c.wanted)))];
-    if let Some(share) = s.errors.share() {
-        let of = format!("{} of {}", Count(s.errors.count), Count(s.errors.of));
-        rows.push(("errors", format!("{} ({of})", percent(share))));
-    }
+    rows.extend(error_rate(s).map(|rate| ("errors", rate)));
     if s.requests.sent > 0 {
         rows.push(("requests/s", Count(s.requests.per_s.round() as u64).to_string()));
         rows.push(("latency", quantiles(&s.latency_us, "response")));
@@ -96,9 +93,10 @@ mod tests {
 
     #[test]
     fn no_errors_are_0_percent() {
-        let figures = Figures { errors: Errors { count: 0, of: 17_757 }, ..Figures::default() };
+        let requests = Requests { sent: 17_757, ..Requests::default() };
+        let figures = Figures { requests, errors: Errors { count: 0, of: 17_757 }, ..Figures::default() };
         let text = job_summary(&RunRecord::default(), &Summary { figures, ..Summary::default() });
-        assert!(text.contains("| errors | 0 % (0 of 17,757) |"), "{text}");
+        assert!(text.contains("| errors | 0 % (0 of 17,757 requests failed) |"), "{text}");
     }
 
     #[test]
