@@ -3,6 +3,31 @@
 use samples::{Cost, Fit};
 use units::{Count, Nanos, fixed};
 
+/// What CPU time is spent on, by the ends of the figures' names.
+static PER: [(&str, &str); 4] = [
+    ("open", "connection opened"),
+    ("handshake", "connection and TLS handshake"),
+    ("request", "response"),
+    ("idle_second", "idle second"),
+];
+
+/// A figure of [`Cost`] by its name, `target_cpu_us_per_open`: what it is, and its value with its error. `generator`: as for the line.
+pub(crate) fn row(figure: &str, fit: Fit, generator: &str) -> (String, String) {
+    let (side, what) = figure.split_once('_').expect("a figure's name begins with its side");
+    let (whose, what) = match (side, what) {
+        ("generator", _) => (generator, what),
+        ("kernel", _) => ("the kernel", what),
+        (_, "kernel_bytes") => ("the kernel on the target's host", "bytes"),
+        _ => ("the target", what),
+    };
+    let Fit { value, error, .. } = fit;
+    if let Some((_, per)) = PER.iter().find(|(end, _)| what.strip_prefix("cpu_us_per_") == Some(*end)) {
+        return (format!("CPU of {whose} per {per}"), format!("{} ± {}", time(value), time(error)));
+    }
+    let kind = if what == "bytes" { "memory" } else { "live heap" };
+    (format!("{kind} of {whose} per connection"), format!("{} ± {error:.0} bytes", fixed(value, 0)))
+}
+
 /// The line, if there is something to show: what is lost in its scatter is only in the JSON. `generator`: how throng's own process is named.
 pub(crate) fn line(c: &Cost, generator: &str) -> Option<String> {
     let target = [
@@ -73,13 +98,8 @@ fn live(c: &Cost) -> Option<String> {
 /// figure is that of both.
 fn cpu(who: &str, [opened, handshake, response, idle]: [Option<Fit>; 4]) -> Option<String> {
     let is_secured = handshake.is_some_and(|fit| fit.is_known());
-    let of = [
-        ("connection opened", opened.filter(|_| !is_secured)),
-        ("connection and TLS handshake", handshake),
-        ("response", response),
-        ("idle second", idle),
-    ];
-    let of = of.into_iter();
+    let fits = [opened.filter(|_| !is_secured), handshake, response, idle];
+    let of = PER.iter().map(|(_, what)| what).zip(fits);
     let known = of.filter_map(|(what, fit)| Some((what, fit.filter(Fit::is_known)?.value)));
     let each: Vec<String> = known.map(|(what, us)| format!("{} per {what}", time(us))).collect();
     (!each.is_empty()).then(|| format!("CPU of {who}: {}", each.join(", ")))
@@ -87,7 +107,7 @@ fn cpu(who: &str, [opened, handshake, response, idle]: [Option<Fit>; 4]) -> Opti
 
 /// Of less than a millisecond in tenths of a microsecond.
 fn time(us: f64) -> String {
-    if us < 1e3 { format!("{us:.1} µs") } else { Nanos((us * 1e3) as u64).brief().to_string() }
+    if us < 1e3 { format!("{} µs", fixed(us, 1)) } else { Nanos((us * 1e3) as u64).brief().to_string() }
 }
 
 /// To two digits: no slope is more precise.
@@ -107,6 +127,34 @@ mod tests {
 
     fn check(cost: Cost, expected: Option<&str>) {
         assert_eq!(line(&cost, "throng").as_deref(), expected);
+    }
+
+    #[test]
+    fn a_row_has_a_name_in_english_and_its_unit() {
+        let cost = Cost {
+            generator_bytes: fit(300.0, 0.9),
+            generator_cpu_us_per_idle_second: fit(-0.01, 0.9),
+            generator_cpu_us_per_request: fit(12.34, 0.9),
+            kernel_bytes: fit(2_500.4, 0.9),
+            target_cpu_us_per_handshake: fit(30_000.0, 0.9),
+            target_cpu_us_per_open: fit(45.0, 0.9),
+            target_kernel_bytes: fit(8_400.0, 0.9),
+            target_live_fit: fit(2_412.3, 0.9),
+            ..Cost::default()
+        };
+        let rows: Vec<(String, String)> =
+            cost.fits().map(|(figure, fit)| row(figure, fit, "coordinator")).collect();
+        let expected = [
+            ("memory of coordinator per connection", "300 ± 3 bytes"),
+            ("CPU of coordinator per idle second", "0.0 µs ± 0.0 µs"),
+            ("CPU of coordinator per response", "12.3 µs ± 0.1 µs"),
+            ("memory of the kernel per connection", "2500 ± 25 bytes"),
+            ("CPU of the target per connection and TLS handshake", "30 ms ± 300.0 µs"),
+            ("CPU of the target per connection opened", "45.0 µs ± 0.5 µs"),
+            ("memory of the kernel on the target's host per connection", "8400 ± 84 bytes"),
+            ("live heap of the target per connection", "2412 ± 24 bytes"),
+        ];
+        assert_eq!(rows, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 
     #[test]

@@ -171,8 +171,9 @@ pub(crate) fn statuses_text(s: &Summary) -> String {
 
 /// The error rate, where there was an error.
 fn errors(s: &Summary, out: &mut String) {
-    let rate = error_rate(s).filter(|_| s.errors.count > 0);
-    rate.into_iter().for_each(|rate| row(out, "errors", rate));
+    if let Some(rate) = error_rate(s).filter(|_| s.errors.count > 0) {
+        row(out, "errors", rate);
+    }
 }
 
 /// The same as text: `0.25 % (3 of 1,200 requests failed)`; none where nothing was attempted.

@@ -2,10 +2,13 @@
 
 use std::fmt::Write;
 
-use samples::{Cost, FaultCount, Fit, Quantiles, RunRecord, StepSummary, Summary, ThresholdResult, Verdict};
-use units::{Bytes, Count, fixed, percent};
+use samples::{FaultCount, Fit, Quantiles, RunRecord, StepSummary, Summary, ThresholdResult, Verdict};
+use units::{Bytes, Count, percent};
 
-use crate::summary::{generator, time};
+use crate::{
+    cost,
+    summary::{generator, time},
+};
 
 /// A table's cell if nothing was measured.
 const NONE: &str = "–";
@@ -20,7 +23,7 @@ pub(super) fn text(id: &str, run: &RunRecord, summary: Option<&Summary>) -> Stri
         populations(s, &mut out);
         faults(s, &mut out);
         thresholds(s, &mut out);
-        costs(&s.cost, &mut out);
+        costs(s, &mut out);
     }
     plan(id, run, &mut out);
     out
@@ -168,16 +171,17 @@ pub(super) fn thresholds(s: &Summary, out: &mut String) {
     table("threshold | measured |", "|---|---:|---|", s.thresholds.iter().map(row), out);
 }
 
-fn costs(cost: &Cost, out: &mut String) {
-    let row = |(name, Fit { value, error, r2 }): (&str, Fit)| {
-        format!("{} | {} ± {error:.1} | {r2:.3}", name.replace('_', " "), fixed(value, 1))
+fn costs(s: &Summary, out: &mut String) {
+    let row = |(figure, fit): (&str, Fit)| {
+        let (name, value) = cost::row(figure, fit, generator(s));
+        format!("{name} | {value} | {:.3}", fit.r2)
     };
-    let rows: Vec<String> = cost.fits().map(row).collect();
+    let rows: Vec<String> = s.cost.fits().map(row).collect();
     if rows.is_empty() {
         return;
     }
     table("cost, by regression | value | R²", "|---|---:|---:|", rows, out);
-    if let Some(ceiling) = cost.ceiling_connections {
+    if let Some(ceiling) = s.cost.ceiling_connections {
         let what = "At these costs, the memory of the target's host is exhausted at";
         line(out, format_args!("{what} {}.\n", Count(ceiling).of("connection")));
     }

@@ -109,7 +109,7 @@ fn a_threshold_that_fails_by_what_had_no_response_reads_alike_everywhere() {
 #[test]
 fn a_run_without_an_end_is_announced() {
     let text = report("http://t/").markdown();
-    assert!(text.starts_with("# unfinished run of `http://t/`\n"), "{text}");
+    assert!(text.starts_with("# Load test unfinished: `http://t/`\n"), "{text}");
     assert!(text.contains("throng run http://t/ --message 'it'\\''s <b>' --seed 7\n"), "{text}");
 }
 
