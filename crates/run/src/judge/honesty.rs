@@ -37,10 +37,7 @@ pub(super) fn late(s: &Summary, judged: &[&str], max_lag: Nanos) -> Option<Strin
             let (lag, allowed) = (of(&s.lag_us), allowed(max_lag, of(&s.latency_us)));
             (lag > allowed).then_some((name, lag, allowed))
         });
-    late.map(|(name, lag, allowed)| {
-        let (lag, limit) = (lag / 1e3, limit(max_lag, allowed));
-        format!("throng was late: lag {name} {lag:.1} ms > {limit}")
-    })
+    late.map(|(name, lag, allowed)| format!("throng was late: lag {name} {}", beyond(lag, max_lag, allowed)))
 }
 
 /// The lag that is allowed beside this latency, microseconds.
@@ -48,14 +45,18 @@ fn allowed(max_lag: Nanos, latency_us: f64) -> f64 {
     (max_lag.0 as f64 / 1e3).max(LAG_SHARE * latency_us)
 }
 
-/// An allowed lag, and where it comes from.
-fn limit(max_lag: Nanos, allowed_us: f64) -> String {
+/// A lag, the smaller one that is allowed, and where that comes from: with so many digits that they differ.
+fn beyond(lag_us: f64, max_lag: Nanos, allowed_us: f64) -> String {
     let from = if allowed_us > max_lag.0 as f64 / 1e3 {
         "5 % of the latency, more than --max-lag"
     } else {
         "--max-lag"
     };
-    format!("{:.1} ms ({from})", allowed_us / 1e3)
+    let in_ms = |digits: usize| [lag_us, allowed_us].map(|us| format!("{:.digits$} ms", us / 1e3));
+    // Times are of nanoseconds: no more digits than these are known.
+    let differ = (1..=6).map(in_ms).find(|[lag, allowed]| lag != allowed);
+    let [lag, allowed] = differ.unwrap_or_else(|| in_ms(6));
+    format!("{lag} > {allowed} ({from})")
 }
 
 /// Agents that were late, whatever all of them were together: each has a share whose latency is not the target's.
@@ -64,11 +65,11 @@ pub(super) fn late_agents(s: &Summary, max_lag: Nanos) -> Vec<String> {
     let all: u64 = s.agents.iter().map(|agent| agent.wanted).sum();
     let late = |agent: &AgentSummary| {
         let lag = agent.lag_p99_us.filter(|lag| *lag > allowed)?;
-        let (lag, limit, id, busy) =
-            (lag / 1e3, limit(max_lag, allowed), &agent.id, agent.cpu_share.unwrap_or(0.0) * 1e2);
+        let (beyond, id, busy) =
+            (beyond(lag, max_lag, allowed), &agent.id, agent.cpu_share.unwrap_or(0.0) * 1e2);
         let (own, all) = (Count(agent.wanted), Count(all).of("connection"));
         Some(format!(
-            "agent {id} was late: lag p99 {lag:.1} ms > {limit} at {busy:.0} % CPU, so the latency of its {own} of {all} \
+            "agent {id} was late: lag p99 {beyond} at {busy:.0} % CPU, so the latency of its {own} of {all} \
             is not the target's"
         ))
     };
@@ -200,6 +201,20 @@ mod tests {
         let seen = "throng was late: lag p99 40.0 ms > 30.0 ms (--max-lag)";
         assert_eq!(late(&s, &[], Nanos::from_millis(30)).as_deref(), Some(seen));
         assert_eq!(late(&s, &[], Nanos::from_millis(50)), None);
+    }
+
+    #[test]
+    fn a_lag_and_its_limit_are_told_apart() {
+        let check = |lag_us: f64, expected: &str| {
+            let mut s = Summary::default();
+            s.lag_us.p99 = lag_us;
+            let seen = late(&s, &[], DEFAULT).unwrap_or_default();
+            assert_eq!(seen, format!("throng was late: lag p99 {expected} (--max-lag)"));
+        };
+        check(10_100.0, "10.1 ms > 10.0 ms");
+        check(10_040.0, "10.04 ms > 10.00 ms");
+        check(10_000.4, "10.0004 ms > 10.0000 ms");
+        check(10_000.000_1, "10.000000 ms > 10.000000 ms");
     }
 
     #[test]
