@@ -351,7 +351,7 @@ pub(crate) const DEFAULT_HOLD: Hold = Hold::For(Nanos::from_secs(10));
 pub(crate) const DEFAULT_PING: Nanos = Nanos::from_secs(30);
 
 /// `--max-lag` where none is given: a tenth of what people notice, and what a machine of one's own keeps.
-pub(crate) const DEFAULT_MAX_LAG: Nanos = Nanos::from_millis(10);
+pub const DEFAULT_MAX_LAG: Nanos = Nanos::from_millis(10);
 
 /// More threads than this are a slip of the finger.
 pub(crate) const MAX_THREADS: u32 = 1_024;

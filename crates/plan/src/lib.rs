@@ -50,7 +50,9 @@ pub use capture::{Capture, Captured, From, LONGEST_JAR, LONGEST_VALUE, compile};
 pub use csv::{Column, Csv, Source, TableHead};
 pub use expect::{Expectation, ExpectedLength};
 pub use flag::Flag;
-pub use flags::{Environment, Flags, Mistake, a_rate, from_flags, load_args, rate_per_s, threads};
+pub use flags::{
+    DEFAULT_MAX_LAG, Environment, Flags, Mistake, a_rate, from_flags, load_args, rate_per_s, threads,
+};
 pub use handshakes::{Handshakes, Http2Requests};
 pub use load::{Load, LoadKeys};
 pub use nearest::nearest;

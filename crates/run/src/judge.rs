@@ -252,6 +252,7 @@ fn together(
 /// Thresholds, verdict and limit, each from the results before it.
 fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary) {
     summary.thresholds = thresholds::judge(&plan.thresholds, summary);
+    honesty::name_own_lag(plan, summary);
     let populations = &r.populations;
     let facts = verdict::Facts { plan, evidence, populations, interrupted: r.interrupted };
     (summary.verdict, summary.reasons) = verdict::verdict(&facts, summary);

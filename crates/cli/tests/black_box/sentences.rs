@@ -85,7 +85,9 @@ fn a_failed_latency_threshold() {
         ["-c", "4", "-d", "500ms", "--think", "5ms", "--threshold", "latency.p99 < 1ns", "--max-lag", "10s"];
     let (ended, s) = run(&server.url("/"), &args);
     let shown = s.at("thresholds")[0]["shown"].as_str().unwrap().to_owned();
-    assert!(shown.ends_with(" µs") || shown.ends_with(" ms"), "{shown}");
+    // On a busy machine with the lag that is allowed here.
+    let time = shown.split(", including throng's own lag (p99 ").next().unwrap();
+    assert!(time.ends_with(" µs") || time.ends_with(" ms"), "{shown}");
     check_last(&ended, &s, &format!("fail: threshold latency.p99 < 1ns failed: {shown}; "));
     let line = format!("  threshold     latency.p99 < 1ns: failed, {shown}\n");
     assert!(ended.stderr.contains(&line), "{}", ended.stderr);

@@ -1,7 +1,7 @@
 //! Whether the figures can be believed: was it throng that was slow, and do the counts agree with each other and with
 //! the other side?
 
-use plan::{Plan, Population, Threshold};
+use plan::{DEFAULT_MAX_LAG, Plan, Population, Threshold};
 use samples::{AgentState, AgentSummary, Kind, Quantiles, Side, Stage, Summary, ThresholdResult};
 use serde_json::Value;
 use units::{Count, Nanos};
@@ -57,6 +57,27 @@ fn beyond(lag_us: f64, max_lag: Nanos, allowed_us: f64) -> String {
     let differ = (1..=6).map(in_ms).find(|[lag, allowed]| lag != allowed);
     let [lag, allowed] = differ.unwrap_or_else(|| in_ms(6));
     format!("{lag} > {allowed} ({from})")
+}
+
+/// Adds throng's own lag to times that failed a threshold, where `--max-lag` allows one that would be too much by default: it is part of
+/// them, and may be why they failed.
+pub(super) fn name_own_lag(plan: &Plan, s: &mut Summary) {
+    let lag = s.lag_us.p99;
+    let is_allowed = late(s, &[], plan.max_lag).is_none();
+    if !is_allowed || lag <= allowed(DEFAULT_MAX_LAG, s.latency_us.p99) {
+        return;
+    }
+    for (threshold, result) in plan.thresholds.iter().zip(&mut s.thresholds) {
+        let Some(value) = result.value.filter(|_| threshold.figure.is_latency && !result.pass) else {
+            continue;
+        };
+        let so = match threshold.is_met_by(value - lag) {
+            true => ", without which it may have been met",
+            false => "",
+        };
+        let lag = threshold.figure.unit.brief(lag);
+        result.shown += &format!(", including throng's own lag (p99 {lag}){so}");
+    }
 }
 
 /// Agents that were late, whatever all of them were together: each has a share whose latency is not the target's.
@@ -175,15 +196,14 @@ pub(super) fn littles_law(s: &Summary, under_way: f64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const DEFAULT: Nanos = Nanos::from_millis(10);
+    use crate::{fixture::plan, judge::thresholds};
 
     #[test]
     fn lag_is_held_against_the_larger_of_two() {
         let check = |lag_ms: f64, latency_ms: f64, expected: bool| {
             let mut s = Summary::default();
             (s.lag_us.p99, s.latency_us.p99) = (lag_ms * 1e3, latency_ms * 1e3);
-            assert_eq!(late(&s, &[], DEFAULT).is_some(), expected, "{lag_ms} {latency_ms}");
+            assert_eq!(late(&s, &[], DEFAULT_MAX_LAG).is_some(), expected, "{lag_ms} {latency_ms}");
         };
         check(9.9, 1.0, false);
         check(10.1, 1.0, true);
@@ -192,9 +212,12 @@ mod tests {
         // A stall that only the longest of all felt matters where that is judged.
         let mut s = Summary::default();
         (s.lag_us.max, s.latency_us.max) = (1e6, 2e6);
-        assert_eq!([late(&s, &[], DEFAULT), late(&s, &["p999", "p50"], DEFAULT)], [None, None]);
+        assert_eq!(
+            [late(&s, &[], DEFAULT_MAX_LAG), late(&s, &["p999", "p50"], DEFAULT_MAX_LAG)],
+            [None, None]
+        );
         let seen = "throng was late: lag max 1000.0 ms > 100.0 ms (5 % of the latency, more than --max-lag)";
-        assert_eq!(late(&s, &["max"], DEFAULT).as_deref(), Some(seen));
+        assert_eq!(late(&s, &["max"], DEFAULT_MAX_LAG).as_deref(), Some(seen));
         // A limit of the user's own.
         let mut s = Summary::default();
         s.lag_us.p99 = 40_000.0;
@@ -208,13 +231,37 @@ mod tests {
         let check = |lag_us: f64, expected: &str| {
             let mut s = Summary::default();
             s.lag_us.p99 = lag_us;
-            let seen = late(&s, &[], DEFAULT).unwrap_or_default();
+            let seen = late(&s, &[], DEFAULT_MAX_LAG).unwrap_or_default();
             assert_eq!(seen, format!("throng was late: lag p99 {expected} (--max-lag)"));
         };
         check(10_100.0, "10.1 ms > 10.0 ms");
         check(10_040.0, "10.04 ms > 10.00 ms");
         check(10_000.4, "10.0004 ms > 10.0000 ms");
         check(10_000.000_1, "10.000000 ms > 10.000000 ms");
+    }
+
+    #[test]
+    fn a_time_that_failed_names_the_lag_that_the_user_allowed() {
+        let check = |max_lag_ms: u64, lag_ms: f64, exprs: [&str; 2], expected: [&str; 2]| {
+            let mut plan = plan(&exprs);
+            plan.max_lag = Nanos::from_millis(max_lag_ms);
+            let mut s = Summary::default();
+            (s.latency_us.count, s.latency_us.p99, s.lag_us.p99) = (1_000, 45_000.0, lag_ms * 1e3);
+            (s.connections.wanted, s.connections.held) = (7, 7);
+            s.thresholds = thresholds::judge(&plan.thresholds, &s);
+            name_own_lag(&plan, &mut s);
+            let shown: Vec<&str> = s.thresholds.iter().map(|result| result.shown.as_str()).collect();
+            assert_eq!(shown, expected, "{max_lag_ms} {lag_ms}");
+        };
+        let failing = ["latency.p99 < 20ms", "held > 7"];
+        let part = "45.0 ms, including throng's own lag (p99 14.0 ms)";
+        check(50, 14.0, failing, [part, "7"]);
+        let why = "45.0 ms, including throng's own lag (p99 26.0 ms), without which it may have been met";
+        check(50, 26.0, failing, [why, "7"]);
+        check(50, 26.0, ["latency.p99 < 50ms", "held > 7"], ["45.0 ms", "7"]);
+        // By default that much is nothing to speak of, and more is why the run is invalid.
+        check(50, 9.0, failing, ["45.0 ms", "7"]);
+        check(10, 14.0, failing, ["45.0 ms", "7"]);
     }
 
     #[test]
