@@ -1,6 +1,6 @@
 //! What a figure counts, and how it is written for people.
 
-use crate::Count;
+use crate::{Bytes, Count};
 
 /// The unit of a figure, as the summary's JSON has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,8 @@ impl Unit {
             Unit::Bytes if value < 99_999.5 => format!("{} B", whole(value)),
             Unit::Bytes if value < 1_023.5 * 1_024.0 => format!("{} KiB", three(value / 1_024.0)),
             Unit::Bytes => format!("{} MiB", three(value / 1_048_576.0)),
-            Unit::BytesPerSecond => format!("{}/s", Unit::Bytes.brief(value)),
+            // As the live display has them: a rate is not compared to the byte.
+            Unit::BytesPerSecond => format!("{}/s", Bytes(value.round() as u64).brief()),
             Unit::Share => format!("{:.1} %", value * 100.0),
         }
     }
@@ -92,6 +93,8 @@ mod tests {
         check(Unit::Bytes, 1_048_576.0, "1.00 MiB");
         check(Unit::Bytes, 37.4, "37 B");
         check(Unit::Bytes, 22_032_384.0, "21.0 MiB");
+        check(Unit::BytesPerSecond, 256.4, "256 B/s");
+        check(Unit::BytesPerSecond, 83_620.0, "81.7 KiB/s");
         check(Unit::BytesPerSecond, 22_032_384.0, "21.0 MiB/s");
         check(Unit::Share, 0.951, "95.1 %");
     }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use samples::{AgentShare, Header, Latency, Phase, Samples, Sink, Tick};
-use units::{Bytes, Count, Nanos, percent};
+use units::{Bytes, Count, Nanos, Unit, percent};
 
 use crate::{
     agents::{self, Agents},
@@ -88,12 +88,12 @@ impl<W: Write> Sink for Line<W> {
         let (cpu_s, rss_bytes) = samples.own.as_ref().map_or((0.0, 0), |own| (own.cpu_s(), own.rss_bytes));
         let _ = writeln!(
             self.out,
-            "{:>5.0}s {phase:<5} open {}{of}  connects {}/s  requests {}/s  {}/s  p50 {}  p95 {}  p99 {}{without}  faults {}  {whose}cpu {}  memory {}",
+            "{:>5.0}s {phase:<5} open {}{of}  connects {}/s  requests {}/s  {}  p50 {}  p95 {}  p99 {}{without}  faults {}  {whose}cpu {}  memory {}",
             tick.until.since(start).secs_f64(),
             Count(tick.open),
             per_s(tick.counts.opened + tick.counts.redialled),
             per_s(tick.counts.answered),
-            Bytes((tick.counts.bytes_in as f64 / period).round() as u64).brief(),
+            Unit::BytesPerSecond.brief(tick.counts.bytes_in as f64 / period),
             at(0.5),
             at(0.95),
             at(0.99),

@@ -438,7 +438,7 @@ mod tests {
         (r.bytes_in_per_s, r.bytes_out_per_s) = (1_572_864.0, 256.0);
         let mut out = String::new();
         requests(&s, &mut out);
-        let line = "  throughput    1.50 MiB/s in, 256 B/s out (3.0 MiB received, 512 B sent)\n";
+        let line = "  throughput    1.5 MiB/s in, 256 B/s out (3.0 MiB received, 512 B sent)\n";
         assert!(out.contains(line), "{out}");
         // Where nothing was sent in the ramp there is no time of it.
         assert!(!out.contains("ramp latency"), "{out}");

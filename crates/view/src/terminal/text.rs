@@ -4,7 +4,7 @@ use ratatui::{
     style::{Color, Modifier, Style},
     text::Span,
 };
-use units::{Bytes, Count, Nanos};
+use units::{Bytes, Count, Nanos, Unit};
 
 /// What is the same all the time.
 pub(crate) const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
@@ -49,7 +49,7 @@ pub(crate) fn per_s(rate: f64) -> String {
 }
 
 pub(crate) fn bytes_per_s(rate: f64) -> String {
-    format!("{}/s", Bytes(rate.round() as u64).brief())
+    Unit::BytesPerSecond.brief(rate)
 }
 
 pub(crate) fn bytes(n: u64) -> String {
