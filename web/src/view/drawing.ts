@@ -127,6 +127,15 @@ export function isBeyond(chart: Chart, y: number): boolean {
   return y > most || y < least;
 }
 
+/** Whether this line would not be seen with the others that are shown: a limit that is too far from them, as a backlog of thousands from a
+ * queue that stays empty. */
+export function isLeftOut(chart: Chart, line: Line, hidden: ReadonlySet<string>): boolean {
+  if (!line.limit) return false;
+  const others = new Set([...hidden].filter((name) => name !== line.name));
+  const [least, most] = domainOfY(chart, domainOfX(chart), others);
+  return finite(line.points).every(({ y }) => y > most || y < least);
+}
+
 /** What lines that stand on one another come to at each place. */
 function sums(all: Line[]): Point[] {
   const sums = new Map<number, number>();

@@ -1,5 +1,5 @@
 import type { Chart } from "../model/chart";
-import { colourOf, dash, symbolOutline } from "./drawing";
+import { colourOf, dash, isLeftOut, symbolOutline } from "./drawing";
 
 const HEAD = 50;
 const ROW = 16;
@@ -60,8 +60,9 @@ export function alone(chart: Chart, svg: SVGSVGElement): string {
 /** Names of lines behind samples of them, in as many rows as it takes. */
 function legend(chart: Chart, width: number): { elements: SVGElement[]; rows: number } {
   let [x, row] = [PADDING, 0];
+  const hidden = new Set(chart.lines.filter(({ off }) => off).map(({ name }) => name));
   const elements = chart.lines.flatMap((line, place) => {
-    if (line.off) return [];
+    if (line.off || isLeftOut(chart, line, hidden)) return [];
     const long = 27 + line.name.length * LETTER + 14;
     if (x > PADDING && x + long > width + PADDING) [x, row] = [PADDING, row + 1];
     const [from, y] = [x, HEAD + row * ROW + 8];

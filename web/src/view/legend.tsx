@@ -1,6 +1,6 @@
 import type { Chart, Line } from "../model/chart";
 import { grouped } from "../model/quantity";
-import { colourOf, dash, isBeyond, symbolOutline } from "./drawing";
+import { colourOf, dash, isBeyond, isLeftOut, symbolOutline } from "./drawing";
 
 interface LegendProps {
   chart: Chart;
@@ -8,11 +8,11 @@ interface LegendProps {
   toggle: (name: string, alone: boolean) => void;
 }
 
-/** Names of the lines, each a button that hides or shows its line; then what thresholds demand, and the key of a heat map. */
+/** Names of the lines that are seen, each a button that hides or shows its line; then what thresholds demand, and the key of a heat map. */
 export function Legend({ chart, hidden, toggle }: LegendProps) {
   return (
     <ul class="legend">
-      {chart.lines.map((line, place) => (
+      {chart.lines.map((line, place) => isLeftOut(chart, line, hidden) ? null : (
         <li key={line.name}>
           <button
             type="button"

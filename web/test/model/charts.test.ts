@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { phases, type Axis } from "../../src/model/chart";
+import { phases, type Axis, type Chart } from "../../src/model/chart";
 import { Distribution } from "../../src/model/distribution";
 import { figuresOf, keyFigures, nowFigures } from "../../src/model/figures";
-import { jvm, memory, processors } from "../../src/model/host_charts";
+import { acceptQueue, jvm, memory, processors } from "../../src/model/host_charts";
 import { heatMap, latencyByConnections, latencyOverTime, noResponseOverTime, percentiles } from "../../src/model/latency_charts";
 import type { Lenient } from "../../src/model/lenient";
 import { connections, faults, populations, rates } from "../../src/model/load_charts";
@@ -13,7 +13,7 @@ import type { TickRecord } from "../../src/model/records";
 import { runOf, type Run } from "../../src/model/run";
 import { stepRates } from "../../src/model/step_charts";
 import { costTable, stepTable, timeTable } from "../../src/model/table";
-import { ticks } from "../../src/view/drawing";
+import { isLeftOut, ticks } from "../../src/view/drawing";
 import { latency, storedRun } from "../synthetic";
 
 /** A run of ticks of two seconds each. */
@@ -40,6 +40,19 @@ test("processors are the growth of CPU time, and none where it is not known", ()
   const run = of([looks(1, 2), looks(4, 4), { looks: { own: process(5) } }]);
   assert.deepEqual(points(processors(run)), { throng: [[2, NaN], [4, 1.5], [6, 0.5]], target: [[2, NaN], [4, 1], [6, NaN]] });
   assert.deepEqual(nowFigures(run).slice(-2).map(({ value }) => value), ["0.5", "–"]);
+});
+
+test("a backlog far above an empty accept queue is in no legend", () => {
+  const queue = (...waiting: number[]) => acceptQueue(of(waiting.map((accept_queue) => ({ looks: { target: { accept_queue, accept_backlog: 4096 } } }))));
+  const named = (chart: Chart, ...hidden: string[]) =>
+    chart.lines.filter((line) => !isLeftOut(chart, line, new Set(hidden))).map(({ name }) => name);
+  assert.deepEqual(named(queue(0, 0)), ["waiting"]);
+  assert.deepEqual(named(queue(0, 12)), ["waiting"]);
+  assert.deepEqual(named(queue(0, 4000)), ["waiting", "backlog"]);
+  // Alone it is drawn, and a line that was hidden can be shown again.
+  assert.deepEqual(named(queue(0, 12), "waiting"), ["waiting", "backlog"]);
+  assert.deepEqual(named(queue(0, 4000), "backlog"), ["waiting", "backlog"]);
+  assert.deepEqual(acceptQueue(of([{}, {}])).lines, []);
 });
 
 test("the kernel's memory is what it took more than at first", () => {
