@@ -110,7 +110,7 @@ fn panels(source: Source) -> Vec<Value> {
 }
 
 fn one(panel: &Panel, source: Source, id: usize, place: &Value) -> Value {
-    let Panel { title, says, unit, shape, .. } = panel;
+    let Panel { title, says, unit, shape, none, .. } = panel;
     let (kind, options, custom) = match shape {
         Shape::Lines => {
             ("timeseries", graph(), json!({ "lineWidth": 1, "fillOpacity": 0, "showPoints": "auto" }))
@@ -124,6 +124,9 @@ fn one(panel: &Panel, source: Source, id: usize, place: &Value) -> Value {
         "options": options,
         "targets": targets(panel, source),
     });
+    if let Some(none) = none {
+        model["fieldConfig"]["defaults"]["noValue"] = json!(none);
+    }
     if source == Source::Influx {
         // throng writes once a second: finer intervals would be empty. Prometheus' is known to its data source.
         model["interval"] = json!("1s");
@@ -202,6 +205,23 @@ mod tests {
         let lines: usize = ROWS.iter().flat_map(|row| row.panels).map(|panel| panel.lines.len()).sum();
         let targets: usize = panels.iter().filter_map(|p| p["targets"].as_array()).map(Vec::len).sum();
         assert_eq!(targets, lines);
+    }
+
+    /// A series of faults exists only after the first of them.
+    #[test]
+    fn panels_of_faults_say_that_there_are_none() {
+        for source in Source::ALL {
+            let panels = panels(source);
+            let said: Vec<(&str, &str)> = panels
+                .iter()
+                .filter_map(|p| {
+                    Some((p["title"].as_str()?, p["fieldConfig"]["defaults"]["noValue"].as_str()?))
+                })
+                .collect();
+            let expected =
+                [("Faults", "0"), ("Faults by kind", "no faults"), ("Faults of each agent", "no faults")];
+            assert_eq!(said, expected);
+        }
     }
 
     #[test]

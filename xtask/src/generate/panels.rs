@@ -19,6 +19,14 @@ pub(super) struct Panel {
     pub(super) unit: &'static str,
     pub(super) shape: Shape,
     pub(super) lines: &'static [Line],
+    /// What stands where there is no line: what it means that there is none. Without it, Grafana's "No data".
+    pub(super) none: Option<&'static str>,
+}
+
+impl Panel {
+    const fn or(self, none: &'static str) -> Panel {
+        Panel { none: Some(none), ..self }
+    }
 }
 
 /// A line's name, and what it shows.
@@ -35,7 +43,7 @@ pub(super) enum Shape {
 }
 
 const fn lines(title: &'static str, unit: &'static str, says: &'static str, lines: &'static [Line]) -> Panel {
-    Panel { title, says, unit, shape: Shape::Lines, lines }
+    Panel { title, says, unit, shape: Shape::Lines, lines, none: None }
 }
 
 const fn number(
@@ -45,7 +53,7 @@ const fn number(
     says: &'static str,
     lines: &'static [Line],
 ) -> Panel {
-    Panel { title, says, unit, shape, lines }
+    Panel { title, says, unit, shape, lines, none: None }
 }
 
 /// Row by row, from the top.
@@ -103,7 +111,8 @@ const NUMBERS: &[Panel] = &[
         Shape::Last,
         "Faults since the run began.",
         &[("", Now(of("throng_faults_total")))],
-    ),
+    )
+    .or("0"),
 ];
 
 const CONNECTIONS: &[Panel] = &[
@@ -150,9 +159,10 @@ const CONNECTIONS: &[Panel] = &[
     lines(
         "Faults by kind",
         "short",
-        "Faults since the run began, by side, stage and kind. Empty is good.",
+        "Faults since the run began, by side, stage and kind.",
         &[("", Now(of("throng_faults_total").by(&["side", "stage", "kind"])))],
-    ),
+    )
+    .or("no faults"),
 ];
 
 const LATENCY: &[Panel] = &[
@@ -345,7 +355,8 @@ const AGENTS: &[Panel] = &[
         "short",
         "Faults since the run began.",
         &[("", Now(of("throng_agent_faults_total").by(&["agent"])))],
-    ),
+    )
+    .or("no faults"),
 ];
 
 const JVM: &[Panel] = &[
