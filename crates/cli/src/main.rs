@@ -1,5 +1,6 @@
 //! throng: how many connections can a server hold, what does each cost, and what stops it?
 
+mod again;
 mod agent;
 mod apply;
 mod args;
@@ -68,7 +69,9 @@ fn main() -> ExitCode {
 fn carry_out(verb: Verb, flags: Flags) -> Result<u8, Failure> {
     match verb {
         Verb::Demo => demo::demo(),
-        Verb::Run => observe::over_nats::resolved(&flags).and_then(|(flags, _asking)| run::run(&flags)),
+        Verb::Run => observe::over_nats::resolved(&flags)
+            .and_then(|(flags, _asking)| run::run(&flags))
+            .map_err(|failure| failure.with_flags(&flags)),
         Verb::Runs(args) => runs::runs(&args),
         Verb::Report(args) => report::report(&args),
         Verb::Replay(args) => replay::replay(&args, flags),

@@ -216,6 +216,8 @@ fn our_own_ports() {
         Program::start(&["run", &server.url("/"), "-c", "70000", "--sources", "127.0.0.9", "-d", "1s"]).end();
     assert_eq!(ended.status, Some(3), "{ended:?}");
     assert!(ended.stderr.contains("port") && ended.stderr.contains("--sources"), "{}", ended.stderr);
+    // The command is the same run, with more sources.
+    assert!(ended.stderr.contains(" -d 1s  # --sources with "), "{}", ended.stderr);
 }
 
 #[test]
