@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use plan::Load;
-use samples::{Phase, Tick};
+use samples::{Kind, Phase, Tick};
 use units::Nanos;
 
 /// Periods that are kept, ten minutes of ticks; a longer load is not judged.
@@ -23,9 +23,20 @@ const SERVED: f64 = 3.0;
 struct Period {
     waiting: u64,
     answered: u64,
+    /// Dials and requests that timed out.
+    timed_out: u64,
     /// Of a rate: requests that became due, and those that ended.
     due: u64,
     ended: u64,
+}
+
+/// More and more were without a response, from the beginning of full load to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unserved {
+    /// Those that waited at the end.
+    pub(crate) waiting: u64,
+    /// In which time as many arrive as waited then or had timed out before.
+    pub(crate) behind: Nanos,
 }
 
 /// Those that wait, by period of full load.
@@ -67,6 +78,8 @@ impl Backlog {
             self.periods.resize(at + 1, Period::default());
         }
         self.periods[at].answered += tick.counts.answered;
+        let timed_out = tick.faults.iter().filter(|(fault, _)| fault.kind == Kind::Timeout);
+        self.periods[at].timed_out += timed_out.map(|(_, n)| n).sum::<u64>();
         if self.is_by_rate {
             // The lag of each is recorded when it becomes due, and again if its response was late by a stall of throng, or if it was
             // withdrawn, and sent on another connection.
@@ -85,22 +98,26 @@ impl Backlog {
     /// A stall passes, and moves no median for long; a slow response is awaited by as many from its own length on, and lets responses come
     /// only then.
     pub(crate) fn grown(&self) -> Option<u64> {
-        let with_slots = self.with_slots();
-        let all: &[Period] = &with_slots;
-        if !(LEAST_PERIODS..MOST).contains(&all.len()) {
+        let all = self.with_slots();
+        all.last().map(|last| last.waiting).filter(|_| grows(&all))
+    }
+
+    /// The same of arrivals, of which those that time out count as if they still waited: once the first of them do, no more wait
+    /// than arrive within the timeout.
+    pub(crate) fn unserved(&self) -> Option<Unserved> {
+        if self.is_by_rate {
             return None;
         }
-        let part = |nth: usize| &all[nth * all.len() / PARTS..(nth + 1) * all.len() / PARTS];
-        let usual = [0, 1, 2, 3].map(|nth| median(part(nth)));
-        let answered = |periods: &[Period]| periods.iter().map(|one| one.answered).sum::<u64>();
-        let waiting = all.last()?.waiting;
-        let arrived = answered(all) + waiting;
-        let more = ((arrived as f64 * SHARE / PARTS as f64) as u64).max(FEW);
-        let grows = usual.windows(2).all(|two| two[1] >= two[0] + more);
-        // A period of each, since parts may differ by one.
-        let [early, late] = [part(0), part(PARTS - 1)].map(|part| answered(part) as f64 / part.len() as f64);
-        let is_served = early > 0.0 && SERVED * early >= late;
-        (grows && is_served).then_some(waiting)
+        let mut timed_out = 0;
+        let sum = |period: &Period| {
+            timed_out += period.timed_out;
+            Period { waiting: period.waiting + timed_out, ..*period }
+        };
+        let all: Vec<Period> = self.periods.iter().map(sum).collect();
+        let (waiting, without) = (self.periods.last()?.waiting, all.last()?.waiting);
+        let share = without as f64 / (answered(&all) + without).max(1) as f64;
+        let behind = Nanos((share * (self.period.0 * all.len() as u64) as f64) as u64);
+        (waiting > 0 && grows(&all)).then_some(Unserved { waiting, behind })
     }
 
     /// The periods; by a rate, all wait that became due and have not ended.
@@ -117,6 +134,23 @@ impl Backlog {
     }
 }
 
+/// Whether more and more wait, while responses come no faster than at the beginning.
+fn grows(all: &[Period]) -> bool {
+    let Some(last) = all.last().filter(|_| (LEAST_PERIODS..MOST).contains(&all.len())) else { return false };
+    let part = |nth: usize| &all[nth * all.len() / PARTS..(nth + 1) * all.len() / PARTS];
+    let usual = [0, 1, 2, 3].map(|nth| median(part(nth)));
+    let arrived = answered(all) + last.waiting;
+    let more = ((arrived as f64 * SHARE / PARTS as f64) as u64).max(FEW);
+    // A period of each, since parts may differ by one.
+    let [early, late] = [part(0), part(PARTS - 1)].map(|part| answered(part) as f64 / part.len() as f64);
+    let is_served = early > 0.0 && SERVED * early >= late;
+    usual.windows(2).all(|two| two[1] >= two[0] + more) && is_served
+}
+
+fn answered(periods: &[Period]) -> u64 {
+    periods.iter().map(|one| one.answered).sum()
+}
+
 /// Of those that wait; a period in which the tick of a shard is missing has fewer.
 fn median(periods: &[Period]) -> u64 {
     let mut waiting: Vec<u64> = periods.iter().map(|one| one.waiting).collect();
@@ -126,7 +160,7 @@ fn median(periods: &[Period]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use samples::Took;
+    use samples::{Fault, Stage, Took};
     use units::Rate;
 
     use super::*;
@@ -199,6 +233,30 @@ mod tests {
         }
         backlog.take(&Tick { phase: Phase::Drain, ..tick(25, (0, 900)) });
         assert_eq!(backlog.grown(), Some(450));
+    }
+
+    /// 184 arrive in a second, of which 100 are served, and the others wait for a second at the most.
+    #[test]
+    fn what_timed_out_counts_as_if_it_still_waited() {
+        let unserved = |timed_out_from: u64, (served, timed_out): (u64, u64)| {
+            let mut backlog = Backlog::of(ARRIVALS, PERIOD);
+            for n in 0..25 {
+                let is_late = n >= timed_out_from;
+                let mut tick = tick(7 + n, (17 * (n + 1).min(timed_out_from), served));
+                (0..if is_late { timed_out } else { 0 })
+                    .for_each(|_| tick.faults.count(Fault::target(Stage::Exchange, Kind::Timeout)));
+                backlog.take(&tick);
+            }
+            (backlog.grown(), backlog.unserved())
+        };
+        let (grown, found) = unserved(5, (20, 17));
+        let found = found.expect("ever more are not served");
+        assert_eq!((grown, found.waiting), (None, 85));
+        // 425 of the 925 that came in five seconds.
+        assert_eq!(found.behind.millis(), 2_297);
+        // They time out in the first second only, or there are few.
+        assert_eq!(unserved(5, (37, 0)).1, None);
+        assert_eq!(Backlog::default().unserved(), None);
     }
 
     /// Requests due in a period, and responses in it.

@@ -323,12 +323,36 @@ const MOST_SHOWN: usize = 40;
 
 /// Requests that waited in the end, of populations in which more and more did: of those that come and go, or of those by a rate. Where the
 /// load was raised, by stages or by the user, more may wait for that alone.
-fn backlog(plan: &Plan, r: &Record, arrives: bool) -> Option<u64> {
+fn backlog(
+    plan: &Plan,
+    r: &Record,
+    arrives: bool,
+    of: fn(&Population, &PopulationRecord) -> Option<u64>,
+) -> Option<u64> {
     if plan.stages.len() > 1 || !r.commands.is_empty() {
         return None;
     }
     let own = plan.populations.iter().zip(&r.populations).filter(|(own, _)| own.comes_and_goes() == arrives);
-    own.filter_map(|(_, measured)| measured.backlog.grown()).reduce(|all, own| all + own)
+    own.filter_map(|(own, measured)| of(own, measured)).reduce(|all, own| all + own)
+}
+
+fn grown(_: &Population, measured: &PopulationRecord) -> Option<u64> {
+    measured.backlog.grown()
+}
+
+/// A target that is behind lets all wait in its queue: a response in the middle of all comes later than the first by half of that time, or
+/// by three tenths of it where it serves them in random order. Where some requests just have no response, the others come at once.
+const IN_QUEUE: f64 = 0.2;
+
+/// The same where those that timed out count as well, and those that were served have waited like them.
+fn outpaced(own: &Population, measured: &PopulationRecord) -> Option<u64> {
+    let (unserved, totals) = (measured.backlog.unserved()?, &measured.totals);
+    let least = IN_QUEUE * unserved.behind.min(own.timeout).secs_f64();
+    // Of several responses to a connection, only the first waits until it is served.
+    let firsts = |times: &Latency| totals.served.min(times.count()) as f64 / times.count().max(1) as f64;
+    let waited = |times: &Latency| times.quantile(1.0 - firsts(times) / 2.0).since(times.min());
+    let waits = [&totals.tls, &totals.handshake, &totals.latency].map(waited).map(Nanos::secs_f64);
+    waits.into_iter().any(|waited| waited >= least).then_some(unserved.waiting)
 }
 
 /// What the hosts showed, when, and what the losses have in common.
@@ -338,8 +362,9 @@ fn evidence(plan: &Plan, r: &Record) -> Evidence {
         subject: Subject::of(plan),
         both_sides: r.both_sides,
         losses: Pattern::of(r),
-        backlog: backlog(plan, r, true),
-        rate_backlog: backlog(plan, r, false),
+        backlog: backlog(plan, r, true, grown),
+        rate_backlog: backlog(plan, r, false, grown),
+        outpaced: backlog(plan, r, true, outpaced),
         starved: starved::starved(plan, r),
         is_mute: r.is_mute(),
         not_allowed: not_allowed(&r.totals.error_samples),

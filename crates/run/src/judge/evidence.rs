@@ -43,7 +43,9 @@ pub(crate) struct Evidence {
     pub(crate) program: String,
     /// Requests of arrivals that waited when these ended, if more and more had from their beginning on.
     pub(crate) backlog: Option<u64>,
-    /// The same of requests by a rate, with those that waited for a connection.
+    /// The same where those count, too, that timed out before, while the others were served later and later.
+    pub(crate) outpaced: Option<u64>,
+    /// The first of these of requests by a rate, with those that waited for a connection.
     pub(crate) rate_backlog: Option<u64>,
     /// Connections that had no response while the others had many, of each population that has any.
     pub(crate) starved: Vec<Starved>,

@@ -28,9 +28,9 @@
 //! | cpu | throng itself was too slow: a silence may be its own; both ends share their processors |
 //! | cpu | the target had none left when responses failed or were slow |
 //! | slow-accept | a steady rate of accepts while others waited |
-//! | slow-accept | in a search by arrival, more and more in the accept queue from the beginning of a step to its end |
+//! | slow-accept | by arrival, more and more in the accept queue from the beginning of the load to its end |
 //! | too-few-connections | requests were due while all connections waited for a response |
-//! | saturated | in a search by arrival or rate, more and more waited for a response from the beginning of a step to its end |
+//! | saturated | by arrival, or in a search by rate, more and more waited for a response from the beginning of the load to its end |
 //! | connection-limit | new connections of the probe had no response, and those that it keeps had one after the other |
 //! | wrong-answer, timeout, closed, unreachable, denied | the most frequent kind of fault, with a hint at a well-known number |
 //! | unknown | nothing of this |

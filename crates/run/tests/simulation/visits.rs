@@ -215,6 +215,31 @@ fn a_queue_that_grows_is_no_load_that_is_sustained() {
     late.into_iter().for_each(|(what, script)| keeps_up(judged(184, Scripted::new(script)), what));
 }
 
+/// Of more connections than it accepts some time out, and the run says why; where the target just has no response to some of them, it is
+/// not said to be too slow.
+#[test]
+fn connections_that_time_out_in_a_queue_arrive_too_fast() {
+    const SILENT: Act = Act { send: b"", then: Then::Stay };
+    let hangs: Script = |request| if request.conn.is_multiple_of(5) { SILENT } else { RIGHT };
+    let slow = |script: Script| Scripted::accepting_each(Nanos::from_millis(10), script);
+    for (server, timeout, is_slow) in [
+        (slow(|_| RIGHT), "1s", true),
+        (slow(|_| RIGHT), "2s", true),
+        (Scripted::new(hangs), "1s", false),
+        (Scripted::new(hangs), "10s", false),
+    ] {
+        let net = network(1, |_| {});
+        let flags = format!("arrive=184/s total=920 calls=1 duration=5s timeout={timeout}");
+        let plan = plan("http://127.0.0.1:80/", &flags, 1);
+        let mut server = listening(&net, plan.destinations()[0], connections(&plan) + 1_024, server);
+        let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+        assert!(result.faults().iter().any(|(_, kind, n)| *kind == Kind::Timeout && *n > 50), "{timeout}");
+        let s = result.judge(&plan);
+        let limit = s.limit.map(|limit| limit.sentence).unwrap_or_default();
+        assert_eq!((s.verdict, limit.starts_with(OUTRUN)), (Verdict::Fail, is_slow), "{timeout}: {limit}");
+    }
+}
+
 fn after(seconds: u64) -> Act {
     Act { send: b"", then: Then::SendAfter(Nanos::from_secs(seconds), OK) }
 }

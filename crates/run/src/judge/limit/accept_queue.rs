@@ -146,40 +146,58 @@ pub(super) fn outrun_warning(e: &Evidence) -> Option<String> {
 }
 
 fn outruns(e: &Evidence) -> Option<Sentence> {
-    let waiting = e.backlog?;
+    e.backlog.map(|waiting| outrun_by(e, waiting))
+}
+
+fn outrun_by(e: &Evidence, waiting: u64) -> Sentence {
     let queued = e.queued_at_end.filter(|queued| *queued as f64 >= QUEUED * waiting as f64);
-    Some(Sentence::Outrun { queued: queued.is_some(), count: queued.unwrap_or(waiting) })
+    Sentence::Outrun { queued: queued.is_some(), count: queued.unwrap_or(waiting) }
+}
+
+/// The same as what stopped a run that does not pass: as many may time out as come too fast, and then no more and more wait.
+fn outpaced(case: &Case) -> Option<Sentence> {
+    let e = case.evidence;
+    let sentence = match e.search {
+        None => e.outpaced.map(|waiting| outrun_by(e, waiting)),
+        Some(_) => outrun(e),
+    };
+    sentence.filter(|_| case.is_waiting())
+}
+
+const fn more(e: &Evidence) -> &'static str {
+    match e.search {
+        None => "more waited, or had timed out, in each part of the load than in the one before",
+        Some(_) => "more waited in each part of the step than in the one before",
+    }
 }
 
 /// Where those wait that come faster than they are accepted, some of them until their timeout; and nothing else is wrong.
 fn outran(case: &Case) -> Option<Limit> {
-    let sentence = outrun(case.evidence).filter(|_| case.is_waiting())?;
-    let Sentence::Outrun { queued: true, count } = sentence else { return None };
+    let Sentence::Outrun { queued: true, count } = outpaced(case)? else { return None };
     let rate = case
         .evidence
         .accepts_per_s
         .map_or(String::new(), |rate| format!("it accepts a steady {rate:.0}/s; "));
     let (were, of) = (Count(count).were("connection"), backlog(case));
-    let detail = format!(
-        "{rate}{were} in its accept queue{of} when the last one arrived, and more in each part of the step than in the one before"
-    );
+    let more = more(case.evidence);
+    let detail = format!("{rate}{were} in its accept queue{of} when the last one arrived; {more}");
     case.limit(Seen, (Side::Target, Cause::SlowAccept), case.left(), sentence, detail, THREADS)
 }
 
 const THREADS: &str = "make it accept in more threads";
 
-/// In a step of a search by arrival or rate: more and more waited for a response, and no resource is seen to be used up.
+/// By arrival, or in a step of a search by rate: more and more waited for a response, and no resource is seen to be used up.
 pub(super) fn saturated(case: &Case) -> Option<Limit> {
     let e = case.evidence;
     let by_rate = e.rate_backlog.filter(|_| e.search == Some(By::Rate));
     let by_rate =
         by_rate.map(|count| Sentence::RateBacklog { count, connections: case.summary.connections.held });
-    let sentence = by_rate.or_else(|| outrun(e)).filter(|_| case.is_waiting())?;
+    let sentence = by_rate.filter(|_| case.is_waiting()).or_else(|| outpaced(case))?;
     let timed_out = match case.count {
         0 => String::new(),
         n => format!("; {} timed out", Count(n)),
     };
-    let detail = format!("more waited in each part of the step than in the one before{timed_out}");
+    let detail = format!("{}{timed_out}", more(e));
     let fix = match e.search {
         Some(By::Rate) => format!("{WORKERS}; where all its responses take long, use more connections (-c)"),
         _ => WORKERS.to_owned(),

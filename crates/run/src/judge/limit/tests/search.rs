@@ -159,6 +159,33 @@ fn arrivals_that_only_a_queue_takes_are_not_sustained() {
     assert_eq!(said(&Evidence { backlog: None, ..queued }), None);
 }
 
+/// Whether they time out or a threshold failed; what used to wait alone is no sign of it.
+#[test]
+fn a_run_by_arrival_that_does_not_pass_says_the_same() {
+    let e = |outpaced, queued_at_end| Evidence {
+        backlog: Some(420),
+        outpaced,
+        queued_at_end,
+        ..here(NetCounters::default())
+    };
+    let timed_out = || stopped(0, of(Fault::target(Stage::Exchange, Kind::Timeout), 56));
+    let in_each = "more waited, or had timed out, in each part of the load than in the one before";
+    for (s, more) in [(timed_out(), "; 56 timed out"), (stopped(0, Vec::new()), "")] {
+        let found = limit(&s, &e(Some(84), None)).expect("something stopped it");
+        let sentence =
+            "connections arrive faster than the target serves them: 84 waited for a response at the end";
+        assert_eq!((found.sentence.as_str(), found.cause), (sentence, Cause::Saturated));
+        assert_eq!(found.detail, format!("{in_each}{more}"));
+    }
+    let found = limit(&timed_out(), &e(Some(84), Some(80))).expect("something stopped it");
+    let sentence =
+        "connections arrive faster than the target accepts them: 80 waited in its accept queue at the end";
+    assert_eq!((found.sentence.as_str(), found.cause), (sentence, Cause::SlowAccept));
+    // The others were served at once, or something else failed.
+    check(&timed_out(), &e(None, None), ("target", "timeout", 800, "", ""));
+    check(&stopped(0, closed()), &e(Some(84), None), ("target", "closed", 800, "", ""));
+}
+
 #[test]
 fn requests_that_come_faster_than_they_are_served_are_named_in_a_search_by_rate() {
     let e = |search| Evidence { search, rate_backlog: Some(42), ..here(NetCounters::default()) };
