@@ -176,7 +176,7 @@ impl Client {
 
     pub(super) fn dial_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
         let exchange = *self.exchange(k);
-        let destination = self.conn(k).destination;
+        let Conn { destination, served, .. } = *self.conn(k);
         self.learn(&exchange, cx.now(), false);
         self.censor_dial(k, &exchange);
         if self.job.dials_on_demand() {
@@ -184,7 +184,8 @@ impl Client {
         }
         self.count_fault(destination, fault);
         self.end(cx, k, End::Failed);
-        self.back_off(cx, k.index, destination);
+        // One whose first dial failed is not among the opened, of which those without a response are counted.
+        self.back_off(cx, k.index, destination, served || exchange.first);
     }
 
     /// A dial or a handshake has failed, and with it its request. The first request of a held connection is due when it is

@@ -160,7 +160,7 @@ impl Client {
             self.fail_all(k, conn, fault, cx.now());
         }
         self.end(cx, k, End::Dropped);
-        self.back_off(cx, k.index, conn.destination);
+        self.back_off(cx, k.index, conn.destination, conn.served);
     }
 
     /// A connection is lost with all that is under way on it: one fault each, of which the first is that of the connection.
@@ -187,8 +187,8 @@ impl Client {
 
     /// Lost connections and failed dials are dialled again after a delay, if configured. Full jitter: a random part of a
     /// delay that doubles with each failure, so that connections lost together do not return together (Brooker,
-    /// "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
-    pub(super) fn back_off<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, destination: u16) {
+    /// "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). `served`: whether one at this place has had a response.
+    pub(super) fn back_off<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, destination: u16, served: bool) {
         let Reconnect::Backoff(span) = self.job.reconnect else { return };
         if !self.is_replaced() {
             return;
@@ -199,6 +199,7 @@ impl Client {
         let wait = Nanos(self.source.random.between(0, most.min(span.max.0)));
         // What it had begun is lost with it.
         let k = self.disconnect(cx, index, destination, 0);
+        self.conn(k).served = served;
         self.wake_at(cx, k, cx.now() + wait);
     }
 

@@ -20,7 +20,7 @@ const LEAST: Nanos = Nanos::from_secs(1);
 /// Those of a population.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Starved {
-    /// The population's, where there are several.
+    /// The population's, where there are several; of those that are judged together, the names of all.
     pub(crate) name: Option<String>,
     pub(crate) count: u64,
     /// The others, and the responses that they had at full load.
@@ -30,7 +30,7 @@ pub(crate) struct Starved {
     pub(crate) in_turns: bool,
 }
 
-/// Of each population that has any.
+/// Of each population that has any; of several at the same destinations together, where their requests can be compared.
 pub(super) fn starved(plan: &Plan, r: &Record) -> Vec<Starved> {
     // How long each waited is not known where the user changed the load, or an agent was lost; nor whose the connections are that the
     // steps before have left, where there are several populations.
@@ -42,13 +42,28 @@ pub(super) fn starved(plan: &Plan, r: &Record) -> Vec<Starved> {
         return Vec::new();
     }
     let last = plan.stages.last().map_or(Nanos::NEVER, |stage| stage.hold.time());
-    let of = |(population, measured): (&Population, &PopulationRecord)| {
-        // Connections of a later stage may have nothing to send yet, unless each sends at once.
-        let is_judged = goes_on(population) && (population.is_closed_loop() || plan.stages.len() == 1);
-        let found = Starved::of(population, measured, last, r.losses.before).filter(|_| is_judged)?;
-        Some(Starved { name: (!is_alone).then(|| population.name.clone()), ..found })
+    // Connections of a later stage may have nothing to send yet, unless each sends at once.
+    let is_judged = |population: &Population| {
+        goes_on(population) && (population.is_closed_loop() || plan.stages.len() == 1)
     };
-    plan.populations.iter().zip(&r.populations).filter_map(of).collect()
+    let judged = plan.populations.iter().zip(&r.populations).filter(|(population, _)| is_judged(population));
+    let mut rest: Vec<Share> =
+        judged.filter_map(|(own, measured)| Share::of(own, measured, last, r.losses.before)).collect();
+    let mut found: Vec<Starved> = Vec::new();
+    while let Some(first) = rest.first() {
+        let destinations = &first.population.target.destinations;
+        let (there, elsewhere): (Vec<Share>, Vec<Share>) =
+            rest.into_iter().partition(|own| own.population.target.destinations == *destinations);
+        rest = elsewhere;
+        match Starved::of(&comparable(&there)) {
+            Some(together) => found.push(together),
+            None => found.extend(there.iter().filter_map(|own| Starved::of(&[own]))),
+        }
+    }
+    if is_alone {
+        found.iter_mut().for_each(|own| own.name = None);
+    }
+    found
 }
 
 /// As reasons of a verdict.
@@ -60,57 +75,165 @@ pub(super) fn reasons(starved: &[Starved]) -> Vec<String> {
     starved.iter().map(reason).collect()
 }
 
-impl Starved {
+/// What a population has in it.
+struct Share<'a> {
+    population: &'a Population,
+    /// Connections that had no response, those that had, and their responses at full load.
+    count: u64,
+    served: u64,
+    responses: u64,
+    /// Requests under way on a connection.
+    streams: u64,
+    /// How long those without a response have waited at least, and the seconds that one took.
+    waited: Nanos,
+    took_s: f64,
+    /// Requests and handshakes that had no response, and those whose response took long.
+    lost: u64,
+    slow: u64,
+    /// Of those that had none, as many as connections without a response may have had at most.
+    own_lost: u64,
+    is_paced: bool,
+    /// Responses to what was due before full load, or came after it.
+    beside: u64,
+    in_turns: bool,
+}
+
+impl<'a> Share<'a> {
     /// `last`: how long the last stage lasts, for which those that it opened have waited; `before`: connections that the steps of a
-    /// search before this one have left.
-    fn of(population: &Population, measured: &PopulationRecord, last: Nanos, before: u64) -> Option<Starved> {
+    /// search before this one have left. None where they cannot be told apart.
+    fn of(
+        population: &'a Population,
+        measured: &PopulationRecord,
+        last: Nanos,
+        before: u64,
+    ) -> Option<Share<'a>> {
         let (totals, counts) = (&measured.totals, &measured.totals.counts);
         let served = totals.served + before.saturating_sub(counts.finished);
         let responses = counts.answered_at_load;
         // Of those that were there before, some may have been closed with an announcement and dialled again.
         let is_unsure = before > 0 && counts.closed > 0;
-        if served == 0 || responses == 0 || is_unsure || hangs_at_one(totals) {
+        if is_unsure || hangs_at_one(totals) {
             return None;
         }
-        let (count, lost) = silent(totals);
+        let dials_again = matches!(population.reconnect, Reconnect::Backoff(_));
+        let (count, lost) = silent(totals, dials_again);
         let streams = population.streams.map_or(1, u64::from);
-        let (theirs, others) = (count * streams, served * streams);
-        let is_by_rate = population.load.is_paced();
+        let is_paced = population.load.is_paced();
         // The first message of each is due within one interval.
         let begins_within = match &population.activity {
-            Activity::Ping { every, .. } if !is_by_rate => *every,
+            Activity::Ping { every, .. } if !is_paced => *every,
             _ => Nanos::ZERO,
         };
         let waited = measured.at_load.min(last).since(begins_within).min(population.timeout);
-        let took_s = match is_by_rate || population.is_closed_loop() {
-            true => measured.at_load.secs_f64() * others as f64 / responses as f64,
+        let took_s = match is_paced || population.is_closed_loop() {
+            true => measured.at_load.secs_f64() * (served * streams) as f64 / responses.max(1) as f64,
             // They pause between two requests.
             false => totals.latency.quantile(0.5).secs_f64(),
         };
-        let is_long = waited >= LEAST && waited.secs_f64() >= MANY as f64 * took_s;
-        // Where responses to the others take that long too, some connections begin with such a response, and none is kept waiting; or the
-        // target is busy with what all of them sent first.
-        let count_slow = |times: &Latency| times.count_within(Nanos(waited.0 / 2), Nanos::NEVER);
-        let handshakes = [&totals.tls, &totals.tls_resumed, &totals.handshake];
-        let exchanges = [&totals.latency, &totals.ramp_latency];
-        // By a rate latency includes the wait for a free connection; but then more is under way at the end.
-        let slow: u64 = match is_by_rate {
-            true => handshakes.into_iter().map(count_slow).sum(),
-            false => handshakes.into_iter().chain(exchanges).map(count_slow).sum(),
+        // Each waits for the timeout, and then again on the connection that is dialled instead.
+        let rounds = match dials_again {
+            true => 1 + (measured.ramp.0 + measured.at_load.0) / population.timeout.0.max(1),
+            false => 1,
         };
-        let are_under_way = is_by_rate && lost + counts.answered.saturating_sub(responses) > 2 * theirs;
-        let more = (lost + slow).saturating_sub(theirs);
+        Some(Share {
+            population,
+            count,
+            served,
+            responses,
+            streams,
+            waited,
+            took_s,
+            lost,
+            slow: slow(totals, waited, is_paced),
+            own_lost: count * streams * rounds,
+            is_paced,
+            beside: counts.answered.saturating_sub(responses),
+            // A thread whose number of requests is sent makes room for the connections of those that have not begun.
+            in_turns: population.requests.is_some() && measured.threads > 1,
+        })
+    }
+
+    /// Whether those that were served show how long what this population sends first takes.
+    fn shows(&self, other: &Share) -> bool {
+        let is_served = self.served > 0 && self.responses >= MANY * self.served * self.streams;
+        is_served && begins_alike(&self.population.activity, &other.population.activity)
+    }
+}
+
+/// Requests and handshakes whose response took about as long as others have waited for theirs. Where there are any, some connections begin
+/// with such a response, and none is kept waiting; or the target is busy with what all of them sent first.
+fn slow(totals: &Tick, waited: Nanos, is_paced: bool) -> u64 {
+    let count_slow = |times: &Latency| times.count_within(Nanos(waited.0 / 2), Nanos::NEVER);
+    let handshakes = [&totals.tls, &totals.tls_resumed, &totals.handshake];
+    let exchanges = [&totals.latency, &totals.ramp_latency];
+    // By a rate latency includes the wait for a free connection; but then more is under way at the end.
+    match is_paced {
+        true => handshakes.into_iter().map(count_slow).sum(),
+        false => handshakes.into_iter().chain(exchanges).map(count_slow).sum(),
+    }
+}
+
+/// Those of one server among which some have no response: what a population sends may take long by nature, unless the same is
+/// seen to be fast on other connections, whichever population these are of.
+fn comparable<'a>(there: &'a [Share<'a>]) -> Vec<&'a Share<'a>> {
+    let is_shown = |own: &Share| there.iter().any(|other| other.shows(own));
+    let is_part = |own: &Share| {
+        there.iter().any(|other| {
+            other.count > 0 && begins_alike(&own.population.activity, &other.population.activity)
+        })
+    };
+    there.iter().filter(|own| own.count + own.served > 0 && is_shown(own) && is_part(own)).collect()
+}
+
+/// Whether connections send the same first.
+fn begins_alike(one: &Activity, other: &Activity) -> bool {
+    match (one, other) {
+        (Activity::Ping { text: one, .. }, Activity::Ping { text: other, .. }) => one == other,
+        (Activity::Steps { steps: one, .. }, Activity::Steps { steps: other, .. }) => {
+            match (one.first().map(|step| &step.act), other.first().map(|step| &step.act)) {
+                (Some(Act::Request { request: one, .. }), Some(Act::Request { request: other, .. })) => {
+                    one == other
+                }
+                (one, other) => one == other,
+            }
+        }
+        _ => false,
+    }
+}
+
+impl Starved {
+    /// All of these together, if they are.
+    fn of(shares: &[&Share]) -> Option<Starved> {
+        let sum = |of: fn(&Share) -> u64| shares.iter().map(|own| of(own)).sum::<u64>();
+        let (count, served) = (sum(|own| own.count), sum(|own| own.served));
+        let responses = sum(|own| own.responses);
+        if served == 0 || responses == 0 {
+            return None;
+        }
+        let (theirs, others) = (sum(|own| own.count * own.streams), sum(|own| own.served * own.streams));
+        let silent = || shares.iter().filter(|own| own.count > 0);
+        let waited = silent().map(|own| own.waited).min()?;
+        let took_s = shares.iter().filter(|own| own.served > 0).map(|own| own.took_s).fold(0.0, f64::max);
+        let is_long = waited >= LEAST && waited.secs_f64() >= MANY as f64 * took_s;
+        let more = sum(|own| (own.lost + own.slow).saturating_sub(own.own_lost));
+        let are_under_way = silent().any(|own| own.is_paced && own.lost + own.beside > 2 * own.own_lost);
         let are_theirs = more <= (theirs / 10).min(others / 10 + FEW) && !are_under_way;
         let are_many = count >= FEW && count * SHARE >= count + served && responses >= MANY * others;
-        // A thread whose number of requests is sent makes room for the connections of those that have not begun.
-        let in_turns = population.requests.is_some() && measured.threads > 1;
-        let found = Starved { name: None, count, served, responses, in_turns };
+        let names: Vec<&str> = shares.iter().map(|own| own.population.name.as_str()).collect();
+        let found = Starved {
+            name: Some(names.join(" and ")),
+            count,
+            served,
+            responses,
+            in_turns: shares.iter().any(|own| own.in_turns),
+        };
         (are_many && are_theirs && is_long).then_some(found)
     }
 }
 
-/// Connections opened that had no response, or no handshake before it, and requests and handshakes that had none.
-fn silent(totals: &Tick) -> (u64, u64) {
+/// Connections opened that had no response, or no handshake before it, and requests and handshakes that had none. Of those that are dialled
+/// again (`dials_again`) the ones that had none on any of their dials; without those whose handshakes failed, which were never open.
+fn silent(totals: &Tick, dials_again: bool) -> (u64, u64) {
     let counts = &totals.counts;
     let sum = |is_one: fn(Fault) -> bool| -> u64 {
         totals.faults.iter().filter(|(fault, _)| is_one(*fault)).map(|(_, n)| n).sum()
@@ -126,7 +249,7 @@ fn silent(totals: &Tick) -> (u64, u64) {
     let refused = before.saturating_sub(counts.failed);
     let shaking =
         sum(|fault| matches!(fault.stage, Stage::Tls | Stage::Handshake) && fault.kind == Kind::Timeout);
-    let shaking = shaking.min(counts.failed);
+    let shaking = if dials_again { 0 } else { shaking.min(counts.failed) };
     let count = (counts.opened + shaking).saturating_sub(totals.served + ended + refused);
     let timed_out = sum(|fault| (fault.stage, fault.kind) == (Stage::Exchange, Kind::Timeout));
     (count, timed_out + counts.unanswered + shaking)
@@ -139,9 +262,8 @@ fn hangs_at_one(totals: &Tick) -> bool {
 
 /// Whether each connection that is held begins with the same request, and repeats it as long as the load lasts.
 fn goes_on(population: &Population) -> bool {
-    // One that is lost and dialled again may be served then; and one that is dialled when it is needed is not held.
-    let is_held = !population.comes_and_goes()
-        && !matches!(population.reconnect, Reconnect::Backoff(_) | Reconnect::OnDemand { .. });
+    // One that is dialled when it is needed is not held.
+    let is_held = !population.comes_and_goes() && !matches!(population.reconnect, Reconnect::OnDemand { .. });
     let repeats = match &population.activity {
         Activity::Idle => false,
         Activity::Ping { .. } => true,
@@ -170,282 +292,4 @@ impl fmt::Display for Starved {
 }
 
 #[cfg(test)]
-mod tests {
-    use plan::{Load, Text, Think};
-    use samples::{Destination, UserCommand};
-    use units::Rate;
-
-    use super::*;
-    use crate::fixture::{plan, record};
-
-    const SAID: &str = "92 of 100 connections had no response by the end of the load, while the other 8 had 80,000 at full load";
-
-    /// For ten seconds, 8 of 100 connections had a response each millisecond, and the others none, but for `change`.
-    fn check(change: impl FnOnce(&mut Plan, &mut Record), expected: &[&str]) {
-        let (mut plan, mut r) = (plan(&[]), record());
-        let measured = &mut r.populations[0];
-        measured.at_load = Nanos::from_secs(10);
-        measured.totals.served = 8;
-        (measured.totals.counts.opened, measured.totals.counts.answered_at_load) = (100, 80_000);
-        change(&mut plan, &mut r);
-        assert_eq!(reasons(&starved(&plan, &r)), expected);
-    }
-
-    fn steps(plan: &mut Plan) -> (&mut Vec<plan::Step>, &mut Then) {
-        let Activity::Steps { steps, then } = &mut plan.populations[0].activity else { panic!("no steps") };
-        (steps, then)
-    }
-
-    fn lose(r: &mut Record, fault: Fault, count: u64) {
-        (0..count).for_each(|_| r.populations[0].totals.faults.count(fault));
-    }
-
-    #[test]
-    fn those_without_a_response_are_counted_beside_those_with_many() {
-        check(|_, _| {}, &[SAID]);
-        // They ran into their timeouts.
-        check(|_, r| lose(r, Fault::target(Stage::Exchange, Kind::Timeout), 92), &[SAID]);
-        let named = "users: 92 of 100 connections had no response by the end of the load, while the other 8 had 80,000 at full load";
-        check(
-            |plan, r| {
-                let other = plan.populations[0].clone();
-                plan.populations[0].name = "users".to_owned();
-                plan.populations.push(other);
-                r.populations.push(PopulationRecord::default());
-            },
-            &[named],
-        );
-    }
-
-    #[test]
-    fn slow_responses_and_losses_are_other_things() {
-        check(|_, r| r.populations[0].totals.served = 98, &[]);
-        check(|_, r| r.populations[0].totals.served = 0, &[]);
-        // Eight responses each in ten seconds.
-        check(|_, r| r.populations[0].totals.counts.answered_at_load = 64, &[]);
-        check(|_, r| r.populations[0].at_load = Nanos::from_millis(900), &[]);
-        check(|plan, _| plan.populations[0].timeout = Nanos::from_millis(300), &[]);
-        check(|_, r| lose(r, Fault::target(Stage::Exchange, Kind::Reset), 90), &[]);
-        check(|_, r| lose(r, Fault::target(Stage::Exchange, Kind::Timeout), 102), &[]);
-        check(|_, r| lose(r, Fault::target(Stage::Tls, Kind::Closed), 90), &[]);
-        // Some of those that are served wait as long.
-        check(|_, r| r.populations[0].totals.latency.record_n(Nanos::from_secs(6), 102), &[]);
-        check(|plan, _| plan.stages[0].hold = plan::Hold::For(Nanos::from_millis(500)), &[]);
-        check(|plan, _| steps(plan).0[0].weight = Some(1), &[]);
-        check(|plan, _| *steps(plan).1 = Then::Again(1), &[]);
-        // Three of 803.
-        let few = |_: &mut Plan, r: &mut Record| {
-            let totals = &mut r.populations[0].totals;
-            (totals.served, totals.counts.opened, totals.counts.answered_at_load) = (800, 803, 8_000_000);
-        };
-        check(few, &[]);
-        check(|_, r| r.commands.push(UserCommand::default()), &[]);
-        check(
-            |plan, r| {
-                let later = plan.stages[0].clone();
-                plan.stages.push(later);
-                r.interrupted = Some("SIGINT");
-            },
-            &[],
-        );
-    }
-
-    #[test]
-    fn dials_that_failed_were_never_open() {
-        check(
-            |_, r| {
-                r.populations[0].totals.counts.failed = 50;
-                lose(r, Fault::target(Stage::Dial, Kind::Refused), 50);
-            },
-            &[SAID],
-        );
-    }
-
-    /// A second after each response.
-    fn pause(plan: &mut Plan) {
-        let Act::Request { think, .. } = &mut steps(plan).0[0].act else { panic!("no request") };
-        *think = Think { min: Nanos::from_secs(1), max: Nanos::from_secs(1) };
-    }
-
-    #[test]
-    fn threads_that_have_sent_their_number_make_room_for_others() {
-        let in_turns = |requests, threads| {
-            let (mut plan, mut r) = (plan(&[]), record());
-            plan.populations[0].requests = requests;
-            let measured = &mut r.populations[0];
-            (measured.at_load, measured.threads) = (Nanos::from_secs(10), threads);
-            let totals = &mut measured.totals;
-            (totals.served, totals.counts.opened, totals.counts.answered_at_load) = (8, 100, 80_000);
-            starved(&plan, &r).first().map(|found| found.in_turns)
-        };
-        let number = Some(80_000);
-        assert_eq!(
-            [in_turns(number, 2), in_turns(number, 1), in_turns(None, 2)],
-            [true, false, false].map(Some)
-        );
-    }
-
-    fn go_by_rate(plan: &mut Plan) {
-        plan.populations[0].load = Load::Rate { connections: 100, rate: Rate::per_s(10_000) };
-    }
-
-    /// A message in each `every`.
-    fn ping(plan: &mut Plan, every: Nanos) {
-        plan.populations[0].activity = Activity::Ping { every, text: Text::default() };
-    }
-
-    #[test]
-    fn those_that_pause_have_as_many_and_wait_as_long() {
-        check(|plan, _| pause(plan), &[SAID]);
-        let said = "92 of 100 connections had no response by the end of the load, while the other 8 had 80 at full load";
-        let few = |r: &mut Record, each: u64| {
-            let totals = &mut r.populations[0].totals;
-            totals.counts.answered_at_load = 8 * each;
-            totals.latency.record_n(Nanos::from_millis(40), 8 * each);
-        };
-        check(
-            |plan, r| {
-                pause(plan);
-                few(r, 10);
-            },
-            &[said],
-        );
-        check(
-            |plan, r| {
-                pause(plan);
-                few(r, 9);
-            },
-            &[],
-        );
-        check(|_, r| few(r, 9), &[]);
-        check(
-            |plan, r| {
-                ping(plan, Nanos::from_secs(1));
-                few(r, 10);
-            },
-            &[said],
-        );
-        // Hardly more than the interval in which the first message of each is due.
-        check(
-            |plan, r| {
-                ping(plan, Nanos::from_millis(9_500));
-                few(r, 10);
-            },
-            &[],
-        );
-        // Responses of a second each.
-        check(
-            |plan, r| {
-                pause(plan);
-                r.populations[0].totals.latency.record_n(Nanos::from_millis(1_100), 80_000);
-            },
-            &[],
-        );
-        // Those that a later stage adds may not have sent.
-        check(
-            |plan, _| {
-                pause(plan);
-                let later = plan.stages[0].clone();
-                plan.stages.push(later);
-            },
-            &[],
-        );
-    }
-
-    #[test]
-    fn a_target_that_is_busy_with_the_first_of_all_serves_all() {
-        check(
-            |plan, r| {
-                pause(plan);
-                let totals = &mut r.populations[0].totals;
-                (totals.served, totals.counts.opened) = (1_000, 10_000);
-                totals.ramp_latency.record_n(Nanos::from_secs(6), 500);
-                lose(r, Fault::target(Stage::Exchange, Kind::Timeout), 9_000);
-            },
-            &[],
-        );
-    }
-
-    #[test]
-    fn by_a_rate_the_others_wait_for_no_connection() {
-        let silent = |r: &mut Record, answered: u64| {
-            let totals = &mut r.populations[0].totals;
-            (totals.counts.answered, totals.counts.unanswered) = (answered, 92);
-            totals.latency.record_n(Nanos::from_secs(6), 40_000);
-        };
-        check(
-            |plan, r| {
-                go_by_rate(plan);
-                silent(r, 80_008);
-            },
-            &[SAID],
-        );
-        // As many as can be had from a response that takes long now and then.
-        check(
-            |plan, r| {
-                go_by_rate(plan);
-                silent(r, 80_100);
-            },
-            &[],
-        );
-        check(
-            |plan, r| {
-                go_by_rate(plan);
-                plan.populations[0].reconnect = Reconnect::OnDemand { idle: 2 };
-                lose(r, Fault::target(Stage::Exchange, Kind::Timeout), 92);
-            },
-            &[],
-        );
-    }
-
-    #[test]
-    fn a_handshake_that_none_comes_to_is_no_response() {
-        let shake = |r: &mut Record, kind| {
-            let counts = &mut r.populations[0].totals.counts;
-            (counts.opened, counts.failed) = (8, 92);
-            lose(r, Fault::target(Stage::Handshake, kind), 92);
-        };
-        check(|_, r| shake(r, Kind::Timeout), &[SAID]);
-        check(|_, r| shake(r, Kind::Reset), &[]);
-        check(
-            |_, r| {
-                shake(r, Kind::Timeout);
-                r.populations[0].totals.handshake.record_n(Nanos::from_secs(6), 4);
-            },
-            &[],
-        );
-    }
-
-    #[test]
-    fn a_destination_that_hangs_is_another_thing() {
-        let at = |answered: u64| Destination { sent: 100, answered, ..Destination::default() };
-        check(|_, r| r.populations[0].totals.destinations = vec![at(900), at(1)], &[SAID]);
-        check(|_, r| r.populations[0].totals.destinations = vec![at(900), at(0)], &[]);
-    }
-
-    #[test]
-    fn a_step_counts_what_the_steps_before_have_left() {
-        let step = |r: &mut Record| {
-            let totals = &mut r.populations[0].totals;
-            (totals.served, totals.counts.opened, totals.counts.finished) = (3, 95, 15);
-            r.losses.before = 20;
-        };
-        check(|_, r| step(r), &[SAID]);
-        check(
-            |_, r| {
-                step(r);
-                r.populations[0].totals.counts.closed = 1;
-            },
-            &[],
-        );
-        check(
-            |plan, r| {
-                step(r);
-                let other = plan.populations[0].clone();
-                plan.populations.push(other);
-                r.populations.push(PopulationRecord::default());
-            },
-            &[],
-        );
-    }
-}
+mod tests;

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use net::{Cx, Gone, Io, Key, Program};
-use samples::Verdict;
-use units::Nanos;
+use samples::{Summary, Verdict};
+use units::{Count, Nanos};
 
 use crate::{
     scripted::{Act, Request, Scripted, Then},
@@ -113,6 +113,45 @@ fn a_number_of_requests_is_sent_by_all() {
             assert_eq!((c.sent, c.missed), (expected, 0), "{flags} on {shards}");
         }
     }
+}
+
+/// A run with connections that are dialled again.
+fn redialled(program: impl Program) -> (RunResult, Summary) {
+    let net = network(1, |_| {});
+    let flags = format!("connections={N} think=10ms duration=4s timeout=1s reconnect=100ms");
+    let plan = plan("http://127.0.0.1:80/", &flags, 1);
+    let mut server = listening(&net, plan.destinations()[0], 4 * ACCEPTS, program);
+    let result = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
+    assert_eq!(result.whole.counts.opened, N);
+    let summary = result.judge(&plan);
+    (result, summary)
+}
+
+#[test]
+fn those_that_are_dialled_again_in_vain_are_named() {
+    let (result, s) = redialled(Prefork::default());
+    let c = &result.whole.counts;
+    assert!(c.redialled > 20 && result.whole.served == PROCESSES as u64, "{c:?}");
+    let seen = format!(
+        "12 of 20 connections had no response by the end of the load, while the other 8 had {} at full load",
+        Count(c.answered_at_load)
+    );
+    assert!(s.reasons.contains(&seen), "{:?}", s.reasons);
+    let limit = s.limit.expect("something is the reason");
+    assert_eq!((limit.cause.name(), limit.at_connections), ("connection-limit", 8), "{limit:?}");
+}
+
+#[test]
+fn those_that_are_served_when_they_are_dialled_again_are_not() {
+    let script = |Request { conn, .. }| match conn {
+        0..10 => Act { send: b"", then: Then::Stay },
+        _ => Act { send: OK, then: Then::Stay },
+    };
+    let (result, s) = redialled(Scripted::new(script));
+    let c = &result.whole.counts;
+    assert_eq!((c.dropped, c.redialled, result.whole.served), (10, 10, N), "{c:?}");
+    assert!(s.reasons.iter().all(|why| !why.contains("by the end of the load")), "{:?}", s.reasons);
+    assert_ne!(s.limit.map(|limit| limit.cause.name()), Some("connection-limit"));
 }
 
 /// After the last request has begun: all are served at a time, a few of them slowly.
