@@ -120,7 +120,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       lag: few(3e5), shard_rates: NONE,
       head_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 }, answer_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },
       probe: { sent: 60, answered: 60, failed: 0, unanswered: 0, faults: [], status: {}, kept: few(1e6), fresh: few(2e6), held: NONE, connect: few(8e5) },
-      destinations: [], agents: null, cpu_ns: 0, silence: NONE, stalled: 1e6, longest_silence: 0, served: 0,
+      destinations: [], agents: null, cpu_ns: 0, silence: NONE, stalled: 1e6, late_dials: 0, dial_lag: 0, longest_silence: 0, served: 0,
       congestion: { dialled: 0, lost: 0, paced: 0, reached: 0, slow: 0 },
     responses_at_close: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },
       error_samples: [], marks: [], streams_allowed: null,

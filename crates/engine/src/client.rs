@@ -209,7 +209,7 @@ impl Program for Client {
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let now = cx.now();
         let exchange = *self.exchange(k);
-        self.tick.connect.record_seen(self.took(exchange.started, self.dialled_at(cx, k), now));
+        self.dial_took(exchange.started, self.dialled_at(cx, k), now);
         if self.layer.is_none() && self.job.is_known_by_dial(exchange.has_request()) {
             self.learn(&exchange, now, true);
         } else if exchange.first {

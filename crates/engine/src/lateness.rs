@@ -47,6 +47,12 @@ impl Lateness {
         if now > until + until.since(from) { Nanos::ZERO } else { until.since(from.max(started)) }
     }
 
+    /// How much of the delay of what was due at `due` and was begun at `begun` was the last stall.
+    pub(crate) fn delayed(&self, due: Nanos, begun: Nanos) -> Nanos {
+        let (from, until) = self.stall;
+        until.min(begun).since(from.max(due))
+    }
+
     /// How long the shard stalled since then; a timeout that begins there does not run in the meantime.
     pub(crate) fn since(&self, started: Nanos) -> Nanos {
         let (from, until) = self.stall;
@@ -93,6 +99,12 @@ mod tests {
             (900, 1_601, 0),
         ] {
             assert_eq!(lateness.stood_still(MS(started), MS(read)), MS(expected), "{started} {read}");
+        }
+        // What was due in it was begun after it; what was begun before was not delayed.
+        for (due, begun, expected) in
+            [(1_100, 1_300, 200), (900, 1_350, 300), (900, 950, 0), (1_300, 1_400, 0), (1_100, 1_200, 100)]
+        {
+            assert_eq!(lateness.delayed(MS(due), MS(begun)), MS(expected), "{due} {begun}");
         }
         // A time limit that began before is longer by it, whenever it is checked.
         assert_eq!([500, 1_200, 2_000].map(|from| lateness.since(MS(from)).millis()), [300, 100, 0]);

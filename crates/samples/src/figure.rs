@@ -53,20 +53,44 @@ pub fn at_most(summary: &Value, path: &str) -> Option<f64> {
     let times = at(summary, of)?;
     let (stalled, count) = (times["stalled"]["count"].as_u64()?, times["count"].as_u64()?);
     let censored = times["censored"]["count"].as_u64().unwrap_or(0);
-    let share = match name {
-        "p50" => 0.5,
-        "p75" => 0.75,
-        "p90" => 0.9,
-        "p95" => 0.95,
-        "p99" => 0.99,
-        "p999" => 0.999,
-        "p9999" => 0.9999,
-        "max" | "mean" => 1.0,
-        _ => return None,
-    };
+    let share = share(name)?;
     // Those without an end are longer than all others: that many of the longest are none of the stalled.
     let is_reached = Stalled::reaches(stalled + censored, count + censored, share);
     is_reached.then(|| Some(judged(summary, path)? + times["stalled"]["most"].as_f64()?))?
+}
+
+/// The lower bound of a time as it is [judged], by its path, microseconds, where `late` of the times may contain a delay of
+/// throng's own, `most` at the most. None if none of them is in the figure.
+pub fn at_least(summary: &Value, path: &str, late: u64, most: f64) -> Option<f64> {
+    let (of, name) = path.rsplit_once('.')?;
+    let (times, share) = (at(summary, of)?, share(name)?);
+    let count = times["count"].as_u64()?;
+    let censored = times["censored"]["count"].as_u64().unwrap_or(0);
+    if late == 0 || !Stalled::reaches(late + censored, count + censored, share) {
+        return None;
+    }
+    // Without any delay they may be shorter than all others: of those as many are left above.
+    let below = share - late as f64 / (count + censored) as f64;
+    let others = QUANTILES.iter().rev().find(|(_, share)| *share <= below).map_or("min", |(name, _)| *name);
+    Some((judged(summary, path)? - most).max(times[others].as_f64()?))
+}
+
+const QUANTILES: [(&str, f64); 7] = [
+    ("p50", 0.5),
+    ("p75", 0.75),
+    ("p90", 0.9),
+    ("p95", 0.95),
+    ("p99", 0.99),
+    ("p999", 0.999),
+    ("p9999", 0.9999),
+];
+
+/// The share of the times that a figure depends on.
+fn share(name: &str) -> Option<f64> {
+    if matches!(name, "max" | "mean") {
+        return Some(1.0);
+    }
+    QUANTILES.iter().find(|(own, _)| *own == name).map(|(_, share)| *share)
 }
 
 fn censored<'a>(summary: &'a Value, path: &'a str) -> Option<(&'a Value, &'a str)> {
@@ -102,6 +126,29 @@ mod tests {
             ["connect_us.p90", "connect_us.p99"].map(|path| at_most(&summary, path)),
             [Some(49.0), None]
         );
+    }
+
+    #[test]
+    fn delays_of_our_own_may_belong_to_the_figure() {
+        let times = json!({ "count": 1_000, "min": 2.0, "p50": 3.0, "p75": 3.5, "p90": 4.0, "p95": 5.0, "p99": 900.0, "max": 990.0 });
+        let summary = json!({ "connect_us": times });
+        let check = |name, late, most, expected| {
+            assert_eq!(
+                at_least(&summary, &format!("connect_us.{name}"), late, most),
+                expected,
+                "{name} {late}"
+            );
+        };
+        check("p99", 20, 800.0, Some(100.0));
+        // No shorter than 95 % of the others, which had no delay.
+        check("p99", 20, 1_000.0, Some(5.0));
+        check("p99", 100, 1_000.0, Some(3.5));
+        check("p99", 900, 1_000.0, Some(2.0));
+        check("max", 2, 980.0, Some(900.0));
+        check("p99", 10, 1_000.0, None);
+        check("p90", 20, 1_000.0, None);
+        check("max", 0, 1_000.0, None);
+        check("count", 20, 1_000.0, None);
     }
 
     #[test]

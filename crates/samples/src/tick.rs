@@ -164,6 +164,13 @@ merged! {
         /// off the latency of what was under way, and is lag.
         #[cfg_attr(test, ts(type = "number"))]
         pub stalled: Nanos => always most,
+        /// Dials of connections that were opened, which a stall of the shard had delayed.
+        #[serde(skip_serializing_if = "encode::is_zero")]
+        pub late_dials: u64,
+        /// The longest of these delays: connect times count from when the dial was due.
+        #[serde(skip_serializing_if = "encode::is_zero")]
+        #[cfg_attr(test, ts(type = "number"))]
+        pub dial_lag: Nanos => always most,
         /// For how long the connection had been silent, of those open when full load ended, that was silent for longest.
         #[cfg_attr(test, ts(type = "number"))]
         pub longest_silence: Nanos => always most,

@@ -269,6 +269,14 @@ probe: Probe | null,
  */
 stalled: number, 
 /**
+ * Dials of connections that were opened, which a stall of the shard had delayed.
+ */
+late_dials: number, 
+/**
+ * The longest of these delays: connect times count from when the dial was due.
+ */
+dial_lag: number, 
+/**
  * For how long the connection had been silent, of those open when full load ended, that was silent for longest.
  */
 longest_silence: number, 

@@ -11,7 +11,7 @@ HISTOGRAMS = ("latency", "ramp_latency", "connect", "tls", "tls_resumed", "hands
 STATE = ("index", "until", "phase", "open", "wanted", "resolved", "waiting", "owed", "ramped_at")
 # A few of many, as they are.
 SAMPLED = ("error_samples", "marks")
-MOST = ("stalled", "longest_silence", "max")
+MOST = ("stalled", "dial_lag", "longest_silence", "max")
 LEAST = ("from", "min")
 
 
@@ -193,6 +193,8 @@ def tick_rules(prefix, scope):
         Rule(f"{prefix}answer_sizes/*", moments(lambda context, *g: [x.head + x.body for x in scope(context, *g).answered()]), "wire: octets of each response"),
         Rule(f"{prefix}silence/*", Setting("of connections that were lost: since when throng had heard nothing"), ""),
         Rule(f"{prefix}stalled", lambda context, *g: (0.0, 0.0, context.stall()[2] * 1e3), "wire: no stretch in which what was due was not sent is shorter"),
+        Rule(f"{prefix}late_dials", Setting("of dials that were due while the generator stalled: when each was due is not on the wire"), ""),
+        Rule(f"{prefix}dial_lag", Setting("the same: by how much"), ""),
         Rule(f"{prefix}longest_silence", Setting("evidence for an idle cut: of idle connections, and in half seconds"), ""),
         Rule(f"{prefix}served", Setting("evidence for a target that serves some of its connections only: before the load ended"), ""),
         Rule(f"{prefix}responses_at_close/*", Setting("of a sample of the connections that the target closed"), ""),

@@ -27,6 +27,14 @@ impl Client {
         Took { time: Nanos(now.since(due).0.saturating_sub(stalled.0)), stalled }
     }
 
+    /// A dial that was due at `due` and made at `dialled` has a connection.
+    pub(super) fn dial_took(&mut self, due: Nanos, dialled: Nanos, now: Nanos) {
+        let (took, delayed) = (self.took(due, dialled, now), self.lateness.delayed(due, dialled));
+        self.tick.connect.record_seen(took);
+        self.tick.late_dials += u64::from(delayed > Nanos::ZERO);
+        self.tick.dial_lag = self.tick.dial_lag.max(delayed);
+    }
+
     /// A request under way has ended.
     pub(super) fn settle(&mut self, exchange: &Exchange) {
         if self.owed > 0 && self.full_load.was(exchange.due) {

@@ -1,12 +1,15 @@
 //! Whether the figures can be believed: was it throng that was slow, and do the counts agree with each other and with
 //! the other side?
 
-use plan::{DEFAULT_MAX_LAG, Plan, Population, Threshold};
-use samples::{AgentState, AgentSummary, Kind, Quantiles, Side, Stage, Summary, ThresholdResult};
+use plan::{DEFAULT_MAX_LAG, Plan, Population};
+use samples::{AgentState, AgentSummary, Kind, Quantiles, Side, Stage, Summary};
 use serde_json::Value;
 use units::{Count, Nanos};
 
-use super::evidence::{Evidence, OwnSeen};
+use super::{
+    evidence::{Evidence, OwnSeen},
+    verdict::Facts,
+};
 use crate::both_sides::BothSides;
 
 /// Lag beyond which the latency is not the target's, besides `--max-lag`: as a share of the latency.
@@ -97,15 +100,35 @@ pub(super) fn late_agents(s: &Summary, max_lag: Nanos) -> Vec<String> {
     s.agents.iter().filter_map(late).collect()
 }
 
-/// A judged time whose result depends on how long the target took while throng stalled.
-pub(super) fn unsure(thresholds: &[Threshold], results: &[ThresholdResult], json: &Value) -> Option<String> {
-    thresholds.iter().zip(results).find_map(|(threshold, result)| {
-        let (value, most) = (result.value?, samples::at_most(json, &threshold.figure.path)?);
-        (threshold.is_met_by(value) != threshold.is_met_by(most)).then(|| {
-            let (value, most) = (Nanos((value * 1e3) as u64).brief(), Nanos((most * 1e3) as u64).brief());
+/// A judged time whose result depends on how long the target took while throng stalled, or on dials that were late for that.
+pub(super) fn unsure(facts: &Facts, s: &Summary, json: &Value) -> Option<String> {
+    facts.plan.thresholds.iter().zip(&s.thresholds).find_map(|(threshold, result)| {
+        let (value, path) = (result.value?, &threshold.figure.path);
+        let (late, delay) = late_dials(facts, path);
+        let least = samples::at_least(json, path, late, delay.0 as f64 / 1e3).unwrap_or(value);
+        let most = samples::at_most(json, path).unwrap_or(value);
+        (threshold.is_met_by(least) != threshold.is_met_by(most)).then(|| {
+            let (least, most) = (Nanos((least * 1e3) as u64).brief(), Nanos((most * 1e3) as u64).brief());
             let expr = &threshold.text;
-            format!("threshold {expr} cannot be judged: throng stalled, so the value is between {value} and {most}")
+            format!("threshold {expr} cannot be judged: throng stalled, so the value is between {least} and {most}")
         })
+    })
+}
+
+/// How many dials a stall of throng has delayed, of those whose connect times a figure is of, and the longest delay. Connect times count
+/// from when a dial was due, and the lag of requests knows nothing of it.
+fn late_dials(facts: &Facts, path: &str) -> (u64, Nanos) {
+    let (of, figure) = match path.strip_prefix("populations.").and_then(|rest| rest.split_once('.')) {
+        Some((name, figure)) => (Some(name), figure),
+        None => (None, path),
+    };
+    if !figure.starts_with("connect_us.") {
+        return (0, Nanos::ZERO);
+    }
+    let all = facts.plan.populations.iter().zip(facts.populations);
+    let own = all.filter(|(population, _)| of.is_none_or(|name| population.name == name));
+    own.fold((0, Nanos::ZERO), |(late, longest), (_, measured)| {
+        (late + measured.totals.late_dials, longest.max(measured.totals.dial_lag))
     })
 }
 

@@ -164,7 +164,7 @@ fn invalid(facts: &Facts, s: &Summary, json: &Value) -> Result<Option<String>, S
     if let Some(why) = undialled.or_else(|| honesty::late_handshakes(s)) {
         return Err(why);
     }
-    if let Some(why) = honesty::unsure(&facts.plan.thresholds, &s.thresholds, json) {
+    if let Some(why) = honesty::unsure(facts, s, json) {
         return Err(why);
     }
     let judged = || facts.plan.thresholds.iter().zip(&s.thresholds);

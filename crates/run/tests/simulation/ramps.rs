@@ -1,11 +1,11 @@
 //! How fast connections are dialled: exactly on schedule, or as fast as the target accepts them.
 
-use samples::{Kind, Stage};
+use samples::{Kind, Stage, Verdict};
 use units::Nanos;
 
 use crate::{
     scripted::{Act, Request, Script, Scripted, Then},
-    stage::{connections, listening, measured, network, plan, play},
+    stage::{connections, listening, measured, network, plan, play, play_frozen},
 };
 
 const OK: Act = Act { send: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
@@ -34,6 +34,40 @@ fn a_paced_ramp_follows_its_schedule() {
     check_pace("connections=7 think=1h duration=1s ramp=2/s", 4, 2.0);
     // More are due at once than a turn dials.
     check_pace("connections=50k think=1h duration=1s ramp=1m/s", 2, 1e6);
+}
+
+/// Ten seconds of a ramp, in one of which throng stands still: a tenth of the dials is late by that, and the target's part in their
+/// connect times is not known.
+#[test]
+fn dials_that_a_stall_of_throng_delays_are_not_the_targets() {
+    let judged = |threshold: &str, until: u64| {
+        let net = network(1, |_| {});
+        let flags = format!("connections=1000 think=1h duration=1s ramp=100/s threshold={threshold}");
+        let plan = plan("http://127.0.0.1:80/", &flags, 1);
+        let mut server = listening(&net, plan.destinations()[0], 1_064, Scripted::new(|_| OK));
+        let stall = (Nanos::from_millis(3_000), Nanos::from_millis(until));
+        let result = play_frozen(&net, &plan, 1, &mut [&mut server], stall);
+        assert_eq!((result.whole.counts.opened, result.faults()), (1_000, vec![]));
+        let (late, longest) = (result.whole.late_dials, result.whole.dial_lag.millis());
+        let s = result.judge(&plan);
+        (late, longest, s.verdict, s.reasons.into_iter().next().unwrap_or_default())
+    };
+    let (late, longest, verdict, why) = judged("connect.p99<5ms", 4_000);
+    assert!((99..=101).contains(&late) && (985..=1_000).contains(&longest), "{late} by up to {longest} ms");
+    let seen = "threshold connect.p99<5ms cannot be judged: throng stalled, so the value is between ";
+    assert_eq!((verdict, why.starts_with(seen)), (Verdict::Invalid, true), "{why}");
+    // The stall changes nothing: a bound above it, a percentile below those that were late, and one that no dial meets.
+    for (threshold, expected) in [
+        ("connect.p99<2s", Verdict::Pass),
+        ("connect.p75<5ms", Verdict::Pass),
+        ("connect.p99<100us", Verdict::Fail),
+    ] {
+        let (_, _, verdict, why) = judged(threshold, 4_000);
+        assert_eq!(verdict, expected, "{threshold}: {why}");
+    }
+    // Nor is there any where throng is on time.
+    let (late, longest, verdict, why) = judged("connect.p99<100us", 3_000);
+    assert_eq!((late, longest, verdict), (0, 0, Verdict::Fail), "{why}");
 }
 
 /// An adaptive ramp against a server that accepts 2,000 connections a second, with room for `backlog` in its queue.

@@ -115,6 +115,8 @@ fn alone(seed: u64) -> Tick {
         streams_allowed: (!seed.is_multiple_of(3)).then_some(1 + seed % 31),
         probe: Some(Box::new(probe(seed))),
         stalled: Nanos(1 + seed % 13),
+        late_dials: 1 + seed % 29,
+        dial_lag: Nanos(1 + seed % 11),
         longest_silence: Nanos(1 + seed % 19),
         served: 1 + seed % 37,
         cpu_ns: 1 + seed % 23,
