@@ -173,7 +173,8 @@ const fn more(e: &Evidence) -> &'static str {
 
 /// Where those wait that come faster than they are accepted, some of them until their timeout; and nothing else is wrong.
 fn outran(case: &Case) -> Option<Limit> {
-    let Sentence::Outrun { queued: true, count } = outpaced(case)? else { return None };
+    let sentence = outpaced(case)?;
+    let Sentence::Outrun { queued: true, count } = sentence else { return None };
     let rate = case
         .evidence
         .accepts_per_s
