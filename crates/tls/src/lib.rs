@@ -20,6 +20,8 @@ mod pinned;
 mod provider;
 mod record;
 mod server;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod shares;
 mod tickets;
 mod verify;
 mod warm;

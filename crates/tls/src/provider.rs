@@ -15,27 +15,26 @@ pub(crate) fn provider() -> CryptoProvider {
 }
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod x25519 {
+pub(crate) mod x25519 {
     use graviola::{
         Error,
-        key_agreement::x25519::{PrivateKey, PublicKey},
+        key_agreement::x25519::{PublicKey, StaticPrivateKey},
     };
     use rustls::{
         NamedGroup, PeerMisbehaved,
         crypto::{ActiveKeyExchange, GetRandomFailed, SharedSecret, SupportedKxGroup},
     };
+    use std::sync::Arc;
 
-    pub(super) const NAME: NamedGroup = NamedGroup::X25519;
+    pub(crate) const NAME: NamedGroup = NamedGroup::X25519;
 
     /// Ephemeral Diffie-Hellman over Curve25519 (RFC 7748 section 6.1, RFC 8446 section 7.4.2).
     #[derive(Debug)]
-    pub(super) struct X25519;
+    pub(crate) struct X25519;
 
     impl SupportedKxGroup for X25519 {
         fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, rustls::Error> {
-            let private = PrivateKey::new_random().map_err(|_| GetRandomFailed)?;
-            let public = private.public_key().as_bytes();
-            Ok(Box::new(Exchange { private, public }))
+            Ok(Box::new(Exchange::new()?))
         }
 
         fn name(&self) -> NamedGroup {
@@ -43,9 +42,23 @@ mod x25519 {
         }
     }
 
-    struct Exchange {
-        private: PrivateKey,
+    /// A client's or server's own half of it.
+    #[derive(Clone)]
+    pub(crate) struct Exchange {
+        private: Arc<StaticPrivateKey>,
         public: [u8; 32],
+    }
+
+    impl Exchange {
+        /// With a new key.
+        ///
+        /// # Errors
+        /// The kernel gives no random bytes.
+        pub(crate) fn new() -> Result<Exchange, rustls::Error> {
+            let private = StaticPrivateKey::new_random().map_err(|_| GetRandomFailed)?;
+            let public = private.public_key().as_bytes();
+            Ok(Exchange { private: Arc::new(private), public })
+        }
     }
 
     impl ActiveKeyExchange for Exchange {

@@ -1,0 +1,80 @@
+//! Key shares of clients, each for some handshakes of a thread: making one is a third of what X25519 costs a client. The server's work is
+//! the same, whoever's share it gets.
+
+use crate::provider::x25519::{Exchange, NAME};
+use rustls::{
+    Error, NamedGroup,
+    crypto::{ActiveKeyExchange, CryptoProvider, SupportedKxGroup},
+};
+use std::cell::RefCell;
+
+/// Handshakes that a key is for: no more of them are readable to whoever finds it in memory.
+const USES: u32 = 256;
+
+thread_local! {
+    /// A key, and the handshakes that it is still for.
+    static SHARE: RefCell<Option<(Exchange, u32)>> = const { RefCell::new(None) };
+}
+
+/// Makes clients of this provider use their shares again, where graviola computes X25519.
+pub(crate) fn reuse(provider: &mut CryptoProvider) {
+    if graviola::util::is_cpu_supported() {
+        let groups = provider.kx_groups.iter_mut();
+        groups.filter(|it| it.name() == NAME).for_each(|it| *it = &Reused);
+    }
+}
+
+/// X25519 with such shares (RFC 8446 section 4.2.8.2).
+#[derive(Debug)]
+struct Reused;
+
+impl SupportedKxGroup for Reused {
+    fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
+        SHARE.with_borrow_mut(|share| {
+            let (exchange, left) = match share.take() {
+                Some((exchange, left)) if left > 0 => (exchange, left),
+                _ => (Exchange::new()?, USES),
+            };
+            *share = Some((exchange.clone(), left - 1));
+            Ok(Box::new(exchange) as Box<dyn ActiveKeyExchange>)
+        })
+    }
+
+    fn name(&self) -> NamedGroup {
+        NAME
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::provider;
+
+    fn start(provider: &CryptoProvider) -> Box<dyn ActiveKeyExchange> {
+        let x25519 = |it: &&&dyn SupportedKxGroup| it.name() == NAME;
+        provider.kx_groups.iter().find(x25519).expect("it is offered").start().expect("there is randomness")
+    }
+
+    #[test]
+    fn a_share_is_for_some_handshakes_and_each_leads_to_the_secret_of_the_other_end() {
+        if !graviola::util::is_cpu_supported() {
+            return eprintln!("skipped: this processor has no instructions for graviola");
+        }
+        let (mut clients, servers) = (provider(), provider());
+        reuse(&mut clients);
+        let mut keys = Vec::new();
+        for _ in 0..2 * USES + 1 {
+            let [client, server] = [start(&clients), start(&servers)];
+            let [client_key, server_key] = [&client, &server].map(|it| it.pub_key().to_vec());
+            let secrets = [client.complete(&server_key), server.complete(&client_key)];
+            let [of_client, of_server] = secrets.map(|it| it.expect("the keys are good"));
+            assert_eq!(of_client.secret_bytes(), of_server.secret_bytes());
+            keys.push((client_key, server_key));
+        }
+        let (mut client_keys, mut server_keys): (Vec<_>, Vec<_>) = keys.into_iter().unzip();
+        client_keys.dedup();
+        server_keys.sort_unstable();
+        server_keys.dedup();
+        assert_eq!((client_keys.len(), server_keys.len()), (3, 2 * USES as usize + 1));
+    }
+}
