@@ -36,19 +36,21 @@ pub struct Judged {
     pub detail: String,
 }
 
-/// Judges each group but the base, by each tolerance.
+/// Judges each group but the base, by each tolerance. With figures of runs that are not valid a comparison would pass or fail by what throng
+/// itself did.
 pub(super) fn judge(tolerances: &[FigureTolerance], groups: &[Group]) -> Vec<Judged> {
     let names = names(groups);
+    let valid: Vec<Group> = groups.iter().map(valid_runs).collect();
     let mut judged = Vec::new();
     for tolerance in tolerances {
-        let compared = compared(tolerance.figure.clone(), groups, Figure::judged);
+        let compared = compared(tolerance.figure.clone(), &valid, Figure::judged);
         for nth in 1..groups.len() {
-            let [base, own] = [0, nth].map(|at| (names[at].as_str(), &groups[at], &compared.sides[at]));
+            let [base, own] = [0, nth].map(|at| (names[at].as_str(), &valid[at], &compared.sides[at]));
             let void = without_valid([(base.0, base.1), (own.0, own.1)]);
             let unbound =
                 [base, own].iter().find_map(|(_, group, _)| without_bound(&tolerance.figure, group));
             let is_void = void.is_some();
-            let (failed, detail) = match (void.or(unbound), base.2.mean, own.2.mean, own.2.change) {
+            let (failed, mut detail) = match (void.or(unbound), base.2.mean, own.2.mean, own.2.change) {
                 (Some(why), ..) => (true, why),
                 (None, Some(before), Some(after), Some(change)) => {
                     let (failed, why) = verdict(tolerance, [before, after], &change);
@@ -59,6 +61,9 @@ pub(super) fn judge(tolerances: &[FigureTolerance], groups: &[Group]) -> Vec<Jud
                 }
                 _ => (true, format!("not measured in {}", unmeasured(base.0, base.2, own.0, own.2))),
             };
+            for at in [0, nth].into_iter().filter(|_| !is_void) {
+                detail += &left_out(&names[at], groups[at].runs.len(), valid[at].runs.len());
+            }
             let (text, group) = (tolerance.text.clone(), names[nth].clone());
             judged.push(Judged { text, group, failed, void: is_void, detail });
         }
@@ -66,10 +71,25 @@ pub(super) fn judge(tolerances: &[FigureTolerance], groups: &[Group]) -> Vec<Jud
     judged
 }
 
-/// That groups have no valid run: with figures of those alone a comparison would pass or fail by what throng itself did.
+/// The group with those runs alone, which may be none.
+fn valid_runs(group: &Group) -> Group {
+    let runs = group.runs.iter().filter(|run| run.is_valid()).cloned().collect();
+    Group { name: group.name.clone(), runs }
+}
+
+/// That not all runs of a group were judged; empty if they were.
+fn left_out(name: &str, runs: usize, valid: usize) -> String {
+    match valid {
+        valid if valid == runs => String::new(),
+        1 => format!("; 1 of {runs} runs of {name} is valid"),
+        valid => format!("; {valid} of {runs} runs of {name} are valid"),
+    }
+}
+
+/// That groups have no run that can be judged.
 fn without_valid(groups: [(&str, &Group); 2]) -> Option<String> {
-    let is_void = |(_, group): &(&str, &Group)| !group.runs.iter().any(Run::is_valid);
-    let void: Vec<&str> = groups.into_iter().filter(is_void).map(|(name, _)| name).collect();
+    let void: Vec<&str> =
+        groups.into_iter().filter(|(_, group)| group.runs.is_empty()).map(|(name, _)| name).collect();
     (!void.is_empty()).then(|| format!("no valid run in {}", void.join(" and ")))
 }
 

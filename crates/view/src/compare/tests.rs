@@ -188,6 +188,43 @@ fn a_group_without_a_valid_run_cannot_be_judged() {
     check(late, ended, Some("no valid run in a and b"));
 }
 
+/// Three runs, each with its verdict, p99 and faults.
+type Three = [(&'static str, f64, u64); 3];
+
+/// With the others, each of the first three would have the opposite result.
+#[test]
+fn only_valid_runs_are_judged() {
+    let of = |name: &str, runs: Three| {
+        let one = |(n, (verdict, p99, faults)): (usize, (&str, f64, u64))| {
+            run(&format!("{name}{n}"), summary(verdict, 200, 9e3, p99, faults), 1_000)
+        };
+        group(name, runs.into_iter().enumerate().map(one).collect())
+    };
+    let check = |tolerance: &FigureTolerance, base, other, expected: (bool, &str)| {
+        let groups = vec![of("a", base), of("b", other)];
+        let tolerances = std::slice::from_ref(tolerance);
+        let comparison = Comparison::new(groups, None, tolerances, &<[String]>::to_vec);
+        let judged = &comparison.judged[0];
+        assert_eq!((judged.failed, judged.detail.as_str()), expected, "{base:?} {other:?}");
+        assert!(!judged.void, "{judged:?}");
+    };
+    let (p99, faults) = (tolerance("latency_us.p99 +10%", true, 0.1), tolerance("faults +0%", true, 0.0));
+    let healthy: Three = [("pass", 1_010.0, 0), ("pass", 1_000.0, 0), ("pass", 990.0, 0)];
+    let late: Three = [("pass", 2_000.0, 0), ("invalid", 900.0, 0), ("invalid", 80_000.0, 0)];
+    let unknown = "b 2.00 ms, a 1.00 ms, +100.0 %: the noise is not known; 1 of 3 runs of b is valid";
+    check(&p99, healthy, late, (true, unknown));
+    let reset: Three = [("pass", 1_000.0, 0), ("fail", 1_010.0, 0), ("invalid", 1_000.0, 3)];
+    check(&faults, healthy, reset, (false, "b 0, a 0, 0.0 %: allowed; 2 of 3 runs of b are valid"));
+    let better: Three = [("pass", 1_000.0, 1), ("interrupted", 1_000.0, 0), ("pass", 1_000.0, 1)];
+    check(
+        &faults,
+        reset,
+        better,
+        (true, "b 1, a 0: beyond the tolerance; 2 of 3 runs of a are valid; 2 of 3 runs of b are valid"),
+    );
+    check(&faults, healthy, healthy, (false, "b 0, a 0, 0.0 %: allowed"));
+}
+
 #[test]
 fn the_same_run_twice_is_reported() {
     let twice = || group("latest", vec![run("0000007", summary("pass", 200, 1.0, 1_000.0, 0), 1_000)]);
