@@ -412,8 +412,10 @@ pub(crate) struct CompletionsArgs {
 
 /// `throng doctor`.
 #[derive(Group)]
-#[command(after_help = "Exit status: 0 the run is possible, 2 usage error, 3 it is not possible, or a fix \
-    failed. Without --fix nothing is changed.")]
+#[command(
+    after_help = "Exit status: 0 the run is possible (without -c: perhaps with fewer connections), 2 usage \
+    error, 3 it is not possible, or a fix failed. Without --fix nothing is changed."
+)]
 pub(crate) struct DoctorArgs {
     /// URL as for `throng run`, or a scenario file. If the target runs on this machine, its limits are checked too [default: this
     /// machine, both ends on loopback]

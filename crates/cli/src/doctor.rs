@@ -72,5 +72,7 @@ fn examine(
         need = need.with_connections(most);
     }
     let findings = host::examine(root, &need);
-    Ok(Report { target: need.target, connections: need.connections, is_requested, capacity, findings })
+    let target_room = host::target_room(root, &need);
+    let Need { target, connections, .. } = need;
+    Ok(Report { target, connections, is_requested, capacity, target_room, findings })
 }

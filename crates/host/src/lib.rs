@@ -40,7 +40,7 @@ pub use memory::{Memory, kernel_memory, memory, slab_reclaimable};
 pub use ports::{Listener, listeners, port_facts};
 pub use preflight::{
     Capacity, Layers, Need, capacity, capacity_after_time_wait, capacity_beside_memory, examine,
-    open_files_refused, preflight, tun_refused, uring_refused,
+    open_files_refused, preflight, target_room, tun_refused, uring_refused,
 };
 pub use processes::{Processes, UsageSample};
 pub use processors::{CpuTime, cpu_time, own_cpu_time, processor_set, processors_online};

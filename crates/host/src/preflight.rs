@@ -15,6 +15,7 @@ use crate::{Finding, Listener, Root, memory, open_files};
 use plan::{Handshakes, Http2Requests, Network};
 pub use process::{open_files_refused, uring_refused};
 use std::net::IpAddr;
+pub use target::target_room;
 pub use tun::tun_refused;
 use units::shell_word;
 

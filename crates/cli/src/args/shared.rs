@@ -49,7 +49,7 @@ pub(super) fn of_doctor() -> impl Iterator<Item = Arg> {
 const OF_DOCTOR: [(&Flag, &str); 5] = [
     (
         &flag::CONNECTIONS,
-        "Number of connections to hold [default: the largest that fits, printed in the last line]",
+        "Number of connections to hold [default: the largest that fits with the fixes, printed in the last line]",
     ),
     (&flag::SOURCES, "Local addresses to dial from: a list, or CIDR [default: automatic]"),
     (

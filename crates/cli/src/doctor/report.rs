@@ -21,6 +21,8 @@ pub(super) struct Report {
     /// Whether the user gave that number; else it is the capacity.
     pub(super) is_requested: bool,
     pub(super) capacity: Capacity,
+    /// The connections that the target's processes may still take, as they are set up; none where that is not known.
+    pub(super) target_room: Option<u64>,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -56,17 +58,39 @@ impl Report {
         text
     }
 
-    fn closing(&self) -> String {
-        let most = match self.capacity {
-            Capacity { connections, .. } if connections > u32::MAX.into() => {
-                "no known limit on the number of connections".to_owned()
-            }
-            Capacity { connections: 0, limited_by } => format!("no connection fits: {limited_by}"),
-            Capacity { connections, limited_by } => {
+    /// The target's limit, where that is what limits until it is raised.
+    fn least_room(&self) -> Option<u64> {
+        self.target_room.filter(|room| *room < self.capacity.connections)
+    }
+
+    /// How many connections fit, and why no more.
+    fn most(&self) -> String {
+        let Capacity { connections, limited_by } = self.capacity;
+        let is_unlimited = connections > u32::MAX.into();
+        match self.least_room() {
+            None if is_unlimited => "no known limit on the number of connections".to_owned(),
+            None if connections == 0 => format!("no connection fits: {limited_by}"),
+            None => {
                 let connections = Count(connections).of("connection");
                 format!("this machine can hold about {connections}, limited by {limited_by}")
             }
-        };
+            Some(room) => {
+                let fit = match room {
+                    0 => "no connection fits".to_owned(),
+                    1 => "1 connection fits".to_owned(),
+                    room => format!("about {} connections fit", Count(room)),
+                };
+                let fixed = match is_unlimited {
+                    true => "no known limit".to_owned(),
+                    false => format!("about {}, limited by {limited_by}", Count(connections)),
+                };
+                format!("as set up, {fit}, limited by the {TARGETS_FILES}; with the fixes above, {fixed}")
+            }
+        }
+    }
+
+    fn closing(&self) -> String {
+        let most = self.most();
         let wanted = Count(self.connections).of("connection");
         let (fit, do_not_fit) =
             if self.connections == 1 { ("fits", "does not fit") } else { ("fit", "do not fit") };
@@ -101,10 +125,13 @@ impl Report {
                 })
             })
             .collect();
+        let most = self.least_room().unwrap_or(self.capacity.connections);
+        let fits = Some(most).filter(|most| *most <= u32::MAX.into());
         let whole = json!({
             "schema": "throng.doctor/1",
             "target": self.target,
             "connections": self.connections,
+            "fits": fits,
             "verdict": severity(self.verdict()),
             "findings": findings,
         });

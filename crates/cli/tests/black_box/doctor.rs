@@ -12,6 +12,7 @@ use rustix::process::getuid;
 use serde_json::Value;
 
 use crate::{
+    causes::python,
     program::{Ended, Program, Serving, file, throng},
     usage::check,
 };
@@ -157,6 +158,16 @@ fn the_target_on_this_machine_is_checked() {
         severity == "ok" && backlog.starts_with("at most ") && backlog.ends_with(" waiting"),
         "{backlog}"
     );
+
+    let few = python(&["prlimit", "--nofile=150"], ["512", "0", "0", "0"]);
+    let ended = Program::start(&["doctor", &few.url("/")]).end();
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let last = ended.stdout.lines().last().unwrap();
+    let room = last.strip_prefix("as set up, about 14").and_then(|rest| rest.split_once(' '));
+    let (digit, rest) = room.unwrap_or_else(|| panic!("{last}"));
+    assert!(digit.parse::<u8>().is_ok_and(|digit| digit < 10), "150 but a few that are open: {last}");
+    let limited = "connections fit, limited by the target's open files; with the fixes above, about ";
+    assert!(rest.starts_with(limited), "{last}");
 
     let nobody = Program::start(&["doctor", URL, "-c", "5"]).end();
     assert_eq!(nobody.status, Some(0), "{nobody:?}");

@@ -26,18 +26,9 @@ struct Server {
 
 /// The limit of the accepting processes: the most frequent obstacle.
 pub(super) fn open_files_room(root: &Root, need: &Need) -> Checked {
-    if need.target.is_none() || !need.both_ends_here {
-        return Err(Skip::Irrelevant);
-    }
-    if need.listeners.is_empty() {
-        return Err(Skip::Unread(NOBODY));
-    }
-    let holders = listener_pids(root, &need.listeners);
-    let servers: Vec<Server> =
-        carriers(root, &holders).iter().filter_map(|pid| server(root, *pid, need)).collect();
+    let servers = servers(root, need)?;
     let first = servers.first().ok_or("its process belongs to another user; run as root")?;
-    let room: u64 = servers.iter().map(Server::room).fold(0, u64::saturating_add);
-    let fix = (room < need.expected).then(|| {
+    let fix = (room(&servers) < need.expected).then(|| {
         let each = need.expected.div_ceil(servers.len() as u64).saturating_add(first.open.max(OTHER_FILES));
         let limit = each.checked_next_power_of_two().unwrap_or(u64::MAX);
         let one = |server: &Server| format!("prlimit --pid {} --nofile={limit}", server.pid);
@@ -51,6 +42,28 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Checked {
     let (Server { name, pid, .. }, limit, open) = (first, Count(first.limit), Count(first.open));
     let value = format!("{name} ({pid}): {limit} allowed, {open} open{passed}{others}");
     Ok((value, format!("{} needed", Count(need.expected)), fix))
+}
+
+/// How many connections the target's processes may still take, as they are set up; none where that is not known.
+pub fn target_room(root: &Root, need: &Need) -> Option<u64> {
+    let servers = servers(root, need).ok()?;
+    (!servers.is_empty()).then(|| room(&servers))
+}
+
+fn room(servers: &[Server]) -> u64 {
+    servers.iter().map(Server::room).fold(0, u64::saturating_add)
+}
+
+/// The accepting processes that may be seen.
+fn servers(root: &Root, need: &Need) -> Result<Vec<Server>, Skip> {
+    if need.target.is_none() || !need.both_ends_here {
+        return Err(Skip::Irrelevant);
+    }
+    if need.listeners.is_empty() {
+        return Err(Skip::Unread(NOBODY));
+    }
+    let holders = listener_pids(root, &need.listeners);
+    Ok(carriers(root, &holders).iter().filter_map(|pid| server(root, *pid, need)).collect())
 }
 
 impl Server {

@@ -96,6 +96,7 @@ fn report(connections: u64, is_requested: bool) -> Report {
         connections,
         is_requested,
         capacity: host::capacity(&root, &need),
+        target_room: host::target_room(&root, &need),
         findings: host::examine(&root, &need),
     }
 }
@@ -143,9 +144,10 @@ fn a_long_value_moves_no_other() {
 fn programs_read_the_same() {
     let report = report(1_000_000, true);
     let read: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
-    let head = ["schema", "target", "connections", "verdict"].map(|name| read[name].clone());
-    let expected =
-        [json!("throng.doctor/1"), json!("http://127.0.0.{1..3}:80/"), json!(1_000_000), json!("refuse")];
+    let head = ["schema", "target", "connections", "fits", "verdict"].map(|name| read[name].clone());
+    let target = json!("http://127.0.0.{1..3}:80/");
+    // 1,024 allowed, 1 open.
+    let expected = [json!("throng.doctor/1"), target, json!(1_000_000), json!(1_023), json!("refuse")];
     assert_eq!(head, expected);
     let find = |what: &str| read["findings"].as_array().unwrap().iter().find(|f| f["what"] == what).unwrap();
     assert_eq!(
@@ -174,6 +176,7 @@ fn check(is_requested: bool, capacity: u64, findings: &[Finding], expected: (&st
         connections: 5_000,
         is_requested,
         capacity: Capacity { connections: capacity, limited_by: "memory" },
+        target_room: None,
         findings: findings.to_vec(),
     };
     let text = report.text();
@@ -199,7 +202,38 @@ fn the_last_line_tells_whether_it_fits() {
     let files = finding("target's open files", Severity::Warn);
     let no = "5,000 connections do not fit: target's open files";
     check(true, 9_000, std::slice::from_ref(&files), (no, Severity::Refuse));
-    // The capacity is this machine's alone.
+    // How much room the target has is not known.
     check(false, 4_000, &[files], (most, Severity::Warn));
     check(false, u64::MAX, &[], ("no known limit on the number of connections", Severity::Fine));
+}
+
+/// The last line, of a target with this much room on a machine that can hold this many, and `fits` of the JSON.
+fn check_room(is_requested: bool, room: u64, capacity: u64, expected: (&str, Option<u64>)) {
+    let report = Report {
+        target: None,
+        connections: 5_000,
+        is_requested,
+        capacity: Capacity { connections: capacity, limited_by: "memory" },
+        target_room: Some(room),
+        findings: vec![finding(TARGETS_FILES, Severity::Warn)],
+    };
+    let text = report.text();
+    let read: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
+    assert_eq!((text.lines().last().unwrap(), read["fits"].as_u64()), expected, "{room} {capacity}");
+}
+
+#[test]
+fn the_last_line_tells_what_fits_before_the_targets_limit_is_raised() {
+    let limited = "limited by the target's open files; with the fixes above,";
+    let few = format!("as set up, about 141 connections fit, {limited} about 2,600,000, limited by memory");
+    check_room(false, 141, 2_600_000, (&few, Some(141)));
+    let none = format!("as set up, no connection fits, {limited} no known limit");
+    check_room(false, 0, u64::MAX, (&none, Some(0)));
+    // It is no limit where memory is the smaller one.
+    let most = "this machine can hold about 4,000 connections, limited by memory";
+    check_room(false, 4_001, 4_000, (most, Some(4_000)));
+    check_room(false, u64::MAX, u64::MAX, ("no known limit on the number of connections", None));
+    check_room(true, 141, 9_000, ("5,000 connections do not fit: target's open files", Some(141)));
+    let both = format!("as set up, about 141 connections fit, {limited} about 4,000, limited by memory");
+    check_room(true, 141, 4_000, (&format!("5,000 connections do not fit: {both}"), Some(141)));
 }
