@@ -74,14 +74,19 @@ impl Threshold {
         Some(ParseError::new(&self.text, wanted, format!("{name} {} {usual}", self.comparison.sign())))
     }
 
-    /// A value in the bound's unit as people read it: `141 µs`, `99.9 %`.
+    /// A value in the bound's unit as people read it: `141 µs`, `99.9 %`, and of bytes as the bound is written, `38.4 MB/s` or
+    /// `36.7 MiB/s`.
     pub fn shown(&self, value: f64) -> String {
         if self.is_share {
             // Of a value near its bound the difference has to be visible.
             let digits = (value * 1e3).round() / 1e3;
             return format!("{digits} %");
         }
-        self.figure.unit.brief(value)
+        let bound = Comparison::split(&self.text).map_or("", |(_, _, bound)| bound);
+        match Bytes::is_decimal(amount(bound)) {
+            true => self.figure.unit.brief_decimal(value),
+            false => self.figure.unit.brief(value),
+        }
     }
 
     /// Whether a value in the bound's unit meets it.
@@ -110,6 +115,11 @@ fn share_or_number(name: &str, comparison: Comparison, bound: &str) -> ParseErro
         "{name} {sign} {share}% (a share of the requests) or {name}.count {sign} {number} (a number)"
     );
     ParseError::new(bound, "a share", fix)
+}
+
+/// A number of bytes per second without its `/s`.
+fn amount(bound: &str) -> &str {
+    bound.strip_suffix("/s").unwrap_or(bound)
 }
 
 /// Whether another condition follows the bound.
@@ -195,8 +205,7 @@ impl Figure {
             }
             Unit::Bytes => Bytes::parse(text).ok().map(|bytes| bytes.0 as f64).or_else(plain),
             Unit::BytesPerSecond => {
-                let amount = text.strip_suffix("/s").unwrap_or(text);
-                Bytes::parse(amount).ok().map(|bytes| bytes.0 as f64).or_else(plain)
+                Bytes::parse(amount(text)).ok().map(|bytes| bytes.0 as f64).or_else(plain)
             }
             Unit::Share => plain(),
             Unit::Number => plain().or_else(|| Count::parse(text).ok().map(|n| n.0 as f64)),

@@ -4,14 +4,14 @@ use crate::{
     ParseError,
     decimal::{Decimal, rounded},
 };
-use std::fmt;
+use std::{fmt, iter};
 
 /// The binary units, smallest first (IEC 80000-13).
 const BINARY: [(&str, u64); 5] =
     [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];
 /// The decimal ones.
 const DECIMAL: [(&str, u64); 4] =
-    [("KB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("TB", 1_000_000_000_000)];
+    [("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("TB", 1_000_000_000_000)];
 
 /// A number of bytes. Prints exactly, in the largest binary unit that divides it: `64KiB`, `1000B`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,9 +33,25 @@ impl Bytes {
 
     /// Rounded, for people: `512 B`, `12.3 MiB`, `640 KiB`.
     pub fn brief(self) -> impl fmt::Display {
-        for (name, unit) in BINARY {
+        self.rounded(BINARY, 1_024)
+    }
+
+    /// The same in decimal units: `12.9 MB`.
+    pub fn brief_decimal(self) -> impl fmt::Display {
+        self.rounded(iter::once(BINARY[0]).chain(DECIMAL), 1_000)
+    }
+
+    /// Whether an amount is written in a decimal unit: `10MB`, and neither `10MiB` nor `10`.
+    pub fn is_decimal(text: &str) -> bool {
+        let is_unit = |name: &str| DECIMAL.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+        Decimal::leading(text).is_some_and(|(_, name)| is_unit(name.trim_start()))
+    }
+
+    /// In the smallest of `units` of which there are fewer than `next`, or in terabytes.
+    fn rounded(self, units: impl IntoIterator<Item = (&'static str, u64)>, next: u128) -> String {
+        for (name, unit) in units {
             let (whole, text) = rounded(self.0, unit, 100);
-            if whole < 1_024 || name == "TiB" {
+            if whole < next || name.starts_with('T') {
                 return format!("{text} {name}");
             }
         }
@@ -94,6 +110,26 @@ mod tests {
             (u64::MAX, "16777216 TiB"),
         ] {
             assert_eq!(Bytes(bytes).brief().to_string(), expected, "{bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn prints_in_decimal_units_what_is_written_in_them() {
+        for (bytes, expected) in [
+            (999, "999 B"),
+            (1_000, "1.0 kB"),
+            (200_043, "200 kB"),
+            (999_600, "1.0 MB"),
+            (38_448_245, "38.4 MB"),
+            (24_000_000_000, "24.0 GB"),
+            (u64::MAX, "18446744 TB"),
+        ] {
+            assert_eq!(Bytes(bytes).brief_decimal().to_string(), expected, "{bytes} bytes");
+        }
+        for (text, expected) in
+            [("10MB", true), ("1.5 gb", true), ("1e3kB", true), ("10MiB", false), ("10", false), ("B", false)]
+        {
+            assert_eq!(Bytes::is_decimal(text), expected, "{text}");
         }
     }
 

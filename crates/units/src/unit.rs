@@ -43,6 +43,16 @@ impl Unit {
             Unit::Share => format!("{:.1} %", value * 100.0),
         }
     }
+
+    /// The same, with bytes in decimal units: `38.4 MB/s`.
+    pub fn brief_decimal(self, value: f64) -> String {
+        let decimal = || Bytes(value.round() as u64).brief_decimal();
+        match self {
+            Unit::Bytes if value >= 99_999.5 => decimal().to_string(),
+            Unit::BytesPerSecond => format!("{}/s", decimal()),
+            other => other.brief(value),
+        }
+    }
 }
 
 /// To three digits, and all of those before the point.
@@ -97,5 +107,15 @@ mod tests {
         check(Unit::BytesPerSecond, 83_620.0, "81.7 KiB/s");
         check(Unit::BytesPerSecond, 22_032_384.0, "21.0 MiB/s");
         check(Unit::Share, 0.951, "95.1 %");
+    }
+
+    #[test]
+    fn bytes_are_written_in_decimal_units_where_asked() {
+        let check = |unit: Unit, value, expected| assert_eq!(unit.brief_decimal(value), expected, "{value}");
+        check(Unit::Bytes, 8_349.2, "8,349 B");
+        check(Unit::Bytes, 120_025_800.0, "120 MB");
+        check(Unit::BytesPerSecond, 256.4, "256 B/s");
+        check(Unit::BytesPerSecond, 38_448_245.5, "38.4 MB/s");
+        check(Unit::Micros, 1_234.0, "1.23 ms");
     }
 }

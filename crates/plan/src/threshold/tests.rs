@@ -127,7 +127,11 @@ fn a_value_is_shown_with_its_unit() {
         ("errors < 1%", 2.0, "2 %"),
         ("errors.count < 5", 1_234.0, "1,234"),
         ("per_s > 5", 81_226.698, "81,227/s"),
-        ("bytes_in_per_s > 1MB", 22_032_384.0, "21.0 MiB/s"),
+        ("bytes_in_per_s > 37 MB/s", 38_448_245.5, "38.4 MB/s"),
+        ("bytes_in_per_s > 1MB", 22_032_384.0, "22.0 MB/s"),
+        ("bytes_in_per_s > 1MiB/s", 22_032_384.0, "21.0 MiB/s"),
+        ("bytes_in_per_s > 1000000", 22_032_384.0, "21.0 MiB/s"),
+        ("bytes_in < 1GB", 120_025_800.0, "120 MB"),
         ("generator.cpu_share < 95%", 0.5, "50.0 %"),
         ("ramp < 1m", 12.34, "12.3 s"),
     ] {
