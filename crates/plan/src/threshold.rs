@@ -82,11 +82,15 @@ impl Threshold {
             let digits = (value * 1e3).round() / 1e3;
             return format!("{digits} %");
         }
-        let bound = Comparison::split(&self.text).map_or("", |(_, _, bound)| bound);
-        match Bytes::is_decimal(amount(bound)) {
+        match self.is_decimal() {
             true => self.figure.unit.brief_decimal(value),
             false => self.figure.unit.brief(value),
         }
+    }
+
+    /// Whether the bound is written in a decimal unit of bytes.
+    pub fn is_decimal(&self) -> bool {
+        Comparison::split(&self.text).is_some_and(|(_, _, bound)| Bytes::is_decimal(amount(bound)))
     }
 
     /// Whether a value in the bound's unit meets it.

@@ -99,6 +99,23 @@ fn a_failed_latency_threshold() {
     }
 }
 
+/// The load that was asked for cannot meet it: no other is to be searched below.
+#[test]
+fn a_failed_throughput_threshold() {
+    let server = Serving::start(&["--threads", "1"]);
+    let (threshold, lag) = (["--threshold", "per_s > 1000"], ["--max-lag", "10s"]);
+    let args = [&["-c", "4", "-d", "1s", "--rate", "100/s"][..], &threshold, &lag].concat();
+    let (ended, s) = run(&server.url("/"), &args);
+    let shown = s.at("thresholds")[0]["shown"].as_str().unwrap().to_owned();
+    check_last(&ended, &s, &format!("fail: threshold per_s > 1000 failed: {shown}; "));
+    assert!(!s.text("headline").contains("throng find"), "{}", s.text("headline"));
+    // A busy machine may have another cause, or reach less of the rate.
+    if s.text("limit.cause") == "unknown" && (95.0..101.0).contains(&s.number("requests.per_s")) {
+        let fix = "; all requests at 100/s were answered; raise --rate to 1100/s";
+        assert!(s.text("headline").ends_with(fix), "{}", s.text("headline"));
+    }
+}
+
 #[test]
 fn an_error_rate_is_a_threshold() {
     // Each third request fails.

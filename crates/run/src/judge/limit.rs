@@ -33,7 +33,7 @@
 //! | saturated | by arrival, or in a search by rate, more and more waited for a response from the beginning of the load to its end |
 //! | connection-limit | new connections of the probe had no response, and those that it keeps had one after the other |
 //! | wrong-answer, timeout, closed, unreachable, denied | the most frequent kind of fault, with a hint at a well-known number |
-//! | unknown | nothing of this |
+//! | unknown | nothing of this; all that was due was answered, and thresholds ask for more throughput |
 //!
 //! Of findings that are equally sure the one goes before that was there first, where that is known ([`first`]).
 
@@ -143,6 +143,7 @@ const ROWS: &[Row] = &[
     (starved::probe, When::Unknown),
     (secured::closed, When::Failing),
     (faults::fault, When::Failing),
+    (load::too_little, When::Unknown),
     (unknown, When::Unknown),
 ];
 
@@ -353,6 +354,7 @@ fn look_into(case: &Case) -> String {
             "the target waits for something else (its CPU was idle): look at what it calls".to_owned()
         }
         (Some(_), Trouble::None) if case.evidence.search.is_some() => "profile the target".to_owned(),
+        (Some(_), Trouble::None) if load::throughput_wanted(s).is_some() => load::more_throughput(case),
         (Some(failed), Trouble::None) => {
             let expr = units::shell_word(&failed.expr);
             let target = match s.target.as_str() {

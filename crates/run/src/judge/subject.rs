@@ -1,7 +1,7 @@
 //! What of the plan a sentence about its target needs: the address, and the command that sends one of its requests.
 
 use plan::{Act, Activity, Plan, Population, Request, Text};
-use units::Nanos;
+use units::{Nanos, Rate};
 
 mod curl;
 
@@ -22,6 +22,8 @@ pub(crate) struct Subject {
     pub(crate) has_messages: bool,
     /// Whether all connections arrive at a rate.
     pub(crate) arrives: bool,
+    /// The rate of requests, or of connections that arrive, that a command line asks for; none of a scenario file.
+    pub(crate) rate: Option<Rate>,
     /// Whether HTTP/2 is spoken.
     pub(crate) is_http2: bool,
     /// Whether connections of HTTP/2 send PINGs.
@@ -59,6 +61,10 @@ impl Subject {
         let arrives = plan.populations.iter().all(Population::comes_and_goes);
         let is_of_a_file = |own: &Population| own.name != "main" || own.step_names().len() > 1;
         let is_scenario = plan.populations.iter().any(is_of_a_file);
+        let rate = match &plan.populations[..] {
+            [only] if !is_scenario && plan.stages.len() == 1 => only.load.rate(),
+            _ => None,
+        };
         let is_http2 = plan.populations.iter().any(|own| own.streams.is_some());
         let has_pings = plan.populations.iter().any(sends_pings);
         let mut calls = plan.populations.iter().filter_map(|own| own.grpc.as_ref()).peekable();
@@ -78,6 +84,7 @@ impl Subject {
             is_scenario,
             has_messages,
             arrives,
+            rate,
             is_http2,
             has_pings,
             is_grpc,

@@ -1,6 +1,6 @@
 //! What limited a run, with its numbers; the words are in `sentences.rs`.
 
-use units::Nanos;
+use units::{Nanos, Rate};
 
 use crate::judge::starved::Starved;
 
@@ -289,6 +289,12 @@ pub(crate) enum Sentence {
         held: u64,
         carried: f64,
         due: f64,
+    },
+    /// Of requests by a rate, or of connections that arrive at it; the bytes of each, where those are judged.
+    AllAnswered {
+        rate: Rate,
+        arrives: bool,
+        each: Option<String>,
     },
     NothingUsedUp,
 }

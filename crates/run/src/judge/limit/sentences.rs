@@ -362,6 +362,11 @@ fn path(sentence: &Sentence) -> Option<String> {
         S::RejectedOrSilent { dials } => {
             format!("{} rejected or got no SYN-ACK", Count(*dials).were("dial"))
         }
+        S::AllAnswered { rate, arrives, each } => {
+            let of = if *arrives { "of connections " } else { "" };
+            let each = each.as_ref().map(|each| format!(", with {each} each")).unwrap_or_default();
+            format!("all requests {of}at {rate} were answered{each}")
+        }
         S::NothingUsedUp => "no cause was found: nothing that throng can see was used up".to_owned(),
         _ => return None,
     })

@@ -1,6 +1,7 @@
 use super::*;
 use crate::judge::starved::Starved;
 use Sentence as S;
+use units::Rate;
 
 /// Every sentence once: the number of rows is that of variants, which [`place`] counts without a wildcard.
 #[test]
@@ -51,6 +52,10 @@ fn numbers_of_one_and_of_many() {
         "connections arrive faster than the target serves them: 1,420 waited for a response at the end",
     );
     check(S::DialsTimedOut { count: 1, timeout: Nanos::ZERO }, "1 dial or request timed out");
+    check(
+        S::AllAnswered { rate: Rate::per_s(200), arrives: true, each: None },
+        "all requests of connections at 200/s were answered",
+    );
     check(S::Rejected { dials: 9, by: None }, "9 dials were rejected on the path");
     check(S::Rejected { dials: 1, by: None }, "1 dial was rejected on the path");
     check(S::StreamsReset { count: 1 }, "the target reset 1 stream (RST_STREAM); its connection stayed open");
@@ -153,6 +158,7 @@ fn place(sentence: &Sentence) -> usize {
         S::Starved { .. } => 70,
         S::StarvedProbe { .. } => 71,
         S::RateBacklog { .. } => 72,
+        S::AllAnswered { .. } => 73,
     }
 }
 
@@ -402,6 +408,10 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
         (
             S::TooFewConnections { held: 20, carried: 39.6, due: 1_200.0 },
             "too few connections: 20 carried 40 of the 1,200 requests that were due each second",
+        ),
+        (
+            S::AllAnswered { rate: Rate::per_s(200), arrives: false, each: Some("200 kB".to_owned()) },
+            "all requests at 200/s were answered, with 200 kB each",
         ),
         (S::NothingUsedUp, "no cause was found: nothing that throng can see was used up"),
     ]

@@ -1,8 +1,10 @@
 //! Causes in the load itself.
 
-use samples::PopulationSummary;
+use samples::{PopulationSummary, ThresholdResult};
+use units::Rate;
 
 use super::*;
+use crate::by::By;
 
 #[test]
 fn of_several_populations_the_one_that_missed_requests_has_too_few_connections() {
@@ -21,4 +23,71 @@ fn of_several_populations_the_one_that_missed_requests_has_too_few_connections()
     let seen = "too few connections: 10 carried 100 of the 200 requests that were due each second";
     assert_eq!(found.sentence, seen);
     assert!(found.fix.starts_with("give api 20 connections or more"), "{}", found.fix);
+}
+
+/// 600 requests of 3 s, all with a response of 200 kB, and thresholds that failed.
+fn answered(failed: &[(&str, f64)]) -> Summary {
+    let mut s = stopped(1_000, Vec::new());
+    let result = |(expr, value): &(&str, f64)| ThresholdResult {
+        expr: (*expr).to_owned(),
+        value: Some(*value),
+        ..ThresholdResult::default()
+    };
+    s.thresholds = failed.iter().map(result).collect();
+    (s.requests.sent, s.requests.answered, s.requests.per_s) = (600, 600, 199.9);
+    s.requests.bytes_in = 120_025_800;
+    s
+}
+
+/// Of a run with `--rate 200/s`.
+fn at_a_rate() -> Evidence {
+    let mut evidence = Evidence::default();
+    evidence.subject.rate = Some(Rate::per_s(200));
+    evidence
+}
+
+#[test]
+fn a_rate_that_was_met_is_raised_for_more_throughput() {
+    let check = |failed: &[(&str, f64)], e: &Evidence, expected: &str| {
+        let found = limit(&answered(failed), e).expect("a threshold failed");
+        assert_eq!((found.sentence_with_fix().as_str(), found.cause), (expected, Cause::Unknown));
+    };
+    let (bytes, value) = ("bytes_in_per_s > 100 MB/s", 38_448_245.5);
+    let all = "all requests at 200/s were answered";
+    check(&[(bytes, value)], &at_a_rate(), &format!("{all}, with 200 kB each; raise --rate to 530/s"));
+    let binary = ("bytes_in_per_s >= 100MiB/s", value);
+    check(&[binary], &at_a_rate(), &format!("{all}, with 195 KiB each; raise --rate to 560/s"));
+    let fast = ("per_s > 1000", 199.9);
+    check(&[fast], &at_a_rate(), &format!("{all}; raise --rate to 1100/s"));
+    // The largest of several decides.
+    check(&[fast, (bytes, value)], &at_a_rate(), &format!("{all}; raise --rate to 1100/s"));
+    let mut arrivals = at_a_rate();
+    arrivals.subject.arrives = true;
+    check(&[fast], &arrivals, "all requests of connections at 200/s were answered; raise --arrive to 1100/s");
+}
+
+/// Nor is a search, whose smaller loads have less of it.
+#[test]
+fn a_rate_is_not_raised_where_that_would_not_help() {
+    let check = |s: &Summary, e: &Evidence, expected: &str| {
+        let found = limit(s, e).expect("a threshold failed");
+        assert_eq!((found.fix.as_str(), found.certainty), (expected, Guess), "{found:?}");
+    };
+    let fast = ("per_s > 1000", 150.0);
+    let mut behind = answered(&[fast]);
+    behind.requests.per_s = 150.0;
+    check(&behind, &at_a_rate(), "profile the target");
+    let step = Evidence { search: Some(By::Rate), ..at_a_rate() };
+    check(&answered(&[fast]), &step, "profile the target");
+    // Without a rate each connection sends as fast as it can, or pauses.
+    let mut e = Evidence::default();
+    check(&behind, &e, "use more connections (-c), or profile the target");
+    (e.subject.pause_flag, e.subject.longest_pause) = (Some("--think"), Nanos::from_millis(100));
+    check(&behind, &e, "use shorter pauses (--think) or more connections (-c), or profile the target");
+    e.subject.is_scenario = true;
+    check(&behind, &e, "use a larger load, or profile the target");
+    // A latency that is missed, too, has a load that meets it.
+    let slow = answered(&[("latency.p99 < 1ms", 2_000.0), fast]);
+    let find = "search the highest load that meets it (throng find --threshold 'latency.p99 < 1ms'), or profile the target";
+    check(&slow, &at_a_rate(), find);
 }
