@@ -27,7 +27,7 @@ fn a_refusal_is_the_targets_doing() {
     assert!(s.text("limit.detail").contains('7') && !s.text("limit.cure").is_empty());
     let reasons = s.at("reasons").to_string();
     assert!(reasons.contains("0 of 7 connections held"), "{reasons}");
-    assert!(reasons.contains("target · dial · refused: 7"), "{reasons}");
+    assert!(reasons.contains("7 dials were refused"), "{reasons}");
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn faults_are_reported_too() {
     let line = format!("  Non-2xx or 3xx responses: {n}\n");
     assert!(n > 2 && ended.stdout.contains(&line) && !ended.stdout.contains("Socket errors"), "{ended:?}");
     // A figure's limitation is printed beside it.
-    assert!(ended.stderr.contains(&format!("target · exchange · wrong-status: {n}")), "{ended:?}");
+    assert!(ended.stderr.contains(&format!("unexpected status: 503 × {n}")), "{ended:?}");
     assert_eq!(ended.status, Some(1));
     let (ended, _) = form("ab", &server.url("/"), &args);
     assert_eq!(number(&ended.stdout, "Keep-Alive requests:"), 0.0, "each answer closed its connection");

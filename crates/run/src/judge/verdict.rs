@@ -277,7 +277,7 @@ mod tests {
         check(held(), &[], none(), (Verdict::Pass, &[]));
         let mut s = held();
         s.faults = vec![fault(Stage::Hold, Kind::Reset, 2)];
-        check(s, &[], none(), (Verdict::Fail, &["target · hold · reset: 2"]));
+        check(s, &[], none(), (Verdict::Fail, &["the target reset 2 connections without an announcement"]));
         let mut s = held();
         s.connections.held = 99;
         check(s, &[], none(), (Verdict::Fail, &["99 of 100 connections held"]));
@@ -459,7 +459,10 @@ mod tests {
     fn failed_dials_of_our_own_make_a_run_invalid() {
         let mut s = held();
         s.faults = vec![FaultCount::new(Fault::host(Stage::Dial, Kind::AddressInUse), 5)];
-        let seen = ["5 connections could not be dialled", "host · dial · address-in-use: 5"];
+        let seen = [
+            "5 connections could not be dialled",
+            "5 dials failed on this machine: no free local address and port",
+        ];
         check(s.clone(), &[], Evidence::default(), (Verdict::Invalid, &seen));
         check(s, &["held == 100"], Evidence::default(), (Verdict::Invalid, &seen));
     }

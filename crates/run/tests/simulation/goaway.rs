@@ -131,7 +131,7 @@ fn an_error_is_a_fault_with_its_name() {
         // What was not acted on is no failure of a request.
         assert_eq!(c.sent, 6 + c.withdrawn, "{streams}: {c:?}");
         assert_eq!(verdict, Verdict::Fail);
-        let named = "target · hold · closed (ENHANCE_YOUR_CALM): 2".to_owned();
+        let named = "2 connections were lost: closed by the peer (ENHANCE_YOUR_CALM)".to_owned();
         assert!(reasons.contains(&named), "{reasons:?}");
     }
     let (result, ..) = run("connections=2 duration=5s think=0s reconnect=10ms", |received| {

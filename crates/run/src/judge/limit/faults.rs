@@ -9,12 +9,13 @@ use units::{Bytes, Count, Status};
 
 use super::{
     Case, Sentence, Trouble, known_limit,
-    ours::describe_errno,
     path::since,
     sentences::{counted, dials_and_requests},
     trouble_of,
 };
 use crate::judge::{evidence::Evidence, subject::Subject};
+
+mod plain;
 
 /// Nothing but the kind of fault is known, and perhaps a number at which things are known to stop.
 pub(super) fn fault(case: &Case) -> Option<Limit> {
@@ -243,13 +244,9 @@ fn wrong_how(kind: Kind) -> &'static str {
     }
 }
 
-/// A fault as a reason for a verdict. In the one line of a step of a search it is a sentence, where its kind alone makes one.
+/// A fault as a reason for a verdict: the sentence of its kind, or one of its parts.
 pub(in crate::judge) fn reason(fault: &FaultCount, s: &Summary, e: &Evidence) -> String {
-    if let Some(sentence) = e.search.and_then(|_| in_words(fault, s, e)) {
-        return sentence;
-    }
-    let words = format!("{} · {} · {}", fault.side.name(), fault.stage.name(), fault.kind.name());
-    format!("{words}{}: {}", describe_errno(fault.detail), Count(fault.count))
+    in_words(fault, s, e).unwrap_or_else(|| plain::sentence(fault))
 }
 
 fn in_words(fault: &FaultCount, s: &Summary, e: &Evidence) -> Option<String> {

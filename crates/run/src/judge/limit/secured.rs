@@ -44,7 +44,7 @@ fn no_protocol(subject: &Subject) -> (&'static str, &'static str) {
 const ANY_PLAIN: &str = "http://, ws:// or tcp://";
 
 /// What is wrong, and what to do about it.
-fn wrong(kind: Kind) -> Option<(&'static str, &'static str)> {
+pub(super) fn wrong(kind: Kind) -> Option<(&'static str, &'static str)> {
     Some(match kind {
         Kind::UnknownIssuer => (
             "the target's certificate was not issued by anyone trusted",

@@ -92,7 +92,7 @@ fn a_call_that_expects_one_message_may_have_more() {
 }
 
 #[test]
-fn a_step_of_a_search_says_what_was_wrong_in_words() {
+fn a_reason_says_what_was_wrong_in_words() {
     let mut s = stopped(100, vec![fault(Stage::Exchange, Kind::WrongStatus, 100)]);
     s.requests.status.extend([(401, 98), (403, 2)]);
     let (search, timeout) = (Some(crate::by::By::Connections), Nanos::from_secs(3));
@@ -109,12 +109,37 @@ fn a_step_of_a_search_says_what_was_wrong_in_words() {
         of(Stage::Hold, Kind::Closed, 5, &step),
         "the target closed 5 connections without an announcement"
     );
-    // Of several requests at once each has a fault, and the rest has no sentence.
+    // Of several requests at once each has a fault.
     let mut http2 = Evidence { search: step.search, ..Evidence::default() };
     http2.subject.is_http2 = true;
-    assert_eq!(said(Kind::Reset, &http2), "target · exchange · reset: 100");
-    assert_eq!(of(Stage::Close, Kind::Reset, 5, &step), "target · close · reset: 5");
-    assert_eq!(said(Kind::WrongStatus, &Evidence::default()), "target · exchange · wrong-status: 100");
+    assert_eq!(said(Kind::Reset, &http2), "100 requests failed: reset by the peer");
+    assert_eq!(said(Kind::Refused, &http2), "100 requests failed: refused by the target (REFUSED_STREAM)");
+    let lost = "5 connections were lost while being closed: reset by the peer";
+    assert_eq!(of(Stage::Close, Kind::Reset, 5, &step), lost);
+    // A run says the same as a step.
+    let run = Evidence { search: None, ..step };
+    assert_eq!(said(Kind::WrongStatus, &run), "unexpected status: 401 × 98, 403 × 2");
+    assert_eq!(of(Stage::Dial, Kind::Timeout, 2, &run), "2 dials timed out after 3 s");
+    let issuer = "1 TLS handshake failed: the target's certificate was not issued by anyone trusted";
+    assert_eq!(of(Stage::Tls, Kind::UnknownIssuer, 1, &run), issuer);
+    let own = FaultCount::new(Fault::host(Stage::Dial, Kind::Other).with(Errno::of_goaway(11)), 3);
+    let said_of_own = "3 dials failed on this machine: an error of the operating system (ENHANCE_YOUR_CALM)";
+    assert_eq!(reason(&own, &s, &run), said_of_own);
+}
+
+/// Not in the words of the JSON, which are for programs.
+#[test]
+fn every_fault_has_a_sentence() {
+    let (s, e) = (Summary::default(), Evidence::default());
+    for (side, stage) in Side::ALL.iter().flat_map(|side| Stage::ALL.iter().map(move |stage| (*side, *stage)))
+    {
+        for kind in Kind::ALL {
+            let fault = Fault { side, stage, kind: *kind, errno: Errno::NONE };
+            let said = reason(&FaultCount::new(fault, 2), &s, &e);
+            let is_a_word = !kind.name().contains('-');
+            assert!(said.contains('2') && (is_a_word || !said.contains(kind.name())), "{fault:?}: {said}");
+        }
+    }
 }
 
 #[test]
