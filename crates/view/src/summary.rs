@@ -8,7 +8,7 @@ mod pushes;
 
 use std::fmt::Write;
 
-use samples::{DestinationSummary, Quantiles, Summary};
+use samples::{DestinationSummary, Quantiles, Requests, Summary, Verdict};
 use serde::Serialize;
 use units::{Bytes, Count, Nanos, Status, Unit, percent};
 
@@ -118,10 +118,7 @@ fn requests(s: &Summary, out: &mut String) {
     let per_s = Count(r.per_s.round() as u64);
     let rate = format!("{at_least}{per_s}/s at full load ({:.1} s)", s.duration_s);
     row(out, "requests", format!("{responses}, {rate}{why}"));
-    let per_s = |rate: f64| Unit::BytesPerSecond.brief(rate);
-    let (inward, outward) = (per_s(r.bytes_in_per_s), per_s(r.bytes_out_per_s));
-    let (received, sent) = (Bytes(r.bytes_in).brief(), Bytes(r.bytes_out).brief());
-    row(out, "throughput", format!("{inward} in, {outward} out ({received} received, {sent} sent)"));
+    row(out, "throughput", throughput(r));
     if r.missed > 0 {
         let requests = Count(r.missed).of("request");
         row(out, "missed", format!("{requests} due, but no connection free or dialled in time"));
@@ -137,6 +134,14 @@ fn requests(s: &Summary, out: &mut String) {
         row(out, "ping", format!("{} (PINGs beside requests)", quantiles(&s.ping_rtt_us, "reply")));
     }
     row(out, "lag", format!("{} (how late throng sent)", quantiles(&s.lag_us, "end")));
+}
+
+/// What went in each direction: `36.7 MiB/s in, 7.5 KiB/s out (114 MiB received, 23.4 KiB sent)`.
+pub(crate) fn throughput(r: &Requests) -> String {
+    let per_s = |rate: f64| Unit::BytesPerSecond.brief(rate);
+    let (inward, outward) = (per_s(r.bytes_in_per_s), per_s(r.bytes_out_per_s));
+    let (received, sent) = (Bytes(r.bytes_in).brief(), Bytes(r.bytes_out).brief());
+    format!("{inward} in, {outward} out ({received} received, {sent} sent)")
 }
 
 /// Of calls of gRPC whose responses have several, and those that servers sent by themselves.
@@ -246,6 +251,13 @@ pub(crate) fn time(us: f64, is_at_least: bool) -> String {
     format!("{}{}", if is_at_least { "≥ " } else { "" }, Nanos((us * 1e3) as u64).brief())
 }
 
+/// The reasons that neither the thresholds nor the headline, which has the sentence of the limit, say already.
+pub(crate) fn reasons(s: &Summary) -> impl Iterator<Item = &String> {
+    // What a run that passed met on its way is not in its headline.
+    let said = s.limit.as_ref().filter(|_| s.verdict != Verdict::Pass).map(|limit| &limit.sentence);
+    s.reasons.iter().filter(move |reason| !reason.starts_with("threshold ") && Some(*reason) != said)
+}
+
 /// The last lines: what was judged and how, and in one sentence what it means and what to do.
 pub fn verdict(s: &Summary) -> String {
     let mut out = String::new();
@@ -253,7 +265,7 @@ pub fn verdict(s: &Summary) -> String {
         let mark = if t.pass { "met" } else { "failed" };
         let _ = writeln!(out, "  {:<13} {}: {mark}, {}", "threshold", t.expr, t.measured());
     }
-    for reason in s.reasons.iter().filter(|reason| !reason.starts_with("threshold ")) {
+    for reason in reasons(s) {
         let _ = writeln!(out, "  {reason}");
     }
     // Of throng's own limits a reason says the same.
@@ -324,6 +336,21 @@ mod tests {
         };
         check("throng was late", "throng was late", "  throng was late\nwhy\n");
         check("throng was late", "its threads waited", "  throng was late\n  its threads waited\nwhy\n");
+    }
+
+    #[test]
+    fn a_reason_that_is_the_limit_is_in_the_headline_only() {
+        let check = |of: Verdict, expected: &[&str]| {
+            let sentence = "unexpected status: 404 × 20".to_owned();
+            let reasons = ["threshold errors < 1% failed", sentence.as_str(), "9 of 10 connections held"]
+                .map(str::to_owned)
+                .to_vec();
+            let limit = Some(samples::Limit { sentence, ..Default::default() });
+            let s = Summary { verdict: of, reasons, limit, ..Summary::default() };
+            assert_eq!(super::reasons(&s).collect::<Vec<_>>(), expected, "{of:?}");
+        };
+        check(Verdict::Fail, &["9 of 10 connections held"]);
+        check(Verdict::Pass, &["unexpected status: 404 × 20", "9 of 10 connections held"]);
     }
 
     #[test]

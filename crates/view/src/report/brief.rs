@@ -4,7 +4,7 @@ use samples::{RunRecord, Summary};
 use units::Count;
 
 use super::markdown::{command, fenced, line, table, thresholds, title};
-use crate::summary::{error_rate, quantiles, statuses_text};
+use crate::summary::{error_rate, quantiles, statuses_text, throughput};
 
 /// Verdict, thresholds, main figures, and the command that repeats the run.
 pub fn job_summary(run: &RunRecord, s: &Summary) -> String {
@@ -17,6 +17,7 @@ pub fn job_summary(run: &RunRecord, s: &Summary) -> String {
     rows.extend(error_rate(s).map(|rate| ("errors", rate)));
     if s.requests.sent > 0 {
         rows.push(("requests/s", Count(s.requests.per_s.round() as u64).to_string()));
+        rows.push(("throughput", throughput(&s.requests)));
         rows.push(("latency", quantiles(&s.latency_us, "response")));
         rows.push(("lag (how late throng sent)", quantiles(&s.lag_us, "end")));
     }
@@ -55,6 +56,10 @@ mod tests {
             requests: Requests {
                 sent: 900,
                 per_s: 90.4,
+                bytes_in: 3 << 20,
+                bytes_in_per_s: 322_600.0,
+                bytes_out: 55_800,
+                bytes_out_per_s: 5_605.0,
                 status: [(200, 880), (503, 20)].into(),
                 ..Requests::default()
             },

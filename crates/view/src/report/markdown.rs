@@ -7,7 +7,7 @@ use units::{Bytes, Count, percent};
 
 use crate::{
     cost,
-    summary::{generator, time},
+    summary::{error_rate, generator, reasons, statuses_text, throughput, time},
 };
 
 /// A table's cell if nothing was measured.
@@ -46,7 +46,7 @@ fn verdict(s: &Summary, out: &mut String) {
     if let Some(limit) = &s.limit {
         line(out, format_args!("{}\n", limit.detail));
     }
-    for reason in &s.reasons {
+    for reason in reasons(s) {
         line(out, format_args!("- {reason}"));
     }
     out.push('\n');
@@ -55,26 +55,27 @@ fn verdict(s: &Summary, out: &mut String) {
 fn figures(s: &Summary, out: &mut String) {
     let count = |n: u64| Count(n).to_string();
     let rate = |per_s: f64| count(per_s.round() as u64);
-    let bytes = |slope: Option<f64>| match slope {
-        Some(n) if n > 0.0 => format!("{n:.0} bytes"),
-        _ => NONE.to_owned(),
-    };
+    let bytes = |slope: Option<f64>| slope.filter(|n| *n > 0.0).map(|n| format!("{n:.0} bytes"));
     let target = s.target_cost.as_ref().and_then(|cost| cost.user_bytes_per_connection);
     let kernel = s.kernel_bytes_per_connection.as_ref().map(|cost| cost.value);
     let of_generator = format!("memory of {} per connection", generator(s));
+    let sent = Some(&s.requests).filter(|requests| requests.sent > 0);
     let figures = [
-        ("connections wanted", count(s.connections.wanted)),
-        ("connections held", count(s.connections.held)),
-        ("peak connections", count(s.connections.peak)),
-        ("connects/s", rate(s.connections.open_per_s)),
-        ("responses", count(s.requests.answered)),
-        ("requests unanswered at the end", count(s.requests.unanswered)),
-        ("requests/s", rate(s.requests.per_s)),
+        ("connections wanted", Some(count(s.connections.wanted))),
+        ("connections held", Some(count(s.connections.held))),
+        ("peak connections", Some(count(s.connections.peak))),
+        ("connects/s", Some(rate(s.connections.open_per_s))),
+        ("responses", Some(count(s.requests.answered))),
+        ("requests unanswered at the end", Some(count(s.requests.unanswered))),
+        ("errors", error_rate(s)),
+        ("status", Some(statuses_text(s)).filter(|statuses| !statuses.is_empty())),
+        ("requests/s", Some(rate(s.requests.per_s))),
+        ("throughput", sent.map(throughput)),
         (of_generator.as_str(), bytes(s.generator.user_bytes_per_connection)),
         ("memory of the target per connection", bytes(target)),
         ("memory of the kernel per connection", bytes(kernel)),
     ];
-    let rows = figures.map(|(name, value)| format!("{name} | {value}"));
+    let rows = figures.into_iter().filter_map(|(name, value)| Some(format!("{name} | {}", value?)));
     table("figure | value", "|---|---:|", rows, out);
 }
 

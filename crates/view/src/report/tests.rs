@@ -50,7 +50,11 @@ fn summary() -> Summary {
     });
     s.headline = s.sentence();
     (s.connections.wanted, s.connections.held, s.connections.open_per_s) = (30, 27, 1234.5);
-    (s.requests.answered, s.requests.per_s) = (5_994, 1_998.0);
+    (s.requests.sent, s.requests.answered, s.requests.per_s) = (6_000, 5_994, 1_998.0);
+    s.requests.status.extend([(200, 5_990), (503, 4)]);
+    (s.requests.bytes_in, s.requests.bytes_in_per_s) = (1 << 20, 349_525.0);
+    (s.requests.bytes_out, s.requests.bytes_out_per_s) = (372_000, 124_000.0);
+    s.errors = samples::Errors { count: 10, of: 6_000 };
     s.latency_us = Quantiles {
         count: 5_994,
         p50: 1_000.0,
