@@ -11,7 +11,8 @@ static PER: [(&str, &str); 4] = [
     ("idle_second", "idle second"),
 ];
 
-/// A figure of [`Cost`] by its name, `target_cpu_us_per_open`: what it is, and its value with its error. `generator`: as for the line.
+/// A figure of [`Cost`] by its name, `target_cpu_us_per_open`: what it is, and its value with its error, which is not shown as nothing: at
+/// least one of the last place. `generator`: as for the line.
 pub(crate) fn row(figure: &str, fit: Fit, generator: &str) -> (String, String) {
     let (side, what) = figure.split_once('_').expect("a figure's name begins with its side");
     let (whose, what) = match (side, what) {
@@ -22,9 +23,10 @@ pub(crate) fn row(figure: &str, fit: Fit, generator: &str) -> (String, String) {
     };
     let Fit { value, error, .. } = fit;
     if let Some((_, per)) = PER.iter().find(|(end, _)| what.strip_prefix("cpu_us_per_") == Some(*end)) {
-        return (format!("CPU of {whose} per {per}"), format!("{} ± {}", time(value), time(error)));
+        return (format!("CPU of {whose} per {per}"), format!("{} ± {}", time(value), time(error.max(0.1))));
     }
     let kind = if what == "bytes" { "memory" } else { "live heap" };
+    let error = error.max(1.0);
     (format!("{kind} of {whose} per connection"), format!("{} ± {error:.0} bytes", fixed(value, 0)))
 }
 
@@ -58,7 +60,7 @@ fn bytes(c: &Cost, generator: &str) -> Option<String> {
     let shown: Vec<(&str, Fit)> = all.into_iter().filter_map(|(name, _, fit)| Some((name, fit?))).collect();
     let mut each: Vec<String> = shown
         .iter()
-        .map(|(name, fit)| format!("{name} {} ± {:.0}", fixed(fit.value, 0), fit.error))
+        .map(|(name, fit)| format!("{name} {} ± {:.0}", fixed(fit.value, 0), fit.error.max(1.0)))
         .collect();
     if let (Some(runtime), Some(target)) =
         (&c.target_runtime, each.first_mut().filter(|_| c.target_bytes.is_some()))
@@ -146,7 +148,7 @@ mod tests {
             cost.fits().map(|(figure, fit)| row(figure, fit, "coordinator")).collect();
         let expected = [
             ("memory of coordinator per connection", "300 ± 3 bytes"),
-            ("CPU of coordinator per idle second", "0.0 µs ± 0.0 µs"),
+            ("CPU of coordinator per idle second", "0.0 µs ± 0.1 µs"),
             ("CPU of coordinator per response", "12.3 µs ± 0.1 µs"),
             ("memory of the kernel per connection", "2500 ± 25 bytes"),
             ("CPU of the target per connection and TLS handshake", "30 ms ± 300.0 µs"),

@@ -12,8 +12,10 @@ const RAMP_FROM: u64 = 8;
 /// Below this many connections a slope of memory is noise: a page is 4 KiB. With fewer that are opened, CPU time over the ramp is that of
 /// the requests of a closed loop meanwhile, or of the program itself.
 const MIN_CONNECTIONS: u64 = 10_000;
-/// Less CPU time than this is mostly the clock's grain, 10 ms.
-const MIN_CPU_US: f64 = 100_000.0;
+/// CPU time is read in ticks of the kernel's clock, 10 ms.
+const TICK_US: f64 = 10_000.0;
+/// Less CPU time than this is mostly the clock's grain.
+const MIN_CPU_US: f64 = 10.0 * TICK_US;
 /// A ceiling whose slope may be off by more than this share, by its standard error, is a guess.
 const MAX_ERROR: f64 = Fit::MAX_ERROR;
 /// Share of the initially available memory that is not for connections: before nothing is left, the kernel reclaims pages
@@ -241,7 +243,7 @@ fn discarded(memory: &Memory) -> Vec<Discarded> {
 }
 
 fn us(of: &Moments) -> Option<Fit> {
-    of.line().filter(|_| of.span_y() >= MIN_CPU_US)
+    of.line_in_steps(TICK_US).filter(|_| of.span_y() >= MIN_CPU_US)
 }
 
 #[cfg(test)]
@@ -453,5 +455,8 @@ mod tests {
         is(cost.generator_cpu_us_per_idle_second, 2.0);
         is(cost.generator_cpu_us_per_request, 200.0);
         assert_eq!(cost.target_cpu_us_per_idle_second, None);
+        // Eleven points, 100 responses apart, and a tick of 10 ms: 10,000 µs / √1,100,000.
+        let error = cost.generator_cpu_us_per_request.map(|fit| (fit.error * 1e3).round() / 1e3);
+        assert_eq!(error, Some(9.535));
     }
 }
