@@ -3,7 +3,7 @@
 use crate::flag::{self, FLAGS, Flag, Role, Takes};
 use crate::request::LONGEST_REQUEST;
 use crate::target::Resolve;
-use crate::threshold::list_once;
+use crate::threshold::{NEVER_HELD, list_once};
 use crate::{
     Activity, Expectation, ExpectedLength, Hold, IoChoice, Observe, Plan, Population, Probe, Pushes, Ramp,
     Reconnect, Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold,
@@ -302,8 +302,8 @@ impl<'f> FlagReader<'f> {
         let seed = self.read(&flag::SEED, plan.seed, seed);
         let io = self.read(&flag::IO, plan.io, IoChoice::parse);
         let own = self.all(&flag::THRESHOLD, |text| match Threshold::parse(text, &plan.populations) {
-            // What it names may have been left out.
-            Err(_) if !knows_populations && text.contains('.') => Ok(None),
+            // What it names may have been left out, or whose connections are held.
+            Err(why) if !knows_populations && (text.contains('.') || why.wanted == NEVER_HELD) => Ok(None),
             read => read.map(Some),
         });
         let thresholds = plan.thresholds.into_iter().chain(own.into_iter().flatten()).collect();

@@ -11,6 +11,10 @@ mod meant;
 pub use figures::Figure;
 pub(crate) use figures::{Names, list_once};
 
+/// What a condition on connections held is not, where all of them come and go.
+pub(crate) const NEVER_HELD: &str =
+    "a condition for connections that arrive, which are closed after their requests and not held";
+
 /// One condition on one figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
@@ -34,7 +38,12 @@ impl Threshold {
     /// # Errors
     /// What cannot be parsed, with the fix.
     pub fn parse(text: &str, populations: &[Population]) -> Result<Threshold, ParseError> {
-        Threshold::named(text, &Names::of(populations))
+        let threshold = Threshold::named(text, &Names::of(populations))?;
+        let fix = "errors < 1%, answered >= 99% or finished >= 99%";
+        match threshold.figure.is_never_held(populations) {
+            true => Err(ParseError::new(text, NEVER_HELD, fix)),
+            false => Ok(threshold),
+        }
     }
 
     fn named(text: &str, names: &Names) -> Result<Threshold, ParseError> {

@@ -7,7 +7,7 @@ use super::overrides::overridden;
 use super::population::{Reader, name};
 use crate::flag;
 use crate::flags::{DEFAULT_MAX_LAG, DEFAULT_TIMEOUT, FlagReader, MAX_THREADS, max_lag, seed, threads};
-use crate::threshold::list_once;
+use crate::threshold::{NEVER_HELD, list_once};
 use crate::{
     Activity, Csv, Environment, Expectation, Flags, IoChoice, Load, Mistake, Plan, Population, Probe, Pushes,
     Reconnect, Request, Share, Source, Sources, Stage, Target, Text, Think, Threshold, Tls,
@@ -275,6 +275,7 @@ fn thresholds(notes: &mut Notes, top: &Section, populations: &[Population]) -> V
         match Threshold::parse(&scalar.text, populations) {
             Ok(threshold) => all.push(threshold),
             Err(_) if may_be_left_out(&scalar.text) => {}
+            Err(why) if !is_whole && why.wanted == NEVER_HELD => {}
             // It may list all figures; what is the user's in it is escaped.
             Err(why) => notes.add_lines(scalar.at, "thresholds", &why.to_string()),
         }

@@ -197,6 +197,19 @@ impl Figure {
         self.path.ends_with("errors.count") && !self.is_path
     }
 
+    /// Whether it is the number of connections held.
+    pub fn is_of_held(&self) -> bool {
+        self.path.ends_with("connections.held")
+    }
+
+    /// The same where those that it counts come and go: all of the run, or those of its population.
+    pub(super) fn is_never_held(&self, populations: &[Population]) -> bool {
+        let of = self.path.strip_prefix("populations.").and_then(|path| path.split_once('.'));
+        let is_counted = |own: &&Population| of.is_none_or(|(name, _)| own.name == name);
+        let mut counted = populations.iter().filter(is_counted).peekable();
+        self.is_of_held() && counted.peek().is_some() && counted.all(Population::comes_and_goes)
+    }
+
     /// The same figure of a part of the run: below `place`.
     fn below(self, place: &str) -> Figure {
         let below = |path: String| format!("{place}.{path}");

@@ -119,6 +119,37 @@ fn a_mistake_has_its_fix() {
 }
 
 #[test]
+fn of_connections_that_come_and_go_none_is_held() {
+    let population = |name: &str, arrives: bool| {
+        let resolve = |_: &str| Err("no names here".to_owned());
+        let around = crate::Environment { cores: 1, seed: 1, resolve: &resolve };
+        let flags = crate::Flags::new("http://127.0.0.1:1/");
+        let flags = if arrives { flags.with(&crate::flag::ARRIVE, "9/s") } else { flags };
+        let plan = crate::from_flags(&flags, &around).expect("it is right");
+        Population { name: name.to_owned(), ..plan.populations[0].clone() }
+    };
+    let (held, guests) = (population("users", false), population("guests", true));
+    let check = |text: &str, populations: &[&Population], is_right: bool| {
+        let all: Vec<Population> = populations.iter().map(|own| (*own).clone()).collect();
+        let why = Threshold::parse(text, &all).err().map(|why| why.to_string());
+        let refused = format!(
+            "{text:?} is not a condition for connections that arrive, which are closed after their requests and not held; \
+             use errors < 1%, answered >= 99% or finished >= 99%"
+        );
+        assert_eq!(why, (!is_right).then_some(refused));
+    };
+    check("held >= 99%", &[&guests], false);
+    check("connections.held >= 5", &[&guests], false);
+    check("held >= 99%", &[&held], true);
+    check("held >= 5", &[&held, &guests], true);
+    check("guests.held >= 99%", &[&held, &guests], false);
+    check("users.held >= 99%", &[&held, &guests], true);
+    for text in ["finished >= 99%", "errors < 1%", "answered >= 99%", "peak < 9"] {
+        check(text, &[&guests], true);
+    }
+}
+
+#[test]
 fn a_value_is_shown_with_its_unit() {
     for (text, value, expected) in [
         ("latency.p99 < 10us", 140.671, "141 µs"),

@@ -49,6 +49,9 @@ impl By {
             By::Arrival if !all().all(has_steps) => {
                 "a connection that arrives is closed after its requests, and there are none; use connections or burst"
             }
+            By::Arrival if plan.thresholds.iter().any(|threshold| threshold.figure.is_of_held()) => {
+                "a threshold is on connections held, and those that arrive are closed after their requests; use errors < 1%, or connections"
+            }
             By::Rate if all().any(is_silent) => {
                 "without a message there is nothing to send; add --message ping, or use connections or burst"
             }
@@ -161,6 +164,9 @@ mod tests {
         check(Flags::new("tcp://127.0.0.1:1"), [true, false, true, false]);
         let arrivals = Flags::new("http://127.0.0.1:1/").with(&flag::ARRIVE, "9/s").with(&flag::TOTAL, 9);
         check(arrivals, [false, true, false, false]);
+        let judged = |threshold| Flags::new("http://127.0.0.1:1/").with(&flag::THRESHOLD, threshold);
+        check(judged("held >= 99%"), [true, false, true, true]);
+        check(judged("errors < 1%"), [true; 4]);
     }
 
     #[test]

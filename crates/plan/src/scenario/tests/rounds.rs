@@ -1,6 +1,6 @@
 //! A mistake hides no other one, as far as the others can be told: nobody runs a file once for each of them.
 
-use super::mistakes::check;
+use super::{listed, mistakes::check, scenario};
 
 #[test]
 fn the_keys_beside_a_wrong_target_are_read() {
@@ -27,6 +27,26 @@ fn a_step_of_two_actions_is_read_as_the_first_of_them() {
             "6:12: population.a.step[1].send-hex: a step has one action, and this one also has send; use another step",
         ],
     );
+}
+
+/// A population that was left out for its mistake may be one whose connections are held.
+#[test]
+fn a_threshold_on_those_held_is_refused_only_where_all_populations_are_known() {
+    let file = |connections: &str| {
+        format!(
+            "target = \"http://127.0.0.1:1/\"\nthresholds = [\"held >= 5\"]\n\
+             [[population]]\nname = \"a\"\narrive = \"5/s\"\n{connections}"
+        )
+    };
+    check(
+        &file(""),
+        &[
+            "2:15: thresholds: \"held >= 5\" is not a condition for connections that arrive, which are closed after their \
+           requests and not held; use errors < 1%, answered >= 99% or finished >= 99%",
+        ],
+    );
+    let mistakes = scenario(&file("[[population]]\nname = \"b\"\nconnections = \"x\"\n")).unwrap_err();
+    assert!(listed(&mistakes).iter().all(|mistake| !mistake.contains("held")), "{mistakes:?}");
 }
 
 #[test]
