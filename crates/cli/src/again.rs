@@ -1,9 +1,13 @@
-//! The commands that a refusal of `run` suggests: with what else the user typed.
+//! The commands that `run` suggests, in a refusal and in a summary: with what else the user typed.
 
-use plan::{Flag, Flags, flag::Takes};
-use units::shell_word;
+use plan::{
+    Flag, Flags,
+    flag::{self, Role, Takes},
+};
+use samples::{Command, Header, Limit, Samples, Sink, Summary, Tick};
+use units::{shell_word, without_login};
 
-use crate::{EXIT_MACHINE, Failure};
+use crate::{EXIT_MACHINE, Failure, args::refused_by_find, search};
 
 /// What is before the arguments where the fix of a finding is the same run with another value.
 const RUN: &str = ": throng run ";
@@ -29,24 +33,123 @@ fn completed(line: &str, flags: &Flags) -> String {
     };
     let changed: Vec<&str> =
         command.split(' ').filter_map(|arg| Flag::named(arg).map(|flag| flag.name)).collect();
-    // The target is no flag by that name: it is in the command.
-    let typed = flags
-        .pairs()
-        .into_iter()
-        .filter_map(|(name, value)| Some((Flag::named(&format!("--{name}"))?, value)));
-    let kept = typed.filter(|(flag, _)| !changed.contains(&flag.name)).flat_map(|(flag, value)| {
+    let kept = typed(flags).filter(|(flag, _)| !changed.contains(&flag.name));
+    format!("{before}{RUN}{command}{}{remark}", words(kept))
+}
+
+/// The flags with their values, without the target, which is no flag by that name.
+fn typed(flags: &Flags) -> impl Iterator<Item = (&'static Flag, String)> {
+    let pairs = flags.pairs().into_iter();
+    pairs.filter_map(|(name, value)| Some((Flag::named(&format!("--{name}"))?, value)))
+}
+
+/// As a shell reads them after another argument: ` -k -H 'Accept: a'`.
+fn words(flags: impl Iterator<Item = (&'static Flag, String)>) -> String {
+    let args = flags.flat_map(|(flag, value)| {
         let name = flag.short.map_or_else(|| flag.place(), |short| format!("-{short}"));
         if flag.takes == Takes::Nothing { vec![name] } else { vec![name, value] }
     });
-    let kept: String =
-        plan::args_without_secrets(kept).iter().map(|arg| format!(" {}", shell_word(arg))).collect();
-    format!("{before}{RUN}{command}{kept}{remark}")
+    plan::args_without_secrets(args).iter().map(|arg| format!(" {}", shell_word(arg))).collect()
+}
+
+/// The same summary; a search that it suggests has the other flags of the run, too, as far as a search has them.
+pub(crate) fn with_searches(summary: Summary, flags: &Flags) -> Summary {
+    let complete = |text: String| with_search(text, flags);
+    let limit = |limit: Limit| Limit { fix: complete(limit.fix), ..limit };
+    Summary {
+        headline: complete(summary.headline),
+        reasons: summary.reasons.into_iter().map(complete).collect(),
+        limit: summary.limit.map(limit),
+        ..summary
+    }
+}
+
+fn with_search(text: String, flags: &Flags) -> String {
+    let target = flags.get(&flag::TARGET).unwrap_or_default();
+    let command = format!("throng find {}", shell_word(&without_login(target)));
+    match text.split_once(command.as_str()) {
+        Some((before, how)) => format!("{before}{command}{}{how}", words(of_search(how, flags))),
+        None => text,
+    }
+}
+
+/// What a search has of the flags of a run, without its load: that is in `how`, after the target.
+fn of_search(how: &str, flags: &Flags) -> impl Iterator<Item = (&'static Flag, String)> {
+    let (by_rate, by_connections) = (how.starts_with(" --by rate"), !how.starts_with(" --by "));
+    typed(flags).filter(move |(own, value)| match own.role {
+        _ if own.role.is_output() || refused_by_find(own, value).is_some() => false,
+        // Connections that pause may need steps as long as the run.
+        Role::Load => own.name == flag::DURATION.name && by_connections && search::step_time(value).is_ok(),
+        // The search sets when requests are due.
+        Role::Work => !by_rate || ![flag::THINK.name, flag::PING.name].contains(&own.name),
+        _ => ![flag::THRESHOLD.name, flag::SEED.name].contains(&own.name),
+    })
+}
+
+/// Sinks that see a summary [with its searches](with_searches).
+pub(crate) struct WithSearches<'a, 's> {
+    pub(crate) flags: &'a Flags,
+    pub(crate) sinks: &'a mut [&'s mut dyn Sink],
+}
+
+impl Sink for WithSearches<'_, '_> {
+    fn begin(&mut self, header: &Header) {
+        self.sinks.iter_mut().for_each(|sink| sink.begin(header));
+    }
+
+    fn tick(&mut self, tick: &Tick, looks: &Samples) {
+        self.sinks.iter_mut().for_each(|sink| sink.tick(tick, looks));
+    }
+
+    fn late(&mut self, tick: &Tick) {
+        self.sinks.iter_mut().for_each(|sink| sink.late(tick));
+    }
+
+    fn ask(&mut self) -> Option<Command> {
+        self.sinks.iter_mut().find_map(|sink| sink.ask())
+    }
+
+    fn finish(&mut self, summary: &Summary) {
+        let summary = with_searches(summary.clone(), self.flags);
+        self.sinks.iter_mut().for_each(|sink| sink.finish(&summary));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::flag;
+
+    #[test]
+    fn a_suggested_search_keeps_the_flags_that_a_search_has() {
+        let flags = Flags::new("https://t/?a&b")
+            .with(&flag::CONNECTIONS, "20")
+            .with(&flag::DURATION, "30s")
+            .with(&flag::HEADER, "Authorization: Bearer x")
+            .with(&flag::INSECURE, "")
+            .with(&flag::THINK, "1s")
+            .with(&flag::TIMEOUT, "2s")
+            .with(&flag::JSON, "a.json")
+            .with(&flag::DASHBOARD, "127.0.0.1:0")
+            .with(&flag::THRESHOLD, "latency.p99 < 5ms")
+            .with(&flag::SEED, 7);
+        let check = |how: &str, kept: &str| {
+            let text = |kept: &str| format!("search it (throng find 'https://t/?a&b'{kept}{how}), or not");
+            let summary = Summary {
+                headline: format!("fail: {}", text("")),
+                reasons: vec![format!("warning: {}", text("")), "other".to_owned()],
+                limit: Some(Limit { fix: text(""), ..Limit::default() }),
+                ..Summary::default()
+            };
+            let found = with_searches(summary, &flags);
+            assert_eq!(found.headline, format!("fail: {}", text(kept)));
+            assert_eq!(found.reasons, [format!("warning: {}", text(kept)), "other".to_owned()]);
+            assert_eq!(found.limit.map(|limit| limit.fix), Some(text(kept)));
+        };
+        let header = "-H 'Authorization: ***' -k";
+        check(" --by rate -c 20 --threshold 'latency.p99 < 5ms'", &format!(" {header} --timeout 2s"));
+        check(" --by arrival", &format!(" {header} --think 1s --timeout 2s"));
+        check(" --threshold 'latency.p99 < 5ms'", &format!(" -d 30s {header} --think 1s --timeout 2s"));
+    }
 
     #[test]
     fn a_suggested_run_keeps_the_flags_that_it_does_not_change() {

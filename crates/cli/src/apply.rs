@@ -2,13 +2,17 @@
 
 use fleet::Fleet;
 use host::Root;
-use plan::{Live, Plan};
+use plan::{Flags, Live, Plan};
 use run::Interrupt;
 use samples::{RunRecord, Sink, Summary};
 use store::{StoreWriter, StoredAs};
 use view::{Classic, Line, Messages, Terminal};
 
-use crate::{Failure, message, runs};
+use crate::{
+    Failure,
+    again::{WithSearches, with_searches},
+    message, runs,
+};
 
 /// A run that is over.
 pub(crate) struct Applied {
@@ -17,9 +21,16 @@ pub(crate) struct Applied {
     pub(crate) kept: Option<StoredAs>,
 }
 
+/// What is run, and the flags that it was typed with: the commands that its summary suggests have them, too.
+#[derive(Clone, Copy)]
+pub(crate) struct Typed<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) flags: &'a Flags,
+}
+
 /// Runs a plan, on this machine or on a fleet, with its live view, and keeps it in the store; `sinks` see it too.
 pub(crate) fn apply(
-    plan: &Plan,
+    Typed { plan, flags }: Typed,
     fleet: Option<&mut Fleet>,
     live: Live,
     record: RunRecord,
@@ -40,14 +51,16 @@ pub(crate) fn apply(
     let kept = store_writer.as_mut().map(|store_writer| store_writer as &mut dyn Sink);
     let others = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink);
     let mut sinks: Vec<&mut dyn Sink> = view.into_iter().chain(kept).chain(others).collect();
-    let root = Root::real();
+    let mut completed = WithSearches { flags, sinks: &mut sinks };
+    let (root, sinks) = (Root::real(), &mut [&mut completed as &mut dyn Sink]);
     let summary = match fleet {
-        None => run::run(plan, &root, &mut sinks, interrupt, &runs::calibrations(), &mut message),
-        Some(fleet) => Ok(fleet.run(plan, &root, &mut sinks, interrupt)),
+        None => run::run(plan, &root, sinks, interrupt, &runs::calibrations(), &mut message),
+        Some(fleet) => Ok(fleet.run(plan, &root, sinks, interrupt)),
     };
     let kept = store_writer.and_then(StoreWriter::end);
     if let Some(kept) = kept.as_ref().filter(|_| live != Live::Off) {
         message(&runs::kept(kept));
     }
-    Ok(Applied { summary: summary.map_err(Failure::machine)?, kept })
+    let summary = summary.map_err(Failure::machine)?;
+    Ok(Applied { summary: with_searches(summary, flags), kept })
 }

@@ -6,7 +6,7 @@ use units::Count;
 
 use crate::{
     Failure,
-    apply::{Applied, apply},
+    apply::{Applied, Typed, apply},
     own_server::OwnServer,
     plans, print_stderr, print_stdout, runs, signals,
 };
@@ -36,8 +36,10 @@ pub(crate) fn demo() -> Result<u8, Failure> {
         then idle for 5 to 15 s",
         Count(n)
     ));
-    let (plan, record) = (plans::plan(&flags(n))?, runs::record(units::date().into(), None, &[]));
-    let Applied { summary, .. } = apply(&plan, None, Live::Auto, record, &interrupt, &mut [])?;
+    let flags = flags(n);
+    let (plan, record) = (plans::plan(&flags)?, runs::record(units::date().into(), None, &[]));
+    let typed = Typed { plan: &plan, flags: &flags };
+    let Applied { summary, .. } = apply(typed, None, Live::Auto, record, &interrupt, &mut [])?;
     print_stdout(&view::text(&summary))?;
     Ok(summary.verdict.exit_status())
 }

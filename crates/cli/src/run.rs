@@ -9,14 +9,14 @@ use std::{
 use exporters::{Exporters, HlogFile, Leftover, background::BackgroundFile};
 use fleet::Fleet;
 use host::remote::Token;
-use plan::{Flags, Format, Live, Outputs, Plan, Tool};
+use plan::{Flags, Format, Live, Outputs, Tool};
 use run::Interrupt;
 use samples::{RunRecord, Sink, Summary};
 use view::{Dashboard, Feed, Opens, Report, Terminal, format::Whole};
 
 use crate::{
     Failure, agent,
-    apply::{Applied, apply},
+    apply::{Applied, Typed, apply},
     bundle::Bundle,
     cluster::Cluster,
     files::{Files, Refused},
@@ -57,9 +57,10 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     sinks.extend(commands.as_mut().map(|commands| commands as &mut dyn Sink));
     sinks.extend(report.as_mut().map(|report| report as &mut dyn Sink));
     let fleet = members.as_mut().map(|members| &mut members.fleet);
+    let typed = Typed { plan: &plan, flags };
     let (Applied { summary, kept }, logged) = match log {
-        None => (apply(&plan, fleet, outputs.live, record.clone(), &interrupt, &mut sinks)?, Ok(())),
-        Some(log) => logged(log, &plan, fleet, outputs.live, record.clone(), &interrupt, &mut sinks)?,
+        None => (apply(typed, fleet, outputs.live, record.clone(), &interrupt, &mut sinks)?, Ok(())),
+        Some(log) => logged(log, typed, fleet, outputs.live, record.clone(), &interrupt, &mut sinks)?,
     };
     let judged = judged.write(&record, &summary);
     dashboard.into_iter().for_each(|(dashboard, feed)| dashboard.end(feed));
@@ -189,7 +190,7 @@ fn text(format: Format, summary: &Summary, whole: Whole) -> String {
 /// Runs a plan and writes `--hlog` meanwhile: a file that fills up does not cost the summary.
 fn logged(
     (file, out): Log,
-    plan: &Plan,
+    typed: Typed,
     fleet: Option<&mut Fleet>,
     live: Live,
     record: RunRecord,
@@ -201,7 +202,7 @@ fn logged(
     let mut log = hlog.begin(UNIX_EPOCH + Duration::from_millis(record.began_ms.0)).map_err(failed)?;
     let mut sinks: Vec<&mut dyn Sink> = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink).collect();
     sinks.push(&mut log);
-    let applied = apply(plan, fleet, live, record, interrupt, &mut sinks)?;
+    let applied = apply(typed, fleet, live, record, interrupt, &mut sinks)?;
     let written = log.result().and_then(|()| hlog.finish());
     Ok((applied, written.map_err(failed)))
 }

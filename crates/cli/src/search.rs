@@ -110,7 +110,7 @@ fn of_step(flags: Flags, by: Option<By>, mistakes: &mut Mistakes) -> Flags {
 }
 
 /// How long a step of a search lasts at full load.
-fn step_time(text: &str) -> Result<Nanos, String> {
+pub(crate) fn step_time(text: &str) -> Result<Nanos, String> {
     match Nanos::parse_or_seconds(text) {
         Ok(time) if time >= SHORTEST => Ok(time),
         // Words too: `forever` is a time of other commands.

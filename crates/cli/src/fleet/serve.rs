@@ -21,7 +21,7 @@ use view::Report;
 use super::{calibration_time, table};
 use crate::{
     Failure,
-    apply::{Applied, apply},
+    apply::{Applied, Typed, apply},
     args::{CALIBRATION, FleetServeArgs},
     compare, listening, message,
     mistakes::Mistakes,
@@ -325,7 +325,8 @@ fn applied(
     interrupt: &Interrupt,
     sinks: &mut [&mut dyn Sink],
 ) -> Result<Finished, Vec<String>> {
-    let applied = apply(plan, fleet, Live::Off, record, interrupt, sinks);
+    let typed = Typed { plan, flags: &Flags::default() };
+    let applied = apply(typed, fleet, Live::Off, record, interrupt, sinks);
     let Applied { summary, kept } = applied.map_err(|failure| failure.lines)?;
     Ok(Finished { summary, stored: kept.map(|kept| kept.id) })
 }

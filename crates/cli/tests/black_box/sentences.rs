@@ -93,9 +93,13 @@ fn a_failed_latency_threshold() {
     assert!(ended.stderr.contains(&line), "{}", ended.stderr);
     assert!(!s.text("headline").contains("strace"), "{}", s.text("headline"));
     if s.text("limit.cause") == "unknown" {
-        let find = format!("throng find {} --threshold 'latency.p99 < 1ns'", server.url("/"));
-        let fix = format!("search the highest load that meets it ({find})");
-        assert!(s.text("headline").contains(&fix), "{}", s.text("headline"));
+        let begins = format!("search the highest load that meets it (throng find {} ", server.url("/"));
+        // The flags of the run that a search has.
+        for part in
+            [&*begins, " --think 5ms", " --max-lag 10s", " --threshold 'latency.p99 < 1ns'), or profile"]
+        {
+            assert!(s.text("headline").contains(part), "{part}: {}", s.text("headline"));
+        }
     }
 }
 

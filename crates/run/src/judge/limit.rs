@@ -355,16 +355,12 @@ fn look_into(case: &Case) -> String {
         }
         (Some(_), Trouble::None) if case.evidence.search.is_some() => "profile the target".to_owned(),
         (Some(_), Trouble::None) if load::throughput_wanted(s).is_some() => load::more_throughput(case),
-        (Some(failed), Trouble::None) => {
-            let expr = units::shell_word(&failed.expr);
-            let target = match s.target.as_str() {
-                "" => String::new(),
-                target => units::shell_word(&units::without_login(target)) + " ",
-            };
-            format!(
-                "search the highest load that meets it (throng find {target}--threshold {expr}), or profile the target"
-            )
-        }
+        (Some(failed), Trouble::None) => match case.evidence.subject.search(&failed.expr) {
+            Some(command) => {
+                format!("search the highest load that meets it ({command}), or profile the target")
+            }
+            None => "profile the target".to_owned(),
+        },
         _ => "check the target's log, or run strace on it".to_owned(),
     }
 }

@@ -4,6 +4,7 @@ use plan::{Act, Activity, Plan, Population, Request, Text};
 use units::{Nanos, Rate};
 
 mod curl;
+mod search;
 
 /// Of a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,6 +17,10 @@ pub(crate) struct Subject {
     pub(crate) curl: Option<String>,
     /// The variables of the shell in it, each with what it stands for; empty where there is none.
     pub(crate) variables: String,
+    /// What searches the largest load that meets a threshold, for each that smaller loads may meet, by its text.
+    pub(crate) searches: Vec<(String, String)>,
+    /// What searches the rate of arrivals that is sustained.
+    pub(crate) search_by_arrival: String,
     /// Whether it is a scenario file's, by the names and steps that a command line does not have.
     pub(crate) is_scenario: bool,
     /// Whether messages are sent, and replies expected.
@@ -81,6 +86,8 @@ impl Subject {
             is_loopback,
             curl,
             variables,
+            searches: search::commands(plan),
+            search_by_arrival: search::by_arrival(plan),
             is_scenario,
             has_messages,
             arrives,
@@ -94,6 +101,12 @@ impl Subject {
             pause_flag,
             statuses,
         }
+    }
+
+    /// What searches the largest load that meets this threshold, if smaller loads may.
+    pub(crate) fn search(&self, threshold: &str) -> Option<&str> {
+        let found = self.searches.iter().find(|(text, _)| text == threshold);
+        found.map(|(_, command)| command.as_str())
     }
 
     /// Whether no request of the plan expects it.

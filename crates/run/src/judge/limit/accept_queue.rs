@@ -142,7 +142,8 @@ pub(in crate::judge) fn outrun(e: &Evidence) -> Option<Sentence> {
 /// The same as a warning, of a run that passes: each had its response, once no more came.
 pub(super) fn outrun_warning(e: &Evidence) -> Option<String> {
     let sentence = outruns(e).filter(|_| e.search.is_none())?;
-    Some(format!("warning: {sentence}; search the rate that it sustains (throng find --by arrival)"))
+    let command = &e.subject.search_by_arrival;
+    Some(format!("warning: {sentence}; search the rate that it sustains ({command})"))
 }
 
 fn outruns(e: &Evidence) -> Option<Sentence> {

@@ -1,7 +1,7 @@
 //! Steps of a search: no fix asks for what the search does itself, and what was there before counts.
 
 use super::*;
-use crate::by::By;
+use crate::{by::By, judge::subject::Subject};
 
 /// The fix of a run, and of a step of a search by this.
 fn check_fix(s: &Summary, e: Evidence, by: By, [of_run, of_step]: [&str; 2]) {
@@ -10,13 +10,23 @@ fn check_fix(s: &Summary, e: Evidence, by: By, [of_run, of_step]: [&str; 2]) {
     assert_eq!(fix(&Evidence { search: Some(by), ..e }), of_step, "{by:?}");
 }
 
+/// Of a run with this threshold.
+fn judged(threshold: &str) -> Evidence {
+    let subject = Subject::of(&crate::fixture::plan(&[threshold]));
+    Evidence { subject, ..Evidence::default() }
+}
+
 #[test]
 fn a_search_is_not_advised_to_search_or_to_load_less() {
     let mut strict = stopped(1_000, Vec::new());
     let expr = "latency.p99 < 1ms".to_owned();
     strict.thresholds = vec![samples::ThresholdResult { expr, pass: false, ..Default::default() }];
-    let search = "search the highest load that meets it (throng find --threshold 'latency.p99 < 1ms'), or profile the target";
-    check_fix(&strict, Evidence::default(), By::Rate, [search, "profile the target"]);
+    let search = "search the highest load that meets it (throng find http://127.0.0.1:1/ --by rate -c 50 --threshold \
+        'latency.p99 < 1ms'), or profile the target";
+    check_fix(&strict, judged("latency.p99 < 1ms"), By::Rate, [search, "profile the target"]);
+    // No smaller load has more requests.
+    strict.thresholds[0].expr = "requests.per_s >= 20k/s".to_owned();
+    check_fix(&strict, judged("requests.per_s >= 20k/s"), By::Rate, ["profile the target"; 2]);
     let busy = target(TargetSeen { cpu_thread: Some(1.0), ..TargetSeen::default() });
     let more = "give it more processors or workers";
     check_fix(&strict, busy, By::Rate, [&format!("{more}, or reduce the load"), more]);
@@ -76,16 +86,19 @@ fn a_target_that_waits_for_others_is_not_searched_for_a_load() {
     let mut slow = stopped(1_000, Vec::new());
     let expr = "latency.p99 < 50ms".to_owned();
     slow.thresholds = vec![samples::ThresholdResult { expr, pass: false, ..Default::default() }];
-    slow.target = "http://h/a?b".to_owned();
     (slow.latency_us.min, slow.latency_us.p50, slow.latency_us.p99) = (200e3, 201e3, 205e3);
-    let seen = |cpu| TargetSeen { cpu_thread: Some(cpu), cpu_share: cpu / 2.0, ..TargetSeen::default() };
+    let seen = |cpu| {
+        let seen = TargetSeen { cpu_thread: Some(cpu), cpu_share: cpu / 2.0, ..TargetSeen::default() };
+        Evidence { target: Some(seen), ..judged("latency.p99 < 50ms") }
+    };
     let waits = "the target waits for something else (its CPU was idle): look at what it calls";
-    check_fix(&slow, target(seen(0.02)), By::Rate, [waits, waits]);
-    // It works, or some responses are faster; the command has the target.
-    let search = "search the highest load that meets it (throng find 'http://h/a?b' --threshold 'latency.p99 < 50ms'), or profile the target";
-    check_fix(&slow, target(seen(0.5)), By::Rate, [search, "profile the target"]);
+    check_fix(&slow, seen(0.02), By::Rate, [waits, waits]);
+    // It works, or some responses are faster.
+    let search = "search the highest load that meets it (throng find http://127.0.0.1:1/ --by rate -c 50 --threshold \
+        'latency.p99 < 50ms'), or profile the target";
+    check_fix(&slow, seen(0.5), By::Rate, [search, "profile the target"]);
     slow.latency_us.min = 1e3;
-    check_fix(&slow, target(seen(0.02)), By::Rate, [search, "profile the target"]);
+    check_fix(&slow, seen(0.02), By::Rate, [search, "profile the target"]);
 }
 
 #[test]
@@ -151,8 +164,11 @@ fn arrivals_that_only_a_queue_takes_are_not_sustained() {
     // Of connections that are held it is not asked, and a run does not fail for it.
     assert_eq!(said(&e(Some(By::Connections), Some(430))), None);
     assert_eq!(said(&e(None, Some(430))), None);
-    let warned = format!("warning: {sentence}; search the rate that it sustains (throng find --by arrival)");
-    assert_eq!(warnings(&s, &e(None, Some(430))), [warned]);
+    let command = "throng find http://h/ --by arrival";
+    let warned = format!("warning: {sentence}; search the rate that it sustains ({command})");
+    let mut of_run = e(None, Some(430));
+    of_run.subject.search_by_arrival = command.to_owned();
+    assert_eq!(warnings(&s, &of_run), [warned]);
     assert!(
         warnings(&s, &queued).is_empty() && warnings(&s, &e(Some(By::Connections), Some(430))).is_empty()
     );
