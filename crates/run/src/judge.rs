@@ -139,6 +139,7 @@ fn population(
         elapsed_s: measured.elapsed.secs_f64(),
         connections: Connections {
             wanted: measured.wanted,
+            arriving: if population.comes_and_goes() { measured.wanted } else { 0 },
             peak: measured.peak,
             held: measured.held,
             dropped_in_drain: measured.dropped_in_drain,
@@ -235,6 +236,7 @@ fn together(
     let count = |of: fn(&PopulationRecord) -> u64| r.populations.iter().map(of).sum::<u64>();
     let connections = Connections {
         wanted: count(|measured| measured.wanted),
+        arriving: populations.values().map(|own| own.connections.arriving).sum(),
         peak: r.peak,
         held: count(|measured| measured.held),
         dropped_in_drain: count(|measured| measured.dropped_in_drain),

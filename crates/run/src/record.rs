@@ -235,8 +235,13 @@ impl PopulationRecord {
             false => schedule.ramping(nth, ended),
         };
         self.elapsed = self.last_seen.min(own).since(self.began.unwrap_or(Nanos::NEVER));
+        self.count_arrivals(population);
+    }
+
+    /// Of connections that arrive without a number, those that were due were wanted. Dials may be decided after the end of the load.
+    pub(crate) fn count_arrivals(&mut self, population: &Population) {
         if population.load.wanted().is_none() {
-            self.wanted = self.sum(|counts| counts.opened + counts.failed);
+            self.wanted = self.sum(|counts| counts.opened + counts.failed + counts.missed);
         }
     }
 

@@ -40,6 +40,12 @@ impl Summary {
             (None, Verdict::Fail) if let Some(lost) = self.taken_over() => format!("{verdict}: {lost}"),
             // Whether their calls were done, their time was over, or fewer were wanted. Of those that are held, fewer may have been
             // wanted for a while, and often.
+            (None, Verdict::Pass) if c.all_arrive() && c.dialled() < c.wanted => format!(
+                "pass: {} of {} connections opened and closed before the time was over, {}",
+                Count(self.closed_as_planned()),
+                Count(c.wanted),
+                self.fared()
+            ),
             (None, Verdict::Pass) if self.closed_as_planned() > c.held && c.held < c.wanted => format!(
                 "pass: {} connections opened and closed as planned, {}",
                 Count(self.closed_as_planned()),
@@ -389,5 +395,11 @@ mod tests {
         (s.connections.wanted, s.connections.held, s.connections.finished) = (500, 0, 500);
         let visits = "pass: 500 connections opened and closed as planned, no faults, all responses correct";
         assert_eq!(s.sentence(), visits);
+        (s.connections.arriving, s.connections.opened) = (500, 500);
+        assert_eq!(s.sentence(), visits);
+        // The time was over before the others came.
+        (s.connections.opened, s.connections.finished) = (100, 100);
+        let some = "pass: 100 of 500 connections opened and closed before the time was over, no faults, all responses correct";
+        assert_eq!(s.sentence(), some);
     }
 }

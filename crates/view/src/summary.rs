@@ -8,7 +8,7 @@ mod pushes;
 
 use std::fmt::Write;
 
-use samples::{DestinationSummary, Quantiles, Requests, Summary, Verdict};
+use samples::{Connections, DestinationSummary, Quantiles, Requests, Summary, Verdict};
 use serde::Serialize;
 use units::{Bytes, Count, Nanos, Status, Unit, percent};
 
@@ -50,7 +50,6 @@ fn row(out: &mut String, name: &str, value: String) {
 
 fn connections(s: &Summary, out: &mut String) {
     let c = &s.connections;
-    let held = format!("{} held of {} wanted", Count(c.held), Count(c.wanted));
     let lost = [
         ("failed", c.failed),
         ("dropped", c.dropped - c.dropped_in_drain.min(c.dropped)),
@@ -62,7 +61,7 @@ fn connections(s: &Summary, out: &mut String) {
         ("lost with their agents", c.lost),
     ];
     let lost = lost.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!(", {} {name}", Count(*n)));
-    row(out, "connections", held + &lost.collect::<String>());
+    row(out, "connections", held(c) + &lost.collect::<String>());
     destinations(s, out);
     if c.opened > 0 {
         row(out, "ramp", format!("{:.1} s, {} connects/s", s.ramp_s, Count(c.open_per_s.round() as u64)));
@@ -78,6 +77,16 @@ fn connections(s: &Summary, out: &mut String) {
     }
     if is_there(&s.handshake_us) {
         row(out, "handshake", quantiles(&s.handshake_us, "handshake"));
+    }
+}
+
+/// Connections held, of those wanted; where they arrive none is held, and those that were dialled count.
+pub(crate) fn held(c: &Connections) -> String {
+    let (held, wanted, dialled) = (Count(c.held), Count(c.wanted), Count(c.dialled()));
+    match c.all_arrive() {
+        false => format!("{held} held of {wanted} wanted"),
+        true if dialled == wanted => format!("{dialled} dialled ({held} open at the end of the load)"),
+        true => format!("{dialled} dialled of {wanted} wanted ({held} open at the end of the load)"),
     }
 }
 
@@ -371,6 +380,21 @@ mod tests {
         check(500, 500, ", 500 dropped after the end of the load");
         check(7, 0, ", 7 dropped");
         check(507, 500, ", 7 dropped, 500 dropped after the end of the load");
+    }
+
+    #[test]
+    fn of_connections_that_arrive_none_is_held() {
+        let check = |wanted: u64, opened: u64, finished: u64, expected: &str| {
+            let c =
+                Connections { wanted, arriving: wanted, opened, held: 161, finished, ..Default::default() };
+            let mut out = String::new();
+            let figures = samples::Figures { connections: c, ..Default::default() };
+            super::connections(&Summary { figures, ..Summary::default() }, &mut out);
+            assert_eq!(out.lines().next().unwrap(), format!("  connections   {expected}"));
+        };
+        let open = "(161 open at the end of the load)";
+        check(800, 800, 800, &format!("800 dialled {open}, 800 closed by throng as planned"));
+        check(900, 800, 700, &format!("800 dialled of 900 wanted {open}, 700 closed by throng as planned"));
     }
 
     #[test]

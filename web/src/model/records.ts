@@ -1460,6 +1460,10 @@ export type Connections = {
  */
 wanted: number, 
 /**
+ * Those of them that arrive at a rate, and are closed after their requests; absent if there are none.
+ */
+arriving: number, 
+/**
  * Dialled successfully for the first time.
  */
 opened: number, 

@@ -206,6 +206,9 @@ impl Conductor<'_> {
         self.add_ahead(u64::MAX);
         let line = self.end_line(Nanos::ZERO);
         self.count_lost();
+        for (measured, population) in self.record.populations.iter_mut().zip(&self.plan.populations) {
+            measured.count_arrivals(population);
+        }
         self.record.take_back_accepted();
         (line, self.record)
     }

@@ -95,6 +95,17 @@ fn failed_connections_are_counted_and_not_replaced() {
     assert_eq!(kinds, [(Stage::Dial, Kind::Refused), (Stage::Exchange, Kind::Reset)]);
 }
 
+/// Dials that were due are decided after the load has ended, too.
+#[test]
+fn without_a_number_those_that_came_were_wanted() {
+    let flags = "arrive=100/s calls=1 duration=2s";
+    let (_, judged) = led(flags, Nanos::from_millis(100), Direction::default());
+    let c = &judged.connections;
+    assert_eq!((c.wanted, c.arriving, c.opened, c.finished), (200, 200, 200, 200), "{c:?}");
+    assert!(c.all_arrive() && c.held < 50, "{c:?}");
+    assert_eq!(judged.verdict, Verdict::Pass, "{:?}", judged.reasons);
+}
+
 #[test]
 fn a_time_that_is_over_before_their_number_ends_them() {
     let check = |calls: &str, script: Script, expected: (u64, Verdict, &[&str])| {

@@ -4,16 +4,20 @@ use samples::{RunRecord, Summary};
 use units::Count;
 
 use super::markdown::{command, fenced, line, table, thresholds, title};
-use crate::summary::{error_rate, quantiles, statuses_text, throughput};
+use crate::summary::{error_rate, held, quantiles, statuses_text, throughput};
 
-/// Verdict, thresholds, main figures, and the command that repeats the run.
+/// Verdict, thresholds, other reasons, main figures, and the command that repeats the run.
 pub fn job_summary(run: &RunRecord, s: &Summary) -> String {
     let mut out = String::new();
     line(&mut out, format_args!("## {}\n", title(Some(s.verdict), &s.target)));
     line(&mut out, format_args!("**{}**\n", s.headline));
     thresholds(s, &mut out);
-    let c = &s.connections;
-    let mut rows = vec![("connections", format!("{} held of {} wanted", Count(c.held), Count(c.wanted)))];
+    let reasons = s.reasons.iter().filter(|reason| !reason.starts_with("threshold "));
+    let reasons: String = reasons.map(|reason| format!("- {reason}\n")).collect();
+    if !reasons.is_empty() {
+        line(&mut out, format_args!("{reasons}"));
+    }
+    let mut rows = vec![("connections", held(&s.connections))];
     rows.extend(error_rate(s).map(|rate| ("errors", rate)));
     if s.requests.sent > 0 {
         rows.push(("requests/s", Count(s.requests.per_s.round() as u64).to_string()));
@@ -102,6 +106,17 @@ mod tests {
         let figures = Figures { requests, errors: Errors { count: 0, of: 17_757 }, ..Figures::default() };
         let text = job_summary(&RunRecord::default(), &Summary { figures, ..Summary::default() });
         assert!(text.contains("| errors | 0 % (0 of 17,757 requests failed) |"), "{text}");
+    }
+
+    /// Also of a run that passed: the time may have been over before all of its connections came.
+    #[test]
+    fn reasons_that_are_no_thresholds_are_listed() {
+        let reasons = ["threshold errors < 1% failed: 2 %", "ended after 2.0 s with 100 of 500 connections"];
+        let reasons = reasons.map(str::to_owned).to_vec();
+        let text = job_summary(&RunRecord::default(), &Summary { reasons, ..Summary::default() });
+        let listed: Vec<&str> = text.lines().filter(|line| line.starts_with("- ")).collect();
+        assert_eq!(listed, ["- ended after 2.0 s with 100 of 500 connections"]);
+        assert!(text.contains("connections\n\n| figure | value |"), "{text}");
     }
 
     #[test]

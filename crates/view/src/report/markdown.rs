@@ -59,10 +59,14 @@ fn figures(s: &Summary, out: &mut String) {
     let target = s.target_cost.as_ref().and_then(|cost| cost.user_bytes_per_connection);
     let kernel = s.kernel_bytes_per_connection.as_ref().map(|cost| cost.value);
     let of_generator = format!("memory of {} per connection", generator(s));
+    let held = match s.connections.all_arrive() {
+        true => "connections open at the end of the load",
+        false => "connections held",
+    };
     let sent = Some(&s.requests).filter(|requests| requests.sent > 0);
     let figures = [
         ("connections wanted", Some(count(s.connections.wanted))),
-        ("connections held", Some(count(s.connections.held))),
+        (held, Some(count(s.connections.held))),
         ("peak connections", Some(count(s.connections.peak))),
         ("connects/s", Some(rate(s.connections.open_per_s))),
         ("responses", Some(count(s.requests.answered))),

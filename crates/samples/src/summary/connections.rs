@@ -1,0 +1,57 @@
+//! What became of connections.
+
+use crate::{encode, merge::merged};
+
+merged! {
+    /// Connections over the whole run.
+    pub struct Connections {
+        /// Planned.
+        pub wanted: u64,
+        /// Those of them that arrive at a rate, and are closed after their requests; absent if there are none.
+        #[serde(skip_serializing_if = "encode::is_zero")]
+        pub arriving: u64,
+        /// Dialled successfully for the first time.
+        pub opened: u64,
+        /// Dialled in vain.
+        pub failed: u64,
+        /// Most open at once.
+        pub peak: u64,
+        /// Open at the end of the hold.
+        pub held: u64,
+        /// Lost without an announcement.
+        pub dropped: u64,
+        /// Those of them that were lost after the end of the load, while the last responses were waited for: not from `held`.
+        pub dropped_in_drain: u64,
+        /// Closed by the server with an announcement.
+        pub closed: u64,
+        /// Dialled again after that, or after a loss.
+        pub redialled: u64,
+        /// Closed by throng as planned: its calls were done, or fewer connections were wanted.
+        pub finished: u64,
+        /// Of agents of a fleet that were lost, those that they had open by their last reports; absent if there are none.
+        #[serde(skip_serializing_if = "encode::is_zero")]
+        pub lost: u64,
+        /// Opened per second over the ramp.
+        pub open_per_s: f64,
+        /// Open at the end of the hold as the target's host counts them; none where that cannot be seen.
+        pub seen_by_target: Option<u64> => always most,
+        /// Established at the end of the hold by the kernel only: they were in the target's accept queue, and are not among
+        /// those `held`; none if its queue cannot be read.
+        pub unaccepted: Option<u64>,
+        /// Seconds before the end of the hold at which anything, be it an acknowledgement, came last from the target on one of
+        /// the connections held, of a sample; none where that cannot be seen.
+        pub quiet_s: Option<f64> => always alone,
+    }
+}
+
+impl Connections {
+    /// Whether all of them arrive: then none is held, and those open at the end of the load are under way.
+    pub fn all_arrive(&self) -> bool {
+        self.arriving > 0 && self.arriving == self.wanted
+    }
+
+    /// Connections that were dialled, each once.
+    pub fn dialled(&self) -> u64 {
+        self.opened + self.failed
+    }
+}
