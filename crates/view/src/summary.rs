@@ -130,7 +130,11 @@ fn requests(s: &Summary, out: &mut String) {
     row(out, "throughput", throughput(r));
     if r.missed > 0 {
         let requests = Count(r.missed).of("request");
-        row(out, "missed", format!("{requests} due, but no connection free or dialled in time"));
+        let why = match s.planned_s {
+            Some(_) => "no connection was left",
+            None => "no connection free or dialled in time",
+        };
+        row(out, "missed", format!("{requests} due, but {why}"));
     }
     row(out, "latency", quantiles(&s.latency_us, "response"));
     if is_there(&s.first_byte_us) {

@@ -30,7 +30,7 @@ const CLOSED: Misdeed = Misdeed {
     fault: "target·exchange·closed",
     cause: "closed",
     detail: "6 connections were lost: closed by the peer",
-    cure: "idle timeout",
+    cure: "it closed them instead of a response",
 };
 const RESET: Misdeed = Misdeed {
     fault: "target·exchange·reset",
@@ -204,9 +204,10 @@ fn three_patterns_of_losing_idle_connections() {
         }
     };
     let args = ["--think", "1m"];
-    let closed = Misdeed { fault: "target·hold·closed", ..CLOSED };
+    let cure = "idle timeout";
+    let closed = Misdeed { fault: "target·hold·closed", cure, ..CLOSED };
     closed.check(after_the_answer(|_| {}), &args);
-    let reset = Misdeed { fault: "target·hold·reset", ..RESET };
+    let reset = Misdeed { fault: "target·hold·reset", cure, ..RESET };
     reset.check(after_the_answer(Peer::reset), &args);
     let bad = Misdeed { fault: "target·hold·bad-answer", ..BAD };
     // The usual one: a timeout, sent to a client that has no request.

@@ -67,6 +67,7 @@ mod sentence;
 mod sentences;
 mod stall;
 mod starved;
+mod statuses;
 mod syn_loss;
 mod target;
 

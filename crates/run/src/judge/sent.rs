@@ -97,8 +97,13 @@ pub(super) fn missed(facts: &Facts, s: &Summary) -> Option<String> {
     let n = s.requests.missed.saturating_sub(arrivals_missed(facts));
     let were = Count(n).were("request");
     let is_late = honesty::late(s, &[], facts.plan.max_lag).is_some();
-    let or = if is_late { "throng was late, or " } else { "" };
-    (n > 0).then(|| format!("{were} due but not sent: {or}no connection became free in time"))
+    let why = match (s.planned_s, is_late) {
+        // All were lost, and that ended the run.
+        (Some(_), _) => "no connection was left",
+        (None, true) => "throng was late, or no connection became free in time",
+        (None, false) => "no connection became free in time",
+    };
+    (n > 0).then(|| format!("{were} due but not sent: {why}"))
 }
 
 #[cfg(test)]
@@ -199,6 +204,14 @@ mod tests {
         check(&plan, 0.0, [None, Some(slots)]);
         let late = "72 requests were due but not sent: throng was late, or no connection became free in time";
         check(&plan, 300e3, [None, Some(late)]);
+        let mut measured = PopulationRecord::default();
+        measured.totals.counts.missed = 72;
+        let evidence = Evidence::default();
+        let facts = Facts { plan: &plan, evidence: &evidence, populations: &[measured], interrupted: None };
+        let mut deserted = Summary { planned_s: Some(4.0), ..Summary::default() };
+        deserted.requests.missed = 72;
+        let left = "72 requests were due but not sent: no connection was left";
+        assert_eq!(missed(&facts, &deserted).as_deref(), Some(left));
         plan.populations[0].load = plan::Load::Arrivals { rate: units::Rate::per_s(2_000), total: None };
         let arrivals = "72 connections were due but not dialled before the load ended: throng was late";
         check(&plan, 300e3, [Some(arrivals), None]);

@@ -41,9 +41,16 @@ fn measured(threshold: &Threshold, json: &Value) -> Option<f64> {
 fn missing(threshold: &Threshold, json: &Value) -> Option<String> {
     let path = &threshold.figure.path;
     let share = percent(samples::censored_share(json, path)?);
-    // A wrong response to the probe is none.
-    let awaited = if path.starts_with("probe.") { "correct response" } else { "response" };
-    Some(format!("{share} had no {awaited} in time"))
+    let is_of = |times: &[&str]| times.iter().any(|times| path.contains(times));
+    let missing = match path.starts_with("probe.") {
+        // Refused dials end at once.
+        _ if is_of(&["connect_us."]) => "connection",
+        _ if is_of(&["tls_us.", "tls_resumed_us.", "handshake_us."]) => "handshake",
+        // A wrong response to the probe is none.
+        true => "correct response in time",
+        false => "response in time",
+    };
+    Some(format!("{share} had no {missing}"))
 }
 
 /// Why a step has no time: its requests were due in the ramp, whose times are others.
@@ -137,6 +144,27 @@ mod tests {
         check(1_000, 0, "latency.max < 50ms", (true, true));
         // Nor is it a way to show that something is slow.
         check(900, 100, "latency.p99 > 1ms", (false, false));
+    }
+
+    #[test]
+    fn what_a_time_is_missing_is_what_it_ends_with() {
+        let mut times = samples::Latency::default();
+        times.censor();
+        let q = times.quantiles();
+        let mut s = Summary::default();
+        (s.connect_us, s.tls_us, s.handshake_us, s.latency_us) = (q, q, q, q);
+        s.probe = Some(samples::ProbeSummary { latency_us: q, connect_us: q, ..Default::default() });
+        for (figure, missing) in [
+            ("connect", "connection"),
+            ("probe.connect", "connection"),
+            ("tls", "handshake"),
+            ("handshake", "handshake"),
+            ("probe", "correct response in time"),
+            ("latency", "response in time"),
+        ] {
+            let threshold = Threshold::parse(&format!("{figure}.p99 < 5ms"), &[]).unwrap();
+            assert_eq!(judge(&[threshold], &s)[0].shown, format!("100 % had no {missing}"));
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::{
     Case, Sentence, Trouble, known_limit,
     path::since,
     sentences::{counted, dials_and_requests},
-    trouble_of,
+    statuses, trouble_of,
 };
 use crate::judge::{evidence::Evidence, subject::Subject};
 
@@ -26,6 +26,7 @@ pub(super) fn fault(case: &Case) -> Option<Limit> {
         Trouble::Lost => lost(case)?,
         _ => return None,
     };
+    let (sentence, detail, fix) = statuses::beside(case, (sentence, detail, fix));
     match known_limit::hint(case) {
         None => case.limit(certainty, (Side::Target, cause), peak, sentence, detail, fix),
         Some((what, fix)) => {
@@ -125,7 +126,7 @@ fn wrong(case: &Case) -> Option<Finding> {
     }
     let responses: u64 = case.summary.faults.iter().filter(|f| is_response(f)).map(|f| f.count).sum();
     let count = if responses > 0 { responses } else { case.count };
-    let statuses = statuses(case);
+    let statuses = seen(case);
     let detail = wrong_responses(case, kind, count, &statuses);
     let by_hand = match &subject.curl {
         Some(command) if subject.variables.is_empty() => format!("reproduce it with: {command}"),
@@ -143,14 +144,9 @@ fn wrong(case: &Case) -> Option<Finding> {
             (Sentence::UpgradeRefused { statuses, reason }, format!("{fix}; {by_hand}"))
         }
         (Kind::WrongStatus, _, Some((status, _))) => {
-            // In a step of a search only new connections may have sent anything.
-            let is_part = is_part(case, &statuses) || case.evidence.has_passed;
-            let fix = match *status {
-                429 => case.or_less(LIMITS_RATE, "send fewer requests"),
-                503 if is_part => REJECTS_PART.to_owned(),
-                status => status_advice(subject, status).to_owned(),
-            };
+            let fix = statuses::against(case, &statuses, *status);
             // One more of the same request would most likely be served.
+            let is_part = statuses::is_part(case, &statuses) || case.evidence.has_passed;
             let is_known = is_part && subject.curl.is_some();
             let fix = if is_known { fix } else { format!("{fix}; {by_hand}") };
             (Sentence::UnexpectedStatus { statuses, step: case.evidence.wrong_step.clone() }, fix)
@@ -193,22 +189,6 @@ fn upgrade_advice(subject: &Subject, status: u16) -> (&'static str, &'static str
             )
         }
         _ => refused_upgrade(status),
-    }
-}
-
-/// What helps against a status that is not expected.
-fn status_advice(subject: &Subject, status: u16) -> &'static str {
-    match status {
-        401 | 407 | 16 if subject.sends_credentials => CHECK_CREDENTIALS,
-        403 | 7 if subject.sends_credentials => CHECK_PERMISSIONS,
-        426 => "the target speaks WebSocket at this path: use ws://, or wss:// for https://",
-        300..=399 if subject.is_scenario => {
-            "use the address that it redirects to (Location), or redirects = 5 in the step"
-        }
-        401 | 407 if subject.is_scenario => {
-            "check the credentials that the step sends, and whether a step before it logs in"
-        }
-        _ => unexpected_status(status),
     }
 }
 
@@ -272,7 +252,7 @@ fn in_words(fault: &FaultCount, s: &Summary, e: &Evidence) -> Option<String> {
 
 fn wrong_response(fault: &FaultCount, s: &Summary, e: &Evidence) -> Sentence {
     let statuses = match fault.kind {
-        Kind::WrongStatus => unexpected_statuses(s, e, fault.stage == Stage::Handshake),
+        Kind::WrongStatus => statuses::unexpected(s, e, fault.stage == Stage::Handshake),
         _ => Vec::new(),
     };
     match fault.kind {
@@ -282,31 +262,9 @@ fn wrong_response(fault: &FaultCount, s: &Summary, e: &Evidence) -> Sentence {
 }
 
 /// Unexpected statuses with their counts, the most frequent first.
-fn statuses(case: &Case) -> Vec<(u16, u64)> {
-    unexpected_statuses(case.summary, case.evidence, case.stage == Some(Stage::Handshake))
+fn seen(case: &Case) -> Vec<(u16, u64)> {
+    statuses::unexpected(case.summary, case.evidence, case.stage == Some(Stage::Handshake))
 }
-
-/// `is_upgrade`: of upgrades only those that were refused are counted.
-fn unexpected_statuses(s: &Summary, e: &Evidence, is_upgrade: bool) -> Vec<(u16, u64)> {
-    let all = s.requests.status.iter().map(|(status, n)| (*status, *n));
-    let is_one = |(status, _): &(u16, u64)| is_upgrade || e.subject.is_unexpected(*status);
-    let mut statuses: Vec<(u16, u64)> = all.filter(is_one).collect();
-    statuses.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    statuses
-}
-
-/// Whether other responses had the right status: more than a tenth.
-fn is_part(case: &Case, unexpected: &[(u16, u64)]) -> bool {
-    let all: u64 = case.summary.requests.status.values().sum();
-    let wrong: u64 = unexpected.iter().map(|(_, n)| n).sum();
-    wrong * 10 < all * 9
-}
-
-/// What a 429 says.
-const LIMITS_RATE: &str = "the target limits the rate of requests: raise its limit";
-/// Where to look for a 503 among right responses.
-const REJECTS_PART: &str = "the target rejects part of the requests: a rate or connection limit (limit_req, \
-limit_conn), or overload; check its log";
 
 /// What a response was that had the right status, or none.
 fn unexpected(kind: Kind) -> &'static str {
@@ -326,36 +284,6 @@ fn unexpected(kind: Kind) -> &'static str {
 
 /// What a response was whose kind says more than words here do.
 const OTHERWISE: &str = "unexpected response";
-
-/// Where to look for a status that was not expected.
-fn unexpected_status(status: u16) -> &'static str {
-    match status {
-        // Of gRPC (grpc/doc/statuscodes.md).
-        4 | 8 | 14 => "the target is overloaded, or cannot reach what it needs: check its log",
-        7 | 16 => "send credentials with each call: -H 'Authorization: …'",
-        12 => "check the names of service and method",
-        0..=16 => "check the message, and the target's log",
-        300..=399 => {
-            "use the address that it redirects to (Location), or redirects = 5 in a step of a scenario file"
-        }
-        401 | 407 => {
-            "send credentials with each request: -H 'Authorization: …' or http://USER:PASSWORD@HOST/, or log in with a scenario file"
-        }
-        403 => "check what the target allows this path, this address and this client",
-        404 | 410 => "check the path of the target",
-        405 => "check the method",
-        408 => "the target did not receive the whole request in time: check its CPU and its request timeout",
-        400..=499 => "check the request",
-        502..=504 => "a proxy cannot reach its backend, or the target is overloaded: check the log of both",
-        500..=599 => "check the target's log",
-        _ => "add --expect status=N if that is right",
-    }
-}
-
-/// Where to look where credentials were sent, and did not suffice.
-const CHECK_CREDENTIALS: &str =
-    "the credentials sent were refused: check the token, the password or the cookie";
-const CHECK_PERMISSIONS: &str = "the credentials sent were refused, or do not suffice: check what the target allows their user at this path";
 
 /// The same of an upgrade: why, and what to do.
 fn refused_credentials(status: u16) -> (&'static str, &'static str) {
@@ -441,8 +369,13 @@ fn lost(case: &Case) -> Option<Finding> {
     } else {
         Sentence::Closed { count, how }
     };
-    let fix = "check the target's idle timeout, connection limit and log".to_owned();
-    Some((Seen, Cause::Closed, sentence, detail, fix))
+    let fix = match asked {
+        true => {
+            "check the target's log: it closed them instead of a response, because it failed or rejects them"
+        }
+        false => "check the target's idle timeout, connection limit and log",
+    };
+    Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()))
 }
 
 /// Requests that the peer ended, and not their connections (RFC 9113, section 6.4).

@@ -192,6 +192,11 @@ pub(crate) enum Sentence {
         what: &'static str,
         count: u64,
     },
+    /// Beside another sentence, statuses of about as many other requests.
+    BesideStatus {
+        sentence: Box<Sentence>,
+        statuses: Vec<(u16, u64)>,
+    },
     /// Beside another sentence, a hint at a well-known number.
     NearKnownLimit {
         sentence: Box<Sentence>,

@@ -125,6 +125,12 @@ fn responses(sentence: &Sentence) -> Option<String> {
             let step = step.as_ref().map_or(String::new(), |step| format!("step {step}: "));
             format!("{step}unexpected status: {}", counted(statuses))
         }
+        // Without a colon, after which it would be said to be probable.
+        S::BesideStatus { sentence, statuses } => {
+            let count: u64 = statuses.iter().map(|(_, n)| n).sum();
+            let responses = some(count, "response");
+            format!("{sentence}, and {responses} had an unexpected status ({})", counted(statuses))
+        }
         S::UpgradeRefused { statuses, reason } => {
             format!("WebSocket upgrade refused with status {}: {reason}", counted(statuses))
         }

@@ -159,6 +159,7 @@ fn place(sentence: &Sentence) -> usize {
         S::StarvedProbe { .. } => 71,
         S::RateBacklog { .. } => 72,
         S::AllAnswered { .. } => 73,
+        S::BesideStatus { .. } => 74,
     }
 }
 
@@ -400,6 +401,17 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
         (
             S::SynsAgain { count: 1_204, p99_s: 3.04, by: "the path" },
             "1,204 SYNs were retransmitted, and connecting took 3.0 s at the 99th percentile: the path drops some SYNs",
+        ),
+        (
+            S::BesideStatus {
+                sentence: Box::new(S::TimedOut {
+                    what: "request",
+                    count: 190,
+                    timeout: Nanos::from_millis(300),
+                }),
+                statuses: vec![(503, 180)],
+            },
+            "190 requests timed out after 0.3 s, and 180 responses had an unexpected status (503 × 180)",
         ),
         (S::RejectedOrSilent { dials: 9 }, "9 dials were rejected or got no SYN-ACK"),
         (S::RejectedHere { dials: 9 }, "this machine's firewall rejected 9 dials"),

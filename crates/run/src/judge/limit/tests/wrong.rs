@@ -35,8 +35,18 @@ fn a_part_of_the_requests_is_rejected_by_a_limit() {
     let mut evidence = Evidence::default();
     evidence.subject.curl = Some("curl -i http://h/".to_owned());
     let fix = |statuses: &[(u16, u64)]| limit(&s(statuses), &evidence).expect("it is bad").fix;
-    let part = "the target rejects part of the requests: a rate or connection limit (limit_req, limit_conn), or overload; check its log";
+    let part = "the target rejects part of the requests: a rate or connection limit, its own or that of a proxy, or overload; check its log";
     assert_eq!(fix(&[(200, 118), (503, 282)]), part);
+    for (program, which) in [
+        ("nginx", "a rate or connection limit (limit_req, limit_conn)"),
+        ("haproxy", "requests queue for too long for its servers (maxconn of a server, timeout queue)"),
+    ] {
+        let seen = Evidence { program: program.to_owned(), ..evidence.clone() };
+        let fix = limit(&s(&[(200, 118), (503, 282)]), &seen).expect("it is bad").fix;
+        let expected =
+            format!("the target rejects part of the requests: {which}, or overload; check its log");
+        assert_eq!(fix, expected);
+    }
     assert_eq!(fix(&[(200, 118), (404, 282)]), "check the path of the target");
     for all in [&[(503, 282)][..], &[(200, 3), (503, 282)]] {
         let fix = fix(all);
@@ -56,6 +66,43 @@ fn a_part_of_the_requests_is_rejected_by_a_limit() {
     let fix = limit(&s(&[(404, 282)]), &keyed).expect("it is bad").fix;
     let end = "; set $X_KEY (header X-Key) in the shell first, then reproduce it with: curl -i http://h/";
     assert!(fix.ends_with(end), "{fix}");
+}
+
+#[test]
+fn closes_instead_of_responses_are_no_idle_timeout() {
+    let fix =
+        |faults: Vec<FaultCount>| limit(&stopped(0, faults), &Evidence::default()).expect("it is bad").fix;
+    assert_eq!(fix(closed()), "check the target's idle timeout, connection limit and log");
+    let log =
+        "check the target's log: it closed them instead of a response, because it failed or rejects them";
+    assert_eq!(fix(reset()), log);
+    assert_eq!(fix(vec![fault(Stage::Exchange, Kind::Closed, 50)]), log);
+}
+
+/// Where the limit delays some requests for longer than they wait, and rejects others.
+#[test]
+fn statuses_of_as_many_requests_are_named_beside_another_failure() {
+    let found = |timeouts: u64, rejected: u64| {
+        let faults = [(Kind::Timeout, timeouts), (Kind::WrongStatus, rejected)];
+        let faults = faults.map(|(kind, n)| fault(Stage::Exchange, kind, n));
+        let mut s = stopped(1_000, faults.into_iter().filter(|fault| fault.count > 0).collect());
+        s.requests.status = [(200, 118), (503, rejected)].into();
+        s.requests.status.retain(|_, n| *n > 0);
+        let e = Evidence { program: "nginx".to_owned(), ..Evidence::default() };
+        limit(&s, &e).expect("it is bad")
+    };
+    let busy = "check the target's CPU and open files, or raise --timeout";
+    let both = found(190, 180);
+    let sentence = "190 requests timed out, and 180 responses had an unexpected status (503 × 180)";
+    assert_eq!((both.sentence.as_str(), both.cause), (sentence, Cause::Timeout));
+    assert!(both.detail.ends_with("; 180 responses had an unexpected status, 503 × 180"), "{both:?}");
+    let part = "the target rejects part of the requests: a rate or connection limit (limit_req, limit_conn), or overload; check its log";
+    assert_eq!(both.fix, format!("{part}; then {busy}"));
+    // A few, or none.
+    for rejected in [94, 0] {
+        let found = found(190, rejected);
+        assert_eq!((found.sentence.as_str(), found.fix.as_str()), ("190 requests timed out", busy));
+    }
 }
 
 #[test]

@@ -1,0 +1,114 @@
+//! Statuses that are not expected: which, and what helps against them, alone and beside another failure.
+
+use samples::Summary;
+use units::Count;
+
+use super::{Case, Sentence, Trouble, sentences::counted};
+use crate::judge::{evidence::Evidence, subject::Subject};
+
+/// Unexpected statuses with their counts, the most frequent first. `is_upgrade`: of upgrades only those that were refused are counted.
+pub(super) fn unexpected(s: &Summary, e: &Evidence, is_upgrade: bool) -> Vec<(u16, u64)> {
+    let all = s.requests.status.iter().map(|(status, n)| (*status, *n));
+    let is_one = |(status, _): &(u16, u64)| is_upgrade || e.subject.is_unexpected(*status);
+    let mut statuses: Vec<(u16, u64)> = all.filter(is_one).collect();
+    statuses.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    statuses
+}
+
+/// Whether other responses had the right status: more than a tenth.
+pub(super) fn is_part(case: &Case, unexpected: &[(u16, u64)]) -> bool {
+    let all: u64 = case.summary.requests.status.values().sum();
+    let wrong: u64 = unexpected.iter().map(|(_, n)| n).sum();
+    wrong * 10 < all * 9
+}
+
+/// What helps against one of these statuses.
+pub(super) fn against(case: &Case, statuses: &[(u16, u64)], status: u16) -> String {
+    // In a step of a search only new connections may have sent anything.
+    let is_part = is_part(case, statuses) || case.evidence.has_passed;
+    match status {
+        429 => case.or_less(LIMITS_RATE, "send fewer requests"),
+        503 if is_part => rejects_part(&case.evidence.program),
+        status => advice(&case.evidence.subject, status).to_owned(),
+    }
+}
+
+/// What a 429 says.
+const LIMITS_RATE: &str = "the target limits the rate of requests: raise its limit";
+
+/// Where to look for a 503 among right responses, by the name of the target's process.
+fn rejects_part(program: &str) -> String {
+    let limit = match program {
+        "nginx" | "openresty" => "a rate or connection limit (limit_req, limit_conn)",
+        "haproxy" => "requests queue for too long for its servers (maxconn of a server, timeout queue)",
+        "envoy" => "a circuit breaker (max_connections, max_pending_requests)",
+        _ => "a rate or connection limit, its own or that of a proxy",
+    };
+    format!("the target rejects part of the requests: {limit}, or overload; check its log")
+}
+
+/// A sentence with its detail and its fix, and unexpected statuses where about as many other requests had one.
+pub(super) fn beside(
+    case: &Case,
+    (sentence, detail, fix): (Sentence, String, String),
+) -> (Sentence, String, String) {
+    let statuses = unexpected(case.summary, case.evidence, false);
+    let count: u64 = statuses.iter().map(|(_, n)| n).sum();
+    let is_other = matches!(case.trouble, Trouble::Waiting | Trouble::Lost);
+    match statuses.first() {
+        Some(&(status, _)) if is_other && count >= case.count / 2 => {
+            let seen = counted(&statuses);
+            let fix = format!("{}; then {fix}", against(case, &statuses, status));
+            let detail =
+                format!("{detail}; {} had an unexpected status, {seen}", Count(count).of("response"));
+            (Sentence::BesideStatus { sentence: Box::new(sentence), statuses }, detail, fix)
+        }
+        _ => (sentence, detail, fix),
+    }
+}
+
+/// What helps against a status that is not expected.
+fn advice(subject: &Subject, status: u16) -> &'static str {
+    match status {
+        401 | 407 | 16 if subject.sends_credentials => CHECK_CREDENTIALS,
+        403 | 7 if subject.sends_credentials => CHECK_PERMISSIONS,
+        426 => "the target speaks WebSocket at this path: use ws://, or wss:// for https://",
+        300..=399 if subject.is_scenario => {
+            "use the address that it redirects to (Location), or redirects = 5 in the step"
+        }
+        401 | 407 if subject.is_scenario => {
+            "check the credentials that the step sends, and whether a step before it logs in"
+        }
+        _ => usual_advice(status),
+    }
+}
+
+/// Where to look for a status that was not expected.
+fn usual_advice(status: u16) -> &'static str {
+    match status {
+        // Of gRPC (grpc/doc/statuscodes.md).
+        4 | 8 | 14 => "the target is overloaded, or cannot reach what it needs: check its log",
+        7 | 16 => "send credentials with each call: -H 'Authorization: …'",
+        12 => "check the names of service and method",
+        0..=16 => "check the message, and the target's log",
+        300..=399 => {
+            "use the address that it redirects to (Location), or redirects = 5 in a step of a scenario file"
+        }
+        401 | 407 => {
+            "send credentials with each request: -H 'Authorization: …' or http://USER:PASSWORD@HOST/, or log in with a scenario file"
+        }
+        403 => "check what the target allows this path, this address and this client",
+        404 | 410 => "check the path of the target",
+        405 => "check the method",
+        408 => "the target did not receive the whole request in time: check its CPU and its request timeout",
+        400..=499 => "check the request",
+        502..=504 => "a proxy cannot reach its backend, or the target is overloaded: check the log of both",
+        500..=599 => "check the target's log",
+        _ => "add --expect status=N if that is right",
+    }
+}
+
+/// Where to look where credentials were sent, and did not suffice.
+const CHECK_CREDENTIALS: &str =
+    "the credentials sent were refused: check the token, the password or the cookie";
+const CHECK_PERMISSIONS: &str = "the credentials sent were refused, or do not suffice: check what the target allows their user at this path";
