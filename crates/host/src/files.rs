@@ -42,7 +42,12 @@ pub fn open_files(root: &Root) -> Option<OpenFiles> {
 
 /// The limits on open files of a process, soft and hard.
 pub(crate) fn limits(root: &Root, process: &str) -> Option<(u64, u64)> {
-    let row: String = root.field(format!("proc/{process}/limits"), "Max open files")?;
+    limits_of(root, process, "Max open files")
+}
+
+/// The limits of a process in this row of `/proc/PID/limits`, soft and hard; `u64::MAX`: unlimited.
+pub(crate) fn limits_of(root: &Root, process: &str, row: &str) -> Option<(u64, u64)> {
+    let row: String = root.field(format!("proc/{process}/limits"), row)?;
     let mut fields = row.split_whitespace().map(|field| match field {
         "unlimited" => Some(u64::MAX),
         number => number.parse().ok(),

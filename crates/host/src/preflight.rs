@@ -135,6 +135,12 @@ impl Need {
         ends + layers
     }
 
+    /// What throng itself has of it.
+    fn user_bytes_per_connection(&self) -> u64 {
+        let layers: u64 = self.layers.bytes(1).iter().map(|(_, bytes)| bytes).sum();
+        layers + if self.is_tun { TUN_BYTES_PER_CONNECTION } else { USER_BYTES_PER_CONNECTION }
+    }
+
     /// The same for this many connections, dialled as fast as the target takes them.
     #[must_use]
     pub fn with_connections(self, connections: u64) -> Need {
@@ -186,6 +192,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("ports", places::ports),
     ("local port range", places::local_ports),
     ("memory", process::memory_room),
+    ("address space", process::address_space),
     ("file table", process::file_table),
     ("open files", process::open_files_room),
     ("open files ceiling", process::open_files_ceiling),

@@ -298,6 +298,27 @@ fn memory_is_weighed_to_the_connection() {
     check(&small, &Need { both_ends_here: true, ..need(50_001) }, &[refused]);
 }
 
+/// Its limit is on what is reserved, too, which is far more than what is used.
+#[test]
+fn address_space_is_for_each_thread() {
+    let page = rustix::param::page_size() as u64;
+    let taken = format!("{} 30 2 1 0 1 0\n", (90 << 20) / page);
+    let with = |limit: &str, threads: u64, expected: &[&str]| {
+        let limits = format!(
+            "Max open files            20000                20000                files\n\
+             Max address space         {limit}            unlimited            bytes\n"
+        );
+        let changes = [("proc/self/limits", limits.as_str()), ("proc/self/statm", taken.as_str())];
+        check(&changes, &Need { threads, ..need(5) }, expected);
+    };
+    let refused = "refuse address space: 290 MiB allowed (ulimit -v), 330 MiB needed with 2 threads: ulimit -v unlimited  \
+        # or use fewer --threads";
+    with("304087040", 2, &[refused]);
+    with("304087040", 1, &[]);
+    with("367001600", 2, &[]);
+    with("unlimited", 9, &[]);
+}
+
 #[test]
 fn four_hundred_million_are_refused_for_memory_first() {
     let machine = Machine::with(&ROOMY);

@@ -166,7 +166,7 @@ pub(crate) fn refused_here(findings: &[Finding], at: u64) -> Option<Limit> {
     let finding = findings.iter().find(|finding| finding.severity == Severity::Refuse)?;
     let cause = match finding.what {
         "ports" | "sources" => Cause::Ports,
-        "memory" | "tcp memory" => Cause::Memory,
+        "memory" | "address space" | "tcp memory" => Cause::Memory,
         "open files" | "open files ceiling" | "file table" => Cause::OpenFiles,
         "conntrack" => Cause::Conntrack,
         _ => Cause::Unknown,
