@@ -38,12 +38,33 @@ const FIRST_PER_S: u64 = 100;
 const MAX_PER_S: u64 = 1_000_000;
 /// A step that confirms the result takes this many times as long, and each one after a confirmation that failed.
 const CONFIRM: u64 = 2;
+/// A step beside which the target is idle lasts no longer: it has enough requests of the probe by then.
+const MAX_IDLE: Nanos = Nanos::from_secs(5);
 
 impl By {
     fn first(self) -> u64 {
         match self {
             By::Connections | By::Burst => FIRST_CONNECTIONS,
             By::Arrival | By::Rate => FIRST_PER_S,
+        }
+    }
+
+    /// A load beside which the target is as good as idle, of those from `least` to `most`.
+    fn idle(self, least: u64, most: u64) -> u64 {
+        let first = self.first().min(most);
+        match self {
+            // Of fewer requests, one that is answered after the step is a shortfall.
+            By::Rate => least + first / 10,
+            By::Connections | By::Burst | By::Arrival => (first / 100).max(least),
+        }
+    }
+
+    /// The search from `least` to `most`. Where the probe is compared with a baseline, it begins with that.
+    fn search(self, plan: &Plan, least: u64, most: u64) -> Search {
+        let search = Search::new(least, self.first().max(least), most, TOLERANCE);
+        match plan.probe.is_some() && plan.thresholds.is_empty() {
+            true => search.beginning_with(self.idle(least, most)),
+            false => search,
         }
     }
 }
@@ -100,13 +121,12 @@ pub fn find<S: WorkerSource>(
         }
         steps => steps?,
     };
-    let first = find.by.first().max(least);
-    let mut known = Known { search: Search::new(least, first, steps.most, TOLERANCE), ..Known::default() };
-    while let Some(Step { load, confirms }) = known.search.step() {
-        let is_long = confirms || known.search.was_unconfirmed();
+    let timeout = plan.probe.as_ref().map(|probe| probe.populations[0].timeout);
+    let mut known = Known { search: find.by.search(plan, least, steps.most), timeout, ..Known::default() };
+    while let Some(step) = known.search.step() {
+        let load = step.load;
         steps.has_passed = known.search.passed().is_some();
-        let dwell = Nanos(find.dwell.0 * if is_long { CONFIRM } else { 1 });
-        match steps.step(load, dwell) {
+        match steps.step(load, known.dwell(step, find.dwell)) {
             _ if steps.lost.is_some() => break,
             Ok(summary) if summary.verdict == Verdict::Interrupted => break,
             Ok(summary) => known.learn(find.by, load, summary, show),
@@ -159,8 +179,9 @@ pub fn not_begun(by: By, plan: &Plan) -> FindSummary {
 #[derive(Default)]
 struct Known {
     search: Search,
-    /// What the probe's p99 is compared with.
+    /// What the probe's p99 is compared with, and the longest that there is of it.
     baseline: Option<Baseline>,
+    timeout: Option<Nanos>,
     curve: Vec<Point>,
     /// What stopped the target, and the load that showed it.
     limit: Option<(u64, Limit)>,
@@ -174,6 +195,15 @@ struct Known {
 }
 
 impl Known {
+    /// How long this step lasts, where others last for `dwell`.
+    fn dwell(&self, step: Step, dwell: Nanos) -> Nanos {
+        match step.confirms || self.search.was_unconfirmed() {
+            true => Nanos(dwell.0 * CONFIRM),
+            false if self.search.is_below_first() => dwell.min(MAX_IDLE),
+            false => dwell,
+        }
+    }
+
     fn learn(&mut self, by: By, load: u64, summary: Summary, show: &mut dyn FnMut(&Point)) {
         let slow = slow_probe(by, &summary, self.baseline);
         let mut reasons = reasons(by, load, &summary);
@@ -191,7 +221,7 @@ impl Known {
         let pass = reasons.is_empty();
         let point = Point { invalid: !pass && is_ours(&summary), ..point(load, &summary, reasons) };
         if pass {
-            self.baseline = baseline(self.baseline, load, &summary);
+            self.baseline = baseline(self.baseline, load, &summary, self.timeout);
         }
         show(&point);
         self.curve.push(point);

@@ -48,6 +48,11 @@ fn judged(plan: &Plan, r: &Record, evidence: Evidence) -> Summary {
     summary.figures.requests.lower_bound =
         honesty::is_closed_loop(plan) && honesty::saturated(&evidence).is_some();
     summary.generator.cpu_share = evidence.own.map(|own| own.cpu_share);
+    if evidence.search.is_some() {
+        let at_load = r.totals.probe.as_deref().and_then(|all| r.probe_at_load.of(all));
+        let own = plan.probe.as_ref().zip(at_load);
+        summary.probe = own.map(|(probe, own)| r.curve.summary(probe.rate, Some(&own))).or(summary.probe);
+    }
     pronounce(plan, r, &evidence, &mut summary);
     summary
 }

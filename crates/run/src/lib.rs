@@ -31,6 +31,7 @@ mod moments;
 mod observe;
 mod pace;
 mod prepare;
+mod probe_at_load;
 mod record;
 mod refusal;
 mod rejections;

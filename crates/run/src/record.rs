@@ -6,8 +6,8 @@ use units::Nanos;
 
 use crate::{
     backlog::Backlog, both_sides::BothSides, broadcasts::Broadcasts, curve::Curve, destinations,
-    losses::Losses, moments::Moments, observe::Observed, rejections::Rejection, schedule::Schedule,
-    silences::Silences,
+    losses::Losses, moments::Moments, observe::Observed, probe_at_load::ProbeAtLoad, rejections::Rejection,
+    schedule::Schedule, silences::Silences,
 };
 
 /// What ends a run early that does not go on without one of its workers.
@@ -36,6 +36,7 @@ pub struct Record {
     pub(crate) commands: Vec<UserCommand>,
     /// The probe by connections held.
     pub(crate) curve: Curve,
+    pub(crate) probe_at_load: ProbeAtLoad,
     /// The target's ends of our connections are not on this host, though its address is this host's.
     pub(crate) is_translated: bool,
     pub(crate) losses: Losses,

@@ -43,7 +43,8 @@ pub(crate) enum StepResult {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Search {
     least: u64,
-    /// The load to begin with.
+    /// The load to begin with; it may be less than the first one from which on loads grow.
+    begin: u64,
     first: u64,
     most: u64,
     /// The result may be this much too low, as a share of it.
@@ -67,7 +68,14 @@ impl Search {
     pub(crate) fn new(least: u64, first: u64, most: u64, tolerance: f64) -> Search {
         let least = least.clamp(1, most.max(1));
         let most = most.max(least);
-        Search { least, first: first.clamp(least, most), most, tolerance, ..Search::default() }
+        let first = first.clamp(least, most);
+        Search { least, begin: first, first, most, tolerance, ..Search::default() }
+    }
+
+    /// Begins with this load, if it is less than the first. It shows what larger ones are compared with, so that its failure bounds nothing.
+    #[must_use]
+    pub(crate) fn beginning_with(self, load: u64) -> Search {
+        Search { begin: load.clamp(self.least, self.first), ..self }
     }
 
     /// What to try next; none at the end.
@@ -76,11 +84,16 @@ impl Search {
             return None;
         }
         let load = match (self.passed(), self.failed) {
-            (None, None) => self.first,
-            (Some(passed), None) => passed.saturating_mul(GROWTH).min(self.most),
+            (None, None) => self.begin,
+            (Some(passed), None) => passed.saturating_mul(GROWTH).max(self.first).min(self.most),
             (_, Some(failed)) => return Some(self.between(self.passed().unwrap_or(0), failed)),
         };
         Some(Step { load, confirms: false })
+    }
+
+    /// Whether the next load is below the first: [that to begin with](Search::beginning_with).
+    pub(crate) fn is_below_first(&self) -> bool {
+        self.begin < self.first && self.failed.is_none() && self.all_passed.is_empty()
     }
 
     /// Narrows down, or confirms what is narrow enough.
@@ -124,6 +137,7 @@ impl Search {
                     self.outcome = Some(Outcome::NotReached { most: load });
                 }
             }
+            StepResult::Badly(_) if self.is_below_first() => self.begin = self.first,
             StepResult::Badly(held) => {
                 self.failed = Some(load);
                 self.was_unconfirmed |= confirms;
@@ -316,6 +330,33 @@ mod tests {
             assert!(steps <= 12, "{steps}");
         }
         assert_eq!(search(500, 1_000_000, 0.02, 0, false), (Outcome::Impossible { least: 1 }, 4));
+    }
+
+    /// The loads that are tried at a target that sustains up to `capacity`, with one that may fail by chance.
+    fn loads(begin: u64, most: u64, capacity: u64, lost: Option<u64>) -> Vec<u64> {
+        let mut search = Search::new(1, 500, most, 0.02).beginning_with(begin);
+        let mut loads = Vec::new();
+        while let Some(Step { load, .. }) = search.step() {
+            loads.push(load);
+            let well = load <= capacity && Some(load) != lost;
+            search.learn(if well { StepResult::Well } else { StepResult::Badly(None) });
+        }
+        loads
+    }
+
+    #[test]
+    fn the_load_to_begin_with_is_no_more_than_that() {
+        // It goes on with the first load at once.
+        assert_eq!(loads(5, 2_000, 9_000, None), [5, 500, 1_000, 2_000]);
+        assert_eq!(loads(4, 400, 9_000, None), [4, 400]);
+        // Without a smaller one there is no more to try.
+        assert_eq!(loads(5, 3, 9_000, None), [3]);
+        assert_eq!(loads(500, 1_000, 9_000, None), [500, 1_000]);
+        // Its failure bounds nothing.
+        assert_eq!(loads(5, 2_000, 9_000, Some(5)), [5, 500, 1_000, 2_000]);
+        assert_eq!(loads(5, 2_000, 0, None), [5, 500, 62, 7, 1]);
+        // What is between it and the first load is found.
+        assert_eq!(loads(4, 400, 200, None), [4, 400, 202, 103, 152, 177, 189, 195, 198, 198]);
     }
 
     #[test]

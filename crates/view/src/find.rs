@@ -42,20 +42,27 @@ pub fn find_line(point: &Point, unit: &str) -> String {
 /// The result, in the last line: `max 50,000 ± 1,000 connections; the target ran out of open files: 1,024 of 1,024 used; raise …`. Each
 /// part has the figures of one load, which it names. Before it, what the probe was compared with.
 pub fn find_text(found: &FindSummary, unit: &str) -> String {
-    let baseline = found.baseline.as_ref().map(|baseline| baseline_text(baseline, unit)).unwrap_or_default();
+    let baseline = found.baseline.map(|baseline| baseline_text(found, baseline, unit)).unwrap_or_default();
     baseline + &result(found, unit)
 }
 
-/// `baseline: probe.held p99 2.4 ms at 500 connections, the lowest; a step may have up to 22 ms`; with a warning where that is so
-/// much that a target which is far too slow passes.
-fn baseline_text(baseline: &Baseline, unit: &str) -> String {
-    let Baseline { load, probe_p99_us, allowed_us } = *baseline;
+/// `baseline: probe.held p99 2.4 ms at 5 connections, the lowest; a step may have up to 22 ms`; with a warning where that is so
+/// much that a target which is far too slow passes, or where it was compared with nothing.
+fn baseline_text(found: &FindSummary, baseline: Baseline, unit: &str) -> String {
+    let Baseline { load, probe_p99_us, allowed_us } = baseline;
+    let is_only = found.curve.iter().all(|point| point.load == load);
     let (load, [p99, allowed]) = (Count(load), [probe_p99_us, allowed_us].map(|us| time(us, false)));
     let text = format!(
         "baseline: probe.held p99 {p99} at {load} {unit}, the lowest; a step may have up to {allowed}\n"
     );
-    if allowed_us > SLOW_US { text + SLOW } else { text }
+    match is_only {
+        true => text + ONLY,
+        false if allowed_us > SLOW_US => text + SLOW,
+        false => text,
+    }
 }
+
+const ONLY: &str = "only this load was measured, so nothing shows whether it is slow because of it\n";
 
 /// Who waits for longer than a second loses the thread (J. Nielsen, Usability Engineering, 1993).
 const SLOW_US: f64 = 1e6;
@@ -259,18 +266,24 @@ mod tests {
 
     #[test]
     fn the_baseline_is_shown_and_a_slow_one_is_warned_of() {
-        let text = |probe_p99_us, allowed_us| {
-            let baseline = Some(Baseline { load: 500, probe_p99_us, allowed_us });
-            let found = FindSummary { baseline, ..found(FindOutcome::NotReached, 2_000, 0, None) };
+        let of = |loads: &[u64], probe_p99_us, allowed_us| {
+            let baseline = Some(Baseline { load: 5, probe_p99_us, allowed_us });
+            let curve = loads.iter().map(|load| Point { load: *load, ..Point::default() }).collect();
+            let found = FindSummary { baseline, curve, ..found(FindOutcome::NotReached, 2_000, 0, None) };
             find_text(&found, "connections")
         };
+        let text = |probe_p99_us, allowed_us| of(&[5, 2_000], probe_p99_us, allowed_us);
         let end = "not reached: 2,000 connections pass; larger loads were not tried\n";
         let line =
-            "baseline: probe.held p99 2.4 ms at 500 connections, the lowest; a step may have up to 22 ms";
+            "baseline: probe.held p99 2.4 ms at 5 connections, the lowest; a step may have up to 22 ms";
         assert_eq!(text(2_400.0, 22_400.0), format!("{line}\n{end}"));
         let slow = text(300_000.0, 1_500_000.0);
         assert!(slow.contains("\nwarning: the target is slow at the baseline already; "), "{slow}");
         assert!(slow.ends_with(end), "{slow}");
+        // Of one load it is not known whether it is the load that makes the target slow.
+        let only = "only this load was measured, so nothing shows whether it is slow because of it";
+        let slow = of(&[5, 5], 300_000.0, 1_500_000.0);
+        assert!(slow.ends_with(&format!("\n{only}\n{end}")) && !slow.contains("warning"), "{slow}");
     }
 
     #[test]

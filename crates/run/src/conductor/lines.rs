@@ -95,6 +95,9 @@ impl Conductor<'_> {
         self.record.peak = self.record.peak.max(self.open() + tick.most_open.saturating_sub(tick.open));
         if let Some(probe) = &tick.probe {
             self.record.curve.add(self.open(), probe);
+            if !is_after {
+                self.record.probe_at_load.take(probe);
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use samples::{
     Baseline, Cause, Censored, Certainty, Kind, Limit, Side, Stage, Summary, ThresholdResult, Verdict,
 };
-use units::Count;
+use units::{Count, Nanos};
 
 use super::By;
 use crate::judge;
@@ -11,6 +11,8 @@ use crate::judge;
 /// A probe that takes this many times as long as at the baseline, and this much longer, fails a step.
 const PROBE_TIMES: f64 = 5.0;
 const PROBE_MORE_US: f64 = 20_000.0;
+/// And in any case one that takes more than this share of its timeout, unless the baseline does.
+const PROBE_OF_TIMEOUT: f64 = 0.5;
 /// Minimum share of the load that must be reached.
 const SHARE: f64 = 0.98;
 /// What fails within a second is in two lines at the most, each of a second.
@@ -202,11 +204,20 @@ const SEND_SOME: &str = "no request was due at full load: use shorter pauses (--
 const JUDGE_OTHERS: &str = "judge a figure that a step measures, or use longer steps (-d)";
 
 /// The baseline after a step that passed: that before it, or the step itself if its probe was faster. Not simply the first step: its
-/// load may be what warms the target up. None with thresholds, which judge instead.
-pub(super) fn baseline(before: Option<Baseline>, load: u64, s: &Summary) -> Option<Baseline> {
+/// load may be what warms the target up. None with thresholds, which judge instead. `timeout`: the probe's, where it is known.
+pub(super) fn baseline(
+    before: Option<Baseline>,
+    load: u64,
+    s: &Summary,
+    timeout: Option<Nanos>,
+) -> Option<Baseline> {
     let judged = probe_p99_us(s).filter(|_| s.thresholds.is_empty());
     let faster = judged.filter(|us| before.is_none_or(|before| *us < before.probe_p99_us));
-    let allowed = |us: f64| (us * PROBE_TIMES).max(us + PROBE_MORE_US);
+    let timeout_us = timeout.map_or(f64::INFINITY, |timeout| timeout.secs_f64() * 1e6);
+    let allowed = |us: f64| {
+        let times = (us * PROBE_TIMES).min(timeout_us * PROBE_OF_TIMEOUT);
+        times.max(us + PROBE_MORE_US).min(timeout_us)
+    };
     faster.map(|us| Baseline { load, probe_p99_us: us, allowed_us: allowed(us) }).or(before)
 }
 
@@ -324,13 +335,14 @@ mod tests {
         let s = probed(2_195_500.0);
         let why =
             "a probe took 2195.5 ms at the 99th percentile, 295.7 ms at 100 connections/s, 1478.5 ms allowed";
-        let first = baseline(None, 100, &probed(295_700.0));
+        let first = baseline(None, 100, &probed(295_700.0), None);
         assert_eq!(slow_probe(By::Arrival, &s, first).as_deref(), Some(why));
         assert_eq!(slow_probe(By::Arrival, &s, None), None);
     }
 
     #[test]
     fn the_baseline_is_the_fastest_step() {
+        let baseline = |before, load, s: &Summary| baseline(before, load, s, None);
         let first = baseline(None, 100, &probed(300_000.0));
         assert_eq!(first, Some(Baseline { load: 100, probe_p99_us: 300_000.0, allowed_us: 1_500_000.0 }));
         let warm = baseline(first, 200, &probed(3_000.0));
@@ -339,5 +351,19 @@ mod tests {
         assert_eq!(baseline(warm, 50, &Summary::default()), warm, "without a probe");
         let thresholds = vec![ThresholdResult::default()];
         assert_eq!(baseline(None, 100, &Summary { thresholds, ..probed(3_000.0) }), None);
+    }
+
+    #[test]
+    fn a_probe_near_its_timeout_is_too_slow_whatever_the_baseline_is() {
+        let check = |p99_ms: f64, timeout_ms: u64, allowed_ms: f64| {
+            let timeout = Some(Nanos::from_millis(timeout_ms));
+            let first = baseline(None, 100, &probed(p99_ms * 1e3), timeout).expect("there is a probe");
+            assert_eq!(first.allowed_us, allowed_ms * 1e3, "{p99_ms} of {timeout_ms}");
+        };
+        check(300.0, 10_000, 1_500.0);
+        check(1_600.0, 10_000, 5_000.0);
+        // No less than the baseline itself.
+        check(5_600.0, 10_000, 5_620.0);
+        check(9_990.0, 10_000, 10_000.0);
     }
 }

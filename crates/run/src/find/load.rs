@@ -144,6 +144,27 @@ mod tests {
     }
 
     #[test]
+    fn a_search_that_compares_begins_beside_an_idle_target() {
+        let flags = || Flags::new("http://127.0.0.1:1/");
+        let probed = || flags().with(&flag::PROBE, "20/s");
+        let check = |flags: Flags, by: By, most: u64, first: u64| {
+            let plan = plan_of(flags);
+            let search = by.search(&plan, by.least(&plan), most);
+            assert_eq!(search.step().map(|step| step.load), Some(first), "{by:?} {most}");
+        };
+        check(probed(), By::Connections, 4_000, 5);
+        check(probed(), By::Connections, 400, 4);
+        check(probed(), By::Burst, 30, 1);
+        check(probed(), By::Arrival, 1_000_000, 1);
+        check(probed(), By::Rate, 1_000, 31);
+        // There is no smaller one.
+        check(probed(), By::Rate, 21, 21);
+        // Thresholds judge instead, and without a probe there is nothing to compare.
+        check(probed().with(&flag::THRESHOLD, "faults == 0"), By::Connections, 400, 400);
+        check(flags(), By::Connections, 4_000, 500);
+    }
+
+    #[test]
     fn the_least_load_has_every_population() {
         let one = plan_of(Flags::new("http://127.0.0.1:1/"));
         let two = Plan { populations: [&one.populations[..], &one.populations[..]].concat(), ..one.clone() };

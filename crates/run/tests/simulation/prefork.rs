@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use net::{Cx, Gone, Io, Key, Program};
+use run::By;
 use samples::{Summary, Verdict};
 use units::{Count, Nanos};
 
@@ -101,6 +102,32 @@ fn those_that_wait_at_the_end_have_their_response() {
             check(flags, shards);
         }
     }
+}
+
+/// A burst of `n` connections as a step of a search; its verdict, and why it fails.
+fn burst(n: u64) -> (Summary, Vec<String>) {
+    let net = network(1, |_| {});
+    let flags = format!("connections={n} ramp=0s think=30s..90s probe=20/s duration=2s");
+    let plan = plan("http://127.0.0.1:80/", &flags, 1);
+    let places = plan.places() + ACCEPTS;
+    let mut server = listening(&net, plan.destinations()[0], places, Prefork::default());
+    let result = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
+    let summary = run::judge_step(&plan, &result.record, By::Burst, false);
+    let reasons = run::reasons(By::Burst, n, &summary);
+    (summary, reasons)
+}
+
+/// The end of a burst makes room for those that waited all the time, the probe's among them.
+#[test]
+fn what_only_the_end_of_a_burst_serves_fails_a_search() {
+    let (s, reasons) = burst(N);
+    let why = "no probe had a correct response at full load".to_owned();
+    assert!(s.verdict == Verdict::Fail && reasons.contains(&why), "{reasons:?}");
+    assert_eq!(s.probe.expect("there is one").held_us.count, 0);
+    // There is room for all of these and the probe's.
+    let (s, reasons) = burst(4);
+    assert_eq!((s.verdict, &reasons[..]), (Verdict::Pass, &[][..]));
+    assert!(s.probe.expect("there is one").held_us.count > 30);
 }
 
 /// Of the shards too whose connections have all waited until then.
