@@ -25,6 +25,7 @@
 //! | accept-queue | it overflowed, is as full as its backlog allows, or connections are stuck in it |
 //! | unacknowledged, no-syn-ack | the path drops packets silently |
 //! | syn-loss | connections waited for SYNs that were retransmitted, and no queue of the target is seen to have dropped them |
+//! | connection-limit | new connections of the probe were turned away, and those that it keeps were served |
 //! | cpu | throng itself was too slow: a silence may be its own; both ends share their processors |
 //! | cpu | the target had none left when responses failed or were slow |
 //! | slow-accept | a steady rate of accepts while others waited |
@@ -135,6 +136,7 @@ const ROWS: &[Row] = &[
     (accept_queue::accept_queue, When::Seen(Sign::Queue)),
     (path::dark, When::Unknown),
     (syn_loss::slow_dials, When::Unknown),
+    (closes::probe_turned_away, When::Unknown),
     (ours::generator, When::Unknown),
     (target::cpu, When::Unknown),
     (accept_queue::slow_accept, When::Unknown),

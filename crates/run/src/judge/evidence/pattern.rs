@@ -72,6 +72,8 @@ impl Pattern {
             _ if filled.0 > 4 * AT_ONCE.0 => Some(false),
             // Those of the steps before, silent since then, would have made room first.
             _ if r.losses.before >= r.losses.lost.max(1) => Some(false),
+            // An old one would have had a response, as those have that are left.
+            _ if is_known && responses.max() == 0 && is_served(r, held) => Some(false),
             _ => None,
         };
         Pattern {
@@ -87,6 +89,11 @@ impl Pattern {
             before: r.losses.before,
         }
     }
+}
+
+/// Whether those that are left have had a response, now or in the steps before.
+fn is_served(r: &Record, held: u64) -> bool {
+    held > 0 && r.totals.served + r.losses.before >= held
 }
 
 /// How soon after its last response a connection is closed that is closed for it.
@@ -166,6 +173,17 @@ mod tests {
         // What was there when the limit was reached had come a moment before, too.
         check(&spread(0, 50, 0), 0, None);
         check(&[], 3, Some(false));
+        // None of those that were lost has had a response, and those that are left have.
+        let served = |responses: u64, served: u64| {
+            let mut r = record();
+            for (silence_ms, _) in spread(0, 50, 0) {
+                r.totals.silence.record(Nanos::from_millis(silence_ms));
+                r.totals.responses_at_close.record(responses);
+            }
+            (r.totals.served, r.losses.before, r.populations[0].held) = (served, 10, 500);
+            Pattern::of(&r).were_old
+        };
+        assert_eq!([served(0, 490), served(0, 480), served(1, 490)], [Some(false), None, None]);
         // A step of a search: others were there before, and stay.
         let of_search = |before: u64| {
             let mut r = record();

@@ -3,7 +3,7 @@
 use samples::{Cause, Certainty::Inferred, Kind, Limit, Side, Stage};
 use units::{Count, Nanos};
 
-use super::{Case, Sentence, Trouble, path::tenths};
+use super::{Case, Sentence, Trouble, path::tenths, starved};
 
 /// Shorter times are not configured timeouts: immediate losses have other reasons.
 pub(super) const SET: Nanos = Nanos::from_millis(900);
@@ -110,7 +110,7 @@ pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
     let (held, how, keeps, count) = (Count(c.held), how(case), c.held, case.count);
     let (sentence, detail) = match case.evidence.losses.were_old {
         Some(false) => (
-            Sentence::TurnsAway { beyond: c.held },
+            Sentence::TurnsAway { beyond: c.held, has_probe: false },
             format!("new connections beyond {held} open ones were {how} immediately"),
         ),
         Some(true) => (
@@ -126,6 +126,22 @@ pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
             ),
         ),
     };
-    let fix = "raise its limit on connections (worker_connections, maxconn, --max-open)";
-    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, sentence, detail, fix)
+    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, sentence, detail, RAISE)
+}
+
+const RAISE: &str = "raise its limit on connections (worker_connections, maxconn, --max-open)";
+
+/// The same where the load is below it, and new connections of the probe are not: nobody waits.
+pub(super) fn probe_turned_away(case: &Case) -> Option<Limit> {
+    let probe = case.summary.probe.as_ref().filter(|_| case.is_waiting() || case.trouble == Trouble::Lost)?;
+    let (new, _) = starved::shut_out(probe).filter(|(new, _)| starved::turns_away(probe, *new))?;
+    let at = case.left();
+    let detail = format!(
+        "{} of the probe were closed or reset immediately, beyond {} open ones and those that it keeps",
+        Count(new).of("new connection"),
+        Count(at)
+    );
+    let fix = starved::with_probes_places(case, RAISE.to_owned());
+    let sentence = Sentence::TurnsAway { beyond: at, has_probe: true };
+    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), at, sentence, detail, fix)
 }

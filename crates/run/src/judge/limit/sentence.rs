@@ -126,8 +126,10 @@ pub(crate) enum Sentence {
         keeps: u64,
         count: u64,
     },
+    /// Beyond these, and those that the probe keeps, only new connections of the probe were turned away.
     TurnsAway {
         beyond: u64,
+        has_probe: bool,
     },
     QueueOverflowed {
         backlog: u64,

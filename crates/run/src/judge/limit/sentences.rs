@@ -229,8 +229,9 @@ fn closes(sentence: &Sentence) -> Option<String> {
                 Count(*keeps)
             )
         }
-        S::TurnsAway { beyond } => {
-            format!("the target closes new connections at once beyond {}", Count(*beyond))
+        S::TurnsAway { beyond, has_probe } => {
+            let beside = if *has_probe { ", beside the probe's" } else { "" };
+            format!("the target closes new connections at once beyond {}{beside}", Count(*beyond))
         }
         S::NearKnownLimit { sentence, held, what } => {
             format!("{sentence}; {} stayed open, near {what}", Count(*held))

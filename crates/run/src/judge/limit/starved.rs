@@ -1,6 +1,6 @@
 //! A target that serves some connections, and never comes to the others as long as these send.
 
-use samples::{Cause, Certainty::Inferred, Limit, ProbeSummary, Side};
+use samples::{Cause, Certainty::Inferred, Kind, Limit, ProbeSummary, Side};
 
 use super::{Case, Sentence, accept_queue::accept_queue, path::dark, target::FEWER};
 
@@ -28,25 +28,41 @@ fn is_served(probe: &ProbeSummary) -> bool {
 const FEW: u64 = 5;
 const EXCEPT: u64 = 10;
 
-/// The same as the probe has it: it is served on connections that it keeps, and not on new ones, which are open.
+/// The same as the probe has it: it is served on connections that it keeps, and not on new ones, which are open, and wait.
 pub(super) fn probe(case: &Case) -> Option<Limit> {
     let probe = case.summary.probe.as_ref().filter(|_| case.is_waiting())?;
+    let (new, served) = shut_out(probe).filter(|(new, _)| !turns_away(probe, *new))?;
+    // Requests of the load that wait are on connections that it does not serve either.
+    let at = case.left().saturating_sub(case.count);
+    let detail =
+        format!("it serves the connections that it has as long as these are open, {at} and the probe's");
+    let fix = with_probes_places(case, case.or_less(MORE, FEWER));
+    let sentence = Sentence::StarvedProbe { new, served };
+    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), at, sentence, detail, fix)
+}
+
+/// New connections of the probe without a correct response, and responses on those that it keeps, where these are served and the new ones,
+/// which were open, are not.
+pub(super) fn shut_out(probe: &ProbeSummary) -> Option<(u64, u64)> {
     let (served, new) = (probe.kept_us.count, probe.fresh_us.censored_count());
     let is_kept = served >= FEW && probe.kept_us.censored_count() * EXCEPT <= served;
     // Some of them may have been opened in the step before.
     let are_open = 2 * probe.connect_us.count >= new;
     let is_shut = new >= FEW && probe.fresh_us.count * EXCEPT <= new && are_open;
-    if !is_kept || !is_shut {
-        return None;
+    (is_kept && is_shut).then_some((new, served))
+}
+
+/// Whether the target closed or reset most of these `new` connections, instead of letting them wait.
+pub(super) fn turns_away(probe: &ProbeSummary, new: u64) -> bool {
+    let ends = [Kind::Closed, Kind::Reset].map(Kind::name);
+    let failures = probe.failures.iter().filter(|failure| ends.iter().any(|end| failure.what.ends_with(end)));
+    2 * failures.map(|failure| failure.count).sum::<u64>() > new
+}
+
+/// A fix, with what it leaves to be known in a search.
+pub(super) fn with_probes_places(case: &Case, fix: String) -> String {
+    match case.evidence.search {
+        Some(_) => format!("{fix}; connections of the probe take places that the result does not count"),
+        None => fix,
     }
-    // Requests of the load that wait are on connections that it does not serve either.
-    let at = case.left().saturating_sub(case.count);
-    let detail =
-        format!("it serves the connections that it has as long as these are open, {at} and the probe's");
-    let fix = match case.evidence.search {
-        Some(_) => format!("{MORE}; connections of the probe take places that the result does not count"),
-        None => format!("{MORE}, or {FEWER}"),
-    };
-    let sentence = Sentence::StarvedProbe { new, served };
-    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), at, sentence, detail, fix)
 }

@@ -68,6 +68,10 @@ fn numbers_of_one_and_of_many() {
         "the target closed 1 idle connection as new ones came, and keeps about 5",
     );
     check(S::MakesRoom { keeps: None, count: 23 }, "the target closed 23 idle connections as new ones came");
+    check(
+        S::TurnsAway { beyond: 136, has_probe: true },
+        "the target closes new connections at once beyond 136, beside the probe's",
+    );
     check(S::NotPermitted { operations: 1 }, "this machine did not permit 1 operation");
     check(S::Tls { handshakes: 1, what: "x" }, "1 TLS handshake failed: x");
     check(
@@ -275,7 +279,10 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
             S::KeepsNoMore { keeps: 472, count: 1 },
             "the target closed 1 connection as others opened, and keeps about 472",
         ),
-        (S::TurnsAway { beyond: 500 }, "the target closes new connections at once beyond 500"),
+        (
+            S::TurnsAway { beyond: 500, has_probe: false },
+            "the target closes new connections at once beyond 500",
+        ),
         (
             S::QueueOverflowed { backlog: 8, times: 66 },
             "the target's accept queue of 8 was full: it overflowed 66 times",

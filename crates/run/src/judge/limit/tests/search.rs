@@ -60,6 +60,34 @@ fn what_only_the_probe_meets_has_its_cause() {
     assert_eq!([cause(11), cause(0)], [Some(Cause::OpenFiles), Some(Cause::Cpu)]);
 }
 
+/// All connections of the load are held, and those that the probe keeps are served.
+#[test]
+fn new_connections_of_the_probe_that_are_closed_do_not_wait() {
+    let sentence = |failures: &[(&str, u64)]| {
+        let failure =
+            |(what, count): &(&str, u64)| samples::ProbeFailure { what: (*what).to_owned(), count: *count };
+        let censored = Some(samples::Censored { count: 14, ..Default::default() });
+        let times = |count| samples::Quantiles { count, ..Default::default() };
+        let probe = samples::ProbeSummary {
+            kept_us: times(14),
+            fresh_us: samples::Quantiles { censored, ..Default::default() },
+            connect_us: times(15),
+            failures: failures.iter().map(failure).collect(),
+            ..Default::default()
+        };
+        let s = Summary { probe: Some(probe), ..stopped(136, Vec::new()) };
+        let e = Evidence { search: Some(By::Connections), ..Evidence::default() };
+        limit(&s, &e).expect("it is bad").sentence
+    };
+    let closed = "the target closes new connections at once beyond 136, beside the probe's";
+    assert_eq!(sentence(&[("connection reset", 14)]), closed);
+    assert_eq!(sentence(&[("connection closed", 12), ("timeout", 2)]), closed);
+    let waits = "14 new connections of the probe had no correct response, and those that it keeps had 14: the target serves only some \
+        connections at a time, the probe's among them";
+    assert_eq!(sentence(&[("timeout", 12), ("connection closed", 2)]), waits);
+    assert_eq!(sentence(&[]), waits);
+}
+
 #[test]
 fn connections_of_the_probe_in_the_queue_are_none_of_the_load() {
     let queue = Some(Fill { used: 25, limit: 400 });
