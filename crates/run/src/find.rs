@@ -38,6 +38,8 @@ const FIRST_PER_S: u64 = 100;
 const MAX_PER_S: u64 = 1_000_000;
 /// A step that confirms the result takes this many times as long, and each one after a confirmation that failed.
 const CONFIRM: u64 = 2;
+/// Lags that differ by this factor at most are much the same.
+const ALIKE: f64 = 1.25;
 /// A step beside which the target is idle lasts no longer: it has enough requests of the probe by then.
 const MAX_IDLE: Nanos = Nanos::from_secs(5);
 
@@ -55,7 +57,9 @@ impl By {
         match self {
             // Of fewer requests, one that is answered after the step is a shortfall.
             By::Rate => least + first / 10,
-            By::Connections | By::Burst | By::Arrival => (first / 100).max(least),
+            // A step has as many arrivals as come in its time: with one of them it has no time for the probe.
+            By::Arrival => (first / 10).max(least),
+            By::Connections | By::Burst => (first / 100).max(least),
         }
     }
 
@@ -188,6 +192,8 @@ struct Known {
     /// Ended by a signal, or because an agent was lost, and that.
     interrupted: bool,
     ended: Option<String>,
+    /// The last load at which throng itself was the limit, with its lag at the 99th percentile, microseconds.
+    late: Option<(u64, f64)>,
     /// The last step is measured once more.
     is_again: bool,
     /// Of the steps that passed.
@@ -219,7 +225,8 @@ impl Known {
         let may_be_chance = may_be_chance(by, load, &summary, reasons.is_empty() && slow.is_some());
         reasons.extend(slow);
         let pass = reasons.is_empty();
-        let point = Point { invalid: !pass && is_ours(&summary), ..point(load, &summary, reasons) };
+        let is_ours = !pass && is_ours(&summary);
+        let point = Point { invalid: is_ours, ..point(load, &summary, reasons) };
         if pass {
             self.baseline = baseline(self.baseline, load, &summary, self.timeout);
         }
@@ -248,11 +255,21 @@ impl Known {
         // If throng was the limit before any load passed, smaller loads show nothing about the target; and a request that gets a wrong
         // status from an idle target gets it with any load, as a certificate is wrong with any. What a load does not measure, a smaller one does not either.
         let is_late = summary.verdict == Verdict::Invalid && is_none;
-        if is_gone || is_late || holds_none || is_unmeasured || is_wrong && is_none {
+        // What passed has passed, though throng could not repeat it; and where the load makes no difference to how late it is, it was the
+        // limit for another reason, which has not gone.
+        let is_unrepeated = is_ours && (confirms || self.is_as_late_elsewhere(load, summary.lag_us.p99));
+        if is_gone || is_late || is_unrepeated || holds_none || is_unmeasured || is_wrong && is_none {
             self.search.fail_for_good()
         } else {
             self.search.learn(StepResult::Badly(sustained))
         }
+    }
+
+    /// Whether throng was much as late at another load.
+    fn is_as_late_elsewhere(&mut self, load: u64, lag_us: f64) -> bool {
+        let is_alike = |before: f64| lag_us > 0.0 && lag_us.max(before) <= ALIKE * lag_us.min(before);
+        let before = self.late.replace((load, lag_us));
+        before.is_some_and(|(other, before)| other != load && is_alike(before))
     }
 
     /// Keeps what explains most: of equals the latest, which is the closest to the result.
@@ -314,8 +331,9 @@ impl Known {
         };
         let point = self.curve.iter().rfind(|point| !point.pass && Some(point.load) == failed);
         let criterion = point.and_then(|point| point.reasons.first().cloned());
+        let is_cut = self.interrupted && point.is_some();
         let explains = |limit: &Limit| match outcome {
-            FindOutcome::NotReached => invalid && limit.side == Side::Host,
+            FindOutcome::NotReached => is_cut || invalid && limit.side == Side::Host,
             FindOutcome::Found | FindOutcome::Impossible => true,
         };
         let limit = self.limit.or(refused).filter(|(_, limit)| explains(limit));
@@ -336,6 +354,7 @@ impl Known {
             limit_load: limit.as_ref().map(|(load, _)| *load),
             limit: limit.map(|(_, limit)| limit),
             baseline: self.baseline,
+            probe_per_s: plan.probe.as_ref().map_or(0.0, |probe| probe.rate.per_s_f64()),
             thresholds: at_max.map(|(_, results)| results).unwrap_or_default(),
             curve: self.curve,
         }

@@ -104,6 +104,8 @@ pub struct FindSummary {
     pub limit_load: Option<u64>,
     /// What the probe's p99 was compared with; null with thresholds, and where no step had one.
     pub baseline: Option<Baseline>,
+    /// Requests per second of the probe; 0 without one. By rate they are part of each load, otherwise beside it.
+    pub probe_per_s: f64,
     /// The thresholds at `max`.
     pub thresholds: Vec<ThresholdResult>,
     /// Every load that was tried, ascending.

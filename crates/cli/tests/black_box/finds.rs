@@ -49,6 +49,7 @@ fn a_silent_target_is_impossible_and_an_allowed_fault_may_pass() {
     let args = ["--max", "600", "-d", "1s", "--threshold", "held >= 99.9%"];
     let all = find(&server.url("/"), &args, 0);
     assert_eq!((&all["outcome"], &all["max"]), (&"not-reached".into(), &600.into()), "{all:#}");
+    assert_eq!(all["curve"][0]["load"], 500, "{all:#}");
     // Without a message there is nothing to probe with.
     let idle = find(&format!("tcp://{}", server.address), &args, 0);
     assert_eq!((&idle["outcome"], &idle["max"]), (&"not-reached".into(), &600.into()), "{idle:#}");
@@ -73,6 +74,17 @@ fn all_mistakes_are_reported() {
         "--max: must be at least 21, because each load includes the probe's 20 requests/s; use a larger one";
     check(&["http://127.0.0.1:9/", "--by", "rate", "--max", "20"], &[few]);
     check(&["ws://127.0.0.1:9/", "--by", "arrival"], &["--by: a connection that arrives is closed after"]);
+}
+
+/// Thresholds compare nothing.
+#[test]
+fn a_search_without_thresholds_begins_beside_an_idle_target() {
+    let server = Serving::start(&["--threads", "1"]);
+    let mut search = Program::start(&["find", &server.url("/"), "--max", "400", "-d", "1s"]);
+    search.wait_for(" 4 connections  ");
+    search.wait_for(" 400 connections  ");
+    search.signal(rustix::process::Signal::INT);
+    search.end_within(PATIENCE);
 }
 
 /// The search ends with this outcome, and names side, cause, a part of the detail and one of the fix.

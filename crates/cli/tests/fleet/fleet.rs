@@ -307,12 +307,13 @@ fn a_search_goes_up_and_down_on_the_agents() {
     assert_eq!(s.count("max"), 150, "{}", ended.stderr);
 }
 
-/// A search by connections on three agents, one of which is killed after the first step.
+/// A search by connections on three agents, one of which is killed after the step of the first load.
 fn search_without_one(name: &str) -> (Joined, Serving, Program) {
     let (fleet, server) = (joined(name, 3), Serving::start(&["--threads", "1"]));
     let words = ["find", &server.url("/"), "--fleet", &fleet.url(), "--max", "4k", "-d", "3s", "--json", "-"];
     let mut search = Program::start(&words);
-    search.wait_for(" connections  pass");
+    // Not the step beside which the target is idle.
+    search.wait_for(" 500 connections  pass");
     fleet.agents[1].signal(Signal::KILL);
     (fleet, server, search)
 }

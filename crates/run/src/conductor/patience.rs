@@ -114,7 +114,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// At the end, once it lasts longer than the report of it: what is waited for, and for how long at most.
+    /// At the end, once it lasts longer than the report of it: what is waited for, and for how long at most; none once that is over.
     pub(crate) fn waiting_for(&self, now: Nanos) -> Option<(Awaited, Nanos)> {
         let since = self.draining.filter(|since| now.since(*since) >= Nanos(3 * self.latency.0).min(LONG))?;
         let is_disconnected = self.patience.is_disconnected(now, self.latency);
@@ -124,6 +124,7 @@ impl Conductor<'_> {
             _ if !self.end_is_reported() => Awaited::Reports,
             _ => return None,
         };
-        Some((awaited, self.patience.left(since, now, is_disconnected)))
+        let left = self.patience.left(since, now, is_disconnected);
+        (left > Nanos::ZERO).then_some((awaited, left))
     }
 }

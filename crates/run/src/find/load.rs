@@ -155,7 +155,7 @@ mod tests {
         check(probed(), By::Connections, 4_000, 5);
         check(probed(), By::Connections, 400, 4);
         check(probed(), By::Burst, 30, 1);
-        check(probed(), By::Arrival, 1_000_000, 1);
+        check(probed(), By::Arrival, 1_000_000, 10);
         check(probed(), By::Rate, 1_000, 31);
         // There is no smaller one.
         check(probed(), By::Rate, 21, 21);

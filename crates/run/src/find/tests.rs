@@ -73,6 +73,21 @@ fn steps_are_compared_with_the_fastest_that_passed() {
     assert_eq!(found.baseline.map(|baseline| baseline.load), Some(1_000));
 }
 
+/// A target that takes 1 ms up to 200 connections, and 152 ms beyond.
+#[test]
+fn a_target_that_is_slow_at_the_largest_load_is_compared_with_an_idle_one() {
+    let search = Search::new(1, 500, 400, TOLERANCE).beginning_with(4);
+    let mut known = Known { search, ..Known::default() };
+    while let Some(Step { load, .. }) = known.search.step() {
+        let p99_ms = if load <= 200 { 1.0 } else { 152.0 };
+        known.learn(By::Connections, load, probed(load, Verdict::Pass, p99_ms), &mut |_| {});
+    }
+    let found = known.into_summary(By::Connections, &plan(&[]), None);
+    assert_eq!(found.baseline.map(|baseline| (baseline.load, baseline.allowed_us)), Some((4, 21_000.0)));
+    assert_eq!(found.outcome, FindOutcome::Found);
+    assert!((196..=200).contains(&found.max) && found.max + found.error > 200, "{found:?}");
+}
+
 /// Whether a load of 1,000 has been judged after steps at it with these p99 of the probe, where 500 connections had 1 ms; and how often
 /// it is on the curve.
 fn judged(verdict: Verdict, probes_ms: &[f64]) -> (bool, usize) {
@@ -267,6 +282,72 @@ fn what_throng_could_not_do_is_no_bound_of_the_target() {
     };
     assert!(!is_ours(seen(Side::Target, Certainty::Seen)));
     assert!(is_ours(seen(Side::Target, Certainty::Guess)) && is_ours(seen(Side::Host, Certainty::Seen)));
+}
+
+/// A search whose steps are these loads; of those that do not pass, with throng's lag in ms, or by the target. Each failure by throng is
+/// measured once more.
+fn searched(steps: &[(u64, Option<f64>, bool)]) -> (Option<Outcome>, FindSummary) {
+    let mut known = Known { search: Search::new(1, 100, 101, TOLERANCE), ..Known::default() };
+    if steps.iter().any(|(load, ..)| *load > 101) {
+        known.search = Search::new(1, 100, 4_000, TOLERANCE);
+    }
+    for (load, lag_ms, passes) in steps {
+        let verdict = match (passes, lag_ms) {
+            (true, _) => Verdict::Pass,
+            (false, Some(_)) => Verdict::Invalid,
+            (false, None) => Verdict::Fail,
+        };
+        let side = if lag_ms.is_some() { Side::Host } else { Side::Target };
+        let limit = (!passes).then(|| Limit { side, ..limit(Cause::Cpu, 0) });
+        let mut s = Summary { verdict, limit, ..Summary::default() };
+        (s.connections.held, s.lag_us.p99) = (*load, lag_ms.unwrap_or_default() * 1e3);
+        for _ in 0..if verdict == Verdict::Invalid { 2 } else { 1 } {
+            assert_eq!(known.search.step().map(|step| step.load), Some(*load));
+            known.learn(By::Connections, *load, s.clone(), &mut |_| {});
+        }
+    }
+    (known.search.outcome(), known.into_summary(By::Connections, &plan(&[]), None))
+}
+
+#[test]
+fn what_passed_has_passed_though_throng_could_not_repeat_it() {
+    let (pass, late) = (|load| (load, None, true), |load, lag_ms| (load, Some(lag_ms), false));
+    // 101 failed by the target, or by throng.
+    let (outcome, found) = searched(&[pass(100), (101, None, false), late(100, 40.0)]);
+    assert_eq!(outcome, Some(Outcome::Found { max: 100, error: 1 }));
+    assert_eq!((found.outcome, found.max, found.exit_status()), (FindOutcome::Found, 100, 0));
+    let (_, found) = searched(&[pass(100), late(101, 80.0), late(100, 40.0)]);
+    assert_eq!((found.outcome, found.max, found.invalid), (FindOutcome::NotReached, 100, true));
+    assert_eq!((found.failed, found.exit_status()), (Some(101), 4));
+}
+
+#[test]
+fn a_lag_that_does_not_depend_on_the_load_ends_the_search() {
+    let (pass, late) = (|load| (load, None, true), |load, lag_ms| (load, Some(lag_ms), false));
+    let (outcome, found) = searched(&[pass(100), late(200, 40.0), late(150, 44.0)]);
+    assert!(outcome.is_some());
+    assert_eq!((found.outcome, found.max, found.invalid), (FindOutcome::NotReached, 100, true));
+    assert_eq!(found.failed, Some(200));
+    // It grows with the load.
+    assert_eq!(searched(&[pass(100), late(200, 90.0), late(150, 40.0)]).0, None);
+    assert_eq!(searched(&[pass(100), late(200, 40.0)]).0, None);
+}
+
+#[test]
+fn an_interrupted_search_names_what_stopped_the_target() {
+    let search = Search::new(1, 500, 4_000, TOLERANCE);
+    let mut known = Known { search, interrupted: true, ..Known::default() };
+    for (load, held) in [(500, 500), (1_000, 9)] {
+        let is_there = load == held;
+        let verdict = if is_there { Verdict::Pass } else { Verdict::Fail };
+        let limit = (!is_there).then(|| limit(Cause::OpenFiles, 9));
+        let mut s = Summary { verdict, limit, ..Summary::default() };
+        s.connections.held = held;
+        known.learn(By::Connections, load, s, &mut |_| {});
+    }
+    let found = known.into_summary(By::Connections, &plan(&[]), None);
+    assert_eq!((found.max, found.failed), (500, Some(1_000)));
+    assert_eq!(found.limit.map(|limit| limit.cause), Some(Cause::OpenFiles));
 }
 
 #[test]

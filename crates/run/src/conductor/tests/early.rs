@@ -60,6 +60,23 @@ fn an_interrupted_step_of_a_search_does_not_wait_long_for_a_silent_worker() {
 }
 
 #[test]
+fn what_is_not_waited_for_is_not_told() {
+    let plan = scenario("connections = 10\nduration = \"10s\"\ntimeout = \"3s\"");
+    let model = Model::new(&plan, 1, MS(120), MS(200));
+    let waits = |mut conductor: Conductor| {
+        conductor.poll_orders();
+        let tick = Tick { until: MS(300), open: 10, resolved: 10, waiting: 3, owed: 3, ..Tick::default() };
+        conductor.handle_tick(0, &tick);
+        conductor.handle_signal();
+        assert!(conductor.step(MS(500)).drains);
+        conductor.waiting_for(MS(1_100))
+    };
+    let run = waits(Conductor::new(&plan, &model, Nanos::ZERO, MS(120)));
+    assert_eq!(run, Some((Awaited::Responses(3), S(3))));
+    assert_eq!(waits(Conductor::going_on(&plan, &model, &[0])), None, "a step of a search is not used");
+}
+
+#[test]
 fn a_wait_for_the_broker_is_longer_than_one_for_reports() {
     let plan = scenario("connections = 10\nduration = \"60s\"\ntimeout = \"3s\"");
     let model = Model::new(&plan, 2, MS(400), S(1)).on_agents();

@@ -1,0 +1,306 @@
+use super::*;
+
+fn found(outcome: FindOutcome, max: u64, error: u64, limit: Option<Limit>) -> FindSummary {
+    FindSummary {
+        schema: "throng.find/1".into(),
+        by: "connections".into(),
+        target: String::new(),
+        seed: 7,
+        max,
+        error,
+        outcome,
+        failed: None,
+        criterion: None,
+        interrupted: false,
+        ended: None,
+        invalid: false,
+        limit,
+        limit_load: None,
+        baseline: None,
+        probe_per_s: 0.0,
+        thresholds: Vec::new(),
+        curve: Vec::new(),
+    }
+}
+
+#[test]
+fn the_result_is_one_sentence() {
+    let limit = Limit {
+        side: Side::Target,
+        cause: Cause::OpenFiles,
+        at_connections: 65_536,
+        certainty: samples::Certainty::Seen,
+        first_seen_s: None,
+        sentence: "the target ran out of open files".to_owned(),
+        detail: String::new(),
+        fix: "raise LimitNOFILE".to_owned(),
+    };
+    let check =
+        |found: FindSummary, text: &str| assert_eq!(find_text(&found, "connections"), format!("{text}\n"));
+    check(
+        found(FindOutcome::Found, 65_000, 1_000, Some(limit)),
+        "max 65,000 ± 1,000 connections; the target ran out of open files; raise LimitNOFILE",
+    );
+    check(found(FindOutcome::Found, 9, 1, None), "max 9 ± 1 connections; the limit is not known");
+    check(
+        found(FindOutcome::NotReached, 2_000, 0, None),
+        "not reached: 2,000 connections pass; larger loads were not tried",
+    );
+    check(
+        found(FindOutcome::Impossible, 0, 0, None),
+        "impossible: not even the smallest load passes; the limit is not known",
+    );
+}
+
+#[test]
+fn what_ended_a_search_before_its_time_is_said() {
+    let text = |ended: Option<&str>, max| {
+        let ended = ended.map(str::to_owned);
+        let found = FindSummary { interrupted: true, ended, ..found(FindOutcome::NotReached, max, 0, None) };
+        find_text(&found, "connections")
+    };
+    assert_eq!(text(None, 0), "interrupted: no load passed\n");
+    let lost = text(Some("agent g2 was lost"), 500);
+    assert_eq!(lost, "the search ended: agent g2 was lost; 500 connections passed\n");
+}
+
+#[test]
+fn a_search_that_ends_at_its_first_load_tried_no_smaller_one() {
+    let text = |loads: &[u64]| {
+        let point = |load: &u64| Point { load: *load, ..Point::default() };
+        let found = FindSummary {
+            failed: loads.iter().min().copied(),
+            criterion: Some("it is full".to_owned()),
+            curve: loads.iter().map(point).collect(),
+            ..found(FindOutcome::Impossible, 0, 0, None)
+        };
+        find_text(&found, "connections")
+    };
+    let end = "did not pass: it is full; the limit is not known\n";
+    assert_eq!(text(&[500, 500]), format!("impossible: the first load, 500 connections, {end}"));
+    assert_eq!(text(&[1, 500]), format!("impossible: not even the smallest load passes; 1 {end}"));
+}
+
+#[test]
+fn each_figure_is_of_a_load_that_is_named() {
+    let late = "throng was late: lag p99 14.0 ms > 10.0 ms (--max-lag)";
+    let limit = Limit {
+        side: Side::Host,
+        cause: Cause::Cpu,
+        certainty: samples::Certainty::Seen,
+        sentence: late.to_owned(),
+        fix: "give throng more processors".to_owned(),
+        ..Limit::default()
+    };
+    let check = |criterion: &str, load: u64, end: &str| {
+        let found = FindSummary {
+            failed: Some(600),
+            criterion: Some(criterion.to_owned()),
+            limit_load: Some(load),
+            ..found(FindOutcome::Found, 500, 10, Some(limit.clone()))
+        };
+        assert_eq!(
+            find_text(&found, "requests/s"),
+            format!("max 500 ± 10 requests/s; 600 did not pass: {end}\n")
+        );
+    };
+    let fix = "give throng more processors";
+    check(late, 600, &format!("{late}; {fix}"));
+    let other = "580 of 600 requests/s answered";
+    check(other, 600, &format!("{other}; {late}; {fix}"));
+    check(other, 1_000, &format!("{other}; at 1,000: {late}; {fix}"));
+    // The same cause, with the figures of another load.
+    let later = "throng was late: lag p99 12.0 ms > 10.0 ms (--max-lag)";
+    check(later, 1_000, &format!("{later}; at 1,000: {late}; {fix}"));
+}
+
+#[test]
+fn the_baseline_is_shown_and_a_slow_one_is_warned_of() {
+    let of = |loads: &[u64], probe_p99_us, allowed_us| {
+        let baseline = Some(Baseline { load: 5, probe_p99_us, allowed_us });
+        let curve = loads.iter().map(|load| Point { load: *load, ..Point::default() }).collect();
+        let found = FindSummary { baseline, curve, ..found(FindOutcome::NotReached, 2_000, 0, None) };
+        find_text(&found, "connections")
+    };
+    let text = |probe_p99_us, allowed_us| of(&[5, 2_000], probe_p99_us, allowed_us);
+    let end = "not reached: 2,000 connections pass; larger loads were not tried\n";
+    let line = "baseline: probe.held p99 2.4 ms at 5 connections, the lowest; a step may have up to 22 ms";
+    assert_eq!(text(2_400.0, 22_400.0), format!("{line}\n{end}"));
+    let slow = text(300_000.0, 1_500_000.0);
+    assert!(slow.contains("\nwarning: the target is slow at the baseline already; "), "{slow}");
+    assert!(slow.ends_with(end), "{slow}");
+    // Of one load it is not known whether it is the load that makes the target slow.
+    let only = "only this load was measured, so nothing shows whether it is slow because of it";
+    let slow = of(&[5, 5], 300_000.0, 1_500_000.0);
+    assert!(slow.ends_with(&format!("\n{only}\n{end}")) && !slow.contains("warning"), "{slow}");
+}
+
+#[test]
+fn what_throng_could_not_do_is_no_maximum() {
+    let late = "throng was late: lag p99 14.0 ms > 10.0 ms (--max-lag)";
+    let step = |load, invalid| Point { load, invalid, ..Point::default() };
+    let text = |failed: u64, criterion: &str, found: FindSummary| {
+        let criterion = Some(criterion.to_owned());
+        find_text(&FindSummary { failed: Some(failed), criterion, ..found }, "requests/s")
+    };
+    let all_late = FindSummary {
+        invalid: true,
+        curve: vec![step(600, true)],
+        ..found(FindOutcome::NotReached, 500, 0, None)
+    };
+    assert_eq!(
+        text(600, late, all_late),
+        format!("at least 500 requests/s: throng itself was the limit above it; 600 did not pass: {late}\n")
+    );
+    let both = FindSummary {
+        curve: vec![step(600, true), step(1_000, false)],
+        ..found(FindOutcome::Found, 500, 500, None)
+    };
+    assert_eq!(
+        text(1_000, "it is full", both),
+        "max 500 ± 500 requests/s; 1,000 did not pass: it is full; at loads between, throng itself was the limit; \
+        the limit is not known\n"
+    );
+    let line = find_line(&step(600, true), "requests/s");
+    assert_eq!(line, "         600 requests/s  invalid");
+}
+
+#[test]
+fn a_load_that_throng_could_not_repeat_is_not_confirmed() {
+    let step = |load, pass, invalid| Point { load, pass, invalid, ..Point::default() };
+    let text = |outcome, invalid, curve: Vec<Point>| {
+        let found = FindSummary {
+            invalid,
+            failed: Some(102),
+            criterion: Some("it is full".to_owned()),
+            curve,
+            ..found(outcome, 100, if invalid { 0 } else { 2 }, None)
+        };
+        find_text(&found, "requests/s")
+    };
+    let late = vec![step(100, true, false), step(102, false, true)];
+    assert_eq!(
+        text(FindOutcome::NotReached, true, late),
+        "at least 100 requests/s (not confirmed): throng itself was the limit above it; 102 did not pass: it is full\n"
+    );
+    let end = "; 102 did not pass: it is full; the limit is not known\n";
+    let at_the_end = vec![step(100, true, false), step(100, false, true), step(102, false, false)];
+    assert_eq!(
+        text(FindOutcome::Found, false, at_the_end),
+        format!("max 100 ± 2 requests/s (not confirmed){end}")
+    );
+    let confirmed = vec![step(100, true, false), step(100, true, false), step(102, false, false)];
+    assert_eq!(text(FindOutcome::Found, false, confirmed), format!("max 100 ± 2 requests/s{end}"));
+}
+
+#[test]
+fn loads_that_passed_before_a_smaller_one_failed_are_named() {
+    let text = |passed: &[u64], limit: Option<Limit>| {
+        let step = |load: &u64| Point { load: *load, pass: true, ..Point::default() };
+        let found = FindSummary {
+            interrupted: true,
+            failed: Some(113),
+            criterion: Some("9 of 113 connections held".to_owned()),
+            curve: passed.iter().map(step).collect(),
+            limit_load: limit.as_ref().map(|_| 113),
+            ..found(FindOutcome::NotReached, 81, 0, limit)
+        };
+        find_text(&found, "connections")
+    };
+    let failed = "interrupted: 81 connections passed; 113 did not pass: 9 of 113 connections held";
+    assert_eq!(text(&[81], None), format!("{failed}\n"));
+    assert_eq!(text(&[81, 113], None), format!("{failed}; 113 had passed before\n"));
+    let sentence = "the target ran out of open files".to_owned();
+    let limit = Some(Limit { sentence, certainty: samples::Certainty::Seen, ..Limit::default() });
+    let both = text(&[81, 113, 137, 137], limit);
+    assert!(
+        both.starts_with(&format!("{failed}; 113 and 137 had passed before; the target ran out")),
+        "{both}"
+    );
+    let many = text(&[81, 113, 120, 137], None);
+    assert_eq!(many, format!("{failed}; 3 loads from 113 to 137 had passed before\n"));
+}
+
+#[test]
+fn arrivals_do_not_include_the_probe() {
+    let text = |by: &'static str, probe_per_s| {
+        let found = FindSummary { by: by.into(), probe_per_s, ..found(FindOutcome::Found, 129, 2, None) };
+        find_text(&found, "connections/s")
+    };
+    let end = "; the limit is not known\n";
+    assert_eq!(
+        text("arrival", 20.0),
+        format!(
+            "max 129 ± 2 connections/s beside 20 requests/s of the probe, half of them on new connections{end}"
+        )
+    );
+    assert_eq!(text("arrival", 0.0), format!("max 129 ± 2 connections/s{end}"));
+    assert_eq!(text("rate", 20.0), format!("max 129 ± 2 connections/s{end}"));
+}
+
+#[test]
+fn what_is_impossible_on_this_machine_is_its_own_limit() {
+    for (cause, begin) in [
+        (Cause::Cpu, "impossible on this machine: no load passed"),
+        (Cause::TooFewConnections, "impossible: not even the smallest load passes"),
+    ] {
+        let limit = Limit { side: Side::Host, cause, ..Limit::default() };
+        let text = find_text(&found(FindOutcome::Impossible, 0, 0, Some(limit)), "requests/s");
+        assert!(text.starts_with(begin), "{text}");
+    }
+}
+
+#[test]
+fn each_step_is_one_line() {
+    let point = Point {
+        load: 32_000,
+        pass: false,
+        invalid: false,
+        held: 5_000,
+        requests_per_s: 1.0,
+        latency_p50_us: Some(100.0),
+        latency_p95_us: Some(800.0),
+        latency_p99_us: Some(1_200.0),
+        no_response: 0.0,
+        probe_p99_us: Some(340.0),
+        probe_no_response: 0.0,
+        connect_p99_us: Some(50.0),
+        connect_no_response: 0.0,
+        reasons: vec!["5,000 of 32,000 connections held".to_owned()],
+    };
+    assert_eq!(
+        find_line(&point, "connections"),
+        "      32,000 connections  fail  latency p50 100 µs p95 800 µs p99 1.2 ms  connect p99 50 µs  probe.held p99 340 µs  \
+         (5,000 of 32,000 connections held)"
+    );
+
+    let silent = Point {
+        latency_p50_us: None,
+        latency_p95_us: None,
+        latency_p99_us: None,
+        no_response: 1.0,
+        probe_p99_us: None,
+        probe_no_response: 0.31,
+        connect_no_response: 0.005,
+        reasons: Vec::new(),
+        ..point
+    };
+    assert_eq!(
+        find_line(&silent, "requests/s"),
+        "      32,000 requests/s  fail  latency p50 - p95 - p99 - (100 % without a response)  connect p99 50 µs (0.50 % without a \
+         connection)  probe.held p99 - (31 % without a correct response)"
+    );
+
+    let only_held = Point {
+        no_response: 0.0,
+        connect_p99_us: None,
+        connect_no_response: 0.0,
+        pass: true,
+        load: 500,
+        ..silent
+    };
+    assert_eq!(
+        find_line(&only_held, "connections"),
+        "         500 connections  pass  probe.held p99 - (31 % without a correct response)"
+    );
+}
