@@ -180,7 +180,8 @@ mod tests {
                 r.totals.silence.record(Nanos::from_millis(silence_ms));
                 r.totals.responses_at_close.record(responses);
             }
-            (r.totals.served, r.losses.before, r.populations[0].held) = (served, 10, 500);
+            (r.totals.served, r.losses.before, r.losses.lost) = (served, 10, 50);
+            r.populations[0].held = 500;
             Pattern::of(&r).were_old
         };
         assert_eq!([served(0, 490), served(0, 480), served(1, 490)], [Some(false), None, None]);
