@@ -373,6 +373,7 @@ fn evidence(plan: &Plan, r: &Record) -> Evidence {
         rate_backlog: backlog(plan, r, false, grown),
         outpaced: backlog(plan, r, true, outpaced),
         starved: starved::starved(plan, r),
+        slow_part: r.totals.latency.slow_part(),
         is_mute: r.is_mute(),
         not_allowed: not_allowed(&r.totals.error_samples),
         wrong_step: wrong_step(plan, &r.totals),

@@ -1,9 +1,9 @@
-//! When a population's target went silent: times in which no connection received a response although some waited, and
-//! throng was on time. From ticks, in memory that does not grow.
+//! When a population's target went silent: times in which no connection received a response although some waited, while
+//! requests were due and throng was on time. From ticks, in memory that does not grow.
 
 use std::collections::VecDeque;
 
-use samples::Tick;
+use samples::{Phase, Tick};
 use units::Nanos;
 
 /// An iteration of throng that was later than this may have delayed responses.
@@ -22,8 +22,11 @@ const MAX_KEPT: usize = 32;
 pub(crate) struct Silence {
     pub(crate) from: Nanos,
     pub(crate) until: Nanos,
-    /// Requests that waited at the end of it.
+    /// Requests that waited at the end of it, and before it began.
     pub(crate) waiting: u64,
+    pub(crate) before: u64,
+    /// Responses per second then.
+    pub(crate) per_s: u64,
     /// A response came after it.
     pub(crate) is_over: bool,
 }
@@ -41,6 +44,8 @@ struct Period {
     waiting: u64,
     open: u64,
     is_ours: bool,
+    /// New requests could be sent: the load had not ended.
+    is_loaded: bool,
 }
 
 /// What was found so far.
@@ -53,7 +58,9 @@ pub(crate) struct Silences {
     first: u64,
     /// A response has come.
     is_served: bool,
-    /// The one that lasts, and what waited when it began.
+    /// The last two periods, the later one first.
+    latest: [Period; 2],
+    /// The one that lasts, and what waited when its first period ended.
     current: Option<(Silence, u64)>,
     found: Vec<Silence>,
     count: u64,
@@ -91,6 +98,7 @@ impl Silences {
             let period = &mut self.periods[at];
             period.answered += tick.counts.answered;
             period.is_ours |= tick.stalled >= OURS;
+            period.is_loaded |= tick.phase != Phase::Drain;
             if states.contains(&number) {
                 period.waiting += tick.waiting;
                 period.open += tick.open;
@@ -110,19 +118,28 @@ impl Silences {
 
     /// The period before `first` has ended.
     fn end_period(&mut self, period: Period) {
-        let until = Nanos(self.first * self.period.0);
         self.is_served |= period.answered > 0;
-        let is_silent = period.answered == 0 && period.waiting > 0 && !period.is_ours && self.is_served;
-        if !is_silent {
-            return self.end_silence(period.answered > 0);
+        // What is sent last is all that waits finally, and may just take long: only a silence that was known by then goes on.
+        let may_be = period.is_loaded || self.lasting().is_some();
+        let is_silent =
+            period.answered == 0 && period.waiting > 0 && !period.is_ours && self.is_served && may_be;
+        if is_silent {
+            self.go_on(period)
+        } else {
+            self.end_silence(period.answered > 0)
         }
-        let from = Nanos(until.0 - self.period.0);
-        let new = Silence { from, ..Silence::default() };
+        self.latest = [period, self.latest[0]];
+    }
+
+    /// One more period without a response.
+    fn go_on(&mut self, period: Period) {
+        let until = Nanos(self.first * self.period.0);
+        let new = self.begin(Nanos(until.0 - self.period.0));
         let (silence, _) = self.current.get_or_insert((new, period.waiting));
         (silence.until, silence.waiting) = (until, period.waiting);
         // All connections wait, or more and more do: a few slow responses are no silence.
-        let (silence, before) = self.current.expect("just now");
-        let grows = silence.waiting >= before + FEW;
+        let (silence, at_first) = self.current.expect("just now");
+        let grows = silence.waiting >= at_first + FEW;
         let all = period.waiting >= FEW && period.waiting * 10 >= period.open * 9;
         let is_long = silence.length().0 >= LEAST * self.period.0;
         if is_long && (grows || all) && self.lasting().is_none_or(|known| known.from != silence.from) {
@@ -132,6 +149,17 @@ impl Silences {
         if let Some(known) = self.found.last_mut().filter(|known| known.from == silence.from) {
             *known = silence;
         }
+    }
+
+    /// A silence that begins then, in the middle of the period before it. Where most connections waited before that one, those that
+    /// waited at its end count as waiting before: slow responses may have taken up one after the other.
+    fn begin(&self, from: Nanos) -> Silence {
+        let [last, earlier] = self.latest;
+        let had_room = earlier.open > 0 && 2 * earlier.waiting <= earlier.open;
+        let before = if had_room { earlier.waiting } else { last.waiting };
+        let answered = last.answered.max(earlier.answered);
+        let per_s = (u128::from(answered) * 1_000_000_000 / u128::from(self.period.0)) as u64;
+        Silence { from, before, per_s, ..Silence::default() }
     }
 
     fn end_silence(&mut self, by_response: bool) {
@@ -230,6 +258,43 @@ mod tests {
         // More and more wait.
         let growing: Vec<Seen> = (0..10).map(|n| (0, 2 + n, 1)).collect();
         check(&[vec![(1, 2, 1); 5], growing, vec![(2, 0, 1); 5]].concat(), Some((1, 1_000, 3_000, true)));
+    }
+
+    #[test]
+    fn requests_that_are_the_last_ones_may_just_be_slow() {
+        let play = |seen: &[(Seen, Phase)]| {
+            let mut silences = Silences::new(PERIOD);
+            for (index, (seen, phase)) in (0..).zip(seen) {
+                let tick = Tick { phase: *phase, ..tick(index, *seen) };
+                silences.take(&tick, tick.until);
+            }
+            silences.longest().map(|(n, one)| (n, one.from.millis(), one.until.millis(), one.is_over))
+        };
+        let of = |seen: Seen, phase, n| vec![(seen, phase); n];
+        let load = of(BUSY, Phase::Hold, 5);
+        let end = of(BUSY, Phase::Drain, 1);
+        assert_eq!(play(&[load.clone(), of(SILENT, Phase::Drain, 10), end.clone()].concat()), None);
+        // It had begun just before the load ended; it was one by then.
+        let late = [load.clone(), of(SILENT, Phase::Hold, 2), of(SILENT, Phase::Drain, 9), end.clone()];
+        assert_eq!(play(&late.concat()), None);
+        let seen = [load, of(SILENT, Phase::Hold, 3), of(SILENT, Phase::Drain, 7), end];
+        assert_eq!(play(&seen.concat()), Some((1, 1_000, 3_000, true)));
+    }
+
+    #[test]
+    fn what_waited_before_is_known() {
+        let before = |seen: &[Seen]| {
+            let (_, silence) = silences(seen).longest().expect("there is one");
+            (silence.before, silence.waiting, silence.per_s)
+        };
+        // A closed loop: all connections waited all the time.
+        assert_eq!(before(&[vec![BUSY; 5], vec![SILENT; 4], vec![BUSY]].concat()), (20, 20, 2_500));
+        // With pauses: one after the other waits from the middle of a period on.
+        let pauses = [(10, 1, 1), (10, 1, 1), (5, 6, 1), (0, 16, 1), (0, 20, 1), (0, 20, 1), (9, 0, 1)];
+        assert_eq!(before(&pauses), (1, 20, 50));
+        // Slow responses take up one connection after the other, and the last ones at once.
+        let taken = [(90, 10, 1), (90, 13, 1), (90, 16, 1), (90, 19, 1), (0, 20, 1), (0, 20, 1), (0, 20, 1)];
+        assert_eq!(before(&taken), (19, 20, 450));
     }
 
     #[test]

@@ -43,6 +43,22 @@ merged! {
     }
 }
 
+/// So much longer than all shorter ones is a time of a [slow part](Latency::slow_part).
+const FAR: f64 = 4.0;
+/// Fewer slow ones are single events.
+const FEW: u64 = 3;
+
+/// A part of some times that is far longer than the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlowPart {
+    /// How many of all, 0..=1.
+    pub share: f64,
+    /// The median of these.
+    pub slow: Nanos,
+    /// The median of the others.
+    pub usual: Nanos,
+}
+
 /// How long something took, as far as throng could see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Took {
@@ -164,6 +180,32 @@ impl Latency {
         };
         let mean = sum(&|time| time) / n;
         (sum(&|time| (time - mean).powi(2)) / n).sqrt() / 1e9
+    }
+
+    /// Times that are about equal, and far longer than all others; at most half of all. None where times are spread.
+    pub fn slow_part(&self) -> Option<SlowPart> {
+        let (mut shorter, mut longest) = (0, u64::MAX);
+        // The widest gap, and how many are below it.
+        let mut gap = (FAR, 0);
+        for bucket in self.buckets.iter() {
+            let factor = bucket.lowest as f64 / longest as f64;
+            if factor >= gap.0 {
+                gap = (factor, shorter);
+            }
+            shorter += bucket.count;
+            longest = bucket.highest();
+        }
+        let (usual, all) = (gap.1, self.count());
+        let slow = all - usual;
+        let at = |rank: f64| self.quantile(rank / all as f64);
+        let of_slow = |share: f64| at(usual as f64 + share * slow as f64);
+        let are_many = slow >= FEW && slow <= usual;
+        let are_equal = are_many && of_slow(0.95).0 <= 2 * of_slow(0.05).0;
+        are_equal.then(|| SlowPart {
+            share: slow as f64 / all as f64,
+            slow: of_slow(0.5),
+            usual: at(0.5 * usual as f64),
+        })
     }
 
     /// How many lie between these two, both included (to the histogram's three digits).

@@ -47,7 +47,7 @@ pub use fault::{Fault, FaultCount, Faults, Kind, Side, Stage};
 pub use figure::{at, at_least, at_most, censored_share, judged, measured};
 pub use find::{Baseline, FindOutcome, FindSummary, Point};
 pub use gauge::{Gauge, Growth};
-pub use latency::{Latency, Took};
+pub use latency::{Latency, SlowPart, Took};
 pub use mark::{Mark, MarkKind, Marks};
 pub use moments::{Moments, Rates};
 pub use observation::{HostSeen, Observation, ObserverSeen, ProcessSeen, RejectionSeen, Samples, TargetSeen};

@@ -1,6 +1,6 @@
 //! The evidence besides counts: plain values, so that tests can construct any case.
 
-use samples::{HostSeen, LogLine, NetCounters, Observation, ProcessSeen};
+use samples::{HostSeen, LogLine, NetCounters, Observation, ProcessSeen, SlowPart};
 use units::Nanos;
 
 use super::{starved::Starved, subject::Subject};
@@ -63,6 +63,8 @@ pub(crate) struct Evidence {
     pub(crate) losses: Pattern,
     /// How long a dial or a request may wait for a response.
     pub(crate) timeout: Nanos,
+    /// Responses at full load that took far longer than the others.
+    pub(crate) slow_part: Option<SlowPart>,
     /// The longest time in which no connection received a response.
     pub(crate) stall: Option<Stall>,
     /// The population that it was of, where there are several.

@@ -40,7 +40,10 @@
 
 use std::cmp::Reverse;
 
-use samples::{Cause, Certainty, Errno, Fault, FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
+use samples::{
+    Cause, Certainty, Errno, Fault, FaultCount, Kind, Limit, Side, SlowPart, Stage, Summary, ThresholdResult,
+    Verdict,
+};
 use units::Count;
 
 use super::{
@@ -368,6 +371,19 @@ fn look_into(case: &Case) -> String {
     }
 }
 
+/// Responses that are far slower than the others, where a threshold on latency failed by them, and nothing else is wrong.
+fn slow_part(case: &Case) -> Option<SlowPart> {
+    let part = case.evidence.slow_part.filter(|_| case.trouble == Trouble::None)?;
+    let slow_us = part.slow.0 as f64 / 1e3;
+    let fails_by_it = |t: &ThresholdResult| {
+        !t.pass && t.expr.starts_with("latency") && t.value.is_some_and(|value| 2.0 * value >= slow_us)
+    };
+    case.summary.thresholds.iter().any(fails_by_it).then_some(part)
+}
+
+const IN_COMMON: &str = "check what the slow ones have in common, in the target's log or its traces (a lock, a cache, a query, one backend \
+of several)";
+
 /// Times of responses from here on are no work of microseconds.
 const SLOW_US: f64 = 5e3;
 /// Of a target that is idle, the most of its busiest thread, and of all its processors.
@@ -403,7 +419,11 @@ fn unknown(case: &Case) -> Option<Limit> {
     let is_strict = case.trouble == Trouble::None && s.thresholds.iter().any(|t| !t.pass);
     let what = if is_strict { "no limit was reached" } else { "unknown" };
     let (cause, detail) = ((Side::Unknown, Cause::Unknown), format!("{what}; seen: {seen}"));
-    case.limit(Guess, cause, case.left(), Sentence::NothingUsedUp, detail, look_into(case))
+    let (sentence, fix) = match slow_part(case) {
+        Some(part) => (Sentence::SlowPart(part), IN_COMMON.to_owned()),
+        None => (Sentence::NothingUsedUp, look_into(case)),
+    };
+    case.limit(Guess, cause, case.left(), sentence, detail, fix)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What was seen at the times that matter: when responses failed, were slow, or did not come at all.
 
+use samples::Tick;
 use units::Nanos;
 
 use super::{Evidence, Shared, Stall, State, Timeline};
@@ -17,6 +18,8 @@ const COLLECTED: f64 = 0.5;
 /// CPU over less than this means nothing.
 const LEAST: Nanos = Nanos::from_millis(500);
 const SECOND: Nanos = Nanos::from_secs(1);
+/// A silence that is as likely as this by chance, in the whole run, is none of the target.
+const CHANCE: f64 = 0.01;
 
 impl Evidence {
     /// Adds what the seconds of a run show; `timeout`: how long a dial or a request waits.
@@ -29,7 +32,10 @@ impl Evidence {
         let each = (0..).zip(&r.populations);
         let silences = each.filter_map(|(nth, measured)| Some((nth, measured.silences.longest()?)));
         let longest = silences.max_by_key(|(_, (_, silence))| silence.length());
-        self.stall = longest.map(|(population, (count, silence))| Stall {
+        let is_one = |(nth, (count, silence)): &(u16, (u64, Silence))| {
+            !is_of_slow_responses(&r.populations[usize::from(*nth)].totals, *count, silence)
+        };
+        self.stall = longest.filter(is_one).map(|(population, (count, silence))| Stall {
             from_s: silence.from.since(r.started).secs_f64(),
             until_s: silence.until.since(r.started).secs_f64(),
             count,
@@ -49,6 +55,25 @@ impl Evidence {
             target.cpu_share = half_reach(doing.iter().map(|one| one.share)).unwrap_or(0.0);
         }
     }
+}
+
+/// Whether a population whose responses take long now and then would be silent as well: if those that waited were slow ones by chance.
+/// Those sent after it began were not chosen by their length, nor were those that are under way at once where all are fast (Little's law);
+/// others may have waited since long before.
+fn is_of_slow_responses(totals: &Tick, count: u64, silence: &Silence) -> bool {
+    let mut all = totals.latency.clone();
+    all.merge(&totals.ramp_latency);
+    let (length_s, half) = (silence.length().secs_f64(), Nanos(silence.length().0 / 2));
+    let new = silence.waiting.saturating_sub(silence.before);
+    let usual_s = all.quantile(0.5).secs_f64();
+    let fresh = silence.before.min((silence.per_s as f64 * usual_s).round() as u64);
+    // Slow ones at other times: their share of all, and of the time that requests are under way.
+    let slow = all.count_within(half, Nanos::NEVER);
+    let others = slow.saturating_sub(count * (new + fresh)) as f64;
+    let fast = all.count().saturating_sub(slow) as f64;
+    let share = |part: f64, rest: f64| if part > 0.0 { part / (part + rest) } else { 0.0 };
+    let (of_all, of_time) = (share(others, fast), share(others * length_s, fast * usual_s));
+    all.count() as f64 * of_all.powf(new as f64) * of_time.powf(fresh as f64) >= CHANCE
 }
 
 /// The most that at least half of the seconds reach. Not their median: of two, the first began before the load did.
@@ -149,7 +174,7 @@ mod tests {
     #[test]
     fn a_silence_has_the_state_of_its_own_seconds() {
         let (from, until) = (Nanos::from_secs(5), Nanos::from_secs(7));
-        let silence = Silence { from, until, waiting: 9, is_over: true };
+        let silence = Silence { from, until, waiting: 9, is_over: true, ..Silence::default() };
         let check = |then: Doing, expected: State| {
             assert_eq!(state(&moments(then), &silence), expected, "{then:?}");
         };
@@ -160,6 +185,36 @@ mod tests {
         let collecting = Doing { thread: 1.0, collecting_ns: Some(1_500_000_000), ..Doing::default() };
         check(collecting, State::Collecting);
         assert_eq!(state(&Moments::default(), &silence), State::Unseen);
+    }
+
+    /// (responses after 20 ms, and after 4 s), responses per second before a silence of 2 s, requests that waited before it and at its end.
+    #[test]
+    fn a_silence_that_slow_responses_explain_is_no_stall() {
+        let is_stall = |(fast, slow): (u64, u64), per_s: u64, before: u64, waiting: u64| {
+            let mut totals = Tick::default();
+            totals.latency.record_n(Nanos::from_millis(20), fast);
+            totals.latency.record_n(Nanos::from_secs(4), slow);
+            let silence = Silence {
+                until: Nanos::from_secs(2),
+                waiting,
+                before,
+                per_s,
+                is_over: true,
+                ..Silence::default()
+            };
+            !is_of_slow_responses(&totals, 1, &silence)
+        };
+        // All of 50 connections stopped at once: only they waited.
+        assert!(is_stall((20_000, 50), 2_500, 50, 50));
+        // With pauses they began to wait one after the other, or as requests were due.
+        assert!(is_stall((500, 10), 50, 0, 10) && is_stall((900, 20), 100, 2, 20));
+        // Beside responses that are slow at any time.
+        assert!(is_stall((900, 120), 100, 10, 50));
+        // Two were left of the 50: the others had met a slow response before.
+        assert!(!is_stall((1_700, 50), 100, 50, 50));
+        // One in twenty is slow: ten connections are often taken up together, and three in a row may be by chance where half are slow.
+        assert!(!is_stall((950, 50), 50, 10, 10) && !is_stall((40, 40), 5, 0, 3));
+        assert!(!is_stall((300, 9), 0, 9, 9), "nothing is known of them");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What limited a run, with its numbers; the words are in `sentences.rs`.
 
+use samples::SlowPart;
 use units::{Nanos, Rate};
 
 use crate::judge::starved::Starved;
@@ -304,4 +305,6 @@ pub(crate) enum Sentence {
         each: Option<String>,
     },
     NothingUsedUp,
+    /// The same, and responses of two kinds.
+    SlowPart(SlowPart),
 }

@@ -162,6 +162,12 @@ fn responses(sentence: &Sentence) -> Option<String> {
                 if *timeout == Nanos::ZERO { String::new() } else { format!(" within {}", tenths(*timeout)) };
             format!("{} began and did not end{within}", Count(*count).of("response"))
         }
+        S::SlowPart(part) => format!(
+            "{} of responses took {}, the others {}",
+            percent(part.share),
+            part.slow.brief(),
+            part.usual.brief()
+        ),
         S::NoHttp2 { what } => format!("the target {what}"),
         S::Acknowledged { what, count } => {
             let (what, them) = (some(*count, what), Count(*count).one_or("it", "them"));

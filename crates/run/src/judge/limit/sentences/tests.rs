@@ -1,3 +1,5 @@
+use samples::SlowPart;
+
 use super::*;
 use crate::judge::starved::Starved;
 use Sentence as S;
@@ -164,6 +166,7 @@ fn place(sentence: &Sentence) -> usize {
         S::RateBacklog { .. } => 72,
         S::AllAnswered { .. } => 73,
         S::BesideStatus { .. } => 74,
+        S::SlowPart(_) => 75,
     }
 }
 
@@ -433,5 +436,13 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
             "all requests at 200/s were answered, with 200 kB each",
         ),
         (S::NothingUsedUp, "no cause was found: nothing that throng can see was used up"),
+        (
+            S::SlowPart(SlowPart {
+                share: 0.05,
+                slow: Nanos::from_millis(4_010),
+                usual: Nanos::from_millis(21),
+            }),
+            "5.0 % of responses took 4.0 s, the others 21 ms",
+        ),
     ]
 }

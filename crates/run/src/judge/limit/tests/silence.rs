@@ -1,6 +1,6 @@
 //! Silences, stops and shared processors; connections in a queue.
 
-use samples::{AgentSummary, PopulationSummary};
+use samples::{AgentSummary, PopulationSummary, SlowPart};
 
 use super::*;
 use crate::judge::{
@@ -76,6 +76,27 @@ fn not_every_gap_is_a_stall() {
     assert!(is_stall(&waited, &brief));
     waited.faults = closed();
     assert!(!is_stall(&waited, &brief));
+}
+
+/// A threshold on latency that only slow responses miss is named by them: no resource is used up.
+#[test]
+fn responses_that_are_slow_now_and_then_are_named() {
+    let failed = |expr: &str, value: f64, faults: Vec<FaultCount>| {
+        let (expr, value) = (expr.to_owned(), Some(value));
+        let thresholds = vec![samples::ThresholdResult { expr, value, ..Default::default() }];
+        Summary { thresholds, ..stopped(1_000, faults) }
+    };
+    let part = SlowPart { share: 0.05, slow: Nanos::from_secs(4), usual: Nanos::from_millis(21) };
+    let e = Evidence { slow_part: Some(part), ..Evidence::default() };
+    let said = |s: &Summary, e: &Evidence| limit(s, e).expect("it is bad").sentence_with_fix();
+    let slow = failed("latency.p99 < 1s", 4.01e6, Vec::new());
+    let expected = "5.0 % of responses took 4.0 s, the others 21 ms; to find out: check what the slow ones have in common, ";
+    assert!(said(&slow, &e).starts_with(expected), "{}", said(&slow, &e));
+    assert!(said(&slow, &Evidence::default()).starts_with("no cause was found"));
+    // They miss nothing by that; what fails is another figure, or requests do.
+    assert!(said(&failed("latency.p50 < 10ms", 21e3, Vec::new()), &e).starts_with("no cause was found"));
+    assert!(said(&failed("connect.p99 < 1s", 4e6, Vec::new()), &e).starts_with("no cause was found"));
+    assert!(said(&failed("latency.p99 < 1s", 4e6, waiting()), &e).starts_with("800 dials and requests"));
 }
 
 #[test]
