@@ -86,12 +86,33 @@ fn overflows(s: &Summary, e: &Evidence) -> Option<u64> {
     (is_full(e) || lost > 0 && may_be_its_own).then_some(lost)
 }
 
-/// The same as a warning, of a run that passes: dials came through when their SYNs were sent again.
-pub(super) fn overflow_warning(s: &Summary, e: &Evidence) -> Option<String> {
+/// The same where dials came through when their SYNs were sent again.
+fn overflows_of_slow_dials(s: &Summary, e: &Evidence) -> Option<u64> {
     let net = e.there?.net;
     let seen = overflows(s, e).filter(|lost| *lost > 0);
-    let lost =
-        seen.or_else(|| Some(net.listen_overflows).filter(|n| *n > 0 && s.connect_us.max >= SENT_AGAIN_US))?;
+    seen.or_else(|| Some(net.listen_overflows).filter(|n| *n > 0 && s.connect_us.max >= SENT_AGAIN_US))
+}
+
+/// Dials took too long for a threshold, and that is all that failed, or why requests did.
+pub(super) fn slow_dials(case: &Case) -> Option<Limit> {
+    let (s, e) = (case.summary, case.evidence);
+    let times = overflows_of_slow_dials(s, e)?;
+    let (p50_s, p99_s) = (s.connect_us.p50 / 1e6, s.connect_us.p99 / 1e6);
+    let detail = format!(
+        "its accept queue{} overflowed {}: connecting took {p50_s:.1} s at the median and {p99_s:.1} s at the 99th percentile, because a \
+        dropped SYN is retransmitted after 1 s, 3 s and 7 s",
+        backlog(case),
+        Count(times).of("time")
+    );
+    let certainty = if is_full(e) { Seen } else { Inferred };
+    let sentence =
+        Sentence::QueueOverflowed { backlog: e.accept_queue.map_or(0, |queue| queue.limit), times };
+    case.limit(certainty, (Side::Target, Cause::AcceptQueue), case.left(), sentence, detail, longer(e))
+}
+
+/// The same as a warning, of a run that passes.
+pub(super) fn overflow_warning(s: &Summary, e: &Evidence) -> Option<String> {
+    let lost = overflows_of_slow_dials(s, e)?;
     let (p99, max) = (s.connect_us.p99 / 1e6, s.connect_us.max / 1e6);
     let times = Count(lost).of("time");
     Some(format!(

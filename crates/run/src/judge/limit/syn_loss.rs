@@ -3,7 +3,7 @@
 use samples::{Cause, Certainty::Inferred, Limit, Side, Stage};
 use units::Count;
 
-use super::{Case, Sentence, Trouble};
+use super::{Case, Sentence, Trouble, accept_queue};
 use crate::by::By;
 
 /// The first SYN that is lost is sent again after a second (RFC 6298, section 2), the next ones after two and four more.
@@ -25,8 +25,12 @@ pub(super) fn slow_dials(case: &Case) -> Option<Limit> {
     // On times of connecting, and not on numbers of connections.
     let judges_dials = case.summary.thresholds.iter().any(|one| !one.pass && one.expr.contains("connect."));
     let is_searched = matches!(case.evidence.search, Some(By::Arrival | By::Burst));
-    let is_slow = case.trouble == Trouble::None && (judges_dials || is_searched);
-    if timed_out || is_slow { syn_loss(case) } else { None }
+    let is_slow = case.trouble == Trouble::None && is_searched || case.is_waiting() && judges_dials;
+    if !timed_out && !is_slow {
+        return None;
+    }
+    // Of dials that timed out, the queue has a row of its own.
+    syn_loss(case).or_else(|| accept_queue::slow_dials(case).filter(|_| is_slow && waited(case)))
 }
 
 /// The same as a warning, of a run that passes.
@@ -34,15 +38,24 @@ pub(super) fn warning(case: &Case) -> Option<String> {
     syn_loss(case).map(|limit| format!("warning: {}", limit.sentence_with_fix()))
 }
 
+fn dials(case: &Case) -> u64 {
+    let c = &case.summary.connections;
+    c.opened + c.redialled + c.failed
+}
+
 /// Dials waited for SYNs that were retransmitted. The kernel counts those of all programs here, and SYN-ACKs: the times of our own dials
 /// must show them.
+fn waited(case: &Case) -> bool {
+    let (s, net) = (case.summary, case.evidence.here.net);
+    let are_many = net.syn_retrans > 0 && net.syn_retrans as f64 >= SHARE * dials(case) as f64;
+    // Agents dial from their own machines; what this one blocks has a cause of its own.
+    are_many && s.connect_us.p99 >= SENT_AGAIN_US && s.agents.is_empty() && net.retrans_fails == 0
+}
+
+/// They did, and no queue is seen to have dropped them.
 fn syn_loss(case: &Case) -> Option<Limit> {
     let (s, e) = (case.summary, case.evidence);
-    let (again, dials) =
-        (e.here.net.syn_retrans, s.connections.opened + s.connections.redialled + s.connections.failed);
-    let waited = s.connect_us.p99 >= SENT_AGAIN_US && again > 0 && again as f64 >= SHARE * dials as f64;
-    // Agents dial from their own machines; what this one blocks has a cause of its own.
-    if !waited || !s.agents.is_empty() || e.here.net.retrans_fails > 0 {
+    if !waited(case) {
         return None;
     }
     let dropped = |net: samples::NetCounters| net.listen_overflows + net.listen_drops + net.syn_queue_drops;
@@ -53,12 +66,12 @@ fn syn_loss(case: &Case) -> Option<Limit> {
         Some(_) => ("the path", QUEUES_SEEN, PATH),
         None => ("the path, or a full queue of the target,", "", PATH_OR_QUEUE),
     };
-    let (p50, p99_s) = (s.connect_us.p50 / 1e6, s.connect_us.p99 / 1e6);
+    let (again, p50, p99_s) = (e.here.net.syn_retrans, s.connect_us.p50 / 1e6, s.connect_us.p99 / 1e6);
     let detail = format!(
         "{} for {}: connecting took {p50:.1} s at the median and {p99_s:.1} s at the 99th percentile, because a dropped SYN is retransmitted \
         after 1 s, 3 s and 7 s{queues}",
         Count(again).of("SYN retransmission"),
-        Count(dials).of("dial")
+        Count(dials(case)).of("dial")
     );
     let sentence = Sentence::SynsAgain { count: again, p99_s, by };
     case.limit(Inferred, (Side::Path, Cause::SynLoss), case.left(), sentence, detail, fix)

@@ -1,6 +1,6 @@
 //! Silences, stops and shared processors; connections in a queue.
 
-use samples::{AgentSummary, PopulationSummary, SlowPart};
+use samples::{AgentSummary, PopulationSummary};
 
 use super::*;
 use crate::judge::{

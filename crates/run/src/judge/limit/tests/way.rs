@@ -69,6 +69,7 @@ fn no_syn_ack_ever_is_the_path() {
 fn slow_dials(faults: Vec<FaultCount>) -> Summary {
     let mut s = stopped(0, faults);
     (s.connections.failed, s.connect_us.p50, s.connect_us.p99) = (200, 400.0, 3_040_000.0);
+    s.connect_us.max = 3_100_000.0;
     let threshold = samples::ThresholdResult { expr: "connect.p99 < 200ms".to_owned(), ..Default::default() };
     s.thresholds = vec![threshold];
     s
@@ -127,6 +128,34 @@ fn syns_that_others_lost_or_a_queue_dropped_are_no_loss_on_the_path() {
     assert!(!is_loss(&slow_dials(closed()), &from_here(again(300))));
     let agents = Summary { agents: vec![samples::AgentSummary::default()], ..s };
     assert!(!is_loss(&agents, &from_here(again(300))));
+}
+
+/// A threshold on connect times that SYNs miss which the target's queue dropped; a burst may be over between two samples of the queue.
+#[test]
+fn slow_dials_of_a_queue_that_overflowed_are_the_queue() {
+    let queue = |used| Evidence { accept_queue: Some(Fill { used, limit: 5 }), ..here(overflows(134)) };
+    let s = slow_dials(Vec::new());
+    let detail = "its accept queue of 5 overflowed 134 times: connecting took 0.0 s at the median and 3.0 s";
+    check(&s, &queue(0), ("target", "accept-queue", 800, detail, "somaxconn"));
+    let found = limit(&s, &queue(0)).expect("something stopped it");
+    let begin = "probably the target's accept queue of 5 was full: it overflowed 134 times; ";
+    assert!(found.sentence_with_fix().starts_with(begin), "{found:?}");
+    assert_eq!(limit(&s, &queue(6)).map(|limit| limit.certainty), Some(Certainty::Seen));
+    // Requests of connections that only the kernel had opened timed out, too; a busy target is what the others met.
+    let busy = target(TargetSeen { cpu_thread: Some(0.99), ..TargetSeen::default() }).target;
+    let waits = slow_dials(vec![fault(Stage::Exchange, Kind::Timeout, 21)]);
+    check(&waits, &Evidence { target: busy, ..queue(0) }, ("target", "accept-queue", 800, detail, ""));
+    // What failed is another figure; dials were fast; no SYN was sent again, so it was another listener's queue.
+    let is_queue =
+        |s: &Summary, e: &Evidence| limit(s, e).is_some_and(|limit| limit.cause == Cause::AcceptQueue);
+    let mut other = s.clone();
+    other.thresholds[0].expr = "latency.p99 < 1ms".to_owned();
+    let mut quick = s.clone();
+    quick.connect_us.p99 = 900.0;
+    assert!(!is_queue(&other, &queue(0)) && !is_queue(&quick, &queue(0)));
+    let mut elsewhere = queue(0);
+    elsewhere.here.net.syn_retrans = 0;
+    assert!(!is_queue(&s, &elsewhere));
 }
 
 #[test]
