@@ -1,9 +1,9 @@
-//! When connections are lost: how old they were, and whether their number was the reason. From ticks, in memory that does
-//! not grow.
+//! When connections are lost, or refused: how old they were, and whether their number was the reason. From ticks, in memory that
+//! does not grow.
 
 use std::collections::VecDeque;
 
-use samples::{Phase, Tick};
+use samples::{Fault, Kind, Phase, Stage, Tick};
 use units::Nanos;
 
 /// The error of a constant time with a server that checks its clock twice a second, and with ticks: up to a fifth.
@@ -34,6 +34,11 @@ pub(crate) struct Losses {
     /// When the first was lost, and how many had been opened by then, to within a tick.
     first: Option<Nanos>,
     pub(crate) opened_by_then: u64,
+    /// End of the last tick in which dials were refused, and of the first in which any were accepted.
+    refused: Option<Nanos>,
+    accepted: Option<Nanos>,
+    /// Accepted in ticks after those that were refused.
+    accepted_since: u64,
 }
 
 impl Losses {
@@ -71,11 +76,34 @@ impl Losses {
         if tick.phase != Phase::Drain {
             self.until = self.until.max(tick.until);
         }
+        self.take_dials(tick, opened);
         self.close_the_youngest(tick.counts.finished);
         self.lost += lost;
         let is_late = tick.from >= self.last_opened + Nanos::from_secs(1);
         self.lost_late += if is_late { lost } else { 0 };
         self.end_the_oldest(lost, at);
+    }
+
+    fn take_dials(&mut self, tick: &Tick, opened: u64) {
+        let is_refusal = |(fault, _): (Fault, u64)| (fault.stage, fault.kind) == (Stage::Dial, Kind::Refused);
+        if opened > 0 {
+            self.accepted = Some(self.accepted.map_or(tick.until, |first| first.min(tick.until)));
+        }
+        if tick.faults.iter().any(is_refusal) {
+            self.refused = self.refused.max(Some(tick.until));
+            self.accepted_since = 0;
+        } else if self.refused.is_some() {
+            self.accepted_since += opened;
+        }
+    }
+
+    /// When the last dial was refused, if that was before any was accepted, and none was refused afterwards: the target was started late.
+    /// `is_complete`: all that were wanted are open, those that were refused among them; otherwise others must have been accepted since.
+    pub(crate) fn last_refused_at_first(&self, is_complete: bool) -> Option<Nanos> {
+        let (refused, accepted) = (self.refused?, self.accepted?);
+        // Shards end a tick at about the same time.
+        let is_first = refused <= accepted + Nanos(self.tick.0 / 2) && self.before == 0;
+        (is_first && (is_complete || self.accepted_since >= FEW)).then_some(refused)
     }
 
     /// Connections that are too many are closed from the latest on.
@@ -182,6 +210,31 @@ mod tests {
             losses.take(&tick(index, opened, lost));
         }
         assert_eq!((losses.before, losses.opened_by_then, losses.lost), (275, 325, 20));
+    }
+
+    #[test]
+    fn refusals_before_the_first_connection_are_a_late_start() {
+        // (opened, refused) in each tick.
+        let last_refused = |ticks: &[(u64, u64)], is_complete: bool| {
+            let mut losses = Losses::default();
+            for (index, (opened, refused)) in (0..).zip(ticks) {
+                let mut tick = tick(index, *opened, 0);
+                let fault = Fault::target(Stage::Dial, Kind::Refused);
+                (0..*refused).for_each(|_| tick.faults.count(fault));
+                tick.counts.failed = *refused;
+                losses.take(&tick);
+            }
+            losses.last_refused_at_first(is_complete).map(Nanos::millis)
+        };
+        assert_eq!(last_refused(&[(0, 10), (8, 2), (10, 0)], false), Some(400));
+        assert_eq!(last_refused(&[(0, 10), (0, 0), (10, 0)], false), Some(200));
+        // All in one burst: those that were refused are open in the end, or not.
+        assert_eq!([true, false].map(|all| last_refused(&[(0, 5), (20, 9)], all)), [Some(400), None]);
+        // It stopped listening; it did, and listens again; it never did, or always.
+        assert_eq!(last_refused(&[(10, 0), (10, 0), (2, 8), (0, 10)], false), None);
+        assert_eq!(last_refused(&[(10, 0), (0, 10), (10, 0)], true), None);
+        assert_eq!(last_refused(&[(0, 10), (10, 0), (0, 10), (10, 0)], true), None);
+        assert_eq!((last_refused(&[(0, 10)], false), last_refused(&[(10, 0)], true)), (None, None));
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub(crate) struct Pattern {
     /// Opened before the first was lost or could not be dialled, and of those before anything was counted.
     pub(crate) opened_by_then: u64,
     pub(crate) before: u64,
+    /// Until then, from the beginning, dials were refused, and none once any had been accepted.
+    pub(crate) refused_at_first: Option<Nanos>,
 }
 
 impl Pattern {
@@ -87,6 +89,7 @@ impl Pattern {
             others,
             opened_by_then: r.losses.opened_by_then,
             before: r.losses.before,
+            refused_at_first: refused_at_first(r),
         }
     }
 }
@@ -94,6 +97,11 @@ impl Pattern {
 /// Whether those that are left have had a response, now or in the steps before.
 fn is_served(r: &Record, held: u64) -> bool {
     held > 0 && r.totals.served + r.losses.before >= held
+}
+
+fn refused_at_first(r: &Record) -> Option<Nanos> {
+    let is_complete = r.populations.iter().all(|measured| measured.held >= measured.wanted);
+    r.losses.last_refused_at_first(is_complete).map(|at| at.since(r.started))
 }
 
 /// How soon after its last response a connection is closed that is closed for it.

@@ -18,6 +18,11 @@ pub(crate) enum Sentence {
     StoppedListening {
         accepted: u64,
     },
+    /// Dials that were refused before any was accepted, and until when.
+    StartedLate {
+        dials: u64,
+        until: Nanos,
+    },
     Exited {
         at: u64,
     },

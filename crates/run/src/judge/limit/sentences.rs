@@ -35,6 +35,11 @@ fn refusals(sentence: &Sentence) -> Option<String> {
         S::StoppedListening { accepted } => {
             format!("connection refused after the target had accepted {}", connections(*accepted))
         }
+        S::StartedLate { dials, until } => format!(
+            "{} refused in the first {}, and none afterwards: the target was not listening yet",
+            Count(*dials).were("dial"),
+            tenths(*until)
+        ),
         _ => return None,
     })
 }

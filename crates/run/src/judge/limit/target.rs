@@ -5,9 +5,13 @@ use samples::{
     Certainty::{Guess, Inferred, Seen},
     Kind, Limit, Side, Stage,
 };
-use units::Count;
+use units::{Count, Nanos};
 
-use super::{Case, Sentence, Trouble, closes::SET, path::since};
+use super::{
+    Case, Sentence, Trouble,
+    closes::SET,
+    path::{since, tenths},
+};
 use crate::judge::evidence::{TargetSeen, times::USED_UP};
 
 /// Its process is gone.
@@ -69,6 +73,9 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     if case.trouble != Trouble::Refused {
         return None;
     }
+    if let Some(until) = case.evidence.losses.refused_at_first {
+        return started_late(case, until);
+    }
     let (were, opened) = (case.faults().were("dial"), case.opened());
     // Whether there is a listener can only be seen on the target's host: resets look the same.
     let is_seen = case.evidence.there.is_some();
@@ -102,6 +109,25 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
         (Seen, 0, Sentence::NothingListens { address }, detail, fix)
     };
     case.limit(certainty, (Side::Target, Cause::Refused), at, sentence, detail, fix)
+}
+
+/// Nothing was listening until then.
+fn started_late(case: &Case, until: Nanos) -> Option<Limit> {
+    let were = case.faults().were("dial");
+    let detail = format!(
+        "{were} refused in the first {}, before the target had accepted any, and none afterwards",
+        tenths(until)
+    );
+    let (cause, sentence) =
+        ((Side::Target, Cause::Refused), Sentence::StartedLate { dials: case.count, until });
+    case.limit(
+        Inferred,
+        cause,
+        case.left(),
+        sentence,
+        detail,
+        "wait until its port accepts connections before the run begins",
+    )
 }
 
 /// It expects TLS and was spoken to without.

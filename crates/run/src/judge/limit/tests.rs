@@ -211,6 +211,22 @@ fn a_refusal_depends_on_whether_any_dial_succeeded() {
         &Evidence::default(),
         ("target", "refused", 800, "after 800 had been accepted", "stopped listening"),
     );
+    // All of them before the first that was accepted, whether that was dialled for the first time or not.
+    let late = lost(Pattern { refused_at_first: Some(Nanos::from_millis(200)), ..Pattern::default() });
+    let expected = (
+        "target",
+        "refused",
+        800,
+        "in the first 0.2 s, before the target had accepted any",
+        "wait until its port",
+    );
+    check(&some, &late, expected);
+    none.connections.peak = 20;
+    check(
+        &none,
+        &Evidence { accept_queue: Some(Fill { used: 0, limit: 128 }), ..late },
+        ("target", "refused", 20, "", ""),
+    );
 }
 
 #[test]

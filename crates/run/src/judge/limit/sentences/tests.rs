@@ -167,6 +167,7 @@ fn place(sentence: &Sentence) -> usize {
         S::AllAnswered { .. } => 73,
         S::BesideStatus { .. } => 74,
         S::SlowPart(_) => 75,
+        S::StartedLate { .. } => 76,
     }
 }
 
@@ -436,6 +437,10 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
             "all requests at 200/s were answered, with 200 kB each",
         ),
         (S::NothingUsedUp, "no cause was found: nothing that throng can see was used up"),
+        (
+            S::StartedLate { dials: 9, until: Nanos::from_millis(180) },
+            "9 dials were refused in the first 0.2 s, and none afterwards: the target was not listening yet",
+        ),
         (
             S::SlowPart(SlowPart {
                 share: 0.05,
