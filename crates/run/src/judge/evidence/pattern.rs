@@ -34,6 +34,8 @@ pub(crate) struct Pattern {
     pub(crate) were_old: Option<bool>,
     /// All had received this many responses, and were closed immediately after the last.
     pub(crate) responses: Option<u64>,
+    /// They had received one or more responses, in the mean: they were not new.
+    pub(crate) had_responses: bool,
     /// Some were closed as others opened, and after a response: the median of their silence.
     pub(crate) evicted: Option<Nanos>,
     /// The longest silence of those that were left.
@@ -85,6 +87,7 @@ impl Pattern {
             age: r.losses.constant_age(),
             is_surplus: as_others_opened && (1..=r.losses.opened_by_then).contains(&held),
             responses: Some(responses.min()).filter(|n| *n > 0 && is_all),
+            had_responses: is_known && responses.mean() >= 1.0,
             evicted: (as_others_opened && is_outlasted && is_known && responses.min() > 0).then_some(half),
             others,
             opened_by_then: r.losses.opened_by_then,

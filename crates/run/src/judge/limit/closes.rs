@@ -81,11 +81,18 @@ pub(super) fn responses(case: &Case) -> Option<Limit> {
     case.limit(Inferred, (Side::Target, Cause::RequestsPerConnection), case.peak(), sentence, detail, fix)
 }
 
+/// Whether connections ended while a response was due, and were not new: a limit on connections ends idle ones, or new ones. Of HTTP/2 each
+/// stream counts.
+pub(super) fn is_instead(case: &Case) -> bool {
+    let e = case.evidence;
+    case.stage == Some(Stage::Exchange) && e.losses.had_responses && !e.subject.is_http2
+}
+
 /// It closes idle connections to make room for new ones, and others that are silent for longer stay.
 pub(super) fn evicted(case: &Case) -> Option<Limit> {
     let losses = case.evidence.losses;
-    let silence =
-        losses.evicted.filter(|_| case.trouble == Trouble::Lost && case.kind == Some(Kind::Closed))?;
+    let may_be = case.trouble == Trouble::Lost && case.kind == Some(Kind::Closed) && !is_instead(case);
+    let silence = losses.evicted.filter(|_| may_be)?;
     let (were, c) = (case.faults().were("connection"), &case.summary.connections);
     let (silence, others, peak) = (tenths(silence), tenths(losses.others), case.peak());
     // Where it closes many at a time, as nginx does, how many are left at the end is accidental.
@@ -103,7 +110,7 @@ pub(super) fn evicted(case: &Case) -> Option<Limit> {
 /// From some number on new connections were turned away, and no others.
 pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
     let c = &case.summary.connections;
-    if case.trouble != Trouble::Lost || !case.evidence.losses.is_surplus {
+    if case.trouble != Trouble::Lost || !case.evidence.losses.is_surplus || is_instead(case) {
         return None;
     }
     let were = case.faults().were("connection");

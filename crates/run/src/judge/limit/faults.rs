@@ -8,7 +8,9 @@ use samples::{
 use units::{Bytes, Count, Status};
 
 use super::{
-    Case, Sentence, Trouble, known_limit,
+    Case, Sentence, Trouble,
+    closes::is_instead,
+    known_limit,
     path::since,
     sentences::{counted, dials_and_requests},
     statuses, trouble_of,
@@ -364,25 +366,23 @@ fn lost(case: &Case) -> Option<Finding> {
         return Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()));
     }
     let asked = matches!(case.stage?, Stage::Exchange | Stage::Handshake);
-    let sentence = if asked && e.is_mute {
-        Sentence::ClosedMute { count, how }
+    let (sentence, fix) = if asked && e.is_mute {
+        (Sentence::ClosedMute { count, how }, LIMITS)
+    } else if is_instead(case) {
+        (Sentence::ClosedInstead { count, how, sent: case.summary.requests.sent }, HANDLER)
     } else {
-        Sentence::Closed { count, how }
-    };
-    let fix = match asked {
-        true => {
-            "check the target's log: it closed them instead of a response, because it failed or rejects them"
-        }
-        false => "check the target's idle timeout, connection limit and log",
+        (Sentence::Closed { count, how }, if asked { HANDLER } else { LIMITS })
     };
     Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()))
 }
 
+const LIMITS: &str = "check the target's idle timeout, connection limit and log";
+const HANDLER: &str = "check the target's log: its handler failed, or a proxy lost its backend";
+
 /// Requests that the peer ended, and not their connections (RFC 9113, section 6.4).
 fn streams(count: u64) -> Finding {
     let detail = format!("{} reset by the peer; no connection was lost", Count(count).were("stream"));
-    let fix = "check the target's log: its handler failed, or a proxy lost its backend".to_owned();
-    (Seen, Cause::WrongAnswer, Sentence::StreamsReset { count }, detail, fix)
+    (Seen, Cause::WrongAnswer, Sentence::StreamsReset { count }, detail, HANDLER.to_owned())
 }
 
 /// Requests that the peer did not act on, and whose connections it keeps (RFC 9113, section 8.7).

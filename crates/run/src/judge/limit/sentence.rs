@@ -93,6 +93,12 @@ pub(crate) enum Sentence {
         count: u64,
         how: &'static str,
     },
+    /// The same while a response was due, and how many requests were sent.
+    ClosedInstead {
+        count: u64,
+        how: &'static str,
+        sent: u64,
+    },
     /// The peer ended sessions of HTTP/2 with an error.
     SessionsEnded {
         count: u64,

@@ -192,6 +192,9 @@ fn closes(sentence: &Sentence) -> Option<String> {
         S::Closed { count, how } => {
             format!("the target {how} {} without an announcement", connections(*count))
         }
+        S::ClosedInstead { count, how, sent } => {
+            format!("the target {how} {} instead of a response{}", connections(*count), one_of(*count, *sent))
+        }
         S::SessionsEnded { count, code } => {
             format!("the target ended {} with an error (GOAWAY, {code})", connections(*count))
         }
@@ -249,6 +252,12 @@ fn closes(sentence: &Sentence) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+/// ` (1 of 10 requests)`; nothing of more than half, where each may have been its connection's only one.
+fn one_of(count: u64, all: u64) -> String {
+    let each = (all as f64 / count.max(1) as f64).round() as u64;
+    if each < 2 { String::new() } else { format!(" (1 of {})", Count(each).of("request")) }
 }
 
 /// The target's accept queue.

@@ -74,6 +74,10 @@ fn numbers_of_one_and_of_many() {
         S::TurnsAway { beyond: 136, has_probe: true },
         "the target closes new connections at once beyond 136, beside the probe's",
     );
+    check(
+        S::ClosedInstead { count: 3, how: "closed", sent: 4 },
+        "the target closed 3 connections instead of a response",
+    );
     check(S::NotPermitted { operations: 1 }, "this machine did not permit 1 operation");
     check(S::Tls { handshakes: 1, what: "x" }, "1 TLS handshake failed: x");
     check(
@@ -168,6 +172,7 @@ fn place(sentence: &Sentence) -> usize {
         S::BesideStatus { .. } => 74,
         S::SlowPart(_) => 75,
         S::StartedLate { .. } => 76,
+        S::ClosedInstead { .. } => 77,
     }
 }
 
@@ -251,6 +256,10 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
             "the target closed 10 connections without a byte in reply",
         ),
         (S::Closed { count: 1, how: "reset" }, "the target reset 1 connection without an announcement"),
+        (
+            S::ClosedInstead { count: 100, how: "reset", sent: 1_004 },
+            "the target reset 100 connections instead of a response (1 of 10 requests)",
+        ),
         (
             S::StreamsReset { count: 1_200 },
             "the target reset 1,200 streams (RST_STREAM); their connections stayed open",

@@ -379,6 +379,28 @@ fn eviction_is_no_idle_timeout() {
     check(&stopped(512, waiting()), &lost(pattern), ("target", "timeout", 512, "", ""));
 }
 
+/// As others were dialled again, and beyond those that were left, by accident.
+#[test]
+fn what_ends_while_a_response_is_due_is_no_limit_on_connections() {
+    let evicted = Some(Nanos::from_millis(300));
+    let all = Pattern { is_surplus: true, evicted, had_responses: true, ..Pattern::default() };
+    let asked = |kind| {
+        let mut s = stopped(3, vec![fault(Stage::Exchange, kind, 100)]);
+        s.requests.sent = 1_000;
+        s
+    };
+    let said =
+        |s: &Summary, pattern| limit(s, &lost(pattern)).expect("something stopped it").sentence_with_fix();
+    let instead = "the target closed 100 connections instead of a response (1 of 10 requests); check the target's log: ";
+    assert!(said(&asked(Kind::Closed), all).starts_with(instead), "{}", said(&asked(Kind::Closed), all));
+    assert!(said(&asked(Kind::Reset), all).starts_with("the target reset 100 connections instead of "));
+    // New ones, which had sent their first requests; idle ones.
+    let new = Pattern { had_responses: false, evicted: None, ..all };
+    check(&asked(Kind::Closed), &lost(new), ("target", "connection-limit", 3, "", ""));
+    let idle = stopped(3, vec![fault(Stage::Hold, Kind::Closed, 100)]);
+    check(&idle, &lost(all), ("target", "connection-limit", 3, "", ""));
+}
+
 #[test]
 fn numbers_are_spoken() {
     let spoken = [1, 2, 3, 4, 11, 12, 13, 21, 112, 1_001].map(path::nth);
