@@ -202,6 +202,11 @@ fn begins_alike(one: &Activity, other: &Activity) -> bool {
 }
 
 impl Starved {
+    /// Whether a backend or a worker that does not respond, one of several, may have them all: it has no more than the others together.
+    pub(crate) fn may_be_of_one(&self) -> bool {
+        self.count <= self.served
+    }
+
     /// All of these together, if they are.
     fn of(shares: &[&Share]) -> Option<Starved> {
         let sum = |of: fn(&Share) -> u64| shares.iter().map(|own| of(own)).sum::<u64>();

@@ -10,6 +10,7 @@ use super::{
     Sentence,
     path::{nth, tenths},
 };
+use crate::judge::starved::Starved;
 
 /// By subject; each gives the text of its own sentences.
 const SUBJECTS: [fn(&Sentence) -> Option<String>; 8] =
@@ -146,16 +147,7 @@ fn responses(sentence: &Sentence) -> Option<String> {
         S::TimedOut { what, count, timeout } => {
             format!("{} timed out{}", some(*count, what), after(*timeout))
         }
-        S::Starved { most, has_probe } => {
-            let own = most.name.as_ref().map_or(String::new(), |name| format!(" of population {name}"));
-            let beside = if *has_probe { ", beside the probe's" } else { "" };
-            let at_most = if most.in_turns { "at most " } else { "" };
-            format!(
-                "the target serves {at_most}{}{own} at a time{beside}: {} had no response by the end of the load",
-                connections(most.served),
-                Count(most.count).of("other"),
-            )
-        }
+        S::Starved { most, has_probe } => starved(most, *has_probe),
         S::StarvedProbe { new, served } => format!(
             "{} of the probe had no correct response, and those that it keeps had {}: the target serves only some connections at a time, \
             the probe's among them",
@@ -180,6 +172,27 @@ fn responses(sentence: &Sentence) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+/// As many as it serves at a time; or of several backends or workers those of one, if they may be.
+fn starved(most: &Starved, has_probe: bool) -> String {
+    let own = most.name.as_ref().map_or(String::new(), |name| format!(" of population {name}"));
+    let beside = if has_probe { ", beside the probe's" } else { "" };
+    let at_most = if most.in_turns { "at most " } else { "" };
+    if most.may_be_of_one() {
+        return format!(
+            "{} of {}{own} had no response by the end of the load: the target serves {at_most}{} at a time{beside}, or one of several \
+            backends or workers does not respond",
+            Count(most.count),
+            connections(most.count + most.served),
+            Count(most.served),
+        );
+    }
+    format!(
+        "the target serves {at_most}{}{own} at a time{beside}: {} had no response by the end of the load",
+        connections(most.served),
+        Count(most.count).of("other"),
+    )
 }
 
 /// Connections that the target closes.

@@ -5,6 +5,7 @@ use samples::{Cause, Certainty::Inferred, Kind, Limit, ProbeSummary, Side};
 use super::{Case, Sentence, accept_queue::accept_queue, path::dark, target::FEWER};
 
 const MORE: &str = "raise its number of workers or threads (check that none of them hangs)";
+const ONE_OR_MORE: &str = "check that each of its backends and workers responds; if they do, raise their number or that of their threads";
 
 /// Those that had no response were silent when the load ended, or ran into their timeouts. Where they wait in the accept queue, or what they
 /// sent does not arrive, that is seen.
@@ -14,8 +15,12 @@ pub(super) fn starved(case: &Case) -> Option<Limit> {
         return None;
     }
     let has_probe = case.summary.probe.as_ref().is_some_and(is_served);
-    let detail = "it probably has a worker or a thread for each connection that it serves".to_owned();
-    let (cause, fix) = ((Side::Target, Cause::ConnectionLimit), case.or_less(MORE, FEWER));
+    let (or, more) = match most.may_be_of_one() {
+        true => (", or one of several backends or workers does not respond", ONE_OR_MORE),
+        false => ("", MORE),
+    };
+    let detail = format!("it probably has a worker or a thread for each connection that it serves{or}");
+    let (cause, fix) = ((Side::Target, Cause::ConnectionLimit), case.or_less(more, FEWER));
     case.limit(Inferred, cause, most.served, Sentence::Starved { most: most.clone(), has_probe }, detail, fix)
 }
 

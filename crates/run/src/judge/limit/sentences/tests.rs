@@ -1,7 +1,6 @@
 use samples::SlowPart;
 
 use super::*;
-use crate::judge::starved::Starved;
 use Sentence as S;
 use units::Rate;
 
@@ -28,10 +27,23 @@ fn numbers_of_one_and_of_many() {
         "connection refused: nothing listens on the target's addresses",
     );
     check(S::RequestsPerConnection { responses: 1 }, "the target closes each connection after its response");
-    let most = Starved { name: Some("users".to_owned()), count: 1, served: 1, responses: 80, in_turns: true };
+    let most =
+        Starved { name: Some("users".to_owned()), count: 10, served: 40, responses: 800, in_turns: true };
+    let one = Starved { count: 1, served: 1, ..most.clone() };
     check(
-        S::Starved { most, has_probe: true },
-        "the target serves at most 1 connection of population users at a time, beside the probe's: 1 other had no response by the end of the load",
+        S::Starved { most: one, has_probe: true },
+        "1 of 2 connections of population users had no response by the end of the load: the target serves at most 1 at a time, beside \
+        the probe's, or one of several backends or workers does not respond",
+    );
+    check(
+        S::Starved { most: Starved { name: None, in_turns: false, ..most.clone() }, has_probe: false },
+        "10 of 50 connections had no response by the end of the load: the target serves 40 at a time, or one of several backends or \
+        workers does not respond",
+    );
+    check(
+        S::Starved { most: Starved { count: 2, served: 1, ..most }, has_probe: true },
+        "the target serves at most 1 connection of population users at a time, beside the probe's: 2 others had no response by the end \
+        of the load",
     );
     check(
         S::QueueOverflowed { backlog: 0, times: 3 },

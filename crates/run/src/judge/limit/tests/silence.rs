@@ -276,6 +276,24 @@ fn connections_without_a_response_of_which_nothing_arrives_are_not_kept_waiting(
     check(&s, &Evidence { segments, ..e }, ("path", "unacknowledged", 800, "", ""));
 }
 
+#[test]
+fn connections_without_a_response_may_be_those_of_one_backend() {
+    let said = |count, served| {
+        let starved = vec![Starved { count, served, responses: 80_000, ..Starved::default() }];
+        let s = stopped(served, vec![fault(Stage::Exchange, Kind::Timeout, count)]);
+        limit(&s, &Evidence { starved, ..Evidence::default() }).expect("it is bad")
+    };
+    let found = said(10, 40);
+    let begin = "10 of 50 connections had no response by the end of the load: probably the target serves 40 at a time, or one of several \
+        backends or workers does not respond; check that each of its backends";
+    assert!(found.sentence_with_fix().starts_with(begin), "{found:?}");
+    assert!(found.detail.ends_with("or one of several backends or workers does not respond"), "{found:?}");
+    // More than the others have are not of one.
+    let found = said(41, 40);
+    assert!(found.sentence_with_fix().starts_with("probably the target serves 40 connections at a time"));
+    assert!(!found.detail.contains("backends") && found.fix.starts_with("raise its number of workers"));
+}
+
 /// A response that came when connections of the load were closed is none beside them.
 #[test]
 fn a_probe_is_beside_the_load_where_most_of_its_requests_are_served() {
