@@ -166,17 +166,12 @@ fn slow_times_of_their_own_kind_are_a_part() {
     let part = |times: &[(u64, u64)]| {
         let mut l = Latency::default();
         times.iter().for_each(|(us, n)| l.record_n(Nanos(us * 1_000), *n));
-        l.slow_part().map(|part| {
-            let [slow, usual] = [part.slow, part.usual].map(|time| (time.0 as f64 / 1e6).round());
-            ((part.share * 1_000.0).round(), slow, usual)
-        })
+        l.slow_part().map(|part| format!("{:.3}: {}, {}", part.share, part.slow.brief(), part.usual.brief()))
     };
-    assert_eq!(
-        part(&[(20_000, 900), (23_000, 50), (4_000_000, 30), (4_010_000, 20)]),
-        Some((50.0, 4_000.0, 20.0))
-    );
+    let expected = Some("0.050: 4.0 s, 20 ms".to_owned());
+    assert_eq!(part(&[(20_000, 900), (23_000, 50), (4_000_000, 30), (4_010_000, 20)]), expected);
     // One in between belongs to the slow ones.
-    assert_eq!(part(&[(20_000, 950), (300_000, 1), (4_000_000, 49)]), Some((50.0, 4_000.0, 20.0)));
+    assert_eq!(part(&[(20_000, 950), (300_000, 1), (4_000_000, 49)]), expected);
     // Too few, too many, of all lengths, not far from the others; one time, and none.
     assert_eq!(part(&[(20_000, 900), (4_000_000, 2)]), None);
     assert_eq!(part(&[(20_000, 40), (4_000_000, 60)]), None);

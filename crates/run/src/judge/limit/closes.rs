@@ -13,7 +13,7 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
     if case.trouble != Trouble::Lost {
         return None;
     }
-    let (n, peak) = (case.faults(), case.peak());
+    let (n, peak, how) = (case.faults(), case.peak(), how(case.kind?));
     let were = n.were("connection");
     let pattern = case.evidence.losses;
     let silence = pattern.silence.filter(|time| *time >= SET);
@@ -23,20 +23,20 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
     if let Some(silence) = silence.filter(|_| age.is_none() || case.kind == Some(Kind::Closed)) {
         let time = tenths(silence);
         if case.stage == Some(Stage::Exchange) {
-            let detail = format!("{were} {} {time} after a request, without a response", how(case));
+            let detail = format!("{were} {how} {time} after a request, without a response");
             let fix =
                 format!("look for a request timeout of {time}, in the target and in any proxy before it");
             let sentence = Sentence::RequestTimeout { time: silence, count };
             return case.limit(Inferred, (Side::Target, Cause::RequestTimeout), peak, sentence, detail, fix);
         }
-        let detail = format!("{were} {} after {time} of inactivity", how(case));
+        let detail = format!("{were} {how} after {time} of inactivity");
         let fix = outlast(case, silence);
         let sentence = Sentence::IdleTimeout { time: silence, count };
         return case.limit(Inferred, (Side::Target, Cause::IdleCut), peak, sentence, detail, fix);
     }
     let (age, time) = (age?, tenths(age?));
     let they = n.one_or("it was", "they were");
-    let detail = format!("{were} {} {time} after {they} opened", how(case));
+    let detail = format!("{were} {how} {time} after {they} opened");
     let fix =
         format!("look for a maximum connection age of {time}, in the target and in any proxy before it");
     let sentence = Sentence::AgeLimit { time: age, count };
@@ -66,8 +66,8 @@ fn well_below(silence: Nanos) -> String {
     }
 }
 
-fn how(case: &Case) -> &'static str {
-    if case.kind == Some(Kind::Reset) { "reset" } else { "closed" }
+pub(super) fn how(kind: Kind) -> &'static str {
+    if kind == Kind::Reset { "reset" } else { "closed" }
 }
 
 /// It closes each connection after the same number of responses, and does not announce it.
@@ -114,7 +114,7 @@ pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
         return None;
     }
     let were = case.faults().were("connection");
-    let (held, how, keeps, count) = (Count(c.held), how(case), c.held, case.count);
+    let (held, how, keeps, count) = (Count(c.held), how(case.kind?), c.held, case.count);
     let (sentence, detail) = match case.evidence.losses.were_old {
         Some(false) => (
             Sentence::TurnsAway { beyond: c.held, has_probe: false },

@@ -9,10 +9,10 @@ use units::{Bytes, Count, Status};
 
 use super::{
     Case, Sentence, Trouble,
-    closes::is_instead,
+    closes::{how, is_instead},
     known_limit,
     path::since,
-    sentences::{counted, dials_and_requests},
+    sentences::{counted, dials_and_requests, within},
     statuses, trouble_of,
 };
 use crate::judge::{evidence::Evidence, subject::Subject};
@@ -70,11 +70,16 @@ fn waiting(case: &Case) -> Option<Finding> {
         (Guess, Sentence::DialsTimedOut { count, timeout }, detail, fix)
     } else if is_acknowledged(case) {
         let them = Count(others).one_or("it", "them");
+        // It responds to others: perhaps it is only slow.
+        let (within, or) = match case.summary.requests.answered {
+            0 => (String::new(), ""),
+            _ => (within(timeout), ", or raise --timeout"),
+        };
         let detail = format!(
-            "{some} timed out; the target's host acknowledged {them}, but its process does not respond"
+            "{some} timed out; the target's host acknowledged {them}, but its process does not respond{within}"
         );
-        let fix = "check the target's process: CPU, workers or threads, open files, locks (gdb -p, jstack)";
-        (Inferred, Sentence::Acknowledged { what, count: others }, detail, fix)
+        let sentence = Sentence::Acknowledged { what, count: others, within };
+        return Some((Inferred, Cause::Timeout, sentence, detail, format!("{PROCESS}{or}")));
     } else {
         let (sentence, all) = match dials {
             0 => (Sentence::TimedOut { what, count, timeout }, some),
@@ -84,6 +89,9 @@ fn waiting(case: &Case) -> Option<Finding> {
     };
     Some((certainty, Cause::Timeout, sentence, detail, fix.to_owned()))
 }
+
+const PROCESS: &str =
+    "check the target's process: CPU, workers or threads, open files, locks (gdb -p, jstack)";
 
 /// What timed out in this stage, and where to look.
 fn waits(stage: Stage) -> (&'static str, &'static str) {
@@ -335,10 +343,6 @@ const TOO_MANY: u32 = 0xB;
 const FEWER_PINGS: &str = "ping less often than the server allows (--ping)";
 const FEWER_PINGS_OF_GRPC: &str = "ping less often than the server allows (--ping; by default once in 5 minutes, during calls), or let it \
 allow more (grpc.http2.min_ping_interval_without_data_ms and grpc.keepalive_permit_without_calls; in Go keepalive.EnforcementPolicy)";
-
-fn how(kind: Kind) -> &'static str {
-    if kind == Kind::Reset { "reset" } else { "closed" }
-}
 
 /// Connections that the peer ended.
 fn lost(case: &Case) -> Option<Finding> {

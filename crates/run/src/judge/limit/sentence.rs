@@ -205,6 +205,8 @@ pub(crate) enum Sentence {
     Acknowledged {
         what: &'static str,
         count: u64,
+        /// ` within 1 s`, where others had responses.
+        within: String,
     },
     /// Beside another sentence, statuses of about as many other requests.
     BesideStatus {

@@ -155,9 +155,7 @@ fn responses(sentence: &Sentence) -> Option<String> {
             Count(*served)
         ),
         S::Unended { count, timeout } => {
-            let within =
-                if *timeout == Nanos::ZERO { String::new() } else { format!(" within {}", tenths(*timeout)) };
-            format!("{} began and did not end{within}", Count(*count).of("response"))
+            format!("{} began and did not end{}", Count(*count).of("response"), within(*timeout))
         }
         S::SlowPart(part) => format!(
             "{} of responses took {}, the others {}",
@@ -166,9 +164,11 @@ fn responses(sentence: &Sentence) -> Option<String> {
             part.usual.brief()
         ),
         S::NoHttp2 { what } => format!("the target {what}"),
-        S::Acknowledged { what, count } => {
+        S::Acknowledged { what, count, within } => {
             let (what, them) = (some(*count, what), Count(*count).one_or("it", "them"));
-            format!("{what} timed out: the target's host received {them}, its process did not respond")
+            format!(
+                "{what} timed out: the target's host received {them}, its process did not respond{within}"
+            )
         }
         _ => return None,
     })
@@ -432,6 +432,11 @@ pub(super) fn dials_and_requests(n: u64) -> String {
 /// ` after 10 s`, where that is known.
 fn after(timeout: Nanos) -> String {
     if timeout == Nanos::ZERO { String::new() } else { format!(" after {}", tenths(timeout)) }
+}
+
+/// ` within 10 s`, where that is known.
+pub(super) fn within(timeout: Nanos) -> String {
+    if timeout == Nanos::ZERO { String::new() } else { format!(" within {}", tenths(timeout)) }
 }
 
 /// More statuses are not named.

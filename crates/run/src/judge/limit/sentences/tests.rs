@@ -65,6 +65,10 @@ fn numbers_of_one_and_of_many() {
         S::Outrun { queued: false, count: 1_420 },
         "connections arrive faster than the target serves them: 1,420 waited for a response at the end",
     );
+    check(
+        S::Acknowledged { what: "request", count: 91, within: within(Nanos::from_secs(1)) },
+        "91 requests timed out: the target's host received them, its process did not respond within 1 s",
+    );
     check(S::DialsTimedOut { count: 1, timeout: Nanos::ZERO }, "1 dial or request timed out");
     check(
         S::AllAnswered { rate: Rate::per_s(200), arrives: true, each: None },
@@ -342,7 +346,7 @@ fn third_part() -> Vec<(Sentence, &'static str)> {
             "the target does not speak HTTP/2 without TLS",
         ),
         (
-            S::Acknowledged { what: "request", count: 1 },
+            S::Acknowledged { what: "request", count: 1, within: String::new() },
             "1 request timed out: the target's host received it, its process did not respond",
         ),
         (

@@ -36,7 +36,17 @@ fn a_network_that_goes_dark_is_the_path() {
     let exchange = vec![fault(Stage::Exchange, Kind::Timeout, 50)];
     let expected = ("target", "timeout", 800, "acknowledged them, but its process does not respond", "locks");
     check(&stopped(0, exchange.clone()), &segments(0, 50, 8), expected);
-    assert_eq!(limit(&stopped(0, exchange), &segments(0, 50, 8)).unwrap().certainty, Certainty::Inferred);
+    assert_eq!(
+        limit(&stopped(0, exchange.clone()), &segments(0, 50, 8)).unwrap().certainty,
+        Certainty::Inferred
+    );
+    assert!(!limit(&stopped(0, exchange.clone()), &segments(0, 50, 8)).unwrap().fix.contains("--timeout"));
+    // It responded to others.
+    let mut slow = stopped(0, exchange);
+    slow.requests.answered = 249;
+    let e = Evidence { timeout: Nanos::from_secs(1), ..segments(0, 50, 8) };
+    check(&slow, &e, ("target", "timeout", 800, "does not respond within 1 s", "or raise --timeout"));
+    assert!(limit(&slow, &e).unwrap().sentence.ends_with("its process did not respond within 1 s"));
     check(&stopped(0, closed()), &segments(50, 0, 8), ("target", "closed", 800, "", ""));
 }
 
@@ -386,7 +396,7 @@ fn what_ends_while_a_response_is_due_is_no_limit_on_connections() {
     let all = Pattern { is_surplus: true, evicted, had_responses: true, ..Pattern::default() };
     let asked = |kind| {
         let mut s = stopped(3, vec![fault(Stage::Exchange, kind, 100)]);
-        s.requests.sent = 1_000;
+        (s.requests.sent, s.connections.dropped) = (1_000, 100);
         s
     };
     let said =
