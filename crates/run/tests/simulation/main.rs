@@ -21,6 +21,7 @@ mod reconnect;
 mod scenarios;
 mod scripted;
 mod stage;
+mod stalls;
 mod streams;
 mod visits;
 mod websocket;
