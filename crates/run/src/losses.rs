@@ -27,6 +27,8 @@ pub(crate) struct Losses {
     /// Shortest and longest age at which connections were lost, were they lost in the order of their opening; to within
     /// a tick.
     ages: Option<(Nanos, Nanos)>,
+    /// The first and the last opening of those, and the first and the last loss.
+    lives: Option<[(Nanos, Nanos); 2]>,
     /// The longest tick in which any was opened or lost.
     tick: Nanos,
     /// So far throng has closed none.
@@ -124,6 +126,10 @@ impl Losses {
             let age = at.since(*opened_at);
             let (least, most) = self.ages.unwrap_or((age, age));
             self.ages = Some((least.min(age), most.max(age)));
+            let both = [*opened_at, at];
+            let lives = self.lives.unwrap_or(both.map(|time| (time, time)));
+            let with = |n: usize| (lives[n].0.min(both[n]), lives[n].1.max(both[n]));
+            self.lives = Some([with(0), with(1)]);
             let ended = lost.min(*n);
             (*n, lost) = (*n - ended, lost - ended);
             if *n == 0 {
@@ -140,6 +146,14 @@ impl Losses {
         let oldest = self.young.front().map_or(Nanos::ZERO, |(opened_at, _)| self.until.since(*opened_at));
         let is_constant = most.since(least).0 <= spread && oldest.0 <= most.0 + spread;
         (is_constant && least > self.tick).then_some(Nanos(least.0 / 2 + most.0 / 2))
+    }
+
+    /// Whether they were opened, or lost, all in one moment, so that one age of all says nothing: a restart of the target ends all of its
+    /// connections, and those that were opened together are equally old. A limit on their age ends them as they came.
+    pub(crate) fn is_one_moment(&self) -> bool {
+        let Some(lives) = self.lives else { return false };
+        let [opened, lost] = lives.map(|(first, last)| last.since(first));
+        opened.0 < 2 * self.tick.0 || 2 * lost.0 < opened.0
     }
 }
 
@@ -192,6 +206,24 @@ mod tests {
         check(&[ramp, vec![(30, 0, 0)]].concat(), None);
         // At once after the opening: no age.
         check(&[(0, 10, 10), (1, 10, 10)], None);
+    }
+
+    #[test]
+    fn an_age_of_what_ends_in_one_moment_says_nothing() {
+        let check = |ticks: &[(u64, u64, u64)], expected: bool| {
+            let mut losses = Losses::default();
+            ticks.iter().for_each(|&(n, opened, lost)| losses.take(&tick(n, opened, lost)));
+            assert!(losses.constant_age().is_some(), "{ticks:?}");
+            assert_eq!(losses.is_one_moment(), expected, "{ticks:?}");
+        };
+        check(&[(0, 10, 0), (3, 20, 0), (10, 0, 10), (13, 0, 20)], false);
+        let ramp: Vec<_> = (0..20).map(|n| (n, 10, if n < 10 { 0 } else { 10 })).collect();
+        check(&ramp, false);
+        // Opened in one tick, or in two that follow each other; and lost all at once, long after a short ramp.
+        check(&[(0, 30, 0), (16, 0, 30)], true);
+        check(&[(0, 10, 0), (1, 20, 0), (10, 0, 10), (11, 0, 20)], true);
+        check(&[(0, 10, 0), (3, 20, 0), (60, 0, 30)], true);
+        assert!(!Losses::default().is_one_moment());
     }
 
     #[test]

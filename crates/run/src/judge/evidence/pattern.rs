@@ -25,8 +25,10 @@ const OF_SEVERAL: u64 = 4;
 pub(crate) struct Pattern {
     /// All had been silent for this long, and no other connection for longer.
     pub(crate) silence: Option<Nanos>,
-    /// All were so old.
+    /// All were so old, and had been opened at different times.
     pub(crate) age: Option<Nanos>,
+    /// All were equally old, but were opened or lost in one moment.
+    pub(crate) is_one_moment: bool,
     /// From some number on, all new connections were lost, and no others.
     pub(crate) is_surplus: bool,
     /// Whether those lost as others opened had been open for a while: then they made room, and were not turned away. None where
@@ -80,11 +82,14 @@ impl Pattern {
             _ if is_known && responses.max() == 0 && is_served(r, held) => Some(false),
             _ => None,
         };
+        let age = r.losses.constant_age();
+        let is_one_moment = age.is_some() && r.losses.is_one_moment();
         Pattern {
             were_old,
             // Where others are silent for longer and stay, silence is not the reason.
             silence: (is_constant && others.0 <= half.0 + allowed).then_some(half),
-            age: r.losses.constant_age(),
+            age: age.filter(|_| !is_one_moment),
+            is_one_moment,
             is_surplus: as_others_opened && (1..=r.losses.opened_by_then).contains(&held),
             responses: Some(responses.min()).filter(|n| *n > 0 && is_all),
             had_responses: is_known && responses.mean() >= 1.0,

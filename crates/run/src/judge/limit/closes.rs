@@ -18,9 +18,10 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
     let pattern = case.evidence.losses;
     let silence = pattern.silence.filter(|time| *time >= SET);
     let age = pattern.age.filter(|time| *time >= SET);
-    // For a connection with traffic only at its start both are the same. An idle timeout closes; a limit on age resets.
+    // For a connection with traffic only at its start both are the same. An idle timeout closes; a limit on age, or a restart, resets.
     let count = case.count;
-    if let Some(silence) = silence.filter(|_| age.is_none() || case.kind == Some(Kind::Closed)) {
+    let may_be_age = age.is_some() || pattern.is_one_moment;
+    if let Some(silence) = silence.filter(|_| !may_be_age || case.kind == Some(Kind::Closed)) {
         let time = tenths(silence);
         if case.stage == Some(Stage::Exchange) {
             let detail = format!("{were} {how} {time} after a request, without a response");

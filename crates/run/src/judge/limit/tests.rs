@@ -247,6 +247,12 @@ fn constant_times_are_reported() {
         ("target", "reset-after", 800, "800 connections were reset 2.1 s after they were opened", "of 2.1 s");
     check(&stopped(0, reset()), &time(Some(1_990), Some(2_090)), expected);
     check(&stopped(0, reset()), &time(None, Some(2_090)), expected);
+    // All of them were opened, or reset, in one moment, as by a restart: neither their age nor their silence is why.
+    let mut restarted = time(Some(1_990), None);
+    restarted.losses.is_one_moment = true;
+    let mut s = stopped(0, reset());
+    s.connections.dropped = 800;
+    check(&s, &restarted, ("target", "closed", 800, "reset by the peer", "and log"));
     check(
         &stopped(0, reset()),
         &time(Some(3_000), None),
