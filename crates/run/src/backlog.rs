@@ -99,7 +99,8 @@ impl Backlog {
     /// only then.
     pub(crate) fn grown(&self) -> Option<u64> {
         let all = self.with_slots();
-        all.last().map(|last| last.waiting).filter(|_| grows(&all))
+        let grows = if self.is_by_rate { grows_by_rate(&all) } else { grows(&all) };
+        all.last().map(|last| last.waiting).filter(|_| grows)
     }
 
     /// The same of arrivals, of which those that time out count as if they still waited: once the first of them do, no more wait
@@ -125,26 +126,60 @@ impl Backlog {
         if !self.is_by_rate {
             return Cow::Borrowed(&self.periods);
         }
-        let (mut due, mut ended) = (0_u64, 0);
-        let sum = |period: &Period| {
-            (due, ended) = (due + period.due, ended + period.ended);
-            Period { waiting: due.saturating_sub(ended), ..*period }
-        };
-        self.periods.iter().map(sum).collect()
+        let mut sum = 0_i64;
+        let sums = self.periods.iter().map(|period| {
+            sum += period.due as i64 - period.ended as i64;
+            sum
+        });
+        let sums: Vec<i64> = sums.collect();
+        // What the step before has left ends in this one: as many more may wait than it seems.
+        let least = sums.iter().copied().min().unwrap_or(0).min(0);
+        let waiting = sums.iter().map(|sum| (sum - least) as u64);
+        self.periods.iter().zip(waiting).map(|(period, waiting)| Period { waiting, ..*period }).collect()
     }
 }
 
 /// Whether more and more wait, while responses come no faster than at the beginning.
 fn grows(all: &[Period]) -> bool {
-    let Some(last) = all.last().filter(|_| (LEAST_PERIODS..MOST).contains(&all.len())) else { return false };
-    let part = |nth: usize| &all[nth * all.len() / PARTS..(nth + 1) * all.len() / PARTS];
-    let usual = [0, 1, 2, 3].map(|nth| median(part(nth)));
-    let arrived = answered(all) + last.waiting;
-    let more = ((arrived as f64 * SHARE / PARTS as f64) as u64).max(FEW);
-    // A period of each, since parts may differ by one.
-    let [early, late] = [part(0), part(PARTS - 1)].map(|part| answered(part) as f64 / part.len() as f64);
+    let Some(Parts { usual, per_period: [early, .., late], share }) = Parts::of(all) else { return false };
     let is_served = early > 0.0 && SERVED * early >= late;
-    usual.windows(2).all(|two| two[1] >= two[0] + more) && is_served
+    usual.windows(2).all(|two| two[1] >= two[0] + (share as u64).max(FEW)) && is_served
+}
+
+/// The same of requests by a rate. They come evenly, so that few more show it; and all the time, since the first part is that in which
+/// as many come under way as then stay: from the second to the last, in each of them. A stall at the end is in the last one alone; and
+/// where responses take now longer, now shorter, those that wait vary by their root.
+fn grows_by_rate(all: &[Period]) -> bool {
+    let Some(Parts { usual, per_period, share }) = Parts::of(all) else { return false };
+    let [_, early, middle, late] = usual;
+    let is_served = per_period[1] > 0.0;
+    let more = late.saturating_sub(early);
+    let is_even = middle >= early + more / 4 && late >= middle + more / 4;
+    more >= ((2.0 * share) as u64).max(early.isqrt()).max(FEW) && is_even && is_served
+}
+
+/// Full load in parts.
+struct Parts {
+    /// How many wait in each, as a rule.
+    usual: [u64; PARTS],
+    /// Responses in a period of each, since parts may differ by one.
+    per_period: [f64; PARTS],
+    /// [That](SHARE) of what arrives in one.
+    share: f64,
+}
+
+impl Parts {
+    /// None where the load was too short, or too long, to tell.
+    fn of(all: &[Period]) -> Option<Parts> {
+        let last = all.last().filter(|_| (LEAST_PERIODS..MOST).contains(&all.len()))?;
+        let parts = [0, 1, 2, 3].map(|nth| &all[nth * all.len() / PARTS..(nth + 1) * all.len() / PARTS]);
+        let arrived = answered(all) + last.waiting;
+        Some(Parts {
+            usual: parts.map(median),
+            per_period: parts.map(|part| answered(part) as f64 / part.len() as f64),
+            share: arrived as f64 * SHARE / PARTS as f64,
+        })
+    }
 }
 
 fn answered(periods: &[Period]) -> u64 {
@@ -277,6 +312,22 @@ mod tests {
         check(&[(33, 33); 25], None);
         // It stalls, and makes up for it.
         check(&[&[(33_u64, 33_u64); 10][..], &[(33, 0); 5], &[(33, 66); 5], &[(33, 33); 5]].concat(), None);
+        // A little more comes than is served: 173 a second of which 166 are.
+        check(&[(35, 33); 12], Some(24));
+        check(&[&[(35_u64, 34_u64), (34, 33)][..]; 6].concat(), Some(12));
+        // Responses of 300 ms, and 1.2 s, of which those of the step before come first; and as many as that left.
+        check(&[&[(33_u64, 17_u64), (33, 25)][..], &[(33, 33); 18]].concat(), None);
+        check(&[&[(33_u64, 17_u64); 6][..], &[(33, 33); 14]].concat(), None);
+        check(&[&[(33_u64, 83_u64); 4][..], &[(33, 33); 16]].concat(), None);
+        check(&[&[(33_u64, 83_u64); 4][..], &[(33, 30); 16]].concat(), Some(48));
+        // Those of a first step, and of 1 s.
+        check(&[&[(35_u64, 0_u64), (35, 16)][..], &[(35, 33); 8]].concat(), Some(70));
+        check(&[&[(33_u64, 0_u64); 5][..], &[(33, 33); 5]].concat(), None);
+        // Of a hundred that wait, a few more for a short time may be chance; for a longer one they are not.
+        check(&[&[(33_u64, 3_u64); 3][..], &[(33, 32); 9]].concat(), None);
+        check(&[&[(33_u64, 3_u64); 3][..], &[(33, 32); 27]].concat(), Some(117));
+        // It pauses at the end, for a part of the last of four.
+        check(&[&[(33_u64, 33_u64); 8][..], &[(33, 10), (33, 0)]].concat(), None);
         let held = Backlog::of(Load::Held { connections: 50 }, PERIOD);
         assert_eq!(held.period, Nanos::ZERO);
     }

@@ -68,7 +68,8 @@ fn answered_per_s(s: &Summary) -> f64 {
 }
 
 /// Requests that were due too late in the step to have their responses within it: those of one median latency. The latency of a target that
-/// falls behind grows from the beginning of the step to its end: no more than twice the shortest is that of the responses themselves.
+/// falls behind grows from the beginning of the step to its end: no more than twice the shortest is that of the responses themselves. A queue
+/// that grows within that fails the step by its own reason.
 fn under_way_per_s(s: &Summary) -> f64 {
     let latency_us = s.latency_us.p50.min(2.0 * s.latency_us.min);
     let latency_s = (latency_us / 1e6).min(s.duration_s / 2.0);
@@ -111,9 +112,14 @@ pub fn reasons(by: By, load: u64, s: &Summary) -> Vec<String> {
     // Whatever the thresholds, a load that was not reached was not sustained.
     let got = by.reached(s);
     if got < SHARE * load as f64 && reasons.is_empty() {
-        // What is under way is not answered.
-        let done = if by == By::Rate { by.sustained(s) } else { got };
-        reasons.push(format!("{} of {} {} {}", Count(done as u64), Count(load), by.unit(), by.done()));
+        // What is under way is not answered, but is no shortfall either.
+        let (done, under_way) = match by {
+            By::Rate => (by.sustained(s) as u64, under_way_per_s(s) as u64),
+            _ => (got as u64, 0),
+        };
+        let more =
+            if under_way > 0 { format!(", {} more under way", Count(under_way)) } else { String::new() };
+        reasons.push(format!("{} of {} {} {}{more}", Count(done), Count(load), by.unit(), by.done()));
     }
     if !s.thresholds.is_empty() {
         return reasons;
@@ -293,27 +299,27 @@ mod tests {
     /// Of 100 requests/s for a second this many were answered in it, with this median latency, and this shortest one.
     #[test]
     fn slow_responses_are_no_shortfall() {
-        let check = |answered: f64, p50_ms: f64, min_ms: f64, pass: bool| {
+        let check = |answered: f64, p50_ms: f64, min_ms: f64, short: Option<&str>| {
             let mut s = Summary::default();
             (s.duration_s, s.requests.per_s) = (1.0, answered);
             (s.latency_us.p50, s.latency_us.min) = (p50_ms * 1e3, min_ms * 1e3);
             // What is under way is not said to be answered.
-            let short = [format!("{answered} of 100 requests/s answered")];
+            let short = short.map(|more| format!("{answered} of 100 requests/s answered{more}"));
             let seen = reasons(By::Rate, 100, &s);
-            assert_eq!(seen, if pass { &[][..] } else { &short }, "{answered} {p50_ms} {min_ms}");
+            assert_eq!(seen, Vec::from_iter(short), "{answered} {p50_ms} {min_ms}");
         };
-        check(98.0, 1.0, 1.0, true);
-        check(97.0, 1.0, 1.0, false);
+        check(98.0, 1.0, 1.0, None);
+        check(97.0, 1.0, 1.0, Some(""));
         // Each response takes 300 ms, or 200 to 400 ms.
-        check(70.0, 300.0, 300.0, true);
-        check(70.0, 300.0, 200.0, true);
-        check(60.0, 300.0, 200.0, false);
+        check(70.0, 300.0, 300.0, None);
+        check(70.0, 300.0, 200.0, None);
+        check(60.0, 300.0, 200.0, Some(", 25 more under way"));
         // It answers 90/s, or half of the load: the longer the step, the more wait.
-        check(90.0, 50.0, 10.0, false);
-        check(50.0, 500.0, 10.0, false);
+        check(90.0, 50.0, 10.0, Some(", 1 more under way"));
+        check(50.0, 500.0, 10.0, Some(", 1 more under way"));
         // Longer than the step.
-        check(10.0, 2_000.0, 2_000.0, false);
-        check(0.0, 0.0, 0.0, false);
+        check(10.0, 2_000.0, 2_000.0, Some(", 10 more under way"));
+        check(0.0, 0.0, 0.0, Some(""));
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     let few = sent::too_few(facts);
     let (unsent, ends_early) = sent::sent(facts, s);
     let unserved = [stranded(facts), starved::reasons(&facts.evidence.starved)].concat();
-    let outrun = limit::outrun(facts.evidence);
+    let outrun = limit::outrun(facts.evidence, c.held);
     let (is_unserved, is_outrun) = (!unserved.is_empty(), outrun.is_some());
     let short = !few.is_empty() || s.requests.missed > 0 || ends_early || is_unserved;
     reasons.extend(few.into_iter().chain(unsent).chain(unserved));
@@ -291,6 +291,16 @@ mod tests {
         check(s.clone(), &[], burst(), (Verdict::Fail, &["90 of 100 connections opened"]));
         s.connections.opened = 100;
         check(s, &[], burst(), (Verdict::Fail, &["80 of 100 connections held"]));
+    }
+
+    #[test]
+    fn a_step_by_rate_in_which_more_and_more_wait_fails() {
+        let e = |search| Evidence { search, rate_backlog: Some(42), ..Evidence::default() };
+        let why = "requests come faster than the target serves them on 100 connections: 42 waited at the end";
+        check(held(), &[], e(Some(By::Rate)), (Verdict::Fail, &[why]));
+        check(held(), &["held == 100"], e(Some(By::Rate)), (Verdict::Fail, &[why]));
+        // A run ends, and then they have their responses.
+        check(held(), &[], e(None), (Verdict::Pass, &[]));
     }
 
     #[test]

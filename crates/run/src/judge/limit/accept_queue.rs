@@ -154,10 +154,14 @@ find out why it does not call accept()";
 /// Of the connections that wait, this share is in the accept queue where that is what they wait for: the probe's are there too.
 const QUEUED: f64 = 0.5;
 
-/// In a step of a search for how fast connections may come: more and more waited all the time, and had their responses only once no more
-/// came. That is not sustained, however long the queue is that takes them.
-pub(in crate::judge) fn outrun(e: &Evidence) -> Option<Sentence> {
-    if e.search == Some(By::Arrival) { outruns(e) } else { None }
+/// In a step of a search for how fast connections, or requests on `connections`, may come: more and more waited all the time, and had their
+/// responses only once no more came. That is not sustained, however long the queue is that takes them.
+pub(in crate::judge) fn outrun(e: &Evidence, connections: u64) -> Option<Sentence> {
+    match e.search {
+        Some(By::Arrival) => outruns(e),
+        Some(By::Rate) => e.rate_backlog.map(|count| Sentence::RateBacklog { count, connections }),
+        _ => None,
+    }
 }
 
 /// The same as a warning, of a run that passes: each had its response, once no more came.
@@ -181,7 +185,7 @@ fn outpaced(case: &Case) -> Option<Sentence> {
     let e = case.evidence;
     let sentence = match e.search {
         None => e.outpaced.map(|waiting| outrun_by(e, waiting)),
-        Some(_) => outrun(e),
+        Some(_) => outrun(e, case.summary.connections.held),
     };
     sentence.filter(|_| case.is_waiting())
 }
@@ -212,10 +216,7 @@ const THREADS: &str = "make it accept in more threads";
 /// By arrival, or in a step of a search by rate: more and more waited for a response, and no resource is seen to be used up.
 pub(super) fn saturated(case: &Case) -> Option<Limit> {
     let e = case.evidence;
-    let by_rate = e.rate_backlog.filter(|_| e.search == Some(By::Rate));
-    let by_rate =
-        by_rate.map(|count| Sentence::RateBacklog { count, connections: case.summary.connections.held });
-    let sentence = by_rate.filter(|_| case.is_waiting()).or_else(|| outpaced(case))?;
+    let sentence = outpaced(case)?;
     let timed_out = match case.count {
         0 => String::new(),
         n => format!("; {} timed out", Count(n)),

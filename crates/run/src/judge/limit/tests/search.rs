@@ -162,7 +162,7 @@ fn arrivals_that_only_a_queue_takes_are_not_sustained() {
         accept_queue,
         ..here(NetCounters::default())
     };
-    let said = |e: &Evidence| outrun(e).map(|why| why.to_string());
+    let said = |e: &Evidence| outrun(e, 0).map(|why| why.to_string());
     let queued = e(Some(By::Arrival), Some(430));
     let detail = "it accepts a steady 100/s; 430 connections were in its accept queue of 4,096 when the last one arrived";
     let s = stopped(0, Vec::new());
@@ -233,12 +233,16 @@ fn a_run_by_arrival_that_does_not_pass_says_the_same() {
 #[test]
 fn requests_that_come_faster_than_they_are_served_are_named_in_a_search_by_rate() {
     let e = |search| Evidence { search, rate_backlog: Some(42), ..here(NetCounters::default()) };
-    let mut s = Summary { verdict: Verdict::Pass, ..stopped(50, Vec::new()) };
+    let mut s = stopped(50, Vec::new());
     let detail = "more waited in each part of the step than in the one before";
-    let found = suspect(&s, &e(Some(By::Rate))).expect("it falls behind");
+    let found = limit(&s, &e(Some(By::Rate))).expect("it falls behind");
     let sentence = "requests come faster than the target serves them on 50 connections: 42 waited at the end";
     assert_eq!((found.sentence.as_str(), found.detail.as_str()), (sentence, detail));
     assert!(found.fix.ends_with("use more connections (-c)"), "{found:?}");
+    let said = |by| outrun(&e(by), 50).map(|why| why.to_string());
+    assert_eq!(said(Some(By::Rate)).as_deref(), Some(sentence), "that is why it fails, too");
+    assert_eq!([None, Some(By::Connections)].map(said), [None, None]);
+    s.verdict = Verdict::Pass;
     assert_eq!(
         [None, Some(By::Connections)].map(|by| suspect(&s, &e(by)).map(|limit| limit.cause)),
         [None; 2]
@@ -248,7 +252,6 @@ fn requests_that_come_faster_than_they_are_served_are_named_in_a_search_by_rate(
     let busy = Evidence { search: Some(By::Rate), rate_backlog: Some(42), ..busy };
     s.verdict = Verdict::Fail;
     assert_eq!(limit(&s, &busy).map(|limit| limit.cause), Some(Cause::Cpu));
-    assert!(outrun(&e(Some(By::Rate))).is_none(), "the rate that was reached says whether the step fails");
 }
 
 #[test]
