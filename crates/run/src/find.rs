@@ -17,7 +17,7 @@ use crate::{
 
 pub use criteria::reasons;
 use criteria::{
-    HOLDS_NONE, all_wrong, baseline, holds_none, is_confirmed, is_ours, may_be_chance, none_held,
+    HOLDS_NONE, all_wrong, baseline, holds_none, is_certain, is_confirmed, is_ours, may_be_chance, none_held,
     none_secured, probe_p99_us, slow_probe, unmeasured,
 };
 use steps::Steps;
@@ -142,6 +142,7 @@ pub fn find<S: WorkerSource>(
                 let refused = judge::refused_here(&findings, passed);
                 known.limit = refused.map(|limit| (load, limit)).or(known.limit);
                 known.search.learn(StepResult::Badly(None));
+                known.search.be_sure();
             }
             Err(refusal) => return Err(refusal),
         }
@@ -225,23 +226,28 @@ impl Known {
         let may_be_chance = may_be_chance(by, load, &summary, reasons.is_empty() && slow.is_some());
         reasons.extend(slow);
         let pass = reasons.is_empty();
-        let is_ours = !pass && is_ours(&summary);
-        let point = Point { invalid: is_ours, ..point(load, &summary, reasons) };
+        let mut point = Point { invalid: !pass && is_ours(&summary), ..point(load, &summary, reasons) };
         if pass {
             self.baseline = baseline(self.baseline, load, &summary, self.timeout);
+            point.reasons.extend(self.failed_before(load));
         }
         show(&point);
         self.curve.push(point);
-        self.is_again = !pass && may_be_chance && !self.is_again;
-        if self.is_again {
-            return;
+        if !pass {
+            return self.fail(by, load, summary, [confirms, holds_none, may_be_chance]);
         }
-        if pass {
-            if !is_confirmed {
-                self.thresholds.push((load, summary.thresholds));
-            }
-            return self.search.learn(StepResult::Well);
+        self.is_again = false;
+        // What stopped it when it was measured before does not.
+        self.limit = self.limit.take().filter(|(of, _)| *of > load);
+        if !is_confirmed {
+            self.thresholds.push((load, summary.thresholds));
         }
+        self.search.learn(StepResult::Well);
+    }
+
+    /// The load did not pass. `confirms`: it did before; `holds_none`: the target closes all connections; `may_be_chance`: what failed may
+    /// pass.
+    fn fail(&mut self, by: By, load: u64, summary: Summary, [confirms, holds_none, may_be_chance]: [bool; 3]) {
         let sustained = Some(by.sustained(&summary) as u64).filter(|n| *n > 0);
         // The closer to the result, the better; but just above it too few are lost to determine the cause.
         let (is_wrong, is_none) =
@@ -251,18 +257,37 @@ impl Known {
         let limit =
             if holds_none { Some(none_held()) } else { unmeasured.or(summary.limit).or(summary.suspect) };
         let is_gone = limit.as_ref().is_some_and(judge::is_nobody);
+        // A request that gets a wrong status from an idle target gets it with any load, as a certificate is wrong with any. What a load
+        // does not measure, a smaller one does not either.
+        let is_over = is_gone || holds_none || is_unmeasured || is_wrong && is_none;
+        let is_certain = is_over || limit.as_ref().is_some_and(is_certain);
+        // The first that fails ends the growth, and all that follows is below it.
+        let is_first = self.search.failed().is_none() && !self.search.is_below_first();
+        let was_again = self.is_again;
+        self.is_again = !was_again && (may_be_chance || is_first && !is_certain);
+        if self.is_again {
+            return;
+        }
         self.explain(load, limit);
-        // If throng was the limit before any load passed, smaller loads show nothing about the target; and a request that gets a wrong
-        // status from an idle target gets it with any load, as a certificate is wrong with any. What a load does not measure, a smaller one does not either.
+        // If throng was the limit before any load passed, smaller loads show nothing about the target.
         let is_late = summary.verdict == Verdict::Invalid && is_none;
         // What passed has passed, though throng could not repeat it; and where the load makes no difference to how late it is, it was the
         // limit for another reason, which has not gone.
+        let is_ours = is_ours(&summary);
         let is_unrepeated = is_ours && (confirms || self.is_as_late_elsewhere(load, summary.lag_us.p99));
-        if is_gone || is_late || is_unrepeated || holds_none || is_unmeasured || is_wrong && is_none {
-            self.search.fail_for_good()
-        } else {
-            self.search.learn(StepResult::Badly(sustained))
+        if is_over || is_late || is_unrepeated {
+            return self.search.fail_for_good();
         }
+        self.search.learn(StepResult::Badly(sustained));
+        if was_again || is_certain {
+            self.search.be_sure();
+        }
+    }
+
+    /// What a load that passes failed by when it was measured before, if it did.
+    fn failed_before(&self, load: u64) -> Option<String> {
+        let before = self.curve.iter().rfind(|point| point.load == load).filter(|point| !point.pass)?;
+        Some(format!("it did not pass before: {}", before.reasons.first()?))
     }
 
     /// Whether throng was much as late at another load.

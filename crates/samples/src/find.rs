@@ -39,7 +39,7 @@ pub struct Point {
     pub connect_p99_us: Option<f64>,
     /// The share (0..=1) of the dials that did not become a connection.
     pub connect_no_response: f64,
-    /// Why it did not pass.
+    /// Why it did not pass; of one that passes, why it did not when it was measured before.
     pub reasons: Vec<String>,
 }
 

@@ -20,7 +20,10 @@ fn kept(steps: &[(u64, Option<Limit>)]) -> Option<(u64, String)> {
         let mut s = Summary { verdict, limit: limit.clone(), ..Summary::default() };
         s.connections.held = if limit.is_some() { 0 } else { *load };
         assert_eq!(known.search.step().map(|step| step.load), Some(*load));
-        known.learn(By::Connections, *load, s, &mut |_| {});
+        known.learn(By::Connections, *load, s.clone(), &mut |_| {});
+        if known.is_again {
+            known.learn(By::Connections, *load, s, &mut |_| {});
+        }
     }
     if known.search.outcome().is_none() {
         known.search.fail_for_good();
@@ -119,7 +122,7 @@ fn a_wrong_status_of_every_response_ends_the_search() {
     s.faults = vec![fault(Stage::Exchange, Kind::WrongStatus, 500)];
     (s.connections.held, s.requests.sent, s.requests.answered) = (500, 500, 500);
     s.requests.status.insert(503, 500);
-    known.learn(By::Connections, 500, s.clone(), &mut |_| {});
+    (0..2).for_each(|_| known.learn(By::Connections, 500, s.clone(), &mut |_| {}));
     assert_eq!(known.search.outcome(), None, "a smaller load may be served");
     // What closed the connections later is not why none passes.
     known.explain(62, lost);
@@ -161,7 +164,8 @@ fn a_step_that_measures_nothing_confirms_what_passed() {
     };
     let outcome = |held_by_last: u64| {
         let mut known = Known { search: Search::new(1, 50, 100, TOLERANCE), ..Known::default() };
-        for (load, held) in [(50, 50), (100, 0), (75, 75), (87, 0), (81, 0), (78, 0), (76, 0)] {
+        let steps = [(50, 50), (100, 0), (100, 0), (75, 75), (87, 0), (81, 0), (78, 0), (76, 0), (76, 0)];
+        for (load, held) in steps {
             let (is_there, of_load) = (held == load, result(held == load));
             let verdict = if is_there { Verdict::Pass } else { Verdict::Fail };
             let mut s = Summary { verdict, thresholds: vec![of_load], ..Summary::default() };
@@ -214,8 +218,89 @@ fn what_a_busy_moment_may_have_failed_is_measured_once_more() {
     assert_eq!(judged(Verdict::Pass, &[31.0, 2.0]), (true, 2));
     assert_eq!(judged(Verdict::Pass, &[31.0, 31.0]), (true, 2));
     assert_eq!(judged(Verdict::Invalid, &[2.0]), (false, 1));
-    // Faults of the whole step are no matter of chance.
-    assert_eq!(judged(Verdict::Fail, &[31.0]), (true, 1));
+    // Whatever it was that failed the first time.
+    assert_eq!(judged(Verdict::Fail, &[31.0]), (false, 1));
+    assert_eq!(judged(Verdict::Fail, &[31.0, 31.0]), (true, 2));
+}
+
+/// A step by rate for a second.
+fn step_by_rate(per_s: f64, failed: bool) -> Summary {
+    let verdict = if failed { Verdict::Fail } else { Verdict::Pass };
+    let limit = failed.then(|| limit(Cause::Closed, 50));
+    let mut s = Summary { verdict, limit, ..Summary::default() };
+    (s.duration_s, s.requests.per_s) = (1.0, per_s);
+    s.reasons = vec!["the target reset 20 connections".to_owned(); usize::from(failed)];
+    s
+}
+
+/// Learns from steps by rate, each with its load, the responses of a second, and whether anything failed.
+fn searched(most: u64, steps: &[(u64, f64, bool)]) -> Known {
+    let mut known = Known { search: Search::new(1, 100, most, TOLERANCE), ..Known::default() };
+    for (load, per_s, failed) in steps {
+        assert_eq!(known.search.step().map(|step| step.load), Some(*load), "{steps:?}");
+        known.learn(By::Rate, *load, step_by_rate(*per_s, *failed), &mut |_| {});
+    }
+    known
+}
+
+#[test]
+fn what_fails_once_is_no_bound() {
+    // Resets of a moment at the first load, and a pause at the end of the largest one.
+    let steps = [
+        (100, 60.0, true),
+        (100, 100.0, false),
+        (200, 200.0, false),
+        (400, 350.0, false),
+        (400, 400.0, false),
+    ];
+    let known = searched(400, &steps);
+    let reasons: Vec<&str> =
+        known.curve.iter().flat_map(|point| &point.reasons).map(String::as_str).collect();
+    let [resets, pause] = ["the target reset 20 connections", "350 of 400 requests/s answered"];
+    let before = [resets, pause].map(|why| format!("it did not pass before: {why}"));
+    assert_eq!(reasons, [resets, &before[0], pause, &before[1]]);
+    let found = known.into_summary(By::Rate, &plan(&[]), None);
+    assert_eq!((found.outcome, found.max, found.limit), (FindOutcome::NotReached, 400, None));
+}
+
+#[test]
+fn the_bound_of_the_result_is_measured_once_more() {
+    let (pass, fail) = (|load: u64| (load, load as f64, false), |load: u64| (load, 0.4 * load as f64, true));
+    // 1,000 fails twice, and 900 by chance.
+    let steps = [
+        [100, 200, 400, 800].map(pass).to_vec(),
+        [1_000, 1_000, 900].map(fail).to_vec(),
+        [850, 875, 887].map(pass).to_vec(),
+    ];
+    let mut known = searched(1_000, &steps.concat());
+    assert_eq!(known.limit.as_ref().map(|(load, _)| *load), Some(900));
+    known.learn(By::Rate, 900, step_by_rate(900.0, false), &mut |_| {});
+    // What stopped it there did not.
+    assert_eq!(
+        (known.search.passed(), known.search.failed(), known.limit.is_none()),
+        (Some(900), Some(1_000), true)
+    );
+    assert_eq!(known.curve.last().map(|point| point.pass), Some(true));
+    // It does not where that fails again, nor where it is known and stays.
+    let mut known = searched(1_000, &steps.concat());
+    known.learn(By::Rate, 900, step_by_rate(400.0, true), &mut |_| {});
+    assert_eq!(known.search.step(), Some(Step { load: 887, confirms: true }));
+}
+
+#[test]
+fn what_is_seen_to_stay_is_no_chance() {
+    let check = |limit: Limit, expected| assert_eq!(criteria::is_certain(&limit), expected, "{limit:?}");
+    let of = |cause| Limit { side: Side::Target, ..limit(cause, 0) };
+    [Cause::Ended, Cause::OpenFiles, Cause::SlowAccept].into_iter().for_each(|cause| check(of(cause), true));
+    // A busy moment, a kind of fault, a pattern.
+    [Cause::Cpu, Cause::Stall, Cause::WrongAnswer].into_iter().for_each(|cause| check(of(cause), false));
+    check(Limit { certainty: Certainty::Inferred, ..of(Cause::ConnectionLimit) }, false);
+    check(Limit { side: Side::Host, ..of(Cause::Ports) }, false);
+    // The target is gone with the first of them; nothing is dialled again.
+    let mut known = Known { search: Search::new(1, 500, 4_000, TOLERANCE), ..Known::default() };
+    let s = Summary { verdict: Verdict::Fail, limit: Some(of(Cause::Ended)), ..Summary::default() };
+    known.learn(By::Connections, 500, s, &mut |_| {});
+    assert!(!known.is_again && known.has_ended());
 }
 
 #[test]
