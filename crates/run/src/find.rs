@@ -129,7 +129,7 @@ pub fn find<S: WorkerSource>(
     let mut known = Known { search: find.by.search(plan, least, steps.most), timeout, ..Known::default() };
     while let Some(step) = known.search.step() {
         let load = step.load;
-        steps.has_passed = known.search.passed().is_some();
+        (steps.has_passed, steps.unloaded) = (known.search.passed().is_some(), known.unloaded());
         match steps.step(load, known.dwell(step, find.dwell)) {
             _ if steps.lost.is_some() => break,
             Ok(summary) if summary.verdict == Verdict::Interrupted => break,
@@ -226,7 +226,7 @@ impl Known {
         let may_be_chance = may_be_chance(by, load, &summary, reasons.is_empty() && slow.is_some());
         reasons.extend(slow);
         let pass = reasons.is_empty();
-        let mut point = Point { invalid: !pass && is_ours(&summary), ..point(load, &summary, reasons) };
+        let mut point = Point { invalid: !pass && is_ours(by, &summary), ..point(load, &summary, reasons) };
         if pass {
             self.baseline = baseline(self.baseline, load, &summary, self.timeout);
             point.reasons.extend(self.failed_before(load));
@@ -282,6 +282,13 @@ impl Known {
         if was_again || is_certain {
             self.search.be_sure();
         }
+    }
+
+    /// The lowest median latency of the loads that passed.
+    fn unloaded(&self) -> Option<Nanos> {
+        let passed = self.curve.iter().filter(|point| point.pass);
+        let lowest = passed.filter_map(|point| point.latency_p50_us).min_by(f64::total_cmp);
+        lowest.map(|us| Nanos((us * 1e3) as u64))
     }
 
     /// What a load that passes failed by when it was measured before, if it did.

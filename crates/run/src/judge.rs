@@ -29,7 +29,7 @@ mod subject;
 mod thresholds;
 mod verdict;
 
-use evidence::{Evidence, Pattern};
+use evidence::{Evidence, Paced, Pattern};
 pub(crate) use limit::{gone, is_nobody, may_have_ended, ours::refused_here, weight};
 use subject::Subject;
 
@@ -38,9 +38,19 @@ pub fn judge(plan: &Plan, r: &Record) -> Summary {
     judged(plan, r, evidence(plan, r))
 }
 
-/// The summary of a step of a search: no fix asks for what the search does itself. `has_passed`: a smaller load did.
-pub fn judge_step(plan: &Plan, r: &Record, by: By, has_passed: bool) -> Summary {
-    judged(plan, r, Evidence { search: Some(by), has_passed, ..evidence(plan, r) })
+/// The summary of a step of a search: no fix asks for what the search does itself. `has_passed`: a smaller load did; `unloaded`: the lowest
+/// median latency of those that did.
+pub fn judge_step(plan: &Plan, r: &Record, by: By, has_passed: bool, unloaded: Option<Nanos>) -> Summary {
+    let paced = paced(plan, r, unloaded).filter(|_| by == By::Rate);
+    judged(plan, r, Evidence { search: Some(by), has_passed, paced, ..evidence(plan, r) })
+}
+
+/// None where it is not one population whose connections carry one request at a time.
+fn paced(plan: &Plan, r: &Record, unloaded: Option<Nanos>) -> Option<Paced> {
+    let [own] = &plan.populations[..] else { return None };
+    let rate = own.load.rate().filter(|_| own.load.is_paced() && own.streams.is_none())?;
+    let response = unloaded.unwrap_or_else(|| r.totals.latency.min());
+    Some(Paced { due_per_s: rate.per_s_f64(), response })
 }
 
 fn judged(plan: &Plan, r: &Record, evidence: Evidence) -> Summary {

@@ -106,9 +106,11 @@ fn result(found: &FindSummary, unit: &str) -> String {
         }
         FindOutcome::NotReached if found.invalid => {
             let max = Count(found.max);
-            format!(
-                "at least {max} {unit}{beside}{once}: throng itself was the limit above it{why}{limited}\n"
-            )
+            let what = match &found.limit {
+                Some(limit) if limit.cause == Cause::TooFewConnections => "the number of connections",
+                _ => "throng itself",
+            };
+            format!("at least {max} {unit}{beside}{once}: {what} was the limit above it{why}{limited}\n")
         }
         FindOutcome::NotReached => {
             format!("not reached: {} {unit}{beside} pass; larger loads were not tried\n", Count(found.max))

@@ -113,10 +113,13 @@ fn is_burst(by: By, load: u64, s: &Summary) -> bool {
     is_short && !is_known && !is_waiting && by.reached(s) >= SHARE * load as f64
 }
 
-/// Whether throng itself was the limit of a step: then it shows nothing about the target, unless the target's own limit was seen.
-pub(super) fn is_ours(s: &Summary) -> bool {
+/// Whether throng itself was the limit of a step, or at a rate its number of connections: then it shows nothing about the target, unless
+/// the target's own limit was seen.
+pub(super) fn is_ours(by: By, s: &Summary) -> bool {
     let is_seen = |limit: &Limit| limit.side == Side::Target && limit.certainty == Certainty::Seen;
-    s.verdict == Verdict::Invalid && !s.limit.as_ref().is_some_and(is_seen)
+    let too_few = |limit: &Limit| by == By::Rate && limit.cause == Cause::TooFewConnections;
+    let is_late = s.verdict == Verdict::Invalid && !s.limit.as_ref().is_some_and(is_seen);
+    is_late || s.limit.as_ref().or(s.suspect.as_ref()).is_some_and(too_few)
 }
 
 /// Why a step failed: its own verdict, a load that was not reached, probes without a response.

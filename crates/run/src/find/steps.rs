@@ -44,8 +44,9 @@ pub(super) struct Steps<'a, S: WorkerSource> {
     before: u64,
     /// The agent that was lost: what is left of its fleet holds no load of the search, which says nothing about the target.
     pub(super) lost: Option<String>,
-    /// Whether the target has served a smaller load.
+    /// Whether the target has served a smaller load, and the lowest median latency of those.
     pub(super) has_passed: bool,
+    pub(super) unloaded: Option<Nanos>,
 }
 
 impl<'a, S: WorkerSource> Steps<'a, S> {
@@ -74,7 +75,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             By::Arrival | By::Burst => None,
         };
         let before = standing(plan);
-        let (lost, has_passed) = (None, false);
+        let (lost, has_passed, unloaded) = (None, false, None);
         Ok(Steps {
             source,
             find,
@@ -88,6 +89,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             before,
             lost,
             has_passed,
+            unloaded,
         })
     }
 
@@ -124,7 +126,7 @@ impl<'a, S: WorkerSource> Steps<'a, S> {
             // Nothing is judged by it; if all are lost, it has no end.
             return Ok(Summary::default());
         }
-        Ok(judge::judge_step(&plan, &record, self.find.by, self.has_passed))
+        Ok(judge::judge_step(&plan, &record, self.find.by, self.has_passed, self.unloaded))
     }
 
     /// Only the part of the search in which an agent is lost learns of it, and what follows would wait for it.

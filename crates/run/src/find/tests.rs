@@ -287,6 +287,32 @@ fn the_bound_of_the_result_is_measured_once_more() {
     assert_eq!(known.search.step(), Some(Step { load: 887, confirms: true }));
 }
 
+/// Fifty connections and 300 ms for each response: 166 a second, whatever the target could serve.
+#[test]
+fn the_connections_of_the_user_are_no_bound_of_the_target() {
+    let search = |by: By| {
+        let mut known = Known { search: Search::new(1, 100, 400, TOLERANCE), ..Known::default() };
+        while let Some(Step { load, .. }) = known.search.step() {
+            let mut s = step_by_rate(load.min(166) as f64, load > 166);
+            s.latency_us = Quantiles { count: 100, p50: 301e3 + load as f64, ..Quantiles::default() };
+            s.connections.held = load.min(166);
+            s.limit.iter_mut().for_each(|limit| {
+                (limit.side, limit.cause) = (Side::Host, Cause::TooFewConnections);
+            });
+            known.learn(by, load, s, &mut |_| {});
+        }
+        let unloaded = known.unloaded();
+        (unloaded, known.into_summary(by, &plan(&[]), None))
+    };
+    let (unloaded, found) = search(By::Rate);
+    assert_eq!(unloaded, Some(Nanos::from_micros(301_100)), "that of the lowest load");
+    assert_eq!((found.outcome, found.invalid, found.exit_status()), (FindOutcome::NotReached, true, 4));
+    assert!((160..=166).contains(&found.max) && found.error == 0, "{found:?}");
+    assert_eq!(found.limit.map(|limit| limit.cause), Some(Cause::TooFewConnections));
+    // Where connections are searched, a rate that needs more of them is no lower bound.
+    assert_eq!(search(By::Connections).1.outcome, FindOutcome::Found);
+}
+
 #[test]
 fn what_is_seen_to_stay_is_no_chance() {
     let check = |limit: Limit, expected| assert_eq!(criteria::is_certain(&limit), expected, "{limit:?}");
@@ -363,7 +389,8 @@ fn what_throng_could_not_do_is_no_bound_of_the_target() {
     // The limit of the target that was seen.
     let seen = |side, certainty| Limit { side, certainty, ..limit(Cause::OpenFiles, 0) };
     let is_ours = |limit: Limit| {
-        criteria::is_ours(&Summary { verdict: Verdict::Invalid, limit: Some(limit), ..Summary::default() })
+        let s = Summary { verdict: Verdict::Invalid, limit: Some(limit), ..Summary::default() };
+        criteria::is_ours(By::Connections, &s)
     };
     assert!(!is_ours(seen(Side::Target, Certainty::Seen)));
     assert!(is_ours(seen(Side::Target, Certainty::Guess)) && is_ours(seen(Side::Host, Certainty::Seen)));

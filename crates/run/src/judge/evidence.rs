@@ -47,6 +47,8 @@ pub(crate) struct Evidence {
     pub(crate) outpaced: Option<u64>,
     /// The first of these of requests by a rate, with those that waited for a connection.
     pub(crate) rate_backlog: Option<u64>,
+    /// Of a step of a search by rate whose connections carry one request at a time.
+    pub(crate) paced: Option<Paced>,
     /// Connections that had no response while the others had many, of each population that has any.
     pub(crate) starved: Vec<Starved>,
     /// Connections in the target's accept queues then, where that can be seen.
@@ -97,6 +99,16 @@ pub(crate) struct Evidence {
     pub(crate) log: Vec<LogLine>,
     /// When things began.
     pub(crate) timeline: Timeline,
+}
+
+/// What a rate asks of its connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Paced {
+    /// Without the probe's.
+    pub(crate) due_per_s: f64,
+    /// What a response takes where no queue is before it: the lowest median of the loads that passed before; where none did, the
+    /// shortest of this one.
+    pub(crate) response: Nanos,
 }
 
 /// No connection of a population received a response for a while, though throng was on time.

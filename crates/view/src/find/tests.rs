@@ -152,6 +152,26 @@ fn what_throng_could_not_do_is_no_maximum() {
         text(600, late, all_late),
         format!("at least 500 requests/s: throng itself was the limit above it; 600 did not pass: {late}\n")
     );
+    let few = Limit {
+        side: Side::Host,
+        cause: Cause::TooFewConnections,
+        certainty: samples::Certainty::Inferred,
+        sentence: "too few connections: 50 carried 166 of the 174 requests that were due each second"
+            .to_owned(),
+        fix: "use -c 53 or more".to_owned(),
+        ..Limit::default()
+    };
+    let all_few = FindSummary {
+        invalid: true,
+        limit_load: Some(600),
+        curve: vec![step(600, true)],
+        ..found(FindOutcome::NotReached, 500, 0, Some(few))
+    };
+    assert_eq!(
+        text(600, "42 waited", all_few),
+        "at least 500 requests/s: the number of connections was the limit above it; 600 did not pass: 42 waited; probably \
+        too few connections: 50 carried 166 of the 174 requests that were due each second; use -c 53 or more\n"
+    );
     let both = FindSummary {
         curve: vec![step(600, true), step(1_000, false)],
         ..found(FindOutcome::Found, 500, 500, None)

@@ -9,11 +9,18 @@ use samples::{
 use units::{Count, Nanos, Rate, Unit};
 
 use super::{Case, Sentence, Trouble, away};
-use crate::by::By;
+use crate::{by::By, judge::evidence::Paced};
+
+/// Connections that carry this share of what they can at the response time of an idle target are busy: between two requests they wait for
+/// the next one for a moment.
+const BUSY: f64 = 0.9;
 
 /// Requests were due while all connections waited for a response, and nothing else went wrong: their number limits the rate.
 pub(super) fn too_few_connections(case: &Case) -> Option<Limit> {
     let s = case.summary;
+    if let Some(paced) = case.evidence.paced {
+        return busy_connections(case, paced);
+    }
     // Of several populations, others have no part in it.
     let several = Some(&s.populations).filter(|all| all.len() > 1);
     let named = several.and_then(|all| all.iter().max_by_key(|(_, own)| own.requests.missed));
@@ -125,4 +132,30 @@ pub(super) fn more_throughput(case: &Case) -> String {
 fn up_to_two_digits(per_s: f64) -> Rate {
     let unit = 10f64.powi(per_s.log10().floor() as i32 - 1);
     Rate::from_per_s_f64((per_s / unit).ceil() * unit)
+}
+
+/// In a step of a search by rate, all connections wait for responses that take no longer than those of smaller loads: with more of them the
+/// target may serve more. Where it is the target that is busy, each response takes longer, and they carry less.
+fn busy_connections(case: &Case, Paced { due_per_s, response }: Paced) -> Option<Limit> {
+    let s = case.summary;
+    let (held, response_s) = (s.connections.held, response.secs_f64());
+    let counted_s = s.duration_s - response_s;
+    if !case.is_waiting() || held == 0 || counted_s <= response_s {
+        return None;
+    }
+    // In the time that one takes, none has come yet.
+    let carried = s.requests.per_s * s.duration_s / counted_s;
+    let are_busy = carried * response_s >= BUSY * held as f64;
+    if !are_busy || carried >= due_per_s {
+        return None;
+    }
+    let needed = (held as f64 * due_per_s / carried).ceil();
+    let sentence = Sentence::TooFewConnections { held, carried, due: due_per_s };
+    let detail = format!(
+        "a response takes {:.0} ms, at smaller loads too: {} had no time for more",
+        response_s * 1e3,
+        Count(held).of("connection")
+    );
+    let fix = format!("use -c {needed:.0} or more, which is what the rate needs at this response time");
+    case.limit(Inferred, (Side::Host, Cause::TooFewConnections), held, sentence, detail, fix)
 }

@@ -4,7 +4,7 @@ use samples::{PopulationSummary, ThresholdResult};
 use units::Rate;
 
 use super::*;
-use crate::by::By;
+use crate::{by::By, judge::evidence::Paced};
 
 #[test]
 fn of_several_populations_the_one_that_missed_requests_has_too_few_connections() {
@@ -90,4 +90,29 @@ fn a_rate_is_not_raised_where_that_would_not_help() {
     let slow = answered(&[("latency.p99 < 1ms", 2_000.0), fast]);
     let find = "search the highest load that meets it (throng find --threshold 'latency.p99 < 1ms'), or profile the target";
     check(&slow, &at_a_rate(), find);
+}
+
+/// Of a step of 2 s on 50 connections; what a response takes where the target is idle, and the responses of a second.
+#[test]
+fn connections_that_are_busy_at_the_response_time_of_an_idle_target_are_too_few() {
+    let found = |response_ms: u64, due_per_s: f64, answered_per_s: f64| {
+        let mut s = stopped(50, Vec::new());
+        (s.connections.wanted, s.duration_s, s.requests.per_s) = (50, 2.0, answered_per_s);
+        let paced = Some(Paced { due_per_s, response: Nanos::from_millis(response_ms) });
+        let e = Evidence { search: Some(By::Rate), rate_backlog: Some(64), paced, ..Evidence::default() };
+        let limit = limit(&s, &e).expect("it falls behind");
+        (limit.side, limit.cause, limit.sentence, limit.fix)
+    };
+    // Each takes 300 ms, whatever the load is: 166 a second, without those that are under way.
+    let (side, cause, sentence, fix) = found(300, 174.0, 141.1);
+    assert_eq!((side, cause), (Side::Host, Cause::TooFewConnections));
+    assert_eq!(sentence, "too few connections: 50 carried 166 of the 174 requests that were due each second");
+    assert!(fix.starts_with("use -c 53 or more"), "{fix}");
+    // Eight workers of 50 ms each: more connections would only wait longer.
+    let (side, cause, sentence, _) = found(50, 174.0, 156.0);
+    assert_eq!((side, cause), (Side::Target, Cause::Saturated));
+    assert!(sentence.starts_with("requests come faster than the target serves them"), "{sentence}");
+    // All that is due is carried; and a step as short as its responses shows nothing.
+    assert_eq!(found(300, 160.0, 141.1).1, Cause::Saturated);
+    assert_eq!(found(1_000, 174.0, 50.0).1, Cause::Saturated);
 }
