@@ -141,45 +141,19 @@ impl Backlog {
 
 /// Whether more and more wait, while responses come no faster than at the beginning.
 fn grows(all: &[Period]) -> bool {
-    let Some(Parts { usual, per_period: [early, .., late], share }) = Parts::of(all) else { return false };
+    let Some(last) = all.last().filter(|_| (LEAST_PERIODS..MOST).contains(&all.len())) else { return false };
+    let usual = [0, 1, 2, 3].map(|nth| median(part(all, nth)));
+    let arrived = answered(all) + last.waiting;
+    let more = ((arrived as f64 * SHARE / PARTS as f64) as u64).max(FEW);
+    // A period of each, since parts may differ by one.
+    let [early, late] =
+        [0, PARTS - 1].map(|nth| part(all, nth)).map(|part| answered(part) as f64 / part.len() as f64);
     let is_served = early > 0.0 && SERVED * early >= late;
-    usual.windows(2).all(|two| two[1] >= two[0] + (share as u64).max(FEW)) && is_served
+    usual.windows(2).all(|two| two[1] >= two[0] + more) && is_served
 }
 
-/// The same of requests by a rate. They come evenly, so that few more show it; and all the time, since the first part is that in which
-/// as many come under way as then stay: from the second to the last, in each of them. A stall at the end is in the last one alone; and
-/// where responses take now longer, now shorter, those that wait vary by their root.
-fn grows_by_rate(all: &[Period]) -> bool {
-    let Some(Parts { usual, per_period, share }) = Parts::of(all) else { return false };
-    let [_, early, middle, late] = usual;
-    let is_served = per_period[1] > 0.0;
-    let more = late.saturating_sub(early);
-    let is_even = middle >= early + more / 4 && late >= middle + more / 4;
-    more >= ((2.0 * share) as u64).max(early.isqrt()).max(FEW) && is_even && is_served
-}
-
-/// Full load in parts.
-struct Parts {
-    /// How many wait in each, as a rule.
-    usual: [u64; PARTS],
-    /// Responses in a period of each, since parts may differ by one.
-    per_period: [f64; PARTS],
-    /// [That](SHARE) of what arrives in one.
-    share: f64,
-}
-
-impl Parts {
-    /// None where the load was too short, or too long, to tell.
-    fn of(all: &[Period]) -> Option<Parts> {
-        let last = all.last().filter(|_| (LEAST_PERIODS..MOST).contains(&all.len()))?;
-        let parts = [0, 1, 2, 3].map(|nth| &all[nth * all.len() / PARTS..(nth + 1) * all.len() / PARTS]);
-        let arrived = answered(all) + last.waiting;
-        Some(Parts {
-            usual: parts.map(median),
-            per_period: parts.map(|part| answered(part) as f64 / part.len() as f64),
-            share: arrived as f64 * SHARE / PARTS as f64,
-        })
-    }
+fn part(all: &[Period], nth: usize) -> &[Period] {
+    &all[nth * all.len() / PARTS..(nth + 1) * all.len() / PARTS]
 }
 
 fn answered(periods: &[Period]) -> u64 {
@@ -191,6 +165,19 @@ fn median(periods: &[Period]) -> u64 {
     let mut waiting: Vec<u64> = periods.iter().map(|one| one.waiting).collect();
     waiting.sort_unstable();
     waiting.get(waiting.len() / 2).copied().unwrap_or(0)
+}
+
+/// The same of requests by a rate. They come evenly, so that few more show it; and all the time, since the first part is that in which
+/// as many come under way as then stay: from the second to the last, in each of them. A stall at the end is in the last one alone; and
+/// where responses take now longer, now shorter, those that wait vary by their root.
+fn grows_by_rate(all: &[Period]) -> bool {
+    let Some(last) = all.last().filter(|_| (LEAST_PERIODS..MOST).contains(&all.len())) else { return false };
+    let [early, middle, late] = [1, 2, 3].map(|nth| median(part(all, nth)));
+    let arrived = (answered(all) + last.waiting) as f64 * 2.0 / PARTS as f64;
+    let more = late.saturating_sub(early);
+    let is_even = middle >= early + more / 4 && late >= middle + more / 4;
+    let is_served = answered(part(all, 1)) > 0;
+    more >= ((arrived * SHARE) as u64).max(early.isqrt()).max(FEW) && is_even && is_served
 }
 
 #[cfg(test)]
