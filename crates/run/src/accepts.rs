@@ -25,6 +25,11 @@ pub(crate) struct Accepts {
     pub(crate) fullest: Option<Fill>,
     /// Whether any waited at the last sample: then it is worth sampling more often.
     pub(crate) is_queueing: bool,
+    /// The first and the latest sample at which any waited, and since when one did at each of them.
+    waited: Option<(Nanos, Nanos)>,
+    waiting_since: Option<Nanos>,
+    /// For how long one did without a break, at the longest.
+    longest: Nanos,
     /// The minimum that waited during this second, the number of samples, and the maximum of the minima over all seconds.
     second: (u64, u64, u32),
     /// At the latest samples.
@@ -42,6 +47,7 @@ impl Accepts {
         }
         let before = *self.before.get_or_insert(waiting);
         self.is_queueing = waiting > 0;
+        self.see_break(now, waiting);
         self.see_standing(now, waiting);
         if waiting > 0 && self.samples.len() < MAX_SAMPLES {
             // A dial may be reported later than its waiting; the difference is never negative.
@@ -49,6 +55,16 @@ impl Accepts {
             let accepted = self.samples.last().map_or(accepted, |(_, last)| accepted.max(*last));
             self.samples.push((now.secs_f64(), accepted));
         }
+    }
+
+    fn see_break(&mut self, now: Nanos, waiting: u64) {
+        if waiting == 0 {
+            self.waiting_since = None;
+            return;
+        }
+        let since = *self.waiting_since.get_or_insert(now);
+        self.longest = self.longest.max(now.since(since));
+        self.waited = Some((self.waited.map_or(now, |(first, _)| first), now));
     }
 
     fn see_standing(&mut self, now: Nanos, waiting: u64) {
@@ -72,6 +88,12 @@ impl Accepts {
     /// Those stuck there now: the minimum of the latest samples.
     pub(crate) fn stands(&self) -> u64 {
         self.latest.iter().copied().min().unwrap_or(0)
+    }
+
+    /// Whether the queue was empty again and again, as that of a target that stalls now and then: without a break, connections waited
+    /// for less than half of the time from the first that did to the last.
+    pub(crate) fn empties(&self) -> bool {
+        self.waited.is_some_and(|(first, last)| 2 * self.longest.0 < last.since(first).0)
     }
 
     /// Accepted in a second while others waited, if that was steady: what a line explains. A queue that nothing is taken
@@ -147,6 +169,23 @@ mod tests {
         assert_eq!((accepts.stood, accepts.stands()), (500, 500));
         accepts.see(Nanos::from_millis(2_200), 2_500, 3, QUEUE);
         assert_eq!((accepts.stood, accepts.stands()), (500, 3));
+    }
+
+    #[test]
+    fn a_queue_that_is_empty_between_stalls_does_not_stand() {
+        let empties = |waiting: &dyn Fn(u64) -> u64| {
+            let mut accepts = Accepts::default();
+            for n in 0..25 {
+                accepts.see(Nanos::from_millis(200 * n), 10 * n, waiting(n), QUEUE);
+            }
+            accepts.empties()
+        };
+        // 50 arrive in a second, and for 0.8 s of each 2 s none is accepted.
+        assert!(empties(&|n| if n % 10 < 4 { 10 * (n % 10 + 1) } else { 0 }));
+        // Only half of them are; or a burst is, until none is left; or none waits.
+        assert!(!empties(&|n| 5 * n));
+        assert!(!empties(&|n| 50_u64.saturating_sub(4 * n)));
+        assert!(!empties(&|_| 0));
     }
 
     #[test]

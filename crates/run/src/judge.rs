@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plan::{Plan, Population, Threshold};
+use plan::{Load, Plan, Population, Threshold};
 use samples::{
     Connections, Counts, ErrorSamples, Errors, Fault, Figures, Generator, Kind, Latency, Observation,
     PopulationSummary, PushFigures, Requests, Stage, StepSummary, StreamLimit, Summary, ThresholdResult,
@@ -372,6 +372,19 @@ fn outpaced(own: &Population, measured: &PopulationRecord) -> Option<u64> {
     waits.into_iter().any(|waited| waited >= least).then_some(unserved.waiting)
 }
 
+/// Connections that arrive in a second, where all of the load does, at one rate. Half of the probe's requests are on new ones.
+fn arrivals_per_s(plan: &Plan, r: &Record) -> Option<f64> {
+    if plan.stages.len() > 1 || !r.commands.is_empty() {
+        return None;
+    }
+    let rate = |own: &Population| match own.load {
+        Load::Arrivals { rate, .. } => Some(rate.per_s_f64()),
+        _ => None,
+    };
+    let load = plan.populations.iter().map(rate).sum::<Option<f64>>()?;
+    Some(load + plan.probe.as_ref().map_or(0.0, |probe| probe.rate.per_s_f64() / 2.0))
+}
+
 /// What the hosts showed, when, and what the losses have in common.
 fn evidence(plan: &Plan, r: &Record) -> Evidence {
     let seen = Evidence::seen(&r.observed, r.threads);
@@ -382,6 +395,7 @@ fn evidence(plan: &Plan, r: &Record) -> Evidence {
         backlog: backlog(plan, r, true, grown),
         rate_backlog: backlog(plan, r, false, grown),
         outpaced: backlog(plan, r, true, outpaced),
+        arrivals_per_s: arrivals_per_s(plan, r),
         starved: starved::starved(plan, r),
         slow_part: r.totals.latency.slow_part(),
         is_mute: r.is_mute(),
@@ -425,5 +439,18 @@ mod tests {
         assert_eq!(timeout(&plan, &r), Nanos::from_secs(10));
         r.populations[1].totals.counts.unanswered = 1;
         assert_eq!(evidence(&plan, &r).timeout, Nanos::from_secs(60));
+    }
+
+    #[test]
+    fn arrivals_at_one_rate_have_one() {
+        let (mut plan, mut r) = (fixture::plan(&[]), fixture::record());
+        assert_eq!(arrivals_per_s(&plan, &r), None);
+        plan.populations[0].load = Load::Arrivals { rate: units::Rate::per_s(50), total: None };
+        assert_eq!(arrivals_per_s(&plan, &r), Some(50.0));
+        plan.populations.push(plan.populations[0].clone());
+        plan.probe = Some(plan::Probe::new(units::Rate::per_s(20), plan.populations[0].clone()));
+        assert_eq!(arrivals_per_s(&plan, &r), Some(110.0));
+        r.commands.push(samples::UserCommand::default());
+        assert_eq!(arrivals_per_s(&plan, &r), None);
     }
 }

@@ -55,6 +55,10 @@ pub(crate) struct Evidence {
     pub(crate) queued_at_end: Option<u64>,
     /// Connections that the target accepted in a second while others waited, if that was steady.
     pub(crate) accepts_per_s: Option<f64>,
+    /// Whether its accept queue was empty again and again meanwhile.
+    pub(crate) queue_empties: bool,
+    /// Connections that arrive in a second, where the load is arrivals at one rate.
+    pub(crate) arrivals_per_s: Option<f64>,
     /// The target's processes, where they were seen: on this host, or through `throng observe`.
     pub(crate) target: Option<TargetSeen>,
     /// Ourselves at full load, where that was long enough.
@@ -208,6 +212,7 @@ impl Evidence {
             program: target.as_ref().map_or(String::new(), |target| target.latest().command.clone()),
             queued_at_end: observed.queued_at_end,
             accepts_per_s: accepts.per_s(),
+            queue_empties: accepts.empties(),
             target: target.as_ref().map(TargetSeen::seen),
             own: own.as_ref().and_then(|own| OwnSeen::seen(own, observed.held_for, threads)),
             stood: accepts.stood,

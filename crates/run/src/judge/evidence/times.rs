@@ -13,6 +13,8 @@ use crate::{
 
 /// A processor is fully used from here on; the remainder is the clock's resolution.
 pub(crate) const USED_UP: f64 = 0.95;
+/// A process that used less than this much of a processor waited for something.
+const LITTLE: f64 = 0.5;
 /// A collection that took this share of a silence explains it.
 const COLLECTED: f64 = 0.5;
 /// CPU over less than this means nothing.
@@ -103,8 +105,10 @@ fn state(moments: &Moments, silence: &Silence) -> State {
         State::Blocked
     } else if thread >= USED_UP || share >= USED_UP {
         State::Cpu
-    } else {
+    } else if thread < LITTLE && share < LITTLE {
         State::Idle
+    } else {
+        State::Unseen
     }
 }
 
@@ -182,6 +186,9 @@ mod tests {
         check(Doing { is_stopped: true, blocked: 2, ..Doing::default() }, State::Stopped);
         check(Doing { blocked: 1, ..Doing::default() }, State::Blocked);
         check(Doing { thread: 1.0, ..Doing::default() }, State::Cpu);
+        // A second of which it computed in the larger part.
+        check(Doing { thread: 0.7, ..Doing::default() }, State::Unseen);
+        check(Doing { thread: 0.3, ..Doing::default() }, State::Idle);
         let collecting = Doing { thread: 1.0, collecting_ns: Some(1_500_000_000), ..Doing::default() };
         check(collecting, State::Collecting);
         assert_eq!(state(&Moments::default(), &silence), State::Unseen);

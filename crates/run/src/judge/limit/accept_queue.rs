@@ -17,8 +17,15 @@ const OWN_LIMIT: &str =
 /// Queues of this length are advised where that of Linux is too short.
 const LONG: u64 = 65_535;
 
-/// Its accept queue is full, or was, or connections are stuck in it.
+/// Its accept queue is full, or was, or connections are stuck in it. Where more arrive all the time than it accepts, no queue is long
+/// enough: that is the cause.
 pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
+    let found = queue(case)?;
+    let outpaced = case.evidence.arrivals_per_s.and_then(|_| at_own_pace(case));
+    Some(outpaced.unwrap_or(found))
+}
+
+fn queue(case: &Case) -> Option<Limit> {
     let e = case.evidence;
     let may_be = matches!(case.trouble, Trouble::Waiting | Trouble::Lost);
     let overflown = overflows(case.summary, e);
@@ -115,10 +122,13 @@ pub(super) fn overflow_warning(s: &Summary, e: &Evidence) -> Option<String> {
     let lost = overflows_of_slow_dials(s, e)?;
     let (p99, max) = (s.connect_us.p99 / 1e6, s.connect_us.max / 1e6);
     let times = Count(lost).of("time");
+    let fix = match (e.arrivals_per_s, own_pace(e)) {
+        (Some(_), Some((sentence, fix))) => format!("{sentence}: {fix}"),
+        _ => longer(e),
+    };
     Some(format!(
         "warning: the target's accept queue overflowed {times}: dials took up to {max:.1} s (p99 \
-        {p99:.1} s), because a dropped SYN is retransmitted after 1 s; {}",
-        longer(e)
+        {p99:.1} s), because a dropped SYN is retransmitted after 1 s; {fix}"
     ))
 }
 
@@ -175,8 +185,11 @@ fn outruns(e: &Evidence) -> Option<Sentence> {
     e.backlog.map(|waiting| outrun_by(e, waiting))
 }
 
+/// Those that are accepted as fast as they arrive may be in the queue for a moment, and wait for something else.
 fn outrun_by(e: &Evidence, waiting: u64) -> Sentence {
-    let queued = e.queued_at_end.filter(|queued| *queued as f64 >= QUEUED * waiting as f64);
+    let keeps_up = e.accepts_per_s.is_some() && limiting_pace(e).is_none();
+    let is_it = |queued: &u64| !keeps_up && *queued as f64 >= QUEUED * waiting as f64;
+    let queued = e.queued_at_end.filter(is_it);
     Sentence::Outrun { queued: queued.is_some(), count: queued.unwrap_or(waiting) }
 }
 
@@ -211,7 +224,7 @@ fn outran(case: &Case) -> Option<Limit> {
     case.limit(Seen, (Side::Target, Cause::SlowAccept), case.left(), sentence, detail, THREADS)
 }
 
-const THREADS: &str = "make it accept in more threads";
+const THREADS: &str = "make it accept in more threads or worker processes";
 
 /// By arrival, or in a step of a search by rate: more and more waited for a response, and no resource is seen to be used up.
 pub(super) fn saturated(case: &Case) -> Option<Limit> {
@@ -233,25 +246,45 @@ const WORKERS: &str = "check the number of its workers or threads, and what they
 
 /// It accepts at its own pace.
 pub(super) fn slow_accept(case: &Case) -> Option<Limit> {
-    if let Some(limit) = outran(case) {
-        return Some(limit);
-    }
-    let rate = case.evidence.accepts_per_s.filter(|_| case.trouble == Trouble::Waiting)?;
-    let waiting = case.evidence.accept_queue.map_or(0, |queue| queue.used);
+    let own_pace = || at_own_pace(case).filter(|_| case.trouble == Trouble::Waiting);
+    outran(case).or_else(own_pace)
+}
+
+fn at_own_pace(case: &Case) -> Option<Limit> {
+    let e = case.evidence;
+    let (rate, (sentence, fix)) = (limiting_pace(e)?, own_pace(e)?);
+    let waiting = e.accept_queue.map_or(0, |queue| queue.used);
     let detail = format!("it accepts a steady {rate:.0}/s, while up to {} waited", Count(waiting));
-    let fix = match slower(case) {
-        Some(flag) => format!("use {flag} {}/s, or {THREADS}", (rate * 0.9).floor().max(1.0)),
-        None => THREADS.to_owned(),
-    };
-    let sentence = Sentence::SlowAccept { per_s: rate };
     case.limit(Inferred, (Side::Target, Cause::SlowAccept), case.left(), sentence, detail, fix)
 }
 
+/// What is said of that, and the fix.
+fn own_pace(e: &Evidence) -> Option<(Sentence, String)> {
+    let rate = limiting_pace(e)?;
+    let fix = match slower(e) {
+        Some(flag) => format!("use {flag} {}/s, or {THREADS}", (rate * 0.9).floor().max(1.0)),
+        None => THREADS.to_owned(),
+    };
+    Some((Sentence::SlowAccept { per_s: rate, arrive: e.arrivals_per_s }, fix))
+}
+
+/// A rate of accepts that is within this of the rate of arrivals is that one: a line through samples of a queue is no more exact.
+const KEEPS_UP: f64 = 0.95;
+
+/// Connections accepted in a second, where that is a limit: fewer than arrive, or others waited for most of the time.
+fn limiting_pace(e: &Evidence) -> Option<f64> {
+    let is_limit = |rate: &f64| match e.arrivals_per_s {
+        Some(arrive) => *rate < KEEPS_UP * arrive,
+        None => !e.queue_empties,
+    };
+    e.accepts_per_s.filter(is_limit)
+}
+
 /// The flag that makes dials slower; none in a search for how fast they may be.
-fn slower(case: &Case) -> Option<&'static str> {
-    match case.evidence.search {
+fn slower(e: &Evidence) -> Option<&'static str> {
+    match e.search {
         Some(By::Arrival | By::Burst) => None,
-        _ if case.evidence.subject.arrives => Some("--arrive"),
+        _ if e.subject.arrives => Some("--arrive"),
         _ => Some("--ramp"),
     }
 }

@@ -154,8 +154,10 @@ pub(crate) enum Sentence {
         served: u64,
         count: u64,
     },
+    /// Connections per second, and those that arrive, where they do at a rate.
     SlowAccept {
         per_s: f64,
+        arrive: Option<f64>,
     },
     /// Of several populations, that with the most of them. Some of the probe's requests had a response, too.
     Starved {

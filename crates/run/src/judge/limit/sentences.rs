@@ -300,7 +300,12 @@ fn accept_queue(sentence: &Sentence) -> Option<String> {
             Count(*count),
             Count(*count).one_or("other waits", "others wait")
         ),
-        S::SlowAccept { per_s } => format!("the target accepts no more than {per_s:.0} connections/s"),
+        S::SlowAccept { per_s, arrive: None } => {
+            format!("the target accepts no more than {per_s:.0} connections/s")
+        }
+        S::SlowAccept { per_s, arrive: Some(arrive) } => {
+            format!("{arrive:.0} connections/s arrive, and the target accepts no more than {per_s:.0}/s")
+        }
         S::Outrun { queued: true, count } => format!(
             "connections arrive faster than the target accepts them: {} waited in its accept queue at the end",
             Count(*count)

@@ -89,7 +89,8 @@ pub(super) fn stopped(case: &Case) -> Option<Limit> {
 /// No connection received a response for a while, and then they did.
 pub(super) fn stall(case: &Case) -> Option<Limit> {
     let (figures, of) = (whose(case.summary, case.evidence), &case.evidence.stall_of);
-    let stall = case.evidence.stall.filter(|stall| case.is_waiting() && is_one(figures, stall))?;
+    let stall =
+        case.evidence.stall.filter(|stall| case.is_waiting() && is_one(figures, case.evidence, stall))?;
     // Of what ran into its timeout, a shorter silence is not the reason.
     if case.trouble == Trouble::Waiting && !may_explain(case, length_us(&stall)) {
         return None;
@@ -103,7 +104,7 @@ pub(super) fn stall(case: &Case) -> Option<Limit> {
 /// The same as a warning, of a run that passes.
 pub(super) fn warning(s: &Summary, e: &Evidence) -> Option<String> {
     let figures = whose(s, e);
-    let stall = e.stall.filter(|stall| is_one(figures, stall))?;
+    let stall = e.stall.filter(|stall| is_one(figures, e, stall))?;
     let described = describe(figures, &stall, e.stall_of.as_deref());
     Some(format!("warning: {described}: {}", advice(stall.state)))
 }
@@ -118,10 +119,15 @@ fn length_us(stall: &Stall) -> f64 {
     (stall.until_s - stall.from_s) * 1e6
 }
 
-/// Whether it stands out, and the waiting requests got their responses afterwards: else it is a request without a response.
-fn is_one(s: &Figures, stall: &Stall) -> bool {
+/// Whether it stands out, and the waiting requests got their responses afterwards, as far as their timeout let them wait: else it is a
+/// request without a response.
+fn is_one(s: &Figures, e: &Evidence, stall: &Stall) -> bool {
     let length_us = length_us(stall);
-    let came_late = longest_us(s) >= 0.7 * length_us;
+    let waited_us = match e.timeout {
+        Nanos::ZERO => length_us,
+        timeout => length_us.min(timeout.0 as f64 / 1e3),
+    };
+    let came_late = longest_us(s) >= 0.7 * waited_us;
     stall.is_over && came_late && length_us >= STANDS_OUT * s.latency_us.p50
 }
 

@@ -69,6 +69,10 @@ fn numbers_of_one_and_of_many() {
         S::Acknowledged { what: "request", count: 91, within: within(Nanos::from_secs(1)) },
         "91 requests timed out: the target's host received them, its process did not respond within 1 s",
     );
+    check(
+        S::SlowAccept { per_s: 98.4, arrive: Some(200.0) },
+        "200 connections/s arrive, and the target accepts no more than 98/s",
+    );
     check(S::DialsTimedOut { count: 1, timeout: Nanos::ZERO }, "1 dial or request timed out");
     check(
         S::AllAnswered { rate: Rate::per_s(200), arrives: true, each: None },
@@ -195,7 +199,7 @@ fn place(sentence: &Sentence) -> usize {
 fn first_part() -> Vec<(Sentence, &'static str)> {
     let address = || "127.0.0.1:81".to_owned();
     vec![
-        (S::SlowAccept { per_s: 49.7 }, "the target accepts no more than 50 connections/s"),
+        (S::SlowAccept { per_s: 49.7, arrive: None }, "the target accepts no more than 50 connections/s"),
         (S::NothingListens { address: address() }, "connection refused: nothing listens on 127.0.0.1:81"),
         (
             S::RefusedByOthers { address: address() },

@@ -133,7 +133,7 @@ fn a_target_that_waits_for_others_is_not_searched_for_a_load() {
 fn a_flag_that_the_search_sets_is_no_advice() {
     let queue = Some(Fill { used: 450, limit: 4_096 });
     let slow = || Evidence { accepts_per_s: Some(49.7), accept_queue: queue, ..here(NetCounters::default()) };
-    let (s, threads) = (stopped(300, waiting()), "make it accept in more threads");
+    let (s, threads) = (stopped(300, waiting()), "make it accept in more threads or worker processes");
     let ramp = format!("use --ramp 44/s, or {threads}");
     check_fix(&s, slow(), By::Connections, [&ramp, &ramp]);
     check_fix(&s, slow(), By::Burst, [&ramp, threads]);

@@ -1,0 +1,86 @@
+//! How fast the target accepts and serves: where that is the limit, and where it is only what was asked for.
+
+use super::*;
+use crate::judge::evidence::Stall;
+
+/// It accepts at this rate what arrives at the other.
+fn accepts(rate: f64, arrive: Option<f64>) -> Evidence {
+    let mut e = here(NetCounters::default());
+    (e.accepts_per_s, e.arrivals_per_s, e.subject.arrives) = (Some(rate), arrive, arrive.is_some());
+    Evidence { accept_queue: Some(Fill { used: 36, limit: 511 }), ..e }
+}
+
+fn timed_out() -> Summary {
+    stopped(0, of(Fault::target(Stage::Exchange, Kind::Timeout), 56))
+}
+
+fn cause(s: &Summary, e: &Evidence) -> Cause {
+    limit(s, e).expect("something stopped it").cause
+}
+
+#[test]
+fn a_target_that_accepts_all_that_comes_is_not_limited_by_that() {
+    let found = limit(&timed_out(), &accepts(98.4, Some(200.0))).expect("something stopped it");
+    let sentence = "200 connections/s arrive, and the target accepts no more than 98/s";
+    assert_eq!((found.sentence.as_str(), found.cause), (sentence, Cause::SlowAccept));
+    assert!(found.fix.starts_with("use --arrive 88/s, or make it accept in more threads"), "{found:?}");
+    // A line through samples is not exact.
+    assert_eq!(cause(&timed_out(), &accepts(49.0, Some(50.0))), Cause::Timeout);
+    assert_eq!(cause(&timed_out(), &accepts(101.0, Some(100.0))), Cause::Timeout);
+    // Connections that are dialled again as fast as it serves them, between its stalls; and those that always wait.
+    let redialled = accepts(11.0, None);
+    assert_eq!(cause(&timed_out(), &redialled), Cause::SlowAccept);
+    assert_eq!(cause(&timed_out(), &Evidence { queue_empties: true, ..redialled }), Cause::Timeout);
+}
+
+#[test]
+fn no_queue_is_long_enough_for_more_than_is_accepted() {
+    let full = |rate, arrive| {
+        let queue = Some(Fill { used: 129, limit: 128 });
+        let host = Host { net: overflows(278), ..Host::default() };
+        Evidence { here: host, there: Some(host), accept_queue: queue, ..accepts(rate, arrive) }
+    };
+    let expected =
+        ("target", "slow-accept", 800, "a steady 98/s, while up to 129 waited", "use --arrive 88/s");
+    check(&timed_out(), &full(98.4, Some(200.0)), expected);
+    // Some are still in it.
+    check(&timed_out(), &Evidence { unaccepted: 120, ..full(98.4, Some(200.0)) }, expected);
+    // A burst; and one of arrivals that it accepts in all.
+    let queue = ("target", "accept-queue", 800, "accept queue of 128 was full", "somaxconn");
+    check(&timed_out(), &full(98.4, None), queue);
+    check(&timed_out(), &full(199.0, Some(200.0)), queue);
+    // A run that passes is warned of the same.
+    let passed = Summary { verdict: Verdict::Pass, ..Summary::default() };
+    let warned = |e: &Evidence| accept_queue::overflow_warning(&passed, e).expect("it overflowed");
+    let pace = "; 200 connections/s arrive, and the target accepts no more than 98/s: use --arrive 88/s, or ";
+    let warning = warned(&full(98.4, Some(200.0)));
+    assert!(warning.contains(pace) && !warning.contains("backlog"), "{warning}");
+    assert!(!warned(&full(199.0, Some(200.0))).contains("arrive"));
+}
+
+#[test]
+fn what_is_accepted_as_fast_as_it_arrives_waits_to_be_served() {
+    let sentence = |rate| {
+        let e = Evidence { outpaced: Some(50), queued_at_end: Some(50), ..accepts(rate, Some(100.0)) };
+        let found = limit(&timed_out(), &e).expect("something stopped it");
+        (found.sentence, found.cause, found.fix.contains("workers or threads"))
+    };
+    let arrive = "connections arrive faster than the target";
+    let served = format!("{arrive} serves them: 50 waited for a response at the end");
+    assert_eq!(sentence(101.0), (served, Cause::Saturated, true));
+    let accepted = format!("{arrive} accepts them: 50 waited in its accept queue at the end");
+    assert_eq!(sentence(40.0), (accepted, Cause::SlowAccept, false));
+}
+
+/// No response can come later than its timeout.
+#[test]
+fn a_silence_longer_than_the_timeout_is_a_stall() {
+    let stall = Stall { from_s: 2.0, until_s: 2.8, count: 1, is_over: true, ..Stall::default() };
+    let e = Evidence { stall: Some(stall), timeout: Nanos::from_millis(400), ..accepts(49.0, Some(50.0)) };
+    let mut s = timed_out();
+    (s.latency_us.p50, s.latency_us.max) = (700.0, 390e3);
+    assert_eq!(cause(&s, &e), Cause::Stall);
+    // Nothing came late.
+    s.latency_us.max = 9e3;
+    assert_eq!(cause(&s, &e), Cause::Timeout);
+}
