@@ -1,9 +1,10 @@
-//! Whether more arrives than is served: those that wait for a response become more from the beginning of full load to its end.
+//! Whether more arrives than is served: those that wait for a response become more from the beginning of full load to its end, and are
+//! served later and later.
 
 use std::borrow::Cow;
 
 use plan::Load;
-use samples::{Kind, Phase, Tick};
+use samples::{Kind, Latency, Phase, Tick};
 use units::Nanos;
 
 /// Periods that are kept, ten minutes of ticks; a longer load is not judged.
@@ -18,6 +19,14 @@ const FEW: u64 = 3;
 /// Responses come at most this many times as fast at the end as at the beginning, whose first ones are still under way.
 const SERVED: f64 = 3.0;
 
+/// Times within which connections are served, each √2 of the one before: from 2 ms to 5.8 s.
+const TIMES: usize = 24;
+const SHORTEST: Nanos = Nanos::from_millis(2);
+/// Within one of them are served this many times as many at the beginning as late, and more by this many standard deviations: times that
+/// differ from each other all the time are no queue, and none of these differences is chance.
+const SOONER: f64 = 2.0;
+const SIGMAS: f64 = 3.0;
+
 /// What all shards reported of a period.
 #[derive(Clone, Copy, Debug, Default)]
 struct Period {
@@ -25,18 +34,11 @@ struct Period {
     answered: u64,
     /// Dials and requests that timed out.
     timed_out: u64,
+    /// Of arrivals: connections that were served within each of the [`times`].
+    within: [u32; TIMES],
     /// Of a rate: requests that became due, and those that ended.
     due: u64,
     ended: u64,
-}
-
-/// More and more were without a response, from the beginning of full load to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unserved {
-    /// Those that waited at the end.
-    pub(crate) waiting: u64,
-    /// In which time as many arrive as waited then or had timed out before.
-    pub(crate) behind: Nanos,
 }
 
 /// Those that wait, by period of full load.
@@ -88,24 +90,26 @@ impl Backlog {
             self.periods[at].ended += tick.counts.answered + tick.counts.missed + tick.faults.total();
             return;
         }
+        let within = &mut self.periods[at].within;
+        within.iter_mut().zip(served_within(tick)).for_each(|(all, own)| *all = all.saturating_add(own));
         // A shard may end two ticks in a period; one of them is the longer.
         if 2 * tick.until.since(tick.from).0 > self.period.0 {
             self.periods[at].waiting += tick.waiting;
         }
     }
 
-    /// Those that wait at the end of full load, if more and more did all the time, while responses came no faster than at its beginning.
-    /// A stall passes, and moves no median for long; a slow response is awaited by as many from its own length on, and lets responses come
-    /// only then.
+    /// Those that wait at the end of full load, if more and more did all the time, while responses came no faster than at its beginning,
+    /// and to arrivals later. A stall passes, and moves no median for long; a slow response is awaited by as many from its own length
+    /// on, and lets responses come only then.
     pub(crate) fn grown(&self) -> Option<u64> {
         let all = self.with_slots();
-        let grows = if self.is_by_rate { grows_by_rate(&all) } else { grows(&all) };
+        let grows = if self.is_by_rate { grows_by_rate(&all) } else { grows(&all) && is_served_later(&all) };
         all.last().map(|last| last.waiting).filter(|_| grows)
     }
 
     /// The same of arrivals, of which those that time out count as if they still waited: once the first of them do, no more wait
     /// than arrive within the timeout.
-    pub(crate) fn unserved(&self) -> Option<Unserved> {
+    pub(crate) fn outpaced(&self) -> Option<u64> {
         if self.is_by_rate {
             return None;
         }
@@ -115,10 +119,8 @@ impl Backlog {
             Period { waiting: period.waiting + timed_out, ..*period }
         };
         let all: Vec<Period> = self.periods.iter().map(sum).collect();
-        let (waiting, without) = (self.periods.last()?.waiting, all.last()?.waiting);
-        let share = without as f64 / (answered(&all) + without).max(1) as f64;
-        let behind = Nanos((share * (self.period.0 * all.len() as u64) as f64) as u64);
-        (waiting > 0 && grows(&all)).then_some(Unserved { waiting, behind })
+        let waiting = self.periods.last()?.waiting;
+        (waiting > 0 && grows(&all) && is_served_later(&all)).then_some(waiting)
     }
 
     /// The periods; by a rate, all wait that became due and have not ended.
@@ -154,6 +156,49 @@ fn grows(all: &[Period]) -> bool {
 
 fn part(all: &[Period], nth: usize) -> &[Period] {
     &all[nth * all.len() / PARTS..(nth + 1) * all.len() / PARTS]
+}
+
+/// Whether connections that come early are served sooner than those that come late, as in a queue that grows. Responses that merely take
+/// different times do so from the beginning to the end: within any time, no fewer of them come late than early.
+fn is_served_later(all: &[Period]) -> bool {
+    let sooner = |time: usize| {
+        let per_period = |nth: usize| {
+            let part = part(all, nth);
+            part.iter().map(|one| f64::from(one.within[time])).sum::<f64>() / part.len() as f64
+        };
+        // The greater one: a stall in one of them is none in the other.
+        let late = per_period(PARTS - 2).max(per_period(PARTS - 1));
+        let (mut early, mut expected) = (0.0_f64, 0.0_f64);
+        all[..all.len() / 2].iter().any(|one| {
+            early += f64::from(one.within[time]);
+            expected += late;
+            early >= SOONER * expected && early - expected >= SIGMAS * (early + expected).sqrt().max(1.0)
+        })
+    };
+    (0..TIMES).any(sooner)
+}
+
+fn times() -> [Nanos; TIMES] {
+    std::array::from_fn(|nth| {
+        let doubled = SHORTEST.0 << (nth / 2);
+        // 181 of 128 are √2.
+        Nanos(if nth % 2 == 0 { doubled } else { doubled * 181 / 128 })
+    })
+}
+
+/// Connections of a tick that were served within each of these times: in their TLS handshakes, upgrades, and first responses, as far as
+/// there are such. Of several responses to a connection, only the first waits until it is served.
+fn served_within(tick: &Tick) -> [u32; TIMES] {
+    let firsts = tick.served.min(tick.latency.count());
+    let stages =
+        [(&tick.tls, tick.tls.count()), (&tick.handshake, tick.handshake.count()), (&tick.latency, firsts)];
+    let within = |(waited, connections): (&Latency, u64)| {
+        let all = waited.count();
+        waited.counts_up_to(&times()).map(|soon| connections.saturating_sub(all - soon.min(all)))
+    };
+    let each = stages.into_iter().filter(|(waited, _)| waited.count() > 0).map(within);
+    let fewest = each.reduce(|one, other| std::array::from_fn(|nth| one[nth].min(other[nth])));
+    fewest.unwrap_or([0; TIMES]).map(|n| u32::try_from(n).unwrap_or(u32::MAX))
 }
 
 fn answered(periods: &[Period]) -> u64 {
@@ -194,6 +239,11 @@ mod tests {
         let (from, until) = (Nanos(index * PERIOD.0), Nanos((index + 1) * PERIOD.0));
         let mut tick = Tick { from, until, waiting, phase: Phase::Hold, ..Tick::default() };
         tick.counts.answered = answered;
+        tick.served = answered;
+        // In the order in which they come.
+        if answered > 0 {
+            tick.latency.record_n(Nanos(waiting * PERIOD.0 / answered), answered);
+        }
         tick
     }
 
@@ -260,25 +310,81 @@ mod tests {
     /// 184 arrive in a second, of which 100 are served, and the others wait for a second at the most.
     #[test]
     fn what_timed_out_counts_as_if_it_still_waited() {
-        let unserved = |timed_out_from: u64, (served, timed_out): (u64, u64)| {
+        let found = |timed_out_from: u64, (served, timed_out): (u64, u64)| {
             let mut backlog = Backlog::of(ARRIVALS, PERIOD);
             for n in 0..25 {
                 let is_late = n >= timed_out_from;
                 let mut tick = tick(7 + n, (17 * (n + 1).min(timed_out_from), served));
-                (0..if is_late { timed_out } else { 0 })
-                    .for_each(|_| tick.faults.count(Fault::target(Stage::Exchange, Kind::Timeout)));
+                time_out(&mut tick, if is_late { timed_out } else { 0 });
                 backlog.take(&tick);
             }
-            (backlog.grown(), backlog.unserved())
+            (backlog.grown(), backlog.outpaced())
         };
-        let (grown, found) = unserved(5, (20, 17));
-        let found = found.expect("ever more are not served");
-        assert_eq!((grown, found.waiting), (None, 85));
-        // 425 of the 925 that came in five seconds.
-        assert_eq!(found.behind.millis(), 2_297);
+        assert_eq!(found(5, (20, 17)), (None, Some(85)));
         // They time out in the first second only, or there are few.
-        assert_eq!(unserved(5, (37, 0)).1, None);
-        assert_eq!(Backlog::default().unserved(), None);
+        assert_eq!(found(5, (37, 0)).1, None);
+        assert_eq!(Backlog::default().outpaced(), None);
+    }
+
+    fn time_out(tick: &mut Tick, n: u64) {
+        (0..n).for_each(|_| tick.faults.count(Fault::target(Stage::Exchange, Kind::Timeout)));
+    }
+
+    /// Of 37 that arrive in a period, these have a response after so many periods; the others after five or more, or none in time.
+    #[test]
+    fn responses_that_take_different_times_are_no_backlog() {
+        let found = |soon: &[(u64, u64)], times_out: bool| {
+            let mut backlog = Backlog::of(ARRIVALS, PERIOD);
+            let others = 37 - soon.iter().map(|(_, n)| n).sum::<u64>();
+            for index in 0..25 {
+                let came = soon.iter().filter(|(after, _)| *after <= index);
+                let late = if times_out { 5 } else { 30 };
+                let slower: u64 = soon.iter().map(|(after, n)| n * (*after).min(index + 1)).sum();
+                let mut tick = tick(7 + index, (slower + others * late.min(index + 1), 0));
+                for (after, n) in came {
+                    tick.latency.record_n(Nanos(PERIOD.0 * after + PERIOD.0 / 10), *n);
+                    (tick.counts.answered, tick.served) = (tick.counts.answered + n, tick.served + n);
+                }
+                time_out(&mut tick, if index >= late { others } else { 0 });
+                backlog.take(&tick);
+            }
+            (grows(&backlog.with_slots()), backlog.grown(), backlog.outpaced())
+        };
+        // Three in ten take longer than the load lasts: ever more wait, and the others are served as soon as ever.
+        assert_eq!(found(&[(0, 26)], false), (true, None, None));
+        // They take up to 1.2 s, and a fifth of them more than the timeout of 1 s.
+        assert_eq!(found(&[(0, 6), (1, 6), (2, 6), (3, 6), (4, 6)], true).2, None);
+        assert_eq!(found(&[(0, 26)], true).2, None);
+    }
+
+    /// In random order: some that have just come are served, and the longer it goes on, the fewer of all.
+    #[test]
+    fn a_queue_without_order_is_a_backlog() {
+        let mut backlog = Backlog::of(ARRIVALS, PERIOD);
+        for index in 0..25 {
+            let mut tick = tick(7 + index, (17 * (index + 1), 0));
+            (tick.counts.answered, tick.served) = (20, 20);
+            (0..20).for_each(|nth| tick.latency.record(Nanos((index + 1) * PERIOD.0 * nth / 20)));
+            backlog.take(&tick);
+        }
+        assert_eq!((backlog.grown(), backlog.outpaced()), (Some(425), Some(425)));
+    }
+
+    #[test]
+    fn of_several_responses_only_the_first_waits() {
+        let mut tick = Tick::default();
+        tick.latency.record_n(Nanos::from_millis(1), 90);
+        tick.latency.record_n(Nanos::from_secs(1), 10);
+        tick.served = 10;
+        let at =
+            |time: u64| times().iter().position(|one| *one >= Nanos::from_millis(time)).expect("it is there");
+        let within = served_within(&tick);
+        assert_eq!([within[0], within[at(700)], within[at(1_020)]], [0, 0, 10]);
+        // Two upgrades of which one took long.
+        [5, 500].into_iter().for_each(|ms| tick.handshake.record(Nanos::from_millis(ms)));
+        let within = served_within(&tick);
+        assert_eq!([within[0], within[at(10)], within[at(1_020)]], [0, 0, 2]);
+        assert_eq!(served_within(&Tick::default()), [0; TIMES]);
     }
 
     /// Requests due in a period, and responses in it.

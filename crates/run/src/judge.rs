@@ -357,19 +357,9 @@ fn grown(_: &Population, measured: &PopulationRecord) -> Option<u64> {
     measured.backlog.grown()
 }
 
-/// A target that is behind lets all wait in its queue: a response in the middle of all comes later than the first by half of that time, or
-/// by three tenths of it where it serves them in random order. Where some requests just have no response, the others come at once.
-const IN_QUEUE: f64 = 0.2;
-
-/// The same where those that timed out count as well, and those that were served have waited like them.
-fn outpaced(own: &Population, measured: &PopulationRecord) -> Option<u64> {
-    let (unserved, totals) = (measured.backlog.unserved()?, &measured.totals);
-    let least = IN_QUEUE * unserved.behind.min(own.timeout).secs_f64();
-    // Of several responses to a connection, only the first waits until it is served.
-    let firsts = |times: &Latency| totals.served.min(times.count()) as f64 / times.count().max(1) as f64;
-    let waited = |times: &Latency| times.quantile(1.0 - firsts(times) / 2.0).since(times.min());
-    let waits = [&totals.tls, &totals.handshake, &totals.latency].map(waited).map(Nanos::secs_f64);
-    waits.into_iter().any(|waited| waited >= least).then_some(unserved.waiting)
+/// The same where those that timed out count as well.
+fn outpaced(_: &Population, measured: &PopulationRecord) -> Option<u64> {
+    measured.backlog.outpaced()
 }
 
 /// Connections that arrive in a second, where all of the load does, at one rate. Half of the probe's requests are on new ones.

@@ -69,6 +69,7 @@ mod process;
 mod secured;
 mod sentence;
 mod sentences;
+mod slow;
 mod stall;
 mod starved;
 mod statuses;
@@ -148,6 +149,7 @@ const ROWS: &[Row] = &[
     (path::path, When::Unknown),
     (starved::probe, When::Unknown),
     (secured::closed, When::Failing),
+    (slow::took_longer, When::Failing),
     (faults::fault, When::Failing),
     (load::too_little, When::Unknown),
     (unknown, When::Unknown),

@@ -195,6 +195,11 @@ pub(crate) enum Sentence {
         count: u64,
         timeout: Nanos,
     },
+    /// Requests, where many responses took nearly as long.
+    TookLonger {
+        count: u64,
+        timeout: Nanos,
+    },
     /// Responses that began, and did not end.
     Unended {
         count: u64,

@@ -147,6 +147,9 @@ fn responses(sentence: &Sentence) -> Option<String> {
         S::TimedOut { what, count, timeout } => {
             format!("{} timed out{}", some(*count, what), after(*timeout))
         }
+        S::TookLonger { count, timeout } => {
+            format!("{} took longer than the timeout of {}", some(*count, "request"), tenths(*timeout))
+        }
         S::Starved { most, has_probe } => starved(most, *has_probe),
         S::StarvedProbe { new, served } => format!(
             "{} of the probe had no correct response, and those that it keeps had {}: the target serves only some connections at a time, \

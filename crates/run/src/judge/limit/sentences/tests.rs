@@ -193,6 +193,7 @@ fn place(sentence: &Sentence) -> usize {
         S::SlowPart(_) => 75,
         S::StartedLate { .. } => 76,
         S::ClosedInstead { .. } => 77,
+        S::TookLonger { .. } => 78,
     }
 }
 
@@ -405,6 +406,10 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
         (
             S::Outrun { queued: true, count: 420 },
             "connections arrive faster than the target accepts them: 420 waited in its accept queue at the end",
+        ),
+        (
+            S::TookLonger { count: 66, timeout: Nanos::from_secs(1) },
+            "66 requests took longer than the timeout of 1 s",
         ),
         (
             S::RateBacklog { count: 42, connections: 50 },
