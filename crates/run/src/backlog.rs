@@ -27,6 +27,9 @@ const SHORTEST: Nanos = Nanos::from_millis(2);
 const SOONER: f64 = 2.0;
 const SIGMAS: f64 = 3.0;
 
+/// Fewer responses in a tick say nothing of how much their times differ.
+const FEW_RESPONSES: u64 = 5;
+
 /// What all shards reported of a period.
 #[derive(Clone, Copy, Debug, Default)]
 struct Period {
@@ -39,6 +42,8 @@ struct Period {
     /// Of a rate: requests that became due, and those that ended.
     due: u64,
     ended: u64,
+    /// The same: by how much the times of the responses of a shard differ, at the most.
+    spread: Option<Nanos>,
 }
 
 /// Those that wait, by period of full load.
@@ -60,6 +65,11 @@ impl Backlog {
             Load::Held { .. } => Backlog::default(),
             load => Backlog { period, is_by_rate: load.is_paced(), ..Backlog::default() },
         }
+    }
+
+    /// The length of a period.
+    pub(crate) fn period(&self) -> Nanos {
+        self.period
     }
 
     /// Takes a tick of one shard.
@@ -88,6 +98,7 @@ impl Backlog {
             let again = tick.latency.lower_bounds() + tick.counts.withdrawn;
             self.periods[at].due += tick.lag.count().saturating_sub(again);
             self.periods[at].ended += tick.counts.answered + tick.counts.missed + tick.faults.total();
+            self.periods[at].spread = self.periods[at].spread.max(spread(&tick.latency));
             return;
         }
         let within = &mut self.periods[at].within;
@@ -121,6 +132,15 @@ impl Backlog {
         let all: Vec<Period> = self.periods.iter().map(sum).collect();
         let waiting = self.periods.last()?.waiting;
         (waiting > 0 && grows(&all) && is_served_later(&all)).then_some(waiting)
+    }
+
+    /// By how much the times of responses that come together differ, as a rule, late in full load; none where there are few.
+    pub(crate) fn spread(&self) -> Option<Nanos> {
+        let late = &self.periods[self.periods.len() / 2..];
+        let mut spreads: Vec<Nanos> = late.iter().filter_map(|one| one.spread).collect();
+        spreads.sort_unstable();
+        let usual = spreads.get(spreads.len() / 2).copied();
+        usual.filter(|_| 2 * spreads.len() >= late.len())
     }
 
     /// The periods; by a rate, all wait that became due and have not ended.
@@ -182,7 +202,7 @@ fn times() -> [Nanos; TIMES] {
     std::array::from_fn(|nth| {
         let doubled = SHORTEST.0 << (nth / 2);
         // 181 of 128 are √2.
-        Nanos(if nth % 2 == 0 { doubled } else { doubled * 181 / 128 })
+        Nanos(if nth.is_multiple_of(2) { doubled } else { doubled * 181 / 128 })
     })
 }
 
@@ -199,6 +219,11 @@ fn served_within(tick: &Tick) -> [u32; TIMES] {
     let each = stages.into_iter().filter(|(waited, _)| waited.count() > 0).map(within);
     let fewest = each.reduce(|one, other| std::array::from_fn(|nth| one[nth].min(other[nth])));
     fewest.unwrap_or([0; TIMES]).map(|n| u32::try_from(n).unwrap_or(u32::MAX))
+}
+
+/// By how much these times differ.
+fn spread(times: &Latency) -> Option<Nanos> {
+    (times.count() >= FEW_RESPONSES).then(|| times.max().since(times.min()))
 }
 
 fn answered(periods: &[Period]) -> u64 {
@@ -385,6 +410,23 @@ mod tests {
         let within = served_within(&tick);
         assert_eq!([within[0], within[at(10)], within[at(1_020)]], [0, 0, 2]);
         assert_eq!(served_within(&Tick::default()), [0; TIMES]);
+    }
+
+    #[test]
+    fn times_of_responses_that_come_together_differ_by_so_much() {
+        let spread = |responses: &[u64]| {
+            let mut backlog = Backlog::of(Load::Rate { connections: 20, rate: Rate::per_s(164) }, PERIOD);
+            for index in 0..10 {
+                let mut tick = tick(index, (20, 0));
+                // Later and later.
+                responses.iter().for_each(|ms| tick.latency.record(Nanos::from_millis(100 * index + ms)));
+                backlog.take(&tick);
+            }
+            backlog.spread()
+        };
+        assert_eq!(spread(&[10, 30, 50, 20, 60]), Some(Nanos::from_millis(50)));
+        assert_eq!(spread(&[10, 30, 50, 20]), None);
+        assert_eq!(Backlog::default().spread(), None);
     }
 
     /// Requests due in a period, and responses in it.

@@ -29,7 +29,7 @@ mod subject;
 mod thresholds;
 mod verdict;
 
-use evidence::{Evidence, Paced, Pattern};
+use evidence::{Evidence, Paced, Pattern, Queueing};
 pub(crate) use limit::{gone, is_nobody, may_have_ended, ours::refused_here, weight};
 use subject::Subject;
 
@@ -375,6 +375,36 @@ fn arrivals_per_s(plan: &Plan, r: &Record) -> Option<f64> {
     Some(load + plan.probe.as_ref().map_or(0.0, |probe| probe.rate.per_s_f64() / 2.0))
 }
 
+/// Of the time for which a response occupies a connection, on average, what is quick takes half or less, and what takes equally long
+/// differs by half or less.
+const HALF: f64 = 0.5;
+/// Each connection had a quick response when it began, where they fill a queue; this share of them is more than chance.
+const QUICK: f64 = 0.25;
+
+/// How responses to requests at a rate were slowed down by each other, where all connections waited for one: of the population that missed
+/// most, as their number is a limit there.
+fn queueing(r: &Record) -> Queueing {
+    let missed = |own: &&PopulationRecord| own.totals.counts.missed;
+    let Some(own) = r.populations.iter().max_by_key(missed) else { return Queueing::None };
+    let (totals, at_load_s) = (&own.totals, own.at_load.secs_f64());
+    let counts = &totals.counts;
+    if counts.missed == 0 || counts.answered_at_load == 0 || own.held == 0 || at_load_s <= 0.0 {
+        return Queueing::None;
+    }
+    // Little's law, of connections that are never free.
+    let each_s = own.held as f64 * at_load_s / counts.answered_at_load as f64;
+    let most = Nanos((HALF * each_s * 1e9) as u64);
+    let quick = [&totals.latency, &totals.ramp_latency].map(|times| times.count_within(Nanos::ZERO, most));
+    if (quick.iter().sum::<u64>() as f64) < QUICK * own.held as f64 {
+        return Queueing::None;
+    }
+    // Times count from when requests were due: from one to the next, they grow by what is not served.
+    let served = counts.answered_at_load as f64 / (counts.sent + counts.missed) as f64;
+    let grows_s = (1.0 - served.min(1.0)) * own.backlog.period().secs_f64();
+    let is_equal = |spread: Nanos| spread.secs_f64() <= HALF * each_s + grows_s;
+    if own.backlog.spread().is_some_and(is_equal) { Queueing::InLine } else { Queueing::Unclear }
+}
+
 /// What the hosts showed, when, and what the losses have in common.
 fn evidence(plan: &Plan, r: &Record) -> Evidence {
     let seen = Evidence::seen(&r.observed, r.threads);
@@ -386,6 +416,7 @@ fn evidence(plan: &Plan, r: &Record) -> Evidence {
         rate_backlog: backlog(plan, r, false, grown),
         outpaced: backlog(plan, r, true, outpaced),
         arrivals_per_s: arrivals_per_s(plan, r),
+        queueing: queueing(r),
         starved: starved::starved(plan, r),
         slow_part: r.totals.latency.slow_part(),
         is_mute: r.is_mute(),
@@ -429,6 +460,36 @@ mod tests {
         assert_eq!(timeout(&plan, &r), Nanos::from_secs(10));
         r.populations[1].totals.counts.unanswered = 1;
         assert_eq!(evidence(&plan, &r).timeout, Nanos::from_secs(60));
+    }
+
+    /// 20 connections at 200 requests a second, of which 100 have a response, each of these times later than the one before.
+    #[test]
+    fn a_queue_is_distinguished_from_slow_and_from_varied_responses() {
+        let check = |quick_ms: u64, spread_ms: u64, expected: Queueing| {
+            let mut r = fixture::record();
+            let load = Load::Rate { connections: 20, rate: units::Rate::per_s(200) };
+            let own = &mut r.populations[0];
+            own.backlog = crate::backlog::Backlog::of(load, Nanos::from_millis(200));
+            for n in 0..15 {
+                let (from, until) = (Nanos::from_millis(200 * n), Nanos::from_millis(200 * (n + 1)));
+                let mut tick = Tick { from, until, phase: samples::Phase::Hold, ..Tick::default() };
+                for nth in 0..20 {
+                    tick.latency.record(Nanos::from_millis(quick_ms + 100 * n + spread_ms * nth / 19));
+                }
+                own.backlog.take(&tick);
+                own.totals.latency.merge(&tick.latency);
+            }
+            (own.held, own.at_load) = (20, Nanos::from_secs(3));
+            let counts = &mut own.totals.counts;
+            (counts.sent, counts.answered_at_load, counts.missed) = (300, 300, 300);
+            assert_eq!(queueing(&r), expected, "{quick_ms} ms, {spread_ms} ms");
+            r.populations[0].totals.counts.missed = 0;
+            assert_eq!(queueing(&r), Queueing::None);
+        };
+        // Each connection has a response in 200 ms.
+        check(10, 95, Queueing::InLine);
+        check(10, 400, Queueing::Unclear);
+        check(200, 95, Queueing::None);
     }
 
     #[test]

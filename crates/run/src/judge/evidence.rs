@@ -45,6 +45,8 @@ pub(crate) struct Evidence {
     pub(crate) backlog: Option<u64>,
     /// The same where those count, too, that timed out before, while the others were served later and later.
     pub(crate) outpaced: Option<u64>,
+    /// What responses to requests by a rate have to do with each other, where some that were due were never sent.
+    pub(crate) queueing: Queueing,
     /// The first of these of requests by a rate, with those that waited for a connection.
     pub(crate) rate_backlog: Option<u64>,
     /// Of a step of a search by rate whose connections carry one request at a time.
@@ -113,6 +115,18 @@ pub(crate) struct Paced {
     /// What a response takes where no queue is before it: the lowest median of the loads that passed before; where none did, the
     /// shortest of this one.
     pub(crate) response: Nanos,
+}
+
+/// How responses take longer while others are awaited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Queueing {
+    /// They do not: the first ones took as long as all others, or it is not known.
+    #[default]
+    None,
+    /// The first ones were quick, and those that came together later took equally long: they wait in line.
+    InLine,
+    /// Some were quick: their times differ, or they wait in another order.
+    Unclear,
 }
 
 /// No connection of a population received a response for a while, though throng was on time.

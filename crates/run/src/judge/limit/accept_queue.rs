@@ -242,7 +242,7 @@ pub(super) fn saturated(case: &Case) -> Option<Limit> {
     case.limit(Inferred, (Side::Target, Cause::Saturated), case.left(), sentence, detail, fix)
 }
 
-const WORKERS: &str = "check the number of its workers or threads, and what they wait for: locks, or what it calls (gdb -p, jstack)";
+pub(super) const WORKERS: &str = "check the number of its workers or threads, and what they wait for: locks, or what it calls (gdb -p, jstack)";
 
 /// It accepts at its own pace.
 pub(super) fn slow_accept(case: &Case) -> Option<Limit> {

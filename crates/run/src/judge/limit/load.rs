@@ -8,8 +8,8 @@ use samples::{
 };
 use units::{Count, Nanos, Rate, Unit};
 
-use super::{Case, Sentence, Trouble, away};
-use crate::{by::By, judge::evidence::Paced};
+use super::{Case, Sentence, Trouble, accept_queue::WORKERS, away};
+use crate::{by::By, judge::evidence::{Paced, Queueing}};
 
 /// Connections that carry this share of what they can at the response time of an idle target are busy: between two requests they wait for
 /// the next one for a moment.
@@ -39,6 +39,9 @@ pub(super) fn too_few_connections(case: &Case) -> Option<Limit> {
     let all = held.max(own.connections.wanted);
     let needed = Count((all as f64 * due as f64 / sent as f64).ceil() as u64);
     let per_s = |n: u64| n as f64 / own.duration_s;
+    if case.evidence.queueing == Queueing::InLine {
+        return saturated(case, own, per_s(due));
+    }
     let sentence = Sentence::TooFewConnections { held, carried: per_s(sent), due: per_s(due) };
     let all =
         if held == 1 { "the connection".to_owned() } else { format!("all {} connections", Count(held)) };
@@ -59,7 +62,11 @@ pub(super) fn too_few_connections(case: &Case) -> Option<Limit> {
         }
         _ => format!("use -c {} or more, which is what the rate needs at this response time", needed.0),
     };
-    let fix = format!("{more}, or find out what delays the responses");
+    let unclear = match case.evidence.queueing {
+        Queueing::Unclear => "; if they carry no more, the target is at its limit",
+        _ => "",
+    };
+    let fix = format!("{more}, or find out what delays the responses{unclear}");
     case.limit(Inferred, (Side::Host, Cause::TooFewConnections), held, sentence, detail, fix)
 }
 
@@ -158,4 +165,20 @@ fn busy_connections(case: &Case, Paced { due_per_s, response }: Paced) -> Option
     );
     let fix = format!("use -c {needed:.0} or more, which is what the rate needs at this response time");
     case.limit(Inferred, (Side::Host, Cause::TooFewConnections), held, sentence, detail, fix)
+}
+
+/// The same where responses wait for each other: more connections would carry no more.
+fn saturated(case: &Case, own: &Figures, due: f64) -> Option<Limit> {
+    let (held, answered) = (own.connections.held, own.requests.per_s);
+    let sentence = Sentence::Saturated { answered, due };
+    let detail = format!(
+        "responses took {} at first and longer once more were awaited, while {answered:.0}/s came",
+        Unit::Micros.brief(own.latency_us.min)
+    );
+    let less = match case.evidence.search {
+        Some(By::Rate) => String::new(),
+        _ => format!(", or lower the rate to {:.0}/s", (0.9 * answered).floor().max(1.0)),
+    };
+    let fix = format!("more connections would only wait longer: {WORKERS}{less}");
+    case.limit(Inferred, (Side::Target, Cause::Saturated), held, sentence, detail, fix)
 }

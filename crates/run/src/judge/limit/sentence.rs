@@ -324,6 +324,11 @@ pub(crate) enum Sentence {
         arrives: bool,
         each: Option<String>,
     },
+    /// The same where more connections do not help.
+    Saturated {
+        answered: f64,
+        due: f64,
+    },
     NothingUsedUp,
     /// The same, and responses of two kinds.
     SlowPart(SlowPart),

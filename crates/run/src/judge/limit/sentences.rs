@@ -317,6 +317,11 @@ fn accept_queue(sentence: &Sentence) -> Option<String> {
             "connections arrive faster than the target serves them: {} waited for a response at the end",
             Count(*count)
         ),
+        S::Saturated { answered, due } => format!(
+            "the target answers no more than {} of the {} requests that are due each second",
+            Count(answered.round() as u64),
+            Count(due.round() as u64)
+        ),
         S::RateBacklog { count, connections: held } => format!(
             "requests come faster than the target serves them on {}: {} waited at the end",
             connections(*held),

@@ -194,6 +194,7 @@ fn place(sentence: &Sentence) -> usize {
         S::StartedLate { .. } => 76,
         S::ClosedInstead { .. } => 77,
         S::TookLonger { .. } => 78,
+        S::Saturated { .. } => 79,
     }
 }
 
@@ -406,6 +407,10 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
         (
             S::Outrun { queued: true, count: 420 },
             "connections arrive faster than the target accepts them: 420 waited in its accept queue at the end",
+        ),
+        (
+            S::Saturated { answered: 94.4, due: 1_200.0 },
+            "the target answers no more than 94 of the 1,200 requests that are due each second",
         ),
         (
             S::TookLonger { count: 66, timeout: Nanos::from_secs(1) },

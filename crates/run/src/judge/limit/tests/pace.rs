@@ -1,7 +1,7 @@
 //! How fast the target accepts and serves: where that is the limit, and where it is only what was asked for.
 
 use super::*;
-use crate::judge::evidence::Stall;
+use crate::judge::evidence::{Queueing, Stall};
 
 /// It accepts at this rate what arrives at the other.
 fn accepts(rate: f64, arrive: Option<f64>) -> Evidence {
@@ -100,4 +100,33 @@ fn a_silence_longer_than_the_timeout_is_a_stall() {
     // Nothing came late.
     s.latency_us.max = 9e3;
     assert_eq!(cause(&s, &e), Cause::Timeout);
+}
+
+#[test]
+fn more_connections_are_no_advice_where_responses_wait_in_line() {
+    let mut s = stopped(20, Vec::new());
+    (s.connections.wanted, s.duration_s) = (20, 3.0);
+    (s.requests.sent, s.requests.missed, s.requests.per_s) = (302, 298, 94.4);
+    s.latency_us.min = 10_200.0;
+    let found = |queueing, search| {
+        let e = Evidence { queueing, search, ..Evidence::default() };
+        let found = limit(&s, &e).expect("it is bad");
+        (found.cause, found.sentence, found.fix)
+    };
+    let (cause, sentence, fix) = found(Queueing::InLine, None);
+    let expected = "the target answers no more than 94 of the 200 requests that are due each second";
+    assert_eq!((cause, sentence.as_str()), (Cause::Saturated, expected));
+    assert!(
+        fix.starts_with("more connections would only wait longer: check the number of its workers"),
+        "{fix}"
+    );
+    assert!(fix.ends_with(", or lower the rate to 84/s"), "{fix}");
+    let (_, _, fix) = found(Queueing::InLine, Some(crate::by::By::Rate));
+    assert!(fix.ends_with("(gdb -p, jstack)"), "{fix}");
+    let (cause, _, fix) = found(Queueing::None, None);
+    assert_eq!(cause, Cause::TooFewConnections);
+    assert!(fix.starts_with("use -c 40 or more") && fix.ends_with("delays the responses"), "{fix}");
+    let (cause, _, fix) = found(Queueing::Unclear, None);
+    assert_eq!(cause, Cause::TooFewConnections);
+    assert!(fix.ends_with("; if they carry no more, the target is at its limit"), "{fix}");
 }
