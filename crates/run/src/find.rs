@@ -247,7 +247,13 @@ impl Known {
 
     /// The load did not pass. `confirms`: it did before; `holds_none`: the target closes all connections; `may_be_chance`: what failed may
     /// pass.
-    fn fail(&mut self, by: By, load: u64, summary: Summary, [confirms, holds_none, may_be_chance]: [bool; 3]) {
+    fn fail(
+        &mut self,
+        by: By,
+        load: u64,
+        summary: Summary,
+        [confirms, holds_none, may_be_chance]: [bool; 3],
+    ) {
         let sustained = Some(by.sustained(&summary) as u64).filter(|n| *n > 0);
         // The closer to the result, the better; but just above it too few are lost to determine the cause.
         let (is_wrong, is_none) =

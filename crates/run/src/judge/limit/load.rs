@@ -9,7 +9,10 @@ use samples::{
 use units::{Count, Nanos, Rate, Unit};
 
 use super::{Case, Sentence, Trouble, accept_queue::WORKERS, away};
-use crate::{by::By, judge::evidence::{Paced, Queueing}};
+use crate::{
+    by::By,
+    judge::evidence::{Paced, Queueing},
+};
 
 /// Connections that carry this share of what they can at the response time of an idle target are busy: between two requests they wait for
 /// the next one for a moment.

@@ -73,8 +73,7 @@ fn closes_instead_of_responses_are_no_idle_timeout() {
     let fix =
         |faults: Vec<FaultCount>| limit(&stopped(0, faults), &Evidence::default()).expect("it is bad").fix;
     assert_eq!(fix(closed()), "check the target's idle timeout, connection limit and log");
-    let log =
-        "check the target's log: its handler failed, or a proxy lost its backend";
+    let log = "check the target's log: its handler failed, or a proxy lost its backend";
     assert_eq!(fix(reset()), log);
     assert_eq!(fix(vec![fault(Stage::Exchange, Kind::Closed, 50)]), log);
 }
