@@ -47,6 +47,8 @@ pub struct Listener {
     pub backlog: Option<u64>,
     /// Connections that wait now, where it is known.
     pub waiting: Option<u64>,
+    /// SYNs and last segments of handshakes that it has dropped so far, where it is known: as a rule because its queue was full.
+    pub dropped: Option<u64>,
 }
 
 /// All of this network namespace as `/proc/net` has them, IPv4 and IPv6, without backlogs, and without
@@ -79,6 +81,7 @@ fn parse_listener(row: &str) -> Option<Listener> {
         inode: fields.nth(5)?.parse().ok()?,
         backlog: None,
         waiting: None,
+        dropped: None,
     })
 }
 

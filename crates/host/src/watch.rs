@@ -246,7 +246,7 @@ mod tests {
     fn listener(port: u16, inode: u64, waiting: u64, backlog: u64) -> Listener {
         let address = "0.0.0.0".parse().unwrap();
         let (backlog, waiting) = (Some(backlog), Some(waiting));
-        Listener { address, port, is_only_ipv6: false, inode, backlog, waiting }
+        Listener { address, port, is_only_ipv6: false, inode, backlog, waiting, dropped: None }
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub(crate) struct Query {
     pub(crate) far: u16,
     /// With `struct tcp_info` after each (`INET_DIAG_INFO`).
     pub(crate) info: bool,
+    /// With what each has in memory, and has dropped (`INET_DIAG_SKMEMINFO`).
+    pub(crate) memory: bool,
 }
 
 /// Queries sockets of both families and passes the kernel's message for each to `take`, until that returns false.
@@ -63,11 +65,13 @@ fn request(query: Query) -> [u8; HEADER + REQUEST] {
     const REQUEST_AND_DUMP: u16 = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
     /// Extensions are bits, counted from 1.
     const INFO_BIT: u8 = 1 << (INFO - 1);
+    const MEMORY_BIT: u8 = 1 << (MEMORY - 1);
     let mut bytes = [0; HEADER + REQUEST];
     bytes[0..4].copy_from_slice(&((HEADER + REQUEST) as u32).to_ne_bytes());
     bytes[4..6].copy_from_slice(&TCPDIAG_GETSOCK.to_ne_bytes());
     bytes[6..8].copy_from_slice(&REQUEST_AND_DUMP.to_ne_bytes());
-    bytes[HEADER + 3] = if query.info { INFO_BIT } else { 0 };
+    let (info, memory) = (u8::from(query.info) * INFO_BIT, u8::from(query.memory) * MEMORY_BIT);
+    bytes[HEADER + 3] = info | memory;
     bytes[HEADER + 4..HEADER + 6].copy_from_slice(&query.near.to_be_bytes());
     bytes[HEADER + 6..HEADER + 8].copy_from_slice(&query.far.to_be_bytes());
     bytes[HEADER + 52..HEADER + 56].copy_from_slice(&query.states.to_ne_bytes());
@@ -112,12 +116,21 @@ pub(crate) fn read(mut datagram: &[u8], take: &mut impl FnMut(&[u8]) -> bool) ->
 
 /// `INET_DIAG_INFO` (linux/inet_diag.h).
 const INFO: u16 = 2;
+/// `INET_DIAG_SKMEMINFO`, nine numbers (linux/sock_diag.h).
+const MEMORY: u16 = 7;
+/// The last of them (`SK_MEMINFO_DROPS`).
+const DROPS: usize = 8;
 /// `INET_DIAG_SKV6ONLY`, a byte: the kernel adds it to each listener of IPv6.
 const ONLY_IPV6: u16 = 11;
 
 /// The `struct tcp_info` after a message.
 pub(crate) fn info(body: &[u8]) -> Option<&[u8]> {
     attribute(body, INFO)
+}
+
+/// What the socket of a message has dropped since it exists: of a listener, SYNs and the last segments of handshakes.
+pub(crate) fn drops(body: &[u8]) -> Option<u32> {
+    attribute(body, MEMORY).filter(|value| value.len() >= 4 * (DROPS + 1)).map(|value| u32_at(value, 4 * DROPS))
 }
 
 /// Whether a listener of IPv6 takes no IPv4 (`IPV6_V6ONLY`).
@@ -182,7 +195,7 @@ mod tests {
         #[test]
         fn any_reply_of_the_kernel_is_survived(bytes in proptest::collection::vec(0u8..24, 0..400)) {
             let _ = read(&bytes, &mut |body: &[u8]| info(body).is_none());
-            let _ = (info(&bytes), is_only_ipv6(&bytes));
+            let _ = (info(&bytes), drops(&bytes), is_only_ipv6(&bytes));
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::diag::{ESTABLISHED, LISTEN, MESSAGE, Query, ends, for_each_socket, is_only_ipv6, u32_at};
+use crate::diag::{ESTABLISHED, LISTEN, MESSAGE, Query, drops, ends, for_each_socket, is_only_ipv6, u32_at};
 
 /// Who does not answer a dial for this long does not refuse it.
 const ANSWERS: Duration = Duration::from_secs(3);
@@ -27,6 +27,20 @@ pub struct Listening {
     pub waiting: u32,
     /// The backlog: the argument of listen(2), at most `net.core.somaxconn`.
     pub backlog: u32,
+    /// SYNs and last segments of handshakes that it has dropped since it listens: as a rule because its queue was full
+    /// (`sk_drops`).
+    pub dropped: u32,
+}
+
+/// A server's end of an established connection. Of an IPv4 connection of an IPv6 socket, with addresses of IPv4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Its own address.
+    pub near: SocketAddr,
+    /// The client's.
+    pub far: SocketAddr,
+    /// Its program has accepted the connection, which otherwise is in the listener's accept queue.
+    pub is_accepted: bool,
 }
 
 /// All of them, IPv4 and IPv6, in no order.
@@ -35,7 +49,7 @@ pub struct Listening {
 /// The kernel has no `tcp_diag`, or a sandbox forbids netlink.
 pub fn listening() -> io::Result<Vec<Listening>> {
     let mut found = Vec::new();
-    for_each_socket(Query { states: 1 << LISTEN, ..Query::default() }, |body| {
+    for_each_socket(Query { states: 1 << LISTEN, memory: true, ..Query::default() }, |body| {
         found.extend(listener(body));
         true
     })?;
@@ -57,22 +71,46 @@ pub fn established_at(port: u16) -> io::Result<u64> {
     count_established(port, |_| true)
 }
 
-/// The same connections, each with its near and its far end, until `take` has had enough: then it returns false. Of an IPv4
-/// connection of an IPv6 socket, as IPv4.
+/// The same connections, until `take` has had enough: then it returns false.
 ///
 /// # Errors
 /// As [`listening`].
-pub fn established(port: u16, mut take: impl FnMut(SocketAddr, SocketAddr) -> bool) -> io::Result<()> {
-    for_each_established(port, |body| ends(body).is_none_or(|(near, far)| take(near, far)))
+pub fn established(port: u16, mut take: impl FnMut(End) -> bool) -> io::Result<()> {
+    for_each_established(port, |body| {
+        ends(body).is_none_or(|(near, far)| take(End { near, far, is_accepted: is_accepted(body) }))
+    })
 }
 
-/// How many of those no program has accepted: they are in the listener's accept queue.
+/// The established connections of this network namespace to this port of any host, each with its near and its far end: the clients'
+/// ends, if they are here.
+///
+/// # Errors
+/// As [`listening`].
+pub fn dialled(port: u16, mut take: impl FnMut(SocketAddr, SocketAddr)) -> io::Result<()> {
+    let query = Query { states: 1 << ESTABLISHED, far: port, ..Query::default() };
+    for_each_socket(query, |body| {
+        if let Some((near, far)) = ends(body)
+            && body[1] == ESTABLISHED
+            && far.port() == port
+        {
+            take(near, far);
+        }
+        true
+    })
+}
+
+/// How many of the server's ends no program has accepted: they are in the listener's accept queue. Connections there that their clients
+/// have closed since are none.
 ///
 /// # Errors
 /// As [`listening`].
 pub fn unaccepted_at(port: u16) -> io::Result<u64> {
-    // They belong to no file: the kernel gives them one when they are accepted.
-    count_established(port, |body| u32_at(body, 68) == 0)
+    count_established(port, |body| !is_accepted(body))
+}
+
+/// One that is not belongs to no file: the kernel gives it one when it is accepted.
+fn is_accepted(body: &[u8]) -> bool {
+    u32_at(body, 68) != 0
 }
 
 fn count_established(port: u16, counts: impl Fn(&[u8]) -> bool) -> io::Result<u64> {
@@ -103,6 +141,7 @@ fn listener(body: &[u8]) -> Option<Listening> {
         waiting: u32_at(body, 56),
         backlog: u32_at(body, 60),
         inode: u32_at(body, 68).into(),
+        dropped: drops(body).unwrap_or(0),
     })
 }
 
@@ -179,13 +218,23 @@ mod tests {
         let mut dialled: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
         assert_eq!(established_at(address.port()).unwrap(), 300, "neither the clients' ends nor others");
         let mut fars = std::collections::HashSet::new();
-        established(address.port(), |near, far| {
-            assert_eq!(near, address);
-            fars.insert(far)
+        let mut accepted = 0;
+        established(address.port(), |end| {
+            assert_eq!(end.near, address);
+            accepted += usize::from(end.is_accepted);
+            fars.insert(end.far)
         })
         .unwrap();
+        assert_eq!(accepted, 0, "they are in the queue");
         let ours = dialled.iter().map(|stream| stream.local_addr().unwrap()).collect();
         assert_eq!(fars, ours);
+        let mut nears = std::collections::HashSet::new();
+        super::dialled(address.port(), |near, far| {
+            assert_eq!(far, address);
+            assert!(nears.insert(near), "twice: {near}");
+        })
+        .unwrap();
+        assert_eq!(nears, ours, "the clients' ends");
         dialled.truncate(200);
         assert_eq!(established_at(address.port()).unwrap(), 200, "those that the client has left are none");
     }
@@ -199,10 +248,29 @@ mod tests {
         let accepted: Vec<_> = (0..12).map(|_| listener.accept().unwrap()).collect();
         assert_eq!(unaccepted_at(address.port()).unwrap(), 8);
         assert_eq!(established_at(address.port()).unwrap(), 20);
+        let mut by_state = [0, 0];
+        established(address.port(), |end| {
+            by_state[usize::from(end.is_accepted)] += 1;
+            true
+        })
+        .unwrap();
+        assert_eq!(by_state, [8, 12]);
         // Those that their client left are in the queue still, and no connections any more.
         dialled.truncate(15);
         assert_eq!(unaccepted_at(address.port()).unwrap(), 3);
         drop(accepted);
+    }
+
+    #[test]
+    fn what_a_full_queue_drops_is_counted() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
+        let _in_queue = TcpStream::connect(address).unwrap();
+        assert_eq!(find(address).unwrap().dropped, 0);
+        let dropped = TcpStream::connect_timeout(&address, Duration::from_millis(100));
+        assert!(dropped.is_err(), "its queue of one is full");
+        assert!(find(address).unwrap().dropped > 0);
     }
 
     proptest! {

@@ -27,6 +27,7 @@ fn query() -> std::io::Result<Vec<Listener>> {
         inode: l.inode,
         backlog: Some(l.backlog.into()),
         waiting: Some(l.waiting.into()),
+        dropped: Some(l.dropped.into()),
     };
     Ok(net::listening()?.into_iter().map(listener).collect())
 }
@@ -84,6 +85,7 @@ pub(crate) mod tests {
             inode,
             backlog: Some(128),
             waiting: None,
+            dropped: None,
         }
     }
 

@@ -71,6 +71,7 @@ fn report(connections: u64, is_requested: bool) -> Report {
         inode: 7,
         backlog: Some(128),
         waiting: None,
+        dropped: None,
     };
     let need = Need {
         target: Some(target.to_owned()),

@@ -321,6 +321,7 @@ pub(super) fn listening(backlog: u64) -> Listener {
         inode: 7,
         backlog: Some(backlog),
         waiting: None,
+        dropped: None,
     }
 }
 
