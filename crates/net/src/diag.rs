@@ -130,7 +130,9 @@ pub(crate) fn info(body: &[u8]) -> Option<&[u8]> {
 
 /// What the socket of a message has dropped since it exists: of a listener, SYNs and the last segments of handshakes.
 pub(crate) fn drops(body: &[u8]) -> Option<u32> {
-    attribute(body, MEMORY).filter(|value| value.len() >= 4 * (DROPS + 1)).map(|value| u32_at(value, 4 * DROPS))
+    attribute(body, MEMORY)
+        .filter(|value| value.len() >= 4 * (DROPS + 1))
+        .map(|value| u32_at(value, 4 * DROPS))
 }
 
 /// Whether a listener of IPv6 takes no IPv4 (`IPV6_V6ONLY`).

@@ -76,6 +76,8 @@ pub struct Tuple {
 pub struct Tuples {
     pool: Pool,
     ports: Vec<u16>,
+    /// Of those at the end that come from inside the local range.
+    inside: usize,
     /// Pairs of address and port that are this process's.
     pairs: u64,
     /// Addresses, and steps after which address and port together come around.
@@ -132,6 +134,7 @@ impl Tuples {
             addresses: pool.count(),
             cycle: least_common_multiple(pool.count(), ports.list.len() as u64),
             pool: Pool::new(pool),
+            inside: ports.inside.min(ports.list.len()),
             ports: ports.list,
             pairs,
             start: start.checked_rem(pairs).unwrap_or(0),
@@ -210,6 +213,44 @@ impl Tuples {
         }
     }
 
+    /// Whether it is this shard, of all that share the tuples, that dials this destination from there.
+    pub fn has_source(&self, from: SocketAddr, destination: u32) -> bool {
+        let index = self.cursor_of(destination);
+        let is_own = |pair: u64| {
+            let next = if pair >= self.start { pair - self.start } else { pair + self.pairs - self.start };
+            self.cursors[index].place(next, self.tuple_share.of) < u64::from(self.tuple_share.width)
+        };
+        self.pair(from).filter(|pair| *pair < self.pairs).is_some_and(is_own)
+    }
+
+    /// The number of an address and port among the pairs of this process: the inverse of what [`Tuples::next_to`] does with it.
+    fn pair(&self, from: SocketAddr) -> Option<u64> {
+        let address = self.pool.place_of(from.ip())?;
+        // Both parts ascend.
+        let (outside, inside) = self.ports.split_at(self.ports.len() - self.inside);
+        let port = match outside.binary_search(&from.port()) {
+            Ok(place) => place,
+            Err(_) => outside.len() + inside.binary_search(&from.port()).ok()?,
+        };
+        self.tuple_share.process.place_of(self.joined(address, port as u64))
+    }
+
+    /// The pair with these numbers of address and port: the inverse of [`Tuples::split`].
+    fn joined(&self, address: u64, port: u64) -> u64 {
+        let ports = self.ports.len() as u64;
+        if let Pool::Loopback4 = self.pool {
+            return address * ports + port;
+        }
+        // Of the diagonals, the one that has this port in the column of this address; how often the address has come before on
+        // it follows from the Chinese remainder theorem.
+        let shared = greatest_common_divisor(self.addresses, ports);
+        let diagonal = (port + shared - address % shared) % shared;
+        let ahead = (port + ports - diagonal + ports - address % ports) % ports;
+        let turns = ports / shared;
+        let turn = ahead / shared * inverse(self.addresses / shared, turns) % turns;
+        diagonal * self.cycle + address + self.addresses * turn
+    }
+
     fn cursor_of(&self, destination: u32) -> usize {
         if self.cursors.len() == 1 { 0 } else { destination as usize }
     }
@@ -239,6 +280,18 @@ impl Cursor {
     fn beginning(&self, tuple_share: TupleShare) -> u64 {
         if self.place(0, tuple_share.of) < u64::from(tuple_share.width) { 0 } else { self.first }
     }
+}
+
+/// The number by which `a` has to be multiplied to leave 1 modulo `m`, with which it has no common divisor (the extended algorithm of
+/// Euclid). Of `m` = 1: 0.
+fn inverse(a: u64, m: u64) -> u64 {
+    let (mut rest, mut factor) = ((m as i64, (a % m) as i64), (0_i64, 1_i64));
+    while rest.1 > 0 {
+        let times = rest.0 / rest.1;
+        rest = (rest.1, rest.0 - times * rest.1);
+        factor = (factor.1, factor.0 - times * factor.1);
+    }
+    factor.0.rem_euclid(m as i64) as u64
 }
 
 /// Saturates; of 0 and anything 0.
@@ -276,6 +329,21 @@ impl Pool {
                 let (before, network) =
                     &networks[networks.partition_point(|(before, _)| *before <= index) - 1];
                 network.nth(index - before)
+            }
+        }
+    }
+
+    /// The inverse of [`Pool::nth`].
+    fn place_of(&self, address: IpAddr) -> Option<u64> {
+        match (self, address) {
+            (Pool::Loopback4, IpAddr::V4(address)) => {
+                let bits = u64::from(address.to_bits());
+                let (block, last) = (((bits >> 8) & 0xffff).checked_sub(1)?, (bits & 0xff).checked_sub(1)?);
+                (bits >> 24 == 127 && last < PER_BLOCK).then_some(block * PER_BLOCK + last)
+            }
+            (Pool::Loopback4, IpAddr::V6(_)) => None,
+            (Pool::Listed(networks), _) => {
+                networks.iter().find_map(|(before, network)| Some(before + network.place_of(address)?))
             }
         }
     }

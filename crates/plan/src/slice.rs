@@ -73,6 +73,13 @@ impl Slice {
         nth / width * u64::from(self.of) + u64::from(self.from) + nth % width
     }
 
+    /// Which of this slice it is that has this [number](Slice::number); none where another slice has it.
+    pub(crate) fn place_of(self, number: u64) -> Option<u64> {
+        let (from, width, of) = (u64::from(self.from), u64::from(self.width), u64::from(self.of));
+        let within = (number % of).checked_sub(from).filter(|within| *within < width)?;
+        Some(number / of * width + within)
+    }
+
     /// How many of the first `n` numbers are its own.
     pub(crate) fn numbers_below(self, n: u64) -> u64 {
         let (from, width, of) = (u64::from(self.from), u64::from(self.width), u64::from(self.of));
@@ -207,6 +214,12 @@ mod tests {
     fn the_whole_is_everything() {
         let whole = Slice::WHOLE;
         assert_eq!((whole.of(u32::MAX), whole.number(7), whole.share()), (u32::MAX, 7, 1.0));
+        let slice = Slice { from: 2, width: 3, of: 7 };
+        let places = |slice: Slice| (0..9).map(|number| slice.place_of(number)).collect::<Vec<_>>();
+        let none = None;
+        assert_eq!(places(slice), [none, none, Some(0), Some(1), Some(2), none, none, none, none]);
+        assert!((0..50).all(|nth| slice.place_of(slice.number(nth)) == Some(nth)));
+        assert_eq!(places(whole), (0..9).map(Some).collect::<Vec<_>>());
         let none = Slice { from: 3, width: 0, of: 5 };
         assert!(none.is_valid() && whole.is_valid() && none.of(1_000) == 0);
         assert_eq!(Turn::new(none, 0, 1).among(1_000), 0);

@@ -56,6 +56,20 @@ impl Network {
         Some(Network { base, prefix })
     }
 
+    /// The index of one of its [`Network::count`] addresses: the inverse of [`Network::nth`].
+    pub(crate) fn place_of(&self, address: IpAddr) -> Option<u64> {
+        let offset = match (self.base, address) {
+            (IpAddr::V4(base), IpAddr::V4(address)) => {
+                u128::from(address.to_bits().checked_sub(base.to_bits())?)
+            }
+            (IpAddr::V6(base), IpAddr::V6(address)) => address.to_bits().checked_sub(base.to_bits())?,
+            _ => return None,
+        };
+        let skipped = u128::from(width(self.base) - self.prefix >= 2);
+        let index = u64::try_from(offset.checked_sub(skipped)?).ok()?;
+        (index < self.count()).then_some(index)
+    }
+
     /// The one of `prefix` bits that has all of it; itself where it is as large already.
     pub fn widened(&self, prefix: u8) -> Network {
         let prefix = prefix.min(self.prefix);

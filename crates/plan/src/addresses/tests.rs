@@ -53,16 +53,20 @@ proptest! {
     fn shards_are_disjoint_and_cover_everything(case in cases()) {
         let mut seen = HashSet::new();
         for shard in 0..case.shards {
-            let mut tuples = case.tuples(shard);
+            let (mut tuples, next) = (case.tuples(shard), case.tuples((shard + 1) % case.shards));
             for _ in 0..tuples.count() {
                 let tuple = tuples.next();
                 prop_assert!((tuple.destination as usize) < case.destinations);
                 prop_assert!(case.ports.contains(&tuple.from.port()));
                 prop_assert!(seen.insert(tuple), "twice: {:?}", tuple);
+                prop_assert!(tuples.has_source(tuple.from, tuple.destination), "{:?}", tuple);
+                prop_assert!(case.shards == 1 || !next.has_source(tuple.from, tuple.destination), "{:?}", tuple);
             }
             prop_assert_eq!(tuples.count(), 0);
         }
         prop_assert_eq!(seen.len() as u64, case.capacity());
+        let strange = SocketAddr::from(([10, 9, 0, 1], 2_000));
+        prop_assert!(!case.tuples(0).has_source(strange, 0));
     }
 
     #[test]
@@ -120,7 +124,10 @@ proptest! {
                 let tuple = tuples.next();
                 counts[tuple.destination as usize] += 1;
                 prop_assert!(seen.insert(tuple.from), "twice: {:?}", tuple);
-                prop_assert!(seen.insert(tuples.next_to(tuple.destination)));
+                prop_assert!(tuples.has_source(tuple.from, tuple.destination));
+                let again = tuples.next_to(tuple.destination);
+                prop_assert!(tuples.has_source(again, tuple.destination));
+                prop_assert!(seen.insert(again));
             }
             prop_assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1);
         }
@@ -167,6 +174,7 @@ proptest! {
                 own += tuples.count();
                 for _ in 0..tuples.count() {
                     let tuple = tuples.next();
+                    prop_assert!(tuples.has_source(tuple.from, tuple.destination), "{:?}", tuple);
                     prop_assert!(seen.insert(tuple), "twice: {:?}", tuple);
                 }
             }
