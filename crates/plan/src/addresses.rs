@@ -35,18 +35,6 @@ impl SourcePool {
             SourcePool::Listed(networks) => networks.iter().map(Network::count).sum(),
         }
     }
-
-    /// Whether this address is one of them.
-    pub fn has(&self, address: IpAddr) -> bool {
-        match (self, address) {
-            (SourcePool::Loopback4, IpAddr::V4(address)) => {
-                let [first, second, third, last] = address.octets();
-                first == 127 && (second, third) != (0, 0) && !matches!(last, 0 | 255)
-            }
-            (SourcePool::Loopback4, IpAddr::V6(_)) => false,
-            (SourcePool::Listed(networks), _) => networks.iter().any(|network| network.has(address)),
-        }
-    }
 }
 
 impl FromIterator<IpAddr> for SourcePool {

@@ -36,19 +36,21 @@ pub(crate) struct Accepts {
     latest: [u64; SAMPLES_A_SECOND as usize],
     /// Connections that were in the queue for a good part of a second or longer: more than a burst being accepted.
     pub(crate) stood: u64,
+    /// What the listeners had dropped before, and what they have dropped since: the queue was full.
+    dropped: Option<(u64, u64)>,
 }
 
 impl Accepts {
-    /// Adds a sample: `opened` dials have succeeded so far, `waiting` of them are not accepted yet; the target's fullest
-    /// queue is `fullest`.
-    pub(crate) fn see(&mut self, now: Nanos, opened: u64, waiting: u64, fullest: Fill) {
+    /// Adds a sample: `opened` dials have succeeded so far, `waiting` of them are not accepted yet, `live` of these not given up either;
+    /// the target's fullest queue is `fullest`.
+    pub(crate) fn see(&mut self, now: Nanos, opened: u64, (waiting, live): (u64, u64), fullest: Fill) {
         if self.fullest.is_none_or(|most| fullest.used >= most.used) {
             self.fullest = Some(fullest);
         }
         let before = *self.before.get_or_insert(waiting);
         self.is_queueing = waiting > 0;
         self.see_break(now, waiting);
-        self.see_standing(now, waiting);
+        self.see_standing(now, live);
         if waiting > 0 && self.samples.len() < MAX_SAMPLES {
             // A dial may be reported later than its waiting; the difference is never negative.
             let accepted = (opened + before).saturating_sub(waiting) as f64;
@@ -78,6 +80,18 @@ impl Accepts {
         if samples >= SAMPLES_A_SECOND {
             self.stood = self.stood.max(least);
         }
+    }
+
+    /// Adds what the target's listeners have dropped since they listen.
+    pub(crate) fn see_drops(&mut self, all: u64) {
+        let (before, most) = *self.dropped.get_or_insert((all, 0));
+        // A listener may have ended, with its count.
+        self.dropped = Some((before, most.max(all.saturating_sub(before))));
+    }
+
+    /// SYNs and last segments of handshakes that the target's listeners dropped in this run.
+    pub(crate) fn drops(&self) -> u64 {
+        self.dropped.map_or(0, |(_, most)| most)
     }
 
     /// Whether dials of this run waited in the queue at any sample.
@@ -114,8 +128,8 @@ mod tests {
     fn only_a_steady_rate_is_one() {
         let check = |accepted: &[(u64, u64)], expected: Option<f64>| {
             let mut accepts = Accepts::default();
-            accepts.see(Nanos::ZERO, 0, 0, QUEUE);
-            let see = |(s, n): &(u64, u64)| accepts.see(Nanos::from_secs(*s), n + 5, 5, QUEUE);
+            accepts.see(Nanos::ZERO, 0, (0, 0), QUEUE);
+            let see = |(s, n): &(u64, u64)| accepts.see(Nanos::from_secs(*s), n + 5, (5, 5), QUEUE);
             accepted.iter().for_each(see);
             assert_eq!(accepts.per_s(), expected, "{accepted:?}");
         };
@@ -126,9 +140,9 @@ mod tests {
         check(&[], None);
         // At the first sample the dials were not reported yet.
         let mut accepts = Accepts::default();
-        accepts.see(Nanos::ZERO, 0, 0, QUEUE);
+        accepts.see(Nanos::ZERO, 0, (0, 0), QUEUE);
         (0..30).for_each(|s| {
-            accepts.see(Nanos::from_secs(s), if s == 0 { 0 } else { 1_500 }, 1_500 - 10 * s, QUEUE)
+            accepts.see(Nanos::from_secs(s), if s == 0 { 0 } else { 1_500 }, (1_500 - 10 * s, 0), QUEUE)
         });
         assert_eq!(accepts.per_s(), Some(10.0));
     }
@@ -137,12 +151,12 @@ mod tests {
     fn an_empty_queue_has_no_rate_and_the_fullest_is_kept() {
         let mut accepts = Accepts::default();
         for s in 0..9 {
-            accepts.see(Nanos::from_secs(s), 100 * s, 0, Fill { used: 0, limit: 8 });
+            accepts.see(Nanos::from_secs(s), 100 * s, (0, 0), Fill { used: 0, limit: 8 });
         }
         assert_eq!((accepts.per_s(), accepts.is_queueing), (None, false));
-        accepts.see(Nanos::from_secs(9), 900, 14, Fill { used: 9, limit: 8 });
+        accepts.see(Nanos::from_secs(9), 900, (14, 14), Fill { used: 9, limit: 8 });
         assert!(accepts.is_queueing);
-        accepts.see(Nanos::from_secs(10), 900, 1, Fill { used: 1, limit: 9 });
+        accepts.see(Nanos::from_secs(10), 900, (1, 1), Fill { used: 1, limit: 9 });
         assert_eq!(accepts.fullest, Some(Fill { used: 9, limit: 8 }));
     }
 
@@ -151,9 +165,9 @@ mod tests {
         let queue = |used| Fill { used, limit: 8 };
         let mut accepts = Accepts::default();
         assert!(!accepts.has_queued());
-        [2, 1, 2, 0].iter().for_each(|used| accepts.see(Nanos::ZERO, 100, *used, queue(*used)));
+        [2, 1, 2, 0].iter().for_each(|used| accepts.see(Nanos::ZERO, 100, (*used, *used), queue(*used)));
         assert!(!accepts.has_queued());
-        [6, 0].iter().for_each(|used| accepts.see(Nanos::ZERO, 100, *used, queue(*used)));
+        [6, 0].iter().for_each(|used| accepts.see(Nanos::ZERO, 100, (*used, *used), queue(*used)));
         assert!(accepts.has_queued(), "it is empty again, and yet it was theirs");
     }
 
@@ -164,10 +178,10 @@ mod tests {
         for (ms, waiting) in
             [(0, 900), (200, 300), (400, 0), (1_000, 500), (1_200, 510), (1_400, 500), (2_000, 700)]
         {
-            accepts.see(Nanos::from_millis(ms), 2_500, waiting, QUEUE);
+            accepts.see(Nanos::from_millis(ms), 2_500, (waiting, waiting), QUEUE);
         }
         assert_eq!((accepts.stood, accepts.stands()), (500, 500));
-        accepts.see(Nanos::from_millis(2_200), 2_500, 3, QUEUE);
+        accepts.see(Nanos::from_millis(2_200), 2_500, (3, 3), QUEUE);
         assert_eq!((accepts.stood, accepts.stands()), (500, 3));
     }
 
@@ -176,7 +190,7 @@ mod tests {
         let empties = |waiting: &dyn Fn(u64) -> u64| {
             let mut accepts = Accepts::default();
             for n in 0..25 {
-                accepts.see(Nanos::from_millis(200 * n), 10 * n, waiting(n), QUEUE);
+                accepts.see(Nanos::from_millis(200 * n), 10 * n, (waiting(n), waiting(n)), QUEUE);
             }
             accepts.empties()
         };
@@ -189,11 +203,34 @@ mod tests {
     }
 
     #[test]
+    fn connections_that_throng_has_given_up_do_not_wait() {
+        let mut accepts = Accepts::default();
+        for ms in [0, 200, 400, 600] {
+            accepts.see(Nanos::from_millis(ms), 25, (13, 6), QUEUE);
+        }
+        assert_eq!((accepts.stood, accepts.stands(), accepts.is_queueing), (6, 6, true));
+        // The others are to be accepted nevertheless.
+        assert_eq!(accepts.samples.last(), Some(&(0.6, 25.0)));
+    }
+
+    #[test]
+    fn what_listeners_dropped_before_the_run_does_not_count() {
+        let drops = |samples: &[u64]| {
+            let mut accepts = Accepts::default();
+            samples.iter().for_each(|all| accepts.see_drops(*all));
+            accepts.drops()
+        };
+        assert_eq!([drops(&[]), drops(&[70]), drops(&[70, 70])], [0, 0, 0]);
+        assert_eq!(drops(&[70, 71, 812]), 742);
+        assert_eq!(drops(&[70, 90, 5]), 20, "one of two listeners has ended");
+    }
+
+    #[test]
     fn connections_queued_before_the_run_do_not_bend_the_line() {
         let mut accepts = Accepts::default();
         for s in 0..6 {
             // 300 of a run before; 20 are dialled in a second, and 50 accepted.
-            accepts.see(Nanos::from_secs(s), 20 * s, 300 - 30 * s, QUEUE);
+            accepts.see(Nanos::from_secs(s), 20 * s, (300 - 30 * s, 0), QUEUE);
         }
         assert_eq!(accepts.per_s(), Some(50.0));
     }
@@ -204,7 +241,7 @@ mod tests {
         for s in 0..20 {
             // 50 accepted per second, of 100 dialled; now and then half of the latest dials are reported one sample later.
             let late = if s % 4 == 3 { 50 } else { 0 };
-            accepts.see(Nanos::from_secs(s), 100 * s - late, 50 * s, QUEUE);
+            accepts.see(Nanos::from_secs(s), 100 * s - late, (50 * s, 0), QUEUE);
         }
         assert!(accepts.per_s().is_some_and(|rate| (rate - 50.0).abs() < 2.0), "{:?}", accepts.per_s());
     }
@@ -212,7 +249,7 @@ mod tests {
     #[test]
     fn memory_has_a_bound() {
         let mut accepts = Accepts::default();
-        (0..2 * MAX_SAMPLES as u64).for_each(|s| accepts.see(Nanos::from_secs(s), 50 * s + 5, 5, QUEUE));
+        (0..2 * MAX_SAMPLES as u64).for_each(|s| accepts.see(Nanos::from_secs(s), 50 * s + 5, (5, 5), QUEUE));
         assert_eq!((accepts.samples.len(), accepts.per_s()), (MAX_SAMPLES, Some(50.0)));
     }
 }

@@ -1,7 +1,7 @@
 //! The same connections counted at both ends, where the target's end can be seen.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     net::{IpAddr, SocketAddr},
     sync::Arc,
     time::Duration,
@@ -11,7 +11,7 @@ use net::{
     Segments,
     io::tun::{Stuck, Watch},
 };
-use plan::{Route, SourcePool};
+use plan::{Role, Route, SourcePool, TupleShare, Tuples};
 use units::Nanos;
 
 /// The kernel lists this many connections in some hundred milliseconds; more are not counted.
@@ -22,6 +22,34 @@ pub(crate) const MAX_COUNTED: u64 = 200_000;
 pub(crate) struct BothSides {
     pub(crate) here: u64,
     pub(crate) there: u64,
+}
+
+/// Open connections that the target's process does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Absent {
+    /// Its kernel has them, in the accept queue.
+    pub(crate) unaccepted: u64,
+    /// Only throng has an end of them: the accept queue was full, and the target's kernel dropped what completes the handshake.
+    pub(crate) missing: u64,
+}
+
+/// The target's ends of our connections.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ends {
+    /// All of them, the probe's among them.
+    pub(crate) there: u64,
+    /// By what dialled them.
+    absent: HashMap<Role, Absent>,
+    /// Whether those that are missing could be counted.
+    pub(crate) are_paired: bool,
+}
+
+impl Ends {
+    /// What is absent of each of this many populations.
+    pub(crate) fn of_populations(&self, count: usize) -> Vec<Absent> {
+        let of = |nth| self.absent.get(&Role::Population(nth)).copied().unwrap_or_default();
+        (0..).map(of).take(count).collect()
+    }
 }
 
 /// What the kernel counts of connections that are sockets.
@@ -67,22 +95,31 @@ impl OtherEnds {
 /// Where the connections of a run come from: by that the target's ends of them are known among others.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
+    shares: Vec<Share>,
     pools: Vec<SourcePool>,
-    /// By port: whether it may be dialled from. Most ports may.
-    ports: Vec<bool>,
     /// Of shards with a device: their connections are no sockets, and their addresses none of this machine.
     watches: Vec<Arc<Watch>>,
 }
 
+/// The 4-tuples of a shard on one of its routes.
+#[derive(Debug)]
+struct Share {
+    role: Role,
+    tuples: Tuples,
+    /// The place among its destinations of each, by its number among those of the run.
+    places: HashMap<u32, u32>,
+}
+
 impl Sources {
-    /// Adds those of a shard.
-    pub(crate) fn add(&mut self, routes: &[Route]) {
-        for route in routes {
-            if !self.pools.contains(&route.pool) {
-                self.pools.push(route.pool.clone());
-                self.ports.resize(usize::from(u16::MAX) + 1, false);
-                route.ports.list.iter().for_each(|port| self.ports[usize::from(*port)] = true);
+    /// Adds those of a shard, with its share of the 4-tuples and their salt.
+    pub(crate) fn add(&mut self, role: Role, routes: &[Route], share: TupleShare, salt: u64) {
+        for Route { pool, ports, numbers, .. } in routes {
+            if !self.pools.contains(pool) {
+                self.pools.push(pool.clone());
             }
+            let tuples = Tuples::new(pool.clone(), ports.clone(), numbers.iter().copied(), share, salt);
+            let places = numbers.iter().copied().zip(0..).collect();
+            self.shares.push(Share { role, tuples, places });
         }
     }
 
@@ -112,9 +149,12 @@ impl Sources {
         })
     }
 
-    fn has(&self, from: SocketAddr) -> bool {
-        self.ports.get(usize::from(from.port())) == Some(&true)
-            && self.pools.iter().any(|pool| pool.has(from.ip()))
+    /// What dials this destination, by its number, from there; none where that is not throng.
+    fn role(&self, destination: u32, from: SocketAddr) -> Option<Role> {
+        let dials = |share: &&Share| {
+            share.places.get(&destination).is_some_and(|place| share.tuples.has_source(from, *place))
+        };
+        self.shares.iter().find(dials).map(|share| share.role)
     }
 
     /// An address that a socket may be bound to and `to` is dialled from; none where that is the kernel's choice.
@@ -136,17 +176,106 @@ impl Sources {
     /// does not report them. A target behind address translation has its ends elsewhere: that is 0. Other connections at
     /// its port, to or from other addresses, are not counted. The query stops at `most`.
     pub(crate) fn ends_there(&self, most: u64, destinations: &[SocketAddr]) -> Option<u64> {
-        let destinations: HashSet<SocketAddr> = destinations.iter().copied().collect();
-        let ports: HashSet<u16> = destinations.iter().map(SocketAddr::port).collect();
         let mut count = 0;
-        for port in ports {
-            let walked = net::established(port, |near, far| {
-                count += u64::from(destinations.contains(&near) && self.has(far));
-                count < most
+        self.for_each_end_there(&Destinations::new(destinations), |_, _| {
+            count += 1;
+            count < most
+        })?;
+        Some(count)
+    }
+
+    /// Those ends, and which of `open` connections of the load the target's process does not have.
+    pub(crate) fn ends(&self, open: u64, destinations: &[SocketAddr]) -> Option<Ends> {
+        let destinations = Destinations::new(destinations);
+        let mut ends = Ends { are_paired: self.watches.is_empty(), ..Ends::default() };
+        let mut of_load = 0;
+        self.for_each_end_there(&destinations, |role, end| {
+            ends.there += 1;
+            of_load += u64::from(matches!(role, Role::Population(_)));
+            ends.absent.entry(role).or_default().unaccepted += u64::from(!end.is_accepted);
+            true
+        })?;
+        // The kernel lists none of the connections of a device.
+        if ends.are_paired && of_load < open {
+            let missing = self.missing(&destinations)?;
+            missing.into_iter().for_each(|role| ends.absent.entry(role).or_default().missing += 1);
+        }
+        Some(ends)
+    }
+
+    /// What dialled each connection that is established here, and of which the target has no end. One that the target closes is
+    /// established here no longer: it counts only if it is both before and after the target's ends are listed.
+    fn missing(&self, destinations: &Destinations) -> Option<Vec<Role>> {
+        let before = self.dialled(destinations)?;
+        let mut there = HashSet::new();
+        // Where connections come and go, the kernel may skip one as it lists them.
+        for _ in 0..2 {
+            self.for_each_end_there(destinations, |_, end| {
+                there.insert((end.far, end.near));
+                true
+            })?;
+        }
+        Some(unpaired(&before, &there, self.dialled(destinations)?))
+    }
+
+    /// What dialled each of our connections.
+    fn dialled(&self, destinations: &Destinations) -> Option<HashMap<Connection, Role>> {
+        let mut found = HashMap::new();
+        for port in &destinations.ports {
+            let walked = net::dialled(*port, |near, far| {
+                let role = destinations.numbers.get(&far).and_then(|number| self.role(*number, near));
+                found.extend(role.map(|role| ((near, far), role)));
             });
             walked.ok()?;
         }
-        Some(count)
+        Some(found)
+    }
+
+    /// The target's end of each of our connections, with what dialled it, until `take` has had enough: then it returns false.
+    fn for_each_end_there(
+        &self,
+        destinations: &Destinations,
+        mut take: impl FnMut(Role, net::End) -> bool,
+    ) -> Option<()> {
+        for port in &destinations.ports {
+            let walked = net::established(*port, |end| {
+                let number = destinations.numbers.get(&end.near);
+                number.and_then(|number| self.role(*number, end.far)).is_none_or(|role| take(role, end))
+            });
+            walked.ok()?;
+        }
+        Some(())
+    }
+}
+
+/// Our end of a connection, and the target's.
+type Connection = (SocketAddr, SocketAddr);
+
+/// What dialled the connections that are here before and after the target's ends were listed, and not among these. A destination without
+/// any end here may be translated: nothing is known of its connections.
+fn unpaired(
+    before: &HashMap<Connection, Role>,
+    there: &HashSet<Connection>,
+    after: HashMap<Connection, Role>,
+) -> Vec<Role> {
+    let reached: HashSet<SocketAddr> = there.iter().map(|(_, to)| *to).collect();
+    let is_missing =
+        |ends: &Connection| before.contains_key(ends) && !there.contains(ends) && reached.contains(&ends.1);
+    after.into_iter().filter(|(ends, _)| is_missing(ends)).map(|(_, role)| role).collect()
+}
+
+/// The destinations of a run, by which the ends of its connections are known.
+struct Destinations {
+    numbers: HashMap<SocketAddr, u32>,
+    ports: HashSet<u16>,
+}
+
+impl Destinations {
+    /// In the run's order.
+    fn new(all: &[SocketAddr]) -> Destinations {
+        let numbers =
+            all.iter().map(|to| SocketAddr::new(to.ip().to_canonical(), to.port())).zip(0..).collect();
+        Destinations { numbers, ports: all.iter().map(SocketAddr::port).collect() }
     }
 }
 
@@ -201,8 +330,7 @@ mod tests {
             let ports = Ports { list, inside: 0 };
             sources(pool, ports).ends_there(u64::MAX, &[at])
         };
-        let port = |stream: &TcpStream| stream.local_addr().expect("it is bound").port();
-        let ports: Vec<u16> = dialled.iter().map(port).collect();
+        let ports = ports(&dialled);
         let here = || [at.ip()].into_iter().collect();
         assert_eq!(of(here(), ports.clone()), Some(5));
         assert_eq!(of(here(), ports[..2].to_vec()), Some(2), "others have other ports");
@@ -219,8 +347,91 @@ mod tests {
 
     fn sources(pool: SourcePool, ports: Ports) -> Sources {
         let mut sources = Sources::default();
-        sources.add(&[Route { pool, ports, destinations: vec![0], numbers: vec![0] }]);
+        let route = Route { pool, ports, destinations: vec![0], numbers: vec![0] };
+        sources.add(Role::Population(0), &[route], TupleShare::ALL, 0);
         sources
+    }
+
+    /// Their local ports, ascending.
+    fn ports(dialled: &[TcpStream]) -> Vec<u16> {
+        let port = |stream: &TcpStream| stream.local_addr().expect("it is bound").port();
+        let mut ports: Vec<u16> = dialled.iter().map(port).collect();
+        ports.sort_unstable();
+        ports
+    }
+
+    /// Twelve connections of two populations from the same address, of which the target has accepted five.
+    #[test]
+    fn it_is_known_whose_connections_are_not_accepted() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("the loopback has a free port");
+        let at = listener.local_addr().expect("a bound socket has an address");
+        let dialled: Vec<TcpStream> =
+            (0..12).map(|_| TcpStream::connect(at).expect("somebody listens")).collect();
+        let accepted: Vec<_> = (0..5).map(|_| listener.accept().expect("twelve wait")).collect();
+        let mut sources = Sources::default();
+        for nth in 0..2 {
+            let pool = [at.ip()].into_iter().collect();
+            let ports = Ports { list: ports(&dialled), inside: 0 };
+            let share = TupleShare { from: nth, of: 2, ..TupleShare::ALL };
+            let route = Route { pool, ports, destinations: vec![0], numbers: vec![0] };
+            sources.add(Role::Population(nth as u16), &[route], share, 7);
+        }
+        let waiting = sources.ends(12, &[at]).expect("the kernel lists them").of_populations(3);
+        let unaccepted: Vec<u64> = waiting.iter().map(|own| own.unaccepted).collect();
+        // Six of the twelve are of each.
+        let own = |nth| {
+            let is_own = |far: &SocketAddr| sources.role(0, *far) == Some(Role::Population(nth));
+            accepted.iter().filter(|(_, far)| is_own(far)).count() as u64
+        };
+        assert_eq!(unaccepted, [6 - own(0), 6 - own(1), 0]);
+        // In vain it looks for a thirteenth.
+        assert_eq!(sources.ends(13, &[at]).map(|ends| ends.of_populations(3)), Some(waiting));
+    }
+
+    #[test]
+    fn what_is_established_at_one_end_only_is_unpaired() {
+        let end = |place: &str| place.parse::<SocketAddr>().expect("an address");
+        let ends = |all: &[(u16, &str)]| -> Vec<Connection> {
+            all.iter().map(|(from, to)| (SocketAddr::from(([127, 1, 0, 1], *from)), end(to))).collect()
+        };
+        let here = |all: &[(u16, &str)]| -> HashMap<Connection, Role> {
+            let role = |of: &Connection| Role::Population(u16::from(of.0.port() >= 100));
+            ends(all).into_iter().map(|of| (of, role(&of))).collect()
+        };
+        let check =
+            |before: &[(u16, &str)], there: &[(u16, &str)], after: &[(u16, &str)], expected: &[u16]| {
+                let there = ends(there).into_iter().collect();
+                let mut found = unpaired(&here(before), &there, here(after));
+                found.sort_by_key(|role| format!("{role:?}"));
+                let expected: Vec<Role> = expected.iter().map(|nth| Role::Population(*nth)).collect();
+                assert_eq!(found, expected, "{before:?} {there:?} {after:?}");
+            };
+        let (a, b) = ("127.0.0.1:80", "127.0.0.2:80");
+        let four = [(1, a), (2, a), (100, a), (101, a)];
+        check(&four, &four, &four, &[]);
+        check(&four, &four[1..], &four, &[0]);
+        check(&four, &four[..1], &four, &[0, 1, 1]);
+        // The target closes the first of them meanwhile; the last one is dialled meanwhile.
+        check(&four, &four[1..], &four[1..], &[]);
+        check(&four[..3], &four[..3], &four, &[]);
+        // Of a destination that is translated no end is here.
+        let other = [(1, a), (2, a), (3, b)];
+        check(&other, &other[..2], &other, &[]);
+        check(&other, &other[1..], &other, &[0]);
+    }
+
+    #[test]
+    fn a_connection_that_the_target_closes_is_not_missing() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("the loopback has a free port");
+        let at = listener.local_addr().expect("a bound socket has an address");
+        let dialled: Vec<TcpStream> =
+            (0..4).map(|_| TcpStream::connect(at).expect("somebody listens")).collect();
+        let ours = sources([at.ip()].into_iter().collect(), Ports { list: ports(&dialled), inside: 0 });
+        let of = |open| ours.ends(open, &[at]).map(|ends| (ends.there, ends.of_populations(1)[0].missing));
+        assert_eq!(of(4), Some((4, 0)));
+        // The target closes one: its end is not established, and neither is ours.
+        drop(listener.accept().expect("four wait"));
+        assert_eq!(of(4), Some((3, 0)), "that is no half-open connection");
     }
 
     #[test]

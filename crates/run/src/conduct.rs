@@ -205,6 +205,7 @@ impl<'a, 's> Environment<'a, 's> {
             answered: conductor.sum(|tick| tick.counts.answered),
             probed: conductor.sum(Tick::dials_of_probe),
             handshakes: self.is_secured().then(|| conductor.sum(Tick::handshakes)),
+            dropped: conductor.sum(|tick| tick.counts.dropped),
         };
         self.observer.sample(now, conductor.phase(now), load);
     }
@@ -238,7 +239,7 @@ impl<'a, 's> Environment<'a, 's> {
         let now = workers.now();
         let Step { phase, drains, has_ended, is_over } = conductor.step(now);
         if drains {
-            self.observer.end_hold(now, phase);
+            self.observer.end_hold(now, phase, conductor.open());
         }
         conductor.give_orders(workers);
         if phase == Phase::Hold {

@@ -1,6 +1,7 @@
 //! The conductor: leads a run from its first order to its last. Pure: reports of workers, commands and the time come in,
 //! orders and lines go out. What carries them, and what is observed meanwhile, is in [`crate::conduct`].
 
+mod absent;
 mod commands;
 mod held;
 mod lines;
@@ -275,20 +276,6 @@ impl<'a> Conductor<'a> {
         if self.goes_on() {
             self.patience.shorten(self.latency + self.schedule.notice());
         }
-    }
-
-    /// This many open connections are accepted only by the target's kernel, not by the target: they are not held.
-    pub(crate) fn handle_unaccepted(&mut self, all: u64) {
-        let mut left = all;
-        for (measured, population) in self.record.populations.iter_mut().zip(&self.plan.populations) {
-            // Arrivals are in the queue now and then.
-            if !population.comes_and_goes() {
-                let own = left.min(measured.held);
-                (measured.held, left) = (measured.held - own, left - own);
-                measured.unaccepted = own;
-            }
-        }
-        self.record.unaccepted = Some(all - left);
     }
 
     /// The phase of the run, by which what is observed is filed: closing connections is no ramp, whose costs are those of opening them.

@@ -253,7 +253,7 @@ fn together(
         wanted: count(|measured| measured.wanted),
         arriving: populations.values().map(|own| own.connections.arriving).sum(),
         peak: r.peak,
-        held: count(|measured| measured.held),
+        held: r.held(),
         dropped_in_drain: count(|measured| measured.dropped_in_drain),
         lost: count(|measured| measured.lost),
         open_per_s: per_second(r.totals.counts.opened, r.ramp),
@@ -269,6 +269,7 @@ fn together(
 /// Thresholds, verdict and limit, each from the results before it.
 fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary) {
     summary.thresholds = thresholds::judge(&plan.thresholds, summary);
+    thresholds::leave_held_open(&plan.thresholds, &mut summary.thresholds, r.unattributed);
     honesty::name_own_lag(plan, summary);
     let populations = &r.populations;
     let facts = verdict::Facts { plan, evidence, populations, interrupted: r.interrupted };
@@ -420,6 +421,7 @@ fn evidence(plan: &Plan, r: &Record) -> Evidence {
         starved: starved::starved(plan, r),
         slow_part: r.totals.latency.slow_part(),
         is_mute: r.is_mute(),
+        unserved: r.populations.iter().map(PopulationRecord::unserved).sum(),
         not_allowed: not_allowed(&r.totals.error_samples),
         wrong_step: wrong_step(plan, &r.totals),
         speaks_tls: r.speaks_tls,

@@ -36,6 +36,8 @@ const EVERY: Nanos = Nanos::from_secs(1);
 const FIRST_REPLY: Nanos = Nanos::from_secs(4);
 /// Connections queried at a time: some milliseconds.
 const MAX_SEGMENTS: u64 = 2_000;
+/// The same of those whose place in the accept queue is asked for at each sample.
+const MAX_LISTED: u64 = 2_000;
 
 /// What throng does at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +52,8 @@ pub(crate) struct Load {
     pub(crate) probed: u64,
     /// TLS handshakes since the start, where every connection has one.
     pub(crate) handshakes: Option<u64>,
+    /// Connections that were lost since the start: those that throng has given up may be in the accept queue still.
+    pub(crate) dropped: u64,
 }
 
 /// What a run was seen to cost.
@@ -72,6 +76,8 @@ pub(crate) struct Observed {
     pub(crate) accepts: Accepts,
     /// Connections in the target's accept queues when full load ended, where that can be seen.
     pub(crate) queued_at_end: Option<u64>,
+    /// Of those, the ones that throng had given up before, where that can be seen.
+    pub(crate) given_up_at_end: u64,
     /// What TCP knew of connections that waited, when most of them did.
     pub(crate) segments: net::Segments,
     /// Processors of this machine.
@@ -229,10 +235,13 @@ impl Observer {
     }
 
     /// At the end of the hold, before throng closes its own connections: what comes after is not the target's doing.
-    pub(crate) fn end_hold(&mut self, now: Nanos, phase: Phase) {
+    pub(crate) fn end_hold(&mut self, now: Nanos, phase: Phase, open: u64) {
         self.sample_now(now, phase);
         let queues = self.queues();
         let here = queues.iter().filter_map(|queue| queue.waiting).reduce(|sum, queue| sum + queue);
+        if let Some(queued) = here.filter(|queued| *queued > 0 && open <= MAX_COUNTED) {
+            self.known.given_up_at_end = queued - self.live(queued);
+        }
         let there = || self.known.seen.target.as_ref().and_then(|target| target.latest().accept_queue);
         self.known.queued_at_end = if self.known.both_here { here } else { there() };
     }
@@ -317,8 +326,14 @@ impl Observer {
     }
 
     /// Connections at one of these ports that are in the target's accept queue, of `open` ones; `None` if that cannot be
-    /// read. Those counted by `dropped` may still be in it.
-    pub(crate) fn unaccepted(&self, ports: &[u16], open: u64, dropped: u64) -> Option<u64> {
+    /// read. Those counted by `dropped` may still be in it, unless they are `listed`.
+    pub(crate) fn unaccepted(
+        &self,
+        ports: &[u16],
+        open: u64,
+        dropped: u64,
+        listed: Option<u64>,
+    ) -> Option<u64> {
         let stands = self.known.accepts.stands();
         if !self.known.both_here {
             let queue = self.known.seen.target.as_ref().and_then(|target| target.latest().accept_queue);
@@ -329,8 +344,12 @@ impl Observer {
         if !is_seen || stands == 0 || open > MAX_COUNTED {
             return is_seen.then(|| stands.saturating_sub(dropped).min(open));
         }
-        let unaccepted = ports.iter().map(|port| net::unaccepted_at(*port)).sum::<Result<u64, _>>().ok()?;
-        Some(unaccepted.min(stands).min(open))
+        Some(listed.or_else(|| unaccepted_at(ports))?.min(stands).min(open))
+    }
+
+    /// How many of those in the accept queues throng has not given up.
+    fn live(&self, queued: u64) -> u64 {
+        unaccepted_at(&self.ports).map_or(queued, |live| live.min(queued))
     }
 
     /// The listeners here, if the target is here too. Only listeners are queried: that takes no longer with millions of
@@ -341,9 +360,14 @@ impl Observer {
 
     fn see_queues(&mut self, now: Nanos, load: Load, queues: &[Listener]) {
         let fills: Vec<Fill> = queues.iter().filter_map(|l| Fill::of(l.waiting, l.backlog)).collect();
-        let waiting = fills.iter().map(|queue| queue.used).sum();
+        let waiting: u64 = fills.iter().map(|queue| queue.used).sum();
+        if let Some(dropped) = queues.iter().filter_map(|queue| queue.dropped).reduce(|all, own| all + own) {
+            self.known.accepts.see_drops(dropped);
+        }
         if let Some(fullest) = fills.into_iter().max_by_key(|queue| queue.used) {
-            self.known.accepts.see(now, load.opened + load.probed, waiting, fullest);
+            let has_given_up = waiting > 0 && load.dropped > 0 && load.open <= MAX_LISTED;
+            let live = if has_given_up { self.live(waiting) } else { waiting };
+            self.known.accepts.see(now, load.opened + load.probed, (waiting, live), fullest);
             self.known.signs.see_queue(now, Some(fullest), false);
         }
     }
@@ -442,7 +466,7 @@ impl Observer {
         let fullest = Fill::of(target.accept_queue, target.accept_backlog);
         self.known.signs.see(now, &self.known.seen, self.known.both_here, fullest);
         if let Some(fullest) = fullest.filter(|_| !self.known.both_here) {
-            self.known.accepts.see(now, load.opened + load.probed, fullest.used, fullest);
+            self.known.accepts.see(now, load.opened + load.probed, (fullest.used, fullest.used), fullest);
         }
         let process = &target.process;
         let (rss_bytes, cpu_ns) = (process.rss_bytes, process.cpu_user_ns + process.cpu_system_ns);
@@ -451,6 +475,11 @@ impl Observer {
         let least = target.memory_available.unwrap_or(u64::MAX).min(sample.host.memory_available);
         self.costs.room(phase, load, Room { available: least, slabs: sample.host.slab_reclaimable_bytes });
     }
+}
+
+/// Connections at these ports that no process has accepted, and that are open still; `None` if the kernel does not list them.
+fn unaccepted_at(ports: &[u16]) -> Option<u64> {
+    ports.iter().map(|port| net::unaccepted_at(*port)).sum::<Result<u64, _>>().ok()
 }
 
 /// Connections that a plan holds at its largest load; none of those that come and go, whose number is not the plan's.

@@ -44,6 +44,10 @@ pub struct Record {
     pub(crate) both_sides: Option<BothSides>,
     /// Of those, the ones that the target has not accepted, where that can be seen; they are not among those held.
     pub(crate) unaccepted: Option<u64>,
+    /// Of the unaccepted ones, those of which it is not known whose they are: they are not taken off what any population has held.
+    pub(crate) unattributed: u64,
+    /// Those that exist at throng's end only, where that can be seen; they are not among those held either.
+    pub(crate) missing: Option<u64>,
     /// How long before that nothing had come from the target on any connection, where that can be seen.
     pub(crate) quiet: Option<Nanos>,
     /// Whether the target accepts TLS, if that was tested because of [`Record::is_mute`].
@@ -76,17 +80,25 @@ impl Record {
     }
 
     /// Those of a population whose requests all got a response were accepted, only late: they were held. Where others were closed
-    /// before, it is these that made room for them, unless the load had served all.
+    /// before, it is these that made room for them, unless the load had served all. The same of those that the target had no end of.
     pub(crate) fn take_back_accepted(&mut self) {
-        for measured in &mut self.populations {
-            let (counts, served) = (&measured.totals.counts, measured.totals.served);
-            let is_own = counts.ended_after == 0 || served >= counts.opened;
-            if is_own && counts.sent > 0 && counts.answered + counts.withdrawn == counts.sent {
-                let accepted = std::mem::take(&mut measured.unaccepted);
-                measured.held += accepted;
-                self.unaccepted = self.unaccepted.map(|all| all - accepted);
-            }
+        if self.populations.iter().all(PopulationRecord::is_all_served) {
+            let accepted = std::mem::take(&mut self.unattributed);
+            self.unaccepted = self.unaccepted.map(|all| all - accepted);
         }
+        for measured in self.populations.iter_mut().filter(|measured| measured.is_all_served()) {
+            let accepted = std::mem::take(&mut measured.unaccepted);
+            let completed = std::mem::take(&mut measured.missing);
+            measured.held += accepted + completed;
+            self.unaccepted = self.unaccepted.map(|all| all - accepted);
+            self.missing = self.missing.map(|all| all - completed);
+        }
+    }
+
+    /// Connections that are held, of all populations.
+    pub(crate) fn held(&self) -> u64 {
+        let held: u64 = self.populations.iter().map(|measured| measured.held).sum();
+        held - self.unattributed.min(held)
     }
 
     /// The same, of a run on these agents.
@@ -141,6 +153,8 @@ pub(crate) struct PopulationRecord {
     pub(crate) held: u64,
     /// Connections not counted there, because only the kernel had accepted them.
     pub(crate) unaccepted: u64,
+    /// The same, because they existed at throng's end only.
+    pub(crate) missing: u64,
     /// Whether those were counted.
     pub(crate) is_kept: bool,
     /// Closed with an announcement and not open again, at that time.
@@ -244,6 +258,18 @@ impl PopulationRecord {
         if population.load.wanted().is_none() {
             self.wanted = self.sum(|counts| counts.opened + counts.failed + counts.missed);
         }
+    }
+
+    /// Connections opened that had no response, up to the last line.
+    pub(crate) fn unserved(&self) -> u64 {
+        self.totals.counts.opened.saturating_sub(self.totals.served)
+    }
+
+    /// All of its requests had a response, and those for which connections were closed at the end had one before.
+    fn is_all_served(&self) -> bool {
+        let (counts, served) = (&self.totals.counts, self.totals.served);
+        let is_own = counts.ended_after == 0 || served >= counts.opened;
+        is_own && counts.sent > 0 && counts.answered + counts.withdrawn == counts.sent
     }
 
     /// Mean of the requests under way at full load.

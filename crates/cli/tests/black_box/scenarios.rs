@@ -5,6 +5,7 @@ use std::{fs, path::PathBuf};
 use crate::{
     program::{Program, Serving, Signal, until},
     scripted::Scripted,
+    silences::limited,
     summary::{Summary, run},
     usage::check,
 };
@@ -99,6 +100,27 @@ file = "{}"
 "#,
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/users.csv")
     )
+}
+
+/// Each that is served has one response; the server has four at once, and leaves the others in its accept queue to the end.
+#[test]
+fn what_each_population_has_held_is_its_own() {
+    let server = limited("accepts", "4");
+    let text = format!(
+        "target = \"{}\"\nduration = \"2s\"\ntimeout = \"4s\"\nthink = \"1m\"\n\
+         [[population]]\nname = \"readers\"\nconnections = 3\n\
+         [[population]]\nname = \"writers\"\nconnections = 4\n",
+        server.url("/")
+    );
+    let file = File::new("queue.toml", &text);
+    let (_, s) = run(file.path(), &[]);
+    let all = ["connections.held", "connections.unaccepted"].map(|path| s.count(path));
+    assert_eq!(all, [4, 3], "{:#}", s.at("connections"));
+    for name in ["readers", "writers"] {
+        let own = ["connections.held", "requests.answered"]
+            .map(|path| s.count(&format!("populations.{name}.{path}")));
+        assert_eq!(own[0], own[1], "{name}: {:#}", s.at("populations"));
+    }
 }
 
 /// A figure of a population has the same value in all parts of the summary; the populations add up to the total.

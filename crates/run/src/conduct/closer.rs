@@ -7,7 +7,7 @@ use units::Nanos;
 
 use super::Environment;
 use crate::{
-    both_sides::{BothSides, MAX_COUNTED},
+    both_sides::{BothSides, Ends, MAX_COUNTED},
     conductor::Conductor,
     record::Record,
     rejections,
@@ -66,8 +66,9 @@ impl Environment<'_, '_> {
     /// What is to be seen while all connections that are held are still there.
     pub(super) fn sample_at_the_end(&mut self, conductor: &mut Conductor, now: Nanos) {
         self.look_for_the_other_ends(conductor, now, true);
-        conductor.record.both_sides = self.both_sides(conductor);
-        self.leave_out_unaccepted(conductor);
+        let ends = self.other_ends(conductor.open());
+        conductor.record.both_sides = self.both_sides(conductor, ends.as_ref());
+        self.leave_out_absent(conductor, ends.as_ref());
         conductor.record.quiet = self.quiet(conductor, now);
         self.ask_who_rejects(conductor);
     }
@@ -91,15 +92,20 @@ impl Environment<'_, '_> {
         self.sources.as_ref()?.segments(now, conductor.open(), waiting)
     }
 
-    /// Connections that only the kernel has accepted are not held.
-    fn leave_out_unaccepted(&self, conductor: &mut Conductor) {
+    /// Connections that the target's process does not have are not held.
+    fn leave_out_absent(&self, conductor: &mut Conductor, ends: Option<&Ends>) {
+        let absent = ends.map(|ends| ends.of_populations(self.plan.populations.len()));
+        if let Some(absent) = absent.as_ref().filter(|_| ends.is_some_and(|ends| ends.are_paired)) {
+            conductor.handle_missing(absent);
+        }
+        let listed: Option<u64> = absent.as_ref().map(|absent| absent.iter().map(|own| own.unaccepted).sum());
         let dropped = conductor.sum(|tick| tick.counts.dropped);
-        let Some(seen) = self.observer.unaccepted(&self.plan.ports(), conductor.open(), dropped) else {
-            return;
-        };
+        let seen = self.observer.unaccepted(&self.plan.ports(), conductor.open(), dropped, listed);
+        let Some(seen) = seen else { return };
         // The probe's fresh connections wait there too, and were never to be held.
         let (_, probes) = conductor.waiting();
-        conductor.handle_unaccepted(seen.saturating_sub(probes));
+        let seen = if listed.is_some() { seen } else { seen.saturating_sub(probes) };
+        conductor.handle_unaccepted(seen, absent.as_deref());
     }
 
     /// A target that closes connections without a byte in reply may expect TLS: tested once, after the load has ended.
@@ -137,20 +143,20 @@ impl Environment<'_, '_> {
     }
 
     /// The other ends of our connections in this network namespace, if they are expected there and not too many to count.
-    fn ends_there(&self, open: u64) -> Option<u64> {
+    fn other_ends(&self, open: u64) -> Option<Ends> {
         let is_cheap = self.observer.has_both_ends() && (1..=MAX_COUNTED).contains(&open);
         let sources = self.sources.as_ref().filter(|_| is_cheap)?;
-        sources.ends_there(u64::MAX, self.observer.destinations())
+        sources.ends(open, self.observer.destinations())
     }
 
     /// How many connections the target's side counts: the kernel, if it is on this host and they are not too many; else the
     /// target itself, if it is `throng serve`. Nothing is sent to any other target.
-    fn both_sides(&self, conductor: &Conductor) -> Option<BothSides> {
+    fn both_sides(&self, conductor: &Conductor, ends: Option<&Ends>) -> Option<BothSides> {
         let here = conductor.open();
         if here == 0 {
             return None;
         }
-        let there = self.ends_there(here).or_else(|| {
+        let there = ends.map(|ends| ends.there).or_else(|| {
             let is_ours = self.observer.target_is_ours() && self.plan.ports().len() == 1;
             if is_ours { counted_there(self.plan.destinations()[0]) } else { None }
         });

@@ -55,6 +55,10 @@ pub(crate) struct Evidence {
     pub(crate) starved: Vec<Starved>,
     /// Connections in the target's accept queues then, where that can be seen.
     pub(crate) queued_at_end: Option<u64>,
+    /// Of those, the ones that throng had given up before.
+    pub(crate) given_up_at_end: u64,
+    /// What the target's listeners dropped in this run because their queue was full, where that can be seen.
+    pub(crate) queue_drops: u64,
     /// Connections that the target accepted in a second while others waited, if that was steady.
     pub(crate) accepts_per_s: Option<f64>,
     /// Whether its accept queue was empty again and again meanwhile.
@@ -81,6 +85,12 @@ pub(crate) struct Evidence {
     pub(crate) stopped: Option<(f64, f64)>,
     /// Connections that only the kernel had accepted at the end.
     pub(crate) unaccepted: u64,
+    /// Of those, the ones of which it is not known whose they are.
+    pub(crate) unattributed: u64,
+    /// Connections that existed at throng's end only then, where that can be seen.
+    pub(crate) missing: Option<u64>,
+    /// Connections that had no response, lost ones among them.
+    pub(crate) unserved: u64,
     /// Connections that were in the target's accept queue for a good part of a second or longer.
     pub(crate) stood: u64,
     /// What TCP knew of connections that waited.
@@ -210,6 +220,11 @@ pub(crate) struct OwnSeen {
 }
 
 impl Evidence {
+    /// Whether connections are known to exist at throng's end only.
+    pub(super) fn has_missing(&self) -> bool {
+        self.missing.is_some_and(|missing| missing > 0)
+    }
+
     /// From the samples of a run with this many shards.
     pub(super) fn seen(observed: &Observed, threads: u32) -> Evidence {
         let Observation { target, host, target_host, own, .. } = &observed.seen;
@@ -225,6 +240,8 @@ impl Evidence {
             somaxconn: observed.somaxconn.filter(|_| observed.both_here),
             program: target.as_ref().map_or(String::new(), |target| target.latest().command.clone()),
             queued_at_end: observed.queued_at_end,
+            given_up_at_end: observed.given_up_at_end,
+            queue_drops: accepts.drops(),
             accepts_per_s: accepts.per_s(),
             queue_empties: accepts.empties(),
             target: target.as_ref().map(TargetSeen::seen),

@@ -171,11 +171,12 @@ pub(super) fn is_closed_loop(plan: &Plan) -> bool {
     plan.populations.iter().all(Population::is_closed_loop)
 }
 
-/// Connections that we think open, and the target's host does not. `gone_since`: how many were lost after the load had ended, as by a
-/// timeout, or closed for others that waited: they were counted here, and may have been gone when the others were counted there.
-pub(super) fn half_open(both: Option<BothSides>, gone_since: u64) -> Option<String> {
+/// Connections that we think open, and the target's host does not. `missing`: how many these are, where each was looked for.
+/// `gone_since`: otherwise, how many were lost after the load had ended, as by a timeout, or closed for others that waited: they were
+/// counted here, and may have been gone when the others were counted there.
+pub(super) fn half_open(both: Option<BothSides>, missing: Option<u64>, gone_since: u64) -> Option<String> {
     let BothSides { here, there } = both?;
-    let missing = here.saturating_sub(there + gone_since);
+    let missing = missing.unwrap_or_else(|| here.saturating_sub(there + gone_since));
     let allowed = ENDS_DIFFER.max((here as f64 * ENDS_DIFFER_SHARE) as u64);
     let (here, there) = (Count(here).of("connection"), Count(there));
     (missing > allowed).then(|| {
@@ -335,7 +336,11 @@ mod tests {
     #[test]
     fn ends_may_differ_a_little() {
         let check = |here, there, expected: bool| {
-            assert_eq!(half_open(Some(BothSides { here, there }), 0).is_some(), expected, "{here} {there}");
+            assert_eq!(
+                half_open(Some(BothSides { here, there }), None, 0).is_some(),
+                expected,
+                "{here} {there}"
+            );
         };
         check(100, 100, false);
         check(100, 90, false);
@@ -344,13 +349,13 @@ mod tests {
         check(1_000_000, 998_999, true);
         // Others may be connected there too.
         check(100, 5_000, false);
-        assert_eq!(half_open(None, 0), None);
+        assert_eq!(half_open(None, Some(50), 0), None);
     }
 
     #[test]
     fn what_timed_out_after_it_was_counted_is_no_half_open_connection() {
         let check = |there, gone_since, expected: Option<&str>| {
-            let reason = half_open(Some(BothSides { here: 300, there }), gone_since);
+            let reason = half_open(Some(BothSides { here: 300, there }), None, gone_since);
             let seen = reason.as_deref().map(|reason| reason.split_once(": ").expect("it has numbers").1);
             assert_eq!(seen, expected, "{there} {gone_since}");
         };
@@ -359,6 +364,17 @@ mod tests {
         check(121, 100, Some(disagree));
         check(121, 292, None);
         check(290, 0, None);
+    }
+
+    #[test]
+    fn what_existed_here_only_is_not_excused_by_its_timeouts() {
+        let is_one = |missing, gone_since| {
+            half_open(Some(BothSides { here: 200, there: 159 }), missing, gone_since).is_some()
+        };
+        assert!(is_one(Some(41), 41), "it was lost after the load had ended because it never was");
+        assert!(!is_one(None, 41));
+        // They are closed between the two counts, as by a timeout of idle connections, or completed before the end.
+        assert!(!is_one(Some(0), 0) && !is_one(Some(10), 0));
     }
 
     #[test]

@@ -50,6 +50,10 @@ fn ended(measured: &PopulationRecord, came: u64, wanted: u64, what: &str) -> Str
 pub(super) fn too_few(facts: &Facts) -> Vec<String> {
     let is_alone = facts.populations.len() == 1;
     let is_burst = facts.evidence.search == Some(By::Burst);
+    let unattributed = Some(facts.evidence.unattributed).filter(|n| *n > 0).map(|n| {
+        let were = Count(n).were("connection");
+        format!("{were} in the target's accept queue, and not held; of which population is not known")
+    });
     let reasons =
         facts.plan.populations.iter().zip(facts.populations).filter_map(|(population, measured)| {
             let counts = &measured.totals.counts;
@@ -68,7 +72,7 @@ pub(super) fn too_few(facts: &Facts) -> Vec<String> {
             let wanted = Count(wanted).of("connection");
             missed.then(|| format!("{name}{} of {wanted} {done}", Count(there)))
         });
-    reasons.collect()
+    reasons.chain(unattributed).collect()
 }
 
 /// Connections that were due: of those that come and go fewer than planned, where the time ended before their number.
@@ -186,6 +190,21 @@ mod tests {
         check(of_time, 100, (&[], &[ended], false));
         check(of_time, 95, (&["95 of 100 connections completed all their calls"], &[ended], false));
         check(Hold::Forever, 95, (&["95 of 200 connections completed all their calls"], &[], false));
+    }
+
+    #[test]
+    fn connections_of_unknown_populations_that_are_not_accepted_are_too_few() {
+        let plan = plan(&[]);
+        let measured = PopulationRecord { wanted: 7, held: 7, ..PopulationRecord::default() };
+        let said = |unattributed| {
+            let evidence = Evidence { unattributed, ..Evidence::default() };
+            let populations = std::slice::from_ref(&measured);
+            too_few(&Facts { plan: &plan, evidence: &evidence, populations, interrupted: None })
+        };
+        assert!(said(0).is_empty());
+        let expected =
+            "3 connections were in the target's accept queue, and not held; of which population is not known";
+        assert_eq!(said(3), [expected]);
     }
 
     #[test]

@@ -37,6 +37,22 @@ fn measured(threshold: &Threshold, json: &Value) -> Option<f64> {
     }
 }
 
+/// What a single population has held is not known where `unattributed` connections that are not accepted may be of any.
+pub(super) fn leave_held_open(thresholds: &[Threshold], results: &mut [ThresholdResult], unattributed: u64) {
+    let are_of_one = |threshold: &Threshold| {
+        let path = &threshold.figure.path;
+        path.starts_with("populations.") && path.ends_with(".connections.held")
+    };
+    for (threshold, result) in thresholds.iter().zip(results) {
+        if unattributed > 0 && are_of_one(threshold) {
+            (result.value, result.pass) = (None, false);
+            let waiting = Count(unattributed).of("connection");
+            result.shown =
+                format!("not known: {waiting} in the target's accept queue may be of any population");
+        }
+    }
+}
+
 /// Why a time has no value: the share of what never ended, which is longer than any bound.
 fn missing(threshold: &Threshold, json: &Value) -> Option<String> {
     let path = &threshold.figure.path;
@@ -85,6 +101,31 @@ mod tests {
         let result = &judge(&[threshold], &s)[0];
         assert_eq!((result.value, result.pass), expected, "{expr}");
         assert_eq!((result.expr.as_str(), result.shown.is_empty()), (expr, result.value.is_none()));
+    }
+
+    #[test]
+    fn what_one_of_several_populations_has_held_may_not_be_known() {
+        let check = |expr: &str, unattributed, expected: (Option<f64>, bool, &str)| {
+            let mut s = Summary::default();
+            let mut own = samples::PopulationSummary::default();
+            (own.figures.connections.wanted, own.figures.connections.held) = (4, 4);
+            (s.connections.wanted, s.connections.held) = (7, 4);
+            s.populations.insert("readers".to_owned(), own);
+            let mut populations = crate::fixture::plan(&[]).populations;
+            populations.push(populations[0].clone());
+            for (population, name) in populations.iter_mut().zip(["readers", "writers"]) {
+                name.clone_into(&mut population.name);
+            }
+            let threshold = [Threshold::parse(expr, &populations).unwrap_or_else(|e| panic!("{e}"))];
+            let mut results = judge(&threshold, &s);
+            leave_held_open(&threshold, &mut results, unattributed);
+            let result = &results[0];
+            assert_eq!((result.value, result.pass, result.shown.as_str()), expected, "{expr}");
+        };
+        let unknown = "not known: 3 connections in the target's accept queue may be of any population";
+        check("readers.held >= 4", 3, (None, false, unknown));
+        check("readers.held >= 4", 0, (Some(4.0), true, "4"));
+        check("held >= 5", 3, (Some(4.0), false, "4"));
     }
 
     #[test]

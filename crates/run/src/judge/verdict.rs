@@ -43,7 +43,8 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     let is_held = c.closed == 0 && c.finished == 0;
     let gone =
         c.dropped_in_drain + facts.populations.iter().map(|own| own.totals.counts.ended_after).sum::<u64>();
-    let disagree = honesty::half_open(facts.evidence.both_sides.filter(|_| is_held), gone);
+    let both_sides = facts.evidence.both_sides.filter(|_| is_held || facts.evidence.missing.is_some());
+    let disagree = honesty::half_open(both_sides, facts.evidence.missing, gone);
     reasons.extend(disagree.clone());
     if let [measured] = facts.populations
         && honesty::is_closed_loop(facts.plan)
@@ -483,5 +484,14 @@ mod tests {
             || Evidence { both_sides: Some(BothSides { here: 100, there: 50 }), ..Evidence::default() };
         check(held(), &[], evidence(), (Verdict::Fail, &["the two ends disagree: 100"]));
         check(held(), &["held == 100"], evidence(), (Verdict::Fail, &["the two ends disagree"]));
+        // All of them are there, though some were closed after the first count.
+        let paired = |missing| Evidence { missing: Some(missing), ..evidence() };
+        check(held(), &[], paired(0), (Verdict::Pass, &[]));
+        // Those that exist here only were lost by their timeouts after the load had ended.
+        let mut s = held();
+        (s.connections.held, s.connections.dropped_in_drain) = (50, 50);
+        let expected =
+            ["threshold held >= 99% failed: 50", "50 of 100 connections held", "the two ends disagree"];
+        check(s, &["held >= 99%"], paired(50), (Verdict::Fail, &expected));
     }
 }

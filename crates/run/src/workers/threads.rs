@@ -150,7 +150,7 @@ impl Threads {
                 Some(own) => (&own.routes, TupleShare::ALL),
                 None => (routes, part.tuple_share),
             };
-            sources.add(routes);
+            sources.add(part.role, routes, share, prepared.salt);
             sources.watch(own.iter().map(|own| own.settings.watch.clone()));
             let tuples = Dials::new(routes.clone(), share, prepared.salt);
             let (ready, is_ready) = mpsc::channel();

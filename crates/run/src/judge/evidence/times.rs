@@ -30,6 +30,7 @@ impl Evidence {
         let (signs, firsts) = (r.observed.signs.clone(), r.moments.firsts());
         self.timeline = Timeline::new(signs, r.started, firsts, timeout);
         self.unaccepted = r.unaccepted.unwrap_or(0);
+        (self.unattributed, self.missing) = (r.unattributed, r.missing);
         self.rejection = r.rejection;
         let each = (0..).zip(&r.populations);
         let silences = each.filter_map(|(nth, measured)| Some((nth, measured.silences.longest()?)));
