@@ -1,6 +1,6 @@
 """A server with a limit: `limited.py KIND N`. `accepts N`: it has N connections at once, and leaves the others in its
 accept queue. `keeps N`: beyond N it closes the one that was idle for longest. `answers N`: it closes each connection after
-N responses."""
+N responses. `short N`: N connections, and one more, may wait in its accept queue."""
 
 import selectors
 import socket
@@ -10,7 +10,7 @@ import time
 kind, most = sys.argv[1], int(sys.argv[2])
 listener = socket.socket()
 listener.bind(("127.0.0.1", 0))
-listener.listen(500)
+listener.listen(most if kind == "short" else 500)
 listener.setblocking(False)
 selector = selectors.DefaultSelector()
 selector.register(listener, selectors.EVENT_READ)

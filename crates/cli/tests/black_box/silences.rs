@@ -97,6 +97,27 @@ fn a_standing_queue_is_named_even_without_overflows() {
     assert!(detail.starts_with("20 connections were in its accept queue of 500"), "{detail}");
 }
 
+/// Its queue overflows when all dial at once, and again when their SYNs are sent again: of some of them only throng has an end.
+#[test]
+fn connections_that_only_throng_has_are_not_held() {
+    let server = limited("short", "5");
+    let args = ["-c", "200", "-d", "2s", "--timeout", "3s", "--threshold", "held >= 99%"];
+    let (ended, s) = run(&server.url("/"), &args);
+    let [held, there] = ["connections.held", "connections.seen_by_target"].map(|path| s.count(path));
+    assert!(held <= there, "{:#}", s.at("connections"));
+    if held < 198 {
+        ended.assert_status(1);
+        assert_eq!(limit(&s), ("target", "accept-queue", "seen"), "{:#}", s.at("limit"));
+        let sentence = s.text("limit.sentence");
+        assert!(
+            sentence.starts_with("the target's accept queue of 5 was full: it overflowed "),
+            "{sentence}"
+        );
+    } else {
+        assert!(ended.status == Some(0) || ended.status == Some(4), "{:#}", s.0);
+    }
+}
+
 #[test]
 fn a_number_of_responses_is_recognised() {
     for args in [&[][..], &["--reconnect", "10ms..100ms"]] {

@@ -9,7 +9,11 @@ use samples::{
 use units::Count;
 
 use super::{Case, Sentence, Trouble, syn_loss::SENT_AGAIN_US};
-use crate::{by::By, fill::Fill, judge::evidence::Evidence};
+use crate::{
+    by::By,
+    fill::Fill,
+    judge::{evidence::Evidence, starved::Starved},
+};
 
 const OWN_LIMIT: &str =
     "check whether its own limit on connections (max-connections) keeps it from accepting";
@@ -31,20 +35,30 @@ fn queue(case: &Case) -> Option<Limit> {
     let overflown = overflows(case.summary, e);
     // A few that are in it at the end remain from an overflow: that is why the others were not accepted.
     let is_more = 2 * e.unaccepted >= case.count || overflown.is_none();
-    if e.unaccepted > 0 && (may_be && is_more || case.trouble == Trouble::None) {
+    // Those that the overflow has kept out altogether are more of it than those that are in the queue.
+    let missing = e.missing.filter(|missing| *missing > 0 && overflown.is_some());
+    let are_more_in_it = e.unaccepted > 0 && missing.is_none_or(|missing| e.unaccepted >= missing);
+    if are_more_in_it && (may_be && is_more || case.trouble == Trouble::None) {
         return unaccepted(case);
     }
     // Resets follow from an overflow too: the peer took itself for connected. Closes do not.
     let fits = case.trouble == Trouble::Waiting || case.kind == Some(Kind::Reset);
-    if !may_be || !fits {
+    let are_only_missing = case.trouble == Trouble::None && missing.is_some();
+    if !are_only_missing && (!may_be || !fits) {
         return None;
     }
     let Some(lost) = overflown else { return standing(case) };
     let rate = e.accepts_per_s.map_or(String::new(), |rate| format!("; it accepts a steady {rate:.0}/s"));
+    let half_open = missing.map_or(String::new(), |missing| {
+        let have = Count(missing).one_or("has", "have");
+        format!("; {} on this machine {have} no other end there", Count(missing).of("connection"))
+    });
     let times = Count(lost).of("time");
-    let detail = format!("its accept queue{} was full: it overflowed {times}{rate}", backlog(case));
+    let detail =
+        format!("its accept queue{} was full: it overflowed {times}{rate}{half_open}", backlog(case));
     // The counters alone are of all listeners together.
-    let certainty = if is_full(e) { Seen } else { Inferred };
+    let is_its_own = is_full(e) || e.queue_drops > 0 || missing.is_some();
+    let certainty = if is_its_own { Seen } else { Inferred };
     let backlog = e.accept_queue.map_or(0, |queue| queue.limit);
     let sentence = Sentence::QueueOverflowed { backlog, times: lost };
     let fix = format!("{OWN_LIMIT}; otherwise {}", longer(e));
@@ -83,14 +97,30 @@ fn longer(e: &Evidence) -> String {
 /// How often the target's queue overflowed, if it was full or may have been.
 fn overflows(s: &Summary, e: &Evidence) -> Option<u64> {
     let net = e.there?.net;
-    let lost = net.listen_overflows + net.listen_drops + net.syn_queue_drops;
+    let all = net.listen_overflows + net.listen_drops + net.syn_queue_drops;
+    let lost = if e.queue_drops > 0 { e.queue_drops } else { all };
     // The counters cover all listeners: another one's overflow is not of this queue, if it can be seen. A burst may be over
     // between two samples; but each of its dials that timed out has overflown a queue.
     let dials = s.faults.iter().filter(|f| f.stage == Stage::Dial && f.kind == Kind::Timeout);
     let timed_out: u64 = dials.map(|f| f.count).sum();
     let may_be_its_own = e.accept_queue.is_none_or(|queue| queue.used * 2 >= queue.limit)
-        || timed_out > 0 && net.listen_overflows >= timed_out;
+        || timed_out > 0 && net.listen_overflows >= timed_out
+        || e.has_missing()
+        || drops_explain(s, e);
     (is_full(e) || lost > 0 && may_be_its_own).then_some(lost)
+}
+
+/// Whether what its listeners dropped is why requests timed out: those on connections of which the last segment of the handshake was
+/// dropped never have a response, and each of them was dropped once or more. Of those that still waited at the end it is known whether
+/// the target has them.
+fn drops_explain(s: &Summary, e: &Evidence) -> bool {
+    let exchanges = s.faults.iter().filter(|f| f.stage != Stage::Dial && f.kind == Kind::Timeout);
+    let timed_out: u64 = exchanges.map(|f| f.count).sum();
+    let waited = match e.missing {
+        Some(0) => timed_out.saturating_sub(s.connections.dropped_in_drain),
+        _ => timed_out + s.requests.unanswered,
+    };
+    waited > 0 && e.queue_drops >= waited && 2 * e.unserved >= waited
 }
 
 /// The same where dials came through when their SYNs were sent again.
@@ -138,6 +168,10 @@ fn unaccepted(case: &Case) -> Option<Limit> {
     let detail = format!(
         "{were} accepted by the kernel only, in the target's accept queue{of}, and not by its process"
     );
+    let unserved = most_starved(case.evidence).filter(|most| most.count >= case.evidence.unaccepted);
+    if let Some(most) = unserved {
+        return stuck(case, most, case.evidence.unaccepted, detail);
+    }
     let sentence = Sentence::QueueUnaccepted { count: case.evidence.unaccepted };
     let (cause, at) = ((Side::Target, Cause::AcceptQueue), case.summary.connections.held);
     case.limit(Seen, cause, at, sentence, detail, UNACCEPTED)
@@ -149,13 +183,37 @@ fn standing(case: &Case) -> Option<Limit> {
     if e.stood == 0 || e.accepts_per_s.is_some() || 2 * e.stood < case.count {
         return None;
     }
-    let (were, of, served) = (Count(e.stood).were("connection"), backlog(case), Count(case.served()));
+    let most = most_starved(e);
+    let served = most.map_or(case.served(), |most| most.served);
+    let c = &case.summary.connections;
+    // Places that throng gives up are free for the others, which wait meanwhile.
+    let takes_turns = most.map_or(c.redialled > 0, |most| most.in_turns);
+    let (were, of, all) = (Count(e.stood).were("connection"), backlog(case), Count(served));
+    let at_most = if takes_turns { "at most " } else { "" };
     let detail = format!(
-        "{were} in its accept queue{of} and not accepted although it was not full: the target serves {served} \
+        "{were} in its accept queue{of} and not accepted although it was not full: the target serves {at_most}{all} \
         at a time"
     );
-    let sentence = Sentence::QueueStanding { served: case.served(), count: e.stood };
-    case.limit(Seen, (Side::Target, Cause::AcceptQueue), case.served(), sentence, detail, UNACCEPTED)
+    if let Some(most) = most {
+        return stuck(case, most, e.stood, detail);
+    }
+    // The probe's fresh ones wait there too.
+    let others = if case.summary.probe.is_some() { u64::MAX } else { c.wanted.saturating_sub(served) };
+    let count = Some(e.stood.min(others)).filter(|_| !takes_turns && others > 0);
+    let sentence = Sentence::QueueStanding { served, count };
+    case.limit(Seen, (Side::Target, Cause::AcceptQueue), served, sentence, detail, UNACCEPTED)
+}
+
+/// Those of a population that had no response while the others had many.
+fn most_starved(e: &Evidence) -> Option<&Starved> {
+    e.starved.iter().max_by_key(|own| own.count)
+}
+
+/// The same where those that had no response are known: some of them are in the queue, and the others are not served either, as those that
+/// throng has given up.
+fn stuck(case: &Case, most: &Starved, queued: u64, detail: String) -> Option<Limit> {
+    let sentence = Sentence::QueueStarved { most: most.clone(), queued: queued.min(most.count) };
+    case.limit(Seen, (Side::Target, Cause::AcceptQueue), most.served, sentence, detail, UNACCEPTED)
 }
 
 const UNACCEPTED: &str = "raise its own limit on connections (maxconn, max-connections) or threads, or \
@@ -188,9 +246,13 @@ fn outruns(e: &Evidence) -> Option<Sentence> {
 /// Those that are accepted as fast as they arrive may be in the queue for a moment, and wait for something else.
 fn outrun_by(e: &Evidence, waiting: u64) -> Sentence {
     let keeps_up = e.accepts_per_s.is_some() && limiting_pace(e).is_none();
-    let is_it = |queued: &u64| !keeps_up && *queued as f64 >= QUEUED * waiting as f64;
-    let queued = e.queued_at_end.filter(is_it);
-    Sentence::Outrun { queued: queued.is_some(), count: queued.unwrap_or(waiting) }
+    let given_up = e.given_up_at_end;
+    let is_most =
+        |queued: &u64| !keeps_up && queued.saturating_sub(given_up) as f64 >= QUEUED * waiting as f64;
+    match e.queued_at_end.filter(is_most) {
+        Some(count) => Sentence::Queued { count, given_up },
+        None => Sentence::Outrun { count: waiting },
+    }
 }
 
 /// The same as what stopped a run that does not pass: as many may time out as come too fast, and then no more and more wait.
@@ -213,14 +275,18 @@ const fn more(e: &Evidence) -> &'static str {
 /// Where those wait that come faster than they are accepted, some of them until their timeout; and nothing else is wrong.
 fn outran(case: &Case) -> Option<Limit> {
     let sentence = outpaced(case)?;
-    let Sentence::Outrun { queued: true, count } = sentence else { return None };
+    let Sentence::Queued { count, given_up } = sentence else { return None };
     let rate = case
         .evidence
         .accepts_per_s
         .map_or(String::new(), |rate| format!("it accepts a steady {rate:.0}/s; "));
     let (were, of) = (Count(count).were("connection"), backlog(case));
     let more = more(case.evidence);
-    let detail = format!("{rate}{were} in its accept queue{of} when the last one arrived; {more}");
+    let of_which = match given_up {
+        0 => String::new(),
+        n => format!(", of which {} had been given up by throng", Count(n)),
+    };
+    let detail = format!("{rate}{were} in its accept queue{of} when the last one arrived{of_which}; {more}");
     case.limit(Seen, (Side::Target, Cause::SlowAccept), case.left(), sentence, detail, THREADS)
 }
 

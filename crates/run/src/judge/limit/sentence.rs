@@ -150,9 +150,15 @@ pub(crate) enum Sentence {
     QueueUnaccepted {
         count: u64,
     },
+    /// `count`: none where the connections take turns, and `served` is the most that it may be.
     QueueStanding {
         served: u64,
-        count: u64,
+        count: Option<u64>,
+    },
+    /// Connections that had no response while the others had many, and how many of them wait in the accept queue.
+    QueueStarved {
+        most: Starved,
+        queued: u64,
     },
     /// Connections per second, and those that arrive, where they do at a rate.
     SlowAccept {
@@ -169,10 +175,14 @@ pub(crate) enum Sentence {
         new: u64,
         served: u64,
     },
-    /// Whether those that waited at the end of arrivals were in the accept queue.
+    /// Those that waited for a response at the end of arrivals.
     Outrun {
-        queued: bool,
         count: u64,
+    },
+    /// Those that were in the accept queue then, the ones that throng had given up among them.
+    Queued {
+        count: u64,
+        given_up: u64,
     },
     /// Requests by a rate that waited at its end, for a connection or a response.
     RateBacklog {

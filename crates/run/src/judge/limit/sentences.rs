@@ -179,10 +179,10 @@ fn responses(sentence: &Sentence) -> Option<String> {
 
 /// As many as it serves at a time; or of several backends or workers those of one, if they may be.
 fn starved(most: &Starved, has_probe: bool) -> String {
-    let own = most.name.as_ref().map_or(String::new(), |name| format!(" of population {name}"));
     let beside = if has_probe { ", beside the probe's" } else { "" };
-    let at_most = if most.in_turns { "at most " } else { "" };
     if most.may_be_of_one() {
+        let own = own(most);
+        let at_most = if most.in_turns { "at most " } else { "" };
         return format!(
             "{} of {}{own} had no response by the end of the load: the target serves {at_most}{} at a time{beside}, or one of several \
             backends or workers does not respond",
@@ -191,11 +191,12 @@ fn starved(most: &Starved, has_probe: bool) -> String {
             Count(most.served),
         );
     }
-    format!(
-        "the target serves {at_most}{}{own} at a time{beside}: {} had no response by the end of the load",
-        connections(most.served),
-        Count(most.count).of("other"),
-    )
+    let others = Count(most.count).of("other");
+    format!("{}{beside}: {others} had no response by the end of the load", serves(most))
+}
+
+fn own(most: &Starved) -> String {
+    most.name.as_ref().map_or(String::new(), |name| format!(" of population {name}"))
 }
 
 /// Connections that the target closes.
@@ -297,11 +298,27 @@ fn accept_queue(sentence: &Sentence) -> Option<String> {
                 connections(*count)
             )
         }
-        S::QueueStanding { served, count } => format!(
+        S::QueueStanding { served, count: Some(count) } => format!(
             "the target serves {} at a time: {} {} in its accept queue",
             connections(*served),
             Count(*count),
             Count(*count).one_or("other waits", "others wait")
+        ),
+        S::QueueStanding { served, count: None } => format!(
+            "the target serves at most {} at a time: others wait in its accept queue",
+            connections(*served)
+        ),
+        S::QueueStarved { most, queued } if *queued >= most.count => format!(
+            "{}: {} {} in its accept queue",
+            serves(most),
+            Count(most.count),
+            Count(most.count).one_or("other waits", "others wait")
+        ),
+        S::QueueStarved { most, queued } => format!(
+            "{}: {} had no response by the end of the load, {} of them in its accept queue",
+            serves(most),
+            Count(most.count).of("other"),
+            Count(*queued)
         ),
         S::SlowAccept { per_s, arrive: None } => {
             format!("the target accepts no more than {per_s:.0} connections/s")
@@ -309,11 +326,17 @@ fn accept_queue(sentence: &Sentence) -> Option<String> {
         S::SlowAccept { per_s, arrive: Some(arrive) } => {
             format!("{arrive:.0} connections/s arrive, and the target accepts no more than {per_s:.0}/s")
         }
-        S::Outrun { queued: true, count } => format!(
+        S::Queued { count, given_up: 0 } => format!(
             "connections arrive faster than the target accepts them: {} waited in its accept queue at the end",
             Count(*count)
         ),
-        S::Outrun { queued: false, count } => format!(
+        S::Queued { count, given_up } => format!(
+            "connections arrive faster than the target accepts them: {} in its accept queue at the end, of which {} had been given up \
+            by throng",
+            Count(*count),
+            Count(*given_up)
+        ),
+        S::Outrun { count } => format!(
             "connections arrive faster than the target serves them: {} waited for a response at the end",
             Count(*count)
         ),
@@ -423,6 +446,12 @@ fn path(sentence: &Sentence) -> Option<String> {
         S::NothingUsedUp => "no cause was found: nothing that throng can see was used up".to_owned(),
         _ => return None,
     })
+}
+
+/// `the target serves 4 connections at a time`
+fn serves(most: &Starved) -> String {
+    let at_most = if most.in_turns { "at most " } else { "" };
+    format!("the target serves {at_most}{}{} at a time", connections(most.served), own(most))
 }
 
 fn there(address: &str) -> &str {

@@ -27,51 +27,9 @@ fn numbers_of_one_and_of_many() {
         "connection refused: nothing listens on the target's addresses",
     );
     check(S::RequestsPerConnection { responses: 1 }, "the target closes each connection after its response");
-    let most =
-        Starved { name: Some("users".to_owned()), count: 10, served: 40, responses: 800, in_turns: true };
-    let one = Starved { count: 1, served: 1, ..most.clone() };
-    check(
-        S::Starved { most: one, has_probe: true },
-        "1 of 2 connections of population users had no response by the end of the load: the target serves at most 1 at a time, beside \
-        the probe's, or one of several backends or workers does not respond",
-    );
-    check(
-        S::Starved { most: Starved { name: None, in_turns: false, ..most.clone() }, has_probe: false },
-        "10 of 50 connections had no response by the end of the load: the target serves 40 at a time, or one of several backends or \
-        workers does not respond",
-    );
-    check(
-        S::Starved { most: Starved { count: 2, served: 1, ..most }, has_probe: true },
-        "the target serves at most 1 connection of population users at a time, beside the probe's: 2 others had no response by the end \
-        of the load",
-    );
-    check(
-        S::QueueOverflowed { backlog: 0, times: 3 },
-        "the target's accept queue was full: it overflowed 3 times",
-    );
-    check(
-        S::QueueOverflowed { backlog: 8, times: 1 },
-        "the target's accept queue of 8 was full: it overflowed 1 time",
-    );
-    check(
-        S::QueueUnaccepted { count: 1 },
-        "the target's process did not accept 1 connection: it waits in its accept queue",
-    );
-    check(
-        S::QueueStanding { served: 1, count: 1 },
-        "the target serves 1 connection at a time: 1 other waits in its accept queue",
-    );
-    check(
-        S::Outrun { queued: false, count: 1_420 },
-        "connections arrive faster than the target serves them: 1,420 waited for a response at the end",
-    );
     check(
         S::Acknowledged { what: "request", count: 91, within: within(Nanos::from_secs(1)) },
         "91 requests timed out: the target's host received them, its process did not respond within 1 s",
-    );
-    check(
-        S::SlowAccept { per_s: 98.4, arrive: Some(200.0) },
-        "200 connections/s arrive, and the target accepts no more than 98/s",
     );
     check(S::DialsTimedOut { count: 1, timeout: Nanos::ZERO }, "1 dial or request timed out");
     check(
@@ -111,6 +69,77 @@ fn numbers_of_one_and_of_many() {
     );
 }
 
+#[test]
+fn numbers_of_connections_that_were_not_served() {
+    let check = |sentence: Sentence, expected: &str| assert_eq!(sentence.to_string(), expected);
+    let most =
+        Starved { name: Some("users".to_owned()), count: 10, served: 40, responses: 800, in_turns: true };
+    let one = Starved { count: 1, served: 1, ..most.clone() };
+    check(
+        S::Starved { most: one, has_probe: true },
+        "1 of 2 connections of population users had no response by the end of the load: the target serves at most 1 at a time, beside \
+        the probe's, or one of several backends or workers does not respond",
+    );
+    check(
+        S::Starved { most: Starved { name: None, in_turns: false, ..most.clone() }, has_probe: false },
+        "10 of 50 connections had no response by the end of the load: the target serves 40 at a time, or one of several backends or \
+        workers does not respond",
+    );
+    check(
+        S::Starved { most: Starved { count: 2, served: 1, ..most }, has_probe: true },
+        "the target serves at most 1 connection of population users at a time, beside the probe's: 2 others had no response by the end \
+        of the load",
+    );
+}
+
+#[test]
+fn numbers_of_connections_in_the_accept_queue() {
+    let check = |sentence: Sentence, expected: &str| assert_eq!(sentence.to_string(), expected);
+    check(
+        S::QueueOverflowed { backlog: 0, times: 3 },
+        "the target's accept queue was full: it overflowed 3 times",
+    );
+    check(
+        S::QueueOverflowed { backlog: 8, times: 1 },
+        "the target's accept queue of 8 was full: it overflowed 1 time",
+    );
+    check(
+        S::QueueUnaccepted { count: 1 },
+        "the target's process did not accept 1 connection: it waits in its accept queue",
+    );
+    check(
+        S::QueueStanding { served: 1, count: Some(1) },
+        "the target serves 1 connection at a time: 1 other waits in its accept queue",
+    );
+    check(
+        S::QueueStanding { served: 8, count: None },
+        "the target serves at most 8 connections at a time: others wait in its accept queue",
+    );
+    let most = |name: Option<&str>| Starved {
+        name: name.map(str::to_owned),
+        count: 6,
+        served: 4,
+        ..Starved::default()
+    };
+    check(
+        S::QueueStarved { most: most(None), queued: 6 },
+        "the target serves 4 connections at a time: 6 others wait in its accept queue",
+    );
+    check(
+        S::QueueStarved { most: most(Some("readers and writers")), queued: 2 },
+        "the target serves 4 connections of population readers and writers at a time: 6 others had no response by the end of the load, \
+        2 of them in its accept queue",
+    );
+    check(
+        S::SlowAccept { per_s: 98.4, arrive: Some(200.0) },
+        "200 connections/s arrive, and the target accepts no more than 98/s",
+    );
+    check(
+        S::Queued { count: 420, given_up: 0 },
+        "connections arrive faster than the target accepts them: 420 waited in its accept queue at the end",
+    );
+}
+
 /// Which of them it is, counted from 0: without a wildcard, so that a new one has to be added here.
 #[allow(clippy::too_many_lines, reason = "a table")]
 fn place(sentence: &Sentence) -> usize {
@@ -146,6 +175,7 @@ fn place(sentence: &Sentence) -> usize {
         S::QueueOverflowed { .. } => 28,
         S::QueueUnaccepted { .. } => 29,
         S::QueueStanding { .. } => 30,
+        S::QueueStarved { .. } => 81,
         S::SlowAccept { .. } => 31,
         S::CpuOfThread { .. } => 32,
         S::CpuOfProcess { .. } => 33,
@@ -183,6 +213,7 @@ fn place(sentence: &Sentence) -> usize {
         S::StreamsRefused { .. } => 65,
         S::SessionsEnded { .. } => 66,
         S::Outrun { .. } => 67,
+        S::Queued { .. } => 80,
         S::SynsAgain { .. } => 68,
         S::Unended { .. } => 69,
         S::Starved { .. } => 70,
@@ -327,7 +358,7 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
             "the target's process did not accept 60 connections: they wait in its accept queue",
         ),
         (
-            S::QueueStanding { served: 200, count: 60 },
+            S::QueueStanding { served: 200, count: Some(60) },
             "the target serves 200 connections at a time: 60 others wait in its accept queue",
         ),
     ]
@@ -405,8 +436,20 @@ fn third_part() -> Vec<(Sentence, &'static str)> {
 fn fourth_part() -> Vec<(Sentence, &'static str)> {
     vec![
         (
-            S::Outrun { queued: true, count: 420 },
-            "connections arrive faster than the target accepts them: 420 waited in its accept queue at the end",
+            S::Outrun { count: 1_420 },
+            "connections arrive faster than the target serves them: 1,420 waited for a response at the end",
+        ),
+        (
+            S::Queued { count: 406, given_up: 346 },
+            "connections arrive faster than the target accepts them: 406 in its accept queue at the end, of which 346 had been given up \
+            by throng",
+        ),
+        (
+            S::QueueStarved {
+                most: Starved { count: 30, served: 20, responses: 90, ..Starved::default() },
+                queued: 22,
+            },
+            "the target serves 20 connections at a time: 30 others had no response by the end of the load, 22 of them in its accept queue",
         ),
         (
             S::Saturated { answered: 94.4, due: 1_200.0 },

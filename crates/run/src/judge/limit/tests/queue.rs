@@ -1,6 +1,7 @@
 //! The target's accept queue, and what makes it longer.
 
 use super::*;
+use crate::judge::starved::Starved;
 
 #[test]
 fn a_full_accept_queue_names_its_backlog() {
@@ -65,4 +66,113 @@ fn what_limits_a_queue_is_raised() {
         nginx(65_535)
     );
     check(511, None, "nginx", &both);
+}
+
+/// Only throng has an end of them, because the queue was full when they completed their handshakes.
+#[test]
+fn connections_that_the_target_has_no_end_of_are_its_accept_queues() {
+    let short = |missing| Evidence {
+        missing: Some(missing),
+        accept_queue: Some(Fill { used: 2, limit: 5 }),
+        starved: vec![Starved { count: 41, served: 159, responses: 90_000, ..Starved::default() }],
+        ..target(TargetSeen { cpu_thread: Some(1.0), ..TargetSeen::default() })
+    };
+    let short = |missing| Evidence { there: here(overflows(406)).there, ..short(missing) };
+    let mut s = stopped(159, vec![fault(Stage::Exchange, Kind::Timeout, 41)]);
+    (s.connections.wanted, s.connections.opened, s.connections.peak) = (200, 200, 200);
+    s.connections.dropped_in_drain = 41;
+    let detail = "accept queue of 5 was full: it overflowed 812 times; 41 connections on this machine have no other end there";
+    check(&s, &short(41), ("target", "accept-queue", 159, detail, "call of listen()"));
+    assert_eq!(limit(&s, &short(41)).map(|limit| limit.certainty), Some(Certainty::Seen));
+    // Of a healthy server that closes idle connections, none is missing: the overflow is not why they wait.
+    check(&s, &short(0), ("target", "connection-limit", 159, "a worker or a thread", ""));
+    // They had nothing to send, and nothing failed.
+    s.faults = Vec::new();
+    check(
+        &s,
+        &Evidence { starved: Vec::new(), ..short(41) },
+        ("target", "accept-queue", 159, "812 times", ""),
+    );
+    // More are in the queue, which its process does not empty.
+    let more = Evidence { starved: Vec::new(), unaccepted: 60, ..short(41) };
+    check(&s, &more, ("target", "accept-queue", 159, "60 connections were accepted by the kernel only", ""));
+}
+
+/// Those that ran into their timeouts before the end of the load are not there to be counted; but the listener counts what it dropped.
+#[test]
+fn what_a_listener_dropped_is_why_the_connections_without_a_response_timed_out() {
+    let e = |queue_drops, unserved, missing| Evidence {
+        queue_drops,
+        unserved,
+        missing,
+        accept_queue: Some(Fill { used: 2, limit: 5 }),
+        ..here(overflows(90))
+    };
+    let mut s = stopped(759, vec![fault(Stage::Exchange, Kind::Timeout, 41)]);
+    check(
+        &s,
+        &e(90, 41, Some(0)),
+        ("target", "accept-queue", 759, "it overflowed 90 times", "call of listen()"),
+    );
+    // They had had a response before; or the queue dropped fewer.
+    check(&s, &e(90, 20, Some(0)), ("target", "timeout", 800, "", ""));
+    check(&s, &e(40, 41, Some(0)), ("target", "timeout", 800, "", ""));
+    // They waited to the end of the load, and the target has all of them.
+    s.connections.dropped_in_drain = 41;
+    check(&s, &e(90, 41, Some(0)), ("target", "timeout", 800, "", ""));
+    check(&s, &e(90, 41, None), ("target", "accept-queue", 759, "", ""));
+}
+
+/// Where some have no response, the headline has the number of these, as the reasons have it.
+#[test]
+fn the_connections_without_a_response_are_those_in_the_queue_and_the_others() {
+    let of =
+        |count, in_turns| Starved { count, served: 20, responses: 9_000, in_turns, ..Starved::default() };
+    let sentence = |starved: &[Starved], unaccepted, stood| {
+        let mut s = stopped(28, vec![fault(Stage::Exchange, Kind::Timeout, 30)]);
+        (s.connections.wanted, s.connections.opened, s.connections.peak) = (50, 50, 50);
+        let queue = Some(Fill { used: 30, limit: 128 });
+        let e = Evidence {
+            accept_queue: queue,
+            starved: starved.to_vec(),
+            unaccepted,
+            stood,
+            ..here(NetCounters::default())
+        };
+        limit(&s, &e).expect("they wait").sentence
+    };
+    let serves = "the target serves 20 connections at a time: 30 others";
+    let some = format!("{serves} had no response by the end of the load, 22 of them in its accept queue");
+    assert_eq!(sentence(&[of(30, false)], 22, 30), some);
+    assert_eq!(sentence(&[of(30, false)], 0, 22), some);
+    let all = format!("{serves} wait in its accept queue");
+    assert_eq!([sentence(&[of(30, false)], 30, 30), sentence(&[of(30, false)], 0, 43)], [&*all, &*all]);
+    let at_most = "the target serves at most 20 connections at a time: 30 others wait in its accept queue";
+    assert_eq!(sentence(&[of(30, true)], 0, 30), at_most);
+    // More are in the queue than had no response.
+    let unaccepted = "the target's process did not accept 22 connections: they wait in its accept queue";
+    assert_eq!([sentence(&[], 22, 30), sentence(&[of(9, false)], 22, 30)], [unaccepted, unaccepted]);
+}
+
+#[test]
+fn no_more_connections_wait_than_there_are() {
+    let sentence = |redialled, stood| {
+        let mut s = stopped(8, vec![fault(Stage::Exchange, Kind::Timeout, 13)]);
+        (s.connections.wanted, s.connections.opened, s.connections.peak) = (10, 10, 10);
+        s.connections.redialled = redialled;
+        let e = Evidence {
+            accept_queue: Some(Fill { used: 13, limit: 128 }),
+            stood,
+            ..here(NetCounters::default())
+        };
+        let found = limit(&s, &e).expect("they wait");
+        assert_eq!(found.detail.contains("at most"), redialled > 0, "{found:?}");
+        found.sentence
+    };
+    assert_eq!(
+        sentence(0, 13),
+        "the target serves 8 connections at a time: 2 others wait in its accept queue"
+    );
+    let taking_turns = "the target serves at most 8 connections at a time: others wait in its accept queue";
+    assert_eq!(sentence(5, 13), taking_turns);
 }

@@ -225,6 +225,20 @@ fn a_run_by_arrival_that_does_not_pass_says_the_same() {
     let sentence =
         "connections arrive faster than the target accepts them: 80 waited in its accept queue at the end";
     assert_eq!((found.sentence.as_str(), found.cause), (sentence, Cause::SlowAccept));
+    // Of those in the queue throng has given up some: the others have to be most of what waits.
+    let left = |queued, given_up_at_end| {
+        let e = Evidence { given_up_at_end, ..e(Some(84), Some(queued)) };
+        limit(&timed_out(), &e).expect("something stopped it")
+    };
+    let found = left(406, 346);
+    let sentence = "connections arrive faster than the target accepts them: 406 in its accept queue at the end, of which 346 had been \
+        given up by throng";
+    assert_eq!((found.sentence.as_str(), found.cause), (sentence, Cause::SlowAccept));
+    assert!(
+        found.detail.contains("when the last one arrived, of which 346 had been given up by throng; more"),
+        "{found:?}"
+    );
+    assert_eq!(left(406, 380).cause, Cause::Saturated);
     // The others were served at once, or something else failed.
     check(&timed_out(), &e(None, None), ("target", "timeout", 800, "", ""));
     check(&stopped(0, closed()), &e(Some(84), None), ("target", "closed", 800, "", ""));
