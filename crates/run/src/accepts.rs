@@ -205,12 +205,12 @@ mod tests {
     #[test]
     fn connections_that_throng_has_given_up_do_not_wait() {
         let mut accepts = Accepts::default();
-        for ms in [0, 200, 400, 600] {
+        for ms in [1_000, 1_200, 1_400, 1_600] {
             accepts.see(Nanos::from_millis(ms), 25, (13, 6), QUEUE);
         }
         assert_eq!((accepts.stood, accepts.stands(), accepts.is_queueing), (6, 6, true));
         // The others are to be accepted nevertheless.
-        assert_eq!(accepts.samples.last(), Some(&(0.6, 25.0)));
+        assert_eq!(accepts.samples.last(), Some(&(1.6, 25.0)));
     }
 
     #[test]

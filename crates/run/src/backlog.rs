@@ -266,8 +266,8 @@ mod tests {
         tick.counts.answered = answered;
         tick.served = answered;
         // In the order in which they come.
-        if answered > 0 {
-            tick.latency.record_n(Nanos(waiting * PERIOD.0 / answered), answered);
+        if let Some(each) = (waiting * PERIOD.0).checked_div(answered) {
+            tick.latency.record_n(Nanos(each), answered);
         }
         tick
     }

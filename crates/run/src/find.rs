@@ -258,6 +258,7 @@ impl Known {
         // The closer to the result, the better; but just above it too few are lost to determine the cause.
         let (is_wrong, is_none) =
             (all_wrong(&summary) || none_secured(&summary), self.search.passed().is_none());
+        let is_ours = is_ours(by, &summary);
         let unmeasured = unmeasured(&summary).filter(|_| is_none);
         let is_unmeasured = unmeasured.is_some();
         let limit =
@@ -279,7 +280,6 @@ impl Known {
         let is_late = summary.verdict == Verdict::Invalid && is_none;
         // What passed has passed, though throng could not repeat it; and where the load makes no difference to how late it is, it was the
         // limit for another reason, which has not gone.
-        let is_ours = is_ours(&summary);
         let is_unrepeated = is_ours && (confirms || self.is_as_late_elsewhere(load, summary.lag_us.p99));
         if is_over || is_late || is_unrepeated {
             return self.search.fail_for_good();

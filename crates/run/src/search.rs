@@ -147,6 +147,7 @@ impl Search {
                 }
             }
             StepResult::Badly(_) if self.is_below_first() => self.begin = self.first,
+            StepResult::Badly(_) if self.failed == Some(load) => self.sure.push(load),
             StepResult::Badly(held) => {
                 self.failed_above.extend(self.failed.replace(load));
                 self.was_unconfirmed |= confirms;

@@ -60,8 +60,8 @@ pub(crate) struct Silences {
     is_served: bool,
     /// The last two periods, the later one first.
     latest: [Period; 2],
-    /// The one that lasts, and what waited when its first period ended.
-    current: Option<(Silence, u64)>,
+    /// The one that lasts, and its first period.
+    current: Option<(Silence, Period)>,
     found: Vec<Silence>,
     count: u64,
 }
@@ -135,12 +135,14 @@ impl Silences {
     fn go_on(&mut self, period: Period) {
         let until = Nanos(self.first * self.period.0);
         let new = self.begin(Nanos(until.0 - self.period.0));
-        let (silence, _) = self.current.get_or_insert((new, period.waiting));
+        let (silence, _) = self.current.get_or_insert((new, period));
         (silence.until, silence.waiting) = (until, period.waiting);
         // All connections wait, or more and more do: a few slow responses are no silence.
-        let (silence, at_first) = self.current.expect("just now");
-        let grows = silence.waiting >= at_first + FEW;
-        let all = period.waiting >= FEW && period.waiting * 10 >= period.open * 9;
+        let (silence, first) = self.current.expect("just now");
+        let grows = silence.waiting >= first.waiting + FEW;
+        // Those among them that throng has closed since had a response.
+        let open = period.open.max(first.open);
+        let all = period.waiting >= FEW && period.waiting * 10 >= open * 9;
         let is_long = silence.length().0 >= LEAST * self.period.0;
         if is_long && (grows || all) && self.lasting().is_none_or(|known| known.from != silence.from) {
             self.count += 1;

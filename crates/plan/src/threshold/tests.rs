@@ -124,7 +124,11 @@ fn of_connections_that_come_and_go_none_is_held() {
         let resolve = |_: &str| Err("no names here".to_owned());
         let around = crate::Environment { cores: 1, seed: 1, resolve: &resolve };
         let flags = crate::Flags::new("http://127.0.0.1:1/");
-        let flags = if arrives { flags.with(&crate::flag::ARRIVE, "9/s") } else { flags };
+        let flags = if arrives {
+            flags.with(&crate::flag::ARRIVE, "9/s").with(&crate::flag::TOTAL, "9")
+        } else {
+            flags
+        };
         let plan = crate::from_flags(&flags, &around).expect("it is right");
         Population { name: name.to_owned(), ..plan.populations[0].clone() }
     };

@@ -396,9 +396,9 @@ fn what_throng_could_not_do_is_no_bound_of_the_target() {
     assert!(is_ours(seen(Side::Target, Certainty::Guess)) && is_ours(seen(Side::Host, Certainty::Seen)));
 }
 
-/// A search whose steps are these loads; of those that do not pass, with throng's lag in ms, or by the target. Each failure by throng is
-/// measured once more.
-fn searched(steps: &[(u64, Option<f64>, bool)]) -> (Option<Outcome>, FindSummary) {
+/// A search whose steps are these loads; of those that do not pass, with throng's lag in ms, or by the target. Each failure is measured
+/// once more.
+fn found_beside_stalls(steps: &[(u64, Option<f64>, bool)]) -> (Option<Outcome>, FindSummary) {
     let mut known = Known { search: Search::new(1, 100, 101, TOLERANCE), ..Known::default() };
     if steps.iter().any(|(load, ..)| *load > 101) {
         known.search = Search::new(1, 100, 4_000, TOLERANCE);
@@ -413,7 +413,7 @@ fn searched(steps: &[(u64, Option<f64>, bool)]) -> (Option<Outcome>, FindSummary
         let limit = (!passes).then(|| Limit { side, ..limit(Cause::Cpu, 0) });
         let mut s = Summary { verdict, limit, ..Summary::default() };
         (s.connections.held, s.lag_us.p99) = (*load, lag_ms.unwrap_or_default() * 1e3);
-        for _ in 0..if verdict == Verdict::Invalid { 2 } else { 1 } {
+        for _ in 0..if *passes { 1 } else { 2 } {
             assert_eq!(known.search.step().map(|step| step.load), Some(*load));
             known.learn(By::Connections, *load, s.clone(), &mut |_| {});
         }
@@ -425,10 +425,10 @@ fn searched(steps: &[(u64, Option<f64>, bool)]) -> (Option<Outcome>, FindSummary
 fn what_passed_has_passed_though_throng_could_not_repeat_it() {
     let (pass, late) = (|load| (load, None, true), |load, lag_ms| (load, Some(lag_ms), false));
     // 101 failed by the target, or by throng.
-    let (outcome, found) = searched(&[pass(100), (101, None, false), late(100, 40.0)]);
+    let (outcome, found) = found_beside_stalls(&[pass(100), (101, None, false), late(100, 40.0)]);
     assert_eq!(outcome, Some(Outcome::Found { max: 100, error: 1 }));
     assert_eq!((found.outcome, found.max, found.exit_status()), (FindOutcome::Found, 100, 0));
-    let (_, found) = searched(&[pass(100), late(101, 80.0), late(100, 40.0)]);
+    let (_, found) = found_beside_stalls(&[pass(100), late(101, 80.0), late(100, 40.0)]);
     assert_eq!((found.outcome, found.max, found.invalid), (FindOutcome::NotReached, 100, true));
     assert_eq!((found.failed, found.exit_status()), (Some(101), 4));
 }
@@ -436,13 +436,13 @@ fn what_passed_has_passed_though_throng_could_not_repeat_it() {
 #[test]
 fn a_lag_that_does_not_depend_on_the_load_ends_the_search() {
     let (pass, late) = (|load| (load, None, true), |load, lag_ms| (load, Some(lag_ms), false));
-    let (outcome, found) = searched(&[pass(100), late(200, 40.0), late(150, 44.0)]);
+    let (outcome, found) = found_beside_stalls(&[pass(100), late(200, 40.0), late(150, 44.0)]);
     assert!(outcome.is_some());
     assert_eq!((found.outcome, found.max, found.invalid), (FindOutcome::NotReached, 100, true));
     assert_eq!(found.failed, Some(200));
     // It grows with the load.
-    assert_eq!(searched(&[pass(100), late(200, 90.0), late(150, 40.0)]).0, None);
-    assert_eq!(searched(&[pass(100), late(200, 40.0)]).0, None);
+    assert_eq!(found_beside_stalls(&[pass(100), late(200, 90.0), late(150, 40.0)]).0, None);
+    assert_eq!(found_beside_stalls(&[pass(100), late(200, 40.0)]).0, None);
 }
 
 #[test]

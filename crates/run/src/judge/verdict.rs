@@ -310,14 +310,14 @@ mod tests {
         let mut s = held();
         s.connections.held = 99;
         s.faults = vec![fault(Stage::Hold, Kind::Reset, 1)];
-        let seen = ["99 of 100", "reset: 1"];
+        let seen = ["99 of 100", "the target reset 1 connection"];
         check(s.clone(), &["held >= 99%", "faults <= 1"], none(), (Verdict::Pass, &seen));
         let missed = "threshold faults == 0 failed: 1";
         check(
             s.clone(),
             &["held >= 99%", "faults == 0"],
             none(),
-            (Verdict::Fail, &[missed, "99 of 100", "reset: 1"]),
+            (Verdict::Fail, &[missed, "99 of 100", "the target reset 1 connection"]),
         );
         check(held(), &["latency.p99 < 5ms"], none(), (Verdict::Fail, &["failed: 5.00 ms"]));
         check(held(), &["connect.p99 < 5s"], none(), (Verdict::Fail, &["cannot be judged"]));
@@ -447,7 +447,7 @@ mod tests {
         (0..30).for_each(|_| connect.censor());
         let mut s = held();
         s.connect_us = connect.quantiles();
-        let seen = ["failed: 2.9 % had no response"];
+        let seen = ["failed: 2.9 % had no connection"];
         super::tests::check(s, &["connect.p99 < 20ms"], Evidence::default(), (Verdict::Fail, &seen));
     }
 

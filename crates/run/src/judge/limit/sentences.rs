@@ -195,6 +195,15 @@ fn starved(most: &Starved, has_probe: bool) -> String {
     format!("{}{beside}: {others} had no response by the end of the load", serves(most))
 }
 
+fn slow_accept(per_s: f64, arrive: Option<f64>) -> String {
+    match arrive {
+        None => format!("the target accepts no more than {per_s:.0} connections/s"),
+        Some(arrive) => {
+            format!("{arrive:.0} connections/s arrive, and the target accepts no more than {per_s:.0}/s")
+        }
+    }
+}
+
 fn own(most: &Starved) -> String {
     most.name.as_ref().map_or(String::new(), |name| format!(" of population {name}"))
 }
@@ -320,12 +329,7 @@ fn accept_queue(sentence: &Sentence) -> Option<String> {
             Count(most.count).of("other"),
             Count(*queued)
         ),
-        S::SlowAccept { per_s, arrive: None } => {
-            format!("the target accepts no more than {per_s:.0} connections/s")
-        }
-        S::SlowAccept { per_s, arrive: Some(arrive) } => {
-            format!("{arrive:.0} connections/s arrive, and the target accepts no more than {per_s:.0}/s")
-        }
+        S::SlowAccept { per_s, arrive } => slow_accept(*per_s, *arrive),
         S::Queued { count, given_up: 0 } => format!(
             "connections arrive faster than the target accepts them: {} waited in its accept queue at the end",
             Count(*count)

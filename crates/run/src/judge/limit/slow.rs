@@ -1,7 +1,7 @@
 //! Responses that merely take longer than they may.
 
 use samples::{Cause, Certainty::Seen, Kind, Limit, Side, Stage};
-use units::{Count, Unit};
+use units::Unit;
 
 use super::{Case, Sentence, Trouble};
 

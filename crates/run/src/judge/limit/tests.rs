@@ -107,7 +107,7 @@ fn a_server_that_closes_without_a_byte_may_expect_tls() {
     use Certainty::{Guess, Seen};
     assert_eq!([e(Some(true), None), e(None, None)].map(|e| certainty(&e)), [Some(Seen), Some(Guess)]);
     // It was tested and does not accept TLS; it waited; a byte arrived; idle ones were closed.
-    let closed = ("target", "closed", 800, "closed by the peer", "and log");
+    let closed = ("target", "closed", 800, "closed by the peer", "log");
     check(&stopped(0, at_once()), &e(Some(false), None), closed);
     check(&stopped(0, at_once()), &e(None, Some(3_000)), ("target", "request-timeout", 800, "", ""));
     check(&stopped(0, at_once()), &Evidence { is_mute: false, ..e(Some(true), None) }, closed);
@@ -252,7 +252,7 @@ fn constant_times_are_reported() {
     restarted.losses.is_one_moment = true;
     let mut s = stopped(0, reset());
     s.connections.dropped = 800;
-    check(&s, &restarted, ("target", "closed", 800, "reset by the peer", "and log"));
+    check(&s, &restarted, ("target", "closed", 800, "reset by the peer", "check the target's log"));
     check(
         &stopped(0, reset()),
         &time(Some(3_000), None),

@@ -75,19 +75,29 @@ mod tests {
         let latency = "latency.p99 < 50ms";
         check(URL, &[(&flag::CONNECTIONS, "20")], latency, Some("http://127.0.0.1:1/ --by rate -c 20 "));
         check(URL, &[(&flag::RATE, "9/s")], latency, Some("http://127.0.0.1:1/ --by rate -c 50 "));
-        check(URL, &[(&flag::ARRIVE, "9/s")], latency, Some("http://127.0.0.1:1/ --by arrival "));
+        check(
+            URL,
+            &[(&flag::ARRIVE, "9/s"), (&flag::TOTAL, "9")],
+            latency,
+            Some("http://127.0.0.1:1/ --by arrival "),
+        );
         // Of connections that pause, and where they are opened, their number.
         check(URL, &[(&flag::THINK, "1s")], latency, Some("http://127.0.0.1:1/ "));
         check("ws://127.0.0.1:1/", &[], latency, Some("ws://127.0.0.1:1/ "));
         check("tcp://127.0.0.1:1", &[], "connect.p99 < 5ms", Some("tcp://127.0.0.1:1 "));
         check(URL, &[], "connect.p99 < 5ms", Some("http://127.0.0.1:1/ "));
         check(URL, &[], "held >= 99%", Some("http://127.0.0.1:1/ "));
-        check(URL, &[(&flag::ARRIVE, "9/s")], "connect.p99 < 5ms", Some("http://127.0.0.1:1/ --by arrival "));
+        check(
+            URL,
+            &[(&flag::ARRIVE, "9/s"), (&flag::TOTAL, "9")],
+            "connect.p99 < 5ms",
+            Some("http://127.0.0.1:1/ --by arrival "),
+        );
         check(
             "http://me:secret@127.0.0.1:1/?a&b",
             &[(&flag::CONNECTIONS, "2")],
             latency,
-            Some("'http://…@127.0.0.1:1/?a&b' --by rate -c 2 "),
+            Some("'http://127.0.0.1:1/?a&b' --by rate -c 2 "),
         );
     }
 

@@ -88,8 +88,9 @@ fn a_rate_is_not_raised_where_that_would_not_help() {
     check(&behind, &e, "use a larger load, or profile the target");
     // A latency that is missed, too, has a load that meets it.
     let slow = answered(&[("latency.p99 < 1ms", 2_000.0), fast]);
-    let find = "search the highest load that meets it (throng find --threshold 'latency.p99 < 1ms'), or profile the target";
-    check(&slow, &at_a_rate(), find);
+    let mut e = at_a_rate();
+    e.subject.searches = vec![("latency.p99 < 1ms".to_owned(), "throng find …".to_owned())];
+    check(&slow, &e, "search the highest load that meets it (throng find …), or profile the target");
 }
 
 /// Of a step of 2 s on 50 connections; what a response takes where the target is idle, and the responses of a second.
