@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use plan::{Load, Plan, Population, Threshold};
+use plan::{Plan, Population, Threshold};
 use samples::{
-    Connections, Counts, ErrorSamples, Errors, Fault, Figures, Generator, Kind, Latency, Observation,
-    PopulationSummary, PushFigures, Requests, Stage, StepSummary, StreamLimit, Summary, ThresholdResult,
-    Tick, Verdict,
+    Connections, Counts, Errors, Figures, Generator, Latency, Observation, PopulationSummary, PushFigures,
+    Requests, StepSummary, StreamLimit, Summary, ThresholdResult, Tick, Verdict,
 };
 use units::{Count, Nanos};
 
@@ -19,6 +18,7 @@ use crate::{
 mod away;
 mod destinations;
 mod evidence;
+mod gather;
 mod honesty;
 mod limit;
 mod sent;
@@ -29,20 +29,20 @@ mod subject;
 mod thresholds;
 mod verdict;
 
-use evidence::{Evidence, Paced, Pattern, Queueing};
+use evidence::{Evidence, Paced};
+use gather::gather;
 pub(crate) use limit::{gone, is_nobody, may_have_ended, ours::refused_here, weight};
-use subject::Subject;
 
 /// The summary of a run.
 pub fn judge(plan: &Plan, r: &Record) -> Summary {
-    judged(plan, r, evidence(plan, r))
+    judged(plan, r, gather(plan, r))
 }
 
 /// The summary of a step of a search: no fix asks for what the search does itself. `has_passed`: a smaller load did; `unloaded`: the lowest
 /// median latency of those that did.
 pub fn judge_step(plan: &Plan, r: &Record, by: By, has_passed: bool, unloaded: Option<Nanos>) -> Summary {
     let paced = paced(plan, r, unloaded).filter(|_| by == By::Rate);
-    judged(plan, r, Evidence { search: Some(by), has_passed, paced, ..evidence(plan, r) })
+    judged(plan, r, Evidence { search: Some(by), has_passed, paced, ..gather(plan, r) })
 }
 
 /// None where it is not one population whose connections carry one request at a time.
@@ -311,199 +311,4 @@ fn gave_up(forced: u64) -> Option<String> {
             Count(forced).were("connection")
         )
     })
-}
-
-/// The first line of what came instead of a response, cut where it is long.
-fn not_allowed(samples: &ErrorSamples) -> Option<String> {
-    let sample = samples.iter().find(|sample| sample.fault().kind == Kind::BadAnswer)?;
-    let line = sample.bytes().split(|byte| b"\r\n".contains(byte)).next().filter(|line| !line.is_empty())?;
-    let (shown, more) = match line.len() {
-        0..=MOST_SHOWN => (line, ""),
-        _ => (&line[..MOST_SHOWN], "…"),
-    };
-    Some(format!("\"{}{more}\"", shown.escape_ascii()))
-}
-
-/// The only step of which responses had an unexpected status; with its population, where there are several.
-fn wrong_step(plan: &Plan, totals: &Tick) -> Option<String> {
-    let faults = totals.faults.iter();
-    let is_wrong = |fault: Fault| (fault.stage, fault.kind) == (Stage::Exchange, Kind::WrongStatus);
-    let all: u64 = faults.filter(|(fault, _)| is_wrong(*fault)).map(|(_, n)| n).sum();
-    // Of populations with one step, nothing is counted by step: then it is not all of them.
-    let mut counted = plan.steps().zip(&totals.wrong_status).filter(|(_, n)| **n > 0);
-    let ((of, step), _) = counted.next().filter(|(_, n)| **n == all)?;
-    let population = &plan.populations[usize::from(of)].name;
-    Some(if plan.populations.len() > 1 { format!("{population}.{step}") } else { step.to_owned() })
-}
-
-/// Bytes of it.
-const MOST_SHOWN: usize = 40;
-
-/// Requests that waited in the end, of populations in which more and more did: of those that come and go, or of those by a rate. Where the
-/// load was raised, by stages or by the user, more may wait for that alone.
-fn backlog(
-    plan: &Plan,
-    r: &Record,
-    arrives: bool,
-    of: fn(&Population, &PopulationRecord) -> Option<u64>,
-) -> Option<u64> {
-    if plan.stages.len() > 1 || !r.commands.is_empty() {
-        return None;
-    }
-    let own = plan.populations.iter().zip(&r.populations).filter(|(own, _)| own.comes_and_goes() == arrives);
-    own.filter_map(|(own, measured)| of(own, measured)).reduce(|all, own| all + own)
-}
-
-fn grown(_: &Population, measured: &PopulationRecord) -> Option<u64> {
-    measured.backlog.grown()
-}
-
-/// The same where those that timed out count as well.
-fn outpaced(_: &Population, measured: &PopulationRecord) -> Option<u64> {
-    measured.backlog.outpaced()
-}
-
-/// Connections that arrive in a second, where all of the load does, at one rate. Half of the probe's requests are on new ones.
-fn arrivals_per_s(plan: &Plan, r: &Record) -> Option<f64> {
-    if plan.stages.len() > 1 || !r.commands.is_empty() {
-        return None;
-    }
-    let rate = |own: &Population| match own.load {
-        Load::Arrivals { rate, .. } => Some(rate.per_s_f64()),
-        _ => None,
-    };
-    let load = plan.populations.iter().map(rate).sum::<Option<f64>>()?;
-    Some(load + plan.probe.as_ref().map_or(0.0, |probe| probe.rate.per_s_f64() / 2.0))
-}
-
-/// Of the time for which a response occupies a connection, on average, what is quick takes half or less, and what takes equally long
-/// differs by half or less.
-const HALF: f64 = 0.5;
-/// Each connection had a quick response when it began, where they fill a queue; this share of them is more than chance.
-const QUICK: f64 = 0.25;
-
-/// How responses to requests at a rate were slowed down by each other, where all connections waited for one: of the population that missed
-/// most, as their number is a limit there.
-fn queueing(r: &Record) -> Queueing {
-    let missed = |own: &&PopulationRecord| own.totals.counts.missed;
-    let Some(own) = r.populations.iter().max_by_key(missed) else { return Queueing::None };
-    let (totals, at_load_s) = (&own.totals, own.at_load.secs_f64());
-    let counts = &totals.counts;
-    if counts.missed == 0 || counts.answered_at_load == 0 || own.held == 0 || at_load_s <= 0.0 {
-        return Queueing::None;
-    }
-    // Little's law, of connections that are never free.
-    let each_s = own.held as f64 * at_load_s / counts.answered_at_load as f64;
-    let most = Nanos((HALF * each_s * 1e9) as u64);
-    let quick = [&totals.latency, &totals.ramp_latency].map(|times| times.count_within(Nanos::ZERO, most));
-    if (quick.iter().sum::<u64>() as f64) < QUICK * own.held as f64 {
-        return Queueing::None;
-    }
-    // Times count from when requests were due: from one to the next, they grow by what is not served.
-    let served = counts.answered_at_load as f64 / (counts.sent + counts.missed) as f64;
-    let grows_s = (1.0 - served.min(1.0)) * own.backlog.period().secs_f64();
-    let is_equal = |spread: Nanos| spread.secs_f64() <= HALF * each_s + grows_s;
-    if own.backlog.spread().is_some_and(is_equal) { Queueing::InLine } else { Queueing::Unclear }
-}
-
-/// What the hosts showed, when, and what the losses have in common.
-fn evidence(plan: &Plan, r: &Record) -> Evidence {
-    let seen = Evidence::seen(&r.observed, r.threads);
-    let mut evidence = Evidence {
-        subject: Subject::of(plan),
-        both_sides: r.both_sides,
-        losses: Pattern::of(r),
-        backlog: backlog(plan, r, true, grown),
-        rate_backlog: backlog(plan, r, false, grown),
-        outpaced: backlog(plan, r, true, outpaced),
-        arrivals_per_s: arrivals_per_s(plan, r),
-        queueing: queueing(r),
-        starved: starved::starved(plan, r),
-        slow_part: r.totals.latency.slow_part(),
-        is_mute: r.is_mute(),
-        unserved: r.populations.iter().map(PopulationRecord::unserved).sum(),
-        not_allowed: not_allowed(&r.totals.error_samples),
-        wrong_step: wrong_step(plan, &r.totals),
-        speaks_tls: r.speaks_tls,
-        ..seen
-    };
-    evidence.add_times(r, timeout(plan, r));
-    if plan.populations.len() > 1 {
-        let name = |stall: evidence::Stall| plan.populations[usize::from(stall.population)].name.clone();
-        evidence.stall_of = evidence.stall.map(name);
-    }
-    evidence
-}
-
-/// How long those have waited that had no response in time, and would have waited where all had one; of several populations, the longest.
-fn timeout(plan: &Plan, r: &Record) -> Nanos {
-    let has_waited = |(_, measured): &(&Population, &PopulationRecord)| {
-        let is_one = |(fault, n): (Fault, u64)| fault.kind == Kind::Timeout && n > 0;
-        measured.totals.counts.unanswered > 0 || measured.totals.faults.iter().any(is_one)
-    };
-    let waited = plan.populations.iter().zip(&r.populations).filter(has_waited);
-    waited.map(|(population, _)| population.timeout).max().unwrap_or_else(|| plan.longest_timeout())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fixture;
-
-    #[test]
-    fn the_timeout_is_that_of_what_timed_out() {
-        let (mut plan, mut r) = (fixture::plan(&[]), fixture::record());
-        let mut other = plan.populations[0].clone();
-        other.timeout = Nanos::from_secs(60);
-        plan.populations.push(other);
-        r.populations.push(PopulationRecord::default());
-        assert_eq!(timeout(&plan, &r), Nanos::from_secs(60));
-        r.populations[0].totals.faults.count(Fault::target(Stage::Exchange, Kind::Timeout));
-        assert_eq!(timeout(&plan, &r), Nanos::from_secs(10));
-        r.populations[1].totals.counts.unanswered = 1;
-        assert_eq!(evidence(&plan, &r).timeout, Nanos::from_secs(60));
-    }
-
-    /// 20 connections at 200 requests a second, of which 100 have a response, each of these times later than the one before.
-    #[test]
-    fn a_queue_is_distinguished_from_slow_and_from_varied_responses() {
-        let check = |quick_ms: u64, spread_ms: u64, expected: Queueing| {
-            let mut r = fixture::record();
-            let load = Load::Rate { connections: 20, rate: units::Rate::per_s(200) };
-            let own = &mut r.populations[0];
-            own.backlog = crate::backlog::Backlog::of(load, Nanos::from_millis(200));
-            for n in 0..15 {
-                let (from, until) = (Nanos::from_millis(200 * n), Nanos::from_millis(200 * (n + 1)));
-                let mut tick = Tick { from, until, phase: samples::Phase::Hold, ..Tick::default() };
-                for nth in 0..20 {
-                    tick.latency.record(Nanos::from_millis(quick_ms + 100 * n + spread_ms * nth / 19));
-                }
-                own.backlog.take(&tick);
-                own.totals.latency.merge(&tick.latency);
-            }
-            (own.held, own.at_load) = (20, Nanos::from_secs(3));
-            let counts = &mut own.totals.counts;
-            (counts.sent, counts.answered_at_load, counts.missed) = (300, 300, 300);
-            assert_eq!(queueing(&r), expected, "{quick_ms} ms, {spread_ms} ms");
-            r.populations[0].totals.counts.missed = 0;
-            assert_eq!(queueing(&r), Queueing::None);
-        };
-        // Each connection has a response in 200 ms.
-        check(10, 95, Queueing::InLine);
-        check(10, 400, Queueing::Unclear);
-        check(200, 95, Queueing::None);
-    }
-
-    #[test]
-    fn arrivals_at_one_rate_have_one() {
-        let (mut plan, mut r) = (fixture::plan(&[]), fixture::record());
-        assert_eq!(arrivals_per_s(&plan, &r), None);
-        plan.populations[0].load = Load::Arrivals { rate: units::Rate::per_s(50), total: None };
-        assert_eq!(arrivals_per_s(&plan, &r), Some(50.0));
-        plan.populations.push(plan.populations[0].clone());
-        plan.probe = Some(plan::Probe::new(units::Rate::per_s(20), plan.populations[0].clone()));
-        assert_eq!(arrivals_per_s(&plan, &r), Some(110.0));
-        r.commands.push(samples::UserCommand::default());
-        assert_eq!(arrivals_per_s(&plan, &r), None);
-    }
 }

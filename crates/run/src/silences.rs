@@ -58,8 +58,8 @@ pub(crate) struct Silences {
     first: u64,
     /// A response has come.
     is_served: bool,
-    /// The last two periods, the later one first.
-    latest: [Period; 2],
+    /// The last periods, the latest first.
+    latest: [Period; 3],
     /// The one that lasts, and its first period.
     current: Option<(Silence, Period)>,
     found: Vec<Silence>,
@@ -128,7 +128,7 @@ impl Silences {
         } else {
             self.end_silence(period.answered > 0)
         }
-        self.latest = [period, self.latest[0]];
+        self.latest = [period, self.latest[0], self.latest[1]];
     }
 
     /// One more period without a response.
@@ -153,13 +153,14 @@ impl Silences {
         }
     }
 
-    /// A silence that begins then, in the middle of the period before it. Where most connections waited before that one, those that
-    /// waited at its end count as waiting before: slow responses may have taken up one after the other.
+    /// A silence that begins then, or in one of the two periods before it, to which responses that came earlier may count. Where most
+    /// connections waited before these, those that waited at their end count as waiting before: slow responses may have taken up one
+    /// after the other.
     fn begin(&self, from: Nanos) -> Silence {
-        let [last, earlier] = self.latest;
-        let had_room = earlier.open > 0 && 2 * earlier.waiting <= earlier.open;
-        let before = if had_room { earlier.waiting } else { last.waiting };
-        let answered = last.answered.max(earlier.answered);
+        let [last, earlier @ ..] = self.latest;
+        let had_room = |one: &&Period| one.open > 0 && 2 * one.waiting <= one.open;
+        let before = earlier.iter().find(had_room).unwrap_or(&last).waiting;
+        let answered = last.answered.max(earlier[0].answered);
         let per_s = (u128::from(answered) * 1_000_000_000 / u128::from(self.period.0)) as u64;
         Silence { from, before, per_s, ..Silence::default() }
     }

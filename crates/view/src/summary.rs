@@ -2,13 +2,14 @@
 
 mod agents;
 mod costs;
+mod destinations;
 mod populations;
 mod probe;
 mod pushes;
 
 use std::fmt::Write;
 
-use samples::{Connections, DestinationSummary, Quantiles, Requests, Summary, Verdict};
+use samples::{Connections, Quantiles, Requests, Summary, Verdict};
 use serde::Serialize;
 use units::{Bytes, Count, Nanos, Status, Unit, percent};
 
@@ -62,7 +63,7 @@ fn connections(s: &Summary, out: &mut String) {
     ];
     let lost = lost.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!(", {} {name}", Count(*n)));
     row(out, "connections", held(c) + &lost.collect::<String>());
-    destinations(s, out);
+    destinations::rows(s, out);
     if c.opened > 0 {
         row(out, "ramp", format!("{:.1} s, {} connects/s", s.ramp_s, Count(c.open_per_s.round() as u64)));
     }
@@ -87,33 +88,6 @@ pub(crate) fn held(c: &Connections) -> String {
         false => format!("{held} held of {wanted} wanted"),
         true if dialled == wanted => format!("{dialled} dialled ({held} open at the end of the load)"),
         true => format!("{dialled} dialled of {wanted} wanted ({held} open at the end of the load)"),
-    }
-}
-
-/// Of several destinations, those at which something went wrong: the worst ones.
-fn destinations(s: &Summary, out: &mut String) {
-    const MOST: usize = 5;
-    let is_bad = |own: &&DestinationSummary| !own.faults.is_empty() || own.latency_us.censored.is_some();
-    let mut bad: Vec<_> = s.destinations.iter().filter(is_bad).collect();
-    let missing = |own: &DestinationSummary| own.latency_us.censored_count();
-    bad.sort_by_key(|own| std::cmp::Reverse((own.fault_count(), missing(own))));
-    for own in bad.iter().take(MOST) {
-        let faults = own.faults.iter().map(|f| format!(", {} {}", Count(f.count), f.fault().name()));
-        let dialled = Count(own.opened + own.failed);
-        let silent = own.latency_us.censored.as_ref();
-        let silent = silent.map(|c| format!(", {} of its requests without a response", percent(c.share)));
-        let value = format!(
-            "{}: {} of {dialled} dialled open{}{}",
-            own.name(),
-            Count(own.open),
-            faults.collect::<String>(),
-            silent.unwrap_or_default(),
-        );
-        row(out, "destination", value);
-    }
-    if bad.len() > MOST {
-        let others = Count((bad.len() - MOST) as u64).of("other destination");
-        row(out, "", format!("and {others} with faults"));
     }
 }
 

@@ -370,17 +370,20 @@ fn lost(case: &Case) -> Option<Finding> {
         return Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()));
     }
     let asked = matches!(case.stage?, Stage::Exchange | Stage::Handshake);
-    let (sentence, fix) = if asked && e.is_mute {
-        (Sentence::ClosedMute { count, how }, LIMITS)
+    let sentence = if asked && e.is_mute {
+        Sentence::ClosedMute { count, how }
     } else if is_instead(case) {
-        (Sentence::ClosedInstead { count, how, sent: case.summary.requests.sent }, HANDLER)
+        Sentence::ClosedInstead { count, how, sent: case.summary.requests.sent }
     } else {
-        (Sentence::Closed { count, how }, if asked { HANDLER } else { LIMITS })
+        Sentence::Closed { count, how }
     };
+    let fix = if asked { INSTEAD } else { LIMITS };
     Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()))
 }
 
 const LIMITS: &str = "check the target's idle timeout, connection limit and log";
+const INSTEAD: &str =
+    "check the target's log: it closed them instead of a response, because it failed or rejects them";
 const HANDLER: &str = "check the target's log: its handler failed, or a proxy lost its backend";
 
 /// Requests that the peer ended, and not their connections (RFC 9113, section 6.4).

@@ -196,12 +196,11 @@ fn starved(most: &Starved, has_probe: bool) -> String {
 }
 
 fn slow_accept(per_s: f64, arrive: Option<f64>) -> String {
-    match arrive {
-        None => format!("the target accepts no more than {per_s:.0} connections/s"),
-        Some(arrive) => {
-            format!("{arrive:.0} connections/s arrive, and the target accepts no more than {per_s:.0}/s")
-        }
-    }
+    let alone = || format!("the target accepts no more than {per_s:.0} connections/s");
+    let beside = |arrive| {
+        format!("{arrive:.0} connections/s arrive, and the target accepts no more than {per_s:.0}/s")
+    };
+    arrive.map_or_else(alone, beside)
 }
 
 fn own(most: &Starved) -> String {

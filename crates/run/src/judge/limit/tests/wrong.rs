@@ -70,10 +70,14 @@ fn a_part_of_the_requests_is_rejected_by_a_limit() {
 
 #[test]
 fn closes_instead_of_responses_are_no_idle_timeout() {
-    let fix =
-        |faults: Vec<FaultCount>| limit(&stopped(0, faults), &Evidence::default()).expect("it is bad").fix;
+    let fix = |faults: Vec<FaultCount>| {
+        let mut s = stopped(0, faults);
+        s.connections.dropped = s.faults.iter().map(|fault| fault.count).sum();
+        limit(&s, &Evidence::default()).expect("it is bad").fix
+    };
     assert_eq!(fix(closed()), "check the target's idle timeout, connection limit and log");
-    let log = "check the target's log: its handler failed, or a proxy lost its backend";
+    let log =
+        "check the target's log: it closed them instead of a response, because it failed or rejects them";
     assert_eq!(fix(reset()), log);
     assert_eq!(fix(vec![fault(Stage::Exchange, Kind::Closed, 50)]), log);
 }
