@@ -275,12 +275,15 @@ impl Known {
         if self.is_again {
             return;
         }
+        let is_late_itself =
+            is_ours && limit.as_ref().is_none_or(|limit| limit.cause != Cause::TooFewConnections);
         self.explain(load, limit);
         // If throng was the limit before any load passed, smaller loads show nothing about the target.
         let is_late = summary.verdict == Verdict::Invalid && is_none;
         // What passed has passed, though throng could not repeat it; and where the load makes no difference to how late it is, it was the
         // limit for another reason, which has not gone.
-        let is_unrepeated = is_ours && (confirms || self.is_as_late_elsewhere(load, summary.lag_us.p99));
+        let is_unrepeated =
+            is_late_itself && (confirms || self.is_as_late_elsewhere(load, summary.lag_us.p99));
         if is_over || is_late || is_unrepeated {
             return self.search.fail_for_good();
         }
