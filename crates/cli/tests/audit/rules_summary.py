@@ -87,6 +87,7 @@ def figures_of(prefix, scope):
     whole = lambda path, read, reason, tolerance=0.0: Rule(f"{prefix}{path}", of(read), reason, tolerance)
     rules = [
         whole("connections/wanted", lambda s: s.wanted, "the command line"),
+        whole("connections/arriving", lambda s: s.wanted, "the command line: all of them come and go"),
         whole("connections/opened", lambda s: s.opened(), "wire: SYN-ACKs to first dials"),
         whole("connections/failed", lambda s: s.failed(), "wire: SYNs that were answered by a reset"),
         whole("connections/peak", lambda s: s.peak(), "wire: SYN-ACK to the first FIN or RST; the others of its threads as of the last 0.2 s, and an end is seen up to 6 ms later"),

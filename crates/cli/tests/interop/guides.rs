@@ -214,7 +214,7 @@ fn a_gate_in_ci() {
     let read = |name: &str| fs::read_to_string(guide.folder.join(name)).unwrap();
     let is_judged = |text: &str| text.contains("errors &lt; 1%") && text.contains(r#"tests="3""#);
     assert!(is_judged(&read("junit.xml")), "{}", read("junit.xml"));
-    assert!(read("summary.md").starts_with("## throng: "), "{}", read("summary.md"));
+    assert!(read("summary.md").starts_with("## Load test passed: "), "{}", read("summary.md"));
     let jobs: Vec<String> = guide.blocks("yaml").into_iter().flat_map(commands).collect();
     assert_eq!(jobs.len(), 2, "{jobs:?}");
     for job in jobs {

@@ -29,7 +29,12 @@ fn our_own_ports() {
     assert!(refused.stderr.contains("ports: 1,100 free 4-tuples") && refused.stderr.contains("--sources"));
     let args = ["--max", "1200", "-d", "1s", "--threshold", "held >= 99.9%"];
     let found = find(&pair, &serving.url("/"), &args);
-    assert_eq!((&found["outcome"], &found["limit"]["side"]), (&"found".into(), &"host".into()), "{found:#}");
+    assert_eq!(
+        (&found["outcome"], &found["limit"]["side"]),
+        (&"not-reached".into(), &"host".into()),
+        "{found:#}"
+    );
+    assert_eq!(found["invalid"], true, "it is no maximum of the target: {found:#}");
     assert_eq!(found["limit"]["cause"], "ports", "{found:#}");
     let max = found["max"].as_u64().unwrap();
     // Of the step that failed, which a confirmation may have gone below.
