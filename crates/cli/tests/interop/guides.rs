@@ -222,7 +222,7 @@ fn a_gate_in_ci() {
         guide.run(&job).assert_status(0);
         assert!(is_judged(&read("junit.xml")), "{job}: {}", read("junit.xml"));
     }
-    assert!(read("job.md").starts_with("## throng: "), "{}", read("job.md"));
+    assert!(read("job.md").starts_with("## Load test passed: "), "{}", read("job.md"));
 }
 
 /// The lines of a job's file that start throng, each with those that continue it.
