@@ -252,7 +252,8 @@ fn sources_are_divided_among_shards() {
     ended.assert_status(0);
     assert_eq!((s.faults(), s.count("connections.held")), (vec![], 100), "{ended:?}");
     // One address is not enough for two shards, and one of this machine is for none.
-    let (few, own) = ("--sources 10.200.0.8/31 --threads 2  # at least 2 addresses for 2 shards", "is of this machine");
+    let (few, own) =
+        ("--sources 10.200.0.8/31 --threads 2  # at least 2 addresses for 2 shards", "is of this machine");
     for (sources, why) in [("10.200.0.9", few), ("127.9.0.0/24", own)] {
         let args = ["run", &url(&serving), "-c", "2", "--threads", "2", "--io", "tun", "--sources", sources];
         let ended = Program::from(here.enter(&throng(&args))).end();
