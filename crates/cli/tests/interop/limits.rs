@@ -36,6 +36,7 @@ fn our_own_ports() {
     );
     assert_eq!(found["invalid"], true, "it is no maximum of the target: {found:#}");
     assert_eq!(found["limit"]["cause"], "ports", "{found:#}");
+    assert!(found["limit"]["sentence"].as_str().unwrap().contains("no free local port for"), "{found:#}");
     let max = found["max"].as_u64().unwrap();
     // Of the step that failed, which a confirmation may have gone below.
     let at = found["limit"]["at_connections"].as_u64().unwrap();

@@ -63,12 +63,17 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
     let count = case.count;
     let (dials, sockets) = (Count(count).of("dial"), Count(count).of("socket"));
     let (cause, sentence, detail, fix) = match (case.trouble, case.kind?) {
-        (Trouble::Ours, Kind::AddressInUse) if case.errno == NOT_OURS => (
-            Cause::Ports,
-            Sentence::ForeignSource { dials: count },
-            format!("{dials} used a source address that is not local (EADDRNOTAVAIL)"),
-            "use --sources that are addresses of this machine (ip -brief address)".to_owned(),
-        ),
+        // Of an address that is not, no dial succeeds; from one that is, they do until its ports are used up.
+        (Trouble::Ours, Kind::AddressInUse)
+            if case.errno == NOT_OURS && case.summary.connections.opened == 0 =>
+        {
+            (
+                Cause::Ports,
+                Sentence::ForeignSource { dials: count },
+                format!("{dials} used a source address that is not local (EADDRNOTAVAIL)"),
+                "use --sources that are addresses of this machine (ip -brief address)".to_owned(),
+            )
+        }
         (Trouble::Ours, Kind::AddressInUse) => (
             Cause::Ports,
             Sentence::NoFreePort { dials: count },
