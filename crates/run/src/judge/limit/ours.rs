@@ -65,7 +65,7 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
     let (cause, sentence, detail, fix) = match (case.trouble, case.kind?) {
         // Of an address that is not, no dial succeeds; from one that is, they do until its ports are used up.
         (Trouble::Ours, Kind::AddressInUse)
-            if case.errno == NOT_OURS && case.summary.connections.opened == 0 =>
+            if case.errno == NOT_OURS && case.summary.connections.peak == 0 =>
         {
             (
                 Cause::Ports,
