@@ -5,7 +5,7 @@ use plan::{
     flag::{self, Role, Takes},
 };
 use samples::{Command, Header, Limit, Samples, Sink, Summary, Tick};
-use units::{shell_word, without_login};
+use units::shell_word;
 
 use crate::{EXIT_MACHINE, Failure, args::refused_by_find, search};
 
@@ -65,8 +65,7 @@ pub(crate) fn with_searches(summary: Summary, flags: &Flags) -> Summary {
 }
 
 fn with_search(text: String, flags: &Flags) -> String {
-    let target = flags.get(&flag::TARGET).unwrap_or_default();
-    let command = format!("throng find {}", shell_word(&without_login(target)));
+    let command = run::find_command(flags.get(&flag::TARGET).unwrap_or_default());
     match text.split_once(command.as_str()) {
         Some((before, how)) => format!("{before}{command}{}{how}", words(of_search(how, flags))),
         None => text,
@@ -119,18 +118,22 @@ impl Sink for WithSearches<'_, '_> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_suggested_search_keeps_the_flags_that_a_search_has() {
-        let flags = Flags::new("https://t/?a&b")
-            .with(&flag::CONNECTIONS, "20")
+    fn typed_as(target: &str, connections: &str, threshold: &str) -> Flags {
+        Flags::new(target)
+            .with(&flag::CONNECTIONS, connections)
             .with(&flag::DURATION, "30s")
             .with(&flag::HEADER, "Authorization: Bearer x")
             .with(&flag::INSECURE, "")
+            .with(&flag::THRESHOLD, threshold)
+    }
+
+    #[test]
+    fn a_suggested_search_keeps_the_flags_that_a_search_has() {
+        let flags = typed_as("https://t/?a&b", "20", "latency.p99 < 5ms")
             .with(&flag::THINK, "1s")
             .with(&flag::TIMEOUT, "2s")
             .with(&flag::JSON, "a.json")
             .with(&flag::DASHBOARD, "127.0.0.1:0")
-            .with(&flag::THRESHOLD, "latency.p99 < 5ms")
             .with(&flag::SEED, 7);
         let check = |how: &str, kept: &str| {
             let text = |kept: &str| format!("search it (throng find 'https://t/?a&b'{kept}{how}), or not");
@@ -153,12 +156,7 @@ mod tests {
 
     #[test]
     fn a_suggested_run_keeps_the_flags_that_it_does_not_change() {
-        let flags = Flags::new("http://t/")
-            .with(&flag::CONNECTIONS, "1m")
-            .with(&flag::DURATION, "30s")
-            .with(&flag::HEADER, "Authorization: Bearer x")
-            .with(&flag::INSECURE, "")
-            .with(&flag::THRESHOLD, "held >= 99%");
+        let flags = typed_as("http://t/", "1m", "held >= 99%");
         let check = |status, line: &str, expected: &str| {
             let lines = vec![line.to_owned()];
             assert_eq!(Failure { status, lines }.with_flags(&flags).lines, [expected]);

@@ -111,8 +111,7 @@ fn briefly(find: clap::Command) -> clap::Command {
 
 const STATUS_OF_RUN: &str = "Exit status: 0 pass, 1 fail, 2 usage, 3 this machine, 4 invalid, 130 signal.\n\
     --help prints all options, among them those of exports, TLS and fleets.";
-const STATUS_OF_FIND: &str =
-    "Exit status: 0 found or not reached, 1 impossible, 4 invalid. --help lists all.";
+const STATUS_OF_FIND: &str = "Exit status: 0 found or not reached, 1 impossible, 4 throng was the limit.";
 
 /// What to do.
 #[derive(Subcommand)]
@@ -194,7 +193,8 @@ pub(crate) struct AgentArgs {
     at most five times the lowest so far, or 20 ms above it if that is more. A step of --by arrival in \
     which more and more connections wait from its beginning to its end fails, whatever the thresholds. The \
     loads of --by rate include the probe's requests. Exit status: 0 found or not reached, 1 impossible, 2 \
-    usage error, 3 this machine cannot do it, 4 throng itself was the limit, 130 interrupted."
+    usage error, 3 this machine cannot do it, 4 throng itself or its \
+    number of connections (-c) was the limit, 130 interrupted."
 )]
 pub(crate) struct FindArgs {
     /// What to maximise: connections (held), arrival (connections/s), burst (simultaneous dials) or rate

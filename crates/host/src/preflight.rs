@@ -236,11 +236,11 @@ pub fn preflight(root: &Root, need: &Need) -> Vec<Finding> {
 pub struct Capacity {
     /// `u64::MAX` where nothing can be read.
     pub connections: u64,
-    /// What ends it: `memory`, `ports`, `file table`.
+    /// What ends it: `memory`, `address space`, `ports`, `file table`.
     pub limited_by: &'static str,
 }
 
-/// The most connections that memory, 4-tuples and, where it binds us, the machine's file table allow,
+/// The most connections that memory, address space, 4-tuples and, where it binds us, the machine's file table allow,
 /// whatever `need.connections` says.
 pub fn capacity(root: &Root, need: &Need) -> Capacity {
     by_memory_or(capacity_beside_memory(root, need), root, need)
@@ -259,7 +259,10 @@ pub fn capacity_beside_memory(root: &Root, need: &Need) -> Capacity {
 fn by_memory_or(beside: Capacity, root: &Root, need: &Need) -> Capacity {
     let by_memory = memory(root).map_or(u64::MAX, |m| m.available / need.bytes_per_connection());
     let memory = Capacity { connections: by_memory, limited_by: "memory" };
-    if memory.connections <= beside.connections { memory } else { beside }
+    let by_space = process::address_space_room(root, need);
+    let space = Capacity { connections: by_space, limited_by: "address space" };
+    // Of equal ones the first.
+    [memory, space, beside].into_iter().min_by_key(|own| own.connections).expect("there are three")
 }
 
 fn by_files_or_tuples(root: &Root, need: &Need, by_ports: u64) -> Capacity {

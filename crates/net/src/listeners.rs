@@ -89,9 +89,8 @@ pub fn established(port: u16, mut take: impl FnMut(End) -> bool) -> io::Result<(
 pub fn dialled(port: u16, mut take: impl FnMut(SocketAddr, SocketAddr)) -> io::Result<()> {
     let query = Query { states: 1 << ESTABLISHED, far: port, ..Query::default() };
     for_each_socket(query, |body| {
-        if let Some((near, far)) = ends(body)
-            && body[1] == ESTABLISHED
-            && far.port() == port
+        if is_established(body, port, 6)
+            && let Some((near, far)) = ends(body)
         {
             take(near, far);
         }
@@ -124,11 +123,12 @@ fn count_established(port: u16, counts: impl Fn(&[u8]) -> bool) -> io::Result<u6
 
 fn for_each_established(port: u16, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
     let query = Query { states: 1 << ESTABLISHED, near: port, ..Query::default() };
-    for_each_socket(query, |body| !is_established_at(body, port) || take(body))
+    for_each_socket(query, |body| !is_established(body, port, 4) || take(body))
 }
 
-fn is_established_at(body: &[u8], port: u16) -> bool {
-    body.len() >= MESSAGE && body[1] == ESTABLISHED && body[4..6] == port.to_be_bytes()
+/// `at`: where the port stands, 4 of the near end and 6 of the far one (`struct inet_diag_sockid`).
+fn is_established(body: &[u8], port: u16, at: usize) -> bool {
+    body.len() >= MESSAGE && body[1] == ESTABLISHED && body[at..at + 2] == port.to_be_bytes()
 }
 
 fn listener(body: &[u8]) -> Option<Listening> {
@@ -277,7 +277,7 @@ mod tests {
         /// Whatever comes: no panic.
         #[test]
         fn any_message_is_survived(bytes in proptest::collection::vec(0u8..24, 0..100)) {
-            let is_ours = is_established_at(&bytes, 5);
+            let is_ours = is_established(&bytes, 5, 4) || is_established(&bytes, 5, 6);
             let _ = (listener(&bytes), is_ours && ends(&bytes).is_some());
         }
     }

@@ -31,6 +31,11 @@ pub struct Threshold {
 }
 
 impl Threshold {
+    /// Whether it asks for at least so much, and not at most.
+    pub fn is_lower_bound(&self) -> bool {
+        matches!(self.comparison, Comparison::Greater | Comparison::GreaterOrEqual)
+    }
+
     /// Reads `FIGURE OPERATOR BOUND`. A figure is named by its path in the summary's JSON or by the short name of it;
     /// one of a population has that population's name in front (`users.latency.p99`), one of its steps also the step's
     /// (`users.login.latency.p99`).

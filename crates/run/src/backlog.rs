@@ -212,9 +212,10 @@ fn served_within(tick: &Tick) -> [u32; TIMES] {
     let firsts = tick.served.min(tick.latency.count());
     let stages =
         [(&tick.tls, tick.tls.count()), (&tick.handshake, tick.handshake.count()), (&tick.latency, firsts)];
+    let times = times();
     let within = |(waited, connections): (&Latency, u64)| {
         let all = waited.count();
-        waited.counts_up_to(&times()).map(|soon| connections.saturating_sub(all - soon.min(all)))
+        waited.counts_up_to(&times).map(|soon| connections.saturating_sub(all - soon.min(all)))
     };
     let each = stages.into_iter().filter(|(waited, _)| waited.count() > 0).map(within);
     let fewest = each.reduce(|one, other| std::array::from_fn(|nth| one[nth].min(other[nth])));

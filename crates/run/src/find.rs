@@ -17,8 +17,8 @@ use crate::{
 
 pub use criteria::reasons;
 use criteria::{
-    HOLDS_NONE, all_wrong, baseline, holds_none, is_certain, is_confirmed, is_ours, may_be_chance, none_held,
-    none_secured, probe_p99_us, slow_probe, unmeasured,
+    HOLDS_NONE, all_wrong, baseline, holds_none, is_certain, is_confirmed, is_late, is_ours, may_be_chance,
+    none_held, none_secured, probe_p99_us, slow_probe, unmeasured,
 };
 use steps::Steps;
 pub use steps::with_some_room;
@@ -258,7 +258,7 @@ impl Known {
         // The closer to the result, the better; but just above it too few are lost to determine the cause.
         let (is_wrong, is_none) =
             (all_wrong(&summary) || none_secured(&summary), self.search.passed().is_none());
-        let is_ours = is_ours(by, &summary);
+        let is_late = is_late(&summary);
         let unmeasured = unmeasured(&summary).filter(|_| is_none);
         let is_unmeasured = unmeasured.is_some();
         let limit =
@@ -275,16 +275,13 @@ impl Known {
         if self.is_again {
             return;
         }
-        let is_late_itself =
-            is_ours && limit.as_ref().is_none_or(|limit| limit.cause != Cause::TooFewConnections);
         self.explain(load, limit);
         // If throng was the limit before any load passed, smaller loads show nothing about the target.
-        let is_late = summary.verdict == Verdict::Invalid && is_none;
+        let shows_nothing = summary.verdict == Verdict::Invalid && is_none;
         // What passed has passed, though throng could not repeat it; and where the load makes no difference to how late it is, it was the
         // limit for another reason, which has not gone.
-        let is_unrepeated =
-            is_late_itself && (confirms || self.is_as_late_elsewhere(load, summary.lag_us.p99));
-        if is_over || is_late || is_unrepeated {
+        let is_unrepeated = is_late && (confirms || self.is_as_late_elsewhere(load, summary.lag_us.p99));
+        if is_over || shows_nothing || is_unrepeated {
             return self.search.fail_for_good();
         }
         self.search.learn(StepResult::Badly(sustained));

@@ -32,6 +32,7 @@ mod verdict;
 use evidence::{Evidence, Paced};
 use gather::gather;
 pub(crate) use limit::{gone, is_nobody, may_have_ended, ours::refused_here, weight};
+pub use subject::find_command;
 
 /// The summary of a run.
 pub fn judge(plan: &Plan, r: &Record) -> Summary {

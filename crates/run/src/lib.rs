@@ -50,7 +50,7 @@ pub use conductor::{Conductor, Step, filed, second_of};
 pub use families::settle;
 pub use find::{Find, Here, WorkerSource, find, most, most_per_s, not_begun, reasons, with_some_room};
 pub use interrupt::Interrupt;
-pub use judge::{judge, judge_step};
+pub use judge::{find_command, judge, judge_step};
 pub use listeners::{listeners, queues};
 pub use prepare::{Prepared, check_tls, fitting, need, prepare, prepare_part};
 pub use record::Record;

@@ -98,7 +98,7 @@ impl Record {
     /// Connections that are held, of all populations.
     pub(crate) fn held(&self) -> u64 {
         let held: u64 = self.populations.iter().map(|measured| measured.held).sum();
-        held - self.unattributed.min(held)
+        held.saturating_sub(self.unattributed)
     }
 
     /// The same, of a run on these agents.
@@ -256,13 +256,18 @@ impl PopulationRecord {
     /// Of connections that arrive without a number, those that were due were wanted. Dials may be decided after the end of the load.
     pub(crate) fn count_arrivals(&mut self, population: &Population) {
         if population.load.wanted().is_none() {
-            self.wanted = self.sum(|counts| counts.opened + counts.failed + counts.missed);
+            self.wanted = self.arrivals_due();
         }
     }
 
-    /// Connections opened that had no response, up to the last line.
+    /// Connections that arrived, successfully or not, and those that throng should have dialled.
+    pub(crate) fn arrivals_due(&self) -> u64 {
+        self.sum(|counts| counts.opened + counts.failed + counts.missed)
+    }
+
+    /// Connections opened so far that had no response.
     pub(crate) fn unserved(&self) -> u64 {
-        self.totals.counts.opened.saturating_sub(self.totals.served)
+        self.sum(|counts| counts.opened).saturating_sub(self.totals.served + self.line.served)
     }
 
     /// All of its requests had a response, and those for which connections were closed at the end had one before.

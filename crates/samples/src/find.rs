@@ -17,7 +17,7 @@ pub struct Point {
     pub load: u64,
     /// Whether the thresholds were met.
     pub pass: bool,
-    /// Throng itself was the limit, so that the step shows nothing about the target; it does not `pass`.
+    /// Throng itself, or by rate its number of connections, was the limit, so that the step shows nothing about the target; it does not `pass`.
     pub invalid: bool,
     /// Connections open at the end of the step.
     pub held: u64,
@@ -87,7 +87,7 @@ pub struct FindSummary {
     pub error: u64,
     /// How it ended.
     pub outcome: FindOutcome,
-    /// Throng itself was the limit at each load that did not pass: none shows what the target does not sustain.
+    /// Throng itself, or by rate its number of connections, was the limit at each load that did not pass: none shows what the target does not sustain.
     pub invalid: bool,
     /// The smallest load that did not pass, of those that show a limit of the target if there is one; none where all did.
     pub failed: Option<u64>,

@@ -1,5 +1,5 @@
-//! Key shares of clients, each for some handshakes of a thread: making one is a third of what X25519 costs a client. The server's work is
-//! the same, whoever's share it gets.
+//! Key shares of clients, each used for several handshakes of a thread: making one is a third of what X25519 costs a client. The server's
+//! work is the same.
 
 use crate::provider::x25519::{Exchange, NAME};
 use rustls::{
@@ -8,7 +8,7 @@ use rustls::{
 };
 use std::cell::RefCell;
 
-/// Handshakes that a key is for: no more of them are readable to whoever finds it in memory.
+/// Handshakes that a key is for: only these can be read by someone who finds it in memory.
 const USES: u32 = 256;
 
 thread_local! {

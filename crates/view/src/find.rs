@@ -170,7 +170,7 @@ fn was_not_repeated(found: &FindSummary) -> bool {
 fn late_between(found: &FindSummary) -> &'static str {
     let is_between = |load: u64| found.max < load && found.failed.is_some_and(|failed| load < failed);
     let is_late = found.curve.iter().any(|point| point.invalid && is_between(point.load));
-    if is_late { "; at loads between, throng itself was the limit" } else { "" }
+    if is_late { "; steps at loads between are invalid" } else { "" }
 }
 
 /// What stopped it. After what the load that failed did not meet, which may be the same.

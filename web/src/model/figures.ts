@@ -86,6 +86,17 @@ function each(fit: Lenient<Fit> | null | undefined, slope?: number | null): stri
   return slope && slope > 0 ? bytes.text(slope) : null;
 }
 
+/** Connections held, of those wanted; where all of them arrive, none is held, and those that were dialled count, as in the text summary. */
+function connections(run: Run, f: Figures): Figure {
+  const c = run.summary?.connections;
+  const wanted = `of ${grouped(f.wanted)} wanted`;
+  if (c?.arriving && c.arriving === c.wanted) {
+    const dialled = (c.opened ?? 0) + (c.failed ?? 0);
+    return { name: "dialled", value: grouped(dialled), note: `${wanted}, ${grouped(f.held)} open at the end of the load`, bad: (c.failed ?? 0) > 0 };
+  }
+  return { name: "held", value: grouped(f.held), note: `${wanted}, peak ${grouped(f.peak)}`, bad: isOver(run) && f.held < f.wanted };
+}
+
 /** What a run comes to, the most important first. */
 export function keyFigures(run: Run): Figure[] {
   const f = figuresOf(run);
@@ -96,7 +107,7 @@ export function keyFigures(run: Run): Figure[] {
   const latency = (value: number | null | undefined, share: number) => atLeast(f.latency_us, share) + us(value);
   const load = run.summary ? "at full load" : "so far";
   const all: (Figure | false | null | undefined)[] = [
-    { name: "held", value: grouped(f.held), note: `of ${grouped(f.wanted)} wanted, peak ${grouped(f.peak)}`, bad: isOver(run) && f.held < f.wanted },
+    connections(run, f),
     { name: "connects", value: rate.text(f.open_per_s), note: rampNote(run) },
     (answered || f.requests_per_s > 0) && {
       name: "requests",

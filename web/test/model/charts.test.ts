@@ -214,6 +214,16 @@ test("a run without a summary has the figures of its ticks", () => {
   assert.deepEqual(shown["held"], ["90", "of 100 wanted, peak 90"]);
 });
 
+test("of connections that arrive those that were dialled are shown, and none is missing", () => {
+  const shown = (failed: number) => {
+    const connections = { wanted: 500, arriving: 500, opened: 100 - failed, failed, held: 3, finished: 97 - failed };
+    const run = { ...of([{ tick: { phase: "hold" } }]), summary: { connections } };
+    return keyFigures(run)[0];
+  };
+  assert.deepEqual(shown(0), { name: "dialled", value: "100", note: "of 500 wanted, 3 open at the end of the load", bad: false });
+  assert.deepEqual([shown(9)!.value, shown(9)!.bad], ["100", true]);
+});
+
 test("closing connections is no ramp", () => {
   const run = of([
     { tick: { phase: "ramp", open: 60, wanted: 60, counts: { opened: 60 } } },

@@ -43,16 +43,27 @@ pub(super) fn memory_room(root: &Root, need: &Need) -> Checked {
 /// Measured without connections: with 1, 2, 4 and 8 threads it ended below 130, 200, 350 and 500 MiB.
 const ADDRESS_SPACE: u64 = 80 << 20;
 
-/// `RLIMIT_AS`, on which an allocation fails that memory has room for.
-pub(super) fn address_space(root: &Root, need: &Need) -> Checked {
+/// The limit of address space, and what a run takes of it besides its connections; none where there is no limit.
+fn space(root: &Root, need: &Need) -> Option<(u64, u64)> {
     let limit = limits_of(root, "self", "Max address space").filter(|(soft, _)| *soft < u64::MAX);
-    let (limit, _) = limit.ok_or(Skip::Irrelevant)?;
     // The first number of proc_pid_statm(5).
     let pages: u64 = root.number("proc/self/statm").unwrap_or(0);
-    let taken = pages.saturating_mul(rustix::param::page_size() as u64);
-    let connections = need.connections.saturating_mul(need.user_bytes_per_connection());
+    let mapped = pages.saturating_mul(rustix::param::page_size() as u64);
     let threads = ADDRESS_SPACE.saturating_mul(need.threads.saturating_add(1));
-    let needed = taken.saturating_add(connections).saturating_add(threads);
+    limit.map(|(limit, _)| (limit, mapped.saturating_add(threads)))
+}
+
+/// Connections that address space has room for.
+pub(super) fn address_space_room(root: &Root, need: &Need) -> u64 {
+    let room =
+        |(limit, taken): (u64, u64)| limit.saturating_sub(taken) / need.user_bytes_per_connection().max(1);
+    space(root, need).map_or(u64::MAX, room)
+}
+
+/// `RLIMIT_AS`, on which an allocation fails that memory has room for.
+pub(super) fn address_space(root: &Root, need: &Need) -> Checked {
+    let (limit, taken) = space(root, need).ok_or(Skip::Irrelevant)?;
+    let needed = taken.saturating_add(need.connections.saturating_mul(need.user_bytes_per_connection()));
     let fix = (needed > limit)
         .then(|| Fix::manual(Severity::Refuse, "ulimit -v unlimited  # or use fewer --threads"));
     let value = format!("{} allowed (ulimit -v)", Bytes(limit).brief());

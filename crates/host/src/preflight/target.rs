@@ -54,6 +54,10 @@ fn room(servers: &[Server]) -> u64 {
     servers.iter().map(Server::room).fold(0, u64::saturating_add)
 }
 
+fn pids(root: &Root, need: &Need) -> Vec<u32> {
+    carriers(root, &listener_pids(root, &need.listeners))
+}
+
 /// The accepting processes that may be seen.
 fn servers(root: &Root, need: &Need) -> Result<Vec<Server>, Skip> {
     if need.target.is_none() || !need.both_ends_here {
@@ -62,8 +66,7 @@ fn servers(root: &Root, need: &Need) -> Result<Vec<Server>, Skip> {
     if need.listeners.is_empty() {
         return Err(Skip::Unread(NOBODY));
     }
-    let holders = listener_pids(root, &need.listeners);
-    Ok(carriers(root, &holders).iter().filter_map(|pid| server(root, *pid, need)).collect())
+    Ok(pids(root, need).into_iter().filter_map(|pid| server(root, pid, need)).collect())
 }
 
 impl Server {
@@ -119,6 +122,5 @@ pub(super) fn backlog(root: &Root, need: &Need) -> Checked {
 
 /// What the target's process is called, if it is seen.
 fn name(root: &Root, need: &Need) -> String {
-    let servers = carriers(root, &listener_pids(root, &need.listeners));
-    servers.first().map_or(String::new(), |pid| program(root, *pid))
+    pids(root, need).first().map_or(String::new(), |pid| program(root, *pid))
 }

@@ -1,10 +1,10 @@
 //! Open connections that the target's process does not have: they are not held.
 
 use super::Conductor;
-use crate::both_sides::Absent;
+use crate::{both_sides::Absent, record::PopulationRecord};
 
 impl Conductor<'_> {
-    /// Of each population so many exist at throng's end only.
+    /// The number of each population's connections that exist at throng's end only.
     pub(crate) fn handle_missing(&mut self, absent: &[Absent]) {
         let mut all = 0;
         for ((measured, population), absent) in
@@ -48,10 +48,7 @@ impl Conductor<'_> {
             Some(listed) => open.iter().zip(listed).map(|(open, own)| own.unaccepted.min(*open)).collect(),
             // It is seen by what throng has: those in the queue have never had a response.
             None if open.iter().filter(|open| **open > 0).count() > 1 => {
-                let unserved = self.record.populations.iter().map(|measured| {
-                    let served = measured.totals.served + measured.line.served;
-                    measured.sum(|counts| counts.opened).saturating_sub(served)
-                });
+                let unserved = self.record.populations.iter().map(PopulationRecord::unserved);
                 let most: Vec<u64> = open.iter().zip(unserved).map(|(open, own)| own.min(*open)).collect();
                 // Fewer than those: others are closed and dialled again, and wait there.
                 return (most.iter().sum::<u64>() == all).then_some(most);

@@ -101,8 +101,11 @@ fn is_pause(by: By, load: u64, s: &Summary) -> bool {
 /// Whether what stopped a step was seen, and stays: no busy moment, nor a stall, and nothing of which only the kind of fault is known.
 pub(super) fn is_certain(limit: &Limit) -> bool {
     let may_pass = matches!(limit.cause, Cause::Cpu | Cause::Stall);
-    let is_seen = limit.side == Side::Target && limit.certainty == Certainty::Seen;
-    is_seen && !may_pass && judge::weight(limit) > 1
+    is_seen_of_target(limit) && !may_pass && judge::weight(limit) > 1
+}
+
+fn is_seen_of_target(limit: &Limit) -> bool {
+    limit.side == Side::Target && limit.certainty == Certainty::Seen
 }
 
 /// Whether all that failed did so in a short time and for no known limit, and nearly all of the load was there nevertheless.
@@ -113,13 +116,15 @@ fn is_burst(by: By, load: u64, s: &Summary) -> bool {
     is_short && !is_known && !is_waiting && by.reached(s) >= SHARE * load as f64
 }
 
-/// Whether throng itself was the limit of a step, or at a rate its number of connections: then it shows nothing about the target, unless
-/// the target's own limit was seen.
+/// Whether throng itself was the limit of a step: then it shows nothing about the target, unless the target's own limit was seen.
+pub(super) fn is_late(s: &Summary) -> bool {
+    s.verdict == Verdict::Invalid && !s.limit.as_ref().is_some_and(is_seen_of_target)
+}
+
+/// The same, or at a rate the number of its connections was.
 pub(super) fn is_ours(by: By, s: &Summary) -> bool {
-    let is_seen = |limit: &Limit| limit.side == Side::Target && limit.certainty == Certainty::Seen;
     let too_few = |limit: &Limit| by == By::Rate && limit.cause == Cause::TooFewConnections;
-    let is_late = s.verdict == Verdict::Invalid && !s.limit.as_ref().is_some_and(is_seen);
-    is_late || s.limit.as_ref().or(s.suspect.as_ref()).is_some_and(too_few)
+    is_late(s) || s.limit.as_ref().or(s.suspect.as_ref()).is_some_and(too_few)
 }
 
 /// Why a step failed: its own verdict, a load that was not reached, probes without a response.

@@ -50,7 +50,7 @@ impl By {
                 "a connection that arrives is closed after its requests, and there are none; use connections or burst"
             }
             By::Arrival if plan.thresholds.iter().any(|threshold| threshold.figure.is_of_held()) => {
-                "a threshold is on connections held, and those that arrive are closed after their requests; use errors < 1%, or connections"
+                "a threshold is on connections held, and those that arrive are closed after their requests; use errors < 1%, answered >= 99% or finished >= 99%, or connections"
             }
             By::Rate if all().any(is_silent) => {
                 "without a message there is nothing to send; add --message ping, or use connections or burst"

@@ -9,7 +9,10 @@ use super::{
     starved,
     subject::Subject,
 };
-use crate::record::{PopulationRecord, Record};
+use crate::{
+    backlog::Backlog,
+    record::{PopulationRecord, Record},
+};
 
 /// The first line of what came instead of a response, cut where it is long.
 fn not_allowed(samples: &ErrorSamples) -> Option<String> {
@@ -39,31 +42,22 @@ const MOST_SHOWN: usize = 40;
 
 /// Requests that waited in the end, of populations in which more and more did: of those that come and go, or of those by a rate. Where the
 /// load was raised, by stages or by the user, more may wait for that alone.
-fn backlog(
-    plan: &Plan,
-    r: &Record,
-    arrives: bool,
-    of: fn(&Population, &PopulationRecord) -> Option<u64>,
-) -> Option<u64> {
-    if plan.stages.len() > 1 || !r.commands.is_empty() {
+fn backlog(plan: &Plan, r: &Record, arrives: bool, of: fn(&Backlog) -> Option<u64>) -> Option<u64> {
+    if changes(plan, r) {
         return None;
     }
     let own = plan.populations.iter().zip(&r.populations).filter(|(own, _)| own.comes_and_goes() == arrives);
-    own.filter_map(|(own, measured)| of(own, measured)).reduce(|all, own| all + own)
+    own.filter_map(|(_, measured)| of(&measured.backlog)).reduce(|all, own| all + own)
 }
 
-fn grown(_: &Population, measured: &PopulationRecord) -> Option<u64> {
-    measured.backlog.grown()
-}
-
-/// The same where those that timed out count as well.
-fn outpaced(_: &Population, measured: &PopulationRecord) -> Option<u64> {
-    measured.backlog.outpaced()
+/// Whether the load is changed, by stages or by the user.
+fn changes(plan: &Plan, r: &Record) -> bool {
+    plan.stages.len() > 1 || !r.commands.is_empty()
 }
 
 /// Connections that arrive in a second, where all of the load does, at one rate. Half of the probe's requests are on new ones.
 fn arrivals_per_s(plan: &Plan, r: &Record) -> Option<f64> {
-    if plan.stages.len() > 1 || !r.commands.is_empty() {
+    if changes(plan, r) {
         return None;
     }
     let rate = |own: &Population| match own.load {
@@ -111,9 +105,9 @@ pub(super) fn gather(plan: &Plan, r: &Record) -> Evidence {
         subject: Subject::of(plan),
         both_sides: r.both_sides,
         losses: Pattern::of(r),
-        backlog: backlog(plan, r, true, grown),
-        rate_backlog: backlog(plan, r, false, grown),
-        outpaced: backlog(plan, r, true, outpaced),
+        backlog: backlog(plan, r, true, Backlog::grown),
+        rate_backlog: backlog(plan, r, false, Backlog::grown),
+        outpaced: backlog(plan, r, true, Backlog::outpaced),
         arrivals_per_s: arrivals_per_s(plan, r),
         queueing: queueing(r),
         starved: starved::starved(plan, r),

@@ -48,7 +48,7 @@ fn allowed(max_lag: Nanos, latency_us: f64) -> f64 {
     (max_lag.0 as f64 / 1e3).max(LAG_SHARE * latency_us)
 }
 
-/// A lag, the smaller one that is allowed, and where that comes from: with so many digits that they differ.
+/// A lag, the smaller one that is allowed, and where that comes from: with enough digits for the two to differ.
 fn beyond(lag_us: f64, max_lag: Nanos, allowed_us: f64) -> String {
     let from = if allowed_us > max_lag.0 as f64 / 1e3 {
         "5 % of the latency, more than --max-lag"

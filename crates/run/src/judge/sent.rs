@@ -52,7 +52,7 @@ pub(super) fn too_few(facts: &Facts) -> Vec<String> {
     let is_burst = facts.evidence.search == Some(By::Burst);
     let unattributed = Some(facts.evidence.unattributed).filter(|n| *n > 0).map(|n| {
         let were = Count(n).were("connection");
-        format!("{were} in the target's accept queue, and not held; of which population is not known")
+        format!("{were} in the target's accept queue, and not held; it is not known which population they belong to")
     });
     let reasons =
         facts.plan.populations.iter().zip(facts.populations).filter_map(|(population, measured)| {
@@ -77,9 +77,8 @@ pub(super) fn too_few(facts: &Facts) -> Vec<String> {
 
 /// Connections that were due: of those that come and go fewer than planned, where the time ended before their number.
 fn due(facts: &Facts, population: &Population, measured: &PopulationRecord) -> u64 {
-    let counts = &measured.totals.counts;
     match population.comes_and_goes() && facts.plan.hold().is_some() {
-        true => measured.wanted.min(counts.opened + counts.failed + counts.missed),
+        true => measured.wanted.min(measured.arrivals_due()),
         false => measured.wanted,
     }
 }
@@ -202,8 +201,7 @@ mod tests {
             too_few(&Facts { plan: &plan, evidence: &evidence, populations, interrupted: None })
         };
         assert!(said(0).is_empty());
-        let expected =
-            "3 connections were in the target's accept queue, and not held; of which population is not known";
+        let expected = "3 connections were in the target's accept queue, and not held; it is not known which population they belong to";
         assert_eq!(said(3), [expected]);
     }
 

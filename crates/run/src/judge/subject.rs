@@ -6,6 +6,8 @@ use units::{Nanos, Rate};
 mod curl;
 mod search;
 
+pub use search::find_command;
+
 /// Of a plan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Subject {

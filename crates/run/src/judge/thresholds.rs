@@ -39,10 +39,8 @@ fn measured(threshold: &Threshold, json: &Value) -> Option<f64> {
 
 /// What a single population has held is not known where `unattributed` connections that are not accepted may be of any.
 pub(super) fn leave_held_open(thresholds: &[Threshold], results: &mut [ThresholdResult], unattributed: u64) {
-    let are_of_one = |threshold: &Threshold| {
-        let path = &threshold.figure.path;
-        path.starts_with("populations.") && path.ends_with(".connections.held")
-    };
+    let are_of_one =
+        |Threshold { figure, .. }: &Threshold| figure.is_of_held() && figure.path.starts_with("populations.");
     for (threshold, result) in thresholds.iter().zip(results) {
         if unattributed > 0 && are_of_one(threshold) {
             (result.value, result.pass) = (None, false);

@@ -27,7 +27,7 @@ impl Errors {
         let (all, due) = (sum(&|_| true), requests.sent + requests.missed);
         let count = all + requests.unanswered + requests.missed;
         if due == 0 {
-            return Errors { count, of: connections.opened + connections.failed };
+            return Errors { count, of: connections.dialled() };
         }
         let of_exchanges = sum(&|f| f.stage == Stage::Exchange);
         let lost_in_exchanges = sum(&|f| f.stage == Stage::Exchange && !f.kind.is_of_response());

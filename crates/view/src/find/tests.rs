@@ -178,7 +178,7 @@ fn what_throng_could_not_do_is_no_maximum() {
     };
     assert_eq!(
         text(1_000, "it is full", both),
-        "max 500 ± 500 requests/s; 1,000 did not pass: it is full; at loads between, throng itself was the limit; \
+        "max 500 ± 500 requests/s; 1,000 did not pass: it is full; steps at loads between are invalid; \
         the limit is not known\n"
     );
     let line = find_line(&step(600, true), "requests/s");

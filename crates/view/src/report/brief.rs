@@ -4,7 +4,7 @@ use samples::{RunRecord, Summary};
 use units::Count;
 
 use super::markdown::{command, fenced, line, table, thresholds, title};
-use crate::summary::{error_rate, held, quantiles, statuses_text, throughput};
+use crate::summary::{error_rate, held, quantiles, reasons, statuses_text, throughput};
 
 /// Verdict, thresholds, other reasons, main figures, and the command that repeats the run.
 pub fn job_summary(run: &RunRecord, s: &Summary) -> String {
@@ -12,8 +12,7 @@ pub fn job_summary(run: &RunRecord, s: &Summary) -> String {
     line(&mut out, format_args!("## {}\n", title(Some(s.verdict), &s.target)));
     line(&mut out, format_args!("**{}**\n", s.headline));
     thresholds(s, &mut out);
-    let reasons = s.reasons.iter().filter(|reason| !reason.starts_with("threshold "));
-    let reasons: String = reasons.map(|reason| format!("- {reason}\n")).collect();
+    let reasons: String = reasons(s).map(|reason| format!("- {reason}\n")).collect();
     if !reasons.is_empty() {
         line(&mut out, format_args!("{reasons}"));
     }

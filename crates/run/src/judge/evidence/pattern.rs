@@ -64,7 +64,7 @@ impl Pattern {
         let is_all = is_same && none_has_more(r, responses.min());
         // Handshakes that were turned away are failed, not lost.
         let handshakes = r.totals.faults.iter().filter(|(fault, _)| fault.stage == Stage::Handshake);
-        let held = r.populations.iter().map(|measured| measured.held).sum::<u64>();
+        let held = r.held();
         let turned_away = r.losses.lost + handshakes.map(|(_, n)| n).sum::<u64>();
         let as_others_opened = turned_away >= FEW && r.losses.lost_late * 10 <= turned_away;
         let is_outlasted = others.0 > most.0 + SPREAD.0;
@@ -123,7 +123,7 @@ fn soon(r: &Record, responses: u64) -> Nanos {
 /// for that.
 fn none_has_more(r: &Record, n: u64) -> bool {
     let counts = &r.totals.counts;
-    let held = r.populations.iter().map(|measured| measured.held).sum::<u64>();
+    let held = r.held();
     let ended = counts.dropped + counts.closed + counts.finished;
     // Some got a response after those held were counted.
     counts.answered <= ended * n + held * n.saturating_sub(1) + held / 20 + FEW

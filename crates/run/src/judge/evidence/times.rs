@@ -73,8 +73,12 @@ fn is_of_slow_responses(totals: &Tick, count: u64, silence: &Silence) -> bool {
     // Slow ones at other times: their share of all, and of the time that requests are under way.
     let slow = all.count_within(half, Nanos::NEVER);
     let others = slow.saturating_sub(count * (new + fresh)) as f64;
+    // Nothing is slow at other times: it is no chance, however few waited.
+    if others == 0.0 {
+        return false;
+    }
     let fast = all.count().saturating_sub(slow) as f64;
-    let share = |part: f64, rest: f64| if part > 0.0 { part / (part + rest) } else { 0.0 };
+    let share = |part: f64, rest: f64| part / (part + rest);
     let (of_all, of_time) = (share(others, fast), share(others * length_s, fast * usual_s));
     all.count() as f64 * of_all.powf(new as f64) * of_time.powf(fresh as f64) >= CHANCE
 }
@@ -223,6 +227,7 @@ mod tests {
         // One in twenty is slow: ten connections are often taken up together, and three in a row may be by chance where half are slow.
         assert!(!is_stall((950, 50), 50, 10, 10) && !is_stall((40, 40), 5, 0, 3));
         assert!(!is_stall((300, 9), 0, 9, 9), "nothing is known of them");
+        assert!(is_stall((900, 0), 0, 9, 9), "none is slow at any time");
     }
 
     #[test]

@@ -8,7 +8,10 @@ use samples::{
 };
 use units::Count;
 
-use super::{Case, Sentence, Trouble, syn_loss::SENT_AGAIN_US};
+use super::{
+    Case, Sentence, Trouble,
+    syn_loss::{self, SENT_AGAIN_US},
+};
 use crate::{
     by::By,
     fill::Fill,
@@ -50,8 +53,10 @@ fn queue(case: &Case) -> Option<Limit> {
     let Some(lost) = overflown else { return standing(case) };
     let rate = e.accepts_per_s.map_or(String::new(), |rate| format!("; it accepts a steady {rate:.0}/s"));
     let half_open = missing.map_or(String::new(), |missing| {
-        let have = Count(missing).one_or("has", "have");
-        format!("; {} on this machine {have} no other end there", Count(missing).of("connection"))
+        format!(
+            "; {} established on this machine only, and unknown to the target's host",
+            Count(missing).were("connection")
+        )
     });
     let times = Count(lost).of("time");
     let detail =
@@ -97,7 +102,7 @@ fn longer(e: &Evidence) -> String {
 /// How often the target's queue overflowed, if it was full or may have been.
 fn overflows(s: &Summary, e: &Evidence) -> Option<u64> {
     let net = e.there?.net;
-    let all = net.listen_overflows + net.listen_drops + net.syn_queue_drops;
+    let all = syn_loss::dropped(net);
     let lost = if e.queue_drops > 0 { e.queue_drops } else { all };
     // The counters cover all listeners: another one's overflow is not of this queue, if it can be seen. A burst may be over
     // between two samples; but each of its dials that timed out has overflown a queue.
@@ -134,12 +139,11 @@ fn overflows_of_slow_dials(s: &Summary, e: &Evidence) -> Option<u64> {
 pub(super) fn slow_dials(case: &Case) -> Option<Limit> {
     let (s, e) = (case.summary, case.evidence);
     let times = overflows_of_slow_dials(s, e)?;
-    let (p50_s, p99_s) = (s.connect_us.p50 / 1e6, s.connect_us.p99 / 1e6);
+    let times_in_words = Count(times).of("time");
     let detail = format!(
-        "its accept queue{} overflowed {}: connecting took {p50_s:.1} s at the median and {p99_s:.1} s at the 99th percentile, because a \
-        dropped SYN is retransmitted after 1 s, 3 s and 7 s",
+        "its accept queue{} overflowed {times_in_words}: {}",
         backlog(case),
-        Count(times).of("time")
+        syn_loss::connecting_took(s)
     );
     let certainty = if is_full(e) { Seen } else { Inferred };
     let sentence =
@@ -205,7 +209,7 @@ fn standing(case: &Case) -> Option<Limit> {
 }
 
 /// Those of a population that had no response while the others had many.
-fn most_starved(e: &Evidence) -> Option<&Starved> {
+pub(super) fn most_starved(e: &Evidence) -> Option<&Starved> {
     e.starved.iter().max_by_key(|own| own.count)
 }
 

@@ -5,7 +5,7 @@ use samples::{
     Certainty::{Guess, Inferred, Seen},
     Errno, FaultCount, Kind, Limit, Side, Stage, Summary,
 };
-use units::{Bytes, Count, Status};
+use units::{Bytes, Count, Nanos, Status};
 
 use super::{
     Case, Sentence, Trouble,
@@ -71,14 +71,15 @@ fn waiting(case: &Case) -> Option<Finding> {
     } else if is_acknowledged(case) {
         let them = Count(others).one_or("it", "them");
         // It responds to others: perhaps it is only slow.
-        let (within, or) = match case.summary.requests.answered {
-            0 => (String::new(), ""),
-            _ => (within(timeout), ", or raise --timeout"),
+        let (timeout, or) = match case.summary.requests.answered {
+            0 => (Nanos::ZERO, ""),
+            _ => (timeout, ", or raise --timeout"),
         };
         let detail = format!(
-            "{some} timed out; the target's host acknowledged {them}, but its process does not respond{within}"
+            "{some} timed out; the target's host acknowledged {them}, but its process does not respond{}",
+            within(timeout)
         );
-        let sentence = Sentence::Acknowledged { what, count: others, within };
+        let sentence = Sentence::Acknowledged { what, count: others, timeout };
         return Some((Inferred, Cause::Timeout, sentence, detail, format!("{PROCESS}{or}")));
     } else {
         let (sentence, all) = match dials {
@@ -156,8 +157,7 @@ fn wrong(case: &Case) -> Option<Finding> {
         (Kind::WrongStatus, _, Some((status, _))) => {
             let fix = statuses::against(case, &statuses, *status);
             // One more of the same request would most likely be served.
-            let is_part = statuses::is_part(case, &statuses) || case.evidence.has_passed;
-            let is_known = is_part && subject.curl.is_some();
+            let is_known = statuses::is_part(case, &statuses) && subject.curl.is_some();
             let fix = if is_known { fix } else { format!("{fix}; {by_hand}") };
             (Sentence::UnexpectedStatus { statuses, step: case.evidence.wrong_step.clone() }, fix)
         }

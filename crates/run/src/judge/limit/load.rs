@@ -1,6 +1,6 @@
 //! Causes in the load itself.
 
-use plan::{Comparison, Threshold};
+use plan::Threshold;
 use samples::{
     Cause,
     Certainty::{Inferred, Seen},
@@ -87,9 +87,9 @@ pub(super) fn throughput_wanted(s: &Summary) -> Option<(f64, Threshold)> {
     let wanted: Option<Vec<(f64, Threshold)>> = failed
         .map(|result| {
             let threshold = Threshold::parse(&result.expr, &[]).ok()?;
-            let is_lowest = matches!(threshold.comparison, Comparison::Greater | Comparison::GreaterOrEqual);
             let is_throughput = THROUGHPUT.contains(&threshold.figure.path.as_str());
-            let value = result.value.filter(|value| is_lowest && is_throughput && *value > 0.0)?;
+            let value =
+                result.value.filter(|value| threshold.is_lower_bound() && is_throughput && *value > 0.0)?;
             Some((threshold.bound / value, threshold))
         })
         .collect();
@@ -175,7 +175,7 @@ fn saturated(case: &Case, own: &Figures, due: f64) -> Option<Limit> {
     let (held, answered) = (own.connections.held, own.requests.per_s);
     let sentence = Sentence::Saturated { answered, due };
     let detail = format!(
-        "responses took {} at first and longer once more were awaited, while {answered:.0}/s came",
+        "responses took {} at first, and longer the more requests were under way; {answered:.0}/s were answered",
         Unit::Micros.brief(own.latency_us.min)
     );
     let less = match case.evidence.search {

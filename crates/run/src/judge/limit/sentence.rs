@@ -222,8 +222,8 @@ pub(crate) enum Sentence {
     Acknowledged {
         what: &'static str,
         count: u64,
-        /// ` within 1 s`, where others had responses.
-        within: String,
+        /// Where others had responses; else zero.
+        timeout: Nanos,
     },
     /// Beside another sentence, statuses of about as many other requests.
     BesideStatus {

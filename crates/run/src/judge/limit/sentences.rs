@@ -1,6 +1,5 @@
-//! All sentences that say what limited a run, to be read in one go. Each names the number that matters; the fix, which depends on
-//! more, stands with the row that found the cause. A headline is `VERDICT: SENTENCE; FIX`; before what is not certain it says
-//! *probably* or *perhaps*.
+//! All sentences that say what limited a run, to be read in one go. Each names the number that matters; the fix stands with the
+//! row that found the cause. A headline is `VERDICT: SENTENCE; FIX`; before what is not certain it says *probably* or *perhaps*.
 
 use std::fmt;
 
@@ -167,8 +166,9 @@ fn responses(sentence: &Sentence) -> Option<String> {
             part.usual.brief()
         ),
         S::NoHttp2 { what } => format!("the target {what}"),
-        S::Acknowledged { what, count, within } => {
+        S::Acknowledged { what, count, timeout } => {
             let (what, them) = (some(*count, what), Count(*count).one_or("it", "them"));
+            let within = within(*timeout);
             format!(
                 "{what} timed out: the target's host received {them}, its process did not respond{within}"
             )

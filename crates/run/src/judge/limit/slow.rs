@@ -7,6 +7,8 @@ use super::{Case, Sentence, Trouble};
 
 /// Responses that took this share of the timeout took nearly as long; where one in twenty did, some take longer.
 const NEARLY: f64 = 0.75;
+/// Of fewer responses it is not known what one in twenty takes.
+const FEW: u64 = 20;
 
 /// It is the timeout that cuts their times short: others come until shortly before it.
 pub(super) fn took_longer(case: &Case) -> Option<Limit> {
@@ -14,7 +16,7 @@ pub(super) fn took_longer(case: &Case) -> Option<Limit> {
     let is_other = |stage: Stage| stage != Stage::Exchange;
     let has_others = s.faults.iter().any(|fault| fault.kind == Kind::Timeout && is_other(fault.stage));
     let (p95, timeout_us) = (s.latency_us.p95, timeout.0 as f64 / 1e3);
-    let is_short = timeout_us > 0.0 && p95 >= NEARLY * timeout_us;
+    let is_short = timeout_us > 0.0 && s.latency_us.count >= FEW && p95 >= NEARLY * timeout_us;
     if case.trouble != Trouble::Waiting || has_others || !is_short {
         return None;
     }

@@ -15,20 +15,18 @@ pub(super) fn unexpected(s: &Summary, e: &Evidence, is_upgrade: bool) -> Vec<(u1
     statuses
 }
 
-/// Whether other responses had the right status: more than a tenth.
+/// Whether other responses had the right status: more than a tenth. In a step of a search only new connections may have sent anything.
 pub(super) fn is_part(case: &Case, unexpected: &[(u16, u64)]) -> bool {
     let all: u64 = case.summary.requests.status.values().sum();
     let wrong: u64 = unexpected.iter().map(|(_, n)| n).sum();
-    wrong * 10 < all * 9
+    case.evidence.has_passed || wrong * 10 < all * 9
 }
 
 /// What helps against one of these statuses.
 pub(super) fn against(case: &Case, statuses: &[(u16, u64)], status: u16) -> String {
-    // In a step of a search only new connections may have sent anything.
-    let is_part = is_part(case, statuses) || case.evidence.has_passed;
     match status {
         429 => case.or_less(LIMITS_RATE, "send fewer requests"),
-        503 if is_part => rejects_part(&case.evidence.program),
+        503 if is_part(case, statuses) => rejects_part(&case.evidence.program),
         status => advice(&case.evidence.subject, status).to_owned(),
     }
 }

@@ -1,6 +1,6 @@
 //! Connections that wait for SYNs to be sent again: a firewall that limits their rate, a path that loses them, or a queue of the target.
 
-use samples::{Cause, Certainty::Inferred, Limit, Side, Stage};
+use samples::{Cause, Certainty::Inferred, Limit, NetCounters, Side, Stage, Summary};
 use units::Count;
 
 use super::{Case, Sentence, Trouble, accept_queue};
@@ -58,7 +58,6 @@ fn syn_loss(case: &Case) -> Option<Limit> {
     if !waited(case) {
         return None;
     }
-    let dropped = |net: samples::NetCounters| net.listen_overflows + net.listen_drops + net.syn_queue_drops;
     let (by, queues, fix) = match e.there {
         // The queue's, which is the accept queue's row.
         Some(there) if dropped(there.net) > 0 => return None,
@@ -66,15 +65,29 @@ fn syn_loss(case: &Case) -> Option<Limit> {
         Some(_) => ("the path", QUEUES_SEEN, PATH),
         None => ("the path, or a full queue of the target,", "", PATH_OR_QUEUE),
     };
-    let (again, p50, p99_s) = (e.here.net.syn_retrans, s.connect_us.p50 / 1e6, s.connect_us.p99 / 1e6);
+    let (again, p99_s) = (e.here.net.syn_retrans, s.connect_us.p99 / 1e6);
     let detail = format!(
-        "{} for {}: connecting took {p50:.1} s at the median and {p99_s:.1} s at the 99th percentile, because a dropped SYN is retransmitted \
-        after 1 s, 3 s and 7 s{queues}",
+        "{} for {}: {}{queues}",
         Count(again).of("SYN retransmission"),
-        Count(dials(case)).of("dial")
+        Count(dials(case)).of("dial"),
+        connecting_took(case.summary)
     );
     let sentence = Sentence::SynsAgain { count: again, p99_s, by };
     case.limit(Inferred, (Side::Path, Cause::SynLoss), case.left(), sentence, detail, fix)
 }
 
 const QUEUES_SEEN: &str = "; the target's queues dropped none";
+
+/// How long dials took whose SYNs were sent again, and why.
+pub(super) fn connecting_took(s: &Summary) -> String {
+    let (p50_s, p99_s) = (s.connect_us.p50 / 1e6, s.connect_us.p99 / 1e6);
+    format!(
+        "connecting took {p50_s:.1} s at the median and {p99_s:.1} s at the 99th percentile, because a dropped SYN is retransmitted after \
+        1 s, 3 s and 7 s"
+    )
+}
+
+/// What full queues of listeners have dropped.
+pub(super) fn dropped(net: NetCounters) -> u64 {
+    net.listen_overflows + net.listen_drops + net.syn_queue_drops
+}

@@ -1,6 +1,6 @@
 //! Commands that search a load for the target of a plan.
 
-use plan::{Activity, Comparison, Plan, Population, Threshold};
+use plan::{Activity, Plan, Population, Threshold};
 use units::{Nanos, shell_word, without_login};
 
 use super::longest_pause;
@@ -13,24 +13,24 @@ pub(super) fn commands(plan: &Plan) -> Vec<(String, String)> {
     let thresholds = plan.thresholds.iter().filter(|threshold| is_met_by_less(threshold));
     let command = |threshold: &Threshold| {
         let how = by(plan, threshold);
-        format!("{}{how} --threshold {}", find(plan), shell_word(&threshold.text))
+        format!("{}{how} --threshold {}", find_command(&plan.text), shell_word(&threshold.text))
     };
     thresholds.map(|threshold| (threshold.text.clone(), command(threshold))).collect()
 }
 
 /// Whether less load can meet it: there are fewer requests, connections and bytes, so no lower bound on their number or rate.
 fn is_met_by_less(threshold: &Threshold) -> bool {
-    let is_lower = matches!(threshold.comparison, Comparison::Greater | Comparison::GreaterOrEqual);
-    threshold.is_share || !is_lower
+    threshold.is_share || !threshold.is_lower_bound()
 }
 
 /// The command that searches the rate of arrivals that the target sustains.
 pub(super) fn by_arrival(plan: &Plan) -> String {
-    format!("{} --by arrival", find(plan))
+    format!("{} --by arrival", find_command(&plan.text))
 }
 
-fn find(plan: &Plan) -> String {
-    format!("throng find {}", shell_word(&without_login(&plan.text)))
+/// The command that searches loads of this target, without what is searched.
+pub fn find_command(target: &str) -> String {
+    format!("throng find {}", shell_word(&without_login(target)))
 }
 
 /// What is to be made larger: in a step by connections these mostly pause, so that requests without pauses are searched by their rate.

@@ -28,7 +28,7 @@ fn numbers_of_one_and_of_many() {
     );
     check(S::RequestsPerConnection { responses: 1 }, "the target closes each connection after its response");
     check(
-        S::Acknowledged { what: "request", count: 91, within: within(Nanos::from_secs(1)) },
+        S::Acknowledged { what: "request", count: 91, timeout: Nanos::from_secs(1) },
         "91 requests timed out: the target's host received them, its process did not respond within 1 s",
     );
     check(S::DialsTimedOut { count: 1, timeout: Nanos::ZERO }, "1 dial or request timed out");

@@ -76,7 +76,7 @@ fn what_is_accepted_as_fast_as_it_arrives_waits_to_be_served() {
 fn responses_that_come_until_shortly_before_the_timeout_take_longer() {
     let e = Evidence { timeout: Nanos::from_secs(1), ..Evidence::default() };
     let mut s = timed_out();
-    s.latency_us.p95 = 935e3;
+    (s.latency_us.count, s.latency_us.p95) = (20, 935e3);
     let detail = "56 requests timed out; of the responses, one in twenty took 935 ms or longer";
     check(&s, &e, ("target", "timeout", 800, detail, "raise --timeout, or "));
     let found = limit(&s, &e).expect("something stopped it");
@@ -85,6 +85,10 @@ fn responses_that_come_until_shortly_before_the_timeout_take_longer() {
     // The others came at once; or dials timed out, too.
     s.latency_us.p95 = 300e3;
     assert_eq!(sentence(&s), "56 requests timed out after 1 s");
+    // Too few show what one in twenty takes.
+    (s.latency_us.count, s.latency_us.p95) = (19, 935e3);
+    assert_eq!(sentence(&s), "56 requests timed out after 1 s");
+    s.latency_us.count = 20;
     (s.latency_us.p95, s.faults) = (935e3, waiting());
     assert_eq!(sentence(&s), "800 dials and requests timed out after 1 s");
 }

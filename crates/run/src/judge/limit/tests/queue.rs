@@ -81,7 +81,7 @@ fn connections_that_the_target_has_no_end_of_are_its_accept_queues() {
     let mut s = stopped(159, vec![fault(Stage::Exchange, Kind::Timeout, 41)]);
     (s.connections.wanted, s.connections.opened, s.connections.peak) = (200, 200, 200);
     s.connections.dropped_in_drain = 41;
-    let detail = "accept queue of 5 was full: it overflowed 812 times; 41 connections on this machine have no other end there";
+    let detail = "accept queue of 5 was full: it overflowed 812 times; 41 connections were established on this machine only, and unknown to the target's host";
     check(&s, &short(41), ("target", "accept-queue", 159, detail, "call of listen()"));
     assert_eq!(limit(&s, &short(41)).map(|limit| limit.certainty), Some(Certainty::Seen));
     // Of a healthy server that closes idle connections, none is missing: the overflow is not why they wait.

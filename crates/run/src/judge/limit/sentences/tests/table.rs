@@ -151,7 +151,7 @@ fn third_part() -> Vec<(Sentence, &'static str)> {
             "the target does not speak HTTP/2 without TLS",
         ),
         (
-            S::Acknowledged { what: "request", count: 1, within: String::new() },
+            S::Acknowledged { what: "request", count: 1, timeout: Nanos::ZERO },
             "1 request timed out: the target's host received it, its process did not respond",
         ),
         (
