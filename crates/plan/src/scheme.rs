@@ -149,7 +149,7 @@ impl Scheme {
     }
 
     /// Whether its connections begin with HTTP, and may send requests before they are upgraded.
-    pub(crate) fn is_upgraded(self) -> bool {
+    pub fn is_upgraded(self) -> bool {
         self.row().is_upgraded
     }
 

@@ -5,12 +5,6 @@
 #![allow(unsafe_code, reason = "an allocator is a trait that only unsafe code can implement")]
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
-#[path = "simulation/scripted.rs"]
-#[allow(dead_code, reason = "shared with the simulation's own tests")]
-mod scripted;
-#[path = "simulation/stage.rs"]
-#[allow(dead_code, reason = "shared with the simulation's own tests")]
-mod stage;
 #[path = "allocations/tcp.rs"]
 mod tcp;
 
@@ -35,10 +29,11 @@ use net::{
 use plan::{Part, Plan};
 use run::Schedule;
 use serve::{Counters, Http, Knobs, ServerShard};
+use stage::{
+    client, network, plan,
+    scripted::{Act, Scripted, Then},
+};
 use units::{Clock, Nanos};
-
-use scripted::{Act, Scripted, Then};
-use stage::{client, network, plan};
 
 /// The system's allocator, and a count for each thread.
 struct Counting;

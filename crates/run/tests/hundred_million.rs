@@ -4,10 +4,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
-#[path = "simulation/stage.rs"]
-#[allow(dead_code, reason = "shared with the simulation's own tests")]
-mod stage;
-
 use std::{
     collections::VecDeque,
     net::{IpAddr, Ipv4Addr, SocketAddr},

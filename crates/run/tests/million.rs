@@ -4,19 +4,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
-#[path = "simulation/stage.rs"]
-#[allow(dead_code, reason = "shared with the simulation's own tests")]
-mod stage;
-
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
     time::{Duration, Instant},
 };
 
-use net::io::sim::Turn;
+use stage::{RunResult, network, plan, play, servers, turns};
 use units::{Count, Nanos};
-
-use stage::{RunResult, network, plan, play, servers};
 
 const SEED: u64 = 1_000_000;
 
@@ -38,7 +32,7 @@ fn hold(connections: u32, minutes: u32, seed: u64) -> Run {
     );
     let plan = plan("http://127.0.0.{1..30}:8000/?length={rand 1 4096}", &flags, seed);
     let (mut servers, counters) = servers(&net, "0.0.0.0:8000".parse().unwrap(), 2, connections);
-    let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
+    let mut turns = turns(&mut servers);
     let mut hasher = DefaultHasher::new();
     let (mut rss_bytes, mut minute) = (0, Nanos::ZERO);
     let result = play(&net, &plan, 4, &mut turns, |shard, tick| {

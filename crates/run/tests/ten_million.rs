@@ -4,16 +4,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
-#[path = "simulation/stage.rs"]
-#[allow(dead_code, reason = "shared with the simulation's own tests")]
-mod stage;
-
 use std::time::Instant;
 
-use net::io::sim::Turn;
+use stage::{network, plan, play, servers, turns};
 use units::Count;
-
-use stage::{network, plan, play, servers};
 
 const SEED: u64 = 10_000_000;
 /// The error of the kernel's count; a byte for each request would be more.
@@ -42,7 +36,7 @@ fn check(duration: &str, early: u64, all: u64) {
     let flags = format!("connections=1000 duration={duration} expect=status=200,length=$1");
     let plan = plan("http://127.0.0.1:8000/?length={rand 1 64}", &flags, SEED);
     let (mut servers, _) = servers(&net, "0.0.0.0:8000".parse().unwrap(), 1, 1_000);
-    let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
+    let mut turns = turns(&mut servers);
     let (mut answered, mut first, mut most) = (0, None, 0);
     let result = play(&net, &plan, 1, &mut turns, |_, tick| {
         answered += tick.counts.answered;

@@ -17,6 +17,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("serve", &["net", "wire", "tls", "units"]),
     ("host", &["plan", "samples", "units"]),
     ("run", &["engine", "net", "host", "plan", "samples", "stats", "units"]),
+    // A whole run in virtual time, for tests.
+    ("stage", &["engine", "net", "plan", "run", "samples", "serve", "units"]),
     ("store", &["samples", "stats", "units"]),
     ("exporters", &["samples", "store", "units"]),
     ("view", &["exporters", "samples", "stats", "store", "units"]),

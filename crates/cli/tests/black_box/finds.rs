@@ -196,9 +196,10 @@ fn an_idle_timeout() {
 
 #[test]
 fn the_targets_cpu() {
-    // 20 requests a second, those of the probe among them; fewer if other programs keep the machine busy.
-    let server = python(&BEFORE_OTHERS, ["512", "0", "0.05", "0"]);
-    let args = ["--by", "rate", "--max", "32", "--probe", "1/s", "-d", "2s"];
+    // 10 requests a second, those of the probe among them; fewer if other programs keep the machine busy. It spins for as long as the
+    // search lasts, which is over the sooner the fewer loads are tried.
+    let server = python(&BEFORE_OTHERS, ["512", "0", "0.1", "0"]);
+    let args = ["--by", "rate", "--max", "12", "--probe", "1/s", "-d", "1s"];
     let found = find(&server.url("/"), &args, 0);
     assert_eq!(
         (&found["outcome"], &found["limit"]["side"]),
@@ -207,7 +208,7 @@ fn the_targets_cpu() {
     );
     assert_eq!(found["limit"]["cause"], "cpu", "{found:#}");
     let (max, failed) = (found["max"].as_u64().unwrap(), found["failed"].as_u64().unwrap());
-    assert!((2..=21).contains(&max) && max < failed, "{found:#}");
+    assert!((2..=11).contains(&max) && max < failed, "{found:#}");
     assert!(found["criterion"].as_str().is_some_and(|why| !why.is_empty()), "{found:#}");
 }
 

@@ -275,9 +275,11 @@ impl Io for SimIo {
     }
 
     fn out(&mut self, kept: usize, room: usize) -> &mut [u8] {
-        self.out.truncate(kept);
-        self.out.resize(kept + room, 0);
-        &mut self.out
+        let len = kept + room;
+        if self.out.len() < len {
+            self.out.resize(len, 0);
+        }
+        &mut self.out[..len]
     }
 
     fn send_out(&mut self, k: Key, len: usize) {

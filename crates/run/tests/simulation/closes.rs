@@ -2,12 +2,11 @@
 
 use net::Close::{Graceful, Reset};
 use samples::{Kind, Stage};
-use units::Nanos;
-
-use crate::{
+use stage::{
+    RunResult, connections, listening, measured, network, plan, play,
     scripted::{Act, Request, Script, Scripted, Then},
-    stage::{RunResult, connections, listening, measured, network, plan, play},
 };
+use units::Nanos;
 
 const N: u64 = 10;
 

@@ -1,17 +1,14 @@
 //! A bad network: whatever it does, nothing panics, and every loss is counted, once and under its name. The laws of
 //! counting themselves are checked at every tick, in `stage`.
 
-use net::{
-    Close,
-    io::sim::{Faults, Turn},
-};
+use net::{Close, io::sim::Faults};
 use samples::{Destination, Kind, Stage, Verdict};
-use units::{Count, Nanos};
-
-use crate::{
+use stage::{
+    RunResult, connections, listening, measured, network, plan, play,
     scripted::{Act, Request, Script, Scripted, Then},
-    stage::{RunResult, connections, listening, measured, network, plan, play, servers},
+    servers, turns,
 };
+use units::{Count, Nanos};
 
 const N: u64 = 2_000;
 const WORDS: &str =
@@ -29,7 +26,7 @@ fn check(change: fn(&mut Faults), expected: fn(&Seen)) {
         let plan = plan("http://127.0.0.1:8000/?length={rand 1 10240}", WORDS, seed);
         let at = plan.destinations()[0];
         let (mut servers, counters) = servers(&net, at, 2, connections(&plan));
-        let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
+        let mut turns = turns(&mut servers);
         let result = play(&net, &plan, 3, &mut turns, |_, _| {});
         let c = &result.whole.counts;
         assert_eq!(c.opened + c.failed, N, "each dial is decided, seed {seed}");

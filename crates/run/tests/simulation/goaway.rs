@@ -2,13 +2,11 @@
 
 use net::{Shard, io::sim::SimIo};
 use samples::{Kind, Stage, Verdict};
+use stage::{RunResult, listening, measured, network, plan, play};
 use units::Nanos;
 use wire::http2::Code;
 
-use crate::{
-    http2_listener::{Http2Listener, Received, Reply},
-    stage::{RunResult, listening, measured, network, plan, play},
-};
+use crate::http2_listener::{Http2Listener, Received, Reply};
 
 /// One way over the network.
 const WAY: Nanos = Nanos::from_millis(1);

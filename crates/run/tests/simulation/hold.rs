@@ -1,11 +1,9 @@
 //! A load held over a good network: as many requests as the think time implies, each with a correct response, each
 //! counted on both sides; and the same from the same seed.
 
-use net::io::sim::Turn;
 use samples::Tick;
+use stage::{RunResult, connections, measured, network, plan, play, servers, turns};
 use units::Nanos;
-
-use crate::stage::{RunResult, connections, measured, network, plan, play, servers};
 
 const DRAWN: &str = "http://127.0.0.{1..3}:8000/?length={rand 1 4096}";
 
@@ -15,7 +13,7 @@ fn run(flags: &str, seed: u64, see: impl FnMut(u32, &Tick)) -> (RunResult, serve
     let plan = plan(DRAWN, flags, seed);
     let at = "0.0.0.0:8000".parse().unwrap();
     let (mut servers, counters) = servers(&net, at, 2, connections(&plan));
-    let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
+    let mut turns = turns(&mut servers);
     let result = play(&net, &plan, 4, &mut turns, see);
     (result, counters.read(), net.carried())
 }

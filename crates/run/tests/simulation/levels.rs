@@ -1,13 +1,11 @@
 //! The number of connections changes while they are held.
 
-use net::io::sim::Turn;
 use samples::{Phase, Tick};
-use units::{Nanos, Rate};
-
-use crate::stage::{
+use stage::{
     Level::{self, Connections},
-    RunResult, connections, network, plan, play_levels, servers,
+    RunResult, connections, network, plan, play_levels, servers, turns,
 };
+use units::{Nanos, Rate};
 
 const S: fn(u64) -> Nanos = Nanos::from_secs;
 
@@ -17,7 +15,7 @@ fn run(target: &str, flags: &str, levels: &[(Nanos, Level)]) -> (RunResult, serv
     let net = network(6, |_| {});
     let plan = plan(target, flags, 6);
     let (mut servers, counters) = servers(&net, plan.destinations()[0], 2, connections(&plan));
-    let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
+    let mut turns = turns(&mut servers);
     let (mut open, mut seconds) = ([0; SHARDS as usize], Vec::new());
     let result = play_levels(&net, &plan, SHARDS, &mut turns, levels, |shard, tick: &Tick| {
         open[shard as usize] = tick.open;

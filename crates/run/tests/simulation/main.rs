@@ -19,8 +19,6 @@ mod quota;
 mod ramps;
 mod reconnect;
 mod scenarios;
-mod scripted;
-mod stage;
 mod stalls;
 mod streams;
 mod visits;

@@ -1,14 +1,13 @@
 //! Manual control: a user pauses a run and steps its load, for every kind of load.
 
-use net::io::sim::Turn;
 use samples::{Command, Tick};
-use units::Nanos;
-
-use crate::scripted::{Act, Scripted, Then};
-use crate::stage::{
+use stage::{
     Level::{self, UserCommand},
-    RunResult, connections, listening, measured, network, plan, play_levels, servers,
+    RunResult, connections, listening, measured, network, plan, play_levels,
+    scripted::{Act, Scripted, Then},
+    servers, turns,
 };
+use units::Nanos;
 
 const S: fn(u64) -> Nanos = Nanos::from_secs;
 const SHARDS: u32 = 2;
@@ -26,7 +25,7 @@ fn run(target: &str, flags: &str, commands: &[(Nanos, Level)]) -> (RunResult, Ve
     let net = network(8, |_| {});
     let plan = plan(target, flags, 8);
     let (mut servers, _) = servers(&net, plan.destinations()[0], 2, connections(&plan));
-    let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
+    let mut turns = turns(&mut servers);
     let mut seconds = vec![Second::default(); 100];
     let result = play_levels(&net, &plan, SHARDS, &mut turns, commands, |shard, tick: &Tick| {
         let Some(second) = seconds.get_mut((tick.until.0.saturating_sub(1) / S(1).0) as usize) else {

@@ -12,13 +12,12 @@ use plan::Plan;
 use run::By;
 use samples::{FaultCount, Kind, Requests, Stage, Summary, Verdict};
 use serve::{Counters, Http, Knobs, ServerShard};
-use units::Nanos;
-
-use crate::stage::{
+use stage::{
     Direction, RunResult, direct,
     fates::{Frozen, Killed},
     listening, network, plan, scenario,
 };
+use units::Nanos;
 
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
 

@@ -1,18 +1,16 @@
 //! The open loop: as many requests as the rate implies, each at its time, whatever the target does; and what the target
 //! does shows in the latency.
 
-use net::io::sim::Turn;
 use run::By;
 use samples::{Kind, Stage, Verdict};
-use units::Nanos;
-
-use crate::{
+use stage::{
+    Direction, RunResult, connections, direct,
+    fates::Frozen,
+    listening, measured, network, plan, play, play_frozen,
     scripted::{Act, Request, Script, Scripted, Then},
-    stage::{
-        Direction, RunResult, connections, direct, fates::Frozen, listening, measured, network, plan, play,
-        play_frozen, servers,
-    },
+    servers, turns,
 };
+use units::Nanos;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const OK_AND_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
@@ -52,7 +50,7 @@ fn the_rate_is_kept_exactly() {
         let plan = plan("http://127.0.0.1:8000/", flags, 3);
         let at = plan.destinations()[0];
         let (mut servers, counters) = servers(&net, at, 2, connections(&plan));
-        let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
+        let mut turns = turns(&mut servers);
         let result = play(&net, &plan, shards, &mut turns, |_, _| {});
         check_slots(&result, slots, 0);
         let c = &result.whole.counts;

@@ -6,12 +6,11 @@ use std::collections::VecDeque;
 use net::{Cx, Gone, Io, Key, Program};
 use run::By;
 use samples::{Summary, Verdict};
-use units::{Count, Nanos};
-
-use crate::{
+use stage::{
+    RunResult, connections, listening, network, plan, play,
     scripted::{Act, Request, Scripted, Then},
-    stage::{RunResult, connections, listening, network, plan, play},
 };
+use units::{Count, Nanos};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 /// Pending accepts: the kernel accepts all.

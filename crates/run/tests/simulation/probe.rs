@@ -1,16 +1,13 @@
 //! The probe: its own schedule, counted apart from the populations.
 
-use net::{
-    Close,
-    io::sim::{Faults, Turn},
-};
+use net::{Close, io::sim::Faults};
 use samples::Probe;
-use units::Nanos;
-
-use crate::{
+use stage::{
+    RunResult, connections, listening, measured, network, plan, play,
     scripted::{Act, Request, Script, Scripted, Then},
-    stage::{RunResult, connections, listening, measured, network, plan, play, servers},
+    servers, turns,
 };
+use units::Nanos;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const OK_AND_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
@@ -30,7 +27,7 @@ fn the_probe_is_counted_apart_from_the_population() {
         let flags = format!("connections=500 duration=20s probe=10/s ramp=5s {flags}");
         let plan = plan(target, &flags, 5);
         let (mut servers, counters) = servers(&net, plan.destinations()[0], 2, connections(&plan));
-        let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
+        let mut turns = turns(&mut servers);
         let mut most_open = 0;
         let result = play(&net, &plan, 3, &mut turns, |_, tick| most_open = tick.open.max(most_open));
         let (p, c, server) = (probe(&result), &result.whole.counts, counters.read());

@@ -2,12 +2,12 @@
 
 use net::Close::{Graceful, Reset};
 use samples::{Counts, Verdict};
-use units::Nanos;
-
-use crate::{
+use stage::{
+    RunResult, connections, listening, measured, network, plan, play,
     scripted::{Act, Script, Scripted, Then},
-    stage::{RunResult, connections, listening, measured, network, plan, play, servers},
+    servers,
 };
+use units::Nanos;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const OK_FOR_5S: &[u8] = b"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=5\r\nContent-Length: 5\r\n\r\nhello";

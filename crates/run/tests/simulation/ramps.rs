@@ -1,12 +1,11 @@
 //! How fast connections are dialled: exactly on schedule, or as fast as the target accepts them.
 
 use samples::{Kind, Stage, Verdict};
-use units::Nanos;
-
-use crate::{
+use stage::{
+    connections, listening, measured, network, plan, play, play_frozen,
     scripted::{Act, Request, Script, Scripted, Then},
-    stage::{connections, listening, measured, network, plan, play, play_frozen},
 };
+use units::Nanos;
 
 const OK: Act = Act { send: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
 

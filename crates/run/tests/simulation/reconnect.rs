@@ -2,12 +2,11 @@
 
 use net::{Close, io::sim::Faults};
 use samples::{Kind, Stage};
-use units::Nanos;
-
-use crate::{
+use stage::{
+    RunResult, connections, listening, measured, network, plan, play, play_frozen,
     scripted::{Act, Request, Script, Scripted, Then},
-    stage::{RunResult, connections, listening, measured, network, plan, play, play_frozen},
 };
+use units::Nanos;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const RIGHT: Act = Act { send: OK, then: Then::Stay };

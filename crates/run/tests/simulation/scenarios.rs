@@ -1,12 +1,10 @@
 //! Scenarios run as they say: their steps, their populations, their stages, and the files that come with throng.
 
 use net::{Shard, io::sim::SimIo};
+use stage::{RunResult, listening, network, play, scenario};
 use units::Nanos;
 
-use crate::{
-    listener::{Listener, Received, Reply, Speaks},
-    stage::{RunResult, listening, network, play, scenario},
-};
+use crate::listener::{Listener, Received, Reply, Speaks};
 
 mod blocked;
 mod files;

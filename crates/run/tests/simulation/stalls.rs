@@ -1,12 +1,13 @@
 //! A target that stalls, and one that only has slow responses now and then.
 
 use samples::Verdict;
-use units::Nanos;
-
-use crate::{
+use stage::{
+    connections,
+    fates::Frozen,
+    listening, network, plan, play,
     scripted::{Act, Request, Script, Scripted, Then},
-    stage::{connections, fates::Frozen, listening, network, plan, play},
 };
+use units::Nanos;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 

@@ -3,10 +3,8 @@
 use net::{Shard, io::sim::SimIo};
 use samples::{StreamLimit, Summary, Verdict};
 
-use crate::{
-    http2_listener::{Http2Listener, Received, Reply},
-    stage::{RunResult, listening, network, plan, play},
-};
+use crate::http2_listener::{Http2Listener, Received, Reply};
+use stage::{RunResult, listening, network, plan, play};
 
 /// SETTINGS with such a limit.
 const THREE: &[u8] = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x03";

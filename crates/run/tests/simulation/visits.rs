@@ -3,12 +3,11 @@
 use net::io::sim::Faults;
 use run::By;
 use samples::{Kind, Stage, Summary, Verdict};
-use units::Nanos;
-
-use crate::{
+use stage::{
+    Direction, RunResult, connections, direct, listening, measured, network, plan, play,
     scripted::{Act, Request, Script, Scripted, Then},
-    stage::{Direction, RunResult, connections, direct, listening, measured, network, plan, play},
 };
+use units::Nanos;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 const OK_AND_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";

@@ -3,12 +3,11 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use net::{Close, Cx, Gone, Io, Key, Program, io::sim::Turn};
+use net::{Close, Cx, Gone, Io, Key, Program};
 use samples::{Kind, Stage};
+use stage::{RunResult, connections, listening, measured, network, plan, play, servers, turns};
 use units::Nanos;
 use wire::websocket::{Event, Frames, Role, accept_key};
-
-use crate::stage::{RunResult, connections, listening, measured, network, plan, play, servers};
 
 /// One run against two shards of the reference server.
 fn run(flags: &str, seed: u64) -> (RunResult, serve::Stats) {
@@ -16,7 +15,7 @@ fn run(flags: &str, seed: u64) -> (RunResult, serve::Stats) {
     let plan = plan("ws://127.0.0.{1..3}:8000/ws/echo?{rand 1 9}", flags, seed);
     let at = "0.0.0.0:8000".parse().unwrap();
     let (mut servers, counters) = servers(&net, at, 2, connections(&plan));
-    let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
+    let mut turns = turns(&mut servers);
     let result = play(&net, &plan, 4, &mut turns, |_, _| {});
     assert!(result.faults().is_empty(), "{:?}", result.faults());
     (result, counters.read())

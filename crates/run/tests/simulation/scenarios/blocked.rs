@@ -2,10 +2,10 @@
 
 use net::{Cx, Gone, Io, Key, Program};
 use samples::{Kind, Stage};
+use stage::{RunResult, listening, network, play, scenario};
 use units::Nanos;
 
 use super::S;
-use crate::stage::{RunResult, listening, network, play, scenario};
 
 /// Accepts, and reads from this time on.
 struct Deaf {

@@ -3,14 +3,13 @@
 
 use std::{collections::BTreeSet, fs, path::PathBuf, sync::Arc};
 
-use net::io::sim::Turn;
 use plan::{Plan, Share};
 use samples::{Kind, Stage};
 use serve::{Counters, Delay, Knobs, Stats};
+use stage::{RunResult, listening, measured, network, play, scenario_with, servers, turns};
 use units::Nanos;
 
 use super::{MS, S};
-use crate::stage::{RunResult, listening, measured, network, play, scenario_with, servers};
 
 const SEED: u64 = 11;
 
@@ -39,7 +38,7 @@ fn run(name: &str, share: &str) -> Ran {
     let mut at = plan.destinations()[0];
     at.set_ip("0.0.0.0".parse().unwrap());
     let (mut servers, counters) = servers(&net, at, 2, plan.places());
-    let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
+    let mut turns = turns(&mut servers);
     let result = play(&net, &plan, 2, &mut turns, |_, _| {});
     let ran = Ran { plan, result, server: counters.read() };
     let c = &ran.result.whole.counts;

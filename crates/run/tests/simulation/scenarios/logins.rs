@@ -5,10 +5,8 @@ use std::collections::BTreeSet;
 use samples::{Kind, Stage};
 
 use super::{MS, check_gap, run};
-use crate::{
-    listener::{Received, Reply, Speaks, frame, response, welcome},
-    stage::RunResult,
-};
+use crate::listener::{Received, Reply, Speaks, frame, response, welcome};
+use stage::RunResult;
 
 const HTTP: Speaks = Speaks::Http;
 
@@ -95,7 +93,7 @@ fn check_useless(reply: impl Fn() -> Reply + 'static, kind: Kind) {
     let expected: Vec<_> = [(Stage::Exchange, kind, 3)].into_iter().chain(ends).collect();
     assert_eq!(result.faults(), expected, "{c:?}");
     // A login that fails is one error, whatever becomes of its connection.
-    let errors = result.judge(&crate::stage::scenario(&text, 1)).errors;
+    let errors = result.judge(&stage::scenario(&text, 1)).errors;
     assert_eq!((errors.count, errors.of), (3, 3));
     assert_eq!((c.sent, c.answered, c.dropped, result.held), (3, 3, 3, 0), "{c:?}");
     assert_eq!(server.received.len(), 3, "nothing is sent without it");
@@ -121,7 +119,7 @@ fn the_step_is_named_whose_responses_have_another_status() {
     let text = scenario("http", "", &[login, "request = \"/me?{var token}\""]);
     let (result, _) = run(&text, 1, HTTP, |_| vec![response(401, "", "")]);
     assert_eq!(result.whole.wrong_status, [3, 0]);
-    let limit = result.judge(&crate::stage::scenario(&text, 1)).limit.expect("no login succeeds");
+    let limit = result.judge(&stage::scenario(&text, 1)).limit.expect("no login succeeds");
     assert_eq!(limit.sentence, "step login: unexpected status: 401 × 3");
 }
 

@@ -7,8 +7,8 @@ use super::WAY;
 use crate::{
     http2_listener::{Http2Listener, Received, Reply},
     listener::frame,
-    stage::{RunResult, listening, network, play, scenario},
 };
+use stage::{RunResult, listening, network, play, scenario};
 
 const LOGIN: &str =
     "request = \"POST /login\"\nbody = \"secret\"\ncapture = { token = { json = \"/token\" } }";

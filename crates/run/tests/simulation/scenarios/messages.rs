@@ -1,13 +1,11 @@
 //! Messages step by step, over WebSocket and over raw TCP.
 
 use samples::{Kind, Stage};
+use stage::RunResult;
 use units::Nanos;
 
 use super::{MS, S, WAY, check_gap, lines, run};
-use crate::{
-    listener::{Listener, Received, Reply, Speaks, frame, welcome},
-    stage::RunResult,
-};
+use crate::listener::{Listener, Received, Reply, Speaks, frame, welcome};
 
 const ROUND: Nanos = Nanos(2 * WAY.0);
 

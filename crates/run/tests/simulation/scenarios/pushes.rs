@@ -1,14 +1,11 @@
 //! Messages that the server sends by itself: measured, answered, passed over.
 
-use net::io::sim::Turn;
 use samples::{Kind, Stage};
+use stage::{DATE, RunResult, measured, network, play, scenario, turns};
 use units::Nanos;
 
 use super::{MS, S, WAY, run};
-use crate::{
-    listener::{Listener, Received, Reply, Speaks, frame, welcome},
-    stage::{self, DATE, RunResult, measured, network, play, scenario},
-};
+use crate::listener::{Listener, Received, Reply, Speaks, frame, welcome};
 
 fn against(text: &str, replies: impl Fn(&Received) -> Vec<String> + 'static) -> (RunResult, Listener) {
     let text = format!("target = \"ws://127.0.0.1:80/feed\"\nduration = \"10s\"\n{text}");
@@ -80,7 +77,7 @@ fn a_room_has_a_message_when_its_last_member_has_it() {
     let net = network(1, |f| f.delay = (WAY, WAY));
     let plan = scenario(text, 1);
     let (mut servers, _) = stage::servers(&net, plan.destinations()[0], 2, 100);
-    let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
+    let mut turns = turns(&mut servers);
     let result = play(&net, &plan, 3, &mut turns, |_, _| {});
     let s = result.judge(&plan);
     let (p, q) = (&s.pushes, &result.whole.pushes);

@@ -1,11 +1,10 @@
 //! Stages: the load moves to where each says, as fast as it says, and stays for as long as it says.
 
-use net::io::sim::Turn;
 use samples::Tick;
+use stage::{RunResult, measured, network, play, scenario, servers, turns};
 use units::Nanos;
 
 use super::{MS, S};
-use crate::stage::{RunResult, measured, network, play, scenario, servers};
 
 /// What a population did in a fifth of a second.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +33,7 @@ fn run(text: &str, shards: u32) -> Schedule {
     let net = network(5, |_| {});
     let plan = scenario(&format!("target = \"http://127.0.0.1:8000/\"\n{text}"), 5);
     let (mut servers, counters) = servers(&net, "0.0.0.0:8000".parse().unwrap(), 2, 5_000);
-    let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
+    let mut turns = turns(&mut servers);
     let mut fifths = vec![vec![Fifth::default(); 5 * 1_000]; plan.populations.len()];
     let result = play(&net, &plan, shards, &mut turns, |shard, tick: &Tick| {
         // The probe's shard is the last.

@@ -1,5 +1,8 @@
-//! A whole run in one thread and virtual time: client shards on the parts of one plan, led by the same conductor as threads,
-//! and the laws of counting, checked at every tick.
+//! A whole run in one thread and virtual time, for tests: client shards on the parts of one plan, led by the same conductor as
+//! threads, and the laws of counting, checked at every tick.
+//!
+//! It is a crate of its own so that client, server and network are compiled for the simulation once, and optimised, and the tests on it
+//! are not.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -17,13 +20,10 @@ use samples::{Command, Fault, Kind, Latency, Quantiles, Stage, Summary, Tick};
 use serve::{Counters, Http, Knobs, ServerShard};
 use units::{Nanos, Rate};
 
-#[path = "fates.rs"]
-pub(crate) mod fates;
-#[path = "laws.rs"]
+pub mod fates;
 mod laws;
-#[path = "sums.rs"]
+pub mod scripted;
 mod sums;
-#[path = "workers.rs"]
 mod workers;
 
 use fates::{Frozen, Thread};
@@ -31,7 +31,7 @@ use sums::Sums;
 use workers::Shards;
 
 /// A plan from flags: `plan("http://127.0.0.1:80/", "connections=20k think=5s..45s", 7)`.
-pub(crate) fn plan(target: &str, flags: &str, seed: u64) -> Plan {
+pub fn plan(target: &str, flags: &str, seed: u64) -> Plan {
     let mut parsed = Flags::new(target);
     for item in flags.split_whitespace() {
         let (name, value) = item.split_once('=').expect("NAME=VALUE");
@@ -45,7 +45,7 @@ pub(crate) fn plan(target: &str, flags: &str, seed: u64) -> Plan {
 }
 
 /// A plan from the text of a scenario file, with a table of three users beside it.
-pub(crate) fn scenario(text: &str, seed: u64) -> Plan {
+pub fn scenario(text: &str, seed: u64) -> Plan {
     let open = |file: &str| match file {
         "users.csv" => Ok("id,name\n1,Ada\n2,Grace\n3,Edsger\n".to_owned()),
         _ => Err("no such file".to_owned()),
@@ -54,7 +54,7 @@ pub(crate) fn scenario(text: &str, seed: u64) -> Plan {
 }
 
 /// The same with `open` to read the files that it names.
-pub(crate) fn scenario_with(text: &str, open: &dyn Fn(&str) -> Result<String, String>, seed: u64) -> Plan {
+pub fn scenario_with(text: &str, open: &dyn Fn(&str) -> Result<String, String>, seed: u64) -> Plan {
     let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("no name service".to_owned()) };
     let around = Environment { cores: 1, seed, resolve: &resolve };
     plan::scenario::read("load.toml", text, &Flags::default(), &around, &|file| open(file).map(Source::Text))
@@ -65,15 +65,16 @@ pub(crate) fn scenario_with(text: &str, open: &dyn Fn(&str) -> Result<String, St
 }
 
 /// The date at which the simulated clocks start: some day in 2023.
-pub(crate) const DATE: Nanos = Nanos::from_secs(1_700_000_000);
+pub const DATE: Nanos = Nanos::from_secs(1_700_000_000);
+
+/// A shard of the reference server.
+pub type HttpShard = Shard<SimIo, ServerShard<Http>>;
+
+/// Those that run beside the clients: servers, mostly.
+pub type Turns<'a> = [&'a mut dyn Turn];
 
 /// Shards of the reference server on `net`, all at `at`, each with room for all `connections`.
-pub(crate) fn servers(
-    net: &Net,
-    at: SocketAddr,
-    shards: u32,
-    connections: u32,
-) -> (Vec<Shard<SimIo, ServerShard<Http>>>, Arc<Counters>) {
+pub fn servers(net: &Net, at: SocketAddr, shards: u32, connections: u32) -> (Vec<HttpShard>, Arc<Counters>) {
     let counters = Arc::new(Counters::new(shards));
     // Pending accepts take slots too.
     let places = connections + 256;
@@ -82,15 +83,20 @@ pub(crate) fn servers(
     ((0..shards).map(shard).collect(), counters)
 }
 
+/// They run on their own, as [`play`] wants them.
+pub fn turns(servers: &mut [HttpShard]) -> Vec<&mut dyn Turn> {
+    servers.iter_mut().map(|server| server as &mut dyn Turn).collect()
+}
+
 /// A shard that listens at `at`.
-pub(crate) fn listening<P: Program>(net: &Net, at: SocketAddr, places: u32, program: P) -> Shard<SimIo, P> {
+pub fn listening<P: Program>(net: &Net, at: SocketAddr, places: u32, program: P) -> Shard<SimIo, P> {
     let mut io = net.host();
     io.listen(at).expect("the simulated network lets everyone listen");
     Shard::new(io, places, program)
 }
 
 /// A client shard for `part` of the plan, over any network.
-pub(crate) fn client<I: Io>(io: I, plan: &Plan, part: &Part, link: engine::Link) -> Shard<I, Client> {
+pub fn client<I: Io>(io: I, plan: &Plan, part: &Part, link: engine::Link) -> Shard<I, Client> {
     let ports = Ports { list: (10_000..60_000).collect(), inside: 0 };
     let lanes = 0..plan.population(part.role).target.destinations.len() as u32;
     let tuples = Tuples::new(SourcePool::Loopback4, ports, lanes, part.tuple_share, plan.seed);
@@ -103,102 +109,107 @@ pub(crate) fn client<I: Io>(io: I, plan: &Plan, part: &Part, link: engine::Link)
 }
 
 /// Connections of a command line.
-pub(crate) fn connections(plan: &Plan) -> u32 {
+pub fn connections(plan: &Plan) -> u32 {
     plan.populations[0].load.connections()
 }
 
 /// The result of a run.
-pub(crate) struct RunResult {
+pub struct RunResult {
     /// As measured by the conductor.
-    pub(crate) record: Record,
+    pub record: Record,
     /// Requests without a response because the drain was cut short.
-    pub(crate) cut: u64,
+    pub cut: u64,
     /// Everything that the shards handed over.
-    pub(crate) whole: Tick,
+    pub whole: Tick,
     /// Of each population.
-    pub(crate) populations: Vec<Tick>,
-    /// Connections open at the end of the hold, and the maximum at the end of any tick.
-    pub(crate) held: u64,
-    pub(crate) peak: u64,
-    /// When the last first dial was decided, and from when until when full load lasted.
-    pub(crate) ramped_at: Nanos,
-    pub(crate) hold_from: Nanos,
-    pub(crate) hold_until: Nanos,
+    pub populations: Vec<Tick>,
+    /// Connections open at the end of the hold.
+    pub held: u64,
+    /// The most that were open at the end of any tick.
+    pub peak: u64,
+    /// When the last first dial was decided.
+    pub ramped_at: Nanos,
+    /// When full load began.
+    pub hold_from: Nanos,
+    /// When it ended.
+    pub hold_until: Nanos,
     /// When each stage of the plan began, and when its load was reached; never, if it was not.
-    pub(crate) stages: Vec<(Nanos, Nanos)>,
+    pub stages: Vec<(Nanos, Nanos)>,
     /// How long each population was at full load.
-    pub(crate) at_load: Vec<Nanos>,
+    pub at_load: Vec<Nanos>,
 }
 
 impl RunResult {
     /// The summary, with its verdict.
-    pub(crate) fn judge(&self, plan: &Plan) -> Summary {
+    pub fn judge(&self, plan: &Plan) -> Summary {
         run::judge(plan, &self.record)
     }
 
     /// The same for a step of a search with this load, and why it fails, if so.
-    pub(crate) fn judge_step(&self, plan: &Plan, by: By, load: u64) -> (Summary, Vec<String>) {
+    pub fn judge_step(&self, plan: &Plan, by: By, load: u64) -> (Summary, Vec<String>) {
         let summary = self.judge(plan);
         let reasons = run::reasons(by, load, &summary);
         (summary, reasons)
     }
 
     /// Requests were sent at full load, and none of them late: in virtual time there is no reason to be.
-    pub(crate) fn assert_on_time(&self) {
+    pub fn assert_on_time(&self) {
         assert_eq!(measured(&self.whole.lag).max, 0.0);
     }
 
     /// Every fault, with its count.
-    pub(crate) fn faults(&self) -> Vec<(Stage, Kind, u64)> {
+    pub fn faults(&self) -> Vec<(Stage, Kind, u64)> {
         self.whole.faults.iter().map(|(Fault { stage, kind, .. }, n)| (stage, kind, n)).collect()
     }
 }
 
 /// Non-empty times: where nothing was measured all of them are 0, and any bound would hold.
-pub(crate) fn measured(times: &Latency) -> Quantiles {
+pub fn measured(times: &Latency) -> Quantiles {
     assert!(times.count() > 0, "nothing was measured");
     times.quantiles()
 }
 
 /// How a run is led.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Direction<'a> {
+pub struct Direction<'a> {
     /// Levels, each from its time on.
-    pub(crate) levels: &'a [(Nanos, Level)],
+    pub levels: &'a [(Nanos, Level)],
     /// No client shard runs between these times, as in a stopped process.
-    pub(crate) frozen: Option<(Nanos, Nanos)>,
+    pub frozen: Option<(Nanos, Nanos)>,
     /// Responses may arrive for this long after the load has ended, if not the plan's longest timeout.
-    pub(crate) patience: Option<Nanos>,
+    pub patience: Option<Nanos>,
     /// It is a step of a search: its connections stay open and continue.
-    pub(crate) goes_on: bool,
+    pub goes_on: bool,
 }
 
 /// The load from some time on, over all shards.
 #[derive(Clone, Copy)]
-pub(crate) enum Level {
+pub enum Level {
+    /// So many connections.
     Connections(u32),
+    /// So many requests, or arrivals, a second.
     Rate(Rate),
     /// A share of the plan's, by manual control.
     UserCommand(Command),
 }
 
 /// Runs `plan` in `shards` shards against `servers`, all on `net`; `see` is shown each tick with its shard's number.
-pub(crate) fn play(
+pub fn play(
     net: &Net,
     plan: &Plan,
     shards: u32,
-    servers: &mut [&mut dyn Turn],
+    servers: &mut Turns<'_>,
     see: impl FnMut(u32, &Tick),
 ) -> RunResult {
     direct(net, plan, shards, servers, Direction::default(), see)
 }
 
 /// The same where no client shard runs between these times, as in a stopped process.
-pub(crate) fn play_frozen(
+pub fn play_frozen(
     net: &Net,
     plan: &Plan,
     shards: u32,
-    servers: &mut [&mut dyn Turn],
+    servers: &mut Turns<'_>,
     frozen: (Nanos, Nanos),
 ) -> RunResult {
     let direction = Direction { frozen: Some(frozen), ..Direction::default() };
@@ -206,11 +217,11 @@ pub(crate) fn play_frozen(
 }
 
 /// The same, with levels, each from its time on.
-pub(crate) fn play_levels(
+pub fn play_levels(
     net: &Net,
     plan: &Plan,
     shards: u32,
-    servers: &mut [&mut dyn Turn],
+    servers: &mut Turns<'_>,
     levels: &[(Nanos, Level)],
     see: impl FnMut(u32, &Tick),
 ) -> RunResult {
@@ -218,13 +229,25 @@ pub(crate) fn play_levels(
 }
 
 /// The same, led in any way.
-pub(crate) fn direct(
+pub fn direct(
     net: &Net,
     plan: &Plan,
     shards: u32,
-    servers: &mut [&mut dyn Turn],
+    servers: &mut Turns<'_>,
     direction: Direction,
-    see: impl FnMut(u32, &Tick),
+    mut see: impl FnMut(u32, &Tick),
+) -> RunResult {
+    lead(net, plan, shards, servers, direction, &mut see)
+}
+
+/// For any `see`, so that it is compiled here.
+fn lead(
+    net: &Net,
+    plan: &Plan,
+    shards: u32,
+    servers: &mut Turns<'_>,
+    direction: Direction,
+    see: &mut dyn FnMut(u32, &Tick),
 ) -> RunResult {
     let parts = plan.parts(|_| shards);
     let (links, arrivals) = links(parts.len() as u32);
@@ -256,7 +279,7 @@ pub(crate) fn direct(
     result
 }
 
-fn conduct(plan: &Plan, mut workers: Shards<impl FnMut(u32, &Tick)>, direction: Direction) -> RunResult {
+fn conduct(plan: &Plan, mut workers: Shards<'_>, direction: Direction) -> RunResult {
     let goes_on = direction.goes_on;
     let conductor = match goes_on {
         true => Conductor::going_on(plan, &workers, &vec![0; plan.populations.len()]),
@@ -335,7 +358,7 @@ fn at_load(plan: &Plan, schedule: &Schedule, until: Nanos) -> Vec<Nanos> {
 }
 
 /// A good network except for `change`.
-pub(crate) fn network(seed: u64, change: impl FnOnce(&mut Faults)) -> Net {
+pub fn network(seed: u64, change: impl FnOnce(&mut Faults)) -> Net {
     let mut faults = Faults::default();
     change(&mut faults);
     Net::new(seed, faults)

@@ -8,14 +8,15 @@ use net::{
 use units::Nanos;
 
 /// A client shard as a thread runs it: no longer once it has finished.
-pub(crate) struct Thread<'a> {
+pub struct Thread<'a> {
     shard: &'a mut Shard<SimIo, Client>,
     nobody: u16,
     is_over: bool,
 }
 
 impl<'a> Thread<'a> {
-    pub(crate) fn new(net: &Net, shard: &'a mut Shard<SimIo, Client>) -> Thread<'a> {
+    /// A thread that runs this shard.
+    pub fn new(net: &Net, shard: &'a mut Shard<SimIo, Client>) -> Thread<'a> {
         Thread { shard, nobody: net.host().host(), is_over: false }
     }
 }
@@ -36,7 +37,7 @@ impl Turn for Thread<'_> {
 }
 
 /// A shard that does not run for a while; what arrives meanwhile waits for it.
-pub(crate) struct Frozen<'a> {
+pub struct Frozen<'a> {
     shard: &'a mut dyn Turn,
     net: Net,
     span: (Nanos, Nanos),
@@ -46,7 +47,7 @@ pub(crate) struct Frozen<'a> {
 
 impl<'a> Frozen<'a> {
     /// From the first time until the second.
-    pub(crate) fn new(net: &Net, shard: &'a mut dyn Turn, span: (Nanos, Nanos)) -> Frozen<'a> {
+    pub fn new(net: &Net, shard: &'a mut dyn Turn, span: (Nanos, Nanos)) -> Frozen<'a> {
         Frozen { shard, net: net.clone(), span, nobody: net.host().host() }
     }
 
@@ -70,7 +71,7 @@ impl Turn for Frozen<'_> {
 }
 
 /// A shard whose process is killed: its connections are closed, and later dials are refused.
-pub(crate) struct Killed<'a> {
+pub struct Killed<'a> {
     shard: &'a mut dyn Turn,
     net: Net,
     at: Nanos,
@@ -79,7 +80,8 @@ pub(crate) struct Killed<'a> {
 }
 
 impl<'a> Killed<'a> {
-    pub(crate) fn new(net: &Net, shard: &'a mut dyn Turn, at: Nanos) -> Killed<'a> {
+    /// At this time.
+    pub fn new(net: &Net, shard: &'a mut dyn Turn, at: Nanos) -> Killed<'a> {
         Killed { shard, net: net.clone(), at, is_dead: false, nobody: net.host().host() }
     }
 }

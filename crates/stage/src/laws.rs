@@ -93,10 +93,10 @@ pub(crate) fn obey_the_laws_of_answers(seed: u64, population: &Population, t: &T
     assert_eq!(t.answer_sizes.sum(), t.head_sizes.sum() + c.body_bytes_in, "bytes of answers, seed {seed}");
     assert!(c.kept <= c.answered && t.answer_sizes.sum() <= c.bytes_in, "kept, seed {seed}");
     let (first_bytes, handshakes) = (t.first_byte.count() + t.ramp_first_byte.count(), t.handshake.count());
-    let has_handshake = scheme == Scheme::Ws || population.streams.is_some();
+    let has_handshake = scheme.is_upgraded() || population.streams.is_some();
     let expected = if has_handshake { c.opened + c.redialled } else { 0 };
     assert_eq!(handshakes, expected, "handshakes, seed {seed}");
-    if scheme == Scheme::Ws {
+    if scheme.is_upgraded() {
         assert_eq!(first_bytes, 0, "first bytes, seed {seed}");
     } else {
         // A response may have begun and never ended.

@@ -4,7 +4,7 @@ use plan::{Part, Plan, Role};
 use samples::{Destination, Phase, Tick};
 use units::Nanos;
 
-use super::laws::{obey_the_laws, obey_the_laws_of_steps};
+use crate::laws::{obey_the_laws, obey_the_laws_of_steps};
 
 /// What one shard reported last.
 #[derive(Clone, Copy)]
@@ -17,24 +17,24 @@ struct Report {
     phase: Phase,
 }
 
-pub(super) struct Sums<'a> {
+pub(crate) struct Sums<'a> {
     plan: &'a Plan,
     reports: Vec<Report>,
     /// The total, and each population.
-    pub(super) whole: Tick,
-    pub(super) populations: Vec<Tick>,
+    pub(crate) whole: Tick,
+    pub(crate) populations: Vec<Tick>,
     /// The total of the lines.
     lines: Tick,
     /// Connections open when the load had ended in all shards, the time of that, and the maximum at the end of any tick.
-    pub(super) held: u64,
-    pub(super) hold_until: Nanos,
-    pub(super) peak: u64,
+    pub(crate) held: u64,
+    pub(crate) hold_until: Nanos,
+    pub(crate) peak: u64,
     /// When the last first dial was decided.
-    pub(super) ramped_at: Nanos,
+    pub(crate) ramped_at: Nanos,
 }
 
 impl<'a> Sums<'a> {
-    pub(super) fn new(plan: &'a Plan, parts: &[Part]) -> Sums<'a> {
+    pub(crate) fn new(plan: &'a Plan, parts: &[Part]) -> Sums<'a> {
         let none = |part: &Part| Report {
             role: part.role,
             open: 0,
@@ -61,7 +61,7 @@ impl<'a> Sums<'a> {
         self.reports.iter().filter(|report| matches!(report.role, Role::Population(_)))
     }
 
-    pub(super) fn take(&mut self, shard: u32, tick: &Tick) {
+    pub(crate) fn take(&mut self, shard: u32, tick: &Tick) {
         let tick = &*run::filed(self.reports[shard as usize].role, tick);
         // What it has given up is no longer waiting.
         let waiting = tick.waiting - tick.counts.unanswered;
@@ -125,13 +125,13 @@ impl<'a> Sums<'a> {
     }
 
     /// A line that the conductor made of them: there is no gap between it and the previous one.
-    pub(super) fn take_line(&mut self, line: &Tick) {
+    pub(crate) fn take_line(&mut self, line: &Tick) {
         assert!(line.from <= self.lines.until, "seed {}", self.plan.seed);
         self.lines.extend(line);
     }
 
     /// The lines add up to the total.
-    pub(super) fn obey_the_law_of_lines(&self) {
+    pub(crate) fn obey_the_law_of_lines(&self) {
         assert_eq!(essence(&self.lines), essence(&self.whole), "the lines, seed {}", self.plan.seed);
         assert_eq!(self.lines.open, self.whole.open, "seed {}", self.plan.seed);
     }

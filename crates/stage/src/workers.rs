@@ -7,7 +7,7 @@ use run::{Order, Update, Workers};
 use samples::{Command, Tick};
 use units::Nanos;
 
-use super::{Level, sums::Sums};
+use crate::{Level, sums::Sums};
 
 /// Every shard checks for orders several times a second.
 const NOTICE: Nanos = Nanos::from_millis(120);
@@ -16,27 +16,27 @@ const STOPPED: Nanos = Nanos::from_millis(250);
 /// A run that has not ended by then never will.
 const TOO_LONG: Nanos = Nanos::from_secs(2 * 3600);
 
-pub(super) struct Shards<'a, F> {
-    pub(super) net: &'a Net,
-    pub(super) plan: &'a Plan,
-    pub(super) parts: &'a [Part],
+pub(crate) struct Shards<'a> {
+    pub(crate) net: &'a Net,
+    pub(crate) plan: &'a Plan,
+    pub(crate) parts: &'a [Part],
     /// All that run: clients and servers.
-    pub(super) turns: Vec<&'a mut dyn Turn>,
-    pub(super) arrivals: Arrivals,
-    pub(super) remotes: Vec<Remote>,
+    pub(crate) turns: Vec<&'a mut dyn Turn>,
+    pub(crate) arrivals: Arrivals,
+    pub(crate) remotes: Vec<Remote>,
     /// The tick that was read last, and its shard.
-    pub(super) read: Option<(u32, Box<Tick>)>,
-    pub(super) sums: Sums<'a>,
-    pub(super) see: F,
+    pub(crate) read: Option<(u32, Box<Tick>)>,
+    pub(crate) sums: Sums<'a>,
+    pub(crate) see: &'a mut dyn FnMut(u32, &Tick),
     /// Those not ordered yet.
-    pub(super) levels: &'a [(Nanos, Level)],
+    pub(crate) levels: &'a [(Nanos, Level)],
     /// Those that are reported to the conductor.
-    pub(super) commands: Vec<Command>,
+    pub(crate) commands: Vec<Command>,
     /// When the last order was given; never, before the first.
-    pub(super) stopped: Nanos,
+    pub(crate) stopped: Nanos,
 }
 
-impl<F: FnMut(u32, &Tick)> Workers for Shards<'_, F> {
+impl Workers for Shards<'_> {
     fn role(&self) -> Vec<Role> {
         self.parts.iter().map(|part| part.role).collect()
     }
@@ -79,7 +79,7 @@ impl<F: FnMut(u32, &Tick)> Workers for Shards<'_, F> {
     }
 }
 
-impl<F: FnMut(u32, &Tick)> Shards<'_, F> {
+impl Shards<'_> {
     /// Until the next tick arrives, or an order is due.
     fn run(&mut self, until: Nanos) -> Option<(u32, Box<Tick>)> {
         assert!(self.now() < TOO_LONG, "the run comes to its end, seed {}", self.plan.seed);

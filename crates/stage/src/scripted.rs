@@ -8,39 +8,45 @@ const ACCEPTS: u32 = 64;
 
 /// Which request the script decides on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Request {
+pub struct Request {
     /// Counts the accepted connections, from 0.
-    pub(crate) conn: u64,
+    pub conn: u64,
     /// Counts the requests on this one, from 0.
-    pub(crate) nth: u64,
+    pub nth: u64,
 }
 
 /// What the server does.
 #[derive(Clone, Copy)]
-pub(crate) struct Act {
+pub struct Act {
     /// Sends this at once.
-    pub(crate) send: &'static [u8],
-    pub(crate) then: Then,
+    pub send: &'static [u8],
+    /// And then this.
+    pub then: Then,
 }
 
 /// What follows.
 #[derive(Clone, Copy)]
-pub(crate) enum Then {
+pub enum Then {
+    /// Nothing.
     Stay,
+    /// Closes at once.
     Close(Close),
     /// Unless another request arrives first.
     CloseAfter(Nanos, Close),
+    /// Sends more, later.
     SendAfter(Nanos, &'static [u8]),
 }
 
-pub(crate) type Script = fn(Request) -> Act;
+/// What a server does on each request.
+pub type Script = fn(Request) -> Act;
 
 struct Conn {
     request: Request,
     later: Then,
 }
 
-pub(crate) struct Scripted {
+/// The server.
+pub struct Scripted {
     script: Script,
     /// Minimum time between two accepts.
     every: Nanos,
@@ -48,12 +54,14 @@ pub(crate) struct Scripted {
     accepts_from: Nanos,
     conns: Vec<Conn>,
     /// When each connection was accepted.
-    pub(crate) accepted_at: Vec<Nanos>,
-    pub(crate) requests: u64,
+    pub accepted_at: Vec<Nanos>,
+    /// Requests so far.
+    pub requests: u64,
 }
 
 impl Scripted {
-    pub(crate) fn new(script: Script) -> Scripted {
+    /// A server that does what the script says.
+    pub fn new(script: Script) -> Scripted {
         Scripted {
             script,
             every: Nanos::ZERO,
@@ -66,7 +74,7 @@ impl Scripted {
     }
 
     /// Accepts one connection per `every`, without catching up after idle times.
-    pub(crate) fn accepting_each(every: Nanos, script: Script) -> Scripted {
+    pub fn accepting_each(every: Nanos, script: Script) -> Scripted {
         Scripted { every, ..Scripted::new(script) }
     }
 
