@@ -92,7 +92,8 @@ fn a_failed_latency_threshold() {
     let line = format!("  threshold     latency.p99 < 1ns: failed, {shown}\n");
     assert!(ended.stderr.contains(&line), "{}", ended.stderr);
     assert!(!s.text("headline").contains("strace"), "{}", s.text("headline"));
-    if s.text("limit.cause") == "unknown" {
+    // On a busy machine a few responses stand out, and then it is they that are to be looked at.
+    if s.text("limit.cause") == "unknown" && !s.text("headline").contains(" of responses took ") {
         let begins = format!("search the highest load that meets it (throng find {} ", server.url("/"));
         // The flags of the run that a search has.
         for part in
