@@ -382,21 +382,22 @@ impl<'a> Conductor<'a> {
         self.reports.iter().map(open).sum()
     }
 
-    /// Connections open now, of the populations that are at their largest load and for which it `counts`.
-    fn held(&self, counts: impl Fn(u16) -> bool) -> Vec<Option<u64>> {
+    /// Connections open now, and those to be dialled again, of the populations that are at their largest load and for which it `counts`.
+    fn held(&self, counts: impl Fn(u16) -> bool) -> Vec<Option<(u64, u64)>> {
         let is_held = |nth| self.schedule.is_at_peak(nth) && counts(nth);
         let held = |nth| {
-            let own =
-                self.reports.iter().filter(|report| report.role == Role::Population(nth) && !report.is_lost);
-            own.map(|report| report.held.count()).sum()
+            let is_own = |report: &&Report| report.role == Role::Population(nth) && !report.is_lost;
+            let own = || self.reports.iter().filter(is_own);
+            let disconnected: i64 = own().map(|report| report.disconnected).sum();
+            (own().map(|report| report.held.count()).sum(), disconnected.max(0).unsigned_abs())
         };
         (0..self.record.populations.len() as u16).map(|nth| is_held(nth).then(|| held(nth))).collect()
     }
 
-    fn keep_held(&mut self, held: &[Option<u64>]) {
+    fn keep_held(&mut self, held: &[Option<(u64, u64)>]) {
         self.add_ahead(u64::MAX);
         for (measured, held) in self.record.populations.iter_mut().zip(held) {
-            held.iter().for_each(|held| measured.keep_held(*held));
+            held.iter().for_each(|(held, disconnected)| measured.keep_held(*held, *disconnected));
         }
     }
 
@@ -405,7 +406,7 @@ impl<'a> Conductor<'a> {
         self.keep_held(&self.held(|_| true));
         // One that never came to its largest load has held what it has now.
         for measured in self.record.populations.iter_mut().filter(|measured| !measured.is_kept) {
-            measured.keep_held(measured.open);
+            measured.keep_held(measured.open, measured.to_redial());
         }
         let ended = match self.draining {
             Some(since) if self.goes_on() => since.min(self.schedule.ends_at()),

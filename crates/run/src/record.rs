@@ -228,10 +228,14 @@ impl PopulationRecord {
         of(&self.totals.counts) + of(&self.line.counts)
     }
 
-    /// Records how many are held, at a time that counts.
-    pub(crate) fn keep_held(&mut self, held: u64) {
-        let closed = self.sum(|counts| counts.closed);
-        (self.held, self.disconnected) = (held, closed.saturating_sub(self.sum(|counts| counts.redialled)));
+    /// Closed with an announcement and not open again so far.
+    pub(crate) fn to_redial(&self) -> u64 {
+        self.sum(|counts| counts.closed).saturating_sub(self.sum(|counts| counts.redialled))
+    }
+
+    /// Records how many are held and how many are to be dialled again, at a time that counts.
+    pub(crate) fn keep_held(&mut self, held: u64, disconnected: u64) {
+        (self.held, self.disconnected) = (held, disconnected);
         self.is_kept = true;
     }
 

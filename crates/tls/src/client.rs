@@ -79,8 +79,10 @@ impl Client {
             Some(identity) => {
                 let chain = pem::certificates(&identity.certificates).map_err(|e| ("--cert", e))?;
                 let key = pem::key(&identity.key).map_err(|e| ("--key", e))?;
-                let unusable = |e: rustls::Error| pem::foreign_key(&e).unwrap_or_else(|| e.to_string());
-                config.with_client_auth_cert(chain, key).map_err(|e| ("--key", unusable(e)))?
+                config.with_client_auth_cert(chain, key).map_err(|e| match pem::unreadable(&e) {
+                    Some(why) => ("--cert", why.to_owned()),
+                    None => ("--key", pem::foreign_key(&e).unwrap_or_else(|| e.to_string())),
+                })?
             }
         };
         config.key_log = captured.clone();
@@ -115,7 +117,9 @@ impl Client {
     fn roots(&self, given: &[CertificateDer<'static>]) -> Result<RootCertStore, (&'static str, String)> {
         let mut roots = RootCertStore::empty();
         for certificate in given {
-            roots.add(certificate.clone()).map_err(|e| ("--cacert", e.to_string()))?;
+            let unusable =
+                |e: rustls::Error| pem::unreadable(&e).map_or_else(|| e.to_string(), str::to_owned);
+            roots.add(certificate.clone()).map_err(|e| ("--cacert", unusable(e)))?;
         }
         if self.roots.is_some() {
             return Ok(roots);

@@ -44,6 +44,12 @@ pub(crate) fn foreign_key(error: &rustls::Error) -> Option<String> {
     is_foreign.then(|| "it does not belong to the certificate that is given with it".to_owned())
 }
 
+/// Why a certificate cannot be used, where that is the reason.
+pub(crate) fn unreadable(error: &rustls::Error) -> Option<&'static str> {
+    let is_unreadable = matches!(error, rustls::Error::InvalidCertificate(_));
+    is_unreadable.then_some("it has a certificate that cannot be read; openssl x509 -text -in FILE says more")
+}
+
 /// Whether a text was a file in DER form: a sequence of 128 bytes or more, whose second byte is no UTF-8.
 fn is_der(text: &str) -> bool {
     text.starts_with("0\u{fffd}")

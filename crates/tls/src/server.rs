@@ -68,9 +68,10 @@ impl Server {
             .and_then(|config| {
                 config.with_no_client_auth().with_single_cert(self.chain.clone(), self.key.clone_key())
             });
-        let mut config = config.map_err(|e| match pem::foreign_key(&e) {
-            Some(why) => format!("--tls-key: {why}"),
-            None => format!("--tls-cert and --tls-key: {e}"),
+        let mut config = config.map_err(|e| match (pem::unreadable(&e), pem::foreign_key(&e)) {
+            (Some(why), _) => format!("--tls-cert: {why}"),
+            (None, Some(why)) => format!("--tls-key: {why}"),
+            (None, None) => format!("--tls-cert and --tls-key: {e}"),
         })?;
         let captured = Arc::new(Captured::default());
         config.key_log = captured.clone();

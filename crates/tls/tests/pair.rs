@@ -181,11 +181,18 @@ fn unusable_settings_are_refused() {
     let foreign = [identity(), identity()];
     let [Identity { certificates, .. }, Identity { key, .. }] = foreign;
     let foreign = Identity { certificates, key };
+    let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    let no_certificate = Identity { certificates: broken.to_owned(), key: foreign.key.clone() };
+    let unreadable = "it has a certificate that cannot be read; openssl x509 -text -in FILE says more";
+    let why = Server::new(Some(no_certificate.clone()), &[]).expect_err("it is no certificate");
+    assert_eq!(why, format!("--tls-cert: {unreadable}"));
     let why = Server::new(Some(foreign.clone()), &[]).expect_err("the key is another's");
     assert_eq!(why, "--tls-key: it does not belong to the certificate that is given with it");
     for (settings, (place, text)) in [
         (Client { identity: Some(foreign), ..client(&ours) }, ("--key", "it does not belong")),
         (Client { roots: Some(String::new()), ..client(&ours) }, ("--cacert", "it has no certificate")),
+        (Client { roots: Some(broken.to_owned()), ..client(&ours) }, ("--cacert", unreadable)),
+        (Client { identity: Some(no_certificate), ..client(&ours) }, ("--cert", unreadable)),
         (Client { names: vec!["a b".to_owned()], ..client(&ours) }, ("--sni", "\"a b\" is not a name")),
     ] {
         let (named, why) = settings.check().expect_err("it is refused");

@@ -76,10 +76,12 @@ impl Conductor<'_> {
         let ended = tick.phase == Phase::Drain && !is_after;
         let drained_at = if ended { tick.until } else { before.drained_at };
         let released = before.released + if is_after { 0 } else { tick.counts.ended_after };
+        let to_redial = before.to_redial + to_redial(tick);
         self.reports[worker as usize] = Report {
             held: before.held.after(tick, released),
             released,
-            to_redial: before.to_redial + to_redial(tick),
+            to_redial,
+            disconnected: if is_after { before.disconnected } else { to_redial },
             shown: before.shown,
             ..Report::of(before.role, tick, drained_at)
         };

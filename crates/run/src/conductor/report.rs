@@ -19,6 +19,8 @@ pub(super) struct Report {
     pub(super) owed: u64,
     /// Connections that were closed with an announcement, less those that were dialled again.
     pub(super) to_redial: i64,
+    /// The same when its full load ended; before that, now.
+    pub(super) disconnected: i64,
     pub(super) ramped_at: Nanos,
     pub(super) until: Nanos,
     pub(super) phase: Phase,
@@ -48,6 +50,7 @@ impl Report {
             waiting,
             owed,
             to_redial: to_redial(tick),
+            disconnected: to_redial(tick),
             ramped_at,
             until,
             phase,

@@ -1,7 +1,7 @@
 //! What a server may do to a connection and to a response: what counts as a loss, and as which fault.
 
 use net::Close::{Graceful, Reset};
-use samples::{Kind, Stage};
+use samples::{Kind, Stage, Verdict};
 use stage::{
     RunResult, connections, listening, measured, network, plan, play,
     scripted::{Act, Request, Script, Scripted, Then},
@@ -321,4 +321,23 @@ fn a_redial_that_is_refused_is_a_failed_dial() {
     assert_eq!(result.faults(), [(Stage::Dial, Kind::Refused, c.failed)]);
     assert!(c.failed >= 199 && c.redialled > 50 && c.opened < 150, "{c:?}");
     assert_eq!((c.closed, c.dropped, result.whole.resolved), (c.opened + c.redialled, 0, 200));
+}
+
+/// Where dials take long, some connections are between an announced close and their next dial when the load ends. They are no losses, whatever
+/// becomes of them afterwards.
+#[test]
+fn connections_that_are_being_dialled_again_at_the_end_are_excused() {
+    let mut between = 0;
+    for seed in 0..20 {
+        let net = network(seed, |f| f.delay = (Nanos::from_millis(20), Nanos::from_millis(40)));
+        let plan = plan("http://127.0.0.1:80/", "connections=10 duration=2s timeout=2s", seed);
+        let at = plan.destinations()[0];
+        let script: Script = |_| act(OK_AND_CLOSE, Then::Close(Graceful));
+        let mut server = listening(&net, at, 200, Scripted::new(script));
+        let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+        let summary = result.judge(&plan);
+        assert_eq!(summary.verdict, Verdict::Pass, "seed {seed}: {}", summary.headline);
+        between += N - result.held;
+    }
+    assert!(between > 20, "{between} connections were not open at the end of the load");
 }

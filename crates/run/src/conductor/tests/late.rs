@@ -139,3 +139,22 @@ fn the_peak_has_connections_that_came_and_went_within_a_tick() {
     assert_eq!((record.peak, record.populations[0].peak, record.populations[0].open), (6, 6, 2));
     assert_eq!((line.open, line.most_open), (2, 0), "of one worker, it is no figure of the run");
 }
+
+#[test]
+fn those_that_are_dialled_again_in_the_drain_were_not_open_when_the_load_ended() {
+    let plan = scenario("connections = 8\nduration = \"5s\"");
+    let model = Model::new(&plan, 1, MS(120), MS(200));
+    let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(120));
+    let mut take = |second, phase, open, (opened, closed, redialled)| {
+        let counts = samples::Counts { opened, closed, redialled, ..Default::default() };
+        let tick = Tick { ramped_at: S(1), phase, counts, ..counted(second, open, 0) };
+        conductor.handle_tick(0, &tick);
+        conductor.step(S(second));
+    };
+    take(1, Phase::Hold, 8, (8, 0, 0));
+    take(6, Phase::Drain, 6, (0, 2, 0));
+    take(7, Phase::Drain, 8, (0, 0, 2));
+    conductor.end_load();
+    let measured = &conductor.record.populations[0];
+    assert_eq!((measured.held, measured.disconnected), (6, 2));
+}

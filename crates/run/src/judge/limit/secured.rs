@@ -52,7 +52,7 @@ pub(super) fn wrong(kind: Kind) -> Option<(&'static str, &'static str)> {
         ),
         Kind::WrongName => (
             "the target's certificate is for another name",
-            "use --sni NAME with a name that it is for (openssl s_client -connect HOST:PORT shows them), or -k to accept any",
+            "use --sni NAME with one of its subject alternative names (openssl s_client -connect HOST:PORT </dev/null | openssl x509 -noout -ext subjectAltName), or -k to accept any",
         ),
         Kind::Expired => (
             "the target's certificate has expired",
@@ -72,7 +72,7 @@ pub(super) fn wrong(kind: Kind) -> Option<(&'static str, &'static str)> {
         ),
         Kind::NothingInCommon => (
             "the target has no TLS version or cipher in common with throng",
-            "let it accept TLS 1.2 or 1.3 with ECDHE and an AEAD cipher; without --tls both versions are offered",
+            "let it accept TLS 1.2 or 1.3 with ECDHE, an AEAD cipher, and a key of RSA, ECDSA (P-256, P-384) or Ed25519; --tls offers one version only",
         ),
         Kind::TlsAlert => {
             ("the target sent an alert of TLS", "check the target's log, and whether it expects --sni NAME")
