@@ -72,7 +72,7 @@ pub(super) fn wrong(kind: Kind) -> Option<(&'static str, &'static str)> {
         ),
         Kind::NothingInCommon => (
             "the target has no TLS version or cipher in common with throng",
-            "let it accept TLS 1.2 or 1.3 with ECDHE, an AEAD cipher, and a key of RSA, ECDSA (P-256, P-384) or Ed25519; --tls offers one version only",
+            "let it accept TLS 1.2 or 1.3 with ECDHE, an AEAD cipher, and a key of RSA, ECDSA (P-256, P-384) or Ed25519; without --tls both versions are offered",
         ),
         Kind::TlsAlert => {
             ("the target sent an alert of TLS", "check the target's log, and whether it expects --sni NAME")
