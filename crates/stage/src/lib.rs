@@ -185,9 +185,9 @@ pub struct Direction<'a> {
 /// The load from some time on, over all shards.
 #[derive(Clone, Copy)]
 pub enum Level {
-    /// So many connections.
+    /// Connections held.
     Connections(u32),
-    /// So many requests, or arrivals, a second.
+    /// Requests or arrivals per second.
     Rate(Rate),
     /// A share of the plan's, by manual control.
     UserCommand(Command),
