@@ -29,7 +29,7 @@ const NEEDED: &[(&str, &str)] = &[
     // With its compiler: the test's server is a source file.
     ("javac", "openjdk-17-jdk-headless"),
     ("mvn", "maven"),
-    ("chromium", "chromium"),
+    ("chromium-headless-shell", "chromium-headless-shell"),
     ("prometheus", "prometheus"),
     ("influxd", "influxdb"),
     // Debian's own interpreter: another on the path would not look where these packages lie.

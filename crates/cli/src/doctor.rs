@@ -17,7 +17,8 @@ pub(crate) fn doctor(args: &DoctorArgs, line: Flags) -> Result<u8, Failure> {
     }
     let flags = flags(line);
     let plan = plans::plan_unseen(&flags)?;
-    let has_number = [flag::CONNECTIONS, flag::TOTAL].iter().any(|own| flags.get(own).is_some());
+    let has_number =
+        [flag::CONNECTIONS, flag::TOTAL, flag::ARRIVE].iter().any(|own| flags.get(own).is_some());
     let is_requested = has_number || plans::scenario_file(&flags).is_some();
     let examine = |again| examine(&root, &plan, args.target.is_some(), is_requested, again);
     let mut report = examine(None)?;

@@ -64,7 +64,8 @@ fn folder() -> Result<PathBuf, Failure> {
 /// Runs what the lab has, each experiment at its own scale.
 fn runner(stop: &AtomicBool) -> Result<Runner<'_>, Failure> {
     let store = runs::file().ok();
-    Ok(Runner { folder: folder()?, store, scale: None, time: None, at: None, stop, progress: &message })
+    let (folder, repeats) = (folder()?, lab::REPEATS);
+    Ok(Runner { folder, store, scale: None, time: None, at: None, repeats, stop, progress: &message })
 }
 
 /// Prints the labs, and what is missing for each server.
@@ -138,7 +139,7 @@ fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
     let results = results(args.results.as_deref())?;
     let stop = signals::order_to_stop(false)?;
     let at = args.at.as_deref().map(elsewhere).transpose()?;
-    let runner = Runner { scale: args.scale, time, at, ..runner(&stop)? };
+    let runner = Runner { scale: args.scale, time, at, repeats: args.repeats, ..runner(&stop)? };
     let (mut status, mut ran) = (0, 0);
     for case in (0..args.times).flat_map(|_| &cases) {
         let missing = runner.missing(case);

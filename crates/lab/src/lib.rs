@@ -42,4 +42,4 @@ pub use report::{compare_json, compare_text, trial_text};
 pub use soak::Soak;
 pub use source::to_clone;
 pub use template::Environment;
-pub use trial::{Elsewhere, Runner};
+pub use trial::{Elsewhere, REPEATS, Runner};

@@ -31,9 +31,9 @@ use crate::{
 const INTERVALS: usize = 40;
 /// Pauses that are stored, the longest.
 const PAUSES: usize = 10;
-/// How often a trial is repeated if throng itself was the limit: where it shares the machine with the server, a Java virtual
+/// How often a trial is usually repeated if throng itself was the limit: where it shares the machine with the server, a Java virtual
 /// machine that warms up takes all processors for a while.
-const REPEATS: u32 = 2;
+pub const REPEATS: u32 = 2;
 
 /// How and where trials are run.
 pub struct Runner<'a> {
@@ -47,6 +47,8 @@ pub struct Runner<'a> {
     pub time: Option<Nanos>,
     /// A server that runs already; none: the lab's own is started.
     pub at: Option<Elsewhere>,
+    /// How often a trial is repeated at most if throng itself was the limit.
+    pub repeats: u32,
     /// Becomes true when the user wants it to end.
     pub stop: &'a AtomicBool,
     /// Takes a line about the progress.
@@ -87,7 +89,7 @@ impl Runner<'_> {
         loop {
             let (outcome, _) = Trial::start(self, case, false)?.end(&mut |_| {})?;
             let is_invalid = outcome.text("verdict") == Some("invalid");
-            if !is_invalid || repeats == REPEATS || self.stop.load(Relaxed) {
+            if !is_invalid || repeats == self.repeats || self.stop.load(Relaxed) {
                 return Ok(outcome);
             }
             (self.progress)(&format!("repeating: {}", outcome.headline()));
@@ -228,8 +230,16 @@ mod tests {
         std::fs::create_dir_all(&lab.folder).unwrap();
         let (stop, folder) = (AtomicBool::new(false), root.join("labs"));
         let (work, at) = (folder.join("l"), None);
-        let runner =
-            Runner { folder, store: None, scale: None, time: None, at, stop: &stop, progress: &|_| {} };
+        let runner = Runner {
+            folder,
+            store: None,
+            scale: None,
+            time: None,
+            at,
+            repeats: 0,
+            stop: &stop,
+            progress: &|_| {},
+        };
         let check = |server: &Server, expected: &str| {
             let case = Case { lab: &lab, experiment: lab.soak.as_ref().unwrap(), server, variant: None };
             let up = runner.start(&lab, server, &Environment::new()).err();

@@ -215,6 +215,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         /// The wheel against a map: every timer fires in the millisecond it is due, none early, none lost.
         #[test]
         fn agrees_with_a_sorted_list(steps in proptest::collection::vec((0u8..4, 0u32..40, 0u64..200_000), 1..400)) {

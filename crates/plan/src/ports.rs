@@ -130,7 +130,7 @@ mod tests {
 
     proptest! {
         // Each case asks about all ports.
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        #![proptest_config(ProptestConfig::with_cases(24))]
 
         #[test]
         fn the_policy_holds_for_any_host(

@@ -144,6 +144,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
         /// Ticks, written and read, add up to the same totals: a stored run can be replayed.
         #[test]
         fn a_record_read_back_has_the_same_totals(seeds in proptest::collection::vec(0u64..1000, 1..4)) {

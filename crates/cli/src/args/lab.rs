@@ -71,6 +71,9 @@ pub(crate) struct LabRunArgs {
     /// Repeat everything N times
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) times: u32,
+    /// Repeat a run up to N times if throng itself was the limit
+    #[arg(long, value_name = "N", default_value_t = lab::REPEATS)]
+    pub(crate) repeats: u32,
     /// Use a running server instead of the lab's own: http://HOST:PORT, or https://
     #[arg(long, value_name = "URL")]
     pub(crate) at: Option<String>,

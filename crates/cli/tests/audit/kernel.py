@@ -1,6 +1,8 @@
 """The kernel's counters, sampled every 50 ms during the run: /proc/net, /proc/meminfo, and /proc/PID of both processes."""
 
 import os
+import socket
+import struct
 import threading
 import time
 
@@ -102,14 +104,30 @@ def group_kills(pid):
     return most
 
 
+NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, NLMSG_DONE = 4, 20, 3
+REQUEST_AND_DUMP = 0x301
+LISTEN = 1 << 10
+
+
 def queue(ports):
-    """Connections in the fullest accept queue of these ports, and its length: of a listener rx_queue is that (tcp_diag)."""
+    """Connections in the fullest accept queue of these ports: of a listener idiag_rqueue is that (sock_diag(7)). /proc/net/tcp has it
+    too, but to write that the kernel walks the table of all connections, at each look."""
+    request = struct.pack("=IHHII BBBBI 48x", 72, SOCK_DIAG_BY_FAMILY, REQUEST_AND_DUMP, 0, 0, socket.AF_INET, socket.IPPROTO_TCP, 0, 0, LISTEN)
     most = 0
-    for line in read("/proc/net/tcp").splitlines()[1:]:
-        words = line.split()
-        if words[3] == "0A" and int(words[1].split(":")[1], 16) in ports:
-            most = max(most, int(words[4].split(":")[1], 16))
-    return most
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as asked:
+        asked.send(request)
+        while True:
+            datagram = asked.recv(1 << 16)
+            at = 0
+            while at < len(datagram):
+                length, kind = struct.unpack_from("=IH", datagram, at)
+                if kind != SOCK_DIAG_BY_FAMILY:
+                    assert kind == NLMSG_DONE, f"sock_diag: message of type {kind}"
+                    return most
+                # `struct inet_diag_msg` (linux/inet_diag.h): ports in network order, then addresses and more.
+                (port,), (waiting,) = struct.unpack_from("!H", datagram, at + 20), struct.unpack_from("=I", datagram, at + 72)
+                most = max(most, waiting if port in ports else 0)
+                at += (length + 3) // 4 * 4
 
 
 def look(server, throng, ports):

@@ -66,7 +66,7 @@ RULES = [
     rule(r"throng_target_open_files", lambda m, l: m.open_files(), "the server's log: its connections, and what it had before"),
     rule(r"throng_target_open_files_limit", lambda m, l: m.context.files_limit(), "prlimit"),
     rule(r"throng_target_jvm_\w+", lambda m, l: STARTED, ""),
-    rule(r"throng_target_accept_queue", lambda m, l: m.context.queue(), "/proc/net/tcp"),
+    rule(r"throng_target_accept_queue", lambda m, l: m.context.queue(), "sock_diag"),
     rule(r"throng_target_accept_queue_limit", lambda m, l: 512, "the server's listen()"),
     rule(r"throng_host_tcp_sockets", lambda m, l: m.seen(lambda one: one["sockets"]["inuse"], m.context.socket_slack()), "/proc/net/sockstat; a question of this audit's may be open; connections come and go"),
     rule(r"throng_host_tcp_orphans", lambda m, l: m.seen(lambda one: one["sockets"]["orphan"], 1), "/proc/net/sockstat"),

@@ -284,7 +284,7 @@ SUMMARY = [
     Rule("observed/own/**", lambda c, key: c.process("throng", key), OWN),
     Rule("observed/target/open_files/*", lambda c, key: c.open_files(key), "the server's log: its connections, and what it had before"),
     Rule("observed/target/open_files_limit", lambda c: c.files_limit(), "prlimit"),
-    Rule("observed/target/accept_queue/*", lambda c, key: c.queue(), "/proc/net/tcp, every 50 ms: a connection may wait between two looks"),
+    Rule("observed/target/accept_queue/*", lambda c, key: c.queue(), "sock_diag, every 50 ms: a connection may wait between two looks"),
     Rule("observed/target/accept_backlog", lambda c: 512, "the server's listen()"),
     Rule("observed/target/accept_queue_full", lambda c: 0, "the queue was never near its 512"),
     Rule("observed/target/memory_available", lambda c: None, "no control group of its own"),

@@ -132,10 +132,15 @@ fn a_limit_on_connections() {
         at: 500..=500,
         parts: ["beyond 500 open ones", "maxconn"],
     };
-    for (scheme, think) in [("http", &["--think", "1m"][..]), ("tcp", &[])] {
-        let server = Serving::start(&["--threads", "2", "--max-open", "500"]);
-        let target = server.url("").replace("http", scheme);
-        cause.check(&target, &[&["-c", "900", "-d", "1s"], think].concat());
+    // Over TLS new ones are closed in their handshakes.
+    for (scheme, tls, more) in [
+        ("http", &[][..], &["--think", "1m"][..]),
+        ("tcp", &[], &[]),
+        ("https", &["--tls"], &["--think", "1m", "-k"]),
+    ] {
+        let server = Serving::start(&[&["--threads", "2", "--max-open", "500"], tls].concat());
+        let target = server.url("").replace("http:", &format!("{scheme}:"));
+        cause.check(&target, &[&["-c", "900", "-d", "1s"], more].concat());
     }
 }
 

@@ -49,6 +49,9 @@ fn the_line_of_a_run_is_taken_as_it_is() {
     let ended = Program::start(&[&["doctor"][..], &line, &outputs].concat()).end();
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     assert!(ended.stdout.lines().last().unwrap_or_default().starts_with("5 connections fit"), "{ended:?}");
+    // As many as are open at once, with a dial and a response of a second each.
+    let arrivals = Program::start(&["doctor", URL, "--arrive", "2/s", "-d", "9s", "--timeout", "1s"]).end();
+    assert!(arrivals.stdout.ends_with("5 connections fit\n"), "{arrivals:?}");
     check(&["doctor", URL, "--rate", "many"], 2, &["--rate: \"many\""]);
 }
 

@@ -285,7 +285,7 @@ fn the_live_page_works_through_it() {
     let args = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"];
     let page = format!("{}{url}/page", api.url);
     let ended = {
-        let mut command = program("chromium", &args);
+        let mut command = program("chromium-headless-shell", &args);
         command.args([&profile, "--virtual-time-budget=5000", "--dump-dom", &page]);
         Program::from(command).end()
     };

@@ -74,7 +74,7 @@ impl Browser {
         let profile = format!("--user-data-dir={}", folder(&format!("chromium{}", more.len())).display());
         let args =
             ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"];
-        let mut command: Command = program("chromium", &args);
+        let mut command: Command = program("chromium-headless-shell", &args);
         command
             .args([&profile, "--remote-debugging-port=0", "--disable-background-networking"])
             .args(more)

@@ -148,14 +148,16 @@ fn several_runs_are_one_report() {
     assert!(data["runs"][0]["summary"].is_null());
 }
 
+/// From 0 to 1.
+fn uniform(state: &mut u64) -> f64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 11) as f64 / (1_u64 << 53) as f64
+}
+
 /// Times as a busy server has them: log-normal about a median, by the twelve-numbers rule (Irwin-Hall).
 fn busy(times: &mut samples::Latency, n: u64, median_us: f64, state: &mut u64) {
-    let mut uniform = || {
-        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (*state >> 11) as f64 / (1_u64 << 53) as f64
-    };
     for _ in 0..n {
-        let normal = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+        let normal = (0..12).map(|_| uniform(state)).sum::<f64>() - 6.0;
         times.record(units::Nanos((median_us * 1e3 * normal.exp()) as u64));
     }
 }
@@ -165,15 +167,30 @@ fn an_hour_of_a_million_connections_is_a_small_file() {
     let (_, samples) = seen(1);
     let mut report = report("http://t/");
     let mut state = 7;
+    // A second's times are two of these at random: no two seconds are alike.
+    let parts = |median_us: f64, state: &mut u64| -> Vec<samples::Latency> {
+        let mut part = || {
+            let mut times = samples::Latency::default();
+            busy(&mut times, 1_500, median_us, state);
+            times
+        };
+        (0..60).map(|_| part()).collect()
+    };
+    let (latencies, lags) = (parts(800.0, &mut state), parts(50.0, &mut state));
+    let picked = |parts: &[samples::Latency], times: &mut samples::Latency, state: &mut u64| {
+        for _ in 0..2 {
+            times.merge(&parts[(uniform(state) * parts.len() as f64) as usize]);
+        }
+    };
     for second in 0..3_600 {
         let (from, until) = (units::Nanos::from_secs(second), units::Nanos::from_secs(second + 1));
         let mut tick =
             samples::Tick { from, until, open: 1_000_000, wanted: 1_000_000, ..samples::Tick::default() };
         (tick.counts.answered, tick.open_ns) = (40_000, 1_000_000_000_000_000);
         // Eight seconds of it, merged, have each place of the histograms that any number would fill.
-        busy(&mut tick.latency, 3_000, 800.0, &mut state);
+        picked(&latencies, &mut tick.latency, &mut state);
         tick.first_byte = tick.latency.clone();
-        busy(&mut tick.lag, 3_000, 50.0, &mut state);
+        picked(&lags, &mut tick.lag, &mut state);
         let mut probe = samples::Probe { sent: 20, answered: 20, ..samples::Probe::default() };
         busy(&mut probe.kept, 10, 900.0, &mut state);
         busy(&mut probe.fresh, 10, 1_500.0, &mut state);

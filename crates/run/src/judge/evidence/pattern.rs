@@ -1,7 +1,7 @@
 //! What lost connections have in common: from how long they had been silent, how old they were, and how many responses they
 //! had received.
 
-use samples::Stage;
+use samples::{Fault, Kind, Stage};
 use units::Nanos;
 
 use crate::{losses::FEW, record::Record};
@@ -62,10 +62,8 @@ impl Pattern {
         let is_known = responses.count() >= FEW;
         let is_same = is_known && responses.min() == responses.max() && most < soon(r, responses.max());
         let is_all = is_same && none_has_more(r, responses.min());
-        // Handshakes that were turned away are failed, not lost.
-        let handshakes = r.totals.faults.iter().filter(|(fault, _)| fault.stage == Stage::Handshake);
         let held = r.held();
-        let turned_away = r.losses.lost + handshakes.map(|(_, n)| n).sum::<u64>();
+        let turned_away = r.losses.lost + turned_away_in_handshakes(r);
         let as_others_opened = turned_away >= FEW && r.losses.lost_late * 10 <= turned_away;
         let is_outlasted = others.0 > most.0 + SPREAD.0;
         // Had older ones been closed, they would have been silent for about as long as it took to open those that are left.
@@ -100,6 +98,16 @@ impl Pattern {
             refused_at_first: refused_at_first(r),
         }
     }
+}
+
+/// Connections that were turned away in their handshakes: they failed, and are not among those lost.
+fn turned_away_in_handshakes(r: &Record) -> u64 {
+    let were = |fault: &Fault| match fault.stage {
+        Stage::Handshake => true,
+        Stage::Tls => matches!(fault.kind, Kind::Closed | Kind::Reset),
+        _ => false,
+    };
+    r.totals.faults.iter().filter(|(fault, _)| were(fault)).map(|(_, n)| n).sum()
 }
 
 /// Whether those that are left have had a response, now or in the steps before.
@@ -209,6 +217,21 @@ mod tests {
             Pattern::of(&r).were_old
         };
         assert_eq!([of_search(500), of_search(10)], [Some(false), None]);
+    }
+
+    #[test]
+    fn what_was_turned_away_in_its_handshake_is_surplus() {
+        let check = |stage, kind, expected: bool| {
+            let mut r = record();
+            (r.losses.opened_by_then, r.populations[0].held) = (500, 500);
+            (0..300).for_each(|_| r.totals.faults.count(Fault::target(stage, kind)));
+            assert_eq!(Pattern::of(&r).is_surplus, expected, "{stage:?} {kind:?}");
+        };
+        check(Stage::Handshake, Kind::WrongStatus, true);
+        check(Stage::Tls, Kind::Closed, true);
+        check(Stage::Tls, Kind::Reset, true);
+        check(Stage::Tls, Kind::UnknownIssuer, false);
+        check(Stage::Dial, Kind::Reset, false);
     }
 
     #[test]

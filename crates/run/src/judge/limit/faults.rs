@@ -168,7 +168,7 @@ fn wrong(case: &Case) -> Option<Finding> {
         (Kind::BadAnswer, Stage::Exchange, _) if subject.expects_one_message => (
             Sentence::UnexpectedResponse { what: unexpected(kind), count },
             format!(
-                "if the method sends more than one message, use --server-streaming or --protoset FILE; {by_hand}"
+                "check that the path is a method of a gRPC service; if it sends more than one message, use --server-streaming or --protoset FILE; {by_hand}"
             ),
         ),
         (Kind::WrongEcho, ..) => (
@@ -254,7 +254,9 @@ fn in_words(fault: &FaultCount, s: &Summary, e: &Evidence) -> Option<String> {
             return Some(format!("{} refused", Count(count).were("dial")));
         }
         Kind::Timeout => Sentence::TimedOut { what: waits(fault.stage).0, count, timeout },
-        Kind::Closed | Kind::Reset if is_lost => Sentence::Closed { count, how: how(fault.kind) },
+        Kind::Closed | Kind::Reset if is_lost => {
+            Sentence::Closed { count, how: how(fault.kind), when: UNANNOUNCED }
+        }
         _ => return None,
     };
     Some(sentence.to_string())
@@ -369,19 +371,25 @@ fn lost(case: &Case) -> Option<Finding> {
         };
         return Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()));
     }
+    if case.stage? == Stage::Tls {
+        let sentence = Sentence::Closed { count, how, when: "in the TLS handshake, and not others" };
+        return Some((Seen, Cause::Closed, sentence, detail, IN_HANDSHAKES.to_owned()));
+    }
     let asked = matches!(case.stage?, Stage::Exchange | Stage::Handshake);
     let sentence = if asked && e.is_mute {
         Sentence::ClosedMute { count, how }
     } else if is_instead(case) {
         Sentence::ClosedInstead { count, how, sent: case.summary.requests.sent }
     } else {
-        Sentence::Closed { count, how }
+        Sentence::Closed { count, how, when: UNANNOUNCED }
     };
     let fix = if asked { INSTEAD } else { LIMITS };
     Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()))
 }
 
+const UNANNOUNCED: &str = "without an announcement";
 const LIMITS: &str = "check the target's idle timeout, connection limit and log";
+const IN_HANDSHAKES: &str = "check the target's log, and its limits on connections and on handshakes";
 const INSTEAD: &str =
     "check the target's log: it closed them instead of a response, because it failed or rejects them";
 const HANDLER: &str = "check the target's log: its handler failed, or a proxy lost its backend";

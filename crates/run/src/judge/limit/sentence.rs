@@ -92,6 +92,7 @@ pub(crate) enum Sentence {
     Closed {
         count: u64,
         how: &'static str,
+        when: &'static str,
     },
     /// The same while a response was due, and how many requests were sent.
     ClosedInstead {

@@ -214,9 +214,7 @@ fn closes(sentence: &Sentence) -> Option<String> {
         S::ClosedMute { count, how } => {
             format!("the target {how} {} without a byte in reply", connections(*count))
         }
-        S::Closed { count, how } => {
-            format!("the target {how} {} without an announcement", connections(*count))
-        }
+        S::Closed { count, how, when } => format!("the target {how} {} {when}", connections(*count)),
         S::ClosedInstead { count, how, sent } => {
             format!("the target {how} {} instead of a response{}", connections(*count), one_of(*count, *sent))
         }

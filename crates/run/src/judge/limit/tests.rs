@@ -115,28 +115,6 @@ fn a_server_that_closes_without_a_byte_may_expect_tls() {
 }
 
 #[test]
-fn what_keeps_tls_from_being_set_up_is_named() {
-    let of = |kind| vec![fault(Stage::Tls, kind, 800)];
-    let none = Evidence::default();
-    let issuer = (
-        "target",
-        "tls",
-        0,
-        "800 TLS handshakes failed: the target's certificate was not",
-        "-k to accept any",
-    );
-    let mut s = stopped(0, of(Kind::UnknownIssuer));
-    (s.connections.opened, s.connections.peak) = (0, 0);
-    check(&s, &none, issuer);
-    check(&stopped(0, of(Kind::NotTls)), &none, ("target", "tls", 800, "does not speak TLS", "http://"));
-    check(&stopped(0, of(Kind::Reset)), &none, ("target", "tls", 800, "closed the connection", "openssl"));
-    // A few of them beside other troubles are not the limit; a handshake without an end is a timeout.
-    let mixed = vec![fault(Stage::Tls, Kind::Expired, 9), fault(Stage::Exchange, Kind::WrongStatus, 10)];
-    check(&stopped(0, mixed), &none, ("target", "wrong-answer", 800, "10 responses were wrong: ", "curl"));
-    check(&stopped(0, of(Kind::Timeout)), &none, ("target", "timeout", 800, "", ""));
-}
-
-#[test]
 fn open_files_are_held_against_their_limit() {
     let files = |used, limit| {
         let seen = TargetSeen { open_files: Some(Fill { used, limit }), ..TargetSeen::default() };
@@ -491,6 +469,7 @@ mod pace;
 mod process;
 mod queue;
 mod search;
+mod secured;
 mod silence;
 mod streams;
 mod way;

@@ -136,7 +136,7 @@ fn a_call_that_expects_one_message_may_have_more() {
     };
     assert_eq!(
         fix(true),
-        "if the method sends more than one message, use --server-streaming or --protoset FILE; check one of them with grpcurl -v"
+        "check that the path is a method of a gRPC service; if it sends more than one message, use --server-streaming or --protoset FILE; check one of them with grpcurl -v"
     );
     assert_eq!(fix(false), "check one of them with grpcurl -v");
 }

@@ -88,7 +88,10 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
             S::ClosedMute { count: 10, how: "closed" },
             "the target closed 10 connections without a byte in reply",
         ),
-        (S::Closed { count: 1, how: "reset" }, "the target reset 1 connection without an announcement"),
+        (
+            S::Closed { count: 1, how: "reset", when: "without an announcement" },
+            "the target reset 1 connection without an announcement",
+        ),
         (
             S::ClosedInstead { count: 100, how: "reset", sent: 1_004 },
             "the target reset 100 connections instead of a response (1 of 10 requests)",
@@ -156,7 +159,7 @@ fn third_part() -> Vec<(Sentence, &'static str)> {
         ),
         (
             S::NearKnownLimit {
-                sentence: Box::new(S::Closed { count: 90, how: "closed" }),
+                sentence: Box::new(S::Closed { count: 90, how: "closed", when: "without an announcement" }),
                 held: 510,
                 what: "nginx's worker_connections of 512",
             },
