@@ -6,7 +6,7 @@ use exporters::Backlog;
 use fleet::Fleet;
 use host::Root;
 use samples::{Calibration, RunRecord};
-use store::{Store, StoreWriter, StoredAs, StoredRun, UNFINISHED, VERDICTS};
+use store::{RunFilter, Store, StoreWriter, StoredAs, StoredRun, VERDICTS};
 use units::{Date, Nanos};
 
 use crate::{Failure, args::RunsArgs, folders, message, mistakes::Mistakes, print_stdout};
@@ -25,12 +25,16 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
         None => {
             let file = file().map_err(Failure::machine)?;
             let store = Store::existing(&file).map_err(Failure::machine)?;
-            let all = store.as_ref().map_or(Ok(Vec::new()), Store::runs).map_err(Failure::machine)?;
-            if all.is_empty() && !args.json {
+            let store = store.as_ref();
+            let found = store.map_or(Ok(Vec::new()), |store| store.runs(&wanted.filter()));
+            let mut runs = found.map_err(Failure::machine)?;
+            let any = store.map_or(Ok(Vec::new()), |store| store.latest(&RunFilter::default(), 1));
+            if any.map_err(Failure::machine)?.is_empty() && !args.json {
                 message(&format!("no stored runs in {}", file.display()));
                 return Ok(0);
             }
-            all.into_iter().filter(|run| wanted.has(run)).collect()
+            runs.retain(|run| wanted.is_since(&run.record));
+            runs
         }
     };
     print_stdout(&if args.json { view::runs_json(&runs) } else { view::runs_text(&runs) })?;
@@ -99,18 +103,18 @@ impl Wanted<'_> {
         mistakes.end(Wanted { args, since: since.unwrap_or(Since::Ever) })
     }
 
-    fn has(&self, run: &StoredRun) -> bool {
-        let (args, record) = (self.args, &run.record);
-        let since = match &self.since {
+    /// What the store itself can tell.
+    fn filter(&self) -> RunFilter {
+        let RunsArgs { target, verdict, tagged, .. } = self.args;
+        RunFilter { target: target.clone(), verdict: verdict.clone(), tag: tagged.clone(), before: None }
+    }
+
+    fn is_since(&self, record: &RunRecord) -> bool {
+        match &self.since {
             Since::Ever => true,
             Since::Moment(then) => record.began_ms >= *then,
             Since::Day(day) => record.began_ms.day() >= *day,
-        };
-        let is = |wanted: &Option<String>, is: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(is);
-        since
-            && is(&args.target, &|text| record.header.target.contains(text))
-            && is(&args.verdict, &|verdict| run.verdict().unwrap_or(UNFINISHED) == verdict)
-            && is(&args.tagged, &|tag| record.tags.iter().any(|own| own == tag))
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 use samples::{Summary, Tick};
 use serde_json::{Value, json};
-use store::{Store, StoreTrouble};
+use store::{RunFilter, Store, StoreTrouble};
 use units::{Clock, Date, Nanos};
 
 use crate::{
@@ -91,7 +91,7 @@ impl Clients {
     fn totals(&self, store: &Path) -> Result<Tick, StoreTrouble> {
         let mut totals = Tick::default();
         if let Some(store) = Store::existing(store)? {
-            for run in store.tagged(&self.tag)? {
+            for run in store.runs(&RunFilter::of_tag(&self.tag))? {
                 store.ticks(&run.id, &mut |record| totals.extend(&record.tick))?;
             }
         }

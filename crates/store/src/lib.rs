@@ -158,35 +158,16 @@ impl Store {
         all.filter(|one| one.as_ref().map_or(true, |one| one.host == *host)).collect()
     }
 
-    /// All runs, the oldest first.
-    ///
-    /// # Errors
-    /// The file is damaged.
-    pub fn runs(&self) -> StoreResult<Vec<StoredRun>> {
-        self.select("ORDER BY id", &[])
-    }
-
     /// One run, by its id or as `latest`; `None` where there is none.
     ///
     /// # Errors
     /// The file is damaged.
     pub fn run(&self, id: &str) -> StoreResult<Option<StoredRun>> {
         let found = match id {
-            LATEST => self.select("ORDER BY id DESC LIMIT 1", &[]),
-            id => self.select("WHERE id = ?1", &[id]),
+            LATEST => self.select("ORDER BY id DESC LIMIT 1", []),
+            id => self.select("WHERE id = ?1", [id]),
         };
         Ok(found?.pop())
-    }
-
-    /// All runs with a tag, the oldest first.
-    ///
-    /// # Errors
-    /// The file is damaged.
-    pub fn tagged(&self, tag: &str) -> StoreResult<Vec<StoredRun>> {
-        self.select(
-            "WHERE EXISTS (SELECT 1 FROM json_each(record, '$.tags') WHERE value = ?1) ORDER BY id",
-            &[tag],
-        )
     }
 
     /// The ticks of a run, in the order of time.
@@ -237,7 +218,7 @@ impl Store {
     /// # Errors
     /// The file is damaged.
     pub fn listed(&self) -> StoreResult<Vec<StoredRun>> {
-        self.select("WHERE json_extract(record, '$.api_id') IS NOT NULL ORDER BY id", &[])
+        self.select("WHERE json_extract(record, '$.api_id') IS NOT NULL ORDER BY id", [])
     }
 
     fn set_record(&self, run: &StoredRun, record: RunRecord) -> StoreResult<StoredRun> {
@@ -260,12 +241,13 @@ impl Store {
         self.check(delete())
     }
 
-    fn select(&self, which: &str, values: &[&str]) -> StoreResult<Vec<StoredRun>> {
+    fn select(&self, which: &str, values: impl rusqlite::Params) -> StoreResult<Vec<StoredRun>> {
         let query = format!("SELECT id, record, summary FROM runs {which}");
         let texts = |row: &Row| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-        let found = self.db.prepare(&query).and_then(|mut query| {
-            query.query_map(rusqlite::params_from_iter(values), texts)?.collect::<Result<Vec<_>, _>>()
-        });
+        let found = self
+            .db
+            .prepare(&query)
+            .and_then(|mut query| query.query_map(values, texts)?.collect::<Result<Vec<_>, _>>());
         self.check(found)?.into_iter().map(|row| self.stored(row)).collect()
     }
 

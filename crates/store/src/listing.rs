@@ -20,6 +20,20 @@ pub struct RunFilter {
     pub before: Option<String>,
 }
 
+impl RunFilter {
+    /// All that have a tag.
+    pub fn of_tag(tag: &str) -> RunFilter {
+        RunFilter { tag: Some(tag.to_owned()), ..RunFilter::default() }
+    }
+}
+
+/// The condition for a [`RunFilter`], whose fields are its first four values; each part holds where its value is null.
+const MATCHING: &str = "WHERE
+    (?1 IS NULL OR instr(json_extract(record, '$.header.target'), ?1) > 0) AND
+    (?2 IS NULL OR coalesce(json_extract(summary, '$.verdict'), 'unfinished') = ?2) AND
+    (?3 IS NULL OR EXISTS (SELECT 1 FROM json_each(record, '$.tags') WHERE value = ?3)) AND
+    (?4 IS NULL OR id < ?4)";
+
 /// A run of a list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ListedRun {
@@ -79,9 +93,18 @@ impl Store {
     /// The file is damaged.
     pub fn group(&self, name: &str) -> StoreResult<Vec<StoredRun>> {
         match name.strip_prefix(TAG) {
-            Some(tag) => self.tagged(tag),
+            Some(tag) => self.runs(&RunFilter::of_tag(tag)),
             None => self.run(name).map(|run| run.into_iter().collect()),
         }
+    }
+
+    /// All runs that the filter lets through, the oldest first.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn runs(&self, filter: &RunFilter) -> StoreResult<Vec<StoredRun>> {
+        let RunFilter { target, verdict, tag, before } = filter;
+        self.select(&format!("{MATCHING} ORDER BY id"), params![target, verdict, tag, before])
     }
 
     /// The latest runs that the filter lets through, latest first; at most `most`.
@@ -89,18 +112,11 @@ impl Store {
     /// # Errors
     /// The file is damaged.
     pub fn latest(&self, filter: &RunFilter, most: u32) -> StoreResult<Vec<ListedRun>> {
-        // Each condition holds where its value is null.
-        const QUERY: &str = "
-            SELECT id, record, summary FROM runs WHERE
-            (?1 IS NULL OR instr(json_extract(record, '$.header.target'), ?1) > 0) AND
-            (?2 IS NULL OR coalesce(json_extract(summary, '$.verdict'), 'unfinished') = ?2) AND
-            (?3 IS NULL OR EXISTS (SELECT 1 FROM json_each(record, '$.tags') WHERE value = ?3)) AND
-            (?4 IS NULL OR id < ?4)
-            ORDER BY id DESC LIMIT ?5";
         let texts = |row: &Row| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
         let RunFilter { target, verdict, tag, before } = filter;
+        let query = format!("SELECT id, record, summary FROM runs {MATCHING} ORDER BY id DESC LIMIT ?5");
         let found: rusqlite::Result<Vec<(String, String, Option<String>)>> =
-            self.db.prepare(QUERY).and_then(|mut query| {
+            self.db.prepare(&query).and_then(|mut query| {
                 query.query_map(params![target, verdict, tag, before, most], texts)?.collect()
             });
         self.check(found)?.into_iter().map(|row| self.listed_run(row)).collect()

@@ -114,7 +114,7 @@ fn a_run_is_stored_as_it_was_and_can_be_replayed() {
     let store = Store::existing(&folder.file()).unwrap().unwrap();
     let stored = store.run(&kept.id).unwrap().unwrap();
     assert_eq!(stored, store.run("latest").unwrap().unwrap());
-    assert_eq!(store.runs().unwrap(), std::slice::from_ref(&stored));
+    assert_eq!(store.runs(&RunFilter::default()).unwrap(), std::slice::from_ref(&stored));
     let header = &stored.record.header;
     assert_eq!((header.target.as_str(), header.connections, header.seed), ("http://t/", 200, 7));
     assert_eq!(
@@ -215,7 +215,7 @@ fn many_runs_at_once_share_a_store() {
     ids.sort();
     assert_eq!(messages.lines(), [""; 0]);
     let store = Store::open(&folder.file()).unwrap();
-    let runs = store.runs().unwrap();
+    let runs = store.runs(&RunFilter::default()).unwrap();
     assert!(runs.iter().map(|run| &run.id).eq(&ids), "{ids:?}");
     for id in ids {
         let mut n = 0;
@@ -327,9 +327,10 @@ fn runs_are_compared_where_their_loads_were_equal() {
     at_loads(&messages, folder.file(), 1_700_000_100_000, held, &["both"]);
     at_loads(&messages, folder.file(), 1_700_000_200_000, idle, &[]);
     let store = Store::existing(&folder.file()).unwrap().unwrap();
-    let (a, both) = (store.tagged("a").unwrap(), store.tagged("both").unwrap());
-    assert_eq!((a.len(), both.len(), store.tagged("bot").unwrap().len()), (1, 2, 0));
-    let groups = vec![("all".to_owned(), store.runs().unwrap())];
+    let tagged = |tag| store.runs(&RunFilter::of_tag(tag)).unwrap();
+    let (a, both) = (tagged("a"), tagged("both"));
+    assert_eq!((a.len(), both.len(), tagged("bot").len()), (1, 2, 0));
+    let groups = vec![("all".to_owned(), store.runs(&RunFilter::default()).unwrap())];
     let (groups, load) = store.compared(groups).unwrap();
     assert_eq!(load.map(EqualLoad::connections), Some(100));
     let figures = Comparison::new(groups, load, &[], &<[String]>::to_vec).figures;
@@ -357,7 +358,7 @@ fn a_run_that_is_taken_up_is_one_run() {
     let again = keep(on_fleet(9_000_000, "r1", 1), 5, true);
     assert_eq!(again, begun);
     let store = Store::open(&file).unwrap();
-    let ids: Vec<String> = store.runs().unwrap().into_iter().map(|run| run.id).collect();
+    let ids: Vec<String> = store.runs(&RunFilter::default()).unwrap().into_iter().map(|run| run.id).collect();
     assert_eq!(ids, [begun.clone(), others[0].clone(), others[1].clone()]);
     let taken_up = || store.run(&begun).unwrap().unwrap();
     assert_eq!((taken_up().record.began_ms, taken_up().record.fleet_term), (Date(1_000_000), 1));

@@ -1,4 +1,4 @@
-//! The files in `scenarios/`, each at about a hundredth of its load and for its full time, against the server that it names.
+//! The files in `scenarios/`, each at a hundredth of its load or half of that and for its full time, against the server that it names.
 //! Rates of a source text follow from its numbers: this many connections with a request every so often.
 
 use std::{collections::BTreeSet, fs, path::PathBuf, sync::Arc};
@@ -71,14 +71,14 @@ impl Ran {
     }
 }
 
-/// A hundredth of the http-kit experiments: (seconds of the ramp, of full load, mean idle time, mean length).
+/// Half a hundredth of the http-kit experiments: (seconds of the ramp, of full load, mean idle time, mean length).
 fn check_http_kit(
     name: &str,
     connections: u64,
     (ramp_s, hold_s): (u64, u64),
     (idle_s, length): (f64, f64),
 ) -> Ran {
-    let ran = run(name, "1%");
+    let ran = run(name, "0.5%");
     let result = &ran.result;
     // The probe keeps one too.
     let open = connections + u64::from(ran.plan.probe.is_some());
@@ -93,17 +93,17 @@ fn check_http_kit(
 
 #[test]
 fn http_kit_400k() {
-    check_http_kit("http-kit-400k.toml", 4_000, (80, 23 * 60), (50.0, (1_024.0 + 10_240.0) / 2.0));
+    check_http_kit("http-kit-400k.toml", 2_000, (80, 23 * 60), (50.0, (1_024.0 + 10_240.0) / 2.0));
 }
 
 #[test]
 fn http_kit_400k_as_its_code_has_it() {
-    check_http_kit("http-kit-400k-code.toml", 4_000, (80, 23 * 60), (54.5, 5_120.0));
+    check_http_kit("http-kit-400k-code.toml", 2_000, (80, 23 * 60), (54.5, 5_120.0));
 }
 
 #[test]
 fn http_kit_600k() {
-    let ran = check_http_kit("http-kit-600k.toml", 6_000, (150, 750), (25.0, 2_048.5));
+    let ran = check_http_kit("http-kit-600k.toml", 3_000, (150, 750), (25.0, 2_048.5));
     // The probe's rate is not scaled down with the load.
     let seen = ran.result.whole.probe.as_ref().unwrap();
     ran.check("probes", seen.sent as f64, 10.0 * ran.result.hold_until.secs_f64(), 0.001);
@@ -112,12 +112,12 @@ fn http_kit_600k() {
 
 #[test]
 fn http_kit_600k_as_its_code_has_it() {
-    check_http_kit("http-kit-600k-code.toml", 6_000, (150, 750), (55.0, 2_048.0));
+    check_http_kit("http-kit-600k-code.toml", 3_000, (150, 750), (55.0, 2_048.0));
 }
 
 #[test]
 fn http_kit_600k_with_ab_beside_it() {
-    let ran = run("http-kit-600k-ab.toml", "1%");
+    let ran = run("http-kit-600k-ab.toml", "0.5%");
     let Ran { result, server, .. } = &ran;
     let [desktop, ab] = [0, 1].map(|population| &result.populations[population]);
     // Ten minutes alone, ten seconds with ab, a minute after it, and the moves between them.
@@ -125,16 +125,16 @@ fn http_kit_600k_with_ab_beside_it() {
     assert_eq!((beside.since(up), after.since(full)), (S(600), S(10)));
     ran.check_time(1, S(10));
     ran.check_time(0, Nanos(S(670).0 + full.since(beside).0 + gone.since(after).0));
-    ran.check("desktop", ran.per_s(0), 6_000.0 / 25.0, 0.01);
+    ran.check("desktop", ran.per_s(0), 3_000.0 / 25.0, 0.01);
     assert_eq!(
         (desktop.open, desktop.counts.opened, ab.open, ab.counts.opened, ab.counts.finished),
-        (6_000, 6_000, 0, 1, 1)
+        (3_000, 3_000, 0, 1, 1)
     );
     // A closed loop: as many as fit, one after the other.
     let round = measured(&ab.latency).mean / 1e6;
     ran.check("ab", ran.per_s(1), 1.0 / round, 0.01);
     assert!(ran.per_s(1) > 4_000.0, "{}", ran.per_s(1));
-    assert_eq!((server.open, ran.plan.populations[1].load.connections()), (6_000, 1));
+    assert_eq!((server.open, ran.plan.populations[1].load.connections()), (3_000, 1));
 }
 
 #[test]
