@@ -11,6 +11,7 @@ use units::Count;
 use super::{
     Case, Sentence, Trouble,
     syn_loss::{self, SENT_AGAIN_US},
+    target,
 };
 use crate::{
     by::By,
@@ -24,11 +25,11 @@ const OWN_LIMIT: &str =
 /// Queues of this length are advised where that of Linux is too short.
 const LONG: u64 = 65_535;
 
-/// Its accept queue is full, or was, or connections are stuck in it. Where more arrive all the time than it accepts, no queue is long
-/// enough: that is the cause.
+/// Its accept queue is full, or was, or connections are stuck in it. Where more arrive all the time than it has CPU for, or accepts, no
+/// queue is long enough: that is the cause.
 pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
     let found = queue(case)?;
-    let outpaced = case.evidence.arrivals_per_s.and_then(|_| at_own_pace(case));
+    let outpaced = case.evidence.arrivals_per_s.and_then(|_| target::cpu(case).or_else(|| at_own_pace(case)));
     Some(outpaced.unwrap_or(found))
 }
 

@@ -45,6 +45,17 @@ fn no_queue_is_long_enough_for_more_than_is_accepted() {
     check(&timed_out(), &full(98.4, Some(200.0)), expected);
     // Some are still in it.
     check(&timed_out(), &Evidence { unaccepted: 120, ..full(98.4, Some(200.0)) }, expected);
+    // It has no CPU left to accept more: also where it never comes to those in its queue, which is not full.
+    let seen = target(TargetSeen { cpu_thread: Some(1.0), ..TargetSeen::default() }).target;
+    let cpu = ("target", "cpu", 800, "busiest thread of process 81", "more processors or workers");
+    check(&timed_out(), &Evidence { target: seen, ..full(98.4, Some(200.0)) }, cpu);
+    let standing = |target| Evidence { target, stood: 56, accepts_per_s: None, ..accepts(0.0, Some(200.0)) };
+    check(&timed_out(), &standing(seen), cpu);
+    check(
+        &timed_out(),
+        &standing(None),
+        ("target", "accept-queue", 744, "the target serves 744 at a time", ""),
+    );
     // A burst; and one of arrivals that it accepts in all.
     let queue = ("target", "accept-queue", 800, "accept queue of 128 was full", "somaxconn");
     check(&timed_out(), &full(98.4, None), queue);
