@@ -25,7 +25,7 @@ const COMMANDS: &[&str] = &["web", "labs"];
 /// Jobs in [`LANES`] that stay one process: tests of the audit wait for one another, and those of peers are many and short.
 const WHOLE: &[&str] = &["cli/audit", "net/peers", "net/relay"];
 /// Tests of a process, of the other jobs: few, for lanes that are done take some of those that are not.
-const PIECE: usize = 4;
+const PIECE: usize = 2;
 /// Tests that mostly compute and take longest: they start first, so that none of them runs alone at the end.
 const LONG: &[&str] = &["run/simulation", "run/million", "run/ten_million", "run/allocations"];
 /// No more timed tests than this are run again: more fail because of what was changed, not for want of a processor.
@@ -236,7 +236,8 @@ impl Executable {
             bail!("{} lists no tests", self.name);
         }
         let job = self.job(1);
-        Ok(tests.chunks(PIECE).map(|tests| job.of(tests)).collect())
+        // From the last on: those of interop that run whole suites again are there, and would be alone at the end.
+        Ok(tests.rchunks(PIECE).map(|tests| job.of(tests)).collect())
     }
 }
 

@@ -199,7 +199,7 @@ fn the_targets_cpu() {
     // 10 requests a second, those of the probe among them; fewer if other programs keep the machine busy. It spins for as long as the
     // search lasts, which is over the sooner the fewer loads are tried.
     let server = python(&BEFORE_OTHERS, ["512", "0", "0.1", "0"]);
-    let args = ["--by", "rate", "--max", "20", "--probe", "1/s", "-d", "1s"];
+    let args = ["--by", "rate", "--max", "15", "--probe", "1/s", "-d", "1s"];
     let found = find(&server.url("/"), &args, 0);
     assert_eq!(
         (&found["outcome"], &found["limit"]["side"]),
