@@ -163,13 +163,14 @@ pub(crate) fn limit(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
     if case.trouble == Trouble::None && !is_bad {
         return None;
     }
-    // What is missing with an agent needs no other cause: without one, that is what the verdict says.
-    let is_for_the_lost = |limit: &Limit| match limit.cause {
-        Cause::Unknown => summary.lost_agents().is_some(),
+    // What is missing with an agent needs no other cause: without one, that is what the verdict says. The same goes for a threshold on
+    // what the run has none of.
+    let is_said = |limit: &Limit| match limit.cause {
+        Cause::Unknown => summary.lost_agents().is_some() || case.is_unmeasured(),
         Cause::Timeout => away::has_only_timeouts_of_the_lost(summary),
         _ => false,
     };
-    case.known().filter(|limit| !is_for_the_lost(limit))
+    case.known().filter(|limit| !is_said(limit))
 }
 
 /// The next limit of a run that passed, for stricter criteria than its verdict's; none if not known.
@@ -243,6 +244,12 @@ impl<'a> Case<'a> {
     /// Whether nothing went wrong but that responses were slow, or did not come.
     fn is_waiting(&self) -> bool {
         matches!(self.trouble, Trouble::None | Trouble::Waiting)
+    }
+
+    /// Whether nothing went wrong but that there was nothing to hold thresholds against.
+    fn is_unmeasured(&self) -> bool {
+        let mut failed = self.summary.thresholds.iter().filter(|t| !t.pass).peekable();
+        self.trouble == Trouble::None && failed.peek().is_some() && failed.all(|t| t.value.is_none())
     }
 
     /// Whether a sign was there then; where its time is not known, it may have been.

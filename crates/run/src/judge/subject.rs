@@ -41,6 +41,8 @@ pub(crate) struct Subject {
     pub(crate) expects_one_message: bool,
     /// Whether requests or upgrades have a header with credentials, those of the URL among them.
     pub(crate) sends_credentials: bool,
+    /// Whether connections have a client certificate to present.
+    pub(crate) has_certificate: bool,
     /// The longest time between two things that a connection does, as planned; zero in a closed loop, and at a rate.
     pub(crate) longest_pause: Nanos,
     /// The flag that makes it shorter, where there is one.
@@ -78,6 +80,7 @@ impl Subject {
         let is_grpc = calls.peek().is_some();
         let expects_one_message = calls.any(|own| own.protoset.is_none() && !own.is_streaming);
         let sends_credentials = plan.populations.iter().any(sends_credentials);
+        let has_certificate = plan.populations.iter().any(|own| own.tls.identity.is_some());
         let longest_pause = plan.populations.iter().map(longest_pause).max().unwrap_or_default();
         let pause_flag = match &plan.populations[..] {
             [only] => pause_flag(only),
@@ -99,6 +102,7 @@ impl Subject {
             is_grpc,
             expects_one_message,
             sends_credentials,
+            has_certificate,
             longest_pause,
             pause_flag,
             statuses,

@@ -383,7 +383,12 @@ fn lost(case: &Case) -> Option<Finding> {
     } else {
         Sentence::Closed { count, how, when: UNANNOUNCED }
     };
-    let fix = if asked { INSTEAD } else { LIMITS };
+    let fix = match asked {
+        // In TLS 1.3 a client has ended its handshake before the target has its certificate (RFC 8446, section 2).
+        true if e.subject.has_certificate && case.summary.requests.answered == 0 => CERTIFICATE,
+        true => INSTEAD,
+        false => LIMITS,
+    };
     Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()))
 }
 
@@ -392,6 +397,8 @@ const LIMITS: &str = "check the target's idle timeout, connection limit and log"
 const IN_HANDSHAKES: &str = "check the target's log, and its limits on connections and on handshakes";
 const INSTEAD: &str =
     "check the target's log: it closed them instead of a response, because it failed or rejects them";
+const CERTIFICATE: &str = "check the target's log: it closed them instead of a response; perhaps it does not accept the client \
+certificate (--cert)";
 const HANDLER: &str = "check the target's log: its handler failed, or a proxy lost its backend";
 
 /// Requests that the peer ended, and not their connections (RFC 9113, section 6.4).

@@ -377,7 +377,7 @@ fn an_unknown_cause_reports_what_was_observed() {
     let nothing = limit(&stopped(1_000, Vec::new()), &Evidence::default()).expect("it is bad");
     assert_eq!((nothing.side, nothing.detail.as_str()), (Side::Unknown, "unknown; seen: nothing unusual"));
     let mut strict = stopped(1_000, Vec::new());
-    strict.thresholds = vec![samples::ThresholdResult { pass: false, ..Default::default() }];
+    strict.thresholds = vec![samples::ThresholdResult { value: Some(9e3), ..Default::default() }];
     let strict = limit(&strict, &Evidence::default()).expect("it is bad");
     assert_eq!(strict.detail, "no limit was reached; seen: nothing unusual");
 }

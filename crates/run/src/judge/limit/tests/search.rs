@@ -20,12 +20,17 @@ fn judged(threshold: &str) -> Evidence {
 fn a_search_is_not_advised_to_search_or_to_load_less() {
     let mut strict = stopped(1_000, Vec::new());
     let expr = "latency.p99 < 1ms".to_owned();
-    strict.thresholds = vec![samples::ThresholdResult { expr, pass: false, ..Default::default() }];
+    strict.thresholds = vec![samples::ThresholdResult { expr, value: Some(9e3), ..Default::default() }];
     let search = "search the highest load that meets it (throng find http://127.0.0.1:1/ --by rate -c 50 --threshold \
         'latency.p99 < 1ms'), or profile the target";
     check_fix(&strict, judged("latency.p99 < 1ms"), By::Rate, [search, "profile the target"]);
+    // What was not measured is no load's doing.
+    strict.thresholds[0].value = None;
+    assert_eq!(limit(&strict, &judged("latency.p99 < 1ms")), None);
+    strict.thresholds[0].value = Some(9e3);
     // No smaller load has more requests.
     strict.thresholds[0].expr = "requests.per_s >= 20k/s".to_owned();
+    strict.thresholds[0].value = Some(0.0);
     check_fix(&strict, judged("requests.per_s >= 20k/s"), By::Rate, ["profile the target"; 2]);
     let busy = target(TargetSeen { cpu_thread: Some(1.0), ..TargetSeen::default() });
     let more = "give it more processors or workers";
@@ -113,7 +118,7 @@ fn a_limit_on_the_rate_is_no_advice_to_send_less() {
 fn a_target_that_waits_for_others_is_not_searched_for_a_load() {
     let mut slow = stopped(1_000, Vec::new());
     let expr = "latency.p99 < 50ms".to_owned();
-    slow.thresholds = vec![samples::ThresholdResult { expr, pass: false, ..Default::default() }];
+    slow.thresholds = vec![samples::ThresholdResult { expr, value: Some(9e3), ..Default::default() }];
     (slow.latency_us.min, slow.latency_us.p50, slow.latency_us.p99) = (200e3, 201e3, 205e3);
     let seen = |cpu| {
         let seen = TargetSeen { cpu_thread: Some(cpu), cpu_share: cpu / 2.0, ..TargetSeen::default() };

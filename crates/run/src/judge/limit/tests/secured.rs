@@ -31,3 +31,18 @@ fn what_keeps_tls_from_being_set_up_is_named() {
     check(&stopped(0, mixed), &none, ("target", "wrong-answer", 800, "10 responses were wrong: ", "curl"));
     check(&stopped(0, of(Kind::Timeout)), &none, ("target", "timeout", 800, "", ""));
 }
+
+#[test]
+fn a_certificate_may_be_why_nothing_is_answered() {
+    let fix = |has_certificate, answered| {
+        let mut s = stopped(0, vec![fault(Stage::Exchange, Kind::Closed, 800)]);
+        (s.connections.dropped, s.requests.answered) = (800, answered);
+        let mut e = Evidence::default();
+        e.subject.has_certificate = has_certificate;
+        limit(&s, &e).expect("it is bad").fix
+    };
+    assert!(fix(true, 0).ends_with("perhaps it does not accept the client certificate (--cert)"));
+    for other in [fix(false, 0), fix(true, 1)] {
+        assert!(!other.contains("certificate"), "{other}");
+    }
+}
