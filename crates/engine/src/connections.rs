@@ -195,6 +195,11 @@ impl Connections {
         self[index].session != NOTHING && self.held(index).session.has_place()
     }
 
+    /// Whether a request may begin on a connection that is free, or is dialled for it.
+    pub(crate) fn may_begin(&self, index: u32) -> bool {
+        self[index].state() != State::Busy || self.has_place(index)
+    }
+
     /// When the protocol's own timer of a connection is due.
     pub(crate) fn poll_timeout(&self, index: u32) -> Nanos {
         if self[index].session == NOTHING { Nanos::NEVER } else { self.held(index).session.poll_timeout() }

@@ -278,9 +278,10 @@ impl Pacer {
         self.open_loop().into_iter().for_each(|open_loop| open_loop.give_up(now, &limit, see));
     }
 
-    /// A connection that waits, and when the slot was due that it takes.
-    pub(crate) fn pair(&mut self) -> Option<(u32, Nanos)> {
-        self.open_loop()?.pair()
+    /// A connection that waits, and when the slot was due that it takes; one for which `has_place` is false waits no more, until it is
+    /// [free](Pacer::set_free) again.
+    pub(crate) fn pair(&mut self, has_place: impl Fn(u32) -> bool) -> Option<(u32, Nanos)> {
+        self.open_loop()?.pair(has_place)
     }
 
     /// When the slot was due that has waited longest: a connection is dialled for it.

@@ -23,9 +23,11 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     // A connection that was opened is open, or ended in exactly one way.
     let ended = c.dropped + c.closed + c.finished + c.ended_after;
     assert_eq!(c.opened + c.redialled, t.open + ended, "connections, seed {seed}");
-    // A loss has exactly one cause, and so has each request on a stream that ends with it.
+    // A loss has exactly one cause, and so has each request on a stream that ends with it, or is given up alone.
     let (all, once) = (faults(|_, _| true), c.dropped + c.failed + wrong);
-    let most = once + c.dropped * (population.streams.map_or(1, u64::from) - 1);
+    let given_up = faults(|stage, kind| (stage, kind) == (Stage::Exchange, Kind::Timeout));
+    let of_streams = population.streams.map_or(0, |n| c.dropped * (u64::from(n) - 1) + given_up);
+    let most = once + of_streams;
     assert!((once..=most).contains(&all), "faults, seed {seed}: {all}, not {once} to {most}");
     let dials = faults(|stage, _| matches!(stage, Stage::Dial | Stage::Handshake));
     assert_eq!(dials - upgrades, c.failed, "failed dials, seed {seed}");

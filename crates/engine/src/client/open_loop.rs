@@ -21,7 +21,10 @@ impl Client {
         });
         let limit = |due| job.timeout + lateness.since(due);
         pacer.give_up(now, limit, &mut |due| miss(tick, full_load, due));
-        while let Some((index, due)) = self.pacer.pair() {
+        // Since it was free, its session may have been ended by the server, or what was withdrawn has been sent again on it: it comes back
+        // with its next response.
+        let pair = |client: &mut Client| client.pacer.pair(|index| client.conns.may_begin(index));
+        while let Some((index, due)) = pair(self) {
             let k = cx.at(index).expect("who is free is there");
             if self.use_free(cx, k, due, due) {
                 self.go_on_beside(cx, k);

@@ -96,10 +96,10 @@ impl OpenLoop {
         }
     }
 
-    /// A slot that waits, with the connection that takes it.
-    pub(super) fn pair(&mut self) -> Option<(u32, Nanos)> {
+    /// A slot that waits, with the connection that takes it. Those that have no place left meanwhile are free no more.
+    pub(super) fn pair(&mut self, has_place: impl Fn(u32) -> bool) -> Option<(u32, Nanos)> {
         let slots = self.slots.iter_mut().find(|slots| slots.is_waiting())?;
-        let index = self.free.pop()?;
+        let index = std::iter::from_fn(|| self.free.pop()).find(|index| has_place(*index))?;
         Some((index, slots.take().expect("one waits")))
     }
 

@@ -228,7 +228,10 @@ fn a_slot_without_a_connection_may_have_one_dialled() {
     pacer.set_profile(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
     assert_eq!((pacer.set_free(4), pacer.take_slot()), (None, None));
     assert_eq!(pacer.collect_due(MS(15), &mut |_| {}), Nanos::ZERO);
-    assert_eq!((pacer.pair(), pacer.take_slot(), pacer.take_slot()), (Some((4, MS(0))), Some(MS(10)), None));
+    assert_eq!(
+        (pacer.pair(|_| true), pacer.take_slot(), pacer.take_slot()),
+        (Some((4, MS(0))), Some(MS(10)), None)
+    );
     assert_eq!(pacer.collect_due(MS(30), &mut |_| {}), MS(15), "the previous call");
     assert_eq!(self::pacer(held(), false).take_slot(), None, "no schedule of requests");
 }
@@ -239,9 +242,9 @@ fn a_slot_takes_the_connection_that_was_idle_longest() {
     pacer.set_profile(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
     assert_eq!((pacer.set_free(7), pacer.set_free(3), pacer.set_free(5)), (None, None, None));
     pacer.forget(3);
-    assert_eq!(pacer.pair(), None, "nothing has been collected");
+    assert_eq!(pacer.pair(|_| true), None, "nothing has been collected");
     pacer.collect_due(MS(35), &mut |_| {});
-    let pairs: Vec<_> = std::iter::from_fn(|| pacer.pair()).collect();
+    let pairs: Vec<_> = std::iter::from_fn(|| pacer.pair(|_| true)).collect();
     assert_eq!(pairs, [(7, MS(0)), (5, MS(10))]);
     // The waiting slot is that of 20 ms, and takes the next free connection.
     assert_eq!(pacer.set_free(7), Some(MS(20)));
@@ -249,7 +252,7 @@ fn a_slot_takes_the_connection_that_was_idle_longest() {
     pacer.give_up(MS(40), |_| MS(5), &mut |due| missed.push(due.millis()));
     assert_eq!(missed, [30]);
     pacer.end(MS(45), &mut |due| missed.push(due.millis()));
-    assert_eq!((missed, pacer.pair()), (vec![30, 40], None));
+    assert_eq!((missed, pacer.pair(|_| true)), (vec![30, 40], None));
 }
 
 #[test]
@@ -259,13 +262,17 @@ fn a_connection_with_several_places_waits_once_and_comes_back_after_each_slot() 
     assert_eq!([7, 7, 3].map(|index| pacer.set_free(index)), [None; 3]);
     pacer.collect_due(MS(25), &mut |_| {});
     // The one that takes a slot has a place left, and queues up after the other.
-    assert_eq!(pacer.pair(), Some((7, MS(0))));
+    assert_eq!(pacer.pair(|_| true), Some((7, MS(0))));
     assert_eq!(pacer.set_free(7), Some(MS(10)), "a slot that waits is taken at once");
-    assert_eq!(pacer.pair(), Some((3, MS(20))));
-    assert_eq!((pacer.pair(), pacer.set_free(7), pacer.set_free(7)), (None, None, None));
-    pacer.forget(7);
+    assert_eq!(pacer.pair(|_| true), Some((3, MS(20))));
+    assert_eq!((pacer.pair(|_| true), pacer.set_free(7), pacer.set_free(7)), (None, None, None));
+    // One without a place waits no more, and the slot does.
     pacer.collect_due(MS(35), &mut |_| {});
-    assert_eq!(pacer.pair(), None, "it is closed, however often it was offered");
+    assert_eq!((pacer.pair(|_| false), pacer.pair(|_| true)), (None, None));
+    assert_eq!((pacer.set_free(7), pacer.set_free(7)), (Some(MS(30)), None));
+    pacer.forget(7);
+    pacer.collect_due(MS(45), &mut |_| {});
+    assert_eq!(pacer.pair(|_| true), None, "it is closed, however often it was offered");
 }
 
 /// Requests that a connection may have at one time.
@@ -305,7 +312,7 @@ proptest! {
                 }
             }
             fill(&mut pacer, index, &mut under_way, &mut taken);
-            while let Some((index, due)) = pacer.pair() {
+            while let Some((index, due)) = pacer.pair(|_| true) {
                 let n = under_way[index as usize].expect("who is free is there");
                 prop_assert!(n < PLACES, "more than its places");
                 under_way[index as usize] = Some(n + 1);

@@ -64,6 +64,25 @@ fn what_crosses_with_the_goaway_is_sent_on_the_next_connection() {
     }
 }
 
+/// It has places for more, and is not used any more.
+#[test]
+fn a_session_that_ends_while_it_acts_on_requests_takes_no_more_of_a_rate() {
+    for (last, withdrawn) in [(5, 0), (3, 3)] {
+        // Those that it acts on have no response, and no end before their timeout.
+        let (result, server, _) = run(
+            "connections=3 rate=40/s streams=5 duration=5s timeout=500ms",
+            move |received| match received.stream {
+                5 => vec![Reply::GoawayAt(last, Code::NO_ERROR)],
+                _ => vec![],
+            },
+        );
+        let c = &result.whole.counts;
+        // No more than had been sent when it came.
+        assert!(server.received.iter().all(|received| received.stream <= 9), "{c:?}");
+        assert!(c.redialled >= 9 && c.withdrawn >= withdrawn && c.sent > 30, "{c:?}");
+    }
+}
+
 #[test]
 fn a_number_of_requests_is_reached_over_such_ends() {
     for streams in [1, 4] {
