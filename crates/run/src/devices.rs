@@ -121,6 +121,7 @@ pub(crate) fn make(
         connections: part.places,
         networks: networks.iter().map(Network::base_and_prefix).collect(),
         destinations: target.destinations.clone(),
+        mtu: net::io::tun::mtu_to(&target.destinations),
         secret: [units::system_random(), units::system_random()],
         watch: Arc::default(),
     };

@@ -8,6 +8,8 @@ use units::Nanos;
 
 /// The error of a constant time with a server that checks its clock twice a second, and with ticks: up to a fifth.
 const SLOW_CLOCK: Nanos = Nanos::from_millis(800);
+/// What is lost so long after the last one was opened, or later, has nothing to do with it: two ticks.
+const LATE: Nanos = Nanos::from_millis(400);
 /// Batches of openings that wait for their ends; what comes beyond that joins the last one.
 const MAX_BATCHES: usize = 4096;
 
@@ -19,7 +21,7 @@ pub(crate) struct Losses {
     opened: u64,
     /// Open before anything was counted: in a search from the steps before.
     pub(crate) before: u64,
-    /// Lost, and of those when the last one opened was a second old.
+    /// Lost, and of those when the last one opened was [a while](LATE) old.
     pub(crate) lost: u64,
     pub(crate) lost_late: u64,
     /// End of the last tick in which one was opened.
@@ -81,7 +83,7 @@ impl Losses {
         self.take_dials(tick, opened);
         self.close_the_youngest(tick.counts.finished);
         self.lost += lost;
-        let is_late = tick.from >= self.last_opened + Nanos::from_secs(1);
+        let is_late = tick.from >= self.last_opened + LATE;
         self.lost_late += if is_late { lost } else { 0 };
         self.end_the_oldest(lost, at);
     }
@@ -233,9 +235,9 @@ mod tests {
             losses.take(&tick(index, opened, lost));
         }
         assert_eq!((losses.opened_by_then, losses.lost, losses.lost_late), (350, 163, 0));
-        losses.take(&tick(9, 0, 5));
-        losses.take(&tick(10, 0, 7));
-        assert_eq!((losses.lost, losses.lost_late), (175, 7), "a second after the last opening");
+        losses.take(&tick(6, 0, 5));
+        losses.take(&tick(7, 0, 7));
+        assert_eq!((losses.lost, losses.lost_late), (175, 7), "two ticks after the last opening");
         // The next step of a search begins with those that are left.
         let mut losses = losses.forget();
         for (index, opened, lost) in [(20, 25, 0), (21, 25, 20)] {

@@ -261,8 +261,9 @@ fn source_pools(plan: &Plan, target: &Target) -> Result<Vec<(SourcePool, Vec<u32
 }
 
 fn source_pool(plan: &Plan, to: SocketAddr) -> Result<SourcePool, Refusal> {
+    let route = || net::route_source(to).map_err(|e| Refusal::Failed(format!("no route to {to}: {e}")));
     if plan.io == IoChoice::Tun {
-        return devices::block(&plan.sources, to);
+        return route().and_then(|_| devices::block(&plan.sources, to));
     }
     match &plan.sources {
         Sources::Listed(networks) => {
@@ -275,11 +276,7 @@ fn source_pool(plan: &Plan, to: SocketAddr) -> Result<SourcePool, Refusal> {
             Ok(SourcePool::Listed(leading))
         }
         Sources::Automatic if to.ip().is_loopback() && to.is_ipv4() => Ok(SourcePool::Loopback4),
-        Sources::Automatic => {
-            let from =
-                net::route_source(to).map_err(|e| Refusal::Failed(format!("no route to {to}: {e}")))?;
-            Ok([from].into_iter().collect())
-        }
+        Sources::Automatic => Ok([route()?].into_iter().collect()),
     }
 }
 

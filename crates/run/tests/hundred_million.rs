@@ -184,6 +184,7 @@ fn hold(connections: u32, minutes: u32) -> Held {
         connections: part.places,
         networks: vec![(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8)],
         destinations: vec![target],
+        mtu: net::io::tun::mtu_to(&[]),
         secret: [SEED, SEED],
         watch: Arc::default(),
     };

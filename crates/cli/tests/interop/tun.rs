@@ -290,6 +290,25 @@ fn across_a_cable() {
     }
 }
 
+/// The way out is narrower than the server's: what does not fit would be dropped where it arrives, and nobody told.
+#[test]
+fn segments_fit_the_way_out() {
+    let Some(pair) = Pair::new() else { return };
+    pair.client.forward();
+    pair.server.route_devices("10.77.0.2", "fd77::2");
+    pair.client.run("ip link set cable mtu 1280");
+    // Cut by the server itself, as on a wire: a device of the same kernel would take a packet that is still whole.
+    pair.server.run("ip link set cable gso_max_segs 1");
+    let serving = pair.serve("[::]");
+    for host in ["10.77.0.1", "[fd77::1]"] {
+        let url = format!("http://{host}:{}/?length=9000", serving.address.port());
+        let args = ["-c", "5", "-n", "50", "--timeout", "3s", "--io", "tun"];
+        let (ended, s) = off_loopback::run(&pair, &url, &args);
+        ended.assert_status(0);
+        assert_eq!((s.count("requests.answered"), s.faults()), (50, vec![]), "{ended:?}");
+    }
+}
+
 #[test]
 fn doctor_opens_the_way_to_another_machine() {
     let Some(pair) = Pair::new() else { return };
@@ -330,6 +349,7 @@ fn what_cannot_be_is_refused() {
     };
     check(&["serve", "--io", "tun"], 2, "--io: tun is for the dialling end");
     check(&["run", "http://[::1]:9/", "--io", "tun"], 3, "another address of this machine");
+    check(&["run", "http://10.99.0.1:9/", "--io", "tun"], 3, "no route to 10.99.0.1:9: ");
     // Without the right to make devices.
     let mut command = here.command("setpriv");
     command.args(["--bounding-set=-net_admin", "--"]);

@@ -140,6 +140,7 @@ fn a_device_has_a_network_of_its_own() {
     refused("192.0.2.0/24", "192.0.2.9 is dialled");
     refused("224.0.0.0/24", "224.0.0.0/4 is multicast");
     refused("ff02::/112", "ff00::/8 is multicast");
+    refused("169.254.1.0/24", "169.254.0.0/16 is link-local");
     refused("fe80::/64", "fe80::/10 is link-local");
     refused("::1", "::1 is of this machine");
 }

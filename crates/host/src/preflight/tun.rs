@@ -53,9 +53,10 @@ pub fn tun_refused(why: &io::Error) -> Finding {
 }
 
 /// What is not routed to anybody (RFC 6890), and what that is.
-const SPECIAL: [(&str, &str); 7] = [
+const SPECIAL: [(&str, &str); 8] = [
     ("0.0.0.0/8", "this network"),
     ("127.0.0.0/8", "loopback"),
+    ("169.254.0.0/16", "link-local"),
     ("224.0.0.0/4", "multicast"),
     ("255.255.255.255", "broadcast"),
     ("::/127", "loopback"),

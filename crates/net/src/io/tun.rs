@@ -20,11 +20,13 @@ use crate::slab::Key;
 
 mod device;
 mod guard;
+mod mtu;
 mod port;
 mod route;
 mod watch;
 
 pub use device::{Device, Incoming, TunDevice};
+pub use mtu::mtu_to;
 pub use port::Counts;
 pub use tcp::Stuck;
 pub use watch::Watch;
@@ -59,6 +61,8 @@ pub struct Settings {
     pub networks: Vec<(IpAddr, u8)>,
     /// Connections go to these, and only these.
     pub destinations: Vec<SocketAddr>,
+    /// The largest packet on the way to these: see [`mtu_to`].
+    pub mtu: u16,
     /// Of the sequence numbers (RFC 6528).
     pub secret: [u64; 2],
     /// For others to see.
@@ -95,9 +99,9 @@ impl Tun {
 impl<D: Device> Tun<D> {
     /// The connections of a device; memory is reserved, and touched only as they come.
     pub fn new(device: D, settings: Settings) -> Tun<D> {
-        let Settings { connections, networks, destinations, secret, watch } = settings;
+        let Settings { connections, networks, destinations, mtu, secret, watch } = settings;
         let guard = Guard::new(&networks, &destinations);
-        let tcp = tcp::Settings { places: connections, secret, mtu: device::MTU, ..tcp::Settings::default() };
+        let tcp = tcp::Settings { places: connections, secret, mtu, ..tcp::Settings::default() };
         Tun {
             tcp: Tcp::new(tcp),
             port: Port { device, guard, counts: Counts::default() },

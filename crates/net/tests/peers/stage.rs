@@ -111,6 +111,7 @@ fn tun(connections: u32) -> Kernel {
         connections,
         networks: vec![NETWORK],
         destinations: Vec::new(),
+        mtu: tun::mtu_to(&[]),
         secret: [7, 9],
         watch: std::sync::Arc::default(),
     };

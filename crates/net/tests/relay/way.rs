@@ -13,7 +13,7 @@ use std::{
 
 use net::{
     Io, Shard,
-    io::tun::{Settings, Tun, TunDevice},
+    io::tun::{Settings, Tun, TunDevice, mtu_to},
 };
 use units::{Clock, Nanos};
 
@@ -123,6 +123,7 @@ fn play_near(
         connections: plays.len() as u32,
         networks: networks().into(),
         destinations: plays.iter().map(|play| play.to).collect(),
+        mtu: mtu_to(&[]),
         secret: [3, 5],
         watch: std::sync::Arc::default(),
     };

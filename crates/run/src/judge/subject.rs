@@ -41,6 +41,8 @@ pub(crate) struct Subject {
     pub(crate) expects_one_message: bool,
     /// Whether requests or upgrades have a header with credentials, those of the URL among them.
     pub(crate) sends_credentials: bool,
+    /// Whether the load changes: it has several stages.
+    pub(crate) has_stages: bool,
     /// Whether connections have a client certificate to present.
     pub(crate) has_certificate: bool,
     /// The longest time between two things that a connection does, as planned; zero in a closed loop, and at a rate.
@@ -102,6 +104,7 @@ impl Subject {
             is_grpc,
             expects_one_message,
             sends_credentials,
+            has_stages: plan.stages.len() > 1,
             has_certificate,
             longest_pause,
             pause_flag,

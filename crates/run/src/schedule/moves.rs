@@ -95,10 +95,19 @@ impl Schedule<'_> {
         if to >= from {
             self.progress_mut(population).dials = rate;
         }
+        // Requests at a rate become fewer only once each shard has the order, and have their connections until then.
+        let by_rate = self.of(population).load.rate().is_some();
+        let descends = match rate {
+            _ if to >= from => None,
+            None if by_rate => Some(Rate::from_per_s_f64(changes / AT_ONCE.secs_f64())),
+            rate => rate,
+        };
+        if let Some(rate) = descends {
+            let since = if by_rate { self.applied.max(now) } else { now };
+            self.descents.push(Descent { population, since, from, to, rate, ordered: from });
+            return;
+        }
         match rate {
-            Some(rate) if to < from => {
-                self.descents.push(Descent { population, since: now, from, to, rate, ordered: from });
-            }
             Some(rate) => {
                 self.orders.push(Order::Load(population, to, Some(RateProfile::Steady(rate)), self.applied));
             }

@@ -181,7 +181,7 @@ fn a_rate_and_arrivals_go_with_the_stage() {
             "r: 100/s to 50/s in 4s from 2.24",
             "r: full load from never",
             "n: 50/s to 25/s in 4s from 2.24",
-            "r: 5 from 6.12",
+            "r: 5 from 6.24",
             "r: full load from 6.36",
             "probe: full load from 6.36",
             "r: 100/s from 7.48",

@@ -14,7 +14,7 @@ use rustix::{
 use tcp::Outgoing;
 use units::{Clock, Nanos};
 
-use super::route;
+use super::{mtu, route};
 use crate::machine::timespec;
 
 /// Carries packets, and has the clock: the kernel's, or another one with another time.
@@ -45,8 +45,6 @@ pub struct Incoming {
 /// Packets that may wait in the device to be read: those of one turn, which the other end produces while this one writes. The
 /// kernel drops what is above it. 1 MiB of pointers.
 const QUEUE: i32 = 128 * 1024;
-/// What the path to most servers has. A packet handed over may be larger: the kernel cuts it (TSO), and joins what it received.
-pub(super) const MTU: u16 = 1500;
 
 /// `struct virtio_net_hdr`, before each packet (VIRTIO 1.2, section 5.1.6).
 const HEADER: usize = 10;
@@ -163,7 +161,7 @@ fn set_up(name: &str) -> io::Result<u32> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     let fd = socket.as_fd();
     let mut request = request(name);
-    request.ifr_ifru.ifru_mtu = MTU.into();
+    request.ifr_ifru.ifru_mtu = mtu::USUAL.into();
     ioctl(fd, libc::SIOCSIFMTU as libc::Ioctl, &mut request)?;
     // The kernel has one field for both.
     request.ifr_ifru.ifru_mtu = QUEUE;

@@ -120,6 +120,7 @@ fn dialled(count: u32, far: Far, each: Nanos) -> (Tun<Wire>, Sent, Vec<What>) {
         connections: count,
         networks: vec![("198.18.0.0".parse().unwrap(), 24)],
         destinations: vec![to],
+        mtu: mtu::USUAL,
         secret: [1, 2],
         watch: Arc::default(),
     };

@@ -88,7 +88,9 @@ impl Pattern {
             silence: (is_constant && others.0 <= half.0 + allowed).then_some(half),
             age: age.filter(|_| !is_one_moment),
             is_one_moment,
-            is_surplus: as_others_opened && (1..=r.losses.opened_by_then).contains(&held),
+            is_surplus: as_others_opened
+                && (1..=r.losses.opened_by_then).contains(&held)
+                && held < r.populations.iter().map(|own| own.wanted).sum(),
             responses: Some(responses.min()).filter(|n| *n > 0 && is_all),
             had_responses: is_known && responses.mean() >= 1.0,
             evicted: (as_others_opened && is_outlasted && is_known && responses.min() > 0).then_some(half),
@@ -223,7 +225,7 @@ mod tests {
     fn what_was_turned_away_in_its_handshake_is_surplus() {
         let check = |stage, kind, expected: bool| {
             let mut r = record();
-            (r.losses.opened_by_then, r.populations[0].held) = (500, 500);
+            (r.losses.opened_by_then, r.populations[0].held, r.populations[0].wanted) = (500, 500, 800);
             (0..300).for_each(|_| r.totals.faults.count(Fault::target(stage, kind)));
             assert_eq!(Pattern::of(&r).is_surplus, expected, "{stage:?} {kind:?}");
         };
@@ -232,6 +234,11 @@ mod tests {
         check(Stage::Tls, Kind::Reset, true);
         check(Stage::Tls, Kind::UnknownIssuer, false);
         check(Stage::Dial, Kind::Reset, false);
+        // Others are there in their place: what opened was dialled again.
+        let mut r = record();
+        (r.losses.opened_by_then, r.populations[0].held, r.populations[0].wanted) = (500, 500, 500);
+        (0..300).for_each(|_| r.totals.faults.count(Fault::target(Stage::Tls, Kind::Closed)));
+        assert!(!Pattern::of(&r).is_surplus);
     }
 
     #[test]

@@ -41,7 +41,9 @@ pub(super) fn too_few_connections(case: &Case) -> Option<Limit> {
     // had closed with an announcement took their part.
     let all = held.max(own.connections.wanted);
     let needed = Count((all as f64 * due as f64 / sent as f64).ceil() as u64);
-    let per_s = |n: u64| n as f64 / own.duration_s;
+    // The ramps of a rate have requests too.
+    let time_s = if case.evidence.subject.has_stages { own.elapsed_s } else { own.duration_s };
+    let per_s = |n: u64| n as f64 / time_s;
     if case.evidence.queueing == Queueing::InLine {
         return saturated(case, own, per_s(due));
     }

@@ -116,7 +116,7 @@ fn perhaps(since: &str) -> &'static str {
 
 /// `: the 1,001st and all after it`, if that is so.
 pub(super) fn since(case: &Case) -> String {
-    let opened = case.opened();
+    let opened = case.opened() + case.summary.connections.redialled;
     match opened > 0 && opened == case.evidence.losses.opened_by_then {
         true => format!(": the {} and all after it", nth(opened + 1)),
         false => String::new(),

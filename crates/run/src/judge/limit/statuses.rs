@@ -1,15 +1,19 @@
 //! Statuses that are not expected: which, and what helps against them, alone and beside another failure.
 
-use samples::Summary;
+use samples::{FaultCount, Kind, Stage, Summary};
 use units::Count;
 
 use super::{Case, Sentence, Trouble, sentences::counted};
 use crate::judge::{evidence::Evidence, subject::Subject};
 
-/// Unexpected statuses with their counts, the most frequent first. `is_upgrade`: of upgrades only those that were refused are counted.
+/// Unexpected statuses with their counts, the most frequent first. `is_upgrade`: of upgrades only those that were refused are counted,
+/// beside those of requests, of which there may be some.
 pub(super) fn unexpected(s: &Summary, e: &Evidence, is_upgrade: bool) -> Vec<(u16, u64)> {
     let all = s.requests.status.iter().map(|(status, n)| (*status, *n));
-    let is_one = |(status, _): &(u16, u64)| is_upgrade || e.subject.is_unexpected(*status);
+    let refused = |f: &&FaultCount| (f.stage, f.kind) == (Stage::Handshake, Kind::WrongStatus);
+    let refused: u64 = s.faults.iter().filter(refused).map(|f| f.count).sum();
+    let has_only_upgrades = is_upgrade && s.requests.status.values().sum::<u64>() <= refused;
+    let is_one = |(status, _): &(u16, u64)| has_only_upgrades || e.subject.is_unexpected(*status);
     let mut statuses: Vec<(u16, u64)> = all.filter(is_one).collect();
     statuses.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     statuses

@@ -81,14 +81,21 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     let is_seen = case.evidence.there.is_some();
     let address = case.evidence.subject.address.clone();
     let c = &case.summary.connections;
+    let since = since(case);
+    let fix = match since.is_empty() && c.redialled > 0 {
+        true => "it accepts connections again: check whether it was restarted, and its log",
+        false => {
+            "check whether it stopped listening, and its log; a firewall that sends resets looks the same"
+        }
+    };
     let (certainty, at, sentence, detail, fix) = if opened > 0 {
         (
             Seen,
             // In a step of a search those before it may all be lost, and none have come since.
             if c.opened + c.held > 0 { case.left() } else { 0 },
             Sentence::StoppedListening { accepted: opened },
-            format!("{were} refused after {} had been accepted{}", Count(opened), since(case)),
-            "check whether it stopped listening, and its log; a firewall that sends resets looks the same",
+            format!("{were} refused after {} had been accepted{since}", Count(opened)),
+            fix,
         )
     } else if is_seen && case.evidence.accept_queue.is_some() {
         let detail = format!(

@@ -280,7 +280,8 @@ fn a_rate_begins_with_its_connections_and_then_goes_evenly() {
         // From the end of the ramp on, without a break before full load begins.
         check(down + S(10), step, &|_| 50.0, "half");
         check(step, drop, &|_| 100.0, "full again, at once");
-        check(drop, result.hold_until, &|_| 10.0, "a tenth, at once");
+        // Once each shard has the order.
+        check(drop + FIFTH, result.hold_until, &|_| 10.0, "a tenth, at once");
         assert!(all.since(step) < SOON && tenth.since(drop) < SOON);
         result.assert_on_time();
     }

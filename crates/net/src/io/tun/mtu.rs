@@ -1,0 +1,62 @@
+//! How large packets may be on their way out: the device's own packets pass another device, which drops larger ones that arrive there.
+
+use std::{
+    collections::BTreeSet,
+    io,
+    net::{IpAddr, SocketAddr},
+    os::fd::{AsRawFd, OwnedFd},
+};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
+
+/// What the path to most servers has. A packet handed over may be larger: the kernel cuts it (TSO), and joins what it received.
+pub(super) const USUAL: u16 = 1500;
+/// What each host takes (RFC 791, section 3.1; RFC 8200, section 5).
+const LEAST_V4: u16 = 576;
+const LEAST_V6: u16 = 1280;
+
+/// The smallest MTU of this machine's routes to these, at most the usual one; those without a route do not count.
+pub fn mtu_to(destinations: &[SocketAddr]) -> u16 {
+    let hosts: BTreeSet<IpAddr> = destinations.iter().map(SocketAddr::ip).collect();
+    let known = hosts.into_iter().filter_map(|host| of_route(host).ok());
+    known.min().unwrap_or(USUAL).min(USUAL)
+}
+
+/// Of the route to a host, as a socket has it (ip(7), `IP_MTU`; ipv6(7), `IPV6_MTU`): nothing is sent.
+fn of_route(host: IpAddr) -> io::Result<u16> {
+    let (family, level, option, least) = match host {
+        IpAddr::V4(_) => (AddressFamily::INET, libc::IPPROTO_IP, libc::IP_MTU, LEAST_V4),
+        IpAddr::V6(_) => (AddressFamily::INET6, libc::IPPROTO_IPV6, libc::IPV6_MTU, LEAST_V6),
+    };
+    let socket = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    // Any port: the route is the same.
+    connect(&socket, &SocketAddr::new(host, 9))?;
+    let mtu = number(&socket, level, option)?;
+    Ok(u16::try_from(mtu).unwrap_or(u16::MAX).max(least))
+}
+
+fn number(socket: &OwnedFd, level: libc::c_int, option: libc::c_int) -> io::Result<libc::c_int> {
+    let mut value: libc::c_int = 0;
+    let mut len = size_of::<libc::c_int>() as libc::socklen_t;
+    let at = std::ptr::from_mut(&mut value).cast();
+    // SAFETY: the option is a number, for which there is room, and both outlive the call.
+    match unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, at, &mut len) } {
+        0 => Ok(value),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_has_an_mtu_and_the_usual_one_is_enough() {
+        let to = |host: &str| SocketAddr::new(host.parse().unwrap(), 80);
+        assert!(of_route(to("127.0.0.1").ip()).unwrap() > USUAL);
+        assert_eq!((mtu_to(&[to("127.0.0.1")]), mtu_to(&[])), (USUAL, USUAL));
+        // Without a route it is not known.
+        assert!(of_route(to("255.255.255.255").ip()).is_err());
+        assert_eq!(mtu_to(&[to("255.255.255.255"), to("127.0.0.9")]), USUAL);
+    }
+}
