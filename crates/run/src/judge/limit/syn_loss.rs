@@ -87,7 +87,8 @@ pub(super) fn connecting_took(s: &Summary) -> String {
     )
 }
 
-/// What full queues of listeners have dropped.
+/// What full queues of listeners have dropped: ListenDrops has what the other two count, and more (tcp_listendrop() in
+/// linux/net/ipv4).
 pub(super) fn dropped(net: NetCounters) -> u64 {
-    net.listen_overflows + net.listen_drops + net.syn_queue_drops
+    net.listen_drops.max(net.listen_overflows + net.syn_queue_drops)
 }

@@ -7,7 +7,7 @@ use crate::judge::starved::Starved;
 fn a_full_accept_queue_names_its_backlog() {
     let queue = |used, net| Evidence { accept_queue: Some(Fill { used, limit: 8 }), ..here(net) };
     let expected =
-        ("target", "accept-queue", 40, "accept queue of 8 was full: it overflowed 66 times", "somaxconn");
+        ("target", "accept-queue", 40, "accept queue of 8 was full: it overflowed 33 times", "somaxconn");
     check(&stopped(40, waiting()), &queue(9, overflows(33)), expected);
     // Seen full, and not overflowing any more.
     let quiet = NetCounters::default();
@@ -15,7 +15,7 @@ fn a_full_accept_queue_names_its_backlog() {
     check(&stopped(40, waiting()), &queue(3, quiet), ("target", "timeout", 800, "", ""));
     // Another listener's overflow, while this queue was short; and if it cannot be seen.
     check(&stopped(40, waiting()), &queue(3, overflows(9)), ("target", "timeout", 800, "", ""));
-    check(&stopped(40, waiting()), &here(overflows(9)), ("target", "accept-queue", 40, "18 times", ""));
+    check(&stopped(40, waiting()), &here(overflows(9)), ("target", "accept-queue", 40, "9 times", ""));
     // A burst between two samples: 200 dials timed out, and as many overflows were counted.
     check(&stopped(40, waiting()), &queue(0, overflows(199)), ("target", "timeout", 800, "", ""));
     check(&stopped(40, waiting()), &queue(0, overflows(200)), ("target", "accept-queue", 40, "of 8 ", ""));
@@ -81,7 +81,7 @@ fn connections_that_the_target_has_no_end_of_are_its_accept_queues() {
     let mut s = stopped(159, vec![fault(Stage::Exchange, Kind::Timeout, 41)]);
     (s.connections.wanted, s.connections.opened, s.connections.peak) = (200, 200, 200);
     s.connections.dropped_in_drain = 41;
-    let detail = "accept queue of 5 was full: it overflowed 812 times; 41 connections were established on this machine only, and unknown to the target's host";
+    let detail = "accept queue of 5 was full: it overflowed 406 times; 41 connections were established on this machine only, and unknown to the target's host";
     check(&s, &short(41), ("target", "accept-queue", 159, detail, "call of listen()"));
     assert_eq!(limit(&s, &short(41)).map(|limit| limit.certainty), Some(Certainty::Seen));
     // Of a healthy server that closes idle connections, none is missing: the overflow is not why they wait.
@@ -91,7 +91,7 @@ fn connections_that_the_target_has_no_end_of_are_its_accept_queues() {
     check(
         &s,
         &Evidence { starved: Vec::new(), ..short(41) },
-        ("target", "accept-queue", 159, "812 times", ""),
+        ("target", "accept-queue", 159, "406 times", ""),
     );
     // More are in the queue, which its process does not empty.
     let more = Evidence { starved: Vec::new(), unaccepted: 60, ..short(41) };
