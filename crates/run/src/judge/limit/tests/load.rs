@@ -23,6 +23,12 @@ fn of_several_populations_the_one_that_missed_requests_has_too_few_connections()
     let seen = "too few connections: 10 carried 100 of the 200 requests that were due each second";
     assert_eq!(found.sentence, seen);
     assert!(found.fix.starts_with("give api 20 connections or more"), "{}", found.fix);
+    // Where the load changes, what was due in its ramps is among them.
+    let mut staged = Evidence::default();
+    staged.subject.has_stages = true;
+    s.populations.values_mut().for_each(|own| own.elapsed_s = 40.0);
+    let found = limit(&s, &staged).expect("something stopped it");
+    assert!(found.sentence.contains("10 carried 25 of the 50 requests"), "{}", found.sentence);
 }
 
 /// 600 requests of 3 s, all with a response of 200 kB, and thresholds that failed.

@@ -305,6 +305,12 @@ fn a_step_counts_the_connections_of_those_before() {
     let e = lost(Pattern { before: 500, opened_by_then: 800, ..Pattern::default() });
     let detail = "200 dials were refused after 800 had been accepted: the 801st and all after it";
     check(&s, &e, ("target", "refused", 800, detail, "stopped listening"));
+    // Others were accepted later, in place of those that it had lost.
+    let mut again = s.clone();
+    again.connections.redialled = 40;
+    let found = limit(&again, &e).expect("something stopped it");
+    assert_eq!(found.detail, "200 dials were refused after 800 had been accepted");
+    assert!(found.fix.starts_with("it accepts connections again: "), "{}", found.fix);
     // None of them is left: nothing listens any more.
     let mut gone = s.clone();
     (gone.connections.held, gone.connections.opened) = (0, 0);

@@ -237,3 +237,19 @@ fn credentials_that_were_sent_are_not_asked_for() {
     let fix = found(Stage::Exchange, 426, false).fix;
     assert!(fix.starts_with("the target speaks WebSocket at this path: use ws://"), "{fix}");
 }
+
+#[test]
+fn a_refused_upgrade_has_its_own_status() {
+    let sentence = |statuses: &[(u16, u64)]| {
+        let mut s = stopped(100, vec![fault(Stage::Handshake, Kind::WrongStatus, 10)]);
+        s.requests.status.extend(statuses.iter().copied());
+        let subject = crate::judge::subject::Subject::of(&crate::fixture::plan(&[]));
+        limit(&s, &Evidence { subject, ..Evidence::default() }).expect("it is bad").sentence
+    };
+    let refused = "WebSocket upgrade refused with status";
+    let beside = sentence(&[(200, 720), (403, 10)]);
+    assert!(beside.starts_with(&format!("{refused} 403 × 10: probably it requires an Origin")), "{beside}");
+    // Without requests beside it, it may be any.
+    let alone = sentence(&[(200, 10)]);
+    assert!(alone.starts_with(&format!("{refused} 200 × 10: this path serves plain HTTP")), "{alone}");
+}
