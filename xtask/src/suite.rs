@@ -236,7 +236,7 @@ impl Executable {
             bail!("{} lists no tests", self.name);
         }
         let job = self.job(1);
-        // From the last on: those of interop that run whole suites again are there, and would be alone at the end.
+        // From the last on: interop ends with tests that run whole suites again, and would run alone at the end.
         Ok(tests.rchunks(PIECE).map(|tests| job.of(tests)).collect())
     }
 }

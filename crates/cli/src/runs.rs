@@ -28,8 +28,8 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
             let store = store.as_ref();
             let found = store.map_or(Ok(Vec::new()), |store| store.runs(&wanted.filter()));
             let mut runs = found.map_err(Failure::machine)?;
-            let any = store.map_or(Ok(Vec::new()), |store| store.latest(&RunFilter::default(), 1));
-            if any.map_err(Failure::machine)?.is_empty() && !args.json {
+            let any = || store.map_or(Ok(Vec::new()), |store| store.latest(&RunFilter::default(), 1));
+            if runs.is_empty() && !args.json && any().map_err(Failure::machine)?.is_empty() {
                 message(&format!("no stored runs in {}", file.display()));
                 return Ok(0);
             }
@@ -103,7 +103,7 @@ impl Wanted<'_> {
         mistakes.end(Wanted { args, since: since.unwrap_or(Since::Ever) })
     }
 
-    /// What the store itself can tell.
+    /// The conditions that the store checks.
     fn filter(&self) -> RunFilter {
         let RunsArgs { target, verdict, tagged, .. } = self.args;
         RunFilter { target: target.clone(), verdict: verdict.clone(), tag: tagged.clone(), before: None }

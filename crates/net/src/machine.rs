@@ -139,12 +139,17 @@ pub fn probe_own_open_files() -> io::Result<()> {
 /// # Errors
 /// The error of `connect`: no route.
 pub fn route_source(to: SocketAddr) -> io::Result<IpAddr> {
+    let from = SocketAddr::try_from(getsockname(routed(to)?)?)
+        .map_err(|_| io::Error::other("not an inet socket"))?;
+    Ok(from.ip())
+}
+
+/// A socket that has the route to `to`; nothing is sent.
+pub(crate) fn routed(to: SocketAddr) -> io::Result<OwnedFd> {
     let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = socket(family, SocketType::DGRAM, None)?;
     connect(&socket, &to)?;
-    let from =
-        SocketAddr::try_from(getsockname(&socket)?).map_err(|_| io::Error::other("not an inet socket"))?;
-    Ok(from.ip())
+    Ok(socket)
 }
 
 /// As the kernel has a length of time.

@@ -8,7 +8,7 @@ use units::Nanos;
 
 /// The error of a constant time with a server that checks its clock twice a second, and with ticks: up to a fifth.
 const SLOW_CLOCK: Nanos = Nanos::from_millis(800);
-/// What is lost so long after the last one was opened, or later, has nothing to do with it: two ticks.
+/// A loss this long after the last connection was opened, or later, has nothing to do with it: two ticks.
 const LATE: Nanos = Nanos::from_millis(400);
 /// Batches of openings that wait for their ends; what comes beyond that joins the last one.
 const MAX_BATCHES: usize = 4096;

@@ -290,7 +290,7 @@ fn across_a_cable() {
     }
 }
 
-/// The way out is narrower than the server's: what does not fit would be dropped where it arrives, and nobody told.
+/// The way out is narrower than the server's: what does not fit would be dropped on arrival, without an ICMP message.
 #[test]
 fn segments_fit_the_way_out() {
     let Some(pair) = Pair::new() else { return };

@@ -7,7 +7,7 @@ use std::{
     os::fd::{AsRawFd, OwnedFd},
 };
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
+use crate::machine::routed;
 
 /// What the path to most servers has. A packet handed over may be larger: the kernel cuts it (TSO), and joins what it received.
 pub(super) const USUAL: u16 = 1500;
@@ -22,16 +22,14 @@ pub fn mtu_to(destinations: &[SocketAddr]) -> u16 {
     known.min().unwrap_or(USUAL).min(USUAL)
 }
 
-/// Of the route to a host, as a socket has it (ip(7), `IP_MTU`; ipv6(7), `IPV6_MTU`): nothing is sent.
+/// Of the route to a host, as a socket has it (ip(7), `IP_MTU`; ipv6(7), `IPV6_MTU`).
 fn of_route(host: IpAddr) -> io::Result<u16> {
-    let (family, level, option, least) = match host {
-        IpAddr::V4(_) => (AddressFamily::INET, libc::IPPROTO_IP, libc::IP_MTU, LEAST_V4),
-        IpAddr::V6(_) => (AddressFamily::INET6, libc::IPPROTO_IPV6, libc::IPV6_MTU, LEAST_V6),
+    let (level, option, least) = match host {
+        IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU, LEAST_V4),
+        IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU, LEAST_V6),
     };
-    let socket = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     // Any port: the route is the same.
-    connect(&socket, &SocketAddr::new(host, 9))?;
-    let mtu = number(&socket, level, option)?;
+    let mtu = number(&routed(SocketAddr::new(host, 9))?, level, option)?;
     Ok(u16::try_from(mtu).unwrap_or(u16::MAX).max(least))
 }
 

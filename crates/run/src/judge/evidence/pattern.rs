@@ -234,7 +234,7 @@ mod tests {
         check(Stage::Tls, Kind::Reset, true);
         check(Stage::Tls, Kind::UnknownIssuer, false);
         check(Stage::Dial, Kind::Reset, false);
-        // Others are there in their place: what opened was dialled again.
+        // All that are wanted are open: those that were lost have been dialled again.
         let mut r = record();
         (r.losses.opened_by_then, r.populations[0].held, r.populations[0].wanted) = (500, 500, 500);
         (0..300).for_each(|_| r.totals.faults.count(Fault::target(Stage::Tls, Kind::Closed)));

@@ -372,7 +372,7 @@ fn lost(case: &Case) -> Option<Finding> {
         return Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()));
     }
     if case.stage? == Stage::Tls {
-        let sentence = Sentence::Closed { count, how, when: "in the TLS handshake, and not others" };
+        let sentence = Sentence::Closed { count, how, when: "in the TLS handshake, but not others" };
         return Some((Seen, Cause::Closed, sentence, detail, IN_HANDSHAKES.to_owned()));
     }
     let asked = matches!(case.stage?, Stage::Exchange | Stage::Handshake);

@@ -6,8 +6,8 @@ use units::Count;
 use super::{Case, Sentence, Trouble, sentences::counted};
 use crate::judge::{evidence::Evidence, subject::Subject};
 
-/// Unexpected statuses with their counts, the most frequent first. `is_upgrade`: of upgrades only those that were refused are counted,
-/// beside those of requests, of which there may be some.
+/// Unexpected statuses with their counts, the most frequent first. `is_upgrade`: those of refused upgrades, whatever they are; where
+/// requests are counted with them, without the statuses that these expect.
 pub(super) fn unexpected(s: &Summary, e: &Evidence, is_upgrade: bool) -> Vec<(u16, u64)> {
     let all = s.requests.status.iter().map(|(status, n)| (*status, *n));
     let refused = |f: &&FaultCount| (f.stage, f.kind) == (Stage::Handshake, Kind::WrongStatus);

@@ -81,14 +81,14 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     let is_seen = case.evidence.there.is_some();
     let address = case.evidence.subject.address.clone();
     let c = &case.summary.connections;
-    let since = since(case);
-    let fix = match since.is_empty() && c.redialled > 0 {
-        true => "it accepts connections again: check whether it was restarted, and its log",
-        false => {
-            "check whether it stopped listening, and its log; a firewall that sends resets looks the same"
-        }
-    };
     let (certainty, at, sentence, detail, fix) = if opened > 0 {
+        let since = since(case);
+        let fix = match since.is_empty() && c.redialled > 0 {
+            true => "it accepts connections again: check whether it was restarted, and its log",
+            false => {
+                "check whether it stopped listening, and its log; a firewall that sends resets looks the same"
+            }
+        };
         (
             Seen,
             // In a step of a search those before it may all be lost, and none have come since.
