@@ -49,8 +49,8 @@ const population = (target: string, wanted: number, held: number, p50: number): 
   },
   latency_us: wanted > 1000 ? without(times(p50)) : times(p50), ramp_latency_us: times(p50), connect_us: times(p50), tls_us: times(p50), tls_resumed_us: times(p50), handshake_us: times(p50), gap_us: times(p50), pushes: NO_PUSHES, delay_us: times(p50), spread_us: times(p50), ping_rtt_us: times(p50), first_byte_us: times(p50), streams: null,
   steps: {
-    login: { latency_us: times(2 * p50), ramp_latency_us: times(p50) },
-    look: { latency_us: times(3 * p50), ramp_latency_us: times(p50) },
+    login: { latency_us: times(2 * p50), ramp_latency_us: times(p50), faults: [] },
+    look: { latency_us: times(3 * p50), ramp_latency_us: times(p50), faults: [] },
   },
 });
 

@@ -114,7 +114,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       status: { "200": answered },
       latency: phase === "ramp" ? NONE : times,
       ramp_latency: phase === "ramp" ? times : NONE,
-      populations: [], steps: [], ramp_steps: [], wrong_status: [],
+      populations: [], steps: [], ramp_steps: [], step_faults: [],
       connect: phase === "ramp" ? few(6e5) : NONE, tls: NONE, tls_resumed: NONE, handshake: NONE, gap: NONE, delay: NONE, spread: NONE, ping_rtt: NONE, pushes: NO_PUSHES,
       first_byte: phase === "ramp" ? NONE : times, ramp_first_byte: phase === "ramp" ? times : NONE,
       lag: few(3e5), shard_rates: NONE,

@@ -10,7 +10,7 @@
 
 use net::{Cx, Gone, Io, Key, Layered, Program};
 use plan::{Dials, Part};
-use samples::{Destination, Fault, Latency, Tick};
+use samples::{Destination, Fault, Faults, Latency, Tick};
 use units::Nanos;
 
 pub use self::ends::fault_of;
@@ -120,8 +120,8 @@ impl Client {
         let period = job.period;
         let empty = || {
             let steps = vec![Latency::default(); job.steps];
-            let (ramp_steps, wrong_status) = (steps.clone(), vec![0; job.steps]);
-            let tick = Tick { from: start, steps, ramp_steps, wrong_status, ..Tick::default() };
+            let (ramp_steps, step_faults) = (steps.clone(), vec![Faults::default(); job.steps]);
+            let tick = Tick { from: start, steps, ramp_steps, step_faults, ..Tick::default() };
             let mut tick = Tick { destinations: vec![Destination::default(); job.rows_of_plan], ..tick };
             tick.reserve();
             Box::new(tick)
@@ -188,9 +188,20 @@ impl Client {
         self.tick.destinations.get_mut(row)
     }
 
+    /// Counts a fault of a connection that is no request's.
     fn count_fault(&mut self, destination: u16, fault: Fault) {
         self.tick.faults.count(fault);
         self.at(destination).into_iter().for_each(|at| at.faults.count(fault));
+    }
+
+    /// Counts what went wrong with a request, the operation `at`.
+    fn count_fault_of(&mut self, at: u16, destination: u16, fault: Fault) {
+        self.count_fault(destination, fault);
+        self.count_at_step(at, fault);
+    }
+
+    fn count_at_step(&mut self, at: u16, fault: Fault) {
+        self.job.step(at).into_iter().for_each(|step| self.tick.step_faults[step].count(fault));
     }
 
     fn forget(&mut self, k: Key) {

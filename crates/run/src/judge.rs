@@ -237,7 +237,8 @@ fn steps(plan: &Plan, nth: u16, population: &Population, totals: &Tick) -> BTree
         let began = [latency, ramp].into_iter().flatten().any(|times| !times.is_empty());
         let [latency_us, ramp_latency_us] =
             [latency, ramp].map(|times| times.map(Latency::quantiles).unwrap_or_default());
-        began.then(|| (name.to_owned(), StepSummary { latency_us, ramp_latency_us }))
+        let faults = totals.step_faults.get(at).cloned().unwrap_or_default().into();
+        began.then(|| (name.to_owned(), StepSummary { latency_us, ramp_latency_us, faults }))
     };
     own.filter_map(step).collect()
 }
@@ -282,7 +283,10 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
         summary.verdict = Verdict::Invalid;
     }
     summary.reasons.extend(gave_up(r.totals.counts.forced));
-    summary.limit = limit::limit(summary, evidence);
+    summary.limit = match thresholds::only_failed_population(&plan.thresholds, &summary.thresholds) {
+        Some(population) => limit::limit_of(population, summary, evidence),
+        None => limit::limit(summary, evidence),
+    };
     if let Some(limit) = &mut summary.limit {
         destinations::name(limit, &summary.destinations);
     }

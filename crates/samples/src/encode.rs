@@ -30,6 +30,11 @@ pub(crate) fn is_zero<N: Default + PartialEq>(n: &N) -> bool {
     *n == N::default()
 }
 
+/// Whether nothing went wrong in any of them.
+pub(crate) fn has_none(all: &[crate::fault::Faults]) -> bool {
+    all.iter().all(crate::fault::Faults::is_empty)
+}
+
 /// The least of nothing.
 pub(crate) fn is_most(n: &u64) -> bool {
     *n == u64::MAX

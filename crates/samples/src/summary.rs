@@ -254,6 +254,8 @@ pub struct StepSummary {
     pub latency_us: Quantiles,
     /// The same, of requests due during the ramp.
     pub ramp_latency_us: Quantiles,
+    /// What went wrong with its requests.
+    pub faults: Vec<FaultCount>,
 }
 
 impl StepSummary {

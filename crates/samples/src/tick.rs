@@ -146,9 +146,11 @@ merged! {
         /// [`Tick::ramp_latency`] by step, of the same populations.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub ramp_steps: Vec<Latency>,
-        /// Responses with an unexpected status by step, of the same populations.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        pub wrong_status: Vec<u64>,
+        /// What went wrong with requests by step, of the same populations: also part of [`Tick::faults`], where a response that lacks
+        /// what its connection needs counts as the end of that.
+        #[serde(skip_serializing_if = "encode::has_none")]
+        #[cfg_attr(test, ts(type = "Array<FaultCount[]>"))]
+        pub step_faults: Vec<Faults>,
         /// Each destination of the plan by itself, where there are several; see [`crate::row_of`].
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub destinations: Vec<Destination>,

@@ -65,6 +65,7 @@ export interface Period extends Times {
   status: Map<string, number>;
   steps: Distribution[];
   ramp_steps: Distribution[];
+  step_faults: FaultCount[][];
   populations: Period[];
   probe: ProbePeriod | null;
   marks: Moment[];
@@ -91,6 +92,7 @@ export function periodOf(tick: Lenient<Tick> | null | undefined): Period {
     status: new Map(Object.entries(tick?.status ?? {}).map(([status, n]) => [status, n ?? 0])),
     steps: (tick?.steps ?? []).map((step) => Distribution.of(step)),
     ramp_steps: (tick?.ramp_steps ?? []).map((step) => Distribution.of(step)),
+    step_faults: (tick?.step_faults ?? []).map((step) => faultsOf(step ?? [])),
     populations: (tick?.populations ?? []).map(periodOf),
     probe: probeOf(tick?.probe),
     marks: (tick?.marks ?? []).map(momentOf),
@@ -160,6 +162,7 @@ export function joined(all: readonly Period[]): Period {
     status: addedStatuses(all.map((one) => one.status)),
     steps: bySteps((one) => one.steps),
     ramp_steps: bySteps((one) => one.ramp_steps),
+    step_faults: Array.from({ length: places((one) => one.step_faults) }, (_, i) => addedFaults(all.flatMap((one) => one.step_faults[i] ?? []))),
     populations: Array.from({ length: places((one) => one.populations) }, (_, i) =>
       joined(all.flatMap((one) => one.populations[i] ?? [])),
     ),

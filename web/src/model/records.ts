@@ -240,9 +240,10 @@ steps: Array<Latency>,
  */
 ramp_steps: Array<Latency>, 
 /**
- * Responses with an unexpected status by step, of the same populations.
+ * What went wrong with requests by step, of the same populations: also part of [`Tick::faults`], where a response that lacks
+ * what its connection needs counts as the end of that.
  */
-wrong_status: Array<number>, 
+step_faults: Array<FaultCount[]>, 
 /**
  * Each destination of the plan by itself, where there are several; see [`crate::row_of`].
  */
@@ -2001,7 +2002,11 @@ latency_us: Quantiles,
 /**
  * The same, of requests due during the ramp.
  */
-ramp_latency_us: Quantiles, };
+ramp_latency_us: Quantiles, 
+/**
+ * What went wrong with its requests.
+ */
+faults: Array<FaultCount>, };
 
 /**
  * A destination in the summary.

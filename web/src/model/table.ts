@@ -129,21 +129,25 @@ export function populationTable(run: Run): Table {
 export function stepTable(run: Run): Table {
   const populations = Object.entries(run.summary?.populations ?? {});
   // Without a request due at full load, those of the ramp are all that there is.
-  const row = (step: string, load: Lenient<Quantiles> | null | undefined, ramp: Lenient<Quantiles> | null | undefined) =>
-    isThere(load) || !isThere(ramp) ? [step, ...quantilesRow(load)] : [`${step} (ramp)`, ...quantilesRow(ramp)];
+  const row = (step: string, load: Lenient<Quantiles> | null | undefined, ramp: Lenient<Quantiles> | null | undefined, faults: Lenient<FaultCount[]>) => ({
+    cells: [...(isThere(load) || !isThere(ramp) ? [step, ...quantilesRow(load)] : [`${step} (ramp)`, ...quantilesRow(ramp)]), grouped(faultTotal(faults))],
+    isBad: faultTotal(faults) > 0,
+  });
   const ended = populations.flatMap(([name, p]) =>
-    Object.entries(p?.steps ?? {}).map(([step, s]) => row(`${name}.${step}`, s?.latency_us, s?.ramp_latency_us)),
+    Object.entries(p?.steps ?? {}).map(([step, s]) => row(`${name}.${step}`, s?.latency_us, s?.ramp_latency_us, s?.faults ?? [])),
   );
   const running = stepPlaces(run.total).flatMap((place) => {
     const [load, ramp] = [run.total.steps[place]?.quantiles(), run.total.ramp_steps[place]?.quantiles()];
-    return isThere(load) || isThere(ramp) ? [row(stepName(run, place), load, ramp)] : [];
+    return isThere(load) || isThere(ramp) ? [row(stepName(run, place), load, ramp, run.total.step_faults[place] ?? [])] : [];
   });
+  const rows = run.summary ? ended : running;
   return {
     id: "steps",
     title: "Steps",
-    says: "Latency of each step at full load; of a step without requests there, during the ramp",
-    columns: [...words("step"), ...QUANTILES],
-    rows: run.summary ? ended : running,
+    says: "Latency of each step at full load, of a step without requests there during the ramp; and the faults of its requests in the whole run",
+    columns: [...words("step"), ...QUANTILES, ...numbers("faults")],
+    rows: rows.map(({ cells }) => cells),
+    bad: rows.flatMap(({ isBad }, place) => (isBad ? [place] : [])),
   };
 }
 

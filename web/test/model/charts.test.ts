@@ -114,6 +114,22 @@ test("a step of a run under way that had no request at full load is in the table
   assert.deepEqual(stepTable(run).rows.map(([name, count, mean]) => [name, count, mean]), [["step 1 (ramp)", "7", "1 ms"], ["step 2", "3", "2 ms"]]);
 });
 
+test("the table of steps has the faults of each", () => {
+  const fault = (kind: string, count: number) => ({ side: "target", stage: "exchange", kind, count });
+  const steps = [latency([[1e6, 7]]), latency([[1e6, 7]])];
+  const faults = (run: Run) => [stepTable(run).rows.map((row) => row.at(-1)), stepTable(run).bad];
+  const run = of([
+    { tick: { steps, step_faults: [[], [fault("timeout", 2), fault("closed", 1)]] } },
+    { tick: { steps } },
+    { tick: { steps, step_faults: [[], [fault("timeout", 1500)]] } },
+  ]);
+  assert.deepEqual(faults(run), [["0", "1,503"], [1]]);
+  assert.deepEqual(run.total.step_faults, [[], [fault("timeout", 1502), fault("closed", 1)]]);
+  assert.deepEqual(faults(of([{ tick: { steps } }])), [["0", "0"], []]);
+  const summary = { populations: { users: { steps: { login: { latency_us: { count: 7 }, faults: [fault("closed", 4)] }, look: { latency_us: { count: 7 } } } } } };
+  assert.deepEqual(faults({ ...run, summary }), [["4", "0"], [0]]);
+});
+
 test("PINGs, gaps and delays of messages have charts where there were any", () => {
   const run = of([
     { tick: { ping_rtt: latency([[1e6, 98], [5e6, 2]]), delay: latency([[2e6, 1]]) } },

@@ -153,9 +153,10 @@ class Context:
         places = [(population, step) for population in self.scopes for step in self.step_names(population)]
         return self.step_scope(*places[at])
 
-    def wrong_statuses(self, at):
-        """Of a population with several steps; no path of another one names a step."""
-        return self.step_at(at).faults().get("target·exchange·wrong-status", 0)
+    @staticmethod
+    def faults_of(step):
+        """Of requests: what befalls a connection between two of them is no step's."""
+        return {kind: n for kind, n in step.faults().items() if "·exchange·" in kind}
 
     def step_names(self, population):
         s = self.scopes[population]

@@ -195,6 +195,9 @@ TOP = [
     *times("lag_us", lambda c: c.lag(), WINDOW),
     Rule("populations/*/steps/*/latency_us/**", lambda c, name, step, key: step_figure(c.step_scope(name, step).latency(), key), "wire: the step's requests; as of latency"),
     Rule("populations/*/steps/*/ramp_latency_us/**", lambda c, name, step, key: step_figure(c.step_scope(name, step).ramp_latency(), key), "wire: the step's requests; as of latency"),
+    Rule("populations/*/steps/*/faults", lambda c, name, step: "some" if c.faults_of(c.step_scope(name, step)) else "empty", "wire: no faults"),
+    Rule("populations/*/steps/*/faults/*/count", lambda c, name, step, kind: c.faults_of(c.step_scope(name, step)).get(kind, 0), "wire: what became of the step's requests"),
+    *[Rule(f"populations/*/steps/*/faults/*/{key}", WORDS, "") for key in ("side", "stage", "kind")],
     Rule("populations/*/steps", lambda c, name: "empty" if c.step_names(name) == [""] else "some", "the scenario has no steps"),
     Rule("populations", WORDS, ""),
 ]

@@ -203,7 +203,7 @@ def tick_rules(prefix, scope):
         Rule(f"{prefix}marks/**", Setting("stages and commands, by the run's own clock"), ""),
         Rule(f"{prefix}probe", lambda context, *g: None, "no probe was asked for, or not of a population"),
         Rule(f"{prefix}populations", Setting("there is one"), ""),
-        *[Rule(f"{prefix}{key}", Setting("there is one"), "") for key in ("steps", "ramp_steps", "wrong_status")],
+        *[Rule(f"{prefix}{key}", Setting("there is one"), "") for key in ("steps", "ramp_steps", "step_faults")],
         Rule(f"{prefix}destinations", Setting("there is one"), ""),
     ]
 
@@ -227,7 +227,9 @@ def step_rules(prefix):
     return [
         Rule(f"{prefix}steps/*/*", by(step), "wire: the step's requests"),
         Rule(f"{prefix}ramp_steps/*/*", by(ramp_step), "wire: the step's requests due in the ramp"),
-        Rule(f"{prefix}wrong_status/*", lambda context, *groups: context.wrong_statuses(int(groups[-1])), "wire: the step's status lines"),
+        Rule(f"{prefix}step_faults/*/*/count", lambda context, *groups: context.faults_of(context.step_at(int(groups[-2]))).get(groups[-1], 0), "wire: what became of the step's requests"),
+        Rule(f"{prefix}step_faults/*/*/*", Setting("names the fault that is counted"), ""),
+        Rule(f"{prefix}step_faults/*", lambda context, *groups: "some" if context.faults_of(context.step_at(int(groups[-1]))) else "empty", "wire: what became of the step's requests"),
     ]
 
 

@@ -155,24 +155,23 @@ impl Client {
             self.tick.silence.record(silence);
             self.lives.responses(k).into_iter().for_each(|n| self.tick.responses_at_close.record(n));
         }
-        self.count_fault(conn.destination, fault);
         if conn.state() == State::Busy {
             self.fail_all(k, conn, fault, cx.now());
+        } else {
+            self.count_fault(conn.destination, fault);
         }
         self.end(cx, k, End::Dropped);
         self.back_off(cx, k.index, conn.destination, conn.served);
     }
 
-    /// A connection is lost with all that is under way on it: one fault each, of which the first is that of the connection.
+    /// A connection is lost with all that is under way on it: one fault each.
     fn fail_all(&mut self, k: Key, conn: Conn, fault: Fault, now: Nanos) {
         let mut stream = self.conns.oldest(k.index);
         while stream != NOTHING {
             let exchange = *self.conns.at(stream);
             self.failed(&exchange, conn.destination, now);
+            self.count_fault_of(exchange.at, conn.destination, fault);
             stream = exchange.next;
-            if stream != NOTHING {
-                self.count_fault(conn.destination, fault);
-            }
         }
     }
 

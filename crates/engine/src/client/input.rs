@@ -141,7 +141,7 @@ impl Client {
         let destination = self.conn(k).destination;
         let exchange = self.conns.end_exchange(k.index, stream);
         self.failed(&exchange, destination, cx.now());
-        self.count_fault(destination, Fault::target(Stage::Exchange, kind));
+        self.count_fault_of(exchange.at, destination, Fault::target(Stage::Exchange, kind));
         self.go_on_without(cx, k);
     }
 

@@ -194,7 +194,7 @@ impl Client {
         let destination = self.conn(k).destination;
         let exchange = self.conns.end_exchange(k.index, stream);
         self.failed(&exchange, destination, cx.now());
-        self.count_fault(destination, Fault::target(Stage::Exchange, Kind::Timeout));
+        self.count_fault_of(exchange.at, destination, Fault::target(Stage::Exchange, Kind::Timeout));
         true
     }
 

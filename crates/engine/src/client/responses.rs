@@ -114,11 +114,11 @@ impl Client {
         let useless = useless.map(|kind| Fault::target(stage, kind));
         if let Some(kind) = wrong {
             let fault = Fault::target(Stage::Exchange, kind);
-            self.count_fault(destination, fault);
+            self.count_fault_of(at, destination, fault);
             self.errors.note(fault, head.map(|head| head.status));
-            if let Some(step) = self.job.step(at).filter(|_| kind == Kind::WrongStatus) {
-                self.tick.wrong_status[step] += 1;
-            }
+        } else if let Some(fault) = useless {
+            // It is counted with its connection, which ends.
+            self.count_at_step(at, fault);
         }
         if wrong.is_some() && self.job.only_right {
             self.censor(exchange, destination);

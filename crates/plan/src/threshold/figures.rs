@@ -197,6 +197,11 @@ impl Figure {
         self.path.ends_with("errors.count") && !self.is_path
     }
 
+    /// The population that it is of; none of all.
+    pub fn population(&self) -> Option<&str> {
+        Some(self.path.strip_prefix("populations.")?.split_once('.')?.0)
+    }
+
     /// Whether it is the number of connections held.
     pub fn is_of_held(&self) -> bool {
         self.path.ends_with("connections.held")
@@ -204,8 +209,8 @@ impl Figure {
 
     /// The same where those that it counts come and go: all of the run, or those of its population.
     pub(super) fn is_never_held(&self, populations: &[Population]) -> bool {
-        let of = self.path.strip_prefix("populations.").and_then(|path| path.split_once('.'));
-        let is_counted = |own: &&Population| of.is_none_or(|(name, _)| own.name == name);
+        let of = self.population();
+        let is_counted = |own: &&Population| of.is_none_or(|name| own.name == name);
         let mut counted = populations.iter().filter(is_counted).peekable();
         self.is_of_held() && counted.peek().is_some() && counted.all(Population::comes_and_goes)
     }

@@ -99,8 +99,6 @@ pub(crate) struct Evidence {
     pub(crate) is_mute: bool,
     /// How a response begins that the protocol does not allow: its first line, escaped, secrets masked.
     pub(crate) not_allowed: Option<String>,
-    /// The step whose responses had all unexpected statuses, where there are several.
-    pub(crate) wrong_step: Option<String>,
     /// Whether the target accepts TLS, if that was tested.
     pub(crate) speaks_tls: Option<bool>,
     /// The ICMP message that rejects dials, and its sender.

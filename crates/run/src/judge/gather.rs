@@ -1,7 +1,7 @@
 //! Gathers what a run showed: the evidence for its verdict and its limit.
 
 use plan::{Load, Plan, Population};
-use samples::{ErrorSamples, Fault, Kind, Stage, Tick};
+use samples::{ErrorSamples, Fault, Kind};
 use units::Nanos;
 
 use super::{
@@ -23,18 +23,6 @@ fn not_allowed(samples: &ErrorSamples) -> Option<String> {
         _ => (&line[..MOST_SHOWN], "…"),
     };
     Some(format!("\"{}{more}\"", shown.escape_ascii()))
-}
-
-/// The only step of which responses had an unexpected status; with its population, where there are several.
-fn wrong_step(plan: &Plan, totals: &Tick) -> Option<String> {
-    let faults = totals.faults.iter();
-    let is_wrong = |fault: Fault| (fault.stage, fault.kind) == (Stage::Exchange, Kind::WrongStatus);
-    let all: u64 = faults.filter(|(fault, _)| is_wrong(*fault)).map(|(_, n)| n).sum();
-    // Of populations with one step, nothing is counted by step: then it is not all of them.
-    let mut counted = plan.steps().zip(&totals.wrong_status).filter(|(_, n)| **n > 0);
-    let ((of, step), _) = counted.next().filter(|(_, n)| **n == all)?;
-    let population = &plan.populations[usize::from(of)].name;
-    Some(if plan.populations.len() > 1 { format!("{population}.{step}") } else { step.to_owned() })
 }
 
 /// Bytes of it.
@@ -115,7 +103,6 @@ pub(super) fn gather(plan: &Plan, r: &Record) -> Evidence {
         is_mute: r.is_mute(),
         unserved: r.populations.iter().map(PopulationRecord::unserved).sum(),
         not_allowed: not_allowed(&r.totals.error_samples),
-        wrong_step: wrong_step(plan, &r.totals),
         speaks_tls: r.speaks_tls,
         ..seen
     };
@@ -141,6 +128,7 @@ fn timeout(plan: &Plan, r: &Record) -> Nanos {
 mod tests {
     use super::*;
     use crate::fixture;
+    use samples::{Stage, Tick};
 
     #[test]
     fn the_timeout_is_that_of_what_timed_out() {

@@ -75,6 +75,8 @@ mod starved;
 mod statuses;
 mod syn_loss;
 mod target;
+mod whose;
+mod wrong;
 
 use Certainty::Guess;
 
@@ -171,6 +173,19 @@ pub(crate) fn limit(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
         _ => false,
     };
     case.known().filter(|limit| !is_said(limit))
+}
+
+/// The same where only thresholds of this population failed: what others met is its limit only if that was seen, and nothing of its own.
+pub(crate) fn limit_of(population: &str, summary: &Summary, evidence: &Evidence) -> Option<Limit> {
+    let all = limit(summary, evidence)?;
+    let Some(its) = whose::of_population(summary, population) else { return Some(all) };
+    let is_silent = summary.requests.unanswered > its.requests.unanswered;
+    match limit(&its, evidence) {
+        // It fails by these, too.
+        _ if is_silent => Some(all),
+        Some(own) if own.cause == Cause::Unknown && weight(&all) > 1 => Some(all),
+        own => own,
+    }
 }
 
 /// The next limit of a run that passed, for stricter criteria than its verdict's; none if not known.

@@ -40,7 +40,7 @@ fn measured(threshold: &Threshold, json: &Value) -> Option<f64> {
 /// What a single population has held is not known where `unattributed` connections that are not accepted may be of any.
 pub(super) fn leave_held_open(thresholds: &[Threshold], results: &mut [ThresholdResult], unattributed: u64) {
     let are_of_one =
-        |Threshold { figure, .. }: &Threshold| figure.is_of_held() && figure.path.starts_with("populations.");
+        |Threshold { figure, .. }: &Threshold| figure.is_of_held() && figure.population().is_some();
     for (threshold, result) in thresholds.iter().zip(results) {
         if unattributed > 0 && are_of_one(threshold) {
             (result.value, result.pass) = (None, false);
@@ -49,6 +49,17 @@ pub(super) fn leave_held_open(thresholds: &[Threshold], results: &mut [Threshold
                 format!("not known: {waiting} in the target's accept queue may be of any population");
         }
     }
+}
+
+/// The population whose thresholds failed, where no others did.
+pub(super) fn only_failed_population<'a>(
+    thresholds: &'a [Threshold],
+    results: &[ThresholdResult],
+) -> Option<&'a str> {
+    let failed = thresholds.iter().zip(results).filter(|(_, result)| !result.pass);
+    let mut populations = failed.map(|(threshold, _)| threshold.figure.population());
+    let first = populations.next()??;
+    populations.all(|other| other == Some(first)).then_some(first)
 }
 
 /// Why a time has no value: the share of what never ended, which is longer than any bound.
@@ -85,6 +96,28 @@ mod tests {
     use super::*;
     use crate::fixture::fault;
     use samples::{Kind, Stage};
+
+    #[test]
+    fn the_only_population_whose_thresholds_failed() {
+        let of = |paths: &[(&str, bool)]| {
+            let threshold = |(path, _): &(&str, bool)| {
+                let mut threshold = crate::fixture::plan(&["held == 1"]).thresholds.remove(0);
+                threshold.figure.path = (*path).to_owned();
+                threshold
+            };
+            let thresholds: Vec<_> = paths.iter().map(threshold).collect();
+            let result =
+                |(_, pass): &(&str, bool)| ThresholdResult { pass: *pass, ..ThresholdResult::default() };
+            let results: Vec<_> = paths.iter().map(result).collect();
+            only_failed_population(&thresholds, &results).map(str::to_owned)
+        };
+        let (a, b) = ("populations.a.latency_us.p99", "populations.b.steps.login.latency_us.p99");
+        assert_eq!(of(&[(a, true), (b, false)]).as_deref(), Some("b"));
+        assert_eq!(of(&[(a, false), ("populations.a.faults", false)]).as_deref(), Some("a"));
+        for none in [&[(a, false), (b, false)], &[(a, true), (b, true)], &[(a, false), ("faults", false)]] {
+            assert_eq!(of(none), None, "{none:?}");
+        }
+    }
 
     /// (measured, pass)
     fn check(expr: &str, expected: (Option<f64>, bool)) {

@@ -124,9 +124,7 @@ fn judges_losses(facts: &Facts, of: Option<&Population>) -> bool {
         let path = &threshold.figure.path;
         let is_on_losses =
             path.ends_with("faults") || ["connections.", "errors."].iter().any(|own| path.contains(own));
-        let is_of = |own: &Population| {
-            !path.starts_with("populations.") || path.starts_with(&format!("populations.{}.", own.name))
-        };
+        let is_of = |own: &Population| threshold.figure.population().is_none_or(|name| name == own.name);
         is_on_losses && of.is_none_or(is_of)
     })
 }

@@ -15,6 +15,7 @@ mod pushes;
 mod responses;
 mod stages;
 mod steps;
+mod whose;
 
 const S: fn(u64) -> Nanos = Nanos::from_secs;
 const MS: fn(u64) -> Nanos = Nanos::from_millis;

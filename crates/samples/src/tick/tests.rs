@@ -105,7 +105,7 @@ fn alone(seed: u64) -> Tick {
         faults: faults(seed),
         steps: (0..=seed % 3).map(times).collect(),
         ramp_steps: (0..=seed % 3).map(|n| times(seed + n)).collect(),
-        wrong_status: (0..=seed % 3).map(|n| 1 + seed + n).collect(),
+        step_faults: (0..=seed % 3).map(|n| faults(seed + n)).collect(),
         destinations: (0..=seed % 4).map(|n| destination(seed + n)).collect(),
         head_sizes: moments(seed + 100),
         answer_sizes: moments(seed * 9),
@@ -253,7 +253,7 @@ proptest! {
         used.clear();
         used.steps.truncate(tick(after).steps.len());
         used.ramp_steps.truncate(tick(after).ramp_steps.len());
-        used.wrong_status.truncate(tick(after).wrong_status.len());
+        used.step_faults.truncate(tick(after).step_faults.len());
         used.destinations.truncate(tick(after).destinations.len());
         used.extend(&tick(after));
         new.extend(&tick(after));

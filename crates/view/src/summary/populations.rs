@@ -1,6 +1,6 @@
 //! The populations of a run, and their steps, as a table.
 
-use samples::{Quantiles, Summary};
+use samples::{FaultCount, Quantiles, Summary};
 use units::{Count, percent};
 
 use crate::table::aligned;
@@ -26,9 +26,9 @@ pub(super) fn table(s: &Summary) -> String {
         ]
         .map(str::to_owned),
     ];
+    let count = |n: u64| Count(n).to_string();
+    let sum = |faults: &[FaultCount]| count(faults.iter().map(|fault| fault.count).sum());
     for (name, p) in &s.populations {
-        let faults = p.faults.iter().map(|fault| fault.count).sum();
-        let count = |n: u64| Count(n).to_string();
         let [p50, p95, p99, without] = times(&p.latency_us);
         rows.push([
             name.clone(),
@@ -40,7 +40,7 @@ pub(super) fn table(s: &Summary) -> String {
             p95,
             p99,
             without,
-            count(faults),
+            sum(&p.faults),
         ]);
         for (step, figures) in &p.steps {
             let (of, shown) = figures.shown();
@@ -56,7 +56,7 @@ pub(super) fn table(s: &Summary) -> String {
                 p95,
                 p99,
                 without,
-                none(),
+                sum(&figures.faults),
             ]);
         }
     }

@@ -5,17 +5,17 @@ use samples::{
     Certainty::{Guess, Inferred, Seen},
     Errno, FaultCount, Kind, Limit, Side, Stage, Summary,
 };
-use units::{Bytes, Count, Nanos, Status};
+use units::{Bytes, Count, Nanos};
 
 use super::{
     Case, Sentence, Trouble,
     closes::{how, is_instead},
     known_limit,
     path::since,
-    sentences::{counted, dials_and_requests, within},
-    statuses, trouble_of,
+    sentences::{dials_and_requests, within},
+    statuses, trouble_of, whose, wrong,
 };
-use crate::judge::{evidence::Evidence, subject::Subject};
+use crate::judge::evidence::Evidence;
 
 mod plain;
 
@@ -24,10 +24,11 @@ pub(super) fn fault(case: &Case) -> Option<Limit> {
     let peak = case.peak();
     let (certainty, cause, sentence, detail, fix) = match case.trouble {
         Trouble::Waiting => waiting(case)?,
-        Trouble::WrongAnswer => wrong(case)?,
+        Trouble::WrongAnswer => wrong::wrong(case)?,
         Trouble::Lost => lost(case)?,
         _ => return None,
     };
+    let sentence = whose::name(case, sentence);
     let (sentence, detail, fix) = statuses::beside(case, (sentence, detail, fix));
     match known_limit::hint(case) {
         None => case.limit(certainty, (Side::Target, cause), peak, sentence, detail, fix),
@@ -40,7 +41,7 @@ pub(super) fn fault(case: &Case) -> Option<Limit> {
     }
 }
 
-type Finding = (Certainty, Cause, Sentence, String, String);
+pub(super) type Finding = (Certainty, Cause, Sentence, String, String);
 
 /// Where to look for a target that may only be slow.
 const IS_BUSY: &str = "check the target's CPU and open files, or raise --timeout";
@@ -129,111 +130,6 @@ fn unended(case: &Case) -> Finding {
     (Inferred, Cause::Timeout, Sentence::Unended { count, timeout }, detail, fix.to_owned())
 }
 
-/// Responses that are not as expected, and refused upgrades.
-fn wrong(case: &Case) -> Option<Finding> {
-    let (kind, subject) = (case.kind?, &case.evidence.subject);
-    if kind == Kind::Refused {
-        return Some(refused_streams(case));
-    }
-    let responses: u64 = case.summary.faults.iter().filter(|f| is_response(f)).map(|f| f.count).sum();
-    let count = if responses > 0 { responses } else { case.count };
-    let statuses = seen(case);
-    let detail = wrong_responses(case, kind, count, &statuses);
-    let by_hand = match &subject.curl {
-        Some(command) if subject.variables.is_empty() => format!("reproduce it with: {command}"),
-        Some(command) => {
-            format!("set {} in the shell first, then reproduce it with: {command}", subject.variables)
-        }
-        None if statuses.first().map_or(subject.is_grpc, |(status, _)| Status(*status).is_grpc()) => {
-            "check one of them with grpcurl -v".to_owned()
-        }
-        None => "check one of them with curl -i".to_owned(),
-    };
-    let (sentence, fix) = match (kind, case.stage?, statuses.first()) {
-        (Kind::WrongStatus, Stage::Handshake, Some((status, _))) => {
-            let (reason, fix) = upgrade_advice(subject, *status);
-            (Sentence::UpgradeRefused { statuses, reason }, format!("{fix}; {by_hand}"))
-        }
-        (Kind::WrongStatus, _, Some((status, _))) => {
-            let fix = statuses::against(case, &statuses, *status);
-            // One more of the same request would most likely be served.
-            let is_known = statuses::is_part(case, &statuses) && subject.curl.is_some();
-            let fix = if is_known { fix } else { format!("{fix}; {by_hand}") };
-            (Sentence::UnexpectedStatus { statuses, step: case.evidence.wrong_step.clone() }, fix)
-        }
-        (Kind::BadAnswer, ..) if let Some(begins) = &case.evidence.not_allowed => (
-            Sentence::UnexpectedResponse { what: unexpected(kind), count },
-            format!("it begins with {begins}: check that the port is that of this protocol; {by_hand}"),
-        ),
-        (Kind::BadAnswer, Stage::Exchange, _) if subject.expects_one_message => (
-            Sentence::UnexpectedResponse { what: unexpected(kind), count },
-            format!(
-                "check that the path is a method of a gRPC service; if it sends more than one message, use --server-streaming or --protoset FILE; {by_hand}"
-            ),
-        ),
-        (Kind::WrongEcho, ..) => (
-            Sentence::UnexpectedResponse { what: unexpected(kind), count },
-            "if the target is no echo server, use --message '' (control pings, only ws://), or a scenario file whose steps say what \
-            it replies"
-                .to_owned(),
-        ),
-        (Kind::WrongBody, ..) if subject.has_messages => (
-            Sentence::UnexpectedResponse { what: unexpected(kind), count },
-            "if the target also sends messages by itself, add skip = true to the step's expect: it waits for the right one"
-                .to_owned(),
-        ),
-        _ => (Sentence::UnexpectedResponse { what: unexpected(kind), count }, by_hand),
-    };
-    Some((Seen, Cause::WrongAnswer, sentence, detail, fix))
-}
-
-/// Why an upgrade was refused with this status, and what helps.
-fn upgrade_advice(subject: &Subject, status: u16) -> (&'static str, &'static str) {
-    match status {
-        401 | 403 | 407 if subject.sends_credentials => refused_credentials(status),
-        401 | 407 if subject.is_scenario => {
-            let (reason, _) = refused_upgrade(status);
-            (
-                reason,
-                "send them with the upgrade: -H 'Authorization: …' or -H 'Cookie: …', or log in with a step before it",
-            )
-        }
-        _ => refused_upgrade(status),
-    }
-}
-
-/// Whether it is a response, and a wrong one. A connection that ends because of a response is counted with that response.
-fn is_response(fault: &FaultCount) -> bool {
-    let is_other = matches!(fault.stage, Stage::Tls | Stage::Hold) || fault.kind == Kind::Refused;
-    !is_other && trouble_of(fault) == Trouble::WrongAnswer
-}
-
-/// `34,502 responses were wrong, 34,000 of them: unexpected status, 404 × 34,000`.
-fn wrong_responses(case: &Case, kind: Kind, count: u64, statuses: &[(u16, u64)]) -> String {
-    let seen = match kind {
-        Kind::WrongStatus if !statuses.is_empty() => format!(", {}", counted(statuses)),
-        _ => String::new(),
-    };
-    let all = Count(count);
-    format!("{} wrong{}: {}{seen}", all.were("response"), of_them(case, kind, all), wrong_how(kind))
-}
-
-/// What is wrong with responses.
-fn wrong_how(kind: Kind) -> &'static str {
-    match kind {
-        Kind::WrongStatus => "unexpected status",
-        Kind::WrongLength => "unexpected length of the content",
-        Kind::WrongEcho => "not what was sent",
-        Kind::WrongHeader => "without the expected header field",
-        Kind::WrongBody => "without the expected text",
-        Kind::MissingValue => "without the value to capture",
-        Kind::ValueTooLong => "with a value too long to capture",
-        Kind::Truncated => "cut off in the middle",
-        Kind::BadAnswer => "not allowed by the protocol",
-        kind => kind.name(),
-    }
-}
-
 /// A fault as a reason for a verdict: the sentence of its kind, or one of its parts.
 pub(in crate::judge) fn reason(fault: &FaultCount, s: &Summary, e: &Evidence) -> String {
     in_words(fault, s, e).unwrap_or_else(|| plain::sentence(fault))
@@ -241,8 +137,8 @@ pub(in crate::judge) fn reason(fault: &FaultCount, s: &Summary, e: &Evidence) ->
 
 fn in_words(fault: &FaultCount, s: &Summary, e: &Evidence) -> Option<String> {
     let (count, timeout) = (fault.count, e.timeout);
-    if is_response(fault) {
-        return (unexpected(fault.kind) != OTHERWISE).then(|| wrong_response(fault, s, e).to_string());
+    if wrong::is_response(fault) {
+        return wrong::wrong_response(fault, s, e).map(|sentence| sentence.to_string());
     }
     if fault.side != Side::Target || !fault.detail.is_none() {
         return None;
@@ -260,84 +156,6 @@ fn in_words(fault: &FaultCount, s: &Summary, e: &Evidence) -> Option<String> {
         _ => return None,
     };
     Some(sentence.to_string())
-}
-
-fn wrong_response(fault: &FaultCount, s: &Summary, e: &Evidence) -> Sentence {
-    let statuses = match fault.kind {
-        Kind::WrongStatus => statuses::unexpected(s, e, fault.stage == Stage::Handshake),
-        _ => Vec::new(),
-    };
-    match fault.kind {
-        Kind::WrongStatus if !statuses.is_empty() => Sentence::UnexpectedStatus { statuses, step: None },
-        kind => Sentence::UnexpectedResponse { what: unexpected(kind), count: fault.count },
-    }
-}
-
-/// Unexpected statuses with their counts, the most frequent first.
-fn seen(case: &Case) -> Vec<(u16, u64)> {
-    statuses::unexpected(case.summary, case.evidence, case.stage == Some(Stage::Handshake))
-}
-
-/// What a response was that had the right status, or none.
-fn unexpected(kind: Kind) -> &'static str {
-    match kind {
-        Kind::WrongStatus => "unexpected status",
-        Kind::WrongLength => "unexpected length of the content",
-        Kind::WrongEcho => "reply that differs from what was sent",
-        Kind::WrongHeader => "response without the expected header field",
-        Kind::WrongBody => "response without the expected text",
-        Kind::MissingValue => "response without the value to capture",
-        Kind::ValueTooLong => "response with a value too long to capture",
-        Kind::Truncated => "response cut off in the middle",
-        Kind::BadAnswer => "response that the protocol does not allow",
-        _ => OTHERWISE,
-    }
-}
-
-/// What a response was whose kind says more than words here do.
-const OTHERWISE: &str = "unexpected response";
-
-/// The same of an upgrade: why, and what to do.
-fn refused_credentials(status: u16) -> (&'static str, &'static str) {
-    match status {
-        403 => (
-            "the credentials sent were refused, or it requires an Origin that it knows, or there is no WebSocket at this path",
-            "check them and the path, and send the Origin of its own clients: -H 'Origin: https://…'",
-        ),
-        _ => ("the credentials sent were refused", "check the token, the password or the cookie"),
-    }
-}
-
-/// Why an upgrade was probably refused with this status, and what to do.
-fn refused_upgrade(status: u16) -> (&'static str, &'static str) {
-    match status {
-        200..=299 => ("this path serves plain HTTP, not WebSocket", "check the path of the target"),
-        300..=399 => ("the target redirects", "use the address that it redirects to (Location)"),
-        400 => (
-            "probably it expects another Host, an Origin or a Sec-WebSocket-Protocol",
-            "check the target's log, and send with -H which headers its own clients send",
-        ),
-        401 | 407 => (
-            "it requires credentials",
-            "send them with the upgrade: -H 'Authorization: …' or -H 'Cookie: …', or log in with a scenario file",
-        ),
-        // Of a path without a WebSocket, too: Starlette and FastAPI.
-        403 => (
-            "probably it requires an Origin that it knows, or credentials, or there is no WebSocket at this path",
-            "send what its own clients send: -H 'Origin: https://…', -H 'Authorization: …' or -H 'Cookie: …'",
-        ),
-        404 | 410 => ("there is no WebSocket at this path", "check the path of the target"),
-        405 | 501 => ("this path does not take upgrades", "check the path of the target"),
-        426 => (
-            "it requires another version or sub-protocol; throng offers WebSocket 13",
-            "check which it names in its response, and offer it: -H 'Sec-WebSocket-Protocol: …'",
-        ),
-        429 | 503 => ("the target or a proxy limits connections", "check its limits and its log"),
-        502 | 504 => {
-            ("a proxy cannot reach its backend", "check the log of the proxy, and its Upgrade headers")
-        }
-        _ => ("the target's log should say why", "check the target's log"),
-    }
 }
 
 /// ENHANCE_YOUR_CALM (RFC 9113, section 7), with which servers of gRPC end a connection that sends too many PINGs.
@@ -379,7 +197,7 @@ fn lost(case: &Case) -> Option<Finding> {
     let sentence = if asked && e.is_mute {
         Sentence::ClosedMute { count, how }
     } else if is_instead(case) {
-        Sentence::ClosedInstead { count, how, sent: case.summary.requests.sent }
+        Sentence::ClosedInstead { count, how, sent: whose::sent(case) }
     } else {
         Sentence::Closed { count, how, when: UNANNOUNCED }
     };
@@ -407,19 +225,8 @@ fn streams(count: u64) -> Finding {
     (Seen, Cause::WrongAnswer, Sentence::StreamsReset { count }, detail, HANDLER.to_owned())
 }
 
-/// Requests that the peer did not act on, and whose connections it keeps (RFC 9113, section 8.7).
-fn refused_streams(case: &Case) -> Finding {
-    let is_one = |f: &&FaultCount| f.kind == Kind::Refused && trouble_of(f) == case.trouble;
-    let count: u64 = case.summary.faults.iter().filter(is_one).map(|f| f.count).sum();
-    let stayed = case.summary.connections.dropped + case.summary.connections.failed == 0;
-    let lost = if stayed { "; no connection was lost" } else { "" };
-    let detail = format!("{} refused by the target (REFUSED_STREAM){lost}", Count(count).were("stream"));
-    let fix = "use fewer --streams, or raise the server's limit of concurrent streams".to_owned();
-    (Seen, Cause::WrongAnswer, Sentence::StreamsRefused { count, stayed }, detail, fix)
-}
-
 /// How many of all that went wrong are of the kind that most are; nothing where all are.
-fn of_them(case: &Case, kind: Kind, all: Count) -> String {
+pub(super) fn of_them(case: &Case, kind: Kind, all: Count) -> String {
     let same: u64 = case.summary.faults.iter().filter(|f| f.kind == kind).map(|f| f.count).sum();
     if same < all.0 { format!(", {} of them", Count(same)) } else { String::new() }
 }

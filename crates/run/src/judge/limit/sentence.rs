@@ -5,6 +5,15 @@ use units::{Nanos, Rate};
 
 use crate::judge::starved::Starved;
 
+/// How many of them one has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HowMany {
+    /// The only one.
+    One,
+    All,
+    NearlyAll,
+}
+
 /// What limited a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Sentence {
@@ -70,10 +79,9 @@ pub(crate) enum Sentence {
     MuteClose {
         connections: u64,
     },
-    /// Statuses with their counts, the most frequent first, and the step whose they all are.
+    /// Statuses with their counts, the most frequent first.
     UnexpectedStatus {
         statuses: Vec<(u16, u64)>,
-        step: Option<String>,
     },
     /// The same of upgrades, with the likely reason.
     UpgradeRefused {
@@ -230,6 +238,17 @@ pub(crate) enum Sentence {
     BesideStatus {
         sentence: Box<Sentence>,
         statuses: Vec<(u16, u64)>,
+    },
+    /// Beside wrong responses of the most frequent kind, those of others: what is wrong with them, and their counts.
+    WithOthers {
+        sentence: Box<Sentence>,
+        others: Vec<(&'static str, u64)>,
+    },
+    /// The step, or the population, that has nearly all of it: `step look`.
+    Whose {
+        sentence: Box<Sentence>,
+        place: String,
+        how_many: HowMany,
     },
     /// Beside another sentence, a hint at a well-known number.
     NearKnownLimit {

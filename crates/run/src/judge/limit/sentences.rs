@@ -3,17 +3,18 @@
 
 use std::fmt;
 
-use units::{Bytes, Count, Nanos, Status, percent};
+use units::{Bytes, Count, Nanos, percent};
 
 use super::{
     Sentence,
     path::{nth, tenths},
 };
 use crate::judge::starved::Starved;
+pub(super) use responses::counted;
 
 /// By subject; each gives the text of its own sentences.
 const SUBJECTS: [fn(&Sentence) -> Option<String>; 8] =
-    [refusals, process, tls, responses, closes, accept_queue, this_machine, path];
+    [refusals, process, tls, responses::responses, closes, accept_queue, this_machine, path];
 
 impl fmt::Display for Sentence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -120,79 +121,6 @@ fn tls(sentence: &Sentence) -> Option<String> {
         }
         _ => return None,
     })
-}
-
-/// Responses and their absence.
-fn responses(sentence: &Sentence) -> Option<String> {
-    use Sentence as S;
-    Some(match sentence {
-        S::UnexpectedStatus { statuses, step } => {
-            let step = step.as_ref().map_or(String::new(), |step| format!("step {step}: "));
-            format!("{step}unexpected status: {}", counted(statuses))
-        }
-        // Without a colon, after which it would be said to be probable.
-        S::BesideStatus { sentence, statuses } => {
-            let count: u64 = statuses.iter().map(|(_, n)| n).sum();
-            let responses = some(count, "response");
-            format!("{sentence}, and {responses} had an unexpected status ({})", counted(statuses))
-        }
-        S::UpgradeRefused { statuses, reason } => {
-            format!("WebSocket upgrade refused with status {}: {reason}", counted(statuses))
-        }
-        S::UnexpectedResponse { what, count } => format!("{what} × {}", Count(*count)),
-        S::DialsTimedOut { count, timeout } => {
-            format!("{} timed out{}", dials_and_requests(*count), after(*timeout))
-        }
-        S::TimedOut { what, count, timeout } => {
-            format!("{} timed out{}", some(*count, what), after(*timeout))
-        }
-        S::TookLonger { count, timeout } => {
-            format!("{} took longer than the timeout of {}", some(*count, "request"), tenths(*timeout))
-        }
-        S::Starved { most, has_probe } => starved(most, *has_probe),
-        S::StarvedProbe { new, served } => format!(
-            "{} of the probe had no correct response, and those that it keeps had {}: the target serves only some connections at a time, \
-            the probe's among them",
-            some(*new, "new connection"),
-            Count(*served)
-        ),
-        S::Unended { count, timeout } => {
-            format!("{} began and did not end{}", Count(*count).of("response"), within(*timeout))
-        }
-        S::SlowPart(part) => format!(
-            "{} of responses took {}, the others {}",
-            percent(part.share),
-            part.slow.brief(),
-            part.usual.brief()
-        ),
-        S::NoHttp2 { what } => format!("the target {what}"),
-        S::Acknowledged { what, count, timeout } => {
-            let (what, them) = (some(*count, what), Count(*count).one_or("it", "them"));
-            let within = within(*timeout);
-            format!(
-                "{what} timed out: the target's host received {them}, its process did not respond{within}"
-            )
-        }
-        _ => return None,
-    })
-}
-
-/// As many as it serves at a time; or of several backends or workers those of one, if they may be.
-fn starved(most: &Starved, has_probe: bool) -> String {
-    let beside = if has_probe { ", beside the probe's" } else { "" };
-    if most.may_be_of_one() {
-        let own = own(most);
-        let at_most = if most.in_turns { "at most " } else { "" };
-        return format!(
-            "{} of {}{own} had no response by the end of the load: the target serves {at_most}{} at a time{beside}, or one of several \
-            backends or workers does not respond",
-            Count(most.count),
-            connections(most.count + most.served),
-            Count(most.served),
-        );
-    }
-    let others = Count(most.count).of("other");
-    format!("{}{beside}: {others} had no response by the end of the load", serves(most))
 }
 
 fn slow_accept(per_s: f64, arrive: Option<f64>) -> String {
@@ -482,17 +410,7 @@ pub(super) fn within(timeout: Nanos) -> String {
     if timeout == Nanos::ZERO { String::new() } else { format!(" within {}", tenths(timeout)) }
 }
 
-/// More statuses are not named.
-const MAX_STATUSES: usize = 3;
-
-/// `404 × 208,232, 503 × 12`
-pub(super) fn counted(statuses: &[(u16, u64)]) -> String {
-    let shown =
-        statuses.iter().take(MAX_STATUSES).map(|(status, n)| format!("{} × {}", Status(*status), Count(*n)));
-    let others = statuses.len().saturating_sub(MAX_STATUSES);
-    let more = if others > 0 { format!(" and {}", Count(others as u64).of("other")) } else { String::new() };
-    shown.collect::<Vec<_>>().join(", ") + &more
-}
+mod responses;
 
 #[cfg(test)]
 mod tests;

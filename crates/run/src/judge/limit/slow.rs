@@ -3,7 +3,7 @@
 use samples::{Cause, Certainty::Seen, Kind, Limit, Side, Stage};
 use units::Unit;
 
-use super::{Case, Sentence, Trouble};
+use super::{Case, Sentence, Trouble, whose};
 
 /// Responses that took this share of the timeout took nearly as long; where one in twenty did, some take longer.
 const NEARLY: f64 = 0.75;
@@ -25,7 +25,7 @@ pub(super) fn took_longer(case: &Case) -> Option<Limit> {
         case.faults().of("request"),
         Unit::Micros.brief(p95)
     );
-    let sentence = Sentence::TookLonger { count: case.count, timeout };
+    let sentence = whose::name(case, Sentence::TookLonger { count: case.count, timeout });
     let fix = "raise --timeout, or find out what the target waits for in slow responses";
     case.limit(Seen, (Side::Target, Cause::Timeout), case.peak(), sentence, detail, fix)
 }

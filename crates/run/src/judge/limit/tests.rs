@@ -473,4 +473,5 @@ mod secured;
 mod silence;
 mod streams;
 mod way;
+mod whose;
 mod wrong;

@@ -118,9 +118,10 @@ fn the_step_is_named_whose_responses_have_another_status() {
     let login = "name = \"login\"\nrequest = \"/login\"\ncapture = { token = { header = \"X-Token\" } }";
     let text = scenario("http", "", &[login, "request = \"/me?{var token}\""]);
     let (result, _) = run(&text, 1, HTTP, |_| vec![response(401, "", "")]);
-    assert_eq!(result.whole.wrong_status, [3, 0]);
-    let limit = result.judge(&stage::scenario(&text, 1)).limit.expect("no login succeeds");
-    assert_eq!(limit.sentence, "step login: unexpected status: 401 × 3");
+    let summary = result.judge(&stage::scenario(&text, 1));
+    assert_eq!(summary.populations["users"].steps["login"].faults, summary.faults[..1]);
+    let limit = summary.limit.expect("no login succeeds");
+    assert_eq!(limit.sentence, "unexpected status: 401 × 3, all in step login");
 }
 
 #[test]

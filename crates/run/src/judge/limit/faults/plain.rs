@@ -3,8 +3,7 @@
 use samples::{FaultCount, Kind, Side, Stage};
 use units::Count;
 
-use super::wrong_how;
-use crate::judge::limit::{ours::describe_errno, secured};
+use crate::judge::limit::{ours::describe_errno, secured, wrong::wrong_how};
 
 /// `2 connections were lost: closed by the peer (ENHANCE_YOUR_CALM)`.
 pub(super) fn sentence(fault: &FaultCount) -> String {

@@ -64,7 +64,7 @@ fn numbers_of_one_and_of_many() {
     );
     let five = (400..405).map(|status| (status, 2)).collect();
     check(
-        S::UnexpectedStatus { statuses: five, step: None },
+        S::UnexpectedStatus { statuses: five },
         "unexpected status: 400 × 2, 401 × 2, 402 × 2 and 2 others",
     );
 }
@@ -176,6 +176,8 @@ fn place(sentence: &Sentence) -> usize {
         S::QueueUnaccepted { .. } => 29,
         S::QueueStanding { .. } => 30,
         S::QueueStarved { .. } => 81,
+        S::WithOthers { .. } => 82,
+        S::Whose { .. } => 83,
         S::SlowAccept { .. } => 31,
         S::CpuOfThread { .. } => 32,
         S::CpuOfProcess { .. } => 33,

@@ -109,7 +109,27 @@ fn statuses_of_as_many_requests_are_named_beside_another_failure() {
 }
 
 #[test]
-fn of_a_scenario_the_step_is_named_whose_responses_were_wrong() {
+fn wrong_responses_of_several_kinds_are_counted_each() {
+    let wrong = |kind, n: u64| fault(Stage::Exchange, kind, n);
+    let check = |faults: Vec<FaultCount>, expected: &str| {
+        let mut s = stopped(1_000, faults);
+        s.requests.status = [(200, 500), (404, 200)].into();
+        assert_eq!(limit(&s, &Evidence::default()).expect("it is bad").sentence, expected);
+    };
+    check(vec![wrong(Kind::WrongBody, 158)], "response without the expected text × 158");
+    let both =
+        vec![wrong(Kind::WrongBody, 150), wrong(Kind::WrongLength, 108), wrong(Kind::WrongStatus, 200)];
+    check(
+        both,
+        "unexpected status: 404 × 200, and response without the expected text × 150, unexpected length of the content × 108",
+    );
+    // A connection that ends because of a response is no other response.
+    let lacks = fault(Stage::Hold, Kind::MissingValue, 200);
+    check(vec![wrong(Kind::WrongStatus, 200), lacks], "unexpected status: 404 × 200");
+}
+
+#[test]
+fn against_a_status_a_scenario_has_means_of_its_own() {
     let mut s = stopped(30, vec![fault(Stage::Exchange, Kind::WrongStatus, 30)]);
     s.requests.status.insert(401, 30);
     let mut evidence = Evidence::default();
@@ -120,9 +140,8 @@ fn of_a_scenario_the_step_is_named_whose_responses_were_wrong() {
     let (sentence, fix) = found(&evidence);
     assert_eq!(sentence, "unexpected status: 401 × 30");
     assert!(fix.contains("log in with a scenario file"), "{fix}");
-    (evidence.subject.is_scenario, evidence.wrong_step) = (true, Some("login".to_owned()));
-    let (sentence, fix) = found(&evidence);
-    assert_eq!(sentence, "step login: unexpected status: 401 × 30");
+    evidence.subject.is_scenario = true;
+    let (_, fix) = found(&evidence);
     assert!(fix.starts_with("check the credentials that the step sends") && !fix.contains("file"), "{fix}");
 }
 

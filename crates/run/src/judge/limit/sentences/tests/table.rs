@@ -4,9 +4,10 @@ use samples::SlowPart;
 use units::{Nanos, Rate};
 
 use super::{S, Sentence, Starved};
+use crate::judge::limit::sentence::HowMany;
 
 pub(super) fn table() -> Vec<(Sentence, &'static str)> {
-    [first_part(), second_part(), third_part(), fourth_part(), fifth_part()].concat()
+    [first_part(), second_part(), third_part(), fourth_part(), fifth_part(), around_others()].concat()
 }
 
 fn first_part() -> Vec<(Sentence, &'static str)> {
@@ -76,8 +77,8 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
             "the target expects TLS: it closed 5 connections at their first request, without a byte",
         ),
         (
-            S::UnexpectedStatus { statuses: vec![(404, 208_232), (503, 12)], step: Some("look".to_owned()) },
-            "step look: unexpected status: 404 × 208,232, 503 × 12",
+            S::UnexpectedStatus { statuses: vec![(404, 208_232), (503, 12)] },
+            "unexpected status: 404 × 208,232, 503 × 12",
         ),
         (
             S::UpgradeRefused { statuses: vec![(404, 5)], reason: "there is no WebSocket at this path" },
@@ -318,6 +319,30 @@ fn fifth_part() -> Vec<(Sentence, &'static str)> {
                 usual: Nanos::from_millis(21),
             }),
             "5.0 % of responses took 4.0 s, the others 21 ms",
+        ),
+    ]
+}
+
+/// Those that have others in them.
+fn around_others() -> Vec<(Sentence, &'static str)> {
+    vec![
+        (
+            S::WithOthers {
+                sentence: Box::new(S::UnexpectedStatus { statuses: vec![(404, 200)] }),
+                others: vec![
+                    ("response without the expected text", 150),
+                    ("response cut off in the middle", 2),
+                ],
+            },
+            "unexpected status: 404 × 200, and response without the expected text × 150, response cut off in the middle × 2",
+        ),
+        (
+            S::Whose {
+                sentence: Box::new(S::TimedOut { what: "request", count: 9, timeout: Nanos::from_secs(1) }),
+                place: "step look".to_owned(),
+                how_many: HowMany::NearlyAll,
+            },
+            "9 requests timed out after 1 s, nearly all in step look",
         ),
     ]
 }
