@@ -21,6 +21,7 @@ mod awaited;
 mod grpc;
 mod http1;
 pub(crate) mod http2;
+mod reply;
 #[cfg(test)]
 pub(crate) mod streams;
 mod tcp;
@@ -29,6 +30,7 @@ mod upgrade;
 mod websocket;
 
 pub(crate) use awaited::Awaited;
+pub(crate) use reply::Reply;
 
 /// The protocol of a population's connections, with what all of them share.
 #[derive(Clone, Debug)]
@@ -93,26 +95,6 @@ impl Progress<'_> {
     /// Whether it is of a response, or of a part of one.
     pub(crate) fn is_of_response(&self) -> bool {
         matches!(self, Progress::Began(_) | Progress::Messages(..) | Progress::Responded(_))
-    }
-}
-
-/// A protocol's own output.
-#[derive(Debug)]
-pub(crate) enum Reply<'a> {
-    Http2(http2::Reply),
-    WebSocket(websocket::Reply<'a>),
-    #[cfg(test)]
-    Streams(streams::Reply),
-}
-
-impl Reply<'_> {
-    pub(crate) fn send<I: Io>(self, out: &mut Out<'_, I>) {
-        match self {
-            Reply::Http2(reply) => reply.send(out),
-            Reply::WebSocket(reply) => reply.send(out),
-            #[cfg(test)]
-            Reply::Streams(reply) => reply.send(out),
-        }
     }
 }
 

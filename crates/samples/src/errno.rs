@@ -1,8 +1,9 @@
-//! The kernel's error numbers, and the error codes of HTTP/2, by name.
+//! The kernel's error numbers, the error codes of HTTP/2 and the status codes of WebSocket closes, by name.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// An error number of the kernel as a fault carries it, or the code of a GOAWAY; 0 where it has none. Errors of sockets are below 200.
+/// An error number of the kernel as a fault carries it, or the code of a GOAWAY or of a WebSocket close; 0 where it has none. Errors of
+/// sockets are below 200.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Errno(u8);
 
@@ -10,6 +11,8 @@ pub struct Errno(u8);
 const HTTP2: u8 = 200;
 /// Codes with a name (RFC 9113 section 7) are below this one, which stands for all others.
 const NO_CODE: u8 = 14;
+/// What the codes of WebSocket closes from 1000 on follow.
+const CLOSE: u8 = 220;
 
 impl Errno {
     /// No error number.
@@ -31,7 +34,21 @@ impl Errno {
 
     /// Whether it is the code of a GOAWAY.
     pub const fn is_of_goaway(&self) -> bool {
-        self.0 > HTTP2
+        self.0 > HTTP2 && self.0 <= HTTP2 + NO_CODE
+    }
+
+    /// From the status code of a WebSocket close; [`Errno::NONE`] for one that is no error: what has been done, a server that goes away
+    /// or restarts, and the codes of applications (RFC 6455, section 7.4.1; IANA's WebSocket Close Code Number Registry).
+    pub const fn of_close(code: Option<u16>) -> Errno {
+        match code {
+            Some(code @ (1002 | 1003 | 1007..=1011 | 1013 | 1014)) => Errno(CLOSE + (code - 1000) as u8),
+            _ => Errno::NONE,
+        }
+    }
+
+    /// The status code of a WebSocket close, if it is one.
+    pub const fn close_code(&self) -> Option<u16> {
+        if self.0 > CLOSE { Some(1000 + (self.0 - CLOSE) as u16) } else { None }
     }
 
     /// Whether there is none.
@@ -129,6 +146,15 @@ const NAMES: &[(u8, &str)] = &[
     (HTTP2 + 12, "INADEQUATE_SECURITY"),
     (HTTP2 + 13, "HTTP_1_1_REQUIRED"),
     (HTTP2 + NO_CODE, "unknown GOAWAY code"),
+    (CLOSE + 2, "1002 protocol error"),
+    (CLOSE + 3, "1003 unsupported data"),
+    (CLOSE + 7, "1007 invalid data"),
+    (CLOSE + 8, "1008 policy violation"),
+    (CLOSE + 9, "1009 message too big"),
+    (CLOSE + 10, "1010 extension required"),
+    (CLOSE + 11, "1011 internal error"),
+    (CLOSE + 13, "1013 try again later"),
+    (CLOSE + 14, "1014 bad gateway"),
 ];
 
 #[cfg(test)]
@@ -152,5 +178,11 @@ mod tests {
         assert_eq!(names, ["PROTOCOL_ERROR", "ENHANCE_YOUR_CALM", "HTTP_1_1_REQUIRED", unknown, unknown]);
         assert!(Errno::of_goaway(0).is_none());
         assert_eq!([Errno::of_goaway(1), Errno::new(104)].map(|one| one.is_of_goaway()), [true, false]);
+        let failed = Errno::of_close(Some(1011));
+        assert_eq!((failed.name().as_str(), failed.close_code()), ("1011 internal error", Some(1011)));
+        assert!(!failed.is_of_goaway() && Errno::of_goaway(u32::MAX).close_code().is_none());
+        let known = (0..u16::MAX).filter(|code| !Errno::of_close(Some(*code)).is_none());
+        assert_eq!(known.collect::<Vec<_>>(), [1002, 1003, 1007, 1008, 1009, 1010, 1011, 1013, 1014]);
+        assert!(Errno::of_close(None).is_none());
     }
 }

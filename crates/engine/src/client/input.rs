@@ -83,10 +83,7 @@ impl Client {
                     used += n;
                     self.reply(cx, k, reply);
                 }
-                Ok(Progress::Ending(reply)) => {
-                    self.reply(cx, k, reply);
-                    self.session_ended(cx, k);
-                }
+                Ok(Progress::Ending(reply)) => self.session_ended(cx, k, reply),
                 Ok(Progress::Refused(status)) => {
                     self.refused(cx, k, status, sampled(from, input.len()), is_first);
                 }
@@ -212,8 +209,15 @@ impl Client {
         tick.streams_allowed = tick.streams_allowed.into_iter().chain(fewer).min();
     }
 
-    /// The server has announced the end of the session: the connection stays closed until its next message is due.
-    fn session_ended<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+    /// The server has announced the end of the session: the connection stays closed until its next message is due. Where it closes a
+    /// WebSocket with an error, the connection is lost.
+    fn session_ended<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, reply: Reply<'_>) {
+        let error = reply.error().unwrap_or_else(|| self.conns.error(k.index));
+        self.reply(cx, k, reply);
+        if error.close_code().is_some() {
+            let stage = self.conn(k).state().stage();
+            return self.lost(cx, k, Fault::target(stage, Kind::Closed).with(error));
+        }
         let due = match self.conn(k).state() {
             // Its message crossed with the close: it is still owed.
             State::Busy => self.exchange(k).due,

@@ -81,7 +81,7 @@ struct Rare {
     requests: Vec<Vec<u8>>,
     /// The sub-protocols that they offer, until all WebSockets are open.
     offered: Option<Offered>,
-    /// Of the server's GOAWAY.
+    /// Of the server's GOAWAY, or of its close of a WebSocket.
     error: Errno,
 }
 

@@ -282,6 +282,19 @@ fn a_closing_handshake_is_no_loss() {
 }
 
 #[test]
+fn a_closing_handshake_with_an_error_is_a_loss() {
+    // The first message of each connection gets a reply, the second one a close for an internal error.
+    let replies: fn(u64) -> &'static [u8] = |n| if n == 0 { b"\x81\x04ping" } else { b"\x88\x05\x03\xf3bye" };
+    let (result, received) = against(Script { replies, ..GOOD });
+    let c = &result.whole.counts;
+    assert_eq!(result.faults(), [(Stage::Exchange, Kind::Closed, 10)]);
+    assert_eq!((c.sent, c.answered, c.dropped, c.closed, result.held), (20, 10, 10, 0, 0), "{c:?}");
+    assert_eq!(received.closes, [Some(1011); 10], "the code comes back");
+    let names: Vec<_> = result.whole.faults.iter().map(|(fault, _)| fault.errno.name()).collect();
+    assert_eq!(names, ["1011 internal error"]);
+}
+
+#[test]
 fn a_close_instead_of_a_response_is_a_fault_the_second_time() {
     let (result, _) = against(Script { replies: |_| b"\x88\x05\x03\xe9bye", ..GOOD });
     let c = &result.whole.counts;

@@ -224,6 +224,10 @@ fn digest<'a>(
             Ok(Progress::Reply(n, protocol::Reply::Http2(Reply::new(frame))))
         }
         Progress::Ending(protocol::Reply::WebSocket(websocket::Reply::Close(code))) => {
+            let error = Errno::of_close(code);
+            if !error.is_none() {
+                state.rare.get_or_insert_default().error = error;
+            }
             let close = state.frame(place, true, |out, mask| ws::write_close(out, code, Some(mask)));
             state.queue(&close);
             end(state, bytes.len())

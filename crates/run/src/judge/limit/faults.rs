@@ -179,15 +179,17 @@ fn lost(case: &Case) -> Option<Finding> {
         kind.name()
     );
     if case.errno.is_of_goaway() {
-        let sentence = Sentence::SessionsEnded { count, code: case.errno.name() };
+        let sentence = Sentence::SessionsEnded { count, frame: "GOAWAY", code: case.errno.name() };
         let fix = match e.subject.has_pings && case.errno == Errno::of_goaway(TOO_MANY) {
             true if e.subject.is_grpc => FEWER_PINGS_OF_GRPC,
             true => FEWER_PINGS,
-            false => {
-                "check the target's log: it limits what a connection may do, or takes what it got for a mistake"
-            }
+            false => A_MISTAKE,
         };
         return Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()));
+    }
+    if let Some(code) = case.errno.close_code() {
+        let sentence = Sentence::SessionsEnded { count, frame: "Close", code: case.errno.name() };
+        return Some((Seen, Cause::Closed, sentence, detail, against_close(code).to_owned()));
     }
     if case.stage? == Stage::Tls {
         let sentence = Sentence::Closed { count, how, when: "in the TLS handshake, but not others" };
@@ -210,6 +212,21 @@ fn lost(case: &Case) -> Option<Finding> {
     Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()))
 }
 
+/// What helps where WebSockets are closed with this status code.
+fn against_close(code: u16) -> &'static str {
+    match code {
+        1008 => {
+            "check the target's log, and what it asks of its clients: an Origin, credentials, how often they may send"
+        }
+        1009 => "raise the target's limit on the size of messages, or send shorter ones (--message)",
+        1011 | 1014 => HANDLER,
+        1013 => "check the target's log, its CPU and its limits: it says that it has too much to do",
+        _ => A_MISTAKE,
+    }
+}
+
+const A_MISTAKE: &str =
+    "check the target's log: it limits what a connection may do, or takes what it got for a mistake";
 const UNANNOUNCED: &str = "without an announcement";
 const LIMITS: &str = "check the target's idle timeout, connection limit and log";
 const IN_HANDSHAKES: &str = "check the target's log, and its limits on connections and on handshakes";

@@ -108,9 +108,10 @@ pub(crate) enum Sentence {
         how: &'static str,
         sent: u64,
     },
-    /// The peer ended sessions of HTTP/2 with an error.
+    /// The peer announced the end of connections with an error, in this frame: `GOAWAY`, `Close`.
     SessionsEnded {
         count: u64,
+        frame: &'static str,
         code: String,
     },
     /// The peer ended requests, and kept their connections.

@@ -146,8 +146,8 @@ fn closes(sentence: &Sentence) -> Option<String> {
         S::ClosedInstead { count, how, sent } => {
             format!("the target {how} {} instead of a response{}", connections(*count), one_of(*count, *sent))
         }
-        S::SessionsEnded { count, code } => {
-            format!("the target ended {} with an error (GOAWAY, {code})", connections(*count))
+        S::SessionsEnded { count, frame, code } => {
+            format!("the target ended {} with an error ({frame}, {code})", connections(*count))
         }
         S::StreamsReset { count } => {
             let connections = Count(*count).one_or("its connection", "their connections");

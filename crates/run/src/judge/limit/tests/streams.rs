@@ -31,11 +31,21 @@ fn refused_streams_are_no_refused_connections() {
 fn a_session_that_ends_with_an_error_has_its_name() {
     let mut ended = fault(Stage::Hold, Kind::Closed, 5);
     ended.detail = samples::Errno::of_goaway(11);
-    let mut s = stopped(800, vec![ended]);
+    let mut s = stopped(800, vec![ended.clone()]);
     s.connections.dropped = 5;
     let found = limit(&s, &Evidence::default()).expect("something stopped it");
     assert_eq!(found.sentence, "the target ended 5 connections with an error (GOAWAY, ENHANCE_YOUR_CALM)");
     assert!(found.fix.contains("log"), "{}", found.fix);
+    for (code, fix) in
+        [(1011, "its handler failed"), (1009, "--message"), (1013, "too much to do"), (1002, "mistake")]
+    {
+        ended.detail = samples::Errno::of_close(Some(code));
+        s.faults = vec![ended.clone()];
+        let found = limit(&s, &Evidence::default()).expect("something stopped it");
+        let name = ended.detail.name();
+        let said = format!("the target ended 5 connections with an error (Close, {name})");
+        assert_eq!((found.sentence, found.fix.contains(fix)), (said, true), "{}", found.fix);
+    }
     // Too many of what it sends itself.
     let fix = |is_grpc, code| {
         let mut subject = crate::judge::subject::Subject::default();

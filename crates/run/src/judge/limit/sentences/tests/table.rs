@@ -248,7 +248,7 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
             connections at a time, the probe's among them",
         ),
         (
-            S::SessionsEnded { count: 5, code: "ENHANCE_YOUR_CALM".to_owned() },
+            S::SessionsEnded { count: 5, frame: "GOAWAY", code: "ENHANCE_YOUR_CALM".to_owned() },
             "the target ended 5 connections with an error (GOAWAY, ENHANCE_YOUR_CALM)",
         ),
     ]
