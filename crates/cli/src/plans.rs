@@ -179,7 +179,11 @@ pub(crate) fn pem_text(path: &Path) -> Result<String, String> {
 }
 
 fn text(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|e| e.to_string())
+    let bytes = fs::read(path).map_err(|e| e.to_string())?;
+    String::from_utf8(bytes).map_err(|e| {
+        let before = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+        format!("line {}: not UTF-8", 1 + before.iter().filter(|byte| **byte == b'\n').count())
+    })
 }
 
 fn environment() -> Environment<'static> {

@@ -128,6 +128,21 @@ impl Column {
 }
 
 impl Csv {
+    /// One that cannot be read: what its columns are is not known.
+    pub(super) fn unread(name: &str) -> Csv {
+        Csv { name: name.to_owned(), file: String::new(), columns: Vec::new() }
+    }
+
+    /// The column of this name. Of a table that cannot be read each may be one: that it cannot be is the mistake.
+    pub(super) fn column(&self, name: &str) -> Option<Arc<Column>> {
+        if self.columns.is_empty() {
+            let mut column = Column { rows: 1, ..Column::new(format!("{}.{name}", self.name)) };
+            column.push("");
+            return Some(Arc::new(column));
+        }
+        self.columns.iter().find(|column| column.short_name() == name).cloned()
+    }
+
     /// Parses the text of a file. Its first record names the columns, and all others have as many fields. The error has the
     /// line and the fix.
     pub(super) fn parse(name: &str, file: &str, text: &str) -> Result<Csv, String> {

@@ -27,8 +27,9 @@ pub(crate) fn nearest_or_all<'k>(word: &str, known: impl Iterator<Item = &'k str
 }
 
 /// `a, b or c`.
-pub(crate) fn one_of<'k>(names: impl Iterator<Item = &'k str>) -> String {
-    let names: Vec<&str> = names.collect();
+pub(crate) fn one_of<N: AsRef<str>>(names: impl Iterator<Item = N>) -> String {
+    let names: Vec<N> = names.collect();
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     match names.split_last() {
         Some((last, before)) if !before.is_empty() => format!("{} or {last}", before.join(", ")),
         _ => names.concat(),

@@ -433,8 +433,7 @@ fn column(text: &str, path: &str, tables: &[Csv]) -> Result<Segment, String> {
             None => format!("{text:?}: no such table; add [csv.{name}] with file = \"{name}.csv\": {name:?}"),
         });
     };
-    let found = table.columns.iter().find(|candidate| candidate.short_name() == column);
-    found.map(|column| Segment::Csv(Arc::clone(column))).ok_or_else(|| {
+    table.column(column).map(Segment::Csv).ok_or_else(|| {
         let names: Vec<&str> = table.columns.iter().map(|column| column.short_name()).collect();
         let near = nearest(column, names.iter().copied());
         let fix = near

@@ -36,8 +36,21 @@ impl StoreTrouble {
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
                 StoreTrouble::Damaged { file: file.into(), why }
             }
-            _ => StoreTrouble::Failed(format!("{}: {why}", file.display())),
+            code => StoreTrouble::Failed(format!("{}: {why}{}", file.display(), fix(code))),
         }
+    }
+}
+
+/// What to do about an error of the machine, after its name.
+fn fix(code: Option<ErrorCode>) -> &'static str {
+    match code {
+        Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => {
+            "; check that there is room on its disk, or set XDG_DATA_HOME to a folder on another"
+        }
+        Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            "; check that its folder can be written to, or set XDG_DATA_HOME to another"
+        }
+        _ => "",
     }
 }
 

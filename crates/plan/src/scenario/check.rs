@@ -110,7 +110,7 @@ fn stages_of(notes: &mut Notes, top: &Section) -> Vec<Stage> {
     stages
 }
 
-/// The tables of values that could be read.
+/// The tables of values; also those that cannot be read, without columns.
 fn tables(notes: &mut Notes, top: &Section, open: Open) -> Vec<Csv> {
     let mut tables = Vec::new();
     for (scalar, section) in top.named("csv") {
@@ -127,7 +127,7 @@ fn tables(notes: &mut Notes, top: &Section, open: Open) -> Vec<Csv> {
             };
             read.map_err(|why| format!("{file:?}: {why}"))
         });
-        tables.extend(table);
+        tables.push(table.unwrap_or_else(|| Csv::unread(&scalar.text)));
     }
     tables
 }

@@ -4,7 +4,7 @@ use units::{ParseError, Status, Unit};
 
 use super::meant::meant;
 use crate::Population;
-use crate::nearest::nearest;
+use crate::nearest::{nearest, one_of};
 
 /// One number of the summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,10 +174,10 @@ impl Figure {
         of_all(name).or_else(|| names.find(name)).ok_or_else(|| {
             let (all, listed) = (self::names(), listed());
             let near = || nearest(name, all.iter().map(String::as_str)).map(str::to_owned);
-            let fix = match meant(name).or_else(near) {
+            let fix = names.meant(name).unwrap_or_else(|| match meant(name).or_else(near) {
                 Some(near) => format!("{near}{BESIDE}{listed}"),
                 None => format!("{ALONE}{listed}"),
-            };
+            });
             ParseError::new(name, "a figure of the summary", fix)
         })
     }
@@ -251,18 +251,40 @@ impl Names<'_> {
         let (population, rest) = name.split_once('.')?;
         let (_, steps) = self.0.iter().find(|(known, _)| *known == population)?;
         let place = format!("populations.{population}");
-        let own = |name: &str| {
-            of_all(name).filter(|figure| OF_POPULATIONS.iter().any(|of| figure.path.starts_with(of)))
-        };
-        own(rest).map(|figure| figure.below(&place)).or_else(|| {
+        of_any(rest, OF_POPULATIONS).map(|figure| figure.below(&place)).or_else(|| {
             let (step, figure) = rest.split_once('.').filter(|(step, _)| steps.contains(step))?;
-            let of_steps = ["latency_us.", "ramp_latency_us."];
-            let figure =
-                of_all(figure).filter(|figure| of_steps.iter().any(|of| figure.path.starts_with(of)))?;
-            Some(figure.below(&format!("{place}.steps.{step}")))
+            Some(of_any(figure, OF_STEPS)?.below(&format!("{place}.steps.{step}")))
         })
     }
+
+    /// What was probably meant by a name that begins with a population's, and is none.
+    fn meant(&self, name: &str) -> Option<String> {
+        let (population, rest) = name.split_once('.')?;
+        let (_, steps) = self.0.iter().find(|(known, _)| *known == population)?;
+        if of_all(rest).is_some() {
+            return Some(format!("{rest}, of the whole run"));
+        }
+        let (step, figure) = rest.split_once('.').filter(|(_, figure)| of_all(figure).is_some())?;
+        if of_any(figure, OF_STEPS).is_none() {
+            return of_any(figure, OF_POPULATIONS)
+                .map(|_| format!("{population}.{figure}, of all its steps"));
+        }
+        let full = |step: &str| format!("{population}.{step}.{figure}");
+        match nearest(step, steps.iter().copied()) {
+            Some(near) => Some(full(near)),
+            None if steps.len() > 1 => Some(one_of(steps.iter().map(|step| full(step)))),
+            None => Some(format!("{population}.{figure}")),
+        }
+    }
 }
+
+/// The figure of this name, where it is one of these.
+fn of_any(name: &str, figures: &[&str]) -> Option<Figure> {
+    of_all(name).filter(|figure| figures.iter().any(|of| figure.path.starts_with(of)))
+}
+
+/// Figures that the summary also has per step.
+const OF_STEPS: &[&str] = &["latency_us.", "ramp_latency_us.", "faults"];
 
 /// Figures that the summary also has per population.
 const OF_POPULATIONS: &[&str] = &[

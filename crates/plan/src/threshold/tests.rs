@@ -66,6 +66,7 @@ fn reads_what_people_write() {
     check("users.login.latency_us.p99 < 50", Ok((login, 50.0, false)));
     let ramp = "populations.users.steps.login.ramp_latency_us.p99";
     check("users.login.ramp_latency.p99 < 50ms", Ok((ramp, 50_000.0, false)));
+    check("users.login.faults <= 5", Ok(("populations.users.steps.login.faults", 5.0, false)));
 }
 
 #[test]
@@ -85,6 +86,16 @@ fn a_mistake_has_its_fix() {
     check("helds > 1", Err("\"helds\" is not a figure of the summary; use held"));
     check("quite something > 1", Err("\"quite something\" is not a figure of the summary; use"));
     check("others.latency.p99 < 1s", Err("\"others.latency.p99\" is not a figure of the summary; use"));
+    let of_users = |name: &str, fix: &str| {
+        check(
+            &format!("users.{name} < 1s"),
+            Err(&format!("\"users.{name}\" is not a figure of the summary; use {fix}")),
+        );
+    };
+    of_users("logn.latency.p99", "users.login.latency.p99");
+    of_users("leave.latency.p99", "users.login.latency.p99 or users.held.latency.p99");
+    of_users("login.connect.p99", "users.connect.p99, of all its steps");
+    of_users("lag.p99", "lag.p99, of the whole run");
     check("latency.p99 < 200", Err("\"200\" is not a time; use 200ms"));
     check("latency.p99 < 20%", Err("\"20%\" is not a time; use 200ms"));
     check("ramp < 30", Err("\"30\" is not a time; use 30s"));

@@ -390,6 +390,11 @@ fn probes_and_tables() {
             "5:8: csv.b.c.file: \"empty.csv\": no rows after the header line",
         ],
     );
+    // It is there, and not one mistake more.
+    check(
+        "target = \"http://127.0.0.1/{csv a.id}\"\n[csv.a]\nfile = \"none.csv\"",
+        &["3:8: csv.a.file: \"none.csv\" cannot be read: no such file"],
+    );
 }
 
 #[test]
