@@ -90,8 +90,8 @@ export const failed = (): Summary => ({
       connections, latency_p50_us: 300 + connections, latency_p99_us: 3000 + connections, no_response: connections === 3000 ? 0.12 : 0, connect_p99_us: 900,
     })),
   },
-  generator: { cpu_s: 7.3, system_s: 5.7, rss_bytes: 30e6, user_bytes_per_connection: 51, cpu_share: 0.219, stall_us: 6236 },
-  target_cost: { pid: 77, rss_bytes: 7e6, user_bytes_per_connection: 40, cpu_s: 2.2, processes: [{ pid: 77, rss_bytes: 7e6 }] },
+  generator: { cpu_s: 7.3, over_s: 61.2, system_s: 5.7, rss_bytes: 30e6, user_bytes_per_connection: 51, cpu_share: 0.219, stall_us: 6236 },
+  target_cost: { pid: 77, rss_bytes: 7e6, user_bytes_per_connection: 40, cpu_s: 2.2, over_s: 61, processes: [{ pid: 77, rss_bytes: 7e6 }] },
   kernel_bytes_per_connection: { value: 8515, both_ends: true },
   cost: {
     target_bytes: fit(941), generator_bytes: fit(51), kernel_bytes: fit(8515), target_kernel_bytes: null, target_cpu_us_per_open: fit(192.6),

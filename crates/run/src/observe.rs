@@ -5,7 +5,10 @@ mod ending;
 mod heap;
 mod signs;
 
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Instant,
+};
 
 use host::{
     Listener, Processes, Root, UsageSample, Watch, host_sample,
@@ -109,6 +112,10 @@ pub(crate) struct Observer {
     own_rss_max: u64,
     /// The target's first and latest usage samples, and its maximum memory.
     target_usage: Option<(UsageSample, UsageSample, u64)>,
+    /// When throng's own usage was first sampled.
+    began: Instant,
+    /// When the target's was, first and last.
+    target_seen: Option<(Instant, Instant)>,
     next_sample: Nanos,
     /// The target's activity since the last call.
     doing: Option<Doing>,
@@ -139,6 +146,8 @@ impl Observer {
             own_usage: UsageSample::default(),
             own_rss_max: 0,
             target_usage: None,
+            began: Instant::now(),
+            target_seen: None,
             next_sample: Nanos::ZERO,
             doing: None,
             is_silent: false,
@@ -224,6 +233,7 @@ impl Observer {
         self.known.both_here = false;
         if self.poller.is_none() {
             (self.watch, self.heap, self.target_usage, self.doing) = (None, None, None, None);
+            self.target_seen = None;
             (self.known.seen.target, self.known.accepts) = (None, Accepts::default());
             self.costs.lose_target();
         }
@@ -415,6 +425,7 @@ impl Observer {
                 rss_bytes,
                 user_bytes_per_connection: bytes(cost.target_bytes),
                 cpu_s: cpu_ns as f64 / 1e9,
+                over_s: self.target_seen.map_or(0.0, |(first, last)| (last - first).as_secs_f64()),
                 processes: target.processes().to_vec(),
             }
         });
@@ -426,6 +437,7 @@ impl Observer {
             }),
             generator: Generator {
                 cpu_s: self.own_usage.cpu_ns() as f64 / 1e9,
+                over_s: self.began.elapsed().as_secs_f64(),
                 system_s: self.own_usage.cpu_system_ns as f64 / 1e9,
                 rss_bytes: self.own_rss_max,
                 user_bytes_per_connection: bytes(cost.generator_bytes),
@@ -445,7 +457,14 @@ impl Observer {
         let usage_sample = self.watch.as_mut().and_then(Watch::usage_sample)?;
         let (first, _, most) = self.target_usage.unwrap_or((usage_sample, usage_sample, 0));
         self.target_usage = Some((first, usage_sample, most.max(usage_sample.rss_bytes)));
+        self.see_target();
         Some(usage_sample)
+    }
+
+    /// The target's usage is sampled now.
+    fn see_target(&mut self) {
+        let now = Instant::now();
+        self.target_seen = Some((self.target_seen.map_or(now, |(first, _)| first), now));
     }
 
     /// A response of `throng observe`, or none: the run continues, and it is counted.
@@ -462,6 +481,7 @@ impl Observer {
         observer.answers += 1;
         self.known.seen.see_there(phase, &sample);
         let Some(target) = &sample.target else { return };
+        self.see_target();
         self.see_doing(target);
         let fullest = Fill::of(target.accept_queue, target.accept_backlog);
         self.known.signs.see(now, &self.known.seen, self.known.both_here, fullest);

@@ -271,6 +271,8 @@ merged! {
     pub struct Generator {
         /// CPU time, seconds.
         pub cpu_s: f64,
+        /// The time in which it was used, from the first sample to the last, seconds; of several machines the longest.
+        pub over_s: f64 => always most,
         /// The part of it that the kernel took, seconds.
         pub system_s: f64,
         /// Resident memory, bytes.
@@ -304,6 +306,8 @@ pub struct ProcessCost {
     pub user_bytes_per_connection: Option<f64>,
     /// CPU time since the run began, seconds.
     pub cpu_s: f64,
+    /// The time in which it was used, from the first sample to the last, seconds.
+    pub over_s: f64,
     /// Each process individually at the last sample at full load, `pid` first; at most 64.
     pub processes: Vec<ProcessMemory>,
 }

@@ -855,6 +855,10 @@ export type Generator = {
  */
 cpu_s: number, 
 /**
+ * The time in which it was used, from the first sample to the last, seconds; of several machines the longest.
+ */
+over_s: number, 
+/**
  * The part of it that the kernel took, seconds.
  */
 system_s: number, 
@@ -2172,6 +2176,10 @@ user_bytes_per_connection: number | null,
  * CPU time since the run began, seconds.
  */
 cpu_s: number, 
+/**
+ * The time in which it was used, from the first sample to the last, seconds.
+ */
+over_s: number, 
 /**
  * Each process individually at the last sample at full load, `pid` first; at most 64.
  */

@@ -260,6 +260,8 @@ SUMMARY = [
     Rule("probe/**", probe, "wire: requests of its path; due before the first packet by throng's lateness"),
     Rule("generator/cpu_s", lambda c: c.own_cpu(), "/proc/PID/stat at the end of the load to its end, and two clock ticks"),
     Rule("generator/system_s", lambda c: c.own_cpu("system"), "/proc/PID/stat at the end of the load to its end, and two clock ticks"),
+    Rule("generator/over_s", lambda c: c.own_time(), "the process, from its start on, to the last packet at least"),
+    Rule("target_cost/over_s", lambda c: c.own_time(), "the same: it was there before"),
     Rule("generator/rss_bytes", lambda c: c.own_memory(), "/proc/PID/statm from the beginning of full load on; the kernel's count is off by up to 64 pages a processor and kind"),
     Rule("generator/cpu_share", lambda c: c.own_share(), "/proc/PID/stat over full load, by what its threads could have had; two clock ticks"),
     Rule("generator/stall_us", lambda c: c.stall(), "wire: no stretch in which throng sent nothing although something was due is shorter than it"),

@@ -80,10 +80,10 @@ def summary(table, told, text):
     told = {**told, "connections": {**told["connections"], "dropped before the end": lost}}
     if told["errors"]["of"]:
         told = {**told, "errors": errors(told["errors"], told["requests"])}
-    # CPU is also in cores: over the whole run.
+    # CPU is also in cores: of the time in which it was used.
     for process in ("generator", "target_cost"):
-        if told.get(process) and told["elapsed_s"]:
-            told = {**told, process: {**told[process], "cores": told[process]["cpu_s"] / told["elapsed_s"]}}
+        if told.get(process) and told[process]["over_s"]:
+            told = {**told, process: {**told[process], "cores": told[process]["cpu_s"] / told[process]["over_s"]}}
     for line in text.splitlines():
         match = re.match(r"  (\S.{12}) (\S.*)\Z", line)
         name = match and match[1].strip()

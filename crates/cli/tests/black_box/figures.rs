@@ -101,6 +101,7 @@ const SCHEMA: &[(&str, char)] = &[
     ("generator", '{'),
     ("generator.cpu_s", '#'),
     ("generator.system_s", '#'),
+    ("generator.over_s", '#'),
     ("generator.rss_bytes", 'n'),
     ("generator.user_bytes_per_connection", '0'),
     ("generator.stall_us", '#'),
@@ -109,6 +110,7 @@ const SCHEMA: &[(&str, char)] = &[
     ("target_cost.rss_bytes", 'n'),
     ("target_cost.user_bytes_per_connection", '0'),
     ("target_cost.cpu_s", '#'),
+    ("target_cost.over_s", '#'),
     ("target_cost.processes", '['),
     ("kernel_bytes_per_connection", '0'),
     ("cost", '{'),
@@ -242,6 +244,10 @@ fn check_sums(s: &Summary, n: u64) {
     let between = s.number("elapsed_s") - s.number("ramp_s") - s.number("duration_s");
     assert!(between >= 0.0, "between ramp and hold: {between} s");
     assert!(s.number("generator.system_s") <= s.number("generator.cpu_s"), "{:#}", s.0);
+    for over in ["generator.over_s", "target_cost.over_s"] {
+        let rest = s.number(over) - s.number("elapsed_s");
+        assert!((0.0..5.0).contains(&rest), "{over}: {rest} s beyond the load");
+    }
     let (ramp_s, opened_per_s) = (s.number("ramp_s"), s.number("connections.open_per_s"));
     assert!(ramp_s > 0.0 && (opened_per_s * ramp_s - n as f64).abs() < 1e-6, "{opened_per_s}/s, {ramp_s} s");
     // Responses at full load: those due in it, give or take those outstanding at its ends.

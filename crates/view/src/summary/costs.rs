@@ -7,9 +7,9 @@ use super::{cores, generator, row};
 
 pub(super) fn rows(s: &Summary, out: &mut String) {
     let g = &s.generator;
-    row(out, generator(s), use_of(g.cpu_s, s.elapsed_s, g.rss_bytes, g.user_bytes_per_connection));
+    row(out, generator(s), use_of(g.cpu_s, g.over_s, g.rss_bytes, g.user_bytes_per_connection));
     if let Some(t) = &s.target_cost {
-        let used = use_of(t.cpu_s, s.elapsed_s, t.rss_bytes, t.user_bytes_per_connection);
+        let used = use_of(t.cpu_s, t.over_s, t.rss_bytes, t.user_bytes_per_connection);
         row(out, "target", format!("{used} (process {}{})", t.pid, others(t)));
     }
     if let Some(k) = &s.kernel_bytes_per_connection {
@@ -46,9 +46,10 @@ fn others(t: &ProcessCost) -> String {
 }
 
 /// CPU and memory, with the slope of the memory where there were enough connections for one.
-fn use_of(cpu_s: f64, elapsed_s: f64, rss_bytes: u64, each: Option<f64>) -> String {
+fn use_of(cpu_s: f64, over_s: f64, rss_bytes: u64, each: Option<f64>) -> String {
     let each = each.map_or(String::new(), |bytes| format!(", {bytes:.0} bytes per connection"));
-    let cores = if elapsed_s > 0.0 { format!(" ({})", cores(cpu_s / elapsed_s)) } else { String::new() };
+    // Earlier versions stored no time.
+    let cores = if over_s > 0.0 { format!(" ({})", cores(cpu_s / over_s)) } else { String::new() };
     format!("{cpu_s:.1} s of CPU{cores}, {} of memory{each}", Bytes(rss_bytes).brief())
 }
 
