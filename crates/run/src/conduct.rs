@@ -267,7 +267,7 @@ impl<'a, 's> Environment<'a, 's> {
         record.agents = workers.agents();
         record.speaks_tls = self.ask_for_tls(&record);
         record.rejection = self.rejections.finish(|ip| self.observer.is_here(ip));
-        (record.observed, record.moments) = (self.observer.finish(), self.moments);
+        (record.observed, record.moments) = (self.observer.finish(workers.now()), self.moments);
         record
     }
 }

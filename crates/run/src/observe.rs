@@ -4,11 +4,9 @@ mod costs;
 mod ending;
 mod heap;
 mod signs;
+mod used;
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    time::Instant,
-};
+use std::net::{IpAddr, SocketAddr};
 
 use host::{
     Listener, Processes, Root, UsageSample, Watch, host_sample,
@@ -16,7 +14,7 @@ use host::{
 };
 use plan::Plan;
 use samples::{
-    Cost, Fit, Generator, KernelCost, Observation, ObserverSeen, Phase, ProcessCost, Sample, Samples,
+    Cost, Generator, KernelCost, Observation, ObserverSeen, Phase, ProcessCost, Sample, Samples,
     TargetSample, TargetSeen,
 };
 use units::Nanos;
@@ -32,6 +30,7 @@ use crate::{
 use costs::{Costs, Room, Usage};
 use heap::Heap;
 pub(crate) use signs::{FullHeap, Sign, Signs};
+use used::Used;
 
 /// The interval of complete samples; memory and CPU time are in each one.
 const EVERY: Nanos = Nanos::from_secs(1);
@@ -108,14 +107,7 @@ pub(crate) struct Observer {
     costs: Costs,
     /// The target's managed heap, if collections are permitted.
     heap: Option<Heap>,
-    own_usage: UsageSample,
-    own_rss_max: u64,
-    /// The target's first and latest usage samples, and its maximum memory.
-    target_usage: Option<(UsageSample, UsageSample, u64)>,
-    /// When throng's own usage was first sampled.
-    began: Instant,
-    /// When the target's was, first and last.
-    target_seen: Option<(Instant, Instant)>,
+    used: Used,
     next_sample: Nanos,
     /// The target's activity since the last call.
     doing: Option<Doing>,
@@ -143,11 +135,7 @@ impl Observer {
             has_held: false,
             costs: Costs::default(),
             heap: None,
-            own_usage: UsageSample::default(),
-            own_rss_max: 0,
-            target_usage: None,
-            began: Instant::now(),
-            target_seen: None,
+            used: Used::default(),
             next_sample: Nanos::ZERO,
             doing: None,
             is_silent: false,
@@ -202,9 +190,9 @@ impl Observer {
                 self.costs.room(phase, load, room);
             }
         }
-        let target = self.usage_sample();
+        let target = self.usage_sample(now);
         let kernel = host::kernel_memory(&self.root);
-        self.costs.here(now, phase, load, usage(&self.own_usage), kernel);
+        self.costs.here(now, phase, load, usage(&self.used.own), kernel);
         if let Some(target) = target {
             self.costs.target(phase, load, usage(&target));
         }
@@ -232,8 +220,8 @@ impl Observer {
     pub(crate) fn lose_target(&mut self) {
         self.known.both_here = false;
         if self.poller.is_none() {
-            (self.watch, self.heap, self.target_usage, self.doing) = (None, None, None, None);
-            self.target_seen = None;
+            (self.watch, self.heap, self.doing) = (None, None, None);
+            self.used.lose_target();
             (self.known.seen.target, self.known.accepts) = (None, Accepts::default());
             self.costs.lose_target();
         }
@@ -399,15 +387,15 @@ impl Observer {
     pub(crate) fn latest(&self) -> Samples {
         let mut latest = self.known.seen.latest(self.known.both_here, self.known.is_tun);
         if let Some(own) = &mut latest.own {
-            let UsageSample { rss_bytes, cpu_user_ns, cpu_system_ns, .. } = self.own_usage;
+            let UsageSample { rss_bytes, cpu_user_ns, cpu_system_ns, .. } = self.used.own;
             (own.rss_bytes, own.cpu_user_ns, own.cpu_system_ns) = (rss_bytes, cpu_user_ns, cpu_system_ns);
         }
         latest
     }
 
     /// What it all came to.
-    pub(crate) fn finish(mut self) -> Observed {
-        self.usage_sample();
+    pub(crate) fn finish(mut self, now: Nanos) -> Observed {
+        self.usage_sample(now);
         if let Some(runtime) = self.known.seen.target.as_ref().and_then(TargetSeen::runtime) {
             self.costs.runtime = Some(runtime);
         }
@@ -415,34 +403,13 @@ impl Observer {
             self.costs.live = Some(heap.finish());
         }
         let cost = self.costs.finish(self.known.both_here);
-        let bytes = |fit: Option<Fit>| fit.map(|fit| fit.value);
-        let here =
-            self.target_usage.map(|(first, latest, rss_bytes)| (rss_bytes, latest.cpu_ns() - first.cpu_ns()));
-        let target = self.known.seen.target.as_ref().map(|target| {
-            let (rss_bytes, cpu_ns) = here.unwrap_or((target.process.rss_bytes.max, target.process.cpu_ns()));
-            ProcessCost {
-                pid: target.pid,
-                rss_bytes,
-                user_bytes_per_connection: bytes(cost.target_bytes),
-                cpu_s: cpu_ns as f64 / 1e9,
-                over_s: self.target_seen.map_or(0.0, |(first, last)| (last - first).as_secs_f64()),
-                processes: target.processes().to_vec(),
-            }
-        });
         Observed {
-            target,
+            target: self.known.seen.target.as_ref().map(|target| self.used.target(target, &cost)),
             kernel: (cost.kernel_bytes).map(|fit| KernelCost {
                 value: fit.value,
                 both_ends: self.known.both_here && !self.known.is_tun,
             }),
-            generator: Generator {
-                cpu_s: self.own_usage.cpu_ns() as f64 / 1e9,
-                over_s: self.began.elapsed().as_secs_f64(),
-                system_s: self.own_usage.cpu_system_ns as f64 / 1e9,
-                rss_bytes: self.own_rss_max,
-                user_bytes_per_connection: bytes(cost.generator_bytes),
-                ..Generator::default()
-            },
+            generator: self.used.generator(&cost),
             processors: host::processors_online(&self.root),
             somaxconn: host::somaxconn(&self.root),
             cost,
@@ -451,20 +418,10 @@ impl Observer {
     }
 
     /// Memory and CPU time now; the target's where it is here.
-    fn usage_sample(&mut self) -> Option<UsageSample> {
-        self.own_usage = self.own.usage_sample();
-        self.own_rss_max = self.own_rss_max.max(self.own_usage.rss_bytes);
-        let usage_sample = self.watch.as_mut().and_then(Watch::usage_sample)?;
-        let (first, _, most) = self.target_usage.unwrap_or((usage_sample, usage_sample, 0));
-        self.target_usage = Some((first, usage_sample, most.max(usage_sample.rss_bytes)));
-        self.see_target();
-        Some(usage_sample)
-    }
-
-    /// The target's usage is sampled now.
-    fn see_target(&mut self) {
-        let now = Instant::now();
-        self.target_seen = Some((self.target_seen.map_or(now, |(first, _)| first), now));
+    fn usage_sample(&mut self, now: Nanos) -> Option<UsageSample> {
+        let target = self.watch.as_mut().and_then(Watch::usage_sample);
+        self.used.take(now, self.own.usage_sample(), target);
+        target
     }
 
     /// A response of `throng observe`, or none: the run continues, and it is counted.
@@ -481,7 +438,7 @@ impl Observer {
         observer.answers += 1;
         self.known.seen.see_there(phase, &sample);
         let Some(target) = &sample.target else { return };
-        self.see_target();
+        self.used.see_target(now);
         self.see_doing(target);
         let fullest = Fill::of(target.accept_queue, target.accept_backlog);
         self.known.signs.see(now, &self.known.seen, self.known.both_here, fullest);

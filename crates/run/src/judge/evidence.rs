@@ -164,6 +164,8 @@ pub(crate) enum State {
     Cpu,
     /// It waited for something.
     Idle,
+    /// None of these, or not observed, and many segments of the run were sent again: perhaps they did not get there.
+    Unreached,
 }
 
 /// The processors that throng and the target have in common, where they may use no others.

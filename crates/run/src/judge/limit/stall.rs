@@ -95,6 +95,7 @@ pub(super) fn stall(case: &Case) -> Option<Limit> {
     if case.trouble == Trouble::Waiting && !may_explain(case, length_us(&stall)) {
         return None;
     }
+    let stall = seen(stall, figures, case.evidence);
     let detail = describe(figures, &stall, of.as_deref());
     let (from_s, until_s) = times(figures, &stall);
     let sentence = Sentence::Silent { of: of.clone(), seconds: until_s - from_s, state: doing(stall.state) };
@@ -105,6 +106,7 @@ pub(super) fn stall(case: &Case) -> Option<Limit> {
 pub(super) fn warning(s: &Summary, e: &Evidence) -> Option<String> {
     let figures = whose(s, e);
     let stall = e.stall.filter(|stall| is_one(figures, e, stall))?;
+    let stall = seen(stall, figures, e);
     let described = describe(figures, &stall, e.stall_of.as_deref());
     Some(format!("warning: {described}: {}", advice(stall.state)))
 }
@@ -113,6 +115,23 @@ pub(super) fn warning(s: &Summary, e: &Evidence) -> Option<String> {
 fn whose<'a>(s: &'a Summary, e: &Evidence) -> &'a Figures {
     let own = e.stall_of.as_ref().and_then(|name| s.populations.get(name));
     own.map_or(&s.figures, |own| &own.figures)
+}
+
+/// Segments sent again, SYNs apart: of each connection that waits, a few in each second (RFC 6298); of every tenth, more than a path
+/// usually loses in between.
+fn sent_again(s: &Figures, e: &Evidence) -> Option<u64> {
+    let again = e.here.net.retrans_segs.saturating_sub(e.here.net.syn_retrans);
+    Some(again).filter(|again| *again >= 3.max(s.connections.held / 10) && !e.subject.is_loopback)
+}
+
+/// A silence, with what the target did meanwhile.
+fn seen(stall: Stall, s: &Figures, e: &Evidence) -> Stall {
+    match stall.state {
+        State::Idle | State::Unseen if sent_again(s, e).is_some() => {
+            Stall { state: State::Unreached, ..stall }
+        }
+        _ => stall,
+    }
 }
 
 fn length_us(stall: &Stall) -> f64 {
@@ -152,6 +171,7 @@ fn describe(s: &Figures, stall: &Stall, of: Option<&str>) -> String {
         State::Collecting => "; the target was collecting garbage",
         State::Cpu => "; the target's process used all of its CPU for something else",
         State::Idle => "; the target's process used little CPU: it waited for something",
+        State::Unreached => "; many segments were sent again in this run",
     };
     let of = of.map_or(String::new(), |name| format!(" of {name}"));
     format!(
@@ -169,6 +189,7 @@ const fn doing(state: State) -> &'static str {
         State::Collecting => ", while it collected garbage",
         State::Cpu => ", while it used all of its CPU for something else",
         State::Idle => ", while it waited for something",
+        State::Unreached => ", and segments were sent again: perhaps the path was interrupted",
     }
 }
 
@@ -180,6 +201,9 @@ const fn advice(state: State) -> &'static str {
             "increase its heap or use another collector, and check its garbage collection log"
         }
         State::Cpu => "find what it computes at that time (perf top -p PID)",
+        State::Unreached => {
+            "check the path at that time (links, routes, firewalls), and whether the target's machine was paused or migrated"
+        }
         State::Idle | State::Unseen => {
             "check its log at that time for a lock, a pause of its machine, garbage collection, or what it \
             waited for"

@@ -42,6 +42,25 @@ fn a_target_that_goes_silent_and_recovers_is_named_with_its_state() {
 }
 
 #[test]
+fn of_a_silence_in_which_segments_were_sent_again_the_path_is_suspected() {
+    let found = |state, retrans_segs, syn_retrans, is_loopback| {
+        let mut e = silent(state);
+        (e.here.net.retrans_segs, e.here.net.syn_retrans, e.subject.is_loopback) =
+            (retrans_segs, syn_retrans, is_loopback);
+        let limit = limit(&slow(2_010.0), &e).expect("something stopped it");
+        assert_eq!(limit.cause, Cause::Stall);
+        limit.sentence.ends_with("segments were sent again: perhaps the path was interrupted")
+            && limit.fix.starts_with("check the path at that time")
+    };
+    for state in [State::Idle, State::Unseen] {
+        assert!(found(state, 100, 0, false));
+        // Few, dials, or what does not leave the machine.
+        assert!(!found(state, 99, 0, false) && !found(state, 150, 60, false) && !found(state, 100, 0, true));
+    }
+    assert!(!found(State::Cpu, 100, 0, false));
+}
+
+#[test]
 fn of_several_populations_the_silent_one_is_named() {
     let mut s = slow(2_010.0);
     let own = PopulationSummary { figures: s.figures.clone(), ..PopulationSummary::default() };
