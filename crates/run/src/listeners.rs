@@ -54,6 +54,13 @@ pub(crate) fn listeners_at(listeners: Vec<Listener>, destinations: &[SocketAddr]
     listeners.into_iter().filter(|listener| reached.contains(&listener.inode)).collect()
 }
 
+/// Whether a dial to this address, were it on this machine, reaches one of them.
+pub(crate) fn is_reached(listeners: &[Listener], destination: SocketAddr) -> bool {
+    let to = destination.ip().to_canonical();
+    let is_at = |listener: &Listener| listener.port == destination.port() && distance(listener, to).is_some();
+    listeners.iter().any(is_at)
+}
+
 /// How near a listener is to an address that is dialled, as the kernel scores it (`__inet_lookup_listener`, `compute_score`): at
 /// this address, at all of its family, or at all of IPv6 with IPv4 among them. `None`: no dial to the address reaches it.
 fn distance(listener: &Listener, to: IpAddr) -> Option<u8> {
@@ -115,6 +122,14 @@ pub(crate) mod tests {
         check(&["127.0.0.1:80", "0.0.0.0:80"], &["127.0.0.1:80", "127.0.0.2:80"], &[1, 2]);
         check(&["[::1]:80", "[::]:80"], &["[::1]:80", "127.0.0.1:80"], &[1, 2]);
         check(&["[::1]:80", "127.0.0.2:80"], &["127.0.0.1:80"], &[]);
+        let reached = |to: &str| {
+            is_reached(
+                &[listener_at("127.0.0.1:80", 1), listener_at("[::]!:81", 2)],
+                to.parse().expect("an address"),
+            )
+        };
+        assert!(["127.0.0.1:80", "[::ffff:127.0.0.1]:80", "[::1]:81"].into_iter().all(reached));
+        assert!(!["127.0.0.2:80", "127.0.0.1:81", "[::1]:80"].into_iter().any(reached));
         // Listeners that share an address share its connections.
         let shared = ["0.0.0.0:80", "0.0.0.0:80", "[::]:80", "0.0.0.0:81"];
         check(&shared, &["127.0.0.1:80", "127.0.0.2:80"], &[1, 2]);

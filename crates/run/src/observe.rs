@@ -24,7 +24,7 @@ use crate::{
     both_sides::{MAX_COUNTED, OwnCounts},
     destinations::first_of,
     fill::Fill,
-    listeners::{listeners, listeners_at, queues},
+    listeners::{is_reached, listeners, listeners_at, queues},
     moments::Doing,
 };
 use costs::{Costs, Room, Usage};
@@ -40,6 +40,9 @@ const FIRST_REPLY: Nanos = Nanos::from_secs(4);
 const MAX_SEGMENTS: u64 = 2_000;
 /// The same of those whose place in the accept queue is asked for at each sample.
 const MAX_LISTED: u64 = 2_000;
+
+/// Destinations of which it is seen whether something listens there.
+const MAX_LISTENED: usize = 64;
 
 /// What throng does at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,6 +91,8 @@ pub(crate) struct Observed {
     pub(crate) somaxconn: Option<u64>,
     /// When what may explain a failure was seen.
     pub(crate) signs: Signs,
+    /// The first destination of several at which something listened and then nothing did any more.
+    pub(crate) deserted: Option<SocketAddr>,
 }
 
 /// Watches from before the first dial on. Its memory is the same after a second and after a day.
@@ -114,6 +119,8 @@ pub(crate) struct Observer {
     /// Connections wait, and none receives anything: each sample covers everything, and there are more of them.
     pub(crate) is_silent: bool,
     destinations: Vec<SocketAddr>,
+    /// Those of several at which something listens, as far as that is looked at.
+    listened: Vec<SocketAddr>,
 }
 
 impl Observer {
@@ -140,6 +147,7 @@ impl Observer {
             doing: None,
             is_silent: false,
             destinations,
+            listened: Vec::new(),
             ports,
         };
         observer.heap = plan.target_gc.then(|| Heap::without_load(root, &observer.jvms(), wanted(plan)));
@@ -356,7 +364,23 @@ impl Observer {
         if self.known.both_here { listeners_at(queues(), &self.destinations) } else { Vec::new() }
     }
 
+    /// Whether something listens still at each of several destinations.
+    fn see_listeners(&mut self, now: Nanos, listeners: &[Listener]) {
+        // Where none is left, all of the target has ended; or listeners are not listed.
+        if self.destinations.len() < 2 || listeners.is_empty() {
+            return;
+        }
+        let gone = self.listened.iter().find(|at| !is_reached(listeners, **at)).copied();
+        self.known.deserted = self.known.deserted.or(gone);
+        self.known.signs.see_listeners(now, gone.is_some());
+        if self.listened.is_empty() {
+            let looked_at = self.destinations.iter().take(MAX_LISTENED).copied();
+            self.listened = looked_at.filter(|at| is_reached(listeners, *at)).collect();
+        }
+    }
+
     fn see_queues(&mut self, now: Nanos, load: Load, queues: &[Listener]) {
+        self.see_listeners(now, queues);
         let fills: Vec<Fill> = queues.iter().filter_map(|l| Fill::of(l.waiting, l.backlog)).collect();
         let waiting: u64 = fills.iter().map(|queue| queue.used).sum();
         if let Some(dropped) = queues.iter().filter_map(|queue| queue.dropped).reduce(|all, own| all + own) {

@@ -216,6 +216,27 @@ fn a_target_that_ends() {
 }
 
 #[test]
+fn one_of_two_targets_that_ends() {
+    let first = Serving::start(&["--threads", "1"]);
+    let port = first.address.port();
+    let listen = format!("127.0.0.2:{port}");
+    let second = throng_under(&[], &["serve", "--listen", &listen, "--until-stdin-ends", "--threads", "1"]);
+    let mut second = Some(Serving::from(second, &[]));
+    let target = format!("http://127.0.0.{{1..2}}:{port}/");
+    let args = ["run", &target, "-c", "20", "--think", "50ms..150ms", "-d", "4s", "--json", "-"];
+    let mut running = Program::start(&args);
+    running.wait_for("open 20 of 20");
+    drop(second.take());
+    let ended = running.end();
+    let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
+    assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", "ended"), "{}", s.at("limit"));
+    let sentence = format!("the target at {listen} is gone: nothing listens there any more");
+    assert_eq!(s.text("limit.sentence"), sentence);
+    assert_eq!(s.text("limit.cure"), format!("at {listen}: check its log and exit status"));
+    assert_eq!((s.count("connections.held"), s.count("connections.dropped")), (10, 10));
+}
+
+#[test]
 fn our_own_ports() {
     // More connections than one source can have to one destination: reported before the run.
     let server = Serving::start(&["--threads", "1"]);

@@ -1,5 +1,7 @@
 //! The evidence besides counts: plain values, so that tests can construct any case.
 
+use std::net::SocketAddr;
+
 use samples::{HostSeen, LogLine, NetCounters, Observation, ProcessSeen, SlowPart};
 use units::Nanos;
 
@@ -107,6 +109,8 @@ pub(crate) struct Evidence {
     pub(crate) shared: Option<Shared>,
     /// The target's managed heap, where it had no room left.
     pub(crate) heap: Option<FullHeap>,
+    /// The first destination of several that was listened at, and is not any more.
+    pub(crate) deserted: Option<SocketAddr>,
     /// Threads of the target that have ended.
     pub(crate) threads_gone: Vec<String>,
     /// Errors that the target has logged.
@@ -250,6 +254,7 @@ impl Evidence {
             segments: observed.segments,
             shared: Shared::seen(observed),
             heap: observed.signs.heap,
+            deserted: observed.deserted,
             threads_gone: target.as_ref().map_or(Vec::new(), |target| target.threads_gone.clone()),
             log: target.as_ref().map_or(Vec::new(), |target| target.log.clone()),
             ..Evidence::default()

@@ -4,6 +4,7 @@
 //! | cause | evidence |
 //! |---|---|
 //! | ended | the target's process is gone |
+//! | ended | nothing listens any more at one of its addresses |
 //! | memory | the target was killed by the OOM killer; the memory of all sockets was exhausted |
 //! | open-files | the target's files are near its limit |
 //! | heap | its managed heap is full |
@@ -117,6 +118,7 @@ type Row = (fn(&Case) -> Option<Limit>, When);
 
 const ROWS: &[Row] = &[
     (target::ended, When::Seen(Sign::Ended)),
+    (target::deserted, When::Seen(Sign::Deserted)),
     (target::memory, When::Seen(Sign::SocketMemory)),
     (target::open_files, When::Seen(Sign::OpenFiles)),
     (process::heap, When::Seen(Sign::Heap)),

@@ -20,6 +20,8 @@ const MIN_TIME: Nanos = Nanos::from_millis(150);
 pub(crate) enum Sign {
     /// The target's processes are gone.
     Ended,
+    /// Nothing listens any more at one of several destinations.
+    Deserted,
     /// The kernel aborted connections for lack of memory.
     SocketMemory,
     OpenFiles,
@@ -103,6 +105,11 @@ impl Signs {
     /// The target's fullest queue at this moment, and whether any has overflown since the last one.
     pub(crate) fn see_queue(&mut self, now: Nanos, fullest: Option<Fill>, has_overflown: bool) {
         self.note(Sign::Queue, now, fullest.is_some_and(Fill::is_full) || has_overflown);
+    }
+
+    /// Whether one of several destinations has no listener any more.
+    pub(crate) fn see_listeners(&mut self, now: Nanos, is_deserted: bool) {
+        self.note(Sign::Deserted, now, is_deserted);
     }
 
     fn see_target(&mut self, now: Nanos, target: &TargetSeen) {

@@ -49,6 +49,9 @@ fn refusals(sentence: &Sentence) -> Option<String> {
 fn process(sentence: &Sentence) -> Option<String> {
     use Sentence as S;
     Some(match sentence {
+        S::Deserted { address } => {
+            format!("the target at {address} is gone: nothing listens there any more")
+        }
         S::Exited { at } => format!("the target's process exited at {}", connections(*at)),
         S::OomKilled { at } => {
             format!("the target was killed at {}: its host was out of memory", connections(*at))

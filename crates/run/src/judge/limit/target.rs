@@ -31,6 +31,16 @@ pub(super) fn ended(case: &Case) -> Option<Limit> {
     case.limit(Seen, (Side::Target, Cause::Ended), peak, sentence, detail, "check its log and exit status")
 }
 
+/// One of several targets is gone.
+pub(super) fn deserted(case: &Case) -> Option<Limit> {
+    let is_over = matches!(case.trouble, Trouble::Lost | Trouble::Refused);
+    let address = case.evidence.deserted.filter(|_| is_over)?.to_string();
+    let detail =
+        format!("nothing listens on {address} any more: its process has ended, or closed its listener");
+    let (peak, sentence) = (case.peak(), Sentence::Deserted { address });
+    case.limit(Seen, (Side::Target, Cause::Ended), peak, sentence, detail, "check its log and exit status")
+}
+
 pub(super) fn more_memory(case: &Case) -> String {
     case.or_less("give it more memory (MemoryMax= of its unit)", FEWER)
 }

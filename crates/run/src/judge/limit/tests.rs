@@ -83,6 +83,19 @@ fn a_process_that_is_gone_comes_first() {
 }
 
 #[test]
+fn one_of_several_targets_that_is_gone_is_named() {
+    let at = Some("127.0.0.2:80".parse().expect("an address"));
+    let deserted = Evidence { deserted: at, ..Evidence::default() };
+    let refused = || vec![fault(Stage::Dial, Kind::Refused, 300)];
+    for faults in [closed(), refused()] {
+        let detail = "nothing listens on 127.0.0.2:80 any more";
+        check(&stopped(500, faults), &deserted, ("target", "ended", 800, detail, "its log"));
+    }
+    // It is not why others wait.
+    assert_ne!(limit(&stopped(500, waiting()), &deserted).expect("it is bad").cause, Cause::Ended);
+}
+
+#[test]
 fn memory_of_sockets_is_reported() {
     let short = here(NetCounters { abort_on_memory: 40, ..overflows(3) });
     check(&stopped(300, closed()), &short, ("host", "memory", 300, "40 connections", "tcp_mem"));

@@ -178,6 +178,7 @@ fn place(sentence: &Sentence) -> usize {
         S::QueueStarved { .. } => 81,
         S::WithOthers { .. } => 82,
         S::Whose { .. } => 83,
+        S::Deserted { .. } => 84,
         S::SlowAccept { .. } => 31,
         S::CpuOfThread { .. } => 32,
         S::CpuOfProcess { .. } => 33,

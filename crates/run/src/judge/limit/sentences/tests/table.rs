@@ -73,6 +73,10 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
     let s = Nanos::from_millis;
     vec![
         (
+            S::Deserted { address: "127.0.0.1:82".to_owned() },
+            "the target at 127.0.0.1:82 is gone: nothing listens there any more",
+        ),
+        (
             S::MuteClose { connections: 5 },
             "the target expects TLS: it closed 5 connections at their first request, without a byte",
         ),
