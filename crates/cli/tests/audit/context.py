@@ -311,7 +311,9 @@ class Context:
         looks = [one for one in self.looks.all if usable(one, lambda one: one[who]["threads"])]
         cpu = lambda one: one[who]["user"] + one[who]["system"]
         pairs = [(a, b) for a, b in zip(looks, looks[4:]) if b["t"] - a["t"] > 0.1]
-        return max((cpu(b) - cpu(a)) / min(b["t"] - a["t"], 0.25) for a, b in pairs)
+        # None, where samples were late throughout: it may have used all that there is.
+        used = ((cpu(b) - cpu(a)) / min(b["t"] - a["t"], 0.25) for a, b in pairs)
+        return max(used, default=float(os.cpu_count()))
 
     def own_cpu(self, mode=None):
         of = lambda one: one["throng"]["system"] if mode else one["throng"]["user"] + one["throng"]["system"]
