@@ -284,8 +284,9 @@ impl<'a> Case<'a> {
         let count = |trouble: Trouble| of(trouble).map(|f| f.count).sum::<u64>();
         let most = faults().map(trouble_of).max_by_key(|trouble| (count(*trouble), Reverse(*trouble)));
         let trouble = most.unwrap_or(Trouble::None);
-        // Of what is as frequent, the wrong response and not the loss that follows from it.
-        let worst = of(trouble).max_by_key(|f| (f.count, f.kind.is_wrong_response()));
+        // The wrong response, and not the loss that follows from it.
+        let rank = |f: &&FaultCount| (!f.fault().follows_response(), f.count, f.kind.is_wrong_response());
+        let worst = of(trouble).max_by_key(rank);
         let at_most = match summary.connections.dropped + summary.connections.failed {
             lost if trouble == Trouble::Lost && lost > 0 => lost,
             _ => u64::MAX,

@@ -1,27 +1,35 @@
 //! Whose the faults are: a step's, or a population's, where there are several.
 
-use samples::{FaultCount, Summary};
+use samples::{FaultCount, PopulationSummary, Requests, Summary};
 
 use super::{Case, Sentence, Trouble, sentence::HowMany, trouble_of, wrong};
 
 /// What has this share of all faults is named.
 const NEARLY_ALL: f64 = 0.95;
 
-/// The sentence, and the step or the population that has nearly all of what went wrong.
+/// The sentence, and the step that has nearly all of what went wrong, or the population, of several.
 pub(super) fn name(case: &Case, sentence: Sentence) -> Sentence {
-    let places = places(case);
-    let all: u64 = places.iter().map(|(_, n)| n).sum();
-    match places.into_iter().max_by_key(|(_, n)| *n) {
-        Some((Some(place), n)) if n > 0 && n as f64 >= NEARLY_ALL * all as f64 => {
-            let how_many = match n {
-                1 => HowMany::One,
-                n if n == all => HowMany::All,
-                _ => HowMany::NearlyAll,
-            };
-            Sentence::Whose { sentence: Box::new(sentence), place, how_many }
-        }
-        _ => sentence,
-    }
+    let populations = &case.summary.populations;
+    let of_populations: Vec<(&str, u64)> =
+        populations.iter().map(|(name, own)| (name.as_str(), count_of(case, own))).collect();
+    let all: u64 = of_populations.iter().map(|(_, n)| n).sum();
+    let is_most = |n: u64| n > 0 && n as f64 >= NEARLY_ALL * all as f64;
+    let is_alone = populations.len() < 2;
+    let steps = populations.iter().flat_map(|(name, own)| {
+        let place =
+            move |step: &str| if is_alone { format!("step {step}") } else { format!("step {name}.{step}") };
+        own.steps.iter().map(move |(step, figures)| (place(step), count(case, &figures.faults)))
+    });
+    let of_step = steps.filter(|(_, n)| is_most(*n)).max_by_key(|(_, n)| *n);
+    let population = || of_populations.iter().find(|(_, n)| !is_alone && is_most(*n));
+    let found = of_step.or_else(|| population().map(|(name, n)| (format!("population {name}"), *n)));
+    let Some((place, n)) = found else { return sentence };
+    let how_many = match n {
+        1 => HowMany::One,
+        n if n == all => HowMany::All,
+        _ => HowMany::NearlyAll,
+    };
+    Sentence::Whose { sentence: Box::new(sentence), place, how_many }
 }
 
 /// Requests sent by those that have any of it.
@@ -31,23 +39,10 @@ pub(super) fn sent(case: &Case) -> u64 {
     if s.populations.len() > 1 { met.map(|own| own.requests.sent).sum() } else { s.requests.sent }
 }
 
-/// Each step, and what of each population is no step's, with its count; without a name where there is no other.
-fn places(case: &Case) -> Vec<(Option<String>, u64)> {
-    let populations = &case.summary.populations;
-    let has_others = populations.len() > 1;
-    let of = |(name, own): (&String, &samples::PopulationSummary)| {
-        let step = |(step, figures): (&String, &samples::StepSummary)| {
-            let step = if has_others { format!("step {name}.{step}") } else { format!("step {step}") };
-            (Some(step), count(case, &figures.faults))
-        };
-        let mut places: Vec<_> = own.steps.iter().map(step).collect();
-        let of_steps: u64 = places.iter().map(|(_, n)| n).sum();
-        let unanswered = if case.trouble == Trouble::Waiting { own.requests.unanswered } else { 0 };
-        let rest = (count(case, &own.faults) + unanswered).saturating_sub(of_steps);
-        places.push((has_others.then(|| format!("population {name}")), rest));
-        places
-    };
-    populations.iter().flat_map(of).collect()
+/// Those of a population. What waits still when the run ends is no step's.
+fn count_of(case: &Case, own: &PopulationSummary) -> u64 {
+    let unanswered = if case.trouble == Trouble::Waiting { own.requests.unanswered } else { 0 };
+    count(case, &own.faults) + unanswered
 }
 
 /// Those of the kind that the case is about.
@@ -66,7 +61,7 @@ pub(super) fn of_population(s: &Summary, name: &str) -> Option<Summary> {
     (s.faults, s.requests, s.latency_us) = (own.faults, own.requests, own.latency_us);
     for (_, other) in s.populations.iter_mut().filter(|(other, _)| *other != name) {
         other.faults.clear();
-        other.requests = samples::Requests::default();
+        other.requests = Requests::default();
         other.steps.values_mut().for_each(|step| step.faults.clear());
     }
     Some(s)

@@ -17,11 +17,9 @@ pub(super) fn wrong(case: &Case) -> Option<Finding> {
     if kind == Kind::Refused {
         return Some(refused_streams(case));
     }
-    let responses: u64 = case.summary.faults.iter().filter(|f| is_response(f)).map(|f| f.count).sum();
-    let all = if responses > 0 { responses } else { case.count };
-    let others = others(case);
-    let count = all - others.iter().map(|(_, n)| n).sum::<u64>();
+    let (count, others) = by_kind(case);
     let statuses = seen(case);
+    let all = count + others.iter().map(|(_, n)| n).sum::<u64>();
     let detail = wrong_responses(case, kind, all, &statuses);
     let by_hand = match &subject.curl {
         Some(command) if subject.variables.is_empty() => format!("reproduce it with: {command}"),
@@ -75,13 +73,15 @@ pub(super) fn wrong(case: &Case) -> Option<Finding> {
     Some((Seen, Cause::WrongAnswer, sentence, detail, fix))
 }
 
-/// What is wrong with other responses than those of the most frequent kind, and how many they are, the most first.
-fn others(case: &Case) -> Vec<(&'static str, u64)> {
+/// How many responses are wrong as most are; and what is wrong with the others, and how many they are, the most first.
+fn by_kind(case: &Case) -> (u64, Vec<(&'static str, u64)>) {
     let kind_of = |f: &FaultCount| (f.stage == Stage::Handshake, f.kind);
     let most = (case.stage == Some(Stage::Handshake), case.kind.unwrap_or(Kind::Other));
-    let mut others: Vec<((bool, Kind), u64)> = Vec::new();
-    for fault in case.summary.faults.iter().filter(|f| is_response(f) && kind_of(f) != most) {
+    let (mut count, mut others) = (0, Vec::<((bool, Kind), u64)>::new());
+    for fault in case.summary.faults.iter().filter(|f| !f.fault().follows_response()) {
         match others.iter_mut().find(|(kind, _)| *kind == kind_of(fault)) {
+            _ if kind_of(fault) == most => count += fault.count,
+            _ if !is_response(fault) => {}
             Some((_, n)) => *n += fault.count,
             None => others.push((kind_of(fault), fault.count)),
         }
@@ -91,7 +91,7 @@ fn others(case: &Case) -> Vec<(&'static str, u64)> {
         Kind::WrongStatus if of_upgrade => ("refused upgrade", n),
         kind => (unexpected(kind), n),
     };
-    others.into_iter().map(what).collect()
+    (count, others.into_iter().map(what).collect())
 }
 
 /// Why an upgrade was refused with this status, and what helps.

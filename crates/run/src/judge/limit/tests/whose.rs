@@ -51,6 +51,10 @@ fn the_step_or_the_population_that_has_all_is_named() {
         &[("idle", idle()), ("users", of(20))],
         "response without the expected text × 20, all in step users.login",
     );
+    check(
+        &[("idle", idle()), ("users", of(10))],
+        "response without the expected text × 20, all in population users",
+    );
     let plain = population(&[slow(5)], &[]);
     check(&[("idle", idle()), ("users", plain)], "5 requests timed out after 10 s, all in population users");
     let steps = population(&[slow(5)], &[("look", &[slow(5)])]);

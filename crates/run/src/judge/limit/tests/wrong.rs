@@ -125,7 +125,11 @@ fn wrong_responses_of_several_kinds_are_counted_each() {
     );
     // A connection that ends because of a response is no other response.
     let lacks = fault(Stage::Hold, Kind::MissingValue, 200);
-    check(vec![wrong(Kind::WrongStatus, 200), lacks], "unexpected status: 404 × 200");
+    check(vec![wrong(Kind::WrongStatus, 200), lacks.clone()], "unexpected status: 404 × 200");
+    check(
+        vec![wrong(Kind::WrongStatus, 120), wrong(Kind::WrongBody, 80), lacks],
+        "unexpected status: 404 × 200, and response without the expected text × 80",
+    );
 }
 
 #[test]
