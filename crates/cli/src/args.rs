@@ -326,7 +326,8 @@ pub(crate) struct CompareArgs {
 #[derive(Group)]
 pub(crate) struct ServeArgs {
     /// What to serve: http (HTTP/1.1, and HTTP/2 with prior knowledge or by ALPN: /, /?length=N, /delay?for=5s&length=N, /ws/echo,
-    /// /ws/push?every=1s&length=N, /stats; gRPC: throng.Echo), or delay (raw TCP: after any bytes, wait, respond once and close)
+    /// /ws/push?every=1s&length=N, /stats; N from 1 to 10,240; gRPC: throng.Echo), or delay (raw TCP: after any bytes, wait,
+    /// respond once and close)
     #[arg(default_value = "http")]
     pub(crate) what: String,
     /// Address and port to listen on; a port alone is on loopback, 0 takes a free port; 0.0.0.0 includes all of 127.0.0.0/8

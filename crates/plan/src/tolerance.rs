@@ -36,6 +36,13 @@ impl Tolerance {
         let grows = text[at..].starts_with('+');
         let percent = change.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
         let percent = percent.filter(|n| n.is_finite() && *n >= 0.0).ok_or_else(misread)?;
+        if !grows && percent >= 100.0 {
+            return Err(ParseError::new(
+                text,
+                "a change that can be too much",
+                format!("less than 100%: '{name} -10%'"),
+            ));
+        }
         let figure = match at_equal_load(name) {
             Some(figure) => figure,
             None => Figure::named(name, &Names::listed(populations, steps))?,
@@ -91,6 +98,14 @@ mod tests {
             check(text, &format!("{text:?} is not a change of a figure; use 'latency.p99 +10%'"));
         }
         check("latncy.p99 +1%", "\"latncy.p99\" is not a figure of the summary; use latency.p99");
+        for share in ["100%", "200%"] {
+            check(
+                &format!("requests.per_s -{share}"),
+                &format!(
+                    "\"requests.per_s -{share}\" is not a change that can be too much; use less than 100%: 'requests.per_s -10%'"
+                ),
+            );
+        }
         check("faults --1%", "\"faults -\" is not a figure of the summary; use faults");
         check("equal_load.max +1%", "\"equal_load.max\" is not a figure of the summary; use one of:\n");
         check(
