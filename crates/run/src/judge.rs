@@ -283,11 +283,11 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
         summary.verdict = Verdict::Invalid;
     }
     summary.reasons.extend(gave_up(r.totals.counts.forced));
-    summary.limit = match thresholds::only_failed_population(&plan.thresholds, &summary.thresholds) {
-        Some(population) => limit::limit_of(population, summary, evidence),
-        None => limit::limit(summary, evidence),
-    };
-    if let Some(limit) = &mut summary.limit {
+    let judged = limit::Judged::of(&plan.thresholds, &summary.thresholds);
+    summary.limit = limit::limit_of(judged, summary, evidence);
+    // The destinations of a population are not counted by themselves.
+    if let Some(limit) = summary.limit.as_mut().filter(|_| !judged.is_some_and(|judged| judged.is_of_part()))
+    {
         destinations::name(limit, &summary.destinations);
     }
     summary.suspect = limit::suspect(summary, evidence).filter(|_| summary.limit.is_none());

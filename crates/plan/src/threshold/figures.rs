@@ -204,6 +204,12 @@ impl Figure {
         Some(self.path.strip_prefix("populations.")?.split_once('.')?.0)
     }
 
+    /// The step that it is of.
+    pub fn step(&self) -> Option<&str> {
+        let (_, of_population) = self.path.strip_prefix("populations.")?.split_once('.')?;
+        Some(of_population.strip_prefix("steps.")?.split_once('.')?.0)
+    }
+
     /// Whether it is the number of connections held.
     pub fn is_of_held(&self) -> bool {
         self.path.ends_with("connections.held")

@@ -79,6 +79,8 @@ pub(crate) struct Evidence {
     pub(crate) timeout: Nanos,
     /// Responses at full load that took far longer than the others.
     pub(crate) slow_part: Option<SlowPart>,
+    /// The same of each population, and of each step of those that have several, by its name.
+    pub(crate) slow_parts: Vec<(String, SlowPart)>,
     /// The longest time in which no connection received a response.
     pub(crate) stall: Option<Stall>,
     /// The population that it was of, where there are several.
@@ -101,6 +103,8 @@ pub(crate) struct Evidence {
     pub(crate) is_mute: bool,
     /// How a response begins that the protocol does not allow: its first line, escaped, secrets masked.
     pub(crate) not_allowed: Option<String>,
+    /// Whether all of the wrong texts were messages.
+    pub(crate) wrong_messages: bool,
     /// Whether the target accepts TLS, if that was tested.
     pub(crate) speaks_tls: Option<bool>,
     /// The ICMP message that rejects dials, and its sender.

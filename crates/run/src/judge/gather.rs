@@ -1,7 +1,7 @@
 //! Gathers what a run showed: the evidence for its verdict and its limit.
 
 use plan::{Load, Plan, Population};
-use samples::{ErrorSamples, Fault, Kind};
+use samples::{ErrorSamples, Fault, Kind, SlowPart};
 use units::Nanos;
 
 use super::{
@@ -86,6 +86,23 @@ fn queueing(r: &Record) -> Queueing {
     if own.backlog.spread().is_some_and(is_equal) { Queueing::InLine } else { Queueing::Unclear }
 }
 
+/// Whether texts were wrong, and all of them messages.
+fn wrong_messages(plan: &Plan, r: &Record) -> bool {
+    let is_wrong = |(fault, n): (Fault, u64)| fault.kind == Kind::WrongBody && n > 0;
+    let met = |(_, measured): &(&Population, &PopulationRecord)| measured.totals.faults.iter().any(is_wrong);
+    let mut wrong = plan.populations.iter().zip(&r.populations).filter(met).peekable();
+    wrong.peek().is_some() && wrong.all(|(own, _)| !own.target.scheme.has_requests())
+}
+
+/// Responses that were far slower than the others of the same population, or the same step.
+fn slow_parts(plan: &Plan, r: &Record) -> Vec<(String, SlowPart)> {
+    let populations = plan.populations.iter().zip(&r.populations);
+    let of_populations = populations.map(|(own, measured)| (own.name.clone(), &measured.totals.latency));
+    let full = |(of, step): (u16, &str)| format!("{}.{step}", plan.populations[usize::from(of)].name);
+    let of_steps = plan.steps().map(full).zip(&r.totals.steps);
+    of_populations.chain(of_steps).filter_map(|(name, times)| Some((name, times.slow_part()?))).collect()
+}
+
 /// What the hosts showed, when, and what the losses have in common.
 pub(super) fn gather(plan: &Plan, r: &Record) -> Evidence {
     let seen = Evidence::seen(&r.observed, r.threads);
@@ -100,9 +117,11 @@ pub(super) fn gather(plan: &Plan, r: &Record) -> Evidence {
         queueing: queueing(r),
         starved: starved::starved(plan, r),
         slow_part: r.totals.latency.slow_part(),
+        slow_parts: slow_parts(plan, r),
         is_mute: r.is_mute(),
         unserved: r.populations.iter().map(PopulationRecord::unserved).sum(),
         not_allowed: not_allowed(&r.totals.error_samples),
+        wrong_messages: wrong_messages(plan, r),
         speaks_tls: r.speaks_tls,
         ..seen
     };

@@ -56,12 +56,14 @@ use crate::observe::Sign;
 pub(super) use accept_queue::outrun;
 pub(super) use faults::reason;
 use first::When;
+pub(crate) use judged::Judged;
 pub(crate) use sentence::Sentence;
 
 mod accept_queue;
 mod closes;
 mod faults;
 mod first;
+mod judged;
 mod known_limit;
 mod load;
 pub(crate) mod ours;
@@ -177,16 +179,11 @@ pub(crate) fn limit(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
     case.known().filter(|limit| !is_said(limit))
 }
 
-/// The same where only thresholds of this population failed: what others met is its limit only if that was seen, and nothing of its own.
-pub(crate) fn limit_of(population: &str, summary: &Summary, evidence: &Evidence) -> Option<Limit> {
-    let all = limit(summary, evidence)?;
-    let Some(its) = whose::of_population(summary, population) else { return Some(all) };
-    let is_silent = summary.requests.unanswered > its.requests.unanswered;
-    match limit(&its, evidence) {
-        // It fails by these, too.
-        _ if is_silent => Some(all),
-        Some(own) if own.cause == Cause::Unknown && weight(&all) > 1 => Some(all),
-        own => own,
+/// The same where thresholds failed: of what these are about.
+pub(crate) fn limit_of(judged: Option<Judged>, summary: &Summary, evidence: &Evidence) -> Option<Limit> {
+    match judged.and_then(|judged| Some((judged.figures(summary)?, judged.evidence(evidence)))) {
+        Some((its, evidence)) => limit(&its, &evidence),
+        None => limit(summary, evidence),
     }
 }
 
@@ -402,8 +399,12 @@ fn look_into(case: &Case) -> String {
 fn slow_part(case: &Case) -> Option<SlowPart> {
     let part = case.evidence.slow_part.filter(|_| case.trouble == Trouble::None)?;
     let slow_us = part.slow.0 as f64 / 1e3;
+    let is_of_it = |expr: &str| {
+        expr.split(|c: char| c != '_' && !c.is_alphanumeric())
+            .any(|word| ["latency", "latency_us"].contains(&word))
+    };
     let fails_by_it = |t: &ThresholdResult| {
-        !t.pass && t.expr.starts_with("latency") && t.value.is_some_and(|value| 2.0 * value >= slow_us)
+        !t.pass && is_of_it(&t.expr) && t.value.is_some_and(|value| 2.0 * value >= slow_us)
     };
     case.summary.thresholds.iter().any(fails_by_it).then_some(part)
 }

@@ -51,17 +51,6 @@ pub(super) fn leave_held_open(thresholds: &[Threshold], results: &mut [Threshold
     }
 }
 
-/// The population whose thresholds failed, where no others did.
-pub(super) fn only_failed_population<'a>(
-    thresholds: &'a [Threshold],
-    results: &[ThresholdResult],
-) -> Option<&'a str> {
-    let failed = thresholds.iter().zip(results).filter(|(_, result)| !result.pass);
-    let mut populations = failed.map(|(threshold, _)| threshold.figure.population());
-    let first = populations.next()??;
-    populations.all(|other| other == Some(first)).then_some(first)
-}
-
 /// Why a time has no value: the share of what never ended, which is longer than any bound.
 fn missing(threshold: &Threshold, json: &Value) -> Option<String> {
     let path = &threshold.figure.path;
@@ -96,28 +85,6 @@ mod tests {
     use super::*;
     use crate::fixture::fault;
     use samples::{Kind, Stage};
-
-    #[test]
-    fn the_only_population_whose_thresholds_failed() {
-        let of = |paths: &[(&str, bool)]| {
-            let threshold = |(path, _): &(&str, bool)| {
-                let mut threshold = crate::fixture::plan(&["held == 1"]).thresholds.remove(0);
-                threshold.figure.path = (*path).to_owned();
-                threshold
-            };
-            let thresholds: Vec<_> = paths.iter().map(threshold).collect();
-            let result =
-                |(_, pass): &(&str, bool)| ThresholdResult { pass: *pass, ..ThresholdResult::default() };
-            let results: Vec<_> = paths.iter().map(result).collect();
-            only_failed_population(&thresholds, &results).map(str::to_owned)
-        };
-        let (a, b) = ("populations.a.latency_us.p99", "populations.b.steps.login.latency_us.p99");
-        assert_eq!(of(&[(a, true), (b, false)]).as_deref(), Some("b"));
-        assert_eq!(of(&[(a, false), ("populations.a.faults", false)]).as_deref(), Some("a"));
-        for none in [&[(a, false), (b, false)], &[(a, true), (b, true)], &[(a, false), ("faults", false)]] {
-            assert_eq!(of(none), None, "{none:?}");
-        }
-    }
 
     /// (measured, pass)
     fn check(expr: &str, expected: (Option<f64>, bool)) {

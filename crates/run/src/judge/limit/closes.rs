@@ -8,9 +8,14 @@ use super::{Case, Sentence, Trouble, path::tenths, starved};
 /// Shorter times are not configured timeouts: immediate losses have other reasons.
 pub(super) const SET: Nanos = Nanos::from_millis(900);
 
+/// Whether connections ended, and the target did not say why.
+fn is_unannounced(case: &Case) -> bool {
+    case.trouble == Trouble::Lost && case.errno.is_none()
+}
+
 /// All were lost at the same time of their lives.
 pub(super) fn constant_time(case: &Case) -> Option<Limit> {
-    if case.trouble != Trouble::Lost {
+    if !is_unannounced(case) {
         return None;
     }
     let (n, peak, how) = (case.faults(), case.peak(), how(case.kind?));
@@ -73,7 +78,7 @@ pub(super) fn how(kind: Kind) -> &'static str {
 
 /// It closes each connection after the same number of responses, and does not announce it.
 pub(super) fn responses(case: &Case) -> Option<Limit> {
-    let n = case.evidence.losses.responses.filter(|_| case.trouble == Trouble::Lost)?;
+    let n = case.evidence.losses.responses.filter(|_| is_unannounced(case))?;
     let responses = if n == 1 { "its response".to_owned() } else { Count(n).of("response") };
     let detail = format!("it closes each connection after {responses} without announcing it");
     let fix = "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), or \
@@ -92,7 +97,7 @@ pub(super) fn is_instead(case: &Case) -> bool {
 /// It closes idle connections to make room for new ones, and others that are silent for longer stay.
 pub(super) fn evicted(case: &Case) -> Option<Limit> {
     let losses = case.evidence.losses;
-    let may_be = case.trouble == Trouble::Lost && case.kind == Some(Kind::Closed) && !is_instead(case);
+    let may_be = is_unannounced(case) && case.kind == Some(Kind::Closed) && !is_instead(case);
     let silence = losses.evicted.filter(|_| may_be)?;
     let (were, c) = (case.faults().were("connection"), &case.summary.connections);
     let (silence, others, peak) = (tenths(silence), tenths(losses.others), case.peak());
@@ -111,7 +116,7 @@ pub(super) fn evicted(case: &Case) -> Option<Limit> {
 /// From some number on new connections were turned away, and no others.
 pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
     let c = &case.summary.connections;
-    if case.trouble != Trouble::Lost || !case.evidence.losses.is_surplus || is_instead(case) {
+    if !is_unannounced(case) || !case.evidence.losses.is_surplus || is_instead(case) {
         return None;
     }
     let were = case.faults().were("connection");

@@ -3,7 +3,7 @@
 use samples::{AgentSummary, Cause, Certainty::Seen, Figures, Limit, Side, Summary};
 use units::{Count, Nanos};
 
-use super::{Case, Sentence, Trouble};
+use super::{Case, Sentence, Trouble, load};
 use crate::judge::{
     evidence::{Evidence, Stall, State},
     honesty,
@@ -20,7 +20,8 @@ pub(super) fn ours(case: &Case) -> Option<Limit> {
     let stall_us = s.generator.stall_us;
     let stands_out = stall_us >= OWN.0 as f64 / 1e3 && stall_us >= STANDS_OUT * s.latency_us.p50;
     let explains = match case.trouble {
-        Trouble::None => 2.0 * stall_us >= longest_us(s),
+        // That a load is too small for a threshold is no stall's doing.
+        Trouble::None => 2.0 * stall_us >= longest_us(s) && load::too_little(case).is_none(),
         Trouble::Waiting => may_explain(case, stall_us),
         _ => false,
     };
@@ -74,6 +75,11 @@ fn longest_us(s: &Figures) -> f64 {
 /// A process of the target was stopped while something failed.
 pub(super) fn stopped(case: &Case) -> Option<Limit> {
     let (from, until) = case.evidence.stopped.filter(|_| case.is_waiting())?;
+    // Of several processes it may have been one that others do not wait for.
+    let s = case.summary;
+    if case.trouble == Trouble::None && s.latency_us.count > 0 && longest_us(s) < 0.5e6 * (until - from) {
+        return None;
+    }
     let sentence = Sentence::Stopped { from_s: from, until_s: until };
     let pid = case.evidence.target.map_or(0, |target| target.pid);
     let mut detail = format!(

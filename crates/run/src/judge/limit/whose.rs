@@ -1,6 +1,6 @@
 //! Whose the faults are: a step's, or a population's, where there are several.
 
-use samples::{FaultCount, PopulationSummary, Requests, Summary};
+use samples::{FaultCount, PopulationSummary};
 
 use super::{Case, Sentence, Trouble, sentence::HowMany, trouble_of, wrong};
 
@@ -52,17 +52,4 @@ fn count(case: &Case, faults: &[FaultCount]) -> u64 {
         trouble => trouble == case.trouble,
     };
     faults.iter().filter(is_one).map(|f| f.count).sum()
-}
-
-/// A summary in which only this population has faults and requests: what others met is not why it was slow, or failed.
-pub(super) fn of_population(s: &Summary, name: &str) -> Option<Summary> {
-    let mut s = s.clone();
-    let own = s.populations.get(name)?.figures.clone();
-    (s.faults, s.requests, s.latency_us) = (own.faults, own.requests, own.latency_us);
-    for (_, other) in s.populations.iter_mut().filter(|(other, _)| *other != name) {
-        other.faults.clear();
-        other.requests = Requests::default();
-        other.steps.values_mut().for_each(|step| step.faults.clear());
-    }
-    Some(s)
 }

@@ -59,7 +59,7 @@ pub(super) fn wrong(case: &Case) -> Option<Finding> {
             it replies"
                 .to_owned(),
         ),
-        (Kind::WrongBody, ..) if subject.has_messages => (
+        (Kind::WrongBody, ..) if case.evidence.wrong_messages => (
             Sentence::UnexpectedResponse { what: unexpected(kind), count },
             "if the target also sends messages by itself, add skip = true to the step's expect: it waits for the right one"
                 .to_owned(),

@@ -80,28 +80,73 @@ fn what_waits_still_when_the_run_ends_is_no_steps() {
     assert!(sentence.starts_with("10 requests timed out") && !sentence.contains("step"), "{sentence}");
 }
 
+/// The cause and the sentence where only thresholds of a population failed, or of one of its steps.
+fn found(step: Option<&str>, is_latency: bool, s: &Summary, evidence: &Evidence) -> (&'static str, String) {
+    let judged = Judged { population: Some("slow"), step, is_latency };
+    let limit = limit_of(Some(judged), s, evidence).expect("a threshold failed");
+    (limit.cause.name(), limit.sentence)
+}
+
 #[test]
 fn what_another_population_met_is_not_why_the_thresholds_of_one_failed() {
     let wrong = fault(Stage::Exchange, Kind::WrongStatus, 500);
     let (bad, mut slow) = (population(&[wrong], &[]), population(&[], &[]));
-    slow.latency_us.p99 = 9e4;
+    (slow.latency_us.count, slow.latency_us.p99, slow.requests.answered) = (1_000, 9e4, 1_000);
     let mut s = run(&[("bad", bad), ("slow", slow)]);
     s.requests.status = [(500, 500)].into();
-    let found = |s: &Summary, evidence: &Evidence| {
-        let limit = limit_of("slow", s, evidence).expect("a threshold failed");
-        (limit.cause.name(), limit.sentence)
-    };
     assert_eq!(limit(&s, &Evidence::default()).expect("it is bad").cause, Cause::WrongAnswer);
-    assert_eq!(found(&s, &Evidence::default()).0, "unknown");
-    // What was seen of the target is a cause for each.
+    let of_it = |s: &Summary, e: &Evidence| found(None, true, s, e);
+    assert_eq!(of_it(&s, &Evidence::default()).0, "unknown");
+    // A busy target is slow for each of them; what else was seen is of some only.
     let busy = target(TargetSeen { cpu_thread: Some(1.0), cpu_share: 0.5, ..TargetSeen::default() });
-    assert_eq!(found(&s, &busy).0, "cpu");
-    let gone = target(TargetSeen { ended: true, ..TargetSeen::default() });
+    assert_eq!(of_it(&s, &busy).0, "cpu");
+    let idle = |n| lost(Pattern { silence: Some(Nanos::from_secs(n)), ..Pattern::default() });
     s.faults.push(fault(Stage::Hold, Kind::Closed, 600));
-    assert_eq!(found(&s, &gone).0, "ended");
-    // Its own are a cause.
+    assert_eq!(of_it(&s, &idle(60)).0, "unknown");
+    let mut stopped = Evidence { stopped: Some((2.0, 3.0)), ..Evidence::default() };
+    assert_eq!(of_it(&s, &stopped).0, "unknown");
+    s.populations.get_mut("slow").expect("it is there").latency_us.max = 9e5;
+    assert_eq!(of_it(&s, &stopped).0, "stall");
+    stopped.stopped = None;
+    // Its own are a cause: of a slow threshold only if there are many.
     let own = fault(Stage::Exchange, Kind::WrongBody, 3);
     s.populations.get_mut("slow").expect("it is there").faults.push(own);
-    let sentence = found(&s, &Evidence::default()).1;
-    assert_eq!(sentence, "response without the expected text × 3, all in population slow");
+    assert_eq!(of_it(&s, &Evidence::default()).0, "unknown");
+    let wrong = ("wrong-answer", "response without the expected text × 3, all in population slow".to_owned());
+    assert_eq!(found(None, false, &s, &Evidence::default()), wrong);
+    s.populations.get_mut("slow").expect("it is there").requests.answered = 30;
+    assert_eq!(of_it(&s, &Evidence::default()), wrong);
+}
+
+#[test]
+fn what_another_step_met_is_not_why_the_thresholds_of_one_failed() {
+    let text = |n| fault(Stage::Exchange, Kind::WrongBody, n);
+    let status = |n| fault(Stage::Exchange, Kind::WrongStatus, n);
+    let steps: &[(&str, &[FaultCount])] = &[("buy", &[status(133)]), ("look", &[text(33)])];
+    let mut s = run(&[("slow", population(&[status(133), text(33)], steps))]);
+    s.requests.status = [(500, 133)].into();
+    s.populations.get_mut("slow").expect("it is there").requests.status = [(500, 133)].into();
+    let of = |step| found(Some(step), false, &s, &Evidence::default()).1;
+    assert_eq!(of("look"), "response without the expected text × 33, all in step look");
+    // Whose the statuses are is not known, where others went wrong besides.
+    assert_eq!(of("buy"), "unexpected status × 133, all in step buy");
+}
+
+#[test]
+fn slow_responses_are_those_of_what_is_judged() {
+    let part = |ms| SlowPart { share: 0.2, slow: Nanos::from_millis(ms), usual: Nanos::from_millis(1) };
+    let e = Evidence {
+        slow_parts: vec![("slow".to_owned(), part(300)), ("slow.look".to_owned(), part(400))],
+        ..Evidence::default()
+    };
+    let steps: &[(&str, &[FaultCount])] = &[("buy", &[]), ("look", &[])];
+    let mut s = run(&[("slow", population(&[], steps))]);
+    for (step, expr, expected) in [
+        (None, "slow.latency.p99 < 100ms", "20 % of responses took 300 ms, the others 1.0 ms"),
+        (Some("look"), "slow.look.latency.p99 < 100ms", "20 % of responses took 400 ms, the others 1.0 ms"),
+    ] {
+        s.thresholds =
+            vec![ThresholdResult { expr: expr.to_owned(), value: Some(4e5), ..ThresholdResult::default() }];
+        assert_eq!(found(step, true, &s, &e).1, expected);
+    }
 }

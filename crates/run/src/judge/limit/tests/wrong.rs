@@ -133,6 +133,15 @@ fn wrong_responses_of_several_kinds_are_counted_each() {
 }
 
 #[test]
+fn messages_without_the_text_may_be_others() {
+    let s = stopped(1_000, vec![fault(Stage::Exchange, Kind::WrongBody, 5)]);
+    let fix = |wrong_messages| {
+        limit(&s, &Evidence { wrong_messages, ..Evidence::default() }).expect("it is bad").fix
+    };
+    assert!(fix(true).contains("skip = true") && fix(false) == "check one of them with curl -i");
+}
+
+#[test]
 fn against_a_status_a_scenario_has_means_of_its_own() {
     let mut s = stopped(30, vec![fault(Stage::Exchange, Kind::WrongStatus, 30)]);
     s.requests.status.insert(401, 30);
