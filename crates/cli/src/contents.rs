@@ -1,6 +1,10 @@
 //! What requests send that stands in files: bodies, and messages of gRPC, which may be JSON for the descriptors of a protoset.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    io::{self, Read},
+    path::Path,
+};
 
 use plan::{Body, Content, LONGEST_BODY, Mistake, Plan, Population, Request};
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, prost::Message};
@@ -138,11 +142,19 @@ fn mistake(place: &str, text: String) -> Mistake {
 }
 
 fn bytes_of(folder: &Path, content: &Content, most: usize) -> Result<Vec<u8>, String> {
-    let bytes = fs::read(folder.join(&content.file)).map_err(|why| format!("cannot be read: {why}"))?;
+    let cannot = |why: io::Error| format!("cannot be read: {why}");
+    let file = fs::File::open(folder.join(&content.file)).map_err(cannot)?;
+    let length = file.metadata().map_err(cannot)?.len();
+    let mut bytes = Vec::new();
+    // No more than that: a device has no length, and no end.
+    file.take(most as u64 + 1).read_to_end(&mut bytes).map_err(cannot)?;
     match bytes.len() {
         0 if most == LONGEST_MESSAGE => Err("is empty, and an empty message has no echo".to_owned()),
-        length if length <= most => Ok(bytes),
-        length => Err(format!("has {length} bytes; at most {}", Bytes(most as u64).brief())),
+        read if read <= most => Ok(bytes),
+        read => {
+            let length = length.max(read as u64);
+            Err(format!("has {length} bytes; at most {}", Bytes(most as u64).brief()))
+        }
     }
 }
 

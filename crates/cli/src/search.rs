@@ -70,6 +70,14 @@ impl How {
         if let Err(why) = by.check(plan) {
             mistakes.add(format!("--by: {why}"));
         }
+        if let (Some(dwell), Some(probe)) = (self.dwell, &plan.probe)
+            && probe.rate.per_s_f64() * dwell.secs_f64() < 1.0
+        {
+            mistakes.add(format!(
+                "--probe: sends no request in some steps of {}; use a faster one, or a longer -d",
+                dwell.brief()
+            ));
+        }
         if let Some(Err(why)) = self.most.map(|most| by.check_most(plan, most)) {
             mistakes.add(format!("--max: {why}"));
         }

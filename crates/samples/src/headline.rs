@@ -112,6 +112,14 @@ impl Summary {
         // Where the load was lowered before an agent was lost, the run's number includes what that agent held at the largest load.
         let by_others = left.iter().map(|agent| agent.held).sum::<u64>().min(c.held);
         let held = match left.is_empty() {
+            // None of them is ever held.
+            false if c.all_arrive() => {
+                format!(
+                    "; the others opened {} of {} connections",
+                    Count(c.opened.min(c.wanted)),
+                    Count(c.wanted)
+                )
+            }
             false => format!("; the others held {} of {} connections", Count(by_others), Count(c.wanted)),
             true => String::new(),
         };
@@ -243,6 +251,10 @@ mod tests {
         s.agents =
             vec![agent("a1", AgentState::Lost), agent("a2", AgentState::Done), agent("a3", AgentState::Done)];
         assert_eq!(s.sentence(), "fail: agent a1 was lost; the others held 300 of 600 connections");
+        // Of connections that come and go none is held.
+        let mut come = s.clone();
+        (come.connections.arriving, come.connections.opened) = (600, 400);
+        assert_eq!(come.sentence(), "fail: agent a1 was lost; the others opened 400 of 600 connections");
         // It was lost after the load had been lowered: the run held these once.
         s.connections.held = 450;
         assert_eq!(s.sentence(), "fail: agent a1 was lost; the others held 300 of 600 connections");

@@ -1,6 +1,6 @@
 //! A load of which nothing is left.
 
-use plan::{Population, Reconnect};
+use plan::{Population, Reconnect, Role};
 use units::Nanos;
 
 use super::{Conductor, report::Report};
@@ -12,7 +12,10 @@ impl Conductor<'_> {
             !population.comes_and_goes() && !matches!(population.reconnect, Reconnect::Backoff(_))
         };
         let is_settled = self.schedule.is_last() && !self.schedule.is_moving() && !self.hands_over;
+        // What the steps of a search before have left may be about to be dialled again.
+        let are_known = !self.goes_on() || self.has_lost() || self.sum(|tick| tick.counts.failed) > 0;
         is_settled
+            && are_known
             && self.open() == 0
             && self.plan.populations.iter().all(stays_away)
             && self.of_load().all(|report| self.opens_none(report))
@@ -25,12 +28,27 @@ impl Conductor<'_> {
             true => !self.may_come_back,
             // One that is back has that too, one that has just joined dials first, and what was closed with an announcement is
             // dialled again.
-            false => report.before.is_none() && report.ramped_at != Nanos::NEVER && report.to_redial == 0,
+            false => {
+                let redials_none = report.to_redial == 0 || self.redials_none(report.role);
+                report.before.is_none() && report.ramped_at != Nanos::NEVER && redials_none
+            }
         }
     }
 
-    /// Whether a connection of the load was lost, not only closed as planned.
+    /// Whether not even what was closed with an announcement is dialled again.
+    fn redials_none(&self, role: Role) -> bool {
+        matches!(role, Role::Population(nth) if self.plan.populations[usize::from(nth)].reconnect == Reconnect::Never)
+    }
+
+    /// Whether a connection of the load is gone that throng did not close as planned.
     pub(super) fn has_lost(&self) -> bool {
-        self.record.populations.iter().any(|measured| measured.sum(|counts| counts.dropped) > 0)
+        (0..).zip(&self.record.populations).any(|(nth, measured)| {
+            let closed = if self.redials_none(Role::Population(nth)) {
+                measured.sum(|counts| counts.closed)
+            } else {
+                0
+            };
+            measured.sum(|counts| counts.dropped) + closed > 0
+        })
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     reasons.extend(sent::missed(facts, s));
     let silent = silence(facts, s);
     reasons.extend(silent.clone());
-    reasons.extend(s.faults.iter().map(|f| limit::reason(f, s, facts.evidence)));
+    reasons.extend(faults(facts, s));
     let probe_failed = probes_failed(facts, s);
     if let Some(probe) = s.probe.as_ref().filter(|_| probe_failed > 0) {
         reasons.push(format!("probe: {} failed{}", Count(probe_failed).of("request"), probe.failed_by()));
@@ -90,6 +90,17 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     };
     let fails = failed || has_lost || is_outrun || disagree.is_some();
     (if fails { Verdict::Fail } else { Verdict::Pass }, reasons)
+}
+
+/// What went wrong; of faults that are counted together once.
+fn faults(facts: &Facts, s: &Summary) -> Vec<String> {
+    let mut reasons = Vec::new();
+    for reason in s.faults.iter().map(|fault| limit::reason(fault, s, facts.evidence)) {
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    reasons
 }
 
 /// Requests of the probe that failed. Of a search those that were due at this step's full load: what the step before it left waiting

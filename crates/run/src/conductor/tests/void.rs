@@ -68,6 +68,32 @@ fn it_goes_on_with_those_that_take_over_what_was_lost() {
 }
 
 #[test]
+fn a_step_of_a_search_goes_on_with_what_the_ones_before_have_left_to_be_dialled_again() {
+    let plan = scenario("connections = 4\nduration = \"1h\"");
+    let model = Model::new(&plan, 1, MS(400), S(1));
+    let mut conductor = Conductor::going_on(&plan, &model, &[4]);
+    // Each was closed with an announcement in the step before: it is dialled again with its next request, and closed again.
+    conductor.handle_tick(0, &at_load(1, 0, Counts::default()));
+    assert!(!conductor.step(S(1)).drains);
+    conductor.handle_tick(0, &at_load(2, 0, Counts { redialled: 4, closed: 4, ..Counts::default() }));
+    assert!(!conductor.step(S(2)).drains);
+}
+
+#[test]
+fn a_load_that_is_not_dialled_again_ends_with_its_last_connection() {
+    let keys = "connections = 4\nduration = \"1h\"\nreconnect = \"never\"";
+    let plan = scenario(keys);
+    let model = Model::new(&plan, 1, MS(400), S(1));
+    let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(400));
+    conductor.handle_tick(0, &at_load(1, 1, Counts { closed: 3, ..Counts::default() }));
+    assert!(!conductor.step(S(2)).drains);
+    conductor.handle_tick(0, &at_load(3, 0, Counts { closed: 1, ..Counts::default() }));
+    assert!(conductor.step(S(3)).drains);
+    let (_, record) = conductor.finish();
+    assert!(record.is_deserted && record.interrupted.is_none());
+}
+
+#[test]
 fn what_may_come_back_is_asked_of_the_workers() {
     let plan = scenario("connections = 8\nduration = \"1h\"");
     let target = Target { loses_at: S(5), ..Target::GOOD };

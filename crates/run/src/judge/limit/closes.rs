@@ -80,9 +80,19 @@ pub(super) fn how(kind: Kind) -> &'static str {
 pub(super) fn responses(case: &Case) -> Option<Limit> {
     let n = case.evidence.losses.responses.filter(|_| is_unannounced(case))?;
     let responses = if n == 1 { "its response".to_owned() } else { Count(n).of("response") };
-    let detail = format!("it closes each connection after {responses} without announcing it");
-    let fix = "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), or \
-    make it announce the close (Connection: close)";
+    // With equal pauses connections of one age have had as many responses.
+    let (or, or_look) = match case.evidence.losses.age.filter(|age| *age >= SET).map(tenths) {
+        Some(age) => (
+            format!("; each had been open for {age}, which may be the limit"),
+            format!("; or look for a maximum connection age of {age}"),
+        ),
+        None => Default::default(),
+    };
+    let detail = format!("it closes each connection after {responses} without announcing it{or}");
+    let fix = format!(
+        "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), or make it announce the close \
+        (Connection: close){or_look}"
+    );
     let sentence = Sentence::RequestsPerConnection { responses: n };
     case.limit(Inferred, (Side::Target, Cause::RequestsPerConnection), case.peak(), sentence, detail, fix)
 }
@@ -142,7 +152,7 @@ pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
     case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, sentence, detail, RAISE)
 }
 
-const RAISE: &str = "raise its limit on connections (worker_connections, maxconn, --max-open)";
+pub(super) const RAISE: &str = "raise its limit on connections (worker_connections, maxconn, --max-open)";
 
 /// The same where the load is below it, and new connections of the probe are not: nobody waits.
 pub(super) fn probe_turned_away(case: &Case) -> Option<Limit> {

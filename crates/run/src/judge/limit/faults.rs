@@ -11,6 +11,7 @@ use super::{
     Case, Sentence, Trouble,
     closes::{how, is_instead},
     known_limit,
+    ours::describe_errno,
     path::since,
     sentences::{dials_and_requests, within},
     statuses, trouble_of, whose, wrong,
@@ -173,10 +174,11 @@ fn lost(case: &Case) -> Option<Finding> {
     }
     let how = how(kind);
     let detail = format!(
-        "{} lost{}: {} by the peer",
+        "{} lost{}: {} by the peer{}",
         case.faults().were("connection"),
         of_them(case, kind, case.faults()),
-        kind.name()
+        kind.name(),
+        describe_errno(case.errno)
     );
     if case.errno.is_of_goaway() {
         let sentence = Sentence::SessionsEnded { count, frame: "GOAWAY", code: case.errno.name() };

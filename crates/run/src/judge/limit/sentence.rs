@@ -157,6 +157,11 @@ pub(crate) enum Sentence {
         beyond: u64,
         has_probe: bool,
     },
+    /// The same by responding to them with this status.
+    TurnsAwayWith {
+        beyond: u64,
+        status: String,
+    },
     QueueOverflowed {
         backlog: u64,
         times: u64,

@@ -149,6 +149,10 @@ fn closes(sentence: &Sentence) -> Option<String> {
         S::ClosedInstead { count, how, sent } => {
             format!("the target {how} {} instead of a response{}", connections(*count), one_of(*count, *sent))
         }
+        S::TurnsAwayWith { beyond, status } => format!(
+            "the target responds to new connections with {status} beyond {}, beside the probe's",
+            Count(*beyond)
+        ),
         S::SessionsEnded { count, frame, code } => {
             format!("the target ended {} with an error ({frame}, {code})", connections(*count))
         }

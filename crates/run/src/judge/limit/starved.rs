@@ -2,7 +2,9 @@
 
 use samples::{Cause, Certainty::Inferred, Kind, Limit, ProbeSummary, Side};
 
-use super::{Case, Sentence, accept_queue, path::dark, target::FEWER};
+use units::Count;
+
+use super::{Case, Sentence, accept_queue, closes, path::dark, target::FEWER};
 
 const MORE: &str = "raise its number of workers or threads (check that none of them hangs)";
 const ONE_OR_MORE: &str = "check that each of its backends and workers responds; if they do, raise their number or that of their threads";
@@ -37,6 +39,16 @@ const EXCEPT: u64 = 10;
 pub(super) fn probe(case: &Case) -> Option<Limit> {
     let probe = case.summary.probe.as_ref().filter(|_| case.is_waiting())?;
     let (new, served) = shut_out(probe).filter(|(new, _)| !turns_away(probe, *new))?;
+    if let Some(status) = turned_away_with(probe, new) {
+        let at = case.left();
+        let detail = format!(
+            "{} of the probe had {status}, beyond {at} open ones and those that it keeps",
+            Count(new).of("new connection")
+        );
+        let fix = with_probes_places(case, closes::RAISE.to_owned());
+        let sentence = Sentence::TurnsAwayWith { beyond: at, status };
+        return case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), at, sentence, detail, fix);
+    }
     // Requests of the load that wait are on connections that it does not serve either.
     let at = case.left().saturating_sub(case.count);
     let detail =
@@ -62,6 +74,13 @@ pub(super) fn turns_away(probe: &ProbeSummary, new: u64) -> bool {
     let ends = [Kind::Closed, Kind::Reset].map(Kind::name);
     let failures = probe.failures.iter().filter(|failure| ends.iter().any(|end| failure.what.ends_with(end)));
     2 * failures.map(|failure| failure.count).sum::<u64>() > new
+}
+
+/// The status that the target responded with to most of these `new` connections, instead of letting them wait.
+fn turned_away_with(probe: &ProbeSummary, new: u64) -> Option<String> {
+    let is_status = |what: &str| what.starts_with("status ") || what == "unexpected status";
+    let most = probe.failures.iter().find(|failure| is_status(&failure.what) && 2 * failure.count > new)?;
+    Some(if most.what.starts_with("status ") { most.what.clone() } else { format!("an {}", most.what) })
 }
 
 /// A fix, with what it leaves to be known in a search.

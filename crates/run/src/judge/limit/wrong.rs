@@ -33,7 +33,11 @@ pub(super) fn wrong(case: &Case) -> Option<Finding> {
     };
     let (sentence, fix) = match (kind, case.stage?, statuses.first()) {
         (Kind::WrongStatus, Stage::Handshake, Some((status, _))) => {
-            let (reason, fix) = upgrade_advice(subject, *status);
+            let upgraded = case.summary.handshake_us.count;
+            let (reason, fix) = match upgraded * SOME > case.count {
+                true => REFUSES_SOME,
+                false => upgrade_advice(subject, *status),
+            };
             (Sentence::UpgradeRefused { statuses, reason }, format!("{fix}; {by_hand}"))
         }
         (Kind::WrongStatus, _, Some((status, _))) => {
@@ -93,6 +97,13 @@ fn by_kind(case: &Case) -> (u64, Vec<(&'static str, u64)>) {
     };
     (count, others.into_iter().map(what).collect())
 }
+
+/// Where as many upgrades as one in this number of those that were refused succeeded, it is not how they are asked for.
+const SOME: u64 = 10;
+const REFUSES_SOME: (&str, &str) = (
+    "it accepted others at the same time",
+    "check the log of the target, and of any proxy before it, and their limits",
+);
 
 /// Why an upgrade was refused with this status, and what helps.
 fn upgrade_advice(subject: &Subject, status: u16) -> (&'static str, &'static str) {

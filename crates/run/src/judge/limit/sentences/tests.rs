@@ -179,6 +179,7 @@ fn place(sentence: &Sentence) -> usize {
         S::WithOthers { .. } => 82,
         S::Whose { .. } => 83,
         S::Deserted { .. } => 84,
+        S::TurnsAwayWith { .. } => 85,
         S::SlowAccept { .. } => 31,
         S::CpuOfThread { .. } => 32,
         S::CpuOfProcess { .. } => 33,

@@ -91,6 +91,10 @@ fn new_connections_of_the_probe_that_are_closed_do_not_wait() {
         connections at a time, the probe's among them";
     assert_eq!(sentence(&[("timeout", 12), ("connection closed", 2)]), waits);
     assert_eq!(sentence(&[]), waits);
+    let with =
+        |what| format!("the target responds to new connections with {what} beyond 136, beside the probe's");
+    assert_eq!(sentence(&[("status 503", 13), ("timeout", 1)]), with("status 503"));
+    assert_eq!(sentence(&[("unexpected status", 14)]), with("an unexpected status"));
 }
 
 #[test]

@@ -46,6 +46,12 @@ fn a_session_that_ends_with_an_error_has_its_name() {
         let said = format!("the target ended 5 connections with an error (Close, {name})");
         assert_eq!((found.sentence, found.fix.contains(fix)), (said, true), "{}", found.fix);
     }
+    // That others came, and as many as are wanted were there in the end, is how they are dialled again.
+    ended.detail = samples::Errno::of_close(Some(1011));
+    s.faults = vec![ended.clone()];
+    let e =
+        lost(Pattern { is_surplus: true, were_old: Some(false), responses: Some(5), ..Pattern::default() });
+    assert!(limit(&s, &e).expect("something stopped it").sentence.contains("(Close, 1011 internal error)"));
     // Too many of what it sends itself.
     let fix = |is_grpc, code| {
         let mut subject = crate::judge::subject::Subject::default();

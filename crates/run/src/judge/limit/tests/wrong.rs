@@ -281,6 +281,12 @@ fn a_refused_upgrade_has_its_own_status() {
     let refused = "WebSocket upgrade refused with status";
     let beside = sentence(&[(200, 720), (403, 10)]);
     assert!(beside.starts_with(&format!("{refused} 403 × 10: probably it requires an Origin")), "{beside}");
+    // Others succeeded: it is not how they are asked for.
+    let mut some = stopped(100, vec![fault(Stage::Handshake, Kind::WrongStatus, 10)]);
+    (some.handshake_us.count, some.requests.status) = (14, [(403, 10)].into());
+    let limit_of_some = limit(&some, &Evidence::default()).expect("it is bad");
+    assert_eq!(limit_of_some.sentence, format!("{refused} 403 × 10: it accepted others at the same time"));
+    assert!(limit_of_some.fix.contains("limits"), "{}", limit_of_some.fix);
     // Without requests beside it, it may be any.
     let alone = sentence(&[(200, 10)]);
     assert!(alone.starts_with(&format!("{refused} 200 × 10: this path serves plain HTTP")), "{alone}");

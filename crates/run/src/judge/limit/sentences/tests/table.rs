@@ -331,6 +331,10 @@ fn fifth_part() -> Vec<(Sentence, &'static str)> {
 fn around_others() -> Vec<(Sentence, &'static str)> {
     vec![
         (
+            S::TurnsAwayWith { beyond: 98, status: "status 503".to_owned() },
+            "the target responds to new connections with status 503 beyond 98, beside the probe's",
+        ),
+        (
             S::WithOthers {
                 sentence: Box::new(S::UnexpectedStatus { statuses: vec![(404, 200)] }),
                 others: vec![
