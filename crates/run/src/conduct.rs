@@ -53,20 +53,23 @@ pub(crate) fn conduct(
     around.finish(conductor, workers)
 }
 
-/// Runs the stages starting with `held` connections of each population, and leaves the load as it is at the end of the last
-/// one. `losses`: of the existing connections.
+/// Runs the stages starting with `held` connections of each population, `to_redial` of which are closed for now, and leaves the load as it
+/// is at the end of the last one. `losses`: of the existing connections.
 pub(crate) fn conduct_on(
     plan: &Plan,
     root: &Root,
     workers: &mut dyn Workers,
     ground: &Ground,
-    held: &[u32],
+    (held, to_redial): (&[u32], &[i64]),
     losses: Losses,
     interrupt: &Interrupt,
 ) -> Record {
     let observer = Observer::start(plan, root);
     let mut conductor = Conductor::going_on(plan, workers, held);
     (conductor.record.io, conductor.record.losses) = (ground.io, losses);
+    for (measured, before) in conductor.record.populations.iter_mut().zip(to_redial) {
+        measured.to_redial_before = *before;
+    }
     let sinks: &mut [&mut dyn Sink] = &mut [];
     let mut around = Environment::new(plan, observer, ground, sinks, interrupt);
     let watching = interrupt.watch();

@@ -388,7 +388,8 @@ impl<'a> Conductor<'a> {
         let held = |nth| {
             let is_own = |report: &&Report| report.role == Role::Population(nth) && !report.is_lost;
             let own = || self.reports.iter().filter(is_own);
-            let disconnected: i64 = own().map(|report| report.disconnected).sum();
+            let before = self.record.populations[usize::from(nth)].to_redial_before;
+            let disconnected = before + own().map(|report| report.disconnected).sum::<i64>();
             (own().map(|report| report.held.count()).sum(), disconnected.max(0).unsigned_abs())
         };
         (0..self.record.populations.len() as u16).map(|nth| is_held(nth).then(|| held(nth))).collect()

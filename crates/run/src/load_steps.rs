@@ -18,6 +18,8 @@ pub(crate) struct LoadSteps<W> {
     ground: Ground,
     /// Connections of each population, as last ordered.
     held: Vec<u32>,
+    /// Of those, the ones that were closed with an announcement and are to be dialled again.
+    to_redial: Vec<i64>,
     losses: Losses,
     /// Connections open at the end of the last one.
     open: u64,
@@ -27,14 +29,16 @@ impl<W: Workers> LoadSteps<W> {
     /// Workers with room for the largest load: that of `plan`. Nothing is dialled yet.
     pub(crate) fn on(workers: W, ground: Ground, plan: &Plan) -> LoadSteps<W> {
         let held = vec![0; plan.populations.len()];
-        LoadSteps { workers, ground, held, losses: Losses::default(), open: 0 }
+        let to_redial = vec![0; held.len()];
+        LoadSteps { workers, ground, held, to_redial, losses: Losses::default(), open: 0 }
     }
 
     /// Goes to the load of `plan`, up or down, and through its stages; how that went.
     pub(crate) fn go_to(&mut self, plan: &Plan, root: &Root, interrupt: &Interrupt) -> Record {
         let losses = std::mem::take(&mut self.losses).forget();
-        let mut record =
-            conduct_on(plan, root, &mut self.workers, &self.ground, &self.held, losses, interrupt);
+        let before = (&*self.held, &*self.to_redial);
+        let mut record = conduct_on(plan, root, &mut self.workers, &self.ground, before, losses, interrupt);
+        self.to_redial = record.populations.iter().map(|measured| measured.to_redial() as i64).collect();
         // Open at its beginning, all at once; its shards report one after the other, and then some may be lost.
         record.peak = record.peak.max(self.open);
         self.open = record.populations.iter().map(|measured| measured.held).sum();

@@ -159,6 +159,8 @@ pub(crate) struct PopulationRecord {
     pub(crate) is_kept: bool,
     /// Closed with an announcement and not open again, at that time.
     pub(crate) disconnected: u64,
+    /// Of a step of a search, those that the steps before have left so.
+    pub(crate) to_redial_before: i64,
     /// Lost after the end of the load.
     pub(crate) dropped_in_drain: u64,
     /// Of workers that were lost, those that they had by their last reports.
@@ -230,7 +232,8 @@ impl PopulationRecord {
 
     /// Closed with an announcement and not open again so far.
     pub(crate) fn to_redial(&self) -> u64 {
-        self.sum(|counts| counts.closed).saturating_sub(self.sum(|counts| counts.redialled))
+        let closed = self.to_redial_before + self.sum(|counts| counts.closed) as i64;
+        (closed - self.sum(|counts| counts.redialled) as i64).max(0).unsigned_abs()
     }
 
     /// Records how many are held and how many are to be dialled again, at a time that counts.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::{
     causes::{A_TENTH, A_THIRTIETH, BEFORE_OTHERS, python, short_of_memory, starved},
     program::{Program, Serving},
+    scripted::Scripted,
     silences::limited,
 };
 
@@ -210,6 +211,40 @@ fn the_targets_cpu() {
     let (max, failed) = (found["max"].as_u64().unwrap(), found["failed"].as_u64().unwrap());
     assert!((2..=11).contains(&max) && max < failed, "{found:#}");
     assert!(found["criterion"].as_str().is_some_and(|why| !why.is_empty()), "{found:#}");
+}
+
+#[test]
+fn connections_that_the_step_before_has_left_closed_are_dialled_again() {
+    let server = Scripted::start(|peer| {
+        peer.request();
+        peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx");
+    });
+    // Judged by this alone: how late a busy machine is does not matter here.
+    let args = [
+        "--by",
+        "rate",
+        "--max",
+        "40",
+        "-c",
+        "5",
+        "-d",
+        "1s",
+        "--probe",
+        "10/s",
+        "--threshold",
+        "held == 100%",
+    ];
+    let found = find(&server.url("/"), &args, 0);
+    let loads: Vec<u64> =
+        found["curve"].as_array().unwrap().iter().map(|p| p["load"].as_u64().unwrap()).collect();
+    assert_eq!(
+        (&found["outcome"], loads.last(), loads.len() > 1),
+        (&"not-reached".into(), Some(&40), true),
+        "{found:#}"
+    );
+    // Nearly each request has a connection of its own.
+    let (accepted, requests) = (server.log.accepted(), server.log.requests());
+    assert!(accepted + 20 >= requests && requests > 60, "{accepted} connections, {requests} requests");
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn usage_errors_are_named_with_their_fix() {
     check(&["run", URL, "--calls", "9"], 2, &["--calls: ", "--arrive"]);
     check(&["run", URL, "--probe", "0"], 2, &["--probe: \"0\"", "10/s"]);
     // The flag takes the target for its rate.
-    let slow = "--probe: sends no request in some steps of 2 s; use a faster one, or a longer -d";
+    let slow = "--probe: sends no request in some steps of 2.0 s; use a faster one, or a longer -d";
     check(&["find", URL, "--max", "20", "-d", "2s", "--probe", "0.1/s"], 2, &[slow]);
     check(&["run", "--probe", URL], 2, &["target: missing", "--probe: ", "10/s"]);
     check(&["run", URL, "--sources", "10.0.0.5/24"], 2, &["--sources: ", "10.0.0.5 or 10.0.0.0/24"]);

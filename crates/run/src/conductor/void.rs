@@ -12,10 +12,7 @@ impl Conductor<'_> {
             !population.comes_and_goes() && !matches!(population.reconnect, Reconnect::Backoff(_))
         };
         let is_settled = self.schedule.is_last() && !self.schedule.is_moving() && !self.hands_over;
-        // What the steps of a search before have left may be about to be dialled again.
-        let are_known = !self.goes_on() || self.has_lost() || self.sum(|tick| tick.counts.failed) > 0;
         is_settled
-            && are_known
             && self.open() == 0
             && self.plan.populations.iter().all(stays_away)
             && self.of_load().all(|report| self.opens_none(report))
@@ -29,8 +26,20 @@ impl Conductor<'_> {
             // One that is back has that too, one that has just joined dials first, and what was closed with an announcement is
             // dialled again.
             false => {
-                let redials_none = report.to_redial == 0 || self.redials_none(report.role);
+                let redials_none = self.to_redial(report) == 0 || self.redials_none(report.role);
                 report.before.is_none() && report.ramped_at != Nanos::NEVER && redials_none
+            }
+        }
+    }
+
+    /// Connections of a worker that are to be dialled again. Whose those of the steps of a search before are is not known.
+    fn to_redial(&self, report: &Report) -> i64 {
+        let Role::Population(nth) = report.role else { return report.to_redial };
+        match self.record.populations[usize::from(nth)].to_redial_before {
+            0 => report.to_redial,
+            before => {
+                let own = self.of_load().filter(|other| other.role == report.role);
+                before + own.map(|other| other.to_redial).sum::<i64>()
             }
         }
     }

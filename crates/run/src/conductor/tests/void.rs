@@ -72,11 +72,15 @@ fn a_step_of_a_search_goes_on_with_what_the_ones_before_have_left_to_be_dialled_
     let plan = scenario("connections = 4\nduration = \"1h\"");
     let model = Model::new(&plan, 1, MS(400), S(1));
     let mut conductor = Conductor::going_on(&plan, &model, &[4]);
+    conductor.record.populations[0].to_redial_before = 4;
     // Each was closed with an announcement in the step before: it is dialled again with its next request, and closed again.
     conductor.handle_tick(0, &at_load(1, 0, Counts::default()));
     assert!(!conductor.step(S(1)).drains);
     conductor.handle_tick(0, &at_load(2, 0, Counts { redialled: 4, closed: 4, ..Counts::default() }));
     assert!(!conductor.step(S(2)).drains);
+    // Until they are lost.
+    conductor.handle_tick(0, &at_load(3, 0, Counts { redialled: 4, dropped: 4, ..Counts::default() }));
+    assert!(conductor.step(S(3)).drains);
 }
 
 #[test]
