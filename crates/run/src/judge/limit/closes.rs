@@ -80,8 +80,9 @@ pub(super) fn how(kind: Kind) -> &'static str {
 pub(super) fn responses(case: &Case) -> Option<Limit> {
     let n = case.evidence.losses.responses.filter(|_| is_unannounced(case))?;
     let responses = if n == 1 { "its response".to_owned() } else { Count(n).of("response") };
-    // With equal pauses connections of one age have had as many responses.
-    let (or, or_look) = match case.evidence.losses.age.filter(|age| *age >= SET).map(tenths) {
+    // With equal pauses connections of one age have had as many responses. One that ends with its only response has the age of that.
+    let age = case.evidence.losses.age.filter(|age| *age >= SET && n > 1);
+    let (or, or_look) = match age.map(tenths) {
         Some(age) => (
             format!("; each had been open for {age}, which may be the limit"),
             format!("; or look for a maximum connection age of {age}"),

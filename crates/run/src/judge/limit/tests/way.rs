@@ -341,20 +341,14 @@ fn a_number_of_responses_closes_a_connection() {
         "target",
         "requests-per-connection",
         800,
-        "closes each connection after 10 responses",
-        "keepalive_requests",
+        "closes each connection after 10 responses without announcing it; each had been open for 3 s",
+        "Connection: close); or look for a maximum connection age of 3 s",
     );
     check(&stopped(141, closed()), &after(10, 3), expected);
     check(
         &stopped(141, reset()),
         &after(1, 2),
-        (
-            "target",
-            "requests-per-connection",
-            800,
-            "after its response",
-            "or look for a maximum connection age of 2 s",
-        ),
+        ("target", "requests-per-connection", 800, "after its response", "(Connection: close)"),
     );
 }
 
