@@ -219,18 +219,18 @@ fn connections_that_the_step_before_has_left_closed_are_dialled_again() {
         peer.request();
         peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx");
     });
-    let args = ["--by", "rate", "--max", "100", "-c", "5", "-d", "1s", "--max-lag", "10s"];
+    let args = ["--by", "rate", "--max", "60", "-c", "30", "-d", "1s", "--max-lag", "10s"];
     let found = find(&server.url("/"), &args, 0);
     let loads: Vec<u64> =
         found["curve"].as_array().unwrap().iter().map(|p| p["load"].as_u64().unwrap()).collect();
     assert_eq!(
         (&found["outcome"], loads.last(), loads.len() > 1),
-        (&"not-reached".into(), Some(&100), true),
+        (&"not-reached".into(), Some(&60), true),
         "{found:#}"
     );
     // Nearly each request has a connection of its own.
     let (accepted, requests) = (server.log.accepted(), server.log.requests());
-    assert!(accepted + 20 >= requests && requests > 60, "{accepted} connections, {requests} requests");
+    assert!(accepted + 20 >= requests && requests > 40, "{accepted} connections, {requests} requests");
 }
 
 #[test]
