@@ -37,11 +37,7 @@ impl Tolerance {
         let percent = change.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
         let percent = percent.filter(|n| n.is_finite() && *n >= 0.0).ok_or_else(misread)?;
         if !grows && percent >= 100.0 {
-            return Err(ParseError::new(
-                text,
-                "a change that can be too much",
-                format!("less than 100%: '{name} -10%'"),
-            ));
+            return Err(ParseError::new(text, "a decrease of less than 100%", format!("'{name} -10%'")));
         }
         let figure = match at_equal_load(name) {
             Some(figure) => figure,
@@ -102,7 +98,7 @@ mod tests {
             check(
                 &format!("requests.per_s -{share}"),
                 &format!(
-                    "\"requests.per_s -{share}\" is not a change that can be too much; use less than 100%: 'requests.per_s -10%'"
+                    "\"requests.per_s -{share}\" is not a decrease of less than 100%; use 'requests.per_s -10%'"
                 ),
             );
         }

@@ -31,7 +31,7 @@ pub(crate) fn is_zero<N: Default + PartialEq>(n: &N) -> bool {
 }
 
 /// Whether nothing went wrong in any of them.
-pub(crate) fn has_none(all: &[crate::fault::Faults]) -> bool {
+pub(crate) fn are_empty(all: &[crate::fault::Faults]) -> bool {
     all.iter().all(crate::fault::Faults::is_empty)
 }
 

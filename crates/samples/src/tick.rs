@@ -148,7 +148,7 @@ merged! {
         pub ramp_steps: Vec<Latency>,
         /// What went wrong with requests by step, of the same populations: also part of [`Tick::faults`], where a response that lacks
         /// what its connection needs counts as the end of that.
-        #[serde(skip_serializing_if = "encode::has_none")]
+        #[serde(skip_serializing_if = "encode::are_empty")]
         #[cfg_attr(test, ts(type = "Array<FaultCount[]>"))]
         pub step_faults: Vec<Faults>,
         /// Each destination of the plan by itself, where there are several; see [`crate::row_of`].

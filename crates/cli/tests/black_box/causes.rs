@@ -201,17 +201,23 @@ fn a_limit_on_the_age_of_connections() {
     assert!(age.is_some_and(|s| (1.7..=2.4).contains(&s)), "{detail}");
 }
 
-#[test]
-fn a_target_that_ends() {
-    let mut server = Some(Serving::start(&["--threads", "1"]));
-    let url = server.as_ref().map(|server| server.url("/")).unwrap();
-    let args = ["run", &url, "-c", "20", "--think", "50ms..150ms", "-d", "20s", "--json", "-"];
+/// A run against `target` during which this server ends, which is what stopped it.
+fn run_while_it_ends(server: Serving, target: &str, duration: &str) -> Summary {
+    let args = ["run", target, "-c", "20", "--think", "50ms..150ms", "-d", duration, "--json", "-"];
     let mut running = Program::start(&args);
     running.wait_for("open 20 of 20");
-    drop(server.take());
+    drop(server);
     let ended = running.end();
     let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
     assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", "ended"), "{}", s.at("limit"));
+    s
+}
+
+#[test]
+fn a_target_that_ends() {
+    let server = Serving::start(&["--threads", "1"]);
+    let url = server.url("/");
+    let s = run_while_it_ends(server, &url, "20s");
     assert_eq!(s.count("limit.at_connections"), 20);
 }
 
@@ -221,15 +227,8 @@ fn one_of_two_targets_that_ends() {
     let port = first.address.port();
     let listen = format!("127.0.0.2:{port}");
     let second = throng_under(&[], &["serve", "--listen", &listen, "--until-stdin-ends", "--threads", "1"]);
-    let mut second = Some(Serving::from(second, &[]));
     let target = format!("http://127.0.0.{{1..2}}:{port}/");
-    let args = ["run", &target, "-c", "20", "--think", "50ms..150ms", "-d", "4s", "--json", "-"];
-    let mut running = Program::start(&args);
-    running.wait_for("open 20 of 20");
-    drop(second.take());
-    let ended = running.end();
-    let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
-    assert_eq!((s.text("limit.side"), s.text("limit.cause")), ("target", "ended"), "{}", s.at("limit"));
+    let s = run_while_it_ends(Serving::from(second, &[]), &target, "4s");
     let sentence = format!("the target at {listen} is gone: nothing listens there any more");
     assert_eq!(s.text("limit.sentence"), sentence);
     assert_eq!(s.text("limit.cure"), format!("at {listen}: check its log and exit status"));

@@ -199,15 +199,19 @@ impl Figure {
         self.path.ends_with("errors.count") && !self.is_path
     }
 
+    /// The population that it is of, and its path below that; none of all.
+    pub fn of_population(&self) -> Option<(&str, &str)> {
+        self.path.strip_prefix("populations.")?.split_once('.')
+    }
+
     /// The population that it is of; none of all.
     pub fn population(&self) -> Option<&str> {
-        Some(self.path.strip_prefix("populations.")?.split_once('.')?.0)
+        Some(self.of_population()?.0)
     }
 
     /// The step that it is of.
     pub fn step(&self) -> Option<&str> {
-        let (_, of_population) = self.path.strip_prefix("populations.")?.split_once('.')?;
-        Some(of_population.strip_prefix("steps.")?.split_once('.')?.0)
+        Some(self.of_population()?.1.strip_prefix("steps.")?.split_once('.')?.0)
     }
 
     /// Whether it is the number of connections held.

@@ -1,7 +1,7 @@
 //! Whether the figures can be believed: was it throng that was slow, and do the counts agree with each other and with
 //! the other side?
 
-use plan::{DEFAULT_MAX_LAG, Plan, Population};
+use plan::{DEFAULT_MAX_LAG, Figure, Plan, Population};
 use samples::{AgentState, AgentSummary, Kind, Quantiles, Side, Stage, Summary};
 use serde_json::Value;
 use units::{Count, Nanos};
@@ -104,7 +104,7 @@ pub(super) fn late_agents(s: &Summary, max_lag: Nanos) -> Vec<String> {
 pub(super) fn unsure(facts: &Facts, s: &Summary, json: &Value) -> Option<String> {
     facts.plan.thresholds.iter().zip(&s.thresholds).find_map(|(threshold, result)| {
         let (value, path) = (result.value?, &threshold.figure.path);
-        let (late, delay) = late_dials(facts, path);
+        let (late, delay) = late_dials(facts, &threshold.figure);
         let least = samples::at_least(json, path, late, delay.0 as f64 / 1e3).unwrap_or(value);
         let most = samples::at_most(json, path).unwrap_or(value);
         (threshold.is_met_by(least) != threshold.is_met_by(most)).then(|| {
@@ -117,12 +117,10 @@ pub(super) fn unsure(facts: &Facts, s: &Summary, json: &Value) -> Option<String>
 
 /// How many dials a stall of throng has delayed, of those whose connect times a figure is of, and the longest delay. Connect times count
 /// from when a dial was due, and the lag of requests knows nothing of it.
-fn late_dials(facts: &Facts, path: &str) -> (u64, Nanos) {
-    let (of, figure) = match path.strip_prefix("populations.").and_then(|rest| rest.split_once('.')) {
-        Some((name, figure)) => (Some(name), figure),
-        None => (None, path),
-    };
-    if !figure.starts_with("connect_us.") {
+fn late_dials(facts: &Facts, figure: &Figure) -> (u64, Nanos) {
+    let of = figure.population();
+    let path = figure.of_population().map_or(figure.path.as_str(), |(_, below)| below);
+    if !path.starts_with("connect_us.") {
         return (0, Nanos::ZERO);
     }
     let all = facts.plan.populations.iter().zip(facts.populations);

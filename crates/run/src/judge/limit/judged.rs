@@ -79,7 +79,10 @@ impl Judged<'_> {
     /// The evidence without what is known to be of others.
     pub(super) fn evidence(&self, e: &Evidence) -> Evidence {
         let Some(population) = self.population else { return e.clone() };
-        let is_own = |name: &Option<String>| name.as_ref().is_none_or(|name| name.contains(population));
+        // Those that are judged together have the names of all.
+        let is_own = |name: &Option<String>| {
+            name.as_ref().is_none_or(|names| names.split(" and ").any(|name| name == population))
+        };
         let place = self.step.map_or(population.to_owned(), |step| format!("{population}.{step}"));
         let slow_part = e.slow_parts.iter().find(|(name, _)| *name == place).map(|(_, part)| *part);
         Evidence {

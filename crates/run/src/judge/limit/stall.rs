@@ -95,13 +95,11 @@ pub(super) fn stopped(case: &Case) -> Option<Limit> {
 /// No connection received a response for a while, and then they did.
 pub(super) fn stall(case: &Case) -> Option<Limit> {
     let (figures, of) = (whose(case.summary, case.evidence), &case.evidence.stall_of);
-    let stall =
-        case.evidence.stall.filter(|stall| case.is_waiting() && is_one(figures, case.evidence, stall))?;
+    let stall = silence(figures, case.evidence).filter(|_| case.is_waiting())?;
     // Of what ran into its timeout, a shorter silence is not the reason.
     if case.trouble == Trouble::Waiting && !may_explain(case, length_us(&stall)) {
         return None;
     }
-    let stall = seen(stall, figures, case.evidence);
     let detail = describe(figures, &stall, of.as_deref());
     let (from_s, until_s) = times(figures, &stall);
     let sentence = Sentence::Silent { of: of.clone(), seconds: until_s - from_s, state: doing(stall.state) };
@@ -111,8 +109,7 @@ pub(super) fn stall(case: &Case) -> Option<Limit> {
 /// The same as a warning, of a run that passes.
 pub(super) fn warning(s: &Summary, e: &Evidence) -> Option<String> {
     let figures = whose(s, e);
-    let stall = e.stall.filter(|stall| is_one(figures, e, stall))?;
-    let stall = seen(stall, figures, e);
+    let stall = silence(figures, e)?;
     let described = describe(figures, &stall, e.stall_of.as_deref());
     Some(format!("warning: {described}: {}", advice(stall.state)))
 }
@@ -125,19 +122,19 @@ fn whose<'a>(s: &'a Summary, e: &Evidence) -> &'a Figures {
 
 /// Segments sent again, SYNs apart: of each connection that waits, a few in each second (RFC 6298); of every tenth, more than a path
 /// usually loses in between.
-fn sent_again(s: &Figures, e: &Evidence) -> Option<u64> {
+fn were_sent_again(s: &Figures, e: &Evidence) -> bool {
     let again = e.here.net.retrans_segs.saturating_sub(e.here.net.syn_retrans);
-    Some(again).filter(|again| *again >= 3.max(s.connections.held / 10) && !e.subject.is_loopback)
+    again >= 3.max(s.connections.held / 10) && !e.subject.is_loopback
 }
 
-/// A silence, with what the target did meanwhile.
-fn seen(stall: Stall, s: &Figures, e: &Evidence) -> Stall {
-    match stall.state {
-        State::Idle | State::Unseen if sent_again(s, e).is_some() => {
-            Stall { state: State::Unreached, ..stall }
-        }
-        _ => stall,
-    }
+/// The silence, if it is one, with what the target did meanwhile.
+fn silence(s: &Figures, e: &Evidence) -> Option<Stall> {
+    let stall = e.stall.filter(|stall| is_one(s, e, stall))?;
+    let state = match stall.state {
+        State::Idle | State::Unseen if were_sent_again(s, e) => State::Unreached,
+        state => state,
+    };
+    Some(Stall { state, ..stall })
 }
 
 fn length_us(stall: &Stall) -> f64 {

@@ -1,7 +1,6 @@
 //! A target that serves some connections, and never comes to the others as long as these send.
 
 use samples::{Cause, Certainty::Inferred, Kind, Limit, ProbeSummary, Side};
-
 use units::Count;
 
 use super::{Case, Sentence, accept_queue, closes, path::dark, target::FEWER};

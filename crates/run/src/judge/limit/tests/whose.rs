@@ -3,6 +3,7 @@
 use samples::{PopulationSummary, StepSummary};
 
 use super::*;
+use crate::judge::evidence::Stall;
 
 /// A population with these faults, and with these of its steps.
 fn population(faults: &[FaultCount], steps: &[(&str, &[FaultCount])]) -> PopulationSummary {
@@ -108,6 +109,12 @@ fn what_another_population_met_is_not_why_the_thresholds_of_one_failed() {
     s.populations.get_mut("slow").expect("it is there").latency_us.max = 9e5;
     assert_eq!(of_it(&s, &stopped).0, "stall");
     stopped.stopped = None;
+    // Nor is the silence of one whose name has its own in it.
+    let stall = Stall { from_s: 8.0, until_s: 10.0, count: 1, is_over: true, ..Stall::default() };
+    let silent =
+        |of: &str| Evidence { stall: Some(stall), stall_of: Some(of.to_owned()), ..Evidence::default() };
+    let own = Judged { population: Some("slow"), step: None, is_latency: true };
+    assert!(own.evidence(&silent("slower")).stall.is_none() && own.evidence(&silent("slow")).stall.is_some());
     // Its own are a cause: of a slow threshold only if there are many.
     let own = fault(Stage::Exchange, Kind::WrongBody, 3);
     s.populations.get_mut("slow").expect("it is there").faults.push(own);
