@@ -429,14 +429,15 @@ impl<M: Machine> Agent<M> {
         let is_orphan = now >= work.lease;
         match &mut work.stage {
             Stage::Running(_, counting) => {
+                let is_early = !counting.has_ended();
                 if is_orphan && !work.is_stopping {
                     work.why.get_or_insert_with(notes::expired);
                     work.is_stopping = true;
-                    work.ramp_down = Some(RampDown::new(&work.orders, now));
+                    work.ramp_down = Some(RampDown::new(&work.orders, now, is_early));
                 }
                 if work.why.is_some() && !work.is_stopping {
                     work.is_stopping = true;
-                    work.ramp_down = Some(RampDown::leaving(now));
+                    work.ramp_down = Some(RampDown::leaving(now, is_early));
                 }
                 let ramp_down = work.ramp_down.as_mut();
                 let due = ramp_down.map(|it| it.poll(now, counting.awaits())).unwrap_or_default();
@@ -446,14 +447,12 @@ impl<M: Machine> Agent<M> {
                     // It is the process's, and no worker's own.
                     let used = self.cpu.since(std::mem::replace(&mut work.cpu, self.cpu));
                     ticks.iter_mut().take(1).for_each(|first| first.cpu_ns = used.0);
-                    match &work.ramp_down {
-                        Some(ramp_down) if ramp_down.is_of_lease() => {
+                    if let Some(ramp_down) = &work.ramp_down {
+                        if ramp_down.is_of_lease() {
                             work.closed_by_lease +=
                                 ticks.iter().map(|tick| tick.counts.finished).sum::<u64>();
                         }
-                        // It leaves its load, which has not ended.
-                        Some(_) if work.why.is_some() => ticks.iter_mut().for_each(ramp_down::hide_end),
-                        _ => {}
+                        ticks.iter_mut().for_each(|tick| ramp_down.hide_end(tick));
                     }
                     self.records.push_back((work.run.clone(), Record::Ticks(ticks)));
                 }

@@ -16,7 +16,7 @@ mod world;
 
 use plan::{Environment, Flags, Plan, Source, scenario};
 use run::Conductor;
-use samples::{AgentState, AgentSummary, AgentTicks, Summary, Tick, Verdict};
+use samples::{AgentState, AgentSummary, AgentTicks, FaultCount, Stage, Summary, Tick, Verdict};
 use units::Nanos;
 
 use chaos::Chaos;
@@ -87,8 +87,12 @@ fn obey_the_laws(world: &mut World, summary: &Summary, shown: &AgentTicks, seed:
     let taken: u64 = world.taken().iter().map(|(_, sent)| sent).sum();
     assert_eq!(summary.requests.sent, taken, "seed {seed}: the summary is the sum of what was taken");
     for (place, (agent, (who, taken))) in summary.agents.iter().zip(world.taken()).enumerate() {
-        let shown = AgentTicks::value(&shown.requests, place);
-        assert_eq!(shown, taken, "seed {seed}: {who:?}: what is shown of an agent is what was taken of it");
+        let shown = AgentTicks::value(&shown.requests, place) + agent.requests_lost;
+        let is_shown = shown == taken || agent.missing_ticks > 0;
+        assert!(
+            is_shown,
+            "seed {seed}: {who:?}: what is shown of an agent is what was taken of it: {agent:?}"
+        );
         let counted = world.counted(&who);
         match agent.state {
             AgentState::Done => {
@@ -105,6 +109,13 @@ fn obey_the_laws(world: &mut World, summary: &Summary, shown: &AgentTicks, seed:
             }
             AgentState::Refused => panic!("seed {seed}: {who:?} refused, and the run began"),
         }
+    }
+    if summary.incomplete().is_none() {
+        let of_requests = |f: &&FaultCount| f.stage == Stage::Exchange && !f.kind.is_wrong_response();
+        let failed: u64 = summary.faults.iter().filter(of_requests).map(|f| f.count).sum();
+        let r = &summary.requests;
+        let ends = r.answered + failed + r.unanswered + summary.requests_lost();
+        assert_eq!(ends, r.sent, "seed {seed}: each request has one end: {summary:#?}");
     }
     if summary.agents.iter().all(|agent| agent.state == AgentState::Done) {
         let held = summary.agents.iter().map(|agent| agent.held).sum::<u64>();

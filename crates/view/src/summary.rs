@@ -97,7 +97,11 @@ fn requests(s: &Summary, out: &mut String) {
         true => ("at least ", " (lower bound: throng had no CPU left)"),
         false => ("", ""),
     };
-    let responses = responses(r.answered, r.sent) + &unanswered(r.unanswered);
+    let lost = match s.requests_lost() {
+        0 => String::new(),
+        n => format!(", {} lost with their agents", Count(n)),
+    };
+    let responses = responses(r.answered, r.sent) + &unanswered(r.unanswered) + &lost;
     let per_s = Count(r.per_s.round() as u64);
     let rate = format!("{at_least}{per_s}/s at full load ({:.1} s)", s.duration_s);
     row(out, "requests", format!("{responses}, {rate}{why}"));
@@ -380,9 +384,14 @@ mod tests {
         let connections =
             samples::Connections { wanted: 9, held: 9, finished: 12, lost: 3, ..Default::default() };
         let figures = samples::Figures { connections, ..Default::default() };
-        let agent = samples::AgentSummary { closed_by_lease: 5, ..Default::default() };
+        let agent = samples::AgentSummary { closed_by_lease: 5, requests_lost: 2, ..Default::default() };
+        let s = Summary { figures, agents: vec![agent], ..Summary::default() };
         let mut out = String::new();
-        super::connections(&Summary { figures, agents: vec![agent], ..Summary::default() }, &mut out);
+        super::requests(&s, &mut out);
+        let expected = "  requests      0 responses to 0 requests, 2 lost with their agents, ";
+        assert!(out.starts_with(expected), "{out}");
+        out.clear();
+        super::connections(&s, &mut out);
         let expected = "  connections   9 held of 9 wanted, 7 closed by throng as planned, 5 closed by agents whose \
                         lease had expired, 3 lost with their agents";
         assert_eq!(out.lines().next(), Some(expected));

@@ -2715,6 +2715,11 @@ held: number,
  */
 lost_with: number, 
 /**
+ * Requests without a response as of its last report, where it was lost: sent, and in no count of how requests end; absent if there
+ * are none.
+ */
+requests_lost: number, 
+/**
  * How much later than the run it began, milliseconds; none where it did not.
  */
 began_late_ms: number | null, 

@@ -255,7 +255,8 @@ fn three_hosts_hold_fifty_thousand_each_and_every_count_is_the_servers() {
 fn what_a_killed_agent_did_is_done_by_the_others() {
     let (fleet, server) = (joined("reassigned", 3), Serving::start(&["--threads", "1"]));
     let args = [&LOAD[..], &["-d", "24s", "--on-lost", "reassign"]].concat();
-    let mut run = fleet.start(&server.url("/"), &args);
+    // Requests are under way at any time.
+    let mut run = fleet.start(&server.url("/delay?for=400ms"), &args);
     run.wait_for("open 400 of 400");
     fleet.agents[1].signal(Signal::KILL);
     let (ended, s) = read(run);
@@ -271,6 +272,9 @@ fn what_a_killed_agent_did_is_done_by_the_others() {
         ended.stderr
     );
     assert_eq!(s.count("connections.seen_by_target"), 400);
+    let lost = lost["requests_lost"].as_u64().unwrap();
+    let ends = s.count("requests.answered") + s.count("requests.unanswered") + lost;
+    assert!(lost > 0 && ends == s.count("requests.sent"), "{lost} of {}", s.at("requests"));
     let reasons = s.at("reasons").to_string();
     assert!(reasons.contains(" took over its part"), "{reasons}");
 }

@@ -22,26 +22,36 @@ pub(super) struct RampDown {
     step: Option<u64>,
     /// It is over as soon as no response is outstanding.
     is_leaving: bool,
+    /// The load had not ended before: it goes on without this agent.
+    is_early: bool,
 }
 
 impl RampDown {
-    /// Of the load that these orders have led to, from now on.
-    pub(super) fn new(orders: &[Order], now: Nanos) -> RampDown {
+    /// Of the load that these orders have led to, from now on; `is_early`: it has not ended.
+    pub(super) fn new(orders: &[Order], now: Nanos, is_early: bool) -> RampDown {
         let load = |order: &Order| match *order {
             Order::Load(population, connections, ..) => Some((population, connections)),
             _ => None,
         };
-        RampDown { from: now, loads: orders.iter().filter_map(load).collect(), step: None, is_leaving: false }
+        let loads = orders.iter().filter_map(load).collect();
+        RampDown { from: now, loads, step: None, is_leaving: false, is_early }
     }
 
     /// Of an agent that its user stops: others wait for its part, and its connections end with it.
-    pub(super) fn leaving(now: Nanos) -> RampDown {
-        RampDown { is_leaving: true, ..RampDown::new(&[], now) }
+    pub(super) fn leaving(now: Nanos, is_early: bool) -> RampDown {
+        RampDown { is_leaving: true, ..RampDown::new(&[], now, is_early) }
     }
 
     /// Its lease has expired.
     pub(super) fn is_of_lease(&self) -> bool {
         !self.is_leaving
+    }
+
+    /// A load that an agent leaves goes on without it, and its connections are not held until the end.
+    pub(super) fn hide_end(&self, tick: &mut Tick) {
+        if self.is_early && tick.phase == Phase::Drain {
+            tick.phase = if tick.ramped_at == Nanos::NEVER { Phase::Ramp } else { Phase::Hold };
+        }
     }
 
     /// The orders that are due: first that nothing new begins, last that all ends. `awaits`: responses are outstanding, as far as is
@@ -82,18 +92,11 @@ impl<M: Machine> Agent<M> {
             }
             Stage::Running(..) if !work.is_stopping => {
                 work.is_stopping = true;
-                work.ramp_down = Some(RampDown::leaving(now));
+                work.ramp_down = Some(RampDown::leaving(now, false));
             }
             Stage::Running(..) => {}
             _ => self.end(),
         }
-    }
-}
-
-/// The tick of an agent that leaves its load: that goes on without it, and its connections are not held until the end.
-pub(super) fn hide_end(tick: &mut Tick) {
-    if tick.phase == Phase::Drain {
-        tick.phase = if tick.ramped_at == Nanos::NEVER { Phase::Ramp } else { Phase::Hold };
     }
 }
 
@@ -111,7 +114,7 @@ mod tests {
     fn a_load_is_left_in_equal_steps_within_its_time() {
         // The first population was at half of its load last.
         let orders = [load(0, 6_000), load(1, 90), Order::DRAIN, load(0, 3_000)];
-        let mut ramp_down = RampDown::new(&orders, S(50));
+        let mut ramp_down = RampDown::new(&orders, S(50), true);
         assert_eq!(ramp_down.poll(S(50), true), [Order::DRAIN]);
         assert_eq!(ramp_down.poll(S(50), true), [], "once");
         let at = |step: u64| S(50) + Nanos(RAMPS_DOWN.0 * step / STEPS);
@@ -125,32 +128,35 @@ mod tests {
 
     #[test]
     fn an_agent_that_stood_still_ends_at_once() {
-        let mut ramp_down = RampDown::new(&[load(0, 10)], S(1));
+        let mut ramp_down = RampDown::new(&[load(0, 10)], S(1), true);
         assert_eq!(ramp_down.poll(S(20), true), [Order::DRAIN, load(0, 0), Order::STOP]);
     }
 
     #[test]
     fn an_agent_that_is_stopped_waits_for_its_responses_and_not_for_long() {
-        let mut ramp_down = RampDown::leaving(S(50));
+        let mut ramp_down = RampDown::leaving(S(50), true);
         // What was outstanding before it began to end is not known yet.
         assert_eq!(ramp_down.poll(S(50), false), [Order::DRAIN]);
         assert_eq!(ramp_down.poll(S(51), true), []);
         assert_eq!(ramp_down.poll(S(51), false), [Order::STOP]);
         assert_eq!(ramp_down.poll(S(52), false), []);
-        let mut ramp_down = RampDown::leaving(S(50));
+        let mut ramp_down = RampDown::leaving(S(50), true);
         assert_eq!(ramp_down.poll(S(50), true), [Order::DRAIN]);
         assert_eq!(ramp_down.poll(S(50) + RAMPS_DOWN, true), [Order::STOP]);
     }
 
     #[test]
     fn a_load_that_an_agent_leaves_has_not_ended() {
-        let check = |phase, ramped_at, expected| {
+        let check = |is_early, phase, ramped_at, expected| {
             let mut tick = Tick { phase, ramped_at, ..Tick::default() };
-            hide_end(&mut tick);
-            assert_eq!(tick.phase, expected);
+            for ramp_down in [RampDown::leaving(S(9), is_early), RampDown::new(&[], S(9), is_early)] {
+                ramp_down.hide_end(&mut tick);
+                assert_eq!(tick.phase, expected);
+            }
         };
-        check(Phase::Drain, S(1), Phase::Hold);
-        check(Phase::Drain, Nanos::NEVER, Phase::Ramp);
-        check(Phase::Ramp, S(1), Phase::Ramp);
+        check(true, Phase::Drain, S(1), Phase::Hold);
+        check(true, Phase::Drain, Nanos::NEVER, Phase::Ramp);
+        check(true, Phase::Ramp, S(1), Phase::Ramp);
+        check(false, Phase::Drain, S(1), Phase::Drain);
     }
 }

@@ -77,6 +77,8 @@ pub(super) struct Member {
     /// Connections that each of its workers has open, and those that it held when its population was last at its largest load.
     open: Vec<u64>,
     held: Vec<u64>,
+    /// Requests of each that were under way.
+    under_way: Vec<u64>,
     /// Connections that each has closed before its load had ended, for they had nothing more to send: they were held.
     released: Vec<u64>,
     /// Whether the load of each has ended: what is open then is held, what is open later is not.
@@ -168,6 +170,7 @@ impl Member {
             log: Log::default(),
             open: Vec::new(),
             held: Vec::new(),
+            under_way: Vec::new(),
             released: Vec::new(),
             ended: Vec::new(),
             lag: Latency::default(),
@@ -215,6 +218,7 @@ impl Member {
         self.workers.extend((first..).zip(roles.iter().copied()));
         self.open.resize(self.workers.len(), 0);
         self.held.resize(self.workers.len(), 0);
+        self.under_way.resize(self.workers.len(), 0);
         self.released.resize(self.workers.len(), 0);
         self.ended.resize(self.workers.len(), false);
         self.log.sums.resize(self.workers.len(), Sums::default());
@@ -389,6 +393,8 @@ impl Member {
         }
         for (nth, tick) in ticks.into_iter().enumerate() {
             self.log.sums[nth].add(&tick);
+            // Those of the last tick that have no response have their end there.
+            self.under_way[nth] = tick.waiting.saturating_sub(tick.counts.unanswered);
             self.lag.merge(&tick.lag);
             self.stalled = self.stalled.max(tick.stalled);
             let has_ended = tick.phase == Phase::Drain;
@@ -464,6 +470,7 @@ impl Member {
             cores: self.ready().cores,
             held: if is_lost && !self.is_through { 0 } else { of_load(&self.held) },
             lost_with: if is_lost { of_load(&self.open) } else { 0 },
+            requests_lost: if is_lost { of_load(&self.under_way) } else { 0 },
             began_late_ms: late,
             clock_error_ms: self.way.error().map(|error| error.0 as f64 / 1e6),
             lag_p99_us: (self.lag.count() > 0).then(|| self.lag.quantile(0.99).0 as f64 / 1e3),

@@ -50,6 +50,8 @@ pub(super) struct SimMachine {
 struct Shard {
     part: Part,
     open: u64,
+    /// Requests whose responses are of its next tick.
+    waiting: u64,
     /// Closed because fewer were ordered, since its last tick.
     finished: u64,
     /// When it had what it was ordered to hold; in the first second, whenever that was.
@@ -63,7 +65,7 @@ struct Shard {
 impl Shard {
     fn of(part: Part, until: Nanos) -> Shard {
         let (phase, drains_at) = (Phase::Ramp, Nanos::NEVER);
-        Shard { part, open: 0, finished: 0, ramped_at: PERIOD, phase, until, drains_at }
+        Shard { part, open: 0, waiting: 0, finished: 0, ramped_at: PERIOD, phase, until, drains_at }
     }
 }
 
@@ -91,10 +93,12 @@ impl SimMachine {
         let sent = if shard.phase == Phase::Drain { 0 } else { self.random.below(50) };
         let sent = sent.min(shard.part.requests.unwrap_or(u64::MAX));
         shard.part.requests.iter_mut().for_each(|left| *left -= sent);
-        (tick.counts.sent, tick.counts.answered, tick.resolved) = (sent, sent, shard.open);
+        tick.waiting = if shard.phase == Phase::Drain { 0 } else { sent / 3 };
+        let answered = std::mem::replace(&mut shard.waiting, tick.waiting) + sent - tick.waiting;
+        (tick.counts.sent, tick.counts.answered, tick.resolved) = (sent, answered, shard.open);
         (tick.counts.dropped, tick.counts.finished) = (dropped, std::mem::take(&mut shard.finished));
-        tick.counts.answered_at_load = if shard.phase == Phase::Hold { sent } else { 0 };
-        (0..sent).for_each(|n| tick.latency.record(Nanos::from_micros(100 + n)));
+        tick.counts.answered_at_load = if shard.phase == Phase::Ramp { 0 } else { answered };
+        (0..answered).for_each(|n| tick.latency.record(Nanos::from_micros(100 + n)));
         // All of its number are sent: its load has ended, by itself.
         if shard.phase == Phase::Hold && shard.part.requests == Some(0) {
             (tick.phase, shard.phase) = (Phase::Drain, Phase::Drain);

@@ -26,6 +26,11 @@ pub struct AgentSummary {
     #[cfg_attr(test, ts(type = "number"))]
     #[serde(skip_serializing_if = "encode::is_zero")]
     pub lost_with: u64,
+    /// Requests without a response as of its last report, where it was lost: sent, and in no count of how requests end; absent if there
+    /// are none.
+    #[cfg_attr(test, ts(type = "number"))]
+    #[serde(skip_serializing_if = "encode::is_zero")]
+    pub requests_lost: u64,
     /// How much later than the run it began, milliseconds; none where it did not.
     pub began_late_ms: Option<f64>,
     /// By how much that may be wrong: its clock is known from messages there and back.

@@ -47,6 +47,27 @@ fn connections_that_had_nothing_more_to_send_were_held() {
     }
 }
 
+#[test]
+fn requests_under_way_when_an_agent_is_lost_are_lost_with_it() {
+    let mut member = Member::again(Incarnation { id: "a".to_owned(), nonce: 1 }, Answer::None);
+    member.add_workers(0, &[Role::Population(0), Role::Probe(ProbeKind::Kept), Role::Population(1)]);
+    let count = |member: &mut Member, ticks: [(u64, u64); 3]| {
+        let tick = |(waiting, unanswered)| {
+            let counts = Counts { unanswered, ..Counts::default() };
+            Tick { waiting, counts, ..Tick::default() }
+        };
+        let ticks = ticks.map(tick).to_vec();
+        member.count(ticks, |_| false, (0, &mut Seconds::default()), &mut VecDeque::new());
+    };
+    count(&mut member, [(7, 0), (1, 0), (3, 0)]);
+    assert_eq!(member.summary(None).requests_lost, 0, "they go on");
+    member.lose_unheard(&mut VecDeque::new());
+    assert_eq!(member.summary(None).requests_lost, 10, "those of the probe are none of the load");
+    // What comes late: one population's have ended, without a response in time.
+    count(&mut member, [(7, 7), (1, 0), (2, 0)]);
+    assert_eq!(member.summary(None).requests_lost, 2);
+}
+
 /// Takes entries of an agent that sent 3, 5 and 7 requests, and its seal, in this order; what was taken, and whether it is complete.
 fn taken(order: &[u64], sealed: [u64; 3]) -> (u64, bool) {
     let tick = |sent| Tick { counts: Counts { sent, ..Counts::default() }, ..Tick::default() };
