@@ -153,6 +153,12 @@ impl Listener<'_> {
         self.reads() && self.pushed.came.rule.is_some()
     }
 
+    /// Whether the message that has ended has a time or a number, as those have that the server sends by itself.
+    pub(crate) fn is_marked(&self) -> bool {
+        let came = self.pushed.came;
+        self.reads() && (came.time.is_some() || came.number.is_some())
+    }
+
     /// A message has ended whose content was not read.
     pub(crate) fn ended(&mut self, bytes: u64) {
         self.pushed.came = Came { place: self.place, bytes, ..Came::default() };

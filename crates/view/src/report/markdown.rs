@@ -71,6 +71,7 @@ fn figures(s: &Summary, out: &mut String) {
         ("connects/s", Some(rate(s.connections.open_per_s))),
         ("responses", Some(count(s.requests.answered))),
         ("requests unanswered at the end", Some(count(s.requests.unanswered))),
+        ("requests lost with their agents", Some(s.requests_lost()).filter(|n| *n > 0).map(count)),
         ("errors", error_rate(s)),
         ("status", Some(statuses_text(s)).filter(|statuses| !statuses.is_empty())),
         ("requests/s", Some(rate(s.requests.per_s))),

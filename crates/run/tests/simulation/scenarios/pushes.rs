@@ -70,6 +70,28 @@ fn numbers_show_what_is_lost_twice_or_late() {
 }
 
 #[test]
+fn a_message_with_a_number_that_is_not_the_echo_is_none() {
+    // Each echo has a message of the feed before it, or after it; one echo is itself of the form of the feed.
+    let users = "[[population]]\nname = \"fan\"\nconnections = 4\nping = \"500ms\"\nmessage = 'MESSAGE'\n\
+        expect.number = \"json:/n\"\n";
+    for message in ["hello", "{\"n\":0}"] {
+        let (result, server) = against(&users.replace("MESSAGE", message), |received| {
+            let feed = format!("{{\"n\":{}}}", received.nth);
+            let echo = received.text.clone();
+            if received.nth % 2 == 0 { vec![feed, echo] } else { vec![echo, feed] }
+        });
+        let went = server.received.iter().filter(|received| received.text == message).count() as u64;
+        let (c, p) = (&result.whole.counts, &result.whole.pushes);
+        assert!(result.faults().is_empty() && went >= 4 * 19, "{went}: {:?}", result.faults());
+        assert_eq!((c.sent, c.answered, c.pushed, p.numbered), (went, went, went, went), "{message}");
+        assert_eq!((p.skipped, p.late, p.duplicates, p.unread), (0, 0, 0, 0), "{message}: {p:?}");
+        // Pieces are a millisecond apart.
+        let latency = &result.whole.latency;
+        assert!(latency.min() == WAY + WAY && (MS(1)..MS(3)).contains(&latency.max()), "{message}");
+    }
+}
+
+#[test]
 fn a_room_has_a_message_when_its_last_member_has_it() {
     let text = "target = \"ws://127.0.0.1:80/ws/push?every=100ms&length=100\"\nduration = \"10s\"\n[[population]]\nname = \
         \"fan\"\nconnections = 50\nping = \"30s\"\nmessage = \"\"\nexpect = { time = \"json:/ts\", number = \"json:/seq\", \
