@@ -105,6 +105,8 @@ pub struct Client {
     reported_drained: bool,
     finished: bool,
     tick: Box<Tick>,
+    /// In the tick before, connections ended without an order to.
+    is_losing: bool,
     /// Ticks that were not filled yet.
     spare: [Option<Box<Tick>>; SPARE],
     tick_ends: Nanos,
@@ -158,6 +160,7 @@ impl Client {
             ramped_at: Nanos::NEVER,
             draining: false,
             reported_drained: false,
+            is_losing: false,
             finished: false,
             tick: empty(),
             spare: std::array::from_fn(|_| Some(empty())),
@@ -256,6 +259,9 @@ impl Program for Client {
 
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         let conn = *self.conn(k);
+        if matches!(conn.state(), State::Busy | State::Idle) {
+            self.end_tick_before_losses(cx.now());
+        }
         match conn.state() {
             State::Dialling if matches!(why, Gone::AddressInUse(_)) && conn.tries < MAX_TRIES => {
                 self.dial_again(cx, k);

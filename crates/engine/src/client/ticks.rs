@@ -1,7 +1,7 @@
 //! Orders come in, ticks go out.
 
 use net::{Cx, Io};
-use samples::Phase;
+use samples::{Phase, Tick};
 use units::Nanos;
 
 use super::{Client, figures::miss};
@@ -164,10 +164,19 @@ impl Client {
         }
     }
 
+    /// A connection ends without an order to, where none has for a while. They may all end now, in each shard: how many they are together
+    /// is known if each reports it before the first one has ended.
+    pub(super) fn end_tick_before_losses(&mut self, now: Nanos) {
+        if !self.is_losing && !has_losses(&self.tick) && !self.draining && self.tick.from < now {
+            self.flush(now);
+        }
+    }
+
     fn flush(&mut self, now: Nanos) {
         let (waiting, owed) = (self.waiting(), self.owed());
         self.layer.iter_mut().for_each(|layered| layered.shrink());
         let tick = &mut self.tick;
+        self.is_losing = has_losses(tick);
         tick.until = now;
         tick.index = self.tick_ends.0 / self.job.period.0 - 1;
         (tick.open, tick.resolved, tick.waiting, tick.owed) =
@@ -192,4 +201,9 @@ impl Client {
             let _ = self.link.ticks.send((self.link.shard, std::mem::take(tick)));
         }
     }
+}
+
+/// Whether connections ended in it without an order to.
+fn has_losses(tick: &Tick) -> bool {
+    tick.counts.dropped + tick.counts.closed > 0
 }

@@ -3,7 +3,9 @@
 use net::Close::{Graceful, Reset};
 use samples::{Kind, Stage, Verdict};
 use stage::{
-    RunResult, connections, listening, measured, network, plan, play,
+    RunResult, connections,
+    fates::Killed,
+    listening, measured, network, plan, play,
     scripted::{Act, Request, Script, Scripted, Then},
 };
 use units::Nanos;
@@ -340,4 +342,19 @@ fn connections_that_are_being_dialled_again_at_the_end_are_excused() {
         between += N - result.held;
     }
     assert!(between > 20, "{between} connections were not open at the end of the load");
+}
+
+/// The ticks of the shards end at other times.
+#[test]
+fn a_target_that_ends_in_the_ramp_had_all_connections_that_were_opened() {
+    for (seed, at) in (1..).zip([1_070, 1_150, 1_201, 1_399]) {
+        let net = network(seed, |faults| faults.delay = (Nanos::from_micros(50), Nanos::from_millis(30)));
+        let plan = plan("http://127.0.0.1:80/", "connections=3k ramp=1k/s duration=2s", seed);
+        let server = Scripted::new(|_| RIGHT);
+        let mut server = listening(&net, plan.destinations()[0], connections(&plan) + 64, server);
+        let mut killed = Killed::new(&net, &mut server, Nanos::from_millis(at));
+        let result = play(&net, &plan, 3, &mut [&mut killed], |_, _| {});
+        let (opened, peak) = (result.whole.counts.opened, result.judge(&plan).connections.peak);
+        assert!(opened > 900 && peak.abs_diff(opened) <= opened / 50, "{at}: {peak} of {opened}");
+    }
 }
