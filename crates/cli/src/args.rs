@@ -119,10 +119,8 @@ pub(crate) enum Verb {
     /// Serve and run on loopback, sized to this machine, in about 30 s
     Demo,
     /// Load a target, and judge the result: pass, fail with the cause, or invalid
-    #[command(
-        after_help = "Exit status: 0 pass, 1 fail, 2 usage error, 3 this machine cannot do it, 4 invalid \
-(throng was the limit), 130 interrupted."
-    )]
+    #[command(after_help = "Exit status: 0 pass, 1 fail, 2 usage error, 3 this machine cannot do it, or an \
+output could not be written, 4 invalid (throng was the limit), 130 interrupted.")]
     Run,
     /// Find the largest load that the target sustains, and name the limit
     Find(FindArgs),
@@ -283,7 +281,7 @@ pub(crate) struct ReportArgs {
 /// `throng replay`.
 #[derive(Group)]
 #[command(
-    after_help = "The output is identical to that of the run itself; points that InfluxDB has already are \
+    after_help = "The lines and files are identical to those of the run itself; points that InfluxDB has already are \
     overwritten. Exit status: 0 replayed, 2 usage error or no such run, 3 it could not be replayed."
 )]
 pub(crate) struct ReplayArgs {

@@ -41,11 +41,12 @@ pub(crate) fn doctor(args: &DoctorArgs, line: Flags) -> Result<u8, Failure> {
 fn flags(line: Flags) -> Flags {
     let flags = line.without(&flag::OBSERVE).without(&flag::OBSERVE_TOKEN_FILE);
     let sources = flags.get(&flag::SOURCES).and_then(|text| Sources::parse(text).ok());
-    let loopback = match sources.and_then(|sources| sources.is_v4()) {
-        Some(false) => "tcp://[::1]:9",
-        _ => "tcp://127.0.0.1:9",
+    let scheme = if flags.get(&flag::ARRIVE).is_some() { "http" } else { "tcp" };
+    let host = match sources.and_then(|sources| sources.is_v4()) {
+        Some(false) => "[::1]",
+        _ => "127.0.0.1",
     };
-    flags.or(&flag::TARGET, loopback)
+    flags.or(&flag::TARGET, format!("{scheme}://{host}:9"))
 }
 
 /// The first two digits: available memory varies between two readings.

@@ -37,7 +37,7 @@ mod signals;
 mod ui;
 
 use std::{
-    io::{Write, stdout},
+    io::{self, ErrorKind, Write, stdout},
     process::ExitCode,
 };
 
@@ -147,12 +147,12 @@ fn print_stderr(text: &str) {
 /// goes to standard output and the text to standard error. Both are tried, even if one fails.
 ///
 /// # Errors
-/// One of them could not be written.
+/// One of them could not be written: the disk is full, or the reader is gone.
 fn print_result(text: &str, json_to: Option<&str>, json: impl FnOnce() -> String) -> Result<(), Failure> {
     match json_to {
         Some("-") => {
             print_stderr(text.trim_end());
-            print_stdout(&json())
+            write_stdout(&json()).map_err(unwritten)
         }
         to => {
             // The file first: it does not wait for the reader of standard output.
@@ -160,20 +160,31 @@ fn print_result(text: &str, json_to: Option<&str>, json: impl FnOnce() -> String
                 let written = std::fs::write(file, json());
                 written.map_err(|e| Failure::machine(format!("--json {file}: {e}")))
             });
-            print_stdout(text).and(written)
+            write_stdout(text).map_err(unwritten).and(written)
         }
     }
 }
 
-/// Prints the result to standard output.
+/// Prints what was asked for to standard output. A reader that has seen enough, as `head` has, is no error.
 ///
 /// # Errors
-/// The reader is gone, or the disk is full.
+/// The disk is full.
 fn print_stdout(text: &str) -> Result<(), Failure> {
+    match write_stdout(text) {
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(unwritten),
+    }
+}
+
+fn write_stdout(text: &str) -> io::Result<()> {
     // In order, where both are the same terminal.
     view::flush_messages();
     let mut out = stdout();
     // Names and reasons come from other machines.
-    let written = out.write_all(units::printable(text).as_bytes()).and_then(|()| out.flush());
-    written.map_err(|e| Failure::machine(format!("standard output: {e}")))
+    out.write_all(units::printable(text).as_bytes())?;
+    out.flush()
+}
+
+fn unwritten(e: io::Error) -> Failure {
+    Failure::machine(format!("standard output: {e}"))
 }

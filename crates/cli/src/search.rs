@@ -102,6 +102,14 @@ fn of_step(flags: Flags, by: Option<By>, mistakes: &mut Mistakes) -> Flags {
             mistakes.add(format!("{}: {why}", flag.place()));
         }
     }
+    let searched = by.filter(|by| *by != By::Rate && is_given(&flag::CONNECTIONS));
+    if let Some(by) = searched {
+        let (place, by) = (flag::CONNECTIONS.place(), by.name());
+        mistakes
+            .add(format!("{place}: cannot be used with --by {by}, which sets it; use --max for the largest"));
+    }
+    let flags = if searched.is_some() { flags.without(&flag::CONNECTIONS) } else { flags };
+    let is_given = |flag: &Flag| flags.get(flag).is_some();
     let keeps_alive = by == Some(By::Rate) && has_requests && pings && is_given(&flag::PING);
     let says_when = is_given(&flag::THINK) || is_given(&flag::ARRIVE);
     // Where nothing else says when the next request is due.
@@ -184,6 +192,14 @@ mod tests {
         let why = "--think: cannot be used with --by rate, which sets when requests are due; remove it";
         assert_eq!(read(Some("rate"), None, &flags).1, [why]);
         assert!(read(Some("burst"), None, &flags).1.is_empty());
+        let held = Flags::new("http://h/").with(&flag::CONNECTIONS, 9);
+        for by in ["connections", "burst", "arrival"] {
+            let why = format!(
+                "--connections: cannot be used with --by {by}, which sets it; use --max for the largest"
+            );
+            assert_eq!(read(Some(by), None, &held).1, [why]);
+        }
+        assert!(read(Some("rate"), None, &held).1.is_empty());
         let ramp = Flags::new("http://h/").with(&flag::RAMP, "9/s");
         assert!(read(Some("burst"), None, &ramp).1.concat().contains("which dials all at once"));
     }

@@ -356,8 +356,8 @@ flags! {
         .key(Text, "\"10.1.0.0/16\"",
             "local addresses to dial from: a list with commas, or CIDR; default automatic");
     THREADS: flag("threads", "N", Role::Machine,
-        "Number of shards; with epoll, the minimum [default: one per core]")
-        .key(Number, "2", "number of shards, with epoll the minimum; default one per core");
+        "Number of threads of each population, at least one; the probe has two of its own. With epoll, the minimum [default: one per core]")
+        .key(Number, "2", "number of threads of each population; the probe has two of its own; with epoll the minimum; default one per core");
     SEED: flag("seed", "N", Role::Judgement,
         "Seed of the random numbers, to repeat a run [default: random, printed]")
         .within(Group::Load)

@@ -312,13 +312,13 @@ impl Merge for Faults {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct FaultCount {
-    /// Whose doing.
+    /// Whose doing it was.
     #[cfg_attr(test, ts(type = "string"))]
     pub side: Side,
-    /// When.
+    /// In which part of a connection's life.
     #[cfg_attr(test, ts(type = "string"))]
     pub stage: Stage,
-    /// What.
+    /// What went wrong.
     #[cfg_attr(test, ts(type = "string"))]
     pub kind: Kind,
     /// How often.

@@ -11,6 +11,7 @@ use crate::{
 
 /// One load that was tried.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Point {
     /// Connections, or connections/s, or requests/s, those of the probe among them.
@@ -45,6 +46,7 @@ pub struct Point {
 
 /// What the probe's p99 of a step is compared with where there are no thresholds: the lowest of those that passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Baseline {
     /// The load that had it.
@@ -57,6 +59,7 @@ pub struct Baseline {
 
 /// How a search ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum FindOutcome {
     /// The largest load that passes is known.
@@ -71,6 +74,7 @@ pub enum FindOutcome {
 
 /// The whole, in the order in which it is written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct FindSummary {
     /// `throng.find/1`.

@@ -85,11 +85,11 @@ words! {
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Limit {
-    /// Whose.
+    /// Whose it is.
     #[cfg_attr(test, ts(type = "string"))]
     #[serde(deserialize_with = "known")]
     pub side: Side,
-    /// One word: `open-files`, `refused`, …
+    /// Which it is.
     #[cfg_attr(test, ts(type = "string"))]
     #[serde(deserialize_with = "known")]
     pub cause: Cause,

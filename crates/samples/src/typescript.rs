@@ -1,5 +1,7 @@
 //! The types of the records as the page has them: `web/src/model/records.ts` is made from the Rust ones.
 
+mod reference;
+
 use std::{fs, path::Path};
 
 use ts_rs::{Config, TS};
@@ -102,6 +104,11 @@ fn summaries() -> String {
         AgentState,
         AgentSummary,
     ]
+}
+
+/// What a search ends in; no page has it.
+fn searches() -> String {
+    each![FindSummary, FindOutcome, Baseline, Point]
 }
 
 fn all() -> String {

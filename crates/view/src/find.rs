@@ -18,6 +18,7 @@ pub fn find_line(point: &Point, unit: &str) -> String {
         (false, true) => "invalid",
         (false, false) => "fail",
     };
+    let unit = unit_of(point.load, unit);
     let mut line = format!("  {:>10} {unit}  {verdict}", Count(point.load).to_string());
     // Connections that are only held have no request at full load, and those of the step before are not dialled.
     if point.latency_p99_us.is_some() || point.no_response > 0.0 {
@@ -39,6 +40,20 @@ pub fn find_line(point: &Point, unit: &str) -> String {
     line
 }
 
+/// `1 connection`, `20 requests/s`.
+fn load_of(load: u64, unit: &str) -> String {
+    format!("{} {}", Count(load), unit_of(load, unit))
+}
+
+/// The unit, of one or of several.
+fn unit_of(load: u64, unit: &str) -> String {
+    match (load, unit.split_once("s/")) {
+        (1, Some((one, per))) => format!("{one}/{per}"),
+        (1, None) => unit.strip_suffix('s').unwrap_or(unit).to_owned(),
+        _ => unit.to_owned(),
+    }
+}
+
 /// The result, in the last line: `max 50,000 ± 1,000 connections; the target ran out of open files: 1,024 of 1,024 used; raise …`. Each
 /// part has the figures of one load, which it names. Before it, what the probe was compared with.
 pub fn find_text(found: &FindSummary, unit: &str) -> String {
@@ -51,10 +66,9 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
 fn baseline_text(found: &FindSummary, baseline: Baseline, unit: &str) -> String {
     let Baseline { load, probe_p99_us, allowed_us } = baseline;
     let is_only = found.curve.iter().all(|point| point.load == load);
-    let (load, [p99, allowed]) = (Count(load), [probe_p99_us, allowed_us].map(|us| time(us, false)));
-    let text = format!(
-        "baseline: probe.held p99 {p99} at {load} {unit}, the lowest; a step may have up to {allowed}\n"
-    );
+    let (load, [p99, allowed]) = (load_of(load, unit), [probe_p99_us, allowed_us].map(|us| time(us, false)));
+    let text =
+        format!("baseline: probe.held p99 {p99} at {load}, the lowest; a step may have up to {allowed}\n");
     match is_only {
         true => text + ONLY,
         false if allowed_us > SLOW_US => text + SLOW,
@@ -92,7 +106,7 @@ fn result(found: &FindSummary, unit: &str) -> String {
         _ if found.interrupted => {
             let passed = match found.max {
                 0 => "no load passed".to_owned(),
-                max => format!("{} {unit} passed", Count(max)),
+                max => format!("{} passed", load_of(max, unit)),
             };
             match &found.ended {
                 Some(ended) => format!("the search ended: {ended}; {passed}{why}{limited}\n"),
@@ -105,15 +119,16 @@ fn result(found: &FindSummary, unit: &str) -> String {
             format!("max {max} ± {error} {unit}{beside}{once}{why}{late}{limited}\n")
         }
         FindOutcome::NotReached if found.invalid => {
-            let max = Count(found.max);
+            let max = load_of(found.max, unit);
             let what = match &found.limit {
                 Some(limit) if limit.cause == Cause::TooFewConnections => "the number of connections",
                 _ => "throng itself",
             };
-            format!("at least {max} {unit}{beside}{once}: {what} was the limit above it{why}{limited}\n")
+            format!("at least {max}{beside}{once}: {what} was the limit above it{why}{limited}\n")
         }
         FindOutcome::NotReached => {
-            format!("not reached: {} {unit}{beside} pass; larger loads were not tried\n", Count(found.max))
+            let max = load_of(found.max, unit);
+            format!("not reached: {max}{beside} pass; larger loads were not tried\n")
         }
         // Where throng itself was in the way, less of it was not tried.
         FindOutcome::Impossible if found.limit.as_ref().is_some_and(is_of_this_machine) => {
@@ -121,8 +136,8 @@ fn result(found: &FindSummary, unit: &str) -> String {
         }
         FindOutcome::Impossible => match only {
             Some(first) => {
-                let first = Count(first);
-                format!("impossible: the first load, {first} {unit}, did not pass{criterion}{limited}\n")
+                let first = load_of(first, unit);
+                format!("impossible: the first load, {first}, did not pass{criterion}{limited}\n")
             }
             None => format!("impossible: not even the smallest load passes{why}{limited}\n"),
         },

@@ -104,6 +104,14 @@ impl History {
         self.doublings += 1;
     }
 
+    /// What happened in all of them.
+    pub(crate) fn total(&self) -> Tick {
+        let mut total = Tick::none();
+        self.complete.iter().for_each(|record| total.extend(&record.read().tick));
+        self.last.iter().for_each(|(last, _)| total.extend(&last.tick));
+        total
+    }
+
     /// All records as a JSON array.
     pub(crate) fn to_json(&self) -> String {
         let last = self.last.as_ref().map(|(last, _)| last.to_json());

@@ -50,7 +50,10 @@ impl<W: Write> Sink for Line<W> {
     fn begin(&mut self, header: &Header) {
         self.agents.clone_from(&header.agents);
         let Header { target, connections, threads, seed, io, agents, .. } = header;
-        let connections = Count(*connections).of("connection");
+        let connections = match connections {
+            0 => "arrivals".to_owned(),
+            n => Count(*n).of("connection"),
+        };
         let threads = Count((*threads).into()).of("thread");
         let agents = match agents.len() {
             0 => String::new(),
@@ -191,6 +194,9 @@ mod tests {
         let out = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = out.lines().collect();
         assert_eq!(lines[0], "http://t/: 3,000 connections, 2 threads, uring, seed 7");
+        let mut line = Line::new(Vec::new());
+        line.begin(&Header { target: "t".to_owned(), threads: 2, io: "uring".into(), ..Header::default() });
+        assert_eq!(line.take(), "t: arrivals, 2 threads, uring, seed 0\n");
         assert_eq!(
             lines[2],
             "    4s ramp  open 1,500 of 3,000  connects 500/s  requests 2,000/s  4.0 MiB/s  p50 50 ms  p95 95 ms  p99 99 ms  \

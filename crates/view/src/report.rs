@@ -85,7 +85,7 @@ impl Report {
 
     /// As Markdown, for where a page cannot be: a ticket, a pull request.
     pub fn markdown(&self) -> String {
-        markdown::text(&self.id, &self.run, self.summary.as_ref())
+        markdown::text(&self.id, &self.run, self.summary.as_ref(), || self.history.total())
     }
 }
 

@@ -486,15 +486,15 @@ body_bytes_in: number, };
  */
 export type FaultCount = { 
 /**
- * Whose doing.
+ * Whose doing it was.
  */
 side: string, 
 /**
- * When.
+ * In which part of a connection's life.
  */
 stage: string, 
 /**
- * What.
+ * What went wrong.
  */
 kind: string, 
 /**
@@ -1419,11 +1419,11 @@ export type Verdict = "pass" | "fail" | "invalid" | "interrupted";
  */
 export type Limit = { 
 /**
- * Whose.
+ * Whose it is.
  */
 side: string, 
 /**
- * One word: `open-files`, `refused`, …
+ * Which it is.
  */
 cause: string, 
 /**

@@ -21,7 +21,8 @@ pub(super) fn agents(agents: &[AgentStatus]) -> String {
         let unfit = agent.identity.findings.len();
         if unfit > 0 {
             let id = &agent.identity.id;
-            lines.push(format!("{id}: findings of its doctor, see throng fleet doctor: {unfit}"));
+            let findings = Count(unfit as u64).of("finding");
+            lines.push(format!("{id}: {findings}; see throng fleet doctor"));
         }
     }
     let all = Together::of(agents);
@@ -199,7 +200,7 @@ mod tests {
 agent       state      version  cores   memory   cpu     lag   can hold   ports  addresses
 a-long-one  free       0.1.0        4  8.0 GiB  12 %       -  1,000,000  64,000  10.0.0.7 and 2 more
 b           in run r1  0.1.0        4  8.0 GiB  12 %  1.5 ms  1,000,000  64,000  10.0.0.7 and 2 more
-a-long-one: findings of its doctor, see throng fleet doctor: 1
+a-long-one: 1 finding; see throng fleet doctor
 2 agents, 8 cores, about 2,000,000 connections
 ";
         assert_eq!(text, expected);

@@ -193,6 +193,20 @@ fn a_broken_standard_output_is_an_error_and_no_panic() {
 }
 
 #[test]
+fn a_reader_of_a_list_may_have_seen_enough() {
+    let ends = |broken: Stdio| {
+        let ended = throng(&["completions", "bash"]).stdout(broken).stderr(Stdio::piped()).output().unwrap();
+        (ended.status.code(), String::from_utf8(ended.stderr).unwrap())
+    };
+    let (reader, unread) = std::io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(ends(unread.into()), (Some(0), String::new()));
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let (status, message) = ends(full.into());
+    assert!(status == Some(3) && message.starts_with("throng: standard output: "), "{status:?} {message}");
+}
+
+#[test]
 fn a_broken_standard_error_does_not_stop_a_run() {
     let server = Serving::start(&["--threads", "1"]);
     let url = server.url("/");

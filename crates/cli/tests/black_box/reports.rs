@@ -95,6 +95,7 @@ fn a_killed_run_has_a_report_up_to_its_last_second() {
     assert_eq!(run["ticks"][2]["tick"]["open"], 30);
     let text = data.end(&["report", "latest", "-o", "-", "--format", "md"]).stdout;
     assert!(text.starts_with("# Load test unfinished: `"), "{text}");
+    assert!(text.contains("| connections open at the end | 30 |"), "{text}");
 }
 
 #[test]

@@ -91,10 +91,10 @@ fn a_device_has_no_sockets_and_its_own_needs() {
     assert_eq!(most(&tun(1)), 442_188 * 1024 / 96);
     assert_eq!(most(&Need { both_ends_here: true, ..tun(1) }), 442_188 * 1024 / (96 + 4_400));
     let text = "refuse TUN device: not available: modprobe tun  \
-        # in a container: docker run --device /dev/net/tun --cap-add NET_ADMIN, or --io uring";
+        # in a container: docker run --user 0 --device /dev/net/tun --cap-add NET_ADMIN, or --io uring";
     check(&[able[0], forwards("1")], &tun(1), &[text]);
     let text = "refuse TUN device: not available: run the same command with sudo, \
-        or setcap cap_net_admin+ep on the binary, in a container --cap-add NET_ADMIN; or --io uring";
+        or setcap cap_net_admin+ep on the binary, in a container --user 0 --cap-add NET_ADMIN; or --io uring";
     check(&[able[1], forwards("1")], &tun(1), &[text]);
     let text = "warn forwarding: off by eth0, and a route back to the sources in the target's network: \
         sysctl -w net.ipv4.conf.eth0.forwarding=1";

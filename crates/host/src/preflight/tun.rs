@@ -35,14 +35,14 @@ pub(super) fn device(root: &Root, need: &Need) -> Checked {
 fn missing() -> Fix {
     Fix::manual(
         Severity::Refuse,
-        "modprobe tun  # in a container: docker run --device /dev/net/tun --cap-add NET_ADMIN, or --io uring",
+        "modprobe tun  # in a container: docker run --user 0 --device /dev/net/tun --cap-add NET_ADMIN, or --io uring",
     )
 }
 
 fn forbidden() -> Fix {
     Fix::manual(
         Severity::Refuse,
-        "# run the same command with sudo, or setcap cap_net_admin+ep on the binary, in a container --cap-add NET_ADMIN; or --io uring",
+        "# run the same command with sudo, or setcap cap_net_admin+ep on the binary, in a container --user 0 --cap-add NET_ADMIN; or --io uring",
     )
 }
 

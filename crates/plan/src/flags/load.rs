@@ -67,14 +67,12 @@ impl FlagReader<'_> {
         if let Some(scheme) = scheme.filter(|scheme| !scheme.has_requests()) {
             self.add(&flag::ARRIVE, format!("only for http:// in this version: {:?}", scheme.to_string()));
         }
-        // With a time, as many as come in it.
-        if self.get(&flag::TOTAL).is_none() && self.get(&flag::DURATION).is_none() {
-            self.add(&flag::TOTAL, "missing; use the total number of connections, as 40k, or a time: -d 10s");
-        }
         let calls = |text: &str| within(text, u32::MAX, "a number of requests", "1 or more, as 10");
         let arrive = self.given(&flag::ARRIVE, |text| rate_per_s(text, "100/s"));
         let total = self.given(&flag::TOTAL, connections);
-        let hold = self.read(&flag::DURATION, Hold::Forever, hold);
+        // Without their number, as many as come in the time.
+        let usual = if self.get(&flag::TOTAL).is_some() { Hold::Forever } else { DEFAULT_HOLD };
+        let hold = self.read(&flag::DURATION, usual, hold);
         let calls = Some(self.read(&flag::CALLS, 1, calls).into());
         let load = LoadKeys { arrive, total, ..LoadKeys::default() }.load();
         Loaded { load, calls, requests: None, ramp: Ramp::Adaptive, hold }

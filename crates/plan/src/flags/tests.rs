@@ -386,7 +386,6 @@ fn schedules_that_contradict_each_other() {
     check(
         &[URL, "--arrive", "0/s", "--calls", "0"],
         &[
-            "--total: missing; use the total number of connections, as 40k, or a time: -d 10s",
             "--arrive: \"0/s\" is not a rate greater than 0; use 100/s",
             "--calls: \"0\" is not a number of requests; use 1 or more, as 10",
         ],

@@ -142,7 +142,7 @@ static POPULATION: Table = Table {
     name: "population",
     place: "[[population]]",
     about: "A group of connections that do the same. Keys that are not set here are taken from the top \
-    level.",
+    level, except `connections`, `requests`, `rate`, `arrive`, `total` and `calls`: each population has its own.",
     keys: &[
         key(
             "name",

@@ -324,3 +324,12 @@ fn each_step_is_one_line() {
         "         500 connections  pass  probe.held p99 - (31 % without a correct response)"
     );
 }
+
+#[test]
+fn one_is_singular() {
+    let check = |load, unit, expected: &str| assert_eq!(load_of(load, unit), expected);
+    check(1, "connections", "1 connection");
+    check(2, "connections", "2 connections");
+    check(1, "requests/s", "1 request/s");
+    check(1_000, "connections/s", "1,000 connections/s");
+}

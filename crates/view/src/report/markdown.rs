@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use samples::{FaultCount, Fit, Quantiles, RunRecord, StepSummary, Summary, ThresholdResult, Verdict};
+use samples::{FaultCount, Fit, Quantiles, RunRecord, StepSummary, Summary, ThresholdResult, Tick, Verdict};
 use units::{Bytes, Count, percent};
 
 use crate::{
@@ -13,17 +13,25 @@ use crate::{
 /// A table's cell if nothing was measured.
 const NONE: &str = "–";
 
-/// Of a run without a summary: what is known of it before its first tick.
-pub(super) fn text(id: &str, run: &RunRecord, summary: Option<&Summary>) -> String {
+/// Of a run without a summary: what its ticks have in all.
+pub(super) fn text(
+    id: &str,
+    run: &RunRecord,
+    summary: Option<&Summary>,
+    total: impl FnOnce() -> Tick,
+) -> String {
     let mut out = format!("# {}\n\n", title(summary.map(|s| s.verdict), &run.header.target));
-    if let Some(s) = summary {
-        verdict(s, &mut out);
-        figures(s, &mut out);
-        latencies(s, &mut out);
-        populations(s, &mut out);
-        faults(s, &mut out);
-        thresholds(s, &mut out);
-        costs(s, &mut out);
+    match summary {
+        Some(s) => {
+            verdict(s, &mut out);
+            figures(s, &mut out);
+            latencies(s, &mut out);
+            populations(s, &mut out);
+            faults(&s.faults, &mut out);
+            thresholds(s, &mut out);
+            costs(s, &mut out);
+        }
+        None => so_far(&total(), &mut out),
     }
     plan(id, run, &mut out);
     out
@@ -94,7 +102,33 @@ pub(super) fn table(head: &str, rule: &str, rows: impl IntoIterator<Item = Strin
 /// The columns of a distribution.
 const TIMES: &str = "count | p50 | p90 | p95 | p99 | p99.9 | max | no response";
 /// How a name and a distribution are aligned.
-const TIMES_RULE: &str = "|---|---:|---:|---:|---:|---:|---:|---:|";
+const TIMES_RULE: &str = "|---|---:|---:|---:|---:|---:|---:|---:|---:|";
+
+/// Of a run that has not come to its end; nothing, where it has no tick.
+fn so_far(total: &Tick, out: &mut String) {
+    if total.until <= total.from {
+        return;
+    }
+    let c = &total.counts;
+    line(out, format_args!("No summary: the figures are as far as the run is stored.\n"));
+    let figures = [
+        ("seconds", format!("{:.0}", total.until.since(total.from).secs_f64())),
+        ("connections open at the end", Count(total.open).to_string()),
+        ("connections opened", Count(c.opened + c.redialled).to_string()),
+        ("responses", Count(c.answered).to_string()),
+    ];
+    let rows = figures.into_iter().map(|(name, value)| format!("{name} | {value}"));
+    table("figure | value", "|---|---:|", rows, out);
+    let times = [
+        ("latency", total.latency.quantiles()),
+        ("latency during the ramp", total.ramp_latency.quantiles()),
+        ("connect", total.connect.quantiles()),
+        ("lag (how late throng sent)", total.lag.quantiles()),
+    ];
+    distributions(&times, out);
+    let counts = total.faults.iter().map(|(fault, n)| FaultCount::new(fault, n));
+    faults(&counts.collect::<Vec<_>>(), out);
+}
 
 fn latencies(s: &Summary, out: &mut String) {
     let probe = s.probe.as_ref().map(|probe| probe.latency_us).unwrap_or_default();
@@ -113,7 +147,11 @@ fn latencies(s: &Summary, out: &mut String) {
         ("probe", probe),
         ("lag (how late throng sent)", s.lag_us),
     ];
-    // Where anything had a time, or should have had one.
+    distributions(&times, out);
+}
+
+/// Those of which anything had a time, or should have had one.
+fn distributions(times: &[(&str, Quantiles)], out: &mut String) {
     let seen = times.iter().filter(|(_, times)| times.count > 0 || times.censored.is_some());
     table(&format!("time | {TIMES}"), TIMES_RULE, seen.map(|(name, times)| times_row(name, times)), out);
 }
@@ -154,15 +192,15 @@ fn populations(s: &Summary, out: &mut String) {
     table(&format!("latency of | {TIMES}"), TIMES_RULE, rows, out);
 }
 
-fn faults(s: &Summary, out: &mut String) {
-    if s.faults.is_empty() {
+fn faults(faults: &[FaultCount], out: &mut String) {
+    if faults.is_empty() {
         return;
     }
     let row = |fault: &FaultCount| {
         let [side, stage, kind] = [fault.side.name(), fault.stage.name(), fault.kind.name()];
         format!("{side} | {stage} | {kind} | {}", Count(fault.count))
     };
-    table("side | stage | fault | count", "|---|---|---|---:|", s.faults.iter().map(row), out);
+    table("side | stage | fault | count", "|---|---|---|---:|", faults.iter().map(row), out);
 }
 
 pub(super) fn thresholds(s: &Summary, out: &mut String) {

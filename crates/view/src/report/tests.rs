@@ -115,6 +115,28 @@ fn a_run_without_an_end_is_announced() {
     let text = report("http://t/").markdown();
     assert!(text.starts_with("# Load test unfinished: `http://t/`\n"), "{text}");
     assert!(text.contains("throng run http://t/ --message 'it'\\''s <b>' --seed 7\n"), "{text}");
+    // As far as its ticks go.
+    for row in ["| responses | 5,994 |", "| connections open at the end | 33 |"] {
+        assert!(text.contains(row), "{row}: {text}");
+    }
+    let (id, run) = ("", RunRecord::default());
+    assert!(!markdown::text(id, &run, None, Tick::none).contains('|'), "before its first tick");
+}
+
+/// GitHub shows no table whose lines differ in how many cells they have.
+#[test]
+fn tables_have_as_many_cells_in_each_line() {
+    let mut report = report("http://t/");
+    let unfinished = report.markdown();
+    report.finish(&summary());
+    let (text, brief) = (report.markdown(), job_summary(&RunRecord::default(), &summary()));
+    for text in [unfinished, text, brief] {
+        let cells = |line: &str| line.replace("\\|", "").matches('|').count();
+        let lines: Vec<&str> = text.lines().collect();
+        let tables = lines.windows(2).filter(|pair| pair.iter().all(|line| line.starts_with('|')));
+        let differ: Vec<_> = tables.clone().filter(|pair| cells(pair[0]) != cells(pair[1])).collect();
+        assert!(tables.count() > 2 && differ.is_empty(), "{differ:?}");
+    }
 }
 
 #[test]
