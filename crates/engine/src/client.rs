@@ -105,6 +105,8 @@ pub struct Client {
     reported_drained: bool,
     finished: bool,
     tick: Box<Tick>,
+    /// The longest time from one message of a server to the next.
+    longest_gap: Nanos,
     /// In the tick before, connections ended without an order to.
     is_losing: bool,
     /// Ticks that were not filled yet.
@@ -160,6 +162,7 @@ impl Client {
             ramped_at: Nanos::NEVER,
             draining: false,
             reported_drained: false,
+            longest_gap: Nanos::ZERO,
             is_losing: false,
             finished: false,
             tick: empty(),

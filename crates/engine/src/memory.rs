@@ -118,8 +118,8 @@ mod tests {
         let ws = |keys: &str| format!("target = \"ws://127.0.0.1:1/\"\n{keys}\n");
         check(&ws(""), 0, 0);
         check(&ws("expect = { time = \"json:/ts\" }"), 0, 2 * 16);
-        check(&ws("expect = { number = \"json:/n\" }"), 0, 2 * (16 + 24));
-        check(&ws("http2 = true\nstreams = 8\nexpect = { number = \"json:/n\" }"), 0, 2 * 8 * (16 + 24));
+        check(&ws("expect = { number = \"json:/n\" }"), 0, 2 * (16 + 40));
+        check(&ws("http2 = true\nstreams = 8\nexpect = { number = \"json:/n\" }"), 0, 2 * 8 * (16 + 40));
         check(&ws("[[population.step]]\nexpect = { body = \"x\" }\n"), 0, 2 * 16);
         check(&ws("[[population.on]]\nis = \"2\"\nsend = \"3\"\n"), 0, 2 * 16);
     }

@@ -75,8 +75,8 @@ pub(crate) enum Progress<'a> {
     Opened(usize),
     /// What was awaited is complete.
     Responded(usize),
-    /// It will not come, while the connection goes on.
-    Failed(usize, Kind),
+    /// It will not come, while the connection goes on; with the error that the server gave for it.
+    Failed(usize, Kind, Errno),
     /// The session was refused with this status.
     Refused(u16),
     /// It will not come, for the server has announced the end of the session before it acted on it.

@@ -22,6 +22,8 @@ pub(crate) struct Pushed {
     heard: Vec<Heard>,
     /// By place, where messages have numbers.
     sequences: Vec<Sequence>,
+    /// All numbers below have come on one of them, in the sequence that began last.
+    next: u64,
     /// Of messages that have come in part; as many as there were at once.
     #[expect(clippy::vec_box, reason = "each goes to the next WebSocket as it is")]
     spare: Vec<Box<Reading>>,
@@ -69,8 +71,8 @@ impl Pushed {
             if let Some(heard) = self.heard.get_mut(place as usize) {
                 self.spare.extend(std::mem::replace(heard, Heard::NOTHING).reading);
             }
-            if let Some(sequence) = self.sequences.get_mut(place as usize) {
-                *sequence = Sequence::default();
+            if self.next > 0 || (place as usize) < self.sequences.len() {
+                *self.sequence(place) = Sequence::from(self.next);
             }
         }
     }
@@ -81,13 +83,38 @@ impl Pushed {
         (before != Nanos::NEVER).then_some(before)
     }
 
-    /// A message has this number.
-    pub(crate) fn number(&mut self, place: u32, number: u64) -> Arrival {
+    /// When the last message came on each WebSocket of the connection at `index`.
+    pub(crate) fn last_of(&self, index: u32) -> impl Iterator<Item = Nanos> {
+        let first = (index * self.streams) as usize;
+        let own = self.heard.iter().skip(first).take(self.streams as usize);
+        own.map(|heard| heard.at).filter(|at| *at != Nanos::NEVER)
+    }
+
+    /// A message has this number: calls `known` for each of which is known by now what it is, and whether the connection was open when
+    /// others received it.
+    pub(crate) fn number(&mut self, place: u32, number: u64, mut known: impl FnMut(u64, Arrival, bool)) {
+        let mut next = self.next;
+        let sequence = self.sequence(place);
+        let before = *sequence;
+        sequence.take(number, |number, arrival| {
+            let above = number.saturating_add(1);
+            next = if arrival == Arrival::Restart { above } else { next.max(above) };
+            known(number, arrival, before.was_there(number));
+        });
+        self.next = next;
+    }
+
+    /// No connection is open any more that had a number: the next one may begin a new sequence.
+    pub(crate) fn forget_numbers(&mut self) {
+        self.next = 0;
+    }
+
+    fn sequence(&mut self, place: u32) -> &mut Sequence {
         let at = place as usize;
         if at >= self.sequences.len() {
-            self.sequences.resize(at + 1, Sequence::default());
+            self.sequences.resize(at + 1, Sequence::from(0));
         }
-        self.sequences[at].take(number)
+        &mut self.sequences[at]
     }
 
     fn heard(&mut self, place: u32) -> &mut Heard {

@@ -42,14 +42,17 @@ impl Broadcasts {
         Broadcasts { receivers, patience: population.timeout, open, longest }
     }
 
-    /// Takes what a shard or an agent reports, while the population had this many connections `open`. Only at full load is it known
-    /// who is to receive what.
-    pub(crate) fn take(&mut self, tick: &Tick, open: u64) {
+    /// Takes what a shard or an agent reports, while this many connections of the population `stayed` open: those that were opened
+    /// meanwhile need not have received what was sent before. Only at full load is it known who is to receive what.
+    pub(crate) fn take(&mut self, tick: &Tick, stayed: u64) {
         let Some(receivers) = self.receivers else { return };
         let wanted = match receivers {
-            Receivers::All => open,
+            Receivers::All => stayed,
             Receivers::Of(count) => count.into(),
         };
+        // Those that have ended in this time may not have received what was on its way.
+        let recent = self.open.values_mut().filter(|it| it.first + UNDER_WAY >= tick.from);
+        recent.for_each(|it| it.wanted = it.wanted.min(wanted));
         for it in tick.pushes.receipts.iter() {
             let is_early = tick.phase < Phase::Hold;
             if tick.phase > Phase::Hold && !self.open.contains_key(&it.number) {
@@ -142,6 +145,21 @@ mod tests {
         assert_eq!(settled(&mut all, 6), (0, 0, 0, 0));
         assert_eq!(settled(&mut all, 7), (1, 0, 1, 0));
         assert!(all.open.is_empty());
+    }
+
+    #[test]
+    fn who_was_not_open_all_the_while_need_not_receive_it() {
+        let mut all = broadcasts(Receivers::All);
+        // Of ten, three are closed and dialled again: seven have both, and one of the three the second.
+        all.take(&tick(Phase::Hold, &[(7, 1_000); 7]), 7);
+        all.take(&tick(Phase::Hold, &[(8, 1_100); 8]), 10);
+        assert_eq!(settled(&mut all, 1), (1, 1, 0, 0));
+        // Two of the others end before it has come to them; those that end later had received it, or never did.
+        let until = |from: u64| Tick { from: Nanos::from_millis(from), ..tick(Phase::Hold, &[]) };
+        all.take(&until(1_300), 5);
+        assert_eq!(settled(&mut all, 2), (0, 0, 0, 0));
+        all.take(&until(1_200), 8);
+        assert_eq!(settled(&mut all, 2), (1, 1, 0, 0));
     }
 
     #[test]

@@ -200,7 +200,7 @@ impl PopulationRecord {
         self.silences.take(tick, complete);
         self.backlog.take(tick);
         self.open = self.open + tick.open - before;
-        self.broadcasts.take(tick, self.open);
+        self.broadcasts.take(tick, self.open.saturating_sub(tick.counts.opened + tick.counts.redialled));
         self.peak = self.peak.max(self.open + tick.most_open.saturating_sub(tick.open));
         if !tick.is_idle() {
             self.last_seen = self.last_seen.max(tick.until);

@@ -3,16 +3,18 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 /// An error number of the kernel as a fault carries it, or the code of a GOAWAY or of a WebSocket close; 0 where it has none. Errors of
-/// sockets are below 200.
+/// sockets are below 200; codes of closes from 3000 on stand for themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Errno(u8);
+pub struct Errno(u16);
 
 /// What the codes of HTTP/2 follow.
-const HTTP2: u8 = 200;
+const HTTP2: u16 = 200;
 /// Codes with a name (RFC 9113 section 7) are below this one, which stands for all others.
-const NO_CODE: u8 = 14;
+const NO_CODE: u16 = 14;
 /// What the codes of WebSocket closes from 1000 on follow.
-const CLOSE: u8 = 220;
+const CLOSE: u16 = 220;
+/// What follows the code of a close that a library, a framework or an application defines (RFC 6455, section 7.4.2).
+const OF_APPLICATION: &str = " of the application";
 
 impl Errno {
     /// No error number.
@@ -20,14 +22,14 @@ impl Errno {
 
     /// From a positive errno; [`Errno::NONE`] where it is out of range.
     pub const fn new(errno: i32) -> Errno {
-        Errno(if errno > 0 && errno < 256 { errno as u8 } else { 0 })
+        Errno(if errno > 0 && errno < 256 { errno as u16 } else { 0 })
     }
 
-    /// From the code of a GOAWAY; [`Errno::NONE`] for NO_ERROR.
+    /// From the code of a GOAWAY, or of RST_STREAM; [`Errno::NONE`] for NO_ERROR.
     pub const fn of_goaway(code: u32) -> Errno {
         match code {
             0 => Errno::NONE,
-            code if code < NO_CODE as u32 => Errno(HTTP2 + code as u8),
+            code if code < NO_CODE as u32 => Errno(HTTP2 + code as u16),
             _ => Errno(HTTP2 + NO_CODE),
         }
     }
@@ -37,18 +39,24 @@ impl Errno {
         self.0 > HTTP2 && self.0 <= HTTP2 + NO_CODE
     }
 
-    /// From the status code of a WebSocket close; [`Errno::NONE`] for one that is no error: what has been done, a server that goes away
-    /// or restarts, and the codes of applications (RFC 6455, section 7.4.1; IANA's WebSocket Close Code Number Registry).
+    /// From the status code of a WebSocket close; [`Errno::NONE`] for one that is no error: what has been done, or a server that goes
+    /// away or restarts (RFC 6455, section 7.4.1; IANA's WebSocket Close Code Number Registry). Applications define codes of their own for
+    /// what is none of these, such as 4401.
     pub const fn of_close(code: Option<u16>) -> Errno {
         match code {
-            Some(code @ (1002 | 1003 | 1007..=1011 | 1013 | 1014)) => Errno(CLOSE + (code - 1000) as u8),
+            Some(code @ (1002 | 1003 | 1007..=1011 | 1013 | 1014)) => Errno(CLOSE + code - 1000),
+            Some(code @ 3000..=4999) => Errno(code),
             _ => Errno::NONE,
         }
     }
 
     /// The status code of a WebSocket close, if it is one.
     pub const fn close_code(&self) -> Option<u16> {
-        if self.0 > CLOSE { Some(1000 + (self.0 - CLOSE) as u16) } else { None }
+        match self.0 {
+            code @ 3000..=4999 => Some(code),
+            number if number > CLOSE => Some(1000 + number - CLOSE),
+            _ => None,
+        }
     }
 
     /// Whether there is none.
@@ -59,12 +67,17 @@ impl Errno {
     /// `EADDRNOTAVAIL`; `errno 77` where it has no name here.
     pub fn name(self) -> String {
         let known = NAMES.iter().find(|(number, _)| *number == self.0);
-        known.map_or_else(|| format!("errno {}", self.0), |(_, name)| (*name).to_owned())
+        let other = || match self.0 {
+            code @ 3000.. => format!("{code}{OF_APPLICATION}"),
+            number => format!("errno {number}"),
+        };
+        known.map_or_else(other, |(_, name)| (*name).to_owned())
     }
 
     fn parse(name: &str) -> Option<Errno> {
         let known = NAMES.iter().find(|(_, known)| *known == name).map(|(number, _)| *number);
-        known.or_else(|| name.strip_prefix("errno ")?.parse().ok()).map(Errno)
+        let number = name.strip_prefix("errno ").or_else(|| name.strip_suffix(OF_APPLICATION));
+        known.or_else(|| number?.parse().ok()).map(Errno)
     }
 }
 
@@ -82,7 +95,7 @@ impl<'de> Deserialize<'de> for Errno {
 }
 
 /// Those that a socket may return (include/uapi/asm-generic/errno-base.h, errno.h), and the codes of HTTP/2.
-const NAMES: &[(u8, &str)] = &[
+const NAMES: &[(u16, &str)] = &[
     (1, "EPERM"),
     (2, "ENOENT"),
     (4, "EINTR"),
@@ -145,7 +158,7 @@ const NAMES: &[(u8, &str)] = &[
     (HTTP2 + 11, "ENHANCE_YOUR_CALM"),
     (HTTP2 + 12, "INADEQUATE_SECURITY"),
     (HTTP2 + 13, "HTTP_1_1_REQUIRED"),
-    (HTTP2 + NO_CODE, "unknown GOAWAY code"),
+    (HTTP2 + NO_CODE, "unknown code of HTTP/2"),
     (CLOSE + 2, "1002 protocol error"),
     (CLOSE + 3, "1003 unsupported data"),
     (CLOSE + 7, "1007 invalid data"),
@@ -174,15 +187,21 @@ mod tests {
         assert!([0, -1, 256].into_iter().all(|errno| Errno::new(errno).is_none()));
         assert_eq!(Errno::parse("EWEATHER"), None);
         let names = [1, 11, 13, 14, u32::MAX].map(|code| Errno::of_goaway(code).name());
-        let unknown = "unknown GOAWAY code";
+        let unknown = "unknown code of HTTP/2";
         assert_eq!(names, ["PROTOCOL_ERROR", "ENHANCE_YOUR_CALM", "HTTP_1_1_REQUIRED", unknown, unknown]);
         assert!(Errno::of_goaway(0).is_none());
         assert_eq!([Errno::of_goaway(1), Errno::new(104)].map(|one| one.is_of_goaway()), [true, false]);
         let failed = Errno::of_close(Some(1011));
         assert_eq!((failed.name().as_str(), failed.close_code()), ("1011 internal error", Some(1011)));
         assert!(!failed.is_of_goaway() && Errno::of_goaway(u32::MAX).close_code().is_none());
-        let known = (0..u16::MAX).filter(|code| !Errno::of_close(Some(*code)).is_none());
+        let known = (0..3000).filter(|code| !Errno::of_close(Some(*code)).is_none());
         assert_eq!(known.collect::<Vec<_>>(), [1002, 1003, 1007, 1008, 1009, 1010, 1011, 1013, 1014]);
+        for code in [3000, 4401, 4999] {
+            let own = Errno::of_close(Some(code));
+            assert_eq!((own.close_code(), Errno::parse(&own.name())), (Some(code), Some(own)));
+        }
+        assert_eq!(Errno::of_close(Some(4401)).name(), "4401 of the application");
+        assert!(Errno::of_close(Some(5000)).is_none());
         assert!(Errno::of_close(None).is_none());
     }
 }

@@ -25,8 +25,10 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     assert_eq!(c.opened + c.redialled, t.open + ended, "connections, seed {seed}");
     // A loss has exactly one cause, and so has each request on a stream that ends with it, or is given up alone.
     let (all, once) = (faults(|_, _| true), c.dropped + c.failed + wrong);
-    let given_up = faults(|stage, kind| (stage, kind) == (Stage::Exchange, Kind::Timeout));
-    let of_streams = population.streams.map_or(0, |n| c.dropped * (u64::from(n) - 1) + given_up);
+    let alone = faults(|stage, kind| {
+        stage == Stage::Exchange && matches!(kind, Kind::Timeout | Kind::BadAnswer | Kind::Reset)
+    });
+    let of_streams = population.streams.map_or(0, |n| c.dropped * (u64::from(n) - 1) + alone);
     let most = once + of_streams;
     assert!((once..=most).contains(&all), "faults, seed {seed}: {all}, not {once} to {most}");
     let dials = faults(|stage, _| matches!(stage, Stage::Dial | Stage::Handshake));

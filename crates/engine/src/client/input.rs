@@ -67,9 +67,9 @@ impl Client {
                         self.begun_if_busy(k, cx.now());
                     }
                 }
-                Ok(Progress::Failed(n, kind)) => {
+                Ok(Progress::Failed(n, kind, error)) => {
                     used += n;
-                    self.stream_failed(cx, k, stream, kind);
+                    self.stream_failed(cx, k, stream, Fault::target(Stage::Exchange, kind).with(error));
                 }
                 Ok(Progress::Withdrawn(n)) => {
                     used += n;
@@ -134,11 +134,11 @@ impl Client {
     }
 
     /// A response will not come, while the connection goes on.
-    fn stream_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32, kind: Kind) {
+    fn stream_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32, fault: Fault) {
         let destination = self.conn(k).destination;
         let exchange = self.conns.end_exchange(k.index, stream);
         self.failed(&exchange, destination, cx.now());
-        self.count_fault_of(exchange.at, destination, Fault::target(Stage::Exchange, kind));
+        self.count_fault_of(exchange.at, destination, fault);
         self.go_on_without(cx, k);
     }
 

@@ -21,8 +21,7 @@ impl Client {
             self.conns.first_is_known(stream);
             self.succeeded(k);
         } else {
-            let gap = self.took(exchange.started, exchange.started, now);
-            self.tick.gap.record_seen(gap);
+            self.count_gap(exchange.started, now);
         }
         // Those that came along with it.
         self.tick.gap.record_n(Nanos::ZERO, u64::from(came - 1));
@@ -41,7 +40,7 @@ impl Client {
 
     /// Gives up the calls of a connection whose responses have begun and would go on: no one waits for their ends.
     pub(super) fn withdraw_streams<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let mut next = self.conns.latest(k.index);
+        let mut next = self.conns.oldest(k.index);
         while next != NOTHING && self.conn(k).state() == State::Busy {
             let (stream, exchange) = (next, *self.conns.at(next));
             next = exchange.next;

@@ -10,6 +10,10 @@ use crate::{connections::State, out::Out, pushes::Arrival};
 impl Client {
     /// The connection is open, or upgraded: no message has come on it, and its heartbeat begins where it is a WebSocket.
     pub(super) fn begin_pushes(&mut self, k: Key, now: Nanos) {
+        let is_open = matches!(self.conn(k).state(), State::Busy | State::Idle);
+        if self.conns.open() == u64::from(is_open) {
+            self.pushed.forget_numbers();
+        }
         self.pushed.begin(k.index);
         let is_websocket = !self.job.is_before_upgrade(self.conns[k.index].at);
         if let (Some((_, every)), Some(next)) = (&self.job.heartbeat, self.beats.get_mut(k.index as usize)) {
@@ -38,8 +42,7 @@ impl Client {
         pushes.bytes += came.bytes;
         pushes.bytes_max = pushes.bytes_max.max(came.bytes);
         if let Some(before) = self.pushed.before(came.place, now) {
-            let gap = self.took(before, before, now);
-            self.tick.gap.record_seen(gap);
+            self.count_gap(before, now);
         }
         if let Some(sent) = came.time {
             self.delayed(sent, now);
@@ -47,6 +50,29 @@ impl Client {
         if let Some(number) = came.number {
             self.numbered(came.place, number, now);
         }
+    }
+
+    /// A message came after the one before it.
+    pub(super) fn count_gap(&mut self, before: Nanos, now: Nanos) {
+        let gap = self.took(before, before, now);
+        self.longest_gap = self.longest_gap.max(gap.time);
+        self.tick.gap.record_seen(gap);
+    }
+
+    /// The load ends: a server that has been silent for longer than it ever was before may have stopped, and as long as that is a gap.
+    pub(super) fn count_silences(&mut self, now: Nanos) {
+        let (longest, streams) = (self.longest_gap, self.job.streams());
+        let mut last = Vec::new();
+        for index in (0..self.conns.len())
+            .filter(|index| matches!(self.conns[*index].state(), State::Busy | State::Idle))
+        {
+            last.extend(self.pushed.last_of(index));
+            let calls = self.conns.exchanges(index).filter(|_| streams).map(|(_, exchange)| exchange);
+            let begun = calls.filter(|exchange| self.job.is_streaming(exchange.at) && exchange.nth > 0);
+            last.extend(begun.map(|exchange| exchange.started));
+        }
+        let silent = last.into_iter().filter(|last| now.since(*last) > longest);
+        silent.for_each(|last| self.count_gap(last, now));
     }
 
     /// A message was sent at this time since 1970.
@@ -60,19 +86,20 @@ impl Client {
     }
 
     fn numbered(&mut self, place: u32, number: u64, now: Nanos) {
-        let arrival = self.pushed.number(place, number);
-        let pushes = &mut self.tick.pushes;
+        let (pushes, is_broadcast) = (&mut self.tick.pushes, self.pushed.watch().is_broadcast);
         pushes.numbered += 1;
-        match arrival {
-            Arrival::Next(left_out) => pushes.skipped += left_out,
-            Arrival::Late => pushes.late += 1,
-            Arrival::Before => {}
-            Arrival::Duplicate => pushes.duplicates += 1,
-            Arrival::Restart => pushes.restarts += 1,
-        }
-        if self.pushed.watch().is_broadcast && arrival != Arrival::Duplicate {
-            pushes.receipts.record(number, now);
-        }
+        self.pushed.number(place, number, |number, arrival, was_there| {
+            match arrival {
+                Arrival::Next(left_out) => pushes.skipped += left_out,
+                Arrival::Late => pushes.late += 1,
+                Arrival::Before => {}
+                Arrival::Duplicate => pushes.duplicates += 1,
+                Arrival::Restart => pushes.restarts += 1,
+            }
+            if is_broadcast && arrival != Arrival::Duplicate && was_there {
+                pushes.receipts.record(number, now);
+            }
+        });
     }
 
     /// Replies to a message that fits a rule. Not while the server reads nothing: what it does not read must not pile up here.

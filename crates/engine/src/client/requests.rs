@@ -46,9 +46,14 @@ impl Client {
         }
     }
 
-    /// Whether a connection may begin a request beside those under way.
+    /// Whether a connection may begin a request beside those under way. While there are too many connections, none does: the first ones
+    /// that are without a request are closed.
     pub(super) fn may_begin_beside<I: Io>(&self, cx: &Cx<I>, k: Key) -> bool {
-        !self.begins_nothing() && cx.is_open(k) && self.conns.has_place(k.index) && !self.is_used_up(k)
+        !self.begins_nothing()
+            && !self.is_surplus()
+            && cx.is_open(k)
+            && self.conns.has_place(k.index)
+            && !self.is_used_up(k)
     }
 
     /// The same where a request has ended without a response: the end of the session may have been announced before, and was waited for

@@ -93,6 +93,7 @@ impl Client {
             miss(tick, full_load, due);
         });
         if !self.draining {
+            self.count_silences(now);
             self.stop_listening(cx);
         }
         let begins = !std::mem::replace(&mut self.draining, true);

@@ -1,6 +1,8 @@
 //! gRPC: the messages and the status of a response, on a stream of HTTP/2.
 
-use samples::Kind;
+use std::sync::LazyLock;
+
+use samples::{Errno, Kind};
 use wire::grpc::{Messages, status};
 use wire::http2::{Code, Data, Head};
 
@@ -17,6 +19,9 @@ pub(super) struct Calling {
     call: Option<Call>,
 }
 
+/// What the head of a response to a call has (gRPC over HTTP2, Response-Headers).
+pub(super) static TYPE: LazyLock<[(String, String); 1]> =
+    LazyLock::new(|| [("content-type".to_owned(), "application/grpc".to_owned())]);
 /// A status of HTTP other than this has no messages.
 const OK_OF_HTTP: u16 = 200;
 
@@ -31,8 +36,17 @@ impl Calling {
     }
 }
 
-/// The head of the response has come.
-pub(super) fn head<'a>(state: &mut State, place: usize, head: &Head<'_>, used: usize) -> Progress<'a> {
+/// The head of the response has come; `is_typed`: its content is of gRPC, as far as is known.
+pub(super) fn head<'a>(
+    state: &mut State,
+    place: usize,
+    head: &Head<'_>,
+    is_typed: bool,
+    used: usize,
+) -> Progress<'a> {
+    if head.status == OK_OF_HTTP && !is_typed {
+        return fail(state, place, used);
+    }
     state.under_way[place].call.messages = Messages::new(head.grpc.has_encoding);
     if !head.ends {
         return Progress::Turned(used);
@@ -106,13 +120,13 @@ fn conclude<'a>(
         }
         let is_cut = !it.call.messages.is_between_messages();
         state.end(place);
-        return Progress::Failed(used, if is_cut { Kind::Truncated } else { Kind::BadAnswer });
+        return Progress::Failed(used, if is_cut { Kind::Truncated } else { Kind::BadAnswer }, Errno::NONE);
     };
     let is_cut = !it.call.messages.is_between_messages();
     let is_short = status == 0 && it.call.call == Some(Call::Unary) && messages != 1;
     if is_cut || is_short {
         state.end(place);
-        return Progress::Failed(used, if is_cut { Kind::Truncated } else { Kind::BadAnswer });
+        return Progress::Failed(used, if is_cut { Kind::Truncated } else { Kind::BadAnswer }, Errno::NONE);
     }
     it.status =
         u16::try_from(status).ok().filter(|status| *status <= status::LAST).unwrap_or(status::UNKNOWN);
@@ -124,7 +138,7 @@ fn fail<'a>(state: &mut State, place: usize, used: usize) -> Progress<'a> {
     let mut ended = state.end(place);
     let reset = Reply::of(|out| state.connection.cancel(out, &mut ended.stream, Code::CANCEL));
     state.queue(reset);
-    Progress::Failed(used, Kind::BadAnswer)
+    Progress::Failed(used, Kind::BadAnswer, Errno::NONE)
 }
 
 #[cfg(test)]

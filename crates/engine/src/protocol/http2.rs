@@ -350,6 +350,14 @@ fn leave<'a>(state: &mut State) -> Option<Progress<'a>> {
     is_over.then(|| Progress::Ending(super::Reply::Http2(Reply(Vec::new()))))
 }
 
+/// The server has reset a stream.
+fn was_reset<'a>(code: Code, used: usize) -> Progress<'a> {
+    match code {
+        Code::REFUSED_STREAM => Progress::Failed(used, Kind::Refused, Errno::NONE),
+        code => Progress::Failed(used, Kind::Reset, Errno::of_goaway(code.0)),
+    }
+}
+
 fn read<'a>(
     state: &mut State,
     input: &[u8],
@@ -364,11 +372,13 @@ fn read<'a>(
         _ => (None, &none, None),
     };
     let State { connection, under_way, .. } = state;
+    let is_call = place.is_some_and(|place| under_way[place].call.is_one());
     let stream = place.map(|place| &mut under_way[place].stream);
     let mut fields =
         check.wanted.as_ref().zip(watch.as_deref_mut()).map(|(wanted, watch)| Fields { wanted, watch });
     let fields = fields.as_mut().map(|fields| fields as &mut dyn TakesFields);
-    let expected = &check.expected.headers[..];
+    let looks_at_type = is_call && check.expected.headers.is_empty();
+    let expected = if looks_at_type { &grpc::TYPE[..] } else { &check.expected.headers[..] };
     let context = Context { scratch, table: None, second: SECOND.get(), expected, fields };
     let (n, event) = connection.handle_bytes(input, stream, context).map_err(|_| Kind::BadAnswer)?;
     let Some(event) = event else {
@@ -395,9 +405,10 @@ fn read<'a>(
             let it = &mut state.under_way[place];
             it.status = head.status;
             it.head_bytes = u16::try_from(head.head_bytes).unwrap_or(u16::MAX);
-            exchange.differs = !head.has_expected;
+            exchange.differs = !head.has_expected && !looks_at_type;
             if it.call.is_one() {
-                return Ok(grpc::head(state, place, &head, n));
+                let is_typed = head.has_expected || !looks_at_type;
+                return Ok(grpc::head(state, place, &head, is_typed, n));
             }
             Ok(if head.ends { respond(state, place, n) } else { Progress::Began(n) })
         }
@@ -410,14 +421,14 @@ fn read<'a>(
         (Event::Trailers(_), Some(place), Some(_)) => Ok(respond(state, place, n)),
         (Event::Reset(code), Some(place), _) => {
             state.end(place);
-            Ok(Progress::Failed(n, if code == Code::REFUSED_STREAM { Kind::Refused } else { Kind::Reset }))
+            Ok(was_reset(code, n))
         }
         (Event::StreamError(number, code), place, _) => {
             let frame = Reply::of(|out| http2::write_reset(out, number, code));
             if let Some(place) = place {
                 state.end(place);
                 state.queue(frame);
-                return Ok(Progress::Failed(n, Kind::BadAnswer));
+                return Ok(Progress::Failed(n, Kind::BadAnswer, Errno::NONE));
             }
             reply(frame)
         }

@@ -2,15 +2,19 @@
 
 /// The highest number so far, and which of the 64 up to it have come.
 ///
-/// As the window against replays of IPsec (RFC 4303 section 3.4.3), with another purpose: a number below it cannot be told from one
-/// that has come before, and is a sequence that begins anew.
-#[derive(Clone, Copy, Debug, Default)]
+/// As the window against replays of IPsec (RFC 4303 section 3.4.3), with another purpose: a number below it has come before, unless
+/// the next one follows it. Then the sequence begins anew, unless it later goes on where it was.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Sequence {
     /// Where it begins.
     first: u64,
     highest: u64,
     /// The highest at bit 0; none where nothing has come.
     seen: u64,
+    /// Below the highest: a number too low for the window, which came last. Above it: the highest before the sequence began anew.
+    other: u64,
+    /// Others had all numbers below this one before the connection was open: it may receive them as history.
+    from: u64,
 }
 
 /// What a number is.
@@ -24,39 +28,85 @@ pub(crate) enum Arrival {
     Before,
     /// It came before.
     Duplicate,
-    /// Too low for either.
+    /// Too low for either, and the next one follows it.
     Restart,
 }
 
 const WINDOW: u64 = u64::BITS as u64;
+/// No other number.
+const NONE: u64 = u64::MAX;
+/// No server repeats more of what was before: lower numbers are of a sequence that begins anew.
+const HISTORY: u64 = 4096;
 
 impl Sequence {
-    /// The next message has this number. What a connection did not hear, because it was not open then, is not missing.
-    pub(crate) fn take(&mut self, number: u64) -> Arrival {
+    /// Of a connection that is opened once others have had all numbers below this one.
+    pub(crate) fn from(from: u64) -> Sequence {
+        Sequence { first: 0, highest: 0, seen: 0, other: NONE, from }
+    }
+
+    /// Whether the connection was open when others received this number.
+    pub(crate) fn was_there(&self, number: u64) -> bool {
+        number >= self.from || number.saturating_add(HISTORY) < self.from
+    }
+
+    /// The next message has this number: calls `known` for each number of which is known by now what it is. What a connection did not
+    /// hear, because it was not open then, is not missing.
+    pub(crate) fn take(&mut self, number: u64, mut known: impl FnMut(u64, Arrival)) {
         if self.seen == 0 {
-            *self = Sequence { first: number, highest: number, seen: 1 };
-            return Arrival::Next(0);
+            self.begin(number);
+            return known(number, Arrival::Next(0));
         }
+        let is_below = |it: u64| self.highest.checked_sub(it).is_some_and(|behind| behind >= WINDOW);
+        if self.other < self.highest {
+            let (old, before) = (self.other, self.highest);
+            self.other = NONE;
+            if is_below(number) && (1..WINDOW).contains(&number.wrapping_sub(old)) {
+                self.begin(old);
+                (self.other, self.from) = (before, 0);
+                known(old, Arrival::Restart);
+            } else {
+                known(old, Arrival::Duplicate);
+            }
+        }
+        if self.other != NONE && (1..WINDOW).contains(&number.wrapping_sub(self.other)) {
+            // They were repeated, and it goes on.
+            self.begin(self.other);
+        }
+        let Some(arrival) = self.of(number) else {
+            self.other = number;
+            return;
+        };
+        if self.other <= self.highest {
+            self.other = NONE;
+        }
+        known(number, arrival);
+    }
+
+    fn begin(&mut self, number: u64) {
+        (self.first, self.highest, self.seen) = (number, number, 1);
+    }
+
+    /// None: it is below the window.
+    fn of(&mut self, number: u64) -> Option<Arrival> {
         if number > self.highest {
             let ahead = number - self.highest;
             self.seen = if ahead < WINDOW { self.seen << ahead | 1 } else { 1 };
             self.highest = number;
-            return Arrival::Next(ahead - 1);
+            return Some(Arrival::Next(ahead - 1));
         }
         let behind = self.highest - number;
         if behind >= WINDOW {
-            *self = Sequence { first: number, highest: number, seen: 1 };
-            return Arrival::Restart;
+            return None;
         }
         if number < self.first {
-            return Arrival::Before;
+            return Some(Arrival::Before);
         }
         let bit = 1 << behind;
         if self.seen & bit != 0 {
-            return Arrival::Duplicate;
+            return Some(Arrival::Duplicate);
         }
         self.seen |= bit;
-        Arrival::Late
+        Some(Arrival::Late)
     }
 }
 
@@ -65,33 +115,62 @@ mod tests {
     use super::*;
     use Arrival::{Before, Duplicate, Late, Next, Restart};
 
-    fn check(numbers: &[u64], expected: &[Arrival]) {
-        let mut sequence = Sequence::default();
-        let got: Vec<Arrival> = numbers.iter().map(|number| sequence.take(*number)).collect();
+    fn check(numbers: &[u64], expected: &[(u64, Arrival)]) {
+        let mut sequence = Sequence::from(0);
+        let mut got = Vec::new();
+        numbers.iter().for_each(|number| sequence.take(*number, |number, it| got.push((number, it))));
         assert_eq!(got, expected, "{numbers:?}");
     }
 
     #[test]
     fn numbers_are_next_late_or_twice() {
-        check(&[5, 6, 7], &[Next(0), Next(0), Next(0)]);
-        check(&[0, 3, 2, 2, 1, 3, 4], &[Next(0), Next(2), Late, Duplicate, Late, Duplicate, Next(0)]);
-        check(&[100, 163, 101, 164, 100, 101], &[Next(0), Next(62), Late, Next(0), Restart, Next(0)]);
-        check(&[1, 1_000, 1_000, 999, 1, 2], &[Next(0), Next(998), Duplicate, Late, Restart, Next(0)]);
+        check(&[5, 6, 7], &[(5, Next(0)), (6, Next(0)), (7, Next(0))]);
+        check(
+            &[0, 3, 2, 2, 1, 3, 4],
+            &[(0, Next(0)), (3, Next(2)), (2, Late), (2, Duplicate), (1, Late), (3, Duplicate), (4, Next(0))],
+        );
         // What came before the first is unknown.
-        check(&[7, 6, 8], &[Next(0), Before, Next(0)]);
+        check(&[7, 6, 8], &[(7, Next(0)), (6, Before), (8, Next(0))]);
+    }
+
+    #[test]
+    fn a_number_far_below_is_repeated_or_begins_a_new_sequence() {
+        // It is not known before the next one comes.
+        check(&[100, 200, 100], &[(100, Next(0)), (200, Next(99))]);
+        check(&[100, 200, 100, 201], &[(100, Next(0)), (200, Next(99)), (100, Duplicate), (201, Next(0))]);
+        check(&[500, 1, 2, 4, 3], &[(500, Next(0)), (1, Restart), (2, Next(0)), (4, Next(1)), (3, Late)]);
+        // Several are repeated, and the sequence goes on.
+        check(
+            &[500, 100, 101, 102, 502, 503],
+            &[(500, Next(0)), (100, Restart), (101, Next(0)), (102, Next(0)), (502, Next(1)), (503, Next(0))],
+        );
+        // A new one that grows beyond the one before.
+        let mut sequence = Sequence::from(0);
+        let mut restarts = 0;
+        for number in (0..100).chain(0..300) {
+            sequence.take(number, |number, it| match it {
+                Next(0) => {}
+                Restart => restarts += 1,
+                // Within the window, that cannot be told from what comes twice.
+                other => panic!("{number}: {other:?}"),
+            });
+        }
+        assert_eq!(restarts, 1);
     }
 
     /// Whatever is left out and comes late: what is missing at the end is what never came.
     #[test]
     fn what_is_left_out_and_not_late_is_lost() {
-        let mut sequence = Sequence::default();
+        let mut sequence = Sequence::from(0);
         // Every fifth is left out, every other one of those comes three later.
         let (mut skipped, mut late) = (0, 0);
         for n in 1..=1_000u64 {
-            let mut take = |number| match sequence.take(number) {
-                Next(left_out) => skipped += left_out,
-                Late => late += 1,
-                other => panic!("{number}: {other:?}"),
+            let mut take = |number| {
+                sequence.take(number, |number, it| match it {
+                    Next(left_out) => skipped += left_out,
+                    Late => late += 1,
+                    other => panic!("{number}: {other:?}"),
+                });
             };
             if n % 5 != 0 {
                 take(n);

@@ -48,7 +48,7 @@ fn allowed(max_lag: Nanos, latency_us: f64) -> f64 {
     (max_lag.0 as f64 / 1e3).max(LAG_SHARE * latency_us)
 }
 
-/// A lag, the smaller one that is allowed, and where that comes from: with enough digits for the two to differ.
+/// A lag, the smaller one that is allowed, and where that comes from: with enough digits for the two to differ, and none to be zero.
 fn beyond(lag_us: f64, max_lag: Nanos, allowed_us: f64) -> String {
     let from = if allowed_us > max_lag.0 as f64 / 1e3 {
         "5 % of the latency, more than --max-lag"
@@ -57,7 +57,8 @@ fn beyond(lag_us: f64, max_lag: Nanos, allowed_us: f64) -> String {
     };
     let in_ms = |digits: usize| [lag_us, allowed_us].map(|us| format!("{:.digits$} ms", us / 1e3));
     // Times are of nanoseconds: no more digits than these are known.
-    let differ = (1..=6).map(in_ms).find(|[lag, allowed]| lag != allowed);
+    let is_shown = |ms: &str| allowed_us == 0.0 || ms.contains(|c: char| ('1'..='9').contains(&c));
+    let differ = (1..=6).map(in_ms).find(|[lag, allowed]| lag != allowed && is_shown(allowed));
     let [lag, allowed] = differ.unwrap_or_else(|| in_ms(6));
     format!("{lag} > {allowed} ({from})")
 }
@@ -260,6 +261,8 @@ mod tests {
         check(10_040.0, "10.04 ms > 10.00 ms");
         check(10_000.4, "10.0004 ms > 10.0000 ms");
         check(10_000.000_1, "10.000000 ms > 10.000000 ms");
+        assert_eq!(beyond(200.0, Nanos::from_micros(1), 1.0), "0.200 ms > 0.001 ms (--max-lag)");
+        assert_eq!(beyond(0.4, Nanos::ZERO, 0.0), "0.0004 ms > 0.0000 ms (--max-lag)");
     }
 
     #[test]

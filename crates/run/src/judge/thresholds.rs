@@ -56,6 +56,9 @@ fn missing(threshold: &Threshold, json: &Value) -> Option<String> {
     let path = &threshold.figure.path;
     let share = percent(samples::censored_share(json, path)?);
     let is_of = |times: &[&str]| times.iter().any(|times| path.contains(times));
+    if is_of(&["spread_us."]) {
+        return Some(format!("{share} not received by all"));
+    }
     let missing = match path.starts_with("probe.") {
         // Refused dials end at once.
         _ if is_of(&["connect_us."]) => "connection",
@@ -191,7 +194,7 @@ mod tests {
         times.censor();
         let q = times.quantiles();
         let mut s = Summary::default();
-        (s.connect_us, s.tls_us, s.handshake_us, s.latency_us) = (q, q, q, q);
+        (s.connect_us, s.tls_us, s.handshake_us, s.latency_us, s.spread_us) = (q, q, q, q, q);
         s.probe = Some(samples::ProbeSummary { latency_us: q, connect_us: q, ..Default::default() });
         for (figure, missing) in [
             ("connect", "connection"),
@@ -204,6 +207,8 @@ mod tests {
             let threshold = Threshold::parse(&format!("{figure}.p99 < 5ms"), &[]).unwrap();
             assert_eq!(judge(&[threshold], &s)[0].shown, format!("100 % had no {missing}"));
         }
+        let broadcasts = Threshold::parse("spread.p99 < 5ms", &[]).unwrap();
+        assert_eq!(judge(&[broadcasts], &s)[0].shown, "100 % not received by all");
     }
 
     #[test]

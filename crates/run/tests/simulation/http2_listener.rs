@@ -51,6 +51,8 @@ impl Received {
 pub(crate) enum Reply {
     /// A response with this status, these fields and this content; without an end, where a WebSocket was requested.
     Response(u16, Vec<(&'static str, String)>, String),
+    /// The head of a response of this type, with the beginning of its content: it does not end.
+    Begun(&'static str, &'static [u8]),
     /// Frames of a WebSocket.
     Frames(Vec<u8>),
     /// No new streams on this connection.
@@ -184,6 +186,15 @@ impl Http2Listener {
                     let mut content =
                         |out: &mut [u8]| connection.write_data(out, &mut it.stream, body.as_bytes(), true).0;
                     if is_tunnel { n } else { n + content(&mut out[n..]) }
+                }
+                Reply::Begun(content_type, content) => {
+                    let mut block = [0; ROOM];
+                    let response = Response { status: 200, content_type, content_length: None };
+                    let length = write_response_fields(&mut block, &response).expect("room");
+                    let stream = &mut it.stream;
+                    let head = connection.write_headers(&mut out, stream, &block[..length], false);
+                    let head = head.expect("room");
+                    head + connection.write_data(&mut out[head..], stream, content, false).0
                 }
                 Reply::Frames(frames) => connection.write_data(&mut out, &mut it.stream, &frames, false).0,
                 Reply::Goaway => connection.goaway(&mut out, Code::NO_ERROR).expect("room"),

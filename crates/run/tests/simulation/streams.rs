@@ -4,7 +4,7 @@ use net::{Shard, io::sim::SimIo};
 use samples::{StreamLimit, Summary, Verdict};
 
 use crate::http2_listener::{Http2Listener, Received, Reply};
-use stage::{RunResult, listening, network, plan, play};
+use stage::{RunResult, listening, network, plan, play, scenario};
 
 /// SETTINGS with such a limit.
 const THREE: &[u8] = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x03";
@@ -22,7 +22,8 @@ fn serve(
     script: impl Fn(&Received) -> Vec<Reply> + 'static,
 ) -> (RunResult, Summary) {
     let net = network(1, |_| {});
-    let plan = plan(target, &format!("http2= connections=2 {flags}"), 1);
+    let http2 = if target.starts_with("grpc:") { "" } else { "http2=" };
+    let plan = plan(target, &format!("{http2} connections=2 {flags}"), 1);
     let server = Http2Listener::new(true, script).with_preface(preface);
     let mut server: Shard<SimIo, Http2Listener> = listening(&net, plan.destinations()[0], 1_000, server);
     let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
@@ -93,4 +94,63 @@ fn websockets_of_a_connection_are_fewer_too() {
     assert_eq!(s.streams, Some(StreamLimit { wanted: 8, allowed: 3 }));
     let note = "note: the server allows 3 streams on a connection; --streams 8 was reduced to 3";
     assert!(s.reasons.contains(&note.to_owned()), "{:?}", s.reasons);
+}
+
+/// Requests under way beside each other do not keep a connection that is one too many.
+#[test]
+fn fewer_connections_are_held_while_others_have_several_requests_under_way() {
+    let stages = "[[stage]]\nfor = \"2s\"\n[[stage]]\nto = \"50%\"\nfor = \"4s\"\n";
+    let text = format!(
+        "target = \"http://127.0.0.1:80/\"\nhttp2 = true\nstreams = 3\n{stages}[[population]]\nname = \"a\"\nconnections = 10\n"
+    );
+    let (net, plan) = (network(1, |_| {}), scenario(&text, 1));
+    let server = Http2Listener::new(false, ok);
+    let mut server = listening(&net, plan.destinations()[0], 1_000, server);
+    let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+    let c = &result.whole.counts;
+    assert_eq!((c.opened, c.finished, result.held, result.faults()), (10, 5, 5, vec![]), "{c:?}");
+    // They go on with as many requests at a time.
+    let s = result.judge(&plan);
+    assert!((s.requests.per_s * s.latency_us.mean / 1e6 - 20.0).abs() < 8.0, "{:?}", s.requests);
+}
+
+/// A message, and then silence.
+fn quiet(_: &Received) -> Vec<Reply> {
+    vec![Reply::Begun("application/grpc", b"\0\0\0\0\x02hi")]
+}
+
+#[test]
+fn all_calls_of_a_connection_that_stay_open_end_with_the_load() {
+    for streams in [1, 2, 4] {
+        let flags = format!("server-streaming= streams={streams} duration=9s timeout=20s");
+        let (result, s) = serve("grpc://127.0.0.1:80/a.B/C", &flags, UNLIMITED, quiet);
+        let c = &result.whole.counts;
+        assert_eq!((c.sent, c.withdrawn, c.messages), (2 * streams, 2 * streams, 2 * streams), "{c:?}");
+        assert_eq!((result.faults(), s.verdict), (vec![], Verdict::Pass), "{streams}: {:?}", s.reasons);
+        // That nothing more came is a gap, as long as the load was.
+        assert_eq!(s.gap_us.count, 2 * streams);
+        assert!(s.gap_us.min > 7e6, "{:?}", s.gap_us);
+    }
+}
+
+#[test]
+fn calls_that_stay_open_end_with_their_connection_where_fewer_are_wanted() {
+    let stages = "[[stage]]\nfor = \"2s\"\n[[stage]]\nto = \"50%\"\nfor = \"4s\"\n";
+    let text = format!(
+        "target = \"grpc://127.0.0.1:80/a.B/C\"\nserver-streaming = true\nstreams = 2\n{stages}[[population]]\nname = \"a\"\nconnections = 10\n"
+    );
+    let (net, plan) = (network(1, |_| {}), scenario(&text, 1));
+    let mut server = listening(&net, plan.destinations()[0], 1_000, Http2Listener::new(false, quiet));
+    let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+    let c = &result.whole.counts;
+    assert_eq!((c.finished, c.withdrawn, result.held, result.faults()), (5, 20, 5, vec![]), "{c:?}");
+}
+
+#[test]
+fn a_response_of_another_type_is_none_of_grpc() {
+    let html = |_: &Received| vec![Reply::Begun("text/html", b"\0\0\0\0\x02hi")];
+    let (result, s) = serve("grpc://127.0.0.1:80/a.B/C", "requests=6", UNLIMITED, html);
+    let faults = result.faults();
+    assert_eq!(faults, [(samples::Stage::Exchange, samples::Kind::BadAnswer, 6)]);
+    assert_eq!((result.whole.counts.answered, s.verdict), (0, Verdict::Fail));
 }

@@ -290,8 +290,15 @@ fn a_closing_handshake_with_an_error_is_a_loss() {
     assert_eq!(result.faults(), [(Stage::Exchange, Kind::Closed, 10)]);
     assert_eq!((c.sent, c.answered, c.dropped, c.closed, result.held), (20, 10, 10, 0, 0), "{c:?}");
     assert_eq!(received.closes, [Some(1011); 10], "the code comes back");
-    let names: Vec<_> = result.whole.faults.iter().map(|(fault, _)| fault.errno.name()).collect();
-    assert_eq!(names, ["1011 internal error"]);
+    let names = |result: &RunResult| -> Vec<_> {
+        result.whole.faults.iter().map(|(fault, _)| fault.errno.name()).collect()
+    };
+    assert_eq!(names(&result), ["1011 internal error"]);
+    // 4401, as applications do: no message is sent again.
+    let (result, received) = against(Script { replies: |_| b"\x88\x05\x11\x31bye", ..GOOD });
+    assert_eq!(result.faults(), [(Stage::Exchange, Kind::Closed, 10)]);
+    assert_eq!((result.whole.counts.sent, names(&result)), (10, vec!["4401 of the application".to_owned()]));
+    assert_eq!(received.closes, [Some(4401); 10]);
 }
 
 #[test]

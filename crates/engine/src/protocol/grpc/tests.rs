@@ -79,7 +79,7 @@ fn outcome(call: Call, pieces: &[&[u8]], check: &Check) -> String {
                     });
                     n
                 }
-                Ok(Progress::Failed(n, kind)) => {
+                Ok(Progress::Failed(n, kind, _)) => {
                     end = Some(format!("fault {}", kind.name()));
                     n
                 }

@@ -96,6 +96,9 @@ fn waiting(case: &Case) -> Option<Finding> {
 const PROCESS: &str =
     "check the target's process: CPU, workers or threads, open files, locks (gdb -p, jstack)";
 
+const SILENT: &str = "check that the target replies to what is sent on idle connections (PINGs of HTTP/2 by --ping, or TCP's own \
+keep-alive probes), then its CPU and open files, and the path";
+
 /// What timed out in this stage, and where to look.
 fn waits(stage: Stage) -> (&'static str, &'static str) {
     match stage {
@@ -106,7 +109,7 @@ fn waits(stage: Stage) -> (&'static str, &'static str) {
             "check that the target speaks this protocol at this port, then its CPU and open files, or raise --timeout",
         ),
         // By PINGs, or by TCP itself.
-        Stage::Hold => ("idle connection", IS_BUSY),
+        Stage::Hold => ("idle connection", SILENT),
         _ => ("request", IS_BUSY),
     }
 }
@@ -170,7 +173,7 @@ fn lost(case: &Case) -> Option<Finding> {
     let (kind, count, e) = (case.kind?, case.count, case.evidence);
     let c = &case.summary.connections;
     if kind == Kind::Reset && c.dropped + c.failed == 0 {
-        return Some(streams(count));
+        return Some(streams(count, case.errno));
     }
     let how = how(kind);
     let detail = format!(
@@ -180,7 +183,7 @@ fn lost(case: &Case) -> Option<Finding> {
         kind.name(),
         describe_errno(case.errno)
     );
-    if case.errno.is_of_goaway() {
+    if case.errno.is_of_goaway() && kind == Kind::Closed {
         let sentence = Sentence::SessionsEnded { count, frame: "GOAWAY", code: case.errno.name() };
         let fix = match e.subject.has_pings && case.errno == Errno::of_goaway(TOO_MANY) {
             true if e.subject.is_grpc => FEWER_PINGS_OF_GRPC,
@@ -222,6 +225,9 @@ fn against_close(code: u16) -> &'static str {
         }
         1009 => "raise the target's limit on the size of messages, or send shorter ones (--message)",
         1011 | 1014 => HANDLER,
+        3000.. => {
+            "look up what the application means by this code, often credentials or a limit of its own; check its log"
+        }
         1013 => "check the target's log, its CPU and its limits: it says that it has too much to do",
         _ => A_MISTAKE,
     }
@@ -239,9 +245,18 @@ certificate (--cert)";
 const HANDLER: &str = "check the target's log: its handler failed, or a proxy lost its backend";
 
 /// Requests that the peer ended, and not their connections (RFC 9113, section 6.4).
-fn streams(count: u64) -> Finding {
+fn streams(count: u64, error: Errno) -> Finding {
+    let code = (!error.is_none()).then(|| error.name());
     let detail = format!("{} reset by the peer; no connection was lost", Count(count).were("stream"));
-    (Seen, Cause::WrongAnswer, Sentence::StreamsReset { count }, detail, HANDLER.to_owned())
+    let fix = match code.as_deref() {
+        Some("ENHANCE_YOUR_CALM") => {
+            "send fewer requests at a time (--streams, --rate), or raise the target's limit on them"
+        }
+        Some("HTTP_1_1_REQUIRED") => "the target serves this path over HTTP/1.1 only: run without --http2",
+        Some("PROTOCOL_ERROR" | "FLOW_CONTROL_ERROR" | "FRAME_SIZE_ERROR" | "COMPRESSION_ERROR") => A_MISTAKE,
+        _ => HANDLER,
+    };
+    (Seen, Cause::WrongAnswer, Sentence::StreamsReset { count, code }, detail, fix.to_owned())
 }
 
 /// How many of all that went wrong are of the kind that most are; nothing where all are.

@@ -121,6 +121,8 @@ pub(crate) enum Sentence {
     /// The peer ended requests, and kept their connections.
     StreamsReset {
         count: u64,
+        /// The code, where it is an error.
+        code: Option<String>,
     },
     /// It did not act on requests. Whether their connections stayed open.
     StreamsRefused {

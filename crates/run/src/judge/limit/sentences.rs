@@ -156,10 +156,7 @@ fn closes(sentence: &Sentence) -> Option<String> {
         S::SessionsEnded { count, frame, code } => {
             format!("the target ended {} with an error ({frame}, {code})", connections(*count))
         }
-        S::StreamsReset { count } => {
-            let connections = Count(*count).one_or("its connection", "their connections");
-            format!("the target reset {} (RST_STREAM); {connections} stayed open", some(*count, "stream"))
-        }
+        S::StreamsReset { count, code } => streams_reset(*count, code.as_deref()),
         S::StreamsRefused { count, stayed } => {
             let refused = format!("the target refused {} (REFUSED_STREAM)", some(*count, "stream"));
             if *stayed { format!("{refused}; the connections stayed open") } else { refused }
@@ -418,6 +415,12 @@ pub(super) fn within(timeout: Nanos) -> String {
 }
 
 mod responses;
+
+fn streams_reset(count: u64, code: Option<&str>) -> String {
+    let connections = Count(count).one_or("its connection", "their connections");
+    let code = code.map(|code| format!(", {code}")).unwrap_or_default();
+    format!("the target reset {} (RST_STREAM{code}); {connections} stayed open", some(count, "stream"))
+}
 
 #[cfg(test)]
 mod tests;

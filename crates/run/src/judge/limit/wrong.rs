@@ -47,7 +47,10 @@ pub(super) fn wrong(case: &Case) -> Option<Finding> {
             let fix = if is_known { fix } else { format!("{fix}; {by_hand}") };
             (Sentence::UnexpectedStatus { statuses }, fix)
         }
-        (Kind::BadAnswer, ..) if let Some(begins) = &case.evidence.not_allowed => (
+        // Where others were right, it is that protocol.
+        (Kind::BadAnswer, ..) if let Some(begins) = case.evidence.not_allowed.as_ref().filter(|_| {
+            case.summary.requests.answered == 0
+        }) => (
             Sentence::UnexpectedResponse { what: unexpected(kind), count },
             format!("it begins with {begins}: check that the port is that of this protocol; {by_hand}"),
         ),

@@ -1,5 +1,7 @@
 //! Messages that the server sends by itself: measured, answered, passed over.
 
+use std::cell::Cell;
+
 use samples::{Kind, Stage};
 use stage::{DATE, RunResult, measured, network, play, scenario, turns};
 use units::Nanos;
@@ -11,7 +13,13 @@ fn against(text: &str, replies: impl Fn(&Received) -> Vec<String> + 'static) -> 
     let text = format!("target = \"ws://127.0.0.1:80/feed\"\nduration = \"10s\"\n{text}");
     run(&text, 2, Speaks::WebSocket, move |received| match received.nth {
         0 => vec![Reply::Bytes(welcome(&received.text))],
-        _ => replies(received).iter().map(|text| Reply::Bytes(frame(text))).collect(),
+        _ => replies(received)
+            .iter()
+            .flat_map(|text| match &text[..] {
+                "bye" => vec![Reply::Bytes(b"\x88\x02\x03\xe9".to_vec()), Reply::End],
+                text => vec![Reply::Bytes(frame(text))],
+            })
+            .collect(),
     })
 }
 
@@ -121,6 +129,39 @@ fn a_room_has_a_message_when_its_last_member_has_it() {
     assert_eq!((s.spread_us.count, s.spread_us.censored), (p.complete, None));
     assert!(s.spread_us.max <= 2_000.0, "{:?}", s.spread_us);
     assert!((p.per_s - p.count as f64 / s.elapsed_s).abs() < 1e-6);
+}
+
+/// One of four comes again, and receives what the others had before.
+#[test]
+fn what_a_connection_that_comes_later_receives_as_history_is_no_broadcast() {
+    let keys = "ping = \"500ms\"\nexpect = { number = \"json:/n\", receivers = \"all\" }";
+    let users = format!("[[population]]\nname = \"fan\"\nconnections = 4\n{keys}\nmessage = \"go\"\n");
+    let (highest, joined) = (Cell::new(0), Cell::new(0));
+    let (result, server) = against(&users, move |received| {
+        let nth = received.nth as u64;
+        let feed = |n: u64| format!("{{\"n\":{n}}}");
+        if received.conn == 0 && nth == 6 {
+            return vec!["bye".to_owned()];
+        }
+        if received.conn < 4 {
+            highest.set(highest.get().max(nth));
+            return vec![feed(nth), "go".to_owned()];
+        }
+        // As the others are at the same time.
+        if nth == 1 {
+            joined.set(highest.get());
+            let history = joined.get().saturating_sub(3)..=joined.get();
+            return history.map(feed).chain(["go".to_owned()]).collect();
+        }
+        vec![feed(joined.get() + nth - 1), "go".to_owned()]
+    });
+    assert_eq!(server.accepted_at.len(), 5, "one comes again");
+    let text = format!("target = \"ws://127.0.0.1:80/feed\"\nduration = \"10s\"\n{users}");
+    let s = result.judge(&scenario(&text, 1));
+    let p = &s.pushes;
+    assert_eq!((p.lost, p.duplicates, p.restarts), (0, 0, 0), "{p:?}");
+    assert!(p.broadcasts >= 15 && p.broadcasts - p.complete <= 1, "{p:?}");
+    assert!(s.spread_us.max < 700e3, "{:?}", s.spread_us);
 }
 
 #[test]

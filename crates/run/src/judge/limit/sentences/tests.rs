@@ -38,7 +38,10 @@ fn numbers_of_one_and_of_many() {
     );
     check(S::Rejected { dials: 9, by: None }, "9 dials were rejected on the path");
     check(S::Rejected { dials: 1, by: None }, "1 dial was rejected on the path");
-    check(S::StreamsReset { count: 1 }, "the target reset 1 stream (RST_STREAM); its connection stayed open");
+    check(
+        S::StreamsReset { count: 1, code: None },
+        "the target reset 1 stream (RST_STREAM); its connection stayed open",
+    );
     check(
         S::StreamsRefused { count: 7_786, stayed: false },
         "the target refused 7,786 streams (REFUSED_STREAM)",

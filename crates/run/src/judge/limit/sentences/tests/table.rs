@@ -102,8 +102,8 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
             "the target reset 100 connections instead of a response (1 of 10 requests)",
         ),
         (
-            S::StreamsReset { count: 1_200 },
-            "the target reset 1,200 streams (RST_STREAM); their connections stayed open",
+            S::StreamsReset { count: 1_200, code: Some("CANCEL".to_owned()) },
+            "the target reset 1,200 streams (RST_STREAM, CANCEL); their connections stayed open",
         ),
         (
             S::StreamsRefused { count: 1, stayed: true },
