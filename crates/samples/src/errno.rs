@@ -20,6 +20,9 @@ impl Errno {
     /// No error number.
     pub const NONE: Errno = Errno(0);
 
+    /// No error: the peer has announced the close, and closed instead of responding, each time that a request was sent.
+    pub const ANNOUNCED: Errno = Errno(240);
+
     /// From a positive errno; [`Errno::NONE`] where it is out of range.
     pub const fn new(errno: i32) -> Errno {
         Errno(if errno > 0 && errno < 256 { errno as u16 } else { 0 })
@@ -54,9 +57,15 @@ impl Errno {
     pub const fn close_code(&self) -> Option<u16> {
         match self.0 {
             code @ 3000..=4999 => Some(code),
-            number if number > CLOSE => Some(1000 + number - CLOSE),
+            number if number > CLOSE && number < Errno::ANNOUNCED.0 => Some(1000 + number - CLOSE),
             _ => None,
         }
+    }
+
+    /// The same of a close that was announced: without an error, that.
+    #[must_use]
+    pub const fn announced(self) -> Errno {
+        if self.is_none() { Errno::ANNOUNCED } else { self }
     }
 
     /// Whether there is none.
@@ -75,6 +84,8 @@ impl Errno {
     }
 
     fn parse(name: &str) -> Option<Errno> {
+        // Its name in runs that were stored before streams had codes, too.
+        let name = if name == "unknown GOAWAY code" { UNKNOWN } else { name };
         let known = NAMES.iter().find(|(_, known)| *known == name).map(|(number, _)| *number);
         let number = name.strip_prefix("errno ").or_else(|| name.strip_suffix(OF_APPLICATION));
         known.or_else(|| number?.parse().ok()).map(Errno)
@@ -94,6 +105,8 @@ impl<'de> Deserialize<'de> for Errno {
     }
 }
 
+/// A code of HTTP/2 that has no name.
+const UNKNOWN: &str = "unknown code of HTTP/2";
 /// Those that a socket may return (include/uapi/asm-generic/errno-base.h, errno.h), and the codes of HTTP/2.
 const NAMES: &[(u16, &str)] = &[
     (1, "EPERM"),
@@ -158,7 +171,7 @@ const NAMES: &[(u16, &str)] = &[
     (HTTP2 + 11, "ENHANCE_YOUR_CALM"),
     (HTTP2 + 12, "INADEQUATE_SECURITY"),
     (HTTP2 + 13, "HTTP_1_1_REQUIRED"),
-    (HTTP2 + NO_CODE, "unknown code of HTTP/2"),
+    (HTTP2 + NO_CODE, UNKNOWN),
     (CLOSE + 2, "1002 protocol error"),
     (CLOSE + 3, "1003 unsupported data"),
     (CLOSE + 7, "1007 invalid data"),
@@ -168,6 +181,7 @@ const NAMES: &[(u16, &str)] = &[
     (CLOSE + 11, "1011 internal error"),
     (CLOSE + 13, "1013 try again later"),
     (CLOSE + 14, "1014 bad gateway"),
+    (Errno::ANNOUNCED.0, "announced"),
 ];
 
 #[cfg(test)]
@@ -190,6 +204,11 @@ mod tests {
         let unknown = "unknown code of HTTP/2";
         assert_eq!(names, ["PROTOCOL_ERROR", "ENHANCE_YOUR_CALM", "HTTP_1_1_REQUIRED", unknown, unknown]);
         assert!(Errno::of_goaway(0).is_none());
+        assert_eq!(
+            Errno::parse("unknown GOAWAY code"),
+            Some(Errno::of_goaway(14)),
+            "as it was stored before"
+        );
         assert_eq!([Errno::of_goaway(1), Errno::new(104)].map(|one| one.is_of_goaway()), [true, false]);
         let failed = Errno::of_close(Some(1011));
         assert_eq!((failed.name().as_str(), failed.close_code()), ("1011 internal error", Some(1011)));

@@ -127,8 +127,8 @@ connections = 100
     assert_eq!((report["connections"].as_u64(), ended.status), (Some(400), Some(0)), "{report}");
     let all = report["findings"].as_array().unwrap();
     let needed = all.iter().find(|f| f["what"] == "memory").unwrap()["needed"].as_str().unwrap();
-    // Three in four: 56 bytes, a value of 256 with its length of 2; and twice 16 and 24.
-    let each = "(9,352 bytes per connection, both ends here, captured values 236 of them, messages of the server 60 of them)";
+    // Three in four: 56 bytes, a value of 256 with its length of 2; and twice 16 and 40.
+    let each = "(9,376 bytes per connection, both ends here, captured values 236 of them, messages of the server 84 of them)";
     assert!(needed.ends_with(each), "{needed}");
     check(&["doctor", "no-such.toml"], 2, &["target: the scenario \"no-such.toml\" cannot be read"]);
 }

@@ -210,8 +210,9 @@ fn a_stream_that_is_reset_or_late_fails_alone() {
         let lost = (s.count("connections.dropped"), s.count("connections.held"));
         assert_eq!(lost, (0, 2), "the connections go on: {}", ended.stderr);
         if kind == "reset" {
-            let sentence =
-                format!("the target reset {failed} streams (RST_STREAM); their connections stayed open");
+            let sentence = format!(
+                "the target reset {failed} streams (RST_STREAM, INTERNAL_ERROR); their connections stayed open"
+            );
             assert!(s.text("headline").contains(&sentence), "{}", ended.stderr);
         }
         if kind == "timeout" {

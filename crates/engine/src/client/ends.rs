@@ -72,7 +72,8 @@ impl Client {
             if exchange.request == PendingRequest::Retry || self.conns.has_several(k.index) {
                 // It is sent again once: a server that closes instead of responding is not healthy. Of several, a server that
                 // ends its session in good order responds to all before it does.
-                return self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Closed).with(error));
+                let fault = Fault::target(Stage::Exchange, Kind::Closed).with(error.announced());
+                return self.lost(cx, k, fault);
             }
             if error.is_none() && self.may_send_again(k) {
                 self.end(cx, k, End::Closed);

@@ -148,7 +148,8 @@ impl Client {
         if self.conns.at(stream).request == PendingRequest::Retry {
             // The first on this connection: the server acts on nothing, on one connection after the other.
             let error = self.conns.error(k.index);
-            return self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Closed).with(error));
+            let fault = Fault::target(Stage::Exchange, Kind::Closed).with(error.announced());
+            return self.lost(cx, k, fault);
         }
         let exchange = self.conns.end_exchange(k.index, stream);
         self.withdraw(&exchange);

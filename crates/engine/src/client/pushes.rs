@@ -59,14 +59,15 @@ impl Client {
         self.tick.gap.record_seen(gap);
     }
 
-    /// The load ends: a server that has been silent for longer than it ever was before may have stopped, and as long as that is a gap.
+    /// The load ends: a server that has been silent for longer than it ever was before may have stopped, and as long as that is a gap. A
+    /// WebSocket on which only a greeting came need not have more.
     pub(super) fn count_silences(&mut self, now: Nanos) {
         let (longest, streams) = (self.longest_gap, self.job.streams());
         let mut last = Vec::new();
         for index in (0..self.conns.len())
             .filter(|index| matches!(self.conns[*index].state(), State::Busy | State::Idle))
         {
-            last.extend(self.pushed.last_of(index));
+            last.extend(self.pushed.last_of(index).filter(|_| longest > Nanos::ZERO));
             let calls = self.conns.exchanges(index).filter(|_| streams).map(|(_, exchange)| exchange);
             let begun = calls.filter(|exchange| self.job.is_streaming(exchange.at) && exchange.nth > 0);
             last.extend(begun.map(|exchange| exchange.started));

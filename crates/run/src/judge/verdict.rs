@@ -162,6 +162,7 @@ fn silence(facts: &Facts, s: &Summary) -> Option<String> {
     }
     // Some may have met announced closes, and count as not sent.
     let sent: u64 = facts.populations.iter().map(|measured| measured.totals.counts.sent).sum();
+    let sent = if s.requests.sent > 0 { s.requests.sent } else { sent };
     let is_silent = sent > 0 && s.requests.answered == 0 && s.requests.messages == 0;
     is_silent.then(|| format!("none of {} had a response", Count(sent).of("request")))
 }

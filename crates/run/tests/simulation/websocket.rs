@@ -306,6 +306,7 @@ fn a_close_instead_of_a_response_is_a_fault_the_second_time() {
     let (result, _) = against(Script { replies: |_| b"\x88\x05\x03\xe9bye", ..GOOD });
     let c = &result.whole.counts;
     assert_eq!(result.faults(), [(Stage::Exchange, Kind::Closed, 10)]);
+    assert!(result.whole.faults.iter().all(|(fault, _)| fault.errno == samples::Errno::ANNOUNCED));
     // Each was sent, withdrawn, sent again on a new connection, and lost with that.
     assert_eq!((c.sent, c.withdrawn, c.answered, c.dropped, c.closed), (20, 10, 0, 10, 10), "{c:?}");
 }

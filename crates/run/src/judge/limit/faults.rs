@@ -196,6 +196,10 @@ fn lost(case: &Case) -> Option<Finding> {
         let sentence = Sentence::SessionsEnded { count, frame: "Close", code: case.errno.name() };
         return Some((Seen, Cause::Closed, sentence, detail, against_close(code).to_owned()));
     }
+    if case.errno == Errno::ANNOUNCED {
+        let sentence = Sentence::Closed { count, how, when: ANNOUNCED };
+        return Some((Seen, Cause::Closed, sentence, detail, INSTEAD.to_owned()));
+    }
     if case.stage? == Stage::Tls {
         let sentence = Sentence::Closed { count, how, when: "in the TLS handshake, but not others" };
         return Some((Seen, Cause::Closed, sentence, detail, IN_HANDSHAKES.to_owned()));
@@ -235,6 +239,7 @@ fn against_close(code: u16) -> &'static str {
 
 const A_MISTAKE: &str =
     "check the target's log: it limits what a connection may do, or takes what it got for a mistake";
+const ANNOUNCED: &str = "with an announcement instead of a response, twice in a row";
 const UNANNOUNCED: &str = "without an announcement";
 const LIMITS: &str = "check the target's idle timeout, connection limit and log";
 const IN_HANDSHAKES: &str = "check the target's log, and its limits on connections and on handshakes";
