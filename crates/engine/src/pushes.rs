@@ -22,8 +22,8 @@ pub(crate) struct Pushed {
     heard: Vec<Heard>,
     /// By place, where messages have numbers.
     sequences: Vec<Sequence>,
-    /// All numbers below have come on one of them, in the sequence that began last.
-    next: u64,
+    /// Places of WebSockets that were opened in this tick, and in the one before, where their messages are broadcasts.
+    fresh: [Vec<u32>; 2],
     /// Of messages that have come in part; as many as there were at once.
     #[expect(clippy::vec_box, reason = "each goes to the next WebSocket as it is")]
     spare: Vec<Box<Reading>>,
@@ -34,7 +34,7 @@ pub(crate) struct Pushed {
 /// A WebSocket that has sent a message.
 #[derive(Debug)]
 struct Heard {
-    /// When the last one came; never, before the first.
+    /// When the last one came, with [`SEVERAL`] if it was not the first; never, before that.
     at: Nanos,
     /// Of a message that has come in part.
     reading: Option<Box<Reading>>,
@@ -44,6 +44,9 @@ struct Heard {
 pub(crate) const PLACE: usize = size_of::<Heard>();
 
 const _: () = assert!(PLACE <= 16, "each WebSocket that sends messages has one");
+
+/// In no time of a run.
+const SEVERAL: u64 = 1 << 63;
 
 impl Heard {
     const NOTHING: Heard = Heard { at: Nanos::NEVER, reading: None };
@@ -71,48 +74,59 @@ impl Pushed {
             if let Some(heard) = self.heard.get_mut(place as usize) {
                 self.spare.extend(std::mem::replace(heard, Heard::NOTHING).reading);
             }
-            if self.next > 0 || (place as usize) < self.sequences.len() {
-                *self.sequence(place) = Sequence::from(self.next);
+            let is_broadcast = self.watch.is_broadcast;
+            if is_broadcast {
+                self.fresh[0].push(place);
+            }
+            if is_broadcast || (place as usize) < self.sequences.len() {
+                *self.sequence(place) = Sequence::new(is_broadcast);
             }
         }
     }
 
     /// A message came: when the one before it did, if there was one.
     pub(crate) fn before(&mut self, place: u32, now: Nanos) -> Option<Nanos> {
-        let before = std::mem::replace(&mut self.heard(place).at, now);
-        (before != Nanos::NEVER).then_some(before)
+        let heard = self.heard(place);
+        if heard.at == Nanos::NEVER {
+            heard.at = now;
+            return None;
+        }
+        let before = std::mem::replace(&mut heard.at, Nanos(now.0 | SEVERAL));
+        Some(Nanos(before.0 & !SEVERAL))
     }
 
-    /// When the last message came on each WebSocket of the connection at `index`.
-    pub(crate) fn last_of(&self, index: u32) -> impl Iterator<Item = Nanos> {
-        let first = (index * self.streams) as usize;
-        let own = self.heard.iter().skip(first).take(self.streams as usize);
-        own.map(|heard| heard.at).filter(|at| *at != Nanos::NEVER)
+    /// WebSockets of a connection.
+    pub(crate) fn streams(&self) -> u32 {
+        self.streams
     }
 
-    /// A message has this number: calls `known` for each of which is known by now what it is, and whether the connection was open when
-    /// others received it.
-    pub(crate) fn number(&mut self, place: u32, number: u64, mut known: impl FnMut(u64, Arrival, bool)) {
-        let mut next = self.next;
-        let sequence = self.sequence(place);
-        let before = *sequence;
-        sequence.take(number, |number, arrival| {
-            let above = number.saturating_add(1);
-            next = if arrival == Arrival::Restart { above } else { next.max(above) };
-            known(number, arrival, before.was_there(number));
-        });
-        self.next = next;
+    /// When the last message came on this WebSocket, if several have.
+    pub(crate) fn last_of_several(&self, place: u32) -> Option<Nanos> {
+        let heard = self.heard.get(place as usize)?;
+        (heard.at != Nanos::NEVER && heard.at.0 & SEVERAL != 0).then_some(Nanos(heard.at.0 & !SEVERAL))
     }
 
-    /// No connection is open any more that had a number: the next one may begin a new sequence.
-    pub(crate) fn forget_numbers(&mut self) {
-        self.next = 0;
+    /// A message has this number: calls `known` for each of which is known by now what it is, and whether it is of a broadcast to this
+    /// connection too.
+    pub(crate) fn number(&mut self, place: u32, number: u64, known: impl FnMut(u64, Arrival, bool)) {
+        self.sequence(place).take(number, known);
+    }
+
+    /// A tick ends: from now on, what is broadcast is for those too that were opened in the one before it.
+    pub(crate) fn settle(&mut self) {
+        while let Some(place) = self.fresh[1].pop() {
+            // One that was opened once more is not settled yet.
+            if !self.fresh[0].contains(&place) {
+                self.sequence(place).settle();
+            }
+        }
+        self.fresh.swap(0, 1);
     }
 
     fn sequence(&mut self, place: u32) -> &mut Sequence {
         let at = place as usize;
         if at >= self.sequences.len() {
-            self.sequences.resize(at + 1, Sequence::from(0));
+            self.sequences.resize(at + 1, Sequence::new(false));
         }
         &mut self.sequences[at]
     }

@@ -144,6 +144,9 @@ pub(crate) struct PopulationRecord {
     /// Of those that come and go, and of requests by a rate.
     pub(crate) backlog: Backlog,
     pub(crate) broadcasts: Broadcasts,
+    /// Connections that were opened in the last two ticks of each shard, and when these ended: they need not receive what was sent
+    /// meanwhile.
+    pub(crate) fresh: Vec<(Nanos, u64)>,
     /// The maximum of planned connections.
     pub(crate) wanted: u64,
     /// Connections open now, and the most that ever were.
@@ -182,6 +185,9 @@ pub(crate) struct PopulationRecord {
     pub(crate) threads: u32,
 }
 
+/// Of a shard, and a little more.
+const TICK: Nanos = Nanos::from_millis(250);
+
 impl PopulationRecord {
     /// For a population that has not started, in this many shards with ticks of this length.
     pub(crate) fn of(plan: &Plan, nth: u16, shards: u32, period: Nanos) -> PopulationRecord {
@@ -200,7 +206,14 @@ impl PopulationRecord {
         self.silences.take(tick, complete);
         self.backlog.take(tick);
         self.open = self.open + tick.open - before;
-        self.broadcasts.take(tick, self.open.saturating_sub(tick.counts.opened + tick.counts.redialled));
+        // Of the tick before, and of others that end theirs a little sooner or later.
+        self.fresh.retain(|(until, _)| *until + TICK > tick.from);
+        let opened = tick.counts.opened + tick.counts.redialled;
+        if opened > 0 {
+            self.fresh.push((tick.until, opened));
+        }
+        let fresh = self.fresh.iter().map(|(_, opened)| opened).sum();
+        self.broadcasts.take(tick, self.open.saturating_sub(fresh));
         self.peak = self.peak.max(self.open + tick.most_open.saturating_sub(tick.open));
         if !tick.is_idle() {
             self.last_seen = self.last_seen.max(tick.until);

@@ -72,7 +72,7 @@ pub enum FindOutcome {
     Impossible,
 }
 
-/// The whole, in the order in which it is written.
+/// A search in figures, in the order in which they are written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
@@ -99,12 +99,12 @@ pub struct FindSummary {
     pub criterion: Option<String>,
     /// Ended before its time: `max` passed, and what is known of `failed` is all that is known above it.
     pub interrupted: bool,
-    /// What ended it before its time, where that was no signal: `agent g2 was lost`.
+    /// What ended it before its time, where that was no signal: `agent g2 was lost`; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
     /// What stopped it.
     pub limit: Option<Limit>,
-    /// The load that showed the limit: not always that which failed first; none without a limit.
+    /// The load that showed the limit: not always that which failed first; null without a limit.
     pub limit_load: Option<u64>,
     /// What the probe's p99 was compared with; null with thresholds, and where no step had one.
     pub baseline: Option<Baseline>,

@@ -80,7 +80,7 @@ words! {
     }
 }
 
-/// What stopped it.
+/// What a run came up against.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
@@ -334,20 +334,20 @@ pub struct UserCommand {
     pub what: String,
 }
 
-/// The whole, in the order in which it is written. The default: of a run in which nothing happened.
+/// A run in figures, in the order in which they are written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Summary {
     /// `throng.summary/1`.
     pub schema: Cow<'static, str>,
-    /// What it means.
+    /// Whether it passed.
     pub verdict: Verdict,
-    /// The same in one sentence, with the limit and its fix.
+    /// The last line of the output: the verdict in one sentence, with the limit and its fix.
     pub headline: String,
-    /// Why.
+    /// Why it did not pass, and notes (`note: …`), which change nothing.
     pub reasons: Vec<String>,
-    /// The limit, if one was reached.
+    /// What stopped the target, the path or this machine, if a limit was reached.
     pub limit: Option<Limit>,
     /// The next limit, if none was reached: for a search, which applies stricter criteria than the run.
     #[serde(skip)]
@@ -356,9 +356,9 @@ pub struct Summary {
     /// step with one short burst once more.
     #[serde(skip)]
     pub failing_s: Option<f64>,
-    /// Repeats the run.
+    /// The seed of the random numbers: `--seed` with it repeats the run.
     pub seed: u64,
-    /// `uring` or `epoll`.
+    /// The I/O backend: `uring`, `epoll` or `tun`.
     pub io: Cow<'static, str>,
     /// The whole load in figures.
     #[serde(flatten)]

@@ -1231,7 +1231,7 @@ icmp_unreachable: number,
 retrans_fails: number, };
 
 /**
- * The whole, in the order in which it is written. The default: of a run in which nothing happened.
+ * A run in figures, in the order in which they are written.
  */
 export type Summary = { 
 /**
@@ -1239,27 +1239,27 @@ export type Summary = {
  */
 schema: string, 
 /**
- * What it means.
+ * Whether it passed.
  */
 verdict: Verdict, 
 /**
- * The same in one sentence, with the limit and its fix.
+ * The last line of the output: the verdict in one sentence, with the limit and its fix.
  */
 headline: string, 
 /**
- * Why.
+ * Why it did not pass, and notes (`note: …`), which change nothing.
  */
 reasons: Array<string>, 
 /**
- * The limit, if one was reached.
+ * What stopped the target, the path or this machine, if a limit was reached.
  */
 limit: Limit | null, 
 /**
- * Repeats the run.
+ * The seed of the random numbers: `--seed` with it repeats the run.
  */
 seed: number, 
 /**
- * `uring` or `epoll`.
+ * The I/O backend: `uring`, `epoll` or `tun`.
  */
 io: string, 
 /**
@@ -1415,7 +1415,7 @@ streams: StreamLimit | null, };
 export type Verdict = "pass" | "fail" | "invalid" | "interrupted";
 
 /**
- * What stopped it.
+ * What a run came up against.
  */
 export type Limit = { 
 /**
@@ -2707,7 +2707,7 @@ wanted: number,
  */
 cores: number, 
 /**
- * Connections that it held at the end of the load; none, where it was lost before.
+ * Connections that it held at the end of the load; 0 if it was lost before.
  */
 held: number, 
 /**

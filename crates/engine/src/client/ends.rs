@@ -246,6 +246,9 @@ impl Client {
 
     /// Closes an idle connection that has done what it came for, or is one too many.
     pub(super) fn finish<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        if !self.draining {
+            self.count_silence_of(k.index, cx.now());
+        }
         self.close_idle(cx, k, End::Finished);
     }
 

@@ -213,6 +213,7 @@ impl Client {
     /// The server has announced the end of the session: the connection stays closed until its next message is due. Where it closes a
     /// WebSocket with an error, the connection is lost.
     fn session_ended<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, reply: Reply<'_>) {
+        self.end_tick_before_losses(cx.now());
         let error = reply.error().unwrap_or_else(|| self.conns.error(k.index));
         self.reply(cx, k, reply);
         if error.close_code().is_some() {

@@ -76,13 +76,7 @@ impl Client {
                 State::Idle if self.is_released() => self.release(cx, k),
                 State::Idle => self.finish(cx, k),
                 // Calls that stay open do not end by themselves.
-                State::Busy if self.job.streams() => {
-                    self.withdraw_streams(cx, k);
-                    if self.conn(k).state() != State::Idle {
-                        continue;
-                    }
-                    self.finish(cx, k);
-                }
+                State::Busy if self.job.streams() && self.is_surplus() && self.leave_streams(cx, k) => {}
                 State::Disconnected if self.is_surplus() => {
                     self.forget(k);
                     cx.close(k, Close::Graceful);

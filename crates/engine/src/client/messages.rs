@@ -31,11 +31,24 @@ impl Client {
         if self.draining {
             self.withdraw_streams(cx, k);
         } else if self.is_surplus() {
-            self.withdraw_streams(cx, k);
-            if self.conn(k).state() == State::Idle {
-                self.finish(cx, k);
-            }
+            self.leave_streams(cx, k);
         }
+    }
+
+    /// Closes a connection that is one too many, if all of its calls have begun: one that stays keeps them.
+    pub(super) fn leave_streams<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> bool {
+        let have_begun = self
+            .conns
+            .exchanges(k.index)
+            .all(|(_, exchange)| self.job.is_streaming(exchange.at) && exchange.nth > 0);
+        if have_begun {
+            self.withdraw_streams(cx, k);
+        }
+        let is_idle = self.conn(k).state() == State::Idle;
+        if is_idle {
+            self.finish(cx, k);
+        }
+        is_idle
     }
 
     /// Gives up the calls of a connection whose responses have begun and would go on: no one waits for their ends.
@@ -47,6 +60,7 @@ impl Client {
             if !self.job.is_streaming(exchange.at) || exchange.nth == 0 {
                 continue;
             }
+            self.count_silence(exchange.started, cx.now());
             let Client { conns, source, tick, layer, .. } = self;
             let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
             if conns.session(k.index).cancel(stream, out) {

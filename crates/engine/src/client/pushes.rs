@@ -10,10 +10,6 @@ use crate::{connections::State, out::Out, pushes::Arrival};
 impl Client {
     /// The connection is open, or upgraded: no message has come on it, and its heartbeat begins where it is a WebSocket.
     pub(super) fn begin_pushes(&mut self, k: Key, now: Nanos) {
-        let is_open = matches!(self.conn(k).state(), State::Busy | State::Idle);
-        if self.conns.open() == u64::from(is_open) {
-            self.pushed.forget_numbers();
-        }
         self.pushed.begin(k.index);
         let is_websocket = !self.job.is_before_upgrade(self.conns[k.index].at);
         if let (Some((_, every)), Some(next)) = (&self.job.heartbeat, self.beats.get_mut(k.index as usize)) {
@@ -59,21 +55,32 @@ impl Client {
         self.tick.gap.record_seen(gap);
     }
 
-    /// The load ends: a server that has been silent for longer than it ever was before may have stopped, and as long as that is a gap. A
-    /// WebSocket on which only a greeting came need not have more.
+    /// The load ends, for all connections that are open.
     pub(super) fn count_silences(&mut self, now: Nanos) {
-        let (longest, streams) = (self.longest_gap, self.job.streams());
-        let mut last = Vec::new();
-        for index in (0..self.conns.len())
-            .filter(|index| matches!(self.conns[*index].state(), State::Busy | State::Idle))
-        {
-            last.extend(self.pushed.last_of(index).filter(|_| longest > Nanos::ZERO));
-            let calls = self.conns.exchanges(index).filter(|_| streams).map(|(_, exchange)| exchange);
-            let begun = calls.filter(|exchange| self.job.is_streaming(exchange.at) && exchange.nth > 0);
-            last.extend(begun.map(|exchange| exchange.started));
+        for index in 0..self.conns.len() {
+            if matches!(self.conns[index].state(), State::Busy | State::Idle) {
+                self.count_silence_of(index, now);
+            }
         }
-        let silent = last.into_iter().filter(|last| now.since(*last) > longest);
-        silent.for_each(|last| self.count_gap(last, now));
+    }
+
+    /// The load of a connection ends. A WebSocket that only greeted need not send more. What was withdrawn is counted then.
+    pub(super) fn count_silence_of(&mut self, index: u32, now: Nanos) {
+        let streams = self.pushed.streams();
+        for place in index * streams..(index + 1) * streams {
+            if let Some(last) = self.pushed.last_of_several(place) {
+                self.count_silence(last, now);
+            }
+        }
+    }
+
+    /// Nothing came since `last`, until the load ended: a server that was silent for longer than it ever was before may have stopped, and
+    /// that is a gap, at least as long.
+    pub(super) fn count_silence(&mut self, last: Nanos, now: Nanos) {
+        if now.since(last) > self.longest_gap {
+            let gap = self.took(last, last, now);
+            self.tick.gap.record_seen(gap);
+        }
     }
 
     /// A message was sent at this time since 1970.

@@ -60,7 +60,12 @@ impl Client {
     /// by this request alone.
     pub(super) fn go_on_without<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         self.go_on_beside(cx, k);
-        if cx.is_open(k) && self.conn(k).state() == State::Idle && !self.conns.has_place(k.index) {
+        if !cx.is_open(k) || self.conn(k).state() != State::Idle {
+            return;
+        }
+        if self.is_surplus() && !self.draining {
+            self.finish(cx, k);
+        } else if !self.conns.has_place(k.index) {
             let due = self.next_due(k, cx.now());
             self.closed_as_announced(cx, k, due);
         }

@@ -178,6 +178,7 @@ impl Client {
         self.layer.iter_mut().for_each(|layered| layered.shrink());
         let tick = &mut self.tick;
         self.is_losing = has_losses(tick);
+        self.pushed.settle();
         tick.until = now;
         tick.index = self.tick_ends.0 / self.job.period.0 - 1;
         (tick.open, tick.resolved, tick.waiting, tick.owed) =

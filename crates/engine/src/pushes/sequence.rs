@@ -13,7 +13,7 @@ pub(crate) struct Sequence {
     seen: u64,
     /// Below the highest: a number too low for the window, which came last. Above it: the highest before the sequence began anew.
     other: u64,
-    /// Others had all numbers below this one before the connection was open: it may receive them as history.
+    /// Numbers below this one may be history, which others had before the connection was open.
     from: u64,
 }
 
@@ -35,37 +35,39 @@ pub(crate) enum Arrival {
 const WINDOW: u64 = u64::BITS as u64;
 /// No other number.
 const NONE: u64 = u64::MAX;
-/// No server repeats more of what was before: lower numbers are of a sequence that begins anew.
-const HISTORY: u64 = 4096;
-
+/// Of a connection that was opened just now.
+const FRESH: u64 = u64::MAX;
 impl Sequence {
-    /// Of a connection that is opened once others have had all numbers below this one.
-    pub(crate) fn from(from: u64) -> Sequence {
-        Sequence { first: 0, highest: 0, seen: 0, other: NONE, from }
+    /// Of a connection that is opened; what comes on a `fresh` one may be history, until it has [settled](Sequence::settle).
+    pub(crate) fn new(is_fresh: bool) -> Sequence {
+        Sequence { first: 0, highest: 0, seen: 0, other: NONE, from: if is_fresh { FRESH } else { 0 } }
     }
 
-    /// Whether the connection was open when others received this number.
-    pub(crate) fn was_there(&self, number: u64) -> bool {
-        number >= self.from || number.saturating_add(HISTORY) < self.from
+    /// What has come by now was history; what comes from now on is sent to all.
+    pub(crate) fn settle(&mut self) {
+        if self.from == FRESH {
+            self.from = if self.seen == 0 { 0 } else { self.highest.saturating_add(1) };
+        }
     }
 
-    /// The next message has this number: calls `known` for each number of which is known by now what it is. What a connection did not
-    /// hear, because it was not open then, is not missing.
-    pub(crate) fn take(&mut self, number: u64, mut known: impl FnMut(u64, Arrival)) {
+    /// The next message has this number: calls `known` for each number of which is known by now what it is, and whether others received
+    /// it at the same time. What a connection did not hear, because it was not open then, is not missing.
+    pub(crate) fn take(&mut self, number: u64, mut known: impl FnMut(u64, Arrival, bool)) {
         if self.seen == 0 {
             self.begin(number);
-            return known(number, Arrival::Next(0));
+            return known(number, Arrival::Next(0), number >= self.from);
         }
         let is_below = |it: u64| self.highest.checked_sub(it).is_some_and(|behind| behind >= WINDOW);
         if self.other < self.highest {
             let (old, before) = (self.other, self.highest);
             self.other = NONE;
-            if is_below(number) && (1..WINDOW).contains(&number.wrapping_sub(old)) {
+            if is_below(number) && number == old + 1 {
                 self.begin(old);
-                (self.other, self.from) = (before, 0);
-                known(old, Arrival::Restart);
+                self.other = before;
+                self.from = if self.from == FRESH { FRESH } else { 0 };
+                known(old, Arrival::Restart, old >= self.from);
             } else {
-                known(old, Arrival::Duplicate);
+                known(old, Arrival::Duplicate, false);
             }
         }
         if self.other != NONE && (1..WINDOW).contains(&number.wrapping_sub(self.other)) {
@@ -79,7 +81,7 @@ impl Sequence {
         if self.other <= self.highest {
             self.other = NONE;
         }
-        known(number, arrival);
+        known(number, arrival, number >= self.from);
     }
 
     fn begin(&mut self, number: u64) {
@@ -116,9 +118,9 @@ mod tests {
     use Arrival::{Before, Duplicate, Late, Next, Restart};
 
     fn check(numbers: &[u64], expected: &[(u64, Arrival)]) {
-        let mut sequence = Sequence::from(0);
+        let mut sequence = Sequence::new(false);
         let mut got = Vec::new();
-        numbers.iter().for_each(|number| sequence.take(*number, |number, it| got.push((number, it))));
+        numbers.iter().for_each(|number| sequence.take(*number, |number, it, _| got.push((number, it))));
         assert_eq!(got, expected, "{numbers:?}");
     }
 
@@ -138,6 +140,10 @@ mod tests {
         // It is not known before the next one comes.
         check(&[100, 200, 100], &[(100, Next(0)), (200, Next(99))]);
         check(&[100, 200, 100, 201], &[(100, Next(0)), (200, Next(99)), (100, Duplicate), (201, Next(0))]);
+        check(
+            &[100, 200, 100, 130, 201],
+            &[(100, Next(0)), (200, Next(99)), (100, Duplicate), (130, Duplicate), (201, Next(0))],
+        );
         check(&[500, 1, 2, 4, 3], &[(500, Next(0)), (1, Restart), (2, Next(0)), (4, Next(1)), (3, Late)]);
         // Several are repeated, and the sequence goes on.
         check(
@@ -145,10 +151,10 @@ mod tests {
             &[(500, Next(0)), (100, Restart), (101, Next(0)), (102, Next(0)), (502, Next(1)), (503, Next(0))],
         );
         // A new one that grows beyond the one before.
-        let mut sequence = Sequence::from(0);
+        let mut sequence = Sequence::new(false);
         let mut restarts = 0;
         for number in (0..100).chain(0..300) {
-            sequence.take(number, |number, it| match it {
+            sequence.take(number, |number, it, _| match it {
                 Next(0) => {}
                 Restart => restarts += 1,
                 // Within the window, that cannot be told from what comes twice.
@@ -158,15 +164,34 @@ mod tests {
         assert_eq!(restarts, 1);
     }
 
+    #[test]
+    fn what_comes_right_after_a_connection_was_opened_may_be_history() {
+        let mut sequence = Sequence::new(true);
+        let mut got = Vec::new();
+        let mut take = |sequence: &mut Sequence, number| {
+            sequence.take(number, |number, _, was_there| got.push((number, was_there)));
+        };
+        [7, 8, 9].into_iter().for_each(|number| take(&mut sequence, number));
+        sequence.settle();
+        // The last of them, again, and what is new; then a sequence that begins anew.
+        [9, 10, 200, 1, 2].into_iter().for_each(|number| take(&mut sequence, number));
+        let history = [(7, false), (8, false), (9, false), (9, false)];
+        let live = [(10, true), (200, true), (1, true), (2, true)];
+        assert_eq!(got, [history, live].concat());
+        let mut quiet = Sequence::new(true);
+        quiet.settle();
+        quiet.take(3, |_, _, was_there| assert!(was_there));
+    }
+
     /// Whatever is left out and comes late: what is missing at the end is what never came.
     #[test]
     fn what_is_left_out_and_not_late_is_lost() {
-        let mut sequence = Sequence::from(0);
+        let mut sequence = Sequence::new(false);
         // Every fifth is left out, every other one of those comes three later.
         let (mut skipped, mut late) = (0, 0);
         for n in 1..=1_000u64 {
             let mut take = |number| {
-                sequence.take(number, |number, it| match it {
+                sequence.take(number, |number, it, _| match it {
                     Next(left_out) => skipped += left_out,
                     Late => late += 1,
                     other => panic!("{number}: {other:?}"),

@@ -114,6 +114,23 @@ fn fewer_connections_are_held_while_others_have_several_requests_under_way() {
     assert!((s.requests.per_s * s.latency_us.mean / 1e6 - 20.0).abs() < 8.0, "{:?}", s.requests);
 }
 
+/// Nor do requests that end without a response.
+#[test]
+fn fewer_connections_are_held_also_where_requests_time_out() {
+    let stages = "[[stage]]\nfor = \"2s\"\n[[stage]]\nto = \"50%\"\nfor = \"4s\"\n";
+    for streams in [1, 3] {
+        let text = format!(
+            "target = \"http://127.0.0.1:80/\"\nhttp2 = true\nstreams = {streams}\ntimeout = \"700ms\"\n{stages}[[population]]\nname = \"a\"\nconnections = 10\n"
+        );
+        let (net, plan) = (network(1, |_| {}), scenario(&text, 1));
+        let server = Http2Listener::new(false, |_| vec![]);
+        let mut server = listening(&net, plan.destinations()[0], 1_000, server);
+        let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+        let c = &result.whole.counts;
+        assert_eq!((c.opened, c.finished, result.held), (10, 5, 5), "{streams}: {c:?}");
+    }
+}
+
 /// A message, and then silence.
 fn quiet(_: &Received) -> Vec<Reply> {
     vec![Reply::Begun("application/grpc", b"\0\0\0\0\x02hi")]

@@ -19,7 +19,7 @@ pub struct AgentSummary {
     pub wanted: u64,
     /// Processors that it may use.
     pub cores: u32,
-    /// Connections that it held at the end of the load; none, where it was lost before.
+    /// Connections that it held at the end of the load; 0 if it was lost before.
     #[cfg_attr(test, ts(type = "number"))]
     pub held: u64,
     /// Connections that it had when it was lost; absent if there are none.

@@ -105,9 +105,16 @@ fn words_of(name: &str, field: &str) -> String {
 
 /// A comment as the page has it: what it refers to is no link there, and has the name of JSON.
 fn said(comment: &str) -> String {
-    [("[`", "`"), ("`]", "`"), ("`None`", "null"), ("None", "null"), ("none where", "null where")]
-        .iter()
-        .fold(comment.to_owned(), |text, (from, to)| text.replace(from, to))
+    [
+        ("[`", "`"),
+        ("`]", "`"),
+        ("`None`", "null"),
+        ("None", "null"),
+        ("none where", "null where"),
+        ("none, where", "null, where"),
+    ]
+    .iter()
+    .fold(comment.to_owned(), |text, (from, to)| text.replace(from, to))
 }
 
 fn page() -> String {

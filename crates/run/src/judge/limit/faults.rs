@@ -173,7 +173,7 @@ fn lost(case: &Case) -> Option<Finding> {
     let (kind, count, e) = (case.kind?, case.count, case.evidence);
     let c = &case.summary.connections;
     if kind == Kind::Reset && c.dropped + c.failed == 0 {
-        return Some(streams(count, case.errno));
+        return Some(streams(count, if with_errno(case) == count { case.errno } else { Errno::NONE }));
     }
     let how = how(kind);
     let detail = format!(
@@ -181,10 +181,15 @@ fn lost(case: &Case) -> Option<Finding> {
         case.faults().were("connection"),
         of_them(case, kind, case.faults()),
         kind.name(),
-        describe_errno(case.errno)
+        if kind == Kind::Reset && case.errno.is_of_goaway() {
+            String::new()
+        } else {
+            describe_errno(case.errno)
+        }
     );
     if case.errno.is_of_goaway() && kind == Kind::Closed {
-        let sentence = Sentence::SessionsEnded { count, frame: "GOAWAY", code: case.errno.name() };
+        let (count, frame) = (with_errno(case), "GOAWAY");
+        let sentence = Sentence::SessionsEnded { count, frame, code: case.errno.name() };
         let fix = match e.subject.has_pings && case.errno == Errno::of_goaway(TOO_MANY) {
             true if e.subject.is_grpc => FEWER_PINGS_OF_GRPC,
             true => FEWER_PINGS,
@@ -193,7 +198,8 @@ fn lost(case: &Case) -> Option<Finding> {
         return Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()));
     }
     if let Some(code) = case.errno.close_code() {
-        let sentence = Sentence::SessionsEnded { count, frame: "Close", code: case.errno.name() };
+        let (count, frame) = (with_errno(case), "Close");
+        let sentence = Sentence::SessionsEnded { count, frame, code: case.errno.name() };
         return Some((Seen, Cause::Closed, sentence, detail, against_close(code).to_owned()));
     }
     if case.errno == Errno::ANNOUNCED {
@@ -219,6 +225,12 @@ fn lost(case: &Case) -> Option<Finding> {
         false => LIMITS,
     };
     Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()))
+}
+
+/// Faults of the kind that have its error.
+fn with_errno(case: &Case) -> u64 {
+    let is_one = |f: &&FaultCount| Some(f.kind) == case.kind && f.detail == case.errno;
+    case.summary.faults.iter().filter(is_one).map(|f| f.count).sum()
 }
 
 /// What helps where WebSockets are closed with this status code.

@@ -49,7 +49,8 @@ pub(super) fn wrong(case: &Case) -> Option<Finding> {
         }
         // Where others were right, it is that protocol.
         (Kind::BadAnswer, ..) if let Some(begins) = case.evidence.not_allowed.as_ref().filter(|_| {
-            case.summary.requests.answered == 0
+            let s = case.summary;
+                s.requests.answered + s.requests.messages + s.handshake_us.count == 0
         }) => (
             Sentence::UnexpectedResponse { what: unexpected(kind), count },
             format!("it begins with {begins}: check that the port is that of this protocol; {by_hand}"),
