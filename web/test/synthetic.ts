@@ -2,7 +2,7 @@ import type { Latency, TickRecord } from "../src/model/records";
 import type { Report, StoredRun } from "../src/model/report";
 
 const NO_PUSHES = {
-  count: 0, bytes: 0, bytes_max: 0, unread: 0, ahead: 0, numbered: 0, skipped: 0, late: 0, duplicates: 0, restarts: 0, broadcasts: 0, complete: 0, receipts: [],
+  count: 0, bytes: 0, bytes_max: 0, unread: 0, ahead: 0, numbered: 0, skipped: 0, late: 0, duplicates: 0, restarts: 0, broadcasts: 0, complete: 0, fresh: 0, receipts: [],
 };
 
 // The layout of throng's histograms; see model/distribution.ts.

@@ -112,6 +112,15 @@ impl Pushed {
         self.sequence(place).take(number, known);
     }
 
+    /// Places of WebSockets that are not settled, each at least once.
+    pub(crate) fn fresh(&self) -> impl Iterator<Item = u32> {
+        self.fresh
+            .iter()
+            .flatten()
+            .copied()
+            .filter(|place| self.sequences.get(*place as usize).is_some_and(Sequence::is_fresh))
+    }
+
     /// A tick ends: from now on, what is broadcast is for those too that were opened in the one before it.
     pub(crate) fn settle(&mut self) {
         while let Some(place) = self.fresh[1].pop() {

@@ -144,9 +144,8 @@ pub(crate) struct PopulationRecord {
     /// Of those that come and go, and of requests by a rate.
     pub(crate) backlog: Backlog,
     pub(crate) broadcasts: Broadcasts,
-    /// Connections that were opened in the last two ticks of each shard, and when these ended: they need not receive what was sent
-    /// meanwhile.
-    pub(crate) fresh: Vec<(Nanos, u64)>,
+    /// Of those that are open, the ones that were opened so lately that no broadcast counts for them.
+    pub(crate) fresh: u64,
     /// The maximum of planned connections.
     pub(crate) wanted: u64,
     /// Connections open now, and the most that ever were.
@@ -185,9 +184,6 @@ pub(crate) struct PopulationRecord {
     pub(crate) threads: u32,
 }
 
-/// Of a shard, and a little more.
-const TICK: Nanos = Nanos::from_millis(250);
-
 impl PopulationRecord {
     /// For a population that has not started, in this many shards with ticks of this length.
     pub(crate) fn of(plan: &Plan, nth: u16, shards: u32, period: Nanos) -> PopulationRecord {
@@ -200,20 +196,20 @@ impl PopulationRecord {
         PopulationRecord { wanted, shards, silences, backlog, broadcasts, ..PopulationRecord::default() }
     }
 
-    /// Takes a tick of one of its shards, which had `before` connections open; all have reported until `complete`, and full
-    /// load began at `hold_from`. What it counts is not in the line yet.
-    pub(crate) fn take(&mut self, tick: &Tick, before: u64, complete: Nanos, hold_from: Nanos) {
+    /// Takes a tick of one of its shards, which had `before` connections open, of which `fresh` were opened lately; all have reported until
+    /// `complete`, and full load began at `hold_from`. What it counts is not in the line yet.
+    pub(crate) fn take(
+        &mut self,
+        tick: &Tick,
+        (before, fresh): (u64, u64),
+        complete: Nanos,
+        hold_from: Nanos,
+    ) {
         self.silences.take(tick, complete);
         self.backlog.take(tick);
         self.open = self.open + tick.open - before;
-        // Of the tick before, and of others that end theirs a little sooner or later.
-        self.fresh.retain(|(until, _)| *until + TICK > tick.from);
-        let opened = tick.counts.opened + tick.counts.redialled;
-        if opened > 0 {
-            self.fresh.push((tick.until, opened));
-        }
-        let fresh = self.fresh.iter().map(|(_, opened)| opened).sum();
-        self.broadcasts.take(tick, self.open.saturating_sub(fresh));
+        self.fresh = self.fresh + tick.pushes.fresh - fresh;
+        self.broadcasts.take(tick, self.open.saturating_sub(self.fresh));
         self.peak = self.peak.max(self.open + tick.most_open.saturating_sub(tick.open));
         if !tick.is_idle() {
             self.last_seen = self.last_seen.max(tick.until);

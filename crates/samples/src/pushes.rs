@@ -48,6 +48,9 @@ merged! {
         /// Of those, the ones that all of them received.
         #[serde(skip_serializing_if = "encode::is_zero")]
         pub complete: u64,
+        /// Connections open at its end that were opened so lately that what they receive may be history: they receive no broadcast yet.
+        #[serde(skip_serializing_if = "encode::is_zero")]
+        pub fresh: u64 => sum,
         /// Broadcasts whose outcome is not known: who received which number, and when; in what sinks are shown, none.
         #[serde(skip_serializing_if = "Receipts::is_empty")]
         #[cfg_attr(test, ts(type = "[number, number, number, number][]"))]
@@ -272,6 +275,7 @@ mod tests {
             late: 4,
             duplicates: 5,
             restarts: 1,
+            fresh: 0,
             broadcasts: 9,
             complete: 8,
             receipts: Receipts::default(),

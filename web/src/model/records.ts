@@ -756,6 +756,10 @@ broadcasts: number,
  */
 complete: number, 
 /**
+ * Connections open at its end that were opened so lately that what they receive may be history: they receive no broadcast yet.
+ */
+fresh: number, 
+/**
  * Broadcasts whose outcome is not known: who received which number, and when; in what sinks are shown, none.
  */
 receipts: [number, number, number, number][], };

@@ -43,6 +43,11 @@ impl Sequence {
         Sequence { first: 0, highest: 0, seen: 0, other: NONE, from: if is_fresh { FRESH } else { 0 } }
     }
 
+    /// Whether it has not settled.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.from == FRESH
+    }
+
     /// What has come by now was history; what comes from now on is sent to all.
     pub(crate) fn settle(&mut self) {
         if self.from == FRESH {

@@ -86,7 +86,7 @@ impl Conductor<'_> {
             ..Report::of(before.role, tick, drained_at)
         };
         if let Role::Population(nth) = before.role {
-            self.take_of(nth, tick, before.open);
+            self.take_of(nth, tick, (before.open, before.fresh));
             // The tick in which its load ended is not among them.
             if is_after {
                 self.record.populations[usize::from(nth)].dropped_in_drain += tick.counts.dropped;
@@ -174,8 +174,8 @@ impl Conductor<'_> {
         std::mem::take(&mut self.late).into_values().collect()
     }
 
-    /// What a population's worker has reported, which had `before` connections open, goes into its record.
-    fn take_of(&mut self, nth: u16, tick: &Tick, before: u64) {
+    /// What a population's worker has reported, which had `before` connections open, and so many of them fresh, goes into its record.
+    fn take_of(&mut self, nth: u16, tick: &Tick, before: (u64, u64)) {
         let complete = self.of(nth).map(|report| report.until).min().unwrap_or_default();
         let hold_from = self.schedule.progress(nth).hold_from;
         self.record.populations[usize::from(nth)].take(tick, before, complete, hold_from);

@@ -14,12 +14,14 @@ impl Conductor<'_> {
         let report = &mut self.reports[worker as usize];
         let drained_at = report.drained_at.min(report.until);
         if let Role::Population(nth) = report.role {
-            self.record.populations[usize::from(nth)].open -= report.open;
+            let measured = &mut self.record.populations[usize::from(nth)];
+            (measured.open, measured.fresh) = (measured.open - report.open, measured.fresh - report.fresh);
         }
         *report = Report {
             drained_at,
             phase: Phase::Drain,
             open: 0,
+            fresh: 0,
             held: report.held.lost(is_over),
             waiting: 0,
             owed: 0,

@@ -11,6 +11,8 @@ use super::{held::Held, lines::second_of};
 pub(super) struct Report {
     pub(super) role: Role,
     pub(super) open: u64,
+    /// Of those, the ones that were opened lately.
+    pub(super) fresh: u64,
     pub(super) held: Held,
     /// Connections that it closed before its load had ended, for they had nothing more to send.
     pub(super) released: u64,
@@ -44,6 +46,7 @@ impl Report {
         Report {
             role,
             open,
+            fresh: tick.pushes.fresh,
             held: Held::Now(open),
             released: 0,
             resolved,
