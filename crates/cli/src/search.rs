@@ -90,7 +90,15 @@ impl How {
 }
 
 /// The flags of a step that has no scenario. `by` is none where that is a mistake.
-fn of_step(flags: Flags, by: Option<By>, mistakes: &mut Mistakes) -> Flags {
+fn of_step(mut flags: Flags, by: Option<By>, mistakes: &mut Mistakes) -> Flags {
+    if let Some(by) = by.filter(|by| *by != By::Rate)
+        && flags.get(&flag::CONNECTIONS).is_some()
+    {
+        let (place, by) = (flag::CONNECTIONS.place(), by.name());
+        mistakes
+            .add(format!("{place}: cannot be used with --by {by}, which sets it; use --max for the largest"));
+        flags = flags.without(&flag::CONNECTIONS);
+    }
     let is_given = |flag: &Flag| flags.get(flag).is_some();
     let scheme = flags.get(&flag::TARGET).and_then(Scheme::of_target);
     let has_requests = scheme.is_some_and(Scheme::has_requests);
@@ -102,14 +110,6 @@ fn of_step(flags: Flags, by: Option<By>, mistakes: &mut Mistakes) -> Flags {
             mistakes.add(format!("{}: {why}", flag.place()));
         }
     }
-    let searched = by.filter(|by| *by != By::Rate && is_given(&flag::CONNECTIONS));
-    if let Some(by) = searched {
-        let (place, by) = (flag::CONNECTIONS.place(), by.name());
-        mistakes
-            .add(format!("{place}: cannot be used with --by {by}, which sets it; use --max for the largest"));
-    }
-    let flags = if searched.is_some() { flags.without(&flag::CONNECTIONS) } else { flags };
-    let is_given = |flag: &Flag| flags.get(flag).is_some();
     let keeps_alive = by == Some(By::Rate) && has_requests && pings && is_given(&flag::PING);
     let says_when = is_given(&flag::THINK) || is_given(&flag::ARRIVE);
     // Where nothing else says when the next request is due.

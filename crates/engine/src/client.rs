@@ -262,7 +262,7 @@ impl Program for Client {
 
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         let conn = *self.conn(k);
-        if matches!(conn.state(), State::Busy | State::Idle) {
+        if conn.state().is_open() {
             self.end_tick_before_losses(cx.now());
         }
         match conn.state() {

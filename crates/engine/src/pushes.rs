@@ -22,8 +22,8 @@ pub(crate) struct Pushed {
     heard: Vec<Heard>,
     /// By place, where messages have numbers.
     sequences: Vec<Sequence>,
-    /// Places of WebSockets that were opened in this tick, and in the one before, where their messages are broadcasts.
-    fresh: [Vec<u32>; 2],
+    /// Places of WebSockets that were opened in this tick, or in the one before, each once, where their messages are broadcasts.
+    fresh: Vec<u32>,
     /// Of messages that have come in part; as many as there were at once.
     #[expect(clippy::vec_box, reason = "each goes to the next WebSocket as it is")]
     spare: Vec<Box<Reading>>,
@@ -75,11 +75,11 @@ impl Pushed {
                 self.spare.extend(std::mem::replace(heard, Heard::NOTHING).reading);
             }
             let is_broadcast = self.watch.is_broadcast;
-            if is_broadcast {
-                self.fresh[0].push(place);
-            }
             if is_broadcast || (place as usize) < self.sequences.len() {
-                *self.sequence(place) = Sequence::new(is_broadcast);
+                let before = std::mem::replace(self.sequence(place), Sequence::new(is_broadcast));
+                if is_broadcast && !before.is_fresh() {
+                    self.fresh.push(place);
+                }
             }
         }
     }
@@ -112,24 +112,15 @@ impl Pushed {
         self.sequence(place).take(number, known);
     }
 
-    /// Places of WebSockets that are not settled, each at least once.
+    /// Places of WebSockets that are not settled.
     pub(crate) fn fresh(&self) -> impl Iterator<Item = u32> {
-        self.fresh
-            .iter()
-            .flatten()
-            .copied()
-            .filter(|place| self.sequences.get(*place as usize).is_some_and(Sequence::is_fresh))
+        self.fresh.iter().copied()
     }
 
     /// A tick ends: from now on, what is broadcast is for those too that were opened in the one before it.
     pub(crate) fn settle(&mut self) {
-        while let Some(place) = self.fresh[1].pop() {
-            // One that was opened once more is not settled yet.
-            if !self.fresh[0].contains(&place) {
-                self.sequence(place).settle();
-            }
-        }
-        self.fresh.swap(0, 1);
+        let Pushed { fresh, sequences, .. } = self;
+        fresh.retain(|place| !sequences[*place as usize].settle());
     }
 
     fn sequence(&mut self, place: u32) -> &mut Sequence {

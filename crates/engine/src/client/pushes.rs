@@ -5,7 +5,7 @@ use samples::Took;
 use units::Nanos;
 
 use super::Client;
-use crate::{connections::State, out::Out, pushes::Arrival};
+use crate::{out::Out, pushes::Arrival};
 
 impl Client {
     /// The connection is open, or upgraded: no message has come on it, and its heartbeat begins where it is a WebSocket.
@@ -58,7 +58,7 @@ impl Client {
     /// The load ends, for all connections that are open.
     pub(super) fn count_silences(&mut self, now: Nanos) {
         for index in 0..self.conns.len() {
-            if matches!(self.conns[index].state(), State::Busy | State::Idle) {
+            if self.conns[index].state().is_open() {
                 self.count_silence_of(index, now);
             }
         }
@@ -125,7 +125,7 @@ impl Client {
     pub(super) fn beat<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let (now, state) = (cx.now(), self.conn(k).state());
         let Some(next) = self.beats.get_mut(k.index as usize).filter(|next| **next <= now) else { return };
-        let is_on = matches!(state, State::Busy | State::Idle) && !self.draining;
+        let is_on = state.is_open() && !self.draining;
         let Client { job, conns, source, tick, layer, .. } = self;
         let Some((message, every)) = job.heartbeat.as_ref().filter(|_| is_on) else {
             *next = Nanos::NEVER;

@@ -50,10 +50,10 @@ impl Client {
     /// that are without a request are closed.
     pub(super) fn may_begin_beside<I: Io>(&self, cx: &Cx<I>, k: Key) -> bool {
         !self.begins_nothing()
-            && !self.is_surplus()
             && cx.is_open(k)
             && self.conns.has_place(k.index)
             && !self.is_used_up(k)
+            && !self.is_surplus()
     }
 
     /// The same where a request has ended without a response: the end of the session may have been announced before, and was waited for

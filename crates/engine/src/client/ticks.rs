@@ -178,13 +178,9 @@ impl Client {
         self.layer.iter_mut().for_each(|layered| layered.shrink());
         let tick = &mut self.tick;
         self.is_losing = has_losses(tick);
-        let is_open = |place: &u32| {
-            matches!(self.conns[place / self.pushed.streams()].state(), State::Busy | State::Idle)
-        };
-        let mut fresh: Vec<u32> = self.pushed.fresh().filter(is_open).collect();
-        fresh.sort_unstable();
-        fresh.dedup();
-        tick.pushes.fresh = fresh.len() as u64;
+        let streams = self.pushed.streams();
+        let is_open = |place: &u32| self.conns[place / streams].state().is_open();
+        tick.pushes.fresh = self.pushed.fresh().filter(is_open).count() as u64;
         self.pushed.settle();
         tick.until = now;
         tick.index = self.tick_ends.0 / self.job.period.0 - 1;

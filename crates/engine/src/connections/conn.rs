@@ -30,6 +30,11 @@ impl State {
     /// Those of connections that are not open yet.
     pub(crate) const OPENING: [State; 3] = [State::Dialling, State::Securing, State::Upgrading];
 
+    /// Whether it is connected.
+    pub(crate) fn is_open(self) -> bool {
+        matches!(self, State::Busy | State::Idle)
+    }
+
     /// Whether it is not open yet.
     pub(crate) fn is_opening(self) -> bool {
         State::OPENING.contains(&self)

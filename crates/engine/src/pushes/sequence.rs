@@ -35,8 +35,9 @@ pub(crate) enum Arrival {
 const WINDOW: u64 = u64::BITS as u64;
 /// No other number.
 const NONE: u64 = u64::MAX;
-/// Of a connection that was opened just now.
+/// Of a connection that was opened in this tick, and of one that was opened in the one before.
 const FRESH: u64 = u64::MAX;
+const SETTLING: u64 = FRESH - 1;
 impl Sequence {
     /// Of a connection that is opened; what comes on a `fresh` one may be history, until it has [settled](Sequence::settle).
     pub(crate) fn new(is_fresh: bool) -> Sequence {
@@ -45,14 +46,19 @@ impl Sequence {
 
     /// Whether it has not settled.
     pub(crate) fn is_fresh(&self) -> bool {
-        self.from == FRESH
+        self.from >= SETTLING
     }
 
-    /// What has come by now was history; what comes from now on is sent to all.
-    pub(crate) fn settle(&mut self) {
-        if self.from == FRESH {
-            self.from = if self.seen == 0 { 0 } else { self.highest.saturating_add(1) };
-        }
+    /// A tick ends; with the second one, what has come by now was history, and what comes from now on is sent to all. Whether it has
+    /// settled.
+    pub(crate) fn settle(&mut self) -> bool {
+        self.from = match self.from {
+            FRESH => SETTLING,
+            SETTLING if self.seen == 0 => 0,
+            SETTLING => self.highest.saturating_add(1),
+            from => from,
+        };
+        !self.is_fresh()
     }
 
     /// The next message has this number: calls `known` for each number of which is known by now what it is, and whether others received
@@ -69,7 +75,7 @@ impl Sequence {
             if is_below(number) && number == old + 1 {
                 self.begin(old);
                 self.other = before;
-                self.from = if self.from == FRESH { FRESH } else { 0 };
+                self.from = if self.is_fresh() { self.from } else { 0 };
                 known(old, Arrival::Restart, old >= self.from);
             } else {
                 known(old, Arrival::Duplicate, false);
@@ -177,14 +183,14 @@ mod tests {
             sequence.take(number, |number, _, was_there| got.push((number, was_there)));
         };
         [7, 8, 9].into_iter().for_each(|number| take(&mut sequence, number));
-        sequence.settle();
+        assert!(!sequence.settle() && sequence.settle(), "with the second tick");
         // The last of them, again, and what is new; then a sequence that begins anew.
         [9, 10, 200, 1, 2].into_iter().for_each(|number| take(&mut sequence, number));
         let history = [(7, false), (8, false), (9, false), (9, false)];
         let live = [(10, true), (200, true), (1, true), (2, true)];
         assert_eq!(got, [history, live].concat());
         let mut quiet = Sequence::new(true);
-        quiet.settle();
+        assert!(!quiet.settle() && quiet.settle());
         quiet.take(3, |_, _, was_there| assert!(was_there));
     }
 

@@ -174,7 +174,7 @@ impl Conductor<'_> {
         std::mem::take(&mut self.late).into_values().collect()
     }
 
-    /// What a population's worker has reported, which had `before` connections open, and so many of them fresh, goes into its record.
+    /// What a population's worker has reported, which had `before` connections open, and how many of them were opened lately, goes into its record.
     fn take_of(&mut self, nth: u16, tick: &Tick, before: (u64, u64)) {
         let complete = self.of(nth).map(|report| report.until).min().unwrap_or_default();
         let hold_from = self.schedule.progress(nth).hold_from;

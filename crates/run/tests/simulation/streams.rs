@@ -96,36 +96,35 @@ fn websockets_of_a_connection_are_fewer_too() {
     assert!(s.reasons.contains(&note.to_owned()), "{:?}", s.reasons);
 }
 
+/// Ten connections for 2 s, and half of them for 4 s; `keys`: of the scenario.
+fn serve_fewer(keys: &str, script: impl Fn(&Received) -> Vec<Reply> + 'static) -> (RunResult, Summary) {
+    let stages = "[[stage]]\nfor = \"2s\"\n[[stage]]\nto = \"50%\"\nfor = \"4s\"\n";
+    let text = format!("{keys}\n{stages}[[population]]\nname = \"a\"\nconnections = 10\n");
+    let (net, plan) = (network(1, |_| {}), scenario(&text, 1));
+    let mut server = listening(&net, plan.destinations()[0], 1_000, Http2Listener::new(false, script));
+    let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+    let summary = result.judge(&plan);
+    (result, summary)
+}
+
+const HTTP2: &str = "target = \"http://127.0.0.1:80/\"\nhttp2 = true";
+
 /// Requests under way beside each other do not keep a connection that is one too many.
 #[test]
 fn fewer_connections_are_held_while_others_have_several_requests_under_way() {
-    let stages = "[[stage]]\nfor = \"2s\"\n[[stage]]\nto = \"50%\"\nfor = \"4s\"\n";
-    let text = format!(
-        "target = \"http://127.0.0.1:80/\"\nhttp2 = true\nstreams = 3\n{stages}[[population]]\nname = \"a\"\nconnections = 10\n"
-    );
-    let (net, plan) = (network(1, |_| {}), scenario(&text, 1));
-    let server = Http2Listener::new(false, ok);
-    let mut server = listening(&net, plan.destinations()[0], 1_000, server);
-    let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+    let (result, s) = serve_fewer(&format!("{HTTP2}\nstreams = 3"), ok);
     let c = &result.whole.counts;
     assert_eq!((c.opened, c.finished, result.held, result.faults()), (10, 5, 5, vec![]), "{c:?}");
     // They go on with as many requests at a time.
-    let s = result.judge(&plan);
     assert!((s.requests.per_s * s.latency_us.mean / 1e6 - 20.0).abs() < 8.0, "{:?}", s.requests);
 }
 
 /// Nor do requests that end without a response.
 #[test]
 fn fewer_connections_are_held_also_where_requests_time_out() {
-    let stages = "[[stage]]\nfor = \"2s\"\n[[stage]]\nto = \"50%\"\nfor = \"4s\"\n";
     for streams in [1, 3] {
-        let text = format!(
-            "target = \"http://127.0.0.1:80/\"\nhttp2 = true\nstreams = {streams}\ntimeout = \"700ms\"\n{stages}[[population]]\nname = \"a\"\nconnections = 10\n"
-        );
-        let (net, plan) = (network(1, |_| {}), scenario(&text, 1));
-        let server = Http2Listener::new(false, |_| vec![]);
-        let mut server = listening(&net, plan.destinations()[0], 1_000, server);
-        let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+        let keys = format!("{HTTP2}\nstreams = {streams}\ntimeout = \"700ms\"");
+        let (result, _) = serve_fewer(&keys, |_| vec![]);
         let c = &result.whole.counts;
         assert_eq!((c.opened, c.finished, result.held), (10, 5, 5), "{streams}: {c:?}");
     }
@@ -152,13 +151,8 @@ fn all_calls_of_a_connection_that_stay_open_end_with_the_load() {
 
 #[test]
 fn calls_that_stay_open_end_with_their_connection_where_fewer_are_wanted() {
-    let stages = "[[stage]]\nfor = \"2s\"\n[[stage]]\nto = \"50%\"\nfor = \"4s\"\n";
-    let text = format!(
-        "target = \"grpc://127.0.0.1:80/a.B/C\"\nserver-streaming = true\nstreams = 2\n{stages}[[population]]\nname = \"a\"\nconnections = 10\n"
-    );
-    let (net, plan) = (network(1, |_| {}), scenario(&text, 1));
-    let mut server = listening(&net, plan.destinations()[0], 1_000, Http2Listener::new(false, quiet));
-    let result = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+    let keys = "target = \"grpc://127.0.0.1:80/a.B/C\"\nserver-streaming = true\nstreams = 2";
+    let (result, _) = serve_fewer(keys, quiet);
     let c = &result.whole.counts;
     assert_eq!((c.finished, c.withdrawn, result.held, result.faults()), (5, 20, 5, vec![]), "{c:?}");
 }
