@@ -6,7 +6,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use samples::Errno;
+use samples::Detail;
 use units::Nanos;
 
 use crate::{
@@ -206,8 +206,8 @@ impl Connections {
     }
 
     /// The error with which the server has announced the end of a connection's session, if it has.
-    pub(crate) fn error(&self, index: u32) -> Errno {
-        if self[index].session == NOTHING { Errno::NONE } else { self.held(index).session.error() }
+    pub(crate) fn error(&self, index: u32) -> Detail {
+        if self[index].session == NOTHING { Detail::NONE } else { self.held(index).session.error() }
     }
 
     /// Index of the exchange that began last on a connection which has one.

@@ -11,10 +11,12 @@
 
 use net::Io;
 use plan::{Population, Scheme};
-use samples::{Errno, Kind};
+use samples::{Detail, Kind};
 use units::{Nanos, Random};
 
-use crate::{exchange::Exchange, op::Op, out::Out, pushes::Listener, request::Message, watch::Watch};
+use crate::{
+    exchange::Exchange, failure::Failure, op::Op, out::Out, pushes::Listener, request::Message, watch::Watch,
+};
 
 mod allowed;
 mod awaited;
@@ -31,6 +33,7 @@ mod websocket;
 
 pub(crate) use awaited::Awaited;
 pub(crate) use reply::Reply;
+pub use websocket::LARGEST_MESSAGE;
 
 /// The protocol of a population's connections, with what all of them share.
 #[derive(Clone, Debug)]
@@ -75,8 +78,8 @@ pub(crate) enum Progress<'a> {
     Opened(usize),
     /// What was awaited is complete.
     Responded(usize),
-    /// It will not come, while the connection goes on; with the error that the server gave for it.
-    Failed(usize, Kind, Errno),
+    /// It will not come, while the connection goes on; and why.
+    Failed(usize, Failure),
     /// The session was refused with this status.
     Refused(u16),
     /// It will not come, for the server has announced the end of the session before it acted on it.
@@ -380,11 +383,11 @@ impl Session {
     }
 
     /// The error with which the server has announced the end of the session, if it has.
-    pub(crate) fn error(&self) -> Errno {
+    pub(crate) fn error(&self) -> Detail {
         match self {
             Session::Http2(state) => state.error(),
             Session::Tunnels(state) => state.error(),
-            _ => Errno::NONE,
+            _ => Detail::NONE,
         }
     }
 
@@ -419,7 +422,7 @@ impl Session {
         awaiting: Option<(&mut Exchange, Awaited)>,
         watch: Option<&mut Watch>,
         listener: &mut Listener<'_>,
-    ) -> Result<Progress<'a>, Kind> {
+    ) -> Result<Progress<'a>, Failure> {
         match self {
             Session::Http1(state) => http1::handle_bytes(state, input, awaiting, watch),
             Session::Http2(state) => http2::handle_bytes(state, input, awaiting, watch),
@@ -437,7 +440,7 @@ impl Session {
         &mut self,
         input: &'a [u8],
         awaiting: Option<(&mut Exchange, Awaited)>,
-    ) -> Result<Progress<'a>, Kind> {
+    ) -> Result<Progress<'a>, Failure> {
         self.read(input, awaiting, None, &mut crate::pushes::Pushed::default().of(0))
     }
 

@@ -1,8 +1,10 @@
 //! How the connections of a population are secured, in the terms of crate `tls`.
 
 use plan::{Pem, Population, TlsVersions};
-use samples::{Fault, Kind, Stage};
+use samples::{Detail, Fault, Kind, Rule, Stage};
 use tls::{Identity, Versions};
+
+use crate::failure::Failure;
 
 /// How the connections of a population are secured; none where they are not.
 pub fn secured(population: &Population) -> Option<tls::Client> {
@@ -43,18 +45,23 @@ pub fn secured(population: &Population) -> Option<tls::Client> {
 /// The fault of a connection with which this is wrong.
 pub fn tls_fault(error: tls::Error) -> Fault {
     use tls::Error as E;
-    let kind = match error {
-        E::UnknownIssuer => Kind::UnknownIssuer,
-        E::WrongName => Kind::WrongName,
-        E::Expired => Kind::Expired,
-        E::NotYetValid => Kind::NotYetValid,
-        E::BadCertificate => Kind::BadCertificate,
-        E::CertificateRequired => Kind::CertificateRequired,
-        E::NothingInCommon => Kind::NothingInCommon,
-        E::NoProtocol => Kind::NoProtocol,
-        E::Alert(_) => Kind::TlsAlert,
-        E::NotTls => Kind::NotTls,
-        E::TooLong | E::BadMac | E::Unexpected | E::Malformed | E::Illegal | E::Flood => Kind::BadAnswer,
+    let failure: Failure = match error {
+        E::UnknownIssuer => Kind::UnknownIssuer.into(),
+        E::WrongName => Kind::WrongName.into(),
+        E::Expired => Kind::Expired.into(),
+        E::NotYetValid => Kind::NotYetValid.into(),
+        E::BadCertificate => Kind::BadCertificate.into(),
+        E::CertificateRequired => Kind::CertificateRequired.into(),
+        E::NothingInCommon => Kind::NothingInCommon.into(),
+        E::NoProtocol => Kind::NoProtocol.into(),
+        E::NotTls => Kind::NotTls.into(),
+        E::Alert(alert) => Failure { kind: Kind::TlsAlert, detail: Detail::of_alert(alert) },
+        E::TooLong => Rule::RecordTooLong.into(),
+        E::BadMac => Rule::RecordMac.into(),
+        E::Unexpected => Rule::TlsUnexpected.into(),
+        E::Malformed => Rule::TlsMalformed.into(),
+        E::Illegal => Rule::TlsIllegal.into(),
+        E::Flood => Rule::TlsFlood.into(),
     };
-    Fault::target(Stage::Tls, kind)
+    failure.at(Stage::Tls)
 }

@@ -14,7 +14,7 @@ use units::Nanos;
 use crate::{name, seal::Sums};
 
 /// Of these messages; an agent serves only a coordinator of its own.
-pub(crate) const PROTOCOL: u32 = 8;
+pub(crate) const PROTOCOL: u32 = 9;
 
 /// Longer ones are no [fingerprints](crate::fingerprint::fingerprint): an agent announces that of its run each second.
 const LONGEST_FINGERPRINT: usize = 64;

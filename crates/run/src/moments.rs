@@ -1,6 +1,6 @@
 //! A run second by second: what went wrong in each, and what the target's processes did. In memory that does not grow.
 
-use samples::{Errno, Fault, FaultCount, Kind, Stage, TargetSample, Tick};
+use samples::{Detail, Fault, FaultCount, Kind, Stage, TargetSample, Tick};
 use units::Nanos;
 
 /// Maximum number stored; beyond it two adjacent ones are merged.
@@ -99,7 +99,7 @@ impl Moments {
         // What waits still when the run ends waits as what ran into its timeout.
         let unanswered = (Fault::target(Stage::Exchange, Kind::Timeout), line.counts.unanswered);
         for (fault, n) in line.faults.iter().chain([unanswered]) {
-            let fault = FaultCount::new(Fault { errno: Errno::NONE, ..fault }, n);
+            let fault = FaultCount::new(Fault { detail: Detail::NONE, ..fault }, n);
             let is_same = |known: &FaultCount| {
                 (known.side, known.stage, known.kind) == (fault.side, fault.stage, fault.kind)
             };

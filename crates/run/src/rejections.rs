@@ -9,7 +9,7 @@ use std::{
 };
 
 use net::{DialOutcome, Icmp};
-use samples::{Errno, Fault, Faults, Kind, RejectionSeen, Stage};
+use samples::{Detail, Fault, Faults, Kind, RejectionSeen, Stage};
 use units::Nanos;
 
 /// Dials at the most. Routers send a message a second to each address, and the load's dials compete for it.
@@ -66,7 +66,7 @@ fn is_sign(fault: Fault, messages: u64) -> bool {
     let is_dial = fault.stage == Stage::Dial;
     match fault.kind {
         Kind::Unreachable => is_dial,
-        Kind::Denied => is_dial && fault.errno == Errno::new(EACCES),
+        Kind::Denied => is_dial && fault.detail == Detail::new(EACCES),
         Kind::Refused | Kind::Timeout => is_dial && messages > 0,
         _ => false,
     }
@@ -147,8 +147,8 @@ mod tests {
         check(Fault::target(Stage::Dial, Kind::Timeout), 3, true);
         check(Fault::target(Stage::Exchange, Kind::Timeout), 3, false);
         check(Fault::target(Stage::Dial, Kind::Unreachable), 0, true);
-        check(Fault::host(Stage::Dial, Kind::Denied).with(Errno::new(EACCES)), 0, true);
-        check(Fault::host(Stage::Dial, Kind::Denied).with(Errno::new(1)), 0, false);
+        check(Fault::host(Stage::Dial, Kind::Denied).with(Detail::new(EACCES)), 0, true);
+        check(Fault::host(Stage::Dial, Kind::Denied).with(Detail::new(1)), 0, false);
         assert!(!may_be(&Faults::default(), 9));
     }
 

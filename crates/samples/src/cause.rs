@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::fault::words;
+use crate::words::words;
 
 words! {
     /// What stopped it. The side is separate: `memory` is the target's, or this machine's.

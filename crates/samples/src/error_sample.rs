@@ -63,7 +63,7 @@ impl ErrorSample {
 
     /// Which fault it was, without error number.
     pub fn fault(&self) -> Fault {
-        Fault { errno: Default::default(), side: self.side, stage: self.stage, kind: self.kind }
+        Fault { detail: Default::default(), side: self.side, stage: self.stage, kind: self.kind }
     }
 
     /// Its status.
@@ -122,7 +122,7 @@ impl From<Written> for ErrorSample {
         let Written { side, stage, kind, at, status, from_start, bytes } = written;
         let (stage, kind) = (stage.unwrap_or(Stage::Exchange), kind.unwrap_or(Kind::Other));
         let input = STANDARD.decode(bytes).unwrap_or_default();
-        let fault = Fault { errno: Default::default(), side, stage, kind };
+        let fault = Fault { detail: Default::default(), side, stage, kind };
         ErrorSample { from_start, ..ErrorSample::masked(fault, at, status, &input) }
     }
 }

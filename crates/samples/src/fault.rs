@@ -2,29 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{errno::Errno, merge::Merge, sparse::SparseCounts};
-
-/// Makes an enum whose variants are words to users and scripts.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[repr(u8)]
-        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant,)* }
-
-        impl $name {
-            /// All of them, in order.
-            pub const ALL: &'static [$name] = &[$($name::$variant,)*];
-
-            /// The word that users and scripts read.
-            pub const fn name(self) -> &'static str {
-                match self { $($name::$variant => $word,)* }
-            }
-        }
-    };
-}
-
-pub(crate) use words;
+use crate::{detail::Detail, merge::Merge, sparse::SparseCounts, words::words};
 
 words! {
     /// Whose doing it was.
@@ -148,26 +126,26 @@ pub struct Fault {
     pub stage: Stage,
     /// What.
     pub kind: Kind,
-    /// The kernel's error, if one was returned that the kind does not imply; or the code of a GOAWAY.
-    pub errno: Errno,
+    /// The kernel's error, if one was returned that the kind does not imply; the code of a GOAWAY or a close; or what a response broke.
+    pub detail: Detail,
 }
 
 impl Fault {
     /// A failure of the target.
     pub const fn target(stage: Stage, kind: Kind) -> Fault {
-        Fault { side: Side::Target, stage, kind, errno: Errno::NONE }
+        Fault { side: Side::Target, stage, kind, detail: Detail::NONE }
     }
 
     /// A failure of this machine or of throng.
     pub const fn host(stage: Stage, kind: Kind) -> Fault {
-        Fault { side: Side::Host, stage, kind, errno: Errno::NONE }
+        Fault { side: Side::Host, stage, kind, detail: Detail::NONE }
     }
 
     /// `target dial refused`, `host dial other (EINVAL)`.
     pub fn name(self) -> String {
-        let Fault { side, stage, kind, errno } = self;
+        let Fault { side, stage, kind, detail } = self;
         let words = format!("{} {} {}", side.name(), stage.name(), kind.name());
-        if errno.is_none() { words } else { format!("{words} ({})", errno.name()) }
+        if detail.is_none() { words } else { format!("{words} ({})", detail.name()) }
     }
 
     /// Whether it is the end of a connection by a response that is a fault itself: one failure, and counted as one error.
@@ -175,44 +153,44 @@ impl Fault {
         self.stage == Stage::Hold && matches!(self.kind, Kind::MissingValue | Kind::ValueTooLong)
     }
 
-    /// The same with the error that the kernel returned.
-    pub const fn with(self, errno: Errno) -> Fault {
-        Fault { errno, ..self }
+    /// The same with this detail.
+    pub const fn with(self, detail: Detail) -> Fault {
+        Fault { detail, ..self }
     }
 
     const fn index(self) -> usize {
         (self.side as usize * Stage::ALL.len() + self.stage as usize) * Kind::ALL.len() + self.kind as usize
     }
 
-    /// The one of this index, without error number.
+    /// The one of this index, without detail.
     fn of(index: usize) -> Fault {
         let (kinds, stages) = (Kind::ALL.len(), Stage::ALL.len());
         let (side, stage) = (Side::ALL[index / kinds / stages], Stage::ALL[index / kinds % stages]);
-        Fault { side, stage, kind: Kind::ALL[index % kinds], errno: Errno::NONE }
+        Fault { side, stage, kind: Kind::ALL[index % kinds], detail: Detail::NONE }
     }
 }
 
 const PLACES: usize = Side::ALL.len() * Stage::ALL.len() * Kind::ALL.len();
 
-/// Combinations of fault and error number that are counted each by itself; of more, those are of the first places.
+/// Combinations of fault and detail that are counted each by itself; of more, those are of the first places.
 const MAX_DETAILS: usize = 16;
 
 /// How often each fault occurred.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<FaultCount>", into = "Vec<FaultCount>")]
 pub struct Faults {
-    /// By place, with error number and without.
+    /// By place, with detail and without.
     places: SparseCounts,
-    /// Those with an error number: place, error number and count, ascending. If there are too many, the smallest are kept:
+    /// Those with a detail: place, detail and count, ascending. If there are too many, the smallest are kept:
     /// so the sum does not depend on the order of its parts.
-    details: Vec<(u16, Errno, u64)>,
+    details: Vec<(u16, Detail, u64)>,
 }
 
 impl From<Vec<FaultCount>> for Faults {
     fn from(counts: Vec<FaultCount>) -> Faults {
         let mut faults = Faults::default();
-        for FaultCount { side, stage, kind, count, detail: errno } in counts {
-            faults.add(Fault { side, stage, kind, errno }, count);
+        for FaultCount { side, stage, kind, count, detail } in counts {
+            faults.add(Fault { side, stage, kind, detail }, count);
         }
         faults
     }
@@ -236,15 +214,15 @@ impl Faults {
         }
         let place = fault.index();
         self.places.add(place, count);
-        if !fault.errno.is_none() {
-            self.add_detail((place as u16, fault.errno), count);
+        if !fault.detail.is_none() {
+            self.add_detail((place as u16, fault.detail), count);
         }
     }
 
-    fn add_detail(&mut self, key: (u16, Errno), count: u64) {
-        let at = self.details.partition_point(|(place, errno, _)| (*place, *errno) < key);
+    fn add_detail(&mut self, key: (u16, Detail), count: u64) {
+        let at = self.details.partition_point(|(place, detail, _)| (*place, *detail) < key);
         match self.details.get_mut(at) {
-            Some((place, errno, n)) if (*place, *errno) == key => *n += count,
+            Some((place, detail, n)) if (*place, *detail) == key => *n += count,
             _ if at < MAX_DETAILS => {
                 self.details.truncate(MAX_DETAILS - 1);
                 self.details.insert(at, (key.0, key.1, count));
@@ -253,24 +231,24 @@ impl Faults {
         }
     }
 
-    /// Those that occurred, with their counts: one for each error number.
+    /// Those that occurred, with their counts: one for each detail.
     pub fn iter(&self) -> impl Iterator<Item = (Fault, u64)> + '_ {
         let split = |(fault, all): (Fault, u64)| {
             let with = self.details_of(fault.index());
             let without = all - with.clone().map(|(_, n)| n).sum::<u64>();
-            with.map(move |(errno, n)| (fault.with(errno), n)).chain([(fault, without)])
+            with.map(move |(detail, n)| (fault.with(detail), n)).chain([(fault, without)])
         };
         self.by_kind().flat_map(split).filter(|(_, n)| *n > 0)
     }
 
-    /// The same whatever the error number was: one count for each side, stage and kind.
+    /// The same whatever the detail was: one count for each side, stage and kind.
     pub fn by_kind(&self) -> impl Iterator<Item = (Fault, u64)> + '_ {
         self.places.iter().map(|(place, n)| (Fault::of(place), n))
     }
 
-    fn details_of(&self, place: usize) -> impl Iterator<Item = (Errno, u64)> + Clone + '_ {
+    fn details_of(&self, place: usize) -> impl Iterator<Item = (Detail, u64)> + Clone + '_ {
         let details = self.details.iter();
-        details.filter(move |(at, ..)| usize::from(*at) == place).map(|(_, errno, n)| (*errno, *n))
+        details.filter(move |(at, ..)| usize::from(*at) == place).map(|(_, detail, n)| (*detail, *n))
     }
 
     /// All together.
@@ -286,8 +264,8 @@ impl Faults {
     /// Adds another's counts.
     pub fn merge(&mut self, other: &Faults) {
         self.places.merge(&other.places);
-        for (place, errno, n) in &other.details {
-            self.add_detail((*place, *errno), *n);
+        for (place, detail, n) in &other.details {
+            self.add_detail((*place, *detail), *n);
         }
     }
 }
@@ -323,21 +301,21 @@ pub struct FaultCount {
     pub kind: Kind,
     /// How often.
     pub count: u64,
-    /// The kernel's error, `EADDRNOTAVAIL`, or the code of a GOAWAY, `ENHANCE_YOUR_CALM`; of the same fault with another error there is a count of its own.
+    /// The kernel's error, `EADDRNOTAVAIL`; the code of a GOAWAY, `ENHANCE_YOUR_CALM`, or of a WebSocket close; of a `bad-answer`, what is wrong with it. Of the same fault with another detail there is a count of its own.
     #[cfg_attr(test, ts(as = "Option<String>", optional))]
-    #[serde(default, skip_serializing_if = "Errno::is_none")]
-    pub detail: Errno,
+    #[serde(default, skip_serializing_if = "Detail::is_none")]
+    pub detail: Detail,
 }
 
 impl FaultCount {
     /// A fault that occurred so often.
-    pub fn new(Fault { side, stage, kind, errno }: Fault, count: u64) -> FaultCount {
-        FaultCount { side, stage, kind, count, detail: errno }
+    pub fn new(Fault { side, stage, kind, detail }: Fault, count: u64) -> FaultCount {
+        FaultCount { side, stage, kind, count, detail }
     }
 
     /// Which.
     pub fn fault(&self) -> Fault {
-        Fault { side: self.side, stage: self.stage, kind: self.kind, errno: self.detail }
+        Fault { side: self.side, stage: self.stage, kind: self.kind, detail: self.detail }
     }
 }
 
@@ -355,7 +333,7 @@ mod tests {
                 for &kind in Kind::ALL {
                     n += 1;
                     for _ in 0..n {
-                        faults.count(Fault { side, stage, kind, errno: Errno::NONE });
+                        faults.count(Fault { side, stage, kind, detail: Detail::NONE });
                     }
                 }
             }
@@ -370,9 +348,9 @@ mod tests {
         let other = Fault::host(Stage::Dial, Kind::Other);
         let mut faults = Faults::default();
         for (errno, n) in [(99, 3), (22, 2), (0, 4)] {
-            (0..n).for_each(|_| faults.count(other.with(Errno::new(errno))));
+            (0..n).for_each(|_| faults.count(other.with(Detail::new(errno))));
         }
-        let counted: Vec<(String, u64)> = faults.iter().map(|(f, n)| (f.errno.name(), n)).collect();
+        let counted: Vec<(String, u64)> = faults.iter().map(|(f, n)| (f.detail.name(), n)).collect();
         let expected = [("EINVAL", 2), ("EADDRNOTAVAIL", 3), ("errno 0", 4)];
         assert_eq!(counted, expected.map(|(name, n)| (name.to_owned(), n)));
         let json = serde_json::to_string(&faults).unwrap();
@@ -388,7 +366,7 @@ mod tests {
                 let mut faults = Faults::default();
                 for (stage, errno) in seen {
                     let fault = Fault::host(Stage::ALL[*stage], Kind::Other);
-                    faults.count(fault.with(Errno::new(*errno)));
+                    faults.count(fault.with(Detail::new(*errno)));
                 }
                 faults
             };

@@ -7,8 +7,8 @@ mod cause;
 mod congestion;
 mod cost;
 mod destination;
+mod detail;
 mod encode;
-mod errno;
 mod error_sample;
 mod fault;
 mod figure;
@@ -24,6 +24,7 @@ mod probe;
 mod pushes;
 mod quantiles;
 mod record;
+mod rule;
 mod sample;
 mod secrets;
 mod share;
@@ -34,6 +35,7 @@ mod threshold;
 mod tick;
 #[cfg(test)]
 mod typescript;
+mod words;
 
 pub use agents::{AgentShare, AgentTicks, Highest, Latest};
 pub use calibration::{Calibration, Measurement, bytes_per_pair};
@@ -41,7 +43,7 @@ pub use cause::Cause;
 pub use congestion::Congestion;
 pub use cost::{Cost, Discarded, Fit};
 pub use destination::{Destination, DestinationSummary, MAX_DESTINATIONS, name_of, row_of};
-pub use errno::Errno;
+pub use detail::Detail;
 pub use error_sample::{ErrorSample, ErrorSamples};
 pub use fault::{Fault, FaultCount, Faults, Kind, Side, Stage};
 pub use figure::{at, at_least, at_most, censored_share, judged, measured};
@@ -55,6 +57,7 @@ pub use probe::{Probe, ProbeFailure, ProbePoint, ProbeSummary};
 pub use pushes::{PushFigures, Pushes, Receipt, Receipts};
 pub use quantiles::{Censored, Quantiles, Stalled};
 pub use record::{HostFacts, RunRecord, SCHEMA, Setting, TickRecord};
+pub use rule::Rule;
 pub use sample::{
     HostSample, JvmSample, LogKind, LogLine, NetCounters, ProcessMemory, ProcessSample, Sample, SockStat,
     TargetSample,

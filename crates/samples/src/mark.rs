@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::{fault::words, merge::Merge};
+use crate::{merge::Merge, words::words};
 
 words! {
     /// What happened at a moment.

@@ -24,7 +24,7 @@ use crate::{
     cause::Cause,
     cost::Cost,
     destination::DestinationSummary,
-    fault::{FaultCount, Faults, Side, words},
+    fault::{FaultCount, Faults, Side},
     merge::{Merge, merged},
     observation::Observation,
     probe::ProbeSummary,
@@ -34,6 +34,7 @@ use crate::{
     share::CalibrationShare,
     threshold::ThresholdResult,
     tick::Tick,
+    words::words,
 };
 
 words! {

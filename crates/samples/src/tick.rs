@@ -9,13 +9,14 @@ use crate::{
     destination::Destination,
     encode::{self, STATUSES},
     error_sample::ErrorSamples,
-    fault::{Faults, Stage, words},
+    fault::{Faults, Stage},
     latency::Latency,
     mark::Marks,
     merge::{Merge, merged},
     moments::{Moments, Rates},
     probe::Probe,
     pushes::Pushes,
+    words::words,
 };
 
 words! {

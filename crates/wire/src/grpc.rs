@@ -41,6 +41,13 @@ pub const fn status_of_http(status: u16) -> u16 {
     }
 }
 
+/// Whether this is the content type of gRPC: `application/grpc`, where the format of its messages or parameters may follow. Its relatives,
+/// such as `application/grpc-web`, frame their messages otherwise.
+pub fn is_type(content_type: &[u8]) -> bool {
+    let rest = content_type.strip_prefix(b"application/grpc");
+    rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'+' | b';' | b' ')))
+}
+
 /// The messages of a body, one after the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Messages {

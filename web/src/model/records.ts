@@ -502,7 +502,7 @@ kind: string,
  */
 count: number, 
 /**
- * The kernel's error, `EADDRNOTAVAIL`, or the code of a GOAWAY, `ENHANCE_YOUR_CALM`; of the same fault with another error there is a count of its own.
+ * The kernel's error, `EADDRNOTAVAIL`; the code of a GOAWAY, `ENHANCE_YOUR_CALM`, or of a WebSocket close; of a `bad-answer`, what is wrong with it. Of the same fault with another detail there is a count of its own.
  */
 detail?: string, };
 

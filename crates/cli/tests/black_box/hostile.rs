@@ -42,8 +42,13 @@ fn says(bytes: Vec<u8>) -> Scripted {
     })
 }
 
-/// A population's name, its keys, what its server sends, and the fault of each of its connections.
-type Case = (&'static str, &'static str, Vec<u8>, &'static str);
+/// A population's name, its keys, what its server sends, and the fault of each of its connections with its detail.
+type Case = (&'static str, &'static str, Vec<u8>, &'static str, &'static str);
+
+const FRAME: &str = "frame that HTTP/2 does not allow there";
+const TOO_MUCH: &str =
+    "fields of over 32 KiB, or over 2,048 control frames in a second, the most that throng reads";
+const HPACK: &str = "malformed HPACK, or a table that throng does not offer";
 
 fn cases() -> Vec<Case> {
     let (bad, mute) = ("exchange·bad-answer", "exchange·timeout");
@@ -52,29 +57,43 @@ fn cases() -> Vec<Case> {
     let endless = [frame(1, 0, 1, &[0x88]), frame(9, 0, 1, b"").repeat(1_000)].concat();
     let largest = [0x7f, 255, 255, 255];
     let response = frame(1, END_HEADERS | END_STREAM, 1, &[0x88]);
+    let no_window = frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]);
     vec![
-        ("garbage", "", b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), "handshake·bad-answer"),
-        ("http1", "", b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), "handshake·nothing-in-common"),
-        ("silent", "", Vec::new(), "handshake·timeout"),
-        ("ping-first", "", frame(PING, 0, 0, &[0; 8]), "handshake·bad-answer"),
-        ("settings-flood", "", flood(SETTINGS, b""), bad),
-        ("ping-flood", "", flood(PING, &[0; 8]), bad),
-        ("unknown-flood", "", flood(99, b""), bad),
-        ("push", "", after_settings(&frame(5, END_HEADERS, 1, &[0, 0, 0, 2, 0x88])), bad),
-        ("idle-stream", "", after_settings(&frame(0, 0, 99, b"news")), bad),
-        ("own-stream", "", after_settings(&frame(1, END_HEADERS, 2, &[0x88])), bad),
-        ("window", "", after_settings(&frame(8, 0, 0, &largest).repeat(2)), bad),
-        ("large-frame", "", after_settings(&[255, 255, 255, 0, 0, 0, 0, 0, 1]), bad),
-        ("endless", "", after_settings(&endless), bad),
-        ("table", "", after_settings(&frame(1, END_HEADERS, 1, &[0xbe])), bad),
-        ("no-response", "", after_settings(b""), mute),
-        ("no-pong", "ping = \"10ms\"", after_settings(b""), mute),
-        ("no-pong-beside", "ping = \"10ms\"\nthink = \"1m\"", after_settings(&response), "hold·timeout"),
-        ("ws-none", "ws", after_settings(b""), "handshake·nothing-in-common"),
-        ("ws-silent", "ws", after_offer(b""), "handshake·timeout"),
-        ("ws-404", "ws", after_offer(&frame(1, END_HEADERS, 1, &[0x8d])), "handshake·wrong-status"),
-        ("ws-reset", "ws", after_offer(&frame(3, 0, 1, &8u32.to_be_bytes())), "handshake·reset"),
-        ("ws-no-echo", "ws", after_offer(&frame(1, END_HEADERS, 1, &[0x88])), mute),
+        ("garbage", "", b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), "handshake·bad-answer", FRAME),
+        ("http1", "", b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), "handshake·nothing-in-common", ""),
+        ("silent", "", Vec::new(), "handshake·timeout", ""),
+        ("ping-first", "", frame(PING, 0, 0, &[0; 8]), "handshake·bad-answer", FRAME),
+        ("settings-flood", "", flood(SETTINGS, b""), bad, TOO_MUCH),
+        ("ping-flood", "", flood(PING, &[0; 8]), bad, TOO_MUCH),
+        ("unknown-flood", "", flood(99, b""), bad, TOO_MUCH),
+        ("push", "", after_settings(&frame(5, END_HEADERS, 1, &[0, 0, 0, 2, 0x88])), bad, FRAME),
+        ("idle-stream", "", after_settings(&frame(0, 0, 99, b"news")), bad, FRAME),
+        ("own-stream", "", after_settings(&frame(1, END_HEADERS, 2, &[0x88])), bad, FRAME),
+        (
+            "window",
+            "",
+            after_settings(&frame(8, 0, 0, &largest).repeat(2)),
+            bad,
+            "window of HTTP/2 exceeded, or raised beyond its maximum",
+        ),
+        (
+            "large-frame",
+            "",
+            after_settings(&[255, 255, 255, 0, 0, 0, 0, 0, 1]),
+            bad,
+            "frame of HTTP/2 with a wrong size",
+        ),
+        ("endless", "", after_settings(&endless), bad, TOO_MUCH),
+        ("table", "", after_settings(&frame(1, END_HEADERS, 1, &[0xbe])), bad, HPACK),
+        ("no-response", "", after_settings(b""), mute, ""),
+        ("no-window", "method = \"POST\"\nbody = \"hello\"", no_window, mute, "closed window of HTTP/2"),
+        ("no-pong", "ping = \"10ms\"", after_settings(b""), mute, ""),
+        ("no-pong-beside", "ping = \"10ms\"\nthink = \"1m\"", after_settings(&response), "hold·timeout", ""),
+        ("ws-none", "ws", after_settings(b""), "handshake·nothing-in-common", ""),
+        ("ws-silent", "ws", after_offer(b""), "handshake·timeout", ""),
+        ("ws-404", "ws", after_offer(&frame(1, END_HEADERS, 1, &[0x8d])), "handshake·wrong-status", ""),
+        ("ws-reset", "ws", after_offer(&frame(3, 0, 1, &8u32.to_be_bytes())), "handshake·reset", "CANCEL"),
+        ("ws-no-echo", "ws", after_offer(&frame(1, END_HEADERS, 1, &[0x88])), mute, ""),
     ]
 }
 
@@ -91,7 +110,7 @@ fn servers_that_break_http2_are_faults_and_others_go_on() {
     );
     let cases = cases();
     let mut servers = Vec::new();
-    for (name, keys, bytes, _) in &cases {
+    for (name, keys, bytes, ..) in &cases {
         let server = says(bytes.clone());
         let (scheme, keys) = if *keys == "ws" { ("ws", "ping = \"10ms\"") } else { ("http", *keys) };
         text += &format!(
@@ -106,15 +125,17 @@ fn servers_that_break_http2_are_faults_and_others_go_on() {
     fs::remove_file(&path).unwrap();
     let summary: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
     let populations = &summary["populations"];
-    for (name, _, _, fault) in &cases {
+    for (name, _, _, fault, detail) in &cases {
         let faults = populations[name]["faults"].as_array().expect("a list");
         let found: Vec<String> = faults
             .iter()
-            .map(|fault| ["side", "stage", "kind"].map(|key| fault[key].as_str().unwrap()).join("·"))
+            .map(|fault| {
+                ["side", "stage", "kind", "detail"].map(|key| fault[key].as_str().unwrap_or("")).join("·")
+            })
             .collect();
-        assert_eq!(found, [format!("target·{fault}")], "{name}: {}", ended.stderr);
+        assert_eq!(found, [format!("target·{fault}·{detail}")], "{name}: {}", ended.stderr);
         // Its connections go on, with one request after the other.
-        if *name != "no-response" {
+        if !["no-response", "no-window"].contains(name) {
             let count = faults[0]["count"].as_u64();
             assert_eq!(count, Some(CONNECTIONS), "{name}: one for each connection");
         }

@@ -276,7 +276,7 @@ fn a_port_of_another_protocol() {
     let banner = format!("SSH-2.0-OpenSSH_9.2\r\n{}", "x".repeat(60));
     let server = Scripted::responding(banner);
     let (ended, s) = run(&server.url("/"), &["-c", "2", "-d", "20s"]);
-    let sentence = "fail: response that the protocol does not allow × 2; it begins with \"SSH-2.0-OpenSSH_9.2\": check that the port is";
+    let sentence = "fail: response that the protocol does not allow (neither HTTP/1.0 nor HTTP/1.1) × 2; it begins with \"SSH-2.0-OpenSSH_9.2\": check that the port is";
     check_last(&ended, &s, sentence);
 }
 

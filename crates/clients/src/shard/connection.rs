@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use engine::{Failure, LARGEST_MESSAGE};
 use net::{Cx, Io, Key};
-use samples::{Fault, Kind, Stage};
+use samples::{Kind, Stage};
 use units::Nanos;
 use wire::websocket::{self, Data, Event, Frames, MAX_CONTROL, MAX_HEADER, Opcode, Payload, Response, Role};
 
@@ -15,8 +16,6 @@ use crate::{
 
 /// Octets of an upgrade request beside path and host, rounded up.
 const UPGRADE_ROOM: usize = 256;
-/// Largest message accepted from a server. Only its beginning is stored.
-const LARGEST_MESSAGE: u64 = 1 << 30;
 /// "No longer needed" (RFC 6455, section 7.4.1).
 const NORMAL_CLOSURE: u16 = 1000;
 
@@ -78,15 +77,15 @@ impl ClientShard {
         nonce: u64,
         input: &[u8],
     ) -> Came {
-        let wrong = |kind| Came::Over(Lost::Fault(Fault::target(Stage::Handshake, kind)));
+        let wrong = |failure: Failure| Came::Over(Lost::Fault(failure.at(Stage::Handshake)));
         match websocket::read_response(input, &key(nonce), "") {
             Ok(None) => Came::Rest,
             Ok(Some((n, Response::Accepted))) => {
                 self.connected(cx, k, number);
                 Came::Read(n)
             }
-            Ok(Some((_, Response::Refused(_)))) => wrong(Kind::WrongStatus),
-            Err(_) => wrong(Kind::BadAnswer),
+            Ok(Some((_, Response::Refused(_)))) => wrong(Kind::WrongStatus.into()),
+            Err(breach) => wrong(breach.into()),
         }
     }
 
@@ -120,8 +119,9 @@ impl ClientShard {
         mut frames: Frames,
         input: &[u8],
     ) -> Came {
-        let Ok((n, event)) = frames.handle_bytes(input, LARGEST_MESSAGE) else {
-            return Came::Over(Lost::Fault(Fault::target(Stage::Exchange, Kind::BadAnswer)));
+        let (n, event) = match frames.handle_bytes(input, LARGEST_MESSAGE) {
+            Ok(came) => came,
+            Err(breach) => return Came::Over(Lost::Fault(Failure::from(breach).at(Stage::Exchange))),
         };
         self.client(number).state = State::Open(frames);
         match event {

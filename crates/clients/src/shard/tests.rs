@@ -349,7 +349,8 @@ fn an_end_is_noticed_at_once_with_its_cause() {
     let (tick, mut server) = check(Script::Closes, nothing, second, "closed by the server with code 1001");
     assert_eq!((tick.counts.closed, tick.counts.dropped, tick.faults.total()), (10, 0, 0));
     assert_eq!(server.program().closes, [Some(1001); 10], "each close has its reply");
-    let (tick, _) = check(Script::Breaks, nothing, second, "target exchange bad-answer");
+    let (tick, _) =
+        check(Script::Breaks, nothing, second, "target exchange bad-answer (malformed frame of WebSocket)");
     assert_eq!((tick.counts.dropped, tick.faults.total()), (10, 10));
     // A redirect is not followed.
     let (tick, _) = check(Script::Refuses, nothing, second, "target handshake wrong-status");

@@ -2,7 +2,7 @@
 
 use net::{Close, Cx, Gone, Io, Key};
 use plan::Reconnect;
-use samples::{Errno, Fault, Kind, Side, Stage};
+use samples::{Detail, Fault, Kind, Side, Stage};
 use units::Nanos;
 
 use super::{Client, withdrawn::Again};
@@ -151,7 +151,7 @@ impl Client {
     pub(super) fn lost<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
         let conn = *self.conn(k);
         // One that is announced with an error has that as its reason.
-        if matches!(fault.kind, Kind::Closed | Kind::Reset) && fault.errno.is_none() {
+        if matches!(fault.kind, Kind::Closed | Kind::Reset) && fault.detail.is_none() {
             let silence = self.silence(k, cx.now());
             self.tick.silence.record(silence);
             self.lives.responses(k).into_iter().for_each(|n| self.tick.responses_at_close.record(n));
@@ -332,15 +332,15 @@ pub fn fault_of(stage: Stage, why: Gone) -> Fault {
         Gone::TimedOut => Fault::target(stage, Kind::Timeout),
         Gone::Unreachable(errno) => {
             let unreachable = Fault { side: Side::Path, ..Fault::target(stage, Kind::Unreachable) };
-            unreachable.with(Errno::new(errno))
+            unreachable.with(Detail::new(errno))
         }
-        Gone::AddressInUse(errno) => Fault::host(stage, Kind::AddressInUse).with(Errno::new(errno)),
-        Gone::NoMemory(errno) => Fault::host(stage, Kind::NoMemory).with(Errno::new(errno)),
-        Gone::OpenFiles(errno) => Fault::host(stage, Kind::OpenFiles).with(Errno::new(errno)),
-        Gone::Denied(errno) => Fault::host(stage, Kind::Denied).with(Errno::new(errno)),
+        Gone::AddressInUse(errno) => Fault::host(stage, Kind::AddressInUse).with(Detail::new(errno)),
+        Gone::NoMemory(errno) => Fault::host(stage, Kind::NoMemory).with(Detail::new(errno)),
+        Gone::OpenFiles(errno) => Fault::host(stage, Kind::OpenFiles).with(Detail::new(errno)),
+        Gone::Denied(errno) => Fault::host(stage, Kind::Denied).with(Detail::new(errno)),
         Gone::Other(errno) => {
             let other = Fault { side: Side::Unknown, ..Fault::target(stage, Kind::Other) };
-            other.with(Errno::new(errno))
+            other.with(Detail::new(errno))
         }
     }
 }

@@ -5,7 +5,7 @@ use samples::{ErrorSample, ErrorSamples, Fault, Kind, Stage};
 use units::Nanos;
 
 use super::Client;
-use crate::connections::State;
+use crate::{connections::State, failure::Failure};
 
 /// Which samples a shard has taken, and what is still to be sampled.
 pub(super) struct ErrorSampler {
@@ -78,13 +78,13 @@ impl Client {
         &mut self,
         cx: &mut Cx<I>,
         k: Key,
-        kind: Kind,
+        failure: Failure,
         input: &[u8],
         from_start: bool,
     ) {
-        let fault = Fault::target(self.conns[k.index].state().stage(), kind);
+        let fault = failure.at(self.conns[k.index].state().stage());
         self.sample(k, fault, (cx.now(), None), input, from_start);
-        self.misread(cx, k, kind);
+        self.fail(cx, k, fault);
     }
 
     fn sample(

@@ -8,6 +8,7 @@ use super::{Client, withdrawn::Again};
 use crate::{
     connections::State,
     exchange::PendingRequest,
+    failure::Failure,
     out::Out,
     pool::NOTHING,
     protocol::{Progress, Reply},
@@ -67,9 +68,9 @@ impl Client {
                         self.begun_if_busy(k, cx.now());
                     }
                 }
-                Ok(Progress::Failed(n, kind, error)) => {
+                Ok(Progress::Failed(n, failure)) => {
                     used += n;
-                    self.stream_failed(cx, k, stream, Fault::target(Stage::Exchange, kind).with(error));
+                    self.stream_failed(cx, k, stream, failure.at(Stage::Exchange));
                 }
                 Ok(Progress::Withdrawn(n)) => {
                     used += n;
@@ -87,7 +88,7 @@ impl Client {
                 Ok(Progress::Refused(status)) => {
                     self.refused(cx, k, status, sampled(from, input.len()), is_first);
                 }
-                Err(kind) => self.unreadable(cx, k, kind, &input[from..], is_first),
+                Err(failure) => self.unreadable(cx, k, failure, &input[from..], is_first),
             }
             if !cx.is_open(k) {
                 return input.len();
@@ -112,7 +113,7 @@ impl Client {
         cx: &mut Cx<I>,
         k: Key,
         input: &'a [u8],
-    ) -> (u32, Result<Progress<'a>, Kind>) {
+    ) -> (u32, Result<Progress<'a>, Failure>) {
         let now = cx.now();
         let Client { job, conns, source, pushed, .. } = self;
         let at = conns[k.index].at;
@@ -160,8 +161,8 @@ impl Client {
     }
 
     /// Something came that is not right.
-    pub(super) fn misread<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, kind: Kind) {
-        self.fail(cx, k, Fault::target(self.conns[k.index].state().stage(), kind));
+    pub(super) fn misread<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, failure: Failure) {
+        self.fail(cx, k, failure.at(self.conns[k.index].state().stage()));
     }
 
     /// Gives an idle connection's session back once no message is under way.

@@ -66,7 +66,7 @@ impl Client {
         let alive = &mut alive[k.index as usize];
         if alive.sent != Nanos::NEVER {
             tick.ping_rtt.censor();
-            self.misread(cx, k, Kind::Timeout);
+            self.misread(cx, k, Kind::Timeout.into());
             return false;
         }
         alive.sent = now;

@@ -2,7 +2,7 @@
 
 use net::{Cx, Io, Key};
 use plan::Think;
-use samples::{Fault, Kind, Stage};
+use samples::{Detail, Fault, Kind};
 use units::Nanos;
 
 use super::Client;
@@ -196,6 +196,7 @@ impl Client {
 
     /// Gives up a request on a connection that continues without it; false if it cannot.
     pub(super) fn cancel<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) -> bool {
+        let fault = self.timeout_of(k, stream);
         let Client { conns, source, tick, layer, .. } = self;
         let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
         if !conns.session(k.index).cancel(stream, out) {
@@ -204,8 +205,16 @@ impl Client {
         let destination = self.conn(k).destination;
         let exchange = self.conns.end_exchange(k.index, stream);
         self.failed(&exchange, destination, cx.now());
-        self.count_fault_of(exchange.at, destination, Fault::target(Stage::Exchange, Kind::Timeout));
+        self.count_fault_of(exchange.at, destination, fault);
         true
+    }
+
+    /// The fault of a request that is outstanding for too long.
+    pub(super) fn timeout_of(&mut self, k: Key, stream: u32) -> Fault {
+        let session = self.conns.find_session(k.index);
+        let waits = session.is_some_and(|session| session.waits_for_window(stream));
+        let detail = if waits { Detail::WINDOW } else { Detail::NONE };
+        Fault::target(self.conn(k).state().stage(), Kind::Timeout).with(detail)
     }
 
     /// A request under way has ended without a response.

@@ -2,7 +2,6 @@
 //! protocol's own timer, its heartbeat and its PING, whichever comes first.
 
 use net::{Cx, Io, Key};
-use samples::{Fault, Kind};
 use units::Nanos;
 
 use super::Client;
@@ -39,7 +38,7 @@ impl Client {
             let Client { conns, source, tick, layer, .. } = self;
             let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
             if let Err(kind) = conns.session(k.index).handle_timeout(out) {
-                self.misread(cx, k, kind);
+                self.misread(cx, k, kind.into());
                 return None;
             }
         }
@@ -68,7 +67,8 @@ impl Client {
         let Some(late) = late else { return self.wake_at(cx, k, next) };
         let state = self.conn(k).state();
         if state.is_opening() || !self.cancel(cx, k, late) {
-            return self.fail(cx, k, Fault::target(state.stage(), Kind::Timeout));
+            let fault = self.timeout_of(k, late);
+            return self.fail(cx, k, fault);
         }
         self.go_on_without(cx, k);
         if cx.is_open(k) && self.conn(k).state() == State::Busy {

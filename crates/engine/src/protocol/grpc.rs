@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use samples::{Errno, Kind};
+use samples::{Kind, Rule};
 use wire::grpc::{Messages, status};
 use wire::http2::{Code, Data, Head};
 
@@ -12,6 +12,10 @@ use super::{
 };
 use crate::{check::Check, exchange::Exchange, request::Call, watch::Watch};
 
+/// The field that is looked for in the head of a response to a call (gRPC over HTTP2, Response-Headers).
+pub(super) static TYPE: LazyLock<[(String, String); 1]> =
+    LazyLock::new(|| [("content-type".to_owned(), String::new())]);
+
 /// What a call has that another request has not.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Calling {
@@ -19,9 +23,6 @@ pub(super) struct Calling {
     call: Option<Call>,
 }
 
-/// What the head of a response to a call has (gRPC over HTTP2, Response-Headers).
-pub(super) static TYPE: LazyLock<[(String, String); 1]> =
-    LazyLock::new(|| [("content-type".to_owned(), "application/grpc".to_owned())]);
 /// A status of HTTP other than this has no messages.
 const OK_OF_HTTP: u16 = 200;
 
@@ -45,7 +46,7 @@ pub(super) fn head<'a>(
     used: usize,
 ) -> Progress<'a> {
     if head.status == OK_OF_HTTP && !is_typed {
-        return fail(state, place, used);
+        return fail(state, place, used, Rule::GrpcType);
     }
     state.under_way[place].call.messages = Messages::new(head.grpc.has_encoding);
     if !head.ends {
@@ -71,7 +72,7 @@ pub(super) fn data<'a>(
     let (mut at, mut came) = (0, 0);
     loop {
         let Ok((n, piece)) = it.call.messages.handle_bytes(&data.bytes[at..]) else {
-            return fail(state, place, used);
+            return fail(state, place, used, Rule::GrpcPrefix);
         };
         at += n;
         let Some(piece) = piece else {
@@ -84,7 +85,7 @@ pub(super) fn data<'a>(
     }
     exchange.nth = exchange.nth.saturating_add(came);
     if it.call.call == Some(Call::Unary) && exchange.nth > 1 {
-        return fail(state, place, used);
+        return fail(state, place, used, Rule::GrpcMessages);
     }
     if data.ends {
         // The status is in trailers, which do not follow.
@@ -120,25 +121,30 @@ fn conclude<'a>(
         }
         let is_cut = !it.call.messages.is_between_messages();
         state.end(place);
-        return Progress::Failed(used, if is_cut { Kind::Truncated } else { Kind::BadAnswer }, Errno::NONE);
+        return failed(used, is_cut, Rule::GrpcStatus);
     };
     let is_cut = !it.call.messages.is_between_messages();
     let is_short = status == 0 && it.call.call == Some(Call::Unary) && messages != 1;
     if is_cut || is_short {
         state.end(place);
-        return Progress::Failed(used, if is_cut { Kind::Truncated } else { Kind::BadAnswer }, Errno::NONE);
+        return failed(used, is_cut, Rule::GrpcNoMessage);
     }
     it.status =
         u16::try_from(status).ok().filter(|status| *status <= status::LAST).unwrap_or(status::UNKNOWN);
     http2::respond(state, place, used)
 }
 
-/// What came is no message: the stream is given up.
-fn fail<'a>(state: &mut State, place: usize, used: usize) -> Progress<'a> {
+/// The stream ended in the middle of a message, or without what this rule wants.
+fn failed<'a>(used: usize, is_cut: bool, rule: Rule) -> Progress<'a> {
+    Progress::Failed(used, if is_cut { Kind::Truncated.into() } else { rule.into() })
+}
+
+/// What came is not what a call has: the stream is given up.
+fn fail<'a>(state: &mut State, place: usize, used: usize, rule: Rule) -> Progress<'a> {
     let mut ended = state.end(place);
     let reset = Reply::of(|out| state.connection.cancel(out, &mut ended.stream, Code::CANCEL));
     state.queue(reset);
-    Progress::Failed(used, Kind::BadAnswer, Errno::NONE)
+    Progress::Failed(used, rule.into())
 }
 
 #[cfg(test)]

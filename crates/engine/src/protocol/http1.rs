@@ -1,14 +1,16 @@
 //! HTTP/1.1: one request at a time, and its whole response.
 
 use net::Io;
-use samples::Kind;
+use samples::{Kind, Rule};
 use wire::{
     Breach,
     http1::{Client, Event},
 };
 
 use super::{Awaited, Head, Progress, Response};
-use crate::{check::Check, exchange::Exchange, expects_tls, out::Out, request::Request, watch::Watch};
+use crate::{
+    check::Check, exchange::Exchange, expects_tls, failure::Failure, out::Out, request::Request, watch::Watch,
+};
 
 /// Of a request under way.
 #[derive(Clone, Copy, Debug)]
@@ -79,17 +81,19 @@ pub(super) fn handle_bytes<'a>(
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
     watch: Option<&mut Watch>,
-) -> Result<Progress<'a>, Kind> {
-    let Some((exchange, Awaited::Response(check))) = awaiting else { return Err(Kind::BadAnswer) };
+) -> Result<Progress<'a>, Failure> {
+    let Some((exchange, Awaited::Response(check))) = awaiting else {
+        return Err(Rule::Unrequested.into());
+    };
     let read = read(state, exchange, input, check, watch);
     let is_tls = match state.status {
         0 => expects_tls::is_alert(input),
         status => expects_tls::is_page(status, input),
     };
     match read {
-        _ if is_tls => Err(Kind::TlsExpected),
+        _ if is_tls => Err(Kind::TlsExpected.into()),
         // More than was requested.
-        Ok(Progress::Responded(used)) if used < input.len() => Err(Kind::BadAnswer),
+        Ok(Progress::Responded(used)) if used < input.len() => Err(Rule::Surplus.into()),
         read => read,
     }
 }
@@ -100,11 +104,10 @@ fn read<'a>(
     input: &'a [u8],
     check: &Check,
     mut watch: Option<&mut Watch>,
-) -> Result<Progress<'a>, Kind> {
+) -> Result<Progress<'a>, Failure> {
     let mut used = 0;
     loop {
-        let came = state.client.handle_bytes(&input[used..], &check.expected.headers);
-        let (n, event) = came.map_err(|_| Kind::BadAnswer)?;
+        let (n, event) = state.client.handle_bytes(&input[used..], &check.expected.headers)?;
         let begin = used;
         used += n;
         match event {

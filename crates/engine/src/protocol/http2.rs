@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 
 use net::Io;
-use samples::{Errno, Kind};
+use samples::{Detail, Kind, Rule};
 use units::Nanos;
 use wire::http2::{
     self, CLIENT_PREFACE, Code, Connection, Context, Data, Event, Method, Role, SETTINGS_ACK, Scratch,
@@ -17,14 +17,17 @@ use super::{
 use crate::{
     check::Check,
     exchange::Exchange,
+    failure::Failure,
     out::Out,
     pool::NOTHING,
     request::{Call, Request},
-    watch::{Wanted, Watch},
+    watch::Watch,
 };
 
+mod fields;
 mod ping;
 
+use fields::Fields;
 pub(crate) use ping::{keep_alive, ping};
 
 thread_local! {
@@ -76,7 +79,7 @@ struct Rare {
     /// Bodies of which a part waits for the peer's windows, each by its exchange.
     blocked: Vec<(u32, Vec<u8>)>,
     /// Of the server's GOAWAY.
-    error: Errno,
+    error: Detail,
 }
 
 const _: () = assert!(size_of::<State>() <= 104, "an idle connection has one");
@@ -162,8 +165,8 @@ impl State {
         self.reads
     }
 
-    pub(super) fn error(&self) -> Errno {
-        self.rare.as_ref().map_or(Errno::NONE, |rare| rare.error)
+    pub(super) fn error(&self) -> Detail {
+        self.rare.as_ref().map_or(Detail::NONE, |rare| rare.error)
     }
 
     pub(super) fn has_place(&self) -> bool {
@@ -227,6 +230,10 @@ impl State {
             rare.blocked.retain(|(exchange, _)| *exchange != ended.exchange);
         }
         ended
+    }
+
+    pub(super) fn waits_for_window(&self, exchange: u32) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.blocked.iter().any(|(blocked, _)| *blocked == exchange))
     }
 
     /// Sends as much of the bodies that wait as the windows allow now.
@@ -306,7 +313,7 @@ pub(super) fn handle_bytes<'a>(
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
     watch: Option<&mut Watch>,
-) -> Result<Progress<'a>, Kind> {
+) -> Result<Progress<'a>, Failure> {
     if let Some(reply) = state.rare.as_mut().and_then(|rare| rare.queued.take()) {
         return Ok(Progress::Reply(0, super::Reply::Http2(reply)));
     }
@@ -320,7 +327,7 @@ pub(super) fn handle_bytes<'a>(
         return Ok(progress);
     }
     if !state.connection.is_open() && input.starts_with(b"HTTP/1.") {
-        return Err(Kind::NothingInCommon);
+        return Err(Kind::NothingInCommon.into());
     }
     let place = state.place(state.connection.reads(input));
     // What is for no request may be the reply to a PING.
@@ -353,8 +360,8 @@ fn leave<'a>(state: &mut State) -> Option<Progress<'a>> {
 /// The server has reset a stream.
 fn was_reset<'a>(code: Code, used: usize) -> Progress<'a> {
     match code {
-        Code::REFUSED_STREAM => Progress::Failed(used, Kind::Refused, Errno::NONE),
-        code => Progress::Failed(used, Kind::Reset, Errno::of_goaway(code.0)),
+        Code::REFUSED_STREAM => Progress::Failed(used, Kind::Refused.into()),
+        code => Progress::Failed(used, Failure { kind: Kind::Reset, detail: Detail::of_goaway(code.0) }),
     }
 }
 
@@ -364,7 +371,7 @@ fn read<'a>(
     place: Option<usize>,
     (awaiting, mut watch): (Option<(&mut Exchange, Awaited)>, Option<&mut Watch>),
     scratch: &mut Scratch,
-) -> Result<Progress<'a>, Kind> {
+) -> Result<Progress<'a>, Failure> {
     let none = Check::default();
     let (exchange, check, number) = match awaiting {
         Some((exchange, Awaited::Response(check))) => (Some(exchange), check, None),
@@ -380,14 +387,14 @@ fn read<'a>(
     let looks_at_type = is_call && check.expected.headers.is_empty();
     let expected = if looks_at_type { &grpc::TYPE[..] } else { &check.expected.headers[..] };
     let context = Context { scratch, table: None, second: SECOND.get(), expected, fields };
-    let (n, event) = connection.handle_bytes(input, stream, context).map_err(|_| Kind::BadAnswer)?;
+    let (n, event) = connection.handle_bytes(input, stream, context)?;
     let Some(event) = event else {
         return Ok(if n == 0 { Progress::More(0) } else { Progress::Turned(n) });
     };
     let reply = |reply| Ok(Progress::Reply(n, super::Reply::Http2(reply)));
     match (event, place, exchange) {
         (Event::Opened, ..) if state.is_upgraded && !state.connection.takes_connect() => {
-            Err(Kind::NothingInCommon)
+            Err(Kind::NothingInCommon.into())
         }
         (Event::Opened, ..) => {
             state.opens = true;
@@ -396,7 +403,7 @@ fn read<'a>(
         (Event::Settings, ..) => reply(Reply([SETTINGS_ACK, &state.unblock()].concat())),
         (Event::Window(_), ..) if state.rare.is_some() => reply(Reply(state.unblock())),
         (Event::Goaway { code, .. }, ..) if code != Code::NO_ERROR => {
-            state.rare.get_or_insert_default().error = Errno::of_goaway(code.0);
+            state.rare.get_or_insert_default().error = Detail::of_goaway(code.0);
             Ok(Progress::Turned(n))
         }
         (Event::Ping(payload), ..) => reply(Reply::of(|out| http2::write_pong(out, payload))),
@@ -407,7 +414,7 @@ fn read<'a>(
             it.head_bytes = u16::try_from(head.head_bytes).unwrap_or(u16::MAX);
             exchange.differs = !head.has_expected && !looks_at_type;
             if it.call.is_one() {
-                let is_typed = head.has_expected || !looks_at_type;
+                let is_typed = head.grpc.is_typed || !looks_at_type;
                 return Ok(grpc::head(state, place, &head, is_typed, n));
             }
             Ok(if head.ends { respond(state, place, n) } else { Progress::Began(n) })
@@ -428,30 +435,13 @@ fn read<'a>(
             if let Some(place) = place {
                 state.end(place);
                 state.queue(frame);
-                return Ok(Progress::Failed(n, Kind::BadAnswer, Errno::NONE));
+                return Ok(Progress::Failed(n, Rule::Http2Response.into()));
             }
             reply(frame)
         }
         // The server knows that our table has no room, for it has sent a response after it got our SETTINGS.
-        (Event::TableNeeded | Event::Request(..), ..) => Err(Kind::BadAnswer),
+        (Event::TableNeeded | Event::Request(..), ..) => Err(Rule::Compression.into()),
         _ => Ok(Progress::Turned(n)),
-    }
-}
-
-/// The fields of a head that are taken from it.
-#[derive(Debug)]
-struct Fields<'a> {
-    wanted: &'a Wanted,
-    watch: &'a mut Watch,
-}
-
-impl TakesFields for Fields<'_> {
-    fn wants(&self, name: &[u8]) -> bool {
-        Watch::wants(self.wanted, name)
-    }
-
-    fn take(&mut self, name: &[u8], value: &[u8]) {
-        self.watch.field(self.wanted, name, value);
     }
 }
 

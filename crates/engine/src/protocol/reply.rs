@@ -1,7 +1,7 @@
 //! What a protocol sends by itself.
 
 use net::Io;
-use samples::Errno;
+use samples::Detail;
 
 #[cfg(test)]
 use super::streams;
@@ -19,9 +19,9 @@ pub(crate) enum Reply<'a> {
 
 impl Reply<'_> {
     /// The error that it replies to.
-    pub(crate) fn error(&self) -> Option<Errno> {
+    pub(crate) fn error(&self) -> Option<Detail> {
         match self {
-            Reply::WebSocket(websocket::Reply::Close(code)) => Some(Errno::of_close(*code)),
+            Reply::WebSocket(websocket::Reply::Close(code)) => Some(Detail::of_close(*code)),
             _ => None,
         }
     }

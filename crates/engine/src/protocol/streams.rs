@@ -11,7 +11,7 @@ use samples::Kind;
 use units::Nanos;
 
 use super::{Awaited, Progress};
-use crate::{exchange::Exchange, out::Out, pool::NOTHING, request::Message};
+use crate::{exchange::Exchange, failure::Failure, out::Out, pool::NOTHING, request::Message};
 
 /// Streams at one time.
 pub(crate) const PLACES: usize = 4;
@@ -136,7 +136,7 @@ pub(super) fn handle_bytes<'a>(
     session: &mut Session,
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
-) -> Result<Progress<'a>, Kind> {
+) -> Result<Progress<'a>, Failure> {
     let state = &mut *session.borrow_mut();
     let Some((number, left)) = &mut state.frame else {
         let Some((length, number)) = read_header(input) else { return Ok(Progress::More(0)) };
@@ -169,7 +169,7 @@ pub(super) fn handle_bytes<'a>(
             state.is_asked = false;
             Ok(Progress::Turned(n))
         }
-        (0, true) => Err(Kind::BadAnswer),
+        (0, true) => Err(Kind::BadAnswer.into()),
         (number, true) if number % 2 == 0 => Ok(Progress::Pushed(n)),
         // A part of a frame, or what comes too late for a stream that was given up.
         _ => Ok(Progress::Turned(n)),

@@ -1,10 +1,12 @@
 //! Raw TCP: bytes without framing.
 
 use net::Io;
-use samples::Kind;
+use samples::{Kind, Rule};
 
 use super::{Awaited, Progress};
-use crate::{check::Check, exchange::Exchange, expects_tls, out::Out, request::Message, watch::Watch};
+use crate::{
+    check::Check, exchange::Exchange, expects_tls, failure::Failure, out::Out, request::Message, watch::Watch,
+};
 
 pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, out: &mut Out<'_, I>) {
     let Out { to, source } = out;
@@ -27,16 +29,16 @@ pub(super) fn handle_bytes<'a>(
     input: &'a [u8],
     awaiting: Option<(&mut Exchange, Awaited)>,
     watch: Option<&mut Watch>,
-) -> Result<Progress<'a>, Kind> {
+) -> Result<Progress<'a>, Failure> {
     let Some((exchange, Awaited::Message(check, sent))) = awaiting else {
         return Ok(Progress::More(input.len()));
     };
     if expects_tls::is_alert(input) {
-        return Err(Kind::TlsExpected);
+        return Err(Kind::TlsExpected.into());
     }
     match read(exchange, input, (check, sent), watch) {
         // Without framing, surplus data cannot be distinguished from the next echo.
-        Progress::Responded(n) if n < input.len() && check.expected.echo => Err(Kind::BadAnswer),
+        Progress::Responded(n) if n < input.len() && check.expected.echo => Err(Rule::LongerThanSent.into()),
         progress => Ok(progress),
     }
 }

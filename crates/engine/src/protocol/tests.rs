@@ -2,6 +2,7 @@ use super::*;
 use crate::{check::Check, request::Message};
 use plan::{Environment, Flags, Text};
 use proptest::prelude::*;
+use samples::Rule;
 use units::{Nanos, Random};
 
 /// An open WebSocket.
@@ -31,9 +32,10 @@ enum Came {
     /// A reply that takes leave, with this code.
     Ending(Option<u16>),
     Wrong(Kind),
+    Broke(Rule),
 }
 
-fn came(read: Result<Progress<'_>, Kind>) -> Came {
+fn came(read: Result<Progress<'_>, Failure>) -> Came {
     match read {
         Ok(Progress::More(n)) => Came::More(n),
         Ok(Progress::Opened(n)) => Came::Opened(n),
@@ -43,7 +45,7 @@ fn came(read: Result<Progress<'_>, Kind>) -> Came {
         Ok(Progress::Ending(Reply::WebSocket(websocket::Reply::Close(code)))) => Came::Ending(code),
         Ok(Progress::Refused(status)) => Came::Refused(status),
         Ok(other) => panic!("not of these protocols: {other:?}"),
-        Err(kind) => Came::Wrong(kind),
+        Err(failure) => failure.detail.rule().map_or(Came::Wrong(failure.kind), Came::Broke),
     }
 }
 
@@ -67,9 +69,9 @@ fn a_response_of_http1_is_one_and_no_more() {
     check_http1(&[whole], Came::Responded(whole.len()), Some(204));
     check_http1(&[b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab"], Came::More(40), Some(200));
     check_http1(&[b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab", b"c"], Came::Responded(1), Some(200));
-    check_http1(&[b"HTTP/1.1 204 No Content\r\n\r\nH"], Came::Wrong(Kind::BadAnswer), Some(204));
+    check_http1(&[b"HTTP/1.1 204 No Content\r\n\r\nH"], Came::Broke(Rule::Surplus), Some(204));
     check_http1(&[b"HTTP/1.1 2"], Came::More(0), None);
-    check_http1(&[b"SSH-2.0-OpenSSH\r\n"], Came::Wrong(Kind::BadAnswer), None);
+    check_http1(&[b"SSH-2.0-OpenSSH\r\n"], Came::Broke(Rule::Version), None);
     // An alert, and nginx's page.
     check_http1(&[b"\x15\x03\x01\x00\x02\x02\x46"], Came::Wrong(Kind::TlsExpected), None);
     let page = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 56\r\n\r\nThe plain HTTP request was sent to HTTPS port, and so on";
@@ -116,14 +118,14 @@ fn the_end_of_the_connection_may_be_that_of_the_response() {
 
 #[test]
 fn unsolicited_input() {
-    assert_eq!(came(http1().handle_bytes(b"HTTP/1.1 200 OK\r\n\r\n", None)), Came::Wrong(Kind::BadAnswer));
+    assert_eq!(came(http1().handle_bytes(b"HTTP/1.1 200 OK\r\n\r\n", None)), Came::Broke(Rule::Unrequested));
     assert_eq!(came(Session::Tcp.handle_bytes(b"news", None)), Came::More(4));
     // A message, a ping, a close with its code: as they come.
     let mut session = websocket();
     assert_eq!(came(session.handle_bytes(b"\x81\x04news", None)), Came::Pushed(6));
     assert_eq!(came(session.handle_bytes(b"\x89\x01?", None)), Came::Pong(3));
     assert_eq!(came(session.handle_bytes(b"\x88\x02\x03\xe8", None)), Came::Ending(Some(1000)));
-    assert_eq!(came(websocket().handle_bytes(b"\x83\x00", None)), Came::Wrong(Kind::BadAnswer));
+    assert_eq!(came(websocket().handle_bytes(b"\x83\x00", None)), Came::Broke(Rule::WebSocketFrame));
 }
 
 #[test]
@@ -161,7 +163,7 @@ fn bytes_of_tcp_are_counted() {
     check_tcp(true, b"hel", Came::More(3), false);
     check_tcp(true, b"hallo", Came::Responded(5), true);
     // Without framing, more than an echo cannot be told apart from the next one; if any reply will do, all of it is the reply.
-    check_tcp(true, b"hello!", Came::Wrong(Kind::BadAnswer), false);
+    check_tcp(true, b"hello!", Came::Broke(Rule::LongerThanSent), false);
     check_tcp(false, b"hello!", Came::Responded(6), false);
     check_tcp(true, b"\x15\x03\x01\x00\x02\x02\x46", Came::Wrong(Kind::TlsExpected), false);
 }

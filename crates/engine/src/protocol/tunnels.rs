@@ -5,7 +5,7 @@
 
 use net::Io;
 use plan::{Population, Text};
-use samples::Errno;
+use samples::Detail;
 use units::Random;
 use wire::{
     http2::{
@@ -82,7 +82,7 @@ struct Rare {
     /// The sub-protocols that they offer, until all WebSockets are open.
     offered: Option<Offered>,
     /// Of the server's GOAWAY, or of its close of a WebSocket.
-    error: Errno,
+    error: Detail,
 }
 
 /// One WebSocket.
@@ -258,8 +258,8 @@ impl State {
         self.reads
     }
 
-    pub(super) fn error(&self) -> Errno {
-        self.rare.as_ref().map_or(Errno::NONE, |rare| rare.error)
+    pub(super) fn error(&self) -> Detail {
+        self.rare.as_ref().map_or(Detail::NONE, |rare| rare.error)
     }
 
     /// Whether a message may be awaited beside those under way.

@@ -13,6 +13,7 @@ use crate::{
     check::Check,
     exchange::{Exchange, NOT_OURS},
     expects_tls,
+    failure::Failure,
     out::{Out, Writer},
     pushes::Listener,
     request::{Message, ValueSource},
@@ -20,7 +21,7 @@ use crate::{
 };
 
 /// Largest message accepted from a server. It is not stored, so this is no question of memory.
-const LARGEST_MESSAGE: u64 = 1 << 30;
+pub const LARGEST_MESSAGE: u64 = 1 << 30;
 /// "No longer needed" (RFC 6455, section 7.4.1).
 pub(super) const NORMAL_CLOSURE: u16 = 1000;
 
@@ -145,22 +146,22 @@ pub(super) fn handle_bytes<'a>(
     awaiting: Option<(&mut Exchange, Awaited)>,
     watch: Option<&mut Watch>,
     listener: &mut Listener<'_>,
-) -> Result<Progress<'a>, Kind> {
+) -> Result<Progress<'a>, Failure> {
     match state {
         State::Open(frames) => read(frames, input, awaiting, watch, listener),
-        State::Upgrading(..) if expects_tls::is_alert(input) => Err(Kind::TlsExpected),
+        State::Upgrading(..) if expects_tls::is_alert(input) => Err(Kind::TlsExpected.into()),
         State::Upgrading(nonce, offered) => {
             let response = websocket::read_response(input, &key(*nonce), offered.0);
             let is_tls = !matches!(response, Ok(None | Some((_, Response::Accepted)))) && is_tls_page(input);
             match response {
-                _ if is_tls => Err(Kind::TlsExpected),
+                _ if is_tls => Err(Kind::TlsExpected.into()),
                 Ok(None) => Ok(Progress::More(0)),
                 Ok(Some((n, Response::Accepted))) => {
                     *state = State::open();
                     Ok(Progress::Opened(n))
                 }
                 Ok(Some((_, Response::Refused(status)))) => Ok(Progress::Refused(status)),
-                Err(_) => Err(Kind::BadAnswer),
+                Err(breach) => Err(breach.into()),
             }
         }
     }
@@ -178,11 +179,10 @@ pub(super) fn read<'a>(
     mut awaiting: Option<(&mut Exchange, Awaited)>,
     mut watch: Option<&mut Watch>,
     listener: &mut Listener<'_>,
-) -> Result<Progress<'a>, Kind> {
+) -> Result<Progress<'a>, Failure> {
     let mut used = 0;
     loop {
-        let came = frames.handle_bytes(&input[used..], LARGEST_MESSAGE);
-        let (n, event) = came.map_err(|_| Kind::BadAnswer)?;
+        let (n, event) = frames.handle_bytes(&input[used..], LARGEST_MESSAGE)?;
         used += n;
         match (event, &mut awaiting) {
             (None, _) if n == 0 => return Ok(Progress::More(used)),

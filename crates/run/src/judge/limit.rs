@@ -42,8 +42,8 @@
 use std::cmp::Reverse;
 
 use samples::{
-    Cause, Certainty, Errno, Fault, FaultCount, Kind, Limit, Side, SlowPart, Stage, Summary, ThresholdResult,
-    Verdict,
+    Cause, Certainty, Detail, Fault, FaultCount, Kind, Limit, Side, SlowPart, Stage, Summary,
+    ThresholdResult, Verdict,
 };
 use units::Count;
 
@@ -112,7 +112,7 @@ pub(super) struct Case<'a> {
     pub(super) kind: Option<Kind>,
     pub(super) stage: Option<Stage>,
     /// The kernel's error with it.
-    pub(super) errno: Errno,
+    pub(super) detail: Detail,
 }
 
 /// One row: a limit, if there is evidence for it, and when that began.
@@ -295,7 +295,7 @@ impl<'a> Case<'a> {
             count: count(trouble).min(at_most),
             kind: worst.map(|f| f.kind),
             stage: worst.map(|f| f.stage),
-            errno: worst.map_or(Errno::NONE, |f| f.detail),
+            detail: worst.map_or(Detail::NONE, |f| f.detail),
         }
     }
 

@@ -37,8 +37,6 @@ pub(crate) struct Subject {
     pub(crate) has_pings: bool,
     /// Whether calls of gRPC are made.
     pub(crate) is_grpc: bool,
-    /// Whether such a call expects one message because nothing says that there may be more.
-    pub(crate) expects_one_message: bool,
     /// Whether requests or upgrades have a header with credentials, those of the URL among them.
     pub(crate) sends_credentials: bool,
     /// Whether the load changes: it has several stages.
@@ -78,9 +76,7 @@ impl Subject {
         };
         let is_http2 = plan.populations.iter().any(|own| own.streams.is_some());
         let has_pings = plan.populations.iter().any(sends_pings);
-        let mut calls = plan.populations.iter().filter_map(|own| own.grpc.as_ref()).peekable();
-        let is_grpc = calls.peek().is_some();
-        let expects_one_message = calls.any(|own| own.protoset.is_none() && !own.is_streaming);
+        let is_grpc = plan.populations.iter().any(|own| own.grpc.is_some());
         let sends_credentials = plan.populations.iter().any(sends_credentials);
         let has_certificate = plan.populations.iter().any(|own| own.tls.identity.is_some());
         let longest_pause = plan.populations.iter().map(longest_pause).max().unwrap_or_default();
@@ -102,7 +98,6 @@ impl Subject {
             is_http2,
             has_pings,
             is_grpc,
-            expects_one_message,
             sends_credentials,
             has_stages: plan.stages.len() > 1,
             has_certificate,
@@ -293,16 +288,14 @@ mod tests {
     fn what_is_spoken_is_known() {
         let resolve = |_: &str| Err("no names here".to_owned());
         let environment = Environment { cores: 1, seed: 1, resolve: &resolve };
-        let check = |flags: Flags, expected: [bool; 3]| {
+        let check = |flags: Flags, expected: [bool; 2]| {
             let plan = plan::from_flags(&flags, &environment).expect("it is right");
-            let Subject { is_http2, is_grpc, expects_one_message, .. } = Subject::of(&plan);
-            assert_eq!([is_http2, is_grpc, expects_one_message], expected, "{flags:?}");
+            let Subject { is_http2, is_grpc, .. } = Subject::of(&plan);
+            assert_eq!([is_http2, is_grpc], expected, "{flags:?}");
         };
-        check(Flags::new("http://127.0.0.1/"), [false, false, false]);
-        check(Flags::new("http://127.0.0.1/").with(&flag::HTTP2, ""), [true, false, false]);
-        let call = || Flags::new("grpc://127.0.0.1/hw.Greeter/Hello");
-        check(call(), [true, true, true]);
-        check(call().with(&flag::SERVER_STREAMING, ""), [true, true, false]);
+        check(Flags::new("http://127.0.0.1/"), [false, false]);
+        check(Flags::new("http://127.0.0.1/").with(&flag::HTTP2, ""), [true, false]);
+        check(Flags::new("grpc://127.0.0.1/hw.Greeter/Hello"), [true, true]);
     }
 
     #[test]

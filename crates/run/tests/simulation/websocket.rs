@@ -291,7 +291,7 @@ fn a_closing_handshake_with_an_error_is_a_loss() {
     assert_eq!((c.sent, c.answered, c.dropped, c.closed, result.held), (20, 10, 10, 0, 0), "{c:?}");
     assert_eq!(received.closes, [Some(1011); 10], "the code comes back");
     let names = |result: &RunResult| -> Vec<_> {
-        result.whole.faults.iter().map(|(fault, _)| fault.errno.name()).collect()
+        result.whole.faults.iter().map(|(fault, _)| fault.detail.name()).collect()
     };
     assert_eq!(names(&result), ["1011 internal error"]);
     // 4401, as applications do: no message is sent again.
@@ -306,7 +306,7 @@ fn a_close_instead_of_a_response_is_a_fault_the_second_time() {
     let (result, _) = against(Script { replies: |_| b"\x88\x05\x03\xe9bye", ..GOOD });
     let c = &result.whole.counts;
     assert_eq!(result.faults(), [(Stage::Exchange, Kind::Closed, 10)]);
-    assert!(result.whole.faults.iter().all(|(fault, _)| fault.errno == samples::Errno::ANNOUNCED));
+    assert!(result.whole.faults.iter().all(|(fault, _)| fault.detail == samples::Detail::ANNOUNCED));
     // Each was sent, withdrawn, sent again on a new connection, and lost with that.
     assert_eq!((c.sent, c.withdrawn, c.answered, c.dropped, c.closed), (20, 10, 0, 10, 10), "{c:?}");
 }

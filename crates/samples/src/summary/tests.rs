@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{Errno, Fault, Kind, Stage};
+use crate::{Detail, Fault, Kind, Stage};
 
 /// All that a document has of a schema, at any depth.
 fn find<'a>(json: &'a Value, schema: &str, found: &mut Vec<&'a Value>) {
@@ -59,7 +59,7 @@ fn summary() -> Summary {
     (s.target, s.threads, s.ramp_s) = ("http://t/".to_owned(), 2, 1.5);
     s.requests.status = [(200, 7), (404, 1)].into();
     s.limit = Some(Limit { side: Side::Path, cause: Cause::NoSynAck, ..Limit::default() });
-    let fault = Fault::target(Stage::Dial, Kind::Refused).with(Errno::new(111));
+    let fault = Fault::target(Stage::Dial, Kind::Refused).with(Detail::new(111));
     s.faults = vec![FaultCount::new(fault, 3)];
     let own = PopulationSummary { figures: s.figures.clone(), ..PopulationSummary::default() };
     s.populations = [("users".to_owned(), own)].into();

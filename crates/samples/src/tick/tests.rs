@@ -32,7 +32,7 @@ fn faults(seed: u64) -> Faults {
         let kind = Kind::ALL[(seed + n) as usize % Kind::ALL.len()];
         let side = Side::ALL[seed as usize % Side::ALL.len()];
         let fault = Fault { side, ..Fault::target(Stage::Hold, kind) };
-        faults.count(fault.with(crate::Errno::new((seed % 100) as i32)));
+        faults.count(fault.with(crate::Detail::new((seed % 100) as i32)));
     }
     faults
 }

@@ -4,7 +4,7 @@ use std::{cell::RefCell, str};
 
 use super::TakesFields;
 use super::hpack::{Field, Fields, Stop};
-use crate::http1::head::decimal;
+use crate::{grpc, http1::head::decimal};
 
 /// The parsed head of a final response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub struct Grpc<'a> {
     pub message: &'a [u8],
     /// `grpc-encoding` names one: messages may be compressed.
     pub has_encoding: bool,
+    /// `content-type` is of gRPC, where that field was expected or a table stores fields.
+    pub is_typed: bool,
 }
 
 /// The parsed head of a request.
@@ -62,7 +64,7 @@ pub struct Request<'a> {
     pub ends: bool,
     /// The client waits for a 100 before it sends the body.
     pub expects_continue: bool,
-    /// A call of gRPC: its content type is `application/grpc`, or begins so.
+    /// A call of gRPC, by its content type.
     pub is_grpc: bool,
 }
 
@@ -166,7 +168,7 @@ pub(super) fn request<'a>(mut fields: Fields<'a, '_>, ends: bool) -> Result<Opti
         match field.name {
             b"content-length" => rules.content_length(&mut length, field.value),
             b"host" => host = Some(rules.visible(field.value)),
-            b"content-type" => is_grpc = field.value.starts_with(b"application/grpc"),
+            b"content-type" => is_grpc = grpc::is_type(field.value),
             b"expect" => expects_continue = field.value.eq_ignore_ascii_case(b"100-continue"),
             _ => {}
         }
@@ -221,6 +223,7 @@ impl<'a> Grpc<'a> {
             b"grpc-status" => self.status = decimal(field.value).and_then(|n| u32::try_from(n).ok()),
             b"grpc-message" => self.message = field.value,
             b"grpc-encoding" => self.has_encoding = field.value != b"identity",
+            b"content-type" => self.is_typed = grpc::is_type(field.value),
             _ => {}
         }
     }

@@ -1,6 +1,7 @@
 //! Responses to calls, right and broken, whole and octet by octet.
 
 use plan::Expectation;
+use samples::Stage;
 use wire::http2::{Context, Method, Response, SERVER_PREFACE, Scratch, write_field, write_response_fields};
 
 use super::*;
@@ -16,9 +17,18 @@ fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 fn headers(status: Option<u16>, flags: u8, fields: &[(&str, &str)]) -> Vec<u8> {
+    headers_of("application/grpc", status, flags, fields)
+}
+
+fn headers_of(
+    content_type: &'static str,
+    status: Option<u16>,
+    flags: u8,
+    fields: &[(&str, &str)],
+) -> Vec<u8> {
     let mut block = vec![0; 256];
     let mut n = status.map_or(0, |status| {
-        let response = Response { status, content_type: "application/grpc", content_length: None };
+        let response = Response { status, content_type, content_length: None };
         write_response_fields(&mut block, &response).unwrap()
     });
     for (name, value) in fields {
@@ -79,8 +89,9 @@ fn outcome(call: Call, pieces: &[&[u8]], check: &Check) -> String {
                     });
                     n
                 }
-                Ok(Progress::Failed(n, kind, _)) => {
-                    end = Some(format!("fault {}", kind.name()));
+                Ok(Progress::Failed(n, failure)) => {
+                    let fault = failure.at(Stage::Exchange).name();
+                    end = Some(fault.replace("target exchange", "fault"));
                     n
                 }
                 Ok(
@@ -128,11 +139,15 @@ fn a_unary_call_has_one_message_and_a_status() {
         &[ok(), data(0, &HI[..4]), data(0, &HI[4..]), trailers("0")],
         "1 messages, 2 bytes: 0",
     );
-    check(Call::Unary, &[ok(), trailers("0")], "0 messages, 0 bytes: fault bad-answer");
+    check(
+        Call::Unary,
+        &[ok(), trailers("0")],
+        "0 messages, 0 bytes: fault bad-answer (response of gRPC without a message)",
+    );
     check(
         Call::Unary,
         &[ok(), data(0, HI), data(0, HI), trailers("0")],
-        "1 messages, 4 bytes: fault bad-answer",
+        "1 messages, 4 bytes: fault bad-answer (more than one message of gRPC)",
     );
 }
 
@@ -157,13 +172,29 @@ fn the_status_is_that_of_trailers_or_of_a_head_alone() {
 
 #[test]
 fn a_response_without_a_status_is_none() {
-    check(Call::Unary, &[ok(), data(END, HI)], "0 messages, 2 bytes: fault bad-answer");
+    check(Call::Unary, &[ok(), data(END, HI)], "0 messages, 2 bytes: fault bad-answer (no grpc-status)");
     check(
         Call::Unary,
         &[ok(), data(0, HI), headers(None, END, &[("a", "b")])],
-        "1 messages, 2 bytes: fault bad-answer",
+        "1 messages, 2 bytes: fault bad-answer (no grpc-status)",
     );
-    check(Call::Unary, &[headers(Some(200), END, &[])], "0 messages, 0 bytes: fault bad-answer");
+    check(
+        Call::Unary,
+        &[headers(Some(200), END, &[])],
+        "0 messages, 0 bytes: fault bad-answer (no grpc-status)",
+    );
+}
+
+#[test]
+fn what_is_not_of_grpc_is_given_up() {
+    let of = |content_type| headers_of(content_type, Some(200), 0, &[]);
+    for other in ["application/grpc-web", "application/grpc-web+proto", "application/grpcs", "text/html"] {
+        let expected = "0 messages, 0 bytes: fault bad-answer (content that is not application/grpc)";
+        check(Call::Unary, &[of(other)], expected);
+    }
+    for own in ["application/grpc+proto", "application/grpc;charset=utf-8", "application/grpc"] {
+        check(Call::Unary, &[of(own), data(0, HI), trailers("0")], "1 messages, 2 bytes: 0");
+    }
 }
 
 #[test]
@@ -171,12 +202,13 @@ fn messages_that_are_cut_or_not_as_announced_are_faults() {
     check(Call::Unary, &[ok(), data(0, &HI[..6]), trailers("0")], "0 messages, 1 bytes: fault truncated");
     check(Call::Unary, &[ok(), data(0, &HI[..3]), trailers("0")], "0 messages, 0 bytes: fault truncated");
     check(Call::Streaming, &[ok(), data(0, HI), data(END, &HI[..6])], "1 messages, 3 bytes: fault truncated");
-    // Compressed, and longer than announced.
-    check(Call::Unary, &[ok(), data(0, b"\x01\0\0\0\0")], "0 messages, 0 bytes: fault bad-answer");
+    // Compressed, which no encoding announced.
+    const COMPRESSED: &str = "0 messages, 0 bytes: fault bad-answer (malformed message of gRPC)";
+    check(Call::Unary, &[ok(), data(0, b"\x01\0\0\0\0")], COMPRESSED);
     let encoded = headers(Some(200), 0, &[("grpc-encoding", "gzip")]);
     check(Call::Unary, &[encoded, data(0, b"\x01\0\0\0\0"), trailers("0")], "1 messages, 0 bytes: 0");
     let identity = headers(Some(200), 0, &[("grpc-encoding", "identity")]);
-    check(Call::Unary, &[identity, data(0, b"\x01\0\0\0\0")], "0 messages, 0 bytes: fault bad-answer");
+    check(Call::Unary, &[identity, data(0, b"\x01\0\0\0\0")], COMPRESSED);
 }
 
 #[test]
@@ -186,7 +218,7 @@ fn a_message_longer_than_announced_is_a_fault() {
     let check = Check::new(&expectation);
     let input = [ok(), data(0, &longer), trailers("0")].concat();
     let whole = outcome(Call::Streaming, &[&input], &check);
-    assert!(whole.ends_with(": fault bad-answer"), "{whole}");
+    assert!(whole.ends_with(": fault bad-answer (malformed message of gRPC)"), "{whole}");
 }
 
 #[test]

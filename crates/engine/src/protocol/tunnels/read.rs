@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use samples::{Errno, Kind};
+use samples::{Detail, Kind, Rule};
 use wire::{
     http2::{self, Code, Context, Event, SETTINGS_ACK, Scratch},
     websocket::{self as ws, MAX_CONTROL, MAX_HEADER, Opcode},
@@ -11,6 +11,7 @@ use wire::{
 use super::State;
 use crate::{
     exchange::Exchange,
+    failure::Failure,
     pool::NOTHING,
     protocol::{
         self, Awaited, Progress,
@@ -31,7 +32,7 @@ pub(in crate::protocol) fn handle_bytes<'a>(
     awaiting: Option<(&mut Exchange, Awaited)>,
     watch: Option<&mut Watch>,
     listener: &mut Listener<'_>,
-) -> Result<Progress<'a>, Kind> {
+) -> Result<Progress<'a>, Failure> {
     if !state.ends
         && let Some(queued) = state.take_queued()
     {
@@ -47,10 +48,10 @@ pub(in crate::protocol) fn handle_bytes<'a>(
         return leave(state);
     }
     if state.is_left() {
-        return Err(Kind::Closed);
+        return Err(Kind::Closed.into());
     }
     if !state.connection.is_open() && input.starts_with(b"HTTP/1.") {
-        return Err(Kind::NothingInCommon);
+        return Err(Kind::NothingInCommon.into());
     }
     let place = match state.undigested {
         0 => state.place(state.connection.reads(input)),
@@ -71,7 +72,7 @@ pub(in crate::protocol) fn handle_bytes<'a>(
 }
 
 /// The server ends the session: what it does not reply to is given up, but for the last, which is that of the connection.
-fn leave<'a>(state: &mut State) -> Result<Progress<'a>, Kind> {
+fn leave<'a>(state: &mut State) -> Result<Progress<'a>, Failure> {
     let mut waiting = state.tunnels.iter_mut().filter(|it| it.exchange != NOTHING);
     if let (Some(it), Some(_)) = (waiting.next(), waiting.next()) {
         if it.exchange != state.reads {
@@ -92,17 +93,17 @@ fn read<'a>(
     input: &[u8],
     place: Option<usize>,
     scratch: &mut Scratch,
-) -> Result<Progress<'a>, Kind> {
+) -> Result<Progress<'a>, Failure> {
     let State { connection, tunnels, .. } = state;
     let stream = place.map(|place| &mut tunnels[place].stream);
     let context = Context { scratch, table: None, second: SECOND.get(), expected: &*CHOSEN, fields: None };
-    let (n, event) = connection.handle_bytes(input, stream, context).map_err(|_| Kind::BadAnswer)?;
+    let (n, event) = connection.handle_bytes(input, stream, context)?;
     let Some(event) = event else {
         return Ok(if n == 0 { Progress::More(0) } else { Progress::Turned(n) });
     };
     let reply = |bytes| Ok(Progress::Reply(n, protocol::Reply::Http2(Reply::new(bytes))));
     match (event, place) {
-        (Event::Opened, _) if !state.connection.takes_connect() => Err(Kind::NothingInCommon),
+        (Event::Opened, _) if !state.connection.takes_connect() => Err(Kind::NothingInCommon.into()),
         (Event::Opened, _) => reply([SETTINGS_ACK, &state.connect()].concat()),
         (Event::Settings, _) => {
             let frames = [SETTINGS_ACK, &state.unblock()].concat();
@@ -116,16 +117,16 @@ fn read<'a>(
         }
         (Event::Goaway { code, .. }, _) => {
             if code != Code::NO_ERROR {
-                state.rare.get_or_insert_default().error = Errno::of_goaway(code.0);
+                state.rare.get_or_insert_default().error = Detail::of_goaway(code.0);
             }
             end(state, n)
         }
         (Event::Head(head), Some(_)) if !(200..300).contains(&head.status) => {
             Ok(Progress::Refused(head.status))
         }
-        (Event::Head(head), Some(_)) if head.ends => Err(Kind::Closed),
+        (Event::Head(head), Some(_)) if head.ends => Err(Kind::Closed.into()),
         (Event::Head(head), Some(_)) if head.protocol.is_some_and(|chosen| !state.offers(chosen)) => {
-            Err(Kind::BadAnswer)
+            Err(Rule::SubProtocol.into())
         }
         (Event::Head(_), Some(place)) => {
             state.tunnels[place].is_open = true;
@@ -143,18 +144,22 @@ fn read<'a>(
             // The payload comes last of what was used.
             Ok(Progress::Turned(n - passed))
         }
-        (Event::Trailers(_), Some(_)) => Err(Kind::Closed),
-        (Event::Reset(Code::REFUSED_STREAM), Some(_)) => Err(Kind::Refused),
-        (Event::Reset(_), Some(_)) => Err(Kind::Reset),
-        (Event::StreamError(..) | Event::TableNeeded | Event::Request(..), _) => Err(Kind::BadAnswer),
+        (Event::Trailers(_), Some(_)) => Err(Kind::Closed.into()),
+        (Event::Reset(Code::REFUSED_STREAM), Some(_)) => Err(Kind::Refused.into()),
+        (Event::Reset(Code::NO_ERROR), Some(_)) => Err(Kind::Closed.into()),
+        (Event::Reset(code), Some(_)) => {
+            Err(Failure { kind: Kind::Reset, detail: Detail::of_goaway(code.0) })
+        }
+        (Event::StreamError(..), _) => Err(Rule::Http2Response.into()),
+        (Event::TableNeeded | Event::Request(..), _) => Err(Rule::Compression.into()),
         _ => Ok(Progress::Turned(n)),
     }
 }
 
 /// The server ends the session; nothing was opened, where it does before all WebSockets are.
-fn end<'a>(state: &mut State, used: usize) -> Result<Progress<'a>, Kind> {
+fn end<'a>(state: &mut State, used: usize) -> Result<Progress<'a>, Failure> {
     if usize::from(state.open) < state.tunnels.len() || state.tunnels.is_empty() {
-        return Err(Kind::Closed);
+        return Err(Kind::Closed.into());
     }
     (state.ends, state.undigested) = (true, 0);
     Ok(Progress::Turned(used))
@@ -168,7 +173,7 @@ fn digest<'a>(
     awaiting: Option<(&mut Exchange, Awaited)>,
     watch: Option<&mut Watch>,
     listener: &mut Listener<'_>,
-) -> Result<Progress<'a>, Kind> {
+) -> Result<Progress<'a>, Failure> {
     let it = &mut state.tunnels[place];
     let bytes = &input[..input.len().min(state.undigested as usize)];
     let mut begun = it.partial.as_mut().map(|partial| std::mem::take(&mut partial.input)).unwrap_or_default();
@@ -224,7 +229,7 @@ fn digest<'a>(
             Ok(Progress::Reply(n, protocol::Reply::Http2(Reply::new(frame))))
         }
         Progress::Ending(protocol::Reply::WebSocket(websocket::Reply::Close(code))) => {
-            let error = Errno::of_close(code);
+            let error = Detail::of_close(code);
             if !error.is_none() {
                 state.rare.get_or_insert_default().error = error;
             }

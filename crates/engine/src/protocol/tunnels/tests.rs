@@ -4,7 +4,7 @@ use crate::{
     protocol::{Awaited, Progress, Reply as Output},
     pushes::Pushed,
 };
-use samples::Kind;
+use samples::{Kind, Rule};
 use units::Nanos;
 use wire::http2::{SERVER_PREFACE, SETTINGS_ACK, write_goaway, write_ping, write_reset};
 
@@ -62,6 +62,7 @@ enum Came {
     /// With this status.
     Refused(u16),
     Wrong(Kind),
+    Broke(Rule),
 }
 
 /// Reads `input` in pieces of `size`, while the exchanges of `waiting` await an echo of `ping` each.
@@ -98,8 +99,8 @@ fn over(state: &mut State, input: &[u8], size: usize, mut waiting: Vec<(u32, Exc
                     return came;
                 }
                 Ok(other) => panic!("not of this protocol: {other:?}"),
-                Err(kind) => {
-                    came.push(Came::Wrong(kind));
+                Err(failure) => {
+                    came.push(failure.detail.rule().map_or(Came::Wrong(failure.kind), Came::Broke));
                     return came;
                 }
             }
@@ -186,7 +187,7 @@ fn the_end_of_one_is_the_end_of_all() {
     check_end(&header(0, 0, END_STREAM, 1), &[Came::Wrong(Kind::Closed)]);
     check_end(&head(1, &[], END_STREAM), &[Came::Wrong(Kind::Closed)]);
     check_end(&frame(&|out| write_reset(out, 3, Code::CANCEL)), &[Came::Wrong(Kind::Reset)]);
-    check_end(&data(1, b"\x83\x00", 100), &[Came::Wrong(Kind::BadAnswer)]);
+    check_end(&data(1, b"\x83\x00", 100), &[Came::Broke(Rule::WebSocketFrame)]);
     check_end(
         &frame(&|out| write_ping(out, [7; 8])),
         &[Came::Sent(frame(&|out| http2::write_pong(out, [7; 8])))],
@@ -219,7 +220,7 @@ fn a_refusal_has_its_kind() {
     // SETTINGS without the offer, and no HTTP/2.
     check_opening(&header(0, 4, 0, 0), Came::Wrong(Kind::NothingInCommon));
     check_opening(b"HTTP/1.1 400 Bad Request\r\n\r\n", Came::Wrong(Kind::NothingInCommon));
-    check_opening(b"SSH-2.0-OpenSSH\r\n", Came::Wrong(Kind::BadAnswer));
+    check_opening(b"SSH-2.0-OpenSSH\r\n", Came::Broke(Rule::Http2Frame));
 }
 
 /// RFC 6455 section 4.1, item 6: a server chooses one of the sub-protocols that were offered, or none.
@@ -235,6 +236,6 @@ fn only_an_offered_sub_protocol_is_accepted() {
     let after = |bytes: Vec<u8>| [SERVER_PREFACE.to_vec(), bytes, head(3, OK, 0)].concat();
     check_opening(&after(chooses("b")), Came::Opened);
     for wrong in ["c", "B", "a, b", ""] {
-        check_opening(&after(chooses(wrong)), Came::Wrong(Kind::BadAnswer));
+        check_opening(&after(chooses(wrong)), Came::Broke(Rule::SubProtocol));
     }
 }

@@ -10,7 +10,7 @@ pub(super) const SET: Nanos = Nanos::from_millis(900);
 
 /// Whether connections ended, and the target did not say why.
 fn is_unannounced(case: &Case) -> bool {
-    case.trouble == Trouble::Lost && case.errno.is_none()
+    case.trouble == Trouble::Lost && case.detail.is_none()
 }
 
 /// All were lost at the same time of their lives.

@@ -3,7 +3,7 @@
 use samples::{
     Cause, Certainty,
     Certainty::{Guess, Inferred, Seen},
-    Errno, FaultCount, Kind, Limit, Side, Stage, Summary,
+    Detail, FaultCount, Kind, Limit, Side, Stage, Summary,
 };
 use units::{Bytes, Count, Nanos};
 
@@ -11,7 +11,7 @@ use super::{
     Case, Sentence, Trouble,
     closes::{how, is_instead},
     known_limit,
-    ours::describe_errno,
+    ours::describe_detail,
     path::since,
     sentences::{dials_and_requests, within},
     statuses, trouble_of, whose, wrong,
@@ -59,6 +59,20 @@ fn waiting(case: &Case) -> Option<Finding> {
         return Some(unended(case));
     }
     let (count, timeout) = (case.count, case.evidence.timeout);
+    if case.detail == Detail::WINDOW {
+        let count = with_detail(case);
+        let detail = format!(
+            "{} timed out before all of it was sent (RFC 9113, section 5.2)",
+            Count(count).of("request")
+        );
+        return Some((
+            Seen,
+            Cause::Timeout,
+            Sentence::WindowClosed { count, timeout },
+            detail,
+            READS.to_owned(),
+        ));
+    }
     let (what, fix) = waits(case.stage?);
     let is_dial = |f: &&FaultCount| f.stage == Stage::Dial && trouble_of(f) == Trouble::Waiting;
     let dials: u64 = case.summary.faults.iter().filter(is_dial).map(|f| f.count).sum();
@@ -95,6 +109,9 @@ fn waiting(case: &Case) -> Option<Finding> {
 
 const PROCESS: &str =
     "check the target's process: CPU, workers or threads, open files, locks (gdb -p, jstack)";
+
+const READS: &str = "check that the target's handler reads the bodies of requests, and the initial window in its settings; or send less \
+(--body, --message)";
 
 const SILENT: &str = "check that the target replies to what is sent on idle connections (PINGs of HTTP/2 by --ping, or TCP's own \
 keep-alive probes), then its CPU and open files, and the path";
@@ -173,7 +190,7 @@ fn lost(case: &Case) -> Option<Finding> {
     let (kind, count, e) = (case.kind?, case.count, case.evidence);
     let c = &case.summary.connections;
     if kind == Kind::Reset && c.dropped + c.failed == 0 {
-        return Some(streams(count, if with_errno(case) == count { case.errno } else { Errno::NONE }));
+        return Some(streams(count, if with_detail(case) == count { case.detail } else { Detail::NONE }));
     }
     let how = how(kind);
     let detail = format!(
@@ -181,28 +198,34 @@ fn lost(case: &Case) -> Option<Finding> {
         case.faults().were("connection"),
         of_them(case, kind, case.faults()),
         kind.name(),
-        if kind == Kind::Reset && case.errno.is_of_goaway() {
+        if kind == Kind::Reset && case.detail.is_of_goaway() {
             String::new()
         } else {
-            describe_errno(case.errno)
+            describe_detail(case.detail)
         }
     );
-    if case.errno.is_of_goaway() && kind == Kind::Closed {
-        let (count, frame) = (with_errno(case), "GOAWAY");
-        let sentence = Sentence::SessionsEnded { count, frame, code: case.errno.name() };
-        let fix = match e.subject.has_pings && case.errno == Errno::of_goaway(TOO_MANY) {
+    if case.detail.is_of_goaway() && kind == Kind::Closed {
+        let (count, frame) = (with_detail(case), "GOAWAY");
+        let sentence = Sentence::SessionsEnded { count, frame, code: case.detail.name() };
+        let fix = match e.subject.has_pings && case.detail == Detail::of_goaway(TOO_MANY) {
             true if e.subject.is_grpc => FEWER_PINGS_OF_GRPC,
             true => FEWER_PINGS,
             false => A_MISTAKE,
         };
         return Some((Seen, Cause::Closed, sentence, detail, fix.to_owned()));
     }
-    if let Some(code) = case.errno.close_code() {
-        let (count, frame) = (with_errno(case), "Close");
-        let sentence = Sentence::SessionsEnded { count, frame, code: case.errno.name() };
+    if case.detail.is_of_goaway() && e.subject.is_http2 && e.subject.has_messages {
+        // Of a WebSocket over HTTP/2, whose connection goes with it.
+        let (count, frame) = (with_detail(case), "RST_STREAM");
+        let sentence = Sentence::SessionsEnded { count, frame, code: case.detail.name() };
+        return Some((Seen, Cause::Closed, sentence, detail, A_MISTAKE.to_owned()));
+    }
+    if let Some(code) = case.detail.close_code() {
+        let (count, frame) = (with_detail(case), "Close");
+        let sentence = Sentence::SessionsEnded { count, frame, code: case.detail.name() };
         return Some((Seen, Cause::Closed, sentence, detail, against_close(code).to_owned()));
     }
-    if case.errno == Errno::ANNOUNCED {
+    if case.detail == Detail::ANNOUNCED {
         let sentence = Sentence::Closed { count, how, when: ANNOUNCED };
         return Some((Seen, Cause::Closed, sentence, detail, INSTEAD.to_owned()));
     }
@@ -228,8 +251,8 @@ fn lost(case: &Case) -> Option<Finding> {
 }
 
 /// Faults of the kind that have its error.
-fn with_errno(case: &Case) -> u64 {
-    let is_one = |f: &&FaultCount| Some(f.kind) == case.kind && f.detail == case.errno;
+fn with_detail(case: &Case) -> u64 {
+    let is_one = |f: &&FaultCount| Some(f.kind) == case.kind && f.detail == case.detail;
     case.summary.faults.iter().filter(is_one).map(|f| f.count).sum()
 }
 
@@ -262,7 +285,7 @@ certificate (--cert)";
 const HANDLER: &str = "check the target's log: its handler failed, or a proxy lost its backend";
 
 /// Requests that the peer ended, and not their connections (RFC 9113, section 6.4).
-fn streams(count: u64, error: Errno) -> Finding {
+fn streams(count: u64, error: Detail) -> Finding {
     let code = (!error.is_none()).then(|| error.name());
     let detail = format!("{} reset by the peer; no connection was lost", Count(count).were("stream"));
     let fix = match code.as_deref() {

@@ -4,7 +4,7 @@ use host::{Finding, Severity};
 use samples::{
     Cause,
     Certainty::{Guess, Seen},
-    Errno, Kind, Limit, Side, Verdict,
+    Detail, Kind, Limit, Side, Verdict,
 };
 use units::Count;
 
@@ -51,11 +51,11 @@ fn is_full(host: &Host) -> bool {
 }
 
 /// EADDRNOTAVAIL: no address of this machine, or one without a free port.
-const NOT_OURS: Errno = Errno::new(99);
+const NOT_OURS: Detail = Detail::new(99);
 
 /// ` (EINVAL)`
-pub(in crate::judge) fn describe_errno(errno: Errno) -> String {
-    if errno.is_none() { String::new() } else { format!(" ({})", errno.name()) }
+pub(in crate::judge) fn describe_detail(detail: Detail) -> String {
+    if detail.is_none() { String::new() } else { format!(" ({})", detail.name()) }
 }
 
 /// Errors of our own system calls.
@@ -65,7 +65,7 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
     let (cause, sentence, detail, fix) = match (case.trouble, case.kind?) {
         // Of an address that is not, no dial succeeds; from one that is, they do until its ports are used up.
         (Trouble::Ours, Kind::AddressInUse)
-            if case.errno == NOT_OURS && case.summary.connections.peak == 0 =>
+            if case.detail == NOT_OURS && case.summary.connections.peak == 0 =>
         {
             (
                 Cause::Ports,
@@ -97,9 +97,9 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
             Cause::Unknown,
             Sentence::DialsFailedHere {
                 dials: count,
-                error: format!("{}{}", kind.name(), describe_errno(case.errno)),
+                error: format!("{}{}", kind.name(), describe_detail(case.detail)),
             },
-            format!("{dials} failed on this machine: {}{}", kind.name(), describe_errno(case.errno)),
+            format!("{dials} failed on this machine: {}{}", kind.name(), describe_detail(case.detail)),
             "run strace on throng".to_owned(),
         ),
         _ => return None,

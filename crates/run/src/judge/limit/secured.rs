@@ -3,7 +3,7 @@
 use plan::Scheme;
 use samples::{Cause, Certainty::Seen, Kind, Limit, Side, Stage};
 
-use super::{Case, Sentence, Trouble};
+use super::{Case, Sentence, Trouble, ours::describe_detail};
 use crate::judge::subject::Subject;
 
 /// TLS could not be set up.
@@ -21,8 +21,9 @@ fn failed(case: &Case) -> Option<Limit> {
         Kind::NoProtocol => no_protocol(&case.evidence.subject),
         kind => wrong(kind)?,
     };
-    let detail = format!("{} failed: {what}", case.faults().of("TLS handshake"));
-    let sentence = Sentence::Tls { handshakes: case.count, what };
+    let known = describe_detail(case.detail);
+    let detail = format!("{} failed: {what}{known}", case.faults().of("TLS handshake"));
+    let sentence = Sentence::Tls { handshakes: case.count, what, detail: known };
     let fix = match Scheme::without_tls(&case.summary.target) {
         Some(plain) => fix.replace(ANY_PLAIN, &plain),
         None => fix.to_owned(),

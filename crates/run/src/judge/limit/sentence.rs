@@ -73,9 +73,11 @@ pub(crate) enum Sentence {
     ThreadEnded {
         name: String,
     },
+    /// What is wrong; and what is known of it besides, in parentheses.
     Tls {
         handshakes: u64,
         what: &'static str,
+        detail: String,
     },
     TlsExpected {
         connections: u64,
@@ -92,9 +94,10 @@ pub(crate) enum Sentence {
         statuses: Vec<(u16, u64)>,
         reason: &'static str,
     },
-    /// How it was wrong.
+    /// How it was wrong; and what it broke, empty where nothing is known of that.
     UnexpectedResponse {
         what: &'static str,
+        rule: String,
         count: u64,
     },
     ClosedMute {
@@ -223,6 +226,11 @@ pub(crate) enum Sentence {
     /// `what`: `request`, `handshake`, `TLS handshake`.
     TimedOut {
         what: &'static str,
+        count: u64,
+        timeout: Nanos,
+    },
+    /// Requests whose bodies the peer had no window for.
+    WindowClosed {
         count: u64,
         timeout: Nanos,
     },

@@ -109,8 +109,8 @@ fn process(sentence: &Sentence) -> Option<String> {
 fn tls(sentence: &Sentence) -> Option<String> {
     use Sentence as S;
     Some(match sentence {
-        S::Tls { handshakes, what } => {
-            format!("{} failed: {what}", some(*handshakes, "TLS handshake"))
+        S::Tls { handshakes, what, detail } => {
+            format!("{} failed: {what}{detail}", some(*handshakes, "TLS handshake"))
         }
         S::TlsExpected { connections: n } => {
             format!("the target expects TLS: it rejected {} in plain text", connections(*n))

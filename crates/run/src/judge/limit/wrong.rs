@@ -1,6 +1,6 @@
 //! Responses that are not as expected, and refused upgrades.
 
-use samples::{Cause, Certainty::Seen, FaultCount, Kind, Stage, Summary};
+use samples::{Cause, Certainty::Seen, FaultCount, Kind, Rule, Stage, Summary};
 use units::{Count, Status};
 
 use super::{
@@ -31,6 +31,11 @@ pub(super) fn wrong(case: &Case) -> Option<Finding> {
         }
         None => "check one of them with curl -i".to_owned(),
     };
+    let unexpected_response = || {
+        let rule = broken(case, kind, count);
+        let what = if case.detail.rule().is_some_and(Rule::is_own) { TOO_MUCH } else { unexpected(kind) };
+        Sentence::UnexpectedResponse { what, rule, count }
+    };
     let (sentence, fix) = match (kind, case.stage?, statuses.first()) {
         (Kind::WrongStatus, Stage::Handshake, Some((status, _))) => {
             let upgraded = case.summary.handshake_us.count;
@@ -52,27 +57,20 @@ pub(super) fn wrong(case: &Case) -> Option<Finding> {
             let s = case.summary;
                 s.requests.answered + s.requests.messages + s.handshake_us.count == 0
         }) => (
-            Sentence::UnexpectedResponse { what: unexpected(kind), count },
+            unexpected_response(),
             format!("it begins with {begins}: check that the port is that of this protocol; {by_hand}"),
         ),
-        (Kind::BadAnswer, Stage::Exchange, _) if subject.expects_one_message => (
-            Sentence::UnexpectedResponse { what: unexpected(kind), count },
-            format!(
-                "check that the path is a method of a gRPC service; if it sends more than one message, use --server-streaming or --protoset FILE; {by_hand}"
-            ),
-        ),
+        (Kind::BadAnswer, ..) if let Some(fix) = case.detail.rule().and_then(against) => {
+            (unexpected_response(), format!("{fix}; {by_hand}"))
+        }
         (Kind::WrongEcho, ..) => (
-            Sentence::UnexpectedResponse { what: unexpected(kind), count },
-            "if the target is no echo server, use --message '' (control pings, only ws://), or a scenario file whose steps say what \
-            it replies"
-                .to_owned(),
-        ),
+            unexpected_response(), NO_ECHO.to_owned()),
         (Kind::WrongBody, ..) if case.evidence.wrong_messages => (
-            Sentence::UnexpectedResponse { what: unexpected(kind), count },
+            unexpected_response(),
             "if the target also sends messages by itself, add skip = true to the step's expect: it waits for the right one"
                 .to_owned(),
         ),
-        _ => (Sentence::UnexpectedResponse { what: unexpected(kind), count }, by_hand),
+        _ => (unexpected_response(), by_hand),
     };
     let sentence = match others.is_empty() {
         true => sentence,
@@ -80,6 +78,36 @@ pub(super) fn wrong(case: &Case) -> Option<Finding> {
     };
     Some((Seen, Cause::WrongAnswer, sentence, detail, fix))
 }
+
+/// What most responses of this kind broke.
+fn broken(case: &Case, kind: Kind, count: u64) -> String {
+    let Some(rule) = case.detail.rule() else { return String::new() };
+    let is_one = |f: &&FaultCount| f.kind == kind && f.detail == case.detail;
+    let same: u64 = case.summary.faults.iter().filter(is_one).map(|f| f.count).sum();
+    if same < count { format!("mostly {}", rule.name()) } else { rule.name().to_owned() }
+}
+
+/// What helps against that, where more is known than how to see it by hand.
+fn against(rule: Rule) -> Option<&'static str> {
+    Some(match rule {
+        Rule::GrpcMessages => {
+            "if the method sends more than one message, use --server-streaming or --protoset FILE"
+        }
+        Rule::GrpcType => {
+            "what responds there is not gRPC (gRPC-Web is another protocol): check the port and the path"
+        }
+        Rule::GrpcStatus => {
+            "check that the path is a method of a gRPC service, and that no proxy drops trailers"
+        }
+        Rule::GrpcNoMessage => "check that the path is a method that responds with a message",
+        Rule::LongerThanSent => NO_ECHO,
+        Rule::HeadTooLong | Rule::TooMuch | Rule::MessageTooLong => "let it send less",
+        _ => return None,
+    })
+}
+
+const NO_ECHO: &str = "if the target is no echo server, use --message '' (control pings, only ws://), or a scenario file whose steps say \
+what it replies";
 
 /// How many responses are wrong as most are; and what is wrong with the others, and how many they are, the most first.
 fn by_kind(case: &Case) -> (u64, Vec<(&'static str, u64)>) {
@@ -167,7 +195,10 @@ pub(super) fn wrong_response(fault: &FaultCount, s: &Summary, e: &Evidence) -> O
     };
     Some(match fault.kind {
         Kind::WrongStatus if !statuses.is_empty() => Sentence::UnexpectedStatus { statuses },
-        kind => Sentence::UnexpectedResponse { what: unexpected(kind), count: fault.count },
+        kind => {
+            let rule = fault.detail.rule().map(|rule| rule.name().to_owned()).unwrap_or_default();
+            Sentence::UnexpectedResponse { what: unexpected(kind), rule, count: fault.count }
+        }
     })
 }
 
@@ -194,6 +225,8 @@ fn unexpected(kind: Kind) -> &'static str {
 
 /// What a response was whose kind says more than words here do.
 const OTHERWISE: &str = "unexpected response";
+/// The same where it is longer than what throng reads.
+const TOO_MUCH: &str = "response too long for throng";
 
 /// The same of an upgrade: why, and what to do.
 fn refused_credentials(status: u16) -> (&'static str, &'static str) {

@@ -35,13 +35,21 @@ pub(super) fn responses(sentence: &Sentence) -> Option<String> {
         S::UpgradeRefused { statuses, reason } => {
             format!("WebSocket upgrade refused with status {}: {reason}", counted(statuses))
         }
-        S::UnexpectedResponse { what, count } => format!("{what} × {}", Count(*count)),
+        S::UnexpectedResponse { what, rule, count } => {
+            let rule = if rule.is_empty() { String::new() } else { format!(" ({rule})") };
+            format!("{what}{rule} × {}", Count(*count))
+        }
         S::DialsTimedOut { count, timeout } => {
             format!("{} timed out{}", dials_and_requests(*count), after(*timeout))
         }
         S::TimedOut { what, count, timeout } => {
             format!("{} timed out{}", some(*count, what), after(*timeout))
         }
+        S::WindowClosed { count, timeout } => format!(
+            "{} timed out{}: the target did not open its window of HTTP/2 for what they send",
+            some(*count, "request"),
+            after(*timeout)
+        ),
         S::TookLonger { count, timeout } => {
             format!("{} took longer than the timeout of {}", some(*count, "request"), tenths(*timeout))
         }

@@ -60,7 +60,8 @@ fn numbers_of_one_and_of_many() {
         "the target closed 3 connections instead of a response",
     );
     check(S::NotPermitted { operations: 1 }, "this machine did not permit 1 operation");
-    check(S::Tls { handshakes: 1, what: "x" }, "1 TLS handshake failed: x");
+    check(S::Tls { handshakes: 1, what: "x", detail: " (y)".to_owned() }, "1 TLS handshake failed: x (y)");
+    check(S::UnexpectedResponse { what: "x", rule: "y".to_owned(), count: 1 }, "x (y) × 1");
     check(
         S::SocketMemory { is_ours: true, aborted: 1 },
         "this machine ran out of memory for sockets: its kernel aborted 1 connection",
@@ -233,5 +234,6 @@ fn place(sentence: &Sentence) -> usize {
         S::ClosedInstead { .. } => 77,
         S::TookLonger { .. } => 78,
         S::Saturated { .. } => 79,
+        S::WindowClosed { .. } => 86,
     }
 }

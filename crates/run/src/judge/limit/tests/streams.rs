@@ -30,7 +30,7 @@ fn refused_streams_are_no_refused_connections() {
 #[test]
 fn a_session_that_ends_with_an_error_has_its_name() {
     let mut ended = fault(Stage::Hold, Kind::Closed, 5);
-    ended.detail = samples::Errno::of_goaway(11);
+    ended.detail = samples::Detail::of_goaway(11);
     let mut s = stopped(800, vec![ended.clone()]);
     s.connections.dropped = 5;
     let found = limit(&s, &Evidence::default()).expect("something stopped it");
@@ -39,7 +39,7 @@ fn a_session_that_ends_with_an_error_has_its_name() {
     for (code, fix) in
         [(1011, "its handler failed"), (1009, "--message"), (1013, "too much to do"), (1002, "mistake")]
     {
-        ended.detail = samples::Errno::of_close(Some(code));
+        ended.detail = samples::Detail::of_close(Some(code));
         s.faults = vec![ended.clone()];
         let found = limit(&s, &Evidence::default()).expect("something stopped it");
         let name = ended.detail.name();
@@ -47,7 +47,7 @@ fn a_session_that_ends_with_an_error_has_its_name() {
         assert_eq!((found.sentence, found.fix.contains(fix)), (said, true), "{}", found.fix);
     }
     // That others came, and as many as are wanted were there in the end, is how they are dialled again.
-    ended.detail = samples::Errno::of_close(Some(1011));
+    ended.detail = samples::Detail::of_close(Some(1011));
     s.faults = vec![ended.clone()];
     let e =
         lost(Pattern { is_surplus: true, were_old: Some(false), responses: Some(5), ..Pattern::default() });
@@ -57,7 +57,7 @@ fn a_session_that_ends_with_an_error_has_its_name() {
         let mut subject = crate::judge::subject::Subject::default();
         (subject.has_pings, subject.is_grpc) = (true, is_grpc);
         let mut ended = fault(Stage::Hold, Kind::Closed, 5);
-        ended.detail = samples::Errno::of_goaway(code);
+        ended.detail = samples::Detail::of_goaway(code);
         let e = Evidence { subject, ..Evidence::default() };
         limit(&stopped(800, vec![ended]), &e).expect("something stopped it").fix
     };

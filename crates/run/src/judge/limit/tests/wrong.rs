@@ -1,5 +1,7 @@
 //! Responses that are not as expected, in words.
 
+use samples::{Detail, Rule};
+
 use super::*;
 use crate::by::By;
 
@@ -159,18 +161,31 @@ fn against_a_status_a_scenario_has_means_of_its_own() {
 }
 
 #[test]
-fn a_call_that_expects_one_message_may_have_more() {
-    let s = stopped(1_000, vec![fault(Stage::Exchange, Kind::BadAnswer, 55)]);
-    let fix = |expects_one_message| {
-        let mut evidence = Evidence::default();
-        (evidence.subject.is_grpc, evidence.subject.expects_one_message) = (true, expects_one_message);
-        limit(&s, &evidence).expect("it is bad").fix
+fn what_a_response_broke_is_named() {
+    let broke = |rule, n| {
+        FaultCount::new(fault(Stage::Exchange, Kind::BadAnswer, n).fault().with(Detail::of_rule(rule)), n)
     };
+    let found = |faults: Vec<FaultCount>| {
+        let mut evidence = Evidence::default();
+        evidence.subject.is_grpc = true;
+        let limit = limit(&stopped(1_000, faults), &evidence).expect("it is bad");
+        (limit.sentence, limit.fix)
+    };
+    let by_hand = "check one of them with grpcurl -v";
+    let not_allowed = "response that the protocol does not allow";
     assert_eq!(
-        fix(true),
-        "check that the path is a method of a gRPC service; if it sends more than one message, use --server-streaming or --protoset FILE; check one of them with grpcurl -v"
+        found(vec![broke(Rule::Chunk, 55)]),
+        (format!("{not_allowed} (malformed chunk) × 55"), by_hand.to_owned())
     );
-    assert_eq!(fix(false), "check one of them with grpcurl -v");
+    let (sentence, _) = found(vec![broke(Rule::Chunk, 50), broke(Rule::Surplus, 5)]);
+    assert_eq!(sentence, format!("{not_allowed} (mostly malformed chunk) × 55"));
+    let (sentence, fix) = found(vec![broke(Rule::GrpcMessages, 55)]);
+    assert_eq!(sentence, format!("{not_allowed} (more than one message of gRPC) × 55"));
+    let more = "if the method sends more than one message, use --server-streaming or --protoset FILE";
+    assert_eq!(fix, format!("{more}; {by_hand}"));
+    let (sentence, fix) = found(vec![broke(Rule::TooMuch, 55)]);
+    assert!(sentence.starts_with("response too long for throng (fields of over 32 KiB"), "{sentence}");
+    assert!(fix.starts_with("let it send less"), "{fix}");
 }
 
 #[test]
@@ -204,7 +219,7 @@ fn a_reason_says_what_was_wrong_in_words() {
     assert_eq!(of(Stage::Dial, Kind::Timeout, 2, &run), "2 dials timed out after 3 s");
     let issuer = "1 TLS handshake failed: the target's certificate was not issued by anyone trusted";
     assert_eq!(of(Stage::Tls, Kind::UnknownIssuer, 1, &run), issuer);
-    let own = FaultCount::new(Fault::host(Stage::Dial, Kind::Other).with(Errno::of_goaway(11)), 3);
+    let own = FaultCount::new(Fault::host(Stage::Dial, Kind::Other).with(Detail::of_goaway(11)), 3);
     let said_of_own = "3 dials failed on this machine: an error of the operating system (ENHANCE_YOUR_CALM)";
     assert_eq!(reason(&own, &s, &run), said_of_own);
 }
@@ -216,7 +231,7 @@ fn every_fault_has_a_sentence() {
     for (side, stage) in Side::ALL.iter().flat_map(|side| Stage::ALL.iter().map(move |stage| (*side, *stage)))
     {
         for kind in Kind::ALL {
-            let fault = Fault { side, stage, kind: *kind, errno: Errno::NONE };
+            let fault = Fault { side, stage, kind: *kind, detail: Detail::NONE };
             let said = reason(&FaultCount::new(fault, 2), &s, &e);
             let is_a_word = !kind.name().contains('-');
             assert!(said.contains('2') && (is_a_word || !said.contains(kind.name())), "{fault:?}: {said}");

@@ -59,7 +59,7 @@ fn first_part() -> Vec<(Sentence, &'static str)> {
             "the target's thread \"acceptor\" ended, and new connections are not accepted any more",
         ),
         (
-            S::Tls { handshakes: 5, what: "the target's certificate has expired" },
+            S::Tls { handshakes: 5, what: "the target's certificate has expired", detail: String::new() },
             "5 TLS handshakes failed: the target's certificate has expired",
         ),
         (
@@ -88,7 +88,6 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
             S::UpgradeRefused { statuses: vec![(404, 5)], reason: "there is no WebSocket at this path" },
             "WebSocket upgrade refused with status 404 × 5: there is no WebSocket at this path",
         ),
-        (S::UnexpectedResponse { what: "unexpected length", count: 1_200 }, "unexpected length × 1,200"),
         (
             S::ClosedMute { count: 10, how: "closed" },
             "the target closed 10 connections without a byte in reply",
@@ -211,6 +210,14 @@ fn third_part() -> Vec<(Sentence, &'static str)> {
 
 fn fourth_part() -> Vec<(Sentence, &'static str)> {
     vec![
+        (
+            S::WindowClosed { count: 66, timeout: Nanos::from_secs(1) },
+            "66 requests timed out after 1 s: the target did not open its window of HTTP/2 for what they send",
+        ),
+        (
+            S::UnexpectedResponse { what: "unexpected length", rule: String::new(), count: 1_200 },
+            "unexpected length × 1,200",
+        ),
         (
             S::Outrun { count: 1_420 },
             "connections arrive faster than the target serves them: 1,420 waited for a response at the end",
