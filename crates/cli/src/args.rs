@@ -138,11 +138,11 @@ output could not be written, 4 invalid (throng was the limit), 130 interrupted."
     Ui(UiArgs),
     /// Run a reference server
     Serve(Box<ServeArgs>),
-    /// Run experiments from the source texts against real servers
+    /// Repeat published experiments against real servers
     Lab(LabArgs),
     /// Check the limits of this machine against a run, with fixes
     Doctor(DoctorArgs),
-    /// Take part in the runs of a fleet, or hold clients for curl
+    /// Join a fleet, or hold clients controlled with curl
     Agent(AgentArgs),
     /// List, check and steer the agents of a fleet, and the run in progress on it; or run its NATS server
     Fleet(FleetArgs),
@@ -157,9 +157,9 @@ output could not be written, 4 invalid (throng was the limit), 130 interrupted."
 #[command(
     after_help = "It loads only targets on its allow list, whatever a coordinator requests; it resolves their \
     names itself. A server that is not on loopback requires credentials: in the URL, \
-    nats://USER:PASSWORD@HOST:4222, in a file, in NATS_USER and NATS_PASSWORD, or a client certificate. While \
-    the server is away it keeps trying. The control API: `curl ADDR/clients --data \
-    'ws=ws://HOST:PORT/PATH&count=5'` connects clients, `curl ADDR/` lists what there is. Exit status: 0 \
+    nats://USER:PASSWORD@HOST:4222, in a file, in NATS_USER and NATS_PASSWORD, or a client certificate. It \
+    retries while the server is unreachable. The control API: `curl ADDR/clients --data \
+    'ws=ws://HOST:PORT/PATH&count=5'` connects clients, `curl ADDR/` lists all requests. Exit status: 0 \
     stopped by a signal or idle, 2 usage error, 3 the server refuses, or the address of the API is taken."
 )]
 pub(crate) struct AgentArgs {
@@ -176,7 +176,7 @@ pub(crate) struct AgentArgs {
     /// Allow this target; repeatable: HOST, HOST:PORT or a network [default: loopback]
     #[arg(long, value_name = "TARGET")]
     pub(crate) allow: Vec<String>,
-    /// Exit when no run has needed this agent for TIME; meanwhile a server that is not there is dialled again
+    /// Exit when no run has needed this agent for TIME; until then, keep retrying the server
     #[arg(long, value_name = "TIME")]
     pub(crate) idle_exit: Option<String>,
 }
@@ -188,8 +188,8 @@ pub(crate) struct AgentArgs {
     at full load of a step [default: 5s]. --probe is 20/s by default; scenarios, and tcp:// and tls:// \
     without --message, have none. A step passes if at least 98 % of its load is reached (held, opened, \
     answered) and the thresholds are met; without --threshold, if there was no fault and the probe's p99 is \
-    at most five times the lowest so far, or 20 ms above it if that is more. A step of --by arrival in \
-    which more and more connections wait from its beginning to its end fails, whatever the thresholds. The \
+    at most five times the lowest so far, or 20 ms above it if that is more, and half of --timeout at most. A step of --by arrival or \
+    --by rate whose backlog keeps growing fails, whatever the thresholds. The \
     loads of --by rate include the probe's requests. Exit status: 0 found or not reached, 1 impossible, 2 \
     usage error, 3 this machine cannot do it, 4 throng itself or its \
     number of connections (-c) was the limit, 130 interrupted."
@@ -344,7 +344,7 @@ pub(crate) struct ServeArgs {
     /// For testing clients: accept and close connections beyond N open ones
     #[arg(long, value_name = "N")]
     pub(crate) max_open: Option<String>,
-    /// For testing clients: close a connection without an announcement after TIME of inactivity
+    /// For testing clients: close a connection without notice after TIME of inactivity
     #[arg(long, value_name = "TIME")]
     pub(crate) idle_cut: Option<String>,
     /// For testing clients: reset a connection TIME after it was accepted

@@ -261,8 +261,8 @@ flags! {
         .key(TextOrTable(&ANSWER), "\"status=200,length=$1\"", "http, grpc: checks of the response; default 2xx, grpc OK");
     RECONNECT: flag("reconnect", "HOW", Role::Work,
         "When to dial a connection again. `planned`: after a close announced by the server; `never`: not even \
-        then; a back-off (1s..30s): also after a loss or a failed dial, after a random share of a delay that \
-        doubles with each failure [default: planned]")
+        then; a back-off (1s..30s): also after a loss or a failed dial, with exponential back-off and full \
+        jitter [default: planned]")
         .key(Text, "\"planned\"",
             "when to dial a connection again; planned: after a close announced by the server; never: not even \
             then; 1s..30s: also after a loss, with this back-off; default planned");
@@ -274,8 +274,8 @@ flags! {
         .key(Truth, "true", "http, https, ws, wss: HTTP/2, over TLS by ALPN, without it with prior knowledge; WebSocket by \
             extended CONNECT (RFC 8441); default false");
     STREAMS: flag("streams", "N", Role::Work,
-        "--http2, grpc://: requests at once, or WebSockets, on each connection [default: 1]")
-        .key(Number, "10", "http2, grpc: requests at once, or WebSockets, on each connection; default 1");
+        "--http2, grpc://: concurrent requests, or WebSockets, per connection [default: 1]")
+        .key(Number, "10", "http2, grpc: concurrent requests, or WebSockets, per connection; default 1");
     HEADER: flag("header", "NAME:VALUE", Role::Work,
         "Send this header with each request, call or WebSocket upgrade; repeatable. It may have variables: {seq}, {rand A B}, \
         {choice A B}")
@@ -383,8 +383,7 @@ flags! {
         .key_as("thresholds", Texts, "[\"held >= 99.9%\", \"users.latency.p99 < 50ms\"]",
             "conditions for the run to pass, on all populations or on one; default none");
     MAX_LAG: flag("max-lag", "TIME", Role::Judgement,
-        "Judge the run invalid if throng was later than this at the 99th percentile, and later than 5 % of the \
-        latency's [default: 10ms; shared machines, such as CI runners, may need 50ms]")
+        "Judge the run invalid if lag p99 exceeds both TIME and 5 % of latency p99 [default: 10ms; shared machines, such as CI runners, may need 50ms]")
         .key(Number, "\"50ms\"",
             "how late throng may be at the 99th percentile before the run is judged invalid; default 10ms");
     HLOG: flag("hlog", "FILE", Role::Export, "Write the histograms of each second in HdrHistogram's log format");
@@ -437,7 +436,7 @@ flags! {
         "Divide the load among the agents by `capacity`: what each was calibrated for, or its processors where one is not \
         calibrated [default]; or `equal`. No agent gets more than its machine and its caps allow");
     AGENTS: flag("agents", "N", Role::Place,
-        "Wait until N agents are free, up to two minutes. It is no limit: all free agents take part, also more than N. \
+        "Wait up to two minutes until N agents are free. Not a maximum: all free agents take part. \
         With `--fleet k8s`: launch N [default: all agents that have joined; with k8s, one for each 50,000 connections]");
     NATS_CREDS: flag("nats-creds", "FILE", Role::Place,
         "Log in to NATS with the credentials in FILE: a user's JWT and seed [env: NATS_CREDS]");

@@ -95,18 +95,13 @@ pub(crate) static ANSWER: Table = Table {
             false",
         ),
         key("echo", Truth, "true", "ws, tcp: exactly the message that was sent"),
-        key(
-            "skip",
-            Truth,
-            "true",
-            "ws: pass over messages that are not right, until one is; default: the next message has to be",
-        ),
+        key("skip", Truth, "true", "ws: ignore messages until one passes; default: check the next message"),
         key(
             "time",
             Text,
             "\"json:/ts\"",
-            "of a population, ws: where messages that the server sends by itself have the time of sending, for \
-            the delay: a JSON pointer, or what follows a text (after:ts=); seconds, ms, µs or ns since 1970, or RFC 3339",
+            "of a population, ws: location of the send timestamp in pushed messages, for \
+            the delay: a JSON pointer, or what follows a text (after:ts=); Unix time in seconds, ms, µs or ns, or RFC 3339",
         ),
         key(
             "number",

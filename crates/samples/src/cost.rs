@@ -77,7 +77,7 @@ pub struct Cost {
     pub target_live_points: Vec<(u64, u64)>,
     /// Why there is no such figure although it was requested.
     pub target_live_failure: Option<String>,
-    /// Slopes of memory that are no figures, since the points do not carry them ([`Fit::is_carried`]).
+    /// Slopes of memory that are rejected because the fit is too poor ([`Fit::is_carried`]).
     pub discarded: Vec<Discarded>,
 }
 

@@ -23,7 +23,7 @@ merged! {
         /// Dials that did not.
         #[serde(skip_serializing_if = "encode::is_zero")]
         pub failed: u64,
-        /// Connections lost without an announcement.
+        /// Connections lost without notice.
         #[serde(skip_serializing_if = "encode::is_zero")]
         pub dropped: u64,
         /// Connections closed by the server with an announcement.
@@ -93,7 +93,7 @@ pub struct DestinationSummary {
     pub opened: u64,
     /// Dials that did not.
     pub failed: u64,
-    /// Connections lost without an announcement.
+    /// Connections lost without notice.
     pub dropped: u64,
     /// Connections closed by the server with an announcement.
     pub closed: u64,

@@ -221,7 +221,7 @@ const NAMES: &[(u16, &str)] = &[
     (CLOSE + 13, "1013 try again later"),
     (CLOSE + 14, "1014 bad gateway"),
     (Detail::ANNOUNCED.0, "announced"),
-    (Detail::WINDOW.0, "closed window of HTTP/2"),
+    (Detail::WINDOW.0, "HTTP/2 window closed"),
     (ALERT + 10, "alert unexpected_message"),
     (ALERT + 20, "alert bad_record_mac"),
     (ALERT + 22, "alert record_overflow"),

@@ -49,7 +49,7 @@ words! {
         Timeout = "timeout",
         /// No way there.
         Unreachable = "unreachable",
-        /// Closed by the peer without an announcement.
+        /// Closed by the peer without notice.
         Closed = "closed",
         /// The connection ended in the middle of a response.
         Truncated = "truncated",
@@ -71,7 +71,7 @@ words! {
         BadAnswer = "bad-answer",
         /// It expects TLS and received plain text.
         TlsExpected = "tls-expected",
-        /// Its certificate was not issued by anyone trusted.
+        /// Its certificate was not issued by a trusted CA.
         UnknownIssuer = "unknown-issuer",
         /// Its certificate is for another name.
         WrongName = "wrong-name",

@@ -97,7 +97,7 @@ pub struct FindSummary {
     pub failed: Option<u64>,
     /// What that load did not meet.
     pub criterion: Option<String>,
-    /// Ended before its time: `max` passed, and what is known of `failed` is all that is known above it.
+    /// Ended early: `max` passed; above it, nothing is known except `failed`.
     pub interrupted: bool,
     /// What ended it before its time, where that was no signal: `agent g2 was lost`; absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]

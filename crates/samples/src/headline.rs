@@ -150,9 +150,7 @@ impl Summary {
             _ if *missing_ticks > 0 => {
                 Some(format!("{} ticks of agent {id} did not arrive", Count(*missing_ticks)))
             }
-            AgentState::Done if !sealed => {
-                Some(format!("what agent {id} reported does not add up to its sums"))
-            }
+            AgentState::Done if !sealed => Some(format!("agent {id}'s counts do not match its totals")),
             AgentState::Ready => Some(format!("the end of agent {id}'s report did not arrive")),
             _ => None,
         })

@@ -294,7 +294,7 @@ impl ProcessSeen {
     }
 }
 
-/// A host, as far as connections felt it.
+/// Figures of a host that affect connections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
@@ -401,7 +401,7 @@ pub struct ObserverSeen {
     pub address: String,
     /// Its responses.
     pub answers: u64,
-    /// Times that it did not, or not rightly.
+    /// Failed or invalid responses.
     pub failures: u64,
     /// The last of those.
     pub last_failure: Option<String>,

@@ -179,8 +179,7 @@ merged! {
         pub unread: u64,
         /// Those with a time that is later than the clock of this host: their delay counts as zero.
         pub ahead: u64,
-        /// Whether the times in them are of the clock of this host: `clock_offset_us` is zero; none where that is not known, for the target
-        /// is on another host.
+        /// 0 if their timestamps are from this host's clock; none if that is not known, because the target is on another host.
         pub clock_offset_us: Option<f64> => always alone,
         /// Those with a number.
         pub numbered: u64,
@@ -190,7 +189,7 @@ merged! {
         pub duplicates: u64,
         /// Messages that came after one with a higher number.
         pub out_of_order: u64,
-        /// Sequences of numbers that began anew.
+        /// Sequences of numbers that restarted.
         pub restarts: u64,
         /// Broadcasts whose outcome is known.
         pub broadcasts: u64,

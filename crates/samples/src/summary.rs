@@ -191,7 +191,7 @@ pub struct Figures {
     pub pushes: PushFigures,
     /// From the time in such a message to its receipt.
     pub delay_us: Quantiles,
-    /// Broadcasts: from the first receipt to the last of all receivers'.
+    /// Broadcasts: from the first receiver's receipt to the last's.
     pub spread_us: Quantiles,
     /// HTTP/2: from when a PING was sent beside requests to its acknowledgement.
     pub ping_rtt_us: Quantiles,
@@ -268,7 +268,7 @@ impl StepSummary {
 }
 
 merged! {
-    /// What throng itself cost on a machine; of several, what is known of one alone is none.
+    /// Resources used by throng; of several machines, figures known only per machine are none.
     pub struct Generator {
         /// CPU time, seconds.
         pub cpu_s: f64,
@@ -282,7 +282,7 @@ merged! {
         pub user_bytes_per_connection: Option<f64> => always alone,
         /// CPU time over the hold, as a share of what its threads could have had; none where the hold was too short.
         pub cpu_share: Option<f64> => always alone,
-        /// By how much a turn of its loop came too late, the most; microseconds.
+        /// Longest delay of an iteration of its event loop, microseconds.
         pub stall_us: f64 => always most,
     }
 }

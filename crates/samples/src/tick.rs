@@ -51,7 +51,7 @@ merged! {
         pub opened: u64,
         /// Dials that did not.
         pub failed: u64,
-        /// Connections lost without an announcement.
+        /// Connections lost without notice.
         pub dropped: u64,
         /// Connections closed by the server with an announcement.
         pub closed: u64,
@@ -186,7 +186,7 @@ merged! {
         /// The agents of a fleet each by itself; only in what sinks are shown, and in what comes late.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub agents: Option<Box<AgentTicks>>,
-        /// Responses that connections had received when the target closed them without an announcement; of a sample.
+        /// Responses that connections had received when the target closed them without notice; of a sample.
         pub responses_at_close: Moments,
         /// What first dials of an adaptive ramp have met.
         #[serde(skip_serializing_if = "Congestion::is_empty")]
@@ -233,7 +233,7 @@ merged! {
         Gap = gap,
         /// From the time in such a message to its receipt.
         Delay = delay,
-        /// Broadcasts: from the first receipt to the last of all receivers'; censored where one of them got none.
+        /// Broadcasts: from the first receiver's receipt to the last's; censored where one of them got none.
         Spread = spread,
         /// HTTP/2: from when a PING was sent beside requests to its acknowledgement; censored where none came in time.
         PingRtt = ping_rtt,

@@ -8,7 +8,7 @@ use units::{Nanos, Rate};
 pub struct Knobs {
     /// Connections open at once, in all shards; the surplus is accepted and closed.
     pub most_open: Option<u64>,
-    /// Idle timeout after which a connection is closed without an announcement.
+    /// Idle timeout after which a connection is closed without notice.
     pub idle_cut: Option<Nanos>,
     /// Time after the accept at which a connection is reset.
     pub reset_after: Option<Nanos>,

@@ -61,14 +61,13 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
     baseline + &result(found, unit)
 }
 
-/// `baseline: probe.held p99 2.4 ms at 5 connections, the lowest; a step may have up to 22 ms`; with a warning where that is so
+/// `baseline: probe.held p99 2.4 ms at 5 connections, the lowest; limit per step 22 ms`; with a warning where that is so
 /// much that a target which is far too slow passes, or where it was compared with nothing.
 fn baseline_text(found: &FindSummary, baseline: Baseline, unit: &str) -> String {
     let Baseline { load, probe_p99_us, allowed_us } = baseline;
     let is_only = found.curve.iter().all(|point| point.load == load);
     let (load, [p99, allowed]) = (load_of(load, unit), [probe_p99_us, allowed_us].map(|us| time(us, false)));
-    let text =
-        format!("baseline: probe.held p99 {p99} at {load}, the lowest; a step may have up to {allowed}\n");
+    let text = format!("baseline: probe.held p99 {p99} at {load}, the lowest; limit per step {allowed}\n");
     match is_only {
         true => text + ONLY,
         false if allowed_us > SLOW_US => text + SLOW,
@@ -76,11 +75,11 @@ fn baseline_text(found: &FindSummary, baseline: Baseline, unit: &str) -> String 
     }
 }
 
-const ONLY: &str = "only this load was measured, so nothing shows whether it is slow because of it\n";
+const ONLY: &str = "only this load was measured, so there is no baseline for its latency\n";
 
 /// Who waits for longer than a second loses the thread (J. Nielsen, Usability Engineering, 1993).
 const SLOW_US: f64 = 1e6;
-const SLOW: &str = "warning: the target is slow at the baseline already; say what is acceptable, as with \
+const SLOW: &str = "warning: the target is already slow at the baseline; set a limit, e.g. \
 --threshold 'probe.held.p99 < 100ms'\n";
 
 fn result(found: &FindSummary, unit: &str) -> String {
@@ -124,11 +123,11 @@ fn result(found: &FindSummary, unit: &str) -> String {
                 Some(limit) if limit.cause == Cause::TooFewConnections => "the number of connections",
                 _ => "throng itself",
             };
-            format!("at least {max}{beside}{once}: {what} was the limit above it{why}{limited}\n")
+            format!("at least {max}{beside}{once}: beyond that, {what} was the limit{why}{limited}\n")
         }
         FindOutcome::NotReached => {
             let max = load_of(found.max, unit);
-            format!("not reached: {max}{beside} pass; larger loads were not tried\n")
+            format!("limit not reached: {max}{beside} pass; nothing larger was tried\n")
         }
         // Where throng itself was in the way, less of it was not tried.
         FindOutcome::Impossible if found.limit.as_ref().is_some_and(is_of_this_machine) => {
@@ -168,7 +167,7 @@ fn beside(found: &FindSummary) -> String {
     match found.by == "arrival" && found.probe_per_s > 0.0 {
         true => {
             let rate = (1e3 * found.probe_per_s).round() / 1e3;
-            format!(" beside {rate} requests/s of the probe, half of them on new connections")
+            format!(", plus the probe's {rate} requests/s, half on new connections")
         }
         false => String::new(),
     }
@@ -185,7 +184,7 @@ fn was_not_repeated(found: &FindSummary) -> bool {
 fn late_between(found: &FindSummary) -> &'static str {
     let is_between = |load: u64| found.max < load && found.failed.is_some_and(|failed| load < failed);
     let is_late = found.curve.iter().any(|point| point.invalid && is_between(point.load));
-    if is_late { "; steps at loads between are invalid" } else { "" }
+    if is_late { "; steps in between are invalid" } else { "" }
 }
 
 /// What stopped it. After what the load that failed did not meet, which may be the same.

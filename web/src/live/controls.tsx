@@ -15,7 +15,7 @@ interface Control {
 }
 
 /** How long a second press is waited for. */
-const PATIENCE_MS = 4000;
+const PATIENCE_MS = 3000;
 /** The key that leads to the field for a load. */
 const LOAD_KEY = "l";
 

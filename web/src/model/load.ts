@@ -32,7 +32,7 @@ export function readLoad(text: string, planned: number): ReadLoad {
   return connections > 0 ? { request: { connections } } : NOTHING;
 }
 
-const NOTHING: ReadLoad = { trouble: "a load is more than nothing; use Pause" };
+const NOTHING: ReadLoad = { trouble: "a load must be above 0; use Pause" };
 
 /** What may be typed in a run of this many connections: half of them, and nine tenths of the plan's load. */
 export function examples(planned: number): string[] {

@@ -32,7 +32,7 @@ export function connections(run: Run): Chart {
 
 /** The count of the target's kernel, where it can be seen; else its open files, of which each connection is one. */
 function ownCount(entries: readonly Entry[]): Line {
-  const counted = overTime(entries, "at the target's side", ({ looks }) => looks.connections);
+  const counted = overTime(entries, "on the target's side", ({ looks }) => looks.connections);
   const differs = ({ looks, period }: Entry) => looks.connections != null && Math.abs(looks.connections - period.open) > Math.max(10, period.open / 5);
   const hasFiles = entries.some(({ looks }) => looks.target?.open_files != null);
   // The kernel counts all sockets of its host: where others come and go, the target's files say more. A sample or two of a ramp or a

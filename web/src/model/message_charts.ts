@@ -30,7 +30,7 @@ function messages(run: Run): Chart {
   return {
     id: "messages",
     title: "Messages of servers",
-    says: "Messages without a request for each: of streaming responses, and those sent by themselves",
+    says: "Messages without their own request: streaming responses and pushed messages",
     x: SECONDS,
     y: RATE,
     lines: [overTime(entries, "messages", ({ period }) => perSecond(period, period.counts.messages))].filter((line) => isSeen(line, false)),

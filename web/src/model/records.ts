@@ -294,7 +294,7 @@ cpu_ns: number,
  */
 agents: AgentTicks | null, 
 /**
- * Responses that connections had received when the target closed them without an announcement; of a sample.
+ * Responses that connections had received when the target closed them without notice; of a sample.
  */
 responses_at_close: Moments, 
 /**
@@ -364,7 +364,7 @@ gap: Latency,
  */
 delay: Latency, 
 /**
- * Broadcasts: from the first receipt to the last of all receivers'; censored where one of them got none.
+ * Broadcasts: from the first receiver's receipt to the last's; censored where one of them got none.
  */
 spread: Latency, 
 /**
@@ -394,7 +394,7 @@ opened: number,
  */
 failed: number, 
 /**
- * Connections lost without an announcement.
+ * Connections lost without notice.
  */
 dropped: number, 
 /**
@@ -575,7 +575,7 @@ opened: number,
  */
 failed: number, 
 /**
- * Connections lost without an announcement.
+ * Connections lost without notice.
  */
 dropped: number, 
 /**
@@ -851,7 +851,7 @@ held: Latency,
 connect: Latency, };
 
 /**
- * What throng itself cost on a machine; of several, what is known of one alone is none.
+ * Resources used by throng; of several machines, figures known only per machine are none.
  */
 export type Generator = { 
 /**
@@ -879,7 +879,7 @@ user_bytes_per_connection: number | null,
  */
 cpu_share: number | null, 
 /**
- * By how much a turn of its loop came too late, the most; microseconds.
+ * Longest delay of an iteration of its event loop, microseconds.
  */
 stall_us: number, };
 
@@ -1400,7 +1400,7 @@ pushes: PushFigures,
  */
 delay_us: Quantiles, 
 /**
- * Broadcasts: from the first receipt to the last of all receivers'.
+ * Broadcasts: from the first receiver's receipt to the last's.
  */
 spread_us: Quantiles, 
 /**
@@ -1477,7 +1477,7 @@ arriving: number,
  */
 opened: number, 
 /**
- * Dialled in vain.
+ * Failed dials.
  */
 failed: number, 
 /**
@@ -1489,7 +1489,7 @@ peak: number,
  */
 held: number, 
 /**
- * Lost without an announcement.
+ * Lost without notice.
  */
 dropped: number, 
 /**
@@ -1623,8 +1623,7 @@ unread: number,
  */
 ahead: number, 
 /**
- * Whether the times in them are of the clock of this host: `clock_offset_us` is zero; none where that is not known, for the target
- * is on another host.
+ * 0 if their timestamps are from this host's clock; none if that is not known, because the target is on another host.
  */
 clock_offset_us: number | null, 
 /**
@@ -1644,7 +1643,7 @@ duplicates: number,
  */
 out_of_order: number, 
 /**
- * Sequences of numbers that began anew.
+ * Sequences of numbers that restarted.
  */
 restarts: number, 
 /**
@@ -1873,7 +1872,7 @@ pushes: PushFigures,
  */
 delay_us: Quantiles, 
 /**
- * Broadcasts: from the first receipt to the last of all receivers'.
+ * Broadcasts: from the first receiver's receipt to the last's.
  */
 spread_us: Quantiles, 
 /**
@@ -1986,7 +1985,7 @@ pushes: PushFigures,
  */
 delay_us: Quantiles, 
 /**
- * Broadcasts: from the first receipt to the last of all receivers'.
+ * Broadcasts: from the first receiver's receipt to the last's.
  */
 spread_us: Quantiles, 
 /**
@@ -2037,7 +2036,7 @@ opened: number,
  */
 failed: number, 
 /**
- * Connections lost without an announcement.
+ * Connections lost without notice.
  */
 dropped: number, 
 /**
@@ -2283,7 +2282,7 @@ target_live_points: Array<[number, number]>,
  */
 target_live_failure: string | null, 
 /**
- * Slopes of memory that are no figures, since the points do not carry them ([`Fit::is_carried`]).
+ * Slopes of memory that are rejected because the fit is too poor ([`Fit::is_carried`]).
  */
 discarded: Array<Discarded>, };
 
@@ -2500,7 +2499,7 @@ run_queue_wait_ns: Growth,
 involuntary_switches: Growth, };
 
 /**
- * A host, as far as connections felt it.
+ * Figures of a host that affect connections.
  */
 export type HostSeen = { 
 /**
@@ -2565,7 +2564,7 @@ address: string,
  */
 answers: number, 
 /**
- * Times that it did not, or not rightly.
+ * Failed or invalid responses.
  */
 failures: number, 
 /**
@@ -2740,7 +2739,7 @@ lag_p99_us: number | null,
  */
 cpu_share: number | null, 
 /**
- * By how much a turn of its loop came too late, the most; microseconds; absent if none did.
+ * Longest delay of an iteration of its event loop, microseconds; absent if none did.
  */
 stall_us: number, 
 /**
@@ -2760,7 +2759,7 @@ closed_by_lease: number,
  */
 missing_ticks: number, 
 /**
- * Its last message arrived, and all that came from it adds up to the sums there.
+ * Its final message arrived, and its counts match the totals there.
  */
 sealed: boolean, 
 /**

@@ -30,7 +30,7 @@ export function nameOf(run: Run, place: number): string {
 const PLAIN = /^[\w@%+=:,./-]+$/;
 const quoted = (word: string) => (PLAIN.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
-/** What to type to have the same again, with the seed. */
+/** Command that repeats this run, with the seed. */
 export function commandLine(record: Lenient<RunRecord>): string {
   const words = record.words ?? [];
   const seed = record.header?.seed;

@@ -144,7 +144,7 @@ export function stepTable(run: Run): Table {
   return {
     id: "steps",
     title: "Steps",
-    says: "Latency of each step at full load, of a step without requests there during the ramp; and the faults of its requests in the whole run",
+    says: "Latency at full load (during the ramp if a step has no requests there) and faults of the whole run, by step",
     columns: [...words("step"), ...QUANTILES, ...numbers("faults")],
     rows: rows.map(({ cells }) => cells),
     bad: rows.flatMap(({ isBad }, place) => (isBad ? [place] : [])),

@@ -117,7 +117,7 @@ function Runs({ listing, filter, change, order, sort }: RunsProps) {
         </div>
       )}
       {more && <button type="button" class="button" id="more" onClick={() => void load()}>Earlier runs</button>}
-      {more && order && <p class="about" id="sorted">Of all runs, the {runs.length} that are shown are sorted.</p>}
+      {more && order && <p class="about" id="sorted">Only the {runs.length} runs shown are sorted.</p>}
       {trouble && <p class="link lost" role="alert">{trouble}</p>}
     </>
   );

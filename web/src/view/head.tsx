@@ -12,7 +12,7 @@ export function Head({ what, about, run, children }: { what: string; about: stri
         {run && <p class="about">{facts(run).map((fact) => <span key={fact}>{fact}</span>)}</p>}
         {children}
       </div>
-      {run?.record.words && <pre class="command" tabIndex={0} aria-label="command line" title="What to type to have the same again">{commandLine(run.record)}</pre>}
+      {run?.record.words && <pre class="command" tabIndex={0} aria-label="command line" title="Command that repeats this run">{commandLine(run.record)}</pre>}
     </header>
   );
 }

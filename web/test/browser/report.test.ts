@@ -65,7 +65,7 @@ test("a report shows every part, and asks for nothing", async () => {
     "jvm", "sockets", "socket-memory", "accept-queue",
   ]);
   assert.equal(await page.locator(".canvas svg[aria-label]").count(), 15);
-  await check(page, "#connections", "open wanted by the plan at the target's side");
+  await check(page, "#connections", "open wanted by the plan on the target's side");
   await check(page, "#faults .legend", "target exchange timeout path hold reset");
   assert.deepEqual(await overlaps(page), []);
   assert.deepEqual(troubles, []);
@@ -174,7 +174,7 @@ test("mouse and keys read the values, in all charts over time at once", async ()
   await page.waitForFunction(() => document.querySelectorAll(".cross").length === 0);
   await page.locator("#connections .readable").focus();
   for (let i = 0; i < 10; i++) await page.keyboard.press("ArrowRight");
-  await until(page, "#connections .reading", "10 s · 20:45:41 UTC, hold · open 2,991 · wanted by the plan 3,000 · at the target's side 2,988");
+  await until(page, "#connections .reading", "10 s · 20:45:41 UTC, hold · open 2,991 · wanted by the plan 3,000 · on the target's side 2,988");
   assert.equal(await crosses("latency"), 1);
   await page.keyboard.press("Home");
   await until(page, "#connections .reading", "1 s · 20:45:32 UTC, ramp · open 375");

@@ -26,7 +26,7 @@ after(async () => {
 const folder = mkdtempSync(join(tmpdir(), "throng-real-"));
 
 /** The count of the target's kernel; its open files where other sockets of this machine come and go. */
-const OWN_COUNT = ["at the target's side", "open files of the target"];
+const OWN_COUNT = ["on the target's side", "open files of the target"];
 
 /** A throng, and the first of its words that fit. */
 async function throng(words: string[], says: RegExp): Promise<{ child: ChildProcess; found: string; ended: Promise<number | null> }> {

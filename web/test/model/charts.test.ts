@@ -63,13 +63,13 @@ test("the kernel's memory is what it took more than at first", () => {
 test("the target's own count goes before its open files", () => {
   const look = (open_files: number, connections?: number) => ({ looks: { target: { open_files }, connections } });
   assert.deepEqual(Object.keys(points(connections(of([look(9)])))), ["open", "wanted by the plan", "open files of the target"]);
-  assert.deepEqual(points(connections(of([look(9, 5)])))["at the target's side"], [[2, 5]]);
+  assert.deepEqual(points(connections(of([look(9, 5)])))["on the target's side"], [[2, 5]]);
   // Unless it is that of others: 1,000 sockets more, or fewer, beside so few connections.
   for (const others of [1000, 0]) {
     const run = of([{ tick: { open: 50 }, ...look(59, others) }]);
     assert.deepEqual(Object.keys(points(connections(run))), ["open", "wanted by the plan", "open files of the target"]);
     const once = of([{ tick: { open: 50 }, ...look(59, others) }, ...[1, 2, 3].map(() => ({ tick: { open: 50 }, ...look(59, 50) }))]);
-    assert.deepEqual(Object.keys(points(connections(once))), ["open", "wanted by the plan", "at the target's side"]);
+    assert.deepEqual(Object.keys(points(connections(once))), ["open", "wanted by the plan", "on the target's side"]);
   }
 });
 

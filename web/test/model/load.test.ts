@@ -28,7 +28,7 @@ test("what is no load is said with the fix", () => {
   check("500k", 400_000, '"500k" is more than the plan\'s 400,000 connections; use at most 100 %');
   check("100.1 %", 3000, '"100.1 %" is more than the plan\'s load; use at most 100 %');
   check("50", 0, '"50": this run has no fixed number of connections; use a percentage, such as 90 %');
-  for (const text of ["0", "0 %", "0.00001%"]) check(text, 3000, "a load is more than nothing; use Pause");
+  for (const text of ["0", "0 %", "0.00001%"]) check(text, 3000, "a load must be above 0; use Pause");
 });
 
 test("examples are ones that may be typed", () => {

@@ -102,7 +102,7 @@ const NUMBERS: &[Panel] = &[
         "Connections lost",
         "short",
         Shape::Last,
-        "Connections lost without an announcement since the run began.",
+        "Connections lost without notice since the run began.",
         &[("", Now(of("throng_connections_dropped_total")))],
     ),
     number(

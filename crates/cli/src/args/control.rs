@@ -14,8 +14,7 @@ pub(crate) struct ControlArgs {
     /// Hold at most N connections at once, of runs and of the control API together [default: what this machine can hold]
     #[arg(long, value_name = "N")]
     pub(crate) max_connections: Option<String>,
-    /// Dial, and send, at most at RATE (1k/s): plans that could go beyond it are refused, clients of the control API are
-    /// dialled at it
+    /// Dial and send at most RATE (1k/s): refuse plans that could exceed it, pace dials of clients of the control API
     #[arg(long, value_name = "RATE")]
     pub(crate) max_rate: Option<String>,
 }

@@ -40,7 +40,7 @@ pub(crate) enum FleetVerb {
         #[arg(long)]
         json: bool,
     },
-    /// Let each agent that is free measure what its machine can do, all at the same time
+    /// Calibrate the machines of all free agents, all at the same time
     Calibrate {
         /// Only these agents
         #[arg(value_name = "AGENT")]
@@ -51,7 +51,7 @@ pub(crate) enum FleetVerb {
         #[arg(short, long, value_name = "TIME", default_value = CALIBRATION)]
         duration: String,
     },
-    /// Let agents take no new run, until they are undrained or restarted; what they take part in goes on
+    /// Make agents refuse new runs until undrained or restarted; current runs continue
     Drain {
         /// These agents
         #[arg(value_name = "AGENT", required_unless_present = "all")]
@@ -83,9 +83,9 @@ pub(crate) enum FleetVerb {
         #[command(flatten)]
         at: AtRun,
     },
-    /// Serve runs by HTTP, on the fleet or, without one, on this machine: runs as resources, and their live pages
+    /// Serve an HTTP API for runs, and their live pages, on the fleet or, without one, on this machine
     Serve(FleetServeArgs),
-    /// Run a NATS server for a fleet, with a token of its own, until a signal
+    /// Run a NATS server for a fleet, with its own token, until stopped
     Broker(BrokerArgs),
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct AtServer {
 pub(crate) struct AtRun {
     #[command(flatten)]
     pub(crate) server: AtServer,
-    /// The run's id, as it says at its beginning [default: the one in progress]
+    /// The run's id, as printed at its start [default: the one in progress]
     #[arg(long, value_name = "ID")]
     pub(crate) run: Option<String>,
 }
@@ -110,8 +110,8 @@ pub(crate) struct AtRun {
 /// `throng fleet broker`.
 #[derive(Group)]
 #[command(after_help = "It starts nats-server with JetStream. Its token, and what JetStream keeps, are \
-    in $XDG_STATE_HOME/throng/broker [default: below ~/.local/state], and are used again the next time. The server ends with this \
-    command, however that ends. Exit status: 0 stopped by a signal, 2 usage error, 3 it cannot be started.")]
+    in $XDG_STATE_HOME/throng/broker [default: below ~/.local/state], and are used again the next time. The server exits with this \
+    command, even if that is killed. Exit status: 0 stopped by a signal, 2 usage error, 3 it cannot be started.")]
 pub(crate) struct BrokerArgs {
     /// Address and port to listen on; port 0 takes a free port
     #[arg(long, value_name = "ADDR", default_value = "0.0.0.0:4222")]

@@ -65,7 +65,7 @@ pub(crate) struct LabRunArgs {
     /// Run only this experiment, server or variant; repeatable, to narrow it down
     #[arg(long, value_name = "NAME")]
     pub(crate) variant: Vec<String>,
-    /// Time at full load [default: each experiment's own, shortened below its own scale]
+    /// Time at full load [default: each experiment's own; shorter below its scale]
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) time: Option<String>,
     /// Repeat everything N times

@@ -4,11 +4,9 @@ use clap::Args as Group;
 
 /// Where the stored runs are served.
 #[derive(Group)]
-#[command(
-    after_help = "Open the address that it prints. With --token-file, open it with #token=… after it, the token of the \
-    file. It changes nothing in the store. The token is sent in clear text: across an untrusted network, use `ssh -L`. \
-    Exit status: 0 stopped by a signal, 2 usage error or no stored run, 3 the address is taken or the store cannot be read."
-)]
+#[command(after_help = "Open the address that it prints. With --token-file, append #token=TOKEN. \
+    The store is not modified. The token is sent in clear text: across an untrusted network, use `ssh -L`. \
+    Exit status: 0 stopped by a signal, 2 usage error or no stored run, 3 the address is taken or the store cannot be read.")]
 pub(crate) struct UiArgs {
     /// Address and port to listen on; port 0 takes a free port. Without a token, loopback only
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9920")]

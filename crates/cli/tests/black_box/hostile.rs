@@ -86,7 +86,7 @@ fn cases() -> Vec<Case> {
         ("endless", "", after_settings(&endless), bad, TOO_MUCH),
         ("table", "", after_settings(&frame(1, END_HEADERS, 1, &[0xbe])), bad, HPACK),
         ("no-response", "", after_settings(b""), mute, ""),
-        ("no-window", "method = \"POST\"\nbody = \"hello\"", no_window, mute, "closed window of HTTP/2"),
+        ("no-window", "method = \"POST\"\nbody = \"hello\"", no_window, mute, "HTTP/2 window closed"),
         ("no-pong", "ping = \"10ms\"", after_settings(b""), mute, ""),
         ("no-pong-beside", "ping = \"10ms\"\nthink = \"1m\"", after_settings(&response), "hold·timeout", ""),
         ("ws-none", "ws", after_settings(b""), "handshake·nothing-in-common", ""),

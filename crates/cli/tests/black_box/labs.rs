@@ -173,7 +173,7 @@ fn variants_and_limits_are_those_of_the_lab() {
     for (name, at) in [("forty", 40), ("twenty", 20)] {
         let limited = format!("own · limit · ours, {name} (scale 1)");
         assert!(ended.stdout.contains(&limited), "{ended:?}");
-        assert!(ended.stdout.contains(&format!("closes new connections at once beyond {at};")), "{ended:?}");
+        assert!(ended.stdout.contains(&format!("immediately closes connections beyond {at};")), "{ended:?}");
     }
     let one = labs.end(&["run", "own", "--variant", "limit", "--variant", "forty"]);
     assert!(!one.stdout.contains("twenty") && one.stdout.contains("forty"), "{one:?}");

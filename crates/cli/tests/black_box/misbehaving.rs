@@ -30,7 +30,7 @@ const CLOSED: Misdeed = Misdeed {
     fault: "target·exchange·closed",
     cause: "closed",
     detail: "6 connections were lost: closed by the peer",
-    cure: "it closed them instead of a response",
+    cure: "it closed them instead of responding",
 };
 const RESET: Misdeed = Misdeed {
     fault: "target·exchange·reset",

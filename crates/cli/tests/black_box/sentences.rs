@@ -189,7 +189,7 @@ fn connections_that_are_closed_without_a_byte() {
         peer.request();
     });
     let (_, s) = run(&server.url("/"), &["-c", "4", "-d", "20s"]);
-    let expected = "the target closed 4 connections without a byte in reply";
+    let expected = "the target closed 4 connections without sending a byte";
     assert_eq!(s.text("limit.sentence"), expected, "{:#}", s.at("limit"));
     assert!(s.text("headline").starts_with(&format!("fail: {expected}; ")), "{}", s.text("headline"));
 }
@@ -265,7 +265,7 @@ fn a_server_that_does_not_echo() {
     assert_eq!(s.text("limit.cause"), "wrong-answer", "{:#}", s.at("limit"));
     let last = ended.stderr.trim_end().lines().last().unwrap_or_default();
     assert!(
-        last.contains("if the target is no echo server, use --message ''") && !last.contains("curl"),
+        last.contains("if the target does not echo, use --message ''") && !last.contains("curl"),
         "{last}"
     );
 }

@@ -96,7 +96,7 @@ fn a_device_has_no_sockets_and_its_own_needs() {
     let text = "refuse TUN device: not available: run the same command with sudo, \
         or setcap cap_net_admin+ep on the binary, in a container --user 0 --cap-add NET_ADMIN; or --io uring";
     check(&[able[1], forwards("1")], &tun(1), &[text]);
-    let text = "warn forwarding: off by eth0, and a route back to the sources in the target's network: \
+    let text = "warn forwarding: off for eth0, and a route back to the sources in the target's network: \
         sysctl -w net.ipv4.conf.eth0.forwarding=1";
     check(&[able[0], able[1], forwards("0")], &tun(1), &[text]);
     a_device_forwards_ipv6(&able);
@@ -104,7 +104,7 @@ fn a_device_has_no_sockets_and_its_own_needs() {
     let here =
         Need { both_ends_here: true, networks: vec![Network::parse("127.9.0.0/16").unwrap()], ..tun(1) };
     let text = "refuse sources: 127.9.0.0/16 cannot be used: 127.0.0.0/8 is of this machine: \
-        leave --sources away, or use a network of its own, such as 198.18.0.0/15";
+        omit --sources, or use a network of its own, such as 198.18.0.0/15";
     check(&able, &here, &[text]);
 }
 
@@ -128,7 +128,7 @@ fn a_device_has_a_network_of_its_own() {
         let example = if sources.contains('.') { "198.18.0.0/15" } else { "2001:2::/48" };
         let text = format!(
             "refuse sources: {sources} cannot be used: {why}: \
-            leave --sources away, or use a network of its own, such as {example}"
+            omit --sources, or use a network of its own, such as {example}"
         );
         check(&able, &with(sources), &[&text]);
     };
@@ -189,7 +189,7 @@ fn a_device_forwards_ipv6(able: &[(&'static str, &'static str)]) {
         check(&[able, found].concat(), &need, expected);
     };
     let off =
-        "warn forwarding: off by all devices, and a route back to the sources in the target's network: ";
+        "warn forwarding: off for all devices, and a route back to the sources in the target's network: ";
     let forward = "sysctl -w net.ipv6.conf.all.forwarding=1";
     of(&[all("1")], &[]);
     // Its own setting does not count, of whichever device.

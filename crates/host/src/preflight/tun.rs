@@ -70,7 +70,7 @@ pub(super) fn sources(root: &Root, need: &Need) -> Checked {
     let taken = need.networks.iter().find_map(|network| Some((network, other_use(root, need, network)?)));
     let fix = taken.as_ref().map(|_| {
         let example = if need.is_v4 { "198.18.0.0/15" } else { "2001:2::/48" };
-        let advice = format!("# leave --sources away, or use a network of its own, such as {example}");
+        let advice = format!("# omit --sources, or use a network of its own, such as {example}");
         Fix::manual(Severity::Refuse, advice)
     });
     let value = match (taken, &need.networks[..]) {
@@ -159,7 +159,7 @@ fn forwarding_v4(root: &Root, device: &str) -> Result<(String, Option<Fix>), Ski
         }
         false => Fix::manual(Severity::Warn, format!("sysctl -w net/ipv4/conf/{device}/forwarding=1")),
     });
-    Ok((format!("{} by {device}", if is_on { "on" } else { "off" }), fix))
+    Ok((format!("{} for {device}", if is_on { "on" } else { "off" }), fix))
 }
 
 /// IPv6 is forwarded by all devices or by none: what is set for one makes it a router to its neighbours, and no more (kernel document
@@ -168,7 +168,7 @@ fn forwarding_v6(root: &Root) -> Result<(String, Option<Fix>), Skip> {
     let is_on = root.number::<u8>("proc/sys/net/ipv6/conf/all/forwarding");
     let is_on = is_on.ok_or("the setting of all devices cannot be read")? == 1;
     if is_on {
-        return Ok(("on by all devices".to_owned(), None));
+        return Ok(("on for all devices".to_owned(), None));
     }
     // A router takes no default route from another's advertisements, and drops those that it has, unless this is 2.
     let mut devices = advertised(root);
@@ -183,7 +183,7 @@ fn forwarding_v6(root: &Root) -> Result<(String, Option<Fix>), Skip> {
             devices.iter().map(|device| format!("net/ipv6/conf/{device}/accept_ra=2 ")).collect();
         Fix::manual(Severity::Warn, format!("sysctl -w {keep}net/ipv6/conf/all/forwarding=1"))
     };
-    Ok(("off by all devices".to_owned(), Some(fix)))
+    Ok(("off for all devices".to_owned(), Some(fix)))
 }
 
 /// Devices with a default route that a router has advertised.

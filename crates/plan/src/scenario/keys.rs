@@ -199,7 +199,7 @@ static POPULATION: Table = Table {
             "on",
             Tables(&ON),
             "[[population.on]]",
-            "ws: messages of the server that are answered or passed over, and messages at intervals, beside the steps",
+            "ws: server messages to reply to or ignore, and heartbeats, independent of the steps",
         ),
     ],
 };
@@ -314,7 +314,7 @@ static CAPTURE: Table = Table {
 static ON: Table = Table {
     name: "on",
     place: "[[population.on]]",
-    about: "Beside the steps: a message of the server that is never a response to them, with its reply, or a heartbeat. One of is, \
+    about: "Independent of the steps: a server message that is never a response to them, with its reply, or a heartbeat. One of is, \
     starts, contains and every; of several that fit a message the first applies.",
     keys: &[
         key("is", Text, "\"2\"", "a message that is exactly this text"),

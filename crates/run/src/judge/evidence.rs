@@ -188,7 +188,7 @@ pub(crate) struct Shared {
     pub(crate) wanted: f64,
 }
 
-/// A host, as far as connections felt it.
+/// Figures of a host that affect connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Host {
     /// TCP events of its network namespace during the run.

@@ -39,7 +39,7 @@ pub struct AgentSummary {
     pub lag_p99_us: Option<f64>,
     /// CPU time of its process as a share of what its processors could have given, from the beginning to the end; none as above.
     pub cpu_share: Option<f64>,
-    /// By how much a turn of its loop came too late, the most; microseconds; absent if none did.
+    /// Longest delay of an iteration of its event loop, microseconds; absent if none did.
     #[serde(skip_serializing_if = "encode::is_zero")]
     pub stall_us: f64,
     /// For how long it was not heard of, seconds, while it held its part; absent if it always was.
@@ -56,7 +56,7 @@ pub struct AgentSummary {
     #[cfg_attr(test, ts(type = "number"))]
     #[serde(skip_serializing_if = "encode::is_zero")]
     pub missing_ticks: u64,
-    /// Its last message arrived, and all that came from it adds up to the sums there.
+    /// Its final message arrived, and its counts match the totals there.
     pub sealed: bool,
     /// Why it ended before its time; absent if it did not.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,13 +12,13 @@ merged! {
         pub arriving: u64,
         /// Dialled successfully for the first time.
         pub opened: u64,
-        /// Dialled in vain.
+        /// Failed dials.
         pub failed: u64,
         /// Most open at once.
         pub peak: u64,
         /// Open at the end of the hold.
         pub held: u64,
-        /// Lost without an announcement.
+        /// Lost without notice.
         pub dropped: u64,
         /// Those of them that were lost after the end of the load, while the last responses were waited for: not from `held`.
         pub dropped_in_drain: u64,

@@ -44,7 +44,7 @@ fn the_result_is_one_sentence() {
     check(found(FindOutcome::Found, 9, 1, None), "max 9 ± 1 connections; the limit is not known");
     check(
         found(FindOutcome::NotReached, 2_000, 0, None),
-        "not reached: 2,000 connections pass; larger loads were not tried",
+        "limit not reached: 2,000 connections pass; nothing larger was tried",
     );
     check(
         found(FindOutcome::Impossible, 0, 0, None),
@@ -123,14 +123,14 @@ fn the_baseline_is_shown_and_a_slow_one_is_warned_of() {
         find_text(&found, "connections")
     };
     let text = |probe_p99_us, allowed_us| of(&[5, 2_000], probe_p99_us, allowed_us);
-    let end = "not reached: 2,000 connections pass; larger loads were not tried\n";
-    let line = "baseline: probe.held p99 2.4 ms at 5 connections, the lowest; a step may have up to 22 ms";
+    let end = "limit not reached: 2,000 connections pass; nothing larger was tried\n";
+    let line = "baseline: probe.held p99 2.4 ms at 5 connections, the lowest; limit per step 22 ms";
     assert_eq!(text(2_400.0, 22_400.0), format!("{line}\n{end}"));
     let slow = text(300_000.0, 1_500_000.0);
-    assert!(slow.contains("\nwarning: the target is slow at the baseline already; "), "{slow}");
+    assert!(slow.contains("\nwarning: the target is already slow at the baseline; "), "{slow}");
     assert!(slow.ends_with(end), "{slow}");
     // Of one load it is not known whether it is the load that makes the target slow.
-    let only = "only this load was measured, so nothing shows whether it is slow because of it";
+    let only = "only this load was measured, so there is no baseline for its latency";
     let slow = of(&[5, 5], 300_000.0, 1_500_000.0);
     assert!(slow.ends_with(&format!("\n{only}\n{end}")) && !slow.contains("warning"), "{slow}");
 }
@@ -150,7 +150,9 @@ fn what_throng_could_not_do_is_no_maximum() {
     };
     assert_eq!(
         text(600, late, all_late),
-        format!("at least 500 requests/s: throng itself was the limit above it; 600 did not pass: {late}\n")
+        format!(
+            "at least 500 requests/s: beyond that, throng itself was the limit; 600 did not pass: {late}\n"
+        )
     );
     let few = Limit {
         side: Side::Host,
@@ -169,7 +171,7 @@ fn what_throng_could_not_do_is_no_maximum() {
     };
     assert_eq!(
         text(600, "42 waited", all_few),
-        "at least 500 requests/s: the number of connections was the limit above it; 600 did not pass: 42 waited; probably \
+        "at least 500 requests/s: beyond that, the number of connections was the limit; 600 did not pass: 42 waited; probably \
         too few connections: 50 carried 166 of the 174 requests that were due each second; use -c 53 or more\n"
     );
     let both = FindSummary {
@@ -178,7 +180,7 @@ fn what_throng_could_not_do_is_no_maximum() {
     };
     assert_eq!(
         text(1_000, "it is full", both),
-        "max 500 ± 500 requests/s; 1,000 did not pass: it is full; steps at loads between are invalid; \
+        "max 500 ± 500 requests/s; 1,000 did not pass: it is full; steps in between are invalid; \
         the limit is not known\n"
     );
     let line = find_line(&step(600, true), "requests/s");
@@ -201,7 +203,7 @@ fn a_load_that_throng_could_not_repeat_is_not_confirmed() {
     let late = vec![step(100, true, false), step(102, false, true)];
     assert_eq!(
         text(FindOutcome::NotReached, true, late),
-        "at least 100 requests/s (not confirmed): throng itself was the limit above it; 102 did not pass: it is full\n"
+        "at least 100 requests/s (not confirmed): beyond that, throng itself was the limit; 102 did not pass: it is full\n"
     );
     let end = "; 102 did not pass: it is full; the limit is not known\n";
     let at_the_end = vec![step(100, true, false), step(100, false, true), step(102, false, false)];
@@ -250,9 +252,7 @@ fn arrivals_do_not_include_the_probe() {
     let end = "; the limit is not known\n";
     assert_eq!(
         text("arrival", 20.0),
-        format!(
-            "max 129 ± 2 connections/s beside 20 requests/s of the probe, half of them on new connections{end}"
-        )
+        format!("max 129 ± 2 connections/s, plus the probe's 20 requests/s, half on new connections{end}")
     );
     assert_eq!(text("arrival", 0.0), format!("max 129 ± 2 connections/s{end}"));
     assert_eq!(text("rate", 20.0), format!("max 129 ± 2 connections/s{end}"));

@@ -14,7 +14,7 @@ pub(super) fn rows(s: &Summary, out: &mut String) {
     let rate = Unit::PerSecond.brief(p.per_s);
     let mean = Bytes((p.bytes as f64 / p.count as f64).round() as u64).brief();
     let size = format!("{mean} on average, {} at most", Bytes(p.bytes_max).brief());
-    row(out, "pushed", format!("{} by the server itself, {rate}, {size}", Count(p.count)));
+    row(out, "pushed", format!("{} messages, {rate}, {size}", Count(p.count)));
     if is_there(&s.delay_us) {
         row(out, "delay", format!("{} ({})", quantiles(&s.delay_us, "message"), clock(p)));
     }
@@ -26,7 +26,7 @@ pub(super) fn rows(s: &Summary, out: &mut String) {
         let (lost, twice, late) = (Count(p.lost), Count(p.duplicates), Count(p.out_of_order));
         let restarts = match p.restarts {
             0 => String::new(),
-            n => format!(", {} sequences began anew", Count(n)),
+            n => format!(", {}", Count(n).of("sequence restart")),
         };
         let of = Count(p.numbered);
         row(out, "numbers", format!("{of} read, {lost} lost, {twice} twice, {late} out of order{restarts}"));
@@ -41,8 +41,8 @@ pub(super) fn rows(s: &Summary, out: &mut String) {
 /// What a delay is worth.
 fn clock(p: &PushFigures) -> &'static str {
     match p.clock_offset_us {
-        Some(_) => "from the time in the message; the target has this host's clock",
-        None => "from the time in the message; clock offset unknown, only differences count",
+        Some(_) => "from the message's timestamp; the target has this host's clock",
+        None => "from the message's timestamp; clock offset unknown, compare only",
     }
 }
 

@@ -48,12 +48,12 @@ fn what_is_wrong_with_a_certificate_is_said() {
             right.clone(),
             &["--cacert", &own.cert],
             "unknown-issuer",
-            "not issued by anyone trusted",
+            "not issued by a trusted CA",
             "--cacert FILE",
         ),
-        (own.clone(), &trust, "unknown-issuer", "not issued by anyone trusted", "-k"),
+        (own.clone(), &trust, "unknown-issuer", "not issued by a trusted CA", "-k"),
         // Those whom this system trusts.
-        (own.clone(), &[], "unknown-issuer", "not issued by anyone trusted", "-k"),
+        (own.clone(), &[], "unknown-issuer", "not issued by a trusted CA", "-k"),
         (
             right.clone(),
             &["--cacert", &issuer, "--sni", "example.org"],

@@ -289,7 +289,7 @@ fn outran(case: &Case) -> Option<Limit> {
     let more = more(case.evidence);
     let of_which = match given_up {
         0 => String::new(),
-        n => format!(", of which {} had been given up by throng", Count(n)),
+        n => format!(", {} of them already abandoned by throng", Count(n)),
     };
     let detail = format!("{rate}{were} in its accept queue{of} when the last one arrived{of_which}; {more}");
     case.limit(Seen, (Side::Target, Cause::SlowAccept), case.left(), sentence, detail, THREADS)

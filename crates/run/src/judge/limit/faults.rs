@@ -267,20 +267,20 @@ fn against_close(code: u16) -> &'static str {
         3000.. => {
             "look up what the application means by this code, often credentials or a limit of its own; check its log"
         }
-        1013 => "check the target's log, its CPU and its limits: it says that it has too much to do",
+        1013 => "check the target's log, its CPU and its limits: it reports that it is overloaded",
         _ => A_MISTAKE,
     }
 }
 
 const A_MISTAKE: &str =
-    "check the target's log: it limits what a connection may do, or takes what it got for a mistake";
-const ANNOUNCED: &str = "with an announcement instead of a response, twice in a row";
-const UNANNOUNCED: &str = "without an announcement";
+    "check the target's log: it limits what a connection may do, or sees a protocol error in what it got";
+const ANNOUNCED: &str = "after announcing it, without responding, even on retry";
+const UNANNOUNCED: &str = "without notice";
 const LIMITS: &str = "check the target's idle timeout, connection limit and log";
 const IN_HANDSHAKES: &str = "check the target's log, and its limits on connections and on handshakes";
 const INSTEAD: &str =
-    "check the target's log: it closed them instead of a response, because it failed or rejects them";
-const CERTIFICATE: &str = "check the target's log: it closed them instead of a response; perhaps it does not accept the client \
+    "check the target's log: it closed them instead of responding, because it failed or rejects them";
+const CERTIFICATE: &str = "check the target's log: it closed them instead of responding; perhaps it does not accept the client \
 certificate (--cert)";
 const HANDLER: &str = "check the target's log: its handler failed, or a proxy lost its backend";
 

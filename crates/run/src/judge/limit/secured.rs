@@ -48,7 +48,7 @@ const ANY_PLAIN: &str = "http://, ws:// or tcp://";
 pub(super) fn wrong(kind: Kind) -> Option<(&'static str, &'static str)> {
     Some(match kind {
         Kind::UnknownIssuer => (
-            "the target's certificate was not issued by anyone trusted",
+            "the target's certificate was not issued by a trusted CA",
             "use --cacert FILE with the certificate of its issuer, or -k to accept any",
         ),
         Kind::WrongName => (
@@ -76,7 +76,7 @@ pub(super) fn wrong(kind: Kind) -> Option<(&'static str, &'static str)> {
             "let it accept TLS 1.2 or 1.3 with ECDHE, an AEAD cipher, and a key of RSA, ECDSA (P-256, P-384) or Ed25519; without --tls both versions are offered",
         ),
         Kind::TlsAlert => {
-            ("the target sent an alert of TLS", "check the target's log, and whether it expects --sni NAME")
+            ("the target sent a TLS alert", "check the target's log, and whether it expects --sni NAME")
         }
         Kind::NotTls => (
             "the target does not speak TLS",
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn every_kind_of_a_handshake_has_a_fix() {
         for (kind, expected, flag) in [
-            (Kind::UnknownIssuer, "anyone trusted", "--cacert"),
+            (Kind::UnknownIssuer, "trusted CA", "--cacert"),
             (Kind::WrongName, "another name", "--sni"),
             (Kind::Expired, "expired", "renew"),
             (Kind::NotYetValid, "not valid yet", "clock"),

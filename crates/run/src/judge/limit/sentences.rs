@@ -83,7 +83,7 @@ fn process(sentence: &Sentence) -> Option<String> {
             percent(*collecting),
         ),
         S::ThreadEnded { name } => {
-            format!("the target's thread {name:?} ended, and new connections are not accepted any more")
+            format!("the target's thread {name:?} exited, and new connections are no longer accepted")
         }
         S::CpuOfThread { share } => {
             format!(
@@ -118,7 +118,7 @@ fn tls(sentence: &Sentence) -> Option<String> {
         S::MuteClose { connections: n } => {
             let their = Count(*n).one_or("its", "their");
             format!(
-                "the target expects TLS: it closed {} at {their} first request, without a byte",
+                "the target expects TLS: it closed {} at {their} first request, sending nothing",
                 connections(*n)
             )
         }
@@ -143,14 +143,14 @@ fn closes(sentence: &Sentence) -> Option<String> {
     use Sentence as S;
     Some(match sentence {
         S::ClosedMute { count, how } => {
-            format!("the target {how} {} without a byte in reply", connections(*count))
+            format!("the target {how} {} without sending a byte", connections(*count))
         }
         S::Closed { count, how, when } => format!("the target {how} {} {when}", connections(*count)),
         S::ClosedInstead { count, how, sent } => {
-            format!("the target {how} {} instead of a response{}", connections(*count), one_of(*count, *sent))
+            format!("the target {how} {} instead of responding{}", connections(*count), one_of(*count, *sent))
         }
         S::TurnsAwayWith { beyond, status } => format!(
-            "the target responds to new connections with {status} beyond {}, beside the probe's",
+            "the target responds with {status} to connections beyond {} plus the probe's",
             Count(*beyond)
         ),
         S::SessionsEnded { count, frame, code } => {
@@ -187,7 +187,7 @@ fn closes(sentence: &Sentence) -> Option<String> {
             format!("the target closes each connection after {} responses", Count(*responses))
         }
         S::MakesRoom { keeps, count } => format!(
-            "the target closed {} as new ones came{}",
+            "the target closed {} to admit new ones{}",
             some(*count, "idle connection"),
             keeps.map_or(String::new(), |keeps| format!(", and keeps about {}", Count(keeps)))
         ),
@@ -199,8 +199,8 @@ fn closes(sentence: &Sentence) -> Option<String> {
             )
         }
         S::TurnsAway { beyond, has_probe } => {
-            let beside = if *has_probe { ", beside the probe's" } else { "" };
-            format!("the target closes new connections at once beyond {}{beside}", Count(*beyond))
+            let plus = if *has_probe { " plus the probe's" } else { "" };
+            format!("the target immediately closes connections beyond {}{plus}", Count(*beyond))
         }
         S::NearKnownLimit { sentence, held, what } => {
             format!("{sentence}; {} stayed open, near {what}", Count(*held))
@@ -212,7 +212,7 @@ fn closes(sentence: &Sentence) -> Option<String> {
 /// ` (1 of 10 requests)`; nothing of more than half, where each may have been its connection's only one.
 fn one_of(count: u64, all: u64) -> String {
     let each = (all as f64 / count.max(1) as f64).round() as u64;
-    if each < 2 { String::new() } else { format!(" (1 of {})", Count(each).of("request")) }
+    if each < 2 { String::new() } else { format!(" (1 in {})", Count(each).of("request")) }
 }
 
 /// The target's accept queue.
@@ -264,8 +264,8 @@ fn accept_queue(sentence: &Sentence) -> Option<String> {
             Count(*count)
         ),
         S::Queued { count, given_up } => format!(
-            "connections arrive faster than the target accepts them: {} in its accept queue at the end, of which {} had been given up \
-            by throng",
+            "connections arrive faster than the target accepts them: {} in its accept queue at the end, {} of them already \
+            abandoned by throng",
             Count(*count),
             Count(*given_up)
         ),
@@ -274,7 +274,7 @@ fn accept_queue(sentence: &Sentence) -> Option<String> {
             Count(*count)
         ),
         S::Saturated { answered, due } => format!(
-            "the target answers no more than {} of the {} requests that are due each second",
+            "the target responds to only {} of the {} requests due per second",
             Count(answered.round() as u64),
             Count(due.round() as u64)
         ),
@@ -345,7 +345,7 @@ fn path(sentence: &Sentence) -> Option<String> {
             )
         }
         S::NoSynAckToSources { dials } => format!(
-            "{} got no reply: packets are not forwarded, or none comes back to the network of the sources",
+            "{} got no reply: packets are not forwarded, or replies have no route to the source network",
             some(*dials, "dial")
         ),
         S::NoSynAckSince { opened } => format!(
@@ -360,7 +360,7 @@ fn path(sentence: &Sentence) -> Option<String> {
             )
         }
         S::SynsAgain { count, p99_s, by } => format!(
-            "{} retransmitted, and connecting took {p99_s:.1} s at the 99th percentile: {by} drops some SYNs",
+            "{} retransmitted, and connect p99 was {p99_s:.1} s: {by} drops some SYNs",
             Count(*count).were("SYN")
         ),
         S::NoHost { dials } => {
@@ -374,9 +374,9 @@ fn path(sentence: &Sentence) -> Option<String> {
         S::AllAnswered { rate, arrives, each } => {
             let of = if *arrives { "of connections " } else { "" };
             let each = each.as_ref().map(|each| format!(", with {each} each")).unwrap_or_default();
-            format!("all requests {of}at {rate} were answered{each}")
+            format!("all requests {of}at {rate} completed{each}")
         }
-        S::NothingUsedUp => "no cause was found: nothing that throng can see was used up".to_owned(),
+        S::NothingUsedUp => "no cause was found: no resource that throng sees was exhausted".to_owned(),
         _ => return None,
     })
 }

@@ -271,9 +271,9 @@ fn late_dials_were_surplus() {
         let limit = limit(&stopped(500, closed()), &surplus).expect("there is one");
         assert_eq!(limit.sentence, sentence);
     };
-    let turns_away = "the target closes new connections at once beyond 500";
+    let turns_away = "the target immediately closes connections beyond 500";
     check_texts(Some(false), "beyond 500 open ones were closed immediately", turns_away);
-    let makes_room = "the target closed 800 idle connections as new ones came, and keeps about 500";
+    let makes_room = "the target closed 800 idle connections to admit new ones, and keeps about 500";
     check_texts(Some(true), "beyond 500 open ones the target makes room", makes_room);
     let not_known = "the target closed 800 connections as others opened, and keeps about 500";
     check_texts(None, "new ones, or idle ones to make room", not_known);

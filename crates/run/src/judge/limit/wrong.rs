@@ -67,7 +67,7 @@ pub(super) fn wrong(case: &Case) -> Option<Finding> {
             unexpected_response(), NO_ECHO.to_owned()),
         (Kind::WrongBody, ..) if case.evidence.wrong_messages => (
             unexpected_response(),
-            "if the target also sends messages by itself, add skip = true to the step's expect: it waits for the right one"
+            "if the target also pushes messages, add skip = true to the step's expect, to wait for the right one"
                 .to_owned(),
         ),
         _ => (unexpected_response(), by_hand),
@@ -101,12 +101,12 @@ fn against(rule: Rule) -> Option<&'static str> {
         }
         Rule::GrpcNoMessage => "check that the path is a method that responds with a message",
         Rule::LongerThanSent => NO_ECHO,
-        Rule::HeadTooLong | Rule::TooMuch | Rule::MessageTooLong => "let it send less",
+        Rule::HeadTooLong | Rule::TooMuch | Rule::MessageTooLong => "reduce what it sends",
         _ => return None,
     })
 }
 
-const NO_ECHO: &str = "if the target is no echo server, use --message '' (control pings, only ws://), or a scenario file whose steps say \
+const NO_ECHO: &str = "if the target does not echo, use --message '' (control pings, only ws://), or a scenario file whose steps say \
 what it replies";
 
 /// How many responses are wrong as most are; and what is wrong with the others, and how many they are, the most first.
@@ -172,7 +172,7 @@ fn wrong_responses(case: &Case, kind: Kind, count: u64, statuses: &[(u16, u64)])
 pub(super) fn wrong_how(kind: Kind) -> &'static str {
     match kind {
         Kind::WrongStatus => "unexpected status",
-        Kind::WrongLength => "unexpected length of the content",
+        Kind::WrongLength => "unexpected content length",
         Kind::WrongEcho => "not what was sent",
         Kind::WrongHeader => "without the expected header field",
         Kind::WrongBody => "without the expected text",
@@ -211,13 +211,13 @@ fn seen(case: &Case) -> Vec<(u16, u64)> {
 fn unexpected(kind: Kind) -> &'static str {
     match kind {
         Kind::WrongStatus => "unexpected status",
-        Kind::WrongLength => "unexpected length of the content",
+        Kind::WrongLength => "unexpected content length",
         Kind::WrongEcho => "reply that differs from what was sent",
         Kind::WrongHeader => "response without the expected header field",
         Kind::WrongBody => "response without the expected text",
         Kind::MissingValue => "response without the value to capture",
         Kind::ValueTooLong => "response with a value too long to capture",
-        Kind::Truncated => "response cut off in the middle",
+        Kind::Truncated => "truncated response",
         Kind::BadAnswer => "response that the protocol does not allow",
         _ => OTHERWISE,
     }

@@ -75,7 +75,7 @@ fn an_agent_that_was_lost_or_not_heard_is_named() {
         connections is not the target's; the others suffice";
     check(with(at(10.5)), &[], Evidence::default(), (Verdict::Pass, &[late]));
     invalid(agent(AgentState::Done, 2, true), "incomplete: 2 ticks of agent a1 did not arrive");
-    invalid(agent(AgentState::Done, 0, false), "what agent a1 reported does not add up to its sums");
+    invalid(agent(AgentState::Done, 0, false), "agent a1's counts do not match its totals");
     invalid(agent(AgentState::Ready, 0, false), "the end of agent a1's report did not arrive");
 }
 
@@ -85,7 +85,7 @@ fn without_thresholds_load_and_faults_judge() {
     check(held(), &[], none(), (Verdict::Pass, &[]));
     let mut s = held();
     s.faults = vec![fault(Stage::Hold, Kind::Reset, 2)];
-    check(s, &[], none(), (Verdict::Fail, &["the target reset 2 connections without an announcement"]));
+    check(s, &[], none(), (Verdict::Fail, &["the target reset 2 connections without notice"]));
     let mut s = held();
     s.connections.held = 99;
     check(s, &[], none(), (Verdict::Fail, &["99 of 100 connections held"]));

@@ -46,7 +46,7 @@ pub(super) fn responses(sentence: &Sentence) -> Option<String> {
             format!("{} timed out{}", some(*count, what), after(*timeout))
         }
         S::WindowClosed { count, timeout } => format!(
-            "{} timed out{}: the target did not open its window of HTTP/2 for what they send",
+            "{} timed out{}: the target's HTTP/2 flow-control window blocked their bodies",
             some(*count, "request"),
             after(*timeout)
         ),
@@ -55,9 +55,9 @@ pub(super) fn responses(sentence: &Sentence) -> Option<String> {
         }
         S::Starved { most, has_probe } => starved(most, *has_probe),
         S::StarvedProbe { new, served } => format!(
-            "{} of the probe had no correct response, and those that it keeps had {}: the target serves only some connections at a time, \
-            the probe's among them",
-            some(*new, "new connection"),
+            "{} got no correct response, the kept ones got {}: the target serves a limited number of connections at a time, \
+            including the probe's",
+            some(*new, "new probe connection"),
             Count(*served)
         ),
         S::Unended { count, timeout } => {
@@ -83,7 +83,7 @@ pub(super) fn responses(sentence: &Sentence) -> Option<String> {
 
 /// As many as it serves at a time; or of several backends or workers those of one, if they may be.
 fn starved(most: &Starved, has_probe: bool) -> String {
-    let beside = if has_probe { ", beside the probe's" } else { "" };
+    let beside = if has_probe { ", plus the probe's" } else { "" };
     if most.may_be_of_one() {
         let own = own(most);
         let at_most = if most.in_turns { "at most " } else { "" };

@@ -34,7 +34,7 @@ fn numbers_of_one_and_of_many() {
     check(S::DialsTimedOut { count: 1, timeout: Nanos::ZERO }, "1 dial or request timed out");
     check(
         S::AllAnswered { rate: Rate::per_s(200), arrives: true, each: None },
-        "all requests of connections at 200/s were answered",
+        "all requests of connections at 200/s completed",
     );
     check(S::Rejected { dials: 9, by: None }, "9 dials were rejected on the path");
     check(S::Rejected { dials: 1, by: None }, "1 dial was rejected on the path");
@@ -48,16 +48,16 @@ fn numbers_of_one_and_of_many() {
     );
     check(
         S::MakesRoom { keeps: Some(5), count: 1 },
-        "the target closed 1 idle connection as new ones came, and keeps about 5",
+        "the target closed 1 idle connection to admit new ones, and keeps about 5",
     );
-    check(S::MakesRoom { keeps: None, count: 23 }, "the target closed 23 idle connections as new ones came");
+    check(S::MakesRoom { keeps: None, count: 23 }, "the target closed 23 idle connections to admit new ones");
     check(
         S::TurnsAway { beyond: 136, has_probe: true },
-        "the target closes new connections at once beyond 136, beside the probe's",
+        "the target immediately closes connections beyond 136 plus the probe's",
     );
     check(
         S::ClosedInstead { count: 3, how: "closed", sent: 4 },
-        "the target closed 3 connections instead of a response",
+        "the target closed 3 connections instead of responding",
     );
     check(S::NotPermitted { operations: 1 }, "this machine did not permit 1 operation");
     check(S::Tls { handshakes: 1, what: "x", detail: " (y)".to_owned() }, "1 TLS handshake failed: x (y)");
@@ -81,7 +81,7 @@ fn numbers_of_connections_that_were_not_served() {
     let one = Starved { count: 1, served: 1, ..most.clone() };
     check(
         S::Starved { most: one, has_probe: true },
-        "1 of 2 connections of population users had no response by the end of the load: the target serves at most 1 at a time, beside \
+        "1 of 2 connections of population users had no response by the end of the load: the target serves at most 1 at a time, plus \
         the probe's, or one of several backends or workers does not respond",
     );
     check(
@@ -91,7 +91,7 @@ fn numbers_of_connections_that_were_not_served() {
     );
     check(
         S::Starved { most: Starved { count: 2, served: 1, ..most }, has_probe: true },
-        "the target serves at most 1 connection of population users at a time, beside the probe's: 2 others had no response by the end \
+        "the target serves at most 1 connection of population users at a time, plus the probe's: 2 others had no response by the end \
         of the load",
     );
 }

@@ -59,7 +59,7 @@ fn a_rate_that_was_met_is_raised_for_more_throughput() {
         assert_eq!((found.sentence_with_fix().as_str(), found.cause), (expected, Cause::Unknown));
     };
     let (bytes, value) = ("bytes_in_per_s > 100 MB/s", 38_448_245.5);
-    let all = "all requests at 200/s were answered";
+    let all = "all requests at 200/s completed";
     check(&[(bytes, value)], &at_a_rate(), &format!("{all}, with 200 kB each; raise --rate to 530/s"));
     let binary = ("bytes_in_per_s >= 100MiB/s", value);
     check(&[binary], &at_a_rate(), &format!("{all}, with 195 KiB each; raise --rate to 560/s"));
@@ -69,7 +69,7 @@ fn a_rate_that_was_met_is_raised_for_more_throughput() {
     check(&[fast, (bytes, value)], &at_a_rate(), &format!("{all}; raise --rate to 1100/s"));
     let mut arrivals = at_a_rate();
     arrivals.subject.arrives = true;
-    check(&[fast], &arrivals, "all requests of connections at 200/s were answered; raise --arrive to 1100/s");
+    check(&[fast], &arrivals, "all requests of connections at 200/s completed; raise --arrive to 1100/s");
 }
 
 /// Nor is a search, whose smaller loads have less of it.

@@ -129,7 +129,7 @@ fn more_connections_are_no_advice_where_responses_wait_in_line() {
         (found.cause, found.sentence, found.fix)
     };
     let (cause, sentence, fix) = found(Queueing::InLine, None);
-    let expected = "the target answers no more than 94 of the 200 requests that are due each second";
+    let expected = "the target responds to only 94 of the 200 requests due per second";
     assert_eq!((cause, sentence.as_str()), (Cause::Saturated, expected));
     assert!(
         fix.starts_with("more connections would only wait longer: check the number of its workers"),

@@ -84,15 +84,14 @@ fn new_connections_of_the_probe_that_are_closed_do_not_wait() {
         let e = Evidence { search: Some(By::Connections), ..Evidence::default() };
         limit(&s, &e).expect("it is bad").sentence
     };
-    let closed = "the target closes new connections at once beyond 136, beside the probe's";
+    let closed = "the target immediately closes connections beyond 136 plus the probe's";
     assert_eq!(sentence(&[("connection reset", 14)]), closed);
     assert_eq!(sentence(&[("connection closed", 12), ("timeout", 2)]), closed);
-    let waits = "14 new connections of the probe had no correct response, and those that it keeps had 14: the target serves only some \
-        connections at a time, the probe's among them";
+    let waits = "14 new probe connections got no correct response, the kept ones got 14: the target serves a limited number \
+        of connections at a time, including the probe's";
     assert_eq!(sentence(&[("timeout", 12), ("connection closed", 2)]), waits);
     assert_eq!(sentence(&[]), waits);
-    let with =
-        |what| format!("the target responds to new connections with {what} beyond 136, beside the probe's");
+    let with = |what| format!("the target responds with {what} to connections beyond 136 plus the probe's");
     assert_eq!(sentence(&[("status 503", 13), ("timeout", 1)]), with("status 503"));
     assert_eq!(sentence(&[("unexpected status", 14)]), with("an unexpected status"));
 }
@@ -240,11 +239,11 @@ fn a_run_by_arrival_that_does_not_pass_says_the_same() {
         limit(&timed_out(), &e).expect("something stopped it")
     };
     let found = left(406, 346);
-    let sentence = "connections arrive faster than the target accepts them: 406 in its accept queue at the end, of which 346 had been \
-        given up by throng";
+    let sentence = "connections arrive faster than the target accepts them: 406 in its accept queue at the end, 346 of them already \
+        abandoned by throng";
     assert_eq!((found.sentence.as_str(), found.cause), (sentence, Cause::SlowAccept));
     assert!(
-        found.detail.contains("when the last one arrived, of which 346 had been given up by throng; more"),
+        found.detail.contains("when the last one arrived, 346 of them already abandoned by throng; more"),
         "{found:?}"
     );
     assert_eq!(left(406, 380).cause, Cause::Saturated);

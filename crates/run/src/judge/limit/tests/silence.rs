@@ -327,7 +327,7 @@ fn a_probe_is_beside_the_load_where_most_of_its_requests_are_served() {
     let end = ": 92 others had no response by the end of the load";
     assert_eq!(
         sentence((16, 0)),
-        format!("the target serves 8 connections at a time, beside the probe's{end}")
+        format!("the target serves 8 connections at a time, plus the probe's{end}")
     );
     assert_eq!(sentence((1, 15)), format!("the target serves 8 connections at a time{end}"));
 }

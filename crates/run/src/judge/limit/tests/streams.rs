@@ -37,7 +37,7 @@ fn a_session_that_ends_with_an_error_has_its_name() {
     assert_eq!(found.sentence, "the target ended 5 connections with an error (GOAWAY, ENHANCE_YOUR_CALM)");
     assert!(found.fix.contains("log"), "{}", found.fix);
     for (code, fix) in
-        [(1011, "its handler failed"), (1009, "--message"), (1013, "too much to do"), (1002, "mistake")]
+        [(1011, "its handler failed"), (1009, "--message"), (1013, "overloaded"), (1002, "protocol error")]
     {
         ended.detail = samples::Detail::of_close(Some(code));
         s.faults = vec![ended.clone()];

@@ -96,7 +96,7 @@ fn dials_that_wait_for_their_syns_are_the_path_or_a_queue() {
     check(&s, &from_here(again(300)), ("path", "syn-loss", 800, detail, "ListenDrops"));
     check(&s, &seen, ("path", "syn-loss", 800, "the target's queues dropped none", "limit rate"));
     let found = limit(&s, &seen).expect("something stopped it");
-    let begin = "300 SYNs were retransmitted, and connecting took 3.0 s at the 99th percentile: probably the path drops some SYNs; ";
+    let begin = "300 SYNs were retransmitted, and connect p99 was 3.0 s: probably the path drops some SYNs; ";
     assert!(found.sentence_with_fix().starts_with(begin), "{found:?}");
     let mut own = seen.clone();
     own.subject.is_loopback = true;
@@ -173,8 +173,7 @@ fn a_run_that_passes_is_warned_of_lost_syns() {
     let s = Summary { verdict: Verdict::Pass, thresholds: Vec::new(), ..slow_dials(Vec::new()) };
     let net = NetCounters { syn_retrans: 300, ..NetCounters::default() };
     let found = warnings(&s, &from_here(net));
-    let begin =
-        "warning: 300 SYNs were retransmitted, and connecting took 3.0 s at the 99th percentile: probably ";
+    let begin = "warning: 300 SYNs were retransmitted, and connect p99 was 3.0 s: probably ";
     assert!(found.len() == 1 && found[0].starts_with(begin), "{found:?}");
     let mut quick = s;
     quick.connect_us.p99 = 900_000.0;
@@ -385,7 +384,7 @@ fn eviction_is_no_idle_timeout() {
     // It closed many at a time: of 800 that were open these are left.
     check_at(512, inactive);
     let limit = limit(&stopped(512, closed()), &lost(pattern)).expect("something stopped it");
-    assert!(limit.sentence.ends_with(" idle connections as new ones came"), "{limit:?}");
+    assert!(limit.sentence.ends_with(" idle connections to admit new ones"), "{limit:?}");
     check(&stopped(512, waiting()), &lost(pattern), ("target", "timeout", 512, "", ""));
 }
 
@@ -401,7 +400,7 @@ fn what_ends_while_a_response_is_due_is_no_limit_on_connections() {
     };
     let said =
         |s: &Summary, pattern| limit(s, &lost(pattern)).expect("something stopped it").sentence_with_fix();
-    let instead = "the target closed 100 connections instead of a response (1 of 10 requests); check the target's log: ";
+    let instead = "the target closed 100 connections instead of responding (1 in 10 requests); check the target's log: ";
     assert!(said(&asked(Kind::Closed), all).starts_with(instead), "{}", said(&asked(Kind::Closed), all));
     assert!(said(&asked(Kind::Reset), all).starts_with("the target reset 100 connections instead of "));
     // New ones, which had sent their first requests; idle ones.

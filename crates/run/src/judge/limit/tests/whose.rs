@@ -66,7 +66,7 @@ fn the_step_or_the_population_that_has_all_is_named() {
     let lost = population(&[closed(5)], &[]);
     check(
         &[("idle", idle()), ("users", lost)],
-        "the target closed 5 connections instead of a response (1 of 200 requests), all in population users",
+        "the target closed 5 connections instead of responding (1 in 200 requests), all in population users",
     );
 }
 

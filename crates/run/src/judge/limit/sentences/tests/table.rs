@@ -56,7 +56,7 @@ fn first_part() -> Vec<(Sentence, &'static str)> {
         ),
         (
             S::ThreadEnded { name: "acceptor".to_owned() },
-            "the target's thread \"acceptor\" ended, and new connections are not accepted any more",
+            "the target's thread \"acceptor\" exited, and new connections are no longer accepted",
         ),
         (
             S::Tls { handshakes: 5, what: "the target's certificate has expired", detail: String::new() },
@@ -78,7 +78,7 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
         ),
         (
             S::MuteClose { connections: 5 },
-            "the target expects TLS: it closed 5 connections at their first request, without a byte",
+            "the target expects TLS: it closed 5 connections at their first request, sending nothing",
         ),
         (
             S::UnexpectedStatus { statuses: vec![(404, 208_232), (503, 12)] },
@@ -90,15 +90,15 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
         ),
         (
             S::ClosedMute { count: 10, how: "closed" },
-            "the target closed 10 connections without a byte in reply",
+            "the target closed 10 connections without sending a byte",
         ),
         (
-            S::Closed { count: 1, how: "reset", when: "without an announcement" },
-            "the target reset 1 connection without an announcement",
+            S::Closed { count: 1, how: "reset", when: "without notice" },
+            "the target reset 1 connection without notice",
         ),
         (
             S::ClosedInstead { count: 100, how: "reset", sent: 1_004 },
-            "the target reset 100 connections instead of a response (1 of 10 requests)",
+            "the target reset 100 connections instead of responding (1 in 10 requests)",
         ),
         (
             S::StreamsReset { count: 1_200, code: Some("CANCEL".to_owned()) },
@@ -126,7 +126,7 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
         ),
         (
             S::MakesRoom { keeps: Some(510), count: 88 },
-            "the target closed 88 idle connections as new ones came, and keeps about 510",
+            "the target closed 88 idle connections to admit new ones, and keeps about 510",
         ),
         (
             S::KeepsNoMore { keeps: 472, count: 1 },
@@ -134,7 +134,7 @@ fn second_part() -> Vec<(Sentence, &'static str)> {
         ),
         (
             S::TurnsAway { beyond: 500, has_probe: false },
-            "the target closes new connections at once beyond 500",
+            "the target immediately closes connections beyond 500",
         ),
     ]
 }
@@ -163,11 +163,11 @@ fn third_part() -> Vec<(Sentence, &'static str)> {
         ),
         (
             S::NearKnownLimit {
-                sentence: Box::new(S::Closed { count: 90, how: "closed", when: "without an announcement" }),
+                sentence: Box::new(S::Closed { count: 90, how: "closed", when: "without notice" }),
                 held: 510,
                 what: "nginx's worker_connections of 512",
             },
-            "the target closed 90 connections without an announcement; 510 stayed open, near nginx's worker_connections of 512",
+            "the target closed 90 connections without notice; 510 stayed open, near nginx's worker_connections of 512",
         ),
         (
             S::Silent { of: None, seconds: 2.5, state: ", while it collected garbage" },
@@ -212,7 +212,7 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
     vec![
         (
             S::WindowClosed { count: 66, timeout: Nanos::from_secs(1) },
-            "66 requests timed out after 1 s: the target did not open its window of HTTP/2 for what they send",
+            "66 requests timed out after 1 s: the target's HTTP/2 flow-control window blocked their bodies",
         ),
         (
             S::UnexpectedResponse { what: "unexpected length", rule: String::new(), count: 1_200 },
@@ -224,7 +224,7 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
         ),
         (
             S::Queued { count: 406, given_up: 346 },
-            "connections arrive faster than the target accepts them: 406 in its accept queue at the end, of which 346 had been given up \
+            "connections arrive faster than the target accepts them: 406 in its accept queue at the end, 346 of them already abandoned \
             by throng",
         ),
         (
@@ -236,7 +236,7 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
         ),
         (
             S::Saturated { answered: 94.4, due: 1_200.0 },
-            "the target answers no more than 94 of the 1,200 requests that are due each second",
+            "the target responds to only 94 of the 1,200 requests due per second",
         ),
         (
             S::TookLonger { count: 66, timeout: Nanos::from_secs(1) },
@@ -255,8 +255,8 @@ fn fourth_part() -> Vec<(Sentence, &'static str)> {
         ),
         (
             S::StarvedProbe { new: 21, served: 22 },
-            "21 new connections of the probe had no correct response, and those that it keeps had 22: the target serves only some \
-            connections at a time, the probe's among them",
+            "21 new probe connections got no correct response, the kept ones got 22: the target serves a limited number \
+            of connections at a time, including the probe's",
         ),
         (
             S::SessionsEnded { count: 5, frame: "GOAWAY", code: "ENHANCE_YOUR_CALM".to_owned() },
@@ -281,7 +281,7 @@ fn fifth_part() -> Vec<(Sentence, &'static str)> {
         ),
         (
             S::NoSynAckToSources { dials: 9 },
-            "9 dials got no reply: packets are not forwarded, or none comes back to the network of the sources",
+            "9 dials got no reply: packets are not forwarded, or replies have no route to the source network",
         ),
         (
             S::NoSynAckSince { opened: 1_000 },
@@ -293,7 +293,7 @@ fn fifth_part() -> Vec<(Sentence, &'static str)> {
         ),
         (
             S::SynsAgain { count: 1_204, p99_s: 3.04, by: "the path" },
-            "1,204 SYNs were retransmitted, and connecting took 3.0 s at the 99th percentile: the path drops some SYNs",
+            "1,204 SYNs were retransmitted, and connect p99 was 3.0 s: the path drops some SYNs",
         ),
         (
             S::BesideStatus {
@@ -316,9 +316,9 @@ fn fifth_part() -> Vec<(Sentence, &'static str)> {
         ),
         (
             S::AllAnswered { rate: Rate::per_s(200), arrives: false, each: Some("200 kB".to_owned()) },
-            "all requests at 200/s were answered, with 200 kB each",
+            "all requests at 200/s completed, with 200 kB each",
         ),
-        (S::NothingUsedUp, "no cause was found: nothing that throng can see was used up"),
+        (S::NothingUsedUp, "no cause was found: no resource that throng sees was exhausted"),
         (
             S::StartedLate { dials: 9, until: Nanos::from_millis(180) },
             "9 dials were refused in the first 0.2 s, and none afterwards: the target was not listening yet",
@@ -339,17 +339,14 @@ fn around_others() -> Vec<(Sentence, &'static str)> {
     vec![
         (
             S::TurnsAwayWith { beyond: 98, status: "status 503".to_owned() },
-            "the target responds to new connections with status 503 beyond 98, beside the probe's",
+            "the target responds with status 503 to connections beyond 98 plus the probe's",
         ),
         (
             S::WithOthers {
                 sentence: Box::new(S::UnexpectedStatus { statuses: vec![(404, 200)] }),
-                others: vec![
-                    ("response without the expected text", 150),
-                    ("response cut off in the middle", 2),
-                ],
+                others: vec![("response without the expected text", 150), ("truncated response", 2)],
             },
-            "unexpected status: 404 × 200, and response without the expected text × 150, response cut off in the middle × 2",
+            "unexpected status: 404 × 200, and response without the expected text × 150, truncated response × 2",
         ),
         (
             S::Whose {
