@@ -116,7 +116,7 @@ fn a_failed_throughput_threshold() {
     assert!(!s.text("headline").contains("throng find"), "{}", s.text("headline"));
     // A busy machine may have another cause, or reach less of the rate.
     if s.text("limit.cause") == "unknown" && (95.0..101.0).contains(&s.number("requests.per_s")) {
-        let fix = "; all requests at 100/s were answered; raise --rate to 1100/s";
+        let fix = "; all requests at 100/s completed; raise --rate to 1100/s";
         assert!(s.text("headline").ends_with(fix), "{}", s.text("headline"));
     }
 }

@@ -44,7 +44,8 @@ fn the_step_is_named_whose_requests_failed() {
     );
     check(|| vec![response(200, "", "hollo")], Kind::WrongBody, "text × 6, all in step look");
     check(Vec::new, Kind::Timeout, "3 requests timed out after 0.5 s, all in step look");
-    check(|| vec![Reply::Bytes(b"HTTP/1.1 2x\r\n".to_vec())], Kind::BadAnswer, "allow × 3, all in step look");
+    let head = || vec![Reply::Bytes(b"HTTP/1.1 2x\r\n".to_vec())];
+    check(head, Kind::BadAnswer, "allow (malformed head) × 3, all in step look");
     // Each had one response before.
     check(|| vec![Reply::End], Kind::Closed, "the target closes each connection after its response");
     let capture = "capture = { n = { header = \"X-Token\" } }";
